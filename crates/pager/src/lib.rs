@@ -1,1 +1,34 @@
-//! pager
+//! Pages that survive a crash: frames, latches, the log, checkpoint, recovery. Start with README.md beside this crate.
+
+mod access;
+mod clean;
+mod control;
+mod doublewrite;
+mod error;
+mod extent;
+mod frame;
+mod guard;
+pub mod log;
+mod mtr;
+pub mod page;
+mod pager;
+mod pool;
+mod recovery;
+mod space;
+mod table;
+
+pub use control::FORMAT;
+pub use error::{Error, Result};
+pub use guard::{Exclusive, Optimistic, Shared};
+pub use log::read::Until;
+pub use log::record::{Ignore, Observer, Record, Redo, RedoTable};
+pub use mtr::Mtr;
+pub use page::{Lsn, NO_PAGE, PAGE_BYTES, PAGE_WORDS, PageId, PageRef, TxnId};
+pub use pager::{Background, LogPin, Opened, Options, Pager};
+pub use recovery::Recovered;
+pub use space::{Run, WELL_KNOWN, decode as decode_space};
+
+/// File of the pages.
+pub const DATA_FILE: &str = "data";
+/// File of the double write.
+pub const DOUBLE_WRITE_FILE: &str = "doublewrite";

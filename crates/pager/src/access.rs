@@ -1,0 +1,218 @@
+//! How a page is reached: look it up, read it in if it is absent, look at it one of three ways.
+
+use os::Aligned;
+use stdx::sync::atomic::Ordering;
+
+use crate::error::{Error, Result};
+use crate::frame::RAW;
+use crate::guard::{Exclusive, Optimistic, Shared};
+use crate::page::{NO_PAGE, PAGE_BYTES, PageId, WORD_ID};
+use crate::pager::Pager;
+use crate::pool::{Claim, Pool, with_read_buffer};
+
+pub static PAGE_READ: stdx::wait::Reason = stdx::wait::Reason { name: "page_read" };
+
+impl Pager {
+    /// A sight of the page without a latch. Waits while somebody holds X, reads the page in if it is absent.
+    ///
+    /// The page may be freed and used anew at any time: the caller checks that what it sees is what it looks for (owner, level, fences) and validates.
+    /// An error about a page that was reached through a pointer counts only if that pointer still validates.
+    #[inline]
+    pub fn optimistic(&self, pid: PageId) -> Result<Optimistic<'_>> {
+        loop {
+            if let Some(frame) = self.pool.find(pid) {
+                let header = &self.pool.frames[frame];
+                let version = header.version(&self.pool.lot);
+                if header.pid.load(Ordering::Relaxed) == pid && header.validate(version) {
+                    header.touch();
+                    return Ok(Optimistic { pool: &self.pool, frame, version, pid });
+                }
+                continue;
+            }
+            self.load(pid, false)?;
+        }
+    }
+
+    /// The page under a shared latch.
+    pub fn shared(&self, pid: PageId) -> Result<Shared<'_>> {
+        self.shared_as(pid, false)
+    }
+
+    pub(crate) fn shared_as(&self, pid: PageId, raw: bool) -> Result<Shared<'_>> {
+        loop {
+            if let Some(frame) = self.pool.find(pid) {
+                let header = &self.pool.frames[frame];
+                header.lock_shared(&self.pool.lot);
+                let guard = Shared { pool: &self.pool, frame };
+                if header.pid.load(Ordering::Relaxed) != pid {
+                    continue;
+                }
+                check_rawness(header.flags.load(Ordering::Relaxed), raw, pid)?;
+                header.touch();
+                return Ok(guard);
+            }
+            self.load(pid, raw)?;
+        }
+    }
+
+    /// The page under the exclusive latch.
+    pub fn exclusive(&self, pid: PageId) -> Result<Exclusive<'_>> {
+        loop {
+            if let Some(frame) = self.pool.find(pid) {
+                let header = &self.pool.frames[frame];
+                header.lock_exclusive(&self.pool.lot);
+                let guard = Exclusive { pool: &self.pool, frame };
+                if header.pid.load(Ordering::Relaxed) != pid {
+                    continue;
+                }
+                check_rawness(header.flags.load(Ordering::Relaxed), false, pid)?;
+                header.touch();
+                return Ok(guard);
+            }
+            self.load(pid, false)?;
+        }
+    }
+
+    /// The exclusive latch if it is free at once; the page is read in if it is absent.
+    pub fn try_exclusive(&self, pid: PageId) -> Result<Option<Exclusive<'_>>> {
+        loop {
+            if let Some(frame) = self.pool.find(pid) {
+                let header = &self.pool.frames[frame];
+                if !header.try_exclusive() {
+                    return Ok(None);
+                }
+                let guard = Exclusive { pool: &self.pool, frame };
+                if header.pid.load(Ordering::Relaxed) != pid {
+                    continue;
+                }
+                check_rawness(header.flags.load(Ordering::Relaxed), false, pid)?;
+                return Ok(Some(guard));
+            }
+            self.load(pid, false)?;
+        }
+    }
+
+    /// True if the page is in memory now.
+    pub fn is_resident(&self, pid: PageId) -> bool {
+        self.pool.find(pid).is_some()
+    }
+
+    /// Reads the absent ones of `pids` together, so that a batch of requests waits once. Best effort: what cannot be read now is read, and complained
+    /// about, when it is used.
+    pub fn prefetch_many(&self, pids: &[PageId]) {
+        let mut absent: Vec<PageId> = pids.iter().copied().filter(|pid| !self.is_resident(*pid)).collect();
+        absent.sort_unstable();
+        absent.dedup();
+        let batch = (self.pool.frames.len() / 16).clamp(1, 128);
+        for pids in absent.chunks(batch) {
+            self.load_together(pids, false);
+        }
+    }
+
+    pub(crate) fn load_together(&self, pids: &[PageId], raw: bool) {
+        let mut settled = Vec::with_capacity(pids.len());
+        for pid in pids {
+            let Claim::Frame(frame) = self.pool.claim(*pid) else { break };
+            if self.pool.settle(frame, *pid, Pool::load_flags(raw)) {
+                settled.push((*pid, frame));
+            }
+        }
+        if settled.is_empty() {
+            return;
+        }
+        self.pool.misses.add(settled.len() as u64);
+        let mut buffer = Aligned::with_capacity(settled.len() * PAGE_BYTES);
+        let results = {
+            let _waiting = stdx::wait::announce(&PAGE_READ);
+            let pages = buffer.as_mut_slice().chunks_exact_mut(PAGE_BYTES);
+            let mut reads: Vec<(u64, &mut [u8])> =
+                settled.iter().zip(pages).map(|((pid, _), page)| (pid * PAGE_BYTES as u64, page)).collect();
+            self.pool.data.read_many(&mut reads)
+        };
+        let pages = buffer.as_slice().chunks_exact(PAGE_BYTES);
+        for (((pid, frame), result), page) in settled.into_iter().zip(results).zip(pages) {
+            match result {
+                // A damaged page is reported to whoever uses it.
+                Ok(()) => drop(self.pool.fill(frame, pid, page, raw)),
+                Err(_) => self.pool.abandon(frame, pid),
+            }
+        }
+    }
+
+    /// Reads one page into a frame, unless somebody else does.
+    #[cold]
+    fn load(&self, pid: PageId, raw: bool) -> Result<()> {
+        if pid < crate::space::FIRST_PAGE || pid == NO_PAGE || (pid + 1) * PAGE_BYTES as u64 > self.pool.data.len() {
+            return Err(Error::corrupt_page(pid, "a pointer leads outside the file"));
+        }
+        let frame = self.claim(pid)?;
+        if !self.pool.settle(frame, pid, Pool::load_flags(raw)) {
+            return Ok(());
+        }
+        self.pool.misses.add(1);
+        with_read_buffer(|buffer| {
+            let result = {
+                let _waiting = stdx::wait::announce(&PAGE_READ);
+                self.pool.data.read(pid * PAGE_BYTES as u64, buffer)
+            };
+            match result {
+                Ok(()) => self.pool.fill(frame, pid, buffer, raw),
+                Err(error) => {
+                    self.pool.abandon(frame, pid);
+                    Err(Error::io(format!("reading page {pid}"), error))
+                }
+            }
+        })
+    }
+
+    /// A frame for `pid`, X-latched and empty; has pages cleaned while there is none.
+    pub(crate) fn claim(&self, pid: PageId) -> Result<usize> {
+        loop {
+            match self.pool.claim(pid) {
+                Claim::Frame(frame) => return Ok(frame),
+                Claim::Exhausted => self.relieve()?,
+            }
+        }
+    }
+
+    /// The frame of a page whose former content does not matter: X-latched, all zero but for the id.
+    pub(crate) fn fresh_frame(&self, pid: PageId, raw: bool) -> Result<Exclusive<'_>> {
+        let guard = loop {
+            if let Some(frame) = self.pool.find(pid) {
+                let header = &self.pool.frames[frame];
+                header.lock_exclusive(&self.pool.lot);
+                let guard = Exclusive { pool: &self.pool, frame };
+                if header.pid.load(Ordering::Relaxed) == pid {
+                    break guard;
+                }
+                continue;
+            }
+            let frame = self.claim(pid)?;
+            if self.pool.settle(frame, pid, 0) {
+                break Exclusive { pool: &self.pool, frame };
+            }
+        };
+        let flags = &guard.header().flags;
+        flags.store(
+            flags.load(Ordering::Relaxed) & !(RAW | crate::frame::UNVERIFIED) | if raw { RAW } else { 0 },
+            Ordering::Relaxed,
+        );
+        guard.header().page_lsn.store(0, Ordering::Relaxed);
+        if !raw {
+            guard.fill_zero();
+            guard.store(WORD_ID, pid);
+        }
+        Ok(guard)
+    }
+}
+
+/// A page and a raw unit are different things under one number; whoever mixes them up followed a stale or damaged pointer.
+fn check_rawness(flags: u32, raw: bool, pid: PageId) -> Result<()> {
+    if (flags & RAW != 0) == raw {
+        return Ok(());
+    }
+    Err(Error::corrupt_page(
+        pid,
+        if raw { "a page where a value was expected" } else { "a value where a page was expected" },
+    ))
+}

@@ -1,0 +1,170 @@
+//! Writes dirty pages: because frames are needed, or because the log would grow too long.
+//!
+//! A batch: take over the dirty marks and copy each page under its shared latch, write the copies to the double-write file, write them to their places,
+//! sync, and only then settle the marks. Until then the page can neither be evicted nor passed by a checkpoint (P3). A page goes to disk only when the
+//! log is durable past its LSN (P2).
+
+use std::sync::Arc;
+
+use os::{Aligned, Device};
+use stdx::sync::atomic::Ordering;
+
+use crate::doublewrite::{DoubleWrite, PAGES_MAX};
+use crate::error::{Error, Result};
+use crate::frame::{CLEAN, RAW, REFERENCED};
+use crate::page::{self, Lsn, NO_PAGE, PAGE_BYTES, PageId};
+use crate::pager::Pager;
+
+/// Pages that the hand will meet soon and that are worth cleaning ahead of it.
+const LOOK_AHEAD: usize = 8192;
+
+/// State of the one who cleans; there is one at a time.
+pub(crate) struct Cleaner {
+    double_write: DoubleWrite,
+    /// Block 0 is the double write's header, then the pages, those with headers first.
+    buffer: Aligned,
+}
+
+/// A page copied out and waiting to be written.
+struct Copied {
+    pid: PageId,
+    frame: usize,
+}
+
+impl Cleaner {
+    pub fn new(double_write: DoubleWrite) -> Cleaner {
+        Cleaner { double_write, buffer: Aligned::with_capacity((1 + PAGES_MAX) * PAGE_BYTES) }
+    }
+}
+
+impl Pager {
+    /// Cleans what eviction will want next. Returns how many pages it wrote.
+    pub fn clean_ahead(&self) -> Result<usize> {
+        self.pool.passed_dirty.store(0, Ordering::Relaxed);
+        let count = self.pool.frames.len();
+        let hand = self.pool.hand();
+        let mut cold = Vec::new();
+        for step in 0..count {
+            let index = (hand + step) % count;
+            let frame = &self.pool.frames[index];
+            if frame.rec_lsn.load(Ordering::Relaxed) != CLEAN && frame.flags.load(Ordering::Relaxed) & REFERENCED == 0 {
+                cold.push(index);
+            }
+            if step > LOOK_AHEAD && !cold.is_empty() || cold.len() >= 4 * PAGES_MAX {
+                break;
+            }
+        }
+        if cold.is_empty() {
+            cold = (0..count)
+                .filter(|index| self.pool.frames[*index].rec_lsn.load(Ordering::Relaxed) != CLEAN)
+                .take(PAGES_MAX)
+                .collect();
+        }
+        self.write_frames(cold)
+    }
+
+    /// Cleans every page with a change older than `target`.
+    pub fn clean_until(&self, target: Lsn) -> Result<usize> {
+        let old = |index: &usize| self.pool.frames[*index].oldest_change() < target;
+        let frames: Vec<usize> = (0..self.pool.frames.len()).filter(old).collect();
+        self.write_frames(frames)
+    }
+
+    /// Writes those of `frames` that are dirty, in the order of their places on disk.
+    fn write_frames(&self, frames: Vec<usize>) -> Result<usize> {
+        let mut order: Vec<(bool, PageId, usize)> = frames
+            .into_iter()
+            .map(|index| {
+                let frame = &self.pool.frames[index];
+                (frame.flags.load(Ordering::Relaxed) & RAW != 0, frame.pid.load(Ordering::Relaxed), index)
+            })
+            .filter(|(_, pid, _)| *pid != NO_PAGE)
+            .collect();
+        order.sort_unstable();
+        let newest = order.iter().map(|(_, _, index)| self.pool.frames[*index].page_lsn.load(Ordering::Acquire)).max();
+        if let Some(newest) = newest
+            && let Some(log) = self.log_if_open()
+            && log.durable.get() < newest
+        {
+            log.flush_to(newest)?;
+        }
+        let mut written = 0;
+        let mut cleaner = self.cleaner.lock();
+        for batch in order.chunks(PAGES_MAX) {
+            written += self.write_batch(&mut cleaner, batch)?;
+        }
+        Ok(written)
+    }
+
+    fn write_batch(&self, cleaner: &mut Cleaner, batch: &[(bool, PageId, usize)]) -> Result<usize> {
+        let Cleaner { double_write, buffer } = cleaner;
+        let mut copied: Vec<Copied> = Vec::with_capacity(batch.len());
+        let mut with_header = 0;
+        for (raw, pid, index) in batch {
+            let image = &mut buffer.as_mut_slice()[(1 + copied.len()) * PAGE_BYTES..][..PAGE_BYTES];
+            if self.copy_for_write(*index, *pid, *raw, image) {
+                copied.push(Copied { pid: *pid, frame: *index });
+                with_header += usize::from(!*raw);
+            }
+        }
+        if copied.is_empty() {
+            return Ok(0);
+        }
+        let pids: Vec<PageId> = copied[..with_header].iter().map(|page| page.pid).collect();
+        let raw = copied[with_header..].iter().map(|page| page.pid);
+        let result =
+            double_write.write(buffer.as_mut_slice(), &pids, raw).and_then(|()| self.write_home(buffer, &copied));
+        for page in &copied {
+            self.pool.frames[page.frame].end_write(result.is_ok());
+        }
+        result?;
+        self.pages_written.add(copied.len() as u64);
+        Ok(copied.len())
+    }
+
+    /// Takes over the dirty mark and copies the page; false if it is no longer dirty, is being changed, or runs ahead of the log.
+    fn copy_for_write(&self, index: usize, pid: PageId, raw: bool, image: &mut [u8]) -> bool {
+        let frame = &self.pool.frames[index];
+        if !frame.try_shared() {
+            return false;
+        }
+        let guard = crate::guard::Shared { pool: &self.pool, frame: index };
+        let unchanged = guard.pid() == pid && (frame.flags.load(Ordering::Relaxed) & RAW != 0) == raw;
+        let durable = self.log_if_open().map_or(Lsn::MAX, |log| log.durable.get());
+        if !unchanged || frame.page_lsn.load(Ordering::Acquire) > durable || !frame.start_write() {
+            return false;
+        }
+        guard.page().copy_out(image);
+        if !raw {
+            debug_assert_eq!(guard.page().id(), pid);
+            page::seal(image);
+        }
+        true
+    }
+
+    /// Writes the copies to their places, neighbours in one write, and syncs.
+    fn write_home(&self, buffer: &Aligned, copied: &[Copied]) -> Result<()> {
+        let pages = &buffer.as_slice()[PAGE_BYTES..];
+        let mut writes: Vec<(u64, &[u8])> = Vec::new();
+        let mut start = 0;
+        for at in 1..=copied.len() {
+            if at == copied.len() || copied[at].pid != copied[at - 1].pid + 1 {
+                writes.push((copied[start].pid * PAGE_BYTES as u64, &pages[start * PAGE_BYTES..at * PAGE_BYTES]));
+                start = at;
+            }
+        }
+        self.pool.data.write_many(&writes).map_err(|error| Error::io("writing pages", error))?;
+        self.pool.data.sync().map_err(|error| Error::io("syncing the data file", error))
+    }
+}
+
+/// The device of the double write, opened or made.
+pub(crate) fn open_double_write(folder: &dyn os::Folder) -> Result<Arc<dyn Device>> {
+    let name = crate::DOUBLE_WRITE_FILE;
+    let device = folder.open(name, os::Open::Create).map_err(|error| Error::io(format!("opening '{name}'"), error))?;
+    let bytes = ((1 + PAGES_MAX) * PAGE_BYTES) as u64;
+    if device.len() < bytes {
+        device.prefill(bytes).map_err(|error| Error::io(format!("filling '{name}'"), error))?;
+    }
+    Ok(device)
+}

@@ -1,0 +1,59 @@
+//! What can go wrong below a request, sorted by what the caller can do about it.
+
+use std::fmt;
+use std::io;
+
+use crate::page::PageId;
+
+/// An error of the storage layer. Doors turn it into their own words; nothing here is retried silently.
+#[derive(Debug)]
+pub enum Error {
+    /// Bytes on disk are not what was written. The request fails, the rest serves.
+    Corrupt { what: String, file: String, page: Option<PageId> },
+    /// No room for data or log. Writes fail until space is back; reads go on.
+    DiskFull { what: &'static str },
+    /// The device refused an operation.
+    Io { what: String, error: io::Error },
+    /// The folder was written by a newer Beluga, or is not a Beluga data folder.
+    Format(String),
+    /// The engine is closing.
+    Closed,
+}
+
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    pub fn io(what: impl Into<String>, error: io::Error) -> Error {
+        if is_full(&error) {
+            Error::DiskFull { what: "the file system" }
+        } else {
+            Error::Io { what: what.into(), error }
+        }
+    }
+
+    pub fn corrupt_page(page: PageId, what: impl Into<String>) -> Error {
+        Error::Corrupt { what: what.into(), file: crate::DATA_FILE.into(), page: Some(page) }
+    }
+}
+
+/// The file system has no room, or the user's share of it is used up.
+pub(crate) fn is_full(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT)) || error.kind() == io::ErrorKind::StorageFull
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Corrupt { what, file, page: Some(page) } => {
+                write!(f, "corrupt page {page} of file '{file}' (offset {}): {what}", page * crate::PAGE_BYTES as u64)
+            }
+            Error::Corrupt { what, file, page: None } => write!(f, "corrupt file '{file}': {what}"),
+            Error::DiskFull { what } => write!(f, "disk full: no room for {what}; writes resume when space is free"),
+            Error::Io { what, error } => write!(f, "{what}: {error}"),
+            Error::Format(what) => write!(f, "{what}"),
+            Error::Closed => write!(f, "the engine is closing"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}

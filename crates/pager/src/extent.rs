@@ -1,0 +1,91 @@
+//! Raw extents: runs of 4 KiB units without headers, so that a value of 16 KiB costs exactly four of them.
+//!
+//! A unit travels through the pool like a page, but has no room for LSN or checksum: its LSN lives in the frame, its checksum in the record that names the
+//! extent. Torn units are repaired by redo, which holds the whole unit as long as the write is not known to be on disk; so they skip the double write (P7).
+//! An extent is written once, before anything names it, and never changed in place.
+
+use stdx::sync::atomic::Ordering;
+
+use crate::error::{Error, Result};
+use crate::frame::UNVERIFIED;
+use crate::guard::Exclusive;
+use crate::log::record::{self, FLAG_END, kind};
+use crate::page::{Lsn, PAGE_BYTES, PageId};
+use crate::pager::Pager;
+
+/// Units that go into the log together.
+const UNITS_PER_RECORD_RUN: usize = 16;
+
+impl Pager {
+    /// Fills units `unit..` of a reserved extent and logs them; unreachable until a mini-transaction names the extent. `data` is whole units.
+    ///
+    /// Returns the end of the last record. The bytes are copied once into the log and once into the frames.
+    pub fn extent_write(&self, first: PageId, unit: u32, data: &[u8]) -> Result<Lsn> {
+        assert!(data.len().is_multiple_of(PAGE_BYTES) && !data.is_empty());
+        let mut end = 0;
+        for (at, units) in data.chunks(UNITS_PER_RECORD_RUN * PAGE_BYTES).enumerate() {
+            end = self.write_units(first + u64::from(unit) + (at * UNITS_PER_RECORD_RUN) as u64, units)?;
+        }
+        Ok(end)
+    }
+
+    fn write_units(&self, first: PageId, data: &[u8]) -> Result<Lsn> {
+        let mut frames: Vec<Exclusive<'_>> = Vec::with_capacity(UNITS_PER_RECORD_RUN);
+        let mut headers = Vec::with_capacity(UNITS_PER_RECORD_RUN * record::HEADER_BYTES);
+        let count = data.len() / PAGE_BYTES;
+        for (at, unit) in data.chunks_exact(PAGE_BYTES).enumerate() {
+            let pid = first + at as u64;
+            let frame = self.fresh_frame(pid, true)?;
+            frame.copy_in(unit);
+            frames.push(frame);
+            record::encode_header(&mut headers, kind::EXTENT_UNIT, pid, PAGE_BYTES, at + 1 == count);
+        }
+        let mut parts: Vec<&[u8]> = Vec::with_capacity(count * 2);
+        for (header, unit) in headers.chunks_exact(record::HEADER_BYTES).zip(data.chunks_exact(PAGE_BYTES)) {
+            parts.extend([header, unit]);
+        }
+        debug_assert!(headers[headers.len() - record::HEADER_BYTES + 5] & FLAG_END != 0);
+        Ok(self.log().append(&parts, |start, end| {
+            for frame in &frames {
+                frame.header().mark_dirty(start, end);
+            }
+        }))
+    }
+
+    /// Reads whole units `unit..` of an extent into `out`. `crc` has a crc32c for each of them; a unit that came from disk is compared once.
+    ///
+    /// Under an optimistic read the extent may be gone meanwhile: then this fails or returns other bytes, and the caller's validation fails too.
+    pub fn extent_read(&self, first: PageId, unit: u32, out: &mut [u8], crc: &[u32]) -> Result<()> {
+        let first = first + u64::from(unit);
+        assert_eq!(out.len(), crc.len() * PAGE_BYTES);
+        self.extent_prefetch(first, crc.len());
+        for (at, unit) in out.chunks_exact_mut(PAGE_BYTES).enumerate() {
+            let pid = first + at as u64;
+            let frame = self.shared_as(pid, true)?;
+            frame.page().copy_out(unit);
+            let flags = &self.pool.frames[frame.frame].flags;
+            if flags.load(Ordering::Relaxed) & UNVERIFIED != 0 {
+                let found = crc32c::crc32c(unit);
+                if found != crc[at] {
+                    return Err(Error::corrupt_page(
+                        pid,
+                        format!("checksum of a value's unit {found:#x}, expected {:#x}", crc[at]),
+                    ));
+                }
+                flags.fetch_and(!UNVERIFIED, Ordering::Relaxed);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the absent units together.
+    fn extent_prefetch(&self, first: PageId, count: usize) {
+        let absent: Vec<PageId> = (first..first + count as u64).filter(|pid| !self.is_resident(*pid)).collect();
+        if absent.len() > 1 && absent.last().is_some_and(|last| (last + 1) * PAGE_BYTES as u64 <= self.pool.data.len())
+        {
+            for pids in absent.chunks((self.pool.frames.len() / 16).clamp(1, 64)) {
+                self.load_together(pids, true);
+            }
+        }
+    }
+}

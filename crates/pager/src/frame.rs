@@ -1,0 +1,239 @@
+//! The frame header: latch, identity and write state of one page in memory.
+//!
+//! ```text
+//!   free (pid = NO_PAGE) --claim--> loading (X held) --load--> clean --dirty--> dirty --clean--> writing --sync--> clean
+//!        ^------------------------------- evict (X held, clean only) ---------------------------'
+//! ```
+//! The latch is one word: X bit, a bit for parked waiters, a count of shared holders, and a version that moves with every release of X.
+//! A reader that takes no latch remembers the version and checks it again (P4); the latch is also the pin: eviction takes X first (P6).
+
+use stdx::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+use stdx::sync::{Condvar, Mutex, hint, thread};
+
+use crate::page::{Lsn, NO_PAGE};
+
+/// `rec_lsn` and `writing` of a page that needs no write.
+pub const CLEAN: Lsn = u64::MAX;
+
+const EXCLUSIVE: u64 = 1 << 63;
+const WAITERS: u64 = 1 << 62;
+const SHARED_ONE: u64 = 1 << 54;
+const SHARED_MASK: u64 = 0xff << 54;
+const VERSION: u64 = SHARED_ONE - 1;
+
+/// Set by lookups, cleared by the clock hand.
+pub const REFERENCED: u32 = 1;
+/// The frame holds a unit of an extent: user bytes without a header.
+pub const RAW: u32 = 2;
+/// A raw unit came from disk and nobody has compared its checksum yet.
+pub const UNVERIFIED: u32 = 4;
+
+/// Never evicted: a page of the space map, which a commit must reach without I/O.
+pub const PINNED: u32 = 8;
+
+pub static LATCH_WAIT: stdx::wait::Reason = stdx::wait::Reason { name: "page_latch" };
+
+#[repr(align(64))]
+pub struct Frame {
+    latch: AtomicU64,
+    /// Changes under X only.
+    pub pid: AtomicU64,
+    /// Start of the oldest record whose change is not yet on its way to the disk.
+    pub rec_lsn: AtomicU64,
+    /// The `rec_lsn` that a write under way will settle; cleared only after the device has synced (P3).
+    pub writing: AtomicU64,
+    /// End of the newest record of the page; raw units have no header word for it.
+    pub page_lsn: AtomicU64,
+    pub flags: AtomicU32,
+}
+
+#[cfg(not(loom))]
+const _: () = assert!(size_of::<Frame>() == 64);
+
+/// Where latch waiters sleep. A frame hashes to one of a few slots; a wake-up of the wrong sleeper is harmless.
+pub struct ParkingLot {
+    slots: Vec<(Mutex<()>, Condvar)>,
+}
+
+impl Default for ParkingLot {
+    fn default() -> Self {
+        ParkingLot { slots: (0..256).map(|_| (Mutex::new(()), Condvar::new())).collect() }
+    }
+}
+
+impl Default for Frame {
+    fn default() -> Self {
+        Frame {
+            latch: AtomicU64::new(0),
+            pid: AtomicU64::new(NO_PAGE),
+            rec_lsn: AtomicU64::new(CLEAN),
+            writing: AtomicU64::new(CLEAN),
+            page_lsn: AtomicU64::new(0),
+            flags: AtomicU32::new(0),
+        }
+    }
+}
+
+impl Frame {
+    fn slot<'l>(&self, lot: &'l ParkingLot) -> &'l (Mutex<()>, Condvar) {
+        let address = std::ptr::from_ref(self) as usize;
+        &lot.slots[(address >> 6) % lot.slots.len()]
+    }
+
+    /// Sleeps until the latch word is no longer blocked; spins first, since holders keep a latch for about a microsecond.
+    #[cold]
+    fn wait_while(&self, lot: &ParkingLot, blocked: impl Fn(u64) -> bool) {
+        for spin in 0..120 {
+            if !blocked(self.latch.load(Ordering::Relaxed)) {
+                return;
+            }
+            if spin < 100 { hint::spin_loop() } else { thread::yield_now() }
+        }
+        let _waiting = stdx::wait::announce(&LATCH_WAIT);
+        let (mutex, condvar) = self.slot(lot);
+        let mut guard = mutex.lock();
+        loop {
+            let word = self.latch.load(Ordering::Relaxed);
+            if !blocked(word) {
+                return;
+            }
+            // The bit is set while the slot's mutex is held, and the waker takes that mutex before it notifies: no wake-up is lost.
+            let marked = self.latch.compare_exchange(word, word | WAITERS, Ordering::Relaxed, Ordering::Relaxed);
+            if marked.is_ok() {
+                guard = condvar.wait(guard);
+            }
+        }
+    }
+
+    #[cold]
+    fn wake(&self, lot: &ParkingLot) {
+        let (mutex, condvar) = self.slot(lot);
+        drop(mutex.lock());
+        condvar.notify_all();
+    }
+
+    /// The version to read under; waits while somebody holds X.
+    #[inline]
+    pub fn version(&self, lot: &ParkingLot) -> u64 {
+        loop {
+            let word = self.latch.load(Ordering::Acquire);
+            if word & EXCLUSIVE == 0 {
+                return word & VERSION;
+            }
+            self.wait_while(lot, |word| word & EXCLUSIVE != 0);
+        }
+    }
+
+    /// True if nothing changed since `version` was taken; whatever was read in between may then be used (P4).
+    #[inline]
+    pub fn validate(&self, version: u64) -> bool {
+        fence(Ordering::Acquire);
+        self.latch.load(Ordering::Relaxed) & (EXCLUSIVE | VERSION) == version
+    }
+
+    pub fn try_shared(&self) -> bool {
+        let word = self.latch.load(Ordering::Relaxed);
+        word & EXCLUSIVE == 0
+            && word & SHARED_MASK != SHARED_MASK
+            && self.latch.compare_exchange(word, word + SHARED_ONE, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    pub fn lock_shared(&self, lot: &ParkingLot) {
+        while !self.try_shared() {
+            self.wait_while(lot, |word| word & EXCLUSIVE != 0 || word & SHARED_MASK == SHARED_MASK);
+        }
+    }
+
+    pub fn unlock_shared(&self, lot: &ParkingLot) {
+        let old = self.latch.fetch_sub(SHARED_ONE, Ordering::Release);
+        debug_assert!(old & SHARED_MASK != 0);
+        if old & WAITERS != 0 && old & SHARED_MASK == SHARED_ONE {
+            self.latch.fetch_and(!WAITERS, Ordering::Relaxed);
+            self.wake(lot);
+        }
+    }
+
+    pub fn try_exclusive(&self) -> bool {
+        let word = self.latch.load(Ordering::Relaxed);
+        if word & (EXCLUSIVE | SHARED_MASK) != 0 {
+            return false;
+        }
+        self.take(word)
+    }
+
+    /// X from an observed version: nothing has changed since, or it fails.
+    pub fn upgrade(&self, version: u64) -> bool {
+        let word = self.latch.load(Ordering::Relaxed);
+        word & !WAITERS == version && self.take(word)
+    }
+
+    fn take(&self, word: u64) -> bool {
+        let taken = self.latch.compare_exchange(word, word | EXCLUSIVE, Ordering::Acquire, Ordering::Relaxed).is_ok();
+        // A reader that sees a store made under X must also see the X bit.
+        fence(Ordering::Release);
+        taken
+    }
+
+    pub fn lock_exclusive(&self, lot: &ParkingLot) {
+        while !self.try_exclusive() {
+            self.wait_while(lot, |word| word & (EXCLUSIVE | SHARED_MASK) != 0);
+        }
+    }
+
+    pub fn unlock_exclusive(&self, lot: &ParkingLot) {
+        let word = self.latch.load(Ordering::Relaxed);
+        debug_assert!(word & EXCLUSIVE != 0 && word & SHARED_MASK == 0);
+        let old = self.latch.swap((word & VERSION).wrapping_add(1) & VERSION, Ordering::Release);
+        if old & WAITERS != 0 {
+            self.wake(lot);
+        }
+    }
+
+    pub fn is_exclusive(&self) -> bool {
+        self.latch.load(Ordering::Relaxed) & EXCLUSIVE != 0
+    }
+
+    /// A writer marks its change. X is held, and the log still counts the record as in flight (L2).
+    pub fn mark_dirty(&self, start: Lsn, end: Lsn) {
+        debug_assert!(self.is_exclusive());
+        self.page_lsn.store(end, Ordering::Release);
+        self.rec_lsn.fetch_min(start, Ordering::AcqRel);
+    }
+
+    /// Start of the oldest change that is not surely on disk, `CLEAN` if none.
+    ///
+    /// The cleaner moves the number from `rec_lsn` to `writing`, and back if the write fails, always storing the new place first:
+    /// a look at the first, the second and the first again meets it in one of them.
+    pub fn oldest_change(&self) -> Lsn {
+        let first = self.rec_lsn.load(Ordering::Acquire);
+        let second = self.writing.load(Ordering::Acquire);
+        first.min(second).min(self.rec_lsn.load(Ordering::Acquire))
+    }
+
+    /// The cleaner, under a shared latch, takes over what has to be written. False if there is nothing or a write is under way.
+    pub fn start_write(&self) -> bool {
+        let rec = self.rec_lsn.load(Ordering::Acquire);
+        if rec == CLEAN || self.writing.load(Ordering::Acquire) != CLEAN {
+            return false;
+        }
+        self.writing.store(rec, Ordering::Release);
+        self.rec_lsn.store(CLEAN, Ordering::Release);
+        true
+    }
+
+    /// The write has reached the disk, or has failed and must be tried again.
+    pub fn end_write(&self, succeeded: bool) {
+        if !succeeded {
+            self.rec_lsn.fetch_min(self.writing.load(Ordering::Acquire), Ordering::AcqRel);
+        }
+        self.writing.store(CLEAN, Ordering::Release);
+    }
+
+    #[inline]
+    pub fn touch(&self) {
+        let flags = self.flags.load(Ordering::Relaxed);
+        if flags & REFERENCED == 0 {
+            self.flags.fetch_or(REFERENCED, Ordering::Relaxed);
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! The three ways to look at a page: optimistic (no store at all), shared, exclusive.
+//!
+//! Rules for holding: latches are short, never held across a wait for a lock or a client; child before parent, left before right,
+//! space-map pages last (they are taken inside `Mtr::commit`). Only `Exclusive` can change a page.
+
+use stdx::sync::atomic::Ordering;
+
+use crate::frame::{Frame, RAW};
+use crate::page::{PAGE_WORDS, PageId, PageRef, WORD_KIND};
+use crate::pool::Pool;
+
+/// A sight of a page that holds nothing. Whatever was loaded counts only after `validate` said true (P4).
+#[derive(Clone, Copy)]
+pub struct Optimistic<'p> {
+    pub(crate) pool: &'p Pool,
+    pub(crate) frame: usize,
+    pub(crate) version: u64,
+    pub(crate) pid: PageId,
+}
+
+impl<'p> Optimistic<'p> {
+    /// The page's words; an empty page if the frame now holds user bytes (the page was freed and its room given to a value).
+    #[inline(always)]
+    pub fn page(&self) -> PageRef<'p> {
+        if self.header().flags.load(Ordering::Relaxed) & RAW != 0 {
+            return PageRef { words: self.pool.nil() };
+        }
+        PageRef { words: self.pool.words(self.frame) }
+    }
+
+    pub fn pid(&self) -> PageId {
+        self.pid
+    }
+
+    #[inline(always)]
+    pub fn validate(&self) -> bool {
+        self.header().validate(self.version)
+    }
+
+    /// X without having waited: succeeds only if nothing changed since this sight was taken.
+    pub fn upgrade(self) -> Option<Exclusive<'p>> {
+        if !self.header().upgrade(self.version) {
+            return None;
+        }
+        Some(Exclusive { pool: self.pool, frame: self.frame })
+    }
+
+    #[inline(always)]
+    fn header(&self) -> &'p Frame {
+        &self.pool.frames[self.frame]
+    }
+}
+
+/// A page that nobody changes while this lives.
+pub struct Shared<'p> {
+    pub(crate) pool: &'p Pool,
+    pub(crate) frame: usize,
+}
+
+impl<'p> Shared<'p> {
+    pub fn page(&self) -> PageRef<'_> {
+        PageRef { words: self.pool.words(self.frame) }
+    }
+
+    pub fn pid(&self) -> PageId {
+        self.pool.frames[self.frame].pid.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Shared<'_> {
+    fn drop(&mut self) {
+        self.pool.frames[self.frame].unlock_shared(&self.pool.lot);
+    }
+}
+
+/// A page that only the holder sees and changes.
+pub struct Exclusive<'p> {
+    pub(crate) pool: &'p Pool,
+    pub(crate) frame: usize,
+}
+
+impl<'p> Exclusive<'p> {
+    #[inline(always)]
+    pub fn page(&self) -> PageRef<'_> {
+        PageRef { words: self.pool.words(self.frame) }
+    }
+
+    pub fn pid(&self) -> PageId {
+        self.header().pid.load(Ordering::Relaxed)
+    }
+
+    /// Stores a word. The change belongs to a record of an open `Mtr`.
+    #[inline(always)]
+    pub fn store(&self, word: usize, value: u64) {
+        debug_assert!(self.header().is_exclusive());
+        assert!(word < PAGE_WORDS);
+        self.pool.words(self.frame)[word].store(value, Ordering::Relaxed);
+    }
+
+    /// Sets kind, level and flags of a fresh page; the boot number in the upper half stays.
+    pub fn set_kind(&self, kind: u8, level: u8, flags: u16) {
+        let boot = self.page().load(WORD_KIND) & !0xffff_ffff;
+        self.store(WORD_KIND, boot | u64::from(flags) << 16 | u64::from(level) << 8 | u64::from(kind));
+    }
+
+    #[inline(always)]
+    pub(crate) fn header(&self) -> &'p Frame {
+        &self.pool.frames[self.frame]
+    }
+
+    pub(crate) fn fill_zero(&self) {
+        for word in self.pool.words(self.frame) {
+            word.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// Overwrites the page, or the raw unit, with little-endian bytes.
+    pub(crate) fn copy_in(&self, bytes: &[u8]) {
+        assert_eq!(bytes.len(), crate::PAGE_BYTES);
+        for (word, chunk) in self.pool.words(self.frame).iter().zip(bytes.chunks_exact(8)) {
+            word.store(u64::from_le_bytes(chunk.try_into().expect("eight bytes")), Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for Exclusive<'_> {
+    fn drop(&mut self) {
+        self.header().unlock_exclusive(&self.pool.lot);
+    }
+}

@@ -1,0 +1,278 @@
+//! Makes the log durable in batches.
+//!
+//! One flush is under way at a time; everybody else's bytes ride in the next one (group commit without a timer). Appenders wake the flusher only if
+//! it sleeps. A failed write stops the process: after a lost write the device and we disagree, and no retry can tell (docs/decisions).
+
+use std::sync::Arc;
+
+use os::{Aligned, Clock, Device};
+use stdx::slot;
+use stdx::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use stdx::sync::{Condvar, Mutex};
+use stdx::watermark::Watermark;
+
+use crate::error::{Error, Result};
+use crate::log::ring::{Bytes, Order};
+use crate::log::segment::{BLOCK, CHUNK_HEADER, ChunkHeader, Segments};
+use crate::page::Lsn;
+
+/// Largest piece of one write: big enough for the device's bandwidth, small enough that the first waiter of a batch is not held up.
+const CHUNK_MAX: usize = 1 << 20;
+
+pub static LOG_SPACE: stdx::wait::Reason = stdx::wait::Reason { name: "log_space" };
+
+/// Where the next chunk goes.
+struct Tail {
+    device: Arc<dyn Device>,
+    position: u64,
+    staging: Aligned,
+}
+
+pub struct Log {
+    order: Order,
+    bytes: Bytes,
+    pub(crate) durable: Arc<Watermark>,
+    segments: Mutex<Segments>,
+    tail: Mutex<Tail>,
+    /// Bytes of the current segment not yet written; with a prepared segment behind it the log cannot run out of room in between.
+    left: AtomicU64,
+    /// No segment is prepared behind the current one.
+    ready_missing: AtomicBool,
+    epoch: u64,
+    database: u64,
+    clock: Arc<dyn Clock>,
+    threaded: bool,
+    asleep: AtomicBool,
+    bed: (Mutex<bool>, Condvar),
+    pub(crate) flushes: AtomicU64,
+    pub(crate) flushed_bytes: AtomicU64,
+    pub(crate) flush_ns: stdx::histogram::Histogram,
+}
+
+pub struct LogOptions {
+    pub ring_bytes: usize,
+    pub start: Lsn,
+    pub epoch: u64,
+    pub database: u64,
+    pub threaded: bool,
+}
+
+impl Log {
+    /// Continues the stream at `options.start` in a new segment.
+    pub fn open(options: &LogOptions, mut segments: Segments, clock: Arc<dyn Clock>) -> Result<Log> {
+        let device = segments.turn(options.start)?;
+        let left = segments.segment_bytes() - BLOCK as u64;
+        let bytes = Bytes::new(options.ring_bytes).map_err(|error| Error::io("mapping the log ring", error))?;
+        let staging = Aligned::with_capacity(CHUNK_MAX + BLOCK);
+        Ok(Log {
+            order: Order::new(options.start, slot::MAX),
+            bytes,
+            durable: Arc::new(Watermark::new(options.start)),
+            segments: Mutex::new(segments),
+            tail: Mutex::new(Tail { device, position: BLOCK as u64, staging }),
+            left: AtomicU64::new(left),
+            ready_missing: AtomicBool::new(true),
+            epoch: options.epoch,
+            database: options.database,
+            clock,
+            threaded: options.threaded,
+            asleep: AtomicBool::new(false),
+            bed: (Mutex::new(false), Condvar::new()),
+            flushes: AtomicU64::new(0),
+            flushed_bytes: AtomicU64::new(0),
+            flush_ns: stdx::histogram::Histogram::new(),
+        })
+    }
+
+    pub fn head(&self) -> Lsn {
+        self.order.head()
+    }
+
+    /// Everything below is copied and its pages are marked: where a checkpoint may begin at the latest.
+    pub fn copied(&self) -> Lsn {
+        self.order.copied()
+    }
+
+    pub fn ring_bytes(&self) -> u64 {
+        self.bytes.capacity()
+    }
+
+    /// Reserves room for `parts`, copies them, runs `mark(start, end)`, publishes. Cannot fail; waits if the ring is full.
+    pub fn append(&self, parts: &[&[u8]], mark: impl FnOnce(Lsn, Lsn)) -> Lsn {
+        let len: usize = parts.iter().map(|part| part.len()).sum();
+        assert!(len.is_multiple_of(8) && len as u64 <= self.bytes.capacity() / 2, "a mini-transaction of {len} bytes");
+        let slot = slot::current();
+        let start = self.order.reserve(slot, len as u64);
+        let end = start + len as u64;
+        if end > self.durable.get() + self.bytes.capacity() {
+            self.wait_for_room(end - self.bytes.capacity());
+        }
+        let mut at = start;
+        for part in parts {
+            self.bytes.put(at, part);
+            at += part.len() as u64;
+        }
+        mark(start, end);
+        self.order.publish(slot);
+        self.wake();
+        end
+    }
+
+    /// The flusher passes everything before this thread's own reservation, so the wait ends (L3).
+    #[cold]
+    fn wait_for_room(&self, durable: Lsn) {
+        if self.threaded {
+            self.wake();
+            let _waiting = stdx::wait::announce(&LOG_SPACE);
+            self.durable.wait(durable);
+        } else {
+            while self.durable.get() < durable {
+                self.flush_once().expect("the log device works, or the simulated machine stops here");
+            }
+        }
+    }
+
+    /// Blocks until everything up to `lsn` is durable.
+    pub fn flush_to(&self, lsn: Lsn) -> Result<()> {
+        if self.threaded {
+            self.wake();
+            self.durable.wait(lsn);
+            return Ok(());
+        }
+        while self.durable.get() < lsn {
+            self.flush_once()?;
+        }
+        Ok(())
+    }
+
+    /// Writes what is copied so far, at most one chunk, and raises the watermark. False if there was nothing to write.
+    pub fn flush_once(&self) -> Result<bool> {
+        let mut tail = self.tail.lock();
+        let durable = self.durable.get();
+        let copied = self.order.copied();
+        debug_assert!(copied >= durable);
+        if copied == durable {
+            return Ok(false);
+        }
+        let mut room = self.left.load(Ordering::Relaxed) as usize;
+        if room < 2 * BLOCK {
+            self.turn(&mut tail, durable)?;
+            room = self.left.load(Ordering::Relaxed) as usize;
+        }
+        let len = ((copied - durable) as usize).min(CHUNK_MAX).min(room - CHUNK_HEADER);
+        let started = self.clock.monotonic_ns();
+        let position = tail.position;
+        let disk_bytes = ChunkHeader::disk_bytes(len);
+        let Tail { device, staging, .. } = &mut *tail;
+        let chunk = &mut staging.as_mut_slice()[..disk_bytes as usize];
+        self.bytes.get(durable, &mut chunk[CHUNK_HEADER..CHUNK_HEADER + len]);
+        chunk[CHUNK_HEADER + len..].fill(0);
+        let header = ChunkHeader {
+            epoch: self.epoch,
+            start: durable,
+            len: len as u32,
+            wall_ms: self.clock.wall_ms(),
+            database: self.database,
+        };
+        header.seal(chunk);
+        device.write_durable(position, chunk).map_err(|error| Error::io("writing the log", error))?;
+        tail.position += disk_bytes;
+        self.left.fetch_sub(disk_bytes, Ordering::Relaxed);
+        drop(tail);
+        self.flushes.fetch_add(1, Ordering::Relaxed);
+        self.flushed_bytes.fetch_add(disk_bytes, Ordering::Relaxed);
+        self.flush_ns.record(self.clock.monotonic_ns().saturating_sub(started));
+        self.durable.advance(durable + len as u64);
+        Ok(true)
+    }
+
+    fn turn(&self, tail: &mut Tail, start: Lsn) -> Result<()> {
+        let mut segments = self.segments.lock();
+        tail.device = segments.turn(start)?;
+        tail.position = BLOCK as u64;
+        self.ready_missing.store(true, Ordering::Relaxed);
+        self.left.store(segments.segment_bytes() - BLOCK as u64, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// True if the bytes that may be in the ring could outgrow the current segment with none prepared behind it: then nobody may start a write.
+    pub fn short_of_room(&self) -> bool {
+        let left = self.left.load(Ordering::Relaxed);
+        left < self.bytes.capacity() + CHUNK_MAX as u64 && self.ready_missing.load(Ordering::Relaxed)
+    }
+
+    /// Gives up the segments that end at or before `keep`.
+    pub fn release(&self, keep: Lsn) -> Result<()> {
+        self.segments.lock().release(keep)
+    }
+
+    /// True if no segment is prepared behind the current one.
+    pub fn wants_segment(&self) -> bool {
+        self.ready_missing.load(Ordering::Relaxed)
+    }
+
+    /// Prepares the next segment.
+    pub fn prepare(&self) -> Result<()> {
+        self.segments.lock().prepare()?;
+        self.ready_missing.store(false, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Wakes the flusher if it sleeps.
+    #[inline]
+    pub fn wake(&self) {
+        if self.asleep.load(Ordering::SeqCst) {
+            let mut called = self.bed.0.lock();
+            *called = true;
+            self.bed.1.notify_one();
+        }
+    }
+
+    /// Wakes the flusher so that it looks at its stop flag.
+    pub fn rouse(&self) {
+        *self.bed.0.lock() = true;
+        self.bed.1.notify_one();
+    }
+
+    /// The flusher's loop. Returns when `stop` is set and everything is durable; an error means that the log device failed.
+    /// `watch` hears of every advance.
+    pub fn run(&self, stop: &AtomicBool, watch: &dyn Fn(Lsn)) -> Result<()> {
+        loop {
+            match self.flush_once() {
+                Ok(true) => {
+                    watch(self.durable.get());
+                    continue;
+                }
+                Ok(false) => {}
+                // No segment to turn to. Nothing is lost: what waits stays in the ring, new writes are refused, and room may come back.
+                Err(Error::DiskFull { .. }) => {
+                    stdx::sync::thread::sleep(std::time::Duration::from_millis(50));
+                    continue;
+                }
+                Err(error) => return Err(error),
+            }
+            if stop.load(Ordering::Acquire) && self.order.head() == self.durable.get() {
+                return Ok(());
+            }
+            self.sleep(stop);
+        }
+    }
+
+    /// Sleeps until an append. The flag is raised before the last look at the head, an append moves the head before it looks at the flag (both SeqCst).
+    fn sleep(&self, stop: &AtomicBool) {
+        let mut called = self.bed.0.lock();
+        self.asleep.store(true, Ordering::SeqCst);
+        let idle = self.order.head() == self.durable.get();
+        if !idle {
+            // Somebody is between reservation and publication: back in a moment.
+            drop(called);
+            stdx::sync::thread::yield_now();
+        } else if !stop.load(Ordering::Acquire) {
+            while !*called {
+                called = self.bed.1.wait(called);
+            }
+            *called = false;
+        }
+        self.asleep.store(false, Ordering::SeqCst);
+    }
+}

@@ -1,0 +1,328 @@
+//! The stream back from the files.
+//!
+//! Hard part: where does the log end, and is that end honest? A crash may tear the last chunk, and only the last: flushes are one at a time. So a chunk that
+//! fails its checksum ends the log if nothing newer stands behind it, and is corruption if something does (L6). After a crash the stream goes on at the end
+//! of the last closed mini-transaction, in a new segment: bytes behind that point are skipped when a newer epoch starts before them.
+
+use std::sync::Arc;
+
+use os::{Aligned, Device, Folder, Open};
+
+use crate::error::{Error, Result};
+use crate::log::record::{self, Record};
+use crate::log::segment::{self, BLOCK, CHUNK_HEADER, ChunkHeader, SegmentHeader, Used};
+use crate::page::Lsn;
+
+const READ_BYTES: usize = 2 << 20;
+
+/// Where reading may stop before the end of the log.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Until {
+    /// Only mini-transactions that end at or before this position.
+    pub lsn: Option<Lsn>,
+    /// Only chunks written at or before this time, in milliseconds since 1970.
+    pub wall_ms: Option<u64>,
+}
+
+/// Reads chunks one after another and cuts the stream into closed mini-transactions.
+pub struct Reader {
+    folder: Arc<dyn Folder>,
+    database: u64,
+    until: Until,
+    from: Lsn,
+    device: Arc<dyn Device>,
+    position: u64,
+    window: Aligned,
+    /// What the window holds, in device positions.
+    window_start: u64,
+    window_end: u64,
+    used: Vec<Used>,
+    epoch: u64,
+    wall_ms: u64,
+    /// Stream bytes not yet handed out, starting at `buffer_start`.
+    buffer: Vec<u8>,
+    buffer_start: Lsn,
+    finished: bool,
+}
+
+/// What was found when the reader came to the end.
+#[derive(Clone, Debug)]
+pub struct End {
+    /// End of the last closed mini-transaction: the stream goes on here.
+    pub lsn: Lsn,
+    pub epoch: u64,
+    pub wall_ms: u64,
+    /// Segments that hold the stream.
+    pub used: Vec<Used>,
+}
+
+/// Headers of all segments of a folder, by number.
+pub fn segments(folder: &dyn Folder, database: u64) -> Result<Vec<Used>> {
+    let names = folder.list().map_err(|error| Error::io("listing the data folder", error))?;
+    let mut found = Vec::new();
+    for number in names.iter().filter_map(|name| segment::file_number(name)) {
+        let name = segment::file_name(number);
+        let device =
+            folder.open(&name, Open::Existing).map_err(|error| Error::io(format!("opening '{name}'"), error))?;
+        if device.len() < BLOCK as u64 {
+            continue;
+        }
+        let mut block = Aligned::with_capacity(BLOCK);
+        device
+            .read(0, block.as_mut_slice())
+            .map_err(|error| Error::io(format!("reading the header of '{name}'"), error))?;
+        if let Some(header) = SegmentHeader::decode(block.as_slice())
+            && header.number == number
+            && header.database == database
+        {
+            found.push(Used { number, start: header.start });
+        }
+    }
+    found.sort_by_key(|segment| segment.number);
+    Ok(found)
+}
+
+impl Reader {
+    /// Starts reading so that every record from `from` on is met. `from` is the start of a mini-transaction.
+    pub fn open(folder: &Arc<dyn Folder>, database: u64, from: Lsn, until: Until) -> Result<Reader> {
+        let all = segments(folder.as_ref(), database)?;
+        let first = all.iter().rev().find(|segment| segment.start <= from);
+        let Some(first) = first.copied() else {
+            return Err(Error::Corrupt {
+                what: format!("no log segment covers position {from}, where the last checkpoint says recovery starts"),
+                file: "log".into(),
+                page: None,
+            });
+        };
+        let device = open_segment(folder.as_ref(), first.number)?;
+        Ok(Reader {
+            folder: folder.clone(),
+            database,
+            until,
+            from,
+            device,
+            position: BLOCK as u64,
+            window: Aligned::with_capacity(READ_BYTES),
+            window_start: 0,
+            window_end: 0,
+            used: vec![first],
+            epoch: 0,
+            wall_ms: 0,
+            buffer: Vec::new(),
+            buffer_start: first.start,
+            finished: false,
+        })
+    }
+
+    /// Hands closed mini-transactions to `each`, about `budget` bytes of them; false when the end is reached.
+    ///
+    /// `each` gets the records from `from` on in order; the records of a mini-transaction come together.
+    pub fn next(&mut self, budget: usize, each: &mut dyn FnMut(&Record<'_>) -> Result<()>) -> Result<bool> {
+        let mut done = 0;
+        while done < budget {
+            let closed = self.closed_bytes()?;
+            if closed == 0 {
+                if self.finished || !self.read_chunk()? {
+                    self.finished = true;
+                    return Ok(false);
+                }
+                continue;
+            }
+            let mut at = 0;
+            while at < closed {
+                at = self.hand_out(at, each)?;
+            }
+            self.buffer.drain(..closed);
+            self.buffer_start += closed as u64;
+            done += closed;
+        }
+        Ok(true)
+    }
+
+    /// Hands out the mini-transaction at `at`; returns where the next one starts.
+    fn hand_out(&self, at: usize, each: &mut dyn FnMut(&Record<'_>) -> Result<()>) -> Result<usize> {
+        let mut end = at;
+        loop {
+            let len = self.record_len(end)?.expect("closed records are whole");
+            let last = record::closes(&self.buffer[end..]);
+            end += len;
+            if last {
+                break;
+            }
+        }
+        let (lsn_start, lsn_end) = (self.buffer_start + at as u64, self.buffer_start + end as u64);
+        let mut next = at;
+        while next < end {
+            let len = self.record_len(next)?.expect("closed records are whole");
+            let record = record::decode(&self.buffer[next..next + len], lsn_start, lsn_end)
+                .map_err(|what| self.corrupt(next, &what))?;
+            each(&record)?;
+            next += len;
+        }
+        Ok(end)
+    }
+
+    /// Call after `next` said false.
+    pub fn end(&self) -> End {
+        End { lsn: self.buffer_start, epoch: self.epoch, wall_ms: self.wall_ms, used: self.used.clone() }
+    }
+
+    fn corrupt(&self, at: usize, what: &str) -> Error {
+        Error::Corrupt {
+            what: format!("{what} at log position {}", self.buffer_start + at as u64),
+            file: segment::file_name(self.used.last().expect("one is open").number),
+            page: None,
+        }
+    }
+
+    fn record_len(&self, at: usize) -> Result<Option<usize>> {
+        match record::length(&self.buffer[at..]) {
+            None => Ok(None),
+            Some(Err(what)) => Err(self.corrupt(at, &what)),
+            Some(Ok(len)) => Ok((at + len <= self.buffer.len()).then_some(len)),
+        }
+    }
+
+    /// Length of the closed mini-transactions at the front of the buffer, those that `until` allows.
+    fn closed_bytes(&mut self) -> Result<usize> {
+        if self.buffer_start < self.from {
+            return Ok(0);
+        }
+        let (mut at, mut closed) = (0, 0);
+        while at < self.buffer.len() {
+            let Some(len) = self.record_len(at)? else { break };
+            at += len;
+            if record::closes(&self.buffer[at - len..]) {
+                if self.until.lsn.is_some_and(|limit| self.buffer_start + at as u64 > limit) {
+                    self.finished = true;
+                    break;
+                }
+                closed = at;
+            }
+        }
+        Ok(closed)
+    }
+
+    /// Appends the next chunk's payload to the buffer; false at the end of the log.
+    fn read_chunk(&mut self) -> Result<bool> {
+        loop {
+            if let Some(header) = self.chunk_at(self.position)?
+                && self.continues(header)
+            {
+                return self.take(header);
+            }
+            // Nothing more here (or a chunk of the file's former life): the next segment goes on, or this is the end.
+            if !self.open_next()? {
+                return self.end_or_corrupt();
+            }
+        }
+    }
+
+    fn buffer_end(&self) -> Lsn {
+        self.buffer_start + self.buffer.len() as u64
+    }
+
+    fn continues(&self, header: ChunkHeader) -> bool {
+        header.start == self.buffer_end() && header.epoch >= self.epoch
+            || header.start == self.buffer_start && header.epoch > self.epoch
+    }
+
+    fn take(&mut self, header: ChunkHeader) -> Result<bool> {
+        if self.until.wall_ms.is_some_and(|limit| header.wall_ms > limit) {
+            return Ok(false);
+        }
+        if header.start == self.buffer_start {
+            // The tail of an earlier epoch that no mini-transaction closed.
+            self.buffer.clear();
+        }
+        let from = (self.position - self.window_start) as usize + CHUNK_HEADER;
+        self.buffer.extend_from_slice(&self.window.as_slice()[from..from + header.len as usize]);
+        // A segment may begin in the middle of a record; `from` is the start of one.
+        let skip = self.from.saturating_sub(self.buffer_start).min(self.buffer.len() as u64);
+        self.buffer.drain(..skip as usize);
+        self.buffer_start += skip;
+        self.epoch = header.epoch;
+        self.wall_ms = header.wall_ms;
+        self.position += ChunkHeader::disk_bytes(header.len as usize);
+        Ok(true)
+    }
+
+    /// The valid chunk at a position of the open segment, its bytes in the window.
+    fn chunk_at(&mut self, position: u64) -> Result<Option<ChunkHeader>> {
+        if !self.fill(position, BLOCK as u64)? {
+            return Ok(None);
+        }
+        let block = &self.window.as_slice()[(position - self.window_start) as usize..];
+        let Some(header) = ChunkHeader::peek(block, self.database) else { return Ok(None) };
+        let bytes = ChunkHeader::disk_bytes(header.len as usize);
+        if bytes > READ_BYTES as u64 || !self.fill(position, bytes)? {
+            return Ok(None);
+        }
+        let chunk = &self.window.as_slice()[(position - self.window_start) as usize..][..bytes as usize];
+        Ok(header.verify(chunk).then_some(header))
+    }
+
+    /// Makes the window cover `position..position + len`; false if the file ends before.
+    fn fill(&mut self, position: u64, len: u64) -> Result<bool> {
+        if position + len > self.device.len() {
+            return Ok(false);
+        }
+        if position < self.window_start || position + len > self.window_end {
+            let bytes = (READ_BYTES as u64).min(self.device.len() - position);
+            self.device
+                .read(position, &mut self.window.as_mut_slice()[..bytes as usize])
+                .map_err(|error| Error::io(format!("reading '{}'", self.device.name()), error))?;
+            self.window_start = position;
+            self.window_end = position + bytes;
+        }
+        Ok(true)
+    }
+
+    fn open_next(&mut self) -> Result<bool> {
+        let current = self.used.last().expect("one is open").number;
+        let all = segments(self.folder.as_ref(), self.database)?;
+        let Some(next) = all.iter().find(|segment| segment.number == current + 1) else { return Ok(false) };
+        if next.start > self.buffer_end() {
+            return Err(self.corrupt(
+                self.buffer.len(),
+                &format!("the log breaks off, but the next segment starts at {}", next.start),
+            ));
+        }
+        if next.start != self.buffer_end() && next.start != self.buffer_start {
+            return Ok(false);
+        }
+        self.device = open_segment(self.folder.as_ref(), next.number)?;
+        self.used.push(*next);
+        self.position = BLOCK as u64;
+        (self.window_start, self.window_end) = (0, 0);
+        Ok(true)
+    }
+
+    /// The log seems to end here. A valid chunk further on in this segment, newer than what was read, proves that acknowledged bytes in between are gone.
+    fn end_or_corrupt(&mut self) -> Result<bool> {
+        let end = self.buffer_end();
+        let mut position = self.position;
+        while position + BLOCK as u64 <= self.device.len() {
+            if let Some(header) = self.chunk_at(position)?
+                && header.start > end
+                && header.epoch >= self.epoch
+            {
+                return Err(Error::Corrupt {
+                    what: format!(
+                        "the chunk at offset {} is damaged, but the log goes on at offset {position}; acknowledged writes from position {end} on would be lost",
+                        self.position
+                    ),
+                    file: self.device.name().into(),
+                    page: None,
+                });
+            }
+            position += BLOCK as u64;
+        }
+        Ok(false)
+    }
+}
+
+fn open_segment(folder: &dyn Folder, number: u64) -> Result<Arc<dyn Device>> {
+    let name = segment::file_name(number);
+    folder.open(&name, Open::Existing).map_err(|error| Error::io(format!("opening '{name}'"), error))
+}

@@ -1,0 +1,185 @@
+//! Bytes of a record: three header words, an optional transaction id, the body, padding to eight.
+//!
+//! ```text
+//!   0: length u32 | kind u8 | flags u8 | pad bytes u8 | 0      1: page id, or NO_PAGE for a logical record     2: LSN of the page before this record
+//!   [3: transaction id, with flag TXN]   body ...   padding
+//! ```
+
+use crate::error::Result;
+use crate::guard::Exclusive;
+use crate::page::{Lsn, NO_PAGE, PageId, TxnId};
+
+/// Kinds below 0x10 belong to the pager. See the table in docs/formats/log.md, which a test compares with this list.
+pub mod kind {
+    pub const IMAGE: u8 = 0x01;
+    pub const SPACE_SET: u8 = 0x02;
+    pub const SPACE_CLEAR: u8 = 0x03;
+    pub const EXTENT_UNIT: u8 = 0x04;
+    /// First kind of the tree's records.
+    pub const TREE: u8 = 0x10;
+    /// First kind of the engine's logical records.
+    pub const LOGICAL: u8 = 0x20;
+    pub const END: u8 = 0x30;
+}
+
+/// Last record of a mini-transaction: only now does any of its records count.
+pub const FLAG_END: u8 = 1;
+pub const FLAG_TXN: u8 = 2;
+
+pub const HEADER_BYTES: usize = 24;
+
+/// A record as recovery, the observer and redo see it.
+#[derive(Clone, Copy, Debug)]
+pub struct Record<'a> {
+    /// Start of the mini-transaction that the record belongs to.
+    pub lsn_start: Lsn,
+    /// End of that mini-transaction: the page LSN and the version word that the change leaves behind.
+    pub lsn_end: Lsn,
+    pub kind: u8,
+    /// None: a logical record, which changes no page.
+    pub page: Option<PageId>,
+    /// Page LSN that the record was made on; redo checks that nothing in between is missing (L5).
+    pub page_lsn_before: Lsn,
+    pub txn: Option<TxnId>,
+    pub body: &'a [u8],
+}
+
+/// Repeats page changes of the kinds that its owner registered.
+pub trait Redo: Send + Sync {
+    /// Applies `record` to the page it names. The page is exactly in the state that the record was made on.
+    fn apply(&self, page: &Exclusive<'_>, record: &Record<'_>) -> Result<()>;
+}
+
+/// Who redoes which kinds. Owners hand theirs down when the pager is opened, so the pager knows no tree.
+#[derive(Default)]
+pub struct RedoTable {
+    owners: Vec<(std::ops::Range<u8>, Box<dyn Redo>)>,
+}
+
+impl RedoTable {
+    pub fn new() -> RedoTable {
+        RedoTable::default()
+    }
+
+    pub fn own(mut self, kinds: std::ops::Range<u8>, redo: impl Redo + 'static) -> RedoTable {
+        assert!(kinds.start >= kind::TREE && kinds.end <= kind::LOGICAL, "page record kinds are 0x10..0x20");
+        self.owners.push((kinds, Box::new(redo)));
+        self
+    }
+
+    pub fn owner(&self, kind: u8) -> Option<&dyn Redo> {
+        self.owners.iter().find(|(kinds, _)| kinds.contains(&kind)).map(|(_, redo)| redo.as_ref())
+    }
+}
+
+/// Sees every record from the checkpoint on, in log order, while the pager recovers.
+pub trait Observer {
+    fn observe(&mut self, record: &Record<'_>);
+}
+
+/// For pages that need no observer (tests, offline tools).
+pub struct Ignore;
+
+impl Observer for Ignore {
+    fn observe(&mut self, _: &Record<'_>) {}
+}
+
+/// Appends a record to `out`; returns the position of its flags byte, so that the last one can be marked.
+pub fn encode(out: &mut Vec<u8>, kind: u8, page: PageId, before: Lsn, txn: Option<TxnId>, body: &[&[u8]]) -> usize {
+    let at = out.len();
+    debug_assert_eq!(at % 8, 0);
+    let body_bytes: usize = body.iter().map(|part| part.len()).sum();
+    let head = HEADER_BYTES + if txn.is_some() { 8 } else { 0 };
+    let length = (head + body_bytes).next_multiple_of(8);
+    let pad = length - head - body_bytes;
+    let flags = if txn.is_some() { FLAG_TXN } else { 0 };
+    out.reserve(length);
+    out.extend_from_slice(&u32::try_from(length).expect("a record is far below 4 GiB").to_le_bytes());
+    out.extend_from_slice(&[kind, flags, pad as u8, 0]);
+    out.extend_from_slice(&page.to_le_bytes());
+    out.extend_from_slice(&before.to_le_bytes());
+    if let Some(txn) = txn {
+        out.extend_from_slice(&txn.to_le_bytes());
+    }
+    for part in body {
+        out.extend_from_slice(part);
+    }
+    out.resize(at + length, 0);
+    at + 5
+}
+
+/// Appends the header alone of a page record whose body, a multiple of eight bytes, follows elsewhere.
+pub fn encode_header(out: &mut Vec<u8>, kind: u8, page: PageId, body_bytes: usize, last: bool) {
+    assert!(body_bytes.is_multiple_of(8));
+    out.extend_from_slice(&((HEADER_BYTES + body_bytes) as u32).to_le_bytes());
+    out.extend_from_slice(&[kind, if last { FLAG_END } else { 0 }, 0, 0]);
+    out.extend_from_slice(&page.to_le_bytes());
+    out.extend_from_slice(&0u64.to_le_bytes());
+}
+
+/// Length of the record that starts `bytes`, if its header is complete and plausible.
+pub fn length(bytes: &[u8]) -> Option<Result<usize, String>> {
+    let length = u32::from_le_bytes(bytes.get(..4)?.try_into().expect("four bytes")) as usize;
+    if length < HEADER_BYTES || !length.is_multiple_of(8) {
+        return Some(Err(format!("record of length {length}")));
+    }
+    Some(Ok(length))
+}
+
+/// True if the record that starts `bytes` closes its mini-transaction.
+pub fn closes(bytes: &[u8]) -> bool {
+    bytes[5] & FLAG_END != 0
+}
+
+/// Reads one whole record, all of `bytes`, of the mini-transaction at `start..end`.
+pub fn decode(bytes: &[u8], start: Lsn, end: Lsn) -> Result<Record<'_>, String> {
+    let word = |at: usize| u64::from_le_bytes(bytes[at * 8..][..8].try_into().expect("eight bytes"));
+    let (kind, flags, pad) = (bytes[4], bytes[5], bytes[6] as usize);
+    let txn = (flags & FLAG_TXN != 0).then_some(());
+    let head = HEADER_BYTES + if txn.is_some() { 8 } else { 0 };
+    if flags & !(FLAG_END | FLAG_TXN) != 0 || bytes.len() < head + pad || kind == 0 || kind >= kind::END {
+        return Err(format!("record of kind {kind:#x} with flags {flags:#x} and length {}", bytes.len()));
+    }
+    let record = Record {
+        lsn_start: start,
+        lsn_end: end,
+        kind,
+        page: Some(word(1)).filter(|page| *page != NO_PAGE),
+        page_lsn_before: word(2),
+        txn: txn.map(|()| word(3)),
+        body: &bytes[head..bytes.len() - pad],
+    };
+    Ok(record)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_comes_back_as_it_was_put_in() {
+        for body_bytes in 0..40usize {
+            for txn in [None, Some(77)] {
+                let body: Vec<u8> = (0..body_bytes as u8).collect();
+                let mut out = Vec::new();
+                let flags =
+                    encode(&mut out, kind::IMAGE, 9, 4096, txn, &[&body[..body_bytes / 2], &body[body_bytes / 2..]]);
+                out[flags] |= FLAG_END;
+                assert_eq!(length(&out).unwrap().unwrap(), out.len());
+                let record = decode(&out, 5000, 6000).unwrap();
+                assert!(closes(&out));
+                assert_eq!((record.kind, record.page, record.txn), (kind::IMAGE, Some(9), txn));
+                assert_eq!((record.lsn_start, record.lsn_end), (5000, 6000));
+                assert_eq!(record.body, &body[..]);
+            }
+        }
+    }
+
+    #[test]
+    fn garbage_is_refused_not_believed() {
+        assert!(length(&[1, 0, 0]).is_none());
+        assert!(length(&[7, 0, 0, 0]).unwrap().is_err());
+        assert!(decode(&[0xff; 24], 0, 24).is_err());
+        assert!(decode(&[0; 32], 0, 32).is_err());
+    }
+}

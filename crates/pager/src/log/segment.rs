@@ -1,0 +1,238 @@
+//! The files of the log: numbered, of one size, filled with zeros ahead of use, recycled after a checkpoint.
+//!
+//! ```text
+//!   log-00000007:  [ header 4 KiB ][ chunk ][ chunk ] ...      chunk = header 64 bytes | piece of the stream | padding to 4 KiB
+//! ```
+//! A file is given its number and made durable before it is needed; its header is written when the flusher turns to it. Until then it still carries
+//! the header of its former life, whose number does not fit, and recovery takes it for absent (L4).
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use os::{Device, Folder, Open};
+
+use crate::error::{Error, Result};
+use crate::page::{Lsn, PAGE_BYTES};
+
+pub const BLOCK: usize = PAGE_BYTES;
+pub const CHUNK_HEADER: usize = 64;
+const SEGMENT_MAGIC: u64 = u64::from_le_bytes(*b"BLGSEGM1");
+const CHUNK_MAGIC: u32 = u32::from_le_bytes(*b"BLCK");
+
+pub fn file_name(number: u64) -> String {
+    format!("log-{number:08}")
+}
+
+pub fn file_number(name: &str) -> Option<u64> {
+    name.strip_prefix("log-").filter(|digits| digits.len() >= 8)?.parse().ok()
+}
+
+/// First block of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SegmentHeader {
+    pub number: u64,
+    pub start: Lsn,
+    pub database: u64,
+}
+
+impl SegmentHeader {
+    pub fn encode(self) -> Vec<u8> {
+        let mut block = vec![0; BLOCK];
+        for (at, word) in [SEGMENT_MAGIC, self.number, self.start, self.database].into_iter().enumerate() {
+            block[at * 8..][..8].copy_from_slice(&word.to_le_bytes());
+        }
+        let crc = crc32c::crc32c(&block[..32]);
+        block[32..36].copy_from_slice(&crc.to_le_bytes());
+        block
+    }
+
+    pub fn decode(block: &[u8]) -> Option<SegmentHeader> {
+        let word = |at: usize| u64::from_le_bytes(block[at * 8..][..8].try_into().expect("eight bytes"));
+        let valid = word(0) == SEGMENT_MAGIC && word(4) as u32 == crc32c::crc32c(&block[..32]);
+        valid.then(|| SegmentHeader { number: word(1), start: word(2), database: word(3) })
+    }
+}
+
+/// What stands before each piece of the stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChunkHeader {
+    pub epoch: u64,
+    pub start: Lsn,
+    pub len: u32,
+    pub wall_ms: u64,
+    pub database: u64,
+}
+
+impl ChunkHeader {
+    /// Writes header and checksum into `chunk`, whose payload stands already at `CHUNK_HEADER..CHUNK_HEADER + len`.
+    pub fn seal(self, chunk: &mut [u8]) {
+        chunk[..CHUNK_HEADER].fill(0);
+        chunk[..4].copy_from_slice(&CHUNK_MAGIC.to_le_bytes());
+        chunk[4..8].copy_from_slice(&self.len.to_le_bytes());
+        for (at, word) in [self.epoch, self.start, self.wall_ms, self.database].into_iter().enumerate() {
+            chunk[8 + at * 8..][..8].copy_from_slice(&word.to_le_bytes());
+        }
+        let crc = crc32c::crc32c(&chunk[..CHUNK_HEADER + self.len as usize]);
+        chunk[40..44].copy_from_slice(&crc.to_le_bytes());
+    }
+
+    /// Reads a header without looking at the payload.
+    pub fn peek(block: &[u8], database: u64) -> Option<ChunkHeader> {
+        let half = |at: usize| u32::from_le_bytes(block[at..][..4].try_into().expect("four bytes"));
+        let word = |at: usize| u64::from_le_bytes(block[at..][..8].try_into().expect("eight bytes"));
+        let header =
+            ChunkHeader { epoch: word(8), start: word(16), len: half(4), wall_ms: word(24), database: word(32) };
+        (half(0) == CHUNK_MAGIC && header.database == database && header.len > 0).then_some(header)
+    }
+
+    /// True if `chunk`, header and payload, is what was written.
+    pub fn verify(self, chunk: &[u8]) -> bool {
+        let end = CHUNK_HEADER + self.len as usize;
+        let Some(rest) = chunk.get(44..end) else { return false };
+        let stored = u32::from_le_bytes(chunk[40..44].try_into().expect("four bytes"));
+        let crc = crc32c::crc32c(&chunk[..40]);
+        let crc = crc32c::crc32c_append(crc, &[0; 4]);
+        crc32c::crc32c_append(crc, rest) == stored
+    }
+
+    pub fn disk_bytes(len: usize) -> u64 {
+        (CHUNK_HEADER + len).next_multiple_of(BLOCK) as u64
+    }
+}
+
+/// A segment that holds part of the stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Used {
+    pub number: u64,
+    pub start: Lsn,
+}
+
+/// The segments in order: those in use, the last of them current, and one prepared ahead.
+pub struct Segments {
+    folder: Arc<dyn Folder>,
+    database: u64,
+    segment_bytes: u64,
+    used: VecDeque<Used>,
+    /// Numbered, filled, durable, without a header of its own yet.
+    ready: Option<(u64, Arc<dyn Device>)>,
+    /// Files no longer needed, kept for reuse.
+    old: Vec<u64>,
+}
+
+impl Segments {
+    /// `used` are the segments that recovery read; every other log file of the folder may be reused.
+    pub fn new(folder: Arc<dyn Folder>, database: u64, segment_bytes: u64, used: Vec<Used>) -> Result<Segments> {
+        assert!(segment_bytes.is_multiple_of(BLOCK as u64) && segment_bytes >= 4 * BLOCK as u64);
+        let names = folder.list().map_err(|error| Error::io("listing the data folder", error))?;
+        let in_use = |number: &u64| used.iter().any(|segment| segment.number == *number);
+        let old = names.iter().filter_map(|name| file_number(name)).filter(|number| !in_use(number)).collect();
+        Ok(Segments { folder, database, segment_bytes, used: used.into(), ready: None, old })
+    }
+
+    pub fn segment_bytes(&self) -> u64 {
+        self.segment_bytes
+    }
+
+    fn next_number(&self) -> u64 {
+        self.used.back().map_or(1, |last| last.number + 1)
+    }
+
+    /// Makes the next segment ready: an old file under a new name, or a new file full of zeros.
+    pub fn prepare(&mut self) -> Result<()> {
+        if self.ready.is_some() {
+            return Ok(());
+        }
+        let number = self.next_number();
+        let name = file_name(number);
+        let failed = |error| Error::io(format!("preparing log segment '{name}'"), error);
+        if let Some(at) = self.old.iter().position(|old| *old == number) {
+            // It has the right name from an earlier life; no other file may be renamed over it.
+            self.old.swap_remove(at);
+        } else if let Some(old) = self.old.pop() {
+            self.folder.rename(&file_name(old), &name).map_err(failed)?;
+        }
+        let device = self.folder.open(&name, Open::Create).map_err(failed)?;
+        if device.len() < self.segment_bytes
+            && let Err(error) = device.prefill(self.segment_bytes)
+        {
+            // A half-filled file would claim room that others could use.
+            drop(device);
+            let _ = self.folder.remove(&name);
+            return Err(failed(error));
+        }
+        self.folder.sync().map_err(failed)?;
+        self.ready = Some((number, device));
+        Ok(())
+    }
+
+    /// Turns to the prepared segment; the stream goes on in it at `start`.
+    pub fn turn(&mut self, start: Lsn) -> Result<Arc<dyn Device>> {
+        self.prepare()?;
+        let (number, device) = self.ready.take().expect("just prepared");
+        let header = SegmentHeader { number, start, database: self.database };
+        let mut block = os::Aligned::with_capacity(BLOCK);
+        block.as_mut_slice().copy_from_slice(&header.encode());
+        device
+            .write_durable(0, block.as_slice())
+            .map_err(|error| Error::io(format!("writing the header of log segment {number}"), error))?;
+        self.used.push_back(Used { number, start });
+        Ok(device)
+    }
+
+    /// Gives up the segments that end at or before `keep_from`. One is kept for reuse, the others are deleted.
+    pub fn release(&mut self, keep_from: Lsn) -> Result<()> {
+        while self.used.len() >= 2 && self.used[1].start <= keep_from {
+            let gone = self.used.pop_front().expect("two are there");
+            self.old.push(gone.number);
+        }
+        while self.old.len() > 2 {
+            let number = self.old.pop().expect("more than two");
+            self.folder
+                .remove(&file_name(number))
+                .map_err(|error| Error::io(format!("removing log segment {number}"), error))?;
+        }
+        Ok(())
+    }
+
+    /// The segments in use, oldest first.
+    pub fn used(&self) -> impl Iterator<Item = Used> + '_ {
+        self.used.iter().copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chunk_is_recognised_only_whole_and_in_its_own_database() {
+        let header = ChunkHeader { epoch: 3, start: 8192, len: 100, wall_ms: 5, database: 42 };
+        let mut chunk = vec![7; BLOCK];
+        header.seal(&mut chunk);
+        assert_eq!(ChunkHeader::peek(&chunk, 42), Some(header));
+        assert!(header.verify(&chunk));
+        assert_eq!(ChunkHeader::peek(&chunk, 43), None);
+        for at in 0..CHUNK_HEADER + 100 {
+            let mut damaged = chunk.clone();
+            damaged[at] ^= 0x10;
+            let still = ChunkHeader::peek(&damaged, 42).is_some_and(|header| header.verify(&damaged));
+            assert!(!still, "byte {at}");
+        }
+    }
+
+    #[test]
+    fn a_segment_header_is_recognised() {
+        let header = SegmentHeader { number: 7, start: 4096, database: 9 };
+        let mut block = header.encode();
+        assert_eq!(SegmentHeader::decode(&block), Some(header));
+        block[9] ^= 1;
+        assert_eq!(SegmentHeader::decode(&block), None);
+    }
+
+    #[test]
+    fn names_sort_and_parse() {
+        assert_eq!(file_number(&file_name(123)), Some(123));
+        assert_eq!(file_number("log-1"), None);
+        assert_eq!(file_number("data"), None);
+    }
+}

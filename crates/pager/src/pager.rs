@@ -1,0 +1,477 @@
+//! The pager as a whole: opening, background threads, checkpoint, closing.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use os::{Clock, Device, Folder, Open};
+use stdx::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use stdx::sync::{Condvar, Mutex};
+use stdx::watermark::Watermark;
+
+use crate::clean::{self, Cleaner};
+use crate::control::Control;
+use crate::doublewrite::DoubleWrite;
+use crate::error::{Error, Result};
+use crate::log::flush::{Log, LogOptions};
+use crate::log::read::{Until, segments};
+use crate::log::record::{Observer, RedoTable};
+use crate::log::segment::Segments;
+use crate::log::{FIRST_LSN, segment};
+use crate::page::{Lsn, PAGE_BYTES};
+use crate::pool::Pool;
+use crate::recovery::{Recovered, Recovery};
+use crate::space::{self, Space};
+
+pub static FRAME_WAIT: stdx::wait::Reason = stdx::wait::Reason { name: "free_frame" };
+
+/// Sizes in bytes. The caller divides the memory setting among frames, ring and the rest.
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub frame_bytes: u64,
+    /// A power of two.
+    pub ring_bytes: usize,
+    pub segment_bytes: u64,
+    /// Recovery reads about this much log at most: beyond it, old changes are written out and a checkpoint is made.
+    pub checkpoint_distance: u64,
+    pub background: Background,
+    pub until: Until,
+}
+
+/// Who flushes and cleans.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Background {
+    /// A flusher and a cleaner thread, asleep while idle.
+    Threads,
+    /// Nobody: the caller steps (`flush_once`, `clean_ahead`, `checkpoint`), and a thread that would wait does the work itself. For simulation.
+    Manual,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            frame_bytes: 256 << 20,
+            ring_bytes: 8 << 20,
+            segment_bytes: 64 << 20,
+            checkpoint_distance: 1 << 30,
+            background: Background::Threads,
+            until: Until::default(),
+        }
+    }
+}
+
+type CheckpointHook = Box<dyn Fn() -> Lsn + Send + Sync>;
+type FailureHook = Box<dyn Fn(&Error) + Send + Sync>;
+
+pub struct Pager {
+    pub(crate) pool: Pool,
+    pub(crate) space: Space,
+    pub(crate) cleaner: Mutex<Cleaner>,
+    pub(crate) pages_written: stdx::counter::Counter,
+    log: OnceLock<Log>,
+    control: Mutex<Control>,
+    folder: Arc<dyn Folder>,
+    options: Options,
+    checkpoint_hook: OnceLock<CheckpointHook>,
+    failure_hook: OnceLock<FailureHook>,
+    /// Position of the last checkpoint.
+    checkpoint_lsn: AtomicU64,
+    pub(crate) checkpoints: AtomicU64,
+    /// Segments from here on must stay, because a backup reads them.
+    pinned_lsn: Mutex<Vec<Lsn>>,
+    /// The disk had no room when room was last sought.
+    full: AtomicBool,
+    stop: AtomicBool,
+    bell: (Mutex<bool>, Condvar),
+    /// Moves whenever the cleaner has cleaned something.
+    cleaned: (Mutex<u64>, Condvar),
+    threads: Mutex<Vec<std::thread::JoinHandle<()>>>,
+}
+
+/// A pager ready for use.
+pub struct Opened {
+    pub pager: Arc<Pager>,
+    /// The folder was empty.
+    pub created: bool,
+    pub recovered: Recovered,
+}
+
+impl Pager {
+    /// Opens the data folder, making it if it is empty, and brings every page up to the end of the log.
+    ///
+    /// `observer` sees every record from the last checkpoint on. `random` names a new database.
+    pub fn open(
+        folder: Arc<dyn Folder>,
+        clock: Arc<dyn Clock>,
+        options: Options,
+        redo: RedoTable,
+        observer: &mut dyn Observer,
+        random: u64,
+        progress: &dyn Fn(&Recovered),
+    ) -> Result<Opened> {
+        let name = crate::DATA_FILE;
+        let data = folder.open(name, Open::Create).map_err(|error| Error::io(format!("opening '{name}'"), error))?;
+        let found = Control::read(data.as_ref())?;
+        // A birth that a crash cut short, before there was a log that could hold anything, is begun again.
+        let created = match found {
+            None => true,
+            Some(control) => control.checkpoint == FIRST_LSN && segments(folder.as_ref(), control.database)?.is_empty(),
+        };
+        let mut control = match found {
+            Some(control) => control,
+            None => Self::create(folder.as_ref(), data.as_ref(), random)?,
+        };
+        let mut double_write = DoubleWrite::new(clean::open_double_write(folder.as_ref())?, control.database);
+        let repaired = if created { Vec::new() } else { double_write.repair(data.as_ref())? };
+        double_write.clear()?;
+        let frames = (options.frame_bytes / PAGE_BYTES as u64).max(64) as usize;
+        let pager = Pager {
+            pool: Pool::new(frames, data)?,
+            space: Space::default(),
+            cleaner: Mutex::new(Cleaner::new(double_write)),
+            pages_written: Default::default(),
+            log: OnceLock::new(),
+            control: Mutex::new(control),
+            folder: folder.clone(),
+            checkpoint_hook: OnceLock::new(),
+            failure_hook: OnceLock::new(),
+            checkpoint_lsn: AtomicU64::new(control.checkpoint),
+            checkpoints: AtomicU64::new(0),
+            pinned_lsn: Mutex::new(Vec::new()),
+            full: AtomicBool::new(false),
+            stop: AtomicBool::new(false),
+            bell: (Mutex::new(false), Condvar::new()),
+            cleaned: (Mutex::new(0), Condvar::new()),
+            threads: Mutex::new(Vec::new()),
+            options: options.clone(),
+        };
+        let mut recovery = Recovery {
+            pager: &pager,
+            redo: &redo,
+            observer,
+            progress,
+            report: Recovered { repaired, ..Recovered::default() },
+            damaged: HashMap::new(),
+            mtr: 0,
+            mtr_pages: Vec::new(),
+        };
+        let (start, used) = if created {
+            (FIRST_LSN, Vec::new())
+        } else {
+            let end = recovery.run(&folder, control.database, control.checkpoint, options.until)?;
+            (end.lsn, end.used)
+        };
+        let recovered = recovery.report;
+        // A new boot number before anything is logged: it is the epoch that tells new chunks from the torn tail.
+        control.boot += 1;
+        control.write(pager.pool.data.as_ref())?;
+        *pager.control.lock() = control;
+        let segments = Segments::new(folder, control.database, options.segment_bytes, used)?;
+        let log_options = LogOptions {
+            ring_bytes: options.ring_bytes,
+            start,
+            epoch: control.boot,
+            database: control.database,
+            threaded: options.background == Background::Threads,
+        };
+        let log = Log::open(&log_options, segments, clock)?;
+        assert!(pager.log.set(log).is_ok());
+        let pager = Arc::new(pager);
+        if options.background == Background::Threads {
+            pager.start_threads();
+        }
+        if created {
+            pager.create_space()?
+        } else {
+            pager.open_space()?
+        }
+        Ok(Opened { pager, created, recovered })
+    }
+
+    fn create(folder: &dyn Folder, data: &dyn Device, random: u64) -> Result<Control> {
+        let names = folder.list().map_err(|error| Error::io("listing the data folder", error))?;
+        if names.iter().any(|name| segment::file_number(name).is_some()) && data.len() == 0 {
+            return Err(Error::Format(
+                "the data folder has log segments but no data file: restore a backup or choose an empty folder".into(),
+            ));
+        }
+        data.grow(space::FIRST_BYTES).map_err(|error| Error::io("creating the data file", error))?;
+        folder.sync().map_err(|error| Error::io("syncing the data folder", error))?;
+        let mut control = Control { sequence: 0, database: random, checkpoint: FIRST_LSN, boot: 0 };
+        control.write(data)?;
+        Ok(control)
+    }
+
+    pub(crate) fn log(&self) -> &Log {
+        self.log.get().expect("open after recovery")
+    }
+
+    /// None while recovery runs: then every change is durable, for it came from the log.
+    pub(crate) fn log_if_open(&self) -> Option<&Log> {
+        self.log.get()
+    }
+
+    /// Everything at or below this position survives a crash.
+    pub fn durable(&self) -> &Arc<Watermark> {
+        &self.log().durable
+    }
+
+    /// The next position of the log.
+    pub fn log_head(&self) -> Lsn {
+        self.log().head()
+    }
+
+    pub fn checkpoint_lsn(&self) -> Lsn {
+        self.checkpoint_lsn.load(Ordering::Relaxed)
+    }
+
+    /// Random name of the database.
+    pub fn database(&self) -> u64 {
+        self.control.lock().database
+    }
+
+    pub fn folder(&self) -> &Arc<dyn Folder> {
+        &self.folder
+    }
+
+    /// Frames of the pool, and how many of them are dirty. Counts by looking at each: for reports, not for hot paths.
+    pub fn frame_use(&self) -> (u64, u64, u64) {
+        let used = self.pool.frames.iter().filter(|frame| frame.pid.load(Ordering::Relaxed) != crate::page::NO_PAGE);
+        let dirty = self.pool.frames.iter().filter(|frame| frame.oldest_change() != crate::frame::CLEAN);
+        (self.pool.frames.len() as u64, used.count() as u64, dirty.count() as u64)
+    }
+
+    /// Called by the engine's hook owner: what the checkpoint must not pass. The hook may append records; it returns the position where recovery has to
+    /// begin at the latest for their sake.
+    pub fn set_checkpoint_hook(&self, hook: CheckpointHook) {
+        assert!(self.checkpoint_hook.set(hook).is_ok(), "one hook");
+    }
+
+    /// What to do when the log device fails; without a hook, the process aborts.
+    pub fn set_failure_hook(&self, hook: FailureHook) {
+        assert!(self.failure_hook.set(hook).is_ok(), "one hook");
+    }
+
+    /// To be called before a write latches anything: fails while the disk is full, and waits while the log has no prepared segment.
+    #[inline]
+    pub fn admit(&self) -> Result<()> {
+        if self.log().short_of_room() { self.make_room() } else { Ok(()) }
+    }
+
+    #[cold]
+    fn make_room(&self) -> Result<()> {
+        let result = self.log().prepare();
+        self.full.store(result.is_err(), Ordering::Relaxed);
+        match result {
+            Err(Error::DiskFull { .. }) => {
+                // The cleaner looks for room by itself from now on; old segments may become free.
+                self.ring();
+                Err(Error::DiskFull { what: "the log" })
+            }
+            other => other,
+        }
+    }
+
+    /// True while the last search for disk room failed.
+    pub fn is_full(&self) -> bool {
+        self.full.load(Ordering::Relaxed)
+    }
+
+    /// Writes one batch of the log. False if everything was durable.
+    pub fn flush_once(&self) -> Result<bool> {
+        self.log().flush_once()
+    }
+
+    /// Blocks until `lsn` is durable.
+    pub fn flush_to(&self, lsn: Lsn) -> Result<()> {
+        self.log().flush_to(lsn)
+    }
+
+    /// Makes the log shorter: recovery will start at the oldest change that is not on disk, or where the hook says.
+    pub fn checkpoint(&self) -> Result<Lsn> {
+        // The order matters: everything below `copied` has marked its pages before the frames are looked at (L2).
+        let hook = self.checkpoint_hook.get().map_or(Lsn::MAX, |hook| hook());
+        let head = self.log().head();
+        let copied = self.log().copied();
+        let oldest = self.pool.frames.iter().map(|frame| frame.oldest_change()).min().unwrap_or(Lsn::MAX);
+        let lsn = copied.min(hook).min(oldest);
+        self.log().flush_to(head.max(lsn))?;
+        let mut control = self.control.lock();
+        if lsn > control.checkpoint {
+            control.checkpoint = lsn;
+            control.write(self.pool.data.as_ref())?;
+            self.checkpoint_lsn.store(lsn, Ordering::Relaxed);
+            self.checkpoints.fetch_add(1, Ordering::Relaxed);
+        }
+        let keep = self.pinned_lsn.lock().iter().copied().min().unwrap_or(Lsn::MAX).min(control.checkpoint);
+        drop(control);
+        self.log().release(keep)?;
+        Ok(lsn)
+    }
+
+    /// Writes all dirty pages and makes a checkpoint: the next opening has next to nothing to redo.
+    pub fn checkpoint_all(&self) -> Result<Lsn> {
+        for _ in 0..8 {
+            let head = self.log().head();
+            self.clean_until(head)?;
+            if self.pool.frames.iter().all(|frame| frame.oldest_change() >= head) {
+                break;
+            }
+        }
+        self.checkpoint()
+    }
+
+    /// Keeps the log from `checkpoint_lsn` on until the pin is dropped.
+    pub fn pin_log(&self) -> LogPin<'_> {
+        let control = self.control.lock();
+        let lsn = control.checkpoint;
+        self.pinned_lsn.lock().push(lsn);
+        LogPin { pager: self, lsn }
+    }
+
+    /// No frame could be had: waits for the cleaner, or cleans.
+    pub(crate) fn relieve(&self) -> Result<()> {
+        if self.log_if_open().is_none() || self.options.background == Background::Manual {
+            self.clean_ahead()?;
+            return Ok(());
+        }
+        let _waiting = stdx::wait::announce(&FRAME_WAIT);
+        let mut generation = self.cleaned.0.lock();
+        self.ring();
+        generation = self.cleaned.1.wait_timeout(generation, Duration::from_millis(100)).0;
+        drop(generation);
+        if self.stop.load(Ordering::Relaxed) { Err(Error::Closed) } else { Ok(()) }
+    }
+
+    /// Wakes the cleaner.
+    pub(crate) fn ring(&self) {
+        *self.bell.0.lock() = true;
+        self.bell.1.notify_one();
+    }
+
+    fn start_threads(self: &Arc<Self>) {
+        let mut threads = self.threads.lock();
+        let flusher = self.clone();
+        let cleaner = self.clone();
+        let spawn = |name: &str, body: Box<dyn FnOnce() + Send>| {
+            std::thread::Builder::new().name(name.into()).spawn(body).expect("a thread at start")
+        };
+        threads.push(spawn("log-flusher", Box::new(move || flusher.run_flusher())));
+        threads.push(spawn("page-cleaner", Box::new(move || cleaner.run_cleaner())));
+    }
+
+    fn run_flusher(&self) {
+        let watch = |durable: Lsn| {
+            let far = durable.saturating_sub(self.checkpoint_lsn()) > self.options.checkpoint_distance / 2;
+            if far || self.log().wants_segment() {
+                self.ring();
+            }
+        };
+        if let Err(error) = self.log().run(&self.stop, &watch) {
+            self.fail(&error);
+        }
+    }
+
+    /// The log device failed: what it holds is unknown, so nothing may be acknowledged any more.
+    fn fail(&self, error: &Error) {
+        if let Some(hook) = self.failure_hook.get() {
+            hook(error);
+        }
+        eprintln!("beluga: the log cannot be written, stopping so that nothing unwritten is acknowledged: {error}");
+        std::process::abort();
+    }
+
+    fn run_cleaner(&self) {
+        let mut retry = None;
+        while !self.stop.load(Ordering::Acquire) {
+            self.wait_for_bell(retry);
+            retry = match self.tend() {
+                Ok(()) => None,
+                Err(error) => {
+                    self.full.store(matches!(error, Error::DiskFull { .. }), Ordering::Relaxed);
+                    Some(Duration::from_millis(200))
+                }
+            };
+        }
+    }
+
+    fn wait_for_bell(&self, timeout: Option<Duration>) {
+        let mut rung = self.bell.0.lock();
+        while !*rung {
+            match timeout {
+                None => rung = self.bell.1.wait(rung),
+                Some(timeout) => {
+                    rung = self.bell.1.wait_timeout(rung, timeout).0;
+                    break;
+                }
+            }
+        }
+        *rung = false;
+    }
+
+    /// One round of background work: a segment ahead, room ahead, frames for eviction, a shorter log.
+    pub fn tend(&self) -> Result<()> {
+        while self.pool.passed_dirty.load(Ordering::Relaxed) > 0 && !self.stop.load(Ordering::Relaxed) {
+            let cleaned = self.clean_ahead()?;
+            *self.cleaned.0.lock() += 1;
+            self.cleaned.1.notify_all();
+            if cleaned == 0 {
+                break;
+            }
+        }
+        let distance = self.options.checkpoint_distance;
+        let durable = self.durable().get();
+        if durable.saturating_sub(self.checkpoint_lsn()) > distance / 2 {
+            self.clean_until(durable.saturating_sub(distance / 4))?;
+            self.checkpoint()?;
+        }
+        let segment = self.log().prepare();
+        if segment.is_err() {
+            // A checkpoint may free old segments for reuse.
+            self.checkpoint_all()?;
+            self.log().prepare()?;
+        }
+        self.grow_ahead()?;
+        self.full.store(false, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Makes everything durable, writes the dirty pages, makes a checkpoint and ends the background threads.
+    pub fn close(&self) -> Result<()> {
+        let result = self.checkpoint_all().map(drop);
+        self.stop_threads();
+        result
+    }
+
+    fn stop_threads(&self) {
+        self.stop.store(true, Ordering::SeqCst);
+        self.log().rouse();
+        self.ring();
+        for thread in std::mem::take(&mut *self.threads.lock()) {
+            if thread.thread().id() != std::thread::current().id() {
+                let _ = thread.join();
+            }
+        }
+    }
+}
+
+/// Keeps log segments from being recycled.
+pub struct LogPin<'p> {
+    pager: &'p Pager,
+    lsn: Lsn,
+}
+
+impl LogPin<'_> {
+    pub fn lsn(&self) -> Lsn {
+        self.lsn
+    }
+}
+
+impl Drop for LogPin<'_> {
+    fn drop(&mut self) {
+        let mut pins = self.pager.pinned_lsn.lock();
+        let at = pins.iter().position(|lsn| *lsn == self.lsn).expect("pushed by pin_log");
+        pins.swap_remove(at);
+    }
+}

@@ -1,0 +1,212 @@
+//! Page id to frame, and the frames themselves.
+//!
+//! A page lives in its preferred frame if that was free when the page came in (one look at the frame's header finds it), else wherever there was room,
+//! found through the table ("predictive translation", PrediCache, SIGMOD'26). Frames are never unmapped: a sight of a frame that has meanwhile been
+//! given to another page is harmless, because the version moved (P5).
+
+use std::sync::Arc;
+
+use os::memory::Mapping;
+use os::{Aligned, Device};
+use stdx::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use crate::error::{Error, Result};
+use crate::frame::{CLEAN, Frame, PINNED, ParkingLot, RAW, REFERENCED, UNVERIFIED};
+use crate::page::{self, NO_PAGE, PAGE_BYTES, PageId, Words};
+use crate::table::{self, Table};
+
+pub struct Pool {
+    pub(crate) frames: Vec<Frame>,
+    memory: Mapping,
+    table: Table,
+    pub(crate) lot: ParkingLot,
+    pub(crate) data: Arc<dyn Device>,
+    /// The clock hand: next frame that eviction looks at.
+    hand: AtomicUsize,
+    nil: Box<Words>,
+    pub(crate) misses: stdx::counter::Counter,
+    pub(crate) evictions: stdx::counter::Counter,
+    /// Dirty frames that the hand had to pass since the cleaner last looked.
+    pub(crate) passed_dirty: AtomicU64,
+}
+
+/// Result of a search for a frame to put a page into.
+pub(crate) enum Claim {
+    /// X-latched, empty, in nobody's table.
+    Frame(usize),
+    /// Everything is dirty or latched: clean something first.
+    Exhausted,
+}
+
+impl Pool {
+    pub fn new(frame_count: usize, data: Arc<dyn Device>) -> Result<Pool> {
+        let memory =
+            os::memory::map(frame_count * PAGE_BYTES).map_err(|error| Error::io("mapping the frames", error))?;
+        assert!((memory.as_ptr() as usize).is_multiple_of(PAGE_BYTES) && memory.len() >= frame_count * PAGE_BYTES);
+        Ok(Pool {
+            frames: (0..frame_count).map(|_| Frame::default()).collect(),
+            memory,
+            table: Table::new(frame_count),
+            lot: ParkingLot::default(),
+            data,
+            hand: AtomicUsize::new(0),
+            nil: Box::new(std::array::from_fn(|_| AtomicU64::new(0))),
+            misses: Default::default(),
+            evictions: Default::default(),
+            passed_dirty: AtomicU64::new(0),
+        })
+    }
+
+    /// The words of a frame.
+    #[inline(always)]
+    pub(crate) fn words(&self, frame: usize) -> &Words {
+        assert!(frame < self.frames.len());
+        // SAFETY: the mapping covers `frames.len()` pages, is page-aligned, lives as long as `self`, started as zeros, and is touched only through
+        // these atomics (P4): devices read and write through buffers of their own.
+        unsafe { &*self.memory.as_ptr().cast::<Words>().add(frame) }
+    }
+
+    /// Where the clock hand stands.
+    pub(crate) fn hand(&self) -> usize {
+        self.hand.load(Ordering::Relaxed) % self.frames.len()
+    }
+
+    pub(crate) fn nil(&self) -> &Words {
+        &self.nil
+    }
+
+    fn preferred(&self, pid: PageId) -> usize {
+        table::reduce(table::hash(pid), self.frames.len())
+    }
+
+    /// The frame that holds `pid` at this moment, if any. Whoever uses it checks the id again under a version or latch.
+    #[inline]
+    pub(crate) fn find(&self, pid: PageId) -> Option<usize> {
+        let preferred = self.preferred(pid);
+        if self.frames[preferred].pid.load(Ordering::Acquire) == pid {
+            return Some(preferred);
+        }
+        self.table.find(pid)
+    }
+
+    /// Looks for a frame for `pid`: the preferred one if empty, else by second chance.
+    pub(crate) fn claim(&self, pid: PageId) -> Claim {
+        let preferred = self.preferred(pid);
+        if self.take_empty(preferred) {
+            return Claim::Frame(preferred);
+        }
+        let mut dirty = 0;
+        for _ in 0..self.frames.len() * 2 + 64 {
+            let index = self.hand.fetch_add(1, Ordering::Relaxed) % self.frames.len();
+            let frame = &self.frames[index];
+            if frame.pid.load(Ordering::Relaxed) == NO_PAGE {
+                if self.take_empty(index) {
+                    return Claim::Frame(index);
+                }
+                continue;
+            }
+            let flags = frame.flags.load(Ordering::Relaxed);
+            if flags & (REFERENCED | PINNED) != 0 {
+                frame.flags.fetch_and(!REFERENCED, Ordering::Relaxed);
+                continue;
+            }
+            if frame.oldest_change() != CLEAN {
+                dirty += 1;
+                continue;
+            }
+            if self.evict(index) {
+                self.passed_dirty.fetch_add(dirty, Ordering::Relaxed);
+                return Claim::Frame(index);
+            }
+        }
+        self.passed_dirty.fetch_add(dirty.max(1), Ordering::Relaxed);
+        Claim::Exhausted
+    }
+
+    fn take_empty(&self, index: usize) -> bool {
+        let frame = &self.frames[index];
+        if frame.pid.load(Ordering::Relaxed) != NO_PAGE || !frame.try_exclusive() {
+            return false;
+        }
+        if frame.pid.load(Ordering::Relaxed) == NO_PAGE {
+            return true;
+        }
+        frame.unlock_exclusive(&self.lot);
+        false
+    }
+
+    /// Takes a clean page out of its frame; the frame stays X-latched (P6).
+    fn evict(&self, index: usize) -> bool {
+        let frame = &self.frames[index];
+        if !frame.try_exclusive() {
+            return false;
+        }
+        let pid = frame.pid.load(Ordering::Relaxed);
+        if pid == NO_PAGE {
+            return true;
+        }
+        if frame.oldest_change() != CLEAN || frame.flags.load(Ordering::Relaxed) & PINNED != 0 {
+            frame.unlock_exclusive(&self.lot);
+            return false;
+        }
+        self.empty(index, pid);
+        self.evictions.add(1);
+        true
+    }
+
+    fn empty(&self, index: usize, pid: PageId) {
+        let frame = &self.frames[index];
+        debug_assert!(frame.is_exclusive());
+        self.table.remove(pid, index);
+        frame.pid.store(NO_PAGE, Ordering::Release);
+        frame.flags.store(0, Ordering::Relaxed);
+        frame.page_lsn.store(0, Ordering::Relaxed);
+    }
+
+    /// Gives an X-latched empty frame to `pid`; false if another frame has it by now (then the claimed one is released).
+    pub(crate) fn settle(&self, index: usize, pid: PageId, flags: u32) -> bool {
+        let frame = &self.frames[index];
+        if self.table.insert(pid, index).is_err() {
+            frame.unlock_exclusive(&self.lot);
+            return false;
+        }
+        frame.flags.store(flags | REFERENCED, Ordering::Relaxed);
+        frame.pid.store(pid, Ordering::Release);
+        true
+    }
+
+    /// Takes back `settle` after a failed read, and releases the frame.
+    pub(crate) fn abandon(&self, index: usize, pid: PageId) {
+        self.empty(index, pid);
+        self.frames[index].unlock_exclusive(&self.lot);
+    }
+
+    /// Fills a settled frame from bytes that came from disk and releases it.
+    pub(crate) fn fill(&self, index: usize, pid: PageId, bytes: &[u8], raw: bool) -> Result<()> {
+        if !raw && let Err(what) = page::verify(bytes, pid) {
+            self.abandon(index, pid);
+            return Err(Error::corrupt_page(pid, what));
+        }
+        let guard = crate::guard::Exclusive { pool: self, frame: index };
+        guard.copy_in(bytes);
+        let lsn = if raw { 0 } else { guard.page().lsn() };
+        guard.header().page_lsn.store(lsn, Ordering::Relaxed);
+        Ok(())
+    }
+
+    pub(crate) fn load_flags(raw: bool) -> u32 {
+        if raw { RAW | UNVERIFIED } else { 0 }
+    }
+}
+
+thread_local! {
+    static READ_BUFFER: std::cell::RefCell<Option<Aligned>> = const { std::cell::RefCell::new(None) };
+}
+
+/// Lends a page-sized aligned buffer of the calling thread.
+pub(crate) fn with_read_buffer<R>(f: impl FnOnce(&mut [u8]) -> R) -> R {
+    READ_BUFFER.with_borrow_mut(|buffer| {
+        let buffer = buffer.get_or_insert_with(|| Aligned::with_capacity(PAGE_BYTES));
+        f(&mut buffer.as_mut_slice()[..PAGE_BYTES])
+    })
+}

@@ -1,0 +1,261 @@
+//! From the checkpoint to the end of the log: every page gets the changes it misses.
+//!
+//! Hard part: a page number may have had several lives between checkpoint and crash. A record of an early life may meet the bytes of a late one on disk: a
+//! newer LSN (skip it) or a value's raw unit (unreadable as a page). The log explains both: whatever begins a new life is an image or a whole unit and is
+//! applied without looking. So an unreadable page is only noted, and is forgiven if the log starts it anew or frees it (L5).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use os::Folder;
+use stdx::sync::atomic::Ordering;
+
+use crate::error::{Error, Result};
+use crate::frame::RAW;
+use crate::guard::Exclusive;
+use crate::log::read::{End, Reader, Until};
+use crate::log::record::{Observer, Record, RedoTable, kind};
+use crate::page::{Lsn, PAGE_BYTES, PageId, TxnId, WORD_LSN};
+use crate::pager::Pager;
+use crate::space::{self, Run};
+
+/// Bytes of log whose pages are fetched together.
+const WINDOW_BYTES: usize = 4 << 20;
+
+/// What recovery did, for the log line and for tests.
+#[derive(Clone, Debug, Default)]
+pub struct Recovered {
+    pub from: Lsn,
+    pub to: Lsn,
+    /// Wall time of the last chunk, in milliseconds since 1970; 0 if the log was empty.
+    pub wall_ms: u64,
+    pub records: u64,
+    pub applied: u64,
+    /// Pages restored from the double-write file.
+    pub repaired: Vec<PageId>,
+    /// Pages that could not be read although the log has changes for them: requests that need them will fail.
+    pub damaged: Vec<(PageId, String)>,
+}
+
+/// A record lifted out of the reader's buffer.
+struct Lifted {
+    lsn_start: Lsn,
+    lsn_end: Lsn,
+    kind: u8,
+    page: Option<PageId>,
+    page_lsn_before: Lsn,
+    txn: Option<TxnId>,
+    body: std::ops::Range<usize>,
+}
+
+#[derive(Default)]
+struct Window {
+    records: Vec<Lifted>,
+    bytes: Vec<u8>,
+}
+
+impl Window {
+    fn push(&mut self, record: &Record<'_>) {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(record.body);
+        self.records.push(Lifted {
+            lsn_start: record.lsn_start,
+            lsn_end: record.lsn_end,
+            kind: record.kind,
+            page: record.page,
+            page_lsn_before: record.page_lsn_before,
+            txn: record.txn,
+            body: start..self.bytes.len(),
+        });
+    }
+
+    fn record(&self, lifted: &Lifted) -> Record<'_> {
+        Record {
+            lsn_start: lifted.lsn_start,
+            lsn_end: lifted.lsn_end,
+            kind: lifted.kind,
+            page: lifted.page,
+            page_lsn_before: lifted.page_lsn_before,
+            txn: lifted.txn,
+            body: &self.bytes[lifted.body.clone()],
+        }
+    }
+}
+
+pub(crate) struct Recovery<'a> {
+    pub pager: &'a Pager,
+    pub redo: &'a RedoTable,
+    pub observer: &'a mut dyn Observer,
+    pub progress: &'a dyn Fn(&Recovered),
+    pub report: Recovered,
+    pub damaged: HashMap<PageId, String>,
+    /// The mini-transaction being applied, by its end, and its pages so far.
+    pub mtr: Lsn,
+    pub mtr_pages: Vec<PageId>,
+}
+
+impl Recovery<'_> {
+    /// Runs the log from `from` to its end, or as far as `until` allows.
+    pub fn run(&mut self, folder: &Arc<dyn Folder>, database: u64, from: Lsn, until: Until) -> Result<End> {
+        self.report.from = from;
+        let mut reader = Reader::open(folder, database, from, until)?;
+        let mut more = true;
+        while more {
+            let mut window = Window::default();
+            more = reader.next(WINDOW_BYTES, &mut |record| {
+                window.push(record);
+                Ok(())
+            })?;
+            self.fetch(&window);
+            for lifted in &window.records {
+                let record = window.record(lifted);
+                self.observer.observe(&record);
+                self.apply(&record)?;
+                self.report.records += 1;
+            }
+            if let Some(last) = window.records.last() {
+                self.report.to = last.lsn_end;
+                (self.progress)(&self.report);
+            }
+        }
+        let end = reader.end();
+        self.report.to = end.lsn;
+        self.report.wall_ms = end.wall_ms;
+        self.report.damaged = self.damaged.drain().collect();
+        Ok(end)
+    }
+
+    /// Reads the pages that the window's records change and that are not begun anew by it.
+    fn fetch(&self, window: &Window) {
+        let mut wanted: Vec<PageId> = Vec::new();
+        let mut begun: std::collections::HashSet<PageId> = Default::default();
+        for record in &window.records {
+            let Some(pid) = record.page else { continue };
+            if matches!(record.kind, kind::IMAGE | kind::EXTENT_UNIT) {
+                begun.insert(pid);
+            } else if !begun.contains(&pid) {
+                wanted.push(pid);
+            }
+        }
+        wanted.sort_unstable();
+        wanted.dedup();
+        wanted.retain(|pid| (pid + 1) * PAGE_BYTES as u64 <= self.pager.pool.data.len());
+        self.pager.prefetch_many(&wanted);
+    }
+
+    fn apply(&mut self, record: &Record<'_>) -> Result<()> {
+        let Some(pid) = record.page else { return Ok(()) };
+        self.cover(pid)?;
+        match record.kind {
+            kind::IMAGE => self.begin(pid, record, false),
+            kind::EXTENT_UNIT => self.begin(pid, record, true),
+            kind::SPACE_SET | kind::SPACE_CLEAR => self.change(pid, record, &|page, record| {
+                let run = space::decode(record).ok_or_else(|| corrupt(record, "a space record of odd length"))?;
+                space::mark(page, run, record.kind == kind::SPACE_SET);
+                Ok(())
+            })?,
+            other => {
+                let owner = self.redo.owner(other).ok_or_else(|| corrupt(record, "a record kind that nobody owns"))?;
+                self.change(pid, record, &|page, record| owner.apply(page, record))?;
+            }
+        }
+        if record.kind == kind::SPACE_CLEAR {
+            self.forgive(space::decode(record));
+        }
+        Ok(())
+    }
+
+    /// The crash may have taken back a growth of the file that the log relies on.
+    fn cover(&self, pid: PageId) -> Result<()> {
+        let needed = (pid + 1) * PAGE_BYTES as u64;
+        if needed <= self.pager.pool.data.len() {
+            return Ok(());
+        }
+        let bytes = needed.next_multiple_of(space::FIRST_BYTES);
+        self.pager.pool.data.grow(bytes).map_err(|error| Error::io("growing the data file during recovery", error))
+    }
+
+    /// A new life of the page: nothing of the former one matters.
+    fn begin(&mut self, pid: PageId, record: &Record<'_>, raw: bool) {
+        self.damaged.remove(&pid);
+        let pager = self.pager;
+        let page = pager.fresh_frame(pid, raw).expect("a frame is found or made free");
+        page.copy_in(record.body);
+        self.settle(&page, pid, record, raw);
+    }
+
+    fn settle(&mut self, page: &Exclusive<'_>, pid: PageId, record: &Record<'_>, raw: bool) {
+        if self.mtr != record.lsn_end {
+            self.mtr = record.lsn_end;
+            self.mtr_pages.clear();
+        }
+        self.mtr_pages.push(pid);
+        if !raw {
+            page.store(WORD_LSN, record.lsn_end);
+        }
+        page.header().mark_dirty(record.lsn_start, record.lsn_end);
+        self.report.applied += 1;
+    }
+
+    /// A change of a page that exists: applied if the page does not have it yet.
+    fn change(
+        &mut self,
+        pid: PageId,
+        record: &Record<'_>,
+        apply: &dyn Fn(&Exclusive<'_>, &Record<'_>) -> Result<()>,
+    ) -> Result<()> {
+        if self.damaged.contains_key(&pid) {
+            return Ok(());
+        }
+        let page = match Self::page_of(self.pager, pid) {
+            Ok(page) => page,
+            Err(Error::Corrupt { what, .. }) => {
+                self.damaged.insert(pid, what);
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
+        let lsn = page.page().lsn();
+        // Page LSN and `page_lsn_before` speak of whole mini-transactions: within one, the first record of a page decides for all of them.
+        if self.mtr != record.lsn_end || !self.mtr_pages.contains(&pid) {
+            if lsn >= record.lsn_end {
+                return Ok(());
+            }
+            if lsn != record.page_lsn_before {
+                let before = record.page_lsn_before;
+                let what =
+                    format!("the log continues from LSN {before}, the page has LSN {lsn}: a write of it was lost");
+                self.damaged.insert(pid, what);
+                return Ok(());
+            }
+        }
+        apply(&page, record)?;
+        self.settle(&page, pid, record, false);
+        Ok(())
+    }
+
+    fn page_of(pager: &Pager, pid: PageId) -> Result<Exclusive<'_>> {
+        if let Some(frame) = pager.pool.find(pid)
+            && pager.pool.frames[frame].flags.load(Ordering::Relaxed) & RAW != 0
+        {
+            return Err(Error::corrupt_page(pid, "a value where a page was expected"));
+        }
+        pager.exclusive(pid)
+    }
+
+    /// Freed pages need no repair.
+    fn forgive(&mut self, run: Option<Run>) {
+        let Some(run) = run else { return };
+        for pid in run.first..run.first + u64::from(run.pages) {
+            self.damaged.remove(&pid);
+        }
+    }
+}
+
+fn corrupt(record: &Record<'_>, what: &str) -> Error {
+    Error::Corrupt {
+        what: format!("{what} (kind {:#x}, LSN {})", record.kind, record.lsn_end),
+        file: "log".into(),
+        page: record.page,
+    }
+}

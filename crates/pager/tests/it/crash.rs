@@ -1,0 +1,145 @@
+//! Crashes at every I/O of short histories, and at random in longer ones.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use os::SimFolder;
+use pager::{Lsn, PAGE_BYTES, PageId, Pager};
+use stdx::prng::Prng;
+
+use crate::support::*;
+
+/// What a client was told.
+#[derive(Default)]
+struct Told {
+    /// Pairs of pages that one mini-transaction always changes together, with the values written so far and the LSNs that made them.
+    pairs: Vec<(PageId, PageId, Vec<(u64, Lsn)>)>,
+    /// Extents with their content and the LSN that made them real.
+    extents: Vec<(PageId, Vec<u8>, Lsn)>,
+    durable: Lsn,
+}
+
+fn step(pager: &Pager, told: &mut Told, random: &mut Prng, counter: &mut u64) -> Result<(), pager::Error> {
+    *counter += 1;
+    match random.below(20) {
+        0..3 => {
+            let (left, first) = make_page(pager, *counter)?;
+            let (right, second) = make_page(pager, *counter)?;
+            told.pairs.push((left, right, vec![(*counter, first.max(second))]));
+        }
+        3..12 if !told.pairs.is_empty() => {
+            let at = random.below(told.pairs.len() as u64) as usize;
+            let (left, right, values) = &mut told.pairs[at];
+            let lsn = change(pager, &[*left, *right], *counter)?;
+            values.push((*counter, lsn));
+        }
+        12..14 => {
+            let units = 1 + random.below(5) as u32;
+            let mut data = vec![0; units as usize * PAGE_BYTES];
+            random.fill(&mut data);
+            let first = pager.reserve(units, pager::NO_PAGE)?;
+            pager.extent_write(first, 0, &data)?;
+            let mut mtr = pager.mtr();
+            mtr.allocated(first, units);
+            told.extents.push((first, data, mtr.commit()));
+        }
+        14 if told.extents.len() > 2 => {
+            let (first, data, _) = told.extents.swap_remove(0);
+            let mut mtr = pager.mtr();
+            mtr.free(first, (data.len() / PAGE_BYTES) as u32);
+            mtr.commit();
+            // From here on the old content may be overwritten, so nothing is claimed about it any more.
+        }
+        15 => drop(pager.clean_ahead()?),
+        16 => drop(pager.checkpoint()?),
+        17 => pager.tend()?,
+        _ => drop(pager.flush_once()?),
+    }
+    told.durable = pager.durable().get();
+    Ok(())
+}
+
+fn verify(pager: &Pager, told: &Told, seed: u64) {
+    for (left, right, values) in &told.pairs {
+        let must = values.iter().rev().find(|(_, lsn)| *lsn <= told.durable);
+        let Some((must, _)) = must else { continue };
+        let (left_value, right_value) = (value(pager, *left), value(pager, *right));
+        assert!(left_value >= *must, "seed {seed}: page {left} has {left_value}, {must} was durable");
+        assert!(values.iter().any(|(value, _)| *value == left_value), "seed {seed}: page {left} has {left_value}");
+        assert_eq!(left_value, right_value, "seed {seed}: pages {left} and {right} were changed together");
+    }
+    for (first, data, lsn) in &told.extents {
+        if *lsn > told.durable {
+            continue;
+        }
+        let crc: Vec<u32> = data.chunks(PAGE_BYTES).map(crc32c::crc32c).collect();
+        let mut out = vec![0; data.len()];
+        pager
+            .extent_read(*first, 0, &mut out, &crc)
+            .unwrap_or_else(|error| panic!("seed {seed}: extent {first}: {error}"));
+        assert!(out == *data, "seed {seed}: extent {first} has other bytes");
+    }
+}
+
+/// Runs a history until the simulated machine stops at I/O number `crash_at`, or to its end; returns the folder after the crash.
+fn run(seed: u64, steps: u64, crash_at: Option<u64>) -> (Arc<SimFolder>, Told, u64) {
+    let folder = SimFolder::new(seed);
+    if let Some(at) = crash_at {
+        folder.crash_at_io(at);
+    }
+    let mut told = Told::default();
+    let history = AssertUnwindSafe(|| {
+        let Ok(opened) = try_open(folder.clone(), options()) else { return };
+        let mut random = Prng::new(seed);
+        let mut counter = 0;
+        for _ in 0..steps {
+            if step(&opened.pager, &mut told, &mut random, &mut counter).is_err() {
+                return;
+            }
+        }
+    });
+    // A wait for log room panics when the simulated machine has stopped.
+    let _ = catch_unwind(history);
+    (folder.crash(), told, folder.io_count())
+}
+
+fn recover_and_verify(folder: Arc<SimFolder>, told: &Told, seed: u64) {
+    // Recovery itself may crash: after a few I/Os of it, once more.
+    let again = folder.crash();
+    again.crash_at_io(seed % 23);
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(try_open(again.clone(), options()))));
+    let survivor = again.crash();
+    let opened = try_open(survivor, options()).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+    assert!(opened.recovered.damaged.is_empty(), "seed {seed}: {:?}", opened.recovered.damaged);
+    verify(&opened.pager, told, seed);
+    // The database goes on working.
+    let (page, _) = make_page(&opened.pager, 1).expect("room");
+    while opened.pager.flush_once().expect("the disk works") {}
+    assert_eq!(value(&opened.pager, page), 1);
+}
+
+#[test]
+fn a_crash_at_every_io_loses_nothing_durable() {
+    std::panic::set_hook(Box::new(|info| {
+        let text = info.to_string();
+        if !text.contains("simulated machine stops") {
+            eprintln!("{text}");
+        }
+    }));
+    for seed in 1..=4u64 {
+        let (_, _, ios) = run(seed, 60, None);
+        for crash_at in 1..=ios {
+            let (folder, told, _) = run(seed, 60, Some(crash_at));
+            recover_and_verify(folder, &told, seed * 1_000_000 + crash_at);
+        }
+    }
+}
+
+#[test]
+fn crashes_at_random_moments_of_longer_histories() {
+    for seed in 100..160u64 {
+        let mut random = Prng::new(seed);
+        let (folder, told, _) = run(seed, 1_000, Some(200 + random.below(2_000)));
+        recover_and_verify(folder, &told, seed);
+    }
+}

@@ -1,0 +1,70 @@
+//! Damage that is not a crash: flipped bits, devices that fail, disks that are full.
+
+use os::SimFolder;
+use pager::{Error, Pager};
+
+use crate::support::*;
+
+fn flip(folder: &SimFolder, file: &str, offset: u64) {
+    folder.flip_bit(file, offset, 3);
+}
+
+#[test]
+fn a_damaged_page_fails_by_name_and_the_rest_serves() {
+    let folder = SimFolder::new(11);
+    let pager = open(&folder);
+    let (bad, _) = make_page(&pager, 1).unwrap();
+    let (good, _) = make_page(&pager, 2).unwrap();
+    pager.close().unwrap();
+    // The next opening voids the double write, which would repair the damage.
+    drop(open(&folder));
+    flip(&folder, "data", bad * 4096 + 100);
+    let pager = open(&folder);
+    let error = pager.shared(bad).err().expect("the damage is found").to_string();
+    assert!(error.contains(&format!("page {bad}")) && error.contains("'data'"), "{error}");
+    assert_eq!(value(&pager, good), 2);
+}
+
+#[test]
+fn a_damaged_log_is_an_error_unless_it_is_the_end() {
+    let folder = SimFolder::new(12);
+    let pager = open(&folder);
+    let (pid, _) = make_page(&pager, 1).unwrap();
+    for value in 2..10 {
+        change(&pager, &[pid], value).unwrap();
+        while pager.flush_once().unwrap() {}
+    }
+    drop(pager);
+    // The second chunk of the first segment: header block, then chunks of one block each.
+    flip(&folder, "log-00000001", 2 * 4096 + 70);
+    let error = match try_open(folder, options()) {
+        Err(error @ Error::Corrupt { .. }) => error.to_string(),
+        Err(other) => panic!("{other}"),
+        Ok(_) => panic!("acknowledged writes were dropped without a word"),
+    };
+    assert!(error.contains("log-00000001") && error.contains("acknowledged"), "{error}");
+}
+
+#[test]
+fn a_full_disk_refuses_writes_and_lets_them_on_when_there_is_room() {
+    let folder = SimFolder::new(13);
+    let pager = open(&folder);
+    let (pid, _) = make_page(&pager, 1).unwrap();
+    folder.set_capacity(Some(folder.used_bytes()));
+    let mut made = 0;
+    let error = loop {
+        match pager.admit().and_then(|()| make_page(&pager, 7)) {
+            Ok(_) => made += 1,
+            Err(error) => break error,
+        }
+        assert!(made < 10_000, "the disk never fills");
+    };
+    assert!(matches!(error, Error::DiskFull { .. }), "{error}");
+    assert_eq!(value(&pager, pid), 1, "reads go on");
+    folder.set_capacity(None);
+    assert!(resumes(&pager));
+}
+
+fn resumes(pager: &Pager) -> bool {
+    (0..10).any(|_| pager.admit().and_then(|()| make_page(pager, 8)).is_ok())
+}

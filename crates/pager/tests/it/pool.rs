@@ -1,0 +1,111 @@
+//! More pages than frames, and many threads.
+
+use std::sync::Arc;
+
+use os::{Folder, RealClock, SimFolder};
+use pager::{Background, Ignore, Options, Pager, RedoTable};
+
+use crate::support::*;
+
+#[test]
+fn more_pages_than_frames_come_and_go() {
+    let folder = SimFolder::new(5);
+    let pager = open(&folder);
+    let pids: Vec<_> = (0..500).map(|value| make_page(&pager, value).unwrap().0).collect();
+    for (at, pid) in pids.iter().enumerate() {
+        assert_eq!(value(&pager, *pid), at as u64);
+    }
+    let resident = pids.iter().filter(|pid| pager.is_resident(**pid)).count();
+    assert!(resident <= 64, "{resident} pages in 64 frames");
+    pager.close().unwrap();
+    let pager = open(&folder);
+    for (at, pid) in pids.iter().enumerate() {
+        assert_eq!(value(&pager, *pid), at as u64);
+    }
+}
+
+#[test]
+fn prefetched_pages_are_there() {
+    let folder = SimFolder::new(6);
+    let pager = open(&folder);
+    let pids: Vec<_> = (0..40).map(|value| make_page(&pager, value).unwrap().0).collect();
+    pager.close().unwrap();
+    let pager = open(&folder);
+    pager.prefetch_many(&pids[..4]);
+    assert!(pids[..4].iter().all(|pid| pager.is_resident(*pid)));
+    assert_eq!(value(&pager, pids[3]), 3);
+}
+
+#[test]
+fn an_optimistic_sight_notices_every_change() {
+    let folder = SimFolder::new(7);
+    let pager = open(&folder);
+    let (pid, _) = make_page(&pager, 1).unwrap();
+    let sight = pager.optimistic(pid).unwrap();
+    assert_eq!(sight.page().load(FIRST_WORD), 1);
+    assert!(sight.validate());
+    change(&pager, &[pid], 2).unwrap();
+    assert!(!sight.validate());
+    assert!(sight.upgrade().is_none());
+    let sight = pager.optimistic(pid).unwrap();
+    assert!(sight.upgrade().is_some());
+}
+
+#[test]
+fn freed_pages_are_used_again_and_the_map_survives() {
+    let folder = SimFolder::new(8);
+    let pager = open(&folder);
+    let (pid, _) = make_page(&pager, 1).unwrap();
+    let mut mtr = pager.mtr();
+    mtr.free(pid, 1);
+    mtr.commit();
+    assert!(!pager.is_allocated(pid));
+    let (again, _) = make_page(&pager, 2).unwrap();
+    assert_eq!(again, pid);
+    let dropped = {
+        let mut mtr = pager.mtr();
+        mtr.allocate(3, pager::NO_PAGE).unwrap()
+    };
+    assert!(!pager.is_allocated(dropped), "a dropped mini-transaction gives its pages back");
+    pager.close().unwrap();
+    let pager = open(&folder);
+    assert!(pager.is_allocated(pid) && !pager.is_allocated(dropped));
+}
+
+#[test]
+fn threads_share_pages_and_the_log() {
+    let folder: Arc<dyn Folder> = SimFolder::new(9);
+    let options = Options { background: Background::Threads, frame_bytes: 128 * 4096, ..options() };
+    let redo = || RedoTable::new().own(0x10..0x11, ToyRedo);
+    let pager =
+        Pager::open(folder.clone(), Arc::new(RealClock::new()), options.clone(), redo(), &mut Ignore, 3, &|_| {})
+            .unwrap()
+            .pager;
+    let pids: Vec<_> = (0..300).map(|_| make_page(&pager, 0).unwrap().0).collect();
+    std::thread::scope(|scope| {
+        for thread in 0..4u64 {
+            let (pager, pids) = (&pager, &pids);
+            scope.spawn(move || {
+                let mut random = stdx::prng::Prng::new(thread);
+                for _ in 0..2_000 {
+                    let pid = pids[random.below(300) as usize];
+                    let page = pager.exclusive(pid).unwrap();
+                    let mut mtr = pager.mtr();
+                    set(&mut mtr, &page, FIRST_WORD, page.page().load(FIRST_WORD) + 1);
+                    let lsn = mtr.commit();
+                    drop(page);
+                    if random.chance(0.01) {
+                        pager.durable().wait(lsn);
+                    }
+                }
+            });
+        }
+    });
+    let sum = |pager: &Pager| pids.iter().map(|pid| value(pager, *pid)).sum::<u64>();
+    assert_eq!(sum(&pager), 8_000);
+    pager.flush_to(pager.log_head()).unwrap();
+    pager.close().unwrap();
+    let options = Options { background: Background::Manual, ..options };
+    let again = Pager::open(folder, Arc::new(RealClock::new()), options, redo(), &mut Ignore, 3, &|_| {}).unwrap();
+    assert_eq!(sum(&again.pager), 8_000);
+}

@@ -1,0 +1,2 @@
+#[repr(align(128))]
+pub struct Padded<T>(pub T);
