@@ -19,11 +19,13 @@ pub struct Control {
     pub checkpoint: Lsn,
     /// Number of openings so far; also the epoch of the log's chunks.
     pub boot: u64,
+    /// Pages may hold changes up to here: recovery must not stop before. 0, or the end of the backup that this folder is.
+    pub consistent: Lsn,
 }
 
 impl Control {
-    fn words(self) -> [u64; 7] {
-        [MAGIC, FORMAT, PAGE_BYTES as u64, self.sequence, self.database, self.checkpoint, self.boot]
+    fn words(self) -> [u64; 8] {
+        [MAGIC, FORMAT, PAGE_BYTES as u64, self.sequence, self.database, self.checkpoint, self.boot, self.consistent]
     }
 
     /// Writes the next copy; durable on return.
@@ -35,15 +37,15 @@ impl Control {
         for (at, word) in self.words().into_iter().enumerate() {
             bytes[at * 8..][..8].copy_from_slice(&word.to_le_bytes());
         }
-        let crc = crc32c::crc32c(&bytes[..56]);
-        bytes[56..60].copy_from_slice(&crc.to_le_bytes());
+        let crc = crc32c::crc32c(&bytes[..64]);
+        bytes[64..68].copy_from_slice(&crc.to_le_bytes());
         let offset = self.sequence % 2 * PAGE_BYTES as u64;
         data.write_durable(offset, bytes).map_err(|error| Error::io("writing the control block", error))
     }
 
     fn decode(bytes: &[u8]) -> Result<Option<Control>> {
         let word = |at: usize| u64::from_le_bytes(bytes[at * 8..][..8].try_into().expect("eight bytes"));
-        if word(0) != MAGIC || word(7) as u32 != crc32c::crc32c(&bytes[..56]) {
+        if word(0) != MAGIC || word(8) as u32 != crc32c::crc32c(&bytes[..64]) {
             return Ok(None);
         }
         if word(1) > FORMAT {
@@ -58,7 +60,13 @@ impl Control {
                 word(2)
             )));
         }
-        Ok(Some(Control { sequence: word(3), database: word(4), checkpoint: word(5), boot: word(6) }))
+        Ok(Some(Control {
+            sequence: word(3),
+            database: word(4),
+            checkpoint: word(5),
+            boot: word(6),
+            consistent: word(7),
+        }))
     }
 
     /// Reads the newer valid copy; None if neither was ever written.

@@ -1,6 +1,7 @@
 //! Pages that survive a crash: frames, latches, the log, checkpoint, recovery. Start with README.md beside this crate.
 
 mod access;
+mod backup;
 mod clean;
 mod control;
 mod doublewrite;
@@ -17,6 +18,7 @@ mod recovery;
 mod space;
 mod table;
 
+pub use backup::Backup;
 pub use control::FORMAT;
 pub use error::{Error, Result};
 pub use guard::{Exclusive, Optimistic, Shared};

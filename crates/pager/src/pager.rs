@@ -157,12 +157,19 @@ impl Pager {
             mtr_pages: Vec::new(),
         };
         let (start, used) = if created {
+            recovery.report.to = FIRST_LSN;
             (FIRST_LSN, Vec::new())
         } else {
             let end = recovery.run(&folder, control.database, control.checkpoint, options.until)?;
             (end.lsn, end.used)
         };
         let recovered = recovery.report;
+        if recovered.to < control.consistent {
+            return Err(Error::Format(format!(
+                "the copy is consistent from log position {} on, but its log was read only up to {}: choose a later time or position",
+                control.consistent, recovered.to
+            )));
+        }
         // A new boot number before anything is logged: it is the epoch that tells new chunks from the torn tail.
         control.boot += 1;
         control.write(pager.pool.data.as_ref())?;
@@ -198,7 +205,7 @@ impl Pager {
         }
         data.grow(space::FIRST_BYTES).map_err(|error| Error::io("creating the data file", error))?;
         folder.sync().map_err(|error| Error::io("syncing the data folder", error))?;
-        let mut control = Control { sequence: 0, database: random, checkpoint: FIRST_LSN, boot: 0 };
+        let mut control = Control { sequence: 0, database: random, checkpoint: FIRST_LSN, boot: 0, consistent: 0 };
         control.write(data)?;
         Ok(control)
     }
@@ -224,6 +231,10 @@ impl Pager {
 
     pub fn checkpoint_lsn(&self) -> Lsn {
         self.checkpoint_lsn.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn control_copy(&self) -> Control {
+        *self.control.lock()
     }
 
     /// Random name of the database.

@@ -2,7 +2,8 @@
 //!
 //! Hard part: where does the log end, and is that end honest? A crash may tear the last chunk, and only the last: flushes are one at a time. So a chunk that
 //! fails its checksum ends the log if nothing newer stands behind it, and is corruption if something does (L6). After a crash the stream goes on at the end
-//! of the last closed mini-transaction, in a new segment: bytes behind that point are skipped when a newer epoch starts before them.
+//! of the last closed mini-transaction, in a new segment; so what a segment holds beyond the start of its successor is void. The same cut serves a
+//! database that was opened at an earlier point on purpose.
 
 use std::sync::Arc;
 
@@ -32,6 +33,8 @@ pub struct Reader {
     from: Lsn,
     device: Arc<dyn Device>,
     position: u64,
+    /// Where the next segment begins; what this one holds beyond does not count.
+    limit: Option<Lsn>,
     window: Aligned,
     /// What the window holds, in device positions.
     window_start: u64,
@@ -102,6 +105,7 @@ impl Reader {
             from,
             device,
             position: BLOCK as u64,
+            limit: successor(&all, first.number),
             window: Aligned::with_capacity(READ_BYTES),
             window_start: 0,
             window_end: 0,
@@ -223,20 +227,17 @@ impl Reader {
     }
 
     fn continues(&self, header: ChunkHeader) -> bool {
-        header.start == self.buffer_end() && header.epoch >= self.epoch
-            || header.start == self.buffer_start && header.epoch > self.epoch
+        header.start == self.buffer_end() && header.epoch >= self.epoch && self.limit != Some(header.start)
     }
 
     fn take(&mut self, header: ChunkHeader) -> Result<bool> {
         if self.until.wall_ms.is_some_and(|limit| header.wall_ms > limit) {
             return Ok(false);
         }
-        if header.start == self.buffer_start {
-            // The tail of an earlier epoch that no mini-transaction closed.
-            self.buffer.clear();
-        }
+        let end = header.start + u64::from(header.len);
+        let len = self.limit.map_or(end, |limit| end.min(limit)) - header.start;
         let from = (self.position - self.window_start) as usize + CHUNK_HEADER;
-        self.buffer.extend_from_slice(&self.window.as_slice()[from..from + header.len as usize]);
+        self.buffer.extend_from_slice(&self.window.as_slice()[from..from + len as usize]);
         // A segment may begin in the middle of a record; `from` is the start of one.
         let skip = self.from.saturating_sub(self.buffer_start).min(self.buffer.len() as u64);
         self.buffer.drain(..skip as usize);
@@ -282,17 +283,15 @@ impl Reader {
         let current = self.used.last().expect("one is open").number;
         let all = segments(self.folder.as_ref(), self.database)?;
         let Some(next) = all.iter().find(|segment| segment.number == current + 1) else { return Ok(false) };
-        if next.start > self.buffer_end() {
+        if next.start != self.buffer_end() {
             return Err(self.corrupt(
                 self.buffer.len(),
                 &format!("the log breaks off, but the next segment starts at {}", next.start),
             ));
         }
-        if next.start != self.buffer_end() && next.start != self.buffer_start {
-            return Ok(false);
-        }
         self.device = open_segment(self.folder.as_ref(), next.number)?;
         self.used.push(*next);
+        self.limit = successor(&all, next.number);
         self.position = BLOCK as u64;
         (self.window_start, self.window_end) = (0, 0);
         Ok(true)
@@ -320,6 +319,10 @@ impl Reader {
         }
         Ok(false)
     }
+}
+
+fn successor(all: &[Used], number: u64) -> Option<Lsn> {
+    all.iter().find(|segment| segment.number == number + 1).map(|segment| segment.start)
 }
 
 fn open_segment(folder: &dyn Folder, number: u64) -> Result<Arc<dyn Device>> {

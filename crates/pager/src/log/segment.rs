@@ -125,7 +125,12 @@ impl Segments {
         assert!(segment_bytes.is_multiple_of(BLOCK as u64) && segment_bytes >= 4 * BLOCK as u64);
         let names = folder.list().map_err(|error| Error::io("listing the data folder", error))?;
         let in_use = |number: &u64| used.iter().any(|segment| segment.number == *number);
-        let old = names.iter().filter_map(|name| file_number(name)).filter(|number| !in_use(number)).collect();
+        let old: Vec<u64> =
+            names.iter().filter_map(|name| file_number(name)).filter(|number| !in_use(number)).collect();
+        let last = used.last().map_or(0, |segment| segment.number);
+        for number in old.iter().filter(|number| **number > last) {
+            void(folder.as_ref(), *number)?;
+        }
         Ok(Segments { folder, database, segment_bytes, used: used.into(), ready: None, old })
     }
 
@@ -198,6 +203,17 @@ impl Segments {
     pub fn used(&self) -> impl Iterator<Item = Used> + '_ {
         self.used.iter().copied()
     }
+}
+
+/// Erases the header of a segment that lies beyond the end of the stream: one prepared and never used, or cut off on purpose.
+fn void(folder: &dyn Folder, number: u64) -> Result<()> {
+    let name = file_name(number);
+    let failed = |error| Error::io(format!("voiding log segment '{name}'"), error);
+    let device = folder.open(&name, Open::Existing).map_err(failed)?;
+    if device.len() < BLOCK as u64 {
+        return Ok(());
+    }
+    device.write_durable(0, os::Aligned::with_capacity(BLOCK).as_slice()).map_err(failed)
 }
 
 #[cfg(test)]

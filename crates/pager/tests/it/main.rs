@@ -1,5 +1,6 @@
 //! The pager on a simulated disk: what was durable is there after a crash, whole and in order.
 
+mod backup;
 mod crash;
 mod damage;
 mod pool;

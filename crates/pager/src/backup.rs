@@ -1,0 +1,145 @@
+//! A copy of a database that goes on working.
+//!
+//! The log is pinned at the last checkpoint, the data file is copied in any order, then the log up to now. Opening the copy redoes the log over it.
+//! Hard part: a page may be written while it is copied. Every page written after the pin has all its newer changes in the pinned log, so any whole
+//! version of it will do; a torn one is read again until its checksum fits. A unit of a value has no checksum of its own, but is in the log whole (P7).
+
+use std::sync::Arc;
+
+use os::{Aligned, Device, Folder, Open};
+
+use crate::control::Control;
+use crate::error::{Error, Result};
+use crate::log::read;
+use crate::log::segment::file_name;
+use crate::page::{self, Lsn, PAGE_BYTES, PageId};
+use crate::pager::Pager;
+use crate::space::FIRST_PAGE;
+
+const COPY_BYTES: usize = 1 << 20;
+const TORN_READS_MAX: usize = 8;
+
+/// What a backup holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Backup {
+    /// Redo of the copy starts here.
+    pub from: Lsn,
+    /// The copy is consistent at this position and at any later one that its log reaches.
+    pub to: Lsn,
+    pub bytes: u64,
+}
+
+impl Pager {
+    /// Copies the database into `target`, which must be empty. Reads and writes go on meanwhile.
+    pub fn backup(&self, target: &dyn Folder, progress: &dyn Fn(u64, u64)) -> Result<Backup> {
+        if !target.list().map_err(|error| Error::io("listing the backup folder", error))?.is_empty() {
+            return Err(Error::Format("the backup folder is not empty: choose a new one".into()));
+        }
+        let pin = self.pin_log();
+        let copied = self.copy_pages(target, progress)?;
+        let to = self.log_head();
+        self.flush_to(to)?;
+        let mut bytes = copied;
+        for number in self.segments_from(pin.lsn())? {
+            bytes += copy_file(self.folder().as_ref(), target, &file_name(number))?;
+        }
+        let data = open(target, crate::DATA_FILE)?;
+        let mut control = Control { checkpoint: pin.lsn(), consistent: to, ..self.control_copy() };
+        control.write(data.as_ref())?;
+        target.sync().map_err(|error| Error::io("syncing the backup folder", error))?;
+        Ok(Backup { from: pin.lsn(), to, bytes })
+    }
+
+    /// Brings the log of an earlier backup up to now, so that the copy can be opened at any moment in between.
+    pub fn backup_log(&self, target: &dyn Folder) -> Result<Backup> {
+        let data = target
+            .open(crate::DATA_FILE, Open::Existing)
+            .map_err(|error| Error::io("opening the data file of the backup", error))?;
+        let control = Control::read(data.as_ref())?
+            .filter(|control| control.database == self.database())
+            .ok_or_else(|| Error::Format("the folder holds no backup of this database".into()))?;
+        let _pin = self.pin_log();
+        let copied = read::segments(target, control.database)?;
+        let last = copied.last().map_or(0, |segment| segment.number);
+        let to = self.log_head();
+        self.flush_to(to)?;
+        let ours = read::segments(self.folder().as_ref(), control.database)?;
+        if !ours.iter().any(|segment| segment.number == last) {
+            return Err(Error::Format(format!(
+                "log segment {last}, the last one of the backup, has been recycled: make a new backup, and renew its log more often"
+            )));
+        }
+        let mut bytes = 0;
+        for segment in ours.iter().filter(|segment| segment.number >= last) {
+            bytes += copy_file(self.folder().as_ref(), target, &file_name(segment.number))?;
+        }
+        target.sync().map_err(|error| Error::io("syncing the backup folder", error))?;
+        Ok(Backup { from: control.checkpoint, to, bytes })
+    }
+
+    fn segments_from(&self, from: Lsn) -> Result<Vec<u64>> {
+        let all = read::segments(self.folder().as_ref(), self.database())?;
+        let first = all.iter().rev().find(|segment| segment.start <= from).map_or(0, |segment| segment.number);
+        Ok(all.iter().map(|segment| segment.number).filter(|number| *number >= first).collect())
+    }
+
+    fn copy_pages(&self, target: &dyn Folder, progress: &dyn Fn(u64, u64)) -> Result<u64> {
+        let from = &self.pool.data;
+        let total = from.len();
+        let to = open(target, crate::DATA_FILE)?;
+        to.grow(total).map_err(|error| Error::io("growing the backup's data file", error))?;
+        let mut buffer = Aligned::with_capacity(COPY_BYTES);
+        // The control blocks come last, when the copy is whole.
+        let mut offset = FIRST_PAGE * PAGE_BYTES as u64;
+        while offset < total {
+            let len = (COPY_BYTES as u64).min(total - offset) as usize;
+            let piece = &mut buffer.as_mut_slice()[..len];
+            from.read(offset, piece).map_err(|error| Error::io("reading pages for the backup", error))?;
+            for (at, image) in piece.chunks_exact_mut(PAGE_BYTES).enumerate() {
+                self.read_whole(offset / PAGE_BYTES as u64 + at as u64, image)?;
+            }
+            to.write(offset, piece).map_err(|error| Error::io("writing the backup", error))?;
+            offset += len as u64;
+            progress(offset, total);
+        }
+        to.sync().map_err(|error| Error::io("syncing the backup", error))?;
+        Ok(total)
+    }
+
+    /// Reads a page again while it looks torn. Units and pages never written fail the checksum too and are taken as they are.
+    fn read_whole(&self, pid: PageId, image: &mut [u8]) -> Result<()> {
+        let looks_like_a_page = |image: &[u8]| image[8..16] == pid.to_le_bytes();
+        for _ in 0..TORN_READS_MAX {
+            if !looks_like_a_page(image) || page::verify(image, pid).is_ok() {
+                return Ok(());
+            }
+            stdx::sync::thread::sleep(std::time::Duration::from_millis(2));
+            crate::pool::with_read_buffer(|buffer| {
+                self.pool.data.read(pid * PAGE_BYTES as u64, buffer).map(|()| image.copy_from_slice(buffer))
+            })
+            .map_err(|error| Error::io(format!("reading page {pid} for the backup"), error))?;
+        }
+        Ok(())
+    }
+}
+
+fn open(folder: &dyn Folder, name: &str) -> Result<Arc<dyn Device>> {
+    folder.open(name, Open::Create).map_err(|error| Error::io(format!("creating '{name}' of the backup"), error))
+}
+
+fn copy_file(from: &dyn Folder, to: &dyn Folder, name: &str) -> Result<u64> {
+    let source = from.open(name, Open::Existing).map_err(|error| Error::io(format!("opening '{name}'"), error))?;
+    let copy = open(to, name)?;
+    copy.grow(source.len()).map_err(|error| Error::io(format!("growing '{name}' of the backup"), error))?;
+    let mut buffer = Aligned::with_capacity(COPY_BYTES);
+    let mut offset = 0;
+    while offset < source.len() {
+        let len = (COPY_BYTES as u64).min(source.len() - offset) as usize;
+        let piece = &mut buffer.as_mut_slice()[..len];
+        source.read(offset, piece).map_err(|error| Error::io(format!("reading '{name}'"), error))?;
+        copy.write(offset, piece).map_err(|error| Error::io(format!("writing '{name}' of the backup"), error))?;
+        offset += len as u64;
+    }
+    copy.sync().map_err(|error| Error::io(format!("syncing '{name}' of the backup"), error))?;
+    Ok(offset)
+}
