@@ -237,3 +237,95 @@ impl Frame {
         }
     }
 }
+
+#[cfg(all(test, loom))]
+mod model {
+    use super::*;
+    use stdx::sync::Arc;
+
+    struct Cell {
+        frame: Frame,
+        lot: ParkingLot,
+        words: [AtomicU64; 2],
+    }
+
+    fn cell() -> Arc<Cell> {
+        Arc::new(Cell {
+            frame: Frame::default(),
+            lot: ParkingLot { slots: vec![(Mutex::new(()), Condvar::new())] },
+            words: [AtomicU64::new(0), AtomicU64::new(0)],
+        })
+    }
+
+    /// P4: two words that a writer changes together are never seen apart by a reader that validates.
+    #[test]
+    fn loom_a_validated_read_is_whole() {
+        loom::model(|| {
+            let cell = cell();
+            let writer = {
+                let cell = cell.clone();
+                thread::spawn(move || {
+                    assert!(cell.frame.try_exclusive());
+                    cell.words[0].store(1, Ordering::Relaxed);
+                    cell.words[1].store(1, Ordering::Relaxed);
+                    cell.frame.unlock_exclusive(&cell.lot);
+                })
+            };
+            let word = cell.frame.latch.load(Ordering::Acquire);
+            if word & EXCLUSIVE == 0 {
+                let seen = (cell.words[0].load(Ordering::Relaxed), cell.words[1].load(Ordering::Relaxed));
+                if cell.frame.validate(word & VERSION) {
+                    assert_eq!(seen.0, seen.1);
+                }
+            }
+            writer.join().unwrap();
+        });
+    }
+
+    /// An upgrade succeeds only on the very state that was seen, so two writers that both read first never both succeed.
+    #[test]
+    fn loom_upgrades_from_one_version_exclude_each_other() {
+        loom::model(|| {
+            let cell = cell();
+            let tasks: Vec<_> = (0..2)
+                .map(|_| {
+                    let cell = cell.clone();
+                    thread::spawn(move || {
+                        let word = cell.frame.latch.load(Ordering::Acquire);
+                        if word & EXCLUSIVE != 0 {
+                            return;
+                        }
+                        let seen = cell.words[0].load(Ordering::Relaxed);
+                        if cell.frame.upgrade(word & VERSION) {
+                            assert_eq!(cell.words[0].load(Ordering::Relaxed), seen);
+                            cell.words[0].store(seen + 1, Ordering::Relaxed);
+                            cell.frame.unlock_exclusive(&cell.lot);
+                        }
+                    })
+                })
+                .collect();
+            for task in tasks {
+                task.join().unwrap();
+            }
+        });
+    }
+
+    /// P3: whatever the moment, a look finds the oldest change in one of its two places until the write has ended.
+    #[test]
+    fn loom_the_oldest_change_is_never_overlooked() {
+        loom::model(|| {
+            let cell = cell();
+            cell.frame.rec_lsn.store(100, Ordering::Relaxed);
+            let cleaner = {
+                let cell = cell.clone();
+                thread::spawn(move || {
+                    assert!(cell.frame.start_write());
+                    cell.frame.end_write(false);
+                })
+            };
+            assert_eq!(cell.frame.oldest_change(), 100);
+            cleaner.join().unwrap();
+            assert_eq!(cell.frame.oldest_change(), 100);
+        });
+    }
+}
