@@ -113,7 +113,7 @@ impl Pager {
             if !looks_like_a_page(image) || page::verify(image, pid).is_ok() {
                 return Ok(());
             }
-            stdx::sync::thread::sleep(std::time::Duration::from_millis(2));
+            std::thread::sleep(std::time::Duration::from_millis(2));
             crate::pool::with_read_buffer(|buffer| {
                 self.pool.data.read(pid * PAGE_BYTES as u64, buffer).map(|()| image.copy_from_slice(buffer))
             })

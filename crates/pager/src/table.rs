@@ -85,7 +85,7 @@ impl Table {
                 return word >> 1;
             }
             spins += 1;
-            if spins % 64 == 0 { thread::yield_now() } else { hint::spin_loop() }
+            if spins.is_multiple_of(64) { thread::yield_now() } else { hint::spin_loop() }
         }
     }
 

@@ -1,11 +1,50 @@
-use std::sync::atomic::*;
+//! A counter that many threads add to without sharing a cache line.
+
+use crate::padded::Padded;
+use crate::slot;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+const SHARDS: usize = 16;
+
+/// Sum of what each shard holds; `get` may miss additions that are just being made.
 #[derive(Default)]
-pub struct Counter(AtomicU64);
+pub struct Counter {
+    shards: [Padded<AtomicU64>; SHARDS],
+}
+
 impl Counter {
-    pub fn add(&self, n: u64) {
-        self.0.fetch_add(n, Ordering::Relaxed);
+    #[inline]
+    pub fn add(&self, amount: u64) {
+        self.shards[slot::current() % SHARDS].0.fetch_add(amount, Ordering::Relaxed);
     }
+
+    /// The sum, wrapping: adding `u64::MAX` takes one away.
     pub fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
+        self.shards.iter().fold(0, |sum: u64, shard| sum.wrapping_add(shard.0.load(Ordering::Relaxed)))
+    }
+
+    /// Starts again at zero. Additions made meanwhile may be lost.
+    pub fn reset(&self) {
+        for shard in &self.shards {
+            shard.0.store(0, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn all_additions_count() {
+        let counter = super::Counter::default();
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| (0..1000).for_each(|_| counter.add(3)));
+            }
+        });
+        assert_eq!(counter.get(), 24_000);
+        counter.add(u64::MAX);
+        assert_eq!(counter.get(), 23_999);
+        counter.reset();
+        assert_eq!(counter.get(), 0);
     }
 }

@@ -1,36 +1,103 @@
-pub mod atomic {
-    pub use std::sync::atomic::*;
+//! Atomics, mutexes and threads: std's, or the model checker's under `--cfg loom`. Locks are not poisoned: what they guard is kept whole by asserts.
+
+#[cfg(not(loom))]
+mod imp {
+    pub mod atomic {
+        pub use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+    }
+    pub use std::sync::Arc;
+    pub(super) use std::sync::{
+        Condvar as RawCondvar, Mutex as RawMutex, MutexGuard as RawGuard, RwLock as RawRwLock,
+        RwLockReadGuard as RawRead, RwLockWriteGuard as RawWrite,
+    };
+    pub use std::{hint, thread};
 }
-pub use std::sync::Arc;
-pub use std::{hint, thread};
-#[derive(Default)]
-pub struct Mutex<T>(std::sync::Mutex<T>);
-pub type MutexGuard<'a, T> = std::sync::MutexGuard<'a, T>;
+
+#[cfg(loom)]
+mod imp {
+    pub mod atomic {
+        pub use loom::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+    }
+    pub use loom::sync::Arc;
+    pub(super) use loom::sync::{
+        Condvar as RawCondvar, Mutex as RawMutex, MutexGuard as RawGuard, RwLock as RawRwLock,
+        RwLockReadGuard as RawRead, RwLockWriteGuard as RawWrite,
+    };
+    pub use loom::{hint, thread};
+}
+
+pub use imp::{Arc, atomic, hint, thread};
+
+pub type MutexGuard<'a, T> = imp::RawGuard<'a, T>;
+pub type ReadGuard<'a, T> = imp::RawRead<'a, T>;
+pub type WriteGuard<'a, T> = imp::RawWrite<'a, T>;
+
+#[derive(Default, Debug)]
+pub struct Mutex<T>(imp::RawMutex<T>);
+
 impl<T> Mutex<T> {
-    pub fn new(v: T) -> Self {
-        Mutex(std::sync::Mutex::new(v))
+    pub fn new(value: T) -> Mutex<T> {
+        Mutex(imp::RawMutex::new(value))
     }
+
     pub fn lock(&self) -> MutexGuard<'_, T> {
-        self.0.lock().unwrap_or_else(|e| e.into_inner())
+        self.0.lock().unwrap_or_else(|poison| poison.into_inner())
+    }
+
+    /// None while somebody holds it.
+    pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+        match self.0.try_lock() {
+            Ok(guard) => Some(guard),
+            Err(std::sync::TryLockError::Poisoned(poison)) => Some(poison.into_inner()),
+            Err(std::sync::TryLockError::WouldBlock) => None,
+        }
     }
 }
-#[derive(Default)]
-pub struct Condvar(std::sync::Condvar);
+
+#[derive(Default, Debug)]
+pub struct RwLock<T>(imp::RawRwLock<T>);
+
+impl<T> RwLock<T> {
+    pub fn new(value: T) -> RwLock<T> {
+        RwLock(imp::RawRwLock::new(value))
+    }
+
+    pub fn read(&self) -> ReadGuard<'_, T> {
+        self.0.read().unwrap_or_else(|poison| poison.into_inner())
+    }
+
+    pub fn write(&self) -> WriteGuard<'_, T> {
+        self.0.write().unwrap_or_else(|poison| poison.into_inner())
+    }
+}
+
+#[derive(Default, Debug)]
+pub struct Condvar(imp::RawCondvar);
+
 impl Condvar {
-    pub fn new() -> Self {
-        Condvar(std::sync::Condvar::new())
+    pub fn new() -> Condvar {
+        Condvar(imp::RawCondvar::new())
     }
-    pub fn wait<'a, T>(&self, g: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
-        self.0.wait(g).unwrap_or_else(|e| e.into_inner())
+
+    pub fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+        self.0.wait(guard).unwrap_or_else(|poison| poison.into_inner())
     }
-    pub fn wait_timeout<'a, T>(&self, g: MutexGuard<'a, T>, d: std::time::Duration) -> (MutexGuard<'a, T>, bool) {
-        let (g, t) = self.0.wait_timeout(g, d).unwrap_or_else(|e| e.into_inner());
-        (g, t.timed_out())
+
+    /// Second: whether the time ran out.
+    pub fn wait_timeout<'a, T>(
+        &self,
+        guard: MutexGuard<'a, T>,
+        timeout: std::time::Duration,
+    ) -> (MutexGuard<'a, T>, bool) {
+        let (guard, result) = self.0.wait_timeout(guard, timeout).unwrap_or_else(|poison| poison.into_inner());
+        (guard, result.timed_out())
     }
+
     pub fn notify_one(&self) {
-        self.0.notify_one()
+        self.0.notify_one();
     }
+
     pub fn notify_all(&self) {
-        self.0.notify_all()
+        self.0.notify_all();
     }
 }

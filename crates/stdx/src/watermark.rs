@@ -1,32 +1,146 @@
-use crate::sync::{Condvar, Mutex, atomic::*};
+//! A number that only grows, and those who wait for it.
+//!
+//! Hard part: a waiter must not sleep through the advance it waits for. It registers under the mutex before it looks a last time; `advance` raises the
+//! number first and then looks whether anybody is registered, with a SeqCst fence in between on both sides, so one of the two sees the other.
+
+use std::time::{Duration, Instant};
+
+use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
+use crate::sync::{Condvar, Mutex, RwLock};
+
+type Listener = Box<dyn Fn(u64) + Send + Sync>;
+
 pub struct Watermark {
-    v: AtomicU64,
-    m: Mutex<()>,
-    c: Condvar,
-    l: std::sync::RwLock<Vec<Box<dyn Fn(u64) + Send + Sync>>>,
+    value: AtomicU64,
+    waiters: AtomicUsize,
+    bed: (Mutex<()>, Condvar),
+    listeners: RwLock<Vec<Listener>>,
 }
+
 impl Watermark {
-    pub fn new(v: u64) -> Self {
-        Watermark { v: AtomicU64::new(v), m: Mutex::new(()), c: Condvar::new(), l: Default::default() }
+    pub fn new(value: u64) -> Watermark {
+        Watermark {
+            value: AtomicU64::new(value),
+            waiters: AtomicUsize::new(0),
+            bed: (Mutex::new(()), Condvar::new()),
+            listeners: RwLock::new(Vec::new()),
+        }
     }
+
+    #[inline]
     pub fn get(&self) -> u64 {
-        self.v.load(Ordering::Acquire)
+        self.value.load(Ordering::Acquire)
     }
-    pub fn advance(&self, v: u64) {
-        self.v.fetch_max(v, Ordering::SeqCst);
-        drop(self.m.lock());
-        self.c.notify_all();
-        for l in self.l.read().unwrap().iter() {
-            l(v)
+
+    /// Raises the number, wakes who waits for it, then calls the listeners in this thread. A smaller value than the present one is ignored.
+    pub fn advance(&self, value: u64) {
+        if self.value.fetch_max(value, Ordering::AcqRel) >= value {
+            return;
+        }
+        fence(Ordering::SeqCst);
+        if self.waiters.load(Ordering::Relaxed) > 0 {
+            drop(self.bed.0.lock());
+            self.bed.1.notify_all();
+        }
+        for listener in self.listeners.read().iter() {
+            listener(value);
         }
     }
-    pub fn wait(&self, v: u64) {
-        let mut g = self.m.lock();
-        while self.get() < v {
-            g = self.c.wait(g)
+
+    /// Blocks until the number is at least `value`.
+    pub fn wait(&self, value: u64) {
+        if self.get() >= value {
+            return;
         }
+        let mut guard = self.bed.0.lock();
+        self.waiters.fetch_add(1, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        while self.get() < value {
+            guard = self.bed.1.wait(guard);
+        }
+        self.waiters.fetch_sub(1, Ordering::Relaxed);
     }
-    pub fn listen(&self, f: Box<dyn Fn(u64) + Send + Sync>) {
-        self.l.write().unwrap().push(f)
+
+    /// Like `wait`; false if the time ran out first.
+    pub fn wait_timeout(&self, value: u64, timeout: Duration) -> bool {
+        if self.get() >= value {
+            return true;
+        }
+        let until = Instant::now() + timeout;
+        let mut guard = self.bed.0.lock();
+        self.waiters.fetch_add(1, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        let mut reached = self.get() >= value;
+        while !reached {
+            let Some(left) = until.checked_duration_since(Instant::now()) else { break };
+            guard = self.bed.1.wait_timeout(guard, left).0;
+            reached = self.get() >= value;
+        }
+        self.waiters.fetch_sub(1, Ordering::Relaxed);
+        reached
+    }
+
+    /// Calls `listener` with the new value after every advance, in the advancing thread; values may come out of order when several threads advance.
+    pub fn listen(&self, listener: Listener) {
+        self.listeners.write().push(listener);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::sync::Arc;
+
+    #[test]
+    fn it_never_goes_back_and_listeners_hear_each_advance() {
+        let mark = Watermark::new(5);
+        let heard = Arc::new(AtomicU64::new(0));
+        let sum = heard.clone();
+        mark.listen(Box::new(move |value| {
+            sum.fetch_add(value, Ordering::Relaxed);
+        }));
+        mark.advance(7);
+        mark.advance(6);
+        mark.advance(9);
+        assert_eq!((mark.get(), heard.load(Ordering::Relaxed)), (9, 16));
+    }
+
+    #[test]
+    fn waiters_wake_at_their_value() {
+        let mark = Watermark::new(0);
+        assert!(!mark.wait_timeout(1, Duration::from_millis(5)));
+        std::thread::scope(|scope| {
+            for value in 1..=8 {
+                let mark = &mark;
+                scope.spawn(move || {
+                    mark.wait(value * 10);
+                    assert!(mark.get() >= value * 10);
+                });
+            }
+            for value in 1..=80 {
+                mark.advance(value);
+            }
+        });
+        assert!(mark.wait_timeout(80, Duration::ZERO));
+    }
+}
+
+#[cfg(all(test, loom))]
+mod model {
+    use super::*;
+    use crate::sync::{Arc, thread};
+
+    #[test]
+    fn loom_no_wake_up_is_lost() {
+        loom::model(|| {
+            let mark = Arc::new(Watermark::new(0));
+            let advancer = {
+                let mark = mark.clone();
+                thread::spawn(move || mark.advance(1))
+            };
+            mark.wait(1);
+            assert_eq!(mark.get(), 1);
+            advancer.join().unwrap();
+        });
     }
 }

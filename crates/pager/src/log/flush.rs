@@ -246,7 +246,7 @@ impl Log {
                 Ok(false) => {}
                 // No segment to turn to. Nothing is lost: what waits stays in the ring, new writes are refused, and room may come back.
                 Err(Error::DiskFull { .. }) => {
-                    stdx::sync::thread::sleep(std::time::Duration::from_millis(50));
+                    std::thread::sleep(std::time::Duration::from_millis(50));
                     continue;
                 }
                 Err(error) => return Err(error),

@@ -9,11 +9,13 @@ use stdx::prng::Prng;
 
 use crate::support::*;
 
+/// Two pages that one mini-transaction always changes together, with the values written so far and the LSNs that made them.
+type Pair = (PageId, PageId, Vec<(u64, Lsn)>);
+
 /// What a client was told.
 #[derive(Default)]
 struct Told {
-    /// Pairs of pages that one mini-transaction always changes together, with the values written so far and the LSNs that made them.
-    pairs: Vec<(PageId, PageId, Vec<(u64, Lsn)>)>,
+    pairs: Vec<Pair>,
     /// Extents with their content and the LSN that made them real.
     extents: Vec<(PageId, Vec<u8>, Lsn)>,
     durable: Lsn,

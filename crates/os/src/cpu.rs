@@ -1,0 +1,52 @@
+//! Processors: which ones this process may use, and how much of them it has used.
+
+/// Numbers of the processors that the calling thread may run on.
+pub fn allowed() -> Vec<usize> {
+    // SAFETY: an all-zero set is valid, and the kernel writes at most its size.
+    let set = unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        if libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set) != 0 {
+            return vec![0];
+        }
+        set
+    };
+    // SAFETY: the index stays below the size of the set.
+    (0..libc::CPU_SETSIZE as usize).filter(|cpu| unsafe { libc::CPU_ISSET(*cpu, &set) }).collect()
+}
+
+/// Binds the calling thread to `cpus`. Best effort: false if the kernel refuses.
+pub fn pin(cpus: &[usize]) -> bool {
+    // SAFETY: an all-zero set is valid; indices beyond its size are left out.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        for cpu in cpus.iter().filter(|cpu| **cpu < libc::CPU_SETSIZE as usize) {
+            libc::CPU_SET(*cpu, &mut set);
+        }
+        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set) == 0
+    }
+}
+
+/// User and system time of the whole process in nanoseconds.
+pub fn process_cpu_ns() -> u64 {
+    // SAFETY: the kernel fills the timespec.
+    unsafe {
+        let mut time: libc::timespec = std::mem::zeroed();
+        libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut time);
+        time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_thread_can_be_bound_to_one_of_its_processors() {
+        let cpus = super::allowed();
+        assert!(!cpus.is_empty());
+        std::thread::spawn(move || {
+            assert!(super::pin(&cpus[..1]));
+            assert_eq!(super::allowed(), cpus[..1]);
+        })
+        .join()
+        .unwrap();
+    }
+}

@@ -1,0 +1,366 @@
+//! A folder in memory that crashes, tears, loses, flips and fills up as told, the same way for the same seed.
+//!
+//! Each file keeps what is surely on disk, and beside it the writes since the last sync, as pieces of 512 bytes. A crash keeps a random subset of those
+//! pieces, which covers loss, reordering and torn writes at once. Names work alike: files made, renamed or removed since the last folder sync may be there or
+//! not. A durable write that the crash falls into is torn; one that returned is safe.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use stdx::prng::Prng;
+
+use crate::{Device, Folder, Open};
+
+const SECTOR: usize = 512;
+
+/// A fault that strikes one operation of one file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The n-th read of the file from now (1 is the next) fails with EIO.
+    Read(u64),
+    /// The n-th write fails with EIO and writes nothing.
+    Write(u64),
+    /// The n-th sync, or durable write, fails with EIO; what it should have made durable may be lost.
+    Sync(u64),
+    /// The n-th write lands this many bytes too far.
+    Misdirect(u64, u64),
+}
+
+#[derive(Default)]
+struct File {
+    /// What reads see.
+    now: Vec<u8>,
+    /// What a crash cannot take.
+    durable: Vec<u8>,
+    /// Writes since the last sync, oldest first.
+    pending: Vec<(usize, Vec<u8>)>,
+    faults: Vec<Fault>,
+}
+
+type Shared = Arc<Mutex<File>>;
+
+struct State {
+    /// Names as reads see them, and as the last folder sync made them.
+    names: BTreeMap<String, Shared>,
+    durable_names: BTreeMap<String, Shared>,
+    capacity: Option<u64>,
+    ios: u64,
+    crash_at: u64,
+    random: Prng,
+}
+
+/// The simulated folder. Clones of the handle share it.
+pub struct SimFolder {
+    state: Arc<Mutex<State>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poison| poison.into_inner())
+}
+
+fn io_error() -> io::Error {
+    io::Error::from_raw_os_error(libc::EIO)
+}
+
+impl State {
+    /// Counts an operation; from the crash on, all fail. True in `Err` for the very operation that the crash falls into.
+    fn step(&mut self) -> Result<(), (io::Error, bool)> {
+        self.ios += 1;
+        if self.ios < self.crash_at {
+            return Ok(());
+        }
+        Err((io::Error::other("the simulated machine has crashed"), self.ios == self.crash_at))
+    }
+
+    fn used(&self) -> u64 {
+        self.names.values().map(|file| lock(file).now.len() as u64).sum()
+    }
+}
+
+impl SimFolder {
+    pub fn new(seed: u64) -> Arc<SimFolder> {
+        Arc::new(SimFolder {
+            state: Arc::new(Mutex::new(State {
+                names: BTreeMap::new(),
+                durable_names: BTreeMap::new(),
+                capacity: None,
+                ios: 0,
+                crash_at: u64::MAX,
+                random: Prng::new(seed),
+            })),
+        })
+    }
+
+    /// The folder as it may look after a power cut at this moment. The old one stays as it is, so several futures can be drawn.
+    pub fn crash(&self) -> Arc<SimFolder> {
+        let mut state = lock(&self.state);
+        let mut random = Prng::new(state.random.next_u64());
+        let mut names = state.durable_names.clone();
+        // Each name changed since the last folder sync goes one way or the other.
+        let all: Vec<String> = state.names.keys().chain(state.durable_names.keys()).cloned().collect();
+        for name in all {
+            if random.chance(0.5) {
+                match state.names.get(&name) {
+                    Some(file) => names.insert(name, file.clone()),
+                    None => names.remove(&name),
+                };
+            }
+        }
+        let survivor = |file: &Shared, random: &mut Prng| {
+            let file = lock(file);
+            let mut bytes = file.durable.clone();
+            for (offset, data) in &file.pending {
+                for (at, piece) in data.chunks(SECTOR).enumerate() {
+                    if random.chance(0.5) {
+                        let start = offset + at * SECTOR;
+                        let end = start + piece.len();
+                        if bytes.len() < end {
+                            bytes.resize(end.next_multiple_of(4096), 0);
+                        }
+                        bytes[start..end].copy_from_slice(piece);
+                    }
+                }
+            }
+            Arc::new(Mutex::new(File { now: bytes.clone(), durable: bytes, ..File::default() }))
+        };
+        let names: BTreeMap<String, Shared> =
+            names.iter().map(|(name, file)| (name.clone(), survivor(file, &mut random))).collect();
+        let after =
+            State { durable_names: names.clone(), names, capacity: state.capacity, ios: 0, crash_at: u64::MAX, random };
+        Arc::new(SimFolder { state: Arc::new(Mutex::new(after)) })
+    }
+
+    /// Operations so far.
+    pub fn io_count(&self) -> u64 {
+        lock(&self.state).ios
+    }
+
+    /// The `n`-th operation, counted from the folder's birth, and all after it fail. A write that is that operation may be partly done.
+    pub fn crash_at_io(&self, n: u64) {
+        lock(&self.state).crash_at = n.max(1);
+    }
+
+    /// Room of the whole folder; None is endless.
+    pub fn set_capacity(&self, bytes: Option<u64>) {
+        lock(&self.state).capacity = bytes;
+    }
+
+    pub fn used_bytes(&self) -> u64 {
+        lock(&self.state).used()
+    }
+
+    /// Adds a fault to a file that exists.
+    pub fn fail(&self, name: &str, fault: Fault) {
+        lock(&self.file(name)).faults.push(fault);
+    }
+
+    /// Damages a stored bit, on disk and for readers.
+    pub fn flip_bit(&self, name: &str, offset: u64, bit: u8) {
+        let file = self.file(name);
+        let mut file = lock(&file);
+        file.now[offset as usize] ^= 1 << bit;
+        if let Some(byte) = file.durable.get_mut(offset as usize) {
+            *byte ^= 1 << bit;
+        }
+    }
+
+    fn file(&self, name: &str) -> Shared {
+        lock(&self.state).names.get(name).unwrap_or_else(|| panic!("no file '{name}'")).clone()
+    }
+}
+
+impl Folder for SimFolder {
+    fn open(&self, name: &str, mode: Open) -> io::Result<Arc<dyn Device>> {
+        let mut state = lock(&self.state);
+        state.step().map_err(|(error, _)| error)?;
+        let file = match (state.names.get(name), mode) {
+            (Some(file), _) => file.clone(),
+            (None, Open::Existing) => return Err(io::ErrorKind::NotFound.into()),
+            (None, Open::Create) => {
+                let file = Shared::default();
+                state.names.insert(name.to_owned(), file.clone());
+                file
+            }
+        };
+        Ok(Arc::new(SimDevice { name: name.to_owned(), file, state: self.state.clone() }))
+    }
+
+    fn list(&self) -> io::Result<Vec<String>> {
+        Ok(lock(&self.state).names.keys().cloned().collect())
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        let mut state = lock(&self.state);
+        state.step().map_err(|(error, _)| error)?;
+        state.names.remove(name).map(drop).ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        let mut state = lock(&self.state);
+        state.step().map_err(|(error, _)| error)?;
+        let file = state.names.remove(from).ok_or(io::ErrorKind::NotFound)?;
+        state.names.insert(to.to_owned(), file);
+        Ok(())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        let mut state = lock(&self.state);
+        state.step().map_err(|(error, _)| error)?;
+        state.durable_names = state.names.clone();
+        Ok(())
+    }
+
+    fn free_bytes(&self) -> io::Result<u64> {
+        let state = lock(&self.state);
+        Ok(state.capacity.map_or(1 << 50, |capacity| capacity.saturating_sub(state.used())))
+    }
+}
+
+struct SimDevice {
+    name: String,
+    file: Shared,
+    state: Arc<Mutex<State>>,
+}
+
+impl File {
+    /// Counts down the faults of one sort; true if one strikes now.
+    fn strikes(&mut self, sort: impl Fn(&mut Fault) -> Option<&mut u64>) -> Option<Fault> {
+        let mut struck = None;
+        self.faults.retain_mut(|fault| {
+            let kept = *fault;
+            let Some(left) = sort(fault) else { return true };
+            *left -= 1;
+            if *left == 0 && struck.is_none() {
+                struck = Some(kept);
+                return false;
+            }
+            true
+        });
+        struck
+    }
+
+    fn put(&mut self, offset: usize, data: &[u8]) {
+        let end = offset + data.len();
+        if self.now.len() < end {
+            self.now.resize(end, 0);
+        }
+        self.now[offset..end].copy_from_slice(data);
+        self.pending.push((offset, data.to_vec()));
+    }
+
+    fn settle(&mut self) {
+        for (offset, data) in std::mem::take(&mut self.pending) {
+            let end = offset + data.len();
+            if self.durable.len() < end {
+                self.durable.resize(end, 0);
+            }
+            self.durable[offset..end].copy_from_slice(&data);
+        }
+    }
+}
+
+impl SimDevice {
+    fn check(offset: u64, len: usize) {
+        assert!(offset.is_multiple_of(SECTOR as u64) && len.is_multiple_of(SECTOR), "direct I/O of {len} at {offset}");
+    }
+
+    /// Writes; the operation that the crash falls into leaves its pieces to chance.
+    fn put(&self, offset: u64, buf: &[u8]) -> io::Result<()> {
+        SimDevice::check(offset, buf.len());
+        let step = lock(&self.state).step();
+        let mut file = lock(&self.file);
+        if let Err((error, falls_here)) = step {
+            if falls_here {
+                file.put(offset as usize, buf);
+            }
+            return Err(error);
+        }
+        if file.strikes(|fault| if let Fault::Write(n) = fault { Some(n) } else { None }).is_some() {
+            return Err(io_error());
+        }
+        let misdirected = file.strikes(|fault| if let Fault::Misdirect(n, _) = fault { Some(n) } else { None });
+        let shift = if let Some(Fault::Misdirect(_, shift)) = misdirected { shift } else { 0 };
+        file.put((offset + shift) as usize, buf);
+        Ok(())
+    }
+
+    fn settle(&self) -> io::Result<()> {
+        let mut file = lock(&self.file);
+        if file.strikes(|fault| if let Fault::Sync(n) = fault { Some(n) } else { None }).is_some() {
+            return Err(io_error());
+        }
+        file.settle();
+        Ok(())
+    }
+}
+
+impl Device for SimDevice {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn len(&self) -> u64 {
+        lock(&self.file).now.len() as u64
+    }
+
+    fn read(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        SimDevice::check(offset, buf.len());
+        lock(&self.state).step().map_err(|(error, _)| error)?;
+        let mut file = lock(&self.file);
+        if file.strikes(|fault| if let Fault::Read(n) = fault { Some(n) } else { None }).is_some() {
+            return Err(io_error());
+        }
+        let end = offset as usize + buf.len();
+        buf.copy_from_slice(file.now.get(offset as usize..end).ok_or(io::ErrorKind::UnexpectedEof)?);
+        Ok(())
+    }
+
+    fn write(&self, offset: u64, buf: &[u8]) -> io::Result<()> {
+        self.put(offset, buf)
+    }
+
+    fn write_durable(&self, offset: u64, buf: &[u8]) -> io::Result<()> {
+        self.put(offset, buf)?;
+        self.settle()
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        lock(&self.state).step().map_err(|(error, _)| error)?;
+        self.settle()
+    }
+
+    fn grow(&self, len: u64) -> io::Result<()> {
+        {
+            let mut state = lock(&self.state);
+            state.step().map_err(|(error, _)| error)?;
+            let more = len.saturating_sub(self.len());
+            if state.capacity.is_some_and(|capacity| state.used() + more > capacity) {
+                return Err(io::Error::from_raw_os_error(libc::ENOSPC));
+            }
+        }
+        let mut file = lock(&self.file);
+        if file.now.len() < len as usize {
+            file.now.resize(len as usize, 0);
+        }
+        if file.durable.len() < len as usize {
+            file.durable.resize(len as usize, 0);
+        }
+        Ok(())
+    }
+
+    fn prefill(&self, len: u64) -> io::Result<()> {
+        self.grow(len)
+    }
+
+    fn read_many(&self, ops: &mut [(u64, &mut [u8])]) -> Vec<io::Result<()>> {
+        ops.iter_mut().map(|(offset, buf)| self.read(*offset, buf)).collect()
+    }
+
+    fn write_many(&self, ops: &[(u64, &[u8])]) -> io::Result<()> {
+        ops.iter().try_for_each(|(offset, buf)| self.write(*offset, buf))
+    }
+}
+
+#[cfg(test)]
+mod tests;
