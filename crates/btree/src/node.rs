@@ -1,0 +1,451 @@
+//! One page of the tree: where its words lie and how they are read and changed.
+//!
+//! ```text
+//! words 0..8   header: 0 kind|level|flags  1 page id  2 page LSN  3 checksum  4 tree id|slot count|insert hint
+//!                      5 right sibling  6 heap start|heap end|dead|prefix length  7 low fence off,len|high fence off,len
+//! words 8..    slots, in key order, one word each: head (4 bytes of the key after the prefix) | record offset | key length
+//!              gap
+//!              records, growing down; at the very end the two fences
+//! record       leaf: version word | value length | key after the prefix, padded | value, padded
+//!              inner: child page id | key after the prefix, padded
+//! ```
+//!
+//! Hard part: an optimistic reader looks at a page while a writer changes it, so every number found here may be rubbish until the
+//! page's version has been validated. Reads are therefore single words at masked offsets, every loop is bounded by something the
+//! reader brought along or by the page's size, and nothing here panics on any content (T9).
+
+use std::cmp::Ordering;
+
+mod edit;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use edit::{Builder, Shape, Snapshot, separator};
+
+/// A page seen as words: the latched or optimistic page, a copy of it, or a test's memory.
+pub(crate) trait Words: Copy {
+    /// The word at `at`, taken modulo the page's size.
+    fn load(self, at: usize) -> u64;
+}
+
+/// A page that may be changed, that is, one under an exclusive latch or not yet known to anybody.
+pub(crate) trait WordsMut: Words {
+    fn store(self, at: usize, word: u64);
+}
+
+impl Words for pager::PageRef<'_> {
+    #[inline(always)]
+    fn load(self, at: usize) -> u64 {
+        pager::PageRef::load(self, at)
+    }
+}
+
+impl Words for &pager::Exclusive<'_> {
+    #[inline(always)]
+    fn load(self, at: usize) -> u64 {
+        self.page().load(at)
+    }
+}
+
+impl WordsMut for &pager::Exclusive<'_> {
+    #[inline(always)]
+    fn store(self, at: usize, word: u64) {
+        pager::Exclusive::store(self, at, word);
+    }
+}
+
+pub(crate) const PAGE_WORDS: usize = pager::PAGE_WORDS;
+const _: () = assert!(PAGE_WORDS == 512, "offsets are masked with 511 and must fit the slot's 16 bits");
+
+/// First slot, directly behind the header.
+pub(crate) const SLOTS: usize = 8;
+/// Words of a leaf record before its key: version word, value length.
+pub(crate) const LEAF_HEAD: usize = 2;
+/// Words of an inner record before its key: the child.
+pub(crate) const INNER_HEAD: usize = 1;
+
+/// The right neighbour's separator is not in the parent yet (T5).
+pub(crate) const SPLIT_INCOMPLETE: u16 = 1;
+/// The page left the tree; whoever still arrives here starts again.
+pub(crate) const DELETED: u16 = 2;
+
+const WORD_TREE: usize = 4;
+const WORD_RIGHT: usize = 5;
+const WORD_HEAP: usize = 6;
+const WORD_FENCES: usize = 7;
+
+/// Words that `bytes` bytes take when padded.
+pub(crate) const fn words_of(bytes: usize) -> usize {
+    bytes.div_ceil(8)
+}
+
+/// Longest key and value of a tree whose nodes end at word `end`. The rule behind both: a node with two longest fences still holds
+/// one longest leaf record, and two longest inner records, so that splitting always makes room (README, "Why a split always helps").
+pub(crate) const fn limits(end: usize) -> (usize, usize) {
+    if end >= PAGE_WORDS {
+        return (768, 1300);
+    }
+    let room = end - SLOTS;
+    let key = room / 6;
+    let value = room - 3 * key - 1 - LEAF_HEAD;
+    (key * 8, value * 8)
+}
+
+const _: () = {
+    let (key, value) = limits(PAGE_WORDS);
+    assert!(2 * words_of(key) + 1 + LEAF_HEAD + words_of(key) + words_of(value) <= PAGE_WORDS - SLOTS);
+    assert!(2 * words_of(key) + 2 * (1 + INNER_HEAD + words_of(key)) <= PAGE_WORDS - SLOTS);
+};
+
+/// Smallest page end a tree can be made with: short keys and values still fit by the rule above.
+pub(crate) const END_MIN: usize = 32;
+const _: () = {
+    let (key, value) = limits(END_MIN);
+    assert!(key >= 24 && value >= 64);
+    assert!(2 * words_of(key) + 2 * (1 + INNER_HEAD + words_of(key)) <= END_MIN - SLOTS);
+};
+
+/// Eight bytes of `key` from `at` on as a number that compares like the bytes; what is missing counts as zero.
+#[inline(always)]
+fn key_word(key: &[u8], at: usize) -> u64 {
+    match key.get(at..at + 8) {
+        Some(bytes) => u64::from_be_bytes(bytes.try_into().expect("eight bytes")),
+        None => {
+            let mut bytes = [0; 8];
+            let rest = key.get(at..).unwrap_or_default();
+            bytes[..rest.len()].copy_from_slice(rest);
+            u64::from_be_bytes(bytes)
+        }
+    }
+}
+
+/// The first four bytes of a key after the prefix.
+#[inline(always)]
+fn head_of(tail: &[u8]) -> u32 {
+    (key_word(tail, 0) >> 32) as u32
+}
+
+/// A slot taken apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Slot(u64);
+
+impl Slot {
+    fn new(tail: &[u8], offset: usize) -> Slot {
+        Slot((head_of(tail) as u64) << 32 | (offset as u64) << 16 | tail.len() as u64)
+    }
+
+    #[inline(always)]
+    fn head(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    #[inline(always)]
+    pub(crate) fn offset(self) -> usize {
+        (self.0 >> 16) as usize & (PAGE_WORDS - 1)
+    }
+
+    #[inline(always)]
+    pub(crate) fn key_len(self) -> usize {
+        self.0 as usize & 0xFFFF
+    }
+}
+
+/// A page looked at as a node. Copying it copies a reference.
+#[derive(Clone, Copy)]
+pub(crate) struct Node<W>(pub(crate) W);
+
+/// Where a key is, or where it would have to go.
+pub(crate) type Place = Result<usize, usize>;
+
+impl<W: Words> Node<W> {
+    #[inline(always)]
+    fn field(self, word: usize, index: u32) -> usize {
+        (self.0.load(word) >> (16 * index)) as usize & 0xFFFF
+    }
+
+    pub(crate) fn kind(self) -> u8 {
+        self.0.load(0) as u8
+    }
+
+    #[inline(always)]
+    pub(crate) fn level(self) -> u8 {
+        (self.0.load(0) >> 8) as u8
+    }
+
+    #[inline(always)]
+    pub(crate) fn flags(self) -> u16 {
+        (self.0.load(0) >> 16) as u16
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_incomplete(self) -> bool {
+        self.flags() & SPLIT_INCOMPLETE != 0
+    }
+
+    pub(crate) fn page_lsn(self) -> u64 {
+        self.0.load(2)
+    }
+
+    pub(crate) fn tree(self) -> u32 {
+        self.0.load(WORD_TREE) as u32
+    }
+
+    #[inline(always)]
+    pub(crate) fn count(self) -> usize {
+        self.field(WORD_TREE, 2).min(PAGE_WORDS - SLOTS)
+    }
+
+    /// Where the last insert went and how many before it went each one place further: tells an ascending run from random inserts.
+    pub(crate) fn insert_run(self) -> (usize, usize) {
+        let hint = self.field(WORD_TREE, 3);
+        (hint & 0x1FF, hint >> 9)
+    }
+
+    #[inline(always)]
+    pub(crate) fn right(self) -> u64 {
+        self.0.load(WORD_RIGHT)
+    }
+
+    pub(crate) fn heap_start(self) -> usize {
+        self.field(WORD_HEAP, 0)
+    }
+
+    pub(crate) fn end(self) -> usize {
+        self.field(WORD_HEAP, 1)
+    }
+
+    pub(crate) fn dead(self) -> usize {
+        self.field(WORD_HEAP, 2)
+    }
+
+    #[inline(always)]
+    pub(crate) fn prefix_len(self) -> usize {
+        self.field(WORD_HEAP, 3)
+    }
+
+    #[inline(always)]
+    pub(crate) fn slot(self, index: usize) -> Slot {
+        Slot(self.0.load(SLOTS + index))
+    }
+
+    pub(crate) fn low_len(self) -> usize {
+        self.field(WORD_FENCES, 1)
+    }
+
+    pub(crate) fn push_low(self, out: &mut Vec<u8>) {
+        self.push_bytes(self.field(WORD_FENCES, 0), self.low_len(), out);
+    }
+
+    /// Whether the node reaches up to plus infinity; a real fence is never at offset 0.
+    pub(crate) fn is_last(self) -> bool {
+        self.field(WORD_FENCES, 2) == 0
+    }
+
+    /// The high fence; nothing is pushed where there is none.
+    pub(crate) fn push_high(self, out: &mut Vec<u8>) {
+        self.push_bytes(self.field(WORD_FENCES, 2), self.field(WORD_FENCES, 3), out);
+    }
+
+    pub(crate) fn high(self) -> Option<Vec<u8>> {
+        let mut key = Vec::new();
+        (!self.is_last()).then(|| {
+            self.push_high(&mut key);
+            key
+        })
+    }
+
+    pub(crate) fn low(self) -> Vec<u8> {
+        let mut key = Vec::new();
+        self.push_low(&mut key);
+        key
+    }
+
+    /// How the high fence compares with `key`; no fence is greater than every key.
+    pub(crate) fn compare_high(self, key: &[u8]) -> Ordering {
+        if self.is_last() {
+            return Ordering::Greater;
+        }
+        self.compare_key(self.field(WORD_FENCES, 2), self.field(WORD_FENCES, 3), key)
+    }
+
+    pub(crate) fn compare_low(self, key: &[u8]) -> Ordering {
+        self.compare_key(self.field(WORD_FENCES, 0), self.low_len(), key)
+    }
+
+    /// Compares the stored bytes at word `at` with `key`: words padded with zeros, then lengths. Bounded by the caller's key.
+    #[inline(always)]
+    fn compare_key(self, at: usize, len: usize, key: &[u8]) -> Ordering {
+        for word in 0..words_of(len.min(key.len())) {
+            let stored = self.0.load(at + word).swap_bytes();
+            let wanted = key_word(key, word * 8);
+            if stored != wanted {
+                return stored.cmp(&wanted);
+            }
+        }
+        len.cmp(&key.len())
+    }
+
+    #[inline(always)]
+    fn record_head(self) -> usize {
+        if self.level() == 0 { LEAF_HEAD } else { INNER_HEAD }
+    }
+
+    /// The place of `key`, which lies between the fences and so shares the prefix.
+    #[inline]
+    pub(crate) fn search(self, key: &[u8]) -> Place {
+        let tail = key.get(self.prefix_len()..).unwrap_or_default();
+        let (head, count, skip) = (head_of(tail), self.count(), self.record_head());
+        // Heads alone decide almost always, without a branch to mispredict.
+        let first = self.partition(0, count, |slot| slot.head() < head);
+        if first == count || self.slot(first).head() != head {
+            return Err(first);
+        }
+        let mut low = first;
+        let mut high = first + 1;
+        if high < count && self.slot(high).head() == head {
+            high = self.partition(high, count, |slot| slot.head() <= head);
+        }
+        while low < high {
+            let middle = (low + high) / 2;
+            let slot = self.slot(middle);
+            match self.compare_key(slot.offset() + skip, slot.key_len(), tail) {
+                Ordering::Less => low = middle + 1,
+                Ordering::Equal => return Ok(middle),
+                Ordering::Greater => high = middle,
+            }
+        }
+        Err(low)
+    }
+
+    /// The first slot in `from..to` that is not `before`, all earlier ones being so.
+    #[inline(always)]
+    fn partition(self, from: usize, to: usize, before: impl Fn(Slot) -> bool) -> usize {
+        let (mut base, mut size) = (from, to - from);
+        while size > 0 {
+            let half = size.div_ceil(2);
+            let go = before(self.slot(base + half - 1));
+            base = if go { base + half } else { base };
+            size -= half;
+        }
+        base
+    }
+
+    /// The child that covers `key`: the last whose separator is not greater.
+    #[inline(always)]
+    pub(crate) fn child_at(self, key: &[u8]) -> usize {
+        match self.search(key) {
+            Ok(index) => index,
+            Err(index) => index.saturating_sub(1),
+        }
+    }
+
+    /// The child that covers the greatest keys below `key`.
+    pub(crate) fn child_before(self, key: &[u8]) -> usize {
+        let (Ok(index) | Err(index)) = self.search(key);
+        index.saturating_sub(1)
+    }
+
+    #[inline(always)]
+    pub(crate) fn child(self, index: usize) -> u64 {
+        self.0.load(self.slot(index).offset())
+    }
+
+    /// Version word of a leaf's record.
+    #[inline(always)]
+    pub(crate) fn version(self, index: usize) -> u64 {
+        self.0.load(self.slot(index).offset())
+    }
+
+    #[inline(always)]
+    pub(crate) fn value_len(self, index: usize) -> usize {
+        self.0.load(self.slot(index).offset() + 1) as usize & 0xFFFF
+    }
+
+    #[inline(always)]
+    pub(crate) fn push_value(self, index: usize, out: &mut Vec<u8>) {
+        let slot = self.slot(index);
+        self.push_bytes(slot.offset() + LEAF_HEAD + words_of(slot.key_len()), self.value_len(index), out);
+    }
+
+    /// The whole key of a record, prefix included.
+    pub(crate) fn push_key(self, index: usize, out: &mut Vec<u8>) {
+        let slot = self.slot(index);
+        self.push_bytes(self.field(WORD_FENCES, 0), self.prefix_len(), out);
+        self.push_bytes(slot.offset() + self.record_head(), slot.key_len(), out);
+    }
+
+    pub(crate) fn key(self, index: usize) -> Vec<u8> {
+        let mut key = Vec::new();
+        self.push_key(index, &mut key);
+        key
+    }
+
+    /// Words of a record, its slot not counted.
+    pub(crate) fn record_words(self, index: usize) -> usize {
+        let key = words_of(self.slot(index).key_len());
+        if self.level() == 0 { LEAF_HEAD + key + words_of(self.value_len(index)) } else { INNER_HEAD + key }
+    }
+
+    /// Free words between slots and heap.
+    pub(crate) fn gap(self) -> usize {
+        self.heap_start().saturating_sub(SLOTS + self.count())
+    }
+
+    #[inline(always)]
+    fn push_bytes(self, at: usize, len: usize, out: &mut Vec<u8>) {
+        let len = len.min(PAGE_WORDS * 8);
+        let start = out.len();
+        out.resize(start + len, 0);
+        let mut chunks = out[start..].chunks_exact_mut(8);
+        let mut word = at;
+        for chunk in &mut chunks {
+            chunk.copy_from_slice(&self.0.load(word).to_le_bytes());
+            word += 1;
+        }
+        let rest = chunks.into_remainder();
+        if !rest.is_empty() {
+            rest.copy_from_slice(&self.0.load(word).to_le_bytes()[..rest.len()]);
+        }
+    }
+
+    /// Whether this is a sound node of `tree` as far as one page can tell; asked under a latch, never of an optimistic view. `Err`
+    /// names what is wrong.
+    pub(crate) fn verify(self, tree: u32) -> Result<(), &'static str> {
+        let (count, start, end) = (self.count(), self.heap_start(), self.end());
+        let fits = |at: usize, bytes: usize| at >= start && at + words_of(bytes) <= end;
+        if self.kind() != crate::PAGE_KIND {
+            return Err("not a page of a tree");
+        }
+        if self.tree() != tree {
+            return Err("page of another tree");
+        }
+        if self.flags() & DELETED != 0 {
+            return Err("deleted page still linked");
+        }
+        if !(END_MIN..=PAGE_WORDS).contains(&end) || start > end || SLOTS + self.field(WORD_TREE, 2) > start {
+            return Err("slots and heap overlap");
+        }
+        if self.dead() > end - start {
+            return Err("more dead words than heap");
+        }
+        if !fits(self.field(WORD_FENCES, 0), self.low_len())
+            || (!self.is_last() && !fits(self.field(WORD_FENCES, 2), self.field(WORD_FENCES, 3)))
+            || self.prefix_len() > self.low_len()
+        {
+            return Err("fence outside the heap");
+        }
+        if self.is_last() != (self.right() == 0) {
+            return Err("right link and high fence disagree");
+        }
+        if self.level() > 0 && count == 0 {
+            return Err("inner node without children");
+        }
+        Ok(())
+    }
+
+    /// Whether record `index` lies inside the heap; asked before it is changed or copied for good.
+    pub(crate) fn verify_record(self, index: usize) -> bool {
+        let at = (self.slot(index).0 >> 16) as usize & 0xFFFF;
+        at >= self.heap_start() && at + self.record_words(index) <= self.end()
+    }
+}
