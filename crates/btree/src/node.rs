@@ -20,7 +20,7 @@ mod edit;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use edit::{Builder, Shape, Snapshot, separator};
+pub(crate) use edit::{Builder, Room, Shape, Snapshot, separator};
 
 /// A page seen as words: the latched or optimistic page, a copy of it, or a test's memory.
 pub(crate) trait Words: Copy {
@@ -180,6 +180,13 @@ impl<W: Words> Node<W> {
     #[inline(always)]
     pub(crate) fn is_incomplete(self) -> bool {
         self.flags() & SPLIT_INCOMPLETE != 0
+    }
+
+    /// Whether this looks like a node in use at `level` of `tree`. Two loads, for every step of a descent.
+    #[inline(always)]
+    pub(crate) fn is_of(self, tree: u32, level: u8) -> bool {
+        let (mask, wanted) = (0xFFFF | (DELETED as u64) << 16, u64::from(crate::PAGE_KIND) | u64::from(level) << 8);
+        self.0.load(0) & mask == wanted && self.tree() == tree
     }
 
     pub(crate) fn page_lsn(self) -> u64 {
@@ -408,6 +415,27 @@ impl<W: Words> Node<W> {
         }
     }
 
+    pub(crate) fn covers(self, key: &[u8]) -> bool {
+        self.compare_low(key) != Ordering::Greater && self.compare_high(key) == Ordering::Greater
+    }
+
+    /// The records from key `from` up to, not including, key `to`. Both may lie outside the fences.
+    pub(crate) fn range(self, from: &[u8], to: Option<&[u8]>) -> (usize, usize) {
+        (self.position(from), to.map_or(self.count(), |to| self.position(to)))
+    }
+
+    /// The first record that is not below `key`, which may lie outside the fences.
+    pub(crate) fn position(self, key: &[u8]) -> usize {
+        if self.compare_low(key) == Ordering::Greater {
+            return 0;
+        }
+        if self.compare_high(key) != Ordering::Greater {
+            return self.count();
+        }
+        let (Ok(index) | Err(index)) = self.search(key);
+        index
+    }
+
     /// Whether this is a sound node of `tree` as far as one page can tell; asked under a latch, never of an optimistic view. `Err`
     /// names what is wrong.
     pub(crate) fn verify(self, tree: u32) -> Result<(), &'static str> {
@@ -447,5 +475,18 @@ impl<W: Words> Node<W> {
     pub(crate) fn verify_record(self, index: usize) -> bool {
         let at = (self.slot(index).0 >> 16) as usize & 0xFFFF;
         at >= self.heap_start() && at + self.record_words(index) <= self.end()
+    }
+
+    /// Whether records and words add up, so that the node may be rebuilt from itself.
+    pub(crate) fn verify_records(self) -> Result<(), &'static str> {
+        let mut words = SLOTS + self.count() + self.gap() + self.dead();
+        words += words_of(self.low_len()) + words_of(self.field(WORD_FENCES, 3));
+        for index in 0..self.count() {
+            if !self.verify_record(index) {
+                return Err("record outside the heap");
+            }
+            words += self.record_words(index);
+        }
+        if words == self.end() { Ok(()) } else { Err("the words of the records do not add up") }
     }
 }

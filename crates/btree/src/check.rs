@@ -1,0 +1,152 @@
+//! The whole-tree checker. It names the invariant of README.md that does not hold, and where.
+//!
+//! To be run while nobody changes the tree: it looks at one page at a time and compares what several say.
+
+use std::collections::HashSet;
+
+use pager::{PageId, PageRef, Result};
+
+use crate::node::Node;
+use crate::tree::Tree;
+
+/// More violations than this are not listed.
+const VIOLATIONS_MAX: usize = 100;
+
+/// What the checker found.
+#[derive(Clone, Default, Debug)]
+pub struct Report {
+    /// Sentences that begin with the invariant's tag and name the page. Empty: the tree is sound.
+    pub violations: Vec<String>,
+    pub records: u64,
+    /// Nodes of each level, leaves first.
+    pub nodes: Vec<u64>,
+    pub empty_leaves: u64,
+    /// Splits whose second step is missing; legal.
+    pub incomplete: u64,
+    /// Words in use for slots, records and fences of leaves, and words there are.
+    pub leaf_words_used: u64,
+    pub leaf_words: u64,
+}
+
+impl Report {
+    pub fn is_sound(&self) -> bool {
+        self.violations.is_empty()
+    }
+
+    fn complain(&mut self, tag: &str, pid: PageId, what: impl std::fmt::Display) {
+        if self.violations.len() < VIOLATIONS_MAX {
+            self.violations.push(format!("{tag} page {pid}: {what}"));
+        }
+    }
+}
+
+/// What is known of a node before it is looked at.
+struct Expected {
+    pid: PageId,
+    low: Vec<u8>,
+}
+
+impl Tree {
+    /// Looks at every page of the tree. An error means that a page could not be read.
+    pub fn check(&self) -> Result<Report> {
+        let mut report = Report::default();
+        let mut seen = HashSet::new();
+        let mut level = Node(self.pager.shared(self.root)?.page()).level();
+        let mut expected = vec![Expected { pid: self.root, low: Vec::new() }];
+        loop {
+            let Some(below) = self.check_level(level, &expected, &mut seen, &mut report)? else { break };
+            report.nodes.insert(0, below.1);
+            if level == 0 {
+                break;
+            }
+            level -= 1;
+            expected = below.0;
+        }
+        Ok(report)
+    }
+
+    /// Walks the chain of one level. Returns the children in order and the number of nodes; None if going on makes no sense.
+    fn check_level(
+        &self,
+        level: u8,
+        expected: &[Expected],
+        seen: &mut HashSet<PageId>,
+        report: &mut Report,
+    ) -> Result<Option<(Vec<Expected>, u64)>> {
+        let mut children = Vec::new();
+        let (mut nodes, mut posted) = (0, expected.iter());
+        let Some(first) = posted.next() else { return Ok(None) };
+        let (mut pid, mut low) = (first.pid, first.low.clone());
+        loop {
+            if !seen.insert(pid) {
+                report.complain("T3", pid, "reached twice");
+                return Ok(None);
+            }
+            if !self.pager.is_allocated(pid) {
+                report.complain("T7", pid, "in the tree, but free in the space map");
+            }
+            let page = self.pager.shared(pid)?;
+            let node = Node(page.page());
+            if let Err(what) = node.verify(self.id).and_then(|()| node.verify_records()) {
+                report.complain("T1", pid, what);
+                return Ok(None);
+            }
+            nodes += 1;
+            self.check_node(node, pid, level, &low, report);
+            if level > 0 {
+                children.extend((0..node.count()).map(|at| Expected { pid: node.child(at), low: node.key(at) }));
+            }
+            let Some(high) = node.high() else { break };
+            let right = node.right();
+            if node.is_incomplete() {
+                report.incomplete += 1;
+            } else {
+                match posted.next() {
+                    Some(next) if next.pid == right && next.low == high => {}
+                    Some(next) => {
+                        let what = format!("its right neighbour is page {right}, the parent says {}", next.pid);
+                        report.complain("T5", pid, what);
+                    }
+                    None => report.complain("T5", pid, "its right neighbour is not in the parent, without INCOMPLETE"),
+                }
+            }
+            (pid, low) = (right, high);
+        }
+        if let Some(next) = posted.next() {
+            report.complain("T3", next.pid, "in the parent, but not in the chain of its level");
+        }
+        Ok(Some((children, nodes)))
+    }
+
+    fn check_node(&self, node: Node<PageRef<'_>>, pid: PageId, level: u8, low: &[u8], report: &mut Report) {
+        if node.level() != level {
+            report.complain("T3", pid, format!("level {} instead of {level}", node.level()));
+        }
+        if node.low() != low {
+            report.complain("T2", pid, "its low fence is not its left neighbour's high fence");
+        }
+        if level > 0 && (node.count() == 0 || node.key(0) != low) {
+            report.complain("T1", pid, "its first child does not begin at its low fence");
+        }
+        let mut last: Option<Vec<u8>> = None;
+        for index in 0..node.count() {
+            let key = node.key(index);
+            if !node.covers(&key) {
+                report.complain("T1", pid, format!("record {index} is outside the fences"));
+            }
+            if last.is_some_and(|last| last >= key) {
+                report.complain("T1", pid, format!("record {index} is not above the one before it"));
+            }
+            if node.search(&key) != Ok(index) {
+                report.complain("T1", pid, format!("record {index} is not found by its key"));
+            }
+            last = Some(key);
+        }
+        if level == 0 {
+            report.records += node.count() as u64;
+            report.empty_leaves += u64::from(node.count() == 0);
+            report.leaf_words += (node.end() - crate::node::SLOTS) as u64;
+            report.leaf_words_used += (node.end() - crate::node::SLOTS - node.gap() - node.dead()) as u64;
+        }
+    }
+}

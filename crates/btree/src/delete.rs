@@ -1,0 +1,225 @@
+//! Giving room back: the removal of whole ranges, and of leaves that have become empty.
+//!
+//! A node R leaves the tree by being joined to its left neighbour N under the same parent P: N takes R's high fence and right link (and,
+//! of an inner node, its children), P forgets R's separator, R is marked DELETED and its page is freed, all in one mini-transaction with
+//! N, R, P latched in this order (T4). Only empty leaves are joined. An inner node is joined when both halves fill three quarters at
+//! most, which happens when its leaves are gone. Two neighbours under different parents wait until these are joined.
+
+use std::cmp::Ordering;
+
+use pager::{Exclusive, PageId, Result};
+
+use crate::node::{Builder, DELETED, Node, Shape, Snapshot};
+use crate::redo;
+use crate::search::{Met, Seek};
+use crate::tree::Tree;
+
+/// What became of an attempt to join two neighbours.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Join {
+    Done,
+    /// The two have different parents.
+    Cousins,
+    Refused,
+}
+
+/// The removal of a range under way. Between steps nothing is held, and records put into the range meanwhile may stay.
+pub struct Purge<'t> {
+    tree: &'t Tree,
+    from: Vec<u8>,
+    to: Option<Vec<u8>>,
+    position: Vec<u8>,
+    /// Records removed and pages freed so far.
+    pub records: u64,
+    pub pages: u64,
+    /// `pages` when this pass began. Passes go on until one frees nothing: joining parents lets more leaves be joined.
+    pages_before_pass: u64,
+    is_done: bool,
+}
+
+/// Pages to free in the same mini-transaction as a record that names them.
+#[derive(Default)]
+pub struct Freed(Vec<(PageId, u32)>);
+
+impl Freed {
+    pub fn free(&mut self, first: PageId, pages: u32) {
+        self.0.push((first, pages));
+    }
+}
+
+impl Tree {
+    /// Begins to remove the records `from <= key < to` and the leaves that become empty.
+    pub fn purge_range(&self, from: &[u8], to: Option<&[u8]>) -> Purge<'_> {
+        Purge {
+            tree: self,
+            from: from.to_vec(),
+            to: to.map(<[u8]>::to_vec),
+            position: from.to_vec(),
+            records: 0,
+            pages: 0,
+            pages_before_pass: 0,
+            is_done: to.is_some_and(|to| to <= from),
+        }
+    }
+
+    /// Joins the empty leaf that begins at `low` to its left neighbour if that is easy. Called after a delete; failing is no harm.
+    #[cold]
+    pub(crate) fn drop_empty(&self, low: &[u8]) -> Result<bool> {
+        self.join_with_parents(low, 0)
+    }
+
+    fn join_with_parents(&self, low: &[u8], level: u8) -> Result<bool> {
+        if low.is_empty() {
+            return Ok(false);
+        }
+        match self.join(low, level)? {
+            Join::Done => Ok(true),
+            Join::Refused => Ok(false),
+            Join::Cousins => Ok(self.join_with_parents(low, level + 1)? && self.join(low, level)? == Join::Done),
+        }
+    }
+
+    /// Joins the node at `level` that begins at `low` to its left neighbour.
+    fn join(&self, low: &[u8], level: u8) -> Result<Join> {
+        let left = self.exclusive(Seek::Before(low), level, &mut Met::default())?;
+        if left.pid() == self.root || Node(&left).compare_high(low) != Ordering::Equal {
+            return Ok(Join::Refused);
+        }
+        let right = self.pager.exclusive(Node(&left).right())?;
+        self.sound(&right)?;
+        let (l, r) = (Node(&left), Node(&right));
+        if l.is_incomplete() || r.is_incomplete() || r.level() != level || r.compare_low(low) != Ordering::Equal {
+            return Ok(Join::Refused);
+        }
+        self.sound_records(&left)?;
+        self.sound_records(&right)?;
+        let fits = if level == 0 { r.count() == 0 && l.can_extend(r.high().as_deref()) } else { self.fit_together(l, r) };
+        if !fits {
+            return Ok(Join::Refused);
+        }
+        let parent = self.exclusive(Seek::At(low), level + 1, &mut Met::default())?;
+        let p = Node(&parent);
+        let Ok(index) = p.search(low) else {
+            return Err(self.corrupt(parent.pid(), "a node without INCOMPLETE whose right neighbour is not in the parent"));
+        };
+        if index == 0 {
+            return Ok(Join::Cousins);
+        }
+        if p.child(index) != right.pid() || p.child(index - 1) != left.pid() {
+            return Err(self.corrupt(parent.pid(), "a separator points to another child than the right link"));
+        }
+        self.sound_records(&parent)?;
+        self.unlink(&left, &right, &parent, low, index);
+        Ok(Join::Done)
+    }
+
+    /// The joining itself; everything has been checked.
+    fn unlink(&self, left: &Exclusive<'_>, right: &Exclusive<'_>, parent: &Exclusive<'_>, low: &[u8], index: usize) {
+        let (l, r, p) = (Node(left), Node(right), Node(parent));
+        let mut mtr = self.pager.mtr();
+        let (high, next) = (r.high(), r.right());
+        if r.level() == 0 {
+            l.extend(high.as_deref(), next);
+            let high = high.as_deref().unwrap_or_default();
+            mtr.record(left, redo::EXTEND, None, &[&redo::head(self.id, high.len(), 0), &next.to_le_bytes(), high]);
+        } else {
+            absorb(l, r, high.as_deref(), next);
+            mtr.image(left);
+        }
+        p.remove(index);
+        let head = redo::head(self.id, low.len(), 0);
+        mtr.record(parent, redo::UNPOST, None, &[&head, &right.pid().to_le_bytes(), low]);
+        r.set_flags(r.flags() | DELETED);
+        mtr.record(right, redo::RETIRE, None, &[&redo::head(self.id, 0, 0)]);
+        mtr.free(right.pid(), 1);
+        mtr.commit();
+    }
+
+    /// Whether two inner neighbours would fill three quarters of a node at most.
+    fn fit_together(&self, left: Node<&Exclusive<'_>>, right: Node<&Exclusive<'_>>) -> bool {
+        let (low, high) = (left.low(), right.high());
+        let shape = left.shape(&low, high.as_deref());
+        let prefix = shape.prefix_len();
+        left.words_with_prefix(prefix) + right.words_with_prefix(prefix) <= shape.room() / 4 * 3
+    }
+
+    /// Removes the records of one leaf that lie in the range. Returns how many, and the leaf's fences if it is empty now.
+    fn erase(
+        &self,
+        from: &[u8],
+        to: Option<&[u8]>,
+        each: &mut dyn FnMut(&[u8], &[u8], &mut Freed),
+    ) -> Result<(u64, bool, Vec<u8>, Option<Vec<u8>>)> {
+        self.pager.admit()?;
+        let mut met = Met::default();
+        let leaf = self.exclusive(Seek::At(from), 0, &mut met)?;
+        self.sound_records(&leaf)?;
+        let node = Node(&leaf);
+        let (start, end) = node.range(from, to);
+        if start < end {
+            let mut freed = Freed::default();
+            let mut value = Vec::new();
+            for index in start..end {
+                value.clear();
+                node.push_value(index, &mut value);
+                each(&node.key(index), &value, &mut freed);
+            }
+            let mut mtr = self.pager.mtr();
+            for (first, pages) in freed.0 {
+                mtr.free(first, pages);
+            }
+            // The bounds as the leaf sees them: redo looks the first one up there.
+            let low = node.key(start);
+            let (is_open, high) = (u64::from(to.is_none()), to.unwrap_or_default());
+            let head = redo::head(self.id, low.len(), high.len());
+            mtr.record(&leaf, redo::ERASE, None, &[&head, &is_open.to_le_bytes(), &low, high]);
+            node.remove_range(start, end);
+            mtr.commit();
+        }
+        let outcome = ((end - start.min(end)) as u64, node.count() == 0, node.low(), node.high());
+        drop(leaf);
+        self.mend(met);
+        Ok(outcome)
+    }
+}
+
+/// Takes over the children of the right neighbour.
+fn absorb(left: Node<&Exclusive<'_>>, right: Node<&Exclusive<'_>>, high: Option<&[u8]>, next: PageId) {
+    let old = Snapshot::of(left);
+    let old = old.node();
+    let low = old.low();
+    let mut builder = Builder::begin(left.0, &Shape { high, right: next, ..old.shape(&low, None) });
+    for index in 0..old.count() {
+        builder.append(old, index);
+    }
+    for index in 0..right.count() {
+        builder.append(right, index);
+    }
+    builder.finish(old.insert_run());
+}
+
+impl Purge<'_> {
+    /// Works on up to `leaves` leaves. `each` sees key and value of every record before it goes and may free the pages that it names.
+    /// True when the whole range is done.
+    pub fn step(&mut self, leaves: usize, mut each: impl FnMut(&[u8], &[u8], &mut Freed)) -> Result<bool> {
+        for _ in 0..leaves {
+            if self.is_done {
+                break;
+            }
+            let (records, is_empty, low, high) = self.tree.erase(&self.position, self.to.as_deref(), &mut each)?;
+            self.records += records;
+            if is_empty && self.tree.drop_empty(&low)? {
+                self.pages += 1;
+            }
+            match high {
+                Some(high) if self.to.as_ref().is_none_or(|to| high < *to) => self.position = high,
+                _ if self.pages > self.pages_before_pass => {
+                    self.pages_before_pass = self.pages;
+                    self.position.clone_from(&self.from);
+                }
+                _ => self.is_done = true,
+            }
+        }
+        Ok(self.is_done)
+    }
+}

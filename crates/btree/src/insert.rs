@@ -1,0 +1,186 @@
+//! Changing one key: one descent, the caller's decision under the leaf's latch, one mini-transaction.
+//!
+//! Hard part: the caller's function runs once only, since it may have effects, but whether the leaf has room is known only after it has
+//! run. So the leaf stays latched from then on, and splits happen around it; nothing starts again.
+
+use std::cell::Cell;
+
+use pager::{Exclusive, Lsn, PageId, Result, TxnId};
+
+use crate::node::{Node, Place, words_of};
+use crate::redo;
+use crate::search::{Met, Seek};
+use crate::split::{Roomy, Wanted};
+use crate::tree::{Tree, version_word};
+
+/// A record before its change.
+#[derive(Clone, Copy, Debug)]
+pub struct Old<'a> {
+    pub word: u64,
+    pub value: &'a [u8],
+}
+
+/// What the caller of `modify` wants done.
+pub struct Change {
+    action: Action,
+    lent: Box<Lent>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Action {
+    Nothing,
+    Put,
+    Delete,
+}
+
+/// Buffers that a thread keeps from one change to the next.
+#[derive(Default)]
+struct Lent {
+    old: Vec<u8>,
+    value: Vec<u8>,
+    allocated: Vec<(PageId, u32)>,
+    freed: Vec<(PageId, u32)>,
+}
+
+thread_local! {
+    static LENT: Cell<Option<Box<Lent>>> = const { Cell::new(None) };
+}
+
+impl Change {
+    /// Inserts the record or replaces its value by `parts`, one behind the other. The last of `put` and `delete` counts.
+    pub fn put(&mut self, parts: &[&[u8]]) {
+        self.action = Action::Put;
+        self.lent.value.clear();
+        for part in parts {
+            self.lent.value.extend_from_slice(part);
+        }
+        assert!(self.lent.value.len() <= Tree::VALUE_MAX, "values beyond VALUE_MAX go to an extent");
+    }
+
+    /// Removes the record, if it is there.
+    pub fn delete(&mut self) {
+        self.action = Action::Delete;
+    }
+
+    /// Frees a run of pages with this change.
+    pub fn free(&mut self, first: PageId, pages: u32) {
+        self.lent.freed.push((first, pages));
+    }
+
+    /// Makes a reserved run (`Pager::reserve`) real with this change. If `modify` fails the run is still reserved.
+    pub fn allocated(&mut self, first: PageId, pages: u32) {
+        self.lent.allocated.push((first, pages));
+    }
+}
+
+/// The outcome of `modify`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Done<R> {
+    pub result: R,
+    /// End of the change in the log; 0 if nothing was changed.
+    pub lsn: Lsn,
+}
+
+impl Tree {
+    /// Shows the record of `key` to `f` under the leaf's exclusive latch and does what `f` asks for, in one mini-transaction.
+    ///
+    /// `f` runs once, must be quick and must not touch the tree. The new version word is the LSN returned, with `WORD_TXN` set inside a
+    /// transaction; the log record then also holds the state before. An error means that nothing was changed.
+    pub fn modify<R>(
+        &self,
+        key: &[u8],
+        txn: Option<TxnId>,
+        f: impl FnOnce(Option<Old<'_>>, &mut Change) -> R,
+    ) -> Result<Done<R>> {
+        assert!(key.len() <= Tree::KEY_MAX, "a key longer than KEY_MAX");
+        self.pager.admit()?;
+        let mut met = Met::default();
+        let leaf = self.exclusive(Seek::At(key), 0, &mut met)?;
+        let node = Node(leaf.page());
+        let place = node.search(key);
+        let mut lent = LENT.take().unwrap_or_default();
+        lent.old.clear();
+        let old_word = match place {
+            Ok(index) if !node.verify_record(index) => return Err(self.corrupt(leaf.pid(), "record outside the heap")),
+            Ok(index) => {
+                node.push_value(index, &mut lent.old);
+                Some(node.version(index))
+            }
+            Err(_) => None,
+        };
+        let old_value = std::mem::take(&mut lent.old);
+        let mut change = Change { action: Action::Nothing, lent };
+        let result = f(old_word.map(|word| Old { word, value: &old_value }), &mut change);
+        let Change { action, mut lent } = change;
+        lent.old = old_value;
+        let lsn = self.carry_out(leaf, key, txn, place, old_word, action, &mut lent);
+        lent.allocated.clear();
+        lent.freed.clear();
+        LENT.set(Some(lent));
+        if met.0.is_some() {
+            self.mend(met);
+        }
+        Ok(Done { result, lsn: lsn? })
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the second half of `modify`, which alone calls it")]
+    fn carry_out(
+        &self,
+        leaf: Exclusive<'_>,
+        key: &[u8],
+        txn: Option<TxnId>,
+        place: Place,
+        old_word: Option<u64>,
+        action: Action,
+        lent: &mut Lent,
+    ) -> Result<Lsn> {
+        let mut roomy = Roomy { target: leaf, unposted: Vec::new() };
+        if action == Action::Put {
+            roomy = self.make_room(roomy.target, Wanted::Record(key, lent.value.len()))?;
+        }
+        let leaf = &roomy.target;
+        let mut mtr = self.pager.mtr();
+        for (first, pages) in &lent.allocated {
+            mtr.allocated(*first, *pages);
+        }
+        for (first, pages) in &lent.freed {
+            mtr.free(*first, *pages);
+        }
+        let before_head = redo::before_head(old_word.unwrap_or(0), lent.old.len());
+        let with_before = txn.is_some() && old_word.is_some();
+        let (before_head, before): (&[u8], &[u8]) = if with_before { (&before_head, &lent.old) } else { (&[], &[]) };
+        match (action, place) {
+            (Action::Put, _) => {
+                let kind = if old_word.is_some() { redo::UPDATE } else { redo::INSERT };
+                let head = redo::head(self.id, key.len(), lent.value.len());
+                mtr.record(leaf, kind, txn, &[&head, before_head, key, &lent.value, before]);
+                let node = Node(leaf);
+                let place = node.search(key);
+                let put = node.put(place, key, &lent.value, 0);
+                assert!(put, "room was made");
+                let lsn = mtr.commit();
+                node.set_version(place.unwrap_or_else(|index| index), version_word(lsn, txn.is_some()));
+                // The change itself is done. A split that stays incomplete is completed by the next who meets it.
+                let _ = self.post_all(roomy);
+                Ok(lsn)
+            }
+            (Action::Delete, Ok(index)) => {
+                let head = redo::head(self.id, key.len(), 0);
+                mtr.record(leaf, redo::DELETE, txn, &[&head, before_head, key, before]);
+                let node = Node(leaf);
+                node.remove(index);
+                let lsn = mtr.commit();
+                if node.count() == 0 {
+                    let low = node.low();
+                    drop(roomy);
+                    let _ = self.drop_empty(&low);
+                }
+                Ok(lsn)
+            }
+            (Action::Delete, Err(_)) | (Action::Nothing, _) => Ok(mtr.commit()),
+        }
+    }
+}
+
+// A value of the greatest length has room in the record's length field and in a node.
+const _: () = assert!(Tree::VALUE_MAX < 1 << 16 && words_of(Tree::VALUE_MAX) < crate::node::PAGE_WORDS);

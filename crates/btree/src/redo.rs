@@ -1,0 +1,208 @@
+//! The tree's log records: each changes one page, is based on keys, not on positions, and names its tree first.
+//!
+//! ```text
+//! 0x10 insert   tree u32 | key length u16 | value length u16 | key | value
+//! 0x11 update   the same [ | word before u64 | length before u64 ] key | value [ | value before ]     in [ ]: only inside a transaction
+//! 0x12 delete   the same, value length 0
+//! 0x13 erase    tree u32 | length of from u16 | length of to u16 | 1 if there is no upper bound, u64 | from | to
+//! 0x14 truncate tree u32 | key length u16 | 0 u16 | right page u64 | separator
+//! 0x15 post     tree u32 | key length u16 | 0 u16 | child page u64 | separator
+//! 0x16 clear    tree u32 | 0 u32
+//! 0x17 extend   tree u32 | key length u16 | 0 u16 | right page u64 | high fence; right page 0 and no fence: up to infinity
+//! 0x18 unpost   tree u32 | key length u16 | 0 u16 | child page u64 | separator
+//! 0x19 retire   tree u32 | 0 u32
+//! ```
+//! Hard part: redo must leave the very words that the first execution left (T8), or the next record, which counts on free room, may not
+//! fit. So both run the functions of `node/edit.rs`, on pages that are equal word by word.
+
+use pager::{Error, Exclusive, Record, Result};
+
+use crate::node::{DELETED, Node, SPLIT_INCOMPLETE};
+use crate::tree::{TreeId, version_word};
+
+pub(crate) const INSERT: u8 = 0x10;
+pub(crate) const UPDATE: u8 = 0x11;
+pub(crate) const DELETE: u8 = 0x12;
+pub(crate) const ERASE: u8 = 0x13;
+pub(crate) const TRUNCATE: u8 = 0x14;
+pub(crate) const POST: u8 = 0x15;
+pub(crate) const CLEAR: u8 = 0x16;
+pub(crate) const EXTEND: u8 = 0x17;
+pub(crate) const UNPOST: u8 = 0x18;
+pub(crate) const RETIRE: u8 = 0x19;
+
+/// The kinds of this crate's records.
+pub const KINDS: std::ops::Range<u8> = 0x10..0x20;
+
+/// What a record did to a key.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    Insert,
+    Update,
+    Delete,
+}
+
+/// A change of one key as the log tells it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct KeyChange<'r> {
+    pub tree: TreeId,
+    pub kind: Kind,
+    pub key: &'r [u8],
+    /// The value left behind; None for a delete.
+    pub after: Option<&'r [u8]>,
+    /// Version word and value before the change: only in records of transactions, and not of inserts.
+    pub before: Option<(u64, &'r [u8])>,
+}
+
+/// Reads a change of a key; None for records of other kinds or of impossible lengths.
+pub fn decode<'r>(record: &Record<'r>) -> Option<KeyChange<'r>> {
+    let kind = match record.kind {
+        INSERT => Kind::Insert,
+        UPDATE => Kind::Update,
+        DELETE => Kind::Delete,
+        _ => return None,
+    };
+    let (head, mut rest) = record.body.split_at_checked(8)?;
+    let (tree, key_len, value_len) = head_fields(head);
+    let mut before_head = None;
+    if record.txn.is_some() && kind != Kind::Insert {
+        let (head, tail) = rest.split_at_checked(16)?;
+        let word = |at: usize| u64::from_le_bytes(head[at..at + 8].try_into().expect("eight bytes"));
+        before_head = Some((word(0), usize::try_from(word(8)).ok()?));
+        rest = tail;
+    }
+    let (key, rest) = rest.split_at_checked(key_len)?;
+    let (value, rest) = rest.split_at_checked(value_len)?;
+    let before = match before_head {
+        Some((word, len)) => Some((word, rest.get(..len)?)),
+        None => None,
+    };
+    Some(KeyChange { tree, kind, key, after: (kind != Kind::Delete).then_some(value), before })
+}
+
+fn head_fields(head: &[u8]) -> (u32, usize, usize) {
+    let tree = u32::from_le_bytes(head[..4].try_into().expect("four bytes"));
+    let len = |at: usize| usize::from(u16::from_le_bytes(head[at..at + 2].try_into().expect("two bytes")));
+    (tree, len(4), len(6))
+}
+
+/// First eight bytes of every body.
+pub(crate) fn head(tree: TreeId, first: usize, second: usize) -> [u8; 8] {
+    let mut head = [0; 8];
+    head[..4].copy_from_slice(&tree.to_le_bytes());
+    head[4..6].copy_from_slice(&u16::try_from(first).expect("keys are short").to_le_bytes());
+    head[6..].copy_from_slice(&u16::try_from(second).expect("values are short").to_le_bytes());
+    head
+}
+
+/// Second part of a body that has a before-image.
+pub(crate) fn before_head(word: u64, len: usize) -> [u8; 16] {
+    let mut head = [0; 16];
+    head[..8].copy_from_slice(&word.to_le_bytes());
+    head[8..].copy_from_slice(&(len as u64).to_le_bytes());
+    head
+}
+
+/// A change of the tree's structure.
+struct Structural<'r> {
+    page: u64,
+    first: &'r [u8],
+    second: &'r [u8],
+}
+
+fn structural<'r>(body: &'r [u8]) -> Option<Structural<'r>> {
+    let (head, rest) = body.split_at_checked(8)?;
+    let (_, first_len, second_len) = head_fields(head);
+    let (page, rest) = rest.split_at_checked(8)?;
+    let (first, rest) = rest.split_at_checked(first_len)?;
+    let second = rest.get(..second_len)?;
+    Some(Structural { page: u64::from_le_bytes(page.try_into().expect("eight bytes")), first, second })
+}
+
+struct TreeRedo;
+
+/// Repeats the tree's records; to be registered for `KINDS`.
+pub fn redo() -> impl pager::Redo {
+    TreeRedo
+}
+
+impl pager::Redo for TreeRedo {
+    fn apply(&self, page: &Exclusive<'_>, record: &Record<'_>) -> Result<()> {
+        let wrong = |what: &str| {
+            let what = format!("{what} (redo of kind {:#x}, LSN {})", record.kind, record.lsn_end);
+            Error::corrupt_page(page.pid(), what)
+        };
+        let tree = record.body.first_chunk().map(|bytes| u32::from_le_bytes(*bytes));
+        let node = Node(page);
+        node.verify(tree.ok_or_else(|| wrong("a record without a tree"))?).map_err(wrong)?;
+        if let Some(change) = decode(record) {
+            return apply_change(node, record, &change).map_err(wrong);
+        }
+        apply_structural(node, record).map_err(wrong)
+    }
+}
+
+fn apply_change(node: Node<&Exclusive<'_>>, record: &Record<'_>, change: &KeyChange<'_>) -> Result<(), &'static str> {
+    if node.level() != 0 || !node.covers(change.key) {
+        return Err("the key does not belong to the page");
+    }
+    node.verify_records()?;
+    let place = node.search(change.key);
+    if place.is_ok() != (change.kind != Kind::Insert) {
+        return Err("the key is there but should not be, or the reverse");
+    }
+    match (change.after, place) {
+        (Some(value), _) => {
+            let version = version_word(record.lsn_end, record.txn.is_some());
+            if !node.put(place, change.key, value, version) {
+                return Err("no room for a record that had room");
+            }
+        }
+        (None, Ok(index)) => node.remove(index),
+        (None, Err(_)) => unreachable!("a delete needs the key, checked above"),
+    }
+    Ok(())
+}
+
+fn apply_structural(node: Node<&Exclusive<'_>>, record: &Record<'_>) -> Result<(), &'static str> {
+    match record.kind {
+        CLEAR => {
+            node.set_flags(node.flags() & !SPLIT_INCOMPLETE);
+            return Ok(());
+        }
+        RETIRE => {
+            node.set_flags(node.flags() | DELETED);
+            return Ok(());
+        }
+        _ => {}
+    }
+    let Structural { page, first, second } = structural(record.body).ok_or("a record of impossible length")?;
+    node.verify_records()?;
+    if record.kind != EXTEND && !node.covers(first) {
+        return Err("the key does not belong to the page");
+    }
+    match record.kind {
+        ERASE if node.level() == 0 => {
+            let (from, to) = node.range(first, (page == 0).then_some(second));
+            node.remove_range(from, to);
+        }
+        TRUNCATE if node.compare_low(first) == std::cmp::Ordering::Less => node.truncate(first, page),
+        EXTEND => {
+            let high = (page != 0).then_some(first);
+            if high.is_some_and(|high| node.compare_low(high) != std::cmp::Ordering::Less) || !node.can_extend(high) {
+                return Err("the neighbour's range cannot be taken over");
+            }
+            node.extend(high, page);
+        }
+        POST if node.level() > 0 => match node.search(first) {
+            Err(index) if node.put_child(index, first, page) => {}
+            _ => return Err("no place for a child that had one"),
+        },
+        UNPOST if node.level() > 0 => match node.search(first) {
+            Ok(index) if node.child(index) == page => node.remove(index),
+            _ => return Err("the child is not there"),
+        },
+        _ => return Err("a record that does not fit the page"),
+    }
+    Ok(())
+}

@@ -1,0 +1,283 @@
+//! The way down: from the root to the node that covers a key.
+//!
+//! Optimistic: no latch. Each step reads the child's version before it checks the parent's once more; so at one moment both were as we
+//! saw them, and the child is the right one (T6). Then the child's fences need no look, unless a split to its right is not posted yet.
+//! Latched: one shared latch at a time (T4). Between letting go of the parent and holding the child anything may happen, so the fences
+//! are always compared: below the low one means start again, at or above the high one means move right.
+
+use std::cmp::Ordering;
+
+use pager::{Error, Exclusive, Optimistic, PageId, PageRef, Result, Shared};
+
+use crate::node::{Node, Words};
+use crate::tree::{Found, Mode, Tree};
+
+/// Failed optimistic tries after which latches are taken.
+const TRIES_MAX: usize = 8;
+/// Steps to the right that an optimistic descent makes before it suspects rubbish.
+const MOVES_MAX: usize = 64;
+/// Steps to the right under latches that only a damaged chain needs.
+const LATCHED_MOVES_MAX: usize = 1 << 20;
+
+/// What a descent looks for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Seek<'k> {
+    /// The node that covers this key.
+    At(&'k [u8]),
+    /// The node that covers the greatest keys below this one.
+    Before(&'k [u8]),
+    /// The last node.
+    Last,
+    /// Some node that has a part of the range `from <= key < to`; `draw` decides which.
+    Random { from: &'k [u8], to: Option<&'k [u8]>, draw: u64 },
+}
+
+impl Seek<'_> {
+    /// The node ends before what is sought.
+    fn is_beyond(self, node: Node<impl Words>) -> bool {
+        match self {
+            Seek::At(key) => node.compare_high(key) != Ordering::Greater,
+            Seek::Before(key) => node.compare_high(key) == Ordering::Less,
+            Seek::Last => !node.is_last(),
+            Seek::Random { from, .. } => node.compare_high(from) != Ordering::Greater,
+        }
+    }
+
+    /// The node begins after what is sought.
+    fn is_behind(self, node: Node<impl Words>) -> bool {
+        match self {
+            Seek::At(key) => node.compare_low(key) == Ordering::Greater,
+            Seek::Before(key) => node.compare_low(key) != Ordering::Less,
+            Seek::Last => false,
+            Seek::Random { to, .. } => to.is_some_and(|to| node.compare_low(to) != Ordering::Less),
+        }
+    }
+
+    #[inline(always)]
+    fn child(self, node: Node<impl Words>) -> usize {
+        match self {
+            Seek::At(key) => node.child_at(key),
+            Seek::Before(key) => node.child_before(key),
+            Seek::Last => node.count().saturating_sub(1),
+            Seek::Random { from, to, draw } => {
+                let first = if node.compare_low(from) == Ordering::Greater { 0 } else { node.child_at(from) };
+                let last = match to {
+                    Some(to) if node.compare_high(to) != Ordering::Greater => node.child_before(to),
+                    _ => node.count().saturating_sub(1),
+                };
+                // Another part of the number decides on each level.
+                let draw = draw.rotate_left(17 * u32::from(node.level())) >> 16;
+                first + (draw % (last.saturating_sub(first) as u64 + 1)) as usize
+            }
+        }
+    }
+}
+
+/// Splits met on the way whose second step is missing; whoever changes the tree completes them afterwards (T5).
+#[derive(Default)]
+pub(crate) struct Met(pub(crate) Option<PageId>);
+
+/// A page under either latch.
+enum Held<'p> {
+    Shared(Shared<'p>),
+    Exclusive(Exclusive<'p>),
+}
+
+impl Held<'_> {
+    fn page(&self) -> PageRef<'_> {
+        match self {
+            Held::Shared(guard) => guard.page(),
+            Held::Exclusive(guard) => guard.page(),
+        }
+    }
+}
+
+impl Tree {
+    /// Reads one key: appends the value to `out`.
+    pub fn get(&self, key: &[u8], out: &mut Vec<u8>) -> Result<Found> {
+        let start = out.len();
+        self.read(Seek::At(key), |leaf| {
+            out.truncate(start);
+            match leaf.search(key) {
+                Ok(index) => {
+                    leaf.push_value(index, out);
+                    Found { present: true, word: leaf.version(index) }
+                }
+                Err(_) => Found { present: false, word: leaf.page_lsn() },
+            }
+        })
+    }
+
+    /// Runs `look` on the leaf that `seek` leads to and returns what it saw there at one moment. `look` may run several times, and on
+    /// rubbish whose result is then dropped.
+    #[inline]
+    pub(crate) fn read<R>(&self, seek: Seek<'_>, mut look: impl FnMut(Node<PageRef<'_>>) -> R) -> Result<R> {
+        if self.mode == Mode::Optimistic {
+            for _ in 0..TRIES_MAX {
+                let Some(leaf) = self.sight(seek, 0, &mut Met::default())? else { continue };
+                let result = look(Node(leaf.page()));
+                if leaf.validate() {
+                    return Ok(result);
+                }
+            }
+        }
+        match self.latch(seek, 0, false, &mut Met::default())? {
+            Held::Shared(leaf) => Ok(look(Node(leaf.page()))),
+            Held::Exclusive(_) => unreachable!("asked for a shared latch"),
+        }
+    }
+
+    /// The node at `level` that `seek` leads to, under the exclusive latch and sound.
+    pub(crate) fn exclusive(&self, seek: Seek<'_>, level: u8, met: &mut Met) -> Result<Exclusive<'_>> {
+        if self.mode == Mode::Optimistic {
+            for _ in 0..TRIES_MAX {
+                let Some(node) = self.sight(seek, level, met)? else { continue };
+                if let Some(guard) = node.upgrade() {
+                    self.sound(&guard)?;
+                    debug_assert!(!seek.is_beyond(Node(guard.page())) && !seek.is_behind(Node(guard.page())), "T1, T6");
+                    return Ok(guard);
+                }
+            }
+        }
+        match self.latch(seek, level, true, met)? {
+            Held::Exclusive(guard) => Ok(guard),
+            Held::Shared(_) => unreachable!("asked for an exclusive latch"),
+        }
+    }
+
+    /// One optimistic descent. The node returned was the right one when its version was taken; None means that something changed on the way.
+    #[inline]
+    fn sight(&self, seek: Seek<'_>, level: u8, met: &mut Met) -> Result<Option<Optimistic<'_>>> {
+        let mut sight = self.pager.optimistic(self.root)?;
+        let mut node = Node(sight.page());
+        let mut expected = node.level();
+        let mut moves = 0;
+        loop {
+            if !node.is_of(self.id, expected) {
+                return Ok(None);
+            }
+            let incomplete = node.is_incomplete();
+            if incomplete {
+                met.0 = Some(sight.pid());
+            }
+            let next = if (incomplete || moves > 0) && seek.is_beyond(node) {
+                moves += 1;
+                if moves > MOVES_MAX {
+                    return Ok(None);
+                }
+                node.right()
+            } else if expected == level {
+                return Ok(Some(sight));
+            } else if expected < level {
+                return Ok(None);
+            } else {
+                moves = 0;
+                expected -= 1;
+                node.child(seek.child(node))
+            };
+            if !sight.validate() {
+                return Ok(None);
+            }
+            let below = match self.pager.optimistic(next) {
+                Ok(below) => below,
+                Err(_) if !sight.validate() => return Ok(None),
+                Err(error) => return Err(error),
+            };
+            if !sight.validate() {
+                return Ok(None);
+            }
+            sight = below;
+            node = Node(sight.page());
+        }
+    }
+
+    /// One latched descent after the other until one arrives.
+    fn latch(&self, seek: Seek<'_>, level: u8, exclusive: bool, met: &mut Met) -> Result<Held<'_>> {
+        loop {
+            if let Some(held) = self.try_latch(seek, level, exclusive, met)? {
+                return Ok(held);
+            }
+        }
+    }
+
+    /// None if a node left the tree between reading the pointer to it and latching it.
+    fn try_latch(&self, seek: Seek<'_>, level: u8, exclusive: bool, met: &mut Met) -> Result<Option<Held<'_>>> {
+        let acquire = |pid, at_target: bool| {
+            Ok(if exclusive && at_target {
+                Held::Exclusive(self.pager.exclusive(pid)?)
+            } else {
+                Held::Shared(self.pager.shared(pid)?)
+            })
+        };
+        let mut pid = self.root;
+        let mut held = acquire(pid, false)?;
+        let mut expected = Node(held.page()).level();
+        if expected == level && exclusive {
+            drop(held);
+            held = acquire(pid, true)?;
+            if Node(held.page()).level() != level {
+                return Ok(None);
+            }
+        }
+        self.arrived(Node(held.page()), seek, expected).map_err(|what| self.corrupt(pid, what))?;
+        if expected < level {
+            return Err(self.corrupt(pid, "the root is lower than a node that needs a parent"));
+        }
+        let mut moves = 0;
+        loop {
+            let node = Node(held.page());
+            if node.is_incomplete() {
+                met.0 = Some(pid);
+            }
+            let next = if seek.is_beyond(node) {
+                moves += 1;
+                if moves > LATCHED_MOVES_MAX {
+                    return Err(self.corrupt(pid, "the chain of right links does not end"));
+                }
+                node.right()
+            } else if expected == level {
+                return Ok(Some(held));
+            } else {
+                expected -= 1;
+                node.child(seek.child(node))
+            };
+            if let Held::Exclusive(_) = held {
+                // To the right, and the left neighbour is still held: nothing can happen in between.
+                held = acquire(next, true)?;
+                pid = next;
+                self.arrived(Node(held.page()), seek, expected).map_err(|what| self.corrupt(pid, what))?;
+                continue;
+            }
+            // This sight is taken under the latch, so it is of the very page that holds the pointer.
+            let pointer = self.pager.optimistic(pid)?;
+            drop(held);
+            held = match acquire(next, expected == level) {
+                Ok(held) => held,
+                Err(_) if !pointer.validate() => return Ok(None),
+                Err(error) => return Err(error),
+            };
+            pid = next;
+            if let Err(what) = self.arrived(Node(held.page()), seek, expected) {
+                // A pointer that still stands leads to a node that is still there.
+                return if pointer.validate() { Err(self.corrupt(pid, what)) } else { Ok(None) };
+            }
+        }
+    }
+
+    /// What is wrong with a latched node as the destination of a pointer.
+    fn arrived(&self, node: Node<PageRef<'_>>, seek: Seek<'_>, level: u8) -> Result<(), &'static str> {
+        node.verify(self.id)?;
+        if node.level() != level {
+            return Err("a pointer leads to a node of another level");
+        }
+        if seek.is_behind(node) {
+            return Err("a pointer leads to a node of greater keys");
+        }
+        Ok(())
+    }
+
+    /// For tests and tools: the error an operation ends with when a page holds nonsense.
+    pub(crate) fn sound_records(&self, page: &Exclusive<'_>) -> Result<(), Error> {
+        Node(page.page()).verify_records().map_err(|what| self.corrupt(page.pid(), what))
+    }
+}

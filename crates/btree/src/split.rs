@@ -1,0 +1,263 @@
+//! Splits: making room in two steps that each leave a correct tree.
+//!
+//! ```text
+//!   before            P [ .. N .. ]          N [ a b c d e f ] -> R
+//!   after step one    P [ .. N .. ]          N [ a b c | d ]! -> M [ d e f ] -> R        ! = SPLIT_INCOMPLETE
+//!   after step two    P [ .. N d M .. ]      N [ a b c | d ]  -> M [ d e f ] -> R
+//! ```
+//! Step one is one mini-transaction: the image of M and "truncate N". Step two is another: "post (d, M)" in the parent and "clear" in N.
+//! In between, keys of M are found by N's right link. If N is split once more meanwhile, the new node between N and M inherits the flag,
+//! since it is now the one whose right neighbour is missing above. The root keeps its page: its content moves to two new children.
+
+use std::cmp::Ordering;
+
+use pager::{Exclusive, PageId, Result};
+
+use crate::node::{Builder, LEAF_HEAD, Node, Place, Room, SPLIT_INCOMPLETE, Shape, Snapshot, Words, separator, words_of};
+use crate::redo;
+use crate::search::{Met, Seek};
+use crate::tree::Tree;
+
+/// So many inserts that each went right behind the one before are taken for an ascending run.
+const RUN_MIN: usize = 3;
+
+/// The nodes held after room was made: the one to change, and those whose right neighbours have to be posted.
+pub(crate) struct Roomy<'p> {
+    pub target: Exclusive<'p>,
+    pub unposted: Vec<Exclusive<'p>>,
+}
+
+/// What has to find room in a node.
+#[derive(Clone, Copy)]
+pub(crate) enum Wanted<'k> {
+    /// A leaf record: key, length of its value.
+    Record(&'k [u8], usize),
+    /// A child in an inner node, by its separator.
+    Child(&'k [u8]),
+}
+
+impl<'k> Wanted<'k> {
+    fn key(self) -> &'k [u8] {
+        match self {
+            Wanted::Record(key, _) | Wanted::Child(key) => key,
+        }
+    }
+
+    fn room(self, node: Node<impl Words>, place: Place) -> Room {
+        match self {
+            Wanted::Record(key, value_len) => node.room(place, key, value_len),
+            Wanted::Child(key) => node.room_for_child(key),
+        }
+    }
+
+    /// Words of the new record with its slot.
+    fn words(self, prefix: usize) -> usize {
+        match self {
+            Wanted::Record(key, value_len) => 1 + LEAF_HEAD + words_of(key.len() - prefix) + words_of(value_len),
+            Wanted::Child(key) => 2 + words_of(key.len() - prefix),
+        }
+    }
+}
+
+impl Tree {
+    /// Splits `node` until what is wanted has room, and returns the node where. All splits are in the log when this returns; their
+    /// second steps are up to the caller, by `post`. On an error nothing is lost: what was split stays split.
+    pub(crate) fn make_room<'p>(&'p self, node: Exclusive<'p>, wanted: Wanted<'_>) -> Result<Roomy<'p>> {
+        let mut roomy = Roomy { target: node, unposted: Vec::new() };
+        loop {
+            let node = Node(roomy.target.page());
+            let place = node.search(wanted.key());
+            match wanted.room(node, place) {
+                Room::None => {}
+                Room::Compacted => {
+                    self.sound_records(&roomy.target)?;
+                    return Ok(roomy);
+                }
+                Room::InPlace | Room::Gap => return Ok(roomy),
+            }
+            self.sound_records(&roomy.target)?;
+            let Some(cut) = Cut::choose(node, place, wanted) else {
+                return Err(self.corrupt(roomy.target.pid(), "no room for a record in a node that cannot be split"));
+            };
+            let is_right = wanted.key() >= cut.separator.as_slice();
+            let (left, right) = if roomy.target.pid() == self.root {
+                self.split_root(&roomy.target, &cut)?
+            } else {
+                let right = self.split(&roomy.target, &cut)?;
+                (roomy.target, right)
+            };
+            let (target, other) = if is_right { (right, left) } else { (left, right) };
+            if Node(other.page()).is_incomplete() {
+                roomy.unposted.push(other);
+            }
+            roomy.target = target;
+        }
+    }
+
+    /// Step one. Returns the new right node.
+    fn split<'p>(&'p self, left: &Exclusive<'p>, cut: &Cut) -> Result<Exclusive<'p>> {
+        let mut mtr = self.pager.mtr();
+        let pid = mtr.allocate(1, left.pid())?;
+        let right = mtr.fresh(pid)?;
+        self.build(&right, Node(left), cut, true, Node(left).flags() & SPLIT_INCOMPLETE, Node(left).right());
+        Node(left).truncate(&cut.separator, pid);
+        mtr.image(&right);
+        let head = redo::head(self.id, cut.separator.len(), 0);
+        mtr.record(left, redo::TRUNCATE, None, &[&head, &pid.to_le_bytes(), &cut.separator]);
+        mtr.commit();
+        Ok(right)
+    }
+
+    /// The root becomes the parent of two new nodes that share its records: both steps at once. Returns the two.
+    fn split_root<'p>(&'p self, root: &Exclusive<'p>, cut: &Cut) -> Result<(Exclusive<'p>, Exclusive<'p>)> {
+        let mut mtr = self.pager.mtr();
+        let left_pid = mtr.allocate(1, root.pid())?;
+        let right_pid = mtr.allocate(1, left_pid)?;
+        let left = mtr.fresh(left_pid)?;
+        let right = mtr.fresh(right_pid)?;
+        self.build(&left, Node(root), cut, false, 0, right_pid);
+        self.build(&right, Node(root), cut, true, 0, 0);
+        let old = Node(root);
+        let level = old.level() + 1;
+        let mut builder = Builder::begin(root, &Shape { level, flags: 0, ..old.shape(&[], None) });
+        builder.child(&[], left_pid);
+        builder.child(&cut.separator, right_pid);
+        builder.finish((0, 0));
+        mtr.image(&left);
+        mtr.image(&right);
+        mtr.image(root);
+        mtr.commit();
+        Ok((left, right))
+    }
+
+    /// Writes one side of `node` to a fresh page.
+    fn build(&self, page: &Exclusive<'_>, node: Node<&Exclusive<'_>>, cut: &Cut, is_right: bool, flags: u16, right: PageId) {
+        let snapshot = Snapshot::of(node);
+        let old = snapshot.node();
+        let (low, high) = (old.low(), old.high());
+        let shape = if is_right {
+            Shape { flags, right, ..old.shape(&cut.separator, high.as_deref()) }
+        } else {
+            Shape { flags, right, ..old.shape(&low, Some(&cut.separator)) }
+        };
+        let range = if is_right { cut.at..old.count() } else { 0..cut.at };
+        let run = (range.len().saturating_sub(1), old.insert_run().1);
+        let mut builder = Builder::begin(page, &shape);
+        for index in range {
+            builder.append(old, index);
+        }
+        builder.finish(run);
+    }
+
+    /// Step two, and the same above for every parent that had to be split for it. `left` is any latched node of this tree.
+    ///
+    /// Latches are taken upwards and to the right only, so nobody waits in a circle (T4).
+    pub(crate) fn post(&self, left: Exclusive<'_>) -> Result<()> {
+        let node = Node(&left);
+        if !node.is_incomplete() {
+            return Ok(());
+        }
+        let (Some(separator), right) = (node.high(), node.right()) else {
+            return Err(self.corrupt(left.pid(), "a split without a right neighbour"));
+        };
+        let level = node.level() + 1;
+        let parent = self.exclusive(Seek::At(&separator), level, &mut Met::default())?;
+        let Roomy { target, unposted } = self.make_room(parent, Wanted::Child(&separator))?;
+        let parent = Node(&target);
+        let Err(index) = parent.search(&separator) else {
+            return Err(self.corrupt(target.pid(), "an incomplete split is posted already"));
+        };
+        let put = parent.put_child(index, &separator, right);
+        assert!(put, "room was made");
+        node.set_flags(node.flags() & !SPLIT_INCOMPLETE);
+        let mut mtr = self.pager.mtr();
+        let head = redo::head(self.id, separator.len(), 0);
+        mtr.record(&target, redo::POST, None, &[&head, &right.to_le_bytes(), &separator]);
+        mtr.record(&left, redo::CLEAR, None, &[&redo::head(self.id, 0, 0)]);
+        mtr.commit();
+        drop(left);
+        self.post_all(Roomy { target, unposted })
+    }
+
+    /// Posts what `make_room` left to be posted.
+    pub(crate) fn post_all(&self, roomy: Roomy<'_>) -> Result<()> {
+        for left in roomy.unposted {
+            self.post(left)?;
+        }
+        self.post(roomy.target)
+    }
+
+    /// Completes a split that was met on the way, if it is still there and incomplete. Failing is no harm: the next who meets it tries again.
+    #[cold]
+    pub(crate) fn mend(&self, met: Met) {
+        let Some(pid) = met.0 else { return };
+        // Nothing of the tree is latched here, so the page may be anything by now: then it is not ours to touch.
+        let Ok(page) = self.pager.exclusive(pid) else { return };
+        if Node(page.page()).verify(self.id).is_ok() {
+            let _ = self.post(page);
+        }
+    }
+}
+
+/// Where a node is cut in two.
+struct Cut {
+    /// First record of the right side.
+    at: usize,
+    separator: Vec<u8>,
+}
+
+impl Cut {
+    /// None if the node has too few records to be cut, which a sound tree never asks for.
+    fn choose(node: Node<impl Words>, place: Place, wanted: Wanted<'_>) -> Option<Cut> {
+        let count = node.count();
+        let (index, replaced) = match place {
+            Ok(index) => (index, true),
+            Err(index) => (index, false),
+        };
+        if node.level() > 0 {
+            let at = Cut::balanced(node, index, replaced, wanted)?;
+            return Some(Cut { at, separator: node.key(at) });
+        }
+        let (last, run) = node.insert_run();
+        let is_run = !replaced && run >= RUN_MIN && index == last + 1;
+        let at = match count {
+            0 => return None,
+            // The new record goes to a side of its own.
+            1 if replaced => return None,
+            1 => index,
+            // An ascending run leaves full nodes behind.
+            _ if is_run && index == count && Cut::keeps_all(node, wanted.key()) => count,
+            _ if is_run => index.clamp(1, count - 1),
+            _ => Cut::balanced(node, index, replaced, wanted)?,
+        };
+        // At the edges the new key is the neighbour; elsewhere it sorts on its own side of any key between the two records.
+        let left = if at == 0 { wanted.key().to_vec() } else { node.key(at - 1) };
+        let right = if at == count { wanted.key().to_vec() } else { node.key(at) };
+        Some(Cut { at, separator: separator(&left, &right).to_vec() })
+    }
+
+    /// The cut that leaves both sides about equally full, the new record counted.
+    fn balanced(node: Node<impl Words>, index: usize, replaced: bool, wanted: Wanted<'_>) -> Option<usize> {
+        let (count, new) = (node.count(), wanted.words(node.prefix_len()));
+        let words = |at: usize| match at == index {
+            true if replaced => new,
+            true => new + 1 + node.record_words(at),
+            false => 1 + node.record_words(at),
+        };
+        let total: usize = (0..count).map(words).sum::<usize>() + if index == count { new } else { 0 };
+        let mut left = 0;
+        let best = (1..count).map(|at| {
+            left += words(at - 1);
+            (left.abs_diff(total - left), at)
+        });
+        best.min().map(|(_, at)| at)
+    }
+
+    /// Whether the left side can keep all records although its high fence becomes the separator to `key`.
+    fn keeps_all(node: Node<impl Words>, key: &[u8]) -> bool {
+        let (low, last) = (node.low(), node.key(node.count() - 1));
+        debug_assert_eq!(last.as_slice().cmp(key), Ordering::Less);
+        let shape = node.shape(&low, Some(separator(&last, key)));
+        node.words_with_prefix(shape.prefix_len()) <= shape.room()
+    }
+}

@@ -1,0 +1,205 @@
+//! Redo against first execution: a database rebuilt from the log alone must have the very words of the one that ran (T8), and whatever
+//! point the log breaks off at, the tree is sound and can be used.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use btree::{Mode, Tree};
+use os::SimFolder;
+use pager::{Background, Exclusive, Ignore, Observer, Options, Pager, Record, RedoTable};
+use stdx::prng::Prng;
+
+use crate::{assert_sound, delete, open_pager, put, small_tree};
+
+type Model = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// One change that was made, and the end of its mini-transaction.
+struct Made {
+    lsn: u64,
+    key: Vec<u8>,
+    value: Option<Vec<u8>>,
+}
+
+fn key(prng: &mut Prng) -> Vec<u8> {
+    let mut key = b"tenant"[..prng.below(7) as usize].to_vec();
+    for _ in 0..1 + prng.below(9) {
+        key.push(b'a' + prng.below(5) as u8);
+    }
+    key
+}
+
+/// Random changes, some of them inside transactions, and now and then a purge.
+fn work(tree: &Tree, prng: &mut Prng, steps: usize) -> Vec<Made> {
+    let mut made = Vec::new();
+    let mut model = Model::new();
+    for step in 0..steps {
+        let (key, txn) = (key(prng), prng.chance(0.3).then_some(step as u64 + 1));
+        if prng.chance(0.004) {
+            let mut gone = Vec::new();
+            let mut purge = tree.purge_range(&key, Some(b"tf"));
+            while !purge.step(1, |key, _, _| gone.push(key.to_vec())).unwrap() {}
+            let lsn = tree.pager().log_head();
+            made.extend(gone.into_iter().map(|key| Made { lsn, key, value: None }));
+            model.retain(|old, _| old < &key || old.as_slice() >= b"tf");
+        } else if prng.chance(0.35) {
+            let lsn = tree.modify(&key, txn, |_, change| change.delete()).unwrap().lsn;
+            assert_eq!(lsn > 0, model.remove(&key).is_some());
+            made.push(Made { lsn, key, value: None });
+        } else {
+            let mut value = vec![0; prng.below(60) as usize];
+            prng.fill(&mut value);
+            let lsn = tree.modify(&key, txn, |_, change| change.put(&[&value])).unwrap().lsn;
+            model.insert(key.clone(), value.clone());
+            made.push(Made { lsn, key, value: Some(value) });
+        }
+    }
+    made
+}
+
+fn open_until(folder: Arc<SimFolder>, lsn: Option<u64>, observer: &mut dyn Observer) -> Arc<Pager> {
+    let mut options = Options { frame_bytes: 16 << 20, ring_bytes: 1 << 20, segment_bytes: 4 << 20, ..Options::default() };
+    options.background = Background::Manual;
+    options.until.lsn = lsn;
+    let redo = RedoTable::new().own(btree::redo::KINDS, btree::redo::redo());
+    let clock = Arc::new(os::SimClock::new(1));
+    Pager::open(folder, clock, options, redo, observer, 7, &|_| {}).expect("opens").pager
+}
+
+/// Words of every allocated page of the tree. The checksum is computed when a page is written, and the upper half of word 0 is the pager's.
+fn words(pager: &Pager) -> BTreeMap<u64, Vec<u64>> {
+    let mut pages = BTreeMap::new();
+    for pid in 2..pager.space_use().0 {
+        let formatted = pager.is_allocated(pid) && pager.is_formatted(pid).unwrap();
+        let Some(page) = formatted.then(|| pager.exclusive(pid).unwrap()) else { continue };
+        if page.page().kind() == pager::page::kind::TREE {
+            let mut words: Vec<u64> = (0..pager::PAGE_WORDS).map(|at| page.page().load(at)).collect();
+            words[0] &= 0xFFFF_FFFF;
+            words[3] = 0;
+            pages.insert(pid, words);
+        }
+    }
+    pages
+}
+
+#[test]
+fn redo_leaves_the_same_words() {
+    for seed in 0..12 {
+        let folder = SimFolder::new(seed);
+        let pager = open_pager(folder.clone(), Background::Manual);
+        let tree = small_tree(&pager, [32, 48, 100, 512][seed as usize % 4], Mode::Optimistic);
+        work(&tree, &mut Prng::new(seed), 3000);
+        pager.flush_to(pager.log_head()).unwrap();
+        let live = words(&pager);
+        assert!(live.len() > 20);
+        let copy = open_until(folder.crash(), None, &mut Ignore);
+        let redone = words(&copy);
+        assert_eq!(live.keys().collect::<Vec<_>>(), redone.keys().collect::<Vec<_>>());
+        for (pid, words) in &live {
+            for (at, word) in words.iter().enumerate() {
+                assert_eq!(*word, redone[pid][at], "seed {seed}, page {pid}, word {at}");
+            }
+        }
+        assert_sound(&Tree::open(&copy, 3, tree.root()));
+    }
+}
+
+/// Replays what `decode` says, which is all that the engine will know.
+#[derive(Default)]
+struct Follower {
+    model: BTreeMap<Vec<u8>, (u64, Vec<u8>)>,
+    ends: Vec<u64>,
+    befores: usize,
+}
+
+impl Observer for Follower {
+    fn observe(&mut self, record: &Record<'_>) {
+        self.ends.push(record.lsn_end);
+        let Some(change) = btree::redo::decode(record) else { return };
+        assert_eq!(change.tree, 3);
+        let word = record.lsn_end | if record.txn.is_some() { btree::WORD_TXN } else { 0 };
+        let before = match change.after {
+            Some(value) => self.model.insert(change.key.to_vec(), (word, value.to_vec())),
+            None => self.model.remove(change.key),
+        };
+        assert_eq!(before.is_some(), change.kind != btree::redo::Kind::Insert);
+        if record.txn.is_some() {
+            assert_eq!(change.before, before.as_ref().map(|(word, value)| (*word, value.as_slice())));
+            self.befores += 1;
+        }
+    }
+}
+
+#[test]
+fn the_log_tells_every_change() {
+    let folder = SimFolder::new(4);
+    let pager = open_pager(folder.clone(), Background::Manual);
+    let tree = small_tree(&pager, 64, Mode::Optimistic);
+    let mut prng = Prng::new(4);
+    for step in 0..2000u64 {
+        let (key, txn) = (key(&mut prng), prng.chance(0.5).then_some(step + 1));
+        if prng.chance(0.3) {
+            tree.modify(&key, txn, |_, change| change.delete()).unwrap();
+        } else {
+            tree.modify(&key, txn, |_, change| change.put(&[&step.to_le_bytes(), &key])).unwrap();
+        }
+    }
+    pager.flush_to(pager.log_head()).unwrap();
+    let mut follower = Follower::default();
+    let copy = open_until(folder.crash(), None, &mut follower);
+    assert!(follower.befores > 500);
+    let tree = Tree::open(&copy, 3, tree.root());
+    assert_eq!(assert_sound(&tree).records, follower.model.len() as u64);
+    for (key, (word, value)) in &follower.model {
+        let mut found = Vec::new();
+        assert_eq!(tree.get(key, &mut found).unwrap(), btree::Found { present: true, word: *word });
+        assert_eq!(found, *value);
+    }
+}
+
+/// Recovers to the end of one mini-transaction after the other: between the two steps of a split, and of several, all keys are found, and
+/// going on completes the splits.
+#[test]
+fn whatever_the_log_ends_with_is_a_tree() {
+    let mut incomplete_seen = 0;
+    for seed in 0..2 {
+        let folder = SimFolder::new(seed);
+        let pager = open_pager(folder.clone(), Background::Manual);
+        let tree = small_tree(&pager, 32, Mode::Optimistic);
+        let first = pager.log_head();
+        let made = work(&tree, &mut Prng::new(seed + 50), 300);
+        pager.flush_to(pager.log_head()).unwrap();
+        let mut follower = Follower::default();
+        drop(open_until(folder.crash(), None, &mut follower));
+        follower.ends.dedup();
+        let mut prng = Prng::new(seed);
+        for end in follower.ends.into_iter().filter(|end| *end > first) {
+            if !prng.chance(0.2) {
+                continue;
+            }
+            let copy = open_until(folder.crash(), Some(end), &mut Ignore);
+            let tree = Tree::open(&copy, 3, tree.root()).with_mode([Mode::Optimistic, Mode::Latched][end as usize / 8 % 2]);
+            let report = assert_sound(&tree);
+            incomplete_seen += report.incomplete;
+            let mut model = Model::new();
+            let complete = made.iter().filter(|made| made.lsn <= end);
+            for made in complete.filter(|made| made.lsn > 0) {
+                match &made.value {
+                    Some(value) => drop(model.insert(made.key.clone(), value.clone())),
+                    None => drop(model.remove(&made.key)),
+                }
+            }
+            // A purge that was cut short has removed a part; everything else is exactly there.
+            for (key, value) in &model {
+                let found = crate::get(&tree, key);
+                let is_purged = made.iter().any(|made| made.lsn > end && made.value.is_none() && made.key == *key);
+                assert!(found.as_ref() == Some(value) || (found.is_none() && is_purged), "key {key:?} at {end}");
+            }
+            for key in model.keys() {
+                put(&tree, key, b"more");
+                delete(&tree, key);
+            }
+            assert_eq!(assert_sound(&tree).incomplete, 0, "every key was visited by a writer");
+        }
+    }
+    assert!(incomplete_seen > 10, "the cuts hit {incomplete_seen} unfinished splits only");
+}
