@@ -53,14 +53,13 @@ impl Tree {
         let mut seen = HashSet::new();
         let mut level = Node(self.pager.shared(self.root)?.page()).level();
         let mut expected = vec![Expected { pid: self.root, low: Vec::new() }];
-        loop {
-            let Some(below) = self.check_level(level, &expected, &mut seen, &mut report)? else { break };
-            report.nodes.insert(0, below.1);
+        while let Some((children, nodes)) = self.check_level(level, &expected, &mut seen, &mut report)? {
+            report.nodes.insert(0, nodes);
             if level == 0 {
                 break;
             }
             level -= 1;
-            expected = below.0;
+            expected = children;
         }
         Ok(report)
     }

@@ -47,6 +47,14 @@ impl Freed {
     }
 }
 
+/// What removing a range did to one leaf, and the leaf's fences.
+struct Erased {
+    records: u64,
+    is_empty: bool,
+    low: Vec<u8>,
+    high: Option<Vec<u8>>,
+}
+
 impl Tree {
     /// Begins to remove the records `from <= key < to` and the leaves that become empty.
     pub fn purge_range(&self, from: &[u8], to: Option<&[u8]>) -> Purge<'_> {
@@ -93,14 +101,17 @@ impl Tree {
         }
         self.sound_records(&left)?;
         self.sound_records(&right)?;
-        let fits = if level == 0 { r.count() == 0 && l.can_extend(r.high().as_deref()) } else { self.fit_together(l, r) };
+        let fits =
+            if level == 0 { r.count() == 0 && l.can_extend(r.high().as_deref()) } else { self.fit_together(l, r) };
         if !fits {
             return Ok(Join::Refused);
         }
         let parent = self.exclusive(Seek::At(low), level + 1, &mut Met::default())?;
         let p = Node(&parent);
         let Ok(index) = p.search(low) else {
-            return Err(self.corrupt(parent.pid(), "a node without INCOMPLETE whose right neighbour is not in the parent"));
+            return Err(
+                self.corrupt(parent.pid(), "a node without INCOMPLETE whose right neighbour is not in the parent")
+            );
         };
         if index == 0 {
             return Ok(Join::Cousins);
@@ -143,13 +154,8 @@ impl Tree {
         left.words_with_prefix(prefix) + right.words_with_prefix(prefix) <= shape.room() / 4 * 3
     }
 
-    /// Removes the records of one leaf that lie in the range. Returns how many, and the leaf's fences if it is empty now.
-    fn erase(
-        &self,
-        from: &[u8],
-        to: Option<&[u8]>,
-        each: &mut dyn FnMut(&[u8], &[u8], &mut Freed),
-    ) -> Result<(u64, bool, Vec<u8>, Option<Vec<u8>>)> {
+    /// Removes the records of one leaf that lie in the range.
+    fn erase(&self, from: &[u8], to: Option<&[u8]>, mut each: impl FnMut(&[u8], &[u8], &mut Freed)) -> Result<Erased> {
         self.pager.admit()?;
         let mut met = Met::default();
         let leaf = self.exclusive(Seek::At(from), 0, &mut met)?;
@@ -176,7 +182,8 @@ impl Tree {
             node.remove_range(start, end);
             mtr.commit();
         }
-        let outcome = ((end - start.min(end)) as u64, node.count() == 0, node.low(), node.high());
+        let records = end.saturating_sub(start) as u64;
+        let outcome = Erased { records, is_empty: node.count() == 0, low: node.low(), high: node.high() };
         drop(leaf);
         self.mend(met);
         Ok(outcome)
@@ -206,12 +213,12 @@ impl Purge<'_> {
             if self.is_done {
                 break;
             }
-            let (records, is_empty, low, high) = self.tree.erase(&self.position, self.to.as_deref(), &mut each)?;
-            self.records += records;
-            if is_empty && self.tree.drop_empty(&low)? {
+            let erased = self.tree.erase(&self.position, self.to.as_deref(), &mut each)?;
+            self.records += erased.records;
+            if erased.is_empty && self.tree.drop_empty(&erased.low)? {
                 self.pages += 1;
             }
-            match high {
+            match erased.high {
                 Some(high) if self.to.as_ref().is_none_or(|to| high < *to) => self.position = high,
                 _ if self.pages > self.pages_before_pass => {
                     self.pages_before_pass = self.pages;

@@ -1,15 +1,15 @@
 //! Ordered bytes on pages: a B-link tree with optimistic lock coupling. Start with README.md beside this crate.
+//! Files in reading order: node, search, insert, split, delete, scan, redo, check.
 #![forbid(unsafe_code)]
 
-// In the order to read them in.
-mod node;
-mod search;
-mod insert;
-mod split;
-mod delete;
-mod scan;
-pub mod redo;
 mod check;
+mod delete;
+mod insert;
+mod node;
+pub mod redo;
+mod scan;
+mod search;
+mod split;
 mod tree;
 
 pub use check::Report;

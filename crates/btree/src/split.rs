@@ -13,7 +13,9 @@ use std::cmp::Ordering;
 
 use pager::{Exclusive, PageId, Result};
 
-use crate::node::{Builder, LEAF_HEAD, Node, Place, Room, SPLIT_INCOMPLETE, Shape, Snapshot, Words, separator, words_of};
+use crate::node::{
+    Builder, LEAF_HEAD, Node, Place, Room, SPLIT_INCOMPLETE, Shape, Snapshot, Words, separator, words_of,
+};
 use crate::redo;
 use crate::search::{Met, Seek};
 use crate::tree::Tree;
@@ -131,7 +133,15 @@ impl Tree {
     }
 
     /// Writes one side of `node` to a fresh page.
-    fn build(&self, page: &Exclusive<'_>, node: Node<&Exclusive<'_>>, cut: &Cut, is_right: bool, flags: u16, right: PageId) {
+    fn build(
+        &self,
+        page: &Exclusive<'_>,
+        node: Node<&Exclusive<'_>>,
+        cut: &Cut,
+        is_right: bool,
+        flags: u16,
+        right: PageId,
+    ) {
         let snapshot = Snapshot::of(node);
         let old = snapshot.node();
         let (low, high) = (old.low(), old.high());

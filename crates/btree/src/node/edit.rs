@@ -109,7 +109,8 @@ impl<W: WordsMut> Builder<W> {
             self.node.0.store(self.heap + word, from.0.load(slot.offset() + word));
         }
         store_bytes(self.node.0, self.heap + head, tail);
-        let (source, target) = (slot.offset() + head + words_of(slot.key_len()), self.heap + head + words_of(tail.len()));
+        let (source, target) =
+            (slot.offset() + head + words_of(slot.key_len()), self.heap + head + words_of(tail.len()));
         for word in 0..value {
             self.node.0.store(target + word, from.0.load(source + word));
         }
@@ -341,7 +342,8 @@ impl<W: WordsMut> Node<W> {
         let old = old.node();
         let (Ok(kept) | Err(kept)) = old.search(separator);
         let low = old.low();
-        let shape = Shape { flags: old.flags() | SPLIT_INCOMPLETE, high: Some(separator), right, ..old.shape(&low, None) };
+        let shape =
+            Shape { flags: old.flags() | SPLIT_INCOMPLETE, high: Some(separator), right, ..old.shape(&low, None) };
         let mut builder = Builder::begin(self.0, &shape);
         for index in 0..kept {
             builder.append(old, index);

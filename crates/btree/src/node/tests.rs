@@ -67,7 +67,8 @@ fn behaves_like_a_map() {
     for seed in 0..200 {
         let mut prng = Prng::new(seed);
         let end = [END_MIN, 64, 200, PAGE_WORDS][seed as usize % 4];
-        let fences: [(&[u8], Option<&[u8]>); 3] = [(b"", None), (b"kab", Some(b"kb")), (b"kaaaaaaaaa", Some(b"kaaaaaaaaabb"))];
+        let fences: [(&[u8], Option<&[u8]>); 3] =
+            [(b"", None), (b"kab", Some(b"kb")), (b"kaaaaaaaaa", Some(b"kaaaaaaaaabb"))];
         let (low, high) = fences[seed as usize % 3];
         let prefix = &low[..shape(end, low, high).prefix_len()];
         let memory = Memory::new();
@@ -164,7 +165,11 @@ fn rubbish_is_tolerated() {
         let memory = Memory::new();
         for word in 0..PAGE_WORDS {
             // Small fields now and then, so that lengths and offsets are also plausible.
-            memory.0[word].set(if prng.chance(0.5) { prng.next_u64() } else { prng.next_u64() & 0x01FF_003F_01FF_003F });
+            memory.0[word].set(if prng.chance(0.5) {
+                prng.next_u64()
+            } else {
+                prng.next_u64() & 0x01FF_003F_01FF_003F
+            });
         }
         if round % 2 == 0 {
             (&memory).store(0, u64::from(crate::PAGE_KIND));

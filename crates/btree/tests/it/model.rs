@@ -81,7 +81,8 @@ fn run(tree: &Tree, model: &mut Model, step: &Step) {
             let mut purge = tree.purge_range(from, to.as_deref());
             while !purge.step(3, |key, value, _| gone.push((key.to_vec(), value.to_vec()))).unwrap() {}
             let inside = |key: &Vec<u8>| key >= from && to.as_ref().is_none_or(|to| key < to);
-            let expected: Vec<_> = model.iter().filter(|(key, _)| inside(key)).map(|(k, v)| (k.clone(), v.clone())).collect();
+            let expected: Vec<_> =
+                model.iter().filter(|(key, _)| inside(key)).map(|(k, v)| (k.clone(), v.clone())).collect();
             assert_eq!(gone, expected);
             model.retain(|key, _| !inside(key));
         }

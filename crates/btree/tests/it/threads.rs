@@ -100,7 +100,8 @@ fn stress(modes: &[Mode], end: usize, steps: u64) {
                 let mut out = Vec::new();
                 for _ in 0..steps {
                     // Half of the work meets on a few keys.
-                    let number = prng.below(if prng.chance(0.5) { 8 } else { KEYS as u64 }) as usize;
+                    let range = if prng.chance(0.5) { 8 } else { KEYS as u64 };
+                    let number = prng.below(range) as usize;
                     match prng.below(10) {
                         0..5 => increment(&tree, history, number, &mut prng),
                         5..7 => delete(&tree, history, number),
