@@ -1,0 +1,37 @@
+# The targets people use. Each works from a fresh checkout on Debian 12 with Rust: what is missing is installed first.
+
+ARGS ?=
+
+.PHONY: help run test bench soak tidy licences setup
+
+help: ## this list
+	@echo "Beluga: make <target>"
+	@sed -n 's/^\([a-z]*\):.*## /  \1\t/p' Makefile | expand -t 14
+
+run: ## build the release and serve on loopback, data in ./beluga-data; settings: make run ARGS="--memory 1gb"
+	@scripts/setup.sh run
+	@scripts/cargo.sh build --release --package server --bin beluga
+	@exec target/release/beluga --data ./beluga-data $(ARGS)
+
+test: ## everything: format, clippy, unit, crash and client tests, documents; ends with one summary
+	@scripts/setup.sh test
+	@scripts/cargo.sh xtask test
+
+bench: ## compare with redis-server on this machine; writes docs/bench/ (about an hour; ARGS="--quick" for minutes)
+	@scripts/setup.sh bench
+	@scripts/cargo.sh build --release --package server --bin beluga
+	@scripts/cargo.sh run --release --package bench -- compare $(ARGS)
+
+soak: ## hours of crash, differential and simulation tests; SOAK_MINUTES=60 by default
+	@scripts/setup.sh test
+	@scripts/cargo.sh xtask soak
+
+tidy: ## are the documents true? Only the checks that need no test run
+	@scripts/cargo.sh xtask tidy
+
+licences: ## check the licences of all dependencies with cargo-deny (installs it, some minutes the first time)
+	@scripts/setup.sh licences
+	@scripts/cargo.sh deny check licenses bans sources
+
+setup: ## install what `make test` needs, and nothing else
+	@scripts/setup.sh test

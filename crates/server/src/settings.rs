@@ -1,0 +1,80 @@
+//! The settings of one server: where each value comes from, and how it changes while the server runs.
+//!
+//! Later beats earlier: default, file, environment, flag, CONFIG SET. Every value is checked by its row of the list (list.rs), at the start and at each change.
+
+pub mod list;
+mod load;
+pub mod print;
+pub mod redis;
+#[cfg(test)]
+mod tests;
+pub mod value;
+
+use std::path::PathBuf;
+use std::sync::{Mutex, RwLock};
+
+pub use list::Name;
+pub use load::Arguments;
+use value::Value;
+
+use crate::machine::Machine;
+
+/// Where a value comes from; shown by `beluga settings`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    Default,
+    File,
+    Environment,
+    Flag,
+    /// Changed while the server ran.
+    Command,
+}
+
+type Listener = Box<dyn Fn(Name, &Settings) + Send + Sync>;
+
+pub struct Settings {
+    /// One per row of the list, in its order.
+    values: RwLock<Vec<(Value, Source)>>,
+    listeners: Mutex<Vec<Listener>>,
+    pub file: Option<PathBuf>,
+    pub machine: Machine,
+}
+
+impl Settings {
+    fn with_defaults(machine: Machine) -> Settings {
+        let values = list::list().iter().map(|s| (s.default_value(&machine), Source::Default)).collect();
+        Settings { values: RwLock::new(values), listeners: Mutex::default(), file: None, machine }
+    }
+
+    pub fn number(&self, name: Name) -> u64 {
+        self.read(name as usize).0.number()
+    }
+
+    pub fn is_on(&self, name: Name) -> bool {
+        self.number(name) != 0
+    }
+
+    pub fn text(&self, name: Name) -> String {
+        self.read(name as usize).0.text().to_string()
+    }
+
+    fn read(&self, at: usize) -> (Value, Source) {
+        self.values.read().unwrap_or_else(|e| e.into_inner())[at].clone()
+    }
+
+    fn write(&self, at: usize, value: Value, source: Source) {
+        self.values.write().unwrap_or_else(|e| e.into_inner())[at] = (value, source);
+    }
+
+    /// Calls back after each change of a running server, in the thread that changes it.
+    pub fn on_change(&self, listener: Listener) {
+        self.listeners.lock().unwrap_or_else(|e| e.into_inner()).push(listener);
+    }
+
+    /// A change while the server runs.
+    fn change(&self, at: usize, value: Value) {
+        self.write(at, value, Source::Command);
+        let name = list::NAMES[at];
+        self.listeners.lock().unwrap_or_else(|e| e.into_inner()).iter().for_each(|l| l(name, self));
+    }
+}

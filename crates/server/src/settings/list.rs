@@ -1,0 +1,226 @@
+//! The one list of settings. The file, the flags, the environment, `--help`, `beluga settings`, docs/operating.md and Redis' CONFIG all come from it.
+//!
+//! To add a setting: a variant of `Name`, a row of the same place in `rows`, and the line of code that reads it.
+
+use std::sync::OnceLock;
+
+use super::value::{GIB, Kind, MIB, TIB, Unit, Value};
+use crate::machine::Machine;
+
+/// One row. Read once at the start; nothing here is quick, nor needs to be.
+pub struct Setting {
+    pub name: &'static str,
+    pub section: &'static str,
+    pub kind: Kind,
+    pub default: Default,
+    /// May change while the server runs.
+    pub dynamic: bool,
+    /// Its name in Redis' CONFIG and the unit in which Redis writes it.
+    pub redis: Option<(&'static str, Redis)>,
+    pub doc: &'static str,
+}
+
+pub enum Default {
+    Fixed(Value),
+    /// Comes from the machine; the words say how.
+    Derived(fn(&Machine) -> u64, &'static str),
+}
+
+/// How Redis writes the value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Redis {
+    AsIs,
+    YesNo,
+    /// A bare number in this unit.
+    Time(Unit),
+    /// Bytes as a bare number.
+    Bytes,
+}
+
+impl Setting {
+    fn new(name: &'static str, kind: Kind, default: Value, doc: &'static str) -> Setting {
+        Setting { name, section: "", kind, default: Default::Fixed(default), dynamic: false, redis: None, doc }
+    }
+
+    fn dynamic(mut self) -> Setting {
+        self.dynamic = true;
+        self
+    }
+
+    fn redis(mut self, name: &'static str, form: Redis) -> Setting {
+        self.redis = Some((name, form));
+        self
+    }
+
+    fn derived(mut self, from: fn(&Machine) -> u64, words: &'static str) -> Setting {
+        self.default = Default::Derived(from, words);
+        self
+    }
+
+    pub fn default_value(&self, machine: &Machine) -> Value {
+        match &self.default {
+            Default::Fixed(value) => value.clone(),
+            Default::Derived(from, _) => Value::Number(from(machine)),
+        }
+    }
+
+    /// The flag: `--redis-port` for `redis_port`.
+    pub fn flag(&self) -> String {
+        format!("--{}", self.name.replace('_', "-"))
+    }
+
+    pub fn variable(&self) -> String {
+        format!("BELUGA_{}", self.name.to_ascii_uppercase())
+    }
+}
+
+fn text(name: &'static str, default: &str, doc: &'static str) -> Setting {
+    Setting::new(name, Kind::Text, Value::Text(default.into()), doc)
+}
+
+fn secret(name: &'static str, doc: &'static str) -> Setting {
+    Setting::new(name, Kind::Secret, Value::Text(String::new()), doc)
+}
+
+fn one_of(name: &'static str, words: &'static [&'static str], default: &str, doc: &'static str) -> Setting {
+    Setting::new(name, Kind::OneOf(words), Value::Text(default.into()), doc)
+}
+
+fn switch(name: &'static str, default: bool, doc: &'static str) -> Setting {
+    Setting::new(name, Kind::Switch, Value::Number(default.into()), doc)
+}
+
+fn count(name: &'static str, range: std::ops::RangeInclusive<u64>, default: u64, doc: &'static str) -> Setting {
+    Setting::new(name, Kind::Count(range), Value::Number(default), doc)
+}
+
+fn bytes(name: &'static str, range: std::ops::RangeInclusive<u64>, default: u64, doc: &'static str) -> Setting {
+    Setting::new(name, Kind::Bytes(range), Value::Number(default), doc)
+}
+
+fn time(
+    name: &'static str,
+    unit: Unit,
+    range: std::ops::RangeInclusive<u64>,
+    default: u64,
+    doc: &'static str,
+) -> Setting {
+    Setting::new(name, Kind::Time(unit, range), Value::Number(default * unit.micros()), doc)
+}
+
+macro_rules! settings {
+    ($($section:literal { $($name:ident = $row:expr;)* })*) => {
+        /// Names a row of the list: `settings.number(Name::Memory)`.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Name { $($($name,)*)* }
+
+        pub const NAMES: &[Name] = &[$($(Name::$name,)*)*];
+
+        fn rows() -> Vec<Setting> {
+            vec![$($(Setting { section: $section, ..$row },)*)*]
+        }
+    };
+}
+
+settings! {
+    "Data" {
+        Data = text("data", "./beluga-data", "Folder of the data. Created if it does not exist. One server at a time may use it.")
+            .redis("dir", Redis::AsIs);
+        Memory = bytes("memory", 64 * MIB..=16 * TIB, 0,
+            "Memory the server may use in all: page frames, log buffer, undo, buffers of connections.")
+            .derived(|m| (m.memory_bytes / 10 * 6).max(64 * MIB) / MIB * MIB, "60 % of the machine's or the cgroup's memory, whichever is smaller")
+            .redis("maxmemory", Redis::Bytes);
+        LogBuffer = bytes("log_buffer", MIB..=GIB, 0,
+            "Memory ring in which log records wait to be written; a power of two. Writers wait when it is full.")
+            .derived(|m| if m.cores <= 4 { 8 * MIB } else { 64 * MIB }, "8mb up to 4 cores, else 64mb");
+        LogSegment = bytes("log_segment", MIB..=4 * GIB, 64 * MIB,
+            "Size of one log file. Files are filled with zeros once and then recycled.");
+        CheckpointDistance = bytes("checkpoint_distance", 4 * MIB..=TIB, GIB,
+            "How much log recovery may have to read after a crash. Less makes restarts quicker; more writes fewer pages.");
+    }
+    "Logging and metrics" {
+        LogLevel = one_of("log_level", &["error", "warn", "info", "debug"], "warn",
+            "How much is logged: one line per event, key=value.").dynamic().redis("loglevel", Redis::AsIs);
+        LogFile = text("log_file", "", "File that log lines are appended to. Empty: standard error.").redis("logfile", Redis::AsIs);
+        MetricsListen = text("metrics_listen", "off",
+            "Address and port that serve the counters at /metrics as Prometheus text over HTTP, such as 127.0.0.1:9633, or off. It asks for no password: keep it on loopback or a private network.");
+    }
+}
+
+pub fn list() -> &'static [Setting] {
+    static LIST: OnceLock<Vec<Setting>> = OnceLock::new();
+    LIST.get_or_init(rows)
+}
+
+/// The place of the setting of that name; `-` and `_` are the same.
+pub fn find(name: &str) -> Option<usize> {
+    let name = name.replace('-', "_").to_ascii_lowercase();
+    list().iter().position(|s| s.name == name)
+}
+
+/// The known name that is most like an unknown one, if any is close.
+pub fn nearest(name: &str) -> Option<&'static str> {
+    let name = name.replace('-', "_").to_ascii_lowercase();
+    let distances = list().iter().map(|s| (distance(&name, s.name), s.name));
+    distances.min().filter(|(d, _)| *d <= name.len() / 3).map(|(_, n)| n)
+}
+
+/// Levenshtein's: the fewest letters to put in, take out or change.
+fn distance(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.bytes().enumerate() {
+        let mut corner = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.bytes().enumerate() {
+            let change = corner + usize::from(x != y);
+            corner = row[j + 1];
+            row[j + 1] = change.min(row[j] + 1).min(corner + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_is_whole() {
+        let machine = Machine { cores: 2, memory_bytes: 8 << 30 };
+        for (at, setting) in list().iter().enumerate() {
+            assert_eq!(find(setting.name), Some(at), "{}: two rows have this name", setting.name);
+            assert!(setting.doc.ends_with('.'), "{}: the text is a sentence", setting.name);
+            assert!(
+                setting.name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_'),
+                "{}",
+                setting.name
+            );
+            let default = setting.default_value(&machine);
+            if setting.kind != Kind::Secret {
+                assert_eq!(setting.kind.parse(&setting.kind.print(&default)), Ok(default), "{}: default", setting.name);
+            }
+        }
+    }
+
+    #[test]
+    fn derived_defaults_are_within_their_range_on_any_machine() {
+        for (cores, memory_bytes) in [(1, 32 << 20), (2, 8 << 30), (120, 920 << 30)] {
+            let machine = Machine { cores, memory_bytes };
+            for setting in list() {
+                let default = setting.kind.print(&setting.default_value(&machine));
+                assert!(
+                    setting.kind == Kind::Secret || setting.kind.parse(&default).is_ok(),
+                    "{} = {default}",
+                    setting.name
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_misspelt_name_finds_its_neighbour() {
+        assert_eq!(nearest("memroy"), Some("memory"));
+        assert_eq!(nearest("log-levle"), Some("log_level"));
+        assert_eq!(nearest("zzz"), None);
+    }
+}

@@ -1,0 +1,210 @@
+//! From the command line, the environment and the file to checked settings.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use lexopt::prelude::*;
+use toml_edit::{DocumentMut, Item, TableLike, Value as Toml};
+
+use super::list::{self, list};
+use super::{Settings, Source};
+use crate::exit::{Exit, Failure};
+use crate::machine::Machine;
+
+/// Options that are no settings: their name, and whether a value follows.
+const OPTIONS: &[(&str, bool)] = &[
+    ("config", true),
+    ("from", true),
+    ("to", true),
+    ("until-lsn", true),
+    ("until-time", true),
+    ("markdown", false),
+    ("help", false),
+    ("version", false),
+];
+
+/// The command line, cut into its parts; nothing is looked up yet.
+#[derive(Debug, Default)]
+pub struct Arguments {
+    /// What stands without dashes: the command and what it works on.
+    pub words: Vec<String>,
+    options: BTreeMap<&'static str, String>,
+    /// Settings by their place in the list.
+    flags: Vec<(usize, String)>,
+}
+
+impl Arguments {
+    pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, Failure> {
+        let usage = |e: lexopt::Error| Failure::new(Exit::Usage, format!("{e}; see beluga --help"));
+        let mut parser = lexopt::Parser::from_args(arguments);
+        let mut parsed = Arguments::default();
+        while let Some(argument) = parser.next().map_err(usage)? {
+            let name = match argument {
+                Value(word) => {
+                    parsed.words.push(word.string().map_err(usage)?);
+                    continue;
+                }
+                Short('h') => "help".to_string(),
+                Short('V') => "version".to_string(),
+                Short(letter) => return Err(usage(Short(letter).unexpected())),
+                Long(name) => name.to_string(),
+            };
+            if let Some((option, takes_value)) = OPTIONS.iter().find(|(o, _)| *o == name) {
+                let value =
+                    if *takes_value { parser.value().and_then(|v| v.string()).map_err(usage)? } else { String::new() };
+                parsed.options.insert(option, value);
+            } else if let Some(at) = list::find(&name) {
+                let value = parser.value().and_then(|v| v.string());
+                let value = value.map_err(|_| bad_value(&format!("--{name}"), at, None))?;
+                parsed.flags.push((at, value));
+            } else {
+                return Err(unknown(&format!("--{name}"), &name, Exit::Usage));
+            }
+        }
+        Ok(parsed)
+    }
+
+    pub fn option(&self, name: &str) -> Option<&str> {
+        debug_assert!(OPTIONS.iter().any(|(o, _)| *o == name), "{name}");
+        self.options.get(name).map(String::as_str)
+    }
+
+    pub fn has(&self, name: &str) -> bool {
+        self.option(name).is_some()
+    }
+}
+
+impl Settings {
+    /// The settings of a start, and what should be said about them in the log.
+    pub fn load(
+        arguments: &Arguments,
+        environment: impl IntoIterator<Item = (String, String)>,
+        machine: Machine,
+    ) -> Result<(Settings, Vec<String>), Failure> {
+        let environment: BTreeMap<String, String> = environment.into_iter().collect();
+        let mut settings = Settings::with_defaults(machine);
+        let mut warnings = Vec::new();
+        let file = arguments.option("config").or_else(|| environment.get("BELUGA_CONFIG").map(String::as_str));
+        if let Some(file) = file {
+            settings.read_file(Path::new(file))?;
+            settings.file = Some(PathBuf::from(file));
+        }
+        for (variable, text) in &environment {
+            let Some(name) = variable.strip_prefix("BELUGA_").filter(|n| *n != "CONFIG") else { continue };
+            match list::find(name) {
+                Some(at) => settings.take(at, text, Source::Environment, variable)?,
+                // Not an error: the variable may be meant for another program.
+                None => warnings.push(unknown(variable, name, Exit::Config).message),
+            }
+        }
+        for (at, text) in &arguments.flags {
+            settings.take(*at, text, Source::Flag, &list()[*at].flag())?;
+        }
+        Ok((settings, warnings))
+    }
+
+    fn take(&self, at: usize, text: &str, source: Source, place: &str) -> Result<(), Failure> {
+        let value = list()[at].kind.parse(text).map_err(|_| bad_value(place, at, Some(text)))?;
+        self.write(at, value, source);
+        Ok(())
+    }
+
+    fn read_file(&self, path: &Path) -> Result<(), Failure> {
+        let file = path.display();
+        let fail = |message: String| Failure::new(Exit::Config, format!("settings file {file}: {message}"));
+        let text =
+            std::fs::read_to_string(path).map_err(|e| fail(format!("{e}; --config or BELUGA_CONFIG names it")))?;
+        let document: DocumentMut = text.parse().map_err(|e: toml_edit::TomlError| {
+            let line = e.span().map_or(0, |s| text[..s.start.min(text.len())].lines().count().max(1));
+            fail(format!("line {line}: {}", e.message()))
+        })?;
+        let mut entries = Vec::new();
+        flatten("", document.as_table(), &mut entries);
+        for (name, value) in entries {
+            let place = format!("settings file {file}: {name}");
+            let Some(at) = list::find(&name) else { return Err(unknown(&place, &name, Exit::Config)) };
+            let text = value.ok_or_else(|| bad_value(&place, at, None))?;
+            self.take(at, &text, Source::File, &place)?;
+        }
+        Ok(())
+    }
+
+    /// Writes what was changed while the server ran into the settings file; comments and order in it stay.
+    pub fn rewrite(&self) -> Result<(), String> {
+        let path = self.file.as_ref().ok_or("The server is running without a config file")?;
+        let fail = |what: String| format!("{}: {what}", path.display());
+        let text = std::fs::read_to_string(path).map_err(|e| fail(e.to_string()))?;
+        let mut document: DocumentMut =
+            text.parse().map_err(|e: toml_edit::TomlError| fail(e.message().to_string()))?;
+        for (at, setting) in list().iter().enumerate() {
+            let (value, source) = self.read(at);
+            if source == Source::Command {
+                let text = if let super::Value::Text(t) = &value { t.clone() } else { setting.kind.print(&value) };
+                put(document.as_table_mut(), setting.name, &text);
+            }
+        }
+        // Written beside it first, so that a crash leaves one of the two whole.
+        let beside = path.with_extension("toml.new");
+        let write = || {
+            std::fs::write(&beside, document.to_string())?;
+            std::fs::File::open(&beside)?.sync_all()?;
+            std::fs::rename(&beside, path)
+        };
+        write().map_err(|e| fail(e.to_string()))
+    }
+}
+
+/// Every value of the file under its full name: `[redis] port = 1` and `redis_port = 1` are the same. No text: neither word, number nor switch.
+fn flatten(prefix: &str, table: &dyn TableLike, entries: &mut Vec<(String, Option<String>)>) {
+    for (key, item) in table.iter() {
+        let name = if prefix.is_empty() { key.to_string() } else { format!("{prefix}_{key}") };
+        match item {
+            Item::Value(Toml::String(s)) => entries.push((name, Some(s.value().clone()))),
+            Item::Value(Toml::Integer(n)) => entries.push((name, Some(n.value().to_string()))),
+            Item::Value(Toml::Boolean(b)) => entries.push((name, Some(b.value().to_string()))),
+            _ => match item.as_table_like() {
+                Some(inner) => flatten(&name, inner, entries),
+                None => entries.push((name, None)),
+            },
+        }
+    }
+}
+
+/// Changes the value where it stands; a new one goes to the top.
+fn put(table: &mut dyn TableLike, name: &str, text: &str) {
+    let keys: Vec<String> = table.iter().map(|(key, _)| key.to_string()).collect();
+    for key in keys {
+        let plain = key.replace('-', "_").to_ascii_lowercase();
+        if plain == name {
+            let item = table.get_mut(&key).expect("the key was just listed");
+            let decor = item.as_value().map(|v| v.decor().clone());
+            *item = toml_edit::value(text);
+            if let (Some(value), Some(decor)) = (item.as_value_mut(), decor) {
+                *value.decor_mut() = decor;
+            }
+            return;
+        }
+        let rest = name.strip_prefix(&plain).and_then(|r| r.strip_prefix('_'));
+        if let (Some(rest), Some(inner)) = (rest, table.get_mut(&key).and_then(Item::as_table_like_mut)) {
+            return put(inner, rest, text);
+        }
+    }
+    table.insert(name, toml_edit::value(text));
+}
+
+fn unknown(place: &str, name: &str, exit: Exit) -> Failure {
+    let hint = list::nearest(name).map_or(String::new(), |n| format!(" did you mean {n}?"));
+    Failure::new(exit, format!("{place}: unknown setting;{hint} `beluga settings` lists all"))
+}
+
+fn bad_value(place: &str, at: usize, text: Option<&str>) -> Failure {
+    let setting = &list()[at];
+    let expected = setting.kind.expected();
+    let came = match text {
+        Some(_) if setting.kind == super::value::Kind::Secret => String::new(),
+        Some(text) => format!(", not '{text}'"),
+        None => String::new(),
+    };
+    Failure::new(Exit::Config, format!("{place}: expected {expected}{came}"))
+}

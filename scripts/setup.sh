@@ -1,0 +1,166 @@
+#!/usr/bin/env bash
+# Installs what a target of the Makefile needs and this machine lacks.
+#
+#   scripts/setup.sh run        a C compiler: the linker, and the few C files among the dependencies
+#   scripts/setup.sh test       and redis-server, redis-tools, and the Python, Node and Java clients of tests/clients
+#   scripts/setup.sh bench      and redis-server to compare with
+#   scripts/setup.sh licences   cargo-deny
+#
+# Uses apt-get, as root or through sudo, without asking questions. What is there already is left alone, so that a second run takes no time
+# and needs no network. Downloads are tried again when they fail.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+say() { printf 'setup: %s\n' "$*"; }
+die() {
+    printf 'setup: %s\n' "$*" >&2
+    exit 69
+}
+
+# Networks fail for a moment. Waits 3, 9 and 27 seconds between the four tries.
+retry() {
+    local pause=3
+    for _ in 1 2 3; do
+        if "$@"; then return 0; fi
+        say "failed, trying again in ${pause} s: $*"
+        sleep "$pause"
+        pause=$((pause * 3))
+    done
+    "$@"
+}
+
+as_root() {
+    if [ "$(id -u)" = 0 ]; then
+        "$@"
+    elif command -v sudo >/dev/null 2>&1; then
+        # In CI nobody can type a password: fail instead of waiting for one.
+        if [ "${CI:-}" = true ]; then sudo -n "$@"; else sudo "$@"; fi
+    else
+        die "installing packages needs root or sudo; run this as root: $*"
+    fi
+}
+
+apt_packages=()
+apt_update() { as_root env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 -qq update; }
+apt_install() {
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 \
+        install -y -qq --no-install-recommends "$@" >target/setup-apt.log 2>&1 || {
+        tail -n 20 target/setup-apt.log >&2
+        return 1
+    }
+}
+
+# want PACKAGES... -- COMMAND...   remembers the packages if the command fails
+want() {
+    local packages=()
+    while [ "$1" != -- ]; do
+        packages+=("$1")
+        shift
+    done
+    shift
+    "$@" >/dev/null 2>&1 || apt_packages+=("${packages[@]}")
+}
+
+install_wanted() {
+    [ ${#apt_packages[@]} -gt 0 ] || return 0
+    command -v apt-get >/dev/null 2>&1 || die "this machine has no apt-get; install by hand: ${apt_packages[*]}"
+    say "installing ${apt_packages[*]}"
+    mkdir -p target
+    retry apt_update
+    retry apt_install "${apt_packages[@]}"
+    # The package starts a server of its own on port 6379; it is wanted here only to compare with.
+    if [[ " ${apt_packages[*]} " == *" redis-server "* ]] && [ -d /run/systemd/system ]; then
+        as_root systemctl disable --quiet --now redis-server || true
+    fi
+}
+
+has() { command -v "$1"; }
+
+rust_tools() {
+    scripts/cargo.sh fmt --version >/dev/null 2>&1 && scripts/cargo.sh clippy --version >/dev/null 2>&1 && return 0
+    PATH="${CARGO_HOME:-$HOME/.cargo}/bin:$PATH"
+    command -v rustup >/dev/null 2>&1 || die "rustfmt and clippy are missing; install them with your Rust"
+    say "adding rustfmt and clippy"
+    retry rustup component add rustfmt clippy
+}
+
+# A client is installed again only when its list of dependencies has changed since. fresh LIST MARK tells.
+fresh() { [ -e "$2" ] && cmp -s "$1" "$2"; }
+
+# What Java writes beside the code goes to target/ too, so that the checkout stays clean.
+clients=target/clients
+
+python_client() {
+    local list=tests/clients/python/requirements.txt mark=$clients/python.installed
+    [ -e "$list" ] || return 0
+    fresh "$list" "$mark" && return 0
+    say "Python clients ($(tr '\n' ' ' <"$list"))"
+    mkdir -p "$clients"
+    python3 -m venv "$clients/venv"
+    retry "$clients/venv/bin/pip" install --quiet --disable-pip-version-check -r "$list"
+    cp "$list" "$mark"
+}
+
+node_client() {
+    local list=tests/clients/node/package.json mark=$clients/node.installed
+    [ -e "$list" ] || return 0
+    fresh "$list" "$mark" && return 0
+    say "Node client"
+    mkdir -p "$clients/node"
+    cp tests/clients/node/package*.json "$clients/node/"
+    (cd "$clients/node" && retry npm install --silent --no-audit --no-fund --no-update-notifier)
+    cp "$list" "$mark"
+}
+
+java_client() {
+    local list=tests/clients/java/pom.xml mark=$clients/java.installed
+    [ -e "$list" ] || return 0
+    fresh "$list" "$mark" && return 0
+    say "Java client"
+    mkdir -p "$clients/java"
+    retry mvn --batch-mode --quiet --file "$list" dependency:copy-dependencies "-DoutputDirectory=$PWD/$clients/java/lib"
+    cp "$list" "$mark"
+}
+
+for_build() { want build-essential -- has cc; }
+for_peers() {
+    want redis-server -- has redis-server
+    want redis-tools -- has redis-benchmark
+}
+
+case "${1:-}" in
+run)
+    for_build
+    install_wanted
+    ;;
+bench)
+    for_build
+    for_peers
+    install_wanted
+    ;;
+test)
+    for_build
+    for_peers
+    want python3 python3-venv -- python3 -c 'import venv, ensurepip'
+    want nodejs npm -- has npm
+    want default-jdk-headless -- has javac
+    want maven -- has mvn
+    install_wanted
+    rust_tools
+    python_client
+    node_client
+    java_client
+    ;;
+licences)
+    for_build
+    install_wanted
+    scripts/cargo.sh deny --version >/dev/null 2>&1 || {
+        say "building cargo-deny"
+        retry scripts/cargo.sh install --quiet --locked cargo-deny
+    }
+    ;;
+*)
+    sed -n '2,11s/^# \{0,1\}//p' "$0"
+    exit 64
+    ;;
+esac
