@@ -1,1 +1,37 @@
-//! reactor
+//! The thread pool that all doors share: groups of epoll threads, replies that wait for the disk without a thread. Start with README.md.
+
+mod connection;
+mod crew;
+mod door;
+mod group;
+mod pool;
+mod settings;
+mod sys;
+mod timer;
+
+pub use connection::{Connection, Handle};
+pub use door::{Door, Flow, Io};
+pub use pool::{Job, ListenOptions, Listener, Next, Pool};
+pub use settings::Settings;
+
+/// What the pool counts; the names are XRPC's where XRPC has one.
+#[derive(Default)]
+pub struct Counters {
+    pub accepted: stdx::counter::Counter,
+    pub refused: stdx::counter::Counter,
+    pub closed: stdx::counter::Counter,
+    pub bytes_in: stdx::counter::Counter,
+    pub bytes_out: stdx::counter::Counter,
+    /// Returns from epoll_wait.
+    pub wakeups: stdx::counter::Counter,
+    /// Connections served, once for each batch of received bytes.
+    pub batches: stdx::counter::Counter,
+    /// Batches whose replies had to wait for the disk.
+    pub gated: stdx::counter::Counter,
+    /// Connections handed to another thread because this one began to wait.
+    pub handed_over: stdx::counter::Counter,
+    pub threads_added: stdx::counter::Counter,
+    pub threads_left: stdx::counter::Counter,
+    /// Requests that ended in a panic; their connection was closed.
+    pub panics: stdx::counter::Counter,
+}

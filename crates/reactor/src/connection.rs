@@ -1,0 +1,521 @@
+//! One socket and its session: who may run it, what it has received, what it may send.
+//!
+//! ```text
+//!   state word:  RUNNING | what is to be looked at (READ, WRITE, RELEASE, WAKE, PUSH, KILL)
+//!
+//!   notify(bits):  old = state |= bits | RUNNING;   RUNNING was clear? the caller runs it : whoever runs it sees the bits
+//!   run:           loop { bits = swap(RUNNING); look at bits;  CAS(RUNNING -> 0)? done : new bits came, again }
+//! ```
+//! So a connection is never run by two threads, nobody ever waits for the one that runs it, and no event is lost (R1): it is XRPC's try-lock and recheck
+//! with both flags in one word.
+
+use std::any::Any;
+use std::collections::VecDeque;
+use std::io::ErrorKind;
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::{AsRawFd, RawFd};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Weak};
+
+use stdx::sync::Mutex;
+use stdx::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
+
+use crate::door::{AnyDoor, Flow, Io};
+use crate::group::{Group, Scratch};
+use crate::sys;
+
+const RUNNING: u32 = 1;
+pub(crate) const READ: u32 = 2;
+pub(crate) const WRITE: u32 = 4;
+/// The watermark may have passed a gate.
+pub(crate) const RELEASE: u32 = 8;
+pub(crate) const WAKE: u32 = 16;
+pub(crate) const PUSH: u32 = 32;
+pub(crate) const KILL: u32 = 64;
+/// Close as soon as nothing is owed.
+pub(crate) const DRAIN: u32 = 128;
+/// Go on with input that fairness left in the socket.
+pub(crate) const RESUME: u32 = 256;
+
+/// A connection gives way to others after this many bytes.
+const TURN_BYTES: usize = 1 << 20;
+/// Output below this size is copied out of the thread's buffer when it has to wait.
+const SMALL_OUTPUT: usize = 16 << 10;
+
+/// The state word alone, for the model.
+#[derive(Default)]
+pub(crate) struct Turn(AtomicU32);
+
+impl Turn {
+    /// Adds events; true if the caller has to run the connection.
+    pub fn notify(&self, bits: u32) -> bool {
+        self.0.fetch_or(bits | RUNNING, Ordering::AcqRel) & RUNNING == 0
+    }
+
+    /// Takes the events there are. Only the runner calls this.
+    pub fn take(&self) -> u32 {
+        self.0.swap(RUNNING, Ordering::AcqRel) & !RUNNING
+    }
+
+    /// Gives the connection free, unless events have come since `take`.
+    pub fn release(&self) -> bool {
+        self.0.compare_exchange(RUNNING, 0, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+}
+
+/// Bytes of the output that wait for a log position.
+struct Gate {
+    position: u64,
+    /// First byte of the output, as a stream offset.
+    start: u64,
+}
+
+struct Inner {
+    session: Option<Box<dyn Any + Send>>,
+    /// Received and not yet consumed.
+    input: Vec<u8>,
+    /// Size of the request at the front, if the session has said it.
+    want: usize,
+    out: Vec<u8>,
+    /// Bytes of `out` already sent.
+    sent: usize,
+    /// Stream offset of `out[0]`.
+    out_start: u64,
+    gates: VecDeque<Gate>,
+    /// The socket may hold bytes that we have not read.
+    unread: bool,
+    parked: bool,
+    /// No more requests; close when the output is gone.
+    closing: bool,
+    registered: bool,
+}
+
+/// Facts about a connection, and the way to reach it from outside.
+pub struct Connection {
+    pub id: u64,
+    pub peer: SocketAddr,
+    pub local: SocketAddr,
+    pub opened_ms: u64,
+    pub(crate) token: AtomicU64,
+    stream: TcpStream,
+    door: Arc<dyn AnyDoor>,
+    group: Arc<Group>,
+    turn: Turn,
+    inner: Mutex<Inner>,
+    /// Bytes pushed from outside, for the runner to append.
+    mailbox: Mutex<Vec<u8>>,
+    closed: AtomicBool,
+    last_active_ms: AtomicU64,
+    pending_out: AtomicU64,
+    pending_in: AtomicU64,
+    /// Since when output waits for the peer to take it, in milliseconds; 0 if it does not.
+    pub(crate) blocked_since_ms: AtomicU64,
+}
+
+/// Reaches a connection without keeping it alive.
+#[derive(Clone)]
+pub struct Handle(Weak<Connection>);
+
+impl Handle {
+    /// Ends the session's parking: `serve` is called again, also without new input.
+    pub fn wake(&self) {
+        self.tell(WAKE);
+    }
+
+    /// Sends bytes out of turn, after what is written so far.
+    pub fn push(&self, bytes: &[u8]) {
+        if let Some(connection) = self.0.upgrade() {
+            connection.mailbox.lock().extend_from_slice(bytes);
+            connection.group.enqueue_turn(connection.clone(), PUSH);
+        }
+    }
+
+    /// Closes the connection at once.
+    pub fn kill(&self) {
+        self.tell(KILL);
+    }
+
+    fn tell(&self, bits: u32) {
+        if let Some(connection) = self.0.upgrade() {
+            connection.group.enqueue_turn(connection.clone(), bits);
+        }
+    }
+}
+
+impl Connection {
+    pub(crate) fn new(
+        id: u64,
+        stream: TcpStream,
+        peer: SocketAddr,
+        local: SocketAddr,
+        door: Arc<dyn AnyDoor>,
+        group: Arc<Group>,
+    ) -> Connection {
+        let now = group.now_ms();
+        Connection {
+            id,
+            peer,
+            local,
+            opened_ms: now,
+            token: AtomicU64::new(0),
+            stream,
+            door,
+            group,
+            turn: Turn::default(),
+            inner: Mutex::new(Inner {
+                session: None,
+                input: Vec::new(),
+                want: 0,
+                out: Vec::new(),
+                sent: 0,
+                out_start: 0,
+                gates: VecDeque::new(),
+                unread: true,
+                parked: false,
+                closing: false,
+                registered: false,
+            }),
+            mailbox: Mutex::new(Vec::new()),
+            closed: AtomicBool::new(false),
+            last_active_ms: AtomicU64::new(now),
+            pending_out: AtomicU64::new(0),
+            pending_in: AtomicU64::new(0),
+            blocked_since_ms: AtomicU64::new(0),
+        }
+    }
+
+    pub fn handle(self: &Arc<Self>) -> Handle {
+        Handle(Arc::downgrade(self))
+    }
+
+    pub fn fd(&self) -> RawFd {
+        self.stream.as_raw_fd()
+    }
+
+    /// Milliseconds of the pool's clock when the last bytes came.
+    pub fn last_active_ms(&self) -> u64 {
+        self.last_active_ms.load(Ordering::Relaxed)
+    }
+
+    /// Bytes received and not consumed, bytes written and not sent.
+    pub fn pending(&self) -> (u64, u64) {
+        (self.pending_in.load(Ordering::Relaxed), self.pending_out.load(Ordering::Relaxed))
+    }
+
+    pub fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Relaxed)
+    }
+
+    /// Lets the door make its session, before the first event. False: refused, and told why.
+    pub(crate) fn start(self: &Arc<Self>) -> bool {
+        match self.door.open(self) {
+            Ok(session) => {
+                self.inner.lock().session = Some(session);
+                true
+            }
+            Err(farewell) => {
+                let _ = sys::send(&self.stream, &farewell);
+                self.closed.store(true, Ordering::Relaxed);
+                false
+            }
+        }
+    }
+
+    /// Takes back `start`: the connection could not be watched.
+    pub(crate) fn abandon(&self) {
+        self.closed.store(true, Ordering::Relaxed);
+        if let Some(session) = self.inner.lock().session.take() {
+            self.door.close(session);
+        }
+    }
+
+    /// Adds events and runs the connection, unless another thread is at it.
+    pub(crate) fn notify(self: &Arc<Self>, bits: u32, scratch: &mut Scratch) {
+        if self.turn.notify(bits) {
+            self.run(scratch);
+        }
+    }
+
+    fn run(self: &Arc<Self>, scratch: &mut Scratch) {
+        let mut inner = self.inner.lock();
+        loop {
+            let bits = self.turn.take();
+            if !self.is_closed() && !self.look(bits, &mut inner, scratch) {
+                self.shut(&mut inner);
+            }
+            if self.turn.release() {
+                return;
+            }
+        }
+    }
+
+    /// Does what the events ask for; false: close.
+    fn look(self: &Arc<Self>, bits: u32, inner: &mut Inner, scratch: &mut Scratch) -> bool {
+        if bits & KILL != 0 {
+            return false;
+        }
+        if bits & RELEASE != 0 {
+            inner.registered = false;
+        }
+        if bits & PUSH != 0 {
+            inner.out.append(&mut self.mailbox.lock());
+        }
+        if bits & READ != 0 {
+            inner.unread = true;
+        }
+        if bits & DRAIN != 0 {
+            inner.closing = true;
+        }
+        let mut alive = self.flush(inner, scratch);
+        if alive && bits & WAKE != 0 && inner.parked {
+            inner.parked = false;
+            alive = self.serve_buffered(inner, scratch);
+        }
+        alive = alive && self.receive(inner, scratch);
+        self.pending_in.store(inner.input.len() as u64, Ordering::Relaxed);
+        alive && !(inner.closing && inner.out.is_empty())
+    }
+
+    /// Reads and serves while there is something to read and the peer takes what we write.
+    fn receive(self: &Arc<Self>, inner: &mut Inner, scratch: &mut Scratch) -> bool {
+        let mut turn = 0;
+        while inner.unread && !inner.parked && !inner.closing {
+            if inner.out.len() - inner.sent > self.group.settings.output_soft_bytes {
+                // Goes on when the peer has taken enough: WRITE and RELEASE come through here again.
+                return true;
+            }
+            if turn > TURN_BYTES {
+                self.group.enqueue_turn(self.clone(), RESUME);
+                return true;
+            }
+            let got = if inner.input.is_empty() && inner.want == 0 {
+                self.receive_scratch(inner, scratch)
+            } else {
+                self.receive_input(inner, scratch)
+            };
+            match got {
+                Some(bytes) => turn += bytes,
+                None => return false,
+            }
+        }
+        true
+    }
+
+    /// What a receive call means; None: the stream has ended.
+    fn received(&self, result: std::io::Result<usize>, room: usize, inner: &mut Inner) -> Option<usize> {
+        match result {
+            Ok(0) => None,
+            Ok(bytes) => {
+                // A short read emptied the socket: the next byte makes a new edge (R2).
+                inner.unread = bytes == room;
+                self.group.counters.bytes_in.add(bytes as u64);
+                self.last_active_ms.store(self.group.now_ms(), Ordering::Relaxed);
+                Some(bytes)
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                inner.unread = false;
+                Some(0)
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => Some(0),
+            Err(_) => None,
+        }
+    }
+
+    /// The usual way: whole requests, served straight from the thread's buffer. Only a cut request is copied into the connection.
+    fn receive_scratch(self: &Arc<Self>, inner: &mut Inner, scratch: &mut Scratch) -> Option<usize> {
+        let mut buffer = std::mem::take(&mut scratch.input);
+        let result = sys::receive(&self.stream, &mut buffer);
+        let got = self.received(result, buffer.len(), inner);
+        let mut alive = true;
+        if let Some(bytes) = got
+            && bytes > 0
+        {
+            let (consumed, goes_on) = self.serve(&buffer[..bytes], inner, scratch);
+            alive = goes_on;
+            let rest = &buffer[consumed..bytes];
+            inner.input.reserve_exact(inner.want.max(rest.len()));
+            inner.input.extend_from_slice(rest);
+        }
+        scratch.input = buffer;
+        if alive { got } else { None }
+    }
+
+    /// A request that came in pieces, or one whose size is known: received where it will be looked at.
+    fn receive_input(self: &Arc<Self>, inner: &mut Inner, scratch: &mut Scratch) -> Option<usize> {
+        let missing = inner.want.saturating_sub(inner.input.len());
+        inner.input.reserve_exact(if missing > 0 { missing } else { self.group.settings.receive_bytes });
+        let room = inner.input.capacity() - inner.input.len();
+        let result = sys::receive_append(&self.stream, &mut inner.input);
+        let got = self.received(result, room, inner)?;
+        if got > 0 && inner.input.len() >= inner.want && !self.serve_buffered(inner, scratch) {
+            return None;
+        }
+        Some(got)
+    }
+
+    /// Serves what the connection holds; also without input, after a wake-up.
+    fn serve_buffered(self: &Arc<Self>, inner: &mut Inner, scratch: &mut Scratch) -> bool {
+        let mut input = std::mem::take(&mut inner.input);
+        inner.want = 0;
+        let (consumed, alive) = self.serve(&input, inner, scratch);
+        if consumed == input.len() {
+            input = Vec::new();
+        } else {
+            input.drain(..consumed);
+            if inner.want > input.capacity() {
+                input.reserve_exact(inner.want - input.len());
+            }
+        }
+        inner.input = input;
+        alive
+    }
+
+    /// Lets the session run the requests of `input`; returns what it consumed, and false if the connection is to be closed now.
+    fn serve(self: &Arc<Self>, input: &[u8], inner: &mut Inner, scratch: &mut Scratch) -> (usize, bool) {
+        self.group.counters.batches.add(1);
+        if inner.out.is_empty() {
+            inner.out_start += inner.sent as u64;
+            inner.sent = 0;
+            std::mem::swap(&mut inner.out, &mut scratch.output);
+            inner.out.clear();
+        }
+        let start = inner.out.len();
+        let mut session = inner.session.take().expect("an open connection has a session");
+        let mut io = Io { input, consumed: 0, want: 0, out: &mut inner.out, gate: 0, park: false, connection: self };
+        let flow = catch_unwind(AssertUnwindSafe(|| self.door.serve(session.as_mut(), &mut io)));
+        let Io { consumed, want, gate, park, .. } = io;
+        inner.session = Some(session);
+        inner.want = want;
+        inner.parked = park;
+        if gate > self.group.durable.get() && inner.out.len() > start {
+            self.group.counters.gated.add(1);
+            inner.gates.push_back(Gate { position: gate, start: inner.out_start + start as u64 });
+        }
+        let flow = flow.unwrap_or_else(|_| {
+            self.group.counters.panics.add(1);
+            Flow::CloseNow
+        });
+        inner.closing |= flow == Flow::Close;
+        let alive = flow != Flow::CloseNow && self.flush(inner, scratch);
+        (consumed, alive)
+    }
+
+    /// Sends what no gate holds back; false if the peer is gone.
+    fn flush(self: &Arc<Self>, inner: &mut Inner, scratch: &mut Scratch) -> bool {
+        loop {
+            let free = self.free_bytes(inner);
+            while inner.sent < free {
+                match sys::send(&self.stream, &inner.out[inner.sent..free]) {
+                    Ok(bytes) => {
+                        inner.sent += bytes;
+                        self.group.counters.bytes_out.add(bytes as u64);
+                        self.blocked_since_ms.store(0, Ordering::Relaxed);
+                    }
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                        if self.blocked_since_ms.load(Ordering::Relaxed) == 0 {
+                            self.blocked_since_ms.store(self.group.now_ms().max(1), Ordering::Relaxed);
+                            self.group.watch_slow(self);
+                        }
+                        self.keep_output(inner, scratch);
+                        return true;
+                    }
+                    Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                    Err(_) => return false,
+                }
+            }
+            self.keep_output(inner, scratch);
+            if inner.gates.is_empty() || inner.registered {
+                return true;
+            }
+            // Register first, then look again; the watermark's listener raises the mark first and then looks who is registered (R3).
+            inner.registered = true;
+            self.group.register_gated(self.clone());
+            fence(Ordering::SeqCst);
+            let first = inner.gates.front().expect("looked at above").position;
+            if self.group.durable.get() < first {
+                return true;
+            }
+        }
+    }
+
+    /// End of the bytes that may go out now.
+    fn free_bytes(&self, inner: &mut Inner) -> usize {
+        let durable = self.group.durable.get();
+        while inner.gates.front().is_some_and(|gate| gate.position <= durable) {
+            inner.gates.pop_front();
+        }
+        inner.gates.front().map_or(inner.out.len(), |gate| (gate.start - inner.out_start) as usize)
+    }
+
+    /// After sending: empty output goes back to the thread, small rests are copied, so that waiting connections hold little memory.
+    fn keep_output(&self, inner: &mut Inner, scratch: &mut Scratch) {
+        let rest = inner.out.len() - inner.sent;
+        self.pending_out.store(rest as u64, Ordering::Relaxed);
+        if rest == 0 {
+            inner.out_start += inner.sent as u64;
+            inner.sent = 0;
+            let mut empty = std::mem::take(&mut inner.out);
+            empty.clear();
+            scratch.take_output(empty);
+        } else if rest <= SMALL_OUTPUT && inner.out.capacity() > rest + SMALL_OUTPUT {
+            let kept = inner.out[inner.sent..].to_vec();
+            inner.out_start += inner.sent as u64;
+            inner.sent = 0;
+            let mut full = std::mem::replace(&mut inner.out, kept);
+            full.clear();
+            scratch.take_output(full);
+        }
+    }
+
+    fn shut(self: &Arc<Self>, inner: &mut Inner) {
+        self.closed.store(true, Ordering::Relaxed);
+        self.group.forget(self);
+        let _ = self.stream.shutdown(std::net::Shutdown::Both);
+        inner.input = Vec::new();
+        inner.out = Vec::new();
+        inner.gates.clear();
+        self.pending_out.store(0, Ordering::Relaxed);
+        if let Some(session) = inner.session.take() {
+            self.door.close(session);
+        }
+    }
+}
+
+#[cfg(all(test, loom))]
+mod model {
+    use super::*;
+    use stdx::sync::{Arc, thread};
+
+    /// R1: two threads bring events; each event is looked at, and never by both threads at once.
+    #[test]
+    fn loom_every_event_is_seen_by_one_runner_at_a_time() {
+        loom::model(|| {
+            let turn = Arc::new(Turn::default());
+            let inside = Arc::new(AtomicU32::new(0));
+            let seen = Arc::new(AtomicU32::new(0));
+            let tasks: Vec<_> = [READ, WRITE]
+                .into_iter()
+                .map(|bit| {
+                    let (turn, inside, seen) = (turn.clone(), inside.clone(), seen.clone());
+                    thread::spawn(move || {
+                        if !turn.notify(bit) {
+                            return;
+                        }
+                        loop {
+                            assert_eq!(inside.fetch_add(1, Ordering::Relaxed), 0);
+                            seen.fetch_or(turn.take(), Ordering::Relaxed);
+                            inside.fetch_sub(1, Ordering::Relaxed);
+                            if turn.release() {
+                                return;
+                            }
+                        }
+                    })
+                })
+                .collect();
+            for task in tasks {
+                task.join().unwrap();
+            }
+            assert_eq!(seen.load(Ordering::Relaxed), READ | WRITE);
+        });
+    }
+}

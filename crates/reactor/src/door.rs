@@ -1,0 +1,114 @@
+//! What a protocol gives to the pool, and what it gets from it.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use crate::connection::Connection;
+
+/// A protocol. One value serves all its connections.
+pub trait Door: Send + Sync + 'static {
+    /// What a connection's state hangs on.
+    type Session: Send + 'static;
+
+    /// A connection has come; `Err` is its farewell.
+    fn open(&self, connection: &Arc<Connection>) -> Result<Self::Session, Vec<u8>>;
+
+    /// Bytes have come, or the session was woken: runs every complete request of the input and consumes it. Never two at once for one session.
+    fn serve(&self, session: &mut Self::Session, io: &mut Io<'_>) -> Flow;
+
+    /// The connection is gone. Called once for each `open` that succeeded.
+    fn close(&self, session: Self::Session);
+
+    /// What to say to a connection beyond the limit.
+    fn refuse(&self) -> Vec<u8> {
+        Vec::new()
+    }
+}
+
+/// How a connection goes on after `serve`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    Continue,
+    /// Send what is written, when its gate has opened, then close.
+    Close,
+    /// Close, whatever is unsent.
+    CloseNow,
+}
+
+/// Input and output of one `serve`.
+pub struct Io<'a> {
+    pub(crate) input: &'a [u8],
+    pub(crate) consumed: usize,
+    pub(crate) want: usize,
+    pub(crate) out: &'a mut Vec<u8>,
+    pub(crate) gate: u64,
+    pub(crate) park: bool,
+    pub(crate) connection: &'a Arc<Connection>,
+}
+
+impl<'a> Io<'a> {
+    /// Received and not yet consumed. The bytes outlive this borrow of `Io`, so replies can be written while they are looked at.
+    #[inline]
+    pub fn input(&self) -> &'a [u8] {
+        &self.input[self.consumed..]
+    }
+
+    /// The first `count` bytes of the input are done with.
+    #[inline]
+    pub fn consume(&mut self, count: usize) {
+        assert!(self.consumed + count <= self.input.len());
+        self.consumed += count;
+    }
+
+    /// The request at the front needs `count` bytes in all: `serve` is called again only when they are there, received into one buffer of that size.
+    pub fn expect(&mut self, count: usize) {
+        self.want = count;
+    }
+
+    /// Replies go here.
+    #[inline]
+    pub fn out(&mut self) -> &mut Vec<u8> {
+        self.out
+    }
+
+    /// Everything written in this `serve` stays here until the watermark has reached `position`.
+    #[inline]
+    pub fn gate(&mut self, position: u64) {
+        self.gate = self.gate.max(position);
+    }
+
+    /// No further input until `Handle::wake`: the session waits for something else, without a thread.
+    pub fn park(&mut self) {
+        self.park = true;
+    }
+
+    pub fn connection(&self) -> &'a Arc<Connection> {
+        self.connection
+    }
+}
+
+/// A door with its session type hidden, so that connections are of one type.
+pub(crate) trait AnyDoor: Send + Sync {
+    fn open(&self, connection: &Arc<Connection>) -> Result<Box<dyn Any + Send>, Vec<u8>>;
+    fn serve(&self, session: &mut (dyn Any + Send), io: &mut Io<'_>) -> Flow;
+    fn close(&self, session: Box<dyn Any + Send>);
+    fn refuse(&self) -> Vec<u8>;
+}
+
+impl<D: Door> AnyDoor for D {
+    fn open(&self, connection: &Arc<Connection>) -> Result<Box<dyn Any + Send>, Vec<u8>> {
+        Ok(Box::new(Door::open(self, connection)?))
+    }
+
+    fn serve(&self, session: &mut (dyn Any + Send), io: &mut Io<'_>) -> Flow {
+        Door::serve(self, session.downcast_mut().expect("made by this door"), io)
+    }
+
+    fn close(&self, session: Box<dyn Any + Send>) {
+        Door::close(self, *session.downcast().expect("made by this door"));
+    }
+
+    fn refuse(&self) -> Vec<u8> {
+        Door::refuse(self)
+    }
+}

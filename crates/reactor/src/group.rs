@@ -1,0 +1,418 @@
+//! A group: one epoll set, its connections, its queue, its threads.
+//!
+//! A thread's round: lie down if there are too many; run queued turns and tasks; look at the queue once more after saying that it will wait; wait for events;
+//! run the connections that are ready. Events that a thread has taken but not yet run sit in a thread-local batch: if the thread begins to wait
+//! inside a request, the batch goes to the queue for others (R5).
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+use stdx::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
+use stdx::sync::{Mutex, RwLock};
+use stdx::wait::Edge;
+use stdx::watermark::Watermark;
+
+use crate::Counters;
+use crate::connection::{Connection, READ, RELEASE, WRITE};
+use crate::crew::{Crew, Need};
+use crate::pool::PoolInner;
+use crate::settings::Settings;
+use crate::sys::{Epoll, Event, EventFd};
+
+/// Tokens of what is no connection; connections have bit 63 set.
+pub(crate) const TOKEN_WAKE: u64 = 0;
+pub(crate) const TOKEN_TIMER: u64 = 1;
+/// Listener n of the pool has token LISTENER + n.
+pub(crate) const TOKEN_LISTENER: u64 = 1 << 32;
+const TOKEN_CONNECTION: u64 = 1 << 63;
+
+/// Gated connections that one thread releases before it calls another to help.
+const RELEASE_BATCH: usize = 64;
+
+/// Buffers of a thread.
+pub(crate) struct Scratch {
+    pub input: Vec<u8>,
+    pub output: Vec<u8>,
+}
+
+const OUTPUT_KEPT: usize = 1 << 20;
+
+impl Scratch {
+    fn new(settings: &Settings) -> Scratch {
+        Scratch { input: vec![0; settings.receive_bytes], output: Vec::with_capacity(settings.receive_bytes) }
+    }
+
+    /// A buffer that a connection no longer needs.
+    pub fn take_output(&mut self, buffer: Vec<u8>) {
+        if buffer.capacity() > self.output.capacity() && buffer.capacity() <= OUTPUT_KEPT {
+            self.output = buffer;
+        }
+    }
+}
+
+/// Work of the queue.
+pub(crate) enum Work {
+    Turn(Arc<Connection>, u32),
+    Task(Box<dyn FnOnce() + Send>),
+}
+
+#[derive(Default)]
+struct Slab {
+    slots: Vec<(u32, Option<Arc<Connection>>)>,
+    free: Vec<u32>,
+}
+
+pub(crate) struct Group {
+    pub settings: Settings,
+    pub counters: Arc<Counters>,
+    pub durable: Arc<Watermark>,
+    pub epoll: Epoll,
+    wake: EventFd,
+    queue: Mutex<VecDeque<Work>>,
+    queued: AtomicUsize,
+    /// Threads in epoll_wait, or about to be.
+    waiting: AtomicUsize,
+    pub crew: Crew,
+    slab: RwLock<Slab>,
+    gated: Mutex<Vec<Arc<Connection>>>,
+    /// There are gated connections.
+    any_gated: AtomicBool,
+    /// The watermark has moved while there were.
+    release: AtomicBool,
+    /// Connections whose peer does not take its output.
+    slow: Mutex<Vec<std::sync::Weak<Connection>>>,
+    /// Rounds of all threads; the watchdog looks whether it moves.
+    pub rounds: AtomicU64,
+    born: Instant,
+    pub pool: OnceLock<std::sync::Weak<PoolInner>>,
+}
+
+thread_local! {
+    static BATCH: RefCell<VecDeque<(Arc<Connection>, u32)>> = const { RefCell::new(VecDeque::new()) };
+    static HOME: RefCell<Option<Arc<Group>>> = const { RefCell::new(None) };
+}
+
+/// Installed in every worker: a thread that waits gives its batch away and another thread takes its place.
+fn on_wait(_: &'static stdx::wait::Reason, edge: Edge) {
+    HOME.with_borrow(|home| {
+        let Some(group) = home else { return };
+        match edge {
+            Edge::Begin => {
+                let rest = BATCH.take();
+                if !rest.is_empty() {
+                    group.counters.handed_over.add(rest.len() as u64);
+                    group.enqueue(rest.into_iter().map(|(connection, bits)| Work::Turn(connection, bits)));
+                }
+                if group.crew.stall() == Need::Spawn {
+                    group.spawn(None);
+                }
+            }
+            Edge::End => group.crew.resume(),
+        }
+    });
+}
+
+impl Group {
+    pub fn new(settings: Settings, counters: Arc<Counters>, durable: Arc<Watermark>) -> std::io::Result<Group> {
+        let (epoll, wake) = (Epoll::new()?, EventFd::new()?);
+        epoll.add(wake.fd(), TOKEN_WAKE, false)?;
+        Ok(Group {
+            crew: Crew::new(settings.epoll_threads_per_group, settings.epoll_group_threads_max),
+            settings,
+            counters,
+            durable,
+            epoll,
+            wake,
+            queue: Mutex::default(),
+            queued: AtomicUsize::new(0),
+            waiting: AtomicUsize::new(0),
+            slab: RwLock::default(),
+            gated: Mutex::default(),
+            any_gated: AtomicBool::new(false),
+            release: AtomicBool::new(false),
+            slow: Mutex::default(),
+            rounds: AtomicU64::new(0),
+            born: Instant::now(),
+            pool: OnceLock::new(),
+        })
+    }
+
+    /// Milliseconds since the group was made.
+    pub fn now_ms(&self) -> u64 {
+        self.born.elapsed().as_millis() as u64
+    }
+
+    fn pool(&self) -> Option<Arc<PoolInner>> {
+        self.pool.get()?.upgrade()
+    }
+
+    /// Makes a thread that the crew has counted.
+    pub fn spawn(self: &Arc<Self>, processor: Option<usize>) {
+        let group = self.clone();
+        self.counters.threads_added.add(1);
+        let body = move || {
+            if let Some(processor) = processor {
+                os::cpu::pin(&[processor]);
+            }
+            group.work();
+            group.counters.threads_left.add(1);
+        };
+        let thread = std::thread::Builder::new().name("worker".into()).spawn(body).expect("the system gives a thread");
+        if let Some(pool) = self.pool() {
+            pool.threads.lock().push(thread);
+        }
+    }
+
+    fn work(self: &Arc<Self>) {
+        let Some(pool) = self.pool() else { return };
+        HOME.set(Some(self.clone()));
+        stdx::wait::install(Some(on_wait));
+        let mut scratch = Scratch::new(&self.settings);
+        let mut events = Vec::new();
+        let shrink = self.settings.epoll_group_dynamic_threads_shrink_time;
+        while !pool.stop.load(Ordering::Relaxed) && self.crew.stay(shrink, &pool.stop) {
+            self.run_queue(&mut scratch);
+            self.wait(&mut events);
+            self.rounds.fetch_add(1, Ordering::Relaxed);
+            pool.watchdog.stir();
+            if self.release.load(Ordering::Relaxed) {
+                self.release_gated(&mut scratch);
+            }
+            self.run_events(&pool, &events, &mut scratch);
+        }
+        stdx::wait::install(None);
+        HOME.set(None);
+    }
+
+    fn run_queue(self: &Arc<Self>, scratch: &mut Scratch) {
+        while self.queued.load(Ordering::Acquire) > 0 {
+            let Some(work) = self.pop() else { return };
+            match work {
+                Work::Turn(connection, bits) => connection.notify(bits, scratch),
+                Work::Task(task) => task(),
+            }
+            self.rounds.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn pop(&self) -> Option<Work> {
+        let mut queue = self.queue.lock();
+        let work = queue.pop_front();
+        self.queued.store(queue.len(), Ordering::Release);
+        work
+    }
+
+    /// Waits for events. `waiting` is raised before the last look at queue and release flag; who fills them looks at `waiting` afterwards (R3).
+    fn wait(&self, events: &mut Vec<Event>) {
+        self.waiting.fetch_add(1, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+        let work = self.queued.load(Ordering::Relaxed) > 0 || self.release.load(Ordering::Relaxed);
+        let stopping = self.pool().is_none_or(|pool| pool.stop.load(Ordering::Relaxed));
+        let timeout = if work || stopping { 0 } else { -1 };
+        let max = self.settings.epoll_events_per_thread;
+        self.epoll.wait(events, max, timeout).expect("epoll_wait on our own descriptor");
+        self.waiting.fetch_sub(1, Ordering::SeqCst);
+        self.counters.wakeups.add(1);
+    }
+
+    /// True if all threads that could take an event are waiting for one.
+    pub fn is_idle(&self) -> bool {
+        self.queued.load(Ordering::Relaxed) == 0 && self.waiting.load(Ordering::Relaxed) >= self.crew.numbers().active()
+    }
+
+    pub fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Relaxed)
+    }
+
+    fn run_events(self: &Arc<Self>, pool: &Arc<PoolInner>, events: &[Event], scratch: &mut Scratch) {
+        let mut others = Vec::new();
+        BATCH.with_borrow_mut(|batch| {
+            let slab = self.slab.read();
+            for event in events {
+                if event.token & TOKEN_CONNECTION == 0 {
+                    others.push(event.token);
+                } else if let Some(connection) = slab.get(event.token) {
+                    let bits = if event.readable { READ } else { 0 } | if event.writable { WRITE } else { 0 };
+                    batch.push_back((connection, bits));
+                }
+            }
+        });
+        for token in others {
+            match token {
+                TOKEN_WAKE => {}
+                TOKEN_TIMER => pool.timers.due().into_iter().for_each(|action| action()),
+                listener => pool.accept(self, listener - TOKEN_LISTENER),
+            }
+        }
+        while let Some((connection, bits)) = BATCH.with_borrow_mut(VecDeque::pop_front) {
+            connection.notify(bits, scratch);
+        }
+    }
+
+    /// Puts work into the queue and makes sure that somebody comes for it.
+    pub fn enqueue(&self, work: impl Iterator<Item = Work>) {
+        {
+            let mut queue = self.queue.lock();
+            queue.extend(work);
+            self.queued.store(queue.len(), Ordering::SeqCst);
+        }
+        self.call_one();
+    }
+
+    pub fn enqueue_turn(&self, connection: Arc<Connection>, bits: u32) {
+        self.enqueue(std::iter::once(Work::Turn(connection, bits)));
+    }
+
+    fn call_one(&self) {
+        fence(Ordering::SeqCst);
+        if self.waiting.load(Ordering::Relaxed) > 0 {
+            self.wake.signal();
+        }
+    }
+
+    /// Makes a waiting thread look at the stop flag; the next one is woken by that one.
+    pub fn rouse(&self) {
+        self.wake.signal();
+        self.crew.rouse();
+    }
+
+    pub fn register_gated(&self, connection: Arc<Connection>) {
+        self.gated.lock().push(connection);
+        self.any_gated.store(true, Ordering::SeqCst);
+    }
+
+    /// The watermark has moved.
+    pub fn on_durable(&self) {
+        fence(Ordering::SeqCst);
+        if self.any_gated.load(Ordering::Relaxed) {
+            self.release.store(true, Ordering::SeqCst);
+            self.call_one();
+        }
+    }
+
+    fn release_gated(self: &Arc<Self>, scratch: &mut Scratch) {
+        if !self.release.swap(false, Ordering::SeqCst) {
+            return;
+        }
+        self.any_gated.store(false, Ordering::SeqCst);
+        let mut all = std::mem::take(&mut *self.gated.lock());
+        while all.len() > RELEASE_BATCH {
+            let rest = all.split_off(all.len() - RELEASE_BATCH);
+            if self.waiting() > 0 {
+                // Somebody is free to help.
+                self.enqueue(rest.into_iter().map(|connection| Work::Turn(connection, RELEASE)));
+            } else {
+                rest.into_iter().for_each(|connection| connection.notify(RELEASE, scratch));
+            }
+        }
+        all.into_iter().for_each(|connection| connection.notify(RELEASE, scratch));
+    }
+
+    /// Takes a connection into the set.
+    pub fn adopt(&self, connection: &Arc<Connection>) -> std::io::Result<()> {
+        let token = self.slab.write().insert(connection);
+        connection.token.store(token, Ordering::Relaxed);
+        self.epoll.add(connection.fd(), token, true).inspect_err(|_| {
+            self.slab.write().remove(token);
+        })
+    }
+
+    /// A connection has closed.
+    pub fn forget(&self, connection: &Connection) {
+        self.epoll.remove(connection.fd());
+        if self.slab.write().remove(connection.token.load(Ordering::Relaxed)) {
+            self.counters.closed.add(1);
+            if let Some(pool) = self.pool() {
+                pool.connections.fetch_sub(1, Ordering::SeqCst);
+            }
+        }
+    }
+
+    pub fn connections(&self) -> Vec<Arc<Connection>> {
+        self.slab.read().slots.iter().filter_map(|(_, connection)| connection.clone()).collect()
+    }
+
+    /// A peer has stopped taking output; if it goes on like that, it is disconnected.
+    pub fn watch_slow(self: &Arc<Self>, connection: &Arc<Connection>) {
+        let mut slow = self.slow.lock();
+        slow.push(Arc::downgrade(connection));
+        if slow.len() == 1 {
+            self.arm_slow();
+        }
+    }
+
+    fn arm_slow(self: &Arc<Self>) {
+        let Some(pool) = self.pool() else { return };
+        let group = Arc::downgrade(self);
+        let delay = self.settings.net_write_timeout / 4;
+        pool.timers.add(
+            delay,
+            Box::new(move || {
+                if let Some(group) = group.upgrade() {
+                    group.check_slow();
+                }
+            }),
+        );
+    }
+
+    fn check_slow(self: &Arc<Self>) {
+        let (now, limit) = (self.now_ms(), self.settings.net_write_timeout.as_millis() as u64);
+        let mut dead = Vec::new();
+        let mut slow = self.slow.lock();
+        slow.retain(|weak| {
+            let Some(connection) = weak.upgrade() else { return false };
+            let since = connection.blocked_since_ms.load(Ordering::Relaxed);
+            if since == 0 || connection.is_closed() {
+                return false;
+            }
+            if now.saturating_sub(since) < limit {
+                return true;
+            }
+            dead.push(connection);
+            false
+        });
+        if !slow.is_empty() {
+            self.arm_slow();
+        }
+        drop(slow);
+        for connection in dead {
+            self.enqueue_turn(connection, crate::connection::KILL);
+        }
+    }
+}
+
+impl Slab {
+    fn insert(&mut self, connection: &Arc<Connection>) -> u64 {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.slots.push((0, None));
+            (self.slots.len() - 1) as u32
+        });
+        let slot = &mut self.slots[index as usize];
+        slot.1 = Some(connection.clone());
+        TOKEN_CONNECTION | u64::from(slot.0) << 32 | u64::from(index)
+    }
+
+    /// The connection that a token names, unless its place has gone to another one.
+    fn get(&self, token: u64) -> Option<Arc<Connection>> {
+        let (generation, connection) = self.slots.get(token as u32 as usize)?;
+        if *generation == generation_of(token) { connection.clone() } else { None }
+    }
+
+    fn remove(&mut self, token: u64) -> bool {
+        let index = token as u32;
+        let Some(slot) = self.slots.get_mut(index as usize) else { return false };
+        if slot.0 != generation_of(token) || slot.1.is_none() {
+            return false;
+        }
+        slot.1 = None;
+        slot.0 = (slot.0 + 1) & 0x7fff_ffff;
+        self.free.push(index);
+        true
+    }
+}
+
+fn generation_of(token: u64) -> u32 {
+    ((token & !TOKEN_CONNECTION) >> 32) as u32
+}

@@ -1,0 +1,429 @@
+//! The pool: groups, listeners, timers, background jobs, and how it all ends.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use stdx::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use stdx::sync::{Condvar, Mutex, RwLock};
+use stdx::watermark::Watermark;
+
+use crate::Counters;
+use crate::connection::{Connection, DRAIN, KILL};
+use crate::crew::Need;
+use crate::door::{AnyDoor, Door};
+use crate::group::{Group, TOKEN_LISTENER, TOKEN_TIMER, Work};
+use crate::settings::Settings;
+use crate::sys;
+use crate::timer::Timers;
+
+/// How a door listens.
+#[derive(Clone, Debug, Default)]
+pub struct ListenOptions {
+    /// 0: the pool's limit alone.
+    pub max_connections: usize,
+}
+
+/// A door's open port.
+pub struct Listener {
+    pub local_addr: SocketAddr,
+}
+
+/// When a background job wants to run again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// At once, after others had their turn.
+    Again,
+    After(Duration),
+    /// When it is kicked.
+    Sleep,
+}
+
+struct Entrance {
+    door: Arc<dyn AnyDoor>,
+    sockets: Vec<TcpListener>,
+    max_connections: usize,
+}
+
+pub(crate) struct PoolInner {
+    pub groups: Vec<Arc<Group>>,
+    pub timers: Timers,
+    pub stop: AtomicBool,
+    pub threads: Mutex<Vec<std::thread::JoinHandle<()>>>,
+    pub connections: AtomicUsize,
+    pub watchdog: Watchdog,
+    settings: Settings,
+    counters: Arc<Counters>,
+    entrances: RwLock<Vec<Entrance>>,
+    next_id: AtomicU64,
+    next_group: AtomicUsize,
+}
+
+/// The threads, the sockets, and everything between them.
+pub struct Pool {
+    inner: Arc<PoolInner>,
+}
+
+impl Pool {
+    /// Starts the threads. Replies are held back until `durable` has reached their gate.
+    pub fn start(settings: &Settings, durable: Arc<Watermark>) -> io::Result<Pool> {
+        let processors = os::cpu::allowed();
+        let settings = settings.resolve(processors.len());
+        let counters = Arc::new(Counters::default());
+        let groups: Vec<Arc<Group>> = (0..settings.epoll_groups)
+            .map(|_| Group::new(settings.clone(), counters.clone(), durable.clone()).map(Arc::new))
+            .collect::<io::Result<_>>()?;
+        let timers = Timers::new()?;
+        groups[0].epoll.add(timers.fd.fd(), TOKEN_TIMER, false)?;
+        let inner = Arc::new(PoolInner {
+            groups,
+            timers,
+            stop: AtomicBool::new(false),
+            threads: Mutex::default(),
+            connections: AtomicUsize::new(0),
+            watchdog: Watchdog::default(),
+            counters,
+            entrances: RwLock::default(),
+            next_id: AtomicU64::new(1),
+            next_group: AtomicUsize::new(0),
+            settings,
+        });
+        let weak: Vec<_> = inner.groups.iter().map(Arc::downgrade).collect();
+        durable.listen(Box::new(move |_| {
+            for group in weak.iter().filter_map(std::sync::Weak::upgrade) {
+                group.on_durable();
+            }
+        }));
+        let mut processors = processors.into_iter().cycle();
+        for group in &inner.groups {
+            assert!(group.pool.set(Arc::downgrade(&inner)).is_ok());
+            for _ in 0..inner.settings.epoll_threads_per_group {
+                group.crew.join();
+                group.spawn(processors.next().filter(|_| inner.settings.auto_cpu_affinity));
+            }
+        }
+        let pool = Pool { inner };
+        pool.start_watchdog();
+        Ok(pool)
+    }
+
+    fn start_watchdog(&self) {
+        let inner = self.inner.clone();
+        let body = move || inner.watchdog.run(&inner);
+        let thread = std::thread::Builder::new().name("watchdog".into()).spawn(body).expect("a thread at start");
+        self.inner.threads.lock().push(thread);
+    }
+
+    pub fn settings(&self) -> &Settings {
+        &self.inner.settings
+    }
+
+    pub fn counters(&self) -> &Counters {
+        &self.inner.counters
+    }
+
+    pub fn connection_count(&self) -> usize {
+        self.inner.connections.load(Ordering::Relaxed)
+    }
+
+    /// Threads that exist, and how many of them wait inside a request.
+    pub fn thread_counts(&self) -> (usize, usize) {
+        let numbers = self.inner.groups.iter().map(|group| group.crew.numbers());
+        numbers.fold((0, 0), |(total, stalled), numbers| (total + numbers.total, stalled + numbers.stalled))
+    }
+
+    /// All connections of all doors.
+    pub fn connections(&self) -> Vec<Arc<Connection>> {
+        self.inner.groups.iter().flat_map(|group| group.connections()).collect()
+    }
+
+    /// Opens a port for a door. Port 0 takes any free one.
+    pub fn listen<D: Door>(&self, address: SocketAddr, door: Arc<D>, options: ListenOptions) -> io::Result<Listener> {
+        let groups = &self.inner.groups;
+        let first = sys::listen(address, self.inner.settings.tcp_listen_queue, groups.len() > 1)?;
+        let local_addr = first.local_addr()?;
+        let mut sockets = vec![first];
+        for _ in 1..groups.len() {
+            sockets.push(sys::listen(local_addr, self.inner.settings.tcp_listen_queue, true)?);
+        }
+        let mut entrances = self.inner.entrances.write();
+        let number = entrances.len() as u64;
+        let descriptors: Vec<i32> = sockets.iter().map(AsRawFd::as_raw_fd).collect();
+        entrances.push(Entrance { door, sockets, max_connections: options.max_connections });
+        drop(entrances);
+        for (group, fd) in groups.iter().zip(descriptors) {
+            group.epoll.add(fd, TOKEN_LISTENER + number, false)?;
+        }
+        Ok(Listener { local_addr })
+    }
+
+    /// Runs `task` in some thread of the pool.
+    pub fn task(&self, task: Box<dyn FnOnce() + Send>) {
+        self.inner.task(task);
+    }
+
+    /// Runs `action` after `delay`, in the thread that handles timers: short things only.
+    pub fn timer(&self, delay: Duration, action: Box<dyn FnOnce() + Send>) {
+        self.inner.timers.add(delay, action);
+    }
+
+    /// Runs `job` now and whenever it wants to go on. It should work for a millisecond or two at a time.
+    pub fn background(&self, job: impl FnMut() -> Next + Send + 'static) -> Job {
+        let job = Job(Arc::new(JobInner {
+            body: Mutex::new(Box::new(job)),
+            pool: Arc::downgrade(&self.inner),
+            queued: AtomicBool::new(false),
+            kicked: AtomicBool::new(false),
+        }));
+        job.kick();
+        job
+    }
+
+    /// New connections are refused by the system from here on.
+    pub fn stop_accepting(&self) {
+        for entrance in self.inner.entrances.write().iter_mut() {
+            // Closing the sockets takes them out of the epoll sets.
+            entrance.sockets.clear();
+        }
+    }
+
+    /// Lets every connection finish what it has begun and close; after `timeout` the rest is cut off. True if none had to be.
+    pub fn drain(&self, timeout: Duration) -> bool {
+        let until = Instant::now() + timeout;
+        self.tell_all(DRAIN);
+        while self.connection_count() > 0 {
+            if Instant::now() >= until {
+                self.tell_all(KILL);
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        true
+    }
+
+    fn tell_all(&self, bits: u32) {
+        for group in &self.inner.groups {
+            group.enqueue(group.connections().into_iter().map(|connection| Work::Turn(connection, bits)));
+        }
+    }
+
+    /// Ends all threads. Connections still open are closed without a word.
+    pub fn stop(&self) {
+        let inner = &self.inner;
+        self.stop_accepting();
+        self.tell_all(KILL);
+        let until = Instant::now() + Duration::from_secs(2);
+        while self.connection_count() > 0 && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        inner.stop.store(true, Ordering::SeqCst);
+        inner.watchdog.stir_always();
+        loop {
+            let threads = std::mem::take(&mut *inner.threads.lock());
+            if threads.is_empty() {
+                return;
+            }
+            for thread in threads {
+                while !thread.is_finished() {
+                    inner.groups.iter().for_each(|group| group.rouse());
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                let _ = thread.join();
+            }
+        }
+    }
+}
+
+impl PoolInner {
+    fn task(&self, task: Box<dyn FnOnce() + Send>) {
+        let at = self.next_group.fetch_add(1, Ordering::Relaxed) % self.groups.len();
+        self.groups[at].enqueue(std::iter::once(Work::Task(task)));
+    }
+
+    /// Takes all waiting connections of a listener into `group`.
+    pub fn accept(&self, group: &Arc<Group>, entrance: u64) {
+        let entrances = self.entrances.read();
+        let Some(entrance) = entrances.get(entrance as usize) else { return };
+        let at = self.groups.iter().position(|other| Arc::ptr_eq(other, group)).expect("one of ours");
+        let Some(socket) = entrance.sockets.get(at) else { return };
+        loop {
+            match socket.accept() {
+                Ok((stream, peer)) => self.admit(group, entrance, stream, peer),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                // The peer gave up, or we were interrupted: the next one.
+                Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted) => {
+                }
+                Err(_) => {
+                    // No descriptors or memory: the edge is used up, so look again in a while.
+                    self.retry_accept(group);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn retry_accept(&self, group: &Arc<Group>) {
+        let group = group.clone();
+        self.timers.add(
+            Duration::from_millis(100),
+            Box::new(move || {
+                if let Some(pool) = group.pool.get().and_then(std::sync::Weak::upgrade) {
+                    let count = pool.entrances.read().len() as u64;
+                    (0..count).for_each(|entrance| pool.accept(&group, entrance));
+                }
+            }),
+        );
+    }
+
+    fn admit(&self, group: &Arc<Group>, entrance: &Entrance, stream: std::net::TcpStream, peer: SocketAddr) {
+        let limit = match entrance.max_connections {
+            0 => self.settings.max_connections,
+            own => own.min(self.settings.max_connections),
+        };
+        if self.connections.fetch_add(1, Ordering::SeqCst) >= limit {
+            self.connections.fetch_sub(1, Ordering::SeqCst);
+            self.counters.refused.add(1);
+            let _ = sys::send(&stream, &entrance.door.refuse());
+            return;
+        }
+        if self.adopt(group, entrance, stream, peer).is_none() {
+            self.connections.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+
+    fn adopt(
+        &self,
+        group: &Arc<Group>,
+        entrance: &Entrance,
+        stream: std::net::TcpStream,
+        peer: SocketAddr,
+    ) -> Option<()> {
+        stream.set_nonblocking(true).ok()?;
+        let _ = stream.set_nodelay(true);
+        if self.settings.tcp_keep_alive > 0 {
+            let _ = sys::keep_alive(&stream, self.settings.tcp_keep_alive);
+        }
+        let local = stream.local_addr().ok()?;
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let connection = Arc::new(Connection::new(id, stream, peer, local, entrance.door.clone(), group.clone()));
+        if !connection.start() {
+            self.counters.refused.add(1);
+            return None;
+        }
+        self.counters.accepted.add(1);
+        if group.adopt(&connection).is_err() {
+            connection.abandon();
+            return None;
+        }
+        Some(())
+    }
+}
+
+/// A background job's handle.
+#[derive(Clone)]
+pub struct Job(Arc<JobInner>);
+
+struct JobInner {
+    body: Mutex<Box<dyn FnMut() -> Next + Send>>,
+    pool: std::sync::Weak<PoolInner>,
+    /// A run is in the queue or under way.
+    queued: AtomicBool,
+    kicked: AtomicBool,
+}
+
+impl Job {
+    /// Runs the job soon, also if it sleeps.
+    pub fn kick(&self) {
+        self.0.kicked.store(true, Ordering::SeqCst);
+        if !self.0.queued.swap(true, Ordering::SeqCst) {
+            self.enqueue();
+        }
+    }
+
+    fn enqueue(&self) {
+        let Some(pool) = self.0.pool.upgrade() else { return };
+        let job = self.clone();
+        pool.task(Box::new(move || job.run()));
+    }
+
+    fn run(&self) {
+        self.0.kicked.store(false, Ordering::SeqCst);
+        let next = (self.0.body.lock())();
+        if next == Next::Again {
+            return self.enqueue();
+        }
+        self.0.queued.store(false, Ordering::SeqCst);
+        if self.0.kicked.load(Ordering::SeqCst) {
+            return self.kick();
+        }
+        if let (Next::After(delay), Some(pool)) = (next, self.0.pool.upgrade()) {
+            let job = Arc::downgrade(&self.0);
+            pool.timers.add(
+                delay,
+                Box::new(move || {
+                    if let Some(job) = job.upgrade() {
+                        Job(job).kick();
+                    }
+                }),
+            );
+        }
+    }
+}
+
+/// Looks now and then whether a group makes no progress although it has threads. Asleep while the pool is idle.
+#[derive(Default)]
+pub(crate) struct Watchdog {
+    asleep: AtomicBool,
+    bed: (Mutex<bool>, Condvar),
+}
+
+impl Watchdog {
+    /// Something happens in the pool.
+    #[inline]
+    pub fn stir(&self) {
+        if self.asleep.load(Ordering::Relaxed) {
+            self.stir_always();
+        }
+    }
+
+    fn stir_always(&self) {
+        *self.bed.0.lock() = true;
+        self.bed.1.notify_one();
+    }
+
+    fn run(&self, pool: &PoolInner) {
+        let interval = pool.settings.epoll_group_thread_deadlock_check_interval;
+        let mut rounds: Vec<u64> = vec![0; pool.groups.len()];
+        while !pool.stop.load(Ordering::SeqCst) {
+            let mut quiet = true;
+            for (group, before) in pool.groups.iter().zip(&mut rounds) {
+                let now = group.rounds.load(Ordering::Relaxed);
+                let moved = now != std::mem::replace(before, now);
+                if moved {
+                    group.crew.unstuck();
+                } else if group.waiting() == 0 && group.crew.stuck() == Need::Spawn {
+                    group.spawn(None);
+                }
+                quiet &= !moved && group.is_idle();
+            }
+            self.sleep(if quiet { None } else { Some(interval) });
+        }
+    }
+
+    fn sleep(&self, interval: Option<Duration>) {
+        let mut stirred = self.bed.0.lock();
+        match interval {
+            Some(interval) => drop(self.bed.1.wait_timeout(stirred, interval)),
+            None => {
+                self.asleep.store(true, Ordering::SeqCst);
+                while !*stirred {
+                    stirred = self.bed.1.wait(stirred);
+                }
+                self.asleep.store(false, Ordering::SeqCst);
+                *stirred = false;
+            }
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Sizes of the pool. The names are those of XRPC's `polarx_rpc_*` variables without the prefix, where XRPC has the thing.
+
+use std::time::Duration;
+
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// 0: as many as it takes to give each of `epoll_threads_per_group` threads a processor.
+    pub epoll_groups: usize,
+    /// Base threads of a group; 0: four, or as many as there are processors if these are fewer.
+    pub epoll_threads_per_group: usize,
+    /// Readiness reports that a thread takes at once.
+    pub epoll_events_per_thread: usize,
+    /// A group never has more threads than this, however many wait.
+    pub epoll_group_threads_max: usize,
+    /// How long a thread beyond the base stays without work.
+    pub epoll_group_dynamic_threads_shrink_time: Duration,
+    /// How often the watchdog looks for a group that makes no progress. It sleeps while the pool is idle.
+    pub epoll_group_thread_deadlock_check_interval: Duration,
+    /// Bind base threads to processors, one each.
+    pub auto_cpu_affinity: bool,
+    /// Received bytes are taken in pieces of at most this size.
+    pub receive_bytes: usize,
+    /// A connection with more unsent bytes than this is not read from.
+    pub output_soft_bytes: usize,
+    /// A peer that takes no byte of waiting output for so long is disconnected.
+    pub net_write_timeout: Duration,
+    /// Seconds of silence before keep-alive probes; 0 sends none.
+    pub tcp_keep_alive: u32,
+    pub tcp_listen_queue: i32,
+    pub max_connections: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            epoll_groups: 0,
+            epoll_threads_per_group: 0,
+            epoll_events_per_thread: 16,
+            epoll_group_threads_max: 256,
+            epoll_group_dynamic_threads_shrink_time: Duration::from_secs(10),
+            epoll_group_thread_deadlock_check_interval: Duration::from_millis(500),
+            auto_cpu_affinity: false,
+            receive_bytes: 64 << 10,
+            output_soft_bytes: 1 << 20,
+            net_write_timeout: Duration::from_secs(60),
+            tcp_keep_alive: 300,
+            tcp_listen_queue: 511,
+            max_connections: 10_000,
+        }
+    }
+}
+
+impl Settings {
+    /// The same with every 0 that means "automatic" replaced.
+    pub fn resolve(&self, processors: usize) -> Settings {
+        let mut settings = self.clone();
+        let processors = processors.max(1);
+        if settings.epoll_threads_per_group == 0 {
+            settings.epoll_threads_per_group = processors.min(4);
+        }
+        if settings.epoll_groups == 0 {
+            settings.epoll_groups = processors.div_ceil(settings.epoll_threads_per_group);
+        }
+        settings.epoll_group_threads_max = settings.epoll_group_threads_max.max(settings.epoll_threads_per_group);
+        settings
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Settings;
+
+    #[test]
+    fn every_processor_gets_a_base_thread() {
+        for processors in [1, 2, 3, 4, 5, 16, 120] {
+            let settings = Settings::default().resolve(processors);
+            let threads = settings.epoll_groups * settings.epoll_threads_per_group;
+            assert!(threads >= processors && threads < processors + 4, "{processors}: {settings:?}");
+        }
+    }
+}

@@ -1,0 +1,464 @@
+//! The pool over real sockets: bytes cut anywhere, gates in order, growth and shrinking, limits, endings.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+use reactor::{Connection, Door, Flow, Handle, Io, ListenOptions, Next, Pool, Settings};
+use stdx::watermark::Watermark;
+
+/// A door of lines: `echo TEXT`, `gate N`, `block` (waits, announced, until released), `big N`, `sleep` (parks), `quit`, `panic`.
+#[derive(Default)]
+struct Lines {
+    open: AtomicUsize,
+    closed: AtomicUsize,
+    blocked: Mutex<usize>,
+    released: Mutex<bool>,
+    bell: Condvar,
+    handles: Mutex<Vec<Handle>>,
+}
+
+static BLOCK: stdx::wait::Reason = stdx::wait::Reason { name: "test_block" };
+
+struct Session {
+    parked: bool,
+}
+
+impl Lines {
+    fn run(&self, session: &mut Session, line: &str, io: &mut Io<'_>) -> Flow {
+        let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+        match word {
+            "gate" => io.gate(rest.parse().unwrap()),
+            "block" => {
+                *self.blocked.lock().unwrap() += 1;
+                let _waiting = stdx::wait::announce(&BLOCK);
+                let mut released = self.released.lock().unwrap();
+                while !*released {
+                    released = self.bell.wait(released).unwrap();
+                }
+            }
+            "spin" => {
+                let until = Instant::now() + Duration::from_millis(rest.parse().unwrap());
+                while Instant::now() < until {
+                    std::hint::spin_loop();
+                }
+            }
+            "big" => {
+                let count = rest.parse().unwrap();
+                io.out().resize(count, b'x');
+                io.out().push(b'\n');
+                return Flow::Continue;
+            }
+            "sleep" => {
+                session.parked = true;
+                io.park();
+                return Flow::Continue;
+            }
+            "quit" => {
+                io.out().extend_from_slice(b"bye\n");
+                return Flow::Close;
+            }
+            "panic" => panic!("asked for"),
+            _ => {}
+        }
+        io.out().extend_from_slice(line.as_bytes());
+        io.out().push(b'\n');
+        Flow::Continue
+    }
+}
+
+impl Door for Lines {
+    type Session = Session;
+
+    fn open(&self, connection: &Arc<Connection>) -> Result<Session, Vec<u8>> {
+        self.open.fetch_add(1, Ordering::SeqCst);
+        self.handles.lock().unwrap().push(connection.handle());
+        Ok(Session { parked: false })
+    }
+
+    fn serve(&self, session: &mut Session, io: &mut Io<'_>) -> Flow {
+        if std::mem::take(&mut session.parked) {
+            io.out().extend_from_slice(b"woken\n");
+        }
+        loop {
+            let input = io.input();
+            if let Some(size) = input.strip_prefix(b"data ") {
+                let Some(end) = size.iter().position(|byte| *byte == b'\n') else { return Flow::Continue };
+                let count: usize = std::str::from_utf8(&size[..end]).unwrap().parse().unwrap();
+                let whole = 5 + end + 1 + count;
+                if input.len() < whole {
+                    io.expect(whole);
+                    return Flow::Continue;
+                }
+                let sum: u64 = input[whole - count..whole].iter().map(|byte| u64::from(*byte)).sum();
+                io.out().extend_from_slice(format!("sum {sum}\n").as_bytes());
+                io.consume(whole);
+                continue;
+            }
+            let Some(end) = input.iter().position(|byte| *byte == b'\n') else { return Flow::Continue };
+            let line = std::str::from_utf8(&input[..end]).unwrap().to_owned();
+            io.consume(end + 1);
+            let flow = self.run(session, &line, io);
+            if flow != Flow::Continue || session.parked {
+                return flow;
+            }
+        }
+    }
+
+    fn close(&self, _: Session) {
+        self.closed.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn refuse(&self) -> Vec<u8> {
+        b"too many\n".to_vec()
+    }
+}
+
+struct Bench {
+    pool: Pool,
+    door: Arc<Lines>,
+    durable: Arc<Watermark>,
+    address: SocketAddr,
+}
+
+fn start(settings: Settings) -> Bench {
+    let durable = Arc::new(Watermark::new(0));
+    let pool = Pool::start(&settings, durable.clone()).unwrap();
+    let door = Arc::new(Lines::default());
+    let listener = pool.listen(([127, 0, 0, 1], 0).into(), door.clone(), ListenOptions::default()).unwrap();
+    Bench { pool, door, durable, address: listener.local_addr }
+}
+
+impl Bench {
+    fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(self.address).unwrap();
+        stream.set_nodelay(true).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream
+    }
+}
+
+fn say(stream: &mut TcpStream, text: &str) {
+    stream.write_all(text.as_bytes()).unwrap();
+}
+
+fn hear(stream: &mut TcpStream, expected: &str) {
+    let mut bytes = vec![0; expected.len()];
+    stream.read_exact(&mut bytes).unwrap();
+    assert_eq!(String::from_utf8_lossy(&bytes), expected);
+}
+
+fn hears_nothing(stream: &mut TcpStream) {
+    stream.set_read_timeout(Some(Duration::from_millis(60))).unwrap();
+    assert!(stream.read(&mut [0; 1]).is_err(), "nothing may come yet");
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+}
+
+fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
+    let until = Instant::now() + Duration::from_secs(20);
+    while !condition() {
+        assert!(Instant::now() < until, "{what}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn requests_cut_anywhere_are_answered_whole() {
+    let bench = start(Settings::default());
+    let mut stream = bench.connect();
+    let text = "one\ndata 10\n0123456789two\nthree\n";
+    let answer = "one\nsum 525\ntwo\nthree\n";
+    say(&mut stream, text);
+    hear(&mut stream, answer);
+    for cut in 1..text.len() {
+        say(&mut stream, &text[..cut]);
+        std::thread::sleep(Duration::from_micros(300));
+        say(&mut stream, &text[cut..]);
+        hear(&mut stream, answer);
+    }
+    for byte in text.bytes() {
+        stream.write_all(&[byte]).unwrap();
+    }
+    hear(&mut stream, answer);
+    bench.pool.stop();
+    assert_eq!(bench.door.open.load(Ordering::SeqCst), bench.door.closed.load(Ordering::SeqCst));
+}
+
+#[test]
+fn a_large_request_is_received_whole() {
+    let bench = start(Settings::default());
+    let mut stream = bench.connect();
+    let count = 30 << 20;
+    say(&mut stream, &format!("data {count}\n"));
+    stream.write_all(&vec![1; count]).unwrap();
+    hear(&mut stream, &format!("sum {count}\n"));
+    bench.pool.stop();
+}
+
+#[test]
+fn replies_wait_for_their_gate_in_order_and_threads_do_not() {
+    let bench = start(Settings::default());
+    let mut gated: Vec<TcpStream> = (0..300)
+        .map(|at| {
+            let mut stream = bench.connect();
+            say(&mut stream, &format!("gate {}\n", 10 + at % 3));
+            stream
+        })
+        .collect();
+    let mut free = bench.connect();
+    say(&mut free, "hello\n");
+    hear(&mut free, "hello\n");
+    eventually("all are gated", || bench.pool.counters().gated.get() == 300);
+    say(&mut gated[0], "later\n");
+    hears_nothing(&mut gated[0]);
+    bench.durable.advance(10);
+    hear(&mut gated[0], "gate 10\nlater\n");
+    hears_nothing(&mut gated[1]);
+    bench.durable.advance(12);
+    for (at, stream) in gated.iter_mut().enumerate().skip(1) {
+        hear(stream, &format!("gate {}\n", 10 + at % 3));
+    }
+    bench.pool.stop();
+}
+
+#[test]
+fn gates_race_with_the_watermark_and_none_is_forgotten() {
+    let bench = start(Settings::default());
+    let stop = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let advancer = {
+        let (durable, stop) = (bench.durable.clone(), stop.clone());
+        std::thread::spawn(move || {
+            let mut at = 0;
+            while !stop.load(Ordering::Relaxed) {
+                at += 1;
+                durable.advance(at);
+                std::thread::sleep(Duration::from_micros(20));
+            }
+        })
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                let mut stream = bench.connect();
+                for _ in 0..400 {
+                    let line = format!("gate {}\n", bench.durable.get() + 2);
+                    say(&mut stream, &line);
+                    hear(&mut stream, &line);
+                }
+            });
+        }
+    });
+    stop.store(true, Ordering::Relaxed);
+    advancer.join().unwrap();
+    bench.pool.stop();
+}
+
+#[test]
+fn blocked_requests_bring_threads_that_leave_again() {
+    let settings = Settings {
+        epoll_threads_per_group: 2,
+        epoll_groups: 1,
+        epoll_group_dynamic_threads_shrink_time: Duration::from_millis(50),
+        ..Settings::default()
+    };
+    let bench = start(settings);
+    let mut blocked: Vec<TcpStream> = (0..40)
+        .map(|_| {
+            let mut stream = bench.connect();
+            say(&mut stream, "block\n");
+            stream
+        })
+        .collect();
+    eventually("all block at once", || *bench.door.blocked.lock().unwrap() == 40);
+    let mut other = bench.connect();
+    say(&mut other, "still here\n");
+    hear(&mut other, "still here\n");
+    assert!(bench.pool.thread_counts().0 >= 41);
+    *bench.door.released.lock().unwrap() = true;
+    bench.door.bell.notify_all();
+    for stream in &mut blocked {
+        hear(stream, "block\n");
+    }
+    eventually("the pool shrinks", || {
+        say(&mut other, "x\n");
+        hear(&mut other, "x\n");
+        bench.pool.thread_counts().0 == 2
+    });
+    bench.pool.stop();
+}
+
+impl Bench {
+    fn settle(&self) -> u64 {
+        let mut before = u64::MAX;
+        loop {
+            let now = self.pool.counters().wakeups.get();
+            if now == before {
+                return now;
+            }
+            before = now;
+            std::thread::sleep(Duration::from_millis(700));
+        }
+    }
+}
+
+#[test]
+fn silent_busy_threads_are_noticed_by_the_watchdog_and_an_idle_pool_sleeps() {
+    let settings = Settings {
+        epoll_threads_per_group: 1,
+        epoll_groups: 1,
+        epoll_group_thread_deadlock_check_interval: Duration::from_millis(20),
+        ..Settings::default()
+    };
+    let bench = start(settings);
+    let mut busy = bench.connect();
+    say(&mut busy, "hello\n");
+    hear(&mut busy, "hello\n");
+    let mut other = bench.connect();
+    say(&mut busy, "spin 3000\n");
+    std::thread::sleep(Duration::from_millis(10));
+    let started = Instant::now();
+    say(&mut other, "quick\n");
+    hear(&mut other, "quick\n");
+    assert!(started.elapsed() < Duration::from_secs(2), "another thread serves meanwhile");
+    hear(&mut busy, "spin 3000\n");
+    let before = bench.settle();
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(bench.pool.counters().wakeups.get(), before, "idle means no wake-ups");
+    bench.pool.stop();
+}
+
+#[test]
+fn a_slow_reader_stops_nobody_and_is_cut_off() {
+    let settings = Settings { net_write_timeout: Duration::from_millis(400), ..Settings::default() };
+    let bench = start(settings);
+    let mut slow = bench.connect();
+    say(&mut slow, &"big 10000000\n".repeat(20));
+    let mut other = bench.connect();
+    for _ in 0..100 {
+        say(&mut other, "quick\n");
+        hear(&mut other, "quick\n");
+    }
+    eventually("the slow one is gone", || bench.pool.connection_count() == 1);
+    bench.pool.stop();
+}
+
+#[test]
+fn a_big_reply_arrives_whole() {
+    let bench = start(Settings::default());
+    let mut stream = bench.connect();
+    say(&mut stream, "big 50000000\nafter\n");
+    let mut bytes = vec![0; 50_000_001];
+    stream.read_exact(&mut bytes).unwrap();
+    assert!(bytes[..50_000_000].iter().all(|byte| *byte == b'x'));
+    hear(&mut stream, "after\n");
+    bench.pool.stop();
+}
+
+#[test]
+fn sessions_park_and_wake_without_a_thread() {
+    let bench = start(Settings::default());
+    let mut stream = bench.connect();
+    say(&mut stream, "sleep\nhello\n");
+    hears_nothing(&mut stream);
+    let handle = bench.door.handles.lock().unwrap()[0].clone();
+    handle.wake();
+    hear(&mut stream, "woken\nhello\n");
+    handle.push(b"news\n");
+    hear(&mut stream, "news\n");
+    handle.kill();
+    assert_eq!(stream.read(&mut [0; 1]).unwrap_or(0), 0);
+    eventually("closed", || bench.door.closed.load(Ordering::SeqCst) == 1);
+    handle.wake();
+    bench.pool.stop();
+}
+
+#[test]
+fn a_panic_costs_one_connection() {
+    let bench = start(Settings::default());
+    let (mut bad, mut good) = (bench.connect(), bench.connect());
+    say(&mut bad, "panic\n");
+    assert_eq!(bad.read(&mut [0; 1]).unwrap_or(0), 0);
+    say(&mut good, "hello\n");
+    hear(&mut good, "hello\n");
+    assert_eq!(bench.pool.counters().panics.get(), 1);
+    bench.pool.stop();
+}
+
+#[test]
+fn the_limit_is_told_and_frees_up() {
+    let bench = start(Settings { max_connections: 2, ..Settings::default() });
+    let (mut first, _second) = (bench.connect(), bench.connect());
+    say(&mut first, "hello\n");
+    hear(&mut first, "hello\n");
+    eventually("both are in", || bench.pool.connection_count() == 2);
+    let mut third = bench.connect();
+    hear(&mut third, "too many\n");
+    say(&mut first, "quit\n");
+    hear(&mut first, "bye\n");
+    eventually("one is gone", || bench.pool.connection_count() == 1);
+    let mut fourth = bench.connect();
+    say(&mut fourth, "in\n");
+    hear(&mut fourth, "in\n");
+    bench.pool.stop();
+}
+
+#[test]
+fn draining_lets_gated_replies_out() {
+    let bench = start(Settings::default());
+    let mut stream = bench.connect();
+    say(&mut stream, "gate 5\n");
+    eventually("gated", || bench.pool.counters().gated.get() == 1);
+    bench.pool.stop_accepting();
+    assert!(TcpStream::connect(bench.address).is_err());
+    std::thread::scope(|scope| {
+        let drained = scope.spawn(|| bench.pool.drain(Duration::from_secs(10)));
+        std::thread::sleep(Duration::from_millis(30));
+        bench.durable.advance(5);
+        hear(&mut stream, "gate 5\n");
+        assert!(drained.join().unwrap());
+    });
+    assert_eq!(stream.read(&mut [0; 1]).unwrap(), 0);
+    bench.pool.stop();
+}
+
+#[test]
+fn timers_tasks_and_jobs_run() {
+    let bench = start(Settings::default());
+    let order = Arc::new(Mutex::new(Vec::new()));
+    for delay in [30, 10, 20] {
+        let order = order.clone();
+        bench.pool.timer(Duration::from_millis(delay), Box::new(move || order.lock().unwrap().push(delay)));
+    }
+    eventually("three timers", || order.lock().unwrap().len() == 3);
+    assert_eq!(*order.lock().unwrap(), [10, 20, 30]);
+    let runs = Arc::new(AtomicUsize::new(0));
+    let count = runs.clone();
+    let job = bench.pool.background(move || match count.fetch_add(1, Ordering::SeqCst) {
+        0 | 1 => Next::Again,
+        2 => Next::After(Duration::from_millis(5)),
+        _ => Next::Sleep,
+    });
+    eventually("four runs", || runs.load(Ordering::SeqCst) == 4);
+    job.kick();
+    eventually("kicked", || runs.load(Ordering::SeqCst) == 5);
+    bench.pool.stop();
+}
+
+#[test]
+fn many_connections_at_once() {
+    let bench = start(Settings::default());
+    let mut streams: Vec<TcpStream> = (0..1_000).map(|_| bench.connect()).collect();
+    for round in 0..3 {
+        for (at, stream) in streams.iter_mut().enumerate() {
+            say(stream, &format!("{round} {at}\n"));
+        }
+        for (at, stream) in streams.iter_mut().enumerate() {
+            hear(stream, &format!("{round} {at}\n"));
+        }
+    }
+    drop(streams);
+    eventually("all are gone", || bench.pool.connection_count() == 0);
+    bench.pool.stop();
+}
