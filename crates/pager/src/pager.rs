@@ -37,6 +37,8 @@ pub struct Options {
     pub checkpoint_distance: u64,
     pub background: Background,
     pub until: Until,
+    /// No checkpoint before a hook is set: its owner knows of things that recovery must see again.
+    pub checkpoint_needs_hook: bool,
 }
 
 /// Who flushes and cleans.
@@ -57,6 +59,7 @@ impl Default for Options {
             checkpoint_distance: 1 << 30,
             background: Background::Threads,
             until: Until::default(),
+            checkpoint_needs_hook: false,
         }
     }
 }
@@ -242,6 +245,11 @@ impl Pager {
         self.control.lock().database
     }
 
+    /// Which opening of the database this is; no two have the same number.
+    pub fn boot(&self) -> u64 {
+        self.control.lock().boot
+    }
+
     pub fn folder(&self) -> &Arc<dyn Folder> {
         &self.folder
     }
@@ -302,7 +310,11 @@ impl Pager {
     /// Makes the log shorter: recovery will start at the oldest change that is not on disk, or where the hook says.
     pub fn checkpoint(&self) -> Result<Lsn> {
         // The order matters: everything below `copied` has marked its pages before the frames are looked at (L2).
-        let hook = self.checkpoint_hook.get().map_or(Lsn::MAX, |hook| hook());
+        let hook = match self.checkpoint_hook.get() {
+            Some(hook) => hook(),
+            None if self.options.checkpoint_needs_hook => return Ok(self.checkpoint_lsn()),
+            None => Lsn::MAX,
+        };
         let head = self.log().head();
         let copied = self.log().copied();
         let oldest = self.pool.frames.iter().map(|frame| frame.oldest_change()).min().unwrap_or(Lsn::MAX);
@@ -385,11 +397,16 @@ impl Pager {
     }
 
     /// The log device failed: what it holds is unknown, so nothing may be acknowledged any more.
-    fn fail(&self, error: &Error) {
+    fn fail(&self, error: &Error) -> ! {
+        self.fatal("the log cannot be written, stopping so that nothing unwritten is acknowledged", error)
+    }
+
+    /// Stops the process, because what is in memory can no longer be made right while what is in the log can.
+    pub fn fatal(&self, what: &str, error: &Error) -> ! {
         if let Some(hook) = self.failure_hook.get() {
             hook(error);
         }
-        eprintln!("beluga: the log cannot be written, stopping so that nothing unwritten is acknowledged: {error}");
+        eprintln!("beluga: {what}: {error}");
         std::process::abort();
     }
 

@@ -152,6 +152,18 @@ impl Pager {
         }
     }
 
+    /// Pages in use or reserved; maps and well-known pages are not counted.
+    pub fn allocated_pages(&self) -> u64 {
+        let bits = self.space.bits.lock();
+        bits.pages - bits.free - bits.pages.div_ceil(GROUP_PAGES) - WELL_KNOWN
+    }
+
+    /// True if the page is in use or reserved.
+    pub fn is_used(&self, pid: PageId) -> bool {
+        let bits = self.space.bits.lock();
+        pid < FIRST_PAGE || (pid - FIRST_PAGE < bits.pages && bits.is_used(pid - FIRST_PAGE))
+    }
+
     /// Gives a run back that no mini-transaction was told of, or that one has freed.
     pub fn unreserve(&self, first: PageId, pages: u32) {
         let mut bits = self.space.bits.lock();

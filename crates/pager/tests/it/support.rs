@@ -25,7 +25,7 @@ pub fn options() -> Options {
         segment_bytes: 256 << 10,
         checkpoint_distance: 128 << 10,
         background: Background::Manual,
-        until: Default::default(),
+        ..Options::default()
     }
 }
 

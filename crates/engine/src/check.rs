@@ -1,0 +1,185 @@
+//! Walks over everything the engine keeps and names what is wrong, by the number of the invariant.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Bound;
+
+use btree::Batch;
+use pager::PageId;
+
+use crate::DATABASES;
+use crate::error::Result;
+use crate::keyspace::record::{self, Meta};
+use crate::keyspace::{Keyspace, Queued, meta_of};
+use crate::txn::{Counted, Store};
+
+/// What a walk found.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    pub keys: u64,
+    pub elements: u64,
+    /// Pages of values.
+    pub value_pages: u64,
+    pub tree_pages: u64,
+    pub expiry_entries: u64,
+    /// Entries of the purge queue.
+    pub queued: u64,
+    /// One line for each thing that is wrong; empty is good.
+    pub problems: Vec<String>,
+}
+
+struct Walk<'s> {
+    store: &'s Store,
+    keyspace: &'s Keyspace,
+    report: Report,
+    /// Who names a page of a value.
+    owners: HashMap<PageId, String>,
+    counts: BTreeMap<u8, Counted>,
+    /// Version ids named by meta records of live keyspaces: their payload length.
+    versions: HashMap<u64, u64>,
+    /// Version ids that have elements: how many.
+    elements: HashMap<u64, u64>,
+    queued_versions: Vec<u64>,
+}
+
+pub(crate) fn check(store: &Store, keyspace: &Keyspace) -> Result<Report> {
+    let mut walk = Walk {
+        store,
+        keyspace,
+        report: Report::default(),
+        owners: HashMap::new(),
+        counts: (0..DATABASES).map(|db| (db, Counted::default())).collect(),
+        versions: HashMap::new(),
+        elements: HashMap::new(),
+        queued_versions: Vec::new(),
+    };
+    walk.records()?;
+    walk.queue()?;
+    walk.expiries()?;
+    walk.compare();
+    Ok(walk.report)
+}
+
+impl Walk<'_> {
+    fn problem(&mut self, what: String) {
+        self.report.problems.push(what);
+    }
+
+    fn each(&mut self, tree: &btree::Tree, mut f: impl FnMut(&mut Self, &[u8], &[u8]) -> Result<()>) -> Result<()> {
+        let mut scan = tree.scan(Bound::Unbounded, Bound::Unbounded);
+        let mut batch = Batch::default();
+        while scan.next_batch(&mut batch)? {
+            for (key, _, value) in &batch.records {
+                f(self, key, value)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn own(&mut self, pages: impl IntoIterator<Item = PageId>, owner: &str) {
+        for page in pages {
+            self.report.value_pages += 1;
+            if let Some(other) = self.owners.insert(page, owner.to_string()) {
+                self.problem(format!("E8: page {page} is named by {other} and by {owner}"));
+            }
+        }
+    }
+
+    fn records(&mut self) -> Result<()> {
+        let store = self.store;
+        self.each(&store.records, |walk, key, value| {
+            let meta = match (meta_of(key), Meta::parse(value)) {
+                (Ok(_), Ok(meta)) => meta,
+                (Err(error), _) | (_, Err(error)) => {
+                    walk.problem(format!("V3: {error}"));
+                    return Ok(());
+                }
+            };
+            let owner = format!("record {}", hex(key));
+            walk.own(record::pages_of(value)?, &owner);
+            let Some(space) = meta_of(key)? else {
+                walk.report.elements += 1;
+                let version = u64::from_be_bytes(key[4..12].try_into().expect("element keys have 17 bytes"));
+                *walk.elements.entry(version).or_default() += 1;
+                return Ok(());
+            };
+            let Some(db) = walk.keyspace.database_of(space) else { return Ok(()) };
+            walk.report.keys += 1;
+            walk.counts.entry(db).or_default().keys += 1;
+            if let Some(version) = meta.body.version()
+                && walk.versions.insert(version, meta.body.payload_len()).is_some()
+            {
+                walk.problem(format!("V4: version {version} belongs to two keys"));
+            }
+            if let Some(time) = meta.head.expire
+                && !walk.keyspace.has_expiry_entry(time, key)?
+            {
+                walk.problem(format!("X1: {owner} expires at {time}, but has no expiry entry"));
+            }
+            Ok(())
+        })
+    }
+
+    fn queue(&mut self) -> Result<()> {
+        let store = self.store;
+        self.each(&store.queue, |walk, key, value| {
+            walk.report.queued += 1;
+            match Queued::parse(key, value) {
+                Ok(Queued::Pages { runs, .. }) => {
+                    let pages = runs.into_iter().flat_map(|run| run.first..run.first + u64::from(run.pages));
+                    walk.own(pages, &format!("purge entry {}", hex(key)));
+                }
+                Ok(Queued::Version { version, .. }) => walk.queued_versions.push(version),
+                Err(error) => walk.problem(error.to_string()),
+            }
+            Ok(())
+        })
+    }
+
+    fn expiries(&mut self) -> Result<()> {
+        let store = self.store;
+        self.each(&store.expiry, |walk, key, _| {
+            walk.report.expiry_entries += 1;
+            let space = key.get(8..).map(meta_of);
+            match space {
+                Some(Ok(Some(space))) => {
+                    if let Some(db) = walk.keyspace.database_of(space) {
+                        walk.counts.entry(db).or_default().expiries += 1;
+                    }
+                }
+                _ => walk.problem(format!("X1: expiry entry {} makes no sense", hex(key))),
+            }
+            Ok(())
+        })
+    }
+
+    fn compare(&mut self) {
+        for (db, found) in std::mem::take(&mut self.counts) {
+            let counted = self.keyspace.counted(db);
+            if counted != found {
+                self.problem(format!("E10: database {db} has {found:?}, counted are {counted:?}"));
+            }
+        }
+        for version in std::mem::take(&mut self.queued_versions) {
+            if self.versions.contains_key(&version) {
+                self.problem(format!("E8: version {version} is in use and in the purge queue"));
+            }
+            self.elements.remove(&version);
+        }
+        for (version, len) in std::mem::take(&mut self.versions) {
+            let expected = len.div_ceil(record::EXTENT_MAX as u64);
+            let found = self.elements.remove(&version).unwrap_or(0);
+            if found != expected {
+                self.problem(format!("V4: version {version} has {found} segments instead of {expected}"));
+            }
+        }
+        for version in std::mem::take(&mut self.elements).into_keys() {
+            if !self.keyspace.has_dead() {
+                self.problem(format!("E8: elements of version {version} belong to no key and are not queued"));
+            }
+        }
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,164 @@
+//! The engine as a whole: opening in the right order, closing.
+//!
+//! ```text
+//!   pager redo, our observer looking on  ->  trees  ->  checkpoint hook  ->  undo of the undecided  ->  map of databases, counts, accounts  ->  background
+//! ```
+//! The hook comes before the undo: a checkpoint in between must not pass the first record of a transaction that is still to be undone (E9).
+
+use std::sync::Arc;
+
+use os::{Clock, Folder};
+use pager::{Background, Pager, RedoTable};
+use stdx::sync::Mutex;
+use stdx::watermark::Watermark;
+
+use crate::accounts::Accounts;
+use crate::catalog::Settings;
+use crate::check::{self, Report};
+use crate::error::{Error, Result};
+use crate::keyspace::{Keyspace, Progress};
+use crate::metrics::Metrics;
+use crate::txn::{Recovery, Store};
+
+/// What is known about opening, for the log line at start.
+#[derive(Clone, Debug)]
+pub struct Opened {
+    /// The folder was empty.
+    pub created: bool,
+    pub pager: pager::Recovered,
+    /// Units that the crash had cut and that were taken back.
+    pub undone: usize,
+}
+
+/// How the engine is opened.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// `pager.background` also decides whether the engine's own background is a thread or is stepped by hand.
+    pub pager: pager::Options,
+    /// Names a new database and seeds RANDOMKEY.
+    pub random: u64,
+}
+
+pub struct Engine {
+    store: Arc<Store>,
+    keyspace: Arc<Keyspace>,
+    accounts: Accounts,
+    settings: Settings,
+    metrics: Arc<Metrics>,
+    opened: Opened,
+    thread: Mutex<Option<std::thread::JoinHandle<()>>>,
+}
+
+impl Engine {
+    /// Opens a data folder, making it if it is empty. When this returns, everything acknowledged is there and nothing undecided is.
+    pub fn open(options: Options, folder: Arc<dyn Folder>, clock: Arc<dyn Clock>) -> Result<Arc<Engine>> {
+        Self::open_with(options, folder, clock, &|_| {})
+    }
+
+    /// The same, telling how far redo has come.
+    pub fn open_with(
+        options: Options,
+        folder: Arc<dyn Folder>,
+        clock: Arc<dyn Clock>,
+        progress: &dyn Fn(&pager::Recovered),
+    ) -> Result<Arc<Engine>> {
+        let redo = RedoTable::new().own(0x10..0x20, btree::redo::redo());
+        let mut recovery = Recovery::default();
+        let threaded = options.pager.background == Background::Threads;
+        let opened = Pager::open(
+            folder,
+            clock.clone(),
+            options.pager.clone(),
+            redo,
+            &mut recovery,
+            options.random,
+            progress,
+        )?;
+        if let Some(what) = recovery.damage.take() {
+            return Err(Error::corrupt(what));
+        }
+        let metrics = Arc::new(Metrics::default());
+        let store = Arc::new(Store::open(opened.pager.clone(), metrics.clone())?);
+        recovery.announce(&store);
+        let keyspace = Arc::new(Keyspace::open(store.clone(), clock, &recovery, options.random)?);
+        let hooked = Arc::downgrade(&keyspace);
+        opened.pager.set_checkpoint_hook(Box::new(move || match hooked.upgrade() {
+            Some(keyspace) => keyspace.cut(threaded),
+            None => 0,
+        }));
+        let undone = recovery.undo_losers(&store)?;
+        keyspace.settle()?;
+        let accounts = Accounts::open(store.clone())?;
+        let thread = threaded.then(|| keyspace.start_background());
+        Ok(Arc::new(Engine {
+            settings: Settings::new(store.clone()),
+            store,
+            keyspace,
+            accounts,
+            metrics,
+            opened: Opened { created: opened.created, pager: opened.recovered, undone },
+            thread: Mutex::new(thread),
+        }))
+    }
+
+    pub fn opened(&self) -> &Opened {
+        &self.opened
+    }
+
+    pub fn pager(&self) -> &Arc<Pager> {
+        &self.store.pager
+    }
+
+    /// Everything at or below this position of the log survives a crash.
+    pub fn durable(&self) -> &Arc<Watermark> {
+        self.store.pager.durable()
+    }
+
+    pub fn keyspace(&self) -> &Arc<Keyspace> {
+        &self.keyspace
+    }
+
+    pub fn accounts(&self) -> &Accounts {
+        &self.accounts
+    }
+
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    /// One step of expiry and purge by hand, of about so many records.
+    pub fn background_once(&self, budget: usize) -> Result<Progress> {
+        self.keyspace.background_step(budget)
+    }
+
+    /// Walks over everything and names what is wrong. Nothing else may be going on.
+    pub fn check(&self) -> Result<Report> {
+        check::check(&self.store, &self.keyspace)
+    }
+
+    /// Ends the background, makes everything durable, writes all pages and a checkpoint.
+    pub fn close(&self) -> Result<()> {
+        self.stop_background();
+        self.store.pager.close()?;
+        Ok(())
+    }
+
+    fn stop_background(&self) {
+        self.keyspace.stop_background();
+        if let Some(thread) = self.thread.lock().take() {
+            // A panic of the background has been printed; closing goes on.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.stop_background();
+    }
+}
+

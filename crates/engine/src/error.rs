@@ -1,0 +1,60 @@
+//! What can go wrong, sorted by what the caller can do about it. Doors turn these into their own words.
+
+use std::fmt;
+use std::io;
+
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+#[derive(Debug)]
+pub enum Error {
+    /// No room for data or log. Writes fail until space is back, reads go on.
+    DiskFull,
+    /// Bytes on disk are not what was written. This request fails, the rest serves.
+    Corrupt { what: String },
+    /// The device refused an operation.
+    Io(io::Error),
+    /// The folder is not ours or newer than we are.
+    Format(String),
+    /// A value, key or account text beyond its limit.
+    TooLarge { what: &'static str, limit: u64 },
+    /// An account or setting that makes no sense; the text says why.
+    Invalid(String),
+    /// The engine is closing.
+    ShuttingDown,
+    /// The calling code broke a rule of the API: a key outside the unit's locks, a second change in a unit that announced one.
+    Misuse(&'static str),
+}
+
+impl Error {
+    pub(crate) fn corrupt(what: impl Into<String>) -> Error {
+        Error::Corrupt { what: what.into() }
+    }
+}
+
+impl From<pager::Error> for Error {
+    fn from(error: pager::Error) -> Error {
+        match error {
+            pager::Error::DiskFull { .. } => Error::DiskFull,
+            pager::Error::Corrupt { .. } => Error::Corrupt { what: error.to_string() },
+            pager::Error::Io { what, error } => Error::Io(io::Error::new(error.kind(), format!("{what}: {error}"))),
+            pager::Error::Format(what) => Error::Format(what),
+            pager::Error::Closed => Error::ShuttingDown,
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::DiskFull => write!(f, "disk full: writes resume when space is free"),
+            Error::Corrupt { what } => write!(f, "{what}"),
+            Error::Io(error) => write!(f, "{error}"),
+            Error::Format(what) | Error::Invalid(what) => write!(f, "{what}"),
+            Error::TooLarge { what, limit } => write!(f, "{what} exceeds the limit of {limit} bytes"),
+            Error::ShuttingDown => write!(f, "the engine is closing"),
+            Error::Misuse(what) => write!(f, "internal error: {what}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}

@@ -1,0 +1,127 @@
+//! Work that nobody waits for: keys whose time has come, and what nobody names any more.
+//!
+//! One thread, asleep while there is nothing to do: until the next key expires, or somebody rings. In single-threaded simulation the caller steps.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use stdx::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use stdx::sync::{Condvar, Mutex};
+
+use crate::error::{Error, Result};
+use crate::keyspace::Keyspace;
+
+/// Records of one step.
+const STEP: usize = 256;
+/// The clock may be set: the sleep is never longer than this while keys have a time.
+const SLEEP_MAX: Duration = Duration::from_secs(60);
+/// Expiry in groups rather than one by one.
+const NAP: Duration = Duration::from_millis(20);
+/// After an error, such as a full disk.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// What a step of background work found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// There may be more to do at once.
+    pub more: bool,
+    /// Otherwise: there is something to do in so many milliseconds.
+    pub due_ms: Option<u64>,
+}
+
+impl Progress {
+    pub(crate) fn more() -> Progress {
+        Progress { more: true, due_ms: None }
+    }
+
+    pub(crate) fn idle(due_ms: Option<u64>) -> Progress {
+        Progress { more: false, due_ms }
+    }
+}
+
+/// Wakes the background.
+#[derive(Default)]
+pub(crate) struct Bell {
+    rung: Mutex<bool>,
+    condvar: Condvar,
+    /// When the background will wake by itself, ms since 1970; nobody needs to ring for anything later. 0: it is awake.
+    wakes_at: AtomicU64,
+    stop: AtomicBool,
+}
+
+impl Bell {
+    pub fn wake(&self) {
+        *self.rung.lock() = true;
+        self.condvar.notify_all();
+    }
+
+    /// A key will expire at `time`.
+    #[inline]
+    pub fn due(&self, time: u64) {
+        if time < self.wakes_at.load(Ordering::SeqCst) {
+            self.wake();
+        }
+    }
+
+    fn stop(&self) {
+        self.stop.store(true, Ordering::SeqCst);
+        self.wake();
+    }
+
+    fn sleep(&self, nap: Option<Duration>) {
+        let mut rung = self.rung.lock();
+        while !*rung {
+            match nap {
+                None => rung = self.condvar.wait(rung),
+                Some(nap) => {
+                    rung = self.condvar.wait_timeout(rung, nap).0;
+                    break;
+                }
+            }
+        }
+        *rung = false;
+    }
+}
+
+impl Keyspace {
+    /// One step of expiry and purge.
+    pub fn background_step(&self, budget: usize) -> Result<Progress> {
+        let expiry = if self.active_expire.load(Ordering::Relaxed) { self.expire_step(budget)? } else { Progress::idle(None) };
+        let purge = self.purge_step(budget)?;
+        Ok(Progress { more: expiry.more || purge.more, due_ms: expiry.due_ms })
+    }
+
+    pub(crate) fn run_background(&self) {
+        while !self.background.stop.load(Ordering::Acquire) {
+            self.background.wakes_at.store(0, Ordering::SeqCst);
+            match self.background_step(STEP) {
+                Ok(Progress { more: true, .. }) => {}
+                Ok(Progress { due_ms, .. }) => self.rest(due_ms),
+                Err(Error::ShuttingDown) => return,
+                Err(_) => self.background.sleep(Some(PAUSE)),
+            }
+        }
+    }
+
+    fn rest(&self, due_ms: Option<u64>) {
+        let nap = due_ms.map(|due| Duration::from_millis(due).clamp(NAP, SLEEP_MAX));
+        let now = self.clock.wall_ms();
+        let until = nap.map_or(u64::MAX, |nap| now + nap.as_millis() as u64);
+        self.background.wakes_at.store(until, Ordering::SeqCst);
+        // A key may have got its time between the step and the store: it either saw the store and rang, or is seen here.
+        let seen = self.expire_due().unwrap_or(None);
+        if seen.is_none_or(|time| time >= until || until - time <= NAP.as_millis() as u64) {
+            self.background.sleep(nap);
+        }
+    }
+
+    pub(crate) fn start_background(self: &Arc<Self>) -> std::thread::JoinHandle<()> {
+        let keyspace = self.clone();
+        let thread = std::thread::Builder::new().name("keyspace".into());
+        thread.spawn(move || keyspace.run_background()).expect("a thread at start")
+    }
+
+    pub(crate) fn stop_background(&self) {
+        self.background.stop();
+    }
+}

@@ -1,0 +1,141 @@
+//! How many keys each database has, exactly, also after a crash.
+//!
+//! In memory a counter follows every insertion and deletion. For recovery, each checkpoint leaves a consistent cut in the log:
+//!
+//! ```text
+//!   counting = true  ->  pass every stripe  ->  MARK  ->  pass every stripe  ->  COUNTS { mark, counts as of the mark }
+//! ```
+//! *Passing* a stripe waits until whoever held it has given it back; no stripe is held, so nobody waits for the checkpoint. Recovery takes the numbers of
+//! COUNTS and adds what it sees in the log after the mark (E10).
+//!
+//! Hard part: which changes lie before the mark? Whoever began before `counting` was set is done after the first pass, so before the mark. Everybody later
+//! also notes the LSN of his change in a list; after the second pass all changes before the mark have been counted or noted, so the counter less
+//! the noted changes behind the mark is the number at the mark.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pager::Lsn;
+use stdx::sync::Mutex;
+use stdx::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use crate::DATABASES;
+use crate::keyspace::databases::Databases;
+use crate::keyspace::locks::{ALL, KeyLocks, STRIPES, Stripe};
+use crate::txn::{Counted, Store};
+
+/// How long a checkpoint waits for one stripe before it leaves the counts of the last one in force.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+struct Noted {
+    lsn: Lsn,
+    space: u32,
+    by: Counted,
+}
+
+/// Signed numbers in wrapping words.
+#[derive(Default)]
+struct Counter {
+    keys: AtomicU64,
+    expiries: AtomicU64,
+}
+
+/// One counter pair per database. Each is changed under the key lock of the key that came or went.
+pub(crate) struct Counts {
+    databases: Box<[stdx::padded::Padded<Counter>]>,
+    counting: AtomicBool,
+    noted: Mutex<Vec<Noted>>,
+    /// Where recovery must begin for the sake of the last COUNTS.
+    bound: Mutex<Lsn>,
+}
+
+impl Counts {
+    /// `bound`: the position where recovery began this time; it holds until the first checkpoint.
+    pub fn new(bound: Lsn) -> Counts {
+        Counts {
+            databases: (0..DATABASES).map(|_| stdx::padded::Padded(Counter::default())).collect(),
+            counting: AtomicBool::new(false),
+            noted: Mutex::new(Vec::new()),
+            bound: Mutex::new(bound),
+        }
+    }
+
+    pub fn get(&self, db: u8) -> Counted {
+        let counter = &self.databases[usize::from(db)].0;
+        Counted {
+            keys: counter.keys.load(Ordering::Relaxed) as i64,
+            expiries: counter.expiries.load(Ordering::Relaxed) as i64,
+        }
+    }
+
+    /// Sets a database's numbers; nobody else may be at work on it.
+    pub fn set(&self, db: u8, counted: Counted) {
+        let counter = &self.databases[usize::from(db)].0;
+        counter.keys.store(counted.keys as u64, Ordering::Relaxed);
+        counter.expiries.store(counted.expiries as u64, Ordering::Relaxed);
+    }
+
+    /// Counts a change whose record ends at `lsn`. The key's stripe is held.
+    #[inline]
+    pub fn add(&self, db: u8, space: u32, by: Counted, lsn: Lsn) {
+        if self.counting.load(Ordering::Acquire) {
+            let mut noted = self.noted.lock();
+            noted.push(Noted { lsn, space, by });
+            self.bump(db, by);
+        } else {
+            self.bump(db, by);
+        }
+    }
+
+    fn bump(&self, db: u8, by: Counted) {
+        let counter = &self.databases[usize::from(db)].0;
+        if by.keys != 0 {
+            counter.keys.fetch_add(by.keys as u64, Ordering::Relaxed);
+        }
+        if by.expiries != 0 {
+            counter.expiries.fetch_add(by.expiries as u64, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The checkpoint's hook: logs a cut of the counts and returns where recovery must begin for its sake and for that of open transactions.
+///
+/// If a key lock is held for too long (in single-threaded simulation: at all), the cut of the last checkpoint stays in force.
+pub(crate) fn cut(counts: &Counts, locks: &KeyLocks, databases: &Databases, store: &Arc<Store>, threaded: bool) -> Lsn {
+    let mut bound = counts.bound.lock();
+    // The word beyond the stripes keeps units out that change which database is which keyspace.
+    let Some(seen) = locks.try_lock(ALL) else { return (*bound).min(store.oldest_active()) };
+    counts.counting.store(true, Ordering::SeqCst);
+    let patience = if threaded { PATIENCE } else { Duration::ZERO };
+    let pass_all = || (0..STRIPES as Stripe).all(|stripe| locks.pass(stripe, patience));
+    if pass_all() {
+        let from = store.pager.log_head();
+        let mark = store.log_mark();
+        if pass_all() {
+            store.log_counts(mark, &at(counts, databases, mark));
+            *bound = from;
+        }
+    }
+    let mut noted = counts.noted.lock();
+    counts.counting.store(false, Ordering::SeqCst);
+    noted.clear();
+    drop(noted);
+    locks.unlock(ALL, seen);
+    // Read last: a transaction that begins now has its records behind the mark.
+    (*bound).min(store.oldest_active())
+}
+
+/// The numbers as of the mark.
+fn at(counts: &Counts, databases: &Databases, mark: Lsn) -> Vec<(u32, i64, i64)> {
+    let noted = counts.noted.lock();
+    let number = |db: u8| {
+        let space = databases.space(db);
+        let Counted { mut keys, mut expiries } = counts.get(db);
+        for later in noted.iter().filter(|noted| noted.space == space && noted.lsn > mark) {
+            keys -= later.by.keys;
+            expiries -= later.by.expiries;
+        }
+        (space, keys, expiries)
+    };
+    (0..DATABASES).map(number).filter(|(_, keys, expiries)| (*keys, *expiries) != (0, 0)).collect()
+}

@@ -1,0 +1,86 @@
+//! Which keyspace a database number stands for.
+//!
+//! One catalog record maps all databases. FLUSHDB gives the database a fresh keyspace number, SWAPDB exchanges two: one record each, whatever the size.
+//! What stands under a number that no database has any more is dead, and the background removes it (`purge.rs`). The map changes only while all stripes
+//! are held, so whoever holds or has validated one stripe knows that it stands still.
+
+use stdx::sync::atomic::{AtomicU32, Ordering};
+
+use crate::DATABASES;
+use crate::error::{Error, Result};
+use crate::keyspace::key::ELEMENTS;
+use crate::txn::Store;
+
+pub(crate) const MAP_KEY: &[u8] = b"databases";
+
+/// The keyspace of each database, and the next number to be given out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Map {
+    pub spaces: [u32; DATABASES as usize],
+    pub next: u32,
+}
+
+impl Map {
+    fn new() -> Map {
+        Map { spaces: std::array::from_fn(|db| db as u32), next: u32::from(DATABASES) }
+    }
+
+    pub fn encode(&self) -> Vec<u8> {
+        self.spaces.iter().chain([&self.next]).flat_map(|number| number.to_le_bytes()).collect()
+    }
+
+    fn decode(bytes: &[u8]) -> Result<Map> {
+        let numbers: Vec<u32> =
+            bytes.chunks_exact(4).map(|bytes| u32::from_le_bytes(bytes.try_into().expect("four bytes"))).collect();
+        let broken = || Error::corrupt("the catalog's map of databases has the wrong length");
+        let (next, spaces) = numbers.split_last().ok_or_else(broken)?;
+        Ok(Map { spaces: spaces.try_into().map_err(|_| broken())?, next: *next })
+    }
+
+    /// Gives the database a keyspace that never was.
+    pub fn renew(&mut self, db: u8) -> Result<()> {
+        if self.next == ELEMENTS {
+            return Err(Error::Invalid("all keyspace numbers are used up".into()));
+        }
+        self.spaces[usize::from(db)] = self.next;
+        self.next += 1;
+        Ok(())
+    }
+}
+
+pub(crate) struct Databases {
+    spaces: [AtomicU32; DATABASES as usize],
+    next: AtomicU32,
+}
+
+impl Databases {
+    /// Reads the map; a new database has none until the first change.
+    pub fn open(store: &Store) -> Result<Databases> {
+        let mut bytes = Vec::new();
+        let map = if store.catalog.get(MAP_KEY, &mut bytes)?.present { Map::decode(&bytes)? } else { Map::new() };
+        let databases = Databases { spaces: Default::default(), next: AtomicU32::new(0) };
+        databases.set(&map);
+        Ok(databases)
+    }
+
+    #[inline]
+    pub fn space(&self, db: u8) -> u32 {
+        self.spaces[usize::from(db)].load(Ordering::Relaxed)
+    }
+
+    pub fn database_of(&self, space: u32) -> Option<u8> {
+        (0..DATABASES).find(|db| self.space(*db) == space)
+    }
+
+    pub fn map(&self) -> Map {
+        Map { spaces: std::array::from_fn(|db| self.space(db as u8)), next: self.next.load(Ordering::Relaxed) }
+    }
+
+    /// Only while all stripes are held.
+    pub fn set(&self, map: &Map) {
+        for (word, space) in self.spaces.iter().zip(map.spaces) {
+            word.store(space, Ordering::Relaxed);
+        }
+        self.next.store(map.next, Ordering::Relaxed);
+    }
+}

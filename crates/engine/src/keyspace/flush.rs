@@ -1,0 +1,132 @@
+//! FLUSHDB, FLUSHALL, SWAPDB: one record, whatever the size.
+
+use crate::DATABASES;
+use crate::error::{Error, Result};
+use crate::keyspace::databases::{MAP_KEY, Map};
+use crate::keyspace::key::bound;
+use crate::keyspace::record::Meta;
+use crate::keyspace::unit::{Stripes, Unit, check_database};
+use crate::keyspace::watch::Touch;
+use crate::txn::Counted;
+
+impl Unit<'_> {
+    /// Empties a database.
+    pub fn flush(&mut self, db: u8) -> Result<()> {
+        check_database(db)?;
+        self.renew(&[db])
+    }
+
+    /// Empties all databases.
+    pub fn flush_all(&mut self) -> Result<()> {
+        let all: Vec<u8> = (0..DATABASES).collect();
+        self.renew(&all)
+    }
+
+    /// Exchanges two databases with all their keys.
+    pub fn swap(&mut self, a: u8, b: u8) -> Result<()> {
+        check_database(a)?;
+        check_database(b)?;
+        self.must_hold_all()?;
+        if a == b {
+            return Ok(());
+        }
+        let mut map = self.keyspace.databases.map();
+        let touched = [(a, b), (b, a)].map(|(db, from)| self.watched_in(db, Some(from)));
+        map.spaces.swap(usize::from(a), usize::from(b));
+        self.remap(&map)?;
+        let counts = &self.keyspace.counts;
+        let (of_a, of_b) = (counts.get(a), counts.get(b));
+        counts.set(a, of_b);
+        counts.set(b, of_a);
+        self.touch_all(&[a, b], touched.into());
+        Ok(())
+    }
+
+    fn renew(&mut self, dbs: &[u8]) -> Result<()> {
+        self.must_hold_all()?;
+        let mut map = self.keyspace.databases.map();
+        let mut renewed = Vec::new();
+        for db in dbs {
+            let first = self.keyspace.store.records.first_after(&bound(map.spaces[usize::from(*db)]))?;
+            let is_empty = first.is_none_or(|(key, _)| !key.starts_with(&bound(map.spaces[usize::from(*db)])));
+            if !is_empty {
+                map.renew(*db)?;
+                renewed.push(*db);
+            }
+        }
+        if renewed.is_empty() {
+            return Ok(());
+        }
+        let touched = renewed.iter().map(|db| self.watched_in(*db, None)).collect();
+        self.remap(&map)?;
+        for db in &renewed {
+            self.keyspace.counts.set(*db, Counted::default());
+        }
+        self.touch_all(&renewed, touched);
+        self.keyspace.background.wake();
+        Ok(())
+    }
+
+    fn must_hold_all(&self) -> Result<()> {
+        self.must_write()?;
+        match self.stripes {
+            Stripes::All(_) => Ok(()),
+            Stripes::Some(_) => Err(Error::Misuse("FLUSH or SWAPDB in a unit that does not hold all stripes")),
+        }
+    }
+
+    fn remap(&mut self, map: &Map) -> Result<()> {
+        self.before_change()?;
+        let catalog = &self.keyspace.store.catalog;
+        let bytes = map.encode();
+        match &mut self.txn {
+            Some(txn) => {
+                txn.change(catalog, MAP_KEY, |_, pages| pages.change.put(&[&bytes]))?;
+                if self.map_before.is_none() {
+                    let counts = (0..DATABASES).map(|db| self.keyspace.counts.get(db)).collect();
+                    self.map_before = Some((self.keyspace.databases.map(), counts));
+                }
+            }
+            None => {
+                let done = catalog.modify(MAP_KEY, None, |_, change| change.put(&[&bytes]))?;
+                self.changed = true;
+                self.last = self.last.max(done.lsn);
+            }
+        }
+        self.keyspace.databases.set(map);
+        Ok(())
+    }
+
+    /// What happens to each watched key of `db` when its content is replaced by that of `by`.
+    fn watched_in(&self, db: u8, by: Option<u8>) -> Vec<(Vec<u8>, Touch)> {
+        if !self.keyspace.watched.is_watched() {
+            return Vec::new();
+        }
+        let touch = |suffix: Vec<u8>| {
+            let before = self.expiry_of(db, &suffix);
+            let after = by.and_then(|by| self.expiry_of(by, &suffix));
+            let after_expired = after.flatten().is_some_and(|time| self.now > time);
+            let touch = Touch::Replaced { before: before.is_some(), after: after.is_some(), after_expired };
+            (suffix, touch)
+        };
+        self.keyspace.watched.names(db).into_iter().map(touch).collect()
+    }
+
+    /// None: no such record. A record that cannot be read counts as there: the watcher is told rather than not.
+    fn expiry_of(&self, db: u8, suffix: &[u8]) -> Option<Option<u64>> {
+        let tree_key = [&bound(self.keyspace.databases.space(db))[..], suffix].concat();
+        let mut value = Vec::new();
+        match self.keyspace.store.records.get(&tree_key, &mut value) {
+            Ok(found) if !found.present => None,
+            _ => Some(Meta::parse(&value).ok().and_then(|meta| meta.head.expire)),
+        }
+    }
+
+    fn touch_all(&self, dbs: &[u8], touched: Vec<Vec<(Vec<u8>, Touch)>>) {
+        for (db, keys) in dbs.iter().zip(touched) {
+            for (suffix, touch) in keys {
+                self.keyspace.watched.touch(*db, &suffix, touch);
+            }
+        }
+    }
+}

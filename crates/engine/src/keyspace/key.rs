@@ -1,0 +1,187 @@
+//! Where a key stands in the tree.
+//!
+//! ```text
+//!   keyspace u32 BE | kind 0 | user key                                   meta record of a key of at most 512 bytes
+//!   keyspace u32 BE | kind 1 | first 256 bytes | SHA-256 of the key       meta record of a longer key; its value starts with the whole key
+//!   ff ff ff ff     | version id u64 BE | kind >= 16 | sub key            element of a value that has more than one record
+//! ```
+//! Elements hang on a version id, which is never used twice, and not on the keyspace: so RENAME, MOVE and SWAPDB move a value of any size by its meta
+//! record alone, and DEL leaves the elements to the background. docs/formats/keyspace.md has the whole table.
+
+use crate::error::{Error, Result};
+use crate::sha256::sha256;
+
+pub(crate) const SHORT_KEY_MAX: usize = 512;
+pub(crate) const LONG_KEY_PREFIX: usize = 256;
+/// Bytes of the keyspace number.
+pub(crate) const SPACE_BYTES: usize = 4;
+/// The keyspace number under which all elements stand. Never given to a database.
+pub(crate) const ELEMENTS: u32 = u32::MAX;
+
+pub(crate) const META_SHORT: u8 = 0;
+pub(crate) const META_LONG: u8 = 1;
+/// 256 KiB of a string.
+pub(crate) const SEGMENT: u8 = 16;
+
+const _: () = assert!(SPACE_BYTES + 1 + SHORT_KEY_MAX <= btree::KEY_MAX);
+const _: () = assert!(8 + SPACE_BYTES + 1 + SHORT_KEY_MAX <= btree::KEY_MAX, "an expiry entry is a time and a tree key");
+
+const SMALL: usize = 72;
+
+/// The tree key of a user key. Short ones live in the struct itself.
+#[derive(Clone)]
+pub(crate) struct TreeKey {
+    small: [u8; SMALL],
+    large: Vec<u8>,
+    len: usize,
+}
+
+impl TreeKey {
+    #[inline]
+    pub fn new(space: u32, key: &[u8]) -> TreeKey {
+        if key.len() > SHORT_KEY_MAX {
+            return Self::long(space, key);
+        }
+        let mut tree_key = Self::with_len(SPACE_BYTES + 1 + key.len());
+        let bytes = tree_key.bytes_mut();
+        bytes[..SPACE_BYTES].copy_from_slice(&space.to_be_bytes());
+        bytes[SPACE_BYTES] = META_SHORT;
+        bytes[SPACE_BYTES + 1..].copy_from_slice(key);
+        tree_key
+    }
+
+    #[cold]
+    fn long(space: u32, key: &[u8]) -> TreeKey {
+        let parts: [&[u8]; 4] = [&space.to_be_bytes(), &[META_LONG], &key[..LONG_KEY_PREFIX], &sha256(key)];
+        Self::from_bytes(&parts.concat())
+    }
+
+    /// A key that was read from a tree.
+    pub fn from_bytes(from: &[u8]) -> TreeKey {
+        let mut tree_key = Self::with_len(from.len());
+        tree_key.bytes_mut().copy_from_slice(from);
+        tree_key
+    }
+
+    #[inline]
+    fn with_len(len: usize) -> TreeKey {
+        let large = if len > SMALL { vec![0; len] } else { Vec::new() };
+        TreeKey { small: [0; SMALL], large, len }
+    }
+
+    #[inline]
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        if self.len > SMALL { &mut self.large } else { &mut self.small[..self.len] }
+    }
+
+    #[inline]
+    pub fn as_slice(&self) -> &[u8] {
+        if self.len > SMALL { &self.large } else { &self.small[..self.len] }
+    }
+
+    /// Everything but the keyspace number: the name of the key within its database.
+    #[inline]
+    pub fn suffix(&self) -> &[u8] {
+        &self.as_slice()[SPACE_BYTES..]
+    }
+
+    pub fn is_long(&self) -> bool {
+        self.as_slice()[SPACE_BYTES] == META_LONG
+    }
+}
+
+/// Keyspace number and kind of a meta record's key; None for elements.
+pub(crate) fn meta_of(tree_key: &[u8]) -> Result<Option<u32>> {
+    let space = tree_key.get(..SPACE_BYTES).and_then(|bytes| bytes.try_into().ok()).map(u32::from_be_bytes);
+    let kind = tree_key.get(SPACE_BYTES);
+    match (space, kind) {
+        (Some(ELEMENTS), Some(_)) => Ok(None),
+        (Some(space), Some(&(META_SHORT | META_LONG))) => Ok(Some(space)),
+        _ => Err(Error::corrupt(format!("key of unknown form in the keyspace tree: {tree_key:02x?}"))),
+    }
+}
+
+/// First key that could belong to the keyspace; `bound(space + 1)` is behind its last one.
+pub(crate) fn bound(space: u32) -> [u8; SPACE_BYTES] {
+    space.to_be_bytes()
+}
+
+pub(crate) fn element(version: u64, kind: u8, sub: u32) -> [u8; 17] {
+    let mut key = [0; 17];
+    key[..4].copy_from_slice(&ELEMENTS.to_be_bytes());
+    key[4..12].copy_from_slice(&version.to_be_bytes());
+    key[12] = kind;
+    key[13..].copy_from_slice(&sub.to_be_bytes());
+    key
+}
+
+/// All elements of a version lie in `from..to`.
+pub(crate) fn elements(version: u64) -> ([u8; 12], [u8; 12]) {
+    let mut from = [0xff; 12];
+    from[4..].copy_from_slice(&version.to_be_bytes());
+    let mut to = [0xff; 12];
+    to[4..].copy_from_slice(&(version + 1).to_be_bytes());
+    (from, to)
+}
+
+/// The smallest byte string greater than every string that starts with `prefix`; None if there is none.
+pub(crate) fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
+    let mut bound = prefix.to_vec();
+    while let Some(last) = bound.pop() {
+        if last < u8::MAX {
+            bound.push(last + 1);
+            return Some(bound);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_sort_by_keyspace_then_kind_then_bytes() {
+        let keys = [
+            TreeKey::new(1, b""),
+            TreeKey::new(1, b"a"),
+            TreeKey::new(1, &[b'a'; 512]),
+            TreeKey::new(1, &[b'a'; 513]),
+            TreeKey::new(2, b""),
+            TreeKey::new(256, b"zzz"),
+        ];
+        assert!(keys.windows(2).all(|pair| pair[0].as_slice() < pair[1].as_slice()));
+        for key in &keys {
+            assert!(key.as_slice() >= bound(meta_of(key.as_slice()).unwrap().unwrap()).as_slice());
+        }
+        assert!(keys[3].is_long() && !keys[2].is_long());
+        assert_eq!(meta_of(&element(7, SEGMENT, 3)).unwrap(), None);
+        assert!(meta_of(&[0, 0, 0, 1, 9]).is_err() && meta_of(&[0]).is_err());
+    }
+
+    #[test]
+    fn long_keys_that_share_their_beginning_differ() {
+        let (mut one, two) = (vec![b'k'; 2000], vec![b'k'; 2000]);
+        one[1999] = b'x';
+        assert_ne!(TreeKey::new(3, &one).as_slice(), TreeKey::new(3, &two).as_slice());
+    }
+
+    #[test]
+    fn elements_of_a_version_lie_between_its_bounds() {
+        let (from, to) = elements(41);
+        for sub in [0, 1, u32::MAX] {
+            let key = element(41, SEGMENT, sub);
+            assert!(key.as_slice() > from.as_slice() && key.as_slice() < to.as_slice());
+        }
+        assert!(element(42, SEGMENT, 0).as_slice() > to.as_slice());
+        assert!(element(40, SEGMENT, u32::MAX).as_slice() < from.as_slice());
+    }
+
+    #[test]
+    fn the_bound_after_a_prefix_is_tight() {
+        assert_eq!(after_prefix(b"ab"), Some(b"ac".to_vec()));
+        assert_eq!(after_prefix(&[1, 0xff, 0xff]), Some(vec![2]));
+        assert_eq!(after_prefix(&[0xff]), None);
+        assert_eq!(after_prefix(b""), None);
+    }
+}

@@ -1,0 +1,262 @@
+//! Key locks: what makes a unit of several records one thing for everybody else.
+//!
+//! Each key belongs to one of 8192 stripes, each stripe is one word:
+//!
+//! ```text
+//!   bit 63 LOCKED | bit 62 WAITERS | LSN of the last decided change of any key of the stripe (0: none since the engine was opened)
+//! ```
+//! A writer holds the stripes of all its keys, taken in ascending order, until what it did is decided (K1); then it leaves behind the LSN of its last
+//! record. A reader stores nothing: it remembers the words, reads, and reads again if a word has changed (K2). The LSN is at the same time the answer to
+//! "how much of the log must be durable before this may be shown" (K3): it covers values, absence, deletions and rolled-back changes alike.
+//!
+//! Hard part: the word does not go through two values during a change, as a sequence lock's does. It need not: LOCKED is stored before the first page is
+//! changed and the LSN grows with every change, so a reader that saw any page of the change sees LOCKED or the new LSN when it looks again, because
+//! page latches order the two (the loom model in `tests.rs` plays it).
+
+use std::time::Duration;
+
+use stdx::counter::Counter;
+use stdx::sync::atomic::{AtomicU64, Ordering, fence};
+use stdx::sync::{Condvar, Mutex, hint, thread};
+
+use pager::Lsn;
+
+#[cfg(test)]
+mod tests;
+
+/// A writer of the same key is at work.
+pub static KEY_LOCK: stdx::wait::Reason = stdx::wait::Reason { name: "key_lock" };
+
+#[cfg(not(loom))]
+pub(crate) const STRIPES: usize = 8192;
+#[cfg(loom)]
+pub(crate) const STRIPES: usize = 2;
+const PARKERS: usize = if cfg!(loom) { 1 } else { 64 };
+const SPINS: usize = if cfg!(loom) { 0 } else { 64 };
+const YIELDS: usize = if cfg!(loom) { 0 } else { 4 };
+
+const LOCKED: u64 = 1 << 63;
+const WAITERS: u64 = 1 << 62;
+const LSN: u64 = WAITERS - 1;
+
+pub(crate) type Stripe = u32;
+/// One word more than there are stripes: held by units that take all stripes, and by the checkpoint while it counts keys (K5).
+pub(crate) const ALL: Stripe = STRIPES as Stripe;
+
+pub(crate) struct KeyLocks {
+    words: Box<[AtomicU64]>,
+    parkers: Box<[(Mutex<()>, Condvar)]>,
+    /// How often somebody slept until a stripe was given back.
+    pub waits: Counter,
+}
+
+impl KeyLocks {
+    pub fn new() -> KeyLocks {
+        KeyLocks {
+            words: (0..=STRIPES).map(|_| AtomicU64::new(0)).collect(),
+            parkers: (0..PARKERS).map(|_| (Mutex::new(()), Condvar::new())).collect(),
+            waits: Counter::default(),
+        }
+    }
+
+    /// The stripe of a key: `suffix` is the tree key without its keyspace number.
+    #[inline]
+    pub fn stripe(db: u8, suffix: &[u8]) -> Stripe {
+        (hash(u64::from(db) + 1, suffix) % STRIPES as u64) as Stripe
+    }
+
+    /// The stripe's LSN, once nobody holds it.
+    #[inline]
+    pub fn observe(&self, stripe: Stripe) -> Lsn {
+        let word = self.words[stripe as usize].load(Ordering::Acquire);
+        if word & LOCKED == 0 { word } else { self.wait_unlocked(stripe) }
+    }
+
+    /// True if nothing of the stripe changed since `observe` returned `seen`.
+    #[inline]
+    pub fn validate(&self, stripe: Stripe, seen: Lsn) -> bool {
+        fence(Ordering::Acquire);
+        self.words[stripe as usize].load(Ordering::Relaxed) == seen
+    }
+
+    /// True if nobody holds the stripe and its last change ended at or below `lsn`.
+    pub fn is_settled(&self, stripe: Stripe, lsn: Lsn) -> bool {
+        // A held stripe's word is greater than any LSN.
+        self.words[stripe as usize].load(Ordering::Acquire) <= lsn
+    }
+
+    /// Takes the stripe; returns its LSN.
+    #[inline]
+    pub fn lock(&self, stripe: Stripe) -> Lsn {
+        loop {
+            let seen = self.observe(stripe);
+            if self.try_from(stripe, seen) {
+                return seen;
+            }
+        }
+    }
+
+    /// Takes the stripe if nobody holds it.
+    pub fn try_lock(&self, stripe: Stripe) -> Option<Lsn> {
+        let seen = self.words[stripe as usize].load(Ordering::Relaxed);
+        (seen & LOCKED == 0 && self.try_from(stripe, seen)).then_some(seen)
+    }
+
+    #[inline]
+    fn try_from(&self, stripe: Stripe, seen: Lsn) -> bool {
+        let word = &self.words[stripe as usize];
+        word.compare_exchange(seen, seen | LOCKED, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    /// Gives the stripe back. `lsn` is that of the last change, or what `lock` returned if there was none.
+    #[inline]
+    pub fn unlock(&self, stripe: Stripe, lsn: Lsn) {
+        let old = self.words[stripe as usize].swap(lsn, Ordering::Release);
+        debug_assert!(old & LOCKED != 0, "K1: a stripe is given back by who holds it");
+        debug_assert!(lsn >= old & LSN && lsn <= LSN, "K3: the LSN of a stripe only grows");
+        if old & WAITERS != 0 {
+            let (mutex, condvar) = self.parker(stripe);
+            drop(mutex.lock());
+            condvar.notify_all();
+        }
+    }
+
+    /// Returns when whoever held the stripe at the call, if anybody, has given it back; false if that took longer than `patience`.
+    ///
+    /// The looks are writes of nothing: so whoever takes the stripe afterwards sees what the caller stored before.
+    pub fn pass(&self, stripe: Stripe, patience: Duration) -> bool {
+        let word = &self.words[stripe as usize];
+        let look = || word.fetch_or(0, Ordering::AcqRel);
+        let seen = look() & !WAITERS;
+        let gone = |now: u64| now & LOCKED == 0 || now & !WAITERS != seen;
+        if gone(seen) {
+            return true;
+        }
+        let (mutex, condvar) = self.parker(stripe);
+        let mut guard = mutex.lock();
+        let mut left = patience;
+        while !left.is_zero() {
+            let now = look();
+            if gone(now) {
+                return true;
+            }
+            if self.mark(stripe, now) {
+                let step = left.min(Duration::from_millis(5));
+                guard = condvar.wait_timeout(guard, step).0;
+                left -= step;
+            }
+        }
+        gone(look())
+    }
+
+    /// Asks the holder for a wake-up. Unlocking takes the parker's mutex if it finds the mark, so the wake cannot slip in before the wait.
+    fn mark(&self, stripe: Stripe, now: u64) -> bool {
+        let word = &self.words[stripe as usize];
+        now & WAITERS != 0 || word.compare_exchange(now, now | WAITERS, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+
+    fn parker(&self, stripe: Stripe) -> &(Mutex<()>, Condvar) {
+        &self.parkers[stripe as usize % PARKERS]
+    }
+
+    #[cold]
+    fn wait_unlocked(&self, stripe: Stripe) -> Lsn {
+        let word = &self.words[stripe as usize];
+        for spin in 0..SPINS + YIELDS {
+            let now = word.load(Ordering::Acquire);
+            if now & LOCKED == 0 {
+                return now;
+            }
+            if spin < SPINS { hint::spin_loop() } else { thread::yield_now() }
+        }
+        self.waits.add(1);
+        let _waiting = stdx::wait::announce(&KEY_LOCK);
+        let (mutex, condvar) = self.parker(stripe);
+        let mut guard = mutex.lock();
+        loop {
+            let now = word.load(Ordering::Acquire);
+            if now & LOCKED == 0 {
+                return now;
+            }
+            if self.mark(stripe, now) {
+                guard = condvar.wait(guard);
+            }
+        }
+    }
+}
+
+/// A quick hash of eight bytes at a time: multiply to 128 bits and fold. Only spreads keys over stripes; nothing durable depends on it.
+pub(crate) fn hash(seed: u64, bytes: &[u8]) -> u64 {
+    const A: u64 = 0x9e37_79b9_7f4a_7c15;
+    const B: u64 = 0xd6e8_feb8_6659_fd93;
+    let fold = |a: u64, b: u64| {
+        let product = u128::from(a) * u128::from(b);
+        product as u64 ^ (product >> 64) as u64
+    };
+    let mut state = fold(seed ^ A, bytes.len() as u64 ^ B);
+    let mut words = bytes.chunks_exact(8);
+    for word in &mut words {
+        state = fold(state ^ u64::from_le_bytes(word.try_into().expect("eight bytes")), A);
+    }
+    let mut last = [0; 8];
+    last[..words.remainder().len()].copy_from_slice(words.remainder());
+    fold(fold(state ^ u64::from_le_bytes(last), B), A)
+}
+
+/// Stripes that a unit holds or has looked at, with the LSN each had then. A few live in the unit itself.
+#[derive(Default)]
+pub(crate) struct StripeSet {
+    few: [(Stripe, Lsn); 4],
+    many: Vec<(Stripe, Lsn)>,
+    count: usize,
+}
+
+impl StripeSet {
+    /// Builds the set of `stripes`, sorted and without duplicates.
+    pub fn collect(stripes: impl Iterator<Item = Stripe>) -> StripeSet {
+        let mut set = StripeSet::default();
+        for stripe in stripes {
+            if set.count < set.few.len() && set.many.is_empty() {
+                set.few[set.count] = (stripe, 0);
+                set.count += 1;
+            } else {
+                if set.many.is_empty() {
+                    set.many.extend_from_slice(&set.few);
+                }
+                set.many.push((stripe, 0));
+            }
+        }
+        if set.many.is_empty() {
+            set.few[..set.count].sort_unstable();
+            let mut kept = 0;
+            for at in 0..set.count {
+                if at == 0 || set.few[at].0 != set.few[kept - 1].0 {
+                    set.few[kept] = set.few[at];
+                    kept += 1;
+                }
+            }
+            set.count = kept;
+        } else {
+            set.many.sort_unstable();
+            set.many.dedup();
+        }
+        set
+    }
+
+    pub fn as_slice(&self) -> &[(Stripe, Lsn)] {
+        if self.many.is_empty() { &self.few[..self.count] } else { &self.many }
+    }
+
+    pub fn as_mut_slice(&mut self) -> &mut [(Stripe, Lsn)] {
+        if self.many.is_empty() { &mut self.few[..self.count] } else { &mut self.many }
+    }
+
+    /// The LSN noted for the stripe, if it belongs to the set.
+    pub fn lsn(&self, stripe: Stripe) -> Option<Lsn> {
+        let all = self.as_slice();
+        if all.len() <= 8 {
+            return all.iter().find(|(other, _)| *other == stripe).map(|(_, lsn)| *lsn);
+        }
+        all.binary_search_by_key(&stripe, |(other, _)| *other).ok().map(|at| all[at].1)
+    }
+}

@@ -1,0 +1,307 @@
+//! Keys and values of sixteen databases in one tree.
+//!
+//! What a door calls: `get` and `set` for the two commands that are most of all traffic, `read` and `write` for everything else. Both take the keys of a
+//! command, or of a whole EXEC, and run a closure over a `Unit` that sees and changes them as of one moment.
+//!
+//! ```text
+//!   get    observe the stripe | one descent, value copied out | stripe unchanged? else again
+//!   set    [big value written to its pages] | take the stripe | one descent: old record out, new one in, one log record | give the stripe back
+//!   write  take the stripes in ascending order | closure | COMMIT if there is a transaction | give them back
+//! ```
+
+mod background;
+mod counts;
+mod databases;
+mod expiry;
+mod flush;
+mod key;
+mod locks;
+mod purge;
+pub(crate) mod record;
+mod scan;
+mod unit;
+mod value;
+mod watch;
+mod write;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use os::Clock;
+use pager::Lsn;
+use stdx::prng::Prng;
+use stdx::sync::Mutex;
+use stdx::sync::atomic::{AtomicBool, Ordering};
+
+use crate::DATABASES;
+use crate::error::{Error, Result};
+use crate::keyspace::background::Bell;
+use crate::keyspace::counts::Counts;
+use crate::keyspace::databases::Databases;
+use crate::keyspace::key::TreeKey;
+use crate::keyspace::locks::{KeyLocks, StripeSet};
+use crate::keyspace::record::{Body, Meta};
+use crate::keyspace::scan::Cursors;
+use crate::keyspace::unit::{Mode, Stripes, check_database};
+use crate::keyspace::watch::Registry;
+use crate::txn::{Counted, Recovery, Store};
+
+pub(crate) use counts::cut;
+pub(crate) use key::meta_of;
+pub(crate) use purge::{QUEUED_RUNS_MAX, Queued, encode_queued_pages, queue_key_of_pages};
+
+pub use background::Progress;
+pub use record::Kind;
+pub use unit::{Entry, Expire, Form, Locks, Unit};
+pub use watch::WatchSet;
+
+/// Longest value, and longest key: Redis's own limit.
+pub const VALUE_MAX: u64 = 512 << 20;
+
+/// Optimistic tries of a reading unit before it takes its locks.
+const READ_TRIES: usize = 8;
+
+pub struct Keyspace {
+    pub(crate) store: Arc<Store>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) locks: KeyLocks,
+    pub(crate) databases: Databases,
+    pub(crate) counts: Counts,
+    pub(crate) watched: Registry,
+    pub(crate) cursors: Cursors,
+    pub(crate) background: Bell,
+    pub(crate) prng: Mutex<Prng>,
+    active_expire: AtomicBool,
+}
+
+/// What a GET found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    Missing,
+    WrongType(Kind),
+    Value,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Got {
+    pub found: Found,
+    /// The log up to here must be durable before the answer is sent.
+    pub gate: Lsn,
+}
+
+impl Keyspace {
+    pub(crate) fn open(store: Arc<Store>, clock: Arc<dyn Clock>, recovery: &Recovery, seed: u64) -> Result<Keyspace> {
+        let databases = Databases::open(&store)?;
+        let counts = Counts::new(store.pager.checkpoint_lsn());
+        for db in 0..DATABASES {
+            counts.set(db, recovery.counts().get(&databases.space(db)).copied().unwrap_or_default());
+        }
+        Ok(Keyspace {
+            store,
+            clock,
+            locks: KeyLocks::new(),
+            databases,
+            counts,
+            watched: Registry::new(),
+            cursors: Cursors::default(),
+            background: Bell::default(),
+            prng: Mutex::new(Prng::new(seed)),
+            active_expire: AtomicBool::new(true),
+        })
+    }
+
+    /// GET. For a string, `frame` is called with its length and may put something before it; then the value is appended to `out`.
+    pub fn get(&self, db: u8, key: &[u8], out: &mut Vec<u8>, frame: impl Fn(&mut Vec<u8>, usize)) -> Result<Got> {
+        check_database(db)?;
+        let base = out.len();
+        loop {
+            let tree_key = TreeKey::new(self.databases.space(db), key);
+            let stripe = KeyLocks::stripe(db, tree_key.suffix());
+            let seen = self.locks.observe(stripe);
+            let got = if self.databases.space(db).to_be_bytes() == tree_key.as_slice()[..key::SPACE_BYTES] {
+                self.try_get(&tree_key, seen, out, &frame)
+            } else {
+                Err(Error::Misuse("the database was renewed meanwhile"))
+            };
+            if self.locks.validate(stripe, seen) {
+                let got = got?;
+                let counter = match got.found {
+                    Found::Missing => &self.store.metrics.misses,
+                    _ => &self.store.metrics.hits,
+                };
+                counter.add(1);
+                return Ok(got);
+            }
+            out.truncate(base);
+            self.store.metrics.read_retries.add(1);
+        }
+    }
+
+    #[inline]
+    fn try_get(
+        &self,
+        tree_key: &TreeKey,
+        stripe_lsn: Lsn,
+        out: &mut Vec<u8>,
+        frame: &impl Fn(&mut Vec<u8>, usize),
+    ) -> Result<Got> {
+        let base = out.len();
+        let found = self.store.records.get(tree_key.as_slice(), out)?;
+        if !found.present {
+            return Ok(Got { found: Found::Missing, gate: stripe_lsn });
+        }
+        let end = out.len();
+        let meta = Meta::parse(&out[base..])?;
+        let gate = unit::gate_of(&found, Some(&meta), stripe_lsn);
+        let answer = |found| Ok(Got { found, gate });
+        if meta.head.expire.is_some() && meta.is_expired(self.clock.wall_ms()) {
+            out.truncate(base);
+            return answer(Found::Missing);
+        }
+        if meta.head.kind != Kind::String {
+            let kind = meta.head.kind;
+            out.truncate(base);
+            return answer(Found::WrongType(kind));
+        }
+        let (skip, len) = (meta.head.key_len as usize, meta.len() as usize);
+        if let Body::Inline(payload) = meta.body {
+            // The payload ends the record: frame and value go behind it, then the record goes.
+            let from = end - payload.len() + skip;
+            frame(out, len);
+            out.extend_from_within(from..end);
+            out.drain(base..end);
+        } else {
+            let record = out[base..].to_vec();
+            out.truncate(base);
+            frame(out, len);
+            let meta = Meta::parse(&record)?;
+            self.store.read_payload(&meta.body, skip as u64..meta.body.payload_len(), out)?;
+        }
+        answer(Found::Value)
+    }
+
+    /// SET without conditions. Returns the gate of its answer.
+    pub fn set(&self, db: u8, key: &[u8], value: &[u8], expire: Expire) -> Result<Lsn> {
+        let (_, gate) =
+            self.write::<(), Error>(Locks::Keys(&[(db, key)]), false, |unit| unit.put_string(db, key, value, expire))?;
+        Ok(gate)
+    }
+
+    /// Brings the pages of a batch of keys near, all at once.
+    pub fn prefetch(&self, keys: &[(u8, &[u8])]) {
+        let keys: Vec<TreeKey> = keys
+            .iter()
+            .filter(|(db, _)| *db < DATABASES)
+            .map(|(db, key)| TreeKey::new(self.databases.space(*db), key))
+            .collect();
+        let slices: Vec<&[u8]> = keys.iter().map(|key| key.as_slice()).collect();
+        self.store.records.prefetch(&slices);
+    }
+
+    /// Runs a unit that changes nothing. `f` may run several times; what it returns is kept only if nothing it looked at changed meanwhile.
+    ///
+    /// The LSN is the gate of everything the unit saw.
+    pub fn read<R, E: From<Error>>(
+        &self,
+        locks: Locks<'_>,
+        mut f: impl FnMut(&mut Unit<'_>) -> Result<R, E>,
+    ) -> Result<(R, Lsn), E> {
+        let now = self.clock.wall_ms();
+        if let Locks::Keys(keys) = locks {
+            for _ in 0..READ_TRIES {
+                let mut unit = Unit::new(self, Self::stripes_of(keys)?, Mode::Optimistic, false, now);
+                let result = f(&mut unit);
+                if unit.is_current() {
+                    unit.count_lookups();
+                    return result.map(|result| (result, unit.gate()));
+                }
+                self.store.metrics.read_retries.add(1);
+            }
+        }
+        let mut unit = Unit::new(self, Self::stripes(locks)?, Mode::Locked, false, now);
+        let result = f(&mut unit)?;
+        unit.count_lookups();
+        Ok((result, unit.commit()?))
+    }
+
+    /// Runs a unit that holds its keys. `several`: it may change more than one key, all of them or none, also over a crash.
+    ///
+    /// An error takes everything back. Without `several` the one change is to be the last thing the unit does, for it cannot be taken back.
+    pub fn write<R, E: From<Error>>(
+        &self,
+        locks: Locks<'_>,
+        several: bool,
+        f: impl FnOnce(&mut Unit<'_>) -> Result<R, E>,
+    ) -> Result<(R, Lsn), E> {
+        // Before any lock: it may wait for room in the log.
+        self.store.pager.admit().map_err(Error::from)?;
+        let mut unit = Unit::new(self, Self::stripes(locks)?, Mode::Writing, several, self.clock.wall_ms());
+        match f(&mut unit) {
+            Ok(result) => {
+                unit.count_lookups();
+                let gate = unit.commit()?;
+                Ok((result, gate))
+            }
+            Err(error) => {
+                unit.abort();
+                Err(error)
+            }
+        }
+    }
+
+    fn stripes(locks: Locks<'_>) -> Result<Stripes> {
+        match locks {
+            Locks::Keys(keys) => Self::stripes_of(keys),
+            Locks::All => Ok(Stripes::All(Vec::new())),
+        }
+    }
+
+    fn stripes_of(keys: &[(u8, &[u8])]) -> Result<Stripes> {
+        for (db, _) in keys {
+            check_database(*db)?;
+        }
+        // The stripe depends on the key's name within its database only, not on the keyspace number.
+        let stripe = |(db, key): &(u8, &[u8])| KeyLocks::stripe(*db, TreeKey::new(0, key).suffix());
+        Ok(Stripes::Some(StripeSet::collect(keys.iter().map(stripe))))
+    }
+
+    /// A writing unit over one key known by its tree key, for the background.
+    pub(crate) fn lock_one(&self, db: u8, tree_key: &TreeKey, now: u64) -> Unit<'_> {
+        let stripe = KeyLocks::stripe(db, tree_key.suffix());
+        Unit::new(self, Stripes::Some(StripeSet::collect(std::iter::once(stripe))), Mode::Writing, false, now)
+    }
+
+    /// Runs `f` with a key's suffix, time to go and the clock while the key's stripe is held.
+    pub(crate) fn while_locked<R>(&self, db: u8, key: &[u8], f: impl FnOnce(&[u8], Option<u64>, u64) -> R) -> Result<R> {
+        let stripes = Self::stripes_of(&[(db, key)])?;
+        let unit = Unit::new(self, stripes, Mode::Locked, false, self.clock.wall_ms());
+        let place = unit.place(db, key)?;
+        let mut record = Vec::new();
+        self.store.records.get(place.key.as_slice(), &mut record)?;
+        let expire = if record.is_empty() { None } else { Meta::parse(&record)?.head.expire };
+        let result = f(place.key.suffix(), expire, unit.now_ms());
+        unit.commit()?;
+        Ok(result)
+    }
+
+    /// An empty set of watched keys, for a session to keep.
+    pub fn watch_set(self: &Arc<Self>) -> WatchSet {
+        WatchSet::new(self.clone())
+    }
+
+    /// Turns the removal of expired keys in the background on or off. Off, they stay on disk but are as absent as before.
+    pub fn set_active_expire(&self, on: bool) {
+        self.active_expire.store(on, Ordering::Relaxed);
+        self.background.wake();
+    }
+
+    /// How often a thread slept until a key was given back.
+    pub fn lock_waits(&self) -> u64 {
+        self.locks.waits.get()
+    }
+
+    pub(crate) fn counted(&self, db: u8) -> Counted {
+        self.counts.get(db)
+    }
+}

@@ -1,0 +1,253 @@
+//! What nobody names any more, and how it goes: in the background, and after a crash as if there had been none.
+//!
+//! ```text
+//!   queue tree   1 | transaction id u64 BE | part u32 BE   ->   transaction id u64 | runs: first page u64, pages u32      pages free once it is committed
+//!                2 | version id u64 BE                     ->   transaction id u64, or 0 while the elements are written   elements to be removed
+//! ```
+//! Every entry is written by the transaction that makes its content garbage, so it exists if and only if the garbage does (E8). An entry whose
+//! transaction is still open is left alone.
+//!
+//! Records of a dead keyspace need no entry: a keyspace number that is in the tree but not in the map of databases is dead.
+
+use std::ops::Bound;
+
+use pager::{Run, TxnId};
+
+use crate::error::{Error, Result};
+use crate::keyspace::key::{self, ELEMENTS, SPACE_BYTES};
+use crate::keyspace::record::{self, Meta};
+use crate::keyspace::{Keyspace, Progress, expiry};
+use crate::txn::{Pages, Store};
+
+const PAGES: u8 = 1;
+const VERSION: u8 = 2;
+const RUN_BYTES: usize = 12;
+
+/// Runs that fit into one entry.
+pub(crate) const QUEUED_RUNS_MAX: usize = 96;
+const _: () = assert!(8 + QUEUED_RUNS_MAX * RUN_BYTES <= btree::VALUE_MAX);
+
+pub(crate) fn queue_key_of_pages(txn: TxnId, part: u32) -> [u8; 13] {
+    let mut key = [PAGES; 13];
+    key[1..9].copy_from_slice(&txn.to_be_bytes());
+    key[9..].copy_from_slice(&part.to_be_bytes());
+    key
+}
+
+pub(crate) fn encode_queued_pages(txn: TxnId, runs: &[Run]) -> Vec<u8> {
+    let mut value = txn.to_le_bytes().to_vec();
+    for run in runs {
+        value.extend_from_slice(&run.first.to_le_bytes());
+        value.extend_from_slice(&run.pages.to_le_bytes());
+    }
+    value
+}
+
+pub(crate) fn version_key(version: u64) -> [u8; 9] {
+    let mut key = [VERSION; 9];
+    key[1..].copy_from_slice(&version.to_be_bytes());
+    key
+}
+
+pub(crate) fn encode_version(txn: TxnId) -> [u8; 8] {
+    txn.to_le_bytes()
+}
+
+/// An entry of the queue.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Queued {
+    Pages { txn: TxnId, runs: Vec<Run> },
+    Version { txn: TxnId, version: u64 },
+}
+
+impl Queued {
+    pub fn parse(key: &[u8], value: &[u8]) -> Result<Queued> {
+        Self::try_parse(key, value).ok_or_else(|| Error::corrupt(format!("entry of unknown form in the purge queue: {key:02x?}")))
+    }
+
+    fn try_parse(key: &[u8], value: &[u8]) -> Option<Queued> {
+        let (txn, rest) = value.split_first_chunk::<8>()?;
+        let txn = u64::from_le_bytes(*txn);
+        match *key.first()? {
+            PAGES if rest.len().is_multiple_of(RUN_BYTES) => {
+                let run = |bytes: &[u8]| Run {
+                    first: u64::from_le_bytes(bytes[..8].try_into().expect("eight bytes")),
+                    pages: u32::from_le_bytes(bytes[8..].try_into().expect("four bytes")),
+                };
+                Some(Queued::Pages { txn, runs: rest.chunks_exact(RUN_BYTES).map(run).collect() })
+            }
+            VERSION if rest.is_empty() => {
+                Some(Queued::Version { txn, version: u64::from_be_bytes(key[1..].try_into().ok()?) })
+            }
+            _ => None,
+        }
+    }
+
+    fn txn(&self) -> TxnId {
+        match self {
+            Queued::Pages { txn, .. } | Queued::Version { txn, .. } => *txn,
+        }
+    }
+}
+
+impl Store {
+    /// Frees the pages of a decided entry and takes it out, both or neither. Whoever comes second finds nothing.
+    pub fn free_queued_pages(&self, key: &[u8]) -> Result<()> {
+        let done = self.queue.modify(key, None, |old, change| -> Result<()> {
+            let Some(old) = old else { return Ok(()) };
+            let Queued::Pages { runs, .. } = Queued::parse(key, old.value)? else {
+                return Err(Error::corrupt("a purge entry of another kind"));
+            };
+            for run in runs {
+                change.free(run.first, run.pages);
+            }
+            change.delete();
+            Ok(())
+        })?;
+        done.result
+    }
+
+    /// Removes records between two keys together with the pages they name. True if none is left.
+    fn purge_records(&self, from: &[u8], to: &[u8], budget: usize) -> Result<bool> {
+        let mut damage = None;
+        let progress = self.records.purge_range(from, to, budget, |key, value, change| match Meta::parse(value) {
+            Ok(meta) => Pages::alone(change).dropped(meta.body.runs().collect()),
+            // Its pages are lost to use, but nothing else is: what cannot be read names nothing.
+            Err(error) => damage = Some((key.to_vec(), error)),
+        })?;
+        self.metrics.purged_records.add(progress.removed as u64);
+        match damage {
+            Some((_, error)) => Err(error),
+            None => Ok(progress.done),
+        }
+    }
+}
+
+impl Keyspace {
+    /// Entries of the purge queue, up to a thousand; then it says a thousand.
+    pub fn purge_backlog(&self) -> Result<u64> {
+        let mut scan = self.store.queue.scan(Bound::Unbounded, Bound::Unbounded);
+        let (mut batch, mut count) = (btree::Batch::default(), 0);
+        while count < 1000 && scan.next_batch(&mut batch)? {
+            count += batch.records.len() as u64;
+        }
+        Ok(count.min(1000))
+    }
+
+    /// Removes up to about `budget` records that nobody names.
+    pub(crate) fn purge_step(&self, budget: usize) -> Result<Progress> {
+        if self.purge_queue(budget)? || self.purge_dead(budget)? { Ok(Progress::more()) } else { Ok(Progress::idle(None)) }
+    }
+
+    /// Works on the first entry that may be worked on. False if there is none.
+    fn purge_queue(&self, budget: usize) -> Result<bool> {
+        let mut from = Vec::new();
+        loop {
+            let Some((key, value)) = self.store.queue.first_after(&from)? else { return Ok(false) };
+            let entry = Queued::parse(&key, &value)?;
+            // Asked first and looked at again: an entry that is there after its unit was decided is there for good.
+            if self.is_open(&entry) || !self.is_still(&key, &value)? {
+                from = key;
+                from.push(0);
+                continue;
+            }
+            self.store.pager.admit()?;
+            match entry {
+                Queued::Pages { .. } => self.store.free_queued_pages(&key)?,
+                Queued::Version { version, .. } => {
+                    let (first, behind) = key::elements(version);
+                    if self.store.purge_records(&first, &behind, budget)? {
+                        self.store.queue.modify(&key, None, |_, change| change.delete())?;
+                    }
+                }
+            }
+            return Ok(true);
+        }
+    }
+
+    fn is_still(&self, key: &[u8], value: &[u8]) -> Result<bool> {
+        let mut now = Vec::new();
+        Ok(self.store.queue.get(key, &mut now)?.present && now == value)
+    }
+
+    /// True if the entry belongs to a unit that is still under way.
+    fn is_open(&self, entry: &Queued) -> bool {
+        let creating = match entry {
+            Queued::Version { version, .. } => self.store.creating.lock().contains(version),
+            Queued::Pages { .. } => false,
+        };
+        creating || self.store.is_active(entry.txn())
+    }
+
+    /// Works on the first dead keyspace. False if there is none.
+    fn purge_dead(&self, budget: usize) -> Result<bool> {
+        let mut space = 0;
+        while let Some((first, _)) = self.store.records.first_after(&key::bound(space))? {
+            let Some(found) = key::meta_of(&first)? else { return Ok(false) };
+            if self.databases.database_of(found).is_some() {
+                space = found + 1;
+                continue;
+            }
+            // A unit that renews a database holds all stripes until it is decided: behind that, dead is dead for good.
+            let (stripe, lsn) = (crate::keyspace::locks::ALL, self.locks.lock(crate::keyspace::locks::ALL));
+            let dead = self.databases.database_of(found).is_none();
+            self.locks.unlock(stripe, lsn);
+            if dead {
+                self.store.pager.admit()?;
+                self.purge_space(found, budget)?;
+            }
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    /// Removes the first records of a dead keyspace: first what hangs on them, then they themselves.
+    fn purge_space(&self, space: u32, budget: usize) -> Result<()> {
+        let (from, to) = (key::bound(space), key::bound(space + 1));
+        let mut scan = self.store.records.scan(Bound::Included(&from[..]), Bound::Excluded(&to[..]));
+        let mut batch = btree::Batch::default();
+        let mut last = None;
+        let mut seen = 0;
+        while seen < budget && scan.next_batch(&mut batch)? {
+            for (tree_key, _, value) in &batch.records {
+                let meta = Meta::parse(value)?;
+                if let Some(time) = meta.head.expire {
+                    self.remove_expiry(&expiry::entry(time, tree_key))?;
+                }
+                if let Some(version) = meta.body.version() {
+                    let value = encode_version(0);
+                    self.store.queue.modify(&version_key(version), None, |_, change| change.put(&[&value]))?;
+                }
+            }
+            seen += batch.records.len();
+            last = batch.records.last().map(|(tree_key, ..)| tree_key.clone());
+        }
+        if let Some(mut behind) = last {
+            behind.push(0);
+            while !self.store.purge_records(&from, &behind, budget)? {}
+        }
+        Ok(())
+    }
+}
+
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_come_back_as_they_were_put_in() {
+        let runs = vec![Run { first: 7, pages: 64 }, Run { first: 1 << 40, pages: 1 }];
+        let value = encode_queued_pages(5, &runs);
+        assert_eq!(Queued::parse(&queue_key_of_pages(5, 0), &value).unwrap(), Queued::Pages { txn: 5, runs });
+        let parsed = Queued::parse(&version_key(9), &encode_version(3)).unwrap();
+        assert_eq!(parsed, Queued::Version { txn: 3, version: 9 });
+        assert!(Queued::parse(&[3], &[0; 8]).is_err() && Queued::parse(&version_key(9), &[0; 9]).is_err());
+    }
+
+    #[test]
+    fn runs_in_an_entry_have_no_pages_twice() {
+        let runs = record::runs_of([4, 5, 6, 20].into_iter());
+        assert_eq!(runs.iter().map(|run| run.pages).sum::<u32>(), 4);
+    }
+}

@@ -1,0 +1,259 @@
+//! Walking over the keys of a database: SCAN, KEYS, RANDOMKEY.
+//!
+//! A walk takes no locks. What it reads may belong to a transaction that is rolled back a moment later: a key that was never there, or, worse, the gap of a
+//! key that was there all the time (S1). So after each stretch it asks: was a transaction that removes keys under way, or has one been rolled
+//! back, meanwhile? Then the stretch is read again. And has the stripe of a key it found moved since the stretch began? Then that key is looked at again.
+//!
+//! A cursor is a number for "behind this key", kept in a table of the last 16,384 of them. SCAN's guarantee (a key that is there from beginning to end is
+//! returned) needs no more. A cursor that has fallen out of the table, or was given out before a restart, begins again from the first key: longer, never less.
+
+use std::collections::{HashMap, VecDeque};
+use std::ops::Bound;
+
+use btree::Batch;
+use pager::Lsn;
+use stdx::sync::{Mutex, thread};
+use stdx::sync::atomic::Ordering;
+
+use crate::error::{Error, Result};
+use crate::keyspace::key::{self, LONG_KEY_PREFIX, META_LONG, META_SHORT, SPACE_BYTES, TreeKey};
+use crate::keyspace::locks::KeyLocks;
+use crate::keyspace::record::{Kind, Meta};
+use crate::keyspace::unit::{Mode, Stripes, Unit, check_database};
+
+const CURSORS_MAX: usize = 16 << 10;
+/// Readings of one stretch before all stripes are taken for it.
+const TRIES: usize = 16;
+
+/// Where SCANs go on.
+#[derive(Default)]
+pub(crate) struct Cursors {
+    table: Mutex<Table>,
+}
+
+#[derive(Default)]
+struct Table {
+    behind: HashMap<u64, Vec<u8>>,
+    order: VecDeque<u64>,
+    last: u64,
+}
+
+impl Cursors {
+    /// A number for "behind this suffix".
+    fn put(&self, suffix: &[u8]) -> u64 {
+        let mut table = self.table.lock();
+        if table.order.len() == CURSORS_MAX
+            && let Some(oldest) = table.order.pop_front()
+        {
+            table.behind.remove(&oldest);
+        }
+        table.last += 1;
+        let cursor = table.last;
+        table.order.push_back(cursor);
+        table.behind.insert(cursor, suffix.to_vec());
+        cursor
+    }
+
+    fn get(&self, cursor: u64) -> Option<Vec<u8>> {
+        self.table.lock().behind.get(&cursor).cloned()
+    }
+}
+
+/// A key found by a walk, as of a moment at which it was there.
+struct Found {
+    key: Vec<u8>,
+    kind: Kind,
+}
+
+/// A stretch of a walk: what was found, and where it ends.
+struct Stretch {
+    found: Vec<Found>,
+    /// Records looked at, expired ones included.
+    looked_at: usize,
+    /// Tree key of the last record; None if the end was reached.
+    last: Option<Vec<u8>>,
+}
+
+impl Unit<'_> {
+    /// Shows about `count` keys from a cursor on. Returns the next cursor, 0 at the end.
+    pub fn scan(&mut self, db: u8, cursor: u64, count: usize, mut f: impl FnMut(&[u8], Kind)) -> Result<u64> {
+        check_database(db)?;
+        let space = self.keyspace.databases.space(db);
+        let mut from = key::bound(space).to_vec();
+        if let Some(suffix) = self.keyspace.cursors.get(cursor) {
+            from.extend_from_slice(&suffix);
+            from.push(0);
+        }
+        let stretch = self.walk(db, &from, &key::bound(space + 1), count.max(1))?;
+        for found in &stretch.found {
+            f(&found.key, found.kind);
+        }
+        Ok(stretch.last.map_or(0, |last| self.keyspace.cursors.put(&last[SPACE_BYTES..])))
+    }
+
+    /// Shows all keys that begin with `prefix`.
+    pub fn keys(&mut self, db: u8, prefix: &[u8], mut f: impl FnMut(&[u8], Kind)) -> Result<()> {
+        check_database(db)?;
+        let space = self.keyspace.databases.space(db);
+        for kind in [META_SHORT, META_LONG] {
+            let of_kind = [&key::bound(space)[..], &[kind]].concat();
+            let known = if kind == META_LONG { &prefix[..prefix.len().min(LONG_KEY_PREFIX)] } else { prefix };
+            let mut from = [&of_kind, known].concat();
+            let to = key::after_prefix(&from).unwrap_or_else(|| key::bound(space + 1).to_vec());
+            loop {
+                let stretch = self.walk(db, &from, &to, 1024)?;
+                for found in stretch.found.iter().filter(|found| found.key.starts_with(prefix)) {
+                    f(&found.key, found.kind);
+                }
+                let Some(mut last) = stretch.last else { break };
+                last.push(0);
+                from = last;
+            }
+        }
+        Ok(())
+    }
+
+    /// Some key of the database, each about as likely as any other.
+    pub fn random_key(&mut self, db: u8) -> Result<Option<Vec<u8>>> {
+        const DRAWS: usize = 100;
+        check_database(db)?;
+        let space = self.keyspace.databases.space(db);
+        let (from, to) = (key::bound(space), key::bound(space + 1));
+        for _ in 0..DRAWS {
+            let drawn = {
+                let mut prng = self.keyspace.prng.lock();
+                self.keyspace.store.records.random(&from, &to, &mut prng)?
+            };
+            let Some((tree_key, _)) = drawn else { return Ok(None) };
+            if let Some(found) = self.look(db, space, &tree_key)? {
+                return Ok(Some(found.key));
+            }
+        }
+        // Nearly all keys have expired: the first one that has not.
+        let mut from = from.to_vec();
+        loop {
+            let stretch = self.walk(db, &from, &to, 1024)?;
+            if let Some(found) = stretch.found.into_iter().next() {
+                return Ok(Some(found.key));
+            }
+            let Some(mut last) = stretch.last else { return Ok(None) };
+            last.push(0);
+            from = last;
+        }
+    }
+
+    /// Reads about `count` records of `from..to`, consistently with all transactions.
+    fn walk(&mut self, db: u8, from: &[u8], to: &[u8], count: usize) -> Result<Stretch> {
+        if matches!(self.stripes, Stripes::All(_)) {
+            return self.stretch(db, from, to, count, Lsn::MAX);
+        }
+        self.must_not_write()?;
+        let store = &self.keyspace.store;
+        for _ in 0..TRIES {
+            let undone = store.undone.load(Ordering::Acquire);
+            if store.removing.load(Ordering::Acquire) != 0 {
+                thread::yield_now();
+                continue;
+            }
+            let head = store.pager.log_head();
+            let stretch = self.stretch(db, from, to, count, head);
+            if store.removing.load(Ordering::Acquire) == 0 && store.undone.load(Ordering::Acquire) == undone {
+                self.gate = self.gate.max(store.pager.log_head());
+                return stretch;
+            }
+        }
+        // A unit of its own: it holds every stripe for this one stretch.
+        let mut locked = Unit::new(self.keyspace, Stripes::All(Vec::new()), Mode::Locked, false, self.now);
+        let stretch = locked.stretch(db, from, to, count, Lsn::MAX);
+        self.gate = self.gate.max(store.pager.log_head());
+        stretch
+    }
+
+    /// Others may hold the stripes that a walk would have to wait for, and wait for ours.
+    fn must_not_write(&self) -> Result<()> {
+        if self.mode == Mode::Optimistic {
+            Ok(())
+        } else {
+            Err(Error::Misuse("SCAN, KEYS or RANDOMKEY in a unit that holds some stripes but not all"))
+        }
+    }
+
+    /// One pass. Keys whose stripe has moved beyond `head` are looked at singly.
+    fn stretch(&mut self, db: u8, from: &[u8], to: &[u8], count: usize, head: Lsn) -> Result<Stretch> {
+        let space = self.keyspace.databases.space(db);
+        let mut scan = self.keyspace.store.records.scan(Bound::Included(from), Bound::Excluded(to));
+        let mut stretch = Stretch { found: Vec::new(), looked_at: 0, last: None };
+        let mut batch = Batch::default();
+        while scan.next_batch(&mut batch)? {
+            for (tree_key, _, value) in &batch.records {
+                if stretch.looked_at == count {
+                    return Ok(stretch);
+                }
+                stretch.looked_at += 1;
+                stretch.last = Some(tree_key.clone());
+                let suffix = &tree_key[SPACE_BYTES..];
+                let stripe = KeyLocks::stripe(db, suffix);
+                let settled = head == Lsn::MAX || self.keyspace.locks.is_settled(stripe, head);
+                let found = if settled && Meta::parse(value)?.head.key_len == 0 {
+                    self.live(suffix, value)?
+                } else {
+                    self.look(db, space, tree_key)?
+                };
+                stretch.found.extend(found);
+            }
+        }
+        stretch.last = None;
+        Ok(stretch)
+    }
+
+    fn live(&self, suffix: &[u8], value: &[u8]) -> Result<Option<Found>> {
+        let meta = Meta::parse(value)?;
+        if meta.is_expired(self.now) {
+            return Ok(None);
+        }
+        Ok(Some(Found { key: self.user_key(suffix, &meta)?, kind: meta.head.kind }))
+    }
+
+    /// Looks at one key under its stripe.
+    fn look(&mut self, db: u8, space: u32, tree_key: &[u8]) -> Result<Option<Found>> {
+        let key = TreeKey::from_bytes(tree_key);
+        let stripe = KeyLocks::stripe(db, key.suffix());
+        let held = matches!(self.stripes, Stripes::All(_));
+        if !held {
+            self.must_not_write()?;
+        }
+        loop {
+            let seen = if held { 0 } else { self.keyspace.locks.observe(stripe) };
+            let mut value = Vec::new();
+            let found = if self.keyspace.databases.space(db) != space {
+                Ok(None)
+            } else if self.keyspace.store.records.get(key.as_slice(), &mut value)?.present {
+                self.live(key.suffix(), &value)
+            } else {
+                Ok(None)
+            };
+            if held || self.keyspace.locks.validate(stripe, seen) {
+                self.gate = self.gate.max(self.keyspace.store.pager.log_head());
+                return found;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn old_cursors_fall_out_of_the_table_and_new_ones_stay() {
+        let cursors = Cursors::default();
+        let first = cursors.put(b"first");
+        assert_eq!(cursors.get(first).as_deref(), Some(&b"first"[..]));
+        for _ in 0..CURSORS_MAX {
+            cursors.put(b"other");
+        }
+        assert_eq!(cursors.get(first), None);
+        assert_eq!(cursors.table.lock().behind.len(), CURSORS_MAX);
+        assert_eq!(cursors.get(0), None, "0 is the beginning");
+    }
+}

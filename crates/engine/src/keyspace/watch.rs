@@ -1,0 +1,218 @@
+//! WATCH: who wants to know that a key was touched.
+//!
+//! A watched key stands in one of 64 partitions with the sessions that watch it. A writer looks there only if anybody watches anything at all, and marks
+//! them while it still holds the key's stripe. Registering takes the same stripe for a moment: so a change either comes before the WATCH, and then its
+//! reader sees the change, or marks the watcher.
+//!
+//! Expired keys follow Redis 7.0: a key that had expired when it was watched and is then removed has not changed for the watcher; a key that expires
+//! while it is watched counts as changed at EXEC, removed or not.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use stdx::sync::Mutex;
+use stdx::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use crate::error::Result;
+use crate::keyspace::Keyspace;
+use crate::keyspace::locks::hash;
+
+const PARTITIONS: usize = 64;
+
+/// Database and suffix of the tree key.
+type Name = (u8, Vec<u8>);
+
+struct Watcher {
+    dirty: AtomicBool,
+}
+
+struct Watched {
+    watcher: Arc<Watcher>,
+    /// The key was there but expired when WATCH was called, and has not been removed since.
+    expired: bool,
+}
+
+/// What a change does to a key, as far as watchers care.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Touch {
+    Changed,
+    /// The background removed it because its time had come.
+    Expired,
+    /// FLUSH or SWAPDB: the key was there before; it is there afterwards; it is there afterwards but expired.
+    Replaced { before: bool, after: bool, after_expired: bool },
+}
+
+#[derive(Default)]
+pub(crate) struct Registry {
+    partitions: Vec<Mutex<HashMap<Name, Vec<Watched>>>>,
+    /// Entries in all partitions. Registering holds the key's stripe, so a writer that holds it reads the truth about its own keys.
+    count: AtomicUsize,
+}
+
+impl Registry {
+    pub fn new() -> Registry {
+        Registry { partitions: (0..PARTITIONS).map(|_| Mutex::default()).collect(), count: AtomicUsize::new(0) }
+    }
+
+    fn partition(&self, db: u8, suffix: &[u8]) -> &Mutex<HashMap<Name, Vec<Watched>>> {
+        &self.partitions[hash(u64::from(db), suffix) as usize % PARTITIONS]
+    }
+
+    fn add(&self, watcher: &Arc<Watcher>, name: Name, expired: bool) {
+        let mut partition = self.partition(name.0, &name.1).lock();
+        partition.entry(name).or_default().push(Watched { watcher: watcher.clone(), expired });
+        self.count.fetch_add(1, Ordering::Release);
+    }
+
+    fn remove(&self, watcher: &Arc<Watcher>, name: &Name) {
+        let mut partition = self.partition(name.0, &name.1).lock();
+        let Some(list) = partition.get_mut(name) else { return };
+        let before = list.len();
+        list.retain(|watched| !Arc::ptr_eq(&watched.watcher, watcher));
+        self.count.fetch_sub(before - list.len(), Ordering::Release);
+        if list.is_empty() {
+            partition.remove(name);
+        }
+    }
+
+    /// True if a writer has to call `touch`. The writer holds the stripe of its key.
+    #[inline]
+    pub fn is_watched(&self) -> bool {
+        self.count.load(Ordering::Acquire) != 0
+    }
+
+    /// Marks the watchers of a key that has changed. The key's stripe is held.
+    pub fn touch(&self, db: u8, suffix: &[u8], touch: Touch) {
+        let mut partition = self.partition(db, suffix).lock();
+        let Some(list) = partition.get_mut(&(db, suffix.to_vec())) else { return };
+        for watched in list {
+            if watched.notice(touch) {
+                watched.watcher.dirty.store(true, Ordering::Release);
+            }
+        }
+    }
+
+    /// Names of all watched keys of a database.
+    pub fn names(&self, db: u8) -> Vec<Vec<u8>> {
+        let names = |partition: &Mutex<HashMap<Name, Vec<Watched>>>| {
+            partition.lock().keys().filter(|name| name.0 == db).map(|name| name.1.clone()).collect::<Vec<_>>()
+        };
+        self.partitions.iter().flat_map(names).collect()
+    }
+}
+
+impl Watched {
+    /// True if the change makes the watcher dirty.
+    fn notice(&mut self, touch: Touch) -> bool {
+        match touch {
+            Touch::Changed => true,
+            Touch::Expired => !std::mem::take(&mut self.expired),
+            Touch::Replaced { before: false, after: false, .. } => false,
+            Touch::Replaced { after, after_expired, .. } if self.expired => {
+                if !after {
+                    self.expired = false;
+                }
+                after && !after_expired
+            }
+            Touch::Replaced { before: false, after_expired: true, .. } => {
+                self.expired = true;
+                false
+            }
+            Touch::Replaced { .. } => true,
+        }
+    }
+}
+
+struct Key {
+    key: Vec<u8>,
+    name: Name,
+    /// When it expires, if it had not when it was watched.
+    expire: Option<u64>,
+}
+
+/// The keys that a session watches. Forgotten when dropped.
+pub struct WatchSet {
+    keyspace: Arc<Keyspace>,
+    watcher: Arc<Watcher>,
+    keys: Vec<Key>,
+}
+
+impl WatchSet {
+    pub(crate) fn new(keyspace: Arc<Keyspace>) -> WatchSet {
+        WatchSet { keyspace, watcher: Arc::new(Watcher { dirty: AtomicBool::new(false) }), keys: Vec::new() }
+    }
+
+    /// Watches a key, once.
+    pub fn add(&mut self, db: u8, key: &[u8]) -> Result<()> {
+        if self.keys.iter().any(|watched| watched.name.0 == db && watched.key == key) {
+            return Ok(());
+        }
+        let (registry, watcher) = (&self.keyspace.watched, &self.watcher);
+        let watched = self.keyspace.while_locked(db, key, |suffix, expire, now| {
+            let expired = expire.is_some_and(|expire| now > expire);
+            registry.add(watcher, (db, suffix.to_vec()), expired);
+            Key { key: key.to_vec(), name: (db, suffix.to_vec()), expire: expire.filter(|_| !expired) }
+        })?;
+        self.keys.push(watched);
+        Ok(())
+    }
+
+    /// UNWATCH: forgets all keys and that any of them was touched.
+    pub fn clear(&mut self) {
+        for key in self.keys.drain(..) {
+            self.keyspace.watched.remove(&self.watcher, &key.name);
+        }
+        self.watcher.dirty.store(false, Ordering::Relaxed);
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+
+    /// The watched keys: EXEC locks them together with its own, so that nothing changes between the question and the answer.
+    pub fn keys(&self) -> impl Iterator<Item = (u8, &[u8])> {
+        self.keys.iter().map(|key| (key.name.0, key.key.as_slice()))
+    }
+
+    /// True if a watched key was touched, or has expired by `now_ms`. To be asked inside EXEC's unit.
+    pub fn dirty(&self, now_ms: u64) -> bool {
+        self.watcher.dirty.load(Ordering::Acquire)
+            || self.keys.iter().any(|key| key.expire.is_some_and(|expire| now_ms > expire))
+    }
+}
+
+impl Drop for WatchSet {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn notices(expired: bool, touch: Touch) -> (bool, bool) {
+        let mut watched = Watched { watcher: Arc::new(Watcher { dirty: AtomicBool::new(false) }), expired };
+        let dirty = watched.notice(touch);
+        (dirty, watched.expired)
+    }
+
+    #[test]
+    fn removal_of_a_key_that_was_expired_when_watched_is_no_change() {
+        assert_eq!(notices(false, Touch::Expired), (true, false));
+        assert_eq!(notices(true, Touch::Expired), (false, false));
+        assert_eq!(notices(true, Touch::Changed), (true, true));
+    }
+
+    #[test]
+    fn flush_and_swap_follow_the_rules_of_redis() {
+        let replaced = |before, after, after_expired| Touch::Replaced { before, after, after_expired };
+        assert_eq!(notices(false, replaced(false, false, false)), (false, false));
+        assert_eq!(notices(false, replaced(true, false, false)), (true, false));
+        assert_eq!(notices(false, replaced(false, true, false)), (true, false));
+        assert_eq!(notices(false, replaced(false, true, true)), (false, true));
+        assert_eq!(notices(true, replaced(true, false, false)), (false, false));
+        assert_eq!(notices(true, replaced(true, true, true)), (false, true));
+        assert_eq!(notices(true, replaced(true, true, false)), (true, true));
+    }
+}

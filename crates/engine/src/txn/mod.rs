@@ -1,0 +1,386 @@
+//! Units of several records: all of them or none, also over a crash.
+//!
+//! ```text
+//!   begin        an id, and the log position before its first record among the active ones
+//!   change ...   each record's log entry carries the id and what was there before; the tree shows it at once, key locks hide it
+//!   commit       pages that became free go into the purge queue | COMMIT | the queue's entries are taken out and the pages freed
+//!   abort        what was there before is put back, oldest image of each key only | ABORT
+//! ```
+//! After a crash the same undo runs for every transaction that has records in the log but neither COMMIT nor ABORT (`recover.rs`).
+//!
+//! Hard part: undo must be repeatable, because a crash may fall into it. Putting an image back is blind and so repeatable by itself; giving back the
+//! pages of what it replaces is not. E7 and E8 in the README say why it still is.
+
+mod recover;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use btree::{Change, Done, Old, Tree, TreeId};
+use pager::{Lsn, PageId, Pager, Run, TxnId};
+use stdx::sync::Mutex;
+use stdx::sync::atomic::{AtomicU64, Ordering};
+
+use crate::error::{Error, Result};
+use crate::keyspace::record;
+use crate::metrics::Metrics;
+
+pub(crate) use recover::{Counted, Recovery};
+
+/// Log records of the engine. docs/formats/log.md has the table.
+pub(crate) mod kind {
+    /// A transaction is decided: count of keyspaces u64, then for each keyspace u64, keys i64, expiries i64.
+    pub const COMMIT: u8 = 0x20;
+    /// A transaction has been undone.
+    pub const ABORT: u8 = 0x21;
+    /// Counting of keys begins: see `keyspace/counts.rs`.
+    pub const MARK: u8 = 0x22;
+    /// LSN of the mark u64, then as in COMMIT: how many keys there were at the mark.
+    pub const COUNTS: u8 = 0x23;
+}
+
+pub(crate) const CATALOG: TreeId = 1;
+pub(crate) const RECORDS: TreeId = 2;
+pub(crate) const EXPIRY: TreeId = 3;
+pub(crate) const QUEUE: TreeId = 4;
+
+/// Everything durable that the parts of the engine share.
+pub(crate) struct Store {
+    pub pager: Arc<Pager>,
+    pub catalog: Tree,
+    pub records: Tree,
+    pub expiry: Tree,
+    pub queue: Tree,
+    pub metrics: Arc<Metrics>,
+    /// The next transaction or version id: boot number << 40 | counter, so no id comes twice.
+    next_id: AtomicU64,
+    /// Transactions that are neither committed nor aborted, and the log position before their first record.
+    active: Mutex<HashMap<TxnId, Lsn>>,
+    /// Version ids whose elements are being written.
+    pub creating: Mutex<HashSet<u64>>,
+    /// Open transactions that have removed a key, and how many have been rolled back: a walk over keys asks whether a gap it saw may be closed again (S1).
+    pub removing: AtomicU64,
+    pub undone: AtomicU64,
+}
+
+/// Before-images, the oldest of each key.
+pub(crate) type Images = BTreeMap<(TreeId, Vec<u8>), Option<Vec<u8>>>;
+
+/// (keyspace, keys, expiries) by which a transaction changes the counts.
+pub(crate) type Deltas = Vec<(u32, i64, i64)>;
+
+impl Store {
+    /// Opens the four trees, making those that are not there yet.
+    pub fn open(pager: Arc<Pager>, metrics: Arc<Metrics>) -> Result<Store> {
+        let tree = |id: TreeId| Tree::create_at(&pager, id, Pager::well_known(u64::from(id) - 1));
+        let (catalog, records, expiry, queue) = (tree(CATALOG)?, tree(RECORDS)?, tree(EXPIRY)?, tree(QUEUE)?);
+        let next_id = AtomicU64::new(pager.boot() << 40 | 1);
+        Ok(Store {
+            catalog,
+            records,
+            expiry,
+            queue,
+            metrics,
+            next_id,
+            active: Mutex::new(HashMap::new()),
+            creating: Mutex::new(HashSet::new()),
+            removing: AtomicU64::new(0),
+            undone: AtomicU64::new(0),
+            pager,
+        })
+    }
+
+    /// An id that was never given out before, not even before a crash.
+    pub fn new_id(&self) -> u64 {
+        self.next_id.fetch_add(1, Ordering::Relaxed)
+    }
+
+    pub fn tree(&self, id: TreeId) -> Option<&Tree> {
+        match id {
+            CATALOG => Some(&self.catalog),
+            RECORDS => Some(&self.records),
+            EXPIRY => Some(&self.expiry),
+            QUEUE => Some(&self.queue),
+            _ => None,
+        }
+    }
+
+    pub fn begin(&self) -> Txn<'_> {
+        let id = self.new_id();
+        self.active.lock().insert(id, self.pager.log_head());
+        Txn {
+            store: self,
+            id,
+            images: Images::new(),
+            own: HashSet::new(),
+            deferred: Vec::new(),
+            deltas: Vec::new(),
+            last: 0,
+            removes: false,
+            broken: None,
+            decided: false,
+        }
+    }
+
+    pub fn is_active(&self, txn: TxnId) -> bool {
+        self.active.lock().contains_key(&txn)
+    }
+
+    /// No transaction under way has a record below this position.
+    pub fn oldest_active(&self) -> Lsn {
+        self.active.lock().values().copied().min().unwrap_or(Lsn::MAX)
+    }
+
+    /// Stops the process: what is in memory can no longer be made right, what is in the log can.
+    fn fail(&self, error: &Error) -> ! {
+        self.pager.fatal(&format!("a rollback failed, so the process stops and recovery repeats it: {error}"))
+    }
+
+    fn logical(&self, kind: u8, txn: Option<TxnId>, body: &[u8]) -> Lsn {
+        let mut mtr = self.pager.mtr();
+        mtr.logical(kind, txn, &[body]);
+        mtr.commit()
+    }
+
+    pub fn log_mark(&self) -> Lsn {
+        self.logical(kind::MARK, None, &[])
+    }
+
+    pub fn log_counts(&self, mark: Lsn, counts: &[(u32, i64, i64)]) -> Lsn {
+        let mut body = mark.to_le_bytes().to_vec();
+        encode_deltas(counts, &mut body);
+        self.logical(kind::COUNTS, None, &body)
+    }
+
+    /// Puts the images back and logs ABORT. Repeatable: after any part of it the whole may run again.
+    pub fn undo(&self, txn: TxnId, images: &Images) -> Result<Lsn> {
+        let mut protected = HashSet::new();
+        for ((tree, _), image) in images {
+            if let (RECORDS, Some(image)) = (*tree, image) {
+                protected.extend(record::pages_of(image)?);
+            }
+        }
+        for ((tree_id, key), image) in images {
+            let tree = self.tree(*tree_id).ok_or_else(|| Error::corrupt(format!("undo of unknown tree {tree_id}")))?;
+            let done = tree.modify(key, Some(txn), |old, change| -> Result<()> {
+                let current = old.map(|old| old.value);
+                if current == image.as_deref() {
+                    return Ok(());
+                }
+                if let (RECORDS, Some(current)) = (*tree_id, current) {
+                    let dropped = record::pages_of(current)?.into_iter().filter(|page| !protected.contains(page));
+                    for run in record::runs_of(dropped) {
+                        change.free(run.first, run.pages);
+                    }
+                }
+                match image {
+                    Some(image) => change.put(&[image]),
+                    None => change.delete(),
+                }
+                Ok(())
+            })?;
+            done.result?;
+        }
+        let lsn = self.logical(kind::ABORT, Some(txn), &[]);
+        self.metrics.txn_aborts.add(1);
+        Ok(lsn)
+    }
+}
+
+/// A transaction. Dropped undecided, it is rolled back.
+pub(crate) struct Txn<'s> {
+    store: &'s Store,
+    id: TxnId,
+    images: Images,
+    /// Pages that this transaction itself has allocated: nobody else needs them, and undo frees them.
+    own: HashSet<PageId>,
+    /// Pages of what was there before, no longer named: free once the transaction is committed.
+    deferred: Vec<Run>,
+    deltas: Deltas,
+    last: Lsn,
+    /// It has removed a key.
+    removes: bool,
+    /// A change failed half-way through a command: nothing of this transaction may be committed.
+    broken: Option<bool>,
+    decided: bool,
+}
+
+impl<'s> Txn<'s> {
+    pub fn id(&self) -> TxnId {
+        self.id
+    }
+
+    /// Changes one record. `f` sees what is there and what the transaction knows about pages.
+    pub fn change<R>(
+        &mut self,
+        tree: &Tree,
+        key: &[u8],
+        f: impl FnOnce(Option<&Old<'_>>, &mut Pages<'_, '_>) -> R,
+    ) -> Result<Done<R>> {
+        let (images, own, deferred) = (&mut self.images, &mut self.own, &mut self.deferred);
+        let done = tree.modify(key, Some(self.id), |old, change| {
+            let image = || old.as_ref().map(|old| old.value.to_vec());
+            images.entry((tree.id(), key.to_vec())).or_insert_with(image);
+            f(old.as_ref(), &mut Pages { change, txn: Some((own, deferred)) })
+        });
+        match done {
+            Ok(done) => {
+                self.last = self.last.max(done.lsn);
+                Ok(done)
+            }
+            Err(error) => {
+                self.broken = Some(matches!(error, pager::Error::DiskFull { .. }));
+                Err(error.into())
+            }
+        }
+    }
+
+    /// To be called before a key is removed.
+    pub fn removes(&mut self) {
+        if !std::mem::replace(&mut self.removes, true) {
+            self.store.removing.fetch_add(1, Ordering::AcqRel);
+        }
+    }
+
+    pub fn count(&mut self, space: u32, keys: i64, expiries: i64) {
+        match self.deltas.iter_mut().find(|delta| delta.0 == space) {
+            Some(delta) => (delta.1, delta.2) = (delta.1 + keys, delta.2 + expiries),
+            None => self.deltas.push((space, keys, expiries)),
+        }
+    }
+
+    pub fn deltas(&self) -> &Deltas {
+        &self.deltas
+    }
+
+    /// Makes the changes count. The caller still holds the key locks; the LSN is the gate of every reply that shows them.
+    pub fn commit(mut self) -> Result<(Lsn, Deltas)> {
+        match self.broken {
+            Some(true) => return Err(Error::DiskFull),
+            Some(false) => return Err(Error::Io(std::io::Error::other("an earlier change of the unit failed"))),
+            None => {}
+        }
+        if self.last == 0 {
+            self.finish();
+            return Ok((0, Deltas::new()));
+        }
+        let deferred = std::mem::take(&mut self.deferred);
+        let mut queued = Vec::new();
+        for (at, runs) in deferred.chunks(crate::keyspace::QUEUED_RUNS_MAX).enumerate() {
+            let key = crate::keyspace::queue_key_of_pages(self.id, at as u32);
+            let value = crate::keyspace::encode_queued_pages(self.id, runs);
+            let queue = &self.store.queue;
+            self.change(queue, &key, |_, pages| pages.change.put(&[&value]))?;
+            queued.push(key);
+        }
+        let mut body = Vec::new();
+        self.deltas.retain(|delta| (delta.1, delta.2) != (0, 0));
+        encode_deltas(&self.deltas, &mut body);
+        let lsn = self.store.logical(kind::COMMIT, Some(self.id), &body);
+        self.store.metrics.txn_commits.add(1);
+        let deltas = std::mem::take(&mut self.deltas);
+        self.finish();
+        for key in queued {
+            // What fails here is left to the background, which finds it in the queue.
+            let _ = self.store.free_queued_pages(&key);
+        }
+        Ok((lsn, deltas))
+    }
+
+    /// Takes everything back. Returns the LSN of ABORT, 0 if nothing had been changed.
+    pub fn abort(mut self) -> Lsn {
+        self.roll_back()
+    }
+
+    fn roll_back(&mut self) -> Lsn {
+        let images = std::mem::take(&mut self.images);
+        let mut lsn = 0;
+        if self.last != 0 || self.broken.is_some() {
+            lsn = match self.store.undo(self.id, &images) {
+                Ok(lsn) => lsn,
+                // The changes stand in pages that can no longer be reached. Recovery can put it right, going on cannot.
+                Err(error) => self.store.fail(&error),
+            };
+        }
+        self.store.undone.fetch_add(1, Ordering::AcqRel);
+        self.finish();
+        lsn
+    }
+
+    fn finish(&mut self) {
+        self.decided = true;
+        if self.removes {
+            self.store.removing.fetch_sub(1, Ordering::AcqRel);
+        }
+        self.store.active.lock().remove(&self.id);
+    }
+}
+
+impl Drop for Txn<'_> {
+    fn drop(&mut self) {
+        if !self.decided {
+            self.roll_back();
+        }
+    }
+}
+
+/// A change of one record, within a transaction or alone.
+pub(crate) struct Pages<'c, 't> {
+    pub change: &'c mut Change,
+    txn: Option<(&'t mut HashSet<PageId>, &'t mut Vec<Run>)>,
+}
+
+impl<'c, 't> Pages<'c, 't> {
+    pub fn alone(change: &'c mut Change) -> Pages<'c, 't> {
+        Pages { change, txn: None }
+    }
+
+    /// The record names these pages from now on.
+    pub fn allocated(&mut self, runs: &[Run]) {
+        for run in runs {
+            self.change.allocated(run.first, run.pages);
+            if let Some((own, _)) = &mut self.txn {
+                own.extend(run.first..run.first + u64::from(run.pages));
+            }
+        }
+    }
+
+    /// No record names these pages any more. Alone, they are free with the change; in a transaction only what it allocated itself is (E8).
+    pub fn dropped(&mut self, runs: Vec<Run>) {
+        let Some((own, deferred)) = &mut self.txn else {
+            for run in runs {
+                self.change.free(run.first, run.pages);
+            }
+            return;
+        };
+        let pages = || runs.iter().flat_map(|run| run.first..run.first + u64::from(run.pages));
+        for run in record::runs_of(pages().filter(|page| own.contains(page))) {
+            self.change.free(run.first, run.pages);
+        }
+        deferred.extend(record::runs_of(pages().filter(|page| !own.contains(page))));
+        for page in pages() {
+            own.remove(&page);
+        }
+    }
+}
+
+pub(crate) fn encode_deltas(deltas: &[(u32, i64, i64)], out: &mut Vec<u8>) {
+    out.extend_from_slice(&(deltas.len() as u64).to_le_bytes());
+    for (space, keys, expiries) in deltas {
+        out.extend_from_slice(&u64::from(*space).to_le_bytes());
+        out.extend_from_slice(&keys.to_le_bytes());
+        out.extend_from_slice(&expiries.to_le_bytes());
+    }
+}
+
+pub(crate) fn decode_deltas(bytes: &[u8]) -> Option<Deltas> {
+    let words: Vec<u64> =
+        bytes.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().expect("eight bytes"))).collect();
+    let (count, words) = words.split_first()?;
+    if words.len() as u64 != count.checked_mul(3)? || bytes.len() % 8 != 0 {
+        return None;
+    }
+    words.chunks_exact(3).map(|word| Some((u32::try_from(word[0]).ok()?, word[1] as i64, word[2] as i64))).collect()
+}
