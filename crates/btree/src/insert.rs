@@ -86,6 +86,7 @@ impl Tree {
     ///
     /// `f` runs once, must be quick and must not touch the tree. The new version word is the LSN returned, with `WORD_TXN` set inside a
     /// transaction; the log record then also holds the state before. An error means that nothing was changed.
+    /// Inside a transaction the caller asks `Pager::admit` itself, for undo must not be refused because the disk is full.
     pub fn modify<R>(
         &self,
         key: &[u8],
@@ -93,7 +94,9 @@ impl Tree {
         f: impl FnOnce(Option<Old<'_>>, &mut Change) -> R,
     ) -> Result<Done<R>> {
         assert!(key.len() <= Tree::KEY_MAX, "a key longer than KEY_MAX");
-        self.pager.admit()?;
+        if txn.is_none() {
+            self.pager.admit()?;
+        }
         let mut met = Met::default();
         let leaf = self.exclusive(Seek::At(key), 0, &mut met)?;
         let node = Node(leaf.page());
