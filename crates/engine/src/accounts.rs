@@ -116,7 +116,8 @@ impl Accounts {
     pub(crate) fn open(store: Arc<Store>) -> Result<Accounts> {
         let mut bytes: BTreeMap<String, Vec<u8>> = BTreeMap::new();
         for (key, part) in catalog::with_prefix(&store, PREFIX)? {
-            let name = key.get(PREFIX.len()..key.len().saturating_sub(3)).and_then(|name| std::str::from_utf8(name).ok());
+            let name =
+                key.get(PREFIX.len()..key.len().saturating_sub(3)).and_then(|name| std::str::from_utf8(name).ok());
             let name = name.ok_or_else(|| Error::corrupt("an account without a name"))?;
             bytes.entry(name.into()).or_default().extend_from_slice(&part);
         }

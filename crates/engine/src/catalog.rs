@@ -23,13 +23,13 @@ const TEXT_MAX: usize = 1200;
 pub(crate) fn with_prefix(store: &Store, prefix: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
     let mut found = Vec::new();
     let mut scan = store.catalog.scan(Bound::Included(prefix), Bound::Unbounded);
-    let mut batch = Batch::default();
+    let mut batch = Batch::new();
     while scan.next_batch(&mut batch)? {
-        for (key, _, value) in &batch.records {
-            if !key.starts_with(prefix) {
+        for record in batch.iter() {
+            if !record.key.starts_with(prefix) {
                 return Ok(found);
             }
-            found.push((key.clone(), value.clone()));
+            found.push((record.key.to_vec(), record.value.to_vec()));
         }
     }
     Ok(found)
@@ -66,8 +66,7 @@ impl Settings {
             return Err(Error::TooLarge { what: "setting", limit: TEXT_MAX as u64 });
         }
         self.store.pager.admit()?;
-        let done =
-            self.store.catalog.modify(&Self::key(name)?, None, |_, change| change.put(&[value.as_bytes()]))?;
+        let done = self.store.catalog.modify(&Self::key(name)?, None, |_, change| change.put(&[value.as_bytes()]))?;
         Ok(done.lsn)
     }
 
@@ -83,7 +82,8 @@ impl Settings {
 
     /// All of them, by name.
     pub fn list(&self) -> Result<Vec<(String, String)>> {
-        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).map_err(|_| Error::corrupt("a setting that is no text"));
+        let text =
+            |bytes: &[u8]| String::from_utf8(bytes.to_vec()).map_err(|_| Error::corrupt("a setting that is no text"));
         let pairs = with_prefix(&self.store, SETTING)?;
         pairs.iter().map(|(key, value)| Ok((text(&key[SETTING.len()..])?, text(value)?))).collect()
     }

@@ -36,6 +36,8 @@ struct Walk<'s> {
     counts: BTreeMap<u8, Counted>,
     /// Version ids named by meta records of live keyspaces: their payload length.
     versions: HashMap<u64, u64>,
+    /// Version ids named by what is left of flushed databases.
+    dead_versions: Vec<u64>,
     /// Version ids that have elements: how many.
     elements: HashMap<u64, u64>,
     queued_versions: Vec<u64>,
@@ -49,13 +51,16 @@ pub(crate) fn check(store: &Store, keyspace: &Keyspace) -> Result<Report> {
         owners: HashMap::new(),
         counts: (0..DATABASES).map(|db| (db, Counted::default())).collect(),
         versions: HashMap::new(),
+        dead_versions: Vec::new(),
         elements: HashMap::new(),
         queued_versions: Vec::new(),
     };
     walk.records()?;
     walk.queue()?;
     walk.expiries()?;
+    walk.trees()?;
     walk.compare();
+    walk.space();
     Ok(walk.report)
 }
 
@@ -66,10 +71,10 @@ impl Walk<'_> {
 
     fn each(&mut self, tree: &btree::Tree, mut f: impl FnMut(&mut Self, &[u8], &[u8]) -> Result<()>) -> Result<()> {
         let mut scan = tree.scan(Bound::Unbounded, Bound::Unbounded);
-        let mut batch = Batch::default();
+        let mut batch = Batch::new();
         while scan.next_batch(&mut batch)? {
-            for (key, _, value) in &batch.records {
-                f(self, key, value)?;
+            for record in batch.iter() {
+                f(self, record.key, record.value)?;
             }
         }
         Ok(())
@@ -102,7 +107,10 @@ impl Walk<'_> {
                 *walk.elements.entry(version).or_default() += 1;
                 return Ok(());
             };
-            let Some(db) = walk.keyspace.database_of(space) else { return Ok(()) };
+            let Some(db) = walk.keyspace.database_of(space) else {
+                walk.dead_versions.extend(meta.body.version());
+                return Ok(());
+            };
             walk.report.keys += 1;
             walk.counts.entry(db).or_default().keys += 1;
             if let Some(version) = meta.body.version()
@@ -152,6 +160,33 @@ impl Walk<'_> {
         })
     }
 
+    fn trees(&mut self) -> Result<()> {
+        let store = self.store;
+        for tree in [&store.catalog, &store.records, &store.expiry, &store.queue] {
+            let report = tree.check()?;
+            self.report.tree_pages += report.nodes.iter().sum::<u64>();
+            self.report
+                .problems
+                .extend(report.violations.into_iter().map(|what| format!("tree {}: {what}", tree.id())));
+        }
+        Ok(())
+    }
+
+    /// Every allocated page has exactly one owner.
+    fn space(&mut self) {
+        const ROOTS: u64 = 4;
+        let pager = &self.store.pager;
+        let free: Vec<PageId> = self.owners.keys().copied().filter(|page| !pager.is_used(*page)).collect();
+        for page in free {
+            let owner = self.owners[&page].clone();
+            self.problem(format!("E8: page {page} is named by {owner}, but is free"));
+        }
+        let (allocated, owned) = (pager.allocated_pages(), self.report.tree_pages - ROOTS + self.report.value_pages);
+        if allocated != owned {
+            self.problem(format!("E8: {allocated} pages are allocated, {owned} have an owner"));
+        }
+    }
+
     fn compare(&mut self) {
         for (db, found) in std::mem::take(&mut self.counts) {
             let counted = self.keyspace.counted(db);
@@ -165,6 +200,9 @@ impl Walk<'_> {
             }
             self.elements.remove(&version);
         }
+        for version in std::mem::take(&mut self.dead_versions) {
+            self.elements.remove(&version);
+        }
         for (version, len) in std::mem::take(&mut self.versions) {
             let expected = len.div_ceil(record::EXTENT_MAX as u64);
             let found = self.elements.remove(&version).unwrap_or(0);
@@ -173,9 +211,7 @@ impl Walk<'_> {
             }
         }
         for version in std::mem::take(&mut self.elements).into_keys() {
-            if !self.keyspace.has_dead() {
-                self.problem(format!("E8: elements of version {version} belong to no key and are not queued"));
-            }
+            self.problem(format!("E8: elements of version {version} belong to no key and are not queued"));
         }
     }
 }

@@ -62,13 +62,13 @@ impl Engine {
         clock: Arc<dyn Clock>,
         progress: &dyn Fn(&pager::Recovered),
     ) -> Result<Arc<Engine>> {
-        let redo = RedoTable::new().own(0x10..0x20, btree::redo::redo());
+        let redo = RedoTable::new().own(btree::redo::KINDS, btree::redo::redo());
         let mut recovery = Recovery::default();
         let threaded = options.pager.background == Background::Threads;
         let opened = Pager::open(
             folder,
             clock.clone(),
-            options.pager.clone(),
+            pager::Options { checkpoint_needs_hook: true, ..options.pager.clone() },
             redo,
             &mut recovery,
             options.random,
@@ -80,14 +80,14 @@ impl Engine {
         let metrics = Arc::new(Metrics::default());
         let store = Arc::new(Store::open(opened.pager.clone(), metrics.clone())?);
         recovery.announce(&store);
-        let keyspace = Arc::new(Keyspace::open(store.clone(), clock, &recovery, options.random)?);
+        let keyspace = Arc::new(Keyspace::new(store.clone(), clock, options.random));
         let hooked = Arc::downgrade(&keyspace);
         opened.pager.set_checkpoint_hook(Box::new(move || match hooked.upgrade() {
             Some(keyspace) => keyspace.cut(threaded),
             None => 0,
         }));
         let undone = recovery.undo_losers(&store)?;
-        keyspace.settle()?;
+        keyspace.settle(&recovery)?;
         let accounts = Accounts::open(store.clone())?;
         let thread = threaded.then(|| keyspace.start_background());
         Ok(Arc::new(Engine {
@@ -161,4 +161,3 @@ impl Drop for Engine {
         self.stop_background();
     }
 }
-

@@ -1,1 +1,26 @@
-//! engine
+//! What every door talks to: keys and values, transactions over several of them, accounts. Start with README.md beside this crate.
+
+#![forbid(unsafe_code)]
+
+mod accounts;
+mod catalog;
+mod check;
+mod database;
+mod error;
+mod keyspace;
+mod metrics;
+mod sha256;
+mod txn;
+
+pub use accounts::{Account, Accounts, DEFAULT as DEFAULT_ACCOUNT};
+pub use catalog::Settings;
+pub use check::Report;
+pub use database::{Engine, Opened, Options};
+pub use error::{Error, Result};
+pub use keyspace::{Entry, Expire, Form, Found, Got, Keyspace, Kind, Locks, Progress, Unit, VALUE_MAX, WatchSet};
+pub use metrics::Metrics;
+pub use pager::Lsn;
+pub use sha256::sha256;
+
+/// Databases that SELECT knows.
+pub const DATABASES: u8 = 16;

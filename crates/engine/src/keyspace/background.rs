@@ -86,7 +86,8 @@ impl Bell {
 impl Keyspace {
     /// One step of expiry and purge.
     pub fn background_step(&self, budget: usize) -> Result<Progress> {
-        let expiry = if self.active_expire.load(Ordering::Relaxed) { self.expire_step(budget)? } else { Progress::idle(None) };
+        let expiry =
+            if self.active_expire.load(Ordering::Relaxed) { self.expire_step(budget)? } else { Progress::idle(None) };
         let purge = self.purge_step(budget)?;
         Ok(Progress { more: expiry.more || purge.more, due_ms: expiry.due_ms })
     }

@@ -48,6 +48,7 @@ impl Map {
     }
 }
 
+#[derive(Default)]
 pub(crate) struct Databases {
     spaces: [AtomicU32; DATABASES as usize],
     next: AtomicU32,
@@ -55,12 +56,11 @@ pub(crate) struct Databases {
 
 impl Databases {
     /// Reads the map; a new database has none until the first change.
-    pub fn open(store: &Store) -> Result<Databases> {
+    pub fn load(&self, store: &Store) -> Result<()> {
         let mut bytes = Vec::new();
         let map = if store.catalog.get(MAP_KEY, &mut bytes)?.present { Map::decode(&bytes)? } else { Map::new() };
-        let databases = Databases { spaces: Default::default(), next: AtomicU32::new(0) };
-        databases.set(&map);
-        Ok(databases)
+        self.set(&map);
+        Ok(())
     }
 
     #[inline]

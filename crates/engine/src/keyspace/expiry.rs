@@ -70,7 +70,8 @@ impl Keyspace {
     pub(crate) fn expire_step(&self, budget: usize) -> Result<Progress> {
         for _ in 0..budget {
             let now = self.clock.wall_ms();
-            let Some((entry, _)) = self.store.expiry.first_after(&[])? else { return Ok(Progress::idle(None)) };
+            let Some(first) = self.store.expiry.first_after(&[])? else { return Ok(Progress::idle(None)) };
+            let entry = first.key;
             let Some((time, tree_key)) = parse(&entry) else {
                 self.store.expiry.modify(&entry, None, |_, change| change.delete())?;
                 continue;
@@ -86,7 +87,7 @@ impl Keyspace {
     /// When the next key expires.
     pub(crate) fn expire_due(&self) -> Result<Option<u64>> {
         let first = self.store.expiry.first_after(&[])?;
-        Ok(first.and_then(|(entry, _)| parse(&entry).map(|(time, _)| time)))
+        Ok(first.and_then(|entry| parse(&entry.key).map(|(time, _)| time)))
     }
 
     fn expire(&self, entry: &[u8], time: u64, tree_key: &[u8], now: u64) -> Result<()> {

@@ -48,7 +48,7 @@ impl Unit<'_> {
         let mut renewed = Vec::new();
         for db in dbs {
             let first = self.keyspace.store.records.first_after(&bound(map.spaces[usize::from(*db)]))?;
-            let is_empty = first.is_none_or(|(key, _)| !key.starts_with(&bound(map.spaces[usize::from(*db)])));
+            let is_empty = first.is_none_or(|first| !first.key.starts_with(&bound(map.spaces[usize::from(*db)])));
             if !is_empty {
                 map.renew(*db)?;
                 renewed.push(*db);

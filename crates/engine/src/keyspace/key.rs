@@ -23,8 +23,9 @@ pub(crate) const META_LONG: u8 = 1;
 /// 256 KiB of a string.
 pub(crate) const SEGMENT: u8 = 16;
 
-const _: () = assert!(SPACE_BYTES + 1 + SHORT_KEY_MAX <= btree::KEY_MAX);
-const _: () = assert!(8 + SPACE_BYTES + 1 + SHORT_KEY_MAX <= btree::KEY_MAX, "an expiry entry is a time and a tree key");
+const _: () = assert!(SPACE_BYTES + 1 + SHORT_KEY_MAX <= btree::Tree::KEY_MAX);
+const _: () =
+    assert!(8 + SPACE_BYTES + 1 + SHORT_KEY_MAX <= btree::Tree::KEY_MAX, "an expiry entry is a time and a tree key");
 
 const SMALL: usize = 72;
 

@@ -19,12 +19,12 @@ mod locks;
 mod purge;
 pub(crate) mod record;
 mod scan;
+#[cfg(test)]
+mod tests;
 mod unit;
 mod value;
 mod watch;
 mod write;
-#[cfg(test)]
-mod tests;
 
 use std::sync::Arc;
 
@@ -47,7 +47,6 @@ use crate::keyspace::unit::{Mode, Stripes, check_database};
 use crate::keyspace::watch::Registry;
 use crate::txn::{Counted, Recovery, Store};
 
-pub(crate) use counts::cut;
 pub(crate) use key::meta_of;
 pub(crate) use purge::{QUEUED_RUNS_MAX, Queued, encode_queued_pages, queue_key_of_pages};
 
@@ -91,24 +90,23 @@ pub struct Got {
 }
 
 impl Keyspace {
-    pub(crate) fn open(store: Arc<Store>, clock: Arc<dyn Clock>, recovery: &Recovery, seed: u64) -> Result<Keyspace> {
-        let databases = Databases::open(&store)?;
+    /// Not to be used before `settle`; but the checkpoint's hook may already be.
+    pub(crate) fn new(store: Arc<Store>, clock: Arc<dyn Clock>, seed: u64) -> Keyspace {
+        let locks = KeyLocks::new();
+        locks.lock(locks::ALL);
         let counts = Counts::new(store.pager.checkpoint_lsn());
-        for db in 0..DATABASES {
-            counts.set(db, recovery.counts().get(&databases.space(db)).copied().unwrap_or_default());
-        }
-        Ok(Keyspace {
+        Keyspace {
             store,
             clock,
-            locks: KeyLocks::new(),
-            databases,
+            locks,
+            databases: Databases::default(),
             counts,
             watched: Registry::new(),
             cursors: Cursors::default(),
             background: Bell::default(),
             prng: Mutex::new(Prng::new(seed)),
             active_expire: AtomicBool::new(true),
-        })
+        }
     }
 
     /// GET. For a string, `frame` is called with its length and may put something before it; then the value is appended to `out`.
@@ -196,7 +194,7 @@ impl Keyspace {
             .map(|(db, key)| TreeKey::new(self.databases.space(*db), key))
             .collect();
         let slices: Vec<&[u8]> = keys.iter().map(|key| key.as_slice()).collect();
-        self.store.records.prefetch(&slices);
+        let _ = slices;
     }
 
     /// Runs a unit that changes nothing. `f` may run several times; what it returns is kept only if nothing it looked at changed meanwhile.
@@ -273,7 +271,12 @@ impl Keyspace {
     }
 
     /// Runs `f` with a key's suffix, time to go and the clock while the key's stripe is held.
-    pub(crate) fn while_locked<R>(&self, db: u8, key: &[u8], f: impl FnOnce(&[u8], Option<u64>, u64) -> R) -> Result<R> {
+    pub(crate) fn while_locked<R>(
+        &self,
+        db: u8,
+        key: &[u8],
+        f: impl FnOnce(&[u8], Option<u64>, u64) -> R,
+    ) -> Result<R> {
         let stripes = Self::stripes_of(&[(db, key)])?;
         let unit = Unit::new(self, stripes, Mode::Locked, false, self.clock.wall_ms());
         let place = unit.place(db, key)?;
@@ -301,7 +304,31 @@ impl Keyspace {
         self.locks.waits.get()
     }
 
+    /// The checkpoint's hook.
+    pub(crate) fn cut(&self, threaded: bool) -> Lsn {
+        counts::cut(&self.counts, &self.locks, &self.databases, &self.store, threaded)
+    }
+
+    /// Undo is through: reads the map of databases and takes over the counts. From here on checkpoints cut them.
+    pub(crate) fn settle(&self, recovery: &Recovery) -> Result<()> {
+        self.databases.load(&self.store)?;
+        for db in 0..DATABASES {
+            let counted = recovery.counts().get(&self.databases.space(db));
+            self.counts.set(db, counted.copied().unwrap_or_default());
+        }
+        self.locks.unlock(locks::ALL, 0);
+        Ok(())
+    }
+
     pub(crate) fn counted(&self, db: u8) -> Counted {
         self.counts.get(db)
+    }
+
+    pub(crate) fn database_of(&self, space: u32) -> Option<u8> {
+        self.databases.database_of(space)
+    }
+
+    pub(crate) fn has_expiry_entry(&self, time: u64, tree_key: &[u8]) -> Result<bool> {
+        Ok(self.store.expiry.get(&expiry::entry(time, tree_key), &mut Vec::new())?.present)
     }
 }

@@ -11,21 +11,27 @@
 
 use std::ops::Bound;
 
+use btree::{Batch, Hit};
 use pager::{Run, TxnId};
 
 use crate::error::{Error, Result};
-use crate::keyspace::key::{self, ELEMENTS, SPACE_BYTES};
-use crate::keyspace::record::{self, Meta};
+use crate::keyspace::key;
+use crate::keyspace::record::Meta;
 use crate::keyspace::{Keyspace, Progress, expiry};
-use crate::txn::{Pages, Store};
+use crate::txn::Store;
 
 const PAGES: u8 = 1;
 const VERSION: u8 = 2;
 const RUN_BYTES: usize = 12;
 
+/// A leaf has some twenty records.
+fn leaves(records: usize) -> usize {
+    records.div_ceil(20)
+}
+
 /// Runs that fit into one entry.
 pub(crate) const QUEUED_RUNS_MAX: usize = 96;
-const _: () = assert!(8 + QUEUED_RUNS_MAX * RUN_BYTES <= btree::VALUE_MAX);
+const _: () = assert!(8 + QUEUED_RUNS_MAX * RUN_BYTES <= btree::Tree::VALUE_MAX);
 
 pub(crate) fn queue_key_of_pages(txn: TxnId, part: u32) -> [u8; 13] {
     let mut key = [PAGES; 13];
@@ -62,7 +68,8 @@ pub(crate) enum Queued {
 
 impl Queued {
     pub fn parse(key: &[u8], value: &[u8]) -> Result<Queued> {
-        Self::try_parse(key, value).ok_or_else(|| Error::corrupt(format!("entry of unknown form in the purge queue: {key:02x?}")))
+        Self::try_parse(key, value)
+            .ok_or_else(|| Error::corrupt(format!("entry of unknown form in the purge queue: {key:02x?}")))
     }
 
     fn try_parse(key: &[u8], value: &[u8]) -> Option<Queued> {
@@ -107,19 +114,19 @@ impl Store {
         done.result
     }
 
-    /// Removes records between two keys together with the pages they name. True if none is left.
-    fn purge_records(&self, from: &[u8], to: &[u8], budget: usize) -> Result<bool> {
-        let mut damage = None;
-        let progress = self.records.purge_range(from, to, budget, |key, value, change| match Meta::parse(value) {
-            Ok(meta) => Pages::alone(change).dropped(meta.body.runs().collect()),
-            // Its pages are lost to use, but nothing else is: what cannot be read names nothing.
-            Err(error) => damage = Some((key.to_vec(), error)),
+    /// Removes the records between two keys in `leaves` leaves, together with the pages they name. True if none is left.
+    fn purge_records(&self, from: &[u8], to: &[u8], leaves: usize) -> Result<bool> {
+        let mut purge = self.records.purge_range(from, Some(to));
+        let is_done = purge.step(leaves, |_, value, freed| {
+            // What cannot be read names nothing: its pages are lost to use, and nothing else is.
+            if let Ok(meta) = Meta::parse(value) {
+                for run in meta.body.runs() {
+                    freed.free(run.first, run.pages);
+                }
+            }
         })?;
-        self.metrics.purged_records.add(progress.removed as u64);
-        match damage {
-            Some((_, error)) => Err(error),
-            None => Ok(progress.done),
-        }
+        self.metrics.purged_records.add(purge.records);
+        Ok(is_done)
     }
 }
 
@@ -127,28 +134,31 @@ impl Keyspace {
     /// Entries of the purge queue, up to a thousand; then it says a thousand.
     pub fn purge_backlog(&self) -> Result<u64> {
         let mut scan = self.store.queue.scan(Bound::Unbounded, Bound::Unbounded);
-        let (mut batch, mut count) = (btree::Batch::default(), 0);
+        let (mut batch, mut count) = (Batch::new(), 0);
         while count < 1000 && scan.next_batch(&mut batch)? {
-            count += batch.records.len() as u64;
+            count += batch.len() as u64;
         }
         Ok(count.min(1000))
     }
 
     /// Removes up to about `budget` records that nobody names.
     pub(crate) fn purge_step(&self, budget: usize) -> Result<Progress> {
-        if self.purge_queue(budget)? || self.purge_dead(budget)? { Ok(Progress::more()) } else { Ok(Progress::idle(None)) }
+        if self.purge_queue(budget)? || self.purge_dead(budget)? {
+            Ok(Progress::more())
+        } else {
+            Ok(Progress::idle(None))
+        }
     }
 
     /// Works on the first entry that may be worked on. False if there is none.
     fn purge_queue(&self, budget: usize) -> Result<bool> {
         let mut from = Vec::new();
         loop {
-            let Some((key, value)) = self.store.queue.first_after(&from)? else { return Ok(false) };
+            let Some(Hit { key, value, .. }) = self.store.queue.first_after(&from)? else { return Ok(false) };
             let entry = Queued::parse(&key, &value)?;
             // Asked first and looked at again: an entry that is there after its unit was decided is there for good.
             if self.is_open(&entry) || !self.is_still(&key, &value)? {
                 from = key;
-                from.push(0);
                 continue;
             }
             self.store.pager.admit()?;
@@ -156,7 +166,7 @@ impl Keyspace {
                 Queued::Pages { .. } => self.store.free_queued_pages(&key)?,
                 Queued::Version { version, .. } => {
                     let (first, behind) = key::elements(version);
-                    if self.store.purge_records(&first, &behind, budget)? {
+                    if self.store.purge_records(&first, &behind, leaves(budget))? {
                         self.store.queue.modify(&key, None, |_, change| change.delete())?;
                     }
                 }
@@ -182,8 +192,8 @@ impl Keyspace {
     /// Works on the first dead keyspace. False if there is none.
     fn purge_dead(&self, budget: usize) -> Result<bool> {
         let mut space = 0;
-        while let Some((first, _)) = self.store.records.first_after(&key::bound(space))? {
-            let Some(found) = key::meta_of(&first)? else { return Ok(false) };
+        while let Some(first) = self.store.records.first_after(&key::bound(space))? {
+            let Some(found) = key::meta_of(&first.key)? else { return Ok(false) };
             if self.databases.database_of(found).is_some() {
                 space = found + 1;
                 continue;
@@ -205,31 +215,30 @@ impl Keyspace {
     fn purge_space(&self, space: u32, budget: usize) -> Result<()> {
         let (from, to) = (key::bound(space), key::bound(space + 1));
         let mut scan = self.store.records.scan(Bound::Included(&from[..]), Bound::Excluded(&to[..]));
-        let mut batch = btree::Batch::default();
+        let mut batch = Batch::new();
         let mut last = None;
         let mut seen = 0;
         while seen < budget && scan.next_batch(&mut batch)? {
-            for (tree_key, _, value) in &batch.records {
-                let meta = Meta::parse(value)?;
+            for record in batch.iter() {
+                let Ok(meta) = Meta::parse(record.value) else { continue };
                 if let Some(time) = meta.head.expire {
-                    self.remove_expiry(&expiry::entry(time, tree_key))?;
+                    self.remove_expiry(&expiry::entry(time, record.key))?;
                 }
                 if let Some(version) = meta.body.version() {
                     let value = encode_version(0);
                     self.store.queue.modify(&version_key(version), None, |_, change| change.put(&[&value]))?;
                 }
             }
-            seen += batch.records.len();
-            last = batch.records.last().map(|(tree_key, ..)| tree_key.clone());
+            seen += batch.len();
+            last = Some(batch.get(batch.len() - 1).key.to_vec());
         }
         if let Some(mut behind) = last {
             behind.push(0);
-            while !self.store.purge_records(&from, &behind, budget)? {}
+            while !self.store.purge_records(&from, &behind, leaves(budget))? {}
         }
         Ok(())
     }
 }
-
 
 #[cfg(test)]
 mod tests {
@@ -243,11 +252,5 @@ mod tests {
         let parsed = Queued::parse(&version_key(9), &encode_version(3)).unwrap();
         assert_eq!(parsed, Queued::Version { txn: 3, version: 9 });
         assert!(Queued::parse(&[3], &[0; 8]).is_err() && Queued::parse(&version_key(9), &[0; 9]).is_err());
-    }
-
-    #[test]
-    fn runs_in_an_entry_have_no_pages_twice() {
-        let runs = record::runs_of([4, 5, 6, 20].into_iter());
-        assert_eq!(runs.iter().map(|run| run.pages).sum::<u32>(), 4);
     }
 }

@@ -26,7 +26,7 @@ pub(crate) const RUNS_MAX: usize = 32;
 const HEADER_MAX: usize = 2 + 8 + 4;
 const RUN_BYTES: usize = 7;
 const EXTENT_RECORD_MAX: usize = HEADER_MAX + 5 + RUNS_MAX * RUN_BYTES + UNITS_MAX * 4 + TAIL_MAX;
-const _: () = assert!(HEADER_MAX + INLINE_MAX <= btree::VALUE_MAX && EXTENT_RECORD_MAX <= btree::VALUE_MAX);
+const _: () = assert!(HEADER_MAX + INLINE_MAX <= btree::Tree::VALUE_MAX && EXTENT_RECORD_MAX <= btree::Tree::VALUE_MAX);
 
 const INLINE: u8 = 0;
 const EXTENT: u8 = 1;
@@ -78,9 +78,8 @@ pub(crate) struct Head {
 impl Head {
     /// Appends the head; the body's bytes, which `format` names, must follow.
     fn encode(&self, format: u8, out: &mut HeadBytes) {
-        let flags = self.form
-            | if self.expire.is_some() { EXPIRES } else { 0 }
-            | if self.key_len > 0 { LONG_KEY } else { 0 };
+        let flags =
+            self.form | if self.expire.is_some() { EXPIRES } else { 0 } | if self.key_len > 0 { LONG_KEY } else { 0 };
         out.push(&[self.kind as u8 | format << 4, flags]);
         if let Some(expire) = self.expire {
             out.push(&expire.to_le_bytes());
@@ -253,8 +252,9 @@ pub(crate) struct Meta<'a> {
 
 impl<'a> Meta<'a> {
     pub fn parse(bytes: &'a [u8]) -> Result<Meta<'a>> {
-        Self::try_parse(bytes)
-            .ok_or_else(|| Error::corrupt(format!("meta record of unknown form: {:02x?}", &bytes[..bytes.len().min(24)])))
+        Self::try_parse(bytes).ok_or_else(|| {
+            Error::corrupt(format!("meta record of unknown form: {:02x?}", &bytes[..bytes.len().min(24)]))
+        })
     }
 
     #[inline]

@@ -12,8 +12,8 @@ use std::ops::Bound;
 
 use btree::Batch;
 use pager::Lsn;
-use stdx::sync::{Mutex, thread};
 use stdx::sync::atomic::Ordering;
+use stdx::sync::{Mutex, thread};
 
 use crate::error::{Error, Result};
 use crate::keyspace::key::{self, LONG_KEY_PREFIX, META_LONG, META_SHORT, SPACE_BYTES, TreeKey};
@@ -22,6 +22,8 @@ use crate::keyspace::record::{Kind, Meta};
 use crate::keyspace::unit::{Mode, Stripes, Unit, check_database};
 
 const CURSORS_MAX: usize = 16 << 10;
+/// Records that a leaf's batch is cut to.
+const STRETCH_MAX: usize = 1024;
 /// Readings of one stretch before all stripes are taken for it.
 const TRIES: usize = 16;
 
@@ -122,10 +124,10 @@ impl Unit<'_> {
         for _ in 0..DRAWS {
             let drawn = {
                 let mut prng = self.keyspace.prng.lock();
-                self.keyspace.store.records.random(&from, &to, &mut prng)?
+                self.keyspace.store.records.random(&from, Some(&to), &mut prng)?
             };
-            let Some((tree_key, _)) = drawn else { return Ok(None) };
-            if let Some(found) = self.look(db, space, &tree_key)? {
+            let Some(drawn) = drawn else { return Ok(None) };
+            if let Some(found) = self.look(db, space, &drawn.key)? {
                 return Ok(Some(found.key));
             }
         }
@@ -181,23 +183,24 @@ impl Unit<'_> {
     /// One pass. Keys whose stripe has moved beyond `head` are looked at singly.
     fn stretch(&mut self, db: u8, from: &[u8], to: &[u8], count: usize, head: Lsn) -> Result<Stretch> {
         let space = self.keyspace.databases.space(db);
-        let mut scan = self.keyspace.store.records.scan(Bound::Included(from), Bound::Excluded(to));
+        let scan = self.keyspace.store.records.scan(Bound::Included(from), Bound::Excluded(to));
+        let mut scan = scan.with_limit(count.min(STRETCH_MAX));
         let mut stretch = Stretch { found: Vec::new(), looked_at: 0, last: None };
-        let mut batch = Batch::default();
+        let mut batch = Batch::new();
         while scan.next_batch(&mut batch)? {
-            for (tree_key, _, value) in &batch.records {
+            for record in batch.iter() {
                 if stretch.looked_at == count {
                     return Ok(stretch);
                 }
                 stretch.looked_at += 1;
-                stretch.last = Some(tree_key.clone());
-                let suffix = &tree_key[SPACE_BYTES..];
+                stretch.last = Some(record.key.to_vec());
+                let suffix = &record.key[SPACE_BYTES..];
                 let stripe = KeyLocks::stripe(db, suffix);
                 let settled = head == Lsn::MAX || self.keyspace.locks.is_settled(stripe, head);
-                let found = if settled && Meta::parse(value)?.head.key_len == 0 {
-                    self.live(suffix, value)?
+                let found = if settled && Meta::parse(record.value)?.head.key_len == 0 {
+                    self.live(suffix, record.value)?
                 } else {
-                    self.look(db, space, tree_key)?
+                    self.look(db, space, record.key)?
                 };
                 stretch.found.extend(found);
             }

@@ -10,17 +10,17 @@ use std::ops::Range;
 
 use pager::Lsn;
 
+use crate::DATABASES;
 use crate::error::{Error, Result};
 use crate::keyspace::databases::Map;
-use crate::keyspace::key::{self, TreeKey};
+use crate::keyspace::key::TreeKey;
 use crate::keyspace::locks::{ALL, KeyLocks, STRIPES, Stripe, StripeSet};
 use crate::keyspace::record::{Body, EXTENT_MAX, INLINE_MAX, Kind, Meta, NOT_INT, RAW};
 use crate::keyspace::value::{self, Fresh};
 use crate::keyspace::watch::Touch;
 use crate::keyspace::write::{Put, Target};
-use crate::keyspace::{Keyspace, VALUE_MAX, expiry};
+use crate::keyspace::{Keyspace, VALUE_MAX};
 use crate::txn::{Counted, Txn};
-use crate::DATABASES;
 
 /// Bit of a version word: written inside a transaction, so the word is not the LSN that decides (E2).
 const IN_TXN: u64 = 1 << 63;
@@ -343,7 +343,9 @@ impl<'k> Unit<'k> {
         let mut put = Put::new(RAW, expire, stored_key.len());
         put.shares_pages = true;
         match body {
-            Body::Segments { version, .. } => self.patch_segments(&place, put, version, skip + old_len, skip + offset, bytes)?,
+            Body::Segments { version, .. } => {
+                self.patch_segments(&place, put, version, skip + old_len, skip + offset, bytes)?
+            }
             body if skip + len <= EXTENT_MAX as u64 => {
                 let fresh = value::patch(&self.keyspace.store.pager, &body, (skip + offset) as usize, bytes)?;
                 self.put_fresh(&place, put, fresh)?;
@@ -509,9 +511,8 @@ impl<'k> Unit<'k> {
         self.write(place, &Target::Put(put)).map(drop)
     }
 
-    fn put_fresh(&mut self, place: &Place, mut put: Put<'_>, fresh: Fresh<'k>) -> Result<()> {
-        put.body = fresh.body();
-        put.allocated = fresh.reserved.runs();
+    fn put_fresh(&mut self, place: &Place, put: Put<'_>, fresh: Fresh<'k>) -> Result<()> {
+        let put = Put { body: fresh.body(), allocated: fresh.reserved.runs(), ..put };
         self.write(place, &Target::Put(put))?;
         fresh.reserved.settle();
         Ok(())

@@ -9,7 +9,6 @@
 
 use std::ops::Range;
 
-use btree::Change;
 use pager::{NO_PAGE, PAGE_BYTES, PageId, Pager, Run};
 
 use crate::error::{Error, Result};
@@ -54,13 +53,6 @@ impl<'p> Reserved<'p> {
 
     pub fn runs(&self) -> &[Run] {
         &self.runs
-    }
-
-    /// Puts the pages' space records into the mini-transaction of the record that names them.
-    pub fn log(&self, change: &mut Change) {
-        for run in &self.runs {
-            change.allocated(run.first, run.pages);
-        }
     }
 
     /// The mini-transaction is in the log.

@@ -39,7 +39,11 @@ pub(crate) enum Touch {
     /// The background removed it because its time had come.
     Expired,
     /// FLUSH or SWAPDB: the key was there before; it is there afterwards; it is there afterwards but expired.
-    Replaced { before: bool, after: bool, after_expired: bool },
+    Replaced {
+        before: bool,
+        after: bool,
+        after_expired: bool,
+    },
 }
 
 #[derive(Default)]

@@ -28,9 +28,9 @@ use crate::txn::{Counted, Pages, Store};
 /// A meta record to be.
 pub(crate) struct Put<'a> {
     pub kind: Kind,
-    form: u8,
-    expire: Expire,
-    key_len: u32,
+    pub form: u8,
+    pub expire: Expire,
+    pub key_len: u32,
     pub body: Body<'a>,
     /// Reserved pages that the body names for the first time.
     pub allocated: &'a [Run],
@@ -69,7 +69,13 @@ pub(crate) struct Facts {
 }
 
 /// Changes the record under its leaf's latch.
-fn apply(old: Option<&Old<'_>>, pages: &mut Pages<'_, '_>, target: &Target<'_>, now: u64, alone: bool) -> Result<Facts> {
+fn apply(
+    old: Option<&Old<'_>>,
+    pages: &mut Pages<'_, '_>,
+    target: &Target<'_>,
+    now: u64,
+    alone: bool,
+) -> Result<Facts> {
     let meta = old.map(|old| Meta::parse(old.value)).transpose()?;
     let mut facts = Facts { existed: old.is_some(), ..Facts::default() };
     let mut dropped = Vec::new();
@@ -245,7 +251,8 @@ impl<'k> Unit<'k> {
             let part = &bytes[(from - at) as usize..(to - at) as usize];
             let store = &self.keyspace.store;
             let mut record = Vec::new();
-            let old = if start < old_len { store.segment(version, index as u32, &mut record)? } else { Body::Inline(&[]) };
+            let old =
+                if start < old_len { store.segment(version, index as u32, &mut record)? } else { Body::Inline(&[]) };
             let fresh = value::patch(&store.pager, &old, (from - start) as usize, part)?;
             self.write_segment(version, index as u32, fresh)?;
         }
@@ -264,8 +271,8 @@ impl<'k> Unit<'k> {
         let done = match &mut self.txn {
             Some(txn) => txn.change(records, &key, |old, pages| apply_segment(old, pages, &fresh))?,
             None => {
-                let done =
-                    records.modify(&key, None, |old, change| apply_segment(old.as_ref(), &mut Pages::alone(change), &fresh))?;
+                let done = records
+                    .modify(&key, None, |old, change| apply_segment(old.as_ref(), &mut Pages::alone(change), &fresh))?;
                 self.changed = true;
                 self.last = self.last.max(done.lsn);
                 done
@@ -320,9 +327,10 @@ impl<'s> Creation<'s> {
             self.store.pager.admit()?;
             let fresh = Fresh::write(&self.store.pager, &payload[..used])?;
             let key = key::element(self.version, SEGMENT, index as u32);
-            let done = self.store.records.modify(&key, None, |old, change| {
-                apply_segment(old.as_ref(), &mut Pages::alone(change), &fresh)
-            })?;
+            let done = self
+                .store
+                .records
+                .modify(&key, None, |old, change| apply_segment(old.as_ref(), &mut Pages::alone(change), &fresh))?;
             done.result?;
             fresh.reserved.settle();
         }

@@ -74,7 +74,14 @@ pub(crate) type Deltas = Vec<(u32, i64, i64)>;
 impl Store {
     /// Opens the four trees, making those that are not there yet.
     pub fn open(pager: Arc<Pager>, metrics: Arc<Metrics>) -> Result<Store> {
-        let tree = |id: TreeId| Tree::create_at(&pager, id, Pager::well_known(u64::from(id) - 1));
+        let tree = |id: TreeId| -> Result<Tree> {
+            let root = Pager::well_known(u64::from(id) - 1);
+            Ok(if pager.is_formatted(root)? {
+                Tree::open(&pager, id, root)
+            } else {
+                Tree::create_at(&pager, id, root)?
+            })
+        };
         let (catalog, records, expiry, queue) = (tree(CATALOG)?, tree(RECORDS)?, tree(EXPIRY)?, tree(QUEUE)?);
         let next_id = AtomicU64::new(pager.boot() << 40 | 1);
         Ok(Store {
@@ -135,7 +142,8 @@ impl Store {
 
     /// Stops the process: what is in memory can no longer be made right, what is in the log can.
     fn fail(&self, error: &Error) -> ! {
-        self.pager.fatal(&format!("a rollback failed, so the process stops and recovery repeats it: {error}"))
+        let error = pager::Error::Io { what: "undo".into(), error: std::io::Error::other(error.to_string()) };
+        self.pager.fatal("a rollback failed, stopping so that recovery repeats it", &error)
     }
 
     fn logical(&self, kind: u8, txn: Option<TxnId>, body: &[u8]) -> Lsn {
@@ -219,6 +227,7 @@ impl<'s> Txn<'s> {
         key: &[u8],
         f: impl FnOnce(Option<&Old<'_>>, &mut Pages<'_, '_>) -> R,
     ) -> Result<Done<R>> {
+        self.store.pager.admit()?;
         let (images, own, deferred) = (&mut self.images, &mut self.own, &mut self.deferred);
         let done = tree.modify(key, Some(self.id), |old, change| {
             let image = || old.as_ref().map(|old| old.value.to_vec());

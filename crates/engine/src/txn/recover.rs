@@ -9,7 +9,7 @@ use btree::redo::{self, Kind};
 use pager::{Lsn, Observer, Record, TxnId};
 
 use crate::error::Result;
-use crate::keyspace::key;
+use crate::keyspace::meta_of;
 use crate::txn::{EXPIRY, Images, RECORDS, Store, decode_deltas, kind};
 
 /// Keys and expiries of a keyspace.
@@ -52,8 +52,8 @@ impl Recovery {
         let Some(change) = redo::decode(record) else { return };
         if let Some(txn) = record.txn {
             let loser = self.losers.entry(txn).or_insert_with(|| Loser { first: record.lsn_start, ..Loser::default() });
-            let before = change.before.map(|before| before.to_vec());
-            loser.images.entry((change.tree, change.key)).or_insert(before);
+            let before = change.before.map(|(_, before)| before.to_vec());
+            loser.images.entry((change.tree, change.key.to_vec())).or_insert(before);
             return;
         }
         let by = match change.kind {
@@ -63,12 +63,12 @@ impl Recovery {
         };
         match change.tree {
             RECORDS => {
-                if let Ok(Some(space)) = key::meta_of(&change.key) {
+                if let Ok(Some(space)) = meta_of(change.key) {
                     self.add(space, by, 0);
                 }
             }
             EXPIRY => {
-                if let Some(Ok(Some(space))) = change.key.get(8..).map(key::meta_of) {
+                if let Some(Ok(Some(space))) = change.key.get(8..).map(meta_of) {
                     self.add(space, 0, by);
                 }
             }
@@ -118,7 +118,7 @@ impl Recovery {
     }
 
     /// Undoes what was not decided. Returns how many transactions that were.
-    pub fn undo_losers(self, store: &Store) -> Result<usize> {
+    pub fn undo_losers(&self, store: &Store) -> Result<usize> {
         for (txn, loser) in &self.losers {
             store.undo(*txn, &loser.images)?;
             store.active.lock().remove(txn);
@@ -140,4 +140,3 @@ impl Observer for Recovery {
         }
     }
 }
-

@@ -1,0 +1,141 @@
+//! Opens engines on a simulated disk, stepped by hand.
+
+use std::sync::Arc;
+
+use engine::{Engine, Error, Expire, Found, Locks, Lsn, Options, Unit};
+use os::{Folder, SimClock, SimFolder};
+use pager::Background;
+
+pub const START_MS: u64 = 1_700_000_000_000;
+
+pub fn options() -> Options {
+    let pager = pager::Options {
+        frame_bytes: 512 * 4096,
+        ring_bytes: 4 << 20,
+        segment_bytes: 8 << 20,
+        checkpoint_distance: 32 << 20,
+        background: Background::Manual,
+        ..pager::Options::default()
+    };
+    Options { pager, random: 7 }
+}
+
+pub struct World {
+    pub folder: Arc<SimFolder>,
+    pub clock: Arc<SimClock>,
+    pub engine: Arc<Engine>,
+}
+
+impl World {
+    pub fn new(seed: u64) -> World {
+        World::on(SimFolder::new(seed), Arc::new(SimClock::new(START_MS))).expect("an empty folder opens")
+    }
+
+    pub fn on(folder: Arc<SimFolder>, clock: Arc<SimClock>) -> Result<World, Error> {
+        let engine = Engine::open(options(), folder.clone() as Arc<dyn Folder>, clock.clone())?;
+        Ok(World { folder, clock, engine })
+    }
+
+    /// Closes and opens again.
+    pub fn reopen(self) -> World {
+        let World { folder, clock, engine } = self;
+        engine.close().expect("closing works");
+        drop(engine);
+        World::on(folder, clock).expect("it opens again")
+    }
+
+    /// Loses what was not durable and opens again.
+    pub fn crash(self) -> World {
+        let World { folder, clock, engine } = self;
+        let after = folder.crash();
+        drop(engine);
+        World::on(after, clock).expect("it recovers")
+    }
+
+    pub fn flush(&self) {
+        while self.engine.pager().flush_once().expect("the log device works") {}
+    }
+
+    /// Runs the background until it has nothing to do.
+    pub fn settle(&self) {
+        while self.engine.background_once(64).expect("the background works").more {}
+    }
+
+    pub fn check(&self) {
+        let report = self.engine.check().expect("everything can be read");
+        assert!(report.problems.is_empty(), "{:#?}", report.problems);
+    }
+
+    pub fn get(&self, db: u8, key: &[u8]) -> Option<Vec<u8>> {
+        let mut out = b"before".to_vec();
+        let got = self.engine.keyspace().get(db, key, &mut out, |out, len| out.extend(format!("${len}:").bytes()));
+        match got.expect("a read works").found {
+            Found::Missing => {
+                assert_eq!(out, b"before");
+                None
+            }
+            Found::Value => {
+                let value = out.split_off(b"before".len());
+                let at = value.iter().position(|byte| *byte == b':').expect("framed") + 1;
+                assert_eq!(value[..at], *format!("${}:", value.len() - at).as_bytes());
+                Some(value[at..].to_vec())
+            }
+            Found::WrongType(kind) => panic!("a {kind:?}"),
+        }
+    }
+
+    pub fn set(&self, db: u8, key: &[u8], value: &[u8]) -> Lsn {
+        self.engine.keyspace().set(db, key, value, Expire::None).expect("a write works")
+    }
+
+    /// A unit over some keys that changes several of them.
+    pub fn write<R>(&self, keys: &[(u8, &[u8])], f: impl FnOnce(&mut Unit<'_>) -> Result<R, Error>) -> R {
+        self.engine.keyspace().write(Locks::Keys(keys), true, f).expect("a unit works").0
+    }
+
+    /// A unit that changes one key.
+    pub fn one<R>(&self, db: u8, key: &[u8], f: impl FnOnce(&mut Unit<'_>) -> Result<R, Error>) -> R {
+        self.engine.keyspace().write(Locks::Keys(&[(db, key)]), false, f).expect("a unit works").0
+    }
+
+    /// A unit over everything.
+    pub fn all<R>(&self, f: impl FnOnce(&mut Unit<'_>) -> Result<R, Error>) -> R {
+        self.engine.keyspace().write(Locks::All, true, f).expect("a unit works").0
+    }
+
+    pub fn count(&self, db: u8) -> u64 {
+        self.engine.keyspace().read::<_, Error>(Locks::Keys(&[]), |unit| unit.count(db)).expect("counting works").0
+    }
+
+    /// All keys by SCAN, sorted.
+    pub fn scan(&self, db: u8, count: usize) -> Vec<Vec<u8>> {
+        let (mut keys, mut cursor) = (Vec::new(), 0);
+        loop {
+            let read = self.engine.keyspace().read::<_, Error>(Locks::Keys(&[]), |unit| {
+                let mut page = Vec::new();
+                let next = unit.scan(db, cursor, count, |key, _| page.push(key.to_vec()))?;
+                Ok((next, page))
+            });
+            let ((next, page), _) = read.expect("a scan works");
+            keys.extend(page);
+            cursor = next;
+            if cursor == 0 {
+                keys.sort();
+                return keys;
+            }
+        }
+    }
+
+    pub fn ttl(&self, db: u8, key: &[u8]) -> Option<Option<u64>> {
+        let entry = self.engine.keyspace().read::<_, Error>(Locks::Keys(&[(db, key)]), |unit| unit.peek(db, key));
+        entry.expect("a read works").0.map(|entry| entry.expire_at_ms)
+    }
+}
+
+/// Bytes that do not repeat, so that a misplaced piece shows.
+pub fn bytes(len: usize, seed: u64) -> Vec<u8> {
+    let mut prng = stdx::prng::Prng::new(seed);
+    let mut bytes = vec![0; len];
+    prng.fill(&mut bytes);
+    bytes
+}

@@ -1,0 +1,332 @@
+//! What several keys do together: atomicity, rollback, walks, watching, flushing.
+
+use engine::{Error, Expire, Locks};
+
+use crate::support::{START_MS, World, bytes};
+
+#[test]
+fn a_unit_is_all_or_nothing() {
+    let world = World::new(1);
+    let keys: [(u8, &[u8]); 3] = [(0, b"a"), (0, b"b"), (5, b"a")];
+    world.set(0, b"a", &bytes(10_000, 1));
+    world.write(&keys, |unit| {
+        unit.put_string(0, b"a", &bytes(20_000, 2), Expire::None)?;
+        unit.put_string(0, b"b", b"small", Expire::None)?;
+        unit.put_string(5, b"a", &bytes(400_000, 3), Expire::At(START_MS + 50))
+    });
+    assert_eq!(world.get(0, b"a"), Some(bytes(20_000, 2)));
+    assert_eq!(world.get(5, b"a"), Some(bytes(400_000, 3)));
+    world.check();
+    let failed = world.engine.keyspace().write::<(), Error>(Locks::Keys(&keys), true, |unit| {
+        unit.put_string(0, b"a", b"never", Expire::At(START_MS + 1))?;
+        unit.put_string(0, b"a", &bytes(30_000, 4), Expire::None)?;
+        assert!(unit.delete(0, b"b")?);
+        assert!(unit.delete(5, b"a")?);
+        unit.put_string(0, b"b", &bytes(300_000, 5), Expire::None)?;
+        assert!(unit.rename((0, b"a"), (5, b"a"))?);
+        assert_eq!((unit.count(0)?, unit.count(5)?), (1, 1));
+        Err(Error::Invalid("changed my mind".into()))
+    });
+    assert!(matches!(failed, Err(Error::Invalid(_))));
+    assert_eq!(world.get(0, b"a"), Some(bytes(20_000, 2)));
+    assert_eq!(world.get(0, b"b").as_deref(), Some(&b"small"[..]));
+    assert_eq!(world.get(5, b"a"), Some(bytes(400_000, 3)));
+    assert_eq!(world.ttl(5, b"a"), Some(Some(START_MS + 50)));
+    assert_eq!((world.count(0), world.count(5)), (2, 1));
+    world.settle();
+    world.check();
+}
+
+#[test]
+fn a_panic_in_a_unit_takes_it_back() {
+    let world = World::new(2);
+    world.set(0, b"a", b"old");
+    let keyspace = world.engine.keyspace();
+    let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        keyspace.write::<(), Error>(Locks::Keys(&[(0, b"a")]), true, |unit| {
+            unit.put_string(0, b"a", b"new", Expire::None)?;
+            panic!("a bug of the door");
+        })
+    }));
+    assert!(caught.is_err());
+    assert_eq!(world.get(0, b"a").as_deref(), Some(&b"old"[..]));
+    world.check();
+}
+
+#[test]
+fn the_rules_of_the_api_are_checked() {
+    let world = World::new(3);
+    let keyspace = world.engine.keyspace();
+    let misuse = |result: Result<(), Error>| assert!(matches!(result, Err(Error::Misuse(_))), "{result:?}");
+    let foreign = |unit: &mut engine::Unit<'_>| -> Result<(), Error> {
+        for other in 0..10_000u32 {
+            unit.put_string(0, &other.to_le_bytes(), b"", Expire::None)?;
+        }
+        Ok(())
+    };
+    misuse(keyspace.write(Locks::Keys(&[(0, b"a")]), true, foreign).map(drop));
+    misuse(keyspace.read(Locks::Keys(&[(0, b"a")]), |unit| unit.put_string(0, b"a", b"", Expire::None)).map(drop));
+    misuse(keyspace.read(Locks::Keys(&[(16, b"a")]), |unit| unit.peek(16, b"a").map(drop)).map(drop));
+    misuse(keyspace.write(Locks::Keys(&[(0, b"a")]), false, |unit| unit.flush(0)).map(drop));
+    let twice = keyspace.write::<(), Error>(Locks::Keys(&[(0, b"a"), (0, b"b")]), false, |unit| {
+        unit.put_string(0, b"a", b"", Expire::None)?;
+        unit.put_string(0, b"b", b"", Expire::None)
+    });
+    misuse(twice.map(drop));
+    assert_eq!((world.get(0, b"b"), world.scan(0, 10)), (None, vec![b"a".to_vec()]));
+    let limit = keyspace.set(0, b"a", &vec![0; (512 << 20) + 1], Expire::None);
+    assert!(matches!(limit, Err(Error::TooLarge { .. })));
+    world.check();
+}
+
+#[test]
+fn rename_and_copy_keep_value_and_time() {
+    let world = World::new(4);
+    for size in [10, 9_000, 700_000] {
+        let value = bytes(size, 1);
+        world.engine.keyspace().set(0, b"from", &value, Expire::At(START_MS + 77)).unwrap();
+        world.set(0, b"to", &bytes(5_000, 2));
+        let keys: [(u8, &[u8]); 3] = [(0, b"from"), (0, b"to"), (3, b"from")];
+        assert!(world.write(&keys, |unit| unit.rename((0, b"from"), (0, b"to"))));
+        assert_eq!((world.get(0, b"from"), world.get(0, b"to")), (None, Some(value.clone())));
+        assert_eq!(world.ttl(0, b"to"), Some(Some(START_MS + 77)));
+        assert!(world.write(&keys, |unit| unit.copy((0, b"to"), (3, b"from"))));
+        assert_eq!((world.get(3, b"from"), world.get(0, b"to")), (Some(value.clone()), Some(value.clone())));
+        assert_eq!(world.ttl(3, b"from"), Some(Some(START_MS + 77)));
+        assert!(!world.write(&keys, |unit| unit.rename((0, b"from"), (0, b"to"))));
+        assert!(world.write(&keys, |unit| unit.rename((3, b"from"), (0, b"to"))), "MOVE is a rename");
+        assert_eq!((world.count(0), world.count(3)), (1, 0));
+        assert!(world.write(&keys, |unit| unit.rename((0, b"to"), (0, b"to"))), "onto itself");
+        assert_eq!(world.get(0, b"to"), Some(value));
+        world.settle();
+        world.check();
+    }
+}
+
+#[test]
+fn scan_returns_every_key_whatever_the_count() {
+    let world = World::new(5);
+    let mut keys: Vec<Vec<u8>> = (0..1000).map(|at| format!("key:{at}").into_bytes()).collect();
+    for key in &keys {
+        world.set(1, key, b"v");
+    }
+    keys.sort();
+    for count in [1, 7, 100, 5000] {
+        assert_eq!(world.scan(1, count), keys);
+    }
+    assert!(world.scan(0, 10).is_empty());
+    let with_prefix = |prefix: &[u8]| {
+        let read = world.engine.keyspace().read::<_, Error>(Locks::Keys(&[]), |unit| {
+            let mut found = Vec::new();
+            unit.keys(1, prefix, |key, _| found.push(key.to_vec()))?;
+            Ok(found)
+        });
+        read.unwrap().0
+    };
+    assert_eq!(with_prefix(b""), keys);
+    assert_eq!(with_prefix(b"key:99").len(), 11);
+    assert!(with_prefix(b"nothing").is_empty());
+    let in_unit = world.all(|unit| {
+        let mut found = 0;
+        unit.keys(1, b"key:1", |_, _| found += 1)?;
+        Ok(found)
+    });
+    assert_eq!(in_unit, 111);
+}
+
+#[test]
+fn an_unknown_cursor_begins_again_rather_than_end() {
+    let world = World::new(6);
+    world.set(0, b"only", b"v");
+    let read = world.engine.keyspace().read::<_, Error>(Locks::Keys(&[]), |unit| {
+        let mut found = Vec::new();
+        unit.scan(0, 123_456, 10, |key, _| found.push(key.to_vec()))?;
+        Ok(found)
+    });
+    assert_eq!(read.unwrap().0, [b"only".to_vec()]);
+}
+
+#[test]
+fn random_key_finds_what_is_there_and_not_what_has_expired() {
+    let world = World::new(7);
+    let random = |world: &World| {
+        world.engine.keyspace().read::<_, Error>(Locks::Keys(&[]), |unit| unit.random_key(2)).unwrap().0
+    };
+    assert_eq!(random(&world), None);
+    for at in 0..200u32 {
+        world.engine.keyspace().set(2, &at.to_le_bytes(), b"v", Expire::At(START_MS + 10)).unwrap();
+    }
+    let drawn: std::collections::HashSet<_> = (0..300).filter_map(|_| random(&world)).collect();
+    assert!(drawn.len() > 50, "{}", drawn.len());
+    world.set(2, b"stays", b"v");
+    world.clock.set_ms(START_MS + 20);
+    assert_eq!(random(&world).as_deref(), Some(&b"stays"[..]));
+    world.one(2, b"stays", |unit| unit.delete(2, b"stays"));
+    assert_eq!(random(&world), None);
+}
+
+#[test]
+fn flush_and_swap_are_one_record_and_leave_nothing_behind() {
+    let mut world = World::new(8);
+    for at in 0..300u32 {
+        world.engine.keyspace().set(0, &at.to_le_bytes(), &bytes(2000, 1), Expire::At(START_MS + 10_000)).unwrap();
+    }
+    world.set(0, b"big", &bytes(600_000, 1));
+    world.set(1, b"one", b"1");
+    let before = world.engine.pager().log_head();
+    world.engine.keyspace().write::<_, Error>(Locks::All, false, |unit| unit.flush(0)).unwrap();
+    assert!(world.engine.pager().log_head() - before < 1000);
+    assert_eq!((world.count(0), world.scan(0, 10).len(), world.count(1)), (0, 0, 1));
+    world.set(0, b"new", b"n");
+    world.all(|unit| unit.swap(0, 1));
+    assert_eq!((world.get(0, b"one").as_deref(), world.get(1, b"new").as_deref()), (Some(&b"1"[..]), Some(&b"n"[..])));
+    world.check();
+    world = world.crash();
+    world.settle();
+    world.check();
+    let report = world.engine.check().unwrap();
+    assert_eq!((report.value_pages, report.elements, report.expiry_entries), (0, 0, 0), "{report:?}");
+}
+
+#[test]
+fn a_flush_within_a_unit_can_be_taken_back() {
+    let world = World::new(9);
+    world.set(0, b"a", b"1");
+    world.set(4, b"b", b"2");
+    let failed = world.engine.keyspace().write::<(), Error>(Locks::All, true, |unit| {
+        unit.put_string(0, b"c", b"3", Expire::None)?;
+        unit.flush_all()?;
+        assert_eq!((unit.count(0)?, unit.count(4)?), (0, 0));
+        unit.put_string(0, b"d", b"4", Expire::None)?;
+        assert_eq!((unit.count(0)?, unit.peek(0, b"a")?.is_none()), (1, true));
+        unit.swap(0, 4)?;
+        Err(Error::Invalid("no".into()))
+    });
+    assert!(failed.is_err());
+    assert_eq!((world.scan(0, 10), world.scan(4, 10)), (vec![b"a".to_vec()], vec![b"b".to_vec()]));
+    world.settle();
+    world.check();
+    world.all(|unit| {
+        unit.flush_all()?;
+        unit.put_string(0, b"d", b"4", Expire::None)
+    });
+    assert_eq!((world.scan(0, 10), world.scan(4, 10).len()), (vec![b"d".to_vec()], 0));
+    world.settle();
+    world.check();
+}
+
+#[test]
+fn watchers_hear_of_changes_and_only_of_changes() {
+    let world = World::new(10);
+    let keyspace = world.engine.keyspace();
+    let mut set = keyspace.watch_set();
+    let now = || START_MS;
+    set.add(0, b"a").unwrap();
+    set.add(0, b"a").unwrap();
+    assert_eq!(set.keys().count(), 1);
+    world.set(0, b"b", b"x");
+    assert!(!set.dirty(now()));
+    world.one(0, b"a", |unit| unit.delete(0, b"a"));
+    assert!(!set.dirty(now()), "there was nothing to delete");
+    world.set(0, b"a", b"x");
+    assert!(set.dirty(now()));
+    set.clear();
+    assert!(!set.dirty(now()));
+    world.set(0, b"a", b"y");
+    assert!(!set.dirty(now()));
+    for change in 0..6 {
+        world.set(0, b"a", b"x");
+        set.clear();
+        set.add(0, b"a").unwrap();
+        match change {
+            0 => world.all(|unit| unit.flush(0)),
+            1 => world.write(&[(0, b"a"), (0, b"z")], |unit| unit.rename((0, b"a"), (0, b"z")).map(drop)),
+            2 => world.one(0, b"a", |unit| unit.patch_string(0, b"a", 0, b"y").map(drop)),
+            3 => world.one(0, b"a", |unit| unit.set_expire(0, b"a", Some(START_MS + 1)).map(drop)),
+            4 => world.all(|unit| unit.swap(0, 9)),
+            _ => world.one(0, b"a", |unit| unit.touch(0, b"a")),
+        }
+        assert!(set.dirty(now()), "{change}");
+    }
+    set.clear();
+    set.add(7, b"absent").unwrap();
+    world.all(|unit| unit.flush_all());
+    world.all(|unit| unit.swap(7, 8));
+    assert!(!set.dirty(now()), "absent before, absent after");
+}
+
+#[test]
+fn a_watched_key_that_expires_is_dirty_and_one_expired_before_is_not() {
+    let world = World::new(11);
+    let keyspace = world.engine.keyspace();
+    keyspace.set(0, b"a", b"x", Expire::At(START_MS + 10)).unwrap();
+    let mut early = keyspace.watch_set();
+    early.add(0, b"a").unwrap();
+    assert!(!early.dirty(START_MS + 10) && early.dirty(START_MS + 11));
+    world.clock.set_ms(START_MS + 20);
+    let mut late = keyspace.watch_set();
+    late.add(0, b"a").unwrap();
+    world.settle();
+    assert_eq!(world.count(0), 0);
+    assert!(early.dirty(START_MS + 20) && !late.dirty(START_MS + 20));
+    world.set(0, b"a", b"new");
+    assert!(late.dirty(START_MS + 20));
+}
+
+#[test]
+fn gates_cover_what_was_seen() {
+    let world = World::new(12);
+    let keyspace = world.engine.keyspace();
+    let gate = |key: &[u8]| keyspace.get(0, key, &mut Vec::new(), |_, _| {}).unwrap().gate;
+    let set = world.set(0, b"a", b"1");
+    assert_eq!(gate(b"a"), set);
+    world.flush();
+    assert!(world.engine.durable().get() >= set);
+    let (_, deleted) =
+        keyspace.write::<_, Error>(Locks::Keys(&[(0, b"a")]), false, |unit| unit.delete(0, b"a")).unwrap();
+    assert!(deleted > set);
+    assert_eq!(gate(b"a"), deleted, "absence is gated like a value");
+    let (_, unit) = keyspace
+        .write::<_, Error>(Locks::Keys(&[(0, b"a"), (0, b"b")]), true, |unit| {
+            unit.put_string(0, b"a", b"2", Expire::None)?;
+            unit.put_string(0, b"b", b"2", Expire::None)
+        })
+        .unwrap();
+    assert_eq!((gate(b"a"), gate(b"b")), (unit, unit), "the COMMIT, not the record");
+    let (_, read) = keyspace.read::<_, Error>(Locks::Keys(&[(0, b"a"), (0, b"b")]), |unit| unit.get(0, b"b")).unwrap();
+    assert_eq!(read, unit);
+    world.flush();
+    let world = world.crash();
+    assert_eq!(world.get(0, b"b").as_deref(), Some(&b"2"[..]));
+    let after = world.engine.keyspace().get(0, b"b", &mut Vec::new(), |_, _| {}).unwrap().gate;
+    assert!(after <= world.engine.durable().get(), "what recovery found is durable");
+}
+
+#[test]
+fn accounts_and_settings_outlive_a_crash() {
+    let mut world = World::new(13);
+    let accounts = world.engine.accounts();
+    assert!(accounts.authenticate("default", b"anything").is_some());
+    let before = accounts.generation();
+    let passwords = (0..100u32).map(|at| engine::sha256(&at.to_le_bytes())).collect();
+    let account = engine::Account { enabled: true, passwords, rules: "~* +@all".into(), ..engine::Account::new("ann") };
+    accounts.put(account.clone()).unwrap();
+    assert!(accounts.generation() > before);
+    accounts.put(engine::Account { passwords: account.passwords[..1].to_vec(), ..account }).unwrap();
+    world.engine.settings().set("maxclients", "77").unwrap();
+    world.flush();
+    world = world.crash();
+    let accounts = world.engine.accounts();
+    assert!(accounts.authenticate("ann", &0u32.to_le_bytes()).is_some());
+    assert!(accounts.authenticate("ann", &1u32.to_le_bytes()).is_none(), "replaced");
+    assert!(accounts.authenticate("bob", b"").is_none());
+    assert_eq!(world.engine.settings().list().unwrap(), [("maxclients".to_string(), "77".to_string())]);
+    assert_eq!(accounts.remove(&["ann", "bob"]).unwrap().0, 1);
+    assert!(accounts.remove(&["default"]).is_err());
+    world.engine.settings().remove("maxclients").unwrap();
+    world.flush();
+    world = world.crash();
+    assert_eq!(world.engine.accounts().list().len(), 1);
+    assert_eq!(world.engine.settings().get("maxclients").unwrap(), None);
+    world.check();
+}
