@@ -6,7 +6,7 @@ if ! command -v cargo >/dev/null 2>&1; then
     PATH="${CARGO_HOME:-$HOME/.cargo}/bin:$PATH"
 fi
 if ! command -v cargo >/dev/null 2>&1; then
-    echo "cargo was not found: install Rust first (https://rustup.rs), version 1.85 or newer" >&2
+    echo "cargo was not found: install Rust first (https://rustup.rs), version 1.88 or newer" >&2
     exit 69
 fi
 exec cargo "$@"

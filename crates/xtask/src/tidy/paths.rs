@@ -95,13 +95,10 @@ impl<'a> Known<'a> {
         if !claims || self.exists(word) {
             return true;
         }
-        if let (Some(c), Some((_, rest))) = (of_crate, word.split_once('/')) {
-            if rest.is_empty()
-                || self.exists(&format!("{}/{rest}", c.folder))
-                || self.exists(&format!("{}/src/{rest}", c.folder))
-            {
-                return true;
-            }
+        if let (Some(c), Some((_, rest))) = (of_crate, word.split_once('/'))
+            && (rest.is_empty() || ["", "src/"].iter().any(|f| self.exists(&format!("{}/{f}{rest}", c.folder))))
+        {
+            return true;
         }
         if let Some(c) = home {
             if self.exists(&format!("{}/{word}", c.folder)) || self.exists(&format!("{}/src/{word}", c.folder)) {

@@ -1,0 +1,106 @@
+//! How `beluga backup` speaks with the server that has a data folder: a Unix socket in that folder, so that who may use the folder may use it, and nobody else.
+//!
+//! One request a connection, one line: a word and the rest. The answer is lines `progress ...` and at last one line `ok ...` or `error ...`.
+//! Requests are served one at a time by a thread of their own, which sleeps otherwise.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+
+use crate::log;
+
+const SOCKET: &str = "control";
+const REQUEST_BYTES_MAX: u64 = 64 << 10;
+
+/// Answers one request; lines given to the second argument go out at once.
+pub type Serve = dyn Fn(&str, &mut dyn FnMut(&str)) -> Result<String, String> + Send;
+
+/// The socket's file goes when this does.
+pub struct Control {
+    path: PathBuf,
+}
+
+impl Drop for Control {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// The folder must be locked by this process: a socket left by a crash is replaced.
+pub fn listen(folder: &Path, serve: Box<Serve>) -> std::io::Result<Control> {
+    let path = folder.join(SOCKET);
+    match std::fs::remove_file(&path) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(e),
+        _ => {}
+    }
+    let listener = UnixListener::bind(&path)?;
+    std::thread::Builder::new().name("control".into()).spawn(move || {
+        for stream in listener.incoming().flatten() {
+            if let Err(error) = answer(&stream, &*serve) {
+                log::debug("control", &[("error", &error)]);
+            }
+        }
+    })?;
+    Ok(Control { path })
+}
+
+fn answer(stream: &UnixStream, serve: &Serve) -> std::io::Result<()> {
+    let mut line = String::new();
+    BufReader::new(std::io::Read::take(stream, REQUEST_BYTES_MAX)).read_line(&mut line)?;
+    let mut out = stream;
+    let done = serve(line.trim_end_matches('\n'), &mut |progress| {
+        let _ = writeln!(&mut &*stream, "progress {progress}");
+    });
+    match done {
+        Ok(text) => writeln!(out, "ok {text}"),
+        Err(text) => writeln!(out, "error {}", text.replace('\n', " ")),
+    }
+}
+
+/// Asks the server that has `folder`. None if none listens there.
+pub fn ask(folder: &Path, request: &str, progress: &mut dyn FnMut(&str)) -> Option<Result<String, String>> {
+    let mut stream = UnixStream::connect(folder.join(SOCKET)).ok()?;
+    Some(exchange(&mut stream, request, progress).unwrap_or_else(|e| Err(format!("the server does not answer: {e}"))))
+}
+
+fn exchange(stream: &mut UnixStream, request: &str, progress: &mut dyn FnMut(&str)) -> std::io::Result<Result<String, String>> {
+    writeln!(stream, "{request}")?;
+    for line in BufReader::new(stream).lines() {
+        let line = line?;
+        match line.split_once(' ').unwrap_or((&line, "")) {
+            ("progress", text) => progress(text),
+            ("ok", text) => return Ok(Ok(text.into())),
+            (_, text) => return Ok(Err(text.into())),
+        }
+    }
+    Ok(Err("the server stopped before it was done".into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_answered_and_the_socket_goes_with_its_server() {
+        let folder = std::env::temp_dir().join(format!("beluga-control-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        assert!(ask(&folder, "twice 1", &mut |_| {}).is_none(), "nobody listens yet");
+        std::fs::write(folder.join(SOCKET), "left by a crash").unwrap();
+        let control = listen(
+            &folder,
+            Box::new(|request, progress| {
+                let n: u32 = request.strip_prefix("twice ").and_then(|n| n.parse().ok()).ok_or("what?\nwhat?")?;
+                progress("half");
+                Ok((n * 2).to_string())
+            }),
+        )
+        .unwrap();
+        let mut seen = Vec::new();
+        assert_eq!(ask(&folder, "twice 21", &mut |p| seen.push(p.to_string())), Some(Ok("42".into())));
+        assert_eq!(seen, ["half"]);
+        assert_eq!(ask(&folder, "thrice", &mut |_| {}), Some(Err("what? what?".into())));
+        drop(control);
+        assert!(!folder.join(SOCKET).exists());
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+}
