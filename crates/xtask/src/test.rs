@@ -32,6 +32,13 @@ pub const ALL: &[Step] = &[
     step("format", &["cargo", "fmt", "--all", "--check"], 2),
     step("clippy", &["cargo", "clippy", "--workspace", "--all-targets", "--", "-D", "warnings"], 20),
     step("cargo-test", &["cargo", "test", "--workspace", "--no-fail-fast"], 40),
+    Step {
+        name: "models",
+        command: &["cargo", "test", "--package", "stdx", "--package", "pager", "--lib", "loom_"],
+        // Other flags, other target folder: the ordinary build stays as it is.
+        environment: &[("RUSTFLAGS", "--cfg loom"), ("CARGO_TARGET_DIR", "target/loom")],
+        minutes_max: 20,
+    },
     step("build", &["cargo", "build", "--package", "server", "--bin", "beluga"], 20),
     step("clients", &["tests/clients/run.sh"], 30),
     step("tidy", &["cargo", "run", "--quiet", "--package", "xtask", "--", "tidy"], 5),
