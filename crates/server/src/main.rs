@@ -1,20 +1,34 @@
 //! `beluga`: reads its settings, opens the engine, starts the pool, opens the doors, and closes them in the reverse order.
 #![forbid(unsafe_code)]
 
+mod control;
+mod copy;
 mod exit;
+mod log;
 mod machine;
+mod memory;
+mod metrics;
+mod serve;
 mod settings;
+mod store;
 
 use std::process::ExitCode;
 
 use exit::{Exit, Failure};
 use machine::Machine;
-use settings::{Arguments, Settings};
+use settings::{Arguments, Name, Settings};
 
 const HELP: &str = "\
 Beluga, a durable database that speaks Redis.
 
-  beluga settings [--NAME VALUE ...]           every setting with its value and where it comes from
+  beluga [--SETTING VALUE ...]                   serve until SIGTERM
+  beluga check DIR                               verify a data folder that no server has
+  beluga backup --from DIR --to NEW [--renew]    copy the database in DIR while it is served, or while it is not;
+                                                 with --renew bring the log of an earlier copy up to now
+  beluga restore --from COPY --to NEW [--until-lsn N | --until-time 2026-11-20T22:36:01Z]
+                                                 make a data folder from a copy, as of the end of its log or earlier
+  beluga settings                                every setting with its value and where it comes from
+  beluga counters                                what is counted and served at /metrics
 
   --config FILE     settings file (TOML); BELUGA_CONFIG names one too
   --help, --version
@@ -43,16 +57,32 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     let words: Vec<&str> = arguments.words.iter().map(String::as_str).collect();
     match words.as_slice() {
-        ["settings"] if arguments.has("markdown") => print!("{}", settings::print::markdown()),
-        ["settings"] => print!("{}", settings::print::effective(&load(arguments)?)),
-        [] => return Err(Failure::new(Exit::Usage, "no command; see beluga --help")),
-        [word, ..] => return Err(Failure::new(Exit::Usage, format!("unknown command '{word}'; see beluga --help"))),
+        [] | ["serve"] => serve::run(load(arguments)?),
+        ["check", folder] => copy::check(&load(arguments)?, folder),
+        ["backup"] => copy::backup(&load(arguments)?, arguments),
+        ["restore"] => copy::restore(&load(arguments)?, arguments),
+        ["settings"] if arguments.has("markdown") => print(&settings::print::markdown()),
+        ["settings"] => print(&settings::print::effective(&load(arguments)?)),
+        ["counters"] => print(&metrics::markdown()),
+        ["check"] => Err(Failure::new(Exit::Usage, "check: which folder? beluga check DIR")),
+        [word, ..] => Err(Failure::new(Exit::Usage, format!("unknown command '{word}'; see beluga --help"))),
     }
+}
+
+fn print(text: &str) -> Result<(), Failure> {
+    print!("{text}");
     Ok(())
 }
 
+/// The settings, and the log that they describe.
 fn load(arguments: &Arguments) -> Result<Settings, Failure> {
     let (settings, warnings) = Settings::load(arguments, std::env::vars(), Machine::here())?;
-    warnings.iter().for_each(|w| eprintln!("beluga: {w}"));
+    log::set_level(&settings.text(Name::LogLevel));
+    let file = settings.text(Name::LogFile);
+    if !file.is_empty() {
+        let opened = log::open(file.as_ref());
+        opened.map_err(|e| Failure::new(Exit::Create, format!("log_file: {file} cannot be written: {e}")))?;
+    }
+    warnings.iter().for_each(|w| log::warn("environment", &[("what", w)]));
     Ok(settings)
 }

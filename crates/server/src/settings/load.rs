@@ -19,6 +19,7 @@ const OPTIONS: &[(&str, bool)] = &[
     ("to", true),
     ("until-lsn", true),
     ("until-time", true),
+    ("renew", false),
     ("markdown", false),
     ("help", false),
     ("version", false),

@@ -1,0 +1,131 @@
+//! `beluga check`, `beluga backup`, `beluga restore`: what is done with a whole data folder.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use engine::Engine;
+use os::{Folder, RealFolder};
+
+use crate::control;
+use crate::exit::{Exit, Failure};
+use crate::log;
+use crate::settings::{Arguments, Settings};
+use crate::store::{self, Until};
+
+/// Walks over everything in a folder that no server has. The folder is brought up to its log first, as any start does.
+pub fn check(settings: &Settings, path: &str) -> Result<(), Failure> {
+    let engine = open(settings, path, Until::default())?;
+    let report = engine.check().map_err(|e| store::refused(path, e))?;
+    let mut problems = report.problems;
+    problems.extend(engine.opened().pager.damaged.iter().map(|(page, what)| format!("page {page} of file 'data': {what}")));
+    engine.close().map_err(|e| store::refused(path, e))?;
+    println!(
+        "{path}: {} keys, {} elements, {} tree pages, {} value pages, {} expiry entries, {} purge entries",
+        report.keys, report.elements, report.tree_pages, report.value_pages, report.expiry_entries, report.queued
+    );
+    for problem in &problems {
+        println!("{problem}");
+    }
+    if problems.is_empty() {
+        println!("no damage found");
+        return Ok(());
+    }
+    let way_out = "`beluga restore` brings back a backup";
+    Err(Failure::new(Exit::Data, format!("data: folder {path}: {} problems, listed above; {way_out}", problems.len())))
+}
+
+/// Copies the database of `--from` to `--to`, through the server that has it, or by ourselves if none has. With `--renew` brings an earlier copy's log up to now.
+pub fn backup(settings: &Settings, arguments: &Arguments) -> Result<(), Failure> {
+    let (from, to) = (wanted(arguments, "from")?, wanted(arguments, "to")?);
+    let to = std::path::absolute(to).map_err(|e| Failure::new(Exit::Create, format!("--to: {e}")))?;
+    let renew = arguments.has("renew");
+    let request = request(&to, renew)?;
+    let done = match control::ask(Path::new(from), &request, &mut |text| println!("{text}")) {
+        Some(done) => done.map_err(|e| Failure::new(Exit::Io, format!("--to: {e}")))?,
+        None => {
+            if !Path::new(from).join("data").exists() {
+                return Err(Failure::new(Exit::Usage, format!("--from: {from} is no data folder")));
+            }
+            let engine = open(settings, from, Until::default())?;
+            let done = serve(&engine, &request, &mut |text| println!("{text}"));
+            engine.close().map_err(|e| store::refused(from, e))?;
+            done.map_err(|e| Failure::new(Exit::Io, format!("--to: {e}")))?
+        }
+    };
+    println!("{done}");
+    Ok(())
+}
+
+fn request(to: &Path, renew: bool) -> Result<String, Failure> {
+    let to = to.to_str().filter(|t| !t.contains('\n'));
+    let to = to.ok_or_else(|| Failure::new(Exit::Usage, "--to: the name of the folder must be text of one line"))?;
+    Ok(format!("{} {to}", if renew { "renew" } else { "backup" }))
+}
+
+/// The server's side of a backup; also used without one.
+pub fn serve(engine: &Arc<Engine>, request: &str, tell: &mut dyn FnMut(&str)) -> Result<String, String> {
+    let (word, to) = request.split_once(' ').ok_or("not a request")?;
+    let create = match word {
+        "backup" => true,
+        "renew" => false,
+        _ => return Err(format!("unknown request '{word}'")),
+    };
+    let target = RealFolder::open(Path::new(to), create).map_err(|e| format!("{to}: {e}"))?;
+    log::info("backup begins", &[("to", &to), ("renew", &!create)]);
+    let tell = std::cell::RefCell::new(tell);
+    let percent = std::cell::Cell::new(0);
+    let done = if create {
+        engine.pager().backup(target.as_ref(), &|done, whole| {
+            let now = done * 100 / whole.max(1);
+            if now >= percent.get() + 10 {
+                percent.set(now);
+                (tell.borrow_mut())(&format!("{now} % of {whole} bytes"));
+            }
+        })
+    } else {
+        engine.pager().backup_log(target.as_ref())
+    };
+    let done = done.map_err(|e| format!("{to}: {e}"))?;
+    log::info("backup done", &[("to", &to), ("lsn", &done.to), ("bytes", &done.bytes)]);
+    Ok(format!("{to}: {} bytes; it can be restored to log position {} and to any later one that its log reaches", done.bytes, done.to))
+}
+
+/// Makes a data folder `--to` from the backup `--from`, as of the end of its log or of an earlier point.
+pub fn restore(settings: &Settings, arguments: &Arguments) -> Result<(), Failure> {
+    let (from, to) = (wanted(arguments, "from")?, wanted(arguments, "to")?);
+    let until = until(arguments)?;
+    let fail = |folder: &str, e: std::io::Error| Failure::new(Exit::Create, format!("{folder}: {e}"));
+    let source = RealFolder::open(Path::new(from), false).map_err(|e| fail(from, e))?;
+    let target = store::folder(Path::new(to), true)?;
+    if !target.list().map_err(|e| fail(to, e))?.is_empty() {
+        return Err(Failure::new(Exit::Create, format!("--to: folder {to} is not empty: choose a new one")));
+    }
+    for name in source.list().map_err(|e| fail(from, e))? {
+        let path = source.path().join(&name);
+        if path.is_file() {
+            std::fs::copy(&path, target.path().join(&name)).map_err(|e| fail(&name, e))?;
+        }
+    }
+    let engine = store::open(settings, target, until)?;
+    let end = engine.opened().pager.to;
+    engine.close().map_err(|e| store::refused(to, e))?;
+    println!("{to}: restored to log position {end}");
+    Ok(())
+}
+
+fn until(arguments: &Arguments) -> Result<Until, Failure> {
+    let usage = |option: &str, expected: &str| Failure::new(Exit::Usage, format!("--{option}: expected {expected}"));
+    let lsn = arguments.option("until-lsn").map(|t| t.parse().map_err(|_| usage("until-lsn", "a log position, a number")));
+    let wall_ms = arguments
+        .option("until-time")
+        .map(|t| log::parse_time(t).ok_or_else(|| usage("until-time", "a time like 2026-11-20T22:36:01Z")));
+    Ok(Until { lsn: lsn.transpose()?, wall_ms: wall_ms.transpose()? })
+}
+
+fn open(settings: &Settings, path: &str, until: Until) -> Result<Arc<Engine>, Failure> {
+    store::open(settings, store::folder(Path::new(path), false)?, until)
+}
+
+fn wanted<'a>(arguments: &'a Arguments, option: &str) -> Result<&'a str, Failure> {
+    arguments.option(option).ok_or_else(|| Failure::new(Exit::Usage, format!("--{option} DIR is missing; see beluga --help")))
+}

@@ -1,0 +1,105 @@
+//! The data folder of a server: taking it, opening the engine in it, and what each failure means for the person who started us.
+
+use std::cell::Cell;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use engine::{Engine, Error, Options};
+use os::{RealClock, RealFolder};
+
+use crate::exit::{Exit, Failure};
+use crate::log;
+use crate::memory;
+use crate::settings::{Name, Settings};
+
+/// A recovery longer than this says how far it is, and again after each such time.
+const PROGRESS_EVERY: Duration = Duration::from_secs(2);
+
+/// Which part of the log is applied: all of it, unless a copy is brought up at an earlier point.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Until {
+    pub lsn: Option<u64>,
+    /// Milliseconds since 1970.
+    pub wall_ms: Option<u64>,
+}
+
+/// Locks the folder `data`, making it if `create`.
+pub fn folder(path: &Path, create: bool) -> Result<Arc<RealFolder>, Failure> {
+    let shown = path.display();
+    let opened = RealFolder::open(path, create).map_err(|e| {
+        Failure::new(Exit::Create, format!("data: folder {shown} cannot be used: {e}; choose another with --data"))
+    })?;
+    opened.lock().map_err(|e| match e.kind() {
+        std::io::ErrorKind::WouldBlock => {
+            Failure::new(Exit::Busy, format!("data: folder {shown} is {e}; stop it, or choose another folder with --data"))
+        }
+        _ => Failure::new(Exit::Create, format!("data: folder {shown} cannot be written: {e}; choose another with --data")),
+    })?;
+    Ok(opened)
+}
+
+/// Opens the engine; a long recovery tells how far it is.
+pub fn open(settings: &Settings, folder: Arc<RealFolder>, until: Until) -> Result<Arc<Engine>, Failure> {
+    let shares = memory::divide(settings.number(Name::Memory), settings.number(Name::LogBuffer))
+        .map_err(|e| Failure::new(Exit::Config, e))?;
+    if !shares.log_buffer_bytes.is_power_of_two() {
+        return Err(Failure::new(Exit::Config, "log_buffer: expected a power of two, such as 8mb"));
+    }
+    let mut options = Options { random: random()?, ..Options::default() };
+    options.pager.frame_bytes = shares.frame_bytes;
+    options.pager.ring_bytes = shares.log_buffer_bytes as usize;
+    options.pager.segment_bytes = settings.number(Name::LogSegment);
+    options.pager.checkpoint_distance = settings.number(Name::CheckpointDistance);
+    options.pager.until.lsn = until.lsn;
+    options.pager.until.wall_ms = until.wall_ms;
+    let path = folder.path().display().to_string();
+    let begin = Instant::now();
+    let told = Cell::new(begin);
+    let opened = Engine::open_with(options, folder, Arc::new(RealClock::new()), &|done| {
+        if told.get().elapsed() >= PROGRESS_EVERY {
+            told.set(Instant::now());
+            log::warn("recovering", &[("from", &done.from), ("at", &done.to), ("records", &done.records)]);
+        }
+    });
+    let engine = opened.map_err(|e| refused(&path, e))?;
+    let opened = engine.opened();
+    for (page, what) in &opened.pager.damaged {
+        log::error("damaged page", &[("page", page), ("what", what)]);
+    }
+    log::info(
+        "data opened",
+        &[
+            ("folder", &path),
+            ("created", &opened.created),
+            ("log_from", &opened.pager.from),
+            ("log_to", &opened.pager.to),
+            ("records", &opened.pager.records),
+            ("applied", &opened.pager.applied),
+            ("undone", &opened.undone),
+            ("ms", &begin.elapsed().as_millis()),
+        ],
+    );
+    Ok(engine)
+}
+
+/// The engine's error as the end of the program.
+pub fn refused(path: &str, error: Error) -> Failure {
+    let exit = match &error {
+        Error::Corrupt { .. } | Error::Format(_) => Exit::Data,
+        Error::DiskFull | Error::Io(_) => Exit::Io,
+        _ => Exit::Internal,
+    };
+    let way_out = match &error {
+        Error::Corrupt { .. } => "; `beluga check` lists all damage, `beluga restore` brings back a backup",
+        Error::DiskFull => "; free some space on its disk",
+        _ => "",
+    };
+    Failure::new(exit, format!("data: folder {path}: {error}{way_out}"))
+}
+
+fn random() -> Result<u64, Failure> {
+    let mut bytes = [0; 8];
+    os::entropy(&mut bytes).map_err(|e| Failure::new(Exit::Io, format!("the system gives no random numbers: {e}")))?;
+    Ok(u64::from_le_bytes(bytes))
+}
