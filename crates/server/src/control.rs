@@ -63,7 +63,11 @@ pub fn ask(folder: &Path, request: &str, progress: &mut dyn FnMut(&str)) -> Opti
     Some(exchange(&mut stream, request, progress).unwrap_or_else(|e| Err(format!("the server does not answer: {e}"))))
 }
 
-fn exchange(stream: &mut UnixStream, request: &str, progress: &mut dyn FnMut(&str)) -> std::io::Result<Result<String, String>> {
+fn exchange(
+    stream: &mut UnixStream,
+    request: &str,
+    progress: &mut dyn FnMut(&str),
+) -> std::io::Result<Result<String, String>> {
     writeln!(stream, "{request}")?;
     for line in BufReader::new(stream).lines() {
         let line = line?;

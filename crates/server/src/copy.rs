@@ -17,7 +17,8 @@ pub fn check(settings: &Settings, path: &str) -> Result<(), Failure> {
     let engine = open(settings, path, Until::default())?;
     let report = engine.check().map_err(|e| store::refused(path, e))?;
     let mut problems = report.problems;
-    problems.extend(engine.opened().pager.damaged.iter().map(|(page, what)| format!("page {page} of file 'data': {what}")));
+    problems
+        .extend(engine.opened().pager.damaged.iter().map(|(page, what)| format!("page {page} of file 'data': {what}")));
     engine.close().map_err(|e| store::refused(path, e))?;
     println!(
         "{path}: {} keys, {} elements, {} tree pages, {} value pages, {} expiry entries, {} purge entries",
@@ -87,7 +88,10 @@ pub fn serve(engine: &Arc<Engine>, request: &str, tell: &mut dyn FnMut(&str)) ->
     };
     let done = done.map_err(|e| format!("{to}: {e}"))?;
     log::info("backup done", &[("to", &to), ("lsn", &done.to), ("bytes", &done.bytes)]);
-    Ok(format!("{to}: {} bytes; it can be restored to log position {} and to any later one that its log reaches", done.bytes, done.to))
+    Ok(format!(
+        "{to}: {} bytes; it can be restored to log position {} and to any later one that its log reaches",
+        done.bytes, done.to
+    ))
 }
 
 /// Makes a data folder `--to` from the backup `--from`, as of the end of its log or of an earlier point.
@@ -115,7 +119,8 @@ pub fn restore(settings: &Settings, arguments: &Arguments) -> Result<(), Failure
 
 fn until(arguments: &Arguments) -> Result<Until, Failure> {
     let usage = |option: &str, expected: &str| Failure::new(Exit::Usage, format!("--{option}: expected {expected}"));
-    let lsn = arguments.option("until-lsn").map(|t| t.parse().map_err(|_| usage("until-lsn", "a log position, a number")));
+    let lsn =
+        arguments.option("until-lsn").map(|t| t.parse().map_err(|_| usage("until-lsn", "a log position, a number")));
     let wall_ms = arguments
         .option("until-time")
         .map(|t| log::parse_time(t).ok_or_else(|| usage("until-time", "a time like 2026-11-20T22:36:01Z")));
@@ -127,5 +132,7 @@ fn open(settings: &Settings, path: &str, until: Until) -> Result<Arc<Engine>, Fa
 }
 
 fn wanted<'a>(arguments: &'a Arguments, option: &str) -> Result<&'a str, Failure> {
-    arguments.option(option).ok_or_else(|| Failure::new(Exit::Usage, format!("--{option} DIR is missing; see beluga --help")))
+    arguments
+        .option(option)
+        .ok_or_else(|| Failure::new(Exit::Usage, format!("--{option} DIR is missing; see beluga --help")))
 }

@@ -32,6 +32,16 @@ pub fn set_level(word: &str) {
     }
 }
 
+/// A fault of ours becomes one line too.
+pub fn take_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        let what = panic.payload_as_str().unwrap_or("no words");
+        let place = panic.location().map_or(String::new(), ToString::to_string);
+        let thread = std::thread::current().name().unwrap_or("").to_string();
+        error("panic", &[("what", &what), ("place", &place), ("thread", &thread)]);
+    }));
+}
+
 /// From now on lines go to this file.
 pub fn open(path: &Path) -> std::io::Result<()> {
     let file = OpenOptions::new().append(true).create(true).open(path)?;
@@ -127,7 +137,12 @@ mod tests {
 
     #[test]
     fn a_line_can_be_cut_at_spaces() {
-        let line = line(0, Level::Warn, "listening", &[("door", &"redis"), ("why", &"no \"room\""), ("n", &7), ("empty", &"")]);
+        let line = line(
+            0,
+            Level::Warn,
+            "listening",
+            &[("door", &"redis"), ("why", &"no \"room\""), ("n", &7), ("empty", &"")],
+        );
         assert_eq!(
             line,
             "1970-01-01T00:00:00.000Z level=warn event=listening door=redis why=\"no \\\"room\\\"\" n=7 empty=\"\"\n"

@@ -83,6 +83,7 @@ fn load(arguments: &Arguments) -> Result<Settings, Failure> {
         let opened = log::open(file.as_ref());
         opened.map_err(|e| Failure::new(Exit::Create, format!("log_file: {file} cannot be written: {e}")))?;
     }
+    log::take_panics();
     warnings.iter().for_each(|w| log::warn("environment", &[("what", w)]));
     Ok(settings)
 }

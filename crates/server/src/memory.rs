@@ -38,7 +38,8 @@ mod tests {
     fn the_shares_make_up_the_whole() {
         for memory in [64 << 20, 512 << 20, 8 << 30, 920 << 30_u64] {
             let shares = divide(memory, 8 << 20).unwrap();
-            let whole = shares.frame_bytes + shares.frame_bytes / TABLE_SHARE + shares.log_buffer_bytes + shares.rest_bytes;
+            let whole =
+                shares.frame_bytes + shares.frame_bytes / TABLE_SHARE + shares.log_buffer_bytes + shares.rest_bytes;
             assert!(whole <= memory && whole > memory - (64 << 10), "{memory}: {whole}");
         }
     }

@@ -1,6 +1,176 @@
-//! serve
-use crate::exit::Failure;
-use crate::settings::Settings;
-pub fn run(_settings: Settings) -> Result<(), Failure> {
+//! A server's life: the folder, the engine, the pool, the doors; then waiting for a signal; then the same backwards.
+
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use engine::Engine;
+use os::Clock;
+use reactor::{ListenOptions, Pool};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::control;
+use crate::copy;
+use crate::exit::{Exit, Failure};
+use crate::log;
+use crate::metrics::Sources;
+use crate::metrics::door::MetricsDoor;
+use crate::settings::value::print_bytes;
+use crate::settings::{Name, Settings};
+use crate::store::{self, Until};
+
+/// How long requests under way may take to finish after a signal.
+const DRAIN_MAX: Duration = Duration::from_secs(10);
+
+pub fn run(settings: Settings) -> Result<(), Failure> {
+    let settings = Arc::new(settings);
+    // Before anything is opened, so that a signal during recovery ends the process in order as soon as that is done.
+    let mut signals =
+        Signals::new([SIGTERM, SIGINT]).map_err(|e| Failure::new(Exit::Internal, format!("signals: {e}")))?;
+    let path = PathBuf::from(settings.text(Name::Data));
+    let folder = store::folder(&path, true)?;
+    let engine = store::open(&settings, folder, Until::default())?;
+    engine.pager().set_failure_hook(Box::new(|error| {
+        log::error(
+            "the log's device failed; the server stops, and what was acknowledged is on disk",
+            &[("error", &error)],
+        );
+        std::process::exit(Exit::Io as i32);
+    }));
+    let pool = Arc::new(pool(&settings, &engine)?);
+    let doors = match listen(&settings, &engine, &pool) {
+        Ok(doors) => doors,
+        Err(failure) => {
+            pool.stop();
+            let _ = engine.close();
+            return Err(failure);
+        }
+    };
+    let copied = engine.clone();
+    let control = control::listen(&path, Box::new(move |request, tell| copy::serve(&copied, request, tell)));
+    let control =
+        control.map_err(|e| log::warn("no control socket: backup needs the server to be stopped", &[("error", &e)]));
+    follow_changes(&settings);
+    banner(&settings, &path, &doors);
+    let signal = signals.forever().next().unwrap_or(SIGTERM);
+    log::info("stopping", &[("signal", &signal)]);
+    hasten(signals);
+    pool.stop_accepting();
+    if !pool.drain(DRAIN_MAX) {
+        log::warn("connections were cut off", &[("after_seconds", &DRAIN_MAX.as_secs())]);
+    }
+    drop(control);
+    pool.stop();
+    engine.close().map_err(|e| store::refused(&path.display().to_string(), e))?;
+    log::info("stopped", &[]);
     Ok(())
+}
+
+fn pool(settings: &Settings, engine: &Engine) -> Result<Pool, Failure> {
+    let number = |name| settings.number(name) as usize;
+    let time = |name| Duration::from_micros(settings.number(name));
+    let sizes = reactor::Settings {
+        epoll_groups: number(Name::EpollGroups),
+        epoll_threads_per_group: number(Name::EpollThreadsPerGroup),
+        epoll_events_per_thread: number(Name::EpollEventsPerThread),
+        epoll_group_threads_max: number(Name::GroupThreadsMax),
+        epoll_group_dynamic_threads_shrink_time: time(Name::ShrinkTime),
+        epoll_group_thread_deadlock_check_interval: time(Name::DeadlockCheckInterval),
+        auto_cpu_affinity: settings.is_on(Name::AutoCpuAffinity),
+        receive_bytes: number(Name::ReceivePiece),
+        output_soft_bytes: number(Name::OutputPause),
+        net_write_timeout: time(Name::NetWriteTimeout),
+        tcp_keep_alive: time(Name::TcpKeepAlive).as_secs() as u32,
+        tcp_listen_queue: number(Name::TcpListenQueue) as i32,
+        max_connections: number(Name::MaxConnections),
+    };
+    Pool::start(&sizes, engine.durable().clone()).map_err(|e| Failure::new(Exit::Internal, format!("thread pool: {e}")))
+}
+
+/// An open port: the door's name, its address, and how to get in.
+struct Listening {
+    door: &'static str,
+    address: SocketAddr,
+    hint: String,
+}
+
+fn listen(settings: &Arc<Settings>, engine: &Arc<Engine>, pool: &Arc<Pool>) -> Result<Vec<Listening>, Failure> {
+    let mut doors = Vec::new();
+    let metrics = settings.text(Name::MetricsListen);
+    if metrics != "off" {
+        let sources = Sources {
+            engine: engine.clone(),
+            pool: pool.clone(),
+            memory_limit_bytes: settings.number(Name::Memory),
+            started_ms: os::RealClock::new().wall_ms(),
+        };
+        let door = Arc::new(MetricsDoor { sources });
+        for address in addresses("metrics_listen", &metrics)? {
+            let opened = probe(address).and_then(|()| pool.listen(address, door.clone(), ListenOptions::default()));
+            let address = opened.map_err(|e| no_listen("metrics_listen", address, &e))?.local_addr;
+            doors.push(Listening { door: "metrics", address, hint: format!("curl http://{address}/metrics") });
+        }
+    }
+    for Listening { door, address, .. } in &doors {
+        log::info("listening", &[("door", door), ("address", address)]);
+    }
+    Ok(doors)
+}
+
+fn addresses(setting: &str, text: &str) -> Result<Vec<SocketAddr>, Failure> {
+    let found = text.to_socket_addrs();
+    let found =
+        found.map_err(|e| Failure::new(Exit::Config, format!("{setting}: '{text}' is no address and port: {e}")))?;
+    Ok(found.collect())
+}
+
+/// Is the port free? The pool's sockets share a port among themselves, and would share it with a second server of this user too.
+fn probe(address: SocketAddr) -> std::io::Result<()> {
+    if address.port() == 0 { Ok(()) } else { TcpListener::bind(address).map(drop) }
+}
+
+/// Which setting to change when a port cannot be had.
+fn no_listen(setting: &str, address: SocketAddr, error: &std::io::Error) -> Failure {
+    let what = match error.kind() {
+        std::io::ErrorKind::AddrInUse => "is in use by another process; stop it, or choose another port".to_string(),
+        std::io::ErrorKind::AddrNotAvailable => "is no address of this machine; choose another".to_string(),
+        std::io::ErrorKind::PermissionDenied => "may not be used by this user; choose a port above 1023".to_string(),
+        _ => format!("cannot be listened on: {error}; choose another"),
+    };
+    Failure::new(Exit::Unavailable, format!("{setting}: {address} {what}"))
+}
+
+/// Settings that the server itself follows while it runs.
+fn follow_changes(settings: &Settings) {
+    settings.on_change(Box::new(|name, settings| {
+        if name == Name::LogLevel {
+            log::set_level(&settings.text(name));
+        }
+    }));
+}
+
+/// A second signal ends the process at once; what was acknowledged is in the log.
+fn hasten(mut signals: Signals) {
+    let spawned = std::thread::Builder::new().name("signals".into()).spawn(move || {
+        if let Some(signal) = signals.forever().next() {
+            log::warn("stopped by a second signal", &[]);
+            std::process::exit(128 + signal);
+        }
+    });
+    if let Err(error) = spawned {
+        log::warn("signals", &[("error", &error)]);
+    }
+}
+
+fn banner(settings: &Settings, path: &std::path::Path, doors: &[Listening]) {
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+    println!("Beluga {}", env!("CARGO_PKG_VERSION"));
+    for Listening { door, address, hint } in doors {
+        println!("  {door:<9} {address:<22} {hint}");
+    }
+    println!("  {:<9} {}", "data", path.display());
+    println!("  {:<9} {}", "memory", print_bytes(settings.number(Name::Memory)));
+    println!("Ready. Ctrl-C or SIGTERM stops it.");
 }

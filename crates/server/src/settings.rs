@@ -37,13 +37,12 @@ pub struct Settings {
     values: RwLock<Vec<(Value, Source)>>,
     listeners: Mutex<Vec<Listener>>,
     pub file: Option<PathBuf>,
-    pub machine: Machine,
 }
 
 impl Settings {
     fn with_defaults(machine: Machine) -> Settings {
         let values = list::list().iter().map(|s| (s.default_value(&machine), Source::Default)).collect();
-        Settings { values: RwLock::new(values), listeners: Mutex::default(), file: None, machine }
+        Settings { values: RwLock::new(values), listeners: Mutex::default(), file: None }
     }
 
     pub fn number(&self, name: Name) -> u64 {

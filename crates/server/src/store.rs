@@ -31,10 +31,14 @@ pub fn folder(path: &Path, create: bool) -> Result<Arc<RealFolder>, Failure> {
         Failure::new(Exit::Create, format!("data: folder {shown} cannot be used: {e}; choose another with --data"))
     })?;
     opened.lock().map_err(|e| match e.kind() {
-        std::io::ErrorKind::WouldBlock => {
-            Failure::new(Exit::Busy, format!("data: folder {shown} is {e}; stop it, or choose another folder with --data"))
-        }
-        _ => Failure::new(Exit::Create, format!("data: folder {shown} cannot be written: {e}; choose another with --data")),
+        std::io::ErrorKind::WouldBlock => Failure::new(
+            Exit::Busy,
+            format!("data: folder {shown} is {e}; stop it, or choose another folder with --data"),
+        ),
+        _ => Failure::new(
+            Exit::Create,
+            format!("data: folder {shown} cannot be written: {e}; choose another with --data"),
+        ),
     })?;
     Ok(opened)
 }

@@ -71,7 +71,10 @@ mod tests {
     #[test]
     fn the_counters_are_at_metrics() {
         let (response, close) = text("GET /metrics?x=1 HTTP/1.1\r\nHost: a\r\n\r\n");
-        assert!(response.starts_with("HTTP/1.1 200 OK\r\n") && response.ends_with("\r\n\r\nbeluga_x 1\n"), "{response}");
+        assert!(
+            response.starts_with("HTTP/1.1 200 OK\r\n") && response.ends_with("\r\n\r\nbeluga_x 1\n"),
+            "{response}"
+        );
         assert!(response.contains("Content-Length: 11\r\n") && !close);
         let (response, _) = text("HEAD /metrics HTTP/1.1\r\n\r\n");
         assert!(response.contains("Content-Length: 11\r\n") && response.ends_with("\r\n\r\n"));

@@ -4,7 +4,7 @@
 
 use std::sync::OnceLock;
 
-use super::value::{GIB, Kind, MIB, TIB, Unit, Value};
+use super::value::{GIB, KIB, Kind, MIB, TIB, Unit, Value};
 use crate::machine::Machine;
 
 /// One row. Read once at the start; nothing here is quick, nor needs to be.
@@ -137,6 +137,37 @@ settings! {
             "Size of one log file. Files are filled with zeros once and then recycled.");
         CheckpointDistance = bytes("checkpoint_distance", 4 * MIB..=TIB, GIB,
             "How much log recovery may have to read after a crash. Less makes restarts quicker; more writes fewer pages.");
+    }
+    "Redis door" {
+        RedisBind = text("redis_bind", "127.0.0.1", "Addresses to listen on, separated by spaces; * is all of them.").redis("bind", Redis::AsIs);
+        RedisPort = count("redis_port", 0..=65535, 6379, "Port to listen on; 0 opens no Redis door.").redis("port", Redis::AsIs);
+        RedisProtectedMode = switch("redis_protected_mode", true,
+            "Refuses to listen beyond loopback while the user `default` needs no password.").redis("protected-mode", Redis::YesNo);
+    }
+    "Thread pool" {
+        MaxConnections = count("max_connections", 1..=1_000_000, 10_000,
+            "Connections of all doors together; one more is told so and closed.").redis("maxclients", Redis::AsIs);
+        EpollGroups = count("polarx_rpc_epoll_groups", 0..=128, 0,
+            "Groups of threads, each with an epoll instance; 0: as many as give every processor a thread.");
+        EpollThreadsPerGroup = count("polarx_rpc_epoll_threads_per_group", 0..=128, 0,
+            "Threads that a group always has; 0: four, or as many as there are processors.");
+        EpollEventsPerThread = count("polarx_rpc_epoll_events_per_thread", 1..=256, 16, "Events that a thread takes from epoll at once.");
+        GroupThreadsMax = count("polarx_rpc_epoll_group_threads_max", 1..=4096, 256,
+            "Threads that a group may have while requests wait, for pages or for locks.");
+        ShrinkTime = time("polarx_rpc_epoll_group_dynamic_threads_shrink_time", Unit::Milliseconds, 1000..=600_000, 10_000,
+            "How long a thread beyond the base stays without work.");
+        DeadlockCheckInterval = time("polarx_rpc_epoll_group_thread_deadlock_check_interval", Unit::Milliseconds, 1..=10_000, 500,
+            "How often a busy pool looks for groups that make no progress.");
+        AutoCpuAffinity = switch("polarx_rpc_auto_cpu_affinity", false, "Binds each base thread to a processor.");
+        TcpKeepAlive = time("polarx_rpc_tcp_keep_alive", Unit::Seconds, 0..=7200, 300,
+            "Silence after which a connection is probed; 0 probes none.").redis("tcp-keepalive", Redis::Time(Unit::Seconds));
+        TcpListenQueue = count("polarx_rpc_tcp_listen_queue", 1..=65535, 511,
+            "Connections that may wait to be accepted.").redis("tcp-backlog", Redis::AsIs);
+        NetWriteTimeout = time("polarx_rpc_net_write_timeout", Unit::Milliseconds, 1..=7_200_000, 60_000,
+            "A client that takes no byte of a waiting reply for so long is disconnected.");
+        ReceivePiece = bytes("polarx_rpc_tcp_fixed_dealing_buf", 4 * KIB..=MIB, 64 * KIB, "Received bytes are taken in pieces of at most this size.");
+        OutputPause = bytes("output_pause", 64 * KIB..=GIB, MIB,
+            "A connection with more unsent bytes than this is not read from until its client has taken some.");
     }
     "Logging and metrics" {
         LogLevel = one_of("log_level", &["error", "warn", "info", "debug"], "warn",

@@ -33,7 +33,13 @@ pub fn effective(settings: &Settings) -> String {
         let _ = writeln!(out, "{} = {}   ({from})", s.name, quoted(s, &s.kind.print(&value)));
         let _ = writeln!(out, "    {}", s.doc);
         let when = if s.dynamic { "may change while the server runs" } else { "read at the start" };
-        let _ = writeln!(out, "    default {}; {}; {when}\n", default_words(s), s.kind.expected());
+        let _ = writeln!(
+            out,
+            "    default {}; {}; {when}; {} in the environment\n",
+            default_words(s),
+            s.kind.expected(),
+            s.variable()
+        );
     }
     out
 }

@@ -1,4 +1,5 @@
 //! The built `beluga`, as a process: what it says, how it ends.
 
+mod life;
 mod start;
 mod support;

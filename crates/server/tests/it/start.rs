@@ -19,7 +19,11 @@ fn a_settings_file_is_checked_whole() {
     let folder = Folder::new("file");
     let file = folder.join("beluga.toml");
     std::fs::write(&file, "[log]\nlevle = \"info\"\n").unwrap();
-    assert_fails(&run(&["settings", "--config", &file]), 78, &[&file, "log_levle: unknown setting", "did you mean log_level?"]);
+    assert_fails(
+        &run(&["settings", "--config", &file]),
+        78,
+        &[&file, "log_levle: unknown setting", "did you mean log_level?"],
+    );
     assert_fails(&run(&["settings", "--config", "/no/such/file"]), 78, &["/no/such/file", "--config"]);
 }
 

@@ -1,7 +1,9 @@
 //! A folder of its own for each test, and runs of the binary.
 
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 
 pub struct Folder(PathBuf);
 
@@ -49,5 +51,54 @@ pub fn assert_fails(output: &Output, code: i32, parts: &[&str]) {
     assert_eq!(text.trim_end().lines().count(), 1, "one line: {text}");
     for part in parts {
         assert!(text.contains(part), "no '{part}' in: {text}");
+    }
+}
+
+/// A running server; killed when dropped.
+pub struct Server {
+    child: Child,
+    /// Door and address, as the server printed them.
+    doors: Vec<(String, String)>,
+}
+
+impl Server {
+    /// Starts on free ports and waits until it is ready.
+    pub fn start(data: &str, words: &[&str]) -> Server {
+        let fixed = ["--data", data, "--memory", "96mb", "--log-segment", "4mb", "--metrics-listen", "127.0.0.1:0"];
+        let mut child = beluga(&fixed).args(words).stdout(Stdio::piped()).spawn().expect("beluga can be started");
+        let lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+        let lines: Vec<String> = lines.map_while(Result::ok).take_while(|l| !l.starts_with("Ready.")).collect();
+        let doors = lines.iter().filter_map(|l| l.strip_prefix("  ")).filter_map(|l| {
+            let mut words = l.split_whitespace();
+            Some((words.next()?.to_string(), words.next()?.to_string()))
+        });
+        Server { doors: doors.collect(), child }
+    }
+
+    pub fn address(&self, door: &str) -> &str {
+        &self.doors.iter().find(|(name, _)| name == door).unwrap_or_else(|| panic!("no {door} in {:?}", self.doors)).1
+    }
+
+    /// The body of a page of the metrics door.
+    pub fn page(&self, path: &str) -> String {
+        let mut stream = TcpStream::connect(self.address("metrics")).expect("the metrics door is open");
+        write!(stream, "GET {path} HTTP/1.1\r\nConnection: close\r\n\r\n").expect("it takes a request");
+        let mut response = String::new();
+        stream.read_to_string(&mut response).expect("it answers text");
+        response.split_once("\r\n\r\n").expect("a head and a body").1.to_string()
+    }
+
+    /// Sends the signal and waits; the exit code, if it ended in order.
+    pub fn stop(&mut self, signal: &str) -> Option<i32> {
+        let sent = Command::new("kill").args([&format!("-{signal}"), &self.child.id().to_string()]).status();
+        assert!(sent.expect("kill can be run").success());
+        self.child.wait().expect("it ends").code()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }

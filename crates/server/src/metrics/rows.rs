@@ -1,0 +1,184 @@
+//! The rows. Names that XRPC has too begin with `polarx_rpc_`.
+
+use super::Kind::{Counter, Gauge};
+use super::{Row, Series, Sources};
+
+const fn row(name: &'static str, kind: super::Kind, read: fn(&Sources, &mut Series<'_>), help: &'static str) -> Row {
+    Row { name, kind, help, read }
+}
+
+pub(super) const LIST: &[Row] = &[
+    row(
+        "beluga_info",
+        Gauge,
+        |_, o| o.labelled("version", env!("CARGO_PKG_VERSION"), 1),
+        "1, with the version as label.",
+    ),
+    row(
+        "beluga_start_time_seconds",
+        Gauge,
+        |s, o| o.value(s.started_ms / 1000),
+        "When the server started, in seconds since 1970.",
+    ),
+    row(
+        "beluga_cpu_seconds_total",
+        Counter,
+        |_, o| o.value(os::cpu::process_cpu_ns() as f64 / 1e9),
+        "Processor time of the process, user and system.",
+    ),
+    row(
+        "beluga_memory_bytes",
+        Gauge,
+        |_, o| o.value(os::memory::rss_bytes()),
+        "Memory that the process has in use (RSS).",
+    ),
+    row("beluga_memory_limit_bytes", Gauge, |s, o| o.value(s.memory_limit_bytes), "The setting `memory`."),
+    // The pool.
+    row(
+        "polarx_rpc_tcp_connections",
+        Gauge,
+        |s, o| o.value(s.pool.connection_count()),
+        "Open connections of all doors.",
+    ),
+    row("polarx_rpc_threads", Gauge, |s, o| o.value(s.pool.thread_counts().0), "Threads of the pool."),
+    row(
+        "beluga_pool_waiting_threads",
+        Gauge,
+        |s, o| o.value(s.pool.thread_counts().1),
+        "Threads that wait inside a request, for a page or a lock.",
+    ),
+    row("beluga_pool_accepted_total", Counter, |s, o| o.value(s.pool.counters().accepted.get()), "Connections taken."),
+    row(
+        "beluga_pool_refused_total",
+        Counter,
+        |s, o| o.value(s.pool.counters().refused.get()),
+        "Connections turned away, for the limit or by a door.",
+    ),
+    row("beluga_pool_closed_total", Counter, |s, o| o.value(s.pool.counters().closed.get()), "Connections ended."),
+    row(
+        "beluga_pool_received_bytes_total",
+        Counter,
+        |s, o| o.value(s.pool.counters().bytes_in.get()),
+        "Bytes received by all doors.",
+    ),
+    row(
+        "beluga_pool_sent_bytes_total",
+        Counter,
+        |s, o| o.value(s.pool.counters().bytes_out.get()),
+        "Bytes sent by all doors.",
+    ),
+    row(
+        "beluga_pool_wakeups_total",
+        Counter,
+        |s, o| o.value(s.pool.counters().wakeups.get()),
+        "Returns from epoll_wait.",
+    ),
+    row(
+        "beluga_pool_batches_total",
+        Counter,
+        |s, o| o.value(s.pool.counters().batches.get()),
+        "Times a connection was served, once for all requests that had arrived.",
+    ),
+    row(
+        "beluga_pool_gated_total",
+        Counter,
+        |s, o| o.value(s.pool.counters().gated.get()),
+        "Batches whose replies had to wait for the log.",
+    ),
+    row(
+        "beluga_pool_handed_over_total",
+        Counter,
+        |s, o| o.value(s.pool.counters().handed_over.get()),
+        "Connections given to another thread because theirs began to wait.",
+    ),
+    row(
+        "beluga_pool_threads_added_total",
+        Counter,
+        |s, o| o.value(s.pool.counters().threads_added.get()),
+        "Threads started because others waited.",
+    ),
+    row(
+        "beluga_pool_threads_left_total",
+        Counter,
+        |s, o| o.value(s.pool.counters().threads_left.get()),
+        "Threads that left for want of work.",
+    ),
+    row(
+        "beluga_pool_panics_total",
+        Counter,
+        |s, o| o.value(s.pool.counters().panics.get()),
+        "Requests that ended in a fault of ours; their connection was closed.",
+    ),
+    // Keys.
+    row(
+        "beluga_key_hits_total",
+        Counter,
+        |s, o| o.value(s.engine.metrics().hits.get()),
+        "Lookups that found their key.",
+    ),
+    row("beluga_key_misses_total", Counter, |s, o| o.value(s.engine.metrics().misses.get()), "Lookups that did not."),
+    row(
+        "beluga_keys_expired_total",
+        Counter,
+        |s, o| o.value(s.engine.metrics().expired.get()),
+        "Keys removed because their time had come.",
+    ),
+    row(
+        "beluga_units_committed_total",
+        Counter,
+        |s, o| o.value(s.engine.metrics().txn_commits.get()),
+        "Units of several changes that were committed.",
+    ),
+    row(
+        "beluga_units_aborted_total",
+        Counter,
+        |s, o| o.value(s.engine.metrics().txn_aborts.get()),
+        "Units of several changes that were taken back.",
+    ),
+    row(
+        "beluga_read_retries_total",
+        Counter,
+        |s, o| o.value(s.engine.metrics().read_retries.get()),
+        "Reads that ran again because a key changed under them.",
+    ),
+    row(
+        "beluga_purged_records_total",
+        Counter,
+        |s, o| o.value(s.engine.metrics().purged_records.get()),
+        "Records of deleted values taken out in the background.",
+    ),
+    // Log and pages.
+    row(
+        "beluga_log_head_bytes",
+        Gauge,
+        |s, o| o.value(s.engine.pager().log_head()),
+        "End of the log: the position behind the newest record.",
+    ),
+    row("beluga_log_durable_bytes", Gauge, |s, o| o.value(s.engine.durable().get()), "The log is on disk up to here."),
+    row(
+        "beluga_checkpoint_bytes",
+        Gauge,
+        |s, o| o.value(s.engine.pager().checkpoint_lsn()),
+        "Recovery would begin here.",
+    ),
+    row(
+        "beluga_disk_full",
+        Gauge,
+        |s, o| o.value(u8::from(s.engine.pager().is_full())),
+        "1 while writes are refused for want of disk space.",
+    ),
+    row("beluga_frames", Gauge, frames, "Page frames, by state: total, used, dirty."),
+    row(
+        "beluga_allocated_pages",
+        Gauge,
+        |s, o| o.value(s.engine.pager().allocated_pages()),
+        "Pages of the data file in use, 4096 bytes each.",
+    ),
+];
+
+fn frames(sources: &Sources, out: &mut Series<'_>) {
+    let (total, used, dirty) = sources.engine.pager().frame_use();
+    out.labelled("state", "total", total);
+    out.labelled("state", "used", used);
+    out.labelled("state", "dirty", dirty);
+}
