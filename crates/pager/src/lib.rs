@@ -4,6 +4,7 @@ mod access;
 mod backup;
 mod clean;
 mod control;
+mod counts;
 mod doublewrite;
 mod error;
 mod extent;
@@ -20,6 +21,7 @@ mod table;
 
 pub use backup::Backup;
 pub use control::FORMAT;
+pub use counts::Counts;
 pub use error::{Error, Result};
 pub use guard::{Exclusive, Optimistic, Shared};
 pub use log::read::Until;

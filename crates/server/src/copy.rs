@@ -7,7 +7,7 @@ use engine::Engine;
 use os::{Folder, RealFolder};
 
 use crate::control;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, say};
 use crate::log;
 use crate::settings::{Arguments, Settings};
 use crate::store::{self, Until};
@@ -20,17 +20,16 @@ pub fn check(settings: &Settings, path: &str) -> Result<(), Failure> {
     problems
         .extend(engine.opened().pager.damaged.iter().map(|(page, what)| format!("page {page} of file 'data': {what}")));
     engine.close().map_err(|e| store::refused(path, e))?;
-    println!(
-        "{path}: {} keys, {} elements, {} tree pages, {} value pages, {} expiry entries, {} purge entries",
+    let mut text = format!(
+        "{path}: {} keys, {} elements, {} tree pages, {} value pages, {} expiry entries, {} purge entries\n",
         report.keys, report.elements, report.tree_pages, report.value_pages, report.expiry_entries, report.queued
     );
-    for problem in &problems {
-        println!("{problem}");
-    }
+    problems.iter().for_each(|problem| text += &format!("{problem}\n"));
     if problems.is_empty() {
-        println!("no damage found");
+        say(&(text + "no damage found\n"));
         return Ok(());
     }
+    say(&text);
     let way_out = "`beluga restore` brings back a backup";
     Err(Failure::new(Exit::Data, format!("data: folder {path}: {} problems, listed above; {way_out}", problems.len())))
 }
@@ -41,19 +40,19 @@ pub fn backup(settings: &Settings, arguments: &Arguments) -> Result<(), Failure>
     let to = std::path::absolute(to).map_err(|e| Failure::new(Exit::Create, format!("--to: {e}")))?;
     let renew = arguments.has("renew");
     let request = request(&to, renew)?;
-    let done = match control::ask(Path::new(from), &request, &mut |text| println!("{text}")) {
+    let done = match control::ask(Path::new(from), &request, &mut |text| say(&format!("{text}\n"))) {
         Some(done) => done.map_err(|e| Failure::new(Exit::Io, format!("--to: {e}")))?,
         None => {
             if !Path::new(from).join("data").exists() {
                 return Err(Failure::new(Exit::Usage, format!("--from: {from} is no data folder")));
             }
             let engine = open(settings, from, Until::default())?;
-            let done = serve(&engine, &request, &mut |text| println!("{text}"));
+            let done = serve(&engine, &request, &mut |text| say(&format!("{text}\n")));
             engine.close().map_err(|e| store::refused(from, e))?;
             done.map_err(|e| Failure::new(Exit::Io, format!("--to: {e}")))?
         }
     };
-    println!("{done}");
+    say(&format!("{done}\n"));
     Ok(())
 }
 
@@ -113,7 +112,7 @@ pub fn restore(settings: &Settings, arguments: &Arguments) -> Result<(), Failure
     let engine = store::open(settings, target, until)?;
     let end = engine.opened().pager.to;
     engine.close().map_err(|e| store::refused(to, e))?;
-    println!("{to}: restored to log position {end}");
+    say(&format!("{to}: restored to log position {end}\n"));
     Ok(())
 }
 

@@ -1,6 +1,7 @@
 //! How the program ends: one line on standard error and a number that a script can tell apart. The numbers are those of sysexits.h.
 
 use std::fmt;
+use std::io::Write;
 use std::process::ExitCode;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,4 +47,10 @@ impl fmt::Display for Failure {
         // One line, whatever a library said.
         write!(f, "beluga: {}", self.message.replace('\n', " "))
     }
+}
+
+/// Prints for the person who started us. Whoever closed the other end (`beluga settings | head`) does not want the rest.
+pub fn say(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }

@@ -14,7 +14,7 @@ mod store;
 
 use std::process::ExitCode;
 
-use exit::{Exit, Failure};
+use exit::{Exit, Failure, say};
 use machine::Machine;
 use settings::{Arguments, Name, Settings};
 
@@ -48,11 +48,11 @@ fn main() -> ExitCode {
 
 fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.has("help") {
-        print!("{HELP}{}", settings::print::help());
+        say(&format!("{HELP}{}", settings::print::help()));
         return Ok(());
     }
     if arguments.has("version") {
-        println!("beluga {}", env!("CARGO_PKG_VERSION"));
+        say(&format!("beluga {}\n", env!("CARGO_PKG_VERSION")));
         return Ok(());
     }
     let words: Vec<&str> = arguments.words.iter().map(String::as_str).collect();
@@ -70,7 +70,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 fn print(text: &str) -> Result<(), Failure> {
-    print!("{text}");
+    say(text);
     Ok(())
 }
 

@@ -11,6 +11,13 @@ use std::sync::Arc;
 
 use engine::Engine;
 use reactor::Pool;
+use stdx::histogram::Snapshot;
+
+/// Upper bounds of the histograms' buckets, in microseconds.
+const BOUNDS_US: &[u64] = &[
+    10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000,
+    5_000_000,
+];
 
 /// Where the counts are.
 pub struct Sources {
@@ -26,6 +33,8 @@ enum Kind {
     Counter,
     /// Goes up and down.
     Gauge,
+    /// How many lay below each of some bounds.
+    Histogram,
 }
 
 impl Kind {
@@ -33,6 +42,7 @@ impl Kind {
         match self {
             Kind::Counter => "counter",
             Kind::Gauge => "gauge",
+            Kind::Histogram => "histogram",
         }
     }
 }
@@ -53,6 +63,20 @@ struct Series<'a> {
 impl Series<'_> {
     fn value(&mut self, value: impl Display) {
         let _ = writeln!(self.out, "{} {value}", self.name);
+    }
+
+    /// Times in nanoseconds as a histogram in seconds; `label` is empty or `name="value"`.
+    fn seconds(&mut self, label: &str, times: &Snapshot) {
+        let comma = if label.is_empty() { "" } else { "," };
+        for bound_us in BOUNDS_US {
+            let below = times.count_up_to(bound_us * 1000);
+            let _ =
+                writeln!(self.out, "{}_bucket{{{label}{comma}le=\"{}\"}} {below}", self.name, *bound_us as f64 / 1e6);
+        }
+        let braces = if label.is_empty() { String::new() } else { format!("{{{label}}}") };
+        let _ = writeln!(self.out, "{}_bucket{{{label}{comma}le=\"+Inf\"}} {}", self.name, times.count);
+        let _ = writeln!(self.out, "{}_sum{braces} {}", self.name, times.sum as f64 / 1e9);
+        let _ = writeln!(self.out, "{}_count{braces} {}", self.name, times.count);
     }
 
     fn labelled(&mut self, label: &str, of: &str, value: impl Display) {
@@ -82,6 +106,24 @@ pub fn markdown() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_histogram_is_cumulative() {
+        let histogram = stdx::histogram::Histogram::new();
+        [15_000, 15_000, 3_000_000, 9_000_000_000].into_iter().for_each(|ns| histogram.record(ns));
+        let mut out = String::new();
+        Series { name: "x", out: &mut out }.seconds("door=\"redis\"", &histogram.snapshot());
+        for line in [
+            "x_bucket{door=\"redis\",le=\"0.00001\"} 0",
+            "le=\"0.00002\"} 2",
+            "le=\"0.005\"} 3",
+            "le=\"5\"} 3",
+            "le=\"+Inf\"} 4",
+            "x_count{door=\"redis\"} 4",
+        ] {
+            assert!(out.contains(line), "no {line} in {out}");
+        }
+    }
 
     #[test]
     fn every_row_is_whole() {

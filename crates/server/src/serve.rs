@@ -13,7 +13,7 @@ use signal_hook::iterator::Signals;
 
 use crate::control;
 use crate::copy;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, say};
 use crate::log;
 use crate::metrics::Sources;
 use crate::metrics::door::MetricsDoor;
@@ -166,11 +166,12 @@ fn hasten(mut signals: Signals) {
 
 fn banner(settings: &Settings, path: &std::path::Path, doors: &[Listening]) {
     let path = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
-    println!("Beluga {}", env!("CARGO_PKG_VERSION"));
+    let mut text = format!("Beluga {}\n", env!("CARGO_PKG_VERSION"));
     for Listening { door, address, hint } in doors {
-        println!("  {door:<9} {address:<22} {hint}");
+        text += &format!("  {door:<9} {address:<22} {hint}\n");
     }
-    println!("  {:<9} {}", "data", path.display());
-    println!("  {:<9} {}", "memory", print_bytes(settings.number(Name::Memory)));
-    println!("Ready. Ctrl-C or SIGTERM stops it.");
+    text += &format!("  {:<9} {}\n", "data", path.display());
+    text += &format!("  {:<9} {}\n", "memory", print_bytes(settings.number(Name::Memory)));
+    text += "Ready. Ctrl-C or SIGTERM stops it.\n";
+    say(&text);
 }

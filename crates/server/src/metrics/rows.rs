@@ -1,6 +1,6 @@
 //! The rows. Names that XRPC has too begin with `polarx_rpc_`.
 
-use super::Kind::{Counter, Gauge};
+use super::Kind::{Counter, Gauge, Histogram};
 use super::{Row, Series, Sources};
 
 const fn row(name: &'static str, kind: super::Kind, read: fn(&Sources, &mut Series<'_>), help: &'static str) -> Row {

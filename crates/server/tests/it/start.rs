@@ -44,3 +44,11 @@ fn help_and_settings_show_every_setting() {
     let version = String::from_utf8(run(&["--version"]).stdout).unwrap();
     assert!(version.starts_with("beluga 0."), "{version}");
 }
+
+#[test]
+fn nobody_has_to_read_to_the_end() {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let output = beluga(&["settings"]).stdout(writer).output().unwrap();
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+}
