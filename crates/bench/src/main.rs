@@ -1,1 +1,5 @@
+#![forbid(unsafe_code)]
+mod control;
+mod load;
+mod machine;
 fn main() {}

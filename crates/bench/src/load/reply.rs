@@ -1,0 +1,95 @@
+//! Cuts a RESP2 byte stream into replies, whatever the pieces it arrives in, without keeping the values.
+//!
+//! A value is only counted down, never stored, so a connection needs no input buffer: all connections of a thread read
+//! into one. What must survive between two pieces is a cut line (rare) or the rest of a value.
+
+/// What a server answered, as far as a load generator must know.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reply<'a> {
+    Status(&'a [u8]),
+    Error(&'a [u8]),
+    Integer,
+    Null,
+    Value { bytes: usize },
+}
+
+/// The stream is not RESP2 as this generator asks for it; nothing after this point can be trusted.
+#[derive(PartialEq, Eq, Debug)]
+pub struct Malformed(pub String);
+
+#[derive(Default)]
+pub struct Parser {
+    /// A line of which only the beginning has arrived.
+    cut: Vec<u8>,
+    value: Option<Value>,
+}
+
+struct Value {
+    bytes: usize,
+    /// Bytes still to come, the closing CRLF among them.
+    left: usize,
+}
+
+const LINE_BYTES_MAX: usize = 64 * 1024;
+
+impl Parser {
+    /// Hands every reply that `piece` completes to `each`, in order.
+    pub fn feed(&mut self, mut piece: &[u8], mut each: impl FnMut(Reply<'_>)) -> Result<(), Malformed> {
+        while !piece.is_empty() {
+            if let Some(value) = &mut self.value {
+                let taken = value.left.min(piece.len());
+                value.left -= taken;
+                let last = piece[taken - 1];
+                piece = &piece[taken..];
+                if value.left == 0 {
+                    if last != b'\n' {
+                        return Err(Malformed("a value is longer than its length says".into()));
+                    }
+                    each(Reply::Value { bytes: value.bytes });
+                    self.value = None;
+                }
+                continue;
+            }
+            let Some(end) = piece.iter().position(|byte| *byte == b'\n') else {
+                self.cut.extend_from_slice(piece);
+                if self.cut.len() > LINE_BYTES_MAX {
+                    return Err(Malformed("a line without end".into()));
+                }
+                return Ok(());
+            };
+            if self.cut.is_empty() {
+                self.value = line(&piece[..end], &mut each)?;
+            } else {
+                self.cut.extend_from_slice(&piece[..end]);
+                self.value = line(&self.cut, &mut each)?;
+                self.cut.clear();
+            }
+            piece = &piece[end + 1..];
+        }
+        Ok(())
+    }
+}
+
+/// One line without its LF: a whole reply, or the head of a value.
+fn line(line: &[u8], each: &mut impl FnMut(Reply<'_>)) -> Result<Option<Value>, Malformed> {
+    let malformed = || Malformed(format!("unexpected line {:?}", String::from_utf8_lossy(&line[..line.len().min(80)])));
+    let Some((kind, rest)) = line.strip_suffix(b"\r").and_then(|line| line.split_first()) else {
+        return Err(malformed());
+    };
+    match kind {
+        b'+' => each(Reply::Status(rest)),
+        b'-' => each(Reply::Error(rest)),
+        b':' => each(Reply::Integer),
+        b'$' if rest == b"-1" => each(Reply::Null),
+        b'$' => {
+            let bytes = std::str::from_utf8(rest).ok().and_then(|digits| digits.parse::<usize>().ok());
+            let bytes = bytes.ok_or_else(malformed)?;
+            return Ok(Some(Value { bytes, left: bytes + 2 }));
+        }
+        _ => return Err(malformed()),
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests;
