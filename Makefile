@@ -20,7 +20,7 @@ test: ## everything: format, clippy, unit, crash and client tests, documents; en
 bench: ## compare with redis-server on this machine; writes docs/bench/ (about an hour; ARGS="--quick" for minutes)
 	@scripts/setup.sh bench
 	@scripts/cargo.sh build --release --package server --bin beluga
-	@scripts/cargo.sh run --release --package bench -- compare $(ARGS)
+	@scripts/cargo.sh run --release --package bench -- all $(ARGS)
 
 soak: ## hours of crash, differential and simulation tests; SOAK_MINUTES=60 by default
 	@scripts/setup.sh test

@@ -38,7 +38,8 @@ pub const SET_512: Case = case("SET 128 B, 512 connections", SETS, 512, 1, 128);
 pub const SET_PIPELINE: Case = case("SET 128 B, 128 connections, pipeline 32", SETS, 128, 32, 128);
 pub const SET_16K: Case = case("SET 16 KB, 128 connections", SETS, 128, 1, 16 * 1024);
 
-pub const ALL: [Case; 9] = [PING, PING_PIPELINE, GET, GET_4096, GET_PIPELINE, SET, SET_512, SET_PIPELINE, SET_16K];
+/// The cases that share one set of data of 128 B values.
+pub const SMALL: [Case; 8] = [PING, PING_PIPELINE, GET, GET_4096, GET_PIPELINE, SET, SET_512, SET_PIPELINE];
 
 /// How long and how often, and with how many keys.
 #[derive(Clone, Copy, Debug)]
@@ -48,16 +49,20 @@ pub struct Effort {
     pub threads: usize,
     /// Bytes of values in the key range of a case.
     pub data_bytes: u64,
+    /// Divides the sizes of the parts that need much data: memory, log before a crash, idle connections.
+    pub shrink: u64,
 }
 
 impl Effort {
     pub const FULL: Effort =
-        Effort { rounds: 5, turn: Duration::from_secs(4), threads: 2, data_bytes: 128 << 20 };
+        Effort { rounds: 5, turn: Duration::from_secs(4), threads: 2, data_bytes: 128 << 20, shrink: 1 };
     pub const QUICK: Effort =
-        Effort { rounds: 1, turn: Duration::from_millis(700), threads: 2, data_bytes: 16 << 20 };
+        Effort { rounds: 1, turn: Duration::from_millis(500), threads: 2, data_bytes: 8 << 20, shrink: 16 };
 
+    /// As many keys as hold `data_bytes`; four times the data for large values, which would fit a cache otherwise.
     pub fn keys(&self, value_bytes: usize) -> Range {
-        Range { min: 1, max: (self.data_bytes / value_bytes as u64).max(1000) }
+        let data_bytes = if value_bytes > 4096 { self.data_bytes * 4 } else { self.data_bytes };
+        Range { min: 1, max: (data_bytes / value_bytes as u64).max(1000) }
     }
 }
 
@@ -76,8 +81,28 @@ impl Case {
     }
 }
 
-/// Medians by side.
-pub type Row = BTreeMap<Side, Figures>;
+/// The figures of every turn, by side.
+#[derive(Default)]
+pub struct Turns(BTreeMap<Side, Vec<Figures>>);
+
+impl Turns {
+    /// Every figure's own median; zeros for a side that did not take part.
+    pub fn median(&self, side: Side) -> Figures {
+        self.0.get(&side).map_or(Figures::default(), |turns| Figures::median(turns))
+    }
+
+    pub fn sides(&self) -> impl Iterator<Item = Side> + '_ {
+        self.0.keys().copied()
+    }
+
+    pub fn operations(&self, side: Side) -> f64 {
+        self.0.get(&side).into_iter().flatten().map(|turn| turn.operations).sum()
+    }
+
+    pub fn errors(&self) -> f64 {
+        self.0.values().flatten().map(|turn| turn.errors).sum()
+    }
+}
 
 /// The servers of a comparison, all running at once: the one that is not asked does nothing.
 pub struct Arena {
@@ -103,19 +128,33 @@ impl Arena {
         Ok(())
     }
 
-    /// Plays one shape on every server in turn, several rounds; every second round goes the other way around.
-    pub fn rounds(&self, rounds: usize, shape: impl Fn(&Server) -> Shape) -> io::Result<Row> {
-        let mut turns: BTreeMap<Side, Vec<Figures>> = BTreeMap::new();
-        for round in 0..rounds {
-            let mut order: Vec<&Server> = self.servers.iter().collect();
-            if round % 2 == 1 {
-                order.reverse();
-            }
-            for server in order {
-                let shape = Shape { seed: round as u64 + 1, ..shape(server) };
-                turns.entry(server.side).or_default().push(measure(server, &shape)?);
-            }
+    /// Plays one shape on every server in turn; every second round goes the other way around.
+    pub fn round(&self, round: usize, turns: &mut Turns, shape: impl Fn(&Server) -> Shape) -> io::Result<()> {
+        let mut order: Vec<&Server> = self.servers.iter().collect();
+        if round % 2 == 1 {
+            order.reverse();
         }
-        Ok(turns.into_iter().map(|(side, turns)| (side, Figures::median(&turns))).collect())
+        for server in order {
+            let shape = Shape { seed: round as u64 + 1, ..shape(server) };
+            turns.0.entry(server.side).or_default().push(measure(server, &shape)?);
+        }
+        Ok(())
+    }
+
+    /// Takes a server out, to stop it alone.
+    pub fn take(&mut self, side: Side) -> Option<Server> {
+        let position = self.servers.iter().position(|server| server.side == side)?;
+        Some(self.servers.remove(position))
+    }
+}
+
+impl Drop for Arena {
+    /// The data of a comparison is of no use after it, and the next one needs the room.
+    fn drop(&mut self) {
+        for server in self.servers.drain(..) {
+            let data = server.data().to_path_buf();
+            drop(server);
+            let _ = std::fs::remove_dir_all(data);
+        }
     }
 }

@@ -18,13 +18,14 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-pub use keys::{Pattern, Random, Range};
+pub use keys::{Pattern, Range};
 pub use report::{Kind, Report};
 pub use request::command;
 
 use crate::control::Control;
 use crate::machine;
 use request::Requests;
+use stdx::prng::Prng;
 use worker::Worker;
 
 #[derive(Clone, Debug)]
@@ -91,12 +92,7 @@ impl Shape {
             connections,
             threads: self.threads.min(connections),
             pipeline: (1 << 20) / (self.value_bytes + 64).max(1 << 13),
-            traffic: Traffic::Keys {
-                sets: 1,
-                gets: 0,
-                set_pattern: Pattern::Parallel,
-                get_pattern: Pattern::Parallel,
-            },
+            traffic: Traffic::Keys { sets: 1, gets: 0, set_pattern: Pattern::Parallel, get_pattern: Pattern::Parallel },
             until: Until::EveryKeyOnce,
             rate: None,
             ..self.clone()
@@ -108,9 +104,7 @@ impl Shape {
         match self.until {
             Until::Time(_) => u64::MAX,
             Until::Requests(count) => count,
-            Until::EveryKeyOnce => {
-                self.keys.part(index as u64, self.connections as u64).map_or(0, |part| part.count())
-            }
+            Until::EveryKeyOnce => self.keys.part(index as u64, self.connections as u64).map_or(0, |part| part.count()),
         }
     }
 }
@@ -125,7 +119,7 @@ impl Traffic {
 /// plays the shape and returns when every request sent is answered or given up.
 pub fn run(shape: &Shape, ready: impl FnOnce()) -> io::Result<Report> {
     machine::allow_open_files(shape.connections as u64 + 100)?;
-    let mut random = Random::new(shape.seed);
+    let mut random = Prng::new(shape.seed);
     let requests = Arc::new(Requests::new(&shape.prefix, shape.value_bytes, shape.random_data, &mut random));
     let mut streams: Vec<Vec<(usize, TcpStream)>> = (0..shape.threads).map(|_| Vec::new()).collect();
     for index in 0..shape.connections {
@@ -133,7 +127,7 @@ pub fn run(shape: &Shape, ready: impl FnOnce()) -> io::Result<Report> {
     }
     let workers = streams
         .into_iter()
-        .map(|streams| Worker::new(shape, requests.clone(), streams, random.next()))
+        .map(|streams| Worker::new(shape, requests.clone(), streams, random.next_u64()))
         .collect::<io::Result<Vec<_>>>()?;
 
     ready();

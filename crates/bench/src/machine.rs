@@ -79,7 +79,9 @@ impl Machine {
             line.split_once(':').map(|(_, value)| value.trim().to_string())
         };
         let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-        let kilobytes = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:")?.trim().split(' ').next()?.parse::<u64>().ok());
+        let kilobytes = meminfo
+            .lines()
+            .find_map(|line| line.strip_prefix("MemTotal:")?.trim().split(' ').next()?.parse::<u64>().ok());
         let uname = rustix::system::uname();
         Machine {
             cpu: field("model name").unwrap_or_else(|| "unknown".into()),
@@ -101,7 +103,7 @@ mod tests {
         assert_eq!(busy_of_line("cpu0 1 2 3 1000 2000 4 5 6 7 8"), Some(tick * 21));
         assert_eq!(busy_of_line("cpu 1 2 3 4 5 6 7 8"), None);
         assert_eq!(busy_of_line("intr 1 2 3"), None);
-        assert_eq!(busy_by_core().is_empty(), false);
+        assert!(!busy_by_core().is_empty());
     }
 
     #[test]

@@ -14,6 +14,7 @@ use crate::server::Server;
 /// Figures of one turn, or the medians of several.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Figures {
+    pub operations: f64,
     pub operations_per_second: f64,
     pub megabytes_per_second: f64,
     pub mean_ms: f64,
@@ -33,12 +34,13 @@ pub struct Figures {
     pub errors: f64,
 }
 
-const FIELDS: usize = 16;
+const FIELDS: usize = 17;
 const SETTLE_PATIENCE: Duration = Duration::from_secs(3);
 
 impl Figures {
     fn fields(&self) -> [f64; FIELDS] {
         [
+            self.operations,
             self.operations_per_second,
             self.megabytes_per_second,
             self.mean_ms,
@@ -60,22 +62,23 @@ impl Figures {
 
     fn from_fields(f: [f64; FIELDS]) -> Figures {
         Figures {
-            operations_per_second: f[0],
-            megabytes_per_second: f[1],
-            mean_ms: f[2],
-            p50_ms: f[3],
-            p99_ms: f[4],
-            p999_ms: f[5],
-            max_ms: f[6],
-            server_cpu_us: f[7],
-            client_cpu_us: f[8],
-            server_cores: f[9],
-            client_cores: f[10],
-            other_cores: f[11],
-            written_bytes: f[12],
-            rss_bytes: f[13],
-            hit_rate: f[14],
-            errors: f[15],
+            operations: f[0],
+            operations_per_second: f[1],
+            megabytes_per_second: f[2],
+            mean_ms: f[3],
+            p50_ms: f[4],
+            p99_ms: f[5],
+            p999_ms: f[6],
+            max_ms: f[7],
+            server_cpu_us: f[8],
+            client_cpu_us: f[9],
+            server_cores: f[10],
+            client_cores: f[11],
+            other_cores: f[12],
+            written_bytes: f[13],
+            rss_bytes: f[14],
+            hit_rate: f[15],
+            errors: f[16],
         }
     }
 
@@ -121,8 +124,10 @@ fn figures(report: &Report, under_load: process::Usage, busy: Duration, spent: p
     let seconds = report.elapsed.as_secs_f64().max(1e-9);
     let latency = report.latency_all();
     let quantile = |q| latency.value_at_quantile(q) as f64 / 1e6;
-    let (server_cores, client_cores) = (under_load.cpu.as_secs_f64() / seconds, report.client_cpu.as_secs_f64() / seconds);
+    let (server_cores, client_cores) =
+        (under_load.cpu.as_secs_f64() / seconds, report.client_cpu.as_secs_f64() / seconds);
     Figures {
+        operations: report.operations() as f64,
         operations_per_second: report.operations_per_second(),
         megabytes_per_second: report.megabytes_per_second(),
         mean_ms: latency.mean() / 1e6,
@@ -148,7 +153,8 @@ mod tests {
 
     #[test]
     fn medians_are_taken_figure_by_figure() {
-        let turn = |speed, p99, errors| Figures { operations_per_second: speed, p99_ms: p99, errors, ..Figures::default() };
+        let turn =
+            |speed, p99, errors| Figures { operations_per_second: speed, p99_ms: p99, errors, ..Figures::default() };
         let figures = Figures::median(&[turn(10.0, 3.0, 0.0), turn(30.0, 1.0, 1.0), turn(20.0, 2.0, 1.0)]);
         assert_eq!((figures.operations_per_second, figures.p99_ms, figures.errors), (20.0, 2.0, 2.0));
         assert_eq!(median(vec![4.0, 1.0]), 2.5);

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{Mode, OFlags};
 
-use crate::load::Random;
+use stdx::prng::Prng;
 
 const BLOCK: usize = 4096;
 const LARGE: usize = 1 << 20;
@@ -29,8 +29,7 @@ impl Block {
         let mut memory = vec![0u8; bytes + BLOCK];
         let from = memory.as_ptr().align_offset(BLOCK);
         // Not compressible and not zero: a disk may cheat on both.
-        let mut random = Random::new(bytes as u64);
-        memory.chunks_exact_mut(8).for_each(|chunk| chunk.copy_from_slice(&random.next().to_le_bytes()));
+        Prng::new(bytes as u64).fill(&mut memory);
         Block { memory, from, bytes }
     }
 
@@ -103,7 +102,7 @@ impl ProbeFile {
         let (count, stop) = (AtomicU64::new(0), AtomicBool::new(false));
         let start = Instant::now();
         self.in_threads(depth, |file, seed| {
-            let (mut block, mut random) = (Block::new(BLOCK), Random::new(seed));
+            let (mut block, mut random) = (Block::new(BLOCK), Prng::new(seed));
             while !stop.load(Ordering::Relaxed) {
                 let offset = random.below(self.bytes / BLOCK as u64) * BLOCK as u64;
                 file.read_exact_at(block.as_mut_slice(), offset)?;
@@ -120,10 +119,14 @@ impl ProbeFile {
     fn in_threads(&self, count: u64, body: impl Fn(&File, u64) -> io::Result<()> + Sync) -> io::Result<()> {
         let file = self.open(OFlags::empty())?;
         std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..count).map(|seed| scope.spawn({
-                let (file, body) = (&file, &body);
-                move || body(file, seed)
-            })).collect();
+            let threads: Vec<_> = (0..count)
+                .map(|seed| {
+                    scope.spawn({
+                        let (file, body) = (&file, &body);
+                        move || body(file, seed)
+                    })
+                })
+                .collect();
             threads.into_iter().try_for_each(|thread| thread.join().expect("a probe thread panicked"))
         })
     }

@@ -31,17 +31,21 @@ impl Side {
         }
     }
 
+    /// Ports 16420 and up are this program's; 16429 is the last.
     fn port(self) -> u16 {
         16420 + self as u16
+    }
+
+    pub fn from_name(name: &str) -> Option<Side> {
+        Side::ALL.into_iter().find(|side| side.name().replace(' ', "-").eq_ignore_ascii_case(name))
     }
 }
 
 /// Where the programs are, and where data may be put.
-#[derive(Clone, Debug)]
 pub struct Place {
     pub beluga: PathBuf,
     pub redis: PathBuf,
-    pub folder: PathBuf,
+    pub work: WorkFolder,
 }
 
 #[derive(Clone, Default, Debug)]
@@ -52,6 +56,8 @@ pub struct Launch {
     pub cores: Option<Vec<usize>>,
     /// Further arguments, after all others.
     pub more: Vec<String>,
+    /// Another port than the side's own, for a second server of the same side.
+    pub port: Option<u16>,
 }
 
 pub struct Server {
@@ -69,7 +75,7 @@ const STOP_PATIENCE: Duration = Duration::from_secs(30);
 
 impl Side {
     fn command(self, place: &Place, launch: &Launch, data: &Path) -> Command {
-        let port = self.port().to_string();
+        let port = launch.port.unwrap_or(self.port()).to_string();
         let mut command;
         match self {
             Side::Beluga => {
@@ -95,9 +101,9 @@ impl Side {
 impl Server {
     /// Starts on the data that `name` holds within the work folder, or on none.
     pub fn start(side: Side, place: &Place, name: &str, launch: &Launch) -> io::Result<Server> {
-        let data = place.folder.join(format!("{name}-{}", side.name().replace(' ', "-").to_lowercase()));
+        let data = place.work.path().join(format!("{name}-{}", side.name().replace(' ', "-").to_lowercase()));
         fs::create_dir_all(&data)?;
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, side.port()));
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, launch.port.unwrap_or(side.port())));
         if Control::connect(address).is_ok() {
             return Err(io::Error::other(format!("{address} is in use; the figures need a server of their own")));
         }
@@ -140,10 +146,6 @@ impl Server {
         self.child.id()
     }
 
-    pub fn command_line(&self) -> &str {
-        &self.command
-    }
-
     pub fn data(&self) -> &Path {
         &self.data
     }
@@ -179,18 +181,21 @@ impl Server {
         self.child.wait().map(|_| ())
     }
 
-    /// SIGTERM and a bounded wait; the data stays.
-    pub fn stop(mut self) -> io::Result<()> {
+    /// SIGTERM and a bounded wait; the data stays. Returns all that the process has used, its last checkpoint included.
+    pub fn stop(mut self) -> io::Result<process::Usage> {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM)?;
         let start = Instant::now();
-        while self.child.try_wait()?.is_none() {
+        // A dead process keeps its counters until it is waited for.
+        while !process::is_dead(self.pid()) {
             if start.elapsed() > STOP_PATIENCE {
                 return Err(io::Error::other(format!("{} does not stop after SIGTERM", self.command)));
             }
             std::thread::sleep(Duration::from_millis(5));
         }
-        Ok(())
+        let usage = process::usage(self.pid());
+        self.child.wait()?;
+        Ok(usage)
     }
 }
 
@@ -201,12 +206,35 @@ impl Drop for Server {
     }
 }
 
+impl Place {
+    /// What the programs say of their versions, for the head of a page.
+    pub fn versions(&self) -> Vec<String> {
+        let version = |program: &Path| {
+            let said = Command::new(program).arg("--version").output().ok()?.stdout;
+            let said = String::from_utf8_lossy(&said).lines().next()?.trim().to_string();
+            Some(format!("`{said}`"))
+        };
+        [&self.beluga, &self.redis].into_iter().filter_map(|program| version(program)).collect()
+    }
+}
+
+const WORK_PREFIX: &str = "bench-data-";
+
 /// A folder for data that is removed with everything in it when the measurement ends, however it ends.
 pub struct WorkFolder(PathBuf);
 
 impl WorkFolder {
     pub fn create(under: &Path) -> io::Result<WorkFolder> {
-        let path = std::path::absolute(under.join(format!("bench-data-{}", std::process::id())))?;
+        fs::create_dir_all(under)?;
+        // A run that was interrupted could not clean up; its number tells that it is gone.
+        for entry in fs::read_dir(under)?.flatten() {
+            let name = entry.file_name();
+            let pid = name.to_str().and_then(|name| name.strip_prefix(WORK_PREFIX)?.parse().ok());
+            if pid.is_some_and(process::is_dead) {
+                fs::remove_dir_all(entry.path())?;
+            }
+        }
+        let path = std::path::absolute(under.join(format!("{WORK_PREFIX}{}", std::process::id())))?;
         fs::create_dir_all(&path)?;
         Ok(WorkFolder(path))
     }

@@ -4,37 +4,7 @@
 //! range on every connection, `P` cuts the range so that each connection walks its own part, `R` is uniform, `G` is a
 //! normal distribution around the middle (sigma = a sixth of the range), drawn again when it falls outside.
 
-/// SplitMix64: one multiplication chain per number, good enough to spread keys, and repeatable from a seed.
-pub struct Random(u64);
-
-impl Random {
-    pub fn new(seed: u64) -> Random {
-        Random(seed)
-    }
-
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    /// Uniform in `0..bound` by multiplication; the bias is below `bound / 2^64`.
-    pub fn below(&mut self, bound: u64) -> u64 {
-        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
-    }
-
-    fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    /// A standard normal number (Box and Muller).
-    fn normal(&mut self) -> f64 {
-        let radius = (-2.0 * (1.0 - self.unit()).ln()).sqrt();
-        radius * (std::f64::consts::TAU * self.unit()).cos()
-    }
-}
+use stdx::prng::Prng;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pattern {
@@ -93,7 +63,7 @@ impl Walk {
         Walk { pattern, range, next: range.min }
     }
 
-    pub fn step(&mut self, random: &mut Random) -> u64 {
+    pub fn step(&mut self, random: &mut Prng) -> u64 {
         match self.pattern {
             Pattern::Random => self.range.min + random.below(self.range.count()),
             Pattern::Sequential | Pattern::Parallel => {
@@ -105,16 +75,23 @@ impl Walk {
         }
     }
 
-    fn gaussian(&self, random: &mut Random) -> u64 {
+    fn gaussian(&self, random: &mut Prng) -> u64 {
         let (min, max) = (self.range.min as f64, self.range.max as f64);
         let (middle, sigma) = ((min + max) / 2.0, (max - min) / 6.0);
         loop {
-            let key = (middle + sigma * random.normal()).round();
+            let key = (middle + sigma * normal(random)).round();
             if (min..=max).contains(&key) {
                 return (key as u64).clamp(self.range.min, self.range.max);
             }
         }
     }
+}
+
+/// A standard normal number (Box and Muller).
+fn normal(random: &mut Prng) -> f64 {
+    let mut unit = || (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
+    let radius = (-2.0 * (1.0 - unit()).ln()).sqrt();
+    radius * (std::f64::consts::TAU * unit()).cos()
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! The generator shares its cores with the server under test, so every nanosecond here is taken from the server. The
 //! head of a command depends only on the length of the key, so there is one head per number of digits.
 
-use super::keys::Random;
+use stdx::prng::Prng;
 
 const DIGITS_MAX: usize = 20;
 const POOL_EXTRA_BYTES: usize = 1 << 20;
@@ -21,7 +21,7 @@ pub struct Requests {
 pub const PING: &[u8] = b"*1\r\n$4\r\nPING\r\n";
 
 impl Requests {
-    pub fn new(prefix: &str, value_bytes: usize, random_data: bool, random: &mut Random) -> Requests {
+    pub fn new(prefix: &str, value_bytes: usize, random_data: bool, random: &mut Prng) -> Requests {
         let heads = |start: &str| -> Vec<Vec<u8>> {
             let head = |digits| format!("{start}${}\r\n{prefix}", prefix.len() + digits).into_bytes();
             (0..=DIGITS_MAX).map(head).collect()
@@ -29,9 +29,7 @@ impl Requests {
         let extra = if random_data { POOL_EXTRA_BYTES } else { 0 };
         let mut pool = vec![b'x'; value_bytes + extra];
         if random_data {
-            for chunk in pool.chunks_mut(8) {
-                chunk.copy_from_slice(&random.next().to_le_bytes()[..chunk.len()]);
-            }
+            random.fill(&mut pool);
         }
         Requests {
             set_heads: heads("*3\r\n$3\r\nSET\r\n"),
@@ -51,7 +49,7 @@ impl Requests {
         out.extend_from_slice(b"\r\n");
     }
 
-    pub fn set(&self, out: &mut Vec<u8>, key: u64, random: &mut Random) {
+    pub fn set(&self, out: &mut Vec<u8>, key: u64, random: &mut Prng) {
         let mut buffer = [0; DIGITS_MAX];
         let digits = decimal(&mut buffer, key);
         let start = if self.starts == 1 { 0 } else { random.below(self.starts) as usize };

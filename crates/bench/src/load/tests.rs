@@ -130,7 +130,8 @@ fn the_open_loop_counts_the_time_a_request_had_to_wait_for_its_turn() {
     let alone = Shape { connections: 1, threads: 1, pipeline: 1, traffic: Traffic::Ping, ..shape(&stand) };
     let closed = run(&Shape { until: Until::Requests(400), ..alone.clone() }, || {}).unwrap();
     assert!(closed.latency(Kind::Ping).value_at_quantile(0.90) < 10_000_000, "{}", closed.text());
-    let open = run(&Shape { rate: Some(1_000), until: Until::Time(Duration::from_millis(900)), ..alone }, || {}).unwrap();
+    let open =
+        run(&Shape { rate: Some(1_000), until: Until::Time(Duration::from_millis(900)), ..alone }, || {}).unwrap();
     assert!(open.latency(Kind::Ping).value_at_quantile(0.80) > 10_000_000, "{}", open.text());
     assert!((700..=900).contains(&open.operations()), "{}", open.text());
 }

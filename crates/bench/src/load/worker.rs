@@ -14,11 +14,12 @@ use rustix::event::Timespec;
 use rustix::event::epoll;
 use rustix::io::Errno;
 
-use super::keys::{Random, Walk};
+use super::keys::Walk;
 use super::reply::{Malformed, Parser, Reply};
 use super::request::{PING, Requests};
 use super::{Kind, Report, Shape, Traffic, Until};
 use crate::machine;
+use stdx::prng::Prng;
 
 const INPUT_BYTES: usize = 128 * 1024;
 /// A connection does not write further requests into its buffer while so much waits to be sent.
@@ -46,7 +47,7 @@ struct Plan {
     traffic: Traffic,
     pipeline: usize,
     value_bytes: usize,
-    random: Random,
+    random: Prng,
 }
 
 struct Connection {
@@ -92,10 +93,19 @@ impl Worker {
             traffic: shape.traffic,
             pipeline: shape.pipeline,
             value_bytes: shape.value_bytes,
-            random: Random::new(seed),
+            random: Prng::new(seed),
         };
         let busy = connections.len();
-        Ok(Worker { epoll, connections, busy, plan, deadline, interval, cores: shape.cores.clone(), report: Report::new() })
+        Ok(Worker {
+            epoll,
+            connections,
+            busy,
+            plan,
+            deadline,
+            interval,
+            cores: shape.cores.clone(),
+            report: Report::new(),
+        })
     }
 
     pub fn run(mut self, start: Instant) -> io::Result<Report> {
@@ -162,7 +172,8 @@ impl Worker {
     }
 
     fn stuck(&self, now: u64) -> bool {
-        let oldest = self.connections.iter().filter_map(|connection| connection.sent.front()).map(|(from, _)| *from).min();
+        let oldest =
+            self.connections.iter().filter_map(|connection| connection.sent.front()).map(|(from, _)| *from).min();
         oldest.is_some_and(|from| now.saturating_sub(from) > PATIENCE.as_nanos() as u64)
     }
 

@@ -3,7 +3,7 @@ use super::*;
 const RANGE: Range = Range { min: 10, max: 1009 };
 
 fn keys(pattern: Pattern, connection: u64, connections: u64, count: usize) -> Vec<u64> {
-    let mut random = Random::new(7);
+    let mut random = Prng::new(7);
     let mut walk = Walk::new(pattern, RANGE, connection, connections);
     (0..count).map(|_| walk.step(&mut random)).collect()
 }

@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn requests_are_what_the_general_encoder_writes() {
-    let mut random = Random::new(1);
+    let mut random = Prng::new(1);
     let requests = Requests::new("key_", 5, false, &mut random);
     for key in [0, 7, 10, 12_345, u64::MAX] {
         let name = format!("key_{key}");
@@ -18,7 +18,7 @@ fn requests_are_what_the_general_encoder_writes() {
 
 #[test]
 fn random_values_have_the_length_and_differ() {
-    let mut random = Random::new(1);
+    let mut random = Prng::new(1);
     let requests = Requests::new("", 128, true, &mut random);
     let (mut first, mut second) = (Vec::new(), Vec::new());
     requests.set(&mut first, 1, &mut random);

@@ -1,0 +1,306 @@
+//! The command line. Options of `load` carry memtier's names where they mean what memtier means.
+
+use std::ffi::OsString;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use lexopt::{Arg, Parser, ValueExt};
+
+use crate::cases::Effort;
+use crate::goals;
+use crate::load::{Pattern, Shape, Traffic, Until};
+use crate::orca;
+use crate::server::{Place, Side, WorkFolder};
+use crate::setup::Setup;
+
+pub const HELP: &str = "\
+bench load      play one load against a server that speaks RESP2
+bench cases     the cases of the table of goals, figures only
+bench goals     the table of goals, all parts or one (--part)
+bench orca      the 48 rows of the reference table
+bench all       goals and orca, results to docs/bench
+
+bench load:
+  -s, --server HOST     127.0.0.1      -p, --port PORT      6379
+  -a, --authenticate X  password or user:password
+  -t, --threads N       2              -c, --clients N      connections of a thread, 64
+      --pipeline N      1                  --ratio S:G      SETs to GETs, 1:10
+  -d, --data-size N     128            -R, --random-data    (otherwise the same byte)
+      --key-minimum N   1                  --key-maximum N  1000000
+      --key-prefix X    none               --key-pattern S:G  each of R random, S sequential, G gaussian, P parallel; R:R
+      --test-time S     10             -n, --requests N     of a connection, instead of a time
+      --rate N          requests per second in all: open loop, latency counts from when a request was due
+      --cores A,B       processors of the client's threads
+      --seed N          1                  --ping           PING instead of SET and GET
+      --preload         write every key once, pipelined, and nothing else
+
+bench cases, goals, orca, all:
+      --quick           a minute instead of an hour
+      --rounds N        alternating rounds     --seconds S   length of a turn
+      --threads N       of the client, 2       --scale N     orca: divisor of the key ranges, 500
+      --sides A,B       of beluga, redis-always, redis-everysec
+      --part NAME       goals: compare, memory, cores, restart, idle
+      --only TEXT       cases: those whose name contains it
+      --out DIR         where the pages go; printed when absent (all: docs/bench)
+      --folder DIR      where the data goes meanwhile, on the disk to be measured; target
+      --beluga FILE     default: beside this program    --redis FILE  redis-server
+";
+
+pub enum Command {
+    Help,
+    Load(Box<Shape>),
+    Cases { setup: Setup, only: String },
+    Goals { setup: Setup, part: Option<String> },
+    Orca { setup: Setup, options: orca::Options },
+    All { setup: Setup, options: orca::Options },
+}
+
+type Result<T> = std::result::Result<T, String>;
+
+pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command> {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    if arguments.iter().any(|argument| argument == "--help" || argument == "-h") {
+        return Ok(Command::Help);
+    }
+    let mut parser = Parser::from_iter(arguments);
+    match parser.next().map_err(text)? {
+        Some(Arg::Value(word)) => match word.to_str() {
+            Some("load") => load(&mut parser).map(|shape| Command::Load(Box::new(shape))),
+            Some(word @ ("cases" | "goals" | "orca" | "all")) => measurement(word, &mut parser),
+            Some("help") => Ok(Command::Help),
+            _ => Err(format!("unknown command {word:?}; bench --help lists them")),
+        },
+        Some(other) => Err(text(other.unexpected())),
+        None => Err("a command is missing; bench --help lists them".into()),
+    }
+}
+
+fn text(error: lexopt::Error) -> String {
+    error.to_string()
+}
+
+fn load(parser: &mut Parser) -> Result<Shape> {
+    let mut shape = Shape { random_data: false, ..Shape::new(SocketAddr::from(([127, 0, 0, 1], 6379))) };
+    let (mut host, mut port) = ("127.0.0.1".to_string(), 6379u16);
+    let (mut clients, mut ratio, mut patterns) = (64usize, (1u32, 10u32), (Pattern::Random, Pattern::Random));
+    let (mut ping, mut preload) = (false, false);
+    while let Some(argument) = parser.next().map_err(text)? {
+        match argument {
+            Arg::Short('s') | Arg::Long("server") => host = word(parser)?,
+            Arg::Short('p') | Arg::Long("port") => port = number(parser)?,
+            Arg::Short('a') | Arg::Long("authenticate") => shape.auth = Some(word(parser)?),
+            Arg::Short('t') | Arg::Long("threads") => shape.threads = positive(parser)?,
+            Arg::Short('c') | Arg::Long("clients") => clients = positive(parser)?,
+            Arg::Long("pipeline") => shape.pipeline = positive(parser)?,
+            Arg::Long("ratio") => ratio = pair(&word(parser)?, |part| part.parse().ok())?,
+            Arg::Short('d') | Arg::Long("data-size") => shape.value_bytes = number(parser)?,
+            Arg::Short('R') | Arg::Long("random-data") => shape.random_data = true,
+            Arg::Long("key-minimum") => shape.keys.min = number(parser)?,
+            Arg::Long("key-maximum") => shape.keys.max = number(parser)?,
+            Arg::Long("key-prefix") => shape.prefix = word(parser)?,
+            Arg::Long("key-pattern") => patterns = pair(&word(parser)?, Pattern::from_letter)?,
+            Arg::Long("test-time") => shape.until = Until::Time(seconds(parser)?),
+            Arg::Short('n') | Arg::Long("requests") => shape.until = Until::Requests(number(parser)?),
+            Arg::Long("rate") => shape.rate = Some(positive(parser)? as u64),
+            Arg::Long("cores") => shape.cores = Some(list(parser, |core| core.parse().ok())?),
+            Arg::Long("seed") => shape.seed = number(parser)?,
+            Arg::Long("ping") => ping = true,
+            Arg::Long("preload") => preload = true,
+            other => return Err(text(other.unexpected())),
+        }
+    }
+    let mut addresses = (host.as_str(), port).to_socket_addrs().map_err(|error| format!("{host}: {error}"))?;
+    shape.address = addresses.next().ok_or(format!("{host} has no address"))?;
+    shape.connections = clients * shape.threads;
+    if shape.keys.min > shape.keys.max {
+        return Err("key-minimum is above key-maximum".into());
+    }
+    if ratio == (0, 0) {
+        return Err("ratio 0:0 asks for nothing".into());
+    }
+    shape.traffic = match ping {
+        true => Traffic::Ping,
+        false => Traffic::Keys { sets: ratio.0, gets: ratio.1, set_pattern: patterns.0, get_pattern: patterns.1 },
+    };
+    Ok(if preload { shape.preload() } else { shape })
+}
+
+/// Options that all measurements share, as far as they were given.
+#[derive(Default)]
+struct Given {
+    quick: bool,
+    rounds: Option<usize>,
+    turn: Option<Duration>,
+    threads: Option<usize>,
+    scale: Option<u64>,
+    sides: Option<Vec<Side>>,
+    part: Option<String>,
+    only: String,
+    out: Option<PathBuf>,
+    folder: Option<PathBuf>,
+    beluga: Option<PathBuf>,
+    redis: Option<PathBuf>,
+}
+
+fn measurement(command: &str, parser: &mut Parser) -> Result<Command> {
+    let mut given = Given::default();
+    while let Some(argument) = parser.next().map_err(text)? {
+        match (argument, command) {
+            (Arg::Long("quick"), _) => given.quick = true,
+            (Arg::Long("rounds"), _) => given.rounds = Some(positive(parser)?),
+            (Arg::Long("seconds"), _) => given.turn = Some(seconds(parser)?),
+            (Arg::Long("threads"), _) => given.threads = Some(positive(parser)?),
+            (Arg::Long("scale"), "orca" | "all") => given.scale = Some(positive(parser)? as u64),
+            (Arg::Long("sides"), _) => given.sides = Some(list(parser, Side::from_name)?),
+            (Arg::Long("part"), "goals") => given.part = Some(part(&word(parser)?)?),
+            (Arg::Long("only"), "cases") => given.only = word(parser)?,
+            (Arg::Long("out"), _) => given.out = Some(word(parser)?.into()),
+            (Arg::Long("folder"), _) => given.folder = Some(word(parser)?.into()),
+            (Arg::Long("beluga"), _) => given.beluga = Some(word(parser)?.into()),
+            (Arg::Long("redis"), _) => given.redis = Some(word(parser)?.into()),
+            (other, _) => return Err(text(other.unexpected())),
+        }
+    }
+    given.command(command)
+}
+
+fn part(name: &str) -> Result<String> {
+    let names = goals::part_names();
+    if names.contains(&name) {
+        Ok(name.into())
+    } else {
+        Err(format!("no part {name:?}; there are {}", names.join(", ")))
+    }
+}
+
+impl Given {
+    fn command(self, command: &str) -> Result<Command> {
+        let options = orca::Options {
+            scale: self.scale.unwrap_or(if self.quick { 10_000 } else { 500 }),
+            rounds: self.rounds.unwrap_or(if self.quick { 1 } else { 3 }),
+            turn: self.turn.unwrap_or(Duration::from_millis(if self.quick { 200 } else { 2000 })),
+        };
+        let (part, only) = (self.part.clone(), self.only.clone());
+        let setup = self.setup(command)?;
+        Ok(match command {
+            "cases" => Command::Cases { setup, only },
+            "goals" => Command::Goals { setup, part },
+            "orca" => Command::Orca { setup, options },
+            _ => Command::All { setup, options },
+        })
+    }
+
+    fn setup(self, command: &str) -> Result<Setup> {
+        let effort = if self.quick { Effort::QUICK } else { Effort::FULL };
+        let work = WorkFolder::create(self.folder.as_deref().unwrap_or(Path::new("target")))
+            .map_err(|error| error.to_string())?;
+        let beside = std::env::current_exe().ok().and_then(|path| Some(path.parent()?.join("beluga")));
+        let place = Place {
+            beluga: self.beluga.or(beside).unwrap_or("beluga".into()),
+            redis: self.redis.unwrap_or("redis-server".into()),
+            work,
+        };
+        let out = self.out.or((command == "all").then(|| PathBuf::from("docs/bench")));
+        let effort = Effort {
+            rounds: self.rounds.unwrap_or(effort.rounds),
+            turn: self.turn.unwrap_or(effort.turn),
+            threads: self.threads.unwrap_or(effort.threads),
+            ..effort
+        };
+        Ok(Setup { place, sides: self.sides.unwrap_or(Side::ALL.to_vec()), effort, quick: self.quick, out })
+    }
+}
+
+fn word(parser: &mut Parser) -> Result<String> {
+    parser.value().and_then(|value| value.string()).map_err(text)
+}
+
+fn number<T: std::str::FromStr<Err: Into<Box<dyn std::error::Error + Send + Sync>>>>(parser: &mut Parser) -> Result<T> {
+    parser.value().and_then(|value| value.parse()).map_err(text)
+}
+
+fn positive(parser: &mut Parser) -> Result<usize> {
+    match number(parser)? {
+        0 => Err("0 is not enough".into()),
+        count => Ok(count),
+    }
+}
+
+fn seconds(parser: &mut Parser) -> Result<Duration> {
+    let value: f64 = number(parser)?;
+    Duration::try_from_secs_f64(value).map_err(|error| format!("{value} seconds: {error}"))
+}
+
+fn pair<T>(word: &str, part: impl Fn(&str) -> Option<T>) -> Result<(T, T)> {
+    let parts = word.split_once(':').and_then(|(sets, gets)| Some((part(sets)?, part(gets)?)));
+    parts.ok_or(format!("{word:?} is not of the form SETS:GETS"))
+}
+
+fn list<T>(parser: &mut Parser, part: impl Fn(&str) -> Option<T>) -> Result<Vec<T>> {
+    let words = word(parser)?;
+    words.split(',').map(|word| part(word).ok_or(format!("{word:?} is not known here"))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::Range;
+
+    fn words(line: &str) -> Vec<OsString> {
+        std::iter::once("bench").chain(line.split_ascii_whitespace()).map(OsString::from).collect()
+    }
+
+    fn shape(line: &str) -> Shape {
+        match parse(words(line)) {
+            Ok(Command::Load(shape)) => *shape,
+            Ok(_) => panic!("{line}: not a load"),
+            Err(error) => panic!("{line}: {error}"),
+        }
+    }
+
+    #[test]
+    fn a_load_is_described_in_memtiers_words() {
+        let shape = shape(
+            "load -s 127.0.0.1 -p 7000 -t 32 -c 4 --pipeline 32 --ratio 1:0 -d 1024 --random-data --key-minimum 1 \
+             --key-maximum 12800000 --key-prefix key_ --key-pattern P:G -n 200000 -a me:secret",
+        );
+        assert_eq!(shape.address, SocketAddr::from(([127, 0, 0, 1], 7000)));
+        assert_eq!((shape.connections, shape.threads, shape.pipeline, shape.value_bytes), (128, 32, 32, 1024));
+        assert_eq!((shape.keys, shape.prefix.as_str()), (Range { min: 1, max: 12_800_000 }, "key_"));
+        assert_eq!((shape.until, shape.random_data), (Until::Requests(200_000), true));
+        let (set_pattern, get_pattern) = (Pattern::Parallel, Pattern::Gaussian);
+        assert_eq!(shape.traffic, Traffic::Keys { sets: 1, gets: 0, set_pattern, get_pattern });
+        assert_eq!(shape.auth.as_deref(), Some("me:secret"));
+    }
+
+    #[test]
+    fn a_preload_and_a_rate_are_shapes_like_others() {
+        let preload = shape("load --preload --key-maximum 50 -d 16");
+        assert_eq!((preload.until, preload.connections), (Until::EveryKeyOnce, 16));
+        let open = shape("load --ping --rate 5000 --test-time 0.5 --cores 0,1");
+        assert_eq!((open.traffic, open.rate, open.cores), (Traffic::Ping, Some(5000), Some(vec![0, 1])));
+        assert_eq!(open.until, Until::Time(Duration::from_millis(500)));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_in_one_line() {
+        for line in [
+            "",
+            "fly",
+            "load --wings",
+            "load --ratio 1",
+            "load --ratio 0:0",
+            "load --key-pattern R:Q",
+            "load -c 0",
+            "load --key-minimum 5 --key-maximum 4",
+            "load --test-time -1",
+            "goals --part nothing",
+            "goals --scale 3",
+            "cases --sides beluga,postgres",
+        ] {
+            let error = parse(words(line)).err().unwrap_or_else(|| panic!("{line:?} was accepted"));
+            assert!(!error.is_empty() && !error.contains('\n'), "{line:?}: {error:?}");
+        }
+    }
+}
