@@ -141,6 +141,10 @@ impl Arena {
         Ok(())
     }
 
+    pub fn server(&self, side: Side) -> Option<&Server> {
+        self.servers.iter().find(|server| server.side == side)
+    }
+
     /// Takes a server out, to stop it alone.
     pub fn take(&mut self, side: Side) -> Option<Server> {
         let position = self.servers.iter().position(|server| server.side == side)?;

@@ -6,6 +6,7 @@ mod compare;
 mod cores;
 mod idle;
 mod memory;
+mod profile;
 mod restart;
 
 use std::io;
@@ -119,7 +120,7 @@ const METHOD: &str = "\
 How it is measured. Every comparison runs both servers at the same time and asks one of them at a time, in alternating order, several rounds; figures are medians over the rounds. \
 The client keeps a fixed number of requests outstanding on every connection (closed loop). Keys are uniform at random, values random bytes; GETs ask for keys that exist. \
 Server CPU per operation is user and system time of the server process (and of children it starts) divided by operations; it and the bytes written are counted until the server is quiet again, \
-at most 3 s, so that deferred work is paid by who caused it. \"Other cores\" is what neither server nor client used: more than about 0.1 means that the machine was not alone.\n\n\
+at most 3 s, so that deferred work is paid by who caused it. \"Other cores\" is what neither server nor client used: more than about 0.1 means that the machine was not alone; the kernel's own threads (journal, writing back what Redis wrote through the page cache) are in it too.\n\n\
 Redis `always` (`--appendonly yes --appendfsync always --save ''`) gives the same promise as Beluga, on disk before the reply, and is the peer of the goals. \
 Redis `everysec` may lose a second of acknowledged writes; it is shown and not ranked.\n\n";
 
@@ -133,8 +134,13 @@ fn page(setup: &Setup, table: &Table, all: &Findings) -> io::Result<String> {
     for (name, _) in &all.charts {
         page += &format!("![{name}]({name}.svg)\n\n");
     }
-    for (name, table) in &all.tables {
-        page += &format!("## Figures: {name}\n\n{}\n", table.markdown());
+    for (name, table) in all.tables.iter().filter(|(_, table)| !table.is_empty()) {
+        let title = if *name == "profiles" {
+            "Where the server's processor time goes in the cases that miss".into()
+        } else {
+            format!("Figures: {name}")
+        };
+        page += &format!("## {title}\n\n{}\n", table.markdown());
     }
     Ok(page)
 }

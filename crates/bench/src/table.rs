@@ -49,6 +49,10 @@ impl Table {
         self.rows.push(cells);
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
     pub fn markdown(&self) -> String {
         let mut out = format!("| {} |\n|", self.columns.join(" | "));
         for column in 0..self.columns.len() {
