@@ -1,1 +1,4 @@
 //! door-redis
+pub mod extended;
+pub mod glob;
+pub mod number;
