@@ -1,0 +1,72 @@
+//! What each command does, by group. Functions of keys get a unit; functions of the session get the session.
+
+pub mod acl;
+pub mod bitmap;
+pub mod connection;
+pub mod expire;
+pub mod generic;
+pub mod server;
+pub mod string;
+
+use engine::{Entry, Kind, Unit};
+
+use crate::command::Call;
+use crate::errors;
+use crate::number;
+
+/// A string's bytes, or the WRONGTYPE reply, or nothing there.
+pub(crate) enum Fetched {
+    Missing,
+    WrongType,
+    Bytes(Entry, Vec<u8>),
+}
+
+impl Call<'_> {
+    pub(crate) fn key(&self) -> &[u8] {
+        self.args[1]
+    }
+
+    /// An argument as an integer; replies with Redis's text if it is none.
+    pub(crate) fn integer(&mut self, at: usize) -> Option<i64> {
+        let value = number::parse(self.args[at]);
+        if value.is_none() {
+            self.reply.error(errors::NOT_INTEGER);
+        }
+        value
+    }
+
+    /// Compares an argument with an option's name, in any case.
+    pub(crate) fn word(&self, at: usize, word: &str) -> bool {
+        self.args[at].eq_ignore_ascii_case(word.as_bytes())
+    }
+}
+
+/// Looks a key up for its string value. Counts as a read only in reading commands.
+pub(crate) fn fetch(unit: &mut Unit<'_>, call: &Call<'_>, key: &[u8]) -> Result<Fetched, engine::Error> {
+    let found = if call.command.is(crate::command::flag::WRITE) {
+        unit.peek(call.db, key)?
+    } else {
+        unit.get(call.db, key)?
+    };
+    let Some(entry) = found else { return Ok(Fetched::Missing) };
+    if entry.kind != Kind::String {
+        return Ok(Fetched::WrongType);
+    }
+    let mut bytes = Vec::with_capacity(entry.len as usize);
+    unit.value(&entry, 0..entry.len, &mut bytes)?;
+    Ok(Fetched::Bytes(entry, bytes))
+}
+
+/// Like `fetch`, without the bytes: None after a WRONGTYPE reply.
+pub(crate) fn look(unit: &mut Unit<'_>, call: &mut Call<'_>, key: &[u8]) -> Result<Option<Option<Entry>>, engine::Error> {
+    let found = if call.command.is(crate::command::flag::WRITE) {
+        unit.peek(call.db, key)?
+    } else {
+        unit.get(call.db, key)?
+    };
+    if found.as_ref().is_some_and(|entry| entry.kind != Kind::String) {
+        call.reply.error(errors::WRONG_TYPE);
+        return Ok(None);
+    }
+    Ok(Some(found))
+}

@@ -1,0 +1,561 @@
+//! Strings: SET and its relatives, counters, ranges.
+
+use engine::{Expire, Form, Unit};
+
+use crate::command::{Call, Result};
+use crate::commands::{Fetched, fetch, look};
+use crate::errors;
+use crate::extended::Extended;
+use crate::number;
+
+/// proto-max-bulk-len's default, Redis's limit for a value.
+const LENGTH_MAX: u64 = 512 << 20;
+
+pub fn get(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+    reply_value(unit, call, call.args[1])
+}
+
+fn reply_value(unit: &mut Unit<'_>, call: &mut Call<'_>, key: &[u8]) -> Result {
+    match fetch(unit, call, key)? {
+        Fetched::Missing => call.reply.null(),
+        Fetched::WrongType => call.reply.error(errors::WRONG_TYPE),
+        Fetched::Bytes(_, bytes) => call.reply.bulk(&bytes),
+    }
+    Ok(())
+}
+
+pub fn mget(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+    call.reply.array(call.args.len() - 1);
+    for key in &call.args[1..] {
+        match fetch(unit, call, key)? {
+            Fetched::Bytes(_, bytes) => call.reply.bulk(&bytes),
+            _ => call.reply.null(),
+        }
+    }
+    Ok(())
+}
+
+pub fn strlen(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+    if let Some(found) = look(unit, call, call.args[1])? {
+        call.reply.integer(found.map_or(0, |entry| entry.len as i64));
+    }
+    Ok(())
+}
+
+/// A unit of time in an option: how many milliseconds, and whether it counts from now.
+#[derive(Clone, Copy)]
+struct TimeUnit {
+    scale: i64,
+    relative: bool,
+}
+
+/// The absolute time of an expiry option, or the error reply.
+fn expire_at(unit: &Unit<'_>, call: &mut Call<'_>, at: usize, time: TimeUnit) -> Option<u64> {
+    let value = call.integer(at)?;
+    let name = call.command.name;
+    let invalid = errors::invalid_expire(name);
+    let scaled = if value <= 0 { None } else { value.checked_mul(time.scale) };
+    let base = if time.relative { unit.now_ms() as i64 } else { 0 };
+    match scaled.and_then(|scaled| scaled.checked_add(base)) {
+        Some(ms) => Some(ms as u64),
+        None => {
+            call.reply.error(&invalid);
+            None
+        }
+    }
+}
+
+fn time_option(word: &[u8]) -> Option<TimeUnit> {
+    Some(match word.to_ascii_lowercase().as_slice() {
+        b"ex" => TimeUnit { scale: 1000, relative: true },
+        b"px" => TimeUnit { scale: 1, relative: true },
+        b"exat" => TimeUnit { scale: 1000, relative: false },
+        b"pxat" => TimeUnit { scale: 1, relative: false },
+        _ => return None,
+    })
+}
+
+#[derive(Default)]
+struct SetOptions {
+    nx: bool,
+    xx: bool,
+    get: bool,
+    keep: bool,
+    time: Option<(TimeUnit, usize)>,
+}
+
+/// Options of SET; None is a syntax error.
+fn set_options(call: &Call<'_>) -> Option<SetOptions> {
+    let mut options = SetOptions::default();
+    let mut at = 3;
+    while at < call.args.len() {
+        let timed = options.keep || options.time.is_some();
+        if call.word(at, "nx") && !options.xx {
+            options.nx = true;
+        } else if call.word(at, "xx") && !options.nx {
+            options.xx = true;
+        } else if call.word(at, "get") {
+            options.get = true;
+        } else if call.word(at, "keepttl") && options.time.is_none() {
+            options.keep = true;
+        } else if let Some(time) = time_option(call.args[at])
+            && !timed
+            && at + 1 < call.args.len()
+        {
+            options.time = Some((time, at + 1));
+            at += 1;
+        } else {
+            return None;
+        }
+        at += 1;
+    }
+    Some(options)
+}
+
+pub fn set(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+    let Some(options) = set_options(call) else {
+        call.reply.error(errors::SYNTAX);
+        return Ok(());
+    };
+    let expire = match options.time {
+        None if options.keep => Expire::Keep,
+        None => Expire::None,
+        Some((time, at)) => match expire_at(unit, call, at, time) {
+            Some(ms) => Expire::At(ms),
+            None => return Ok(()),
+        },
+    };
+    let key = call.args[1];
+    let mut old = None;
+    let exists = if options.get {
+        match fetch(unit, call, key)? {
+            Fetched::WrongType => {
+                call.reply.error(errors::WRONG_TYPE);
+                return Ok(());
+            }
+            Fetched::Missing => false,
+            Fetched::Bytes(_, bytes) => {
+                old = Some(bytes);
+                true
+            }
+        }
+    } else if options.nx || options.xx {
+        unit.peek(call.db, key)?.is_some()
+    } else {
+        false
+    };
+    let refused = options.nx && exists || options.xx && !exists;
+    if !refused {
+        put_or_expire(unit, call, key, call.args[2], expire)?;
+    }
+    match old {
+        Some(bytes) => call.reply.bulk(&bytes),
+        None if options.get || refused => call.reply.null(),
+        None => call.reply.ok(),
+    }
+    Ok(())
+}
+
+/// A time that has passed deletes the key instead.
+fn put_or_expire(unit: &mut Unit<'_>, call: &Call<'_>, key: &[u8], value: &[u8], expire: Expire) -> Result {
+    match expire {
+        Expire::At(ms) if ms <= unit.now_ms() => unit.delete(call.db, key).map(drop),
+        expire => unit.put_string(call.db, key, value, expire),
+    }
+}
+
+fn set_with(unit: &mut Unit<'_>, call: &mut Call<'_>, scale: i64) -> Result {
+    if let Some(ms) = expire_at(unit, call, 2, TimeUnit { scale, relative: true }) {
+        put_or_expire(unit, call, call.args[1], call.args[3], Expire::At(ms))?;
+        call.reply.ok();
+    }
+    Ok(())
+}
+
+pub fn setex(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+    set_with(unit, call, 1000)
+}
+
+pub fn psetex(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+    set_with(unit, call, 1)
+}
+
+pub fn setnx(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+    let free = unit.peek(call.db, call.args[1])?.is_none();
+    if free {
+        unit.put_string(call.db, call.args[1], call.args[2], Expire::None)?;
+    }
+    call.reply.flag(free);
+    Ok(())
+}
+
+fn put_pairs(unit: &mut Unit<'_>, call: &Call<'_>) -> Result {
+    for pair in call.args[1..].chunks_exact(2) {
+        unit.put_string(call.db, pair[0], pair[1], Expire::None)?;
+    }
+    Ok(())
+}
+
+pub fn mset(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+    if call.args.len().is_multiple_of(2) {
+        call.reply.error(&errors::wrong_arity("mset"));
+        return Ok(());
+    }
+    put_pairs(unit, call)?;
+    call.reply.ok();
+    Ok(())
+}
+
+pub fn msetnx(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+    if call.args.len().is_multiple_of(2) {
+        call.reply.error(&errors::wrong_arity("msetnx"));
+        return Ok(());
+    }
+    for pair in call.args[1..].chunks_exact(2) {
+        if unit.peek(call.db, pair[0])?.is_some() {
+            call.reply.flag(false);
+            return Ok(());
+        }
+    }
+    put_pairs(unit, call)?;
+    call.reply.flag(true);
+    Ok(())
+}
+
+pub fn getset(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+    match fetch(unit, call, call.args[1])? {
+        Fetched::WrongType => {
+            call.reply.error(errors::WRONG_TYPE);
+            return Ok(());
+        }
+        Fetched::Missing => call.reply.null(),
+        Fetched::Bytes(_, bytes) => call.reply.bulk(&bytes),
+    }
+    unit.put_string(call.db, call.args[1], call.args[2], Expire::None)
+}
+
+pub fn getdel(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+    match fetch(unit, call, call.args[1])? {
+        Fetched::WrongType => call.reply.error(errors::WRONG_TYPE),
+        Fetched::Missing => call.reply.null(),
+        Fetched::Bytes(_, bytes) => {
+            call.reply.bulk(&bytes);
+            unit.delete(call.db, call.args[1])?;
+        }
+    }
+    Ok(())
+}
+
+pub fn getex(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+    let (mut persist, mut time, mut at) = (false, None, 2);
+    while at < call.args.len() {
+        let free = !persist && time.is_none();
+        if call.word(at, "persist") && free {
+            persist = true;
+        } else if let Some(unit) = time_option(call.args[at])
+            && free
+            && at + 1 < call.args.len()
+        {
+            time = Some((unit, at + 1));
+            at += 1;
+        } else {
+            call.reply.error(errors::SYNTAX);
+            return Ok(());
+        }
+        at += 1;
+    }
+    let bytes = match fetch(unit, call, call.args[1])? {
+        Fetched::Missing => {
+            call.reply.null();
+            return Ok(());
+        }
+        Fetched::WrongType => {
+            call.reply.error(errors::WRONG_TYPE);
+            return Ok(());
+        }
+        Fetched::Bytes(_, bytes) => bytes,
+    };
+    if let Some((time, at)) = time {
+        let Some(ms) = expire_at(unit, call, at, time) else { return Ok(()) };
+        if ms <= unit.now_ms() {
+            unit.delete(call.db, call.args[1])?;
+        } else {
+            unit.set_expire(call.db, call.args[1], Some(ms))?;
+        }
+    } else if persist {
+        unit.set_expire(call.db, call.args[1], None)?;
+    }
+    call.reply.bulk(&bytes);
+    Ok(())
+}
+
+/// Redis's range rules: negative counts from the end, the rest is clamped. None: empty.
+pub(crate) fn clamp_range(mut start: i64, mut end: i64, len: i64) -> Option<(i64, i64)> {
+    if start < 0 && end < 0 && start > end {
+        return None;
+    }
+    if start < 0 {
+        start += len;
+    }
+    if end < 0 {
+        end += len;
+    }
+    (start, end) = (start.max(0), end.max(0).min(len - 1));
+    (len > 0 && start <= end).then_some((start, end))
+}
+
+pub fn getrange(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+    let Some(start) = call.integer(2) else { return Ok(()) };
+    let Some(end) = call.integer(3) else { return Ok(()) };
+    let Some(found) = look(unit, call, call.args[1])? else { return Ok(()) };
+    let mut bytes = Vec::new();
+    if let Some(entry) = found
+        && let Some((start, end)) = clamp_range(start, end, entry.len as i64)
+    {
+        unit.value(&entry, start as u64..end as u64 + 1, &mut bytes)?;
+    }
+    call.reply.bulk(&bytes);
+    Ok(())
+}
+
+pub fn setrange(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+    let Some(offset) = call.integer(2) else { return Ok(()) };
+    if offset < 0 {
+        call.reply.error("ERR offset is out of range");
+        return Ok(());
+    }
+    let value = call.args[3];
+    let Some(found) = look(unit, call, call.args[1])? else { return Ok(()) };
+    let len = found.map_or(0, |entry| entry.len);
+    if value.is_empty() {
+        call.reply.integer(len as i64);
+    } else if (offset as u64).checked_add(value.len() as u64).is_none_or(|end| end > LENGTH_MAX) {
+        call.reply.error(errors::TOO_LONG);
+    } else {
+        let len = unit.patch_string(call.db, call.args[1], offset as u64, value)?;
+        call.reply.integer(len as i64);
+    }
+    Ok(())
+}
+
+pub fn append(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+    let Some(found) = look(unit, call, call.args[1])? else { return Ok(()) };
+    let (key, value) = (call.args[1], call.args[2]);
+    let len = match found {
+        // A new key is made by SET's rules.
+        None => {
+            unit.put_string(call.db, key, value, Expire::None)?;
+            value.len() as u64
+        }
+        Some(entry) if entry.len + value.len() as u64 > LENGTH_MAX => {
+            call.reply.error(errors::TOO_LONG);
+            return Ok(());
+        }
+        Some(entry) => unit.patch_string(call.db, key, entry.len, value)?,
+    };
+    call.reply.integer(len as i64);
+    Ok(())
+}
+
+fn add(unit: &mut Unit<'_>, call: &mut Call<'_>, amount: i64) -> Result {
+    let old = match fetch(unit, call, call.args[1])? {
+        Fetched::WrongType => {
+            call.reply.error(errors::WRONG_TYPE);
+            return Ok(());
+        }
+        Fetched::Missing => Some(0),
+        Fetched::Bytes(_, bytes) => number::parse(&bytes),
+    };
+    let Some(old) = old else {
+        call.reply.error(errors::NOT_INTEGER);
+        return Ok(());
+    };
+    let Some(new) = old.checked_add(amount) else {
+        call.reply.error(errors::OVERFLOW);
+        return Ok(());
+    };
+    let mut room = [0; 20];
+    unit.put_string(call.db, call.args[1], number::print(new, &mut room), Expire::Keep)?;
+    call.reply.integer(new);
+    Ok(())
+}
+
+pub fn incr(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+    add(unit, call, 1)
+}
+
+pub fn decr(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+    add(unit, call, -1)
+}
+
+pub fn incrby(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+    match call.integer(2) {
+        Some(amount) => add(unit, call, amount),
+        None => Ok(()),
+    }
+}
+
+pub fn decrby(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+    match call.integer(2) {
+        Some(i64::MIN) => {
+            call.reply.error("ERR decrement would overflow");
+            Ok(())
+        }
+        Some(amount) => add(unit, call, -amount),
+        None => Ok(()),
+    }
+}
+
+pub fn incrbyfloat(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+    let old = match fetch(unit, call, call.args[1])? {
+        Fetched::WrongType => {
+            call.reply.error(errors::WRONG_TYPE);
+            return Ok(());
+        }
+        Fetched::Missing => Extended::parse(b"0"),
+        Fetched::Bytes(_, bytes) => Extended::parse(&bytes),
+    };
+    let (Some(old), Some(amount)) = (old, Extended::parse(call.args[2])) else {
+        call.reply.error(errors::NOT_FLOAT);
+        return Ok(());
+    };
+    let sum = old.plus(amount);
+    if old.is_infinite() || amount.is_infinite() || sum.is_infinite() {
+        call.reply.error("ERR increment would produce NaN or Infinity");
+        return Ok(());
+    }
+    let mut text = Vec::new();
+    sum.print(&mut text);
+    unit.put_string_as(call.db, call.args[1], &text, Expire::Keep, Form::NotInt)?;
+    call.reply.bulk(&text);
+    Ok(())
+}
+
+#[derive(Default)]
+struct LcsOptions {
+    len: bool,
+    idx: bool,
+    with_len: bool,
+    min: i64,
+}
+
+fn lcs_options(call: &mut Call<'_>) -> Option<LcsOptions> {
+    let mut options = LcsOptions::default();
+    let mut at = 3;
+    while at < call.args.len() {
+        if call.word(at, "idx") {
+            options.idx = true;
+        } else if call.word(at, "len") {
+            options.len = true;
+        } else if call.word(at, "withmatchlen") {
+            options.with_len = true;
+        } else if call.word(at, "minmatchlen") && at + 1 < call.args.len() {
+            options.min = call.integer(at + 1)?.max(0);
+            at += 1;
+        } else {
+            call.reply.error(errors::SYNTAX);
+            return None;
+        }
+        at += 1;
+    }
+    if options.idx && options.len {
+        call.reply.error("ERR If you want both the length and indexes, please just use IDX.");
+        return None;
+    }
+    Some(options)
+}
+
+/// Longest common subsequence, by the table of Wagner and Fischer, walked back from its end like Redis does.
+pub fn lcs(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+    let mut texts = [Vec::new(), Vec::new()];
+    for (at, text) in texts.iter_mut().enumerate() {
+        match fetch(unit, call, call.args[1 + at])? {
+            Fetched::Missing => {}
+            Fetched::WrongType => {
+                call.reply.error("ERR The specified keys must contain string values");
+                return Ok(());
+            }
+            Fetched::Bytes(_, bytes) => *text = bytes,
+        }
+    }
+    let Some(options) = lcs_options(call) else { return Ok(()) };
+    let [a, b] = texts;
+    let cells = (a.len() as u64 + 1).saturating_mul(b.len() as u64 + 1);
+    if cells > 1 << 30 {
+        call.reply.error("ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len");
+        return Ok(());
+    }
+    let width = b.len() + 1;
+    let mut table = vec![0u32; cells as usize];
+    for i in 1..=a.len() {
+        for j in 1..=b.len() {
+            table[i * width + j] = if a[i - 1] == b[j - 1] {
+                table[(i - 1) * width + j - 1] + 1
+            } else {
+                table[(i - 1) * width + j].max(table[i * width + j - 1])
+            };
+        }
+    }
+    let total = table[a.len() * width + b.len()];
+    if options.len {
+        call.reply.integer(i64::from(total));
+        return Ok(());
+    }
+    let (common, runs) = walk_back(&a, &b, &table, width, options.min as usize);
+    if options.idx { reply_runs(call, &runs, i64::from(total), options.with_len) } else { call.reply.bulk(&common) }
+    Ok(())
+}
+
+/// A common run: where it starts in each text, and its length.
+type CommonRun = (usize, usize, usize);
+
+fn walk_back(a: &[u8], b: &[u8], table: &[u32], width: usize, min: usize) -> (Vec<u8>, Vec<CommonRun>) {
+    let (mut i, mut j) = (a.len(), b.len());
+    let (mut common, mut runs) = (Vec::new(), Vec::new());
+    let mut run: Option<CommonRun> = None;
+    let flush = |run: &mut Option<CommonRun>, runs: &mut Vec<CommonRun>| {
+        if let Some(found) = run.take()
+            && found.2 >= min.max(1)
+        {
+            runs.push(found);
+        }
+    };
+    while i > 0 && j > 0 {
+        if a[i - 1] == b[j - 1] {
+            common.push(a[i - 1]);
+            run = match run {
+                Some((x, y, len)) if x == i && y == j => Some((i - 1, j - 1, len + 1)),
+                _ => {
+                    flush(&mut run, &mut runs);
+                    Some((i - 1, j - 1, 1))
+                }
+            };
+            (i, j) = (i - 1, j - 1);
+        } else {
+            flush(&mut run, &mut runs);
+            if table[(i - 1) * width + j] > table[i * width + j - 1] { i -= 1 } else { j -= 1 }
+        }
+    }
+    flush(&mut run, &mut runs);
+    common.reverse();
+    (common, runs)
+}
+
+fn reply_runs(call: &mut Call<'_>, runs: &[CommonRun], total: i64, with_len: bool) {
+    call.reply.map(2);
+    call.reply.bulk(b"matches");
+    call.reply.array(runs.len());
+    for (x, y, len) in runs {
+        call.reply.array(if with_len { 3 } else { 2 });
+        for start in [x, y] {
+            call.reply.array(2);
+            call.reply.integer(*start as i64);
+            call.reply.integer((start + len - 1) as i64);
+        }
+        if with_len {
+            call.reply.integer(*len as i64);
+        }
+    }
+    call.reply.bulk(b"len");
+    call.reply.integer(total);
+}

@@ -1,0 +1,149 @@
+//! The door: what all its connections share, and how one begins and ends.
+
+use std::sync::{Arc, OnceLock, Weak};
+
+use engine::{Engine, Keyspace};
+use os::Clock;
+use reactor::{Connection, Door, Flow, Io, Pool};
+use stdx::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use crate::clients::Clients;
+use crate::host::Host;
+use crate::reply::Reply;
+use crate::session::Session;
+use crate::stats::Stats;
+
+/// How the door is opened.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Replies wait until what they tell is on disk. Off: `appendfsync everysec` or `no`.
+    pub strict: bool,
+    /// Connections from beyond loopback are refused while the default user has no password.
+    pub protected_mode: bool,
+    pub bulk_bytes_max: u64,
+    pub request_bytes_max: u64,
+    pub port: u16,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            strict: true,
+            protected_mode: true,
+            bulk_bytes_max: 512 << 20,
+            request_bytes_max: 1 << 30,
+            port: 6379,
+        }
+    }
+}
+
+/// What the connections of a door share.
+pub(crate) struct Shared {
+    pub engine: Arc<Engine>,
+    pub keyspace: Arc<Keyspace>,
+    pub clock: Arc<dyn Clock>,
+    pub host: Arc<dyn Host>,
+    pub stats: Stats,
+    pub clients: Clients,
+    pub pool: OnceLock<Weak<Pool>>,
+    pub strict: AtomicBool,
+    pub protected_mode: AtomicBool,
+    pub bulk_bytes_max: AtomicU64,
+    pub request_bytes_max: AtomicU64,
+    pub port: u16,
+    pub started_ms: u64,
+    /// Forty hexadecimal digits, new at each start.
+    pub run_id: String,
+}
+
+/// The Redis protocol on the engine.
+pub struct RedisDoor {
+    pub(crate) shared: Arc<Shared>,
+}
+
+impl RedisDoor {
+    pub fn new(engine: Arc<Engine>, clock: Arc<dyn Clock>, host: Arc<dyn Host>, options: &Options) -> RedisDoor {
+        let mut random = [0; 20];
+        os::entropy(&mut random).expect("the kernel has random bytes");
+        let run_id = random.iter().map(|byte| format!("{byte:02x}")).collect();
+        RedisDoor {
+            shared: Arc::new(Shared {
+                keyspace: engine.keyspace().clone(),
+                engine,
+                started_ms: clock.wall_ms(),
+                clock,
+                host,
+                stats: Stats::default(),
+                clients: Clients::default(),
+                pool: OnceLock::new(),
+                strict: AtomicBool::new(options.strict),
+                protected_mode: AtomicBool::new(options.protected_mode),
+                bulk_bytes_max: AtomicU64::new(options.bulk_bytes_max),
+                request_bytes_max: AtomicU64::new(options.request_bytes_max),
+                port: options.port,
+                run_id,
+            }),
+        }
+    }
+
+    /// Gives the door the pool it runs on, for timers and for INFO.
+    pub fn attach(&self, pool: &Arc<Pool>) {
+        let _ = self.shared.pool.set(Arc::downgrade(pool));
+    }
+
+    pub fn stats(&self) -> &Stats {
+        &self.shared.stats
+    }
+
+    /// Whether replies wait for the disk from now on.
+    pub fn set_strict(&self, strict: bool) {
+        self.shared.strict.store(strict, Ordering::Relaxed);
+    }
+
+    pub fn set_protected_mode(&self, on: bool) {
+        self.shared.protected_mode.store(on, Ordering::Relaxed);
+    }
+
+    pub fn set_bulk_bytes_max(&self, bytes: u64) {
+        self.shared.bulk_bytes_max.store(bytes, Ordering::Relaxed);
+    }
+
+    pub fn set_request_bytes_max(&self, bytes: u64) {
+        self.shared.request_bytes_max.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Requests that took at least so long, in microseconds, go into the slow log; negative: none. It keeps the newest `entries`.
+    pub fn set_slow_log(&self, microseconds: i64, entries: u64) {
+        self.shared.stats.slow_microseconds.store(microseconds, Ordering::Relaxed);
+        self.shared.stats.slow_entries.store(entries, Ordering::Relaxed);
+    }
+}
+
+const PROTECTED: &str = "DENIED Beluga is running in protected mode because protected mode is enabled and no password is set for the default user. In this mode connections are only accepted from the loopback interface. Set the setting 'requirepass', or an account password with ACL SETUSER, or turn 'protected-mode' off if nobody else can reach this port.";
+
+impl Door for RedisDoor {
+    type Session = Session;
+
+    fn open(&self, connection: &Arc<Connection>) -> Result<Session, Vec<u8>> {
+        let open = self.shared.engine.accounts().get(engine::DEFAULT_ACCOUNT).is_some_and(|account| account.nopass);
+        let outside = !connection.peer.ip().is_loopback();
+        if open && outside && self.shared.protected_mode.load(Ordering::Relaxed) {
+            let mut farewell = Vec::new();
+            Reply { out: &mut farewell, resp3: false }.error(PROTECTED);
+            return Err(farewell);
+        }
+        Ok(Session::new(&self.shared, connection))
+    }
+
+    fn serve(&self, session: &mut Session, io: &mut Io<'_>) -> Flow {
+        session.serve(io)
+    }
+
+    fn close(&self, session: Session) {
+        self.shared.clients.remove(session.client.id);
+    }
+
+    fn refuse(&self) -> Vec<u8> {
+        b"-ERR max number of clients reached\r\n".to_vec()
+    }
+}

@@ -1,0 +1,107 @@
+//! Writes replies, in RESP2 or RESP3.
+
+use crate::number;
+
+/// The end of the output buffer, and the dialect it is written in.
+pub struct Reply<'o> {
+    pub out: &'o mut Vec<u8>,
+    pub resp3: bool,
+}
+
+impl Reply<'_> {
+    pub fn ok(&mut self) {
+        self.out.extend_from_slice(b"+OK\r\n");
+    }
+
+    /// A status line.
+    pub fn simple(&mut self, text: &str) {
+        self.line(b'+', text.as_bytes());
+    }
+
+    /// An error line, code included. Line ends inside become blanks, as in Redis.
+    pub fn error(&mut self, text: &str) {
+        self.out.push(b'-');
+        self.out.extend(text.bytes().map(|byte| if byte == b'\r' || byte == b'\n' { b' ' } else { byte }));
+        self.out.extend_from_slice(b"\r\n");
+    }
+
+    fn line(&mut self, kind: u8, text: &[u8]) {
+        self.out.push(kind);
+        self.out.extend_from_slice(text);
+        self.out.extend_from_slice(b"\r\n");
+    }
+
+    fn header(&mut self, kind: u8, count: usize) {
+        self.out.push(kind);
+        number::append_unsigned(self.out, count as u64);
+        self.out.extend_from_slice(b"\r\n");
+    }
+
+    pub fn integer(&mut self, value: i64) {
+        self.out.push(b':');
+        number::append(self.out, value);
+        self.out.extend_from_slice(b"\r\n");
+    }
+
+    pub fn flag(&mut self, value: bool) {
+        self.integer(i64::from(value));
+    }
+
+    pub fn bulk(&mut self, bytes: &[u8]) {
+        bulk_header(self.out, bytes.len());
+        self.out.extend_from_slice(bytes);
+        self.out.extend_from_slice(b"\r\n");
+    }
+
+    /// An integer as a bulk string.
+    pub fn bulk_number(&mut self, value: i64) {
+        let mut room = [0; 20];
+        let digits = number::print(value, &mut room).to_vec();
+        self.bulk(&digits);
+    }
+
+    /// Text with its format told, where the dialect can.
+    pub fn verbatim(&mut self, text: &[u8]) {
+        if !self.resp3 {
+            return self.bulk(text);
+        }
+        self.header(b'=', text.len() + 4);
+        self.out.extend_from_slice(b"txt:");
+        self.out.extend_from_slice(text);
+        self.out.extend_from_slice(b"\r\n");
+    }
+
+    pub fn null(&mut self) {
+        self.out.extend_from_slice(if self.resp3 { b"_\r\n" } else { b"$-1\r\n" });
+    }
+
+    pub fn null_array(&mut self) {
+        self.out.extend_from_slice(if self.resp3 { b"_\r\n" } else { b"*-1\r\n" });
+    }
+
+    pub fn array(&mut self, count: usize) {
+        self.header(b'*', count);
+    }
+
+    /// A map of `count` pairs; an array of twice as many in RESP2.
+    pub fn map(&mut self, count: usize) {
+        if self.resp3 { self.header(b'%', count) } else { self.header(b'*', count * 2) }
+    }
+
+    pub fn set(&mut self, count: usize) {
+        self.header(if self.resp3 { b'~' } else { b'*' }, count);
+    }
+
+    pub fn double(&mut self, value: f64) {
+        let text = if value == value.trunc() && value.abs() < 1e17 { format!("{}", value as i64) } else { format!("{value}") };
+        if self.resp3 { self.line(b',', text.as_bytes()) } else { self.bulk(text.as_bytes()) }
+    }
+}
+
+/// What stands before the bytes of a bulk string.
+#[inline]
+pub fn bulk_header(out: &mut Vec<u8>, len: usize) {
+    out.push(b'$');
+    number::append_unsigned(out, len as u64);
+    out.extend_from_slice(b"\r\n");
+}

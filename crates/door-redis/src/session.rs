@@ -1,0 +1,555 @@
+//! A connection's state and the loop over its requests.
+//!
+//! A batch of received bytes is run in one pass: requests are cut, run one after the other, their replies written into one buffer, and the batch waits
+//! once for the highest log position that any reply depends on. GET and SET of a plain session take a short way past the table.
+//!
+//! ```text
+//!   plain ──MULTI──► queueing ──EXEC──► one engine unit over the union of all keys ──► plain
+//!                        └──error──► dirty ──EXEC──► EXECABORT
+//! ```
+
+use std::sync::Arc;
+
+use engine::{Account, Expire, Found, Locks, Unit, WatchSet};
+use reactor::{Connection, Flow, Io};
+use stdx::sync::Mutex;
+use stdx::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use crate::acl_rules::Permissions;
+use crate::clients::{Client, ClientState};
+use crate::command::{self, Call, Command, Run, flag};
+use crate::door::Shared;
+use crate::errors;
+use crate::frame::{Cut, Limits, Parser, Request};
+use crate::reply::{self, Reply};
+
+/// CLIENT REPLY.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Replies {
+    On,
+    Off,
+    /// The next reply is left out.
+    SkipNext,
+    /// This one is.
+    Skip,
+}
+
+/// A command waiting for EXEC.
+pub(crate) struct Queued {
+    pub command: &'static Command,
+    pub args: Vec<Vec<u8>>,
+}
+
+#[derive(Default)]
+pub(crate) struct Multi {
+    pub queue: Vec<Queued>,
+    /// A command could not be queued.
+    pub dirty: bool,
+}
+
+/// The account a session acts for, as of one generation of the list.
+pub(crate) struct Identity {
+    pub account: Arc<Account>,
+    pub permissions: Permissions,
+    generation: u64,
+}
+
+pub struct Session {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) client: Arc<Client>,
+    pub(crate) connection_id: u64,
+    pub(crate) db: u8,
+    pub(crate) resp3: bool,
+    pub(crate) identity: Option<Identity>,
+    pub(crate) multi: Option<Multi>,
+    pub(crate) watch: WatchSet,
+    pub(crate) replies: Replies,
+    pub(crate) closing: bool,
+    /// Highest log position that a reply of this batch depends on.
+    pub(crate) gate: u64,
+    /// The session stops here until this wall time: WAIT, or a pause.
+    pub(crate) sleep_until_ms: Option<u64>,
+    /// Reply to send when the sleep ends.
+    pub(crate) after_sleep: Option<i64>,
+    /// EXEC is running.
+    pub(crate) running_queue: AtomicBool,
+    parser: Parser,
+    last_ns: u64,
+}
+
+/// Whether the loop goes on after a request.
+#[derive(PartialEq, Eq)]
+enum Step {
+    Next,
+    /// The request must wait: it is not consumed.
+    Hold,
+    Stop,
+}
+
+impl Session {
+    pub(crate) fn new(shared: &Arc<Shared>, connection: &Arc<Connection>) -> Session {
+        let now = shared.clock.wall_ms();
+        let client = Arc::new(Client {
+            id: connection.id,
+            connection: Arc::downgrade(connection),
+            address: connection.peer.to_string(),
+            local: connection.local.to_string(),
+            fd: connection.fd(),
+            opened_ms: now,
+            state: Mutex::new(ClientState { multi: -1, resp: 2, user: "default".into(), ..ClientState::default() }),
+            last_ms: AtomicU64::new(now),
+            no_evict: AtomicBool::new(false),
+        });
+        shared.clients.add(client.clone());
+        let mut session = Session {
+            watch: shared.keyspace.watch_set(),
+            shared: shared.clone(),
+            client,
+            connection_id: connection.id,
+            db: 0,
+            resp3: false,
+            identity: None,
+            multi: None,
+            replies: Replies::On,
+            closing: false,
+            gate: 0,
+            sleep_until_ms: None,
+            after_sleep: None,
+            running_queue: AtomicBool::new(false),
+            parser: Parser::new(),
+            last_ns: 0,
+        };
+        session.become_default();
+        session
+    }
+
+    /// A new session acts for the default user if that needs no password.
+    pub(crate) fn become_default(&mut self) {
+        let default = self.shared.engine.accounts().get(engine::DEFAULT_ACCOUNT);
+        self.identity = None;
+        if let Some(account) = default.filter(|account| account.enabled && account.nopass) {
+            self.act_for(account);
+        }
+    }
+
+    pub(crate) fn act_for(&mut self, account: Arc<Account>) {
+        let generation = self.shared.engine.accounts().generation();
+        // Rules were checked when the account was written.
+        let permissions = Permissions::parse(&account.rules).or_else(|_| Permissions::parse("")).expect("no rules parse");
+        self.client.state.lock().user = account.name.clone();
+        self.identity = Some(Identity { account, permissions, generation });
+    }
+
+    /// Follows changes of the account list. False: the account is gone, and so must the connection be.
+    fn refresh_identity(&mut self) -> bool {
+        let Some(identity) = &self.identity else { return true };
+        let accounts = self.shared.engine.accounts();
+        if identity.generation == accounts.generation() {
+            return true;
+        }
+        let Some(account) = accounts.get(&identity.account.name) else { return false };
+        self.act_for(account);
+        true
+    }
+
+    pub(crate) fn now_ms(&self) -> u64 {
+        self.shared.clock.wall_ms()
+    }
+
+    pub(crate) fn reply<'o>(&self, out: &'o mut Vec<u8>) -> Reply<'o> {
+        Reply { out, resp3: self.resp3 }
+    }
+
+    /// Runs every complete request of the input.
+    pub(crate) fn serve(&mut self, io: &mut Io<'_>) -> Flow {
+        if !self.wake_up(io) {
+            return Flow::Continue;
+        }
+        self.gate = 0;
+        self.last_ns = self.shared.clock.monotonic_ns();
+        if !self.refresh_identity() {
+            return Flow::CloseNow;
+        }
+        let now = self.now_ms();
+        self.client.last_ms.store(now, Ordering::Relaxed);
+        let flow = self.run_batch(io);
+        if self.shared.strict.load(Ordering::Relaxed) {
+            io.gate(self.gate);
+        }
+        flow
+    }
+
+    /// Ends a sleep whose time has come. False: still asleep.
+    fn wake_up(&mut self, io: &mut Io<'_>) -> bool {
+        let Some(until) = self.sleep_until_ms else { return true };
+        let paused = self.after_sleep.is_none();
+        if self.now_ms() < until && !(paused && self.shared.clients.pause_at(self.now_ms()).is_none()) {
+            io.park();
+            return false;
+        }
+        self.sleep_until_ms = None;
+        self.client.state.lock().parked = false;
+        if let Some(number) = self.after_sleep.take() {
+            let mut reply = self.reply(io.out());
+            reply.integer(number);
+        }
+        true
+    }
+
+    fn sleep(&mut self, io: &mut Io<'_>, until_ms: u64) {
+        self.sleep_until_ms = Some(until_ms);
+        self.client.state.lock().parked = true;
+        io.park();
+        let delay = std::time::Duration::from_millis(until_ms.saturating_sub(self.now_ms()) + 1);
+        let handle = io.connection().handle();
+        if let Some(pool) = self.shared.pool.get().and_then(std::sync::Weak::upgrade) {
+            pool.timer(delay, Box::new(move || handle.wake()));
+        }
+    }
+
+    fn limits(&self) -> Limits {
+        Limits {
+            bulk_max: self.shared.bulk_bytes_max.load(Ordering::Relaxed) as i64,
+            request_max: self.shared.request_bytes_max.load(Ordering::Relaxed) as usize,
+            restricted: self.identity.is_none(),
+        }
+    }
+
+    fn run_batch(&mut self, io: &mut Io<'_>) -> Flow {
+        let input = io.input();
+        let mut args: Vec<&[u8]> = Vec::new();
+        loop {
+            let limits = self.limits();
+            match self.parser.next(input, &limits) {
+                Cut::Request(request) => {
+                    let step = self.run_request(input, &request, &mut args, io);
+                    args.clear();
+                    if step == Step::Hold {
+                        // Cut again when the session goes on.
+                        self.parser.rewind();
+                        io.consume(request.start);
+                        return Flow::Continue;
+                    }
+                    if step == Step::Stop || self.closing {
+                        self.leave(io, request.end);
+                        return if self.closing { Flow::Close } else { Flow::Continue };
+                    }
+                }
+                Cut::Partial { needed } => {
+                    let start = self.parser.start();
+                    self.leave(io, start);
+                    if needed > 0 {
+                        io.expect(needed);
+                    }
+                    return Flow::Continue;
+                }
+                Cut::Broken(broken) => {
+                    broken.reply(io.out());
+                    self.shared.stats.errors.add(1);
+                    return Flow::Close;
+                }
+            }
+        }
+    }
+
+    /// Whole requests up to `end` are done with.
+    fn leave(&mut self, io: &mut Io<'_>, end: usize) {
+        io.consume(end);
+        if end == self.parser.start() {
+            self.parser.consumed(end);
+        } else {
+            self.parser.rewind();
+        }
+    }
+
+    fn run_request<'a>(
+        &mut self,
+        input: &'a [u8],
+        request: &Request,
+        args: &mut Vec<&'a [u8]>,
+        io: &mut Io<'_>,
+    ) -> Step {
+        let span = |bytes: &'a [u8], start: u32, len: u32| &bytes[start as usize..start as usize + len as usize];
+        if request.inline {
+            let line = self.parser.line().to_vec();
+            let spans = self.parser.spans(request).to_vec();
+            let owned: Vec<&[u8]> =
+                spans.iter().map(|span| &line[span.start as usize..span.start as usize + span.len as usize]).collect();
+            return self.dispatch(&owned, io);
+        }
+        let base = &input[request.start..];
+        args.extend(self.parser.spans(request).iter().map(|found| span(base, found.start, found.len)));
+        self.dispatch(args, io)
+    }
+
+    /// Nothing special is going on: commands may take the short way.
+    fn is_plain(&self) -> bool {
+        self.multi.is_none()
+            && self.replies == Replies::On
+            && self.identity.as_ref().is_some_and(|identity| identity.permissions.is_everything())
+            && self.shared.clients.pause_at(0).is_none()
+    }
+
+    fn dispatch(&mut self, args: &[&[u8]], io: &mut Io<'_>) -> Step {
+        if self.is_plain() && self.short_way(args, io) {
+            return Step::Next;
+        }
+        let mark = io.out().len();
+        if self.replies == Replies::SkipNext {
+            self.replies = Replies::Skip;
+        }
+        let step = self.long_way(args, io);
+        if self.replies != Replies::On {
+            io.out().truncate(mark);
+        }
+        if self.replies == Replies::Skip {
+            self.replies = Replies::On;
+        }
+        step
+    }
+
+    /// GET and SET without options. False: not one of them, nothing done.
+    #[inline]
+    fn short_way(&mut self, args: &[&[u8]], io: &mut Io<'_>) -> bool {
+        match args {
+            [name, key] if name.eq_ignore_ascii_case(b"get") => {
+                static GET: std::sync::LazyLock<usize> =
+                    std::sync::LazyLock::new(|| command::find(b"get").expect("served").index());
+                let out = io.out();
+                let mark = out.len();
+                let failed = match self.shared.keyspace.get(self.db, key, out, reply::bulk_header) {
+                    Ok(got) => {
+                        self.gate = self.gate.max(got.gate);
+                        match got.found {
+                            Found::Value => out.extend_from_slice(b"\r\n"),
+                            Found::Missing => Reply { out, resp3: self.resp3 }.null(),
+                            Found::WrongType(_) => Reply { out, resp3: self.resp3 }.error(errors::WRONG_TYPE),
+                        }
+                        false
+                    }
+                    Err(error) => {
+                        out.truncate(mark);
+                        Reply { out, resp3: self.resp3 }.error(&errors::of_engine(&error));
+                        true
+                    }
+                };
+                self.finish(*GET, args, failed);
+                true
+            }
+            [name, key, value] if name.eq_ignore_ascii_case(b"set") => {
+                static SET: std::sync::LazyLock<usize> =
+                    std::sync::LazyLock::new(|| command::find(b"set").expect("served").index());
+                let failed = match self.shared.keyspace.set(self.db, key, value, Expire::None) {
+                    Ok(lsn) => {
+                        self.gate = self.gate.max(lsn);
+                        self.reply(io.out()).ok();
+                        false
+                    }
+                    Err(error) => {
+                        self.reply(io.out()).error(&errors::of_engine(&error));
+                        true
+                    }
+                };
+                self.finish(*SET, args, failed);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Counts a command that has run.
+    fn finish(&mut self, index: usize, args: &[&[u8]], failed: bool) {
+        let now = self.shared.clock.monotonic_ns();
+        let took = now.saturating_sub(self.last_ns);
+        self.last_ns = now;
+        let stats = &self.shared.stats;
+        let counters = &stats.commands[index];
+        counters.calls.add(1);
+        counters.nanoseconds.add(took);
+        stats.latency.record(took);
+        if failed {
+            counters.failed.add(1);
+            stats.errors.add(1);
+        }
+        if stats.is_slow(took) && !command::COMMANDS[index].is(flag::SKIP_SLOWLOG) {
+            let name = self.client.state.lock().name.clone();
+            stats.add_slow(self.now_ms() / 1000, took, args, self.client.address.clone(), name);
+        }
+    }
+
+    fn reject(&mut self, command: Option<&'static Command>, text: &str, io: &mut Io<'_>) -> Step {
+        if let Some(multi) = &mut self.multi {
+            multi.dirty = true;
+        }
+        if let Some(command) = command {
+            self.shared.stats.commands[command.index()].rejected.add(1);
+        }
+        self.shared.stats.errors.add(1);
+        self.reply(io.out()).error(text);
+        Step::Next
+    }
+
+    fn long_way(&mut self, args: &[&[u8]], io: &mut Io<'_>) -> Step {
+        let Some(command) = command::find(args[0]) else {
+            if self.identity.is_none() {
+                return self.reject(None, errors::NO_AUTH, io);
+            }
+            return self.reject(None, &errors::unknown_command(args), io);
+        };
+        if !command.takes(args.len()) {
+            return self.reject(Some(command), &errors::wrong_arity(command.name), io);
+        }
+        if self.identity.is_none() && !command.is(flag::NO_AUTH) {
+            return self.reject(Some(command), errors::NO_AUTH, io);
+        }
+        if let Some(text) = self.forbidden(command, args) {
+            return self.reject(Some(command), &text, io);
+        }
+        if let Some(until) = self.paused(command) {
+            self.sleep(io, until);
+            return Step::Hold;
+        }
+        self.client.state.lock().command = command.name;
+        if let Some(multi) = &mut self.multi
+            && !command.is(flag::NOW)
+        {
+            multi.queue.push(Queued { command, args: args.iter().map(|arg| arg.to_vec()).collect() });
+            self.client.state.lock().multi = multi.queue.len() as i64;
+            self.reply(io.out()).simple("QUEUED");
+            return Step::Next;
+        }
+        let mark = io.out().len();
+        let out = io.out();
+        let result = self.run(command, args, out);
+        if let Err(error) = &result {
+            out.truncate(mark);
+            self.reply(out).error(&errors::of_engine(error));
+        }
+        let failed = out.get(mark) == Some(&b'-');
+        self.finish(command.index(), args, failed);
+        if let Some(until) = self.sleep_until_ms {
+            self.sleep(io, until);
+            return Step::Stop;
+        }
+        Step::Next
+    }
+
+    /// The reply if the account may not do this.
+    fn forbidden(&self, command: &'static Command, args: &[&[u8]]) -> Option<String> {
+        let permissions = &self.identity.as_ref()?.permissions;
+        if permissions.is_everything() {
+            return None;
+        }
+        if !permissions.may_run(command) {
+            return Some(format!("NOPERM this user has no permissions to run the '{}' command", command.name));
+        }
+        let keys = command.keys_of(self.db, args);
+        if permissions.may_use(command, keys.as_deref()) {
+            return None;
+        }
+        Some("NOPERM this user has no permissions to access one of the keys used as arguments".to_owned())
+    }
+
+    /// Until when the command has to wait for CLIENT PAUSE.
+    fn paused(&self, command: &Command) -> Option<u64> {
+        let pause = self.shared.clients.pause_at(self.now_ms())?;
+        let exempt = command.is(flag::NO_AUTH) || command.name == "client";
+        let writes = command.is(flag::WRITE)
+            || command.name == "exec" && self.multi.as_ref().is_some_and(|multi| multi.queue.iter().any(|queued| queued.command.is(flag::WRITE)));
+        (!exempt && (writes || !pause.writes_only)).then_some(pause.until_ms)
+    }
+
+    /// Runs a command outside of EXEC, in a unit of its own if it has keys.
+    fn run(&mut self, command: &'static Command, args: &[&[u8]], out: &mut Vec<u8>) -> command::Result {
+        let (db, resp3, mark) = (self.db, self.resp3, out.len());
+        let keys = command.keys_of(db, args);
+        let locks = keys.as_deref().map_or(Locks::All, Locks::Keys);
+        let gate = match command.run {
+            Run::Session(f) => {
+                let mut call = Call { args, db, reply: Reply { out, resp3 }, command };
+                return f(self, &mut call);
+            }
+            Run::Read(f) => {
+                let keyspace = self.shared.keyspace.clone();
+                let ((), gate) = keyspace.read(locks, |unit| {
+                    out.truncate(mark);
+                    f(unit, &mut Call { args, db, reply: Reply { out, resp3 }, command })
+                })?;
+                gate
+            }
+            Run::Write(f) => {
+                let several = keys.as_ref().is_none_or(|keys| keys.len() > 1);
+                let keyspace = self.shared.keyspace.clone();
+                let ((), gate) = keyspace.write(locks, several, |unit| {
+                    f(unit, &mut Call { args, db, reply: Reply { out, resp3 }, command })
+                })?;
+                gate
+            }
+        };
+        self.gate = self.gate.max(gate);
+        Ok(())
+    }
+
+    /// EXEC: all queued commands in one unit, over the union of their keys and the watched ones. None: a watched key has changed.
+    pub(crate) fn run_queued(&mut self, queue: &[Queued], out: &mut Vec<u8>) -> Result<bool, engine::Error> {
+        let args: Vec<Vec<&[u8]>> = queue.iter().map(|queued| queued.args.iter().map(Vec::as_slice).collect()).collect();
+        let watch = std::mem::replace(&mut self.watch, self.shared.keyspace.watch_set());
+        let mut keys: Option<Vec<(u8, &[u8])>> = Some(watch.keys().collect());
+        let mut db = self.db;
+        for (queued, args) in queue.iter().zip(&args) {
+            if queued.command.name == "select" {
+                db = crate::commands::generic::database(args[1]).unwrap_or(db);
+            }
+            keys = keys.zip(queued.command.keys_of(db, args)).map(|(mut all, more)| {
+                all.extend(more);
+                all
+            });
+        }
+        let locks = keys.as_deref().map_or(Locks::All, Locks::Keys);
+        let keyspace = self.shared.keyspace.clone();
+        let mark = out.len();
+        let (db, resp3) = (self.db, self.resp3);
+        self.running_queue.store(true, Ordering::Relaxed);
+        let result = keyspace.write(locks, true, |unit| {
+            if watch.dirty(unit.now_ms()) {
+                return Ok(false);
+            }
+            Reply { out: &mut *out, resp3 }.array(queue.len());
+            for (queued, args) in queue.iter().zip(&args) {
+                self.run_in(unit, queued.command, args, out)?;
+            }
+            Ok::<bool, engine::Error>(true)
+        });
+        self.running_queue.store(false, Ordering::Relaxed);
+        match result {
+            Ok((done, gate)) => {
+                self.gate = self.gate.max(gate);
+                Ok(done)
+            }
+            Err(error) => {
+                // Nothing of it happened: neither the changes nor a SELECT or HELLO among the commands.
+                out.truncate(mark);
+                (self.db, self.resp3) = (db, resp3);
+                Err(error)
+            }
+        }
+    }
+
+    fn run_in(
+        &mut self,
+        unit: &mut Unit<'_>,
+        command: &'static Command,
+        args: &[&[u8]],
+        out: &mut Vec<u8>,
+    ) -> command::Result {
+        let mark = out.len();
+        let mut call = Call { args, db: self.db, reply: Reply { out: &mut *out, resp3: self.resp3 }, command };
+        match command.run {
+            Run::Read(f) | Run::Write(f) => f(unit, &mut call)?,
+            Run::Session(f) => f(self, &mut call)?,
+        }
+        let failed = out.get(mark) == Some(&b'-');
+        self.finish(command.index(), args, failed);
+        Ok(())
+    }
+}

@@ -1,0 +1,99 @@
+//! What is counted per command, and the slow ones among them.
+
+use std::collections::VecDeque;
+
+use stdx::counter::Counter;
+use stdx::histogram::Histogram;
+use stdx::sync::Mutex;
+use stdx::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+
+use crate::command::COMMANDS;
+
+/// Counters of one command.
+#[derive(Default)]
+pub struct CommandStats {
+    pub calls: Counter,
+    pub nanoseconds: Counter,
+    /// Arity, permission or state was wrong: not run.
+    pub rejected: Counter,
+    /// Run, with an error reply.
+    pub failed: Counter,
+}
+
+/// An entry of SLOWLOG.
+#[derive(Clone, Debug)]
+pub struct Slow {
+    pub id: u64,
+    pub unix_seconds: u64,
+    pub microseconds: u64,
+    pub args: Vec<Vec<u8>>,
+    pub peer: String,
+    pub name: String,
+}
+
+pub struct Stats {
+    pub commands: Vec<CommandStats>,
+    /// Time of a request from parsing to its reply in the buffer, without the wait for the disk.
+    pub latency: Histogram,
+    pub errors: Counter,
+    pub slow: Mutex<VecDeque<Slow>>,
+    next_slow: AtomicU64,
+    /// Negative: off.
+    pub slow_microseconds: AtomicI64,
+    pub slow_entries: AtomicU64,
+}
+
+/// SLOWLOG keeps so many arguments, and so many bytes of each.
+const SLOW_ARGS: usize = 32;
+const SLOW_BYTES: usize = 128;
+
+impl Default for Stats {
+    fn default() -> Self {
+        Stats {
+            commands: COMMANDS.iter().map(|_| CommandStats::default()).collect(),
+            latency: Histogram::new(),
+            errors: Counter::default(),
+            slow: Mutex::default(),
+            next_slow: AtomicU64::new(0),
+            slow_microseconds: AtomicI64::new(10_000),
+            slow_entries: AtomicU64::new(128),
+        }
+    }
+}
+
+impl Stats {
+    pub fn calls(&self) -> u64 {
+        self.commands.iter().map(|command| command.calls.get()).sum()
+    }
+
+    pub fn is_slow(&self, nanoseconds: u64) -> bool {
+        let limit = self.slow_microseconds.load(Ordering::Relaxed);
+        limit >= 0 && nanoseconds / 1000 >= limit as u64
+    }
+
+    pub fn add_slow(&self, unix_seconds: u64, nanoseconds: u64, args: &[&[u8]], peer: String, name: String) {
+        let shorten = |arg: &&[u8]| match arg.len() {
+            0..=SLOW_BYTES => arg.to_vec(),
+            len => [&arg[..SLOW_BYTES], format!("... ({} more bytes)", len - SLOW_BYTES).as_bytes()].concat(),
+        };
+        let mut kept: Vec<Vec<u8>> = args.iter().take(SLOW_ARGS).map(shorten).collect();
+        if args.len() > SLOW_ARGS {
+            kept[SLOW_ARGS - 1] = format!("... ({} more arguments)", args.len() - SLOW_ARGS + 1).into_bytes();
+        }
+        let id = self.next_slow.fetch_add(1, Ordering::Relaxed);
+        let mut slow = self.slow.lock();
+        slow.push_front(Slow { id, unix_seconds, microseconds: nanoseconds / 1000, args: kept, peer, name });
+        slow.truncate(self.slow_entries.load(Ordering::Relaxed) as usize);
+    }
+
+    pub fn reset(&self) {
+        for command in &self.commands {
+            command.calls.reset();
+            command.nanoseconds.reset();
+            command.rejected.reset();
+            command.failed.reset();
+        }
+        self.latency.reset();
+        self.errors.reset();
+    }
+}
