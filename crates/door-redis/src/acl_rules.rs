@@ -16,8 +16,12 @@ pub struct Permissions {
 impl Permissions {
     /// Reads rules as ACL SETUSER takes them, in order. The error names the rule.
     pub fn parse(rules: &str) -> Result<Permissions, String> {
-        let mut permissions =
-            Permissions { commands: vec![false; COMMANDS.len()], all_commands: false, keys: Vec::new(), all_keys: false };
+        let mut permissions = Permissions {
+            commands: vec![false; COMMANDS.len()],
+            all_commands: false,
+            keys: Vec::new(),
+            all_keys: false,
+        };
         for rule in rules.split_ascii_whitespace() {
             permissions.apply(rule).map_err(|what| format!("Error in ACL SETUSER modifier '{rule}': {what}"))?;
         }
@@ -49,7 +53,8 @@ impl Permissions {
                 return if known { Ok(()) } else { Err("Unknown command or category name in ACL") };
             }
             lower if lower.starts_with(['+', '-']) => {
-                let command = crate::command::find(&lower.as_bytes()[1..]).ok_or("Unknown command or category name in ACL")?;
+                let command =
+                    crate::command::find(&lower.as_bytes()[1..]).ok_or("Unknown command or category name in ACL")?;
                 self.commands[command.index()] = lower.starts_with('+');
             }
             _ if rule.starts_with('~') => self.keys.push((rule.as_bytes()[1..].to_vec(), true, true)),
@@ -103,8 +108,27 @@ impl Permissions {
 
 /// Redis's categories; those without a command here are known all the same.
 pub const CATEGORIES: &[&str] = &[
-    "keyspace", "read", "write", "set", "sortedset", "list", "hash", "string", "bitmap", "hyperloglog", "geo", "stream",
-    "pubsub", "admin", "fast", "slow", "blocking", "dangerous", "connection", "transaction", "scripting",
+    "keyspace",
+    "read",
+    "write",
+    "set",
+    "sortedset",
+    "list",
+    "hash",
+    "string",
+    "bitmap",
+    "hyperloglog",
+    "geo",
+    "stream",
+    "pubsub",
+    "admin",
+    "fast",
+    "slow",
+    "blocking",
+    "dangerous",
+    "connection",
+    "transaction",
+    "scripting",
 ];
 
 #[cfg(test)]
@@ -118,7 +142,9 @@ mod tests {
         let may = |name: &str| permissions.may_run(find(name.as_bytes()).unwrap());
         assert!(may("get") && !may("set") && !may("flushall") && may("info") && may("auth"));
         let uses = |name: &str, key: &[u8]| permissions.may_use(find(name.as_bytes()).unwrap(), Some(&[(0, key)]));
-        assert!(uses("get", b"app:1") && uses("get", b"shared:1") && !uses("append", b"shared:1") && !uses("get", b"x"));
+        assert!(
+            uses("get", b"app:1") && uses("get", b"shared:1") && !uses("append", b"shared:1") && !uses("get", b"x")
+        );
         assert!(Permissions::parse("~* &* +@all").unwrap().is_everything());
         assert!(Permissions::parse("+nothing").unwrap_err().contains("'+nothing'"));
     }

@@ -102,9 +102,7 @@ impl Clients {
     pub fn pause(&self, until_ms: u64, writes_only: bool) {
         let mut pause = self.pause.lock();
         *pause = Some(match *pause {
-            Some(old) => {
-                Pause { until_ms: old.until_ms.max(until_ms), writes_only: old.writes_only && writes_only }
-            }
+            Some(old) => Pause { until_ms: old.until_ms.max(until_ms), writes_only: old.writes_only && writes_only },
             None => Pause { until_ms, writes_only },
         });
         self.paused.store(true, Ordering::Relaxed);

@@ -39,7 +39,7 @@ pub enum Keys {
     /// MOVE: the key in two databases.
     Move,
     /// COPY: source here, target here or in the database named by an option.
-    Copy,
+    Copied,
     /// Everything: the command must be alone.
     All,
 }
@@ -149,14 +149,18 @@ impl Command {
             Keys::All => return None,
             Keys::Range(first, last, step) => {
                 let last = if last < 0 { args.len() as i32 + last } else { last.min(args.len() as i32 - 1) };
-                (first..=last.max(0) as usize).step_by(step).filter_map(|at| args.get(at)).map(|key| (db, *key)).collect()
+                (first..=last.max(0) as usize)
+                    .step_by(step)
+                    .filter_map(|at| args.get(at))
+                    .map(|key| (db, *key))
+                    .collect()
             }
             Keys::Move => {
                 let mut keys = vec![(db, args[1])];
                 keys.extend(generic::database(args[2]).map(|to| (to, args[1])));
                 keys
             }
-            Keys::Copy => {
+            Keys::Copied => {
                 let named = args.windows(2).skip(3).find(|pair| pair[0].eq_ignore_ascii_case(b"db"));
                 let to = named.and_then(|pair| generic::database(pair[1])).unwrap_or(db);
                 vec![(db, args[1]), (to, args[2])]
@@ -176,7 +180,7 @@ pub fn find(name: &[u8]) -> Option<&'static Command> {
     INDEX.get(&*lower).copied()
 }
 
-use Keys::{All, Copy, Move, None as NoKeys, Range};
+use Keys::{All, Copied, Move, None as NoKeys, Range};
 use Run::{Read, Session as Sess, Write};
 use flag::*;
 
@@ -230,7 +234,7 @@ commands! {
     "getbit" 3 R | F, ONE, "bitmap" "2.2.0" "O(1)" "Returns the bit value at offset in the string value stored at key" Read(bitmap::getbit);
     "setbit" 4 W | D, ONE, "bitmap" "2.2.0" "O(1)" "Sets or clears the bit at offset in the string value stored at key" Write(bitmap::setbit);
 
-    "copy" -3 W | D, Copy, "generic" "6.2.0" "O(1) for strings" "Copy a key" Write(generic::copy);
+    "copy" -3 W | D, Copied, "generic" "6.2.0" "O(1) for strings" "Copy a key" Write(generic::copy);
     "del" -2 W, MANY, "generic" "1.0.0" "O(N) where N is the number of keys that will be removed." "Delete a key" Write(generic::del);
     "exists" -2 R | F, MANY, "generic" "1.0.0" "O(N) where N is the number of keys to check." "Determine if a key exists" Read(generic::exists);
     "expire" -3 W | F, ONE, "generic" "1.0.0" "O(1)" "Set a key's time to live in seconds" Write(expire::expire);
@@ -306,7 +310,12 @@ mod tests {
         let keys = |text: &'static str| {
             let args: Vec<&[u8]> = text.split(' ').map(str::as_bytes).collect();
             let keys = find(args[0]).unwrap().keys_of(3, &args);
-            keys.map(|keys| keys.iter().map(|(db, key)| format!("{db}:{}", String::from_utf8_lossy(key))).collect::<Vec<_>>().join(" "))
+            keys.map(|keys| {
+                keys.iter()
+                    .map(|(db, key)| format!("{db}:{}", String::from_utf8_lossy(key)))
+                    .collect::<Vec<_>>()
+                    .join(" ")
+            })
         };
         assert_eq!(keys("get a").unwrap(), "3:a");
         assert_eq!(keys("mset a 1 b 2").unwrap(), "3:a 3:b");

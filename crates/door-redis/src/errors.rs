@@ -2,7 +2,6 @@
 
 pub const SYNTAX: &str = "ERR syntax error";
 pub const NOT_INTEGER: &str = "ERR value is not an integer or out of range";
-pub const OUT_OF_RANGE: &str = "ERR value is out of range";
 pub const OVERFLOW: &str = "ERR increment or decrement would overflow";
 pub const NOT_FLOAT: &str = "ERR value is not a valid float";
 pub const WRONG_TYPE: &str = "WRONGTYPE Operation against a key holding the wrong kind of value";

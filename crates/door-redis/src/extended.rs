@@ -59,7 +59,8 @@ impl Extended {
             };
         }
         // 63 bits below each significand: a shifted-out rest is kept as the lowest bit, far below the rounding position.
-        let ((n1, s1, e1), (n2, s2, e2)) = if e1 >= e2 { ((n1, s1, e1), (n2, s2, e2)) } else { ((n2, s2, e2), (n1, s1, e1)) };
+        let ((n1, s1, e1), (n2, s2, e2)) =
+            if e1 >= e2 { ((n1, s1, e1), (n2, s2, e2)) } else { ((n2, s2, e2), (n1, s1, e1)) };
         let high = u128::from(s1) << 63;
         let low = shift_right_sticky(u128::from(s2) << 63, (e1 - e2) as u32);
         let (negative, sum) = match (n1 == n2, high >= low) {

@@ -49,7 +49,9 @@ pub struct Request {
 pub enum Cut {
     Request(Request),
     /// The request is not complete; it needs so many bytes from its start at least (0: unknown).
-    Partial { needed: usize },
+    Partial {
+        needed: usize,
+    },
     /// The connection cannot go on: the error to reply with before closing.
     Broken(Broken),
 }
@@ -88,11 +90,10 @@ impl Broken {
         out.extend_from_slice(text);
         if let Broken::ExpectedDollar(got) = self {
             // Redis formats with %c and then blanks line ends so that the error stays one line; a NUL ends its text.
-            out.extend_from_slice(match got {
-                0 => b"",
-                b'\r' | b'\n' => b" '",
-                _ => &[got, b'\''][..],
-            }.as_ref());
+            let shown = if matches!(got, b'\r' | b'\n') { b' ' } else { got };
+            if got != 0 {
+                out.extend_from_slice(&[shown, b'\'']);
+            }
         }
         out.extend_from_slice(b"\r\n");
     }
@@ -121,7 +122,10 @@ pub struct Parser {
 
 enum Line {
     /// The bytes of the line, and where the next one starts.
-    Whole { end: usize, next: usize },
+    Whole {
+        end: usize,
+        next: usize,
+    },
     Unfinished,
 }
 

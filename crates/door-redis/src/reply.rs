@@ -93,7 +93,8 @@ impl Reply<'_> {
     }
 
     pub fn double(&mut self, value: f64) {
-        let text = if value == value.trunc() && value.abs() < 1e17 { format!("{}", value as i64) } else { format!("{value}") };
+        let text =
+            if value == value.trunc() && value.abs() < 1e17 { format!("{}", value as i64) } else { format!("{value}") };
         if self.resp3 { self.line(b',', text.as_bytes()) } else { self.bulk(text.as_bytes()) }
     }
 }

@@ -135,7 +135,8 @@ impl Session {
     pub(crate) fn act_for(&mut self, account: Arc<Account>) {
         let generation = self.shared.engine.accounts().generation();
         // Rules were checked when the account was written.
-        let permissions = Permissions::parse(&account.rules).or_else(|_| Permissions::parse("")).expect("no rules parse");
+        let permissions =
+            Permissions::parse(&account.rules).or_else(|_| Permissions::parse("")).expect("no rules parse");
         self.client.state.lock().user = account.name.clone();
         self.identity = Some(Identity { account, permissions, generation });
     }
@@ -455,7 +456,11 @@ impl Session {
         let pause = self.shared.clients.pause_at(self.now_ms())?;
         let exempt = command.is(flag::NO_AUTH) || command.name == "client";
         let writes = command.is(flag::WRITE)
-            || command.name == "exec" && self.multi.as_ref().is_some_and(|multi| multi.queue.iter().any(|queued| queued.command.is(flag::WRITE)));
+            || command.name == "exec"
+                && self
+                    .multi
+                    .as_ref()
+                    .is_some_and(|multi| multi.queue.iter().any(|queued| queued.command.is(flag::WRITE)));
         (!exempt && (writes || !pause.writes_only)).then_some(pause.until_ms)
     }
 
@@ -492,7 +497,8 @@ impl Session {
 
     /// EXEC: all queued commands in one unit, over the union of their keys and the watched ones. None: a watched key has changed.
     pub(crate) fn run_queued(&mut self, queue: &[Queued], out: &mut Vec<u8>) -> Result<bool, engine::Error> {
-        let args: Vec<Vec<&[u8]>> = queue.iter().map(|queued| queued.args.iter().map(Vec::as_slice).collect()).collect();
+        let args: Vec<Vec<&[u8]>> =
+            queue.iter().map(|queued| queued.args.iter().map(Vec::as_slice).collect()).collect();
         let watch = std::mem::replace(&mut self.watch, self.shared.keyspace.watch_set());
         let mut keys: Option<Vec<(u8, &[u8])>> = Some(watch.keys().collect());
         let mut db = self.db;

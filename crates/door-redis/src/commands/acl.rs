@@ -169,8 +169,7 @@ fn apply(account: &mut Account, rule: &str) -> std::result::Result<(), String> {
         }
         "reset" => {
             let name = std::mem::take(&mut account.name);
-            let version = account.version;
-            *account = Account { version, ..Account::new(&name) };
+            *account = Account::new(&name);
         }
         _ if rule.starts_with('>') => add_password(account, engine::sha256(&rule.as_bytes()[1..])),
         _ if rule.starts_with('#') => {
@@ -178,7 +177,11 @@ fn apply(account: &mut Account, rule: &str) -> std::result::Result<(), String> {
             add_password(account, hash);
         }
         _ if rule.starts_with(['<', '!']) => {
-            let hash = if rule.starts_with('<') { Some(engine::sha256(&rule.as_bytes()[1..])) } else { decode_hash(&rule[1..]) };
+            let hash = if rule.starts_with('<') {
+                Some(engine::sha256(&rule.as_bytes()[1..]))
+            } else {
+                decode_hash(&rule[1..])
+            };
             let at = account.passwords.iter().position(|known| Some(*known) == hash);
             let at = at.ok_or_else(|| wrong("The password you are trying to remove from the user does not exist"))?;
             account.passwords.remove(at);

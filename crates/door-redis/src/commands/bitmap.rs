@@ -105,7 +105,7 @@ pub fn bitcount(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
             call.reply.integer(0);
             return Ok(());
         }
-        Fetched::Bytes(_, bytes) => bytes,
+        Fetched::Bytes(bytes) => bytes,
     };
     let range = match call.args.len() {
         2 => Range { start: 0, end: -1, bits: false },
@@ -161,7 +161,7 @@ pub fn bitpos(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
             call.reply.integer(if wanted { -1 } else { 0 });
             return Ok(());
         }
-        Fetched::Bytes(_, bytes) => bytes,
+        Fetched::Bytes(bytes) => bytes,
     };
     if call.args.len() > 6 {
         call.reply.error(errors::SYNTAX);
@@ -230,7 +230,7 @@ pub fn bitop(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
                 return Ok(());
             }
             Fetched::Missing => sources.push(Vec::new()),
-            Fetched::Bytes(_, bytes) => sources.push(bytes),
+            Fetched::Bytes(bytes) => sources.push(bytes),
         }
     }
     let len = sources.iter().map(Vec::len).max().unwrap_or(0);
@@ -289,7 +289,8 @@ fn field_type(call: &mut Call<'_>, at: usize) -> Option<(bool, u32)> {
         }
     });
     if parsed.is_none() {
-        call.reply.error("ERR Invalid bitfield type. Use something like i16 u8. Note that u64 is not supported but i64 is.");
+        call.reply
+            .error("ERR Invalid bitfield type. Use something like i16 u8. Note that u64 is not supported but i64 is.");
     }
     parsed
 }
@@ -395,7 +396,7 @@ fn run_fields(unit: &mut Unit<'_>, call: &mut Call<'_>, read_only: bool) -> Resu
             return Ok(());
         }
         Fetched::Missing => Vec::new(),
-        Fetched::Bytes(_, bytes) => bytes,
+        Fetched::Bytes(bytes) => bytes,
     };
     let writes = steps.iter().filter(|(_, step, _)| !matches!(step, Step::Get));
     let end = writes.map(|(field, ..)| (field.offset + u64::from(field.width)).div_ceil(8)).max();
@@ -439,7 +440,9 @@ fn store_changed(unit: &mut Unit<'_>, call: &Call<'_>, before: &[u8], after: &[u
     let same = before.iter().zip(after).position(|(old, new)| old != new).unwrap_or(before.len());
     if same < after.len() {
         let tail = (0..after.len() - same)
-            .take_while(|at| before.len() == after.len() && before[before.len() - 1 - at] == after[after.len() - 1 - at])
+            .take_while(|at| {
+                before.len() == after.len() && before[before.len() - 1 - at] == after[after.len() - 1 - at]
+            })
             .count();
         unit.patch_string(call.db, call.args[1], same as u64, &after[same..after.len() - tail])?;
     }

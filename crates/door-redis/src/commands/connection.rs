@@ -99,7 +99,11 @@ pub fn auth(session: &mut Session, call: &mut Call<'_>) -> Result {
         call.reply.error("ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?");
         return Ok(());
     }
-    if authenticate(session, user, password) { call.reply.ok() } else { call.reply.error(errors::WRONG_PASS) }
+    if authenticate(session, user, password) {
+        call.reply.ok()
+    } else {
+        call.reply.error(errors::WRONG_PASS)
+    }
     Ok(())
 }
 

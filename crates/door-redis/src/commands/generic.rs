@@ -268,7 +268,9 @@ pub fn memory(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
                 None => call.reply.null(),
             }
         }
-        (b"doctor", 2) => call.reply.verbatim(b"Memory is a cache of what is on disk; its size is the setting 'memory'. See INFO memory.\n"),
+        (b"doctor", 2) => call
+            .reply
+            .verbatim(b"Memory is a cache of what is on disk; its size is the setting 'memory'. See INFO memory.\n"),
         (b"help", 2) => help(
             call,
             &[

@@ -18,14 +18,10 @@ use crate::number;
 pub(crate) enum Fetched {
     Missing,
     WrongType,
-    Bytes(Entry, Vec<u8>),
+    Bytes(Vec<u8>),
 }
 
 impl Call<'_> {
-    pub(crate) fn key(&self) -> &[u8] {
-        self.args[1]
-    }
-
     /// An argument as an integer; replies with Redis's text if it is none.
     pub(crate) fn integer(&mut self, at: usize) -> Option<i64> {
         let value = number::parse(self.args[at]);
@@ -43,27 +39,25 @@ impl Call<'_> {
 
 /// Looks a key up for its string value. Counts as a read only in reading commands.
 pub(crate) fn fetch(unit: &mut Unit<'_>, call: &Call<'_>, key: &[u8]) -> Result<Fetched, engine::Error> {
-    let found = if call.command.is(crate::command::flag::WRITE) {
-        unit.peek(call.db, key)?
-    } else {
-        unit.get(call.db, key)?
-    };
+    let found =
+        if call.command.is(crate::command::flag::WRITE) { unit.peek(call.db, key)? } else { unit.get(call.db, key)? };
     let Some(entry) = found else { return Ok(Fetched::Missing) };
     if entry.kind != Kind::String {
         return Ok(Fetched::WrongType);
     }
     let mut bytes = Vec::with_capacity(entry.len as usize);
     unit.value(&entry, 0..entry.len, &mut bytes)?;
-    Ok(Fetched::Bytes(entry, bytes))
+    Ok(Fetched::Bytes(bytes))
 }
 
 /// Like `fetch`, without the bytes: None after a WRONGTYPE reply.
-pub(crate) fn look(unit: &mut Unit<'_>, call: &mut Call<'_>, key: &[u8]) -> Result<Option<Option<Entry>>, engine::Error> {
-    let found = if call.command.is(crate::command::flag::WRITE) {
-        unit.peek(call.db, key)?
-    } else {
-        unit.get(call.db, key)?
-    };
+pub(crate) fn look(
+    unit: &mut Unit<'_>,
+    call: &mut Call<'_>,
+    key: &[u8],
+) -> Result<Option<Option<Entry>>, engine::Error> {
+    let found =
+        if call.command.is(crate::command::flag::WRITE) { unit.peek(call.db, key)? } else { unit.get(call.db, key)? };
     if found.as_ref().is_some_and(|entry| entry.kind != Kind::String) {
         call.reply.error(errors::WRONG_TYPE);
         return Ok(None);

@@ -175,21 +175,22 @@ fn config_set(session: &mut Session, call: &mut Call<'_>) {
     let changes: Vec<(&str, &str)> = text.chunks_exact(2).map(|pair| (pair[0].as_str(), pair[1].as_str())).collect();
     for (at, (name, _)) in changes.iter().enumerate() {
         if changes[..at].iter().any(|(earlier, _)| earlier.eq_ignore_ascii_case(name)) {
-            call.reply.error(&format!("ERR CONFIG SET failed (possibly related to argument '{name}') - duplicate parameter"));
+            call.reply
+                .error(&format!("ERR CONFIG SET failed (possibly related to argument '{name}') - duplicate parameter"));
             return;
         }
     }
     match session.shared.host.change(&changes) {
         Ok(()) => call.reply.ok(),
-        Err(Refused::Unknown(name)) => call.reply.error(&format!(
-            "ERR Unknown option or number of arguments for CONFIG SET - '{name}'"
-        )),
+        Err(Refused::Unknown(name)) => {
+            call.reply.error(&format!("ERR Unknown option or number of arguments for CONFIG SET - '{name}'"))
+        }
         Err(Refused::Fixed(name)) => call.reply.error(&format!(
             "ERR CONFIG SET failed (possibly related to argument '{name}') - can't set immutable config"
         )),
-        Err(Refused::Bad(name, expected)) => call.reply.error(&format!(
-            "ERR CONFIG SET failed (possibly related to argument '{name}') - {expected}"
-        )),
+        Err(Refused::Bad(name, expected)) => {
+            call.reply.error(&format!("ERR CONFIG SET failed (possibly related to argument '{name}') - {expected}"))
+        }
     }
 }
 
@@ -203,7 +204,7 @@ fn command_row(reply: &mut Reply<'_>, command: &Command) {
     let (first, last, step) = match command.keys {
         Keys::Range(first, last, step) => (first as i64, i64::from(last), step as i64),
         Keys::Move => (1, 1, 1),
-        Keys::Copy => (1, 2, 1),
+        Keys::Copied => (1, 2, 1),
         Keys::None | Keys::All => (0, 0, 0),
     };
     reply.integer(first);
@@ -458,7 +459,8 @@ pub fn debug(session: &mut Session, call: &mut Call<'_>) -> Result {
         },
         (b"object", 3) => {
             let keys = [(call.db, call.args[2])];
-            let found = session.shared.keyspace.read(engine::Locks::Keys(&keys), |unit| unit.peek(call.db, call.args[2]));
+            let found =
+                session.shared.keyspace.read(engine::Locks::Keys(&keys), |unit| unit.peek(call.db, call.args[2]));
             match found?.0 {
                 None => call.reply.error(errors::NO_SUCH_KEY),
                 Some(entry) => {
@@ -600,14 +602,18 @@ fn section(session: &Session, name: &str) -> std::result::Result<Fields, engine:
                 if calls + rejected > 0 {
                     let usec = stats.nanoseconds.get() / 1000;
                     let per_call = usec as f64 / calls.max(1) as f64;
-                    let value = format!("calls={calls},usec={usec},usec_per_call={per_call:.2},rejected_calls={rejected},failed_calls={failed}");
+                    let value = format!(
+                        "calls={calls},usec={usec},usec_per_call={per_call:.2},rejected_calls={rejected},failed_calls={failed}"
+                    );
                     add(&format!("cmdstat_{}", command.name), value);
                 }
             }
         }
         "keyspace" => {
             let (counts, _) = shared.keyspace.read(engine::Locks::Keys(&[]), |unit| {
-                (0..engine::DATABASES).map(|db| Ok((db, unit.count(db)?, unit.expires(db)?))).collect::<engine::Result<Vec<_>>>()
+                (0..engine::DATABASES)
+                    .map(|db| Ok((db, unit.count(db)?, unit.expires(db)?)))
+                    .collect::<engine::Result<Vec<_>>>()
             })?;
             for (db, keys, expires) in counts.into_iter().filter(|(_, keys, _)| *keys > 0) {
                 add(&format!("db{db}"), format!("keys={keys},expires={expires},avg_ttl=0"));

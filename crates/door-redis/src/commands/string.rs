@@ -19,7 +19,7 @@ fn reply_value(unit: &mut Unit<'_>, call: &mut Call<'_>, key: &[u8]) -> Result {
     match fetch(unit, call, key)? {
         Fetched::Missing => call.reply.null(),
         Fetched::WrongType => call.reply.error(errors::WRONG_TYPE),
-        Fetched::Bytes(_, bytes) => call.reply.bulk(&bytes),
+        Fetched::Bytes(bytes) => call.reply.bulk(&bytes),
     }
     Ok(())
 }
@@ -28,7 +28,7 @@ pub fn mget(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
     call.reply.array(call.args.len() - 1);
     for key in &call.args[1..] {
         match fetch(unit, call, key)? {
-            Fetched::Bytes(_, bytes) => call.reply.bulk(&bytes),
+            Fetched::Bytes(bytes) => call.reply.bulk(&bytes),
             _ => call.reply.null(),
         }
     }
@@ -134,7 +134,7 @@ pub fn set(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
                 return Ok(());
             }
             Fetched::Missing => false,
-            Fetched::Bytes(_, bytes) => {
+            Fetched::Bytes(bytes) => {
                 old = Some(bytes);
                 true
             }
@@ -229,7 +229,7 @@ pub fn getset(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
             return Ok(());
         }
         Fetched::Missing => call.reply.null(),
-        Fetched::Bytes(_, bytes) => call.reply.bulk(&bytes),
+        Fetched::Bytes(bytes) => call.reply.bulk(&bytes),
     }
     unit.put_string(call.db, call.args[1], call.args[2], Expire::None)
 }
@@ -238,7 +238,7 @@ pub fn getdel(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
     match fetch(unit, call, call.args[1])? {
         Fetched::WrongType => call.reply.error(errors::WRONG_TYPE),
         Fetched::Missing => call.reply.null(),
-        Fetched::Bytes(_, bytes) => {
+        Fetched::Bytes(bytes) => {
             call.reply.bulk(&bytes);
             unit.delete(call.db, call.args[1])?;
         }
@@ -273,7 +273,7 @@ pub fn getex(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
             call.reply.error(errors::WRONG_TYPE);
             return Ok(());
         }
-        Fetched::Bytes(_, bytes) => bytes,
+        Fetched::Bytes(bytes) => bytes,
     };
     if let Some((time, at)) = time {
         let Some(ms) = expire_at(unit, call, at, time) else { return Ok(()) };
@@ -364,7 +364,7 @@ fn add(unit: &mut Unit<'_>, call: &mut Call<'_>, amount: i64) -> Result {
             return Ok(());
         }
         Fetched::Missing => Some(0),
-        Fetched::Bytes(_, bytes) => number::parse(&bytes),
+        Fetched::Bytes(bytes) => number::parse(&bytes),
     };
     let Some(old) = old else {
         call.reply.error(errors::NOT_INTEGER);
@@ -413,7 +413,7 @@ pub fn incrbyfloat(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
             return Ok(());
         }
         Fetched::Missing => Extended::parse(b"0"),
-        Fetched::Bytes(_, bytes) => Extended::parse(&bytes),
+        Fetched::Bytes(bytes) => Extended::parse(&bytes),
     };
     let (Some(old), Some(amount)) = (old, Extended::parse(call.args[2])) else {
         call.reply.error(errors::NOT_FLOAT);
@@ -475,7 +475,7 @@ pub fn lcs(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
                 call.reply.error("ERR The specified keys must contain string values");
                 return Ok(());
             }
-            Fetched::Bytes(_, bytes) => *text = bytes,
+            Fetched::Bytes(bytes) => *text = bytes,
         }
     }
     let Some(options) = lcs_options(call) else { return Ok(()) };
@@ -502,7 +502,11 @@ pub fn lcs(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
         return Ok(());
     }
     let (common, runs) = walk_back(&a, &b, &table, width, options.min as usize);
-    if options.idx { reply_runs(call, &runs, i64::from(total), options.with_len) } else { call.reply.bulk(&common) }
+    if options.idx {
+        reply_runs(call, &runs, i64::from(total), options.with_len)
+    } else {
+        call.reply.bulk(&common)
+    }
     Ok(())
 }
 
