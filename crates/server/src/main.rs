@@ -8,6 +8,7 @@ mod log;
 mod machine;
 mod memory;
 mod metrics;
+mod redis;
 mod serve;
 mod settings;
 mod store;

@@ -17,6 +17,7 @@ use crate::exit::{Exit, Failure, say};
 use crate::log;
 use crate::metrics::Sources;
 use crate::metrics::door::MetricsDoor;
+use crate::redis;
 use crate::settings::value::print_bytes;
 use crate::settings::{Name, Settings};
 use crate::store::{self, Until};
@@ -98,6 +99,7 @@ struct Listening {
 
 fn listen(settings: &Arc<Settings>, engine: &Arc<Engine>, pool: &Arc<Pool>) -> Result<Vec<Listening>, Failure> {
     let mut doors = Vec::new();
+    listen_redis(settings, engine, pool, &mut doors)?;
     let metrics = settings.text(Name::MetricsListen);
     if metrics != "off" {
         let sources = Sources {
@@ -117,6 +119,40 @@ fn listen(settings: &Arc<Settings>, engine: &Arc<Engine>, pool: &Arc<Pool>) -> R
         log::info("listening", &[("door", door), ("address", address)]);
     }
     Ok(doors)
+}
+
+fn listen_redis(
+    settings: &Arc<Settings>,
+    engine: &Arc<Engine>,
+    pool: &Arc<Pool>,
+    doors: &mut Vec<Listening>,
+) -> Result<(), Failure> {
+    let port = settings.number(Name::RedisPort);
+    if port == 0 {
+        return Ok(());
+    }
+    let door =
+        redis::door(settings, engine).map_err(|e| Failure::new(Exit::Internal, format!("redis_password: {e}")))?;
+    door.attach(pool);
+    let open = engine.accounts().get(engine::DEFAULT_ACCOUNT).is_some_and(|account| account.nopass);
+    for host in settings.text(Name::RedisBind).split_whitespace() {
+        let host = if host == "*" { "0.0.0.0" } else { host };
+        for address in addresses("redis_bind", &format!("{host}:{port}"))? {
+            if open && settings.is_on(Name::RedisProtectedMode) && !address.ip().is_loopback() {
+                return Err(Failure::new(
+                    Exit::Config,
+                    format!(
+                        "redis_bind: {address} is open to others and the user 'default' needs no password; set redis_password, or turn redis_protected_mode off"
+                    ),
+                ));
+            }
+            let opened = probe(address).and_then(|()| pool.listen(address, door.clone(), ListenOptions::default()));
+            let address = opened.map_err(|e| no_listen("redis_port", address, &e))?.local_addr;
+            let hint = format!("redis-cli -h {} -p {}", address.ip(), address.port());
+            doors.push(Listening { door: "redis", address, hint });
+        }
+    }
+    Ok(())
 }
 
 fn addresses(setting: &str, text: &str) -> Result<Vec<SocketAddr>, Failure> {
