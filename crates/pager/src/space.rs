@@ -11,6 +11,7 @@
 //! that frees it is in the log (S2). Map pages are latched last and in ascending order, inside `Mtr::commit`.
 
 use stdx::sync::Mutex;
+use stdx::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::{Error, Result};
 use crate::guard::Exclusive;
@@ -115,6 +116,8 @@ pub(crate) struct Space {
     bits: Mutex<Bits>,
     /// Only one thread grows the file.
     growing: Mutex<()>,
+    /// The maps have been read or made. Until then the bits say nothing and the cleaner must not grow the file.
+    is_open: AtomicBool,
 }
 
 impl Pager {
@@ -213,6 +216,9 @@ impl Pager {
 
     /// Grows ahead of use, so that no writer waits for the file system.
     pub(crate) fn grow_ahead(&self) -> Result<()> {
+        if !self.space.is_open.load(Ordering::Acquire) {
+            return Ok(());
+        }
         let (seen, free, bytes) = {
             let bits = self.space.bits.lock();
             (bits.pages, bits.free, self.pool.data.len())
@@ -249,7 +255,7 @@ impl Pager {
         page.set_kind(kind::SPACE_MAP, 0, 0);
         let born_used = if group == 0 { (1 << (1 + WELL_KNOWN)) - 1 } else { 1 };
         page.store(HEADER_WORDS, born_used);
-        page.header().flags.fetch_or(crate::frame::PINNED, stdx::sync::atomic::Ordering::Relaxed);
+        page.header().flags.fetch_or(crate::frame::PINNED, Ordering::Relaxed);
         let mut mtr = self.mtr();
         mtr.image(&page);
         mtr.commit();
@@ -258,7 +264,9 @@ impl Pager {
 
     /// First opening of an empty file: formats what is there.
     pub(crate) fn create_space(&self) -> Result<()> {
-        self.adopt(self.pool.data.len())
+        self.adopt(self.pool.data.len())?;
+        self.space.is_open.store(true, Ordering::Release);
+        Ok(())
     }
 
     /// Reads the maps after recovery. A group whose map was never written (the crash came between growing and formatting) is formatted.
@@ -270,7 +278,7 @@ impl Pager {
                 break;
             }
             let page = self.exclusive(map_page(group))?;
-            page.header().flags.fetch_or(crate::frame::PINNED, stdx::sync::atomic::Ordering::Relaxed);
+            page.header().flags.fetch_or(crate::frame::PINNED, Ordering::Relaxed);
             let mut bits = self.space.bits.lock();
             for word in HEADER_WORDS..PAGE_WORDS {
                 bits.words.push(page.page().load(word));
@@ -283,7 +291,11 @@ impl Pager {
             bits.pages = known;
             bits.free = (0..known).filter(|bit| !bits.is_used(*bit)).count() as u64;
         }
-        if known < pages { self.adopt(self.pool.data.len()) } else { Ok(()) }
+        if known < pages {
+            self.adopt(self.pool.data.len())?;
+        }
+        self.space.is_open.store(true, Ordering::Release);
+        Ok(())
     }
 }
 

@@ -109,3 +109,23 @@ fn threads_share_pages_and_the_log() {
     let again = Pager::open(folder, Arc::new(RealClock::new()), options, redo(), &mut Ignore, 3, &|_| {}).unwrap();
     assert_eq!(sum(&again.pager), 8_000);
 }
+
+/// The cleaner runs from early in the opening on; what it does before the maps are known must not touch them.
+#[test]
+fn opening_beside_the_cleaner_keeps_the_space_map() {
+    for seed in 0..60 {
+        let folder = SimFolder::new(seed);
+        let threads = Options { background: Background::Threads, ..options() };
+        let mut kept = Vec::new();
+        for round in 0..3 {
+            let pager = try_open(folder.clone(), threads.clone()).unwrap().pager;
+            kept.push((make_page(&pager, round).unwrap().0, round));
+            for (pid, round) in &kept {
+                assert!(pager.is_allocated(*pid), "page {pid} of round {round} is free again");
+                assert_eq!(value(&pager, *pid), *round);
+            }
+            assert!((0..pager::WELL_KNOWN).all(|index| pager.is_allocated(Pager::well_known(index))));
+            pager.close().unwrap();
+        }
+    }
+}
