@@ -6,7 +6,7 @@ use stdx::sync::atomic::Ordering;
 use crate::error::{Error, Result};
 use crate::frame::RAW;
 use crate::guard::{Exclusive, Optimistic, Shared};
-use crate::page::{NO_PAGE, PAGE_BYTES, PageId, WORD_ID};
+use crate::page::{PAGE_BYTES, PageId, WORD_ID};
 use crate::pager::Pager;
 use crate::pool::{Claim, Pool, with_read_buffer};
 
@@ -92,6 +92,17 @@ impl Pager {
         }
     }
 
+    /// Asks for the cache lines that a look at the page begins with, where it most likely is.
+    #[inline]
+    pub fn hint(&self, pid: PageId, lines: usize) {
+        self.pool.hint(pid, lines);
+    }
+
+    /// A pointer from a damaged page may name any number.
+    fn is_in_file(&self, pid: PageId) -> bool {
+        (crate::space::FIRST_PAGE..self.pool.data.len() / PAGE_BYTES as u64).contains(&pid)
+    }
+
     /// True if the page is in memory now.
     pub fn is_resident(&self, pid: PageId) -> bool {
         self.pool.find(pid).is_some()
@@ -100,7 +111,8 @@ impl Pager {
     /// Reads the absent ones of `pids` together, so that a batch of requests waits once. Best effort: what cannot be read now is read, and complained
     /// about, when it is used.
     pub fn prefetch_many(&self, pids: &[PageId]) {
-        let mut absent: Vec<PageId> = pids.iter().copied().filter(|pid| !self.is_resident(*pid)).collect();
+        let mut absent: Vec<PageId> =
+            pids.iter().copied().filter(|pid| self.is_in_file(*pid) && !self.is_resident(*pid)).collect();
         absent.sort_unstable();
         absent.dedup();
         let batch = (self.pool.frames.len() / 16).clamp(1, 128);
@@ -142,7 +154,7 @@ impl Pager {
     /// Reads one page into a frame, unless somebody else does.
     #[cold]
     fn load(&self, pid: PageId, raw: bool) -> Result<()> {
-        if pid < crate::space::FIRST_PAGE || pid == NO_PAGE || (pid + 1) * PAGE_BYTES as u64 > self.pool.data.len() {
+        if !self.is_in_file(pid) {
             return Err(Error::corrupt_page(pid, "a pointer leads outside the file"));
         }
         let frame = self.claim(pid)?;

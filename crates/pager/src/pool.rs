@@ -82,11 +82,26 @@ impl Pool {
     /// The frame that holds `pid` at this moment, if any. Whoever uses it checks the id again under a version or latch.
     #[inline]
     pub(crate) fn find(&self, pid: PageId) -> Option<usize> {
+        // No page has these numbers, but empty frames and empty table entries do; damaged pointers may name them.
+        if pid == 0 || pid == NO_PAGE {
+            return None;
+        }
         let preferred = self.preferred(pid);
         if self.frames[preferred].pid.load(Ordering::Acquire) == pid {
             return Some(preferred);
         }
         self.table.find(pid)
+    }
+
+    /// Prefetches the header of the preferred frame and the lines of its page that every look begins with.
+    #[inline]
+    pub(crate) fn hint(&self, pid: PageId, lines: usize) {
+        let preferred = self.preferred(pid);
+        stdx::prefetch(&self.frames[preferred]);
+        let words = self.words(preferred);
+        for line in 0..lines {
+            stdx::prefetch(&words[line * 8]);
+        }
     }
 
     /// Looks for a frame for `pid`: the preferred one if empty, else by second chance.
