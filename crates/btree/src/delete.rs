@@ -11,7 +11,7 @@ use pager::{Exclusive, PageId, Result};
 
 use crate::node::{Builder, DELETED, Node, Shape, Snapshot};
 use crate::redo;
-use crate::search::{Met, Seek};
+use crate::search::{Seek, Walk};
 use crate::tree::Tree;
 
 /// What became of an attempt to join two neighbours.
@@ -89,9 +89,12 @@ impl Tree {
 
     /// Joins the node at `level` that begins at `low` to its left neighbour.
     fn join(&self, low: &[u8], level: u8) -> Result<Join> {
-        let left = self.exclusive(Seek::Before(low), level, &mut Met::default())?;
+        let left = self.exclusive(Seek::Before(low), level, &mut Walk::default())?;
         if left.pid() == self.root || Node(&left).compare_high(low) != Ordering::Equal {
             return Ok(Join::Refused);
+        }
+        if Node(&left).right() == left.pid() {
+            return Err(self.corrupt(left.pid(), "T3: a right link leads back"));
         }
         let right = self.pager.exclusive(Node(&left).right())?;
         self.sound(&right)?;
@@ -106,16 +109,16 @@ impl Tree {
         if !fits {
             return Ok(Join::Refused);
         }
-        let parent = self.exclusive(Seek::At(low), level + 1, &mut Met::default())?;
+        let parent = self.exclusive(Seek::At(low), level + 1, &mut Walk::above([left.pid(), right.pid()]))?;
         let p = Node(&parent);
+        if p.compare_low(low) == Ordering::Equal {
+            return Ok(Join::Cousins);
+        }
         let Ok(index) = p.search(low) else {
             return Err(
                 self.corrupt(parent.pid(), "a node without INCOMPLETE whose right neighbour is not in the parent")
             );
         };
-        if index == 0 {
-            return Ok(Join::Cousins);
-        }
         if p.child(index) != right.pid() || p.child(index - 1) != left.pid() {
             return Err(self.corrupt(parent.pid(), "a separator points to another child than the right link"));
         }
@@ -157,8 +160,8 @@ impl Tree {
     /// Removes the records of one leaf that lie in the range.
     fn erase(&self, from: &[u8], to: Option<&[u8]>, mut each: impl FnMut(&[u8], &[u8], &mut Freed)) -> Result<Erased> {
         self.pager.admit()?;
-        let mut met = Met::default();
-        let leaf = self.exclusive(Seek::At(from), 0, &mut met)?;
+        let mut walk = Walk::default();
+        let leaf = self.exclusive(Seek::At(from), 0, &mut walk)?;
         self.sound_records(&leaf)?;
         let node = Node(&leaf);
         let (start, end) = node.range(from, to);
@@ -185,7 +188,7 @@ impl Tree {
         let records = end.saturating_sub(start) as u64;
         let outcome = Erased { records, is_empty: node.count() == 0, low: node.low(), high: node.high() };
         drop(leaf);
-        self.mend(met);
+        self.mend(walk);
         Ok(outcome)
     }
 }
@@ -219,6 +222,9 @@ impl Purge<'_> {
                 self.pages += 1;
             }
             match erased.high {
+                Some(high) if high <= self.position => {
+                    return Err(self.tree.corrupt(self.tree.root, "T1: a leaf ends before it begins"));
+                }
                 Some(high) if self.to.as_ref().is_none_or(|to| high < *to) => self.position = high,
                 _ if self.pages > self.pages_before_pass => {
                     self.pages_before_pass = self.pages;

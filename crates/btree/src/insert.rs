@@ -9,7 +9,7 @@ use pager::{Exclusive, Lsn, PageId, Result, TxnId};
 
 use crate::node::{Node, Place, words_of};
 use crate::redo;
-use crate::search::{Met, Seek};
+use crate::search::{Seek, Walk};
 use crate::split::{Roomy, Wanted};
 use crate::tree::{Tree, version_word};
 
@@ -97,14 +97,16 @@ impl Tree {
         if txn.is_none() {
             self.pager.admit()?;
         }
-        let mut met = Met::default();
-        let leaf = self.exclusive(Seek::At(key), 0, &mut met)?;
+        let mut walk = Walk::default();
+        let leaf = self.exclusive(Seek::At(key), 0, &mut walk)?;
         let node = Node(leaf.page());
         let place = node.search(key);
         let mut lent = LENT.take().unwrap_or_default();
         lent.old.clear();
         let old_word = match place {
-            Ok(index) if !node.verify_record(index) => return Err(self.corrupt(leaf.pid(), "record outside the heap")),
+            Ok(index) if !node.verify_record(index) => {
+                return Err(self.corrupt(leaf.pid(), "T1: a record outside the heap"));
+            }
             Ok(index) => {
                 node.push_value(index, &mut lent.old);
                 Some(node.version(index))
@@ -120,9 +122,7 @@ impl Tree {
         lent.allocated.clear();
         lent.freed.clear();
         LENT.set(Some(lent));
-        if met.0.is_some() {
-            self.mend(met);
-        }
+        self.mend(walk);
         Ok(Done { result, lsn: lsn? })
     }
 

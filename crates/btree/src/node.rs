@@ -1,14 +1,18 @@
 //! One page of the tree: where its words lie and how they are read and changed.
 //!
 //! ```text
-//! words 0..8   header: 0 kind|level|flags  1 page id  2 page LSN  3 checksum  4 tree id|slot count|insert hint
+//! words 0..8   header: 0 kind|level|flags  1 page id  2 page LSN  3 checksum  4 tree id|slot count, skip|insert hint
 //!                      5 right sibling  6 heap start|heap end|dead|prefix length  7 low fence off,len|high fence off,len
-//! words 8..    slots, in key order, one word each: head (4 bytes of the key after the prefix) | record offset | key length
+//! words 8..    slots, in key order, one word each: head (4 bytes of the key after prefix and skip) | record offset | key length
 //!              gap
 //!              records, growing down; at the very end the two fences
 //! record       leaf: version word | value length | key after the prefix, padded | value, padded
 //!              inner: child page id | key after the prefix, padded
 //! ```
+//!
+//! Two things shorten comparisons. The prefix is what both fences share; records do not store it. Where that is short (at the edges of the
+//! tree, where a fence is infinite), the keys may still share bytes: heads then begin behind them, at `skip`, and a search compares the
+//! shared bytes once. An inner node's first separator is its low fence; it takes no part in this, nor in searches.
 //!
 //! Hard part: an optimistic reader looks at a page while a writer changes it, so every number found here may be rubbish until the
 //! page's version has been validated. Reads are therefore single words at masked offsets, every loop is bounded by something the
@@ -68,6 +72,13 @@ pub(crate) const INNER_HEAD: usize = 1;
 pub(crate) const SPLIT_INCOMPLETE: u16 = 1;
 /// The page left the tree; whoever still arrives here starts again.
 pub(crate) const DELETED: u16 = 2;
+
+/// Slot count and skip share sixteen bits.
+const COUNT_MASK: usize = 0x1FF;
+const SKIP_SHIFT: u32 = 9;
+/// Fewer shared bytes leave the heads something to tell.
+const SKIP_MIN: usize = 4;
+const SKIP_MAX: usize = 127;
 
 const WORD_TREE: usize = 4;
 const WORD_RIGHT: usize = 5;
@@ -130,8 +141,9 @@ fn head_of(tail: &[u8]) -> u32 {
 pub(crate) struct Slot(u64);
 
 impl Slot {
-    fn new(tail: &[u8], offset: usize) -> Slot {
-        Slot((head_of(tail) as u64) << 32 | (offset as u64) << 16 | tail.len() as u64)
+    fn new(tail: &[u8], skip: usize, offset: usize) -> Slot {
+        let head = head_of(tail.get(skip..).unwrap_or_default());
+        Slot(u64::from(head) << 32 | (offset as u64) << 16 | tail.len() as u64)
     }
 
     #[inline(always)]
@@ -199,7 +211,13 @@ impl<W: Words> Node<W> {
 
     #[inline(always)]
     pub(crate) fn count(self) -> usize {
-        self.field(WORD_TREE, 2).min(PAGE_WORDS - SLOTS)
+        (self.field(WORD_TREE, 2) & COUNT_MASK).min(PAGE_WORDS - SLOTS)
+    }
+
+    /// Bytes after the prefix that all keys share and no head has; 0 if they are too few to matter.
+    #[inline(always)]
+    fn skip(self) -> usize {
+        self.field(WORD_TREE, 2) >> SKIP_SHIFT
     }
 
     /// Where the last insert went and how many before it went each one place further: tells an ascending run from random inserts.
@@ -282,8 +300,29 @@ impl<W: Words> Node<W> {
     /// Compares the stored bytes at word `at` with `key`: words padded with zeros, then lengths. Bounded by the caller's key.
     #[inline(always)]
     fn compare_key(self, at: usize, len: usize, key: &[u8]) -> Ordering {
-        for word in 0..words_of(len.min(key.len())) {
+        self.compare_key_from(0, at, len, key)
+    }
+
+    /// The same, the first `from` words being known to be equal.
+    #[inline(always)]
+    fn compare_key_from(self, from: usize, at: usize, len: usize, key: &[u8]) -> Ordering {
+        for word in from..words_of(len.min(key.len())) {
             let stored = self.0.load(at + word).swap_bytes();
+            let wanted = key_word(key, word * 8);
+            if stored != wanted {
+                return stored.cmp(&wanted);
+            }
+        }
+        len.cmp(&key.len())
+    }
+
+    /// Compares the first `len` stored bytes at word `at` with as many of `key`.
+    fn compare_start(self, at: usize, len: usize, key: &[u8]) -> Ordering {
+        let key = &key[..len.min(key.len())];
+        for word in 0..words_of(key.len()) {
+            // What follows the shared bytes in their last word does not count.
+            let mask = u64::MAX << (8 * (8 * (word + 1)).saturating_sub(len));
+            let stored = self.0.load(at + word).swap_bytes() & mask;
             let wanted = key_word(key, word * 8);
             if stored != wanted {
                 return stored.cmp(&wanted);
@@ -297,31 +336,52 @@ impl<W: Words> Node<W> {
         if self.level() == 0 { LEAF_HEAD } else { INNER_HEAD }
     }
 
-    /// The place of `key`, which lies between the fences and so shares the prefix.
+    /// The first slot whose key is searched for: an inner node's slot 0 stands for everything from the low fence on.
+    #[inline(always)]
+    fn first(self) -> usize {
+        usize::from(self.level() != 0)
+    }
+
+    /// The place of `key`, which lies between the fences and so shares the prefix. Never `Ok(0)` or `Err(0)` in an inner node.
     #[inline]
     pub(crate) fn search(self, key: &[u8]) -> Place {
+        let (head_words, first) = if self.level() == 0 { (LEAF_HEAD, 0) } else { (INNER_HEAD, 1) };
         let tail = key.get(self.prefix_len()..).unwrap_or_default();
-        let (head, count, skip) = (head_of(tail), self.count(), self.record_head());
-        // Heads alone decide almost always, without a branch to mispredict.
-        let first = self.partition(0, count, |slot| slot.head() < head);
-        if first == count || self.slot(first).head() != head {
-            return Err(first);
+        let (count, skip) = (self.count().max(first), self.skip());
+        if skip > 0 {
+            match self.compare_start(self.slot(first).offset() + head_words, skip, tail) {
+                Ordering::Less => return Err(count),
+                Ordering::Greater => return Err(first),
+                Ordering::Equal => {}
+            }
         }
-        let mut low = first;
-        let mut high = first + 1;
+        // Heads alone decide almost always, without a branch to mispredict.
+        let head = head_of(tail.get(skip..).unwrap_or_default());
+        let mut low = self.partition(first, count, |slot| slot.head() < head);
+        if low == count || self.slot(low).head() != head {
+            return Err(low);
+        }
+        let mut high = low + 1;
         if high < count && self.slot(high).head() == head {
             high = self.partition(high, count, |slot| slot.head() <= head);
         }
         while low < high {
             let middle = (low + high) / 2;
             let slot = self.slot(middle);
-            match self.compare_key(slot.offset() + skip, slot.key_len(), tail) {
+            match self.compare_key_from(skip / 8, slot.offset() + head_words, slot.key_len(), tail) {
                 Ordering::Less => low = middle + 1,
                 Ordering::Equal => return Ok(middle),
                 Ordering::Greater => high = middle,
             }
         }
         Err(low)
+    }
+
+    /// Where the record of `key` lies if it is there, judged by heads alone: no record is touched.
+    pub(crate) fn guess(self, key: &[u8]) -> usize {
+        let head = head_of(key.get(self.prefix_len() + self.skip()..).unwrap_or_default());
+        let index = self.partition(self.first(), self.count().max(1), |slot| slot.head() < head);
+        self.slot(index).offset()
     }
 
     /// The first slot in `from..to` that is not `before`, all earlier ones being so.
@@ -450,7 +510,10 @@ impl<W: Words> Node<W> {
         if self.flags() & DELETED != 0 {
             return Err("deleted page still linked");
         }
-        if !(END_MIN..=PAGE_WORDS).contains(&end) || start > end || SLOTS + self.field(WORD_TREE, 2) > start {
+        if !(END_MIN..=PAGE_WORDS).contains(&end)
+            || start > end
+            || SLOTS + (self.field(WORD_TREE, 2) & COUNT_MASK) > start
+        {
             return Err("slots and heap overlap");
         }
         if self.dead() > end - start {

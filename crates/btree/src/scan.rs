@@ -225,6 +225,8 @@ impl Scan<'_> {
             self.from = successor(batch.get(batch.len() - 1).key);
         } else if is_last || self.to.as_ref().is_some_and(|to| fence >= *to) {
             self.is_done = true;
+        } else if fence <= self.from {
+            return Err(self.tree.corrupt(self.tree.root, "T1: a leaf ends before it begins"));
         } else {
             self.from = fence;
         }
@@ -250,6 +252,8 @@ impl Scan<'_> {
             self.to = Some(batch.get(batch.len() - 1).key.to_vec());
         } else if fence <= self.from {
             self.is_done = true;
+        } else if self.to.as_ref().is_some_and(|to| fence >= *to) {
+            return Err(self.tree.corrupt(self.tree.root, "T1: a leaf begins behind its end"));
         } else {
             self.to = Some(fence);
         }

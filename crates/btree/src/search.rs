@@ -7,7 +7,7 @@
 
 use std::cmp::Ordering;
 
-use pager::{Error, Exclusive, Optimistic, PageId, PageRef, Result, Shared};
+use pager::{Exclusive, Optimistic, PageId, PageRef, Result, Shared};
 
 use crate::node::{Node, Words};
 use crate::tree::{Found, Mode, Tree};
@@ -18,6 +18,9 @@ const TRIES_MAX: usize = 8;
 const MOVES_MAX: usize = 64;
 /// Steps to the right under latches that only a damaged chain needs.
 const LATCHED_MOVES_MAX: usize = 1 << 20;
+
+/// Keys that go down side by side in a prefetch.
+const PREFETCH_GROUP: usize = 16;
 
 /// What a descent looks for.
 #[derive(Clone, Copy, Debug)]
@@ -73,9 +76,21 @@ impl Seek<'_> {
     }
 }
 
-/// Splits met on the way whose second step is missing; whoever changes the tree completes them afterwards (T5).
+/// What a descent takes along and brings back.
 #[derive(Default)]
-pub(crate) struct Met(pub(crate) Option<PageId>);
+pub(crate) struct Walk {
+    /// Pages that the caller has under X already. Only a damaged pointer leads to them, and to wait there would be for ever.
+    pub(crate) held: [PageId; 2],
+    /// A split met on the way whose second step is missing; whoever changes the tree completes it afterwards (T5).
+    pub(crate) incomplete: Option<PageId>,
+}
+
+impl Walk {
+    /// For a descent that goes above `held`.
+    pub(crate) fn above(held: [PageId; 2]) -> Walk {
+        Walk { held, incomplete: None }
+    }
+}
 
 /// A page under either latch.
 enum Held<'p> {
@@ -108,38 +123,90 @@ impl Tree {
         })
     }
 
+    /// Brings what these keys' descents and reads will touch near the processor, a few keys at a time side by side, and reads the leaves
+    /// that are absent from memory together. For pipelined requests: then each of them waits for nothing.
+    pub fn prefetch(&self, keys: &[&[u8]]) {
+        let mut absent = Vec::new();
+        for group in keys.chunks(PREFETCH_GROUP) {
+            self.prefetch_group(group, &mut absent);
+        }
+        if !absent.is_empty() {
+            self.pager.prefetch_many(&absent);
+        }
+    }
+
+    /// All keys of the group go down a level before any goes down the next, so that their cache misses overlap.
+    fn prefetch_group(&self, keys: &[&[u8]], absent: &mut Vec<PageId>) {
+        let Ok(root) = self.pager.optimistic(self.root) else { return };
+        let mut sights = [Some(root); PREFETCH_GROUP];
+        for level in (1..=Node(root.page()).level()).rev() {
+            let mut next = [0; PREFETCH_GROUP];
+            for (at, key) in keys.iter().enumerate() {
+                let Some(sight) = sights[at] else { continue };
+                let node = Node(sight.page());
+                let is_inner = node.is_of(self.id, level);
+                let child = if is_inner { node.child(node.child_at(key)) } else { 0 };
+                if !is_inner || !sight.validate() {
+                    sights[at] = None;
+                    continue;
+                }
+                next[at] = child;
+                self.pager.hint(child, if level == 1 { 4 } else { 13 });
+            }
+            for (at, sight) in sights.iter_mut().enumerate().filter(|(_, sight)| sight.is_some()) {
+                if !self.pager.is_resident(next[at]) {
+                    absent.push(next[at]);
+                    *sight = None;
+                    continue;
+                }
+                *sight = self.pager.optimistic(next[at]).ok();
+            }
+        }
+        for (key, sight) in keys.iter().zip(sights) {
+            let Some(sight) = sight else { continue };
+            let leaf = Node(sight.page());
+            let record = leaf.guess(key);
+            (0..3).for_each(|line| sight.page().prefetch(record + line * 8));
+        }
+    }
+
     /// Runs `look` on the leaf that `seek` leads to and returns what it saw there at one moment. `look` may run several times, and on
     /// rubbish whose result is then dropped.
     #[inline]
     pub(crate) fn read<R>(&self, seek: Seek<'_>, mut look: impl FnMut(Node<PageRef<'_>>) -> R) -> Result<R> {
         if self.mode == Mode::Optimistic {
             for _ in 0..TRIES_MAX {
-                let Some(leaf) = self.sight(seek, 0, &mut Met::default())? else { continue };
+                let Some(leaf) = self.sight(seek, 0, &mut Walk::default())? else { continue };
                 let result = look(Node(leaf.page()));
                 if leaf.validate() {
                     return Ok(result);
                 }
             }
         }
-        match self.latch(seek, 0, false, &mut Met::default())? {
+        match self.latch(seek, 0, false, &mut Walk::default())? {
             Held::Shared(leaf) => Ok(look(Node(leaf.page()))),
             Held::Exclusive(_) => unreachable!("asked for a shared latch"),
         }
     }
 
     /// The node at `level` that `seek` leads to, under the exclusive latch and sound.
-    pub(crate) fn exclusive(&self, seek: Seek<'_>, level: u8, met: &mut Met) -> Result<Exclusive<'_>> {
+    pub(crate) fn exclusive(&self, seek: Seek<'_>, level: u8, walk: &mut Walk) -> Result<Exclusive<'_>> {
         if self.mode == Mode::Optimistic {
             for _ in 0..TRIES_MAX {
-                let Some(node) = self.sight(seek, level, met)? else { continue };
+                let Some(node) = self.sight(seek, level, walk)? else { continue };
                 if let Some(guard) = node.upgrade() {
                     self.sound(&guard)?;
-                    debug_assert!(!seek.is_beyond(Node(guard.page())) && !seek.is_behind(Node(guard.page())), "T1, T6");
+                    let node = Node(guard.page());
+                    if cfg!(debug_assertions) && (seek.is_beyond(node) || seek.is_behind(node)) {
+                        return Err(
+                            self.corrupt(guard.pid(), "T6: a descent ended at a node that does not cover its key")
+                        );
+                    }
                     return Ok(guard);
                 }
             }
         }
-        match self.latch(seek, level, true, met)? {
+        match self.latch(seek, level, true, walk)? {
             Held::Exclusive(guard) => Ok(guard),
             Held::Shared(_) => unreachable!("asked for an exclusive latch"),
         }
@@ -147,7 +214,7 @@ impl Tree {
 
     /// One optimistic descent. The node returned was the right one when its version was taken; None means that something changed on the way.
     #[inline]
-    fn sight(&self, seek: Seek<'_>, level: u8, met: &mut Met) -> Result<Option<Optimistic<'_>>> {
+    fn sight(&self, seek: Seek<'_>, level: u8, walk: &mut Walk) -> Result<Option<Optimistic<'_>>> {
         let mut sight = self.pager.optimistic(self.root)?;
         let mut node = Node(sight.page());
         let mut expected = node.level();
@@ -158,7 +225,7 @@ impl Tree {
             }
             let incomplete = node.is_incomplete();
             if incomplete {
-                met.0 = Some(sight.pid());
+                walk.incomplete = Some(sight.pid());
             }
             let next = if (incomplete || moves > 0) && seek.is_beyond(node) {
                 moves += 1;
@@ -178,6 +245,10 @@ impl Tree {
             if !sight.validate() {
                 return Ok(None);
             }
+            if walk.held.contains(&next) {
+                return Err(self.corrupt(sight.pid(), "T3: a pointer leads back down"));
+            }
+            self.pager.hint(next, 4);
             let below = match self.pager.optimistic(next) {
                 Ok(below) => below,
                 Err(_) if !sight.validate() => return Ok(None),
@@ -192,16 +263,16 @@ impl Tree {
     }
 
     /// One latched descent after the other until one arrives.
-    fn latch(&self, seek: Seek<'_>, level: u8, exclusive: bool, met: &mut Met) -> Result<Held<'_>> {
+    fn latch(&self, seek: Seek<'_>, level: u8, exclusive: bool, walk: &mut Walk) -> Result<Held<'_>> {
         loop {
-            if let Some(held) = self.try_latch(seek, level, exclusive, met)? {
+            if let Some(held) = self.try_latch(seek, level, exclusive, walk)? {
                 return Ok(held);
             }
         }
     }
 
     /// None if a node left the tree between reading the pointer to it and latching it.
-    fn try_latch(&self, seek: Seek<'_>, level: u8, exclusive: bool, met: &mut Met) -> Result<Option<Held<'_>>> {
+    fn try_latch(&self, seek: Seek<'_>, level: u8, exclusive: bool, walk: &mut Walk) -> Result<Option<Held<'_>>> {
         let acquire = |pid, at_target: bool| {
             Ok(if exclusive && at_target {
                 Held::Exclusive(self.pager.exclusive(pid)?)
@@ -227,7 +298,7 @@ impl Tree {
         loop {
             let node = Node(held.page());
             if node.is_incomplete() {
-                met.0 = Some(pid);
+                walk.incomplete = Some(pid);
             }
             let next = if seek.is_beyond(node) {
                 moves += 1;
@@ -241,6 +312,9 @@ impl Tree {
                 expected -= 1;
                 node.child(seek.child(node))
             };
+            if walk.held.contains(&next) || next == pid {
+                return Err(self.corrupt(pid, "T3: a pointer leads back"));
+            }
             if let Held::Exclusive(_) = held {
                 // To the right, and the left neighbour is still held: nothing can happen in between.
                 held = acquire(next, true)?;
@@ -276,8 +350,8 @@ impl Tree {
         Ok(())
     }
 
-    /// For tests and tools: the error an operation ends with when a page holds nonsense.
-    pub(crate) fn sound_records(&self, page: &Exclusive<'_>) -> Result<(), Error> {
+    /// Before a node is rebuilt from itself: its records must add up.
+    pub(crate) fn sound_records(&self, page: &Exclusive<'_>) -> Result<()> {
         Node(page.page()).verify_records().map_err(|what| self.corrupt(page.pid(), what))
     }
 }

@@ -9,19 +9,20 @@
 //! In between, keys of M are found by N's right link. If N is split once more meanwhile, the new node between N and M inherits the flag,
 //! since it is now the one whose right neighbour is missing above. The root keeps its page: its content moves to two new children.
 
-use std::cmp::Ordering;
-
 use pager::{Exclusive, PageId, Result};
 
 use crate::node::{
     Builder, LEAF_HEAD, Node, Place, Room, SPLIT_INCOMPLETE, Shape, Snapshot, Words, separator, words_of,
 };
 use crate::redo;
-use crate::search::{Met, Seek};
+use crate::search::{Seek, Walk};
 use crate::tree::Tree;
 
 /// So many inserts that each went right behind the one before are taken for an ascending run.
 const RUN_MIN: usize = 3;
+
+/// A node of the most records there can be is halved eight times at most before a new one has room; only damage needs more.
+const SPLITS_MAX: usize = 16;
 
 /// The nodes held after room was made: the one to change, and those whose right neighbours have to be posted.
 pub(crate) struct Roomy<'p> {
@@ -66,8 +67,11 @@ impl Tree {
     /// second steps are up to the caller, by `post`. On an error nothing is lost: what was split stays split.
     pub(crate) fn make_room<'p>(&'p self, node: Exclusive<'p>, wanted: Wanted<'_>) -> Result<Roomy<'p>> {
         let mut roomy = Roomy { target: node, unposted: Vec::new() };
-        loop {
+        for _ in 0..SPLITS_MAX {
             let node = Node(roomy.target.page());
+            if wanted.key().len() < node.prefix_len() {
+                return Err(self.corrupt(roomy.target.pid(), "T1: the prefix is longer than a key"));
+            }
             let place = node.search(wanted.key());
             match wanted.room(node, place) {
                 Room::None => {}
@@ -94,6 +98,7 @@ impl Tree {
             }
             roomy.target = target;
         }
+        Err(self.corrupt(roomy.target.pid(), "splitting makes no room"))
     }
 
     /// Step one. Returns the new right node.
@@ -171,7 +176,7 @@ impl Tree {
             return Err(self.corrupt(left.pid(), "a split without a right neighbour"));
         };
         let level = node.level() + 1;
-        let parent = self.exclusive(Seek::At(&separator), level, &mut Met::default())?;
+        let parent = self.exclusive(Seek::At(&separator), level, &mut Walk::above([left.pid(), 0]))?;
         let Roomy { target, unposted } = self.make_room(parent, Wanted::Child(&separator))?;
         let parent = Node(&target);
         let Err(index) = parent.search(&separator) else {
@@ -198,9 +203,14 @@ impl Tree {
     }
 
     /// Completes a split that was met on the way, if it is still there and incomplete. Failing is no harm: the next who meets it tries again.
+    pub(crate) fn mend(&self, walk: Walk) {
+        if let Some(pid) = walk.incomplete {
+            self.mend_page(pid);
+        }
+    }
+
     #[cold]
-    pub(crate) fn mend(&self, met: Met) {
-        let Some(pid) = met.0 else { return };
+    fn mend_page(&self, pid: PageId) {
         // Nothing of the tree is latched here, so the page may be anything by now: then it is not ours to touch.
         let Ok(page) = self.pager.exclusive(pid) else { return };
         if Node(page.page()).verify(self.id).is_ok() {
@@ -217,7 +227,7 @@ struct Cut {
 }
 
 impl Cut {
-    /// None if the node has too few records to be cut, which a sound tree never asks for.
+    /// None if the node has too few records to be cut or they are not in order, which never happens in a sound tree.
     fn choose(node: Node<impl Words>, place: Place, wanted: Wanted<'_>) -> Option<Cut> {
         let count = node.count();
         let (index, replaced) = match place {
@@ -226,7 +236,9 @@ impl Cut {
         };
         if node.level() > 0 {
             let at = Cut::balanced(node, index, replaced, wanted)?;
-            return Some(Cut { at, separator: node.key(at) });
+            let separator = node.key(at);
+            let is_inside = separator > node.low() && node.compare_high(&separator).is_gt();
+            return is_inside.then_some(Cut { at, separator });
         }
         let (last, run) = node.insert_run();
         let is_run = !replaced && run >= RUN_MIN && index == last + 1;
@@ -243,7 +255,7 @@ impl Cut {
         // At the edges the new key is the neighbour; elsewhere it sorts on its own side of any key between the two records.
         let left = if at == 0 { wanted.key().to_vec() } else { node.key(at - 1) };
         let right = if at == count { wanted.key().to_vec() } else { node.key(at) };
-        Some(Cut { at, separator: separator(&left, &right).to_vec() })
+        Some(Cut { at, separator: separator(&left, &right)?.to_vec() })
     }
 
     /// The cut that leaves both sides about equally full, the new record counted.
@@ -266,8 +278,8 @@ impl Cut {
     /// Whether the left side can keep all records although its high fence becomes the separator to `key`.
     fn keeps_all(node: Node<impl Words>, key: &[u8]) -> bool {
         let (low, last) = (node.low(), node.key(node.count() - 1));
-        debug_assert_eq!(last.as_slice().cmp(key), Ordering::Less);
-        let shape = node.shape(&low, Some(separator(&last, key)));
+        let Some(separator) = separator(&last, key) else { return false };
+        let shape = node.shape(&low, Some(separator));
         node.words_with_prefix(shape.prefix_len()) <= shape.room()
     }
 }

@@ -53,10 +53,14 @@ fn common_prefix(a: &[u8], b: &[u8]) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
-/// The shortest key that is greater than `left` and not greater than `right`: what a split tells the parent (suffix truncation).
-pub(crate) fn separator<'k>(left: &[u8], right: &'k [u8]) -> &'k [u8] {
-    debug_assert!(left < right);
-    &right[..common_prefix(left, right) + 1]
+/// The shortest key that is greater than `left` and not greater than `right`: what a split tells the parent (suffix truncation). None if
+/// the two are not in order.
+pub(crate) fn separator<'k>(left: &[u8], right: &'k [u8]) -> Option<&'k [u8]> {
+    (left < right).then(|| &right[..common_prefix(left, right) + 1])
+}
+
+fn worth_skipping(shared: usize) -> usize {
+    if shared >= SKIP_MIN { shared.min(SKIP_MAX) } else { 0 }
 }
 
 /// Writes a node from its shape and records that come in key order.
@@ -97,11 +101,12 @@ impl<W: WordsMut> Builder<W> {
             for word in 0..words {
                 self.node.0.store(self.heap + word, from.0.load(slot.offset() + word));
             }
-            self.push(Slot(slot.0 & !0xFFFF_0000 | (self.heap as u64) << 16));
+            self.push(slot.key_len());
             return;
         }
         let key = from.key(index);
-        let tail = &key[self.prefix..];
+        // A sound record has the prefix; of a damaged one anything will do that stays in bounds.
+        let tail = key.get(self.prefix..).unwrap_or_default();
         let head = from.record_head();
         let value = from.record_words(index) - head - words_of(slot.key_len());
         self.heap -= head + words_of(tail.len()) + value;
@@ -109,12 +114,12 @@ impl<W: WordsMut> Builder<W> {
             self.node.0.store(self.heap + word, from.0.load(slot.offset() + word));
         }
         store_bytes(self.node.0, self.heap + head, tail);
-        let (source, target) =
-            (slot.offset() + head + words_of(slot.key_len()), self.heap + head + words_of(tail.len()));
+        let source = slot.offset() + head + words_of(slot.key_len());
+        let target = self.heap + head + words_of(tail.len());
         for word in 0..value {
             self.node.0.store(target + word, from.0.load(source + word));
         }
-        self.push(Slot::new(tail, self.heap));
+        self.push(tail.len());
     }
 
     /// Adds a child to an inner node.
@@ -123,25 +128,27 @@ impl<W: WordsMut> Builder<W> {
         self.heap -= INNER_HEAD + words_of(tail.len());
         self.node.0.store(self.heap, child);
         store_bytes(self.node.0, self.heap + INNER_HEAD, tail);
-        self.push(Slot::new(tail, self.heap));
+        self.push(tail.len());
     }
 
-    fn push(&mut self, slot: Slot) {
+    /// A slot for the record at the top of the heap; its head comes with `finish`.
+    fn push(&mut self, key_len: usize) {
         debug_assert!(SLOTS + self.count < self.heap);
-        self.node.0.store(SLOTS + self.count, slot.0);
+        self.node.0.store(SLOTS + self.count, (self.heap as u64) << 16 | key_len as u64);
         self.count += 1;
     }
 
-    /// Completes the header. `run` is the insert hint to go on with.
+    /// Computes the heads and completes the header. `run` is the insert hint to go on with.
     pub(crate) fn finish(self, run: (usize, usize)) {
         let node = self.node;
         for word in SLOTS + self.count..self.heap {
             node.0.store(word, 0);
         }
-        node.set_field(WORD_TREE, 2, self.count);
+        node.set_count(self.count, 0);
         node.set_field(WORD_HEAP, 0, self.heap);
         node.set_field(WORD_HEAP, 2, 0);
         node.set_insert_run(run);
+        node.set_heads(node.shared_len());
     }
 }
 
@@ -174,6 +181,28 @@ pub(crate) enum Room {
 }
 
 impl<W: Words> Node<W> {
+    /// The skip that the keys allow.
+    fn shared_len(self) -> usize {
+        let (count, first, head) = (self.count(), self.first(), self.record_head());
+        if count <= first {
+            return 0;
+        }
+        let tail = |index: usize| {
+            let mut tail = Vec::new();
+            self.push_bytes(self.slot(index).offset() + head, self.slot(index).key_len(), &mut tail);
+            tail
+        };
+        // Keys are sorted: what the first and the last share, all share.
+        worth_skipping(common_prefix(&tail(first), &tail(count - 1)))
+    }
+
+    /// Four bytes of the key of `len` bytes at word `at`, from byte `skip` on; what is missing counts as zero.
+    fn stored_head(self, at: usize, len: usize, skip: usize) -> u32 {
+        let word = |word: usize| if word < words_of(len) { u128::from(self.0.load(at + word).swap_bytes()) } else { 0 };
+        let pair = word(skip / 8) << 64 | word(skip / 8 + 1);
+        (pair >> (96 - 8 * (skip % 8))) as u32
+    }
+
     /// Where a leaf record would go.
     pub(crate) fn room(self, place: Place, key: &[u8], value_len: usize) -> Room {
         let words = LEAF_HEAD + words_of(key.len() - self.prefix_len()) + words_of(value_len);
@@ -203,7 +232,7 @@ impl<W: Words> Node<W> {
     pub(crate) fn words_with_prefix(self, prefix: usize) -> usize {
         let record = |index| {
             let len = self.slot(index).key_len();
-            1 + self.record_words(index) - words_of(len) + words_of(len + self.prefix_len() - prefix)
+            1 + self.record_words(index) - words_of(len) + words_of((len + self.prefix_len()).saturating_sub(prefix))
         };
         (0..self.count()).map(record).sum()
     }
@@ -214,6 +243,38 @@ impl<W: WordsMut> Node<W> {
         debug_assert!(value <= 0xFFFF);
         let old = self.0.load(word) & !(0xFFFF << (16 * index));
         self.0.store(word, old | (value as u64) << (16 * index));
+    }
+
+    fn set_count(self, count: usize, skip: usize) {
+        self.set_field(WORD_TREE, 2, count | skip << SKIP_SHIFT);
+    }
+
+    /// Lets heads begin behind `skip` shared bytes.
+    fn set_heads(self, skip: usize) {
+        let (head_words, count) = (self.record_head(), self.count());
+        self.set_count(count, skip);
+        for index in 0..count {
+            let slot = self.slot(index);
+            // The first separator of an inner node may be shorter than what the others share; its head is never looked at.
+            let head = self.stored_head(slot.offset() + head_words, slot.key_len(), skip);
+            self.0.store(SLOTS + index, u64::from(head) << 32 | slot.0 & 0xFFFF_FFFF);
+        }
+    }
+
+    /// Makes way for a key that may not share what the others do. Called before the key gets a slot.
+    fn share_with(self, tail: &[u8]) {
+        let (count, first) = (self.count(), self.first());
+        if count == first {
+            // The only key shares everything with itself.
+            self.set_count(count, worth_skipping(tail.len()));
+        } else if self.skip() > 0 {
+            let mut shared = Vec::new();
+            self.push_bytes(self.slot(first).offset() + self.record_head(), self.skip(), &mut shared);
+            let common = common_prefix(&shared, tail);
+            if common < self.skip() {
+                self.set_heads(worth_skipping(common));
+            }
+        }
     }
 
     fn set_insert_run(self, (last, run): (usize, usize)) {
@@ -244,6 +305,7 @@ impl<W: WordsMut> Node<W> {
             (Ok(index), room) => {
                 if room == Room::Compacted {
                     self.compact(Some(index));
+                    self.share_with(tail);
                     self.open_slot(index);
                 } else {
                     self.set_field(WORD_HEAP, 2, self.dead() + self.record_words(index));
@@ -256,6 +318,7 @@ impl<W: WordsMut> Node<W> {
                 }
                 let (last, run) = self.insert_run();
                 self.set_insert_run((index, if index == last + 1 { run + 1 } else { 0 }));
+                self.share_with(tail);
                 self.open_slot(index);
                 self.place(index, tail, &[version, value.len() as u64], value);
             }
@@ -272,6 +335,7 @@ impl<W: WordsMut> Node<W> {
         }
         let (last, run) = self.insert_run();
         self.set_insert_run((index, if index == last + 1 { run + 1 } else { 0 }));
+        self.share_with(&key[self.prefix_len()..]);
         self.open_slot(index);
         self.place(index, &key[self.prefix_len()..], &[child], &[]);
         true
@@ -283,7 +347,7 @@ impl<W: WordsMut> Node<W> {
         for at in (index..count).rev() {
             self.0.store(SLOTS + at + 1, self.slot(at).0);
         }
-        self.set_field(WORD_TREE, 2, count + 1);
+        self.set_count(count + 1, self.skip());
     }
 
     /// Writes a record at the top of the heap and points slot `index` to it.
@@ -296,7 +360,7 @@ impl<W: WordsMut> Node<W> {
         store_bytes(self.0, offset + head.len(), tail);
         store_bytes(self.0, offset + head.len() + words_of(tail.len()), value);
         self.set_field(WORD_HEAP, 0, offset);
-        self.0.store(SLOTS + index, Slot::new(tail, offset).0);
+        self.0.store(SLOTS + index, Slot::new(tail, self.skip(), offset).0);
     }
 
     /// Takes a record out.
@@ -321,7 +385,8 @@ impl<W: WordsMut> Node<W> {
         for at in count - (to - from)..count {
             self.0.store(SLOTS + at, 0);
         }
-        self.set_field(WORD_TREE, 2, count - (to - from));
+        let left = count - (to - from);
+        self.set_count(left, if left <= self.first() { 0 } else { self.skip() });
     }
 
     /// Gathers the dead words in the gap, leaving record `skip` out. The fences stay where they are, at the very end.

@@ -119,7 +119,7 @@ fn truncation_and_rebuilding_keep_every_record() {
         }
         let at = 1 + prng.below(29) as usize;
         let keys: Vec<Vec<u8>> = model.keys().cloned().collect();
-        let separator = separator(&keys[at - 1], &keys[at]);
+        let separator = separator(&keys[at - 1], &keys[at]).expect("in order");
         assert!(keys[at - 1].as_slice() < separator && separator <= keys[at].as_slice());
         let right_memory = Memory::new();
         let old = Snapshot::of(node);
