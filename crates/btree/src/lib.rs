@@ -5,6 +5,8 @@
 mod check;
 mod delete;
 mod insert;
+#[cfg(all(test, loom))]
+mod model;
 mod node;
 pub mod redo;
 mod scan;

@@ -30,9 +30,9 @@ const fn step(name: &'static str, command: &'static [&'static str], minutes_max:
 
 /// The loom models stand in modules named `model` or `models`; other tests cannot run under loom.
 #[rustfmt::skip]
-const MODELS: [&str; 14] = [
-    "cargo", "test", "--package", "stdx", "--package", "pager", "--package", "engine", "--package", "reactor", "--lib",
-    "--", "model::", "models::",
+const MODELS: [&str; 16] = [
+    "cargo", "test", "--package", "stdx", "--package", "pager", "--package", "btree", "--package", "engine", "--package", "reactor",
+    "--lib", "--", "model::", "models::",
 ];
 
 pub const ALL: &[Step] = &[
