@@ -17,7 +17,7 @@ test: ## everything: format, clippy, unit, crash and client tests, documents; en
 	@scripts/setup.sh test
 	@scripts/cargo.sh xtask test
 
-bench: ## compare with redis-server on this machine; writes docs/bench/ (about an hour; ARGS="--quick" for minutes)
+bench: ## compare with redis-server on this machine; writes docs/bench/ (about an hour; ARGS=--quick for a minute)
 	@scripts/setup.sh bench
 	@scripts/cargo.sh build --release --package server --bin beluga
 	@scripts/cargo.sh run --release --package bench -- all $(ARGS)
