@@ -35,7 +35,10 @@ pub fn set_level(word: &str) {
 /// A fault of ours becomes one line too.
 pub fn take_panics() {
     std::panic::set_hook(Box::new(|panic| {
-        let what = panic.payload_as_str().unwrap_or("no words");
+        let payload = panic.payload();
+        let what =
+            payload.downcast_ref::<&str>().copied().or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+        let what = what.unwrap_or("no words");
         let place = panic.location().map_or(String::new(), ToString::to_string);
         let thread = std::thread::current().name().unwrap_or("").to_string();
         error("panic", &[("what", &what), ("place", &place), ("thread", &thread)]);

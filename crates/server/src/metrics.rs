@@ -9,6 +9,7 @@ mod rows;
 use std::fmt::{Display, Write as _};
 use std::sync::Arc;
 
+use door_redis::RedisDoor;
 use engine::Engine;
 use reactor::Pool;
 use stdx::histogram::Snapshot;
@@ -23,6 +24,7 @@ const BOUNDS_US: &[u64] = &[
 pub struct Sources {
     pub engine: Arc<Engine>,
     pub pool: Arc<Pool>,
+    pub redis: Arc<RedisDoor>,
     pub memory_limit_bytes: u64,
     pub started_ms: u64,
 }

@@ -1,39 +1,34 @@
-//! The Redis door's view of this server: settings under Redis' names, facts for INFO, and the settings that the door follows.
+//! What the Redis door asks of the server around it: CONFIG, and lines of INFO that only we know.
 
 use std::sync::Arc;
 
-use door_redis::{Host, Options, RedisDoor, Refused};
-use engine::{Account, Engine};
+use door_redis::{Host, RedisDoor, Refused};
+use engine::{Account, DEFAULT_ACCOUNT, Engine};
 
-use crate::settings::redis::Refused as SettingRefused;
+use crate::settings::value::OFF;
 use crate::settings::{Name, Settings};
+
+/// A new password is on its way to the disk.
+static ACCOUNT: stdx::wait::Reason = stdx::wait::Reason { name: "account" };
 
 pub struct ServerHost {
     pub settings: Arc<Settings>,
     pub engine: Arc<Engine>,
 }
 
-/// Redis names that clients ask for and that are facts here, not settings.
-const FACTS: &[(&str, &str)] =
-    &[("save", ""), ("appendonly", "yes"), ("databases", "16"), ("maxmemory-policy", "noeviction")];
-
 impl Host for ServerHost {
     fn settings(&self) -> Vec<(String, String)> {
-        let own = self.settings.redis_all().into_iter().map(|(name, value)| (name.to_owned(), value));
-        own.chain(FACTS.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))).collect()
+        self.settings.redis_all().into_iter().map(|(name, value)| (name.to_string(), value)).collect()
     }
 
     fn change(&self, changes: &[(&str, &str)]) -> Result<(), Refused> {
-        if let Some((name, _)) =
-            changes.iter().find(|(name, _)| FACTS.iter().any(|(fact, _)| fact.eq_ignore_ascii_case(name)))
-        {
-            return Err(Refused::Fixed((*name).to_owned()));
+        let checked = self.settings.redis_check(changes)?;
+        // The only change that can fail, so it comes first: all or none.
+        if let Some(password) = checked.text(Name::RedisPassword) {
+            set_password(&self.engine, password).map_err(|e| Refused::Bad("requirepass".into(), e.to_string()))?;
         }
-        self.settings.redis_set(changes).map_err(|refused| match refused {
-            SettingRefused::Unknown(name) => Refused::Unknown(name),
-            SettingRefused::Fixed(name) => Refused::Fixed(name),
-            SettingRefused::Bad(name, expected) => Refused::Bad(name, expected),
-        })
+        self.settings.redis_apply(checked);
+        Ok(())
     }
 
     fn rewrite(&self) -> Result<(), String> {
@@ -45,91 +40,88 @@ impl Host for ServerHost {
     }
 
     fn facts(&self, section: &str) -> Vec<(String, String)> {
-        let mut facts = Vec::new();
-        let mut add = |name: &str, value: String| facts.push((name.to_owned(), value));
-        match section {
-            "memory" => {
-                let (frames, used, dirty) = self.engine.pager().frame_use();
-                let page = engine::PAGE_BYTES as u64;
-                add("maxmemory", self.settings.number(Name::Memory).to_string());
-                add("maxmemory_policy", "noeviction".to_owned());
-                add("page_cache_bytes", (frames * page).to_string());
-                add("page_cache_used_bytes", (used * page).to_string());
-                add("page_cache_dirty_bytes", (dirty * page).to_string());
-            }
-            "persistence" => {
-                let counts = self.engine.pager().counts();
-                add("aof_enabled", "1".to_owned());
-                add("appendfsync", self.settings.text(Name::AppendFsync));
-                add("log_flushes", counts.log_flushes.to_string());
-                add("log_written_bytes", counts.log_written_bytes.to_string());
-                add("checkpoints", counts.checkpoints.to_string());
-            }
-            "stats" => {
-                let counts = self.engine.pager().counts();
-                add("page_reads", counts.page_reads.to_string());
-                add("page_writes", counts.page_writes.to_string());
-                add("page_evictions", counts.evictions.to_string());
-            }
+        let limit = self.settings.number(Name::Memory);
+        let counts = || self.engine.pager().counts();
+        let page_bytes = |pages: u64| (pages * engine::PAGE_BYTES as u64).to_string();
+        let facts = match section {
             "server" => {
-                add("config_file", self.settings.file.as_ref().map_or(String::new(), |path| path.display().to_string()))
+                vec![("config_file", self.settings.file.as_ref().map_or(String::new(), |f| f.display().to_string()))]
             }
-            _ => {}
-        }
-        facts
+            "memory" => vec![
+                ("used_memory", os::memory::rss_bytes().to_string()),
+                ("used_memory_human", human(os::memory::rss_bytes())),
+                ("total_system_memory", os::memory::limit_bytes().to_string()),
+                ("maxmemory", limit.to_string()),
+                ("maxmemory_human", human(limit)),
+                ("maxmemory_policy", "noeviction".to_string()),
+                ("page_cache_bytes", page_bytes(self.engine.pager().frame_use().0)),
+                ("page_cache_used_bytes", page_bytes(self.engine.pager().frame_use().1)),
+                ("page_cache_dirty_bytes", page_bytes(self.engine.pager().frame_use().2)),
+            ],
+            "persistence" => vec![
+                ("aof_enabled", "1".to_string()),
+                ("appendfsync", self.settings.text(Name::RedisAppendfsync)),
+                ("log_written_bytes", counts().log_written_bytes.to_string()),
+                ("log_flushes", counts().log_flushes.to_string()),
+                ("checkpoints", counts().checkpoints.to_string()),
+            ],
+            "stats" => vec![
+                ("page_reads", counts().page_reads.to_string()),
+                ("page_writes", counts().page_writes.to_string()),
+                ("page_evictions", counts().evictions.to_string()),
+            ],
+            _ => Vec::new(),
+        };
+        facts.into_iter().map(|(name, value)| (name.to_string(), value)).collect()
     }
 }
 
-/// Makes the door and lets it follow the settings that may change.
-pub fn door(settings: &Arc<Settings>, engine: &Arc<Engine>) -> engine::Result<Arc<RedisDoor>> {
-    let password = settings.text(Name::RedisPassword);
-    if !password.is_empty() {
-        set_password(engine, &password)?;
+/// `1.50M`, as Redis writes sizes for people.
+fn human(bytes: u64) -> String {
+    let units = [(1_u64 << 40, "T"), (1 << 30, "G"), (1 << 20, "M"), (1 << 10, "K")];
+    match units.iter().find(|(factor, _)| bytes >= *factor) {
+        Some((factor, word)) => format!("{:.2}{word}", bytes as f64 / *factor as f64),
+        None => format!("{bytes}B"),
     }
-    let host = Arc::new(ServerHost { settings: settings.clone(), engine: engine.clone() });
-    let options = Options {
-        strict: settings.text(Name::AppendFsync) == "always",
-        protected_mode: settings.is_on(Name::RedisProtectedMode),
-        bulk_bytes_max: settings.number(Name::BulkMax),
-        request_bytes_max: settings.number(Name::RequestMax),
-        port: settings.number(Name::RedisPort) as u16,
-    };
-    let door = Arc::new(RedisDoor::new(engine.clone(), Arc::new(os::RealClock::new()), host, &options));
-    follow(&door, settings);
-    let (followed, engine) = (Arc::downgrade(&door), engine.clone());
-    settings.on_change(Box::new(move |name, settings| {
-        if name == Name::RedisPassword
-            && let Err(error) = set_password(&engine, &settings.text(name))
-        {
-            crate::log::error("the password of the user 'default' was not changed", &[("error", &error)]);
-        }
-        if let Some(door) = followed.upgrade() {
-            follow(&door, settings);
-        }
-    }));
-    Ok(door)
 }
 
-fn follow(door: &RedisDoor, settings: &Settings) {
-    door.set_strict(settings.text(Name::AppendFsync) == "always");
-    door.set_protected_mode(settings.is_on(Name::RedisProtectedMode));
-    door.set_bulk_bytes_max(settings.number(Name::BulkMax));
-    door.set_request_bytes_max(settings.number(Name::RequestMax));
-    let slower = settings.number(Name::SlowLogTime);
-    let limit = if slower == 0 { -1 } else { slower as i64 };
-    door.set_slow_log(limit, settings.number(Name::SlowLogEntries));
-}
-
-/// Gives the user `default` this one password; none at all if it is empty.
-fn set_password(engine: &Engine, password: &str) -> engine::Result<()> {
+/// Gives the user `default` exactly this password; none if it is empty. Durable on return.
+pub fn set_password(engine: &Engine, password: &str) -> Result<(), engine::Error> {
     let accounts = engine.accounts();
-    let mut account = match accounts.get(engine::DEFAULT_ACCOUNT) {
-        Some(account) => (*account).clone(),
-        None => Account::new(engine::DEFAULT_ACCOUNT),
-    };
-    account.nopass = password.is_empty();
-    account.passwords = if password.is_empty() { Vec::new() } else { vec![engine::sha256(password.as_bytes())] };
+    let old = accounts.get(DEFAULT_ACCOUNT).map_or_else(|| Account::new(DEFAULT_ACCOUNT), |account| (*account).clone());
+    let passwords = if password.is_empty() { Vec::new() } else { vec![engine::sha256(password.as_bytes())] };
+    let account = Account { nopass: password.is_empty(), passwords, ..old };
+    if accounts.get(DEFAULT_ACCOUNT).is_some_and(|present| *present == account) {
+        return Ok(());
+    }
     let lsn = accounts.put(account)?;
+    let _waiting = stdx::wait::announce(&ACCOUNT);
     engine.durable().wait(lsn);
     Ok(())
+}
+
+/// True if anybody may enter as `default`.
+pub fn is_open(engine: &Engine) -> bool {
+    engine.accounts().get(DEFAULT_ACCOUNT).is_none_or(|account| account.enabled && account.nopass)
+}
+
+/// Gives the door the values in force; called at the start and after each change.
+pub fn tune(door: &RedisDoor, settings: &Settings) {
+    door.set_strict(settings.text(Name::RedisAppendfsync) == "always");
+    door.set_protected_mode(settings.is_on(Name::RedisProtectedMode));
+    door.set_bulk_bytes_max(settings.number(Name::RedisBulkMax));
+    door.set_request_bytes_max(settings.number(Name::RedisRequestMax));
+    let after = settings.number(Name::RedisSlowLogAfter);
+    let after = if after == OFF { -1 } else { i64::try_from(after).unwrap_or(i64::MAX) };
+    door.set_slow_log(after, settings.number(Name::RedisSlowLogEntries));
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn sizes_for_people_are_those_of_redis() {
+        assert_eq!(super::human(1023), "1023B");
+        assert_eq!(super::human(1536), "1.50K");
+        assert_eq!(super::human(3 << 30), "3.00G");
+    }
 }

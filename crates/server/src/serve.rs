@@ -1,13 +1,15 @@
 //! A server's life: the folder, the engine, the pool, the doors; then waiting for a signal; then the same backwards.
 
+use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use door_redis::RedisDoor;
 use engine::Engine;
-use os::Clock;
-use reactor::{ListenOptions, Pool};
+use os::{Clock, RealClock};
+use reactor::{Door, ListenOptions, Pool};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -17,7 +19,7 @@ use crate::exit::{Exit, Failure, say};
 use crate::log;
 use crate::metrics::Sources;
 use crate::metrics::door::MetricsDoor;
-use crate::redis;
+use crate::redis::{self, ServerHost};
 use crate::settings::value::print_bytes;
 use crate::settings::{Name, Settings};
 use crate::store::{self, Until};
@@ -99,19 +101,19 @@ struct Listening {
 
 fn listen(settings: &Arc<Settings>, engine: &Arc<Engine>, pool: &Arc<Pool>) -> Result<Vec<Listening>, Failure> {
     let mut doors = Vec::new();
-    listen_redis(settings, engine, pool, &mut doors)?;
+    let redis = redis_door(settings, engine, pool, &mut doors)?;
     let metrics = settings.text(Name::MetricsListen);
     if metrics != "off" {
         let sources = Sources {
             engine: engine.clone(),
             pool: pool.clone(),
+            redis,
             memory_limit_bytes: settings.number(Name::Memory),
-            started_ms: os::RealClock::new().wall_ms(),
+            started_ms: RealClock::new().wall_ms(),
         };
         let door = Arc::new(MetricsDoor { sources });
         for address in addresses("metrics_listen", &metrics)? {
-            let opened = probe(address).and_then(|()| pool.listen(address, door.clone(), ListenOptions::default()));
-            let address = opened.map_err(|e| no_listen("metrics_listen", address, &e))?.local_addr;
+            let address = open_port(pool, ("metrics_listen", "metrics_listen"), address, &door)?;
             doors.push(Listening { door: "metrics", address, hint: format!("curl http://{address}/metrics") });
         }
     }
@@ -121,38 +123,53 @@ fn listen(settings: &Arc<Settings>, engine: &Arc<Engine>, pool: &Arc<Pool>) -> R
     Ok(doors)
 }
 
-fn listen_redis(
+/// The Redis door, whether or not it listens: metrics show it either way.
+fn redis_door(
     settings: &Arc<Settings>,
     engine: &Arc<Engine>,
     pool: &Arc<Pool>,
     doors: &mut Vec<Listening>,
-) -> Result<(), Failure> {
-    let port = settings.number(Name::RedisPort);
-    if port == 0 {
-        return Ok(());
+) -> Result<Arc<RedisDoor>, Failure> {
+    let password = settings.text(Name::RedisPassword);
+    if !password.is_empty() {
+        let set = redis::set_password(engine, &password);
+        set.map_err(|e| Failure::new(Exit::Io, format!("redis_password: {e}")))?;
     }
-    let door =
-        redis::door(settings, engine).map_err(|e| Failure::new(Exit::Internal, format!("redis_password: {e}")))?;
+    let port = settings.number(Name::RedisPort) as u16;
+    let host = Arc::new(ServerHost { settings: settings.clone(), engine: engine.clone() });
+    let options = door_redis::Options { port, ..door_redis::Options::default() };
+    let door = Arc::new(RedisDoor::new(engine.clone(), Arc::new(RealClock::new()), host, &options));
+    redis::tune(&door, settings);
     door.attach(pool);
-    let open = engine.accounts().get(engine::DEFAULT_ACCOUNT).is_some_and(|account| account.nopass);
-    for host in settings.text(Name::RedisBind).split_whitespace() {
-        let host = if host == "*" { "0.0.0.0" } else { host };
-        for address in addresses("redis_bind", &format!("{host}:{port}"))? {
-            if open && settings.is_on(Name::RedisProtectedMode) && !address.ip().is_loopback() {
-                return Err(Failure::new(
-                    Exit::Config,
-                    format!(
-                        "redis_bind: {address} is open to others and the user 'default' needs no password; set redis_password, or turn redis_protected_mode off"
-                    ),
-                ));
-            }
-            let opened = probe(address).and_then(|()| pool.listen(address, door.clone(), ListenOptions::default()));
-            let address = opened.map_err(|e| no_listen("redis_port", address, &e))?.local_addr;
-            let hint = format!("redis-cli -h {} -p {}", address.ip(), address.port());
-            doors.push(Listening { door: "redis", address, hint });
+    let tuned = Arc::downgrade(&door);
+    settings.on_change(Box::new(move |_, settings| {
+        if let Some(door) = tuned.upgrade() {
+            redis::tune(&door, settings);
         }
+    }));
+    if port == 0 {
+        return Ok(door);
     }
-    Ok(())
+    for (address, needed) in redis_addresses(&settings.text(Name::RedisBind), port)? {
+        if !needed && let Err(error) = probe(address) {
+            log::info("not listening", &[("address", &address), ("why", &error)]);
+            continue;
+        }
+        if settings.is_on(Name::RedisProtectedMode) && !address.ip().is_loopback() && redis::is_open(engine) {
+            let what = format!(
+                "redis_bind: {} can be reached from other machines, and the user `default` needs no password",
+                address.ip()
+            );
+            return Err(Failure::new(
+                Exit::Config,
+                format!("{what}; set redis_password, or turn redis_protected_mode off"),
+            ));
+        }
+        let address = open_port(pool, ("redis_bind", "redis_port"), address, &door)?;
+        let hint = format!("redis-cli -h {} -p {}", address.ip(), address.port());
+        doors.push(Listening { door: "redis", address, hint });
+    }
+    Ok(door)
 }
 
 fn addresses(setting: &str, text: &str) -> Result<Vec<SocketAddr>, Failure> {
@@ -162,20 +179,56 @@ fn addresses(setting: &str, text: &str) -> Result<Vec<SocketAddr>, Failure> {
     Ok(found.collect())
 }
 
+/// The addresses of `redis_bind`, in Redis' way of writing: `*` is every one, and one behind a `-` may be missing (then the second is false).
+fn redis_addresses(text: &str, port: u16) -> Result<Vec<(SocketAddr, bool)>, Failure> {
+    let mut found = Vec::new();
+    for word in text.split_whitespace() {
+        let (name, needed) = word.strip_prefix('-').map_or((word, true), |name| (name, false));
+        let name = match name {
+            "*" => "0.0.0.0",
+            "::*" => "::",
+            name => name,
+        };
+        let resolved = (name, port).to_socket_addrs();
+        let resolved =
+            resolved.map_err(|e| Failure::new(Exit::Config, format!("redis_bind: '{name}' is no address: {e}")))?;
+        found.extend(resolved.map(|address| (address, needed)));
+    }
+    if found.is_empty() {
+        return Err(Failure::new(
+            Exit::Config,
+            "redis_bind: expected an address such as 127.0.0.1; redis_port 0 opens no Redis door",
+        ));
+    }
+    Ok(found)
+}
+
+/// Listens; `settings` name the address and the port. Returns the address with the port that was taken.
+fn open_port<D: Door>(
+    pool: &Pool,
+    settings: (&str, &str),
+    address: SocketAddr,
+    door: &Arc<D>,
+) -> Result<SocketAddr, Failure> {
+    let opened = probe(address).and_then(|()| pool.listen(address, door.clone(), ListenOptions::default()));
+    opened.map(|listener| listener.local_addr).map_err(|error| {
+        let (setting, what) = match error.kind() {
+            ErrorKind::AddrInUse => {
+                (settings.1, "is in use by another process; stop it, or choose another port".to_string())
+            }
+            ErrorKind::PermissionDenied => {
+                (settings.1, "may not be used by this user; choose a port above 1023".to_string())
+            }
+            ErrorKind::AddrNotAvailable => (settings.0, "is no address of this machine; choose another".to_string()),
+            _ => (settings.0, format!("cannot be listened on: {error}; choose another")),
+        };
+        Failure::new(Exit::Unavailable, format!("{setting}: {address} {what}"))
+    })
+}
+
 /// Is the port free? The pool's sockets share a port among themselves, and would share it with a second server of this user too.
 fn probe(address: SocketAddr) -> std::io::Result<()> {
     if address.port() == 0 { Ok(()) } else { TcpListener::bind(address).map(drop) }
-}
-
-/// Which setting to change when a port cannot be had.
-fn no_listen(setting: &str, address: SocketAddr, error: &std::io::Error) -> Failure {
-    let what = match error.kind() {
-        std::io::ErrorKind::AddrInUse => "is in use by another process; stop it, or choose another port".to_string(),
-        std::io::ErrorKind::AddrNotAvailable => "is no address of this machine; choose another".to_string(),
-        std::io::ErrorKind::PermissionDenied => "may not be used by this user; choose a port above 1023".to_string(),
-        _ => format!("cannot be listened on: {error}; choose another"),
-    };
-    Failure::new(Exit::Unavailable, format!("{setting}: {address} {what}"))
 }
 
 /// Settings that the server itself follows while it runs.

@@ -109,6 +109,31 @@ pub(super) const LIST: &[Row] = &[
         |s, o| o.value(s.pool.counters().panics.get()),
         "Requests that ended in a fault of ours; their connection was closed.",
     ),
+    // Requests.
+    row(
+        "beluga_requests_total",
+        Counter,
+        |s, o| o.labelled("door", "redis", s.redis.stats().calls()),
+        "Requests that were run, by door.",
+    ),
+    row(
+        "beluga_request_errors_total",
+        Counter,
+        |s, o| o.labelled("door", "redis", s.redis.stats().errors.get()),
+        "Error replies, by door.",
+    ),
+    row(
+        "beluga_request_seconds",
+        Histogram,
+        |s, o| o.seconds("door=\"redis\"", &s.redis.stats().latency.snapshot()),
+        "How long requests ran, by door, without their wait for the log.",
+    ),
+    row(
+        "beluga_command_calls_total",
+        Counter,
+        commands,
+        "Requests that were run, by command of the Redis door; commands never called are left out.",
+    ),
     // Keys.
     row(
         "beluga_key_hits_total",
@@ -175,6 +200,15 @@ pub(super) const LIST: &[Row] = &[
         "Pages of the data file in use, 4096 bytes each.",
     ),
 ];
+
+fn commands(sources: &Sources, out: &mut Series<'_>) {
+    for (command, stats) in door_redis::COMMANDS.iter().zip(&sources.redis.stats().commands) {
+        let calls = stats.calls.get();
+        if calls > 0 {
+            out.labelled("command", command.name, calls);
+        }
+    }
+}
 
 fn frames(sources: &Sources, out: &mut Series<'_>) {
     let (total, used, dirty) = sources.engine.pager().frame_use();

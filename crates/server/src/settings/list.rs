@@ -141,21 +141,23 @@ settings! {
     "Redis door" {
         RedisBind = text("redis_bind", "127.0.0.1", "Addresses to listen on, separated by spaces; * is all of them.").redis("bind", Redis::AsIs);
         RedisPort = count("redis_port", 0..=65535, 6379, "Port to listen on; 0 opens no Redis door.").redis("port", Redis::AsIs);
-        RedisProtectedMode = switch("redis_protected_mode", true,
-            "Refuses to listen beyond loopback while the user `default` needs no password.").dynamic().redis("protected-mode", Redis::YesNo);
         RedisPassword = secret("redis_password",
-            "Password of the user `default`, for AUTH. Empty: the account stays as it is in the database.").dynamic().redis("requirepass", Redis::AsIs);
-        AppendFsync = one_of("redis_appendfsync", &["always", "everysec", "no"], "always",
-            "always: a reply waits until what it tells is on disk. everysec and no: it does not; the log is written all the time, and a crash may take what was acknowledged in its last moments.")
+            "Password of the user `default`, kept as a digest in the data folder. Empty at the start leaves that user as it is.")
+            .dynamic().redis("requirepass", Redis::AsIs);
+        RedisProtectedMode = switch("redis_protected_mode", true,
+            "Refuses to listen beyond loopback, and connections from there, while the user `default` needs no password.")
+            .dynamic().redis("protected-mode", Redis::YesNo);
+        RedisAppendfsync = one_of("redis_appendfsync", &["always", "everysec", "no"], "always",
+            "always: a reply waits until what it tells is on disk. The other two: it does not; the log is written as fast as the disk takes it all the same, and a crash loses what had not got there.")
             .dynamic().redis("appendfsync", Redis::AsIs);
-        BulkMax = bytes("redis_proto_max_bulk_len", MIB..=512 * MIB, 512 * MIB, "Longest argument of a request.")
+        RedisBulkMax = bytes("redis_proto_max_bulk_len", MIB..=512 * MIB, 512 * MIB, "Longest argument of a request, and so the longest value in it.")
             .dynamic().redis("proto-max-bulk-len", Redis::Bytes);
-        RequestMax = bytes("redis_client_query_buffer_limit", MIB..=4 * GIB - 1, GIB, "A longer request closes its connection.")
+        RedisRequestMax = bytes("redis_client_query_buffer_limit", MIB..=4 * GIB - 1, GIB, "Longest request; a client that sends a longer one is disconnected.")
             .dynamic().redis("client-query-buffer-limit", Redis::Bytes);
-        SlowLogTime = time("redis_slowlog_log_slower_than", Unit::Microseconds, 0..=3_600_000_000, 10_000,
-            "Requests that take longer go into SLOWLOG; the wait for the disk does not count. 0: none.")
-            .dynamic().redis("slowlog-log-slower-than", Redis::Time(Unit::Microseconds));
-        SlowLogEntries = count("redis_slowlog_max_len", 0..=1_000_000, 128, "Entries that SLOWLOG keeps.").dynamic().redis("slowlog-max-len", Redis::AsIs);
+        RedisSlowLogAfter = Setting::new("redis_slowlog_log_slower_than", Kind::TimeOrOff(Unit::Microseconds), Value::Number(10_000),
+            "Requests that take at least so long go into SLOWLOG; the wait for the disk does not count. off: none.").dynamic().redis("slowlog-log-slower-than", Redis::Time(Unit::Microseconds));
+        RedisSlowLogEntries = count("redis_slowlog_max_len", 0..=100_000, 128, "SLOWLOG keeps so many.")
+            .dynamic().redis("slowlog-max-len", Redis::AsIs);
     }
     "Thread pool" {
         MaxConnections = count("max_connections", 1..=1_000_000, 10_000,

@@ -8,6 +8,7 @@ use lexopt::prelude::*;
 use toml_edit::{DocumentMut, Item, TableLike, Value as Toml};
 
 use super::list::{self, list};
+use super::value::Kind;
 use super::{Settings, Source};
 use crate::exit::{Exit, Failure};
 use crate::machine::Machine;
@@ -141,8 +142,12 @@ impl Settings {
         for (at, setting) in list().iter().enumerate() {
             let (value, source) = self.read(at);
             if source == Source::Command {
-                let text = if let super::Value::Text(t) = &value { t.clone() } else { setting.kind.print(&value) };
-                put(document.as_table_mut(), setting.name, &text);
+                let written: Toml = match (&value, &setting.kind) {
+                    (super::Value::Text(text), _) => text.into(),
+                    (super::Value::Number(n), Kind::Count(_)) => i64::try_from(*n).unwrap_or(i64::MAX).into(),
+                    _ => setting.kind.print(&value).into(),
+                };
+                put(document.as_table_mut(), setting.name, written);
             }
         }
         // Written beside it first, so that a crash leaves one of the two whole.
@@ -173,14 +178,14 @@ fn flatten(prefix: &str, table: &dyn TableLike, entries: &mut Vec<(String, Optio
 }
 
 /// Changes the value where it stands; a new one goes to the top.
-fn put(table: &mut dyn TableLike, name: &str, text: &str) {
+fn put(table: &mut dyn TableLike, name: &str, value: Toml) {
     let keys: Vec<String> = table.iter().map(|(key, _)| key.to_string()).collect();
     for key in keys {
         let plain = key.replace('-', "_").to_ascii_lowercase();
         if plain == name {
             let item = table.get_mut(&key).expect("the key was just listed");
             let decor = item.as_value().map(|v| v.decor().clone());
-            *item = toml_edit::value(text);
+            *item = toml_edit::value(value);
             if let (Some(value), Some(decor)) = (item.as_value_mut(), decor) {
                 *value.decor_mut() = decor;
             }
@@ -188,10 +193,10 @@ fn put(table: &mut dyn TableLike, name: &str, text: &str) {
         }
         let rest = name.strip_prefix(&plain).and_then(|r| r.strip_prefix('_'));
         if let (Some(rest), Some(inner)) = (rest, table.get_mut(&key).and_then(Item::as_table_like_mut)) {
-            return put(inner, rest, text);
+            return put(inner, rest, value);
         }
     }
-    table.insert(name, toml_edit::value(text));
+    table.insert(name, toml_edit::value(value));
 }
 
 fn unknown(place: &str, name: &str, exit: Exit) -> Failure {
@@ -203,7 +208,7 @@ fn bad_value(place: &str, at: usize, text: Option<&str>) -> Failure {
     let setting = &list()[at];
     let expected = setting.kind.expected();
     let came = match text {
-        Some(_) if setting.kind == super::value::Kind::Secret => String::new(),
+        Some(_) if setting.kind == Kind::Secret => String::new(),
         Some(text) => format!(", not '{text}'"),
         None => String::new(),
     };

@@ -1,16 +1,30 @@
 //! The settings under the names and in the forms of Redis' CONFIG. The texts of its errors are the door's.
 
-use super::Settings;
-use super::list::{Redis, list};
-use super::value::{Kind, Unit, Value};
+use super::{Name, Settings};
+use door_redis::Refused;
 
+use super::list::{Redis, list};
+use super::value::{Kind, OFF, Unit, Value};
+
+/// Parameters of Redis that are no settings here, because there is one answer only.
+const FACTS: &[(&str, &str)] = &[
+    // Every change is in a log before it is acknowledged, and there are no snapshots beside it.
+    ("appendonly", "yes"),
+    ("save", ""),
+    ("databases", "16"),
+    // Memory is a cache of the disk: nothing is ever removed to make room.
+    ("maxmemory-policy", "noeviction"),
+];
+
+/// Changes that have been checked and can no longer fail.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Refused {
-    Unknown(String),
-    /// The setting takes effect at a start only.
-    Fixed(String),
-    /// The name, and what is expected.
-    Bad(String, String),
+pub struct Checked(Vec<(usize, Value)>);
+
+impl Checked {
+    /// The new text of a setting, if it is among the changes.
+    pub fn text(&self, name: Name) -> Option<&str> {
+        self.0.iter().find(|(at, _)| *at == name as usize).map(|(_, value)| value.text())
+    }
 }
 
 impl Settings {
@@ -23,6 +37,7 @@ impl Settings {
                 all.push((name, written(form, &setting.kind, &value)));
             }
         }
+        all.extend(FACTS.iter().map(|(name, value)| (*name, value.to_string())));
         for (at, setting) in list().iter().enumerate() {
             if all.iter().all(|(name, _)| *name != setting.name) {
                 all.push((setting.name, written(Redis::AsIs, &setting.kind, &self.read(at).0)));
@@ -31,11 +46,17 @@ impl Settings {
         all
     }
 
-    /// All of the changes or none.
-    pub fn redis_set(&self, changes: &[(&str, &str)]) -> Result<(), Refused> {
+    /// Checks all of the changes; nothing is changed yet.
+    pub fn redis_check(&self, changes: &[(&str, &str)]) -> Result<Checked, Refused> {
         let mut checked = Vec::new();
         for (name, text) in changes {
             let lower = name.to_ascii_lowercase();
+            if let Some((_, fact)) = FACTS.iter().find(|(fact, _)| *fact == lower) {
+                match text == fact {
+                    true => continue,
+                    false => return Err(Refused::Fixed(name.to_string())),
+                }
+            }
             let found = list().iter().enumerate().find_map(|(at, s)| match s.redis {
                 Some((alias, form)) if alias == lower => Some((at, form)),
                 _ if s.name == lower => Some((at, Redis::AsIs)),
@@ -46,17 +67,23 @@ impl Settings {
             if !setting.dynamic {
                 return Err(Refused::Fixed(name.to_string()));
             }
-            let value = read(form, &setting.kind, text).map_err(|expected| Refused::Bad(name.to_string(), expected))?;
+            let value = read(form, &setting.kind, text);
+            let value =
+                value.map_err(|expected| Refused::Bad(name.to_string(), format!("argument must be {expected}")))?;
             checked.push((at, value));
         }
-        checked.into_iter().for_each(|(at, value)| self.change(at, value));
-        Ok(())
+        Ok(Checked(checked))
+    }
+
+    pub fn redis_apply(&self, checked: Checked) {
+        checked.0.into_iter().for_each(|(at, value)| self.change(at, value));
     }
 }
 
 fn written(form: Redis, kind: &Kind, value: &Value) -> String {
     match (form, value) {
         (Redis::YesNo, Value::Number(n)) => if *n == 0 { "no" } else { "yes" }.to_string(),
+        (Redis::Time(_), Value::Number(OFF)) => "-1".to_string(),
         (Redis::Time(unit), Value::Number(n)) => (n / unit.micros()).to_string(),
         (Redis::Bytes, Value::Number(n)) => n.to_string(),
         (_, Value::Text(text)) => text.clone(),

@@ -3,7 +3,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::redis::Refused;
+use door_redis::Refused;
+
 use super::*;
 use crate::exit::{Exit, Failure};
 
@@ -124,13 +125,26 @@ fn redis_sees_its_own_names_and_units() {
     assert_eq!(get("maxmemory"), Some("1073741824"));
     assert_eq!(get("memory"), Some("1gb"));
     assert_eq!(get("loglevel"), Some("warn"));
-    assert_eq!(settings.redis_set(&[("loglevel", "debug")]), Ok(()));
+    let set = |changes: &[(&str, &str)]| settings.redis_check(changes).map(|checked| settings.redis_apply(checked));
+    assert_eq!(set(&[("loglevel", "debug")]), Ok(()));
     assert_eq!(settings.text(Name::LogLevel), "debug");
-    assert_eq!(settings.redis_set(&[("no-such", "1")]), Err(Refused::Unknown("no-such".into())));
-    assert_eq!(settings.redis_set(&[("maxmemory", "2gb")]), Err(Refused::Fixed("maxmemory".into())));
-    let bad = settings.redis_set(&[("loglevel", "info"), ("LOGLEVEL", "loud")]);
+    assert_eq!(set(&[("no-such", "1")]), Err(Refused::Unknown("no-such".into())));
+    assert_eq!(set(&[("maxmemory", "2gb")]), Err(Refused::Fixed("maxmemory".into())));
+    let bad = set(&[("loglevel", "info"), ("LOGLEVEL", "loud")]);
     assert!(matches!(bad, Err(Refused::Bad(name, expected)) if name == "LOGLEVEL" && expected.contains("one of")));
     assert_eq!(settings.text(Name::LogLevel), "debug", "all or none");
+    assert_eq!(get("slowlog-log-slower-than"), Some("10000"));
+    assert_eq!(
+        set(&[("slowlog-log-slower-than", "-1"), ("protected-mode", "no"), ("proto-max-bulk-len", "2mb")]),
+        Ok(())
+    );
+    let all = settings.redis_all();
+    let get = |name| all.iter().find(|(n, _)| *n == name).map(|(_, v)| v.as_str());
+    assert_eq!(get("slowlog-log-slower-than"), Some("-1"));
+    assert_eq!((get("protected-mode"), get("proto-max-bulk-len")), (Some("no"), Some("2097152")));
+    assert_eq!((get("appendonly"), get("save"), get("databases")), (Some("yes"), Some(""), Some("16")));
+    assert_eq!(set(&[("save", ""), ("appendonly", "yes")]), Ok(()), "what it is already");
+    assert_eq!(set(&[("appendonly", "no")]), Err(Refused::Fixed("appendonly".into())));
 }
 
 #[test]
@@ -142,7 +156,7 @@ fn listeners_hear_of_changes() {
         assert_eq!((name, settings.text(name).as_str()), (Name::LogLevel, "info"));
         count.fetch_add(1, Ordering::Relaxed);
     }));
-    settings.redis_set(&[("loglevel", "info")]).unwrap();
+    settings.redis_apply(settings.redis_check(&[("loglevel", "info")]).unwrap());
     assert_eq!(heard.load(Ordering::Relaxed), 1);
 }
 
@@ -150,7 +164,7 @@ fn listeners_hear_of_changes() {
 fn rewrite_keeps_what_a_person_wrote() {
     let file = File::with("rewrite", "# mine\nmemory = \"1gb\" # enough\n\n[log]\nlevel = \"warn\" # quiet\n");
     let settings = load(&file.flags(), &[]).unwrap();
-    settings.redis_set(&[("loglevel", "debug")]).unwrap();
+    settings.redis_apply(settings.redis_check(&[("loglevel", "debug")]).unwrap());
     settings.rewrite().unwrap();
     let text = std::fs::read_to_string(&file.0).unwrap();
     assert_eq!(text, "# mine\nmemory = \"1gb\" # enough\n\n[log]\nlevel = \"debug\" # quiet\n");
@@ -159,7 +173,7 @@ fn rewrite_keeps_what_a_person_wrote() {
     let bare = File::with("rewrite-bare", "[other]\n");
     std::fs::write(&bare.0, "").unwrap();
     let settings = load(&bare.flags(), &[]).unwrap();
-    settings.redis_set(&[("loglevel", "info")]).unwrap();
+    settings.redis_apply(settings.redis_check(&[("loglevel", "info")]).unwrap());
     settings.rewrite().unwrap();
     assert_eq!(std::fs::read_to_string(&bare.0).unwrap(), "log_level = \"info\"\n");
     assert!(load(&[], &[]).unwrap().rewrite().unwrap_err().contains("without a config file"));

@@ -58,6 +58,10 @@ impl Unit {
     }
 }
 
+/// No time at all.
+pub const OFF: u64 = u64::MAX;
+const HOUR_US: u64 = 3_600_000_000;
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
     Switch,
@@ -65,6 +69,8 @@ pub enum Kind {
     Bytes(RangeInclusive<u64>),
     /// The range is in the unit.
     Time(Unit, RangeInclusive<u64>),
+    /// A time of at most an hour, or `off`, which is `OFF` inside.
+    TimeOrOff(Unit),
     OneOf(&'static [&'static str]),
     Text,
     /// Text that is never shown.
@@ -87,6 +93,10 @@ impl Kind {
                 let micros = scaled(text, |word| if word.is_empty() { Some(unit.micros()) } else { micros_of(word) });
                 micros.filter(|n| (range.start() * unit.micros()..=range.end() * unit.micros()).contains(n))
             }
+            Kind::TimeOrOff(_) if matches!(text.to_ascii_lowercase().as_str(), "off" | "no" | "-1") => Some(OFF),
+            Kind::TimeOrOff(unit) => {
+                return Kind::Time(*unit, 0..=HOUR_US / unit.micros()).parse(text).map_err(|_| self.expected());
+            }
             Kind::OneOf(words) => {
                 let word = words.iter().find(|w| w.eq_ignore_ascii_case(text));
                 return word.map(|w| Value::Text(w.to_string())).ok_or_else(|| self.expected());
@@ -101,7 +111,8 @@ impl Kind {
         match (self, value) {
             (Kind::Switch, Value::Number(n)) => if *n == 0 { "off" } else { "on" }.to_string(),
             (Kind::Bytes(_), Value::Number(n)) => print_bytes(*n),
-            (Kind::Time(unit, _), Value::Number(n)) => print_time(*n, *unit),
+            (Kind::TimeOrOff(_), Value::Number(OFF)) => "off".to_string(),
+            (Kind::Time(unit, _) | Kind::TimeOrOff(unit), Value::Number(n)) => print_time(*n, *unit),
             (Kind::Secret, Value::Text(text)) if !text.is_empty() => "(set)".to_string(),
             (_, Value::Number(n)) => n.to_string(),
             (_, Value::Text(text)) => text.clone(),
@@ -126,6 +137,9 @@ impl Kind {
                     unit.word()
                 )
             }
+            Kind::TimeOrOff(unit) => {
+                format!("off, or a time like 10ms, up to 1 h (a bare number is in {})", unit.word())
+            }
             Kind::OneOf(words) => format!("one of {}", words.join(", ")),
             Kind::Text | Kind::Secret => "text".into(),
         }
@@ -137,7 +151,7 @@ impl Kind {
             Kind::Switch => "switch",
             Kind::Count(_) => "number",
             Kind::Bytes(_) => "size",
-            Kind::Time(..) => "time",
+            Kind::Time(..) | Kind::TimeOrOff(_) => "time",
             Kind::OneOf(_) => "choice",
             Kind::Text => "text",
             Kind::Secret => "secret",
@@ -242,6 +256,7 @@ mod tests {
             (Kind::Bytes(0..=u64::MAX), vec![0, 1, 1023, 1024, 3 << 20, 5 << 30, (5 << 30) + 1]),
             (Kind::Time(Unit::Microseconds, 0..=u64::MAX), vec![0, 1, 999, 1000, 10_000_000, 60_000_000]),
             (Kind::Time(Unit::Seconds, 0..=1 << 40), vec![0, 1_000_000, 7_200_000_000]),
+            (Kind::TimeOrOff(Unit::Microseconds), vec![0, 10_000, OFF]),
         ];
         for (kind, numbers) in kinds {
             for n in numbers {

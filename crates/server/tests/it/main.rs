@@ -1,5 +1,6 @@
 //! The built `beluga`, as a process: what it says, how it ends.
 
 mod life;
+mod redis;
 mod start;
 mod support;

@@ -54,6 +54,12 @@ pub fn assert_fails(output: &Output, code: i32, parts: &[&str]) {
     }
 }
 
+/// A port that was free a moment ago.
+fn free_port() -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
+    listener.local_addr().expect("it has an address").port().to_string()
+}
+
 /// A running server; killed when dropped.
 pub struct Server {
     child: Child,
@@ -64,8 +70,11 @@ pub struct Server {
 impl Server {
     /// Starts on free ports and waits until it is ready.
     pub fn start(data: &str, words: &[&str]) -> Server {
+        let port =
+            if words.contains(&"--redis-port") { Vec::new() } else { vec!["--redis-port".to_string(), free_port()] };
         let fixed = ["--data", data, "--memory", "96mb", "--log-segment", "4mb", "--metrics-listen", "127.0.0.1:0"];
-        let mut child = beluga(&fixed).args(words).stdout(Stdio::piped()).spawn().expect("beluga can be started");
+        let mut child =
+            beluga(&fixed).args(port).args(words).stdout(Stdio::piped()).spawn().expect("beluga can be started");
         let lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
         let lines: Vec<String> = lines.map_while(Result::ok).take_while(|l| !l.starts_with("Ready.")).collect();
         let doors = lines.iter().filter_map(|l| l.strip_prefix("  ")).filter_map(|l| {
