@@ -28,8 +28,8 @@ const ONE: Counted = Counted { keys: 0, expiries: 1 };
 const MINUS_ONE: Counted = Counted { keys: 0, expiries: -1 };
 
 impl Keyspace {
-    /// Makes sure that the entry exists. The key's stripe is held.
-    pub(crate) fn add_expiry(&self, db: u8, entry: &[u8]) -> Result<()> {
+    /// Makes sure that the entry exists; true if it did not before. The key's stripe is held.
+    pub(crate) fn add_expiry(&self, db: u8, entry: &[u8]) -> Result<bool> {
         let done = self.store.expiry.modify(entry, None, |old, change| {
             if old.is_none() {
                 change.put(&[]);
@@ -41,7 +41,17 @@ impl Keyspace {
             }
             self.background.due(time);
         }
-        Ok(())
+        Ok(done.lsn != 0)
+    }
+
+    /// Counts an entry again that was added under a map of databases which did not last.
+    pub(crate) fn recount_expiry(&self, entry: &[u8]) {
+        let space = parse(entry).and_then(|(_, tree_key)| key::meta_of(tree_key).ok().flatten());
+        if let Some(space) = space
+            && let Some(db) = self.databases.database_of(space)
+        {
+            self.counts.add(db, space, ONE, self.store.pager.log_head());
+        }
     }
 
     /// Takes the entry out, if it is there. The key's stripe is held, unless its keyspace is dead.

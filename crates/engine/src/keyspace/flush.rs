@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::keyspace::databases::{MAP_KEY, Map};
 use crate::keyspace::key::bound;
 use crate::keyspace::record::Meta;
-use crate::keyspace::unit::{Stripes, Unit, check_database};
+use crate::keyspace::unit::{BeforeRemap, Stripes, Unit, check_database};
 use crate::keyspace::watch::Touch;
 use crate::txn::Counted;
 
@@ -82,9 +82,10 @@ impl Unit<'_> {
         match &mut self.txn {
             Some(txn) => {
                 txn.change(catalog, MAP_KEY, |_, pages| pages.change.put(&[&bytes]))?;
-                if self.map_before.is_none() {
+                if self.before_remap.is_none() {
                     let counts = (0..DATABASES).map(|db| self.keyspace.counts.get(db)).collect();
-                    self.map_before = Some((self.keyspace.databases.map(), counts));
+                    let entries = self.stale_if_aborted.len();
+                    self.before_remap = Some(BeforeRemap { map: self.keyspace.databases.map(), counts, entries });
                 }
             }
             None => {

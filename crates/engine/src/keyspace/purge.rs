@@ -24,11 +24,6 @@ const PAGES: u8 = 1;
 const VERSION: u8 = 2;
 const RUN_BYTES: usize = 12;
 
-/// A leaf has some twenty records.
-fn leaves(records: usize) -> usize {
-    records.div_ceil(20)
-}
-
 /// Runs that fit into one entry.
 pub(crate) const QUEUED_RUNS_MAX: usize = 96;
 const _: () = assert!(8 + QUEUED_RUNS_MAX * RUN_BYTES <= btree::Tree::VALUE_MAX);
@@ -114,17 +109,20 @@ impl Store {
         done.result
     }
 
-    /// Removes the records between two keys in `leaves` leaves, together with the pages they name. True if none is left.
-    fn purge_records(&self, from: &[u8], to: &[u8], leaves: usize) -> Result<bool> {
+    /// Removes about `budget` records between two keys, together with the pages they name. True if none is left.
+    fn purge_records(&self, from: &[u8], to: &[u8], budget: usize) -> Result<bool> {
         let mut purge = self.records.purge_range(from, Some(to));
-        let is_done = purge.step(leaves, |_, value, freed| {
-            // What cannot be read names nothing: its pages are lost to use, and nothing else is.
-            if let Ok(meta) = Meta::parse(value) {
-                for run in meta.body.runs() {
-                    freed.free(run.first, run.pages);
+        let mut is_done = false;
+        while !is_done && purge.records < budget as u64 {
+            is_done = purge.step(1, |_, value, freed| {
+                // What cannot be read names nothing: its pages are lost to use, and nothing else is.
+                if let Ok(meta) = Meta::parse(value) {
+                    for run in meta.body.runs() {
+                        freed.free(run.first, run.pages);
+                    }
                 }
-            }
-        })?;
+            })?;
+        }
         self.metrics.purged_records.add(purge.records);
         Ok(is_done)
     }
@@ -166,7 +164,7 @@ impl Keyspace {
                 Queued::Pages { .. } => self.store.free_queued_pages(&key)?,
                 Queued::Version { version, .. } => {
                     let (first, behind) = key::elements(version);
-                    if self.store.purge_records(&first, &behind, leaves(budget))? {
+                    if self.store.purge_records(&first, &behind, budget)? {
                         self.store.queue.modify(&key, None, |_, change| change.delete())?;
                     }
                 }
@@ -234,7 +232,7 @@ impl Keyspace {
         }
         if let Some(mut behind) = last {
             behind.push(0);
-            while !self.store.purge_records(&from, &behind, leaves(budget))? {}
+            self.store.purge_records(&from, &behind, usize::MAX)?;
         }
         Ok(())
     }

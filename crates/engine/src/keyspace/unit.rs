@@ -187,6 +187,13 @@ pub(crate) enum Removal {
     Renamed,
 }
 
+/// The map of databases and its counts before the unit changed them, and how many expiry entries it had added by then.
+pub(crate) struct BeforeRemap {
+    pub map: Map,
+    pub counts: Vec<Counted>,
+    pub entries: usize,
+}
+
 pub struct Unit<'k> {
     pub(crate) keyspace: &'k Keyspace,
     pub(crate) now: u64,
@@ -203,8 +210,7 @@ pub struct Unit<'k> {
     /// Expiry entries that are wrong if the transaction commits, and if it does not.
     pub(crate) stale_if_committed: Vec<Vec<u8>>,
     pub(crate) stale_if_aborted: Vec<Vec<u8>>,
-    /// The map of databases and its counts before the unit changed them.
-    pub(crate) map_before: Option<(Map, Vec<Counted>)>,
+    pub(crate) before_remap: Option<BeforeRemap>,
     pub(crate) hits: u64,
     pub(crate) misses: u64,
     open: bool,
@@ -228,7 +234,7 @@ impl<'k> Unit<'k> {
             last: 0,
             stale_if_committed: Vec::new(),
             stale_if_aborted: Vec::new(),
-            map_before: None,
+            before_remap: None,
             hits: 0,
             misses: 0,
             open: true,
@@ -627,10 +633,13 @@ impl<'k> Unit<'k> {
 
     /// The transaction has been rolled back: the rest of what it left behind.
     fn undone(&mut self) {
-        if let Some((map, counts)) = self.map_before.take() {
-            self.keyspace.databases.set(&map);
-            for (db, counted) in counts.into_iter().enumerate() {
+        if let Some(before) = self.before_remap.take() {
+            self.keyspace.databases.set(&before.map);
+            for (db, counted) in before.counts.into_iter().enumerate() {
                 self.keyspace.counts.set(db as u8, counted);
+            }
+            for entry in &self.stale_if_aborted[before.entries..] {
+                self.keyspace.recount_expiry(entry);
             }
         }
         for entry in std::mem::take(&mut self.stale_if_aborted) {

@@ -122,8 +122,8 @@ impl<'k> Unit<'k> {
         self.before_change()?;
         if let Target::Put(Put { expire: Expire::At(time), .. }) = target {
             let entry = expiry::entry(*time, place.key.as_slice());
-            self.keyspace.add_expiry(place.db, &entry)?;
-            if self.txn.is_some() {
+            let is_new = self.keyspace.add_expiry(place.db, &entry)?;
+            if self.txn.is_some() && is_new {
                 self.stale_if_aborted.push(entry);
             }
         }

@@ -302,6 +302,8 @@ impl<'s> Txn<'s> {
     }
 
     fn roll_back(&mut self) -> Lsn {
+        // Now, so that a panic on the way does not begin again.
+        self.decided = true;
         let images = std::mem::take(&mut self.images);
         let mut lsn = 0;
         if self.last != 0 || self.broken.is_some() {

@@ -1,4 +1,6 @@
 mod support;
 
+mod crash;
+mod history;
 mod strings;
 mod units;
