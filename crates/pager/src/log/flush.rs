@@ -42,6 +42,8 @@ pub struct Log {
     database: u64,
     clock: Arc<dyn Clock>,
     threaded: bool,
+    /// Simulation: a write failed where the program had to wait for it.
+    is_dead: AtomicBool,
     asleep: AtomicBool,
     bed: (Mutex<bool>, Condvar),
     pub(crate) flushes: AtomicU64,
@@ -76,6 +78,7 @@ impl Log {
             database: options.database,
             clock,
             threaded: options.threaded,
+            is_dead: AtomicBool::new(false),
             asleep: AtomicBool::new(false),
             bed: (Mutex::new(false), Condvar::new()),
             flushes: AtomicU64::new(0),
@@ -104,7 +107,7 @@ impl Log {
         let slot = slot::current();
         let start = self.order.reserve(slot, len as u64);
         let end = start + len as u64;
-        if end > self.durable.get() + self.bytes.capacity() {
+        if end > self.durable.get() + self.bytes.capacity() && !self.is_dead.load(Ordering::Relaxed) {
             self.wait_for_room(end - self.bytes.capacity());
         }
         let mut at = start;
@@ -127,7 +130,17 @@ impl Log {
             self.durable.wait(durable);
         } else {
             while self.durable.get() < durable {
-                self.flush_once().expect("the log device works, or the simulated machine stops here");
+                match self.flush_once() {
+                    Ok(_) => {}
+                    Err(Error::DiskFull { .. }) => {
+                        panic!("the ring is full and so is the disk: the simulated process waits for ever")
+                    }
+                    // The simulated machine is dead, but its program runs until it notices: whatever it still writes into the ring goes nowhere.
+                    Err(_) => {
+                        self.is_dead.store(true, Ordering::Relaxed);
+                        return;
+                    }
+                }
             }
         }
     }
@@ -148,6 +161,12 @@ impl Log {
     /// Writes what is copied so far, at most one chunk, and raises the watermark. False if there was nothing to write.
     pub fn flush_once(&self) -> Result<bool> {
         let mut tail = self.tail.lock();
+        if self.is_dead.load(Ordering::Relaxed) {
+            return Err(Error::Io {
+                what: "writing the log".into(),
+                error: std::io::Error::other("the simulated machine is dead"),
+            });
+        }
         let durable = self.durable.get();
         let copied = self.order.copied();
         debug_assert!(copied >= durable);
