@@ -11,7 +11,7 @@ use engine::{Engine, Error, Expire, Locks, Lsn, Unit};
 use os::{SimClock, SimFolder};
 use stdx::prng::Prng;
 
-use crate::support::{START_MS, World, bytes};
+use crate::support::{START_MS, World, bytes, options, tight};
 
 const DATABASES: u8 = 3;
 
@@ -127,7 +127,12 @@ impl Model {
 
     pub fn summary(&self) -> String {
         let entry = |(key, (value, expire)): (&Vec<u8>, &(Arc<Vec<u8>>, Option<u64>))| {
-            format!("{}={}b#{:x}@{expire:?}", String::from_utf8_lossy(&key[..key.len().min(8)]), value.len(), crc32c::crc32c(value))
+            format!(
+                "{}={}b#{:x}@{expire:?}",
+                String::from_utf8_lossy(&key[..key.len().min(8)]),
+                value.len(),
+                crc32c::crc32c(value)
+            )
         };
         format!("{:?}", self.databases.iter().map(|db| db.iter().map(entry).collect::<Vec<_>>()).collect::<Vec<_>>())
     }
@@ -224,6 +229,7 @@ struct Play {
     /// The model after each unit, and the gate of its answer; the first is the empty database.
     models: Vec<(Model, Lsn)>,
     now: u64,
+    flushes_within: bool,
 }
 
 /// What a crash leaves to be compared.
@@ -232,6 +238,8 @@ pub struct Left {
     clock: Arc<SimClock>,
     /// Models that recovery may find.
     possible: Vec<Model>,
+    /// For the message of a failure.
+    story: String,
 }
 
 fn guard(engine: &Engine) {
@@ -240,9 +248,9 @@ fn guard(engine: &Engine) {
 }
 
 impl Play {
-    fn new(world: World) -> Play {
+    fn new(world: World, flushes_within: bool) -> Play {
         guard(&world.engine);
-        Play { world, models: vec![(Model::default(), 0)], now: START_MS }
+        Play { world, models: vec![(Model::default(), 0)], now: START_MS, flushes_within }
     }
 
     fn unit(&mut self, ops: &[Op], several: bool, roll_back: bool) -> Result<(), Error> {
@@ -255,13 +263,21 @@ impl Play {
         }
         let several = several || matches!(ops, [Op::Rename(..)]);
         let result = self.world.engine.keyspace().write::<(), Error>(locks, several, |unit| {
-            for op in ops {
+            for (at, op) in ops.iter().enumerate() {
                 op.run(unit)?;
+                // As a flusher would, in the middle of a unit: a crash then finds the half of it in the log.
+                if self.flushes_within && at % 2 == 0 {
+                    self.world.engine.pager().flush_once()?;
+                }
             }
             if roll_back { Err(Error::Invalid("rolled back".into())) } else { Ok(()) }
         });
         match result {
-            Ok(((), gate)) => self.models.push((after, gate)),
+            Ok(((), gate)) => {
+                // A unit that changed nothing may have nothing to wait for; the model before it still has.
+                let before = self.models.last().expect("never empty").1;
+                self.models.push((after, gate.max(before)));
+            }
             Err(Error::Invalid(_)) if roll_back => {}
             Err(error) => {
                 // Cut off by the crash: it may be there or not, whole.
@@ -295,18 +311,22 @@ impl Play {
     }
 
     /// The crash: what is durable must stay, the rest may.
-    fn crash(self) -> Left {
+    fn crash(self, seed: u64, crash_at: Option<u64>) -> Left {
         let durable = self.world.engine.durable().get();
         let acknowledged = self.models.iter().rposition(|(_, gate)| *gate <= durable).expect("the empty one");
         let possible = self.models[acknowledged..].iter().map(|(model, _)| model.at(self.now)).collect();
-        Left { folder: self.world.folder.crash(), clock: self.world.clock.clone(), possible }
+        let story = format!(
+            "seed {seed}, crash at I/O {crash_at:?}, durable {durable} of {}",
+            self.world.engine.pager().log_head()
+        );
+        Left { folder: self.world.folder.crash(), clock: self.world.clock.clone(), possible, story }
     }
 }
 
 impl Left {
     /// Opens what is left, crashing again on the way if told to, and compares.
     pub fn recover(self, crash_again: Option<u64>) -> World {
-        let Left { mut folder, clock, possible } = self;
+        let Left { mut folder, clock, possible, story } = self;
         if let Some(io) = crash_again {
             folder.crash_at_io(io);
             let first = catch_unwind(AssertUnwindSafe(|| World::on(folder.clone(), clock.clone())));
@@ -317,7 +337,11 @@ impl Left {
         let found = Model::read(&world);
         if !possible.contains(&found) {
             let possible: Vec<String> = possible.iter().map(Model::summary).collect();
-            panic!("found    {}\npossible {possible:#?}", found.summary());
+            panic!(
+                "{story}, again at {crash_again:?}\n{:?}\nfound    {}\npossible {possible:#?}",
+                world.engine.opened(),
+                found.summary()
+            );
         }
         world.check();
         world.settle();
@@ -334,18 +358,26 @@ pub fn play(seed: u64, steps: usize, crash_at: Option<u64>) -> Result<(World, Mo
         folder.crash_at_io(io);
     }
     let clock = Arc::new(SimClock::new(START_MS));
-    let opened = catch_unwind(AssertUnwindSafe(|| World::on(folder.clone(), clock.clone())));
+    let options = if seed.is_multiple_of(3) { tight() } else { options() };
+    let opened = catch_unwind(AssertUnwindSafe(|| World::with(folder.clone(), clock.clone(), options)));
     let world = match opened {
         Ok(Ok(world)) => world,
-        _ => return Err(Left { folder: folder.crash(), clock, possible: vec![Model::default()] }),
+        _ => {
+            return Err(Left {
+                folder: folder.crash(),
+                clock,
+                possible: vec![Model::default()],
+                story: format!("seed {seed}, crash at I/O {crash_at:?} while opening"),
+            });
+        }
     };
     let mut prng = Prng::new(seed);
-    let mut play = Play::new(world);
+    let mut play = Play::new(world, seed.is_multiple_of(2));
     for at in 0..steps {
         let step = draw(&mut prng, play.now);
         match catch_unwind(AssertUnwindSafe(|| play.step(&step))) {
             Ok(Ok(())) => {}
-            Ok(Err(_)) | Err(_) if crash_at.is_some() => return Err(play.crash()),
+            Ok(Err(_)) | Err(_) if crash_at.is_some() => return Err(play.crash(seed, crash_at)),
             Ok(Err(error)) => panic!("step {at} of seed {seed}: {step:?}: {error}"),
             Err(panic) => std::panic::resume_unwind(panic),
         }
@@ -361,7 +393,7 @@ pub fn play(seed: u64, steps: usize, crash_at: Option<u64>) -> Result<(World, Mo
         }
     }
     if crash_at.is_some() {
-        return Err(play.crash());
+        return Err(play.crash(seed, crash_at));
     }
     let last = play.last();
     Ok((play.world, last))
