@@ -63,7 +63,7 @@ impl Unit<'_> {
             self.keyspace.counts.set(*db, Counted::default());
         }
         self.touch_all(&renewed, touched);
-        self.keyspace.background.wake();
+        self.leaves_garbage = true;
         Ok(())
     }
 

@@ -211,6 +211,8 @@ pub struct Unit<'k> {
     pub(crate) stale_if_committed: Vec<Vec<u8>>,
     pub(crate) stale_if_aborted: Vec<Vec<u8>>,
     pub(crate) before_remap: Option<BeforeRemap>,
+    /// The background has something to remove, whichever way the unit ends.
+    pub(crate) leaves_garbage: bool,
     pub(crate) hits: u64,
     pub(crate) misses: u64,
     open: bool,
@@ -235,6 +237,7 @@ impl<'k> Unit<'k> {
             stale_if_committed: Vec::new(),
             stale_if_aborted: Vec::new(),
             before_remap: None,
+            leaves_garbage: false,
             hits: 0,
             misses: 0,
             open: true,
@@ -654,6 +657,9 @@ impl<'k> Unit<'k> {
             self.stripes.unlock(&self.keyspace.locks, changed);
         }
         self.open = false;
+        if self.leaves_garbage {
+            self.keyspace.background.wake();
+        }
     }
 }
 

@@ -133,6 +133,7 @@ impl<'k> Unit<'k> {
             facts = self.write_record(place, target)?;
         }
         if let (Some(version), Some(txn)) = (facts.orphaned, &mut self.txn) {
+            self.leaves_garbage = true;
             let value = purge::encode_version(txn.id());
             txn.change(&self.keyspace.store.queue, &purge::version_key(version), |_, pages| {
                 pages.change.put(&[&value]);
@@ -210,11 +211,9 @@ impl<'k> Unit<'k> {
     ) -> Result<()> {
         let store = &self.keyspace.store;
         let creation = Creation::begin(store)?;
-        let written = creation.write(len, read);
-        if written.is_err() {
-            self.keyspace.background.wake();
-        }
-        written?;
+        // If anything fails from here on, the elements stand in the purge queue.
+        self.leaves_garbage = true;
+        creation.write(len, read)?;
         self.begin()?;
         put.body = Body::Segments { len, version: creation.version };
         self.write(place, &Target::Put(put))?;

@@ -2,5 +2,6 @@ mod support;
 
 mod crash;
 mod history;
+mod stress;
 mod strings;
 mod units;
