@@ -184,6 +184,17 @@ impl Keyspace {
         Ok(gate)
     }
 
+    /// Brings the pages of a batch of keys near, all at once.
+    pub fn prefetch(&self, keys: &[(u8, &[u8])]) {
+        let keys: Vec<TreeKey> = keys
+            .iter()
+            .filter(|(db, _)| *db < DATABASES)
+            .map(|(db, key)| TreeKey::new(self.databases.space(*db), key))
+            .collect();
+        let slices: Vec<&[u8]> = keys.iter().map(|key| key.as_slice()).collect();
+        self.store.records.prefetch(&slices);
+    }
+
     /// Runs a unit that changes nothing. `f` may run several times; what it returns is kept only if nothing it looked at changed meanwhile.
     ///
     /// The LSN is the gate of everything the unit saw.
