@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use engine::Unit;
 
 use crate::commands::{acl, bitmap, connection, expire, generic, server, string};
+use crate::errors;
 use crate::reply::Reply;
 use crate::session::Session;
 
@@ -102,7 +103,7 @@ impl Command {
     }
 
     pub fn takes(&self, count: usize) -> bool {
-        if self.arity >= 0 { count == self.arity as usize } else { count >= self.arity.unsigned_abs() as usize }
+        takes(self.arity, count)
     }
 
     /// Position of the command in the table.
@@ -167,6 +168,60 @@ impl Command {
             }
         })
     }
+}
+
+/// Subcommands of a container with their arity, as `Command::arity`. They are checked before a command is queued or run.
+const SUBCOMMANDS: &[(&str, &[(&str, i32)])] = &[
+    (
+        "acl",
+        &[
+            ("cat", -2),
+            ("deluser", -3),
+            ("genpass", -2),
+            ("getuser", 3),
+            ("help", 2),
+            ("list", 2),
+            ("setuser", -3),
+            ("users", 2),
+            ("whoami", 2),
+        ],
+    ),
+    (
+        "client",
+        &[
+            ("getname", 2),
+            ("help", 2),
+            ("id", 2),
+            ("info", 2),
+            ("kill", -3),
+            ("list", -2),
+            ("no-evict", 3),
+            ("pause", -3),
+            ("reply", 3),
+            ("setname", 3),
+            ("unpause", 2),
+        ],
+    ),
+    ("command", &[("count", 2), ("docs", -2), ("getkeys", -3), ("help", 2), ("info", -2), ("list", -2)]),
+    ("config", &[("get", -3), ("help", 2), ("resetstat", 2), ("rewrite", 2), ("set", -4)]),
+    ("latency", &[("doctor", 2), ("help", 2), ("history", 3), ("latest", 2), ("reset", -2)]),
+    ("memory", &[("doctor", 2), ("help", 2), ("usage", -3)]),
+    ("object", &[("encoding", 3), ("freq", 3), ("help", 2), ("idletime", 3), ("refcount", 3)]),
+    ("slowlog", &[("get", -2), ("help", 2), ("len", 2), ("reset", 2)]),
+];
+
+/// What is wrong with the subcommand of a request, if anything is.
+pub fn check_subcommand(command: &Command, args: &[&[u8]]) -> Option<String> {
+    let (_, known) = SUBCOMMANDS.iter().find(|(name, _)| *name == command.name)?;
+    let given = args.get(1)?;
+    let Some((name, arity)) = known.iter().find(|(name, _)| name.as_bytes().eq_ignore_ascii_case(given)) else {
+        return Some(errors::unknown_subcommand(command.name, given));
+    };
+    (!takes(*arity, args.len())).then(|| errors::wrong_arity(&format!("{}|{name}", command.name)))
+}
+
+fn takes(arity: i32, count: usize) -> bool {
+    if arity >= 0 { count == arity as usize } else { count >= arity.unsigned_abs() as usize }
 }
 
 /// The command of that name, in any case.

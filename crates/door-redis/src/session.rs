@@ -400,6 +400,9 @@ impl Session {
         if !command.takes(args.len()) {
             return self.reject(Some(command), &errors::wrong_arity(command.name), io);
         }
+        if let Some(text) = command::check_subcommand(command, args) {
+            return self.reject(Some(command), &text, io);
+        }
         if self.identity.is_none() && !command.is(flag::NO_AUTH) {
             return self.reject(Some(command), errors::NO_AUTH, io);
         }

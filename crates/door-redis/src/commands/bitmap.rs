@@ -328,13 +328,13 @@ fn field_steps(call: &mut Call<'_>, read_only: bool) -> Option<Vec<(Field, Step,
             at += 3;
             continue;
         }
-        if read_only {
-            call.reply.error("ERR BITFIELD_RO only supports the GET subcommand");
-            return None;
-        }
         let value = call.integer(at + 3)?;
         steps.push((field, if set { Step::Set(value) } else { Step::Add(value) }, overflow));
         at += 4;
+    }
+    if read_only && steps.iter().any(|(_, step, _)| !matches!(step, Step::Get)) {
+        call.reply.error("ERR BITFIELD_RO only supports the GET subcommand");
+        return None;
     }
     Some(steps)
 }

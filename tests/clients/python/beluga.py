@@ -1,0 +1,179 @@
+"""Starts and stops servers for the tests: one place for the command line, data in a temporary folder, everything killed by pid."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Server:
+    """A Beluga with a data folder of its own. Restarts keep the folder."""
+
+    def __init__(self, *settings, folder=None, port=None):
+        self.binary = os.environ["SERVER_UNDER_TEST"]
+        self.home = tempfile.mkdtemp(prefix="beluga-test-")
+        self.folder = folder or os.path.join(self.home, "data")
+        self.port = port or free_port()
+        self.settings = list(settings)
+        self.process = None
+
+    def command(self):
+        return [self.binary, "--data", self.folder, "--redis-port", str(self.port), "--memory", "256mb", *self.settings]
+
+    def start(self, timeout=60):
+        self.log = open(os.path.join(self.home, "log"), "ab")
+        self.process = subprocess.Popen(self.command(), stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
+        until = time.monotonic() + timeout
+        while time.monotonic() < until:
+            if self.process.poll() is not None:
+                raise RuntimeError(f"the server ended with {self.process.returncode}:\n{self.output()}")
+            try:
+                with socket.create_connection(("127.0.0.1", self.port), 1) as probe:
+                    probe.sendall(b"PING\r\n")
+                    if probe.recv(100).startswith((b"+PONG", b"-NOAUTH")):
+                        return self
+            except OSError:
+                pass
+            time.sleep(0.02)
+        raise RuntimeError(f"the server does not answer:\n{self.output()}")
+
+    def output(self):
+        with open(os.path.join(self.home, "log"), errors="replace") as log:
+            return log.read()[-4000:]
+
+    def kill(self):
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def terminate(self, timeout=60):
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(timeout)
+
+    def close(self):
+        if self.process and self.process.poll() is None:
+            self.kill()
+        shutil.rmtree(self.home, ignore_errors=True)
+
+    def __enter__(self):
+        return self.start()
+
+    def __exit__(self, *_):
+        self.close()
+
+
+class Peer:
+    """Debian's redis-server, in memory."""
+
+    def __init__(self):
+        self.port = free_port()
+        self.home = tempfile.mkdtemp(prefix="redis-test-")
+
+    def __enter__(self):
+        arguments = ["--port", str(self.port), "--dir", self.home, "--save", "", "--appendonly", "no"]
+        self.process = subprocess.Popen(["redis-server", *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        for _ in range(200):
+            try:
+                socket.create_connection(("127.0.0.1", self.port), 1).close()
+                return self
+            except OSError:
+                time.sleep(0.02)
+        raise RuntimeError("redis-server does not answer")
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        shutil.rmtree(self.home, ignore_errors=True)
+
+
+class Tally:
+    """Counts checks, and closes with the line that the summary adds up."""
+
+    def __init__(self):
+        self.passed = self.failed = 0
+
+    def check(self, name, condition, detail=""):
+        if condition:
+            self.passed += 1
+        else:
+            self.failed += 1
+            print(f"FAILED {name} {detail}", flush=True)
+
+    def equal(self, name, found, expected):
+        self.check(name, found == expected, f"found {found!r}, expected {expected!r}")
+
+    def close(self):
+        print(f"{self.passed} passed, {self.failed} failed", flush=True)
+        sys.exit(1 if self.failed else 0)
+
+
+class Wire:
+    """RESP over a plain socket: whole raw replies, in order."""
+
+    def __init__(self, port, timeout=30):
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.buffer = b""
+        self.at = 0
+
+    def close(self):
+        self.socket.close()
+
+    def send(self, data):
+        self.socket.sendall(data)
+
+    def more(self):
+        data = self.socket.recv(1 << 16)
+        if not data:
+            raise EOFError("the server closed the connection")
+        self.buffer = self.buffer[self.at:] + data
+        self.at = 0
+
+    def line(self):
+        while True:
+            end = self.buffer.find(b"\r\n", self.at)
+            if end >= 0:
+                line = self.buffer[self.at:end + 2]
+                self.at = end + 2
+                return line
+            self.more()
+
+    def exactly(self, count):
+        while len(self.buffer) - self.at < count:
+            self.more()
+        data = self.buffer[self.at:self.at + count]
+        self.at += count
+        return data
+
+    def reply(self):
+        """One raw reply."""
+        line = self.line()
+        kind = line[:1]
+        if kind in b"$=!":
+            length = int(line[1:])
+            return line if length < 0 else line + self.exactly(length + 2)
+        if kind in b"*~>%":
+            count = max(int(line[1:]), 0) * (2 if kind == b"%" else 1)
+            return line + b"".join(self.reply() for _ in range(count))
+        return line
+
+    def call(self, *args):
+        self.send(request(*args))
+        return self.reply()
+
+
+def request(*args):
+    parts = [b"*%d\r\n" % len(args)]
+    for arg in args:
+        arg = arg if isinstance(arg, bytes) else str(arg).encode()
+        parts.append(b"$%d\r\n%s\r\n" % (len(arg), arg))
+    return b"".join(parts)

@@ -1,0 +1,203 @@
+"""kill -9 under load, restart, and an oracle that knows every acknowledged write.
+
+Each writer owns its keys, so it knows what they must hold: the last acknowledged value, or one that was under way when the server died. Beside them,
+transfers between accounts in MULTI/EXEC keep a constant sum, MSETs write one number to several keys, and readers note what they saw: a value seen by
+anybody must still be there, or a later one. DBSIZE must equal what a full SCAN finds.
+"""
+
+import argparse
+import random
+import threading
+import time
+
+from beluga import Server, Tally, Wire, request
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--rounds", type=int, default=25)
+parser.add_argument("--seed", type=int, default=None)
+arguments = parser.parse_args()
+seed = arguments.seed if arguments.seed is not None else random.SystemRandom().randrange(1 << 32)
+print(f"seed {seed}", flush=True)
+tally = Tally()
+WRITERS, KEYS, ACCOUNTS, TOTAL = 4, 40, 8, 8000
+
+
+class Writer(threading.Thread):
+    """Pipelines of SET, DEL, INCR, APPEND, big values, EXPIRE and PERSIST on its own keys, in database `number % 3`."""
+
+    def __init__(self, port, number, seed, state):
+        super().__init__(daemon=True)
+        self.port, self.number, self.state = port, number, state
+        self.random = random.Random(seed)
+        self.acknowledged = 0
+
+    def command(self, key, value):
+        """A command and the value of the key after it, None for absent."""
+        kind = self.random.randrange(12)
+        if kind == 0:
+            return request("DEL", key), None
+        if kind == 1 and value is not None and value.isdigit() and len(value) < 15:
+            return request("INCR", key), str(int(value) + 1).encode()
+        if kind == 2 and value is not None and len(value) < 50_000:
+            more = b"%d." % self.random.randrange(1000)
+            return request("APPEND", key, more), value + more
+        if kind == 3:
+            size = self.random.choice([2_000, 16_384, 70_000, 300_000])
+            new = (b"%d:" % self.random.randrange(10**9)) + bytes([65 + self.random.randrange(26)]) * size
+            return request("SET", key, new), new
+        if kind == 4 and value is not None:
+            return request("EXPIRE", key, 10_000), value
+        if kind == 5 and value is not None:
+            return request("PERSIST", key), value
+        new = b"%d" % self.random.randrange(10**9)
+        return request("SET", key, new), new
+
+    def run(self):
+        try:
+            wire = Wire(self.port)
+            wire.call("SELECT", self.number % 3)
+            while True:
+                batch = []
+                for _ in range(self.random.choice([1, 1, 4, 16])):
+                    key = f"w{self.number}:{self.random.randrange(KEYS)}"
+                    possible = self.state.setdefault(key, [None])
+                    command, value = self.command(key, possible[-1])
+                    possible.append(value)
+                    batch.append((key, command))
+                wire.send(b"".join(command for _, command in batch))
+                for key, _ in batch:
+                    reply = wire.reply()
+                    if reply.startswith(b"-"):
+                        raise AssertionError(f"{key}: {reply!r}")
+                    # Acknowledged: what the key held before is no longer possible.
+                    self.state[key].pop(0)
+                    self.acknowledged += 1
+        except (EOFError, OSError):
+            pass
+
+
+class Transfers(threading.Thread):
+    """Moves amounts between accounts; each EXEC also writes its number to two keys by MSET."""
+
+    def __init__(self, port, seed):
+        super().__init__(daemon=True)
+        self.port, self.random, self.acknowledged = port, random.Random(seed), 0
+
+    def run(self):
+        try:
+            wire = Wire(self.port)
+            while True:
+                a, b = self.random.sample(range(ACCOUNTS), 2)
+                amount, number = self.random.randrange(1, 50), self.random.randrange(10**9)
+                commands = [("MULTI",), ("DECRBY", f"acc{a}", amount), ("INCRBY", f"acc{b}", amount), ("MSET", "twin1", number, "twin2", number), ("EXEC",)]
+                wire.send(b"".join(request(*command) for command in commands))
+                replies = [wire.reply() for _ in commands]
+                assert replies[-1].startswith(b"*3"), replies
+                self.acknowledged += 1
+        except (EOFError, OSError):
+            pass
+
+
+class Reader(threading.Thread):
+    """Watches counters that only grow: what it saw may not be lost."""
+
+    def __init__(self, port, seen):
+        super().__init__(daemon=True)
+        self.port, self.seen, self.broken = port, seen, []
+
+    def run(self):
+        try:
+            wire = Wire(self.port)
+            while True:
+                reply = wire.call("GET", "grows")
+                if not reply.startswith(b"$-1"):
+                    self.seen[0] = max(self.seen[0], int(reply.split(b"\r\n")[1]))
+                accounts = wire.call("MGET", *[f"acc{n}" for n in range(ACCOUNTS)], "twin1", "twin2").split(b"\r\n")[2::2]
+                if sum(map(int, accounts[:ACCOUNTS])) != TOTAL or accounts[-2] != accounts[-1]:
+                    self.broken.append(accounts)
+        except (EOFError, OSError):
+            pass
+
+
+class Grower(threading.Thread):
+    def __init__(self, port, grown):
+        super().__init__(daemon=True)
+        self.port, self.grown = port, grown
+
+    def run(self):
+        try:
+            wire = Wire(self.port)
+            while True:
+                self.grown[0] = int(wire.call("INCR", "grows")[1:])
+        except (EOFError, OSError):
+            pass
+
+
+def value_of(reply):
+    return None if reply.startswith(b"$-1") else reply.split(b"\r\n", 1)[1][:-2]
+
+
+def verify(server, state, seen, grown, round_number):
+    wire = Wire(server.port, 60)
+    lost = []
+    for key, possible in state.items():
+        wire.call("SELECT", int(key[1:].split(":")[0]) % 3)
+        found = value_of(wire.call("GET", key))
+        if found not in possible:
+            lost.append((key, found and found[:40], [value and value[:40] for value in possible]))
+        state[key] = [found]
+    tally.check(f"round {round_number}: acknowledged writes", not lost, f"{lost[:3]}")
+    wire.call("SELECT", 0)
+    accounts = [int(value_of(wire.call("GET", f"acc{n}"))) for n in range(ACCOUNTS)]
+    tally.equal(f"round {round_number}: sum of accounts", sum(accounts), TOTAL)
+    tally.equal(f"round {round_number}: twins", wire.call("GET", "twin1"), wire.call("GET", "twin2"))
+    grows = int(value_of(wire.call("GET", "grows")) or 0)
+    tally.check(f"round {round_number}: what was seen is there", grows >= max(seen[0], grown[0]), f"{grows}, seen {seen[0]}, acknowledged {grown[0]}")
+    for db in range(3):
+        wire.call("SELECT", db)
+        cursor, count = b"0", 0
+        while True:
+            parts = wire.call("SCAN", cursor, "COUNT", 500).split(b"\r\n")
+            cursor, count = parts[2], count + int(parts[3][1:])
+            if cursor == b"0":
+                break
+        tally.equal(f"round {round_number}: DBSIZE of {db}", int(wire.call("DBSIZE")[1:]), count)
+    wire.close()
+
+
+def play(server, round_number, state, seen, grown):
+    rng = random.Random(seed * 1000 + round_number)
+    writers = [Writer(server.port, n, rng.randrange(1 << 32), state) for n in range(WRITERS)]
+    others = [Transfers(server.port, rng.randrange(1 << 32)), Transfers(server.port, rng.randrange(1 << 32)), Grower(server.port, grown)]
+    reader = Reader(server.port, seen)
+    threads = [*writers, *others, reader]
+    [thread.start() for thread in threads]
+    time.sleep(rng.uniform(0.3, 2.0))
+    server.kill()
+    [thread.join(30) for thread in threads]
+    tally.check(f"round {round_number}: transfers are atomic to readers", not reader.broken, f"{reader.broken[:2]}")
+    return sum(thread.acknowledged for thread in [*writers, *others[:2]])
+
+
+server = Server("--checkpoint-distance", "16mb", "--log-segment", "4mb")
+try:
+    server.start()
+    wire = Wire(server.port)
+    for n in range(ACCOUNTS):
+        wire.call("SET", f"acc{n}", TOTAL // ACCOUNTS)
+    wire.call("MSET", "twin1", 0, "twin2", 0)
+    state, seen, grown, total, restarts = {}, [0], [0], 0, []
+    for round_number in range(1, arguments.rounds + 1):
+        total += play(server, round_number, state, seen, grown)
+        begin = time.monotonic()
+        server.start()
+        restarts.append(time.monotonic() - begin)
+        verify(server, state, seen, grown, round_number)
+    print(f"{arguments.rounds} crashes, {total} acknowledged writes, restart {sorted(restarts)[len(restarts) // 2]:.2f} s in the median, {max(restarts):.2f} s at most")
+except RuntimeError as error:
+    tally.check("the server starts", False, str(error))
+finally:
+    if tally.failed:
+        print(server.output())
+    server.close()
+tally.close()

@@ -1,0 +1,323 @@
+"""Random commands to Beluga and to redis-server; every raw reply is compared.
+
+Exceptions, each with its reason:
+  SCAN, KEYS      order is free: compared as sets (a full iteration)
+  RANDOMKEY       random: only null or not
+  OBJECT FREQ / IDLETIME, MEMORY, DEBUG, CLIENT, INFO, COMMAND: facts of the server, not compared
+  times to live   compared within two units
+"""
+
+import argparse
+import random
+import time
+
+from beluga import Peer, Server, Tally, Wire, request
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--seconds", type=float, default=60)
+parser.add_argument("--seed", type=int, default=None)
+parser.add_argument("--canary", action="store_true", help="spoil a reply: the run must fail")
+arguments = parser.parse_args()
+seed = arguments.seed if arguments.seed is not None else random.SystemRandom().randrange(1 << 32)
+print(f"seed {seed}", flush=True)
+tally = Tally()
+
+KEYS = [f"k{n}" for n in range(12)] + ["a long key " + "x" * 700, "", "bin\x00\r\n"]
+NUMBERS = ["0", "1", "-1", "7", "100", "-100", "9223372036854775807", "-9223372036854775808", "9223372036854775808", "x", "", " 1", "1.5", "+3", "007", "4294967296"]
+FLOATS = ["0", "1.5", "-2.25", "1e3", "abc", "", "inf", "nan", "0.1", "3.0e-5", "12345678901234", " 1", "1 "]
+VALUES = ["", "a", "hello world", "12", "-5", "3.5", "9223372036854775806", "\x00\xff\x10", "x" * 300, "y" * 1500, "z" * 5000, "0", "99999"]
+OFFSETS = ["0", "1", "7", "8", "100", "-1", "4000", "x", "4294967295", "4294967296", "#2"]
+
+
+def pick(rng, *choices):
+    return rng.choice(choices)
+
+
+def maybe(rng, *words, p=0.3):
+    return [rng.choice(words)] if rng.random() < p else []
+
+
+def key(rng):
+    return rng.choice(KEYS)
+
+
+def number(rng):
+    return rng.choice(NUMBERS) if rng.random() < 0.5 else str(rng.randrange(-20, 20))
+
+
+def value(rng):
+    return rng.choice(VALUES) if rng.random() < 0.8 else str(rng.randrange(-1000, 1000))
+
+
+def ttl_options(rng):
+    kind = rng.choice(["EX", "PX", "EXAT", "PXAT", "ex"])
+    amount = {"EX": "1000", "ex": "2000", "PX": "1000000", "EXAT": "4000000000", "PXAT": "4000000000000"}[kind]
+    return [kind, amount if rng.random() < 0.85 else number(rng)]
+
+
+def set_command(rng):
+    options = maybe(rng, "NX", "XX", "nx", p=0.25) + maybe(rng, "GET", p=0.2) + maybe(rng, "KEEPTTL", p=0.15)
+    if rng.random() < 0.3:
+        options += ttl_options(rng)
+    options += maybe(rng, "BAD", "EX", p=0.04)
+    rng.shuffle(options) if rng.random() < 0.05 else None
+    return ["SET", key(rng), value(rng), *options]
+
+
+def bitfield(rng):
+    words = []
+    for _ in range(rng.randrange(1, 4)):
+        words += maybe(rng, *[["OVERFLOW", kind] for kind in ("WRAP", "SAT", "FAIL", "NO")], p=0.3)[0:1] and ["OVERFLOW", rng.choice(["WRAP", "SAT", "FAIL", "NO"])]
+        kind = rng.choice(["u8", "i8", "u1", "i64", "u63", "i5", "u64", "x8", "i16"])
+        at = rng.choice(["0", "1", "7", "#1", "#3", "100", "-1"])
+        words += rng.choice([["GET", kind, at], ["SET", kind, at, number(rng)], ["INCRBY", kind, at, number(rng)]])
+    return [rng.choice(["BITFIELD", "BITFIELD", "BITFIELD_RO"]), key(rng), *words]
+
+
+def expire_command(rng):
+    name = rng.choice(["EXPIRE", "PEXPIRE", "EXPIREAT", "PEXPIREAT"])
+    amount = {"EXPIRE": "5000", "PEXPIRE": "5000000", "EXPIREAT": "4100000000", "PEXPIREAT": "4100000000000"}[name]
+    amount = rng.choice([amount, amount, amount, "-1", "0", number(rng)])
+    return [name, key(rng), amount, *maybe(rng, "NX", "XX", "GT", "LT", "gt", "BAD", p=0.3), *maybe(rng, "XX", "LT", p=0.05)]
+
+
+COMMANDS = [
+    (8, set_command),
+    (6, lambda r: ["GET", key(r)]),
+    (2, lambda r: ["APPEND", key(r), value(r)]),
+    (2, lambda r: [pick(r, "INCR", "DECR"), key(r)]),
+    (2, lambda r: [pick(r, "INCRBY", "DECRBY"), key(r), number(r)]),
+    (2, lambda r: ["INCRBYFLOAT", key(r), r.choice(FLOATS)]),
+    (1, lambda r: ["GETDEL", key(r)]),
+    (2, lambda r: ["GETEX", key(r), *r.choice([[], ["PERSIST"], ttl_options(r), ["BAD"], ["EX"]])]),
+    (2, lambda r: [pick(r, "GETRANGE", "SUBSTR"), key(r), number(r), number(r)]),
+    (2, lambda r: ["SETRANGE", key(r), pick(r, "0", "5", "10", "3000", "-1", "x", "600000000"), value(r)]),
+    (1, lambda r: ["GETSET", key(r), value(r)]),
+    (1, lambda r: ["SETNX", key(r), value(r)]),
+    (1, lambda r: [pick(r, "SETEX", "PSETEX"), key(r), pick(r, "1000", "10000000", "0", "-1", "x"), value(r)]),
+    (2, lambda r: ["MGET", *[key(r) for _ in range(r.randrange(1, 5))]]),
+    (2, lambda r: [pick(r, "MSET", "MSETNX"), *[w for _ in range(r.randrange(1, 4)) for w in (key(r), value(r))], *maybe(r, "odd", p=0.1)]),
+    (1, lambda r: ["STRLEN", key(r)]),
+    (1, lambda r: ["LCS", key(r), key(r), *r.choice([[], ["LEN"], ["IDX"], ["IDX", "WITHMATCHLEN"], ["IDX", "MINMATCHLEN", "2"], ["BAD"], ["LEN", "IDX"]])]),
+    (2, lambda r: ["SETBIT", key(r), r.choice(OFFSETS[:7]), pick(r, "0", "1", "1", "2", "x")]),
+    (1, lambda r: ["GETBIT", key(r), r.choice(OFFSETS)]),
+    (2, lambda r: ["BITCOUNT", key(r), *r.choice([[], [number(r), number(r)], [number(r), number(r), pick(r, "BIT", "BYTE", "NO")], ["1"]])]),
+    (2, lambda r: ["BITPOS", key(r), pick(r, "0", "1", "2", "x"), *r.choice([[], [number(r)], [number(r), number(r)], [number(r), number(r), pick(r, "BIT", "BYTE")]])]),
+    (2, lambda r: ["BITOP", pick(r, "AND", "OR", "XOR", "NOT", "BAD"), key(r), *[key(r) for _ in range(r.randrange(1, 4))]]),
+    (2, bitfield),
+    (2, lambda r: [pick(r, "DEL", "UNLINK", "EXISTS", "TOUCH"), *[key(r) for _ in range(r.randrange(1, 4))]]),
+    (3, expire_command),
+    (1, lambda r: ["PERSIST", key(r)]),
+    (2, lambda r: [pick(r, "TTL", "PTTL", "EXPIRETIME", "PEXPIRETIME"), key(r)]),
+    (1, lambda r: ["TYPE", key(r)]),
+    (2, lambda r: [pick(r, "RENAME", "RENAMENX"), key(r), key(r)]),
+    (1, lambda r: ["COPY", key(r), key(r), *r.choice([[], ["REPLACE"], ["DB", "1"], ["DB", "99"], ["DB", "1", "REPLACE"], ["BAD"]])]),
+    (1, lambda r: ["MOVE", key(r), pick(r, "1", "0", "99", "x")]),
+    (1, lambda r: ["OBJECT", "ENCODING", key(r)]),
+    (1, lambda r: ["OBJECT", pick(r, "REFCOUNT", "NOSUCH", "HELP"), key(r)]),
+    (1, lambda r: ["KEYS", pick(r, "*", "k*", "k?", "k[1-3]", "nothing", "*x*", "k\\1")]),
+    (1, lambda r: ["SCANALL"]),
+    (1, lambda r: ["DBSIZE"]),
+    (1, lambda r: ["RANDOMKEY"]),
+    (1, lambda r: ["SELECT", pick(r, "0", "0", "0", "1", "15", "16", "x")]),
+    (1, lambda r: [pick(r, "FLUSHDB", "FLUSHALL"), *maybe(r, "ASYNC", "SYNC", "BAD", p=0.3)] if r.random() < 0.2 else ["DBSIZE"]),
+    (1, lambda r: ["SWAPDB", pick(r, "0", "1", "16", "x"), pick(r, "0", "1", "2")]),
+    (1, lambda r: [pick(r, "PING", "ECHO"), *maybe(r, "hello", p=0.6)]),
+    (2, lambda r: ["MULTI"]),
+    (3, lambda r: ["EXEC"]),
+    (1, lambda r: ["DISCARD"]),
+    (1, lambda r: ["WATCH", key(r)]),
+    (1, lambda r: ["UNWATCH"]),
+    (1, lambda r: ["NOSUCHCOMMAND", *[value(r) for _ in range(r.randrange(3))]]),
+    (1, lambda r: [r.choice(["GET", "SET", "INCR", "MGET", "EXPIRE", "BITOP", "COPY", "GETRANGE"])]),
+    (1, lambda r: ["GET", key(r), "extra"]),
+    (1, lambda r: ["WAIT", "0", pick(r, "0", "x", "-1")]),
+    (1, lambda r: ["LOLNO"]),
+]
+WEIGHTS = [weight for weight, _ in COMMANDS]
+
+
+def encode(command):
+    return request(*[word.encode("latin-1") for word in command])
+
+
+def parse(raw):
+    """A raw reply as nested Python values, for the few that are compared by meaning."""
+
+    def step(at):
+        end = raw.index(b"\r\n", at)
+        kind, head = raw[at:at + 1], raw[at + 1:end]
+        if kind == b"$":
+            length = int(head)
+            return (None, end + 2) if length < 0 else (raw[end + 2:end + 2 + length], end + 4 + length)
+        if kind in b"*~":
+            items, at = [], end + 2
+            for _ in range(max(int(head), 0)):
+                item, at = step(at)
+                items.append(item)
+            return items, at
+        return raw[at:end], end + 2
+
+    return step(0)[0]
+
+
+def scan_all(wire):
+    cursor, found = b"0", set()
+    while True:
+        reply = wire.call("SCAN", cursor, "COUNT", "3")
+        if reply.startswith((b"-", b"+")):
+            return reply
+        cursor, keys = parse(reply)
+        found.update(keys)
+        if cursor == b"0":
+            return sorted(found)
+
+
+def same(command, ours, theirs):
+    name = command[0].upper()
+    if ours == theirs:
+        return True
+    if name == "KEYS" and ours[:1] == theirs[:1] == b"*":
+        return sorted(parse(ours)) == sorted(parse(theirs))
+    if name == "RANDOMKEY":
+        return ours.startswith(b"$-1") == theirs.startswith(b"$-1") and ours[:1] == theirs[:1]
+    if name in ("TTL", "PTTL", "EXPIRETIME", "PEXPIRETIME") and ours[:1] == theirs[:1] == b":":
+        near = 2 if name in ("TTL", "EXPIRETIME") else 2000
+        return int(ours[1:]) > 0 and int(theirs[1:]) > 0 and abs(int(ours[1:]) - int(theirs[1:])) <= near
+    if name == "EXEC":
+        # An EXEC may hold any of the above: its parts were compared when they ran alone.
+        return ours[:1] == theirs[:1] == b"*" and ours.split(b"\r\n")[0] == theirs.split(b"\r\n")[0] and any(word in LOOSE for word in queued_names)
+    return False
+
+
+LOOSE = {"KEYS", "RANDOMKEY", "TTL", "PTTL", "EXPIRETIME", "PEXPIRETIME"}
+queued_names = []
+
+
+class Pair:
+    def __init__(self, beluga, peer, resp3):
+        self.wires = [Wire(beluga.port), Wire(peer.port)]
+        for wire in self.wires:
+            wire.call("HELLO", "3" if resp3 else "2")
+
+    def run(self, command):
+        if command[0] == "SCANALL":
+            return [repr(scan_all(wire)).encode() for wire in self.wires]
+        for wire in self.wires:
+            wire.send(encode(command))
+        return [wire.reply() for wire in self.wires]
+
+    def close(self):
+        for wire in self.wires:
+            wire.close()
+
+
+def play(beluga, peer, commands, resp3, spoil=None):
+    """Runs (connection, command) pairs on fresh servers; returns the first difference."""
+    cleaner = Pair(beluga, peer, False)
+    cleaner.run(["FLUSHALL"])
+    pairs = [Pair(beluga, peer, resp3), Pair(beluga, peer, resp3)]
+    inside = [False, False]
+    try:
+        for at, (connection, command) in enumerate(commands):
+            if command[0] == "SCANALL" and inside[connection]:
+                continue
+            ours, theirs = pairs[connection].run(command)
+            if spoil == at:
+                ours = ours[:-2] + b"?\r\n"
+            if command[0].upper() == "MULTI" and theirs.startswith(b"+OK"):
+                inside[connection] = True
+                queued_names.clear()
+            elif command[0].upper() in ("EXEC", "DISCARD"):
+                inside[connection] = False
+            queued_names.append(command[0].upper())
+            if not same(command, ours, theirs):
+                return at, command, ours, theirs
+        return None
+    finally:
+        for pair in [*pairs, cleaner]:
+            pair.close()
+
+
+def shrink(beluga, peer, commands, resp3):
+    """Leaves out what is not needed for the last reply to differ."""
+    step = max(len(commands) // 2, 1)
+    until = time.monotonic() + 20
+    while step >= 1 and time.monotonic() < until:
+        at = 0
+        while at < len(commands) - 1:
+            fewer = commands[:at] + commands[min(at + step, len(commands) - 1):]
+            found = play(beluga, peer, fewer, resp3)
+            if found:
+                commands = fewer[:found[0] + 1]
+            else:
+                at += step
+        step //= 2
+    return commands
+
+
+def cut_pipelines(beluga, peer, rng):
+    """The same bytes in pieces cut anywhere, inline commands among them."""
+    cleaner = Pair(beluga, peer, False)
+    cleaner.run(["FLUSHALL"])
+    cleaner.close()
+    data, count = b"", 0
+    for _ in range(40):
+        if rng.random() < 0.2:
+            data += rng.choice([b"PING\r\n", b"SET inline 'a b'\r\n", b"GET inline\n", b"\r\n", b'ECHO "q\\x41\\n"\r\n'])
+            count += 0 if data.endswith(b"\n\r\n") or data == b"\r\n" else 1
+        else:
+            data += request("SET", f"c{rng.randrange(5)}", "v" * rng.randrange(3000))
+            data += request("GET", f"c{rng.randrange(5)}")
+    data += request("ECHO", "the end")
+    replies = []
+    cuts = sorted(rng.randrange(len(data)) for _ in range(rng.randrange(30)))
+    for port in (beluga.port, peer.port):
+        wire = Wire(port)
+        start = 0
+        for cut in [*cuts, len(data)]:
+            wire.send(data[start:cut])
+            start = cut
+            time.sleep(0.0003)
+        out = b""
+        while not out.endswith(b"$7\r\nthe end\r\n"):
+            out += wire.reply()
+        replies.append(out)
+        wire.close()
+    tally.check("cut pipeline", replies[0] == replies[1], f"seed {seed}: {replies}")
+
+
+def protocol_errors(beluga, peer):
+    for data in [b"*1\r\n+PING\r\n", b"*x\r\n", b"*-5\r\nPING\r\n", b"*1\r\n$-2\r\n", b"*1\r\n$x\r\n", b"*2147483648\r\n", b"*1\r\n$999999999999\r\n", b"SET a 'unbalanced\r\n", b"x" * 70_000, b"*1048577\r\n$1\r\na\r\n*1\r\n$4\r\nPING\r\n"[:0] + b"*0\r\nPING\r\n"]:
+        replies = []
+        for port in (beluga.port, peer.port):
+            wire = Wire(port, 5)
+            wire.send(data)
+            try:
+                replies.append(wire.line())
+            except (EOFError, OSError) as error:
+                replies.append(type(error).__name__)
+            wire.close()
+        tally.equal(f"protocol error {data[:30]!r}", replies[0], replies[1])
+
+
+with Server() as beluga, Peer() as peer:
+    rng = random.Random(seed)
+    protocol_errors(beluga, peer)
+    begin, rounds, commands_run = time.monotonic(), 0, 0
+    while time.monotonic() - begin < arguments.seconds and tally.failed < 3:
+        rounds += 1
+        resp3 = rounds % 2 == 0
+        commands = [(int(rng.random() < 0.15), rng.choices(COMMANDS, WEIGHTS)[0][1](rng)) for _ in range(400)]
+        spoil = 200 if arguments.canary and rounds == 1 else None
+        found = play(beluga, peer, commands, resp3, spoil)
+        commands_run += len(commands)
+        if found and spoil is None:
+            small = shrink(beluga, peer, commands[:found[0] + 1], resp3)
+            found = play(beluga, peer, small, resp3) or found
+            for connection, command in small[-12:]:
+                print(f"  {connection}: {command}")
+        tally.check(f"round {rounds} (RESP{3 if resp3 else 2})", not found, found and f"seed {seed}: {found[1]}: Beluga {found[2][:200]!r}, Redis {found[3][:200]!r}")
+        cut_pipelines(beluga, peer, rng)
+    print(f"{rounds} rounds, {commands_run} commands")
+tally.close()

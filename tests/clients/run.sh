@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Runs the client suites: all of them, or those named. `soak` runs crash and differential for SOAK_MINUTES.
+set -uo pipefail
+cd "$(dirname "$0")/../.."
+export SERVER_UNDER_TEST="${SERVER_UNDER_TEST:-$PWD/target/debug/beluga}"
+[ -x "$SERVER_UNDER_TEST" ] || { echo "no server at $SERVER_UNDER_TEST; build it, or name one in SERVER_UNDER_TEST" >&2; exit 66; }
+here=tests/clients
+python=target/clients/venv/bin/python
+failed=0
+
+suite() {
+    echo "-- $1"
+    case "$1" in
+    cli) "$python" $here/python/cli.py ;;
+    python) "$python" $here/python/redis_py.py ;;
+    node) cp $here/node/*.mjs target/clients/node/ && "$python" $here/python/with_server.py node target/clients/node/client.mjs ;;
+    java)
+        mkdir -p target/clients/java/classes &&
+            javac -cp 'target/clients/java/lib/*' -d target/clients/java/classes $here/java/Client.java &&
+            "$python" $here/python/with_server.py java -cp 'target/clients/java/classes:target/clients/java/lib/*' Client
+        ;;
+    errors) "$python" $here/python/errors.py ;;
+    crash) "$python" $here/python/crash.py --rounds "${ROUNDS:-25}" ;;
+    differential) "$python" $here/python/differential.py --seconds "${SECONDS_DIFFERENTIAL:-60}" ;;
+    *) echo "no suite '$1'" >&2; return 64 ;;
+    esac || failed=1
+}
+
+if [ "${1:-}" = soak ]; then
+    minutes="${SOAK_MINUTES:-60}"
+    ROUNDS=$((minutes * 6)) suite crash
+    SECONDS_DIFFERENTIAL=$((minutes * 30)) suite differential
+else
+    for name in "${@:-cli python node java errors crash differential}"; do
+        for one in $name; do suite "$one"; done
+    done
+fi
+exit $failed
