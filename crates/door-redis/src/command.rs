@@ -361,6 +361,22 @@ mod tests {
     }
 
     #[test]
+    fn the_document_lists_exactly_what_is_served() {
+        let document = include_str!("../../../docs/protocols/redis.md");
+        let served =
+            document.split("## Served").nth(1).and_then(|rest| rest.split("Subcommands").next()).expect("a section");
+        let rows = served.lines().filter_map(|line| line.strip_prefix("| ")?.split_once(" | "));
+        let mut listed: Vec<String> = rows
+            .filter(|(group, _)| *group != "Group")
+            .flat_map(|(_, names)| names.trim_end_matches(" |").split(' ').map(str::to_lowercase).collect::<Vec<_>>())
+            .collect();
+        let mut table: Vec<String> = COMMANDS.iter().map(|command| command.name.to_owned()).collect();
+        listed.sort();
+        table.sort();
+        assert_eq!(listed, table);
+    }
+
+    #[test]
     fn keys_are_where_the_table_says() {
         let keys = |text: &'static str| {
             let args: Vec<&[u8]> = text.split(' ').map(str::as_bytes).collect();

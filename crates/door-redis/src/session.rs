@@ -509,7 +509,10 @@ impl Session {
             if queued.command.name == "select" {
                 db = crate::commands::generic::database(args[1]).unwrap_or(db);
             }
-            keys = keys.zip(queued.command.keys_of(db, args)).map(|(mut all, more)| {
+            // A walk over keys beside held ones could wait for others that wait for ours: such a unit takes everything.
+            let walks = matches!(queued.command.name, "scan" | "randomkey");
+            let named = if walks { None } else { queued.command.keys_of(db, args) };
+            keys = keys.zip(named).map(|(mut all, more)| {
                 all.extend(more);
                 all
             });

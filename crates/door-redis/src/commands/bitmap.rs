@@ -1,6 +1,6 @@
 //! Strings as arrays of bits. Bit 0 is the most significant bit of byte 0.
 
-use engine::{Expire, Unit};
+use engine::{Expire, Form, Unit};
 
 use crate::command::{Call, Result};
 use crate::commands::{Fetched, fetch, look};
@@ -112,6 +112,11 @@ pub fn bitcount(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
         4 | 5 => {
             let Some(start) = call.integer(2) else { return Ok(()) };
             let Some(end) = call.integer(3) else { return Ok(()) };
+            if start < 0 && end < 0 && start > end {
+                // Redis answers before it looks at the unit.
+                call.reply.integer(0);
+                return Ok(());
+            }
             let bits = match call.args.len() {
                 4 => false,
                 _ => match unit_of_range(call, 4) {
@@ -250,7 +255,7 @@ pub fn bitop(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
         }
     }
     if len > 0 {
-        unit.put_string(call.db, call.args[2], &result, Expire::None)?;
+        unit.put_string_as(call.db, call.args[2], &result, Expire::None, Form::Raw)?;
     } else {
         unit.delete(call.db, call.args[2])?;
     }

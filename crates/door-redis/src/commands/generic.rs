@@ -126,6 +126,11 @@ pub fn randomkey(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
+/// Whether a key matches. A lone star is every key, also the empty one, which no other pattern matches in Redis.
+fn key_matches(pattern: &[u8], key: &[u8]) -> bool {
+    pattern == b"*" || glob::matches(pattern, key, false)
+}
+
 /// The bytes that every match starts with.
 fn literal_prefix(pattern: &[u8]) -> &[u8] {
     let end = pattern.iter().position(|byte| matches!(byte, b'*' | b'?' | b'[' | b'\\')).unwrap_or(pattern.len());
@@ -136,7 +141,7 @@ pub fn keys(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
     let pattern = call.args[1];
     let mut found: Vec<Vec<u8>> = Vec::new();
     unit.keys(call.db, literal_prefix(pattern), |key, _| {
-        if glob::matches(pattern, key, false) {
+        if key_matches(pattern, key) {
             found.push(key.to_vec());
         }
     })?;
@@ -188,7 +193,7 @@ pub fn scan(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
     let mut found: Vec<Vec<u8>> = Vec::new();
     let next = unit.scan(call.db, cursor, options.count, |key, kind: Kind| {
         let typed = options.kind.is_none_or(|name| name.eq_ignore_ascii_case(kind.name().as_bytes()));
-        if typed && options.pattern.is_none_or(|pattern| glob::matches(pattern, key, false)) {
+        if typed && options.pattern.is_none_or(|pattern| key_matches(pattern, key)) {
             found.push(key.to_vec());
         }
     })?;
