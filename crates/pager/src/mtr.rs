@@ -85,7 +85,9 @@ impl<'p> Mtr<'p> {
     pub fn image(&mut self, page: &Exclusive<'_>) {
         let mut image = [0; PAGE_BYTES];
         page.page().copy_out(&mut image);
-        self.record(page, kind::IMAGE, None, &[&image]);
+        let hole = record::longest_hole(&image);
+        let head = record::image_head(&hole);
+        self.record(page, kind::IMAGE, None, &[&head, &image[..hole.start], &image[hole.end..]]);
     }
 
     /// Adds a record that changes no page.

@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::frame::RAW;
 use crate::guard::Exclusive;
 use crate::log::read::{End, Reader, Until};
-use crate::log::record::{Observer, Record, RedoTable, kind};
+use crate::log::record::{Observer, Record, RedoTable, kind, unfold_image};
 use crate::page::{Lsn, PAGE_BYTES, PageId, TxnId, WORD_LSN};
 use crate::pager::Pager;
 use crate::space::{self, Run};
@@ -147,8 +147,13 @@ impl Recovery<'_> {
         let Some(pid) = record.page else { return Ok(()) };
         self.cover(pid)?;
         match record.kind {
-            kind::IMAGE => self.begin(pid, record, false),
-            kind::EXTENT_UNIT => self.begin(pid, record, true),
+            kind::IMAGE => {
+                let image =
+                    unfold_image(record.body).ok_or_else(|| corrupt(record, "an image of impossible length"))?;
+                self.begin(pid, record, &image, false);
+            }
+            kind::EXTENT_UNIT if record.body.len() == PAGE_BYTES => self.begin(pid, record, record.body, true),
+            kind::EXTENT_UNIT => return Err(corrupt(record, "a unit of impossible length")),
             kind::SPACE_SET | kind::SPACE_CLEAR => self.change(pid, record, &|page, record| {
                 let run = space::decode(record).ok_or_else(|| corrupt(record, "a space record of odd length"))?;
                 space::mark(page, run, record.kind == kind::SPACE_SET);
@@ -176,11 +181,11 @@ impl Recovery<'_> {
     }
 
     /// A new life of the page: nothing of the former one matters.
-    fn begin(&mut self, pid: PageId, record: &Record<'_>, raw: bool) {
+    fn begin(&mut self, pid: PageId, record: &Record<'_>, bytes: &[u8], raw: bool) {
         self.damaged.remove(&pid);
         let pager = self.pager;
         let page = pager.fresh_frame(pid, raw).expect("a frame is found or made free");
-        page.copy_in(record.body);
+        page.copy_in(bytes);
         self.settle(&page, pid, record, raw);
     }
 
