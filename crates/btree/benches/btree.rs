@@ -64,7 +64,9 @@ fn main() {
         black_box(tree.modify(&key(number), None, |_, change| change.put(&[&value])).expect("put").lsn);
     };
 
+    let head = pager.log_head();
     timed("insert 16 B + 128 B, random order", records, || numbers.iter().for_each(|number| put(*number)));
+    println!("{} bytes of log per insert, splits included", (pager.log_head() - head) / records);
     if wanted("again") {
         timed("purge, per record", records, || {
             let mut purge = tree.purge_range(b"", None);
