@@ -80,7 +80,7 @@ impl Side {
         match self {
             Side::Beluga => {
                 command = Command::new(&place.beluga);
-                command.arg("--data").arg(data).args(["--redis-port", &port]);
+                command.arg("--data").arg(data).args(["--redis-port", &port, "--max-connections", "15000"]);
                 if let Some(memory) = launch.memory_mib {
                     command.args(["--memory", &format!("{memory}mb")]);
                 }
