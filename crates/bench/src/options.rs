@@ -201,6 +201,7 @@ impl Given {
             redis: self.redis.unwrap_or("redis-server".into()),
             work,
         };
+        let sides = if self.quick { vec![Side::Beluga, Side::RedisAlways] } else { Side::ALL.to_vec() };
         let out = self.out.or((command == "all").then(|| PathBuf::from("docs/bench")));
         let effort = Effort {
             rounds: self.rounds.unwrap_or(effort.rounds),
@@ -208,7 +209,7 @@ impl Given {
             threads: self.threads.unwrap_or(effort.threads),
             ..effort
         };
-        Ok(Setup { place, sides: self.sides.unwrap_or(Side::ALL.to_vec()), effort, quick: self.quick, out })
+        Ok(Setup { place, sides: self.sides.unwrap_or(sides), effort, quick: self.quick, out })
     }
 }
 

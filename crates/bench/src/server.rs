@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::control::Control;
 use crate::load::Shape;
+use crate::machine::Machine;
 use crate::{machine, process};
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -50,7 +51,7 @@ pub struct Place {
 
 #[derive(Clone, Default, Debug)]
 pub struct Launch {
-    /// Beluga's memory setting, in MiB; its own default when absent. Redis has none: it holds everything in memory.
+    /// Beluga's memory setting, in MiB; `memory_mib_default` when absent. Redis has none: it holds everything in memory.
     pub memory_mib: Option<u64>,
     /// Processors the server may use; all when absent.
     pub cores: Option<Vec<usize>>,
@@ -70,7 +71,7 @@ pub struct Server {
     command: String,
 }
 
-const START_PATIENCE: Duration = Duration::from_secs(120);
+const START_PATIENCE: Duration = Duration::from_secs(600);
 const STOP_PATIENCE: Duration = Duration::from_secs(30);
 
 impl Side {
@@ -81,9 +82,8 @@ impl Side {
             Side::Beluga => {
                 command = Command::new(&place.beluga);
                 command.arg("--data").arg(data).args(["--redis-port", &port, "--max-connections", "15000"]);
-                if let Some(memory) = launch.memory_mib {
-                    command.args(["--memory", &format!("{memory}mb")]);
-                }
+                let memory_mib = launch.memory_mib.unwrap_or(memory_mib_default());
+                command.args(["--memory", &format!("{memory_mib}mb")]);
             }
             Side::RedisAlways | Side::RedisEverysec => {
                 let policy = if self == Side::RedisAlways { "always" } else { "everysec" };
@@ -96,6 +96,11 @@ impl Side {
         command.args(&launch.more);
         command
     }
+}
+
+/// Several servers run at once, so Beluga's own default, more than half of the machine, is too much here.
+pub fn memory_mib_default() -> u64 {
+    ((Machine::read().memory_bytes >> 20) / 6).clamp(64, 4096)
 }
 
 impl Server {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::cases::Effort;
 use crate::machine::Machine;
 use crate::probe::ProbeFile;
-use crate::server::{Place, Side};
+use crate::server::{Place, Side, memory_mib_default};
 use crate::svg::Chart;
 use crate::table::{Table, grouped};
 
@@ -78,7 +78,11 @@ impl Setup {
             grouped(alone, 0),
             grouped(deep, 0),
         );
-        out += &format!("- Programs: {}.\n", self.place.versions().join(", "));
+        let memory_mib = memory_mib_default();
+        let versions = self.place.versions().join(", ");
+        out += &format!(
+            "- Programs: {versions}. Beluga runs with `--memory {memory_mib}mb` where nothing else is said.\n"
+        );
         out += &format!(
             "- To reproduce: `apt-get install redis-server`, then `cargo build --release -p server` and `{command}`.\n\n"
         );

@@ -10,7 +10,7 @@ use crate::load::{self, Shape, Until};
 use crate::server::{Place, Server};
 use crate::table::{Cell, Table};
 
-const SYMBOLS: usize = 15;
+const SYMBOLS: usize = 10;
 const SAMPLED: Duration = Duration::from_secs(3);
 
 pub fn table() -> Table {
