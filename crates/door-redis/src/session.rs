@@ -77,6 +77,11 @@ pub struct Session {
     last_ns: u64,
 }
 
+/// Requests that are cut before the first of them runs.
+const WINDOW: usize = 32;
+/// Fewer than this are not worth looking ahead for.
+const PREFETCH_MIN: usize = 4;
+
 /// Whether the loop goes on after a request.
 #[derive(PartialEq, Eq)]
 enum Step {
@@ -216,27 +221,34 @@ impl Session {
         }
     }
 
+    /// Requests are cut a window at a time, so that the pages of all their keys are asked for before the first one runs.
     fn run_batch(&mut self, io: &mut Io<'_>) -> Flow {
         let input = io.input();
         let mut args: Vec<&[u8]> = Vec::new();
+        let mut window: Vec<Request> = Vec::new();
         loop {
-            let limits = self.limits();
-            match self.parser.next(input, &limits) {
-                Cut::Request(request) => {
-                    let step = self.run_request(input, &request, &mut args, io);
-                    args.clear();
-                    if step == Step::Hold {
-                        // Cut again when the session goes on.
-                        self.parser.rewind();
-                        io.consume(request.start);
-                        return Flow::Continue;
-                    }
-                    if step == Step::Stop || self.closing {
-                        self.leave(io, request.end);
-                        return if self.closing { Flow::Close } else { Flow::Continue };
-                    }
+            window.clear();
+            let stop = self.cut_window(input, &mut window);
+            if window.len() >= PREFETCH_MIN {
+                self.prefetch(input, &window);
+            }
+            for request in &window {
+                let step = self.run_request(input, request, &mut args, io);
+                args.clear();
+                if step == Step::Hold {
+                    // Cut again when the session goes on.
+                    self.parser.rewind();
+                    io.consume(request.start);
+                    return Flow::Continue;
                 }
-                Cut::Partial { needed } => {
+                if step == Step::Stop || self.closing {
+                    self.leave(io, request.end);
+                    return if self.closing { Flow::Close } else { Flow::Continue };
+                }
+            }
+            match stop {
+                None | Some(Cut::Request(_)) => {}
+                Some(Cut::Partial { needed }) => {
                     let start = self.parser.start();
                     self.leave(io, start);
                     if needed > 0 {
@@ -244,13 +256,45 @@ impl Session {
                     }
                     return Flow::Continue;
                 }
-                Cut::Broken(broken) => {
+                Some(Cut::Broken(broken)) => {
                     broken.reply(io.out());
                     self.shared.stats.errors.add(1);
                     return Flow::Close;
                 }
             }
         }
+    }
+
+    /// Cuts requests until the window is full; returns what ended it sooner. An inline request ends it too, for the parser keeps the text of one only.
+    fn cut_window(&mut self, input: &[u8], window: &mut Vec<Request>) -> Option<Cut> {
+        let limits = self.limits();
+        let most = if limits.restricted { 1 } else { WINDOW };
+        while window.len() < most {
+            match self.parser.next(input, &limits) {
+                Cut::Request(request) => {
+                    window.push(request);
+                    if request.inline {
+                        break;
+                    }
+                }
+                other => return Some(other),
+            }
+        }
+        None
+    }
+
+    /// Asks for the pages of the first argument of each request, which in nearly every command is a key.
+    fn prefetch(&self, input: &[u8], window: &[Request]) {
+        let keys: Vec<(u8, &[u8])> = window
+            .iter()
+            .filter(|request| request.count >= 2 && !request.inline)
+            .map(|request| {
+                let span = self.parser.spans(request)[1];
+                let start = request.start + span.start as usize;
+                (self.db, &input[start..start + span.len as usize])
+            })
+            .collect();
+        self.shared.keyspace.prefetch(&keys);
     }
 
     /// Whole requests up to `end` are done with.

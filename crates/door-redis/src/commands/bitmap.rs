@@ -47,18 +47,14 @@ pub fn setbit(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
     };
     let Some(found) = look(unit, call, call.args[1])? else { return Ok(()) };
     let (mut byte, at) = (Vec::new(), offset / 8);
-    let len = found.as_ref().map_or(0, |entry| entry.len);
     if let Some(entry) = &found {
         unit.value(entry, at..at + 1, &mut byte)?;
     }
     let old = byte.first().copied().unwrap_or(0);
     let mask = 0x80 >> (offset % 8);
     let new = if on { old | mask } else { old & !mask };
-    if new != old || at >= len {
-        unit.patch_string(call.db, call.args[1], at, &[new])?;
-    } else {
-        unit.touch(call.db, call.args[1])?;
-    }
+    // Also an unchanged byte is written: the value counts as changed, and as raw from now on.
+    unit.patch_string(call.db, call.args[1], at, &[new])?;
     call.reply.flag(old & mask != 0);
     Ok(())
 }
@@ -73,9 +69,6 @@ struct Range {
 /// Clamps as BITCOUNT and BITPOS do: first and last position, in bits. None: nothing.
 fn clamp(range: &Range, bytes: u64) -> Option<(u64, u64)> {
     let total = if range.bits { bytes as i64 * 8 } else { bytes as i64 };
-    if range.start < 0 && range.end < 0 && range.start > range.end {
-        return None;
-    }
     let fix = |position: i64| if position < 0 { (position + total).max(0) } else { position };
     let (start, end) = (fix(range.start), fix(range.end).min(total - 1));
     if start > end {
