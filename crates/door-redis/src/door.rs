@@ -9,6 +9,7 @@ use stdx::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::clients::Clients;
 use crate::host::Host;
+use crate::parameters::Parameters;
 use crate::reply::Reply;
 use crate::session::Session;
 use crate::stats::Stats;
@@ -45,6 +46,7 @@ pub(crate) struct Shared {
     pub host: Arc<dyn Host>,
     pub stats: Stats,
     pub clients: Clients,
+    pub parameters: Parameters,
     pub pool: OnceLock<Weak<Pool>>,
     pub strict: AtomicBool,
     pub protected_mode: AtomicBool,
@@ -75,6 +77,7 @@ impl RedisDoor {
                 host,
                 stats: Stats::default(),
                 clients: Clients::default(),
+                parameters: Parameters::default(),
                 pool: OnceLock::new(),
                 strict: AtomicBool::new(options.strict),
                 protected_mode: AtomicBool::new(options.protected_mode),

@@ -13,6 +13,7 @@ pub mod frame;
 pub mod glob;
 mod host;
 pub mod number;
+mod parameters;
 mod reply;
 mod session;
 mod stats;

@@ -52,7 +52,7 @@ pub fn flushall(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
 
 pub fn swapdb(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
     for (at, which) in [(1, "first"), (2, "second")] {
-        if number::parse(call.args[at]).is_none() {
+        if number::parse(call.args[at]).is_none_or(|number| i32::try_from(number).is_err()) {
             let text = format!("ERR invalid {which} DB index");
             call.reply.error(&text);
             return Ok(());
@@ -132,6 +132,7 @@ pub fn config(session: &mut Session, call: &mut Call<'_>) -> Result {
         (b"get", 3..) => {
             let patterns: Vec<Vec<u8>> = call.args[2..].iter().map(|pattern| pattern.to_ascii_lowercase()).collect();
             let mut all = session.shared.host.settings();
+            all.extend(session.shared.parameters.others(&all));
             all.retain(|(name, _)| patterns.iter().any(|pattern| glob::matches(pattern, name.as_bytes(), true)));
             call.reply.map(all.len());
             for (name, value) in all {
@@ -140,13 +141,14 @@ pub fn config(session: &mut Session, call: &mut Call<'_>) -> Result {
             }
         }
         (b"set", len) if len >= 4 && len.is_multiple_of(2) => config_set(session, call),
+        (b"set", 4..) => call.reply.error(errors::SYNTAX),
         (b"resetstat", 2) => {
             session.shared.stats.reset();
             call.reply.ok();
         }
         (b"rewrite", 2) => match session.shared.host.rewrite() {
             Ok(()) => call.reply.ok(),
-            Err(what) => call.reply.error(&format!("ERR Rewriting config file: {what}")),
+            Err(what) => call.reply.error(&format!("ERR {what}")),
         },
         (b"help", 2) => help(
             call,
@@ -180,7 +182,18 @@ fn config_set(session: &mut Session, call: &mut Call<'_>) {
             return;
         }
     }
-    match session.shared.host.change(&changes) {
+    let (host, parameters) = (&session.shared.host, &session.shared.parameters);
+    let of_host = host.settings();
+    let is_of_host = |name: &str| of_host.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
+    let (to_host, others): (Vec<_>, Vec<_>) = changes.into_iter().partition(|(name, _)| is_of_host(name));
+    let changed = parameters.check(&others).and_then(|checked| {
+        if !to_host.is_empty() {
+            host.change(&to_host)?;
+        }
+        parameters.apply(checked);
+        Ok(())
+    });
+    match changed {
         Ok(()) => call.reply.ok(),
         Err(Refused::Unknown(name)) => {
             call.reply.error(&format!("ERR Unknown option or number of arguments for CONFIG SET - '{name}'"))

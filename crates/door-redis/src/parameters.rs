@@ -1,0 +1,202 @@
+//! The parameters of Redis's CONFIG that the server has no setting for.
+//!
+//! Clients and test suites read and set them. Those that tune the insides of Redis are checked and remembered until the server stops; nothing
+//! here depends on them. Those that would promise something that is not done here cannot be changed, and the error says why.
+
+use std::collections::BTreeMap;
+
+use stdx::sync::Mutex;
+
+use crate::host::Refused;
+use crate::number;
+
+mod list;
+
+/// What a value may be.
+#[derive(Clone, Copy)]
+enum Kind {
+    Switch,
+    Number(i64, i64),
+    /// Bytes, at least so many.
+    Size(i64),
+    Choice(&'static [&'static str]),
+    Text,
+}
+
+#[derive(Clone, Copy)]
+enum Class {
+    Remembered,
+    /// Redis itself changes it at a start only.
+    Immutable,
+    /// Redis would change it; here there is nothing to change, for this reason.
+    Fixed(&'static str),
+}
+
+struct Parameter {
+    name: &'static str,
+    default: &'static str,
+    kind: Kind,
+    class: Class,
+    /// The newer name of the same parameter.
+    alias_of: Option<&'static str>,
+}
+
+const fn parameter(name: &'static str, default: &'static str, kind: Kind, class: Class) -> Parameter {
+    Parameter { name, default, kind, class, alias_of: None }
+}
+
+const fn remembered(name: &'static str, default: &'static str, kind: Kind) -> Parameter {
+    parameter(name, default, kind, Class::Remembered)
+}
+
+const fn fixed(name: &'static str, value: &'static str, reason: &'static str) -> Parameter {
+    parameter(name, value, Kind::Text, Class::Fixed(reason))
+}
+
+const fn immutable(name: &'static str, value: &'static str) -> Parameter {
+    parameter(name, value, Kind::Text, Class::Immutable)
+}
+
+impl Parameter {
+    const fn alias_of(mut self, name: &'static str) -> Parameter {
+        self.alias_of = Some(name);
+        self
+    }
+
+    /// The name under which the value is kept.
+    fn kept_as(&self) -> &'static str {
+        self.alias_of.unwrap_or(self.name)
+    }
+}
+
+/// Changes that have been checked.
+pub struct Checked(Vec<(&'static str, String)>);
+
+#[derive(Default)]
+pub struct Parameters {
+    set: Mutex<BTreeMap<&'static str, String>>,
+}
+
+impl Parameters {
+    /// Names and values of all that are not among `known`.
+    pub fn others(&self, known: &[(String, String)]) -> Vec<(String, String)> {
+        let set = self.set.lock();
+        let value =
+            |parameter: &Parameter| set.get(parameter.kept_as()).map_or(parameter.default, String::as_str).to_owned();
+        let is_known = |parameter: &&Parameter| known.iter().any(|(name, _)| name == parameter.name);
+        list::LIST.iter().filter(|p| !is_known(p)).map(|p| (p.name.to_owned(), value(p))).collect()
+    }
+
+    /// Whether the changes may be made; nothing is changed yet.
+    pub fn check(&self, changes: &[(&str, &str)]) -> Result<Checked, Refused> {
+        let mut checked = Vec::new();
+        for (name, text) in changes {
+            let lower = name.to_ascii_lowercase();
+            let parameter = list::LIST.iter().find(|parameter| parameter.name == lower);
+            let Some(parameter) = parameter else { return Err(Refused::Unknown((*name).to_owned())) };
+            match parameter.class {
+                Class::Immutable => return Err(Refused::Fixed((*name).to_owned())),
+                // Putting back what was found harms nobody.
+                Class::Fixed(_) if *text == parameter.default => {}
+                Class::Fixed(reason) => {
+                    return Err(Refused::Bad((*name).to_owned(), format!("can't be changed here: {reason}")));
+                }
+                Class::Remembered => match parameter.kind.read(text) {
+                    Ok(value) => checked.push((parameter.kept_as(), value)),
+                    Err(expected) => return Err(Refused::Bad((*name).to_owned(), expected)),
+                },
+            }
+        }
+        Ok(Checked(checked))
+    }
+
+    pub fn apply(&self, Checked(changes): Checked) {
+        self.set.lock().extend(changes);
+    }
+}
+
+impl Kind {
+    /// The value as CONFIG GET will show it; the error is Redis's.
+    fn read(self, text: &str) -> Result<String, String> {
+        match self {
+            Kind::Text => Ok(text.to_owned()),
+            Kind::Switch => match text.to_ascii_lowercase().as_str() {
+                word @ ("yes" | "no") => Ok(word.to_owned()),
+                _ => Err("argument must be 'yes' or 'no'".to_owned()),
+            },
+            Kind::Choice(words) => match words.iter().find(|word| word.eq_ignore_ascii_case(text)) {
+                Some(word) => Ok((*word).to_owned()),
+                None => Err(format!("argument(s) must be one of the following: {}", words.join(", "))),
+            },
+            Kind::Number(low, high) => match number::parse(text.as_bytes()) {
+                Some(number) if (low..=high).contains(&number) => Ok(number.to_string()),
+                Some(_) => Err(format!("argument must be between {low} and {high} inclusive")),
+                None => Err("argument couldn't be parsed into an integer".to_owned()),
+            },
+            Kind::Size(low) => match bytes(text) {
+                Some(number) if number >= low => Ok(number.to_string()),
+                Some(_) => Err(format!("argument must be between {low} and {} inclusive", i64::MAX)),
+                None => Err("argument must be a memory value".to_owned()),
+            },
+        }
+    }
+}
+
+/// `100`, `1k` (1000), `1kb` (1024), and so on.
+fn bytes(text: &str) -> Option<i64> {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let factor = match text[digits..].to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "k" => 1000,
+        "kb" => 1 << 10,
+        "m" => 1_000_000,
+        "mb" => 1 << 20,
+        "g" => 1_000_000_000,
+        "gb" => 1 << 30,
+        _ => return None,
+    };
+    text[..digits].parse::<i64>().ok()?.checked_mul(factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn get(parameters: &Parameters, name: &str) -> String {
+        let found = parameters.others(&[]).into_iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value).unwrap_or_default()
+    }
+
+    #[test]
+    fn what_is_remembered_shows_under_both_names() {
+        let parameters = Parameters::default();
+        let checked = parameters.check(&[("hash-max-ziplist-value", "1kb"), ("HZ", "100")]);
+        assert_eq!(get(&parameters, "hz"), "10", "a check changes nothing");
+        parameters.apply(checked.unwrap_or_else(|refused| panic!("{refused:?}")));
+        assert_eq!(get(&parameters, "hash-max-listpack-value"), "1024");
+        assert_eq!(get(&parameters, "hash-max-ziplist-value"), "1024");
+        assert_eq!(get(&parameters, "hz"), "100");
+    }
+
+    #[test]
+    fn one_bad_change_refuses_all_with_the_words_of_redis() {
+        let parameters = Parameters::default();
+        let refusal = |changes: &[(&str, &str)]| parameters.check(changes).err();
+        let bad = |name: &str, why: &str| Some(Refused::Bad(name.to_owned(), why.to_owned()));
+        assert_eq!(refusal(&[("hz", "abc")]), bad("hz", "argument couldn't be parsed into an integer"));
+        assert_eq!(refusal(&[("hz", "-1")]), bad("hz", "argument must be between 0 and 2147483647 inclusive"));
+        assert_eq!(refusal(&[("activerehashing", "on")]), bad("activerehashing", "argument must be 'yes' or 'no'"));
+        assert_eq!(refusal(&[("hz", "5"), ("nothing", "1")]), Some(Refused::Unknown("nothing".to_owned())));
+        assert_eq!(refusal(&[("cluster-enabled", "yes")]), Some(Refused::Fixed("cluster-enabled".to_owned())));
+        assert!(refusal(&[("maxmemory-policy", "allkeys-lru")]).is_some());
+        assert!(refusal(&[("maxmemory-policy", "noeviction")]).is_none(), "it is so already");
+    }
+
+    #[test]
+    fn every_alias_has_its_parameter_and_every_default_is_allowed() {
+        for parameter in list::LIST {
+            assert!(list::LIST.iter().any(|other| other.name == parameter.kept_as()), "{}", parameter.name);
+            assert_eq!(parameter.kind.read(parameter.default).as_deref(), Ok(parameter.default), "{}", parameter.name);
+        }
+    }
+}
