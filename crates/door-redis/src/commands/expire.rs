@@ -115,7 +115,7 @@ pub fn pttl(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
 }
 
 pub fn expiretime(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
-    reply_time(unit, call, |at, _| (at + 500) / 1000)
+    reply_time(unit, call, |at, _| at.wrapping_add(500) / 1000)
 }
 
 pub fn pexpiretime(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {

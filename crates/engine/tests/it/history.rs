@@ -50,6 +50,9 @@ enum Step {
     Checkpoint,
 }
 
+/// A key of the model with its value and time.
+type ModelEntry<'a> = (&'a Vec<u8>, &'a (Arc<Vec<u8>>, Option<u64>));
+
 impl Model {
     fn live(&self, name: &Name, now: u64) -> Option<&(Arc<Vec<u8>>, Option<u64>)> {
         let found = self.databases[usize::from(name.0)].get(&name.1);
@@ -126,7 +129,7 @@ impl Model {
     }
 
     pub fn summary(&self) -> String {
-        let entry = |(key, (value, expire)): (&Vec<u8>, &(Arc<Vec<u8>>, Option<u64>))| {
+        let entry = |(key, (value, expire)): ModelEntry<'_>| {
             format!(
                 "{}={}b#{:x}@{expire:?}",
                 String::from_utf8_lossy(&key[..key.len().min(8)]),
