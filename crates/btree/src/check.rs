@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use pager::{PageId, PageRef, Result};
+use pager::{Error, PageId, PageRef, Result};
 
 use crate::node::Node;
 use crate::tree::Tree;
@@ -21,6 +21,8 @@ pub struct Report {
     /// Nodes of each level, leaves first.
     pub nodes: Vec<u64>,
     pub empty_leaves: u64,
+    /// Pages that could not be read; each is among the violations. What stands below an inner one of them was not looked at.
+    pub unreadable: u64,
     /// Splits whose second step is missing; legal.
     pub incomplete: u64,
     /// Words in use for slots, records and fences of leaves, and words there are.
@@ -34,8 +36,12 @@ impl Report {
     }
 
     fn complain(&mut self, tag: &str, pid: PageId, what: impl std::fmt::Display) {
+        self.add(format!("{tag} page {pid}: {what}"));
+    }
+
+    fn add(&mut self, violation: String) {
         if self.violations.len() < VIOLATIONS_MAX {
-            self.violations.push(format!("{tag} page {pid}: {what}"));
+            self.violations.push(violation);
         }
     }
 }
@@ -47,7 +53,7 @@ struct Expected {
 }
 
 impl Tree {
-    /// Looks at every page of the tree. An error means that a page could not be read.
+    /// Looks at every page of the tree. An error means that nothing could be said: the root could not be read, or the pager is closing.
     pub fn check(&self) -> Result<Report> {
         let mut report = Report::default();
         let mut seen = HashSet::new();
@@ -73,6 +79,8 @@ impl Tree {
         report: &mut Report,
     ) -> Result<Option<(Vec<Expected>, u64)>> {
         let mut children = Vec::new();
+        // Below a page that could not be read, the parents' list of children has a gap.
+        let whole = report.unreadable == 0;
         let (mut nodes, mut posted) = (0, expected.iter());
         let Some(first) = posted.next() else { return Ok(None) };
         let (mut pid, mut low) = (first.pid, first.low.clone());
@@ -84,7 +92,19 @@ impl Tree {
             if !self.pager.is_allocated(pid) {
                 report.complain("T7", pid, "in the tree, but free in the space map");
             }
-            let page = self.pager.shared(pid)?;
+            let page = match self.pager.shared(pid) {
+                Ok(page) => page,
+                Err(Error::Closed) => return Err(Error::Closed),
+                Err(error) => {
+                    report.unreadable += 1;
+                    report.add(error.to_string());
+                    // The way right is lost; the parent knows who comes next.
+                    let Some(next) = expected.iter().find(|next| next.low > low) else { break };
+                    posted = expected[expected.partition_point(|other| other.low <= next.low)..].iter();
+                    (pid, low) = (next.pid, next.low.clone());
+                    continue;
+                }
+            };
             let node = Node(page.page());
             if let Err(what) = node.verify(self.id).and_then(|()| node.verify_records()) {
                 report.complain("T1", pid, what);
@@ -99,7 +119,7 @@ impl Tree {
             let right = node.right();
             if node.is_incomplete() {
                 report.incomplete += 1;
-            } else {
+            } else if whole {
                 match posted.next() {
                     Some(next) if next.pid == right && next.low == high => {}
                     Some(next) => {
@@ -111,7 +131,7 @@ impl Tree {
             }
             (pid, low) = (right, high);
         }
-        if let Some(next) = posted.next() {
+        if let Some(next) = posted.next().filter(|_| whole) {
             report.complain("T3", next.pid, "in the parent, but not in the chain of its level");
         }
         Ok(Some((children, nodes)))

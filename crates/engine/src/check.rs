@@ -9,6 +9,7 @@ use pager::PageId;
 use crate::DATABASES;
 use crate::error::Result;
 use crate::keyspace::record::{self, Meta};
+use crate::keyspace::value;
 use crate::keyspace::{Keyspace, Queued, meta_of};
 use crate::txn::{Counted, Store};
 
@@ -55,12 +56,15 @@ pub(crate) fn check(store: &Store, keyspace: &Keyspace) -> Result<Report> {
         elements: HashMap::new(),
         queued_versions: Vec::new(),
     };
-    walk.records()?;
-    walk.queue()?;
-    walk.expiries()?;
-    walk.trees()?;
-    walk.compare();
-    walk.space();
+    if walk.trees()? {
+        walk.records()?;
+        walk.queue()?;
+        walk.expiries()?;
+        walk.compare();
+        walk.space();
+    } else {
+        walk.problem("values, counts and free space were not checked, because not all records can be read".into());
+    }
     Ok(walk.report)
 }
 
@@ -101,6 +105,9 @@ impl Walk<'_> {
             };
             let owner = format!("record {}", hex(key));
             walk.own(record::pages_of(value)?, &owner);
+            for error in value::damage(&store.pager, &meta.body) {
+                walk.problem(format!("V1: {owner}: {error}"));
+            }
             let Some(space) = meta_of(key)? else {
                 walk.report.elements += 1;
                 let version = u64::from_be_bytes(key[4..12].try_into().expect("element keys have 17 bytes"));
@@ -160,16 +167,19 @@ impl Walk<'_> {
         })
     }
 
-    fn trees(&mut self) -> Result<()> {
+    /// True if every page of every tree can be read.
+    fn trees(&mut self) -> Result<bool> {
         let store = self.store;
+        let mut readable = true;
         for tree in [&store.catalog, &store.records, &store.expiry, &store.queue] {
             let report = tree.check()?;
+            readable &= report.unreadable == 0;
             self.report.tree_pages += report.nodes.iter().sum::<u64>();
             self.report
                 .problems
                 .extend(report.violations.into_iter().map(|what| format!("tree {}: {what}", tree.id())));
         }
-        Ok(())
+        Ok(readable)
     }
 
     /// Every allocated page has exactly one owner.

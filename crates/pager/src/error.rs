@@ -45,7 +45,11 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::Corrupt { what, file, page: Some(page) } => {
-                write!(f, "corrupt page {page} of file '{file}' (offset {}): {what}", page * crate::PAGE_BYTES as u64)
+                write!(
+                    f,
+                    "corrupt page {page} of file '{file}' (offset {}): {what}",
+                    u128::from(*page) * crate::PAGE_BYTES as u128
+                )
             }
             Error::Corrupt { what, file, page: None } => write!(f, "corrupt file '{file}': {what}"),
             Error::DiskFull { what } => write!(f, "disk full: no room for {what}; writes resume when space is free"),

@@ -20,7 +20,7 @@ mod purge;
 pub(crate) mod record;
 mod scan;
 mod unit;
-mod value;
+pub(crate) mod value;
 mod watch;
 mod write;
 

@@ -165,6 +165,17 @@ fn read_extent(pager: &Pager, extent: &Extent<'_>, range: Range<usize>, out: &mu
     Ok(())
 }
 
+/// Reads every page of a record's value; what is wrong with each.
+pub(crate) fn damage(pager: &Pager, body: &Body<'_>) -> Vec<pager::Error> {
+    let Body::Extent(extent) = body else { return Vec::new() };
+    let pages = extent.runs().flat_map(|run| (0..run.pages).map(move |at| (run.first, at)));
+    let mut unit = vec![0; PAGE_BYTES];
+    pages
+        .enumerate()
+        .filter_map(|(index, (first, at))| pager.extent_read(first, at, &mut unit, &[extent.crc(index)]).err())
+        .collect()
+}
+
 /// Appends `range` of the payload of a record that is not cut into segments.
 fn read_plain(pager: &Pager, body: &Body<'_>, range: Range<usize>, out: &mut Vec<u8>) -> Result<()> {
     match body {

@@ -15,7 +15,8 @@ impl Client {
 
     /// One inline request; the reply as one line, the elements of an array separated by blanks.
     fn ask(&mut self, request: &str) -> String {
-        write!(self.0.get_mut(), "{request}\r\n").expect("the door takes a request");
+        // In one piece: a request in two packets would wait for an acknowledgement in between.
+        self.0.get_mut().write_all(format!("{request}\r\n").as_bytes()).expect("the door takes a request");
         self.reply()
     }
 
@@ -144,4 +145,50 @@ fn a_copy_holds_what_was_written_before_it() {
     let mut client = Client::connect(&server);
     assert_eq!(client.ask("DBSIZE"), ":501");
     assert_eq!(client.ask("MGET key:499 after later"), "499 1 (nil)");
+}
+
+/// Changes one bit of the page that holds `bytes`, and tells which page that is.
+fn damage(file: &std::path::Path, bytes: &[u8]) -> usize {
+    let mut image = std::fs::read(file).unwrap();
+    let at = image.windows(bytes.len()).position(|window| window == bytes).expect("the bytes are in the file");
+    image[at] ^= 0x10;
+    std::fs::write(file, image).unwrap();
+    at / 4096
+}
+
+#[test]
+fn damage_fails_one_request_and_check_names_every_page() {
+    let folder = Folder::new("damage");
+    let data = folder.join("data");
+    let mut server = Server::start(&data, &[]);
+    let mut client = Client::connect(&server);
+    let mut requests: String = (0..2000).map(|n| format!("SET key:{n} small-value-{n}-\r\n")).collect();
+    requests += &format!("SET big {}\r\n", "large-value-".repeat(1000));
+    client.0.get_mut().write_all(requests.as_bytes()).unwrap();
+    (0..2001).for_each(|_| assert_eq!(client.reply(), "+OK"));
+    assert_eq!(server.stop("TERM"), Some(0));
+    let file = folder.path().join("data/data");
+    let value_page = damage(&file, b"large-value-large");
+    let output = run(&["check", &data]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        text.contains(&format!("corrupt page {value_page} of file 'data'")) && text.contains("V1: record"),
+        "{text}"
+    );
+    let leaf_pages = [damage(&file, b"small-value-20-"), damage(&file, b"small-value-1999-")];
+    let output = run(&["check", &data]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    for page in leaf_pages {
+        assert!(text.contains(&format!("corrupt page {page} of file 'data'")), "{text}");
+    }
+    assert_fails(&output, 65, &["problems, listed above", "beluga restore"]);
+
+    let server = Server::start(&data, &[]);
+    let mut client = Client::connect(&server);
+    for (key, page) in [("key:20", leaf_pages[0]), ("key:1999", leaf_pages[1]), ("big", value_page)] {
+        let reply = client.ask(&format!("GET {key}"));
+        assert!(reply.starts_with('-') && reply.contains(&format!("corrupt page {page} of file 'data'")), "{reply}");
+    }
+    let served = (0..2000).filter(|n| client.ask(&format!("GET key:{n}")) == format!("small-value-{n}-")).count();
+    assert!(served > 1900, "{served} of 2000 keys are on other pages");
 }
