@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 
 use reactor::{Connection, Handle};
 use stdx::sync::Mutex;
-use stdx::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use stdx::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 /// What CLIENT LIST tells of a connection; the session writes it, others read it.
 pub struct Client {
@@ -18,7 +18,14 @@ pub struct Client {
     pub state: Mutex<ClientState>,
     pub last_ms: AtomicU64,
     pub no_evict: AtomicBool,
+    /// Inside a command that waits, so that CLIENT UNBLOCK may end it.
+    pub waits: AtomicBool,
+    /// What CLIENT UNBLOCK asks for; 0: nothing.
+    pub unblock: AtomicU32,
 }
+
+pub const UNBLOCK_TIMEOUT: u32 = 1;
+pub const UNBLOCK_ERROR: u32 = 2;
 
 #[derive(Clone, Debug, Default)]
 pub struct ClientState {

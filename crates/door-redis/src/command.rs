@@ -190,6 +190,7 @@ const SUBCOMMANDS: &[(&str, &[(&str, i32)])] = &[
         "client",
         &[
             ("getname", 2),
+            ("getredir", 2),
             ("help", 2),
             ("id", 2),
             ("info", 2),
@@ -199,10 +200,12 @@ const SUBCOMMANDS: &[(&str, &[(&str, i32)])] = &[
             ("pause", -3),
             ("reply", 3),
             ("setname", 3),
+            ("trackinginfo", 2),
+            ("unblock", -3),
             ("unpause", 2),
         ],
     ),
-    ("command", &[("count", 2), ("docs", -2), ("getkeys", -3), ("help", 2), ("info", -2), ("list", -2)]),
+    ("command", &[("count", 2), ("docs", -2), ("getkeys", -4), ("help", 2), ("info", -2), ("list", -2)]),
     ("config", &[("get", -3), ("help", 2), ("resetstat", 2), ("rewrite", 2), ("set", -4)]),
     ("latency", &[("doctor", 2), ("help", 2), ("history", 3), ("latest", 2), ("reset", -2)]),
     ("memory", &[("doctor", 2), ("help", 2), ("usage", -3)]),
@@ -222,6 +225,27 @@ pub fn check_subcommand(command: &Command, args: &[&[u8]]) -> Option<String> {
 
 fn takes(arity: i32, count: usize) -> bool {
     if arity >= 0 { count == arity as usize } else { count >= arity.unsigned_abs() as usize }
+}
+
+/// Commands that store something besides keys. EXEC holds the locks of its keys, and must not wait for room in the log with them.
+pub fn stores_beside_keys(command: &Command, args: &[&[u8]]) -> bool {
+    let is = |at: usize, word: &str| args.get(at).is_some_and(|arg| arg.eq_ignore_ascii_case(word.as_bytes()));
+    match command.name {
+        "acl" => is(1, "setuser") || is(1, "deluser"),
+        "config" => is(1, "set") && (2..args.len()).any(|at| is(at, "requirepass")),
+        _ => false,
+    }
+}
+
+/// An argument as SLOWLOG may show it: passwords are left out.
+pub fn shown<'a>(args: &[&'a [u8]], at: usize, arg: &&'a [u8]) -> &'a [u8] {
+    let is = |at: usize, word: &str| args[at].eq_ignore_ascii_case(word.as_bytes());
+    let secret = at > 0
+        && (is(0, "auth")
+            || is(0, "hello") && (1..at).any(|option| is(option, "auth") && at - option <= 2)
+            || is(0, "acl") && is(1, "setuser") && at > 2
+            || is(0, "config") && is(1, "set") && at > 2 && is(at - 1, "requirepass"));
+    if secret { b"(redacted)" } else { arg }
 }
 
 /// The command of that name, in any case.
@@ -374,6 +398,20 @@ mod tests {
         listed.sort();
         table.sort();
         assert_eq!(listed, table);
+    }
+
+    #[test]
+    fn passwords_are_not_shown() {
+        let shown = |text: &'static str| {
+            let args: Vec<&[u8]> = text.split(' ').map(str::as_bytes).collect();
+            let words = args.iter().enumerate().map(|(at, arg)| String::from_utf8_lossy(super::shown(&args, at, arg)));
+            words.collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(shown("AUTH pw"), "AUTH (redacted)");
+        assert_eq!(shown("hello 3 AUTH bob pw SETNAME x"), "hello 3 AUTH (redacted) (redacted) SETNAME x");
+        assert_eq!(shown("ACL SETUSER bob on >pw"), "ACL SETUSER bob (redacted) (redacted)");
+        assert_eq!(shown("config set hz 10 requirepass pw"), "config set hz 10 requirepass (redacted)");
+        assert_eq!(shown("set auth x"), "set auth x");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 pub const SYNTAX: &str = "ERR syntax error";
 pub const NOT_INTEGER: &str = "ERR value is not an integer or out of range";
+pub const NOT_INT: &str = "ERR value is out of range, value must between -2147483648 and 2147483647";
 pub const OVERFLOW: &str = "ERR increment or decrement would overflow";
 pub const NOT_FLOAT: &str = "ERR value is not a valid float";
 pub const WRONG_TYPE: &str = "WRONGTYPE Operation against a key holding the wrong kind of value";

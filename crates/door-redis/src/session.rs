@@ -13,10 +13,10 @@ use std::sync::Arc;
 use engine::{Account, Expire, Found, Locks, Unit, WatchSet};
 use reactor::{Connection, Flow, Io};
 use stdx::sync::Mutex;
-use stdx::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use stdx::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use crate::acl_rules::Permissions;
-use crate::clients::{Client, ClientState};
+use crate::clients::{Client, ClientState, UNBLOCK_ERROR};
 use crate::command::{self, Call, Command, Run, flag};
 use crate::door::Shared;
 use crate::errors;
@@ -104,6 +104,8 @@ impl Session {
             state: Mutex::new(ClientState { multi: -1, resp: 2, user: "default".into(), ..ClientState::default() }),
             last_ms: AtomicU64::new(now),
             no_evict: AtomicBool::new(false),
+            waits: AtomicBool::new(false),
+            unblock: AtomicU32::new(0),
         });
         shared.clients.add(client.clone());
         let mut session = Session {
@@ -189,15 +191,22 @@ impl Session {
     fn wake_up(&mut self, io: &mut Io<'_>) -> bool {
         let Some(until) = self.sleep_until_ms else { return true };
         let paused = self.after_sleep.is_none();
-        if self.now_ms() < until && !(paused && self.shared.clients.pause_at(self.now_ms()).is_none()) {
+        let unblocked = if paused { 0 } else { self.client.unblock.swap(0, Ordering::AcqRel) };
+        if unblocked == 0 && self.now_ms() < until && !(paused && self.shared.clients.pause_at(self.now_ms()).is_none())
+        {
             io.park();
             return false;
         }
         self.sleep_until_ms = None;
         self.client.state.lock().parked = false;
+        self.client.waits.store(false, Ordering::Release);
         if let Some(number) = self.after_sleep.take() {
             let mut reply = self.reply(io.out());
-            reply.integer(number);
+            if unblocked == UNBLOCK_ERROR {
+                reply.error("UNBLOCKED client unblocked via CLIENT UNBLOCK");
+            } else {
+                reply.integer(number);
+            }
         }
         true
     }
@@ -205,6 +214,7 @@ impl Session {
     fn sleep(&mut self, io: &mut Io<'_>, until_ms: u64) {
         self.sleep_until_ms = Some(until_ms);
         self.client.state.lock().parked = true;
+        self.client.waits.store(self.after_sleep.is_some(), Ordering::Release);
         io.park();
         let delay = std::time::Duration::from_millis(until_ms.saturating_sub(self.now_ms()) + 1);
         let handle = io.connection().handle();
@@ -418,27 +428,38 @@ impl Session {
         }
         if stats.is_slow(took) && !command::COMMANDS[index].is(flag::SKIP_SLOWLOG) {
             let name = self.client.state.lock().name.clone();
-            stats.add_slow(self.now_ms() / 1000, took, args, self.client.address.clone(), name);
+            let shown: Vec<&[u8]> = args.iter().enumerate().map(|(at, arg)| command::shown(args, at, arg)).collect();
+            stats.add_slow(self.now_ms() / 1000, took, &shown, self.client.address.clone(), name);
         }
     }
 
     fn reject(&mut self, command: Option<&'static Command>, text: &str, io: &mut Io<'_>) -> Step {
-        if let Some(multi) = &mut self.multi {
+        let mut text = std::borrow::Cow::Borrowed(text);
+        if command.is_some_and(|command| command.name == "exec") && self.multi.is_some() {
+            // An EXEC that cannot run ends the transaction.
+            self.end_multi();
+            let why = text.strip_prefix("ERR ").unwrap_or(&text);
+            text = format!("EXECABORT Transaction discarded because of: {why}").into();
+        } else if let Some(multi) = &mut self.multi {
             multi.dirty = true;
         }
         if let Some(command) = command {
             self.shared.stats.commands[command.index()].rejected.add(1);
         }
         self.shared.stats.errors.add(1);
-        self.reply(io.out()).error(text);
+        self.reply(io.out()).error(&text);
         Step::Next
+    }
+
+    /// Forgets the transaction and the watched keys.
+    fn end_multi(&mut self) {
+        self.multi = None;
+        self.watch.clear();
+        self.client.state.lock().multi = -1;
     }
 
     fn long_way(&mut self, args: &[&[u8]], io: &mut Io<'_>) -> Step {
         let Some(command) = command::find(args[0]) else {
-            if self.identity.is_none() {
-                return self.reject(None, errors::NO_AUTH, io);
-            }
             return self.reject(None, &errors::unknown_command(args), io);
         };
         if !command.takes(args.len()) {
@@ -452,6 +473,9 @@ impl Session {
         }
         if let Some(text) = self.forbidden(command, args) {
             return self.reject(Some(command), &text, io);
+        }
+        if self.multi.is_some() && command::stores_beside_keys(command, args) {
+            return self.reject(Some(command), "ERR Command not allowed inside a transaction", io);
         }
         if let Some(until) = self.paused(command) {
             self.sleep(io, until);

@@ -173,7 +173,11 @@ fn apply(account: &mut Account, rule: &str) -> std::result::Result<(), String> {
         }
         _ if rule.starts_with('>') => add_password(account, engine::sha256(&rule.as_bytes()[1..])),
         _ if rule.starts_with('#') => {
-            let hash = decode_hash(&rule[1..]).ok_or_else(|| wrong("The provided password hash must be exactly 64 characters and contain only lowercase hexadecimal characters"))?;
+            let hash = decode_hash(&rule[1..]).ok_or_else(|| {
+                wrong(
+                    "The password hash must be exactly 64 characters and contain only lowercase hexadecimal characters",
+                )
+            })?;
             add_password(account, hash);
         }
         _ if rule.starts_with(['<', '!']) => {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use stdx::sync::atomic::Ordering;
 
-use crate::clients::Client;
+use crate::clients::{Client, UNBLOCK_ERROR, UNBLOCK_TIMEOUT};
 use crate::command::{Call, Result};
 use crate::commands::generic::{database, help};
 use crate::errors;
@@ -32,8 +32,7 @@ pub fn quit(session: &mut Session, call: &mut Call<'_>) -> Result {
 }
 
 pub fn select(session: &mut Session, call: &mut Call<'_>) -> Result {
-    if number::parse(call.args[1]).is_none() {
-        call.reply.error(errors::NOT_INTEGER);
+    if call.int(1).is_none() {
         return Ok(());
     }
     match database(call.args[1]) {
@@ -303,6 +302,12 @@ const CLIENT_HELP: &[&str] = &[
     "    Control the replies sent to the current connection.",
     "SETNAME <name>",
     "    Assign the name <name> to the current connection.",
+    "UNBLOCK <clientid> [TIMEOUT|ERROR]",
+    "    Unblock the specified blocked client.",
+    "GETREDIR",
+    "    Return the client ID we are redirecting to when tracking is enabled.",
+    "TRACKINGINFO",
+    "    Report tracking status for the current connection.",
     "NO-EVICT (ON|OFF)",
     "    Protect current client connection from eviction.",
     "HELP",
@@ -333,6 +338,19 @@ pub fn client(session: &mut Session, call: &mut Call<'_>) -> Result {
         (b"list", _) => list(session, call),
         (b"kill", 3..) => kill(session, call),
         (b"pause", 3 | 4) => pause(session, call),
+        (b"unblock", 3 | 4) => unblock(session, call),
+        // Tracking is not served, so it is always off.
+        (b"getredir", 2) => call.reply.integer(-1),
+        (b"trackinginfo", 2) => {
+            call.reply.map(3);
+            call.reply.bulk(b"flags");
+            call.reply.set(1);
+            call.reply.bulk(b"off");
+            call.reply.bulk(b"redirect");
+            call.reply.integer(-1);
+            call.reply.bulk(b"prefixes");
+            call.reply.array(0);
+        }
         (b"unpause", 2) => {
             session.shared.clients.unpause();
             call.reply.ok();
@@ -359,7 +377,7 @@ pub fn client(session: &mut Session, call: &mut Call<'_>) -> Result {
         },
         (
             b"help" | b"id" | b"getname" | b"setname" | b"info" | b"kill" | b"pause" | b"unpause" | b"no-evict"
-            | b"reply",
+            | b"reply" | b"unblock" | b"getredir" | b"trackinginfo",
             _,
         ) => {
             let text = errors::wrong_arity(&format!("client|{}", String::from_utf8_lossy(&sub)));
@@ -505,6 +523,28 @@ fn kill(session: &mut Session, call: &mut Call<'_>) {
         (true, _) => call.reply.ok(),
         (false, killed) => call.reply.integer(killed),
     }
+}
+
+/// Ends another session's WAIT.
+fn unblock(session: &Session, call: &mut Call<'_>) {
+    let how = match call.args.len() {
+        4 if call.word(3, "error") => UNBLOCK_ERROR,
+        4 if !call.word(3, "timeout") => {
+            call.reply.error("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR");
+            return;
+        }
+        _ => UNBLOCK_TIMEOUT,
+    };
+    let Some(id) = call.integer(2) else { return };
+    let clients = session.shared.clients.list();
+    let target = clients.iter().find(|client| client.id as i64 == id && client.waits.load(Ordering::Acquire));
+    if let Some(client) = target {
+        client.unblock.store(how, Ordering::Release);
+        if let Some(handle) = client.handle() {
+            handle.wake();
+        }
+    }
+    call.reply.integer(target.is_some().into());
 }
 
 fn pause(session: &mut Session, call: &mut Call<'_>) {

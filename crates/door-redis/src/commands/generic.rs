@@ -258,14 +258,19 @@ pub fn object(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
 pub fn memory(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
     let sub = call.args[1].to_ascii_lowercase();
     match (sub.as_slice(), call.args.len()) {
-        (b"usage", 3 | 5) => {
-            if call.args.len() == 5 {
-                if !call.word(3, "samples") {
+        (b"usage", 3..) => {
+            for at in (3..call.args.len()).step_by(2) {
+                if !call.word(at, "samples") || at + 1 == call.args.len() {
                     call.reply.error(errors::SYNTAX);
                     return Ok(());
                 }
-                if call.integer(4).is_none() {
-                    return Ok(());
+                match call.integer(at + 1) {
+                    None => return Ok(()),
+                    Some(samples) if samples < 0 => {
+                        call.reply.error(errors::SYNTAX);
+                        return Ok(());
+                    }
+                    Some(_) => {}
                 }
             }
             match unit.get(call.db, call.args[2])? {

@@ -31,6 +31,16 @@ impl Call<'_> {
         value
     }
 
+    /// An argument that has to fit a C int.
+    pub(crate) fn int(&mut self, at: usize) -> Option<i32> {
+        let value = self.integer(at)?;
+        let int = i32::try_from(value).ok();
+        if int.is_none() {
+            self.reply.error(errors::NOT_INT);
+        }
+        int
+    }
+
     /// Compares an argument with an option's name, in any case.
     pub(crate) fn word(&self, at: usize, word: &str) -> bool {
         self.args[at].eq_ignore_ascii_case(word.as_bytes())

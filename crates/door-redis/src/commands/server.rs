@@ -268,7 +268,7 @@ pub fn command(_: &mut Session, call: &mut Call<'_>) -> Result {
             for row in rows {
                 match row {
                     Some(command) => command_row(&mut call.reply, command),
-                    None => call.reply.null_array(),
+                    None => call.reply.null(),
                 }
             }
         }
@@ -361,14 +361,13 @@ pub fn slowlog(session: &mut Session, call: &mut Call<'_>) -> Result {
         (b"get", 2 | 3) => {
             let mut count = 10;
             if call.args.len() == 3 {
-                match call.integer(2) {
-                    None => return Ok(()),
-                    Some(n) if n < -1 => {
+                match number::parse(call.args[2]) {
+                    n if n.is_none_or(|n| n < -1) => {
                         call.reply.error("ERR count should be greater than or equal to -1");
                         return Ok(());
                     }
                     Some(-1) => count = usize::MAX,
-                    Some(n) => count = n as usize,
+                    n => count = n.unwrap_or(0) as usize,
                 }
             }
             let entries: Vec<_> = slow.lock().iter().take(count).cloned().collect();

@@ -43,7 +43,7 @@ pub fn strlen(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
 }
 
 /// A unit of time in an option: how many milliseconds, and whether it counts from now.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 struct TimeUnit {
     scale: i64,
     relative: bool,
@@ -89,7 +89,6 @@ fn set_options(call: &Call<'_>) -> Option<SetOptions> {
     let mut options = SetOptions::default();
     let mut at = 3;
     while at < call.args.len() {
-        let timed = options.keep || options.time.is_some();
         if call.word(at, "nx") && !options.xx {
             options.nx = true;
         } else if call.word(at, "xx") && !options.nx {
@@ -99,7 +98,9 @@ fn set_options(call: &Call<'_>) -> Option<SetOptions> {
         } else if call.word(at, "keepttl") && options.time.is_none() {
             options.keep = true;
         } else if let Some(time) = time_option(call.args[at])
-            && !timed
+            && !options.keep
+            // The same option may be given again: the last one counts.
+            && options.time.is_none_or(|(earlier, _)| earlier == time)
             && at + 1 < call.args.len()
         {
             options.time = Some((time, at + 1));
