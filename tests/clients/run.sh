@@ -21,7 +21,11 @@ suite() {
         ;;
     errors) "$python" $here/python/errors.py ;;
     crash) "$python" $here/python/crash.py --rounds "${ROUNDS:-25}" ;;
-    differential) "$python" $here/python/differential.py --seconds "${SECONDS_DIFFERENTIAL:-60}" ;;
+    differential)
+        # A known history here, so that a run says something of the change it tests; soak draws new ones.
+        "$python" $here/python/differential.py --seconds "${SECONDS_DIFFERENTIAL:-90}" ${DIFFERENTIAL_ARGS---seed 20261121 --rounds 100} &&
+            ! "$python" $here/python/differential.py --seconds 5 --seed 1 --rounds 1 --canary >target/clients/canary.log 2>&1
+        ;;
     *) echo "no suite '$1'" >&2; return 64 ;;
     esac || failed=1
 }
@@ -29,7 +33,7 @@ suite() {
 if [ "${1:-}" = soak ]; then
     minutes="${SOAK_MINUTES:-60}"
     ROUNDS=$((minutes * 6)) suite crash
-    SECONDS_DIFFERENTIAL=$((minutes * 30)) suite differential
+    DIFFERENTIAL_ARGS= SECONDS_DIFFERENTIAL=$((minutes * 30)) suite differential
 else
     for name in "${@:-cli python node java errors crash differential}"; do
         for one in $name; do suite "$one"; done

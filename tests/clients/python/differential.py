@@ -16,6 +16,7 @@ from beluga import Peer, Server, Tally, Wire, request
 parser = argparse.ArgumentParser()
 parser.add_argument("--seconds", type=float, default=60)
 parser.add_argument("--seed", type=int, default=None)
+parser.add_argument("--rounds", type=int, default=1 << 30)
 parser.add_argument("--canary", action="store_true", help="spoil a reply: the run must fail")
 arguments = parser.parse_args()
 seed = arguments.seed if arguments.seed is not None else random.SystemRandom().randrange(1 << 32)
@@ -306,7 +307,7 @@ def main(beluga, peer):
     rng = random.Random(seed)
     protocol_errors(beluga, peer)
     begin, rounds, commands_run = time.monotonic(), 0, 0
-    while time.monotonic() - begin < arguments.seconds and tally.failed < 3:
+    while time.monotonic() - begin < arguments.seconds and rounds < arguments.rounds and tally.failed < 3:
         rounds += 1
         resp3 = rounds % 2 == 0
         commands = [(int(rng.random() < 0.15), rng.choices(COMMANDS, WEIGHTS)[0][1](rng)) for _ in range(400)]
