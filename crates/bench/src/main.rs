@@ -21,6 +21,15 @@ use std::process::ExitCode;
 
 use options::Command;
 
+const INDEX: &str = "\
+# Speed, measured
+
+- [Goals and figures](goals.md): Beluga beside Redis, the disk and itself; what was asked for and what came out.
+- [The 48 rows of the reference table](orca.md): connections, value sizes, pipelines and mixes.
+
+All pages, the CSV files and the plots here are written by `make bench`. How it is measured stands on each page; the program is [bench](../../crates/bench/README.md).
+";
+
 fn main() -> ExitCode {
     let command = match options::parse(std::env::args_os()) {
         Ok(command) => command,
@@ -51,7 +60,11 @@ fn run(command: Command) -> io::Result<bool> {
         Command::Cases { setup, only } => return goals::cases(&setup, &only),
         Command::Goals { setup, part } => return goals::run(&setup, part.as_deref()),
         Command::Orca { setup, options } => return orca::run(&setup, &options),
-        Command::All { setup, options } => return Ok(goals::run(&setup, None)? & orca::run(&setup, &options)?),
+        Command::All { setup, options } => {
+            let complete = goals::run(&setup, None)? & orca::run(&setup, &options)?;
+            setup.publish("README", INDEX, &[], &[])?;
+            return Ok(complete);
+        }
     }
     Ok(true)
 }
