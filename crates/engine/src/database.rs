@@ -78,7 +78,7 @@ impl Engine {
             return Err(Error::corrupt(what));
         }
         let metrics = Arc::new(Metrics::default());
-        let store = Arc::new(Store::open(opened.pager.clone(), metrics.clone())?);
+        let store = Arc::new(Store::open(opened.pager.clone(), metrics.clone(), threaded)?);
         recovery.announce(&store);
         let keyspace = Arc::new(Keyspace::new(store.clone(), clock, options.random));
         let hooked = Arc::downgrade(&keyspace);

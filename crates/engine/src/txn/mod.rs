@@ -15,10 +15,11 @@ mod recover;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use btree::{Change, Done, Old, Tree, TreeId};
 use pager::{Lsn, PageId, Pager, Run, TxnId};
-use stdx::sync::Mutex;
+use stdx::sync::{Condvar, Mutex};
 use stdx::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Error, Result};
@@ -38,6 +39,9 @@ pub(crate) mod kind {
     /// LSN of the mark u64, then as in COMMIT: how many keys there were at the mark.
     pub const COUNTS: u8 = 0x23;
 }
+
+/// A rollback needs room on a full disk.
+pub static DISK_ROOM: stdx::wait::Reason = stdx::wait::Reason { name: "disk_room" };
 
 pub(crate) const CATALOG: TreeId = 1;
 pub(crate) const RECORDS: TreeId = 2;
@@ -61,6 +65,9 @@ pub(crate) struct Store {
     /// Open transactions that have removed a key, and how many have been rolled back: a walk over keys asks whether a gap it saw may be closed again (S1).
     pub removing: AtomicU64,
     pub undone: AtomicU64,
+    /// Nobody rings it: a rollback that finds the disk full tries again after a while.
+    room: Condvar,
+    is_threaded: bool,
 }
 
 /// Before-images, the oldest of each key.
@@ -71,7 +78,7 @@ pub(crate) type Deltas = Vec<(u32, i64, i64)>;
 
 impl Store {
     /// Opens the four trees, making those that are not there yet.
-    pub fn open(pager: Arc<Pager>, metrics: Arc<Metrics>) -> Result<Store> {
+    pub fn open(pager: Arc<Pager>, metrics: Arc<Metrics>, is_threaded: bool) -> Result<Store> {
         let tree = |id: TreeId| -> Result<Tree> {
             let root = Pager::well_known(u64::from(id) - 1);
             Ok(if pager.is_formatted(root)? {
@@ -93,6 +100,8 @@ impl Store {
             creating: Mutex::new(HashSet::new()),
             removing: AtomicU64::new(0),
             undone: AtomicU64::new(0),
+            room: Condvar::new(),
+            is_threaded,
             pager,
         })
     }
@@ -136,6 +145,12 @@ impl Store {
     /// No transaction under way has a record below this position.
     pub fn oldest_active(&self) -> Lsn {
         self.active.lock().values().copied().min().unwrap_or(Lsn::MAX)
+    }
+
+    fn wait_for_disk(&self) {
+        let _waiting = stdx::wait::announce(&DISK_ROOM);
+        let guard = self.creating.lock();
+        drop(self.room.wait_timeout(guard, Duration::from_millis(100)));
     }
 
     /// Stops the process: what is in memory can no longer be made right, what is in the log can.
@@ -307,10 +322,14 @@ impl<'s> Txn<'s> {
         let images = std::mem::take(&mut self.images);
         let mut lsn = 0;
         if self.last != 0 || self.broken.is_some() {
-            lsn = match self.store.undo(self.id, &images) {
-                Ok(lsn) => lsn,
-                // The changes stand in pages that can no longer be reached. Recovery can put it right, going on cannot.
-                Err(error) => self.store.fail(&error),
+            lsn = loop {
+                match self.store.undo(self.id, &images) {
+                    Ok(lsn) => break lsn,
+                    // An image longer than what replaced it may need a page. Its keys stay locked until there is one.
+                    Err(Error::DiskFull) if self.store.is_threaded => self.store.wait_for_disk(),
+                    // The changes stand in pages that can no longer be reached. Recovery can put it right, going on cannot.
+                    Err(error) => self.store.fail(&error),
+                }
             };
         }
         self.store.undone.fetch_add(1, Ordering::AcqRel);
