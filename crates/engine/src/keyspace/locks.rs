@@ -96,6 +96,11 @@ impl KeyLocks {
         }
     }
 
+    /// Takes the stripe for a change that is decided by one record.
+    pub fn hold(&self, stripe: Stripe) -> Held<'_> {
+        Held { lsn: self.lock(stripe), locks: self, stripe }
+    }
+
     /// Takes the stripe if nobody holds it.
     pub fn try_lock(&self, stripe: Stripe) -> Option<Lsn> {
         let seen = self.words[stripe as usize].load(Ordering::Relaxed);
@@ -182,6 +187,26 @@ impl KeyLocks {
                 guard = condvar.wait(guard);
             }
         }
+    }
+}
+
+/// A stripe held for one record. Dropped, it is given back.
+pub(crate) struct Held<'l> {
+    locks: &'l KeyLocks,
+    stripe: Stripe,
+    lsn: Lsn,
+}
+
+impl Held<'_> {
+    /// Something was changed; its record ends at `lsn`.
+    pub fn changed(&mut self, lsn: Lsn) {
+        self.lsn = self.lsn.max(lsn);
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.locks.unlock(self.stripe, self.lsn);
     }
 }
 

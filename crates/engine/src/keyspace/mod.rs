@@ -42,8 +42,10 @@ use crate::keyspace::locks::{KeyLocks, StripeSet};
 use crate::keyspace::record::{Body, Meta};
 use crate::keyspace::scan::Cursors;
 use crate::keyspace::unit::{Mode, Stripes, check_database};
-use crate::keyspace::watch::Registry;
-use crate::txn::{Counted, Recovery, Store};
+use crate::keyspace::value::Fresh;
+use crate::keyspace::watch::{Registry, Touch};
+use crate::keyspace::write::{Put, Target};
+use crate::txn::{Counted, Pages, Recovery, Store};
 
 pub(crate) use key::meta_of;
 pub(crate) use purge::{QUEUED_RUNS_MAX, Queued, encode_queued_pages, queue_key_of_pages};
@@ -178,10 +180,73 @@ impl Keyspace {
     }
 
     /// SET without conditions. Returns the gate of its answer.
+    ///
+    /// One descent for a value of up to 256 KiB; its pages, if it needs any, are written before the key is taken.
     pub fn set(&self, db: u8, key: &[u8], value: &[u8], expire: Expire) -> Result<Lsn> {
-        let (_, gate) =
-            self.write::<(), Error>(Locks::Keys(&[(db, key)]), false, |unit| unit.put_string(db, key, value, expire))?;
-        Ok(gate)
+        check_database(db)?;
+        if key.len() > key::SHORT_KEY_MAX || value.len() > record::EXTENT_MAX {
+            return self.set_by_unit(db, key, value, expire);
+        }
+        self.store.pager.admit()?;
+        if value.len() <= record::INLINE_MAX {
+            let put = Put { body: Body::Inline(value), ..Put::new(0, expire, 0) };
+            return match self.try_set(db, key, put)? {
+                Some(lsn) => Ok(lsn),
+                None => self.set_by_unit(db, key, value, expire),
+            };
+        }
+        let fresh = Fresh::write(&self.store.pager, value)?;
+        let put = Put { body: fresh.body(), allocated: fresh.reserved.runs(), ..Put::new(0, expire, 0) };
+        match self.try_set(db, key, put)? {
+            Some(lsn) => {
+                fresh.reserved.settle();
+                Ok(lsn)
+            }
+            None => {
+                drop(fresh);
+                self.set_by_unit(db, key, value, expire)
+            }
+        }
+    }
+
+    fn set_by_unit(&self, db: u8, key: &[u8], value: &[u8], expire: Expire) -> Result<Lsn> {
+        let put = |unit: &mut Unit<'_>| unit.put_string(db, key, value, expire);
+        Ok(self.write::<(), Error>(Locks::Keys(&[(db, key)]), false, put)?.1)
+    }
+
+    /// Puts a record of its own under a short key. None: what stands there has many records, so it takes a transaction.
+    fn try_set(&self, db: u8, key: &[u8], put: Put<'_>) -> Result<Option<Lsn>> {
+        let mut space = self.databases.space(db);
+        let mut tree_key = TreeKey::new(space, key);
+        let mut held = self.locks.hold(KeyLocks::stripe(db, tree_key.suffix()));
+        if self.databases.space(db) != space {
+            space = self.databases.space(db);
+            tree_key = TreeKey::new(space, key);
+        }
+        let now = if put.expire == Expire::None { 0 } else { self.clock.wall_ms() };
+        if let Expire::At(time) = put.expire {
+            self.add_expiry(db, &expiry::entry(time, tree_key.as_slice()))?;
+        }
+        let target = Target::Put(put);
+        let done = self.store.records.modify(tree_key.as_slice(), None, |old, change| {
+            write::apply(old.as_ref(), &mut Pages::alone(change), &target, now, true)
+        })?;
+        held.changed(done.lsn);
+        let facts = done.result?;
+        if facts.needs_txn {
+            return Ok(None);
+        }
+        if !facts.existed {
+            self.counts.add(db, space, Counted { keys: 1, expiries: 0 }, done.lsn);
+        }
+        if let Some(time) = facts.stale_time() {
+            // The change is made, whatever becomes of the entry: one that stays is found out when its time comes.
+            let _ = self.remove_expiry(&expiry::entry(time, tree_key.as_slice()));
+        }
+        if self.watched.is_watched() {
+            self.watched.touch(db, tree_key.suffix(), Touch::Changed);
+        }
+        Ok(Some(done.lsn))
     }
 
     /// Brings the pages of a batch of keys near, all at once.

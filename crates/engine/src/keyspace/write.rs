@@ -65,11 +65,18 @@ pub(crate) struct Facts {
     /// The old value's elements, which nobody names any more.
     orphaned: Option<u64>,
     new_expire: Option<u64>,
-    needs_txn: bool,
+    pub needs_txn: bool,
+}
+
+impl Facts {
+    /// The time in the old record, if the new one has another.
+    pub fn stale_time(&self) -> Option<u64> {
+        self.expire.filter(|old| Some(*old) != self.new_expire)
+    }
 }
 
 /// Changes the record under its leaf's latch.
-fn apply(
+pub(crate) fn apply(
     old: Option<&Old<'_>>,
     pages: &mut Pages<'_, '_>,
     target: &Target<'_>,
@@ -184,12 +191,13 @@ impl<'k> Unit<'k> {
     }
 
     fn after_write(&mut self, place: &Place, target: &Target<'_>, facts: &Facts) -> Result<()> {
-        if let Some(old) = facts.expire.filter(|old| Some(*old) != facts.new_expire) {
+        if let Some(old) = facts.stale_time() {
             let entry = expiry::entry(old, place.key.as_slice());
             if self.txn.is_some() {
                 self.stale_if_committed.push(entry);
             } else {
-                self.keyspace.remove_expiry(&entry)?;
+                // The change is made, whatever becomes of the entry: one that stays is found out when its time comes.
+                let _ = self.keyspace.remove_expiry(&entry);
             }
         }
         let was_expired = facts.expire.is_some_and(|expire| self.now > expire);
