@@ -47,6 +47,7 @@ pub(crate) struct Bell {
     /// When the background will wake by itself, ms since 1970; nobody needs to ring for anything later. 0: it is awake.
     wakes_at: AtomicU64,
     stop: AtomicBool,
+    last_error: Mutex<Option<String>>,
 }
 
 impl Bell {
@@ -92,6 +93,11 @@ impl Keyspace {
         Ok(Progress { more: expiry.more || purge.more, due_ms: expiry.due_ms })
     }
 
+    /// What the background met last, for a log line. It goes on with what it can do.
+    pub fn background_error(&self) -> Option<String> {
+        self.background.last_error.lock().clone()
+    }
+
     pub(crate) fn run_background(&self) {
         while !self.background.stop.load(Ordering::Acquire) {
             self.background.wakes_at.store(0, Ordering::SeqCst);
@@ -99,7 +105,11 @@ impl Keyspace {
                 Ok(Progress { more: true, .. }) => {}
                 Ok(Progress { due_ms, .. }) => self.rest(due_ms),
                 Err(Error::ShuttingDown) => return,
-                Err(_) => self.background.sleep(Some(PAUSE)),
+                Err(error) => {
+                    self.store.metrics.background_errors.add(1);
+                    *self.background.last_error.lock() = Some(error.to_string());
+                    self.background.sleep(Some(PAUSE));
+                }
             }
         }
     }

@@ -8,7 +8,9 @@
 //! An entry is written before the record that needs it and taken out after the record has changed (X1). Entries are not part of a transaction: after a crash
 //! or a rollback there may be one too many, never one too few. One too many is found out when its time comes, because the record says otherwise.
 
-use crate::error::Result;
+use btree::Hit;
+
+use crate::error::{Error, Result};
 use crate::keyspace::key::{self, TreeKey};
 use crate::keyspace::record::Meta;
 use crate::keyspace::unit::Removal;
@@ -76,22 +78,30 @@ impl Keyspace {
         if expire_of(&self.store, tree_key)? == Some(time) { Ok(()) } else { self.remove_expiry(entry) }
     }
 
-    /// Removes up to `budget` keys whose time has come.
+    /// Removes up to `budget` keys whose time has come. A key that cannot be read stops nothing but itself.
     pub(crate) fn expire_step(&self, budget: usize) -> Result<Progress> {
+        let (mut behind, mut damage) = (Vec::new(), None);
+        let mut progress = Progress::more();
         for _ in 0..budget {
             let now = self.clock.wall_ms();
-            let Some(first) = self.store.expiry.first_after(&[])? else { return Ok(Progress::idle(None)) };
-            let entry = first.key;
+            let Some(Hit { key: entry, .. }) = self.store.expiry.first_after(&behind)? else {
+                progress = Progress::idle(None);
+                break;
+            };
             let Some((time, tree_key)) = parse(&entry) else {
                 self.store.expiry.modify(&entry, None, |_, change| change.delete())?;
                 continue;
             };
             if now <= time {
-                return Ok(Progress::idle(Some(time + 1 - now)));
+                progress = Progress::idle(Some(time + 1 - now));
+                break;
             }
-            self.expire(&entry, time, tree_key, now)?;
+            match self.expire(&entry, time, tree_key, now) {
+                Err(error @ Error::Corrupt { .. }) => (behind, damage) = (entry, Some(error)),
+                other => other?,
+            }
         }
-        Ok(Progress::more())
+        damage.map_or(Ok(progress), Err)
     }
 
     /// When the next key expires.

@@ -148,29 +148,40 @@ impl Keyspace {
         }
     }
 
-    /// Works on the first entry that may be worked on. False if there is none.
+    /// Works on the first entry that may be worked on. False if there is none. An entry that cannot be worked on stops nothing but itself.
     fn purge_queue(&self, budget: usize) -> Result<bool> {
-        let mut from = Vec::new();
+        let (mut behind, mut damage) = (Vec::new(), None);
         loop {
-            let Some(Hit { key, value, .. }) = self.store.queue.first_after(&from)? else { return Ok(false) };
-            let entry = Queued::parse(&key, &value)?;
-            // Asked first and looked at again: an entry that is there after its unit was decided is there for good.
-            if self.is_open(&entry) || !self.is_still(&key, &value)? {
-                from = key;
-                continue;
+            let Some(Hit { key, value, .. }) = self.store.queue.first_after(&behind)? else {
+                return damage.map_or(Ok(false), Err);
+            };
+            match self.purge_entry(&key, &value, budget) {
+                Ok(true) => return Ok(true),
+                Err(error @ Error::Corrupt { .. }) => damage = Some(error),
+                other => drop(other?),
             }
-            self.store.pager.admit()?;
-            match entry {
-                Queued::Pages { .. } => self.store.free_queued_pages(&key)?,
-                Queued::Version { version, .. } => {
-                    let (first, behind) = key::elements(version);
-                    if self.store.purge_records(&first, &behind, budget)? {
-                        self.store.queue.modify(&key, None, |_, change| change.delete())?;
-                    }
+            behind = key;
+        }
+    }
+
+    /// False if the entry belongs to a unit that is under way.
+    fn purge_entry(&self, key: &[u8], value: &[u8], budget: usize) -> Result<bool> {
+        let entry = Queued::parse(key, value)?;
+        // Asked first and looked at again: an entry that is there after its unit was decided is there for good.
+        if self.is_open(&entry) || !self.is_still(key, value)? {
+            return Ok(false);
+        }
+        self.store.pager.admit()?;
+        match entry {
+            Queued::Pages { .. } => self.store.free_queued_pages(key)?,
+            Queued::Version { version, .. } => {
+                let (first, to) = key::elements(version);
+                if self.store.purge_records(&first, &to, budget)? {
+                    self.store.queue.modify(key, None, |_, change| change.delete())?;
                 }
             }
-            return Ok(true);
         }
+        Ok(true)
     }
 
     fn is_still(&self, key: &[u8], value: &[u8]) -> Result<bool> {

@@ -19,8 +19,8 @@ use std::time::Duration;
 
 use btree::{Change, Done, Old, Tree, TreeId};
 use pager::{Lsn, PageId, Pager, Run, TxnId};
-use stdx::sync::{Condvar, Mutex};
 use stdx::sync::atomic::{AtomicU64, Ordering};
+use stdx::sync::{Condvar, Mutex};
 
 use crate::error::{Error, Result};
 use crate::keyspace::record;

@@ -19,6 +19,11 @@ fn quietly(f: impl FnOnce() + std::panic::UnwindSafe) {
     }
 }
 
+/// `SOAK_ROUNDS=50` plays so many times as many histories, each from a seed of its own.
+fn rounds() -> u64 {
+    std::env::var("SOAK_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(1)
+}
+
 /// I/Os of a whole history without a crash.
 fn ios(seed: u64, steps: usize) -> u64 {
     let Ok((world, _)) = play(seed, steps, None) else { unreachable!("no crash was ordered") };
@@ -28,7 +33,7 @@ fn ios(seed: u64, steps: usize) -> u64 {
 #[test]
 fn a_crash_at_every_io_takes_back_nothing_acknowledged_and_no_half_units() {
     quietly(|| {
-        for seed in 100..104 {
+        for seed in 1000..1000 + 4 * rounds() {
             for io in 1..=ios(seed, 40) + 1 {
                 let Err(left) = play(seed, 40, Some(io)) else { unreachable!("a crash was ordered") };
                 left.recover(None);
@@ -41,7 +46,7 @@ fn a_crash_at_every_io_takes_back_nothing_acknowledged_and_no_half_units() {
 fn a_crash_during_recovery_is_recovered_from() {
     quietly(|| {
         let mut prng = Prng::new(5);
-        for seed in 200..240 {
+        for seed in 2_000_000..2_000_000 + 40 * rounds() {
             let io = 1 + prng.below(ios(seed, 40));
             for again in 1..12 {
                 let Err(left) = play(seed, 40, Some(io)) else { unreachable!("a crash was ordered") };
@@ -55,7 +60,7 @@ fn a_crash_during_recovery_is_recovered_from() {
 fn long_histories_survive_a_crash_at_random() {
     quietly(|| {
         let mut prng = Prng::new(6);
-        for seed in 300..312 {
+        for seed in 3_000_000..3_000_000 + 12 * rounds() {
             let total = ios(seed, 250);
             for _ in 0..4 {
                 let io = 1 + prng.below(total);

@@ -4,4 +4,5 @@ mod crash;
 mod history;
 mod stress;
 mod strings;
+mod trouble;
 mod units;

@@ -1,0 +1,107 @@
+//! A full disk and damaged pages: what fails says so, the rest goes on, nothing is lost or leaked.
+
+use engine::{Error, Expire, Found, Locks};
+
+use crate::support::{START_MS, World, bytes};
+
+/// Fills the disk with values until a write is refused; returns how many there are.
+fn fill(world: &World) -> u32 {
+    for at in 0u32.. {
+        match world.engine.keyspace().set(0, &at.to_be_bytes(), &bytes(10_000, u64::from(at)), Expire::None) {
+            Ok(_) => world.flush(),
+            Err(Error::DiskFull) => return at,
+            Err(error) => panic!("{error}"),
+        }
+    }
+    unreachable!()
+}
+
+#[test]
+fn a_full_disk_refuses_writes_serves_reads_and_recovers_by_itself() {
+    let mut world = World::new(1);
+    world.folder.set_capacity(Some(world.folder.used_bytes() + (24 << 20)));
+    let count = fill(&world);
+    assert!(count > 100, "{count}");
+    for at in 0..count {
+        assert_eq!(world.get(0, &at.to_be_bytes()), Some(bytes(10_000, u64::from(at))));
+    }
+    let refused = world.engine.keyspace().write::<(), Error>(Locks::Keys(&[(0, b"a"), (0, b"b")]), true, |unit| {
+        unit.put_string(0, b"a", b"small", Expire::At(START_MS + 5))?;
+        unit.put_string(0, b"b", &bytes(3_000_000, 1), Expire::None)
+    });
+    assert!(matches!(refused, Err(Error::DiskFull)), "{refused:?}");
+    assert_eq!((world.get(0, b"a"), world.count(0)), (None, u64::from(count)));
+    world.folder.set_capacity(None);
+    world.engine.pager().tend().expect("room is found again");
+    world.set(0, b"after", b"x");
+    world.settle();
+    world.check();
+    world.flush();
+    world = world.crash();
+    assert_eq!(world.count(0), u64::from(count) + 1);
+    world.check();
+}
+
+#[test]
+fn a_unit_whose_error_is_swallowed_is_still_taken_back() {
+    let world = World::new(2);
+    world.folder.set_capacity(Some(world.folder.used_bytes() + (20 << 20)));
+    fill(&world);
+    world.engine.keyspace().write::<_, Error>(Locks::Keys(&[(0, &[0; 4])]), false, |unit| unit.delete(0, &[0; 4])).ok();
+    let done = world.engine.keyspace().write::<_, Error>(Locks::Keys(&[(0, b"a"), (0, b"b")]), true, |unit| {
+        unit.put_string(0, b"a", b"1", Expire::None)?;
+        let mut refused = 0;
+        for _ in 0..8 {
+            refused += u32::from(unit.put_string(0, b"b", &bytes(2_000_000, 1), Expire::None).is_err());
+        }
+        Ok(refused)
+    });
+    match done {
+        // Refused before the unit changed anything for it: the rest of the unit stands.
+        Ok((refused, _)) => assert!(refused > 0 && world.get(0, b"a").is_some()),
+        Err(error) => assert!(matches!(error, Error::DiskFull) && world.get(0, b"a").is_none(), "{error:?}"),
+    }
+    assert_eq!(world.get(0, b"b"), None);
+    world.folder.set_capacity(None);
+    world.engine.pager().tend().expect("room is found again");
+    world.settle();
+    world.check();
+}
+
+#[test]
+fn a_damaged_value_fails_its_own_request_only() {
+    let mut world = World::new(3);
+    for at in 0..200u32 {
+        world
+            .engine
+            .keyspace()
+            .set(0, &at.to_be_bytes(), &bytes(9_000, u64::from(at)), Expire::At(START_MS + 10))
+            .unwrap();
+    }
+    world = world.reopen();
+    // Units of values are found by their bytes; one bit of one of them turns over on disk.
+    let wanted = bytes(9_000, 77);
+    let mut data = vec![0; 4096];
+    let file = os::Folder::open(world.folder.as_ref(), pager::DATA_FILE, os::Open::Existing).unwrap();
+    let offset = (0..file.len() / 4096).map(|page| page * 4096).find(|offset| {
+        file.read(*offset, &mut data).unwrap();
+        data[..64] == wanted[..64]
+    });
+    world.folder.flip_bit(pager::DATA_FILE, offset.expect("the value is on disk") + 100, 3);
+    let keyspace = world.engine.keyspace();
+    for at in 0..200u32 {
+        let got = keyspace.get(0, &at.to_be_bytes(), &mut Vec::new(), |_, _| {});
+        match got {
+            Ok(got) => assert!(got.found == Found::Value && at != 77),
+            Err(Error::Corrupt { what }) => assert!(at == 77 && what.contains("page"), "{what}"),
+            Err(error) => panic!("{error}"),
+        }
+    }
+    let problems = world.engine.check().unwrap().problems;
+    assert!(problems.len() == 1 && problems[0].contains("checksum"), "{problems:?}");
+    // The key itself can go: its record is whole.
+    world.clock.set_ms(START_MS + 100);
+    world.settle();
+    assert_eq!(world.count(0), 0);
+    world.check();
+}
