@@ -64,6 +64,10 @@ impl Default for Options {
     }
 }
 
+thread_local! {
+    static IS_CLEANER: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
 type CheckpointHook = Box<dyn Fn() -> Lsn + Send + Sync>;
 type FailureHook = Box<dyn Fn(&Error) + Send + Sync>;
 
@@ -355,7 +359,8 @@ impl Pager {
 
     /// No frame could be had: waits for the cleaner, or cleans.
     pub(crate) fn relieve(&self) -> Result<()> {
-        if self.log_if_open().is_none() || self.options.background == Background::Manual {
+        // The cleaner itself needs frames when it makes the file grow: it must not wait for the cleaner.
+        if self.log_if_open().is_none() || self.options.background == Background::Manual || IS_CLEANER.get() {
             self.clean_ahead()?;
             return Ok(());
         }
@@ -411,6 +416,7 @@ impl Pager {
     }
 
     fn run_cleaner(&self) {
+        IS_CLEANER.set(true);
         let mut retry = None;
         while !self.stop.load(Ordering::Acquire) {
             self.wait_for_bell(retry);

@@ -172,8 +172,12 @@ impl Group {
         let mut scratch = Scratch::new(&self.settings);
         let mut events = Vec::new();
         let shrink = self.settings.epoll_group_dynamic_threads_shrink_time;
-        while !pool.stop.load(Ordering::Relaxed) && self.crew.stay(shrink, &pool.stop) {
+        while !pool.stop.load(Ordering::Relaxed) {
+            // The queue comes first: this thread may hold the only wake-up for it, and would take that along when it lies down (R3).
             self.run_queue(&mut scratch);
+            if !self.crew.stay(shrink, &pool.stop) {
+                break;
+            }
             self.wait(&mut events);
             self.rounds.fetch_add(1, Ordering::Relaxed);
             pool.watchdog.stir();

@@ -47,11 +47,6 @@ pub const ALL: &[Step] = &[
         minutes_max: 20,
     },
     step("build", &["cargo", "build", "--package", "server", "--bin", "beluga"], 20),
-    step(
-        "bench-smoke",
-        &["cargo", "run", "--quiet", "--package", "bench", "--", "goals", "--quick", "--out", "target/bench-smoke"],
-        15,
-    ),
     step("clients", &["tests/clients/run.sh"], 30),
     step("tidy", &["cargo", "run", "--quiet", "--package", "xtask", "--", "tidy"], 5),
 ];
