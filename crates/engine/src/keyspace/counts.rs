@@ -24,8 +24,9 @@ use crate::keyspace::databases::Databases;
 use crate::keyspace::locks::{ALL, KeyLocks, STRIPES, Stripe};
 use crate::txn::{Counted, Store};
 
-/// How long a checkpoint waits for one stripe before it leaves the counts of the last one in force.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a checkpoint waits for stripes before it leaves the counts of the last one in force. Short: it keeps the cleaner from cleaning, and whoever
+/// holds a stripe for long may be waiting for the cleaner.
+const PATIENCE: Duration = Duration::from_millis(200);
 
 struct Noted {
     lsn: Lsn,
@@ -107,7 +108,7 @@ pub(crate) fn cut(counts: &Counts, locks: &KeyLocks, databases: &Databases, stor
     let Some(seen) = locks.try_lock(ALL) else { return (*bound).min(store.oldest_active()) };
     counts.counting.store(true, Ordering::SeqCst);
     let patience = if threaded { PATIENCE } else { Duration::ZERO };
-    let pass_all = || (0..STRIPES as Stripe).all(|stripe| locks.pass(stripe, patience));
+    let pass_all = || (0..STRIPES as Stripe).try_fold(patience, |left, stripe| locks.pass(stripe, left)).is_some();
     if pass_all() {
         let from = store.pager.log_head();
         let mark = store.log_mark();

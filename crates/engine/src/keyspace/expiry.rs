@@ -93,7 +93,7 @@ impl Keyspace {
                 continue;
             };
             if now <= time {
-                progress = Progress::idle(Some(time + 1 - now));
+                progress = Progress::idle(Some((time - now).saturating_add(1)));
                 break;
             }
             match self.expire(&entry, time, tree_key, now) {

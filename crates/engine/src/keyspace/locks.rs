@@ -40,7 +40,7 @@ const WAITERS: u64 = 1 << 62;
 const LSN: u64 = WAITERS - 1;
 
 pub(crate) type Stripe = u32;
-/// One word more than there are stripes: held by units that take all stripes, and by the checkpoint while it counts keys (K5).
+/// One word more than there are stripes: held by units that take all stripes, and by the checkpoint while it counts keys (K4).
 pub(crate) const ALL: Stripe = STRIPES as Stripe;
 
 pub(crate) struct KeyLocks {
@@ -126,16 +126,16 @@ impl KeyLocks {
         }
     }
 
-    /// Returns when whoever held the stripe at the call, if anybody, has given it back; false if that took longer than `patience`.
+    /// Returns when whoever held the stripe at the call, if anybody, has given it back: what is left of `patience`, or None if it was not enough.
     ///
     /// The looks are writes of nothing: so whoever takes the stripe afterwards sees what the caller stored before.
-    pub fn pass(&self, stripe: Stripe, patience: Duration) -> bool {
+    pub fn pass(&self, stripe: Stripe, patience: Duration) -> Option<Duration> {
         let word = &self.words[stripe as usize];
         let look = || word.fetch_or(0, Ordering::AcqRel);
         let seen = look() & !WAITERS;
         let gone = |now: u64| now & LOCKED == 0 || now & !WAITERS != seen;
         if gone(seen) {
-            return true;
+            return Some(patience);
         }
         let (mutex, condvar) = self.parker(stripe);
         let mut guard = mutex.lock();
@@ -143,7 +143,7 @@ impl KeyLocks {
         while !left.is_zero() {
             let now = look();
             if gone(now) {
-                return true;
+                return Some(left);
             }
             if self.mark(stripe, now) {
                 let step = left.min(Duration::from_millis(5));
@@ -151,7 +151,7 @@ impl KeyLocks {
                 left -= step;
             }
         }
-        gone(look())
+        gone(look()).then_some(Duration::ZERO)
     }
 
     /// Asks the holder for a wake-up. Unlocking takes the parker's mutex if it finds the mark, so the wake cannot slip in before the wait.
@@ -198,6 +198,11 @@ pub(crate) struct Held<'l> {
 }
 
 impl Held<'_> {
+    /// The stripe's LSN.
+    pub fn lsn(&self) -> Lsn {
+        self.lsn
+    }
+
     /// Something was changed; its record ends at `lsn`.
     pub fn changed(&mut self, lsn: Lsn) {
         self.lsn = self.lsn.max(lsn);

@@ -24,6 +24,7 @@ pub(crate) mod value;
 mod watch;
 mod write;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use os::Clock;
@@ -44,7 +45,7 @@ use crate::keyspace::scan::Cursors;
 use crate::keyspace::unit::{Mode, Stripes, check_database};
 use crate::keyspace::value::Fresh;
 use crate::keyspace::watch::{Registry, Touch};
-use crate::keyspace::write::{Put, Target};
+use crate::keyspace::write::{Put, Segments, Target};
 use crate::txn::{Counted, Pages, Recovery, Store};
 
 pub(crate) use key::meta_of;
@@ -113,9 +114,15 @@ impl Keyspace {
     pub fn get(&self, db: u8, key: &[u8], out: &mut Vec<u8>, frame: impl Fn(&mut Vec<u8>, usize)) -> Result<Got> {
         check_database(db)?;
         let base = out.len();
-        loop {
+        for attempt in 0.. {
             let tree_key = TreeKey::new(self.databases.space(db), key);
             let stripe = KeyLocks::stripe(db, tree_key.suffix());
+            if attempt == READ_TRIES {
+                // Writers of the key leave no moment for a value of this size: they have to wait for once.
+                let held = self.locks.hold(stripe);
+                let tree_key = TreeKey::new(self.databases.space(db), key);
+                return self.try_get(&tree_key, held.lsn(), out, &frame).inspect(|got| self.count_get(*got));
+            }
             let seen = self.locks.observe(stripe);
             let got = if self.databases.space(db).to_be_bytes() == tree_key.as_slice()[..key::SPACE_BYTES] {
                 self.try_get(&tree_key, seen, out, &frame)
@@ -123,17 +130,19 @@ impl Keyspace {
                 Err(Error::Misuse("the database was renewed meanwhile"))
             };
             if self.locks.validate(stripe, seen) {
-                let got = got?;
-                let counter = match got.found {
-                    Found::Missing => &self.store.metrics.misses,
-                    _ => &self.store.metrics.hits,
-                };
-                counter.add(1);
-                return Ok(got);
+                return got.inspect(|got| self.count_get(*got));
             }
             out.truncate(base);
             self.store.metrics.read_retries.add(1);
         }
+        unreachable!("the last attempt holds the key")
+    }
+
+    #[inline]
+    fn count_get(&self, got: Got) {
+        let metrics = &self.store.metrics;
+        let counter = if got.found == Found::Missing { &metrics.misses } else { &metrics.hits };
+        counter.add(1);
     }
 
     #[inline]
@@ -184,10 +193,13 @@ impl Keyspace {
     /// One descent for a value of up to 256 KiB; its pages, if it needs any, are written before the key is taken.
     pub fn set(&self, db: u8, key: &[u8], value: &[u8], expire: Expire) -> Result<Lsn> {
         check_database(db)?;
-        if key.len() > key::SHORT_KEY_MAX || value.len() > record::EXTENT_MAX {
+        if key.len() > key::SHORT_KEY_MAX || value.len() as u64 > VALUE_MAX {
             return self.set_by_unit(db, key, value, expire);
         }
         self.store.pager.admit()?;
+        if value.len() > record::EXTENT_MAX {
+            return self.set_segments(db, key, value, expire);
+        }
         if value.len() <= record::INLINE_MAX {
             let put = Put { body: Body::Inline(value), ..Put::new(0, expire, 0) };
             return match self.try_set(db, key, put)? {
@@ -207,6 +219,21 @@ impl Keyspace {
                 self.set_by_unit(db, key, value, expire)
             }
         }
+    }
+
+    /// All segments are written before the key is taken; so nobody waits for them, nor does a checkpoint.
+    fn set_segments(&self, db: u8, key: &[u8], value: &[u8], expire: Expire) -> Result<Lsn> {
+        let read = |range: Range<u64>, out: &mut Vec<u8>| {
+            out.extend_from_slice(&value[range.start as usize..range.end as usize]);
+            Ok(())
+        };
+        let segments =
+            Segments::write(&self.store, value.len() as u64, read).inspect_err(|_| self.background.wake())?;
+        let put = |unit: &mut Unit<'_>| {
+            let place = unit.place(db, key)?;
+            unit.put_segments(&place, Put::new(0, expire, 0), segments)
+        };
+        Ok(self.write::<(), Error>(Locks::Keys(&[(db, key)]), false, put)?.1)
     }
 
     fn set_by_unit(&self, db: u8, key: &[u8], value: &[u8], expire: Expire) -> Result<Lsn> {

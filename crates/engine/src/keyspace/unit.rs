@@ -18,7 +18,7 @@ use crate::keyspace::locks::{ALL, KeyLocks, STRIPES, Stripe, StripeSet};
 use crate::keyspace::record::{Body, EXTENT_MAX, INLINE_MAX, Kind, Meta, NOT_INT, RAW};
 use crate::keyspace::value::{self, Fresh};
 use crate::keyspace::watch::Touch;
-use crate::keyspace::write::{Put, Target};
+use crate::keyspace::write::{Put, Segments, Target};
 use crate::keyspace::{Keyspace, VALUE_MAX};
 use crate::txn::{Counted, Txn};
 
@@ -309,7 +309,8 @@ impl<'k> Unit<'k> {
                 out.extend_from_slice(&value[skipped(range.start)..skipped(range.end)]);
                 Ok(())
             };
-            return self.put_segments(&place, put, len as u64, segment);
+            let segments = self.write_segments(len as u64, segment)?;
+            return self.put_segments(&place, put, segments);
         }
         let joined;
         let payload = if stored_key.is_empty() {
@@ -365,7 +366,8 @@ impl<'k> Unit<'k> {
                     value::compose(store, &body, skip + offset, bytes, range, out)
                 };
                 put.shares_pages = false;
-                self.put_segments(&place, put, skip + len, compose)?;
+                let segments = self.write_segments(skip + len, compose)?;
+                self.put_segments(&place, put, segments)?;
             }
         }
         Ok(len)
@@ -527,6 +529,15 @@ impl<'k> Unit<'k> {
         Ok(())
     }
 
+    fn write_segments(
+        &mut self,
+        len: u64,
+        read: impl Fn(Range<u64>, &mut Vec<u8>) -> Result<()>,
+    ) -> Result<Segments<'k>> {
+        self.leaves_garbage = true;
+        Segments::write(&self.keyspace.store, len, read)
+    }
+
     /// Writes another copy of a value, of whatever size.
     fn copy_value(&mut self, entry: &Entry, to: (u8, &[u8]), expire: Expire) -> Result<()> {
         let meta = Meta::parse(&entry.record)?;
@@ -544,7 +555,8 @@ impl<'k> Unit<'k> {
         };
         let mut put = Put::new(meta.head.form, expire, stored_key.len());
         if len > EXTENT_MAX as u64 {
-            return self.put_segments(&target, put, len, read);
+            let segments = self.write_segments(len, read)?;
+            return self.put_segments(&target, put, segments);
         }
         let mut payload = Vec::with_capacity(len as usize);
         read(0..len, &mut payload)?;

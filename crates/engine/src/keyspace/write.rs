@@ -209,24 +209,16 @@ impl<'k> Unit<'k> {
         Ok(())
     }
 
-    /// Puts a value of more than 256 KiB. `read` appends a range of its payload.
-    pub(crate) fn put_segments(
-        &mut self,
-        place: &Place,
-        mut put: Put<'_>,
-        len: u64,
-        read: impl Fn(Range<u64>, &mut Vec<u8>) -> Result<()>,
-    ) -> Result<()> {
-        let store = &self.keyspace.store;
-        let creation = Creation::begin(store)?;
-        // If anything fails from here on, the elements stand in the purge queue.
+    /// Puts a value of more than 256 KiB whose segments are written.
+    pub(crate) fn put_segments(&mut self, place: &Place, mut put: Put<'_>, segments: Segments<'_>) -> Result<()> {
+        // If anything fails from here on, the segments still stand in the purge queue.
         self.leaves_garbage = true;
-        creation.write(len, read)?;
         self.begin()?;
-        put.body = Body::Segments { len, version: creation.version };
+        put.body = Body::Segments { len: segments.len, version: segments.version };
         self.write(place, &Target::Put(put))?;
         let txn = self.txn.as_mut().expect("begun above");
-        txn.change(&store.queue, &purge::version_key(creation.version), |_, pages| pages.change.delete())?;
+        let queue = &self.keyspace.store.queue;
+        txn.change(queue, &purge::version_key(segments.version), |_, pages| pages.change.delete())?;
         Ok(())
     }
 
@@ -307,46 +299,53 @@ fn apply_segment(old: Option<&Old<'_>>, pages: &mut Pages<'_, '_>, fresh: &Fresh
     Ok(())
 }
 
-/// Elements that are being written under a version id that nobody knows yet.
-struct Creation<'s> {
+/// Segments written under a version id that no key has yet.
+pub(crate) struct Segments<'s> {
     store: &'s Store,
     version: u64,
+    len: u64,
 }
 
-impl<'s> Creation<'s> {
-    fn begin(store: &'s Store) -> Result<Creation<'s>> {
+impl<'s> Segments<'s> {
+    /// Writes a payload of `len` bytes; `read` appends a range of it. Until a key takes them, the segments stand in the purge queue.
+    pub fn write(
+        store: &'s Store,
+        len: u64,
+        read: impl Fn(Range<u64>, &mut Vec<u8>) -> Result<()>,
+    ) -> Result<Segments<'s>> {
         let version = store.new_id();
         store.creating.lock().insert(version);
-        let creation = Creation { store, version };
+        let segments = Segments { store, version, len };
         let value = purge::encode_version(0);
         store.queue.modify(&purge::version_key(version), None, |_, change| change.put(&[&value]))?;
-        Ok(creation)
-    }
-
-    fn write(&self, len: u64, read: impl Fn(Range<u64>, &mut Vec<u8>) -> Result<()>) -> Result<()> {
         let size = EXTENT_MAX as u64;
         let mut payload = Vec::with_capacity(EXTENT_MAX);
         for index in 0..len.div_ceil(size) {
             payload.clear();
             read(index * size..len.min((index + 1) * size), &mut payload)?;
-            // What is missing at a segment's end reads as zeros, so a gap of zeros costs nothing.
-            let used = payload.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
-            self.store.pager.admit()?;
-            let fresh = Fresh::write(&self.store.pager, &payload[..used])?;
-            let key = key::element(self.version, SEGMENT, index as u32);
-            let done = self
-                .store
-                .records
-                .modify(&key, None, |old, change| apply_segment(old.as_ref(), &mut Pages::alone(change), &fresh))?;
-            done.result?;
-            fresh.reserved.settle();
+            segments.write_one(index as u32, &payload)?;
         }
+        Ok(segments)
+    }
+
+    fn write_one(&self, index: u32, payload: &[u8]) -> Result<()> {
+        // What is missing at a segment's end reads as zeros, so a gap of zeros costs nothing.
+        let used = payload.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+        self.store.pager.admit()?;
+        let fresh = Fresh::write(&self.store.pager, &payload[..used])?;
+        let key = key::element(self.version, SEGMENT, index);
+        let done = self
+            .store
+            .records
+            .modify(&key, None, |old, change| apply_segment(old.as_ref(), &mut Pages::alone(change), &fresh))?;
+        done.result?;
+        fresh.reserved.settle();
         Ok(())
     }
 }
 
-impl Drop for Creation<'_> {
-    /// From here on the background may remove the elements, if the queue still names them.
+impl Drop for Segments<'_> {
+    /// From here on the background may remove the segments, if the queue still names them.
     fn drop(&mut self) {
         self.store.creating.lock().remove(&self.version);
     }
