@@ -76,10 +76,10 @@ impl Databases {
         Map { spaces: std::array::from_fn(|db| self.space(db as u8)), next: self.next.load(Ordering::Relaxed) }
     }
 
-    /// Only while all stripes are held.
+    /// Only while all stripes are held. Whoever reads a new number sees, when validating, that they are.
     pub fn set(&self, map: &Map) {
         for (word, space) in self.spaces.iter().zip(map.spaces) {
-            word.store(space, Ordering::Relaxed);
+            word.store(space, Ordering::Release);
         }
         self.next.store(map.next, Ordering::Relaxed);
     }
