@@ -74,20 +74,28 @@ pub struct Server {
 const START_PATIENCE: Duration = Duration::from_secs(600);
 const STOP_PATIENCE: Duration = Duration::from_secs(30);
 
+/// The program, killed by the kernel when this one ends without cleaning up. `setpriv` (util-linux) replaces itself by
+/// the program, so the process id is the program's.
+fn dies_with_us(program: &Path) -> Command {
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "KILL", "--"]).arg(program);
+    command
+}
+
 impl Side {
     fn command(self, place: &Place, launch: &Launch, data: &Path) -> Command {
         let port = launch.port.unwrap_or(self.port()).to_string();
         let mut command;
         match self {
             Side::Beluga => {
-                command = Command::new(&place.beluga);
+                command = dies_with_us(&place.beluga);
                 command.arg("--data").arg(data).args(["--redis-port", &port, "--max-connections", "15000"]);
                 let memory_mib = launch.memory_mib.unwrap_or(memory_mib_default());
                 command.args(["--memory", &format!("{memory_mib}mb")]);
             }
             Side::RedisAlways | Side::RedisEverysec => {
                 let policy = if self == Side::RedisAlways { "always" } else { "everysec" };
-                command = Command::new(&place.redis);
+                command = dies_with_us(&place.redis);
                 command.args(["--port", &port, "--bind", "127.0.0.1", "--save", "", "--loglevel", "warning"]);
                 command.args(["--maxclients", "15000", "--appendonly", "yes", "--appendfsync", policy]);
                 command.arg("--dir").arg(data);
