@@ -13,7 +13,7 @@ use stdx::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::error::{Error, Result};
 use crate::frame::{CLEAN, Frame, PINNED, ParkingLot, RAW, REFERENCED, UNVERIFIED};
 use crate::page::{self, NO_PAGE, PAGE_BYTES, PageId, Words};
-use crate::table::{self, Table};
+use crate::table::Table;
 
 pub struct Pool {
     pub(crate) frames: Vec<Frame>,
@@ -76,7 +76,9 @@ impl Pool {
     }
 
     fn preferred(&self, pid: PageId) -> usize {
-        table::reduce(table::hash(pid), self.frames.len())
+        // Page numbers are given out from the start of the file, so a small data set touches few frames, and neighbours share a huge page.
+        let frames = self.frames.len() as u64;
+        (if pid < frames { pid } else { pid % frames }) as usize
     }
 
     /// The frame that holds `pid` at this moment, if any. Whoever uses it checks the id again under a version or latch.
