@@ -391,7 +391,7 @@ impl<W: Words> Node<W> {
         while size > 0 {
             let half = size.div_ceil(2);
             let go = before(self.slot(base + half - 1));
-            base = if go { base + half } else { base };
+            base = std::hint::select_unpredictable(go, base + half, base);
             size -= half;
         }
         base
