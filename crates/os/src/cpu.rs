@@ -26,6 +26,12 @@ pub fn pin(cpus: &[usize]) -> bool {
     }
 }
 
+/// The processor that the calling thread runs on now.
+pub fn current() -> usize {
+    // SAFETY: no memory is passed; it fails on no kernel that has epoll.
+    unsafe { libc::sched_getcpu() }.try_into().unwrap_or(0)
+}
+
 /// User and system time of the whole process in nanoseconds.
 pub fn process_cpu_ns() -> u64 {
     // SAFETY: the kernel fills the timespec.

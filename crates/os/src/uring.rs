@@ -13,7 +13,7 @@ thread_local! {
 }
 
 /// Bytes moved by each operation, or None if there is no ring.
-type Moved = Option<Vec<io::Result<usize>>>;
+pub type Moved = Option<Vec<io::Result<usize>>>;
 
 /// Set to any value, `BELUGA_PLAIN_IO` keeps batches away from io_uring.
 fn refused() -> bool {
@@ -50,6 +50,18 @@ pub fn write_many(fd: RawFd, ops: &[(u64, &[u8])]) -> Moved {
     let entries: Vec<squeue::Entry> = ops
         .iter()
         .map(|(offset, buf)| opcode::Write::new(types::Fd(fd), buf.as_ptr(), buf.len() as u32).offset(*offset).build())
+        .collect();
+    with_ring(|ring| run(ring, entries))
+}
+
+/// Sends each piece to its socket, as `send` with `flags` would. None if there is no ring.
+///
+/// `flags` must hold MSG_DONTWAIT: a full socket is reported, not waited for.
+pub fn send_many(sends: &[(RawFd, &[u8])], flags: libc::c_int) -> Moved {
+    assert!(flags & libc::MSG_DONTWAIT != 0);
+    let entries: Vec<squeue::Entry> = sends
+        .iter()
+        .map(|(fd, bytes)| opcode::Send::new(types::Fd(*fd), bytes.as_ptr(), bytes.len() as u32).flags(flags).build())
         .collect();
     with_ring(|ring| run(ring, entries))
 }

@@ -17,12 +17,12 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 
-use stdx::sync::Mutex;
-use stdx::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
+use stdx::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+use stdx::sync::{Mutex, MutexGuard};
 
 use crate::door::{AnyDoor, Flow, Io};
-use crate::group::{Group, Scratch};
-use crate::sys;
+use crate::group::{Group, NO_TOKEN, Scratch};
+use crate::{outbox, sys};
 
 const RUNNING: u32 = 1;
 pub(crate) const READ: u32 = 2;
@@ -39,6 +39,10 @@ pub(crate) const RESUME: u32 = 256;
 
 /// A connection gives way to others after this many bytes.
 const TURN_BYTES: usize = 1 << 20;
+/// Receives between two looks at where a connection's packets come in.
+const STEER_AFTER: u32 = 64;
+/// Output up to this size goes out with that of other connections.
+const PUT_UP_MAX: usize = 64 << 10;
 /// Output below this size is copied out of the thread's buffer when it has to wait.
 const SMALL_OUTPUT: usize = 16 << 10;
 
@@ -47,6 +51,16 @@ const SMALL_OUTPUT: usize = 16 << 10;
 pub(crate) struct Turn(AtomicU32);
 
 impl Turn {
+    /// Taken from the start, by who makes the connection.
+    pub fn taken() -> Turn {
+        Turn(AtomicU32::new(RUNNING))
+    }
+
+    /// The first runner gives the connection free; returns the events that have come meanwhile.
+    pub fn open(&self) -> u32 {
+        self.0.swap(0, Ordering::AcqRel) & !RUNNING
+    }
+
     /// Adds events; true if the caller has to run the connection.
     pub fn notify(&self, bits: u32) -> bool {
         self.0.fetch_or(bits | RUNNING, Ordering::AcqRel) & RUNNING == 0
@@ -70,7 +84,7 @@ struct Gate {
     start: u64,
 }
 
-struct Inner {
+pub(crate) struct Inner {
     session: Option<Box<dyn Any + Send>>,
     /// Received and not yet consumed.
     input: Vec<u8>,
@@ -79,6 +93,8 @@ struct Inner {
     out: Vec<u8>,
     /// Bytes of `out` already sent.
     sent: usize,
+    /// The end of the bytes that go out with the round's outbox; 0 if none do.
+    put_up: usize,
     /// Stream offset of `out[0]`.
     out_start: u64,
     gates: VecDeque<Gate>,
@@ -88,6 +104,10 @@ struct Inner {
     /// No more requests; close when the output is gone.
     closing: bool,
     registered: bool,
+    /// Receives since the last look at where packets come in.
+    receives: u32,
+    /// The group that the last look suggested, if it was not the home.
+    suggested: Option<usize>,
 }
 
 /// Facts about a connection, and the way to reach it from outside.
@@ -99,7 +119,10 @@ pub struct Connection {
     pub(crate) token: AtomicU64,
     stream: TcpStream,
     door: Arc<dyn AnyDoor>,
-    group: Arc<Group>,
+    groups: Arc<[Arc<Group>]>,
+    /// Which of the groups watches the socket. Changed by the runner only; an older value is good enough for everybody else, since any thread may
+    /// run any connection.
+    home: AtomicUsize,
     turn: Turn,
     inner: Mutex<Inner>,
     /// Bytes pushed from outside, for the runner to append.
@@ -126,7 +149,7 @@ impl Handle {
     pub fn push(&self, bytes: &[u8]) {
         if let Some(connection) = self.0.upgrade() {
             connection.mailbox.lock().extend_from_slice(bytes);
-            connection.group.enqueue_turn(connection.clone(), PUSH);
+            connection.group().enqueue_turn(connection.clone(), PUSH);
         }
     }
 
@@ -137,8 +160,15 @@ impl Handle {
 
     fn tell(&self, bits: u32) {
         if let Some(connection) = self.0.upgrade() {
-            connection.group.enqueue_turn(connection.clone(), bits);
+            connection.group().enqueue_turn(connection.clone(), bits);
         }
+    }
+}
+
+impl Inner {
+    /// What goes out with the outbox.
+    pub fn put_up(&self) -> &[u8] {
+        &self.out[self.sent..self.put_up]
     }
 }
 
@@ -149,31 +179,35 @@ impl Connection {
         peer: SocketAddr,
         local: SocketAddr,
         door: Arc<dyn AnyDoor>,
-        group: Arc<Group>,
+        (groups, home): (Arc<[Arc<Group>]>, usize),
     ) -> Connection {
-        let now = group.now_ms();
+        let now = groups[home].now_ms();
         Connection {
             id,
             peer,
             local,
             opened_ms: now,
-            token: AtomicU64::new(0),
+            token: AtomicU64::new(NO_TOKEN),
             stream,
             door,
-            group,
-            turn: Turn::default(),
+            groups,
+            home: AtomicUsize::new(home),
+            turn: Turn::taken(),
             inner: Mutex::new(Inner {
                 session: None,
                 input: Vec::new(),
                 want: 0,
                 out: Vec::new(),
                 sent: 0,
+                put_up: 0,
                 out_start: 0,
                 gates: VecDeque::new(),
                 unread: true,
                 parked: false,
                 closing: false,
                 registered: false,
+                receives: 0,
+                suggested: None,
             }),
             mailbox: Mutex::new(Vec::new()),
             closed: AtomicBool::new(false),
@@ -192,6 +226,10 @@ impl Connection {
         self.stream.as_raw_fd()
     }
 
+    fn group(&self) -> &Arc<Group> {
+        &self.groups[self.home.load(Ordering::Relaxed)]
+    }
+
     /// Milliseconds of the pool's clock when the last bytes came.
     pub fn last_active_ms(&self) -> u64 {
         self.last_active_ms.load(Ordering::Relaxed)
@@ -204,6 +242,14 @@ impl Connection {
 
     pub fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Relaxed)
+    }
+
+    /// The connection is watched: from here on whoever brings an event runs it.
+    pub(crate) fn settle(self: &Arc<Self>) {
+        let bits = self.turn.open();
+        if bits != 0 {
+            self.group().enqueue_turn(self.clone(), bits);
+        }
     }
 
     /// Lets the door make its session, before the first event. False: refused, and told why.
@@ -243,9 +289,47 @@ impl Connection {
             if !self.is_closed() && !self.look(bits, &mut inner, scratch) {
                 self.shut(&mut inner);
             }
+            if inner.put_up > 0 {
+                drop(inner);
+                return outbox::put(self.clone(), scratch);
+            }
             if self.turn.release() {
                 return;
             }
+        }
+    }
+
+    pub(crate) fn lock_put_up(&self) -> MutexGuard<'_, Inner> {
+        let inner = self.inner.lock();
+        debug_assert!(inner.put_up > inner.sent);
+        inner
+    }
+
+    /// The outbox has sent the put up bytes, or some of them. Gives the connection free; what remains to be done is left to the queue.
+    pub(crate) fn sent(
+        self: &Arc<Self>,
+        mut inner: MutexGuard<'_, Inner>,
+        result: std::io::Result<usize>,
+        scratch: Option<&mut Scratch>,
+    ) {
+        inner.put_up = 0;
+        // An error, also a full socket, shows itself again when the rest is sent.
+        let bytes = result.unwrap_or(0);
+        inner.sent += bytes;
+        if bytes > 0 {
+            self.blocked_since_ms.store(0, Ordering::Relaxed);
+        }
+        match scratch {
+            Some(scratch) => {
+                scratch.tally.bytes_out += bytes as u64;
+                self.keep_output(&mut inner, scratch);
+            }
+            None => self.group().counters.bytes_out.add(bytes as u64),
+        }
+        let done = inner.sent == inner.out.len() && inner.gates.is_empty() && !inner.closing;
+        if !done || !self.turn.release() {
+            let bits = self.turn.open();
+            self.group().enqueue_turn(self.clone(), bits | WRITE);
         }
     }
 
@@ -272,20 +356,51 @@ impl Connection {
             alive = self.serve_buffered(inner, scratch);
         }
         alive = alive && self.receive(inner, scratch);
+        if alive && inner.receives >= STEER_AFTER {
+            alive = self.steer(inner, scratch);
+        }
         self.pending_in.store(inner.input.len() as u64, Ordering::Relaxed);
         alive && !(inner.closing && inner.out.is_empty())
+    }
+
+    /// Moves the connection to the group that runs where its packets come in, if two looks agree and the groups stay even: then receiving, serving,
+    /// sending and waking a peer on the same machine are one processor's work (R7). False: the connection is lost.
+    #[cold]
+    fn steer(self: &Arc<Self>, inner: &mut Inner, scratch: &Scratch) -> bool {
+        inner.receives = 0;
+        let home = self.home.load(Ordering::Relaxed);
+        let target = match sys::incoming_cpu(&self.stream) {
+            Some(cpu) if cpu != scratch.cpu => self.groups.iter().position(|group| group.cpu() == cpu),
+            _ => None,
+        };
+        let Some(target) = target.filter(|target| *target != home) else {
+            inner.suggested = None;
+            return true;
+        };
+        if inner.suggested.replace(target) != Some(target) || !has_room(&self.groups[target], &self.groups[home]) {
+            return true;
+        }
+        inner.suggested = None;
+        self.groups[home].part(self);
+        self.home.store(target, Ordering::Relaxed);
+        self.groups[target].counters.moved.add(1);
+        self.groups[target].adopt(self).is_ok()
     }
 
     /// Reads and serves while there is something to read and the peer takes what we write.
     fn receive(self: &Arc<Self>, inner: &mut Inner, scratch: &mut Scratch) -> bool {
         let mut turn = 0;
         while inner.unread && !inner.parked && !inner.closing {
-            if inner.out.len() - inner.sent > self.group.settings.output_soft_bytes {
+            // More to receive may mean much more to serve: what is ready goes first.
+            if inner.put_up > 0 && turn > 0 && !self.flush_now(inner, scratch) {
+                return false;
+            }
+            if inner.out.len() - inner.sent > self.group().settings.output_soft_bytes {
                 // Goes on when the peer has taken enough: WRITE and RELEASE come through here again.
                 return true;
             }
             if turn > TURN_BYTES {
-                self.group.enqueue_turn(self.clone(), RESUME);
+                self.group().enqueue_turn(self.clone(), RESUME);
                 return true;
             }
             let got = if inner.input.is_empty() && inner.want == 0 {
@@ -302,14 +417,21 @@ impl Connection {
     }
 
     /// What a receive call means; None: the stream has ended.
-    fn received(&self, result: std::io::Result<usize>, room: usize, inner: &mut Inner) -> Option<usize> {
+    fn received(
+        &self,
+        result: std::io::Result<usize>,
+        room: usize,
+        inner: &mut Inner,
+        scratch: &mut Scratch,
+    ) -> Option<usize> {
         match result {
             Ok(0) => None,
             Ok(bytes) => {
                 // A short read emptied the socket: the next byte makes a new edge (R2).
                 inner.unread = bytes == room;
-                self.group.counters.bytes_in.add(bytes as u64);
-                self.last_active_ms.store(self.group.now_ms(), Ordering::Relaxed);
+                inner.receives += 1;
+                scratch.tally.bytes_in += bytes as u64;
+                self.last_active_ms.store(scratch.now_ms, Ordering::Relaxed);
                 Some(bytes)
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
@@ -325,7 +447,7 @@ impl Connection {
     fn receive_scratch(self: &Arc<Self>, inner: &mut Inner, scratch: &mut Scratch) -> Option<usize> {
         let mut buffer = std::mem::take(&mut scratch.input);
         let result = sys::receive(&self.stream, &mut buffer);
-        let got = self.received(result, buffer.len(), inner);
+        let got = self.received(result, buffer.len(), inner, scratch);
         let mut alive = true;
         if let Some(bytes) = got
             && bytes > 0
@@ -343,10 +465,10 @@ impl Connection {
     /// A request that came in pieces, or one whose size is known: received where it will be looked at.
     fn receive_input(self: &Arc<Self>, inner: &mut Inner, scratch: &mut Scratch) -> Option<usize> {
         let missing = inner.want.saturating_sub(inner.input.len());
-        inner.input.reserve_exact(if missing > 0 { missing } else { self.group.settings.receive_bytes });
+        inner.input.reserve_exact(if missing > 0 { missing } else { self.group().settings.receive_bytes });
         let room = inner.input.capacity() - inner.input.len();
         let result = sys::receive_append(&self.stream, &mut inner.input);
-        let got = self.received(result, room, inner)?;
+        let got = self.received(result, room, inner, scratch)?;
         if got > 0 && inner.input.len() >= inner.want && !self.serve_buffered(inner, scratch) {
             return None;
         }
@@ -372,12 +494,11 @@ impl Connection {
 
     /// Lets the session run the requests of `input`; returns what it consumed, and false if the connection is to be closed now.
     fn serve(self: &Arc<Self>, input: &[u8], inner: &mut Inner, scratch: &mut Scratch) -> (usize, bool) {
-        self.group.counters.batches.add(1);
+        scratch.tally.batches += 1;
         if inner.out.is_empty() {
             inner.out_start += inner.sent as u64;
             inner.sent = 0;
-            std::mem::swap(&mut inner.out, &mut scratch.output);
-            inner.out.clear();
+            inner.out = scratch.give_output();
         }
         let start = inner.out.len();
         let mut session = inner.session.take().expect("an open connection has a session");
@@ -387,12 +508,12 @@ impl Connection {
         inner.session = Some(session);
         inner.want = want;
         inner.parked = park;
-        if gate > self.group.durable.get() && inner.out.len() > start {
-            self.group.counters.gated.add(1);
+        if gate > self.group().durable.get() && inner.out.len() > start {
+            self.group().counters.gated.add(1);
             inner.gates.push_back(Gate { position: gate, start: inner.out_start + start as u64 });
         }
         let flow = flow.unwrap_or_else(|_| {
-            self.group.counters.panics.add(1);
+            self.group().counters.panics.add(1);
             Flow::CloseNow
         });
         inner.closing |= flow == Flow::Close;
@@ -400,21 +521,32 @@ impl Connection {
         (consumed, alive)
     }
 
-    /// Sends what no gate holds back; false if the peer is gone.
+    /// Sends what no gate holds back, or puts it up to be sent with the round's other replies; false if the peer is gone.
     fn flush(self: &Arc<Self>, inner: &mut Inner, scratch: &mut Scratch) -> bool {
+        let free = self.free_bytes(inner);
+        if free > inner.sent && free - inner.sent <= PUT_UP_MAX {
+            inner.put_up = free;
+            return true;
+        }
+        self.flush_now(inner, scratch)
+    }
+
+    /// Sends what no gate holds back; false if the peer is gone.
+    fn flush_now(self: &Arc<Self>, inner: &mut Inner, scratch: &mut Scratch) -> bool {
+        inner.put_up = 0;
         loop {
             let free = self.free_bytes(inner);
             while inner.sent < free {
                 match sys::send(&self.stream, &inner.out[inner.sent..free]) {
                     Ok(bytes) => {
                         inner.sent += bytes;
-                        self.group.counters.bytes_out.add(bytes as u64);
+                        scratch.tally.bytes_out += bytes as u64;
                         self.blocked_since_ms.store(0, Ordering::Relaxed);
                     }
                     Err(error) if error.kind() == ErrorKind::WouldBlock => {
                         if self.blocked_since_ms.load(Ordering::Relaxed) == 0 {
-                            self.blocked_since_ms.store(self.group.now_ms().max(1), Ordering::Relaxed);
-                            self.group.watch_slow(self);
+                            self.blocked_since_ms.store(self.group().now_ms().max(1), Ordering::Relaxed);
+                            self.group().watch_slow(self);
                         }
                         self.keep_output(inner, scratch);
                         return true;
@@ -429,10 +561,10 @@ impl Connection {
             }
             // Register first, then look again; the watermark's listener raises the mark first and then looks who is registered (R3).
             inner.registered = true;
-            self.group.register_gated(self.clone());
+            self.group().register_gated(self.clone());
             fence(Ordering::SeqCst);
             let first = inner.gates.front().expect("looked at above").position;
-            if self.group.durable.get() < first {
+            if self.group().durable.get() < first {
                 return true;
             }
         }
@@ -440,7 +572,7 @@ impl Connection {
 
     /// End of the bytes that may go out now.
     fn free_bytes(&self, inner: &mut Inner) -> usize {
-        let durable = self.group.durable.get();
+        let durable = self.group().durable.get();
         while inner.gates.front().is_some_and(|gate| gate.position <= durable) {
             inner.gates.pop_front();
         }
@@ -469,16 +601,23 @@ impl Connection {
 
     fn shut(self: &Arc<Self>, inner: &mut Inner) {
         self.closed.store(true, Ordering::Relaxed);
-        self.group.forget(self);
+        self.group().forget(self);
         let _ = self.stream.shutdown(std::net::Shutdown::Both);
         inner.input = Vec::new();
         inner.out = Vec::new();
+        inner.put_up = 0;
         inner.gates.clear();
         self.pending_out.store(0, Ordering::Relaxed);
         if let Some(session) = inner.session.take() {
             self.door.close(session);
         }
     }
+}
+
+/// A group takes connections from another one until it has an eighth more, or four.
+fn has_room(target: &Group, home: &Group) -> bool {
+    let other = home.population();
+    target.population() < other + (other / 8).max(4)
 }
 
 #[cfg(all(test, loom))]

@@ -1,8 +1,8 @@
 //! A group: one epoll set, its connections, its queue, its threads.
 //!
 //! A thread's round: lie down if there are too many; run queued turns and tasks; look at the queue once more after saying that it will wait; wait for events;
-//! run the connections that are ready. Events that a thread has taken but not yet run sit in a thread-local batch: if the thread begins to wait
-//! inside a request, the batch goes to the queue for others (R5).
+//! run the connections that are ready. Events that a thread has taken but not yet run lie in the group's hand: if the thread begins to wait inside a
+//! request, or the watchdog finds it stuck in one, they go to the queue for others (R5).
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -14,12 +14,12 @@ use stdx::sync::{Mutex, RwLock};
 use stdx::wait::Edge;
 use stdx::watermark::Watermark;
 
-use crate::Counters;
 use crate::connection::{Connection, READ, RELEASE, WRITE};
 use crate::crew::{Crew, Need};
 use crate::pool::PoolInner;
 use crate::settings::Settings;
 use crate::sys::{Epoll, Event, EventFd};
+use crate::{Counters, outbox};
 
 /// Tokens of what is no connection; connections have bit 63 set.
 pub(crate) const TOKEN_WAKE: u64 = 0;
@@ -27,27 +27,67 @@ pub(crate) const TOKEN_TIMER: u64 = 1;
 /// Listener n of the pool has token LISTENER + n.
 pub(crate) const TOKEN_LISTENER: u64 = 1 << 32;
 const TOKEN_CONNECTION: u64 = 1 << 63;
+/// Of a connection that is in no set.
+pub(crate) const NO_TOKEN: u64 = u64::MAX;
 
 /// Gated connections that one thread releases before it calls another to help.
 const RELEASE_BATCH: usize = 64;
 
-/// Buffers of a thread.
+/// What a thread carries from one connection to the next: buffers, the time of the round, and counts that reach the counters once a round.
 pub(crate) struct Scratch {
     pub input: Vec<u8>,
-    pub output: Vec<u8>,
+    /// Empty output buffers, as many as connections are put up at once.
+    outputs: Vec<Vec<u8>>,
+    /// Milliseconds of the pool's clock when the round began.
+    pub now_ms: u64,
+    /// The processor that the thread ran on when the round began.
+    pub cpu: usize,
+    pub tally: Tally,
 }
 
+/// Counts of a round.
+#[derive(Default)]
+pub(crate) struct Tally {
+    pub bytes_in: u64,
+    pub bytes_out: u64,
+    pub batches: u64,
+}
+
+impl Tally {
+    fn settle(&mut self, counters: &Counters) {
+        counters.bytes_in.add(self.bytes_in);
+        counters.bytes_out.add(self.bytes_out);
+        counters.batches.add(self.batches);
+        *self = Tally::default();
+    }
+}
+
+/// Capacity up to which a thread keeps one output buffer, and the others.
 const OUTPUT_KEPT: usize = 1 << 20;
+const OUTPUTS_KEPT: usize = 32 << 10;
 
 impl Scratch {
     fn new(settings: &Settings) -> Scratch {
-        Scratch { input: vec![0; settings.receive_bytes], output: Vec::with_capacity(settings.receive_bytes) }
+        Scratch {
+            input: vec![0; settings.receive_bytes],
+            outputs: Vec::new(),
+            now_ms: 0,
+            cpu: usize::MAX,
+            tally: Tally::default(),
+        }
+    }
+
+    /// An empty buffer for replies.
+    pub fn give_output(&mut self) -> Vec<u8> {
+        self.outputs.pop().unwrap_or_default()
     }
 
     /// A buffer that a connection no longer needs.
-    pub fn take_output(&mut self, buffer: Vec<u8>) {
-        if buffer.capacity() > self.output.capacity() && buffer.capacity() <= OUTPUT_KEPT {
-            self.output = buffer;
+    pub fn take_output(&mut self, mut buffer: Vec<u8>) {
+        let most = if self.outputs.is_empty() { OUTPUT_KEPT } else { OUTPUTS_KEPT };
+        if buffer.capacity() > 0 && buffer.capacity() <= most && self.outputs.len() < outbox::OUTBOX_MAX {
+            buffer.clear();
+            self.outputs.push(buffer);
         }
     }
 }
@@ -72,6 +112,12 @@ pub(crate) struct Group {
     wake: EventFd,
     queue: Mutex<VecDeque<Work>>,
     queued: AtomicUsize,
+    /// Connections with events that a thread of the group has taken from epoll and will run next.
+    hand: Mutex<VecDeque<(Arc<Connection>, u32)>>,
+    /// Connections that have their home here.
+    population: AtomicUsize,
+    /// The processor that a thread of the group ran on last.
+    cpu: AtomicUsize,
     /// Threads in epoll_wait, or about to be.
     waiting: AtomicUsize,
     pub crew: Crew,
@@ -90,7 +136,6 @@ pub(crate) struct Group {
 }
 
 thread_local! {
-    static BATCH: RefCell<VecDeque<(Arc<Connection>, u32)>> = const { RefCell::new(VecDeque::new()) };
     static HOME: RefCell<Option<Arc<Group>>> = const { RefCell::new(None) };
 }
 
@@ -100,11 +145,8 @@ fn on_wait(_: &'static stdx::wait::Reason, edge: Edge) {
         let Some(group) = home else { return };
         match edge {
             Edge::Begin => {
-                let rest = BATCH.take();
-                if !rest.is_empty() {
-                    group.counters.handed_over.add(rest.len() as u64);
-                    group.enqueue(rest.into_iter().map(|(connection, bits)| Work::Turn(connection, bits)));
-                }
+                outbox::send(None);
+                group.hand_over();
                 if group.crew.stall() == Need::Spawn {
                     group.spawn(None);
                 }
@@ -127,6 +169,9 @@ impl Group {
             wake,
             queue: Mutex::default(),
             queued: AtomicUsize::new(0),
+            hand: Mutex::default(),
+            population: AtomicUsize::new(0),
+            cpu: AtomicUsize::new(usize::MAX),
             waiting: AtomicUsize::new(0),
             slab: RwLock::default(),
             gated: Mutex::default(),
@@ -179,26 +224,44 @@ impl Group {
                 break;
             }
             self.wait(&mut events);
-            self.rounds.fetch_add(1, Ordering::Relaxed);
+            self.begin_round(&mut scratch);
             pool.watchdog.stir();
             if self.release.load(Ordering::Relaxed) {
                 self.release_gated(&mut scratch);
             }
             self.run_events(&pool, &events, &mut scratch);
+            scratch.tally.settle(&self.counters);
         }
+        scratch.tally.settle(&self.counters);
         stdx::wait::install(None);
         HOME.set(None);
     }
 
+    fn begin_round(&self, scratch: &mut Scratch) {
+        self.rounds.fetch_add(1, Ordering::Relaxed);
+        scratch.now_ms = self.now_ms();
+        scratch.cpu = os::cpu::current();
+        if self.cpu.load(Ordering::Relaxed) != scratch.cpu {
+            self.cpu.store(scratch.cpu, Ordering::Relaxed);
+        }
+    }
+
     fn run_queue(self: &Arc<Self>, scratch: &mut Scratch) {
+        if self.queued.load(Ordering::Acquire) > 0 {
+            self.begin_round(scratch);
+        }
         while self.queued.load(Ordering::Acquire) > 0 {
-            let Some(work) = self.pop() else { return };
+            let Some(work) = self.pop() else { break };
             match work {
                 Work::Turn(connection, bits) => connection.notify(bits, scratch),
-                Work::Task(task) => task(),
+                Work::Task(task) => {
+                    outbox::send(Some(scratch));
+                    task();
+                }
             }
             self.rounds.fetch_add(1, Ordering::Relaxed);
         }
+        outbox::send(Some(scratch));
     }
 
     fn pop(&self) -> Option<Work> {
@@ -232,17 +295,17 @@ impl Group {
 
     fn run_events(self: &Arc<Self>, pool: &Arc<PoolInner>, events: &[Event], scratch: &mut Scratch) {
         let mut others = Vec::new();
-        BATCH.with_borrow_mut(|batch| {
-            let slab = self.slab.read();
+        {
+            let (mut hand, slab) = (self.hand.lock(), self.slab.read());
             for event in events {
                 if event.token & TOKEN_CONNECTION == 0 {
                     others.push(event.token);
                 } else if let Some(connection) = slab.get(event.token) {
                     let bits = if event.readable { READ } else { 0 } | if event.writable { WRITE } else { 0 };
-                    batch.push_back((connection, bits));
+                    hand.push_back((connection, bits));
                 }
             }
-        });
+        }
         for token in others {
             match token {
                 TOKEN_WAKE => {}
@@ -250,8 +313,22 @@ impl Group {
                 listener => pool.accept(self, listener - TOKEN_LISTENER),
             }
         }
-        while let Some((connection, bits)) = BATCH.with_borrow_mut(VecDeque::pop_front) {
+        while let Some((connection, bits)) = self.next_in_hand() {
             connection.notify(bits, scratch);
+        }
+        outbox::send(Some(scratch));
+    }
+
+    fn next_in_hand(&self) -> Option<(Arc<Connection>, u32)> {
+        self.hand.lock().pop_front()
+    }
+
+    /// Gives what the group has in hand to whoever comes for the queue.
+    pub fn hand_over(&self) {
+        let rest = std::mem::take(&mut *self.hand.lock());
+        if !rest.is_empty() {
+            self.counters.handed_over.add(rest.len() as u64);
+            self.enqueue(rest.into_iter().map(|(connection, bits)| Work::Turn(connection, bits)));
         }
     }
 
@@ -312,25 +389,41 @@ impl Group {
             }
         }
         all.into_iter().for_each(|connection| connection.notify(RELEASE, scratch));
+        outbox::send(Some(scratch));
     }
 
-    /// Takes a connection into the set.
+    /// Connections that have their home here.
+    pub fn population(&self) -> usize {
+        self.population.load(Ordering::Relaxed)
+    }
+
+    /// The processor that a thread of the group ran on last.
+    pub fn cpu(&self) -> usize {
+        self.cpu.load(Ordering::Relaxed)
+    }
+
+    /// Takes a connection into the set. What its socket already holds is reported.
     pub fn adopt(&self, connection: &Arc<Connection>) -> std::io::Result<()> {
         let token = self.slab.write().insert(connection);
+        self.population.fetch_add(1, Ordering::Relaxed);
         connection.token.store(token, Ordering::Relaxed);
-        self.epoll.add(connection.fd(), token, true).inspect_err(|_| {
-            self.slab.write().remove(token);
-        })
+        self.epoll.add(connection.fd(), token, true).inspect_err(|_| self.part(connection))
+    }
+
+    /// Takes a connection out of the set, if it is in it.
+    pub fn part(&self, connection: &Connection) {
+        self.epoll.remove(connection.fd());
+        if self.slab.write().remove(connection.token.swap(NO_TOKEN, Ordering::Relaxed)) {
+            self.population.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 
     /// A connection has closed.
     pub fn forget(&self, connection: &Connection) {
-        self.epoll.remove(connection.fd());
-        if self.slab.write().remove(connection.token.load(Ordering::Relaxed)) {
-            self.counters.closed.add(1);
-            if let Some(pool) = self.pool() {
-                pool.connections.fetch_sub(1, Ordering::SeqCst);
-            }
+        self.part(connection);
+        self.counters.closed.add(1);
+        if let Some(pool) = self.pool() {
+            pool.connections.fetch_sub(1, Ordering::SeqCst);
         }
     }
 

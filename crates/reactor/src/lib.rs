@@ -4,6 +4,7 @@ mod connection;
 mod crew;
 mod door;
 mod group;
+mod outbox;
 mod pool;
 mod settings;
 mod sys;
@@ -30,6 +31,8 @@ pub struct Counters {
     pub gated: stdx::counter::Counter,
     /// Connections handed to another thread because this one began to wait.
     pub handed_over: stdx::counter::Counter,
+    /// Connections moved to the group that runs where their packets come in.
+    pub moved: stdx::counter::Counter,
     pub threads_added: stdx::counter::Counter,
     pub threads_left: stdx::counter::Counter,
     /// Requests that ended in a panic; their connection was closed.

@@ -48,7 +48,7 @@ struct Entrance {
 }
 
 pub(crate) struct PoolInner {
-    pub groups: Vec<Arc<Group>>,
+    pub groups: Arc<[Arc<Group>]>,
     pub timers: Timers,
     pub stop: AtomicBool,
     pub threads: Mutex<Vec<std::thread::JoinHandle<()>>>,
@@ -72,7 +72,7 @@ impl Pool {
         let processors = os::cpu::allowed();
         let settings = settings.resolve(processors.len());
         let counters = Arc::new(Counters::default());
-        let groups: Vec<Arc<Group>> = (0..settings.epoll_groups)
+        let groups: Arc<[Arc<Group>]> = (0..settings.epoll_groups)
             .map(|_| Group::new(settings.clone(), counters.clone(), durable.clone()).map(Arc::new))
             .collect::<io::Result<_>>()?;
         let timers = Timers::new()?;
@@ -97,7 +97,7 @@ impl Pool {
             }
         }));
         let mut processors = processors.into_iter().cycle();
-        for group in &inner.groups {
+        for group in inner.groups.iter() {
             assert!(group.pool.set(Arc::downgrade(&inner)).is_ok());
             for _ in 0..inner.settings.epoll_threads_per_group {
                 group.crew.join();
@@ -204,7 +204,7 @@ impl Pool {
     }
 
     fn tell_all(&self, bits: u32) {
-        for group in &self.inner.groups {
+        for group in self.inner.groups.iter() {
             group.enqueue(group.connections().into_iter().map(|connection| Work::Turn(connection, bits)));
         }
     }
@@ -250,7 +250,7 @@ impl PoolInner {
         let Some(socket) = entrance.sockets.get(at) else { return };
         loop {
             match socket.accept() {
-                Ok((stream, peer)) => self.admit(group, entrance, stream, peer),
+                Ok((stream, peer)) => self.admit(entrance, stream, peer),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 // The peer gave up, or we were interrupted: the next one.
                 Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted) => {
@@ -277,7 +277,7 @@ impl PoolInner {
         );
     }
 
-    fn admit(&self, group: &Arc<Group>, entrance: &Entrance, stream: std::net::TcpStream, peer: SocketAddr) {
+    fn admit(&self, entrance: &Entrance, stream: std::net::TcpStream, peer: SocketAddr) {
         let limit = match entrance.max_connections {
             0 => self.settings.max_connections,
             own => own.min(self.settings.max_connections),
@@ -288,18 +288,13 @@ impl PoolInner {
             let _ = sys::send(&stream, &entrance.door.refuse());
             return;
         }
-        if self.adopt(group, entrance, stream, peer).is_none() {
+        if self.adopt(entrance, stream, peer).is_none() {
             self.connections.fetch_sub(1, Ordering::SeqCst);
         }
     }
 
-    fn adopt(
-        &self,
-        group: &Arc<Group>,
-        entrance: &Entrance,
-        stream: std::net::TcpStream,
-        peer: SocketAddr,
-    ) -> Option<()> {
+    /// Makes the connection, in the group that has fewest.
+    fn adopt(&self, entrance: &Entrance, stream: std::net::TcpStream, peer: SocketAddr) -> Option<()> {
         stream.set_nonblocking(true).ok()?;
         let _ = stream.set_nodelay(true);
         if self.settings.tcp_keep_alive > 0 {
@@ -307,16 +302,19 @@ impl PoolInner {
         }
         let local = stream.local_addr().ok()?;
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        let connection = Arc::new(Connection::new(id, stream, peer, local, entrance.door.clone(), group.clone()));
+        let home = (0..self.groups.len()).min_by_key(|at| self.groups[*at].population()).expect("there are groups");
+        let place = (self.groups.clone(), home);
+        let connection = Arc::new(Connection::new(id, stream, peer, local, entrance.door.clone(), place));
         if !connection.start() {
             self.counters.refused.add(1);
             return None;
         }
         self.counters.accepted.add(1);
-        if group.adopt(&connection).is_err() {
+        if self.groups[home].adopt(&connection).is_err() {
             connection.abandon();
             return None;
         }
+        connection.settle();
         Some(())
     }
 }
@@ -403,8 +401,11 @@ impl Watchdog {
                 let moved = now != std::mem::replace(before, now);
                 if moved {
                     group.crew.unstuck();
-                } else if group.waiting() == 0 && group.crew.stuck() == Need::Spawn {
-                    group.spawn(None);
+                } else if group.waiting() == 0 {
+                    if group.crew.stuck() == Need::Spawn {
+                        group.spawn(None);
+                    }
+                    group.hand_over();
                 }
                 quiet &= !moved && group.is_idle();
             }

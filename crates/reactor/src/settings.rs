@@ -6,7 +6,7 @@ use std::time::Duration;
 pub struct Settings {
     /// 0: as many as it takes to give each of `epoll_threads_per_group` threads a processor.
     pub epoll_groups: usize,
-    /// Base threads of a group; 0: four, or as many as there are processors if these are fewer.
+    /// Base threads of a group; 0: one.
     pub epoll_threads_per_group: usize,
     /// Readiness reports that a thread takes at once.
     pub epoll_events_per_thread: usize,
@@ -35,7 +35,7 @@ impl Default for Settings {
         Settings {
             epoll_groups: 0,
             epoll_threads_per_group: 0,
-            epoll_events_per_thread: 16,
+            epoll_events_per_thread: 64,
             epoll_group_threads_max: 256,
             epoll_group_dynamic_threads_shrink_time: Duration::from_secs(10),
             epoll_group_thread_deadlock_check_interval: Duration::from_millis(500),
@@ -56,7 +56,7 @@ impl Settings {
         let mut settings = self.clone();
         let processors = processors.max(1);
         if settings.epoll_threads_per_group == 0 {
-            settings.epoll_threads_per_group = processors.min(4);
+            settings.epoll_threads_per_group = 1;
         }
         if settings.epoll_groups == 0 {
             settings.epoll_groups = processors.div_ceil(settings.epoll_threads_per_group);
@@ -75,7 +75,7 @@ mod tests {
         for processors in [1, 2, 3, 4, 5, 16, 120] {
             let settings = Settings::default().resolve(processors);
             let threads = settings.epoll_groups * settings.epoll_threads_per_group;
-            assert!(threads >= processors && threads < processors + 4, "{processors}: {settings:?}");
+            assert_eq!(threads, processors, "{settings:?}");
         }
     }
 }

@@ -136,10 +136,33 @@ pub fn receive_append(stream: &TcpStream, buf: &mut Vec<u8>) -> io::Result<usize
 
 /// Writes what fits into the socket's buffer, without waiting and without a signal if the peer is gone.
 pub fn send(stream: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
+    send_fd(stream.as_raw_fd(), bytes)
+}
+
+fn send_fd(fd: RawFd, bytes: &[u8]) -> io::Result<usize> {
     let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
     // SAFETY: the kernel reads `bytes.len()` bytes.
-    let sent = unsafe { libc::send(stream.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), flags) };
+    let sent = unsafe { libc::send(fd, bytes.as_ptr().cast(), bytes.len(), flags) };
     if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(sent as usize) }
+}
+
+/// `send` for many sockets at once, in one system call where there is io_uring.
+pub fn send_many(sends: &[(RawFd, &[u8])]) -> Vec<io::Result<usize>> {
+    let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+    let together = if sends.len() > 1 { os::send_many(sends, flags) } else { None };
+    together.unwrap_or_else(|| sends.iter().map(|(fd, bytes)| send_fd(*fd, bytes)).collect())
+}
+
+/// The processor that handled the last packet of a connection.
+pub fn incoming_cpu(stream: &TcpStream) -> Option<usize> {
+    let mut cpu: libc::c_int = -1;
+    let mut size = size_of_val(&cpu) as libc::socklen_t;
+    // SAFETY: the kernel writes at most `size` bytes into a live value.
+    let result = unsafe {
+        let value = (&raw mut cpu).cast();
+        libc::getsockopt(stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_INCOMING_CPU, value, &mut size)
+    };
+    usize::try_from(cpu).ok().filter(|_| result == 0)
 }
 
 /// A listening socket; with `share`, several may listen on one port and the kernel spreads connections over them.

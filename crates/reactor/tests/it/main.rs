@@ -462,3 +462,60 @@ fn many_connections_at_once() {
     eventually("all are gone", || bench.pool.connection_count() == 0);
     bench.pool.stop();
 }
+
+#[test]
+fn replies_of_a_round_leave_before_a_request_of_it_waits() {
+    let settings = Settings { epoll_threads_per_group: 1, epoll_groups: 1, ..Settings::default() };
+    let bench = start(settings);
+    let mut busy = bench.connect();
+    let mut others: Vec<TcpStream> = (0..20).map(|_| bench.connect()).collect();
+    for stream in &mut others {
+        say(stream, "hello\n");
+        hear(stream, "hello\n");
+    }
+    // While the only thread spins, the events of all the others come together: they make one round, and its tenth request waits.
+    say(&mut busy, "spin 100\n");
+    std::thread::sleep(Duration::from_millis(20));
+    for (at, stream) in others.iter_mut().enumerate() {
+        say(stream, if at == 10 { "block\n" } else { "now\n" });
+    }
+    hear(&mut busy, "spin 100\n");
+    for (at, stream) in others.iter_mut().enumerate() {
+        if at != 10 {
+            hear(stream, "now\n");
+        }
+    }
+    assert_eq!(*bench.door.blocked.lock().unwrap(), 1, "the tenth still waits");
+    *bench.door.released.lock().unwrap() = true;
+    bench.door.bell.notify_all();
+    hear(&mut others[10], "block\n");
+    bench.pool.stop();
+}
+
+#[test]
+fn connections_move_to_where_their_packets_come_in_and_lose_nothing() {
+    let processors = os::cpu::allowed();
+    let settings = Settings { auto_cpu_affinity: true, ..Settings::default() };
+    let bench = start(settings);
+    std::thread::scope(|scope| {
+        for client in 0..2 {
+            let (bench, processors) = (&bench, &processors);
+            scope.spawn(move || {
+                let mut streams: Vec<TcpStream> = (0..8).map(|_| bench.connect()).collect();
+                for round in 0..4 {
+                    // Each time from another processor.
+                    os::cpu::pin(&[processors[(client + round) % processors.len()]]);
+                    for number in 0..400 {
+                        let line = format!("{client} {round} {number}\n");
+                        streams.iter_mut().for_each(|stream| say(stream, &line));
+                        streams.iter_mut().for_each(|stream| hear(stream, &line));
+                    }
+                }
+            });
+        }
+    });
+    let moved = bench.pool.counters().moved.get();
+    assert!(moved > 0 || processors.len() == 1, "{moved} moves on {} processors", processors.len());
+    bench.pool.stop();
+    assert_eq!(bench.door.open.load(Ordering::SeqCst), bench.door.closed.load(Ordering::SeqCst));
+}

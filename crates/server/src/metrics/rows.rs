@@ -92,6 +92,12 @@ pub(super) const LIST: &[Row] = &[
         "Connections given to another thread because theirs began to wait.",
     ),
     row(
+        "beluga_pool_moved_total",
+        Counter,
+        |s, o| o.value(s.pool.counters().moved.get()),
+        "Connections moved to the group of threads that runs where their packets come in.",
+    ),
+    row(
         "beluga_pool_threads_added_total",
         Counter,
         |s, o| o.value(s.pool.counters().threads_added.get()),

@@ -165,8 +165,8 @@ settings! {
         EpollGroups = count("polarx_rpc_epoll_groups", 0..=128, 0,
             "Groups of threads, each with an epoll instance; 0: as many as give every processor a thread.");
         EpollThreadsPerGroup = count("polarx_rpc_epoll_threads_per_group", 0..=128, 0,
-            "Threads that a group always has; 0: four, or as many as there are processors.");
-        EpollEventsPerThread = count("polarx_rpc_epoll_events_per_thread", 1..=256, 16, "Events that a thread takes from epoll at once.");
+            "Threads that a group always has; 0: one.");
+        EpollEventsPerThread = count("polarx_rpc_epoll_events_per_thread", 1..=256, 64, "Events that a thread takes from epoll at once.");
         GroupThreadsMax = count("polarx_rpc_epoll_group_threads_max", 1..=4096, 256,
             "Threads that a group may have while requests wait, for pages or for locks.");
         ShrinkTime = time("polarx_rpc_epoll_group_dynamic_threads_shrink_time", Unit::Milliseconds, 1000..=600_000, 10_000,
