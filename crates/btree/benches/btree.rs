@@ -103,16 +103,17 @@ fn main() {
         });
     }
     if wanted("batches") {
-        let mut keys = Vec::new();
-        timed("get in batches of 32, prefetched", rounds, || {
+        let (mut keys, mut ahead) = (Vec::new(), Vec::new());
+        timed("get in batches of 32, looked for ahead", rounds, || {
             for batch in order.chunks(32) {
                 keys.clear();
                 keys.extend(batch.iter().map(|number| key(*number)));
                 let names: Vec<&[u8]> = keys.iter().map(|key| key.as_slice()).collect();
-                tree.prefetch(&names);
-                for key in &names {
+                ahead.clear();
+                tree.look_ahead(&names, &mut ahead);
+                for (key, ahead) in names.iter().zip(&ahead) {
                     out.clear();
-                    tree.get(key, &mut out).expect("get");
+                    tree.get_at(*ahead, key, &mut out).expect("get");
                 }
             }
         });

@@ -1,7 +1,8 @@
 //! Ordered bytes on pages: a B-link tree with optimistic lock coupling. Start with README.md beside this crate.
-//! Files in reading order: node, search, insert, split, delete, scan, redo, check.
+//! Files in reading order: node, search, ahead, insert, split, delete, scan, redo, check.
 #![forbid(unsafe_code)]
 
+mod ahead;
 mod check;
 mod delete;
 mod insert;
@@ -14,6 +15,7 @@ mod search;
 mod split;
 mod tree;
 
+pub use ahead::Ahead;
 pub use check::Report;
 pub use delete::{Freed, Purge};
 pub use insert::{Change, Done, Old};

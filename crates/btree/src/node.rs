@@ -434,6 +434,18 @@ impl<W: Words> Node<W> {
         self.push_bytes(slot.offset() + LEAF_HEAD + words_of(slot.key_len()), self.value_len(index), out);
     }
 
+    /// Appends the value of `key`, which the leaf covers.
+    #[inline]
+    pub(crate) fn get(self, key: &[u8], out: &mut Vec<u8>) -> crate::Found {
+        match self.search(key) {
+            Ok(index) => {
+                self.push_value(index, out);
+                crate::Found { present: true, word: self.version(index) }
+            }
+            Err(_) => crate::Found { present: false, word: self.page_lsn() },
+        }
+    }
+
     /// The whole key of a record, prefix included.
     pub(crate) fn push_key(self, index: usize, out: &mut Vec<u8>) {
         let slot = self.slot(index);

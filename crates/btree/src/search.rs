@@ -19,9 +19,6 @@ const MOVES_MAX: usize = 64;
 /// Steps to the right under latches that only a damaged chain needs.
 const LATCHED_MOVES_MAX: usize = 1 << 20;
 
-/// Keys that go down side by side in a prefetch.
-const PREFETCH_GROUP: usize = 16;
-
 /// What a descent looks for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Seek<'k> {
@@ -113,61 +110,8 @@ impl Tree {
         let start = out.len();
         self.read(Seek::At(key), |leaf| {
             out.truncate(start);
-            match leaf.search(key) {
-                Ok(index) => {
-                    leaf.push_value(index, out);
-                    Found { present: true, word: leaf.version(index) }
-                }
-                Err(_) => Found { present: false, word: leaf.page_lsn() },
-            }
+            leaf.get(key, out)
         })
-    }
-
-    /// Brings what these keys' descents and reads will touch near the processor, a few keys at a time side by side, and reads the leaves
-    /// that are absent from memory together. For pipelined requests: then each of them waits for nothing.
-    pub fn prefetch(&self, keys: &[&[u8]]) {
-        let mut absent = Vec::new();
-        for group in keys.chunks(PREFETCH_GROUP) {
-            self.prefetch_group(group, &mut absent);
-        }
-        if !absent.is_empty() {
-            self.pager.prefetch_many(&absent);
-        }
-    }
-
-    /// All keys of the group go down a level before any goes down the next, so that their cache misses overlap.
-    fn prefetch_group(&self, keys: &[&[u8]], absent: &mut Vec<PageId>) {
-        let Ok(root) = self.pager.optimistic(self.root) else { return };
-        let mut sights = [Some(root); PREFETCH_GROUP];
-        for level in (1..=Node(root.page()).level()).rev() {
-            let mut next = [0; PREFETCH_GROUP];
-            for (at, key) in keys.iter().enumerate() {
-                let Some(sight) = sights[at] else { continue };
-                let node = Node(sight.page());
-                let is_inner = node.is_of(self.id, level);
-                let child = if is_inner { node.child(node.child_at(key)) } else { 0 };
-                if !is_inner || !sight.validate() {
-                    sights[at] = None;
-                    continue;
-                }
-                next[at] = child;
-                self.pager.hint(child, if level == 1 { 4 } else { 13 });
-            }
-            for (at, sight) in sights.iter_mut().enumerate().filter(|(_, sight)| sight.is_some()) {
-                if !self.pager.is_resident(next[at]) {
-                    absent.push(next[at]);
-                    *sight = None;
-                    continue;
-                }
-                *sight = self.pager.optimistic(next[at]).ok();
-            }
-        }
-        for (key, sight) in keys.iter().zip(sights) {
-            let Some(sight) = sight else { continue };
-            let leaf = Node(sight.page());
-            let record = leaf.guess(key);
-            (0..3).for_each(|line| sight.page().prefetch(record + line * 8));
-        }
     }
 
     /// Runs `look` on the leaf that `seek` leads to and returns what it saw there at one moment. `look` may run several times, and on

@@ -2,12 +2,13 @@
 
 use std::sync::{Arc, OnceLock, Weak};
 
-use engine::{Engine, Keyspace};
+use engine::{Ahead, Engine, Keyspace};
 use os::Clock;
-use reactor::{Connection, Door, Flow, Io, Pool};
+use reactor::{Arrived, Connection, Door, Fetch, Flow, Io, Pool};
 use stdx::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::clients::Clients;
+use crate::frame::first_key;
 use crate::host::Host;
 use crate::parameters::Parameters;
 use crate::reply::Reply;
@@ -140,6 +141,21 @@ impl Door for RedisDoor {
 
     fn serve(&self, session: &mut Session, io: &mut Io<'_>) -> Flow {
         session.serve(io)
+    }
+
+    fn look_ahead(&self, arrived: &mut [Arrived<'_, Session>]) -> Option<Fetch> {
+        let mut ahead = Vec::with_capacity(arrived.len());
+        let keys: Vec<(u8, &[u8])> =
+            arrived.iter().map(|arrived| (arrived.session.db, first_key(arrived.input).unwrap_or_default())).collect();
+        self.shared.keyspace.look_ahead(&keys, &mut ahead);
+        let any_late = ahead.iter().any(Ahead::is_absent);
+        let now = if any_late { self.shared.clock.monotonic_ns() } else { 0 };
+        for (arrived, ahead) in arrived.iter_mut().zip(&ahead) {
+            arrived.is_late = ahead.is_absent();
+            arrived.session.expect(*ahead, if arrived.is_late { now } else { 0 });
+        }
+        let keyspace = self.shared.keyspace.clone();
+        any_late.then(|| -> Fetch { Box::new(move |then| keyspace.fetch(&ahead, then)) })
     }
 
     fn close(&self, session: Session) {

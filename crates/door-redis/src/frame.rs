@@ -449,5 +449,27 @@ fn single_quoted(text: &[u8], mut p: usize, line: &mut Vec<u8>) -> Option<usize>
     }
 }
 
+/// The first argument of the request that `input` begins with, if it is all there: for most commands a key. A guess for looking ahead; `Parser` decides.
+pub fn first_key(input: &[u8]) -> Option<&[u8]> {
+    let (count, rest) = short_number(input.strip_prefix(b"*")?)?;
+    let (name_len, rest) = short_number(rest.strip_prefix(b"$")?)?;
+    let rest = rest.get(name_len + 2..)?;
+    let (key_len, rest) = short_number(rest.strip_prefix(b"$")?)?;
+    if count < 2 { None } else { rest.get(..key_len) }
+}
+
+/// A number of up to four digits and the line end behind it.
+fn short_number(text: &[u8]) -> Option<(usize, &[u8])> {
+    let mut number = 0;
+    for (at, byte) in text.iter().enumerate().take(5) {
+        match byte {
+            b'0'..=b'9' if at < 4 => number = number * 10 + usize::from(byte - b'0'),
+            b'\r' if at > 0 => return Some((number, text.get(at + 2..)?)),
+            _ => return None,
+        }
+    }
+    None
+}
+
 #[cfg(test)]
 mod tests;

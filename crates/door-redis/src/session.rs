@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use engine::{Account, Expire, Found, Locks, Unit, WatchSet};
+use engine::{Account, Ahead, Expire, Found, Locks, Unit, WatchSet};
 use reactor::{Connection, Flow, Io};
 use stdx::sync::Mutex;
 use stdx::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -75,6 +75,12 @@ pub struct Session {
     pub(crate) running_queue: AtomicBool,
     parser: Parser,
     last_ns: u64,
+    /// When the first request of the batch began to wait for the disk; 0 if it did not.
+    waits_since_ns: u64,
+    /// What is known of the keys of the window's requests, by their place in it.
+    ahead: Vec<Ahead>,
+    /// The request of the window that runs.
+    at: usize,
 }
 
 /// Requests that are cut before the first of them runs.
@@ -125,6 +131,9 @@ impl Session {
             running_queue: AtomicBool::new(false),
             parser: Parser::new(),
             last_ns: 0,
+            waits_since_ns: 0,
+            ahead: Vec::new(),
+            at: 0,
         };
         session.become_default();
         session
@@ -174,7 +183,10 @@ impl Session {
             return Flow::Continue;
         }
         self.gate = 0;
-        self.last_ns = self.shared.clock.monotonic_ns();
+        self.last_ns = match std::mem::take(&mut self.waits_since_ns) {
+            0 => self.shared.clock.monotonic_ns(),
+            since => since,
+        };
         if !self.refresh_identity() {
             return Flow::CloseNow;
         }
@@ -233,6 +245,13 @@ impl Session {
 
     /// Requests are cut a window at a time, so that the pages of all their keys are asked for before the first one runs.
     fn run_batch(&mut self, io: &mut Io<'_>) -> Flow {
+        let flow = self.run_windows(io);
+        // What was known belongs to these requests only.
+        self.ahead.clear();
+        flow
+    }
+
+    fn run_windows(&mut self, io: &mut Io<'_>) -> Flow {
         let input = io.input();
         let mut args: Vec<&[u8]> = Vec::new();
         let mut window: Vec<Request> = Vec::new();
@@ -240,9 +259,10 @@ impl Session {
             window.clear();
             let stop = self.cut_window(input, &mut window);
             if window.len() >= PREFETCH_MIN {
-                self.prefetch(input, &window);
+                self.look_ahead(input, &window);
             }
-            for request in &window {
+            for (at, request) in window.iter().enumerate() {
+                self.at = at;
                 let step = self.run_request(input, request, &mut args, io);
                 args.clear();
                 if step == Step::Hold {
@@ -256,6 +276,7 @@ impl Session {
                     return if self.closing { Flow::Close } else { Flow::Continue };
                 }
             }
+            self.ahead.clear();
             match stop {
                 None | Some(Cut::Request(_)) => {}
                 Some(Cut::Partial { needed }) => {
@@ -293,18 +314,27 @@ impl Session {
         None
     }
 
-    /// Asks for the pages of the first argument of each request, which in nearly every command is a key.
-    fn prefetch(&self, input: &[u8], window: &[Request]) {
-        let keys: Vec<(u8, &[u8])> = window
-            .iter()
-            .filter(|request| request.count >= 2 && !request.inline)
-            .map(|request| {
-                let span = self.parser.spans(request)[1];
-                let start = request.start + span.start as usize;
-                (self.db, &input[start..start + span.len as usize])
-            })
-            .collect();
-        self.shared.keyspace.prefetch(&keys);
+    /// Looks for the first argument of each request, which in nearly every command is a key; waits once for what is not in memory.
+    fn look_ahead(&mut self, input: &[u8], window: &[Request]) {
+        let key = |request: &Request| {
+            if request.count < 2 || request.inline {
+                return (self.db, &input[..0]);
+            }
+            let span = self.parser.spans(request)[1];
+            let start = request.start + span.start as usize;
+            (self.db, &input[start..start + span.len as usize])
+        };
+        let keys: Vec<(u8, &[u8])> = window.iter().map(key).collect();
+        self.ahead.clear();
+        self.shared.keyspace.look_ahead(&keys, &mut self.ahead);
+        self.shared.keyspace.fetch_now(&self.ahead);
+    }
+
+    /// What is known of the key of the first request of the next batch; if that has to wait for the disk, since when.
+    pub(crate) fn expect(&mut self, ahead: Ahead, waits_since_ns: u64) {
+        self.ahead.clear();
+        self.ahead.push(ahead);
+        self.waits_since_ns = waits_since_ns;
     }
 
     /// Whole requests up to `end` are done with.
@@ -372,7 +402,8 @@ impl Session {
                     std::sync::LazyLock::new(|| command::find(b"get").expect("served").index());
                 let out = io.out();
                 let mark = out.len();
-                let failed = match self.shared.keyspace.get(self.db, key, out, reply::bulk_header) {
+                let ahead = self.ahead.get(self.at).copied().unwrap_or_default();
+                let failed = match self.shared.keyspace.get_at(ahead, self.db, key, out, reply::bulk_header) {
                     Ok(got) => {
                         self.gate = self.gate.max(got.gate);
                         match got.found {

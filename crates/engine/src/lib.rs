@@ -17,7 +17,9 @@ pub use catalog::Settings;
 pub use check::Report;
 pub use database::{Engine, Opened, Options};
 pub use error::{Error, Result};
-pub use keyspace::{Entry, Expire, Form, Found, Got, Keyspace, Kind, Locks, Progress, Unit, VALUE_MAX, WatchSet};
+pub use keyspace::{
+    Ahead, Entry, Expire, Form, Found, Got, Keyspace, Kind, Locks, Progress, Unit, VALUE_MAX, WatchSet,
+};
 pub use metrics::Metrics;
 pub use pager::{Lsn, PAGE_BYTES};
 pub use sha256::sha256;

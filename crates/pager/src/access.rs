@@ -1,11 +1,10 @@
 //! How a page is reached: look it up, read it in if it is absent, look at it one of three ways.
 
-use os::Aligned;
 use stdx::sync::atomic::Ordering;
 
 use crate::error::{Error, Result};
 use crate::frame::RAW;
-use crate::guard::{Exclusive, Optimistic, Shared};
+use crate::guard::{Exclusive, Optimistic, Remembered, Shared};
 use crate::page::{PAGE_BYTES, PageId, WORD_ID};
 use crate::pager::Pager;
 use crate::pool::{Claim, Pool, with_read_buffer};
@@ -31,6 +30,15 @@ impl Pager {
             }
             self.load(pid, false)?;
         }
+    }
+
+    /// The sight that was remembered, if nothing has changed since.
+    #[inline]
+    pub fn recall(&self, remembered: Remembered) -> Option<Optimistic<'_>> {
+        let Remembered { pid, version, frame } = remembered;
+        let header = self.pool.frames.get(frame)?;
+        let same = header.pid.load(Ordering::Relaxed) == pid && header.validate(version);
+        same.then_some(Optimistic { pool: &self.pool, frame, version, pid })
     }
 
     /// The page under a shared latch.
@@ -99,7 +107,7 @@ impl Pager {
     }
 
     /// A pointer from a damaged page may name any number.
-    fn is_in_file(&self, pid: PageId) -> bool {
+    pub(crate) fn is_in_file(&self, pid: PageId) -> bool {
         (crate::space::FIRST_PAGE..self.pool.data.len() / PAGE_BYTES as u64).contains(&pid)
     }
 
@@ -133,22 +141,23 @@ impl Pager {
             return;
         }
         self.pool.misses.add(settled.len() as u64);
-        let mut buffer = Aligned::with_capacity(settled.len() * PAGE_BYTES);
-        let results = {
-            let _waiting = stdx::wait::announce(&PAGE_READ);
-            let pages = buffer.as_mut_slice().chunks_exact_mut(PAGE_BYTES);
-            let mut reads: Vec<(u64, &mut [u8])> =
-                settled.iter().zip(pages).map(|((pid, _), page)| (pid * PAGE_BYTES as u64, page)).collect();
-            self.pool.data.read_many(&mut reads)
-        };
-        let pages = buffer.as_slice().chunks_exact(PAGE_BYTES);
-        for (((pid, frame), result), page) in settled.into_iter().zip(results).zip(pages) {
-            match result {
-                // A damaged page is reported to whoever uses it.
-                Ok(()) => drop(self.pool.fill(frame, pid, page, raw)),
-                Err(_) => self.pool.abandon(frame, pid),
+        with_read_buffer(settled.len(), |buffer| {
+            let results = {
+                let _waiting = stdx::wait::announce(&PAGE_READ);
+                let pages = buffer.chunks_exact_mut(PAGE_BYTES);
+                let mut reads: Vec<(u64, &mut [u8])> =
+                    settled.iter().zip(pages).map(|((pid, _), page)| (pid * PAGE_BYTES as u64, page)).collect();
+                self.pool.data.read_many(&mut reads)
+            };
+            let pages = buffer.chunks_exact(PAGE_BYTES);
+            for (((pid, frame), result), page) in settled.into_iter().zip(results).zip(pages) {
+                match result {
+                    // A damaged page is reported to whoever uses it.
+                    Ok(()) => drop(self.pool.fill(frame, pid, page, raw)),
+                    Err(_) => self.pool.abandon(frame, pid),
+                }
             }
-        }
+        });
     }
 
     /// Reads one page into a frame, unless somebody else does.
@@ -162,7 +171,7 @@ impl Pager {
             return Ok(());
         }
         self.pool.misses.add(1);
-        with_read_buffer(|buffer| {
+        with_read_buffer(1, |buffer| {
             let result = {
                 let _waiting = stdx::wait::announce(&PAGE_READ);
                 self.pool.data.read(pid * PAGE_BYTES as u64, buffer)

@@ -114,7 +114,7 @@ impl Pager {
                 return Ok(());
             }
             std::thread::sleep(std::time::Duration::from_millis(2));
-            crate::pool::with_read_buffer(|buffer| {
+            crate::pool::with_read_buffer(1, |buffer| {
                 self.pool.data.read(pid * PAGE_BYTES as u64, buffer).map(|()| image.copy_from_slice(buffer))
             })
             .map_err(|error| Error::io(format!("reading page {pid} for the backup"), error))?;

@@ -9,6 +9,14 @@ use crate::frame::{Frame, RAW};
 use crate::page::{PAGE_WORDS, PageId, PageRef, WORD_KIND};
 use crate::pool::Pool;
 
+/// A page as it was at one moment: where it lay, and its version then. Borrows nothing and may be out of date.
+#[derive(Clone, Copy, Debug)]
+pub struct Remembered {
+    pub(crate) pid: PageId,
+    pub(crate) version: u64,
+    pub(crate) frame: usize,
+}
+
 /// A sight of a page that holds nothing. Whatever was loaded counts only after `validate` said true (P4).
 #[derive(Clone, Copy)]
 pub struct Optimistic<'p> {
@@ -35,6 +43,12 @@ impl<'p> Optimistic<'p> {
     #[inline(always)]
     pub fn validate(&self) -> bool {
         self.header().validate(self.version)
+    }
+
+    /// This sight as plain numbers, for `Pager::recall`.
+    #[inline]
+    pub fn remember(&self) -> Remembered {
+        Remembered { pid: self.pid, version: self.version, frame: self.frame }
     }
 
     /// X without having waited: succeeds only if nothing changed since this sight was taken.

@@ -14,6 +14,7 @@ use crate::clean::{self, Cleaner};
 use crate::control::Control;
 use crate::doublewrite::DoubleWrite;
 use crate::error::{Error, Result};
+use crate::fetch::{self, Fetcher};
 use crate::log::flush::{Log, LogOptions};
 use crate::log::read::{Until, segments};
 use crate::log::record::{Observer, RedoTable};
@@ -94,6 +95,7 @@ pub struct Pager {
     /// Moves whenever the cleaner has cleaned something.
     cleaned: (Mutex<u64>, Condvar),
     threads: Mutex<Vec<std::thread::JoinHandle<()>>>,
+    pub(crate) fetcher: Fetcher,
 }
 
 /// A pager ready for use.
@@ -151,6 +153,7 @@ impl Pager {
             bell: (Mutex::new(false), Condvar::new()),
             cleaned: (Mutex::new(0), Condvar::new()),
             threads: Mutex::new(Vec::new()),
+            fetcher: Fetcher::default(),
             options: options.clone(),
         };
         let mut recovery = Recovery {
@@ -372,6 +375,11 @@ impl Pager {
         if self.stop.load(Ordering::Relaxed) { Err(Error::Closed) } else { Ok(()) }
     }
 
+    /// There are no background threads.
+    pub(crate) fn is_stepped(&self) -> bool {
+        self.options.background == Background::Manual
+    }
+
     /// Wakes the cleaner.
     pub(crate) fn ring(&self) {
         *self.bell.0.lock() = true;
@@ -387,6 +395,10 @@ impl Pager {
         };
         threads.push(spawn("log-flusher", Box::new(move || flusher.run_flusher())));
         threads.push(spawn("page-cleaner", Box::new(move || cleaner.run_cleaner())));
+        for _ in 0..fetch::READERS {
+            let reader = self.clone();
+            threads.push(spawn("page-reader", Box::new(move || reader.run_reader())));
+        }
     }
 
     fn run_flusher(&self) {
@@ -482,6 +494,7 @@ impl Pager {
         self.stop.store(true, Ordering::SeqCst);
         self.log().rouse();
         self.ring();
+        self.stop_readers();
         for thread in std::mem::take(&mut *self.threads.lock()) {
             if thread.thread().id() != std::thread::current().id() {
                 let _ = thread.join();

@@ -216,14 +216,23 @@ impl Pool {
     }
 }
 
+/// A thread keeps a buffer of up to so many bytes for its next reads.
+const READ_BUFFER_KEPT: usize = 64 * PAGE_BYTES;
+
 thread_local! {
     static READ_BUFFER: std::cell::RefCell<Option<Aligned>> = const { std::cell::RefCell::new(None) };
 }
 
-/// Lends a page-sized aligned buffer of the calling thread.
-pub(crate) fn with_read_buffer<R>(f: impl FnOnce(&mut [u8]) -> R) -> R {
-    READ_BUFFER.with_borrow_mut(|buffer| {
-        let buffer = buffer.get_or_insert_with(|| Aligned::with_capacity(PAGE_BYTES));
-        f(&mut buffer.as_mut_slice()[..PAGE_BYTES])
-    })
+/// Lends an aligned buffer of the calling thread, of `pages` pages.
+pub(crate) fn with_read_buffer<R>(pages: usize, f: impl FnOnce(&mut [u8]) -> R) -> R {
+    // Taken out meanwhile: who waits inside `f` may run other things.
+    let mut buffer = READ_BUFFER
+        .take()
+        .filter(|buffer| buffer.len() >= pages * PAGE_BYTES)
+        .unwrap_or_else(|| Aligned::with_capacity(pages * PAGE_BYTES));
+    let result = f(&mut buffer.as_mut_slice()[..pages * PAGE_BYTES]);
+    if buffer.len() <= READ_BUFFER_KEPT {
+        READ_BUFFER.set(Some(buffer));
+    }
+    result
 }

@@ -130,7 +130,7 @@ impl Pager {
     /// True if the page has ever been formatted.
     pub fn is_formatted(&self, pid: PageId) -> Result<bool> {
         if !self.is_resident(pid) {
-            let zero = crate::pool::with_read_buffer(|buffer| {
+            let zero = crate::pool::with_read_buffer(1, |buffer| {
                 self.pool.data.read(pid * PAGE_BYTES as u64, buffer).map(|()| buffer.iter().all(|byte| *byte == 0))
             });
             if zero.map_err(|error| Error::io(format!("reading page {pid}"), error))? {

@@ -20,7 +20,7 @@ use std::sync::{Arc, Weak};
 use stdx::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 use stdx::sync::{Mutex, MutexGuard};
 
-use crate::door::{AnyDoor, Flow, Io};
+use crate::door::{AnyDoor, Flow, Io, Waiting};
 use crate::group::{Group, NO_TOKEN, Scratch};
 use crate::{outbox, sys};
 
@@ -36,6 +36,8 @@ pub(crate) const KILL: u32 = 64;
 pub(crate) const DRAIN: u32 = 128;
 /// Go on with input that fairness left in the socket.
 pub(crate) const RESUME: u32 = 256;
+/// The input holds requests that nobody has looked at.
+pub(crate) const SERVE: u32 = 512;
 
 /// A connection gives way to others after this many bytes.
 const TURN_BYTES: usize = 1 << 20;
@@ -166,6 +168,11 @@ impl Handle {
 }
 
 impl Inner {
+    /// Nothing is half served or half sent.
+    fn is_at_rest(&self) -> bool {
+        self.out.is_empty() && self.want == 0 && self.gates.is_empty() && !self.parked && !self.closing
+    }
+
     /// What goes out with the outbox.
     pub fn put_up(&self) -> &[u8] {
         &self.out[self.sent..self.put_up]
@@ -283,20 +290,114 @@ impl Connection {
     }
 
     fn run(self: &Arc<Self>, scratch: &mut Scratch) {
-        let mut inner = self.inner.lock();
+        self.go_on(self.inner.lock(), scratch);
+    }
+
+    fn go_on<'i>(self: &'i Arc<Self>, mut inner: MutexGuard<'i, Inner>, scratch: &mut Scratch) {
         loop {
             let bits = self.turn.take();
-            if !self.is_closed() && !self.look(bits, &mut inner, scratch) {
-                self.shut(&mut inner);
-            }
-            if inner.put_up > 0 {
-                drop(inner);
-                return outbox::put(self.clone(), scratch);
-            }
-            if self.turn.release() {
-                return;
+            let alive = self.is_closed() || self.look(bits, &mut inner, scratch);
+            match self.leave(inner, alive, scratch) {
+                Some(again) => inner = again,
+                None => return,
             }
         }
+    }
+
+    /// Ends a run. Some: new events have come, and the turn is still the caller's.
+    fn leave<'i>(
+        self: &'i Arc<Self>,
+        mut inner: MutexGuard<'i, Inner>,
+        alive: bool,
+        scratch: &mut Scratch,
+    ) -> Option<MutexGuard<'i, Inner>> {
+        if !alive {
+            self.shut(&mut inner);
+        }
+        if inner.put_up > 0 {
+            drop(inner);
+            outbox::put(self.clone(), scratch);
+            return None;
+        }
+        if self.turn.release() { None } else { Some(inner) }
+    }
+
+    /// Adds events like `notify`. If they only say that requests have come to a connection at rest, these are received and returned with the session: the
+    /// turn stays taken until `serve_arrived` or `take_back`.
+    pub(crate) fn arrive(self: &Arc<Self>, bits: u32, scratch: &mut Scratch) -> Option<Waiting> {
+        if !self.turn.notify(bits) {
+            return None;
+        }
+        let mut inner = self.inner.lock();
+        if self.is_closed() || bits & !(READ | WRITE | SERVE) != 0 || !inner.is_at_rest() {
+            self.go_on(inner, scratch);
+            return None;
+        }
+        if bits & SERVE != 0 && !inner.input.is_empty() {
+            // Received before, and given back.
+            inner.unread |= bits & READ != 0;
+            let session = inner.session.take().expect("an open connection has a session");
+            return Some(Waiting { session, input: std::mem::take(&mut inner.input), is_late: false });
+        }
+        if bits & READ == 0 || !inner.input.is_empty() {
+            self.go_on(inner, scratch);
+            return None;
+        }
+        let mut input = scratch.give_input();
+        let room = input.capacity();
+        let result = sys::receive_append(&self.stream, &mut input);
+        inner.unread = true;
+        let got = self.received(result, room, &mut inner, scratch);
+        if got.is_some_and(|bytes| bytes > 0) && !inner.unread {
+            let session = inner.session.take().expect("an open connection has a session");
+            return Some(Waiting { session, input, is_late: false });
+        }
+        // The end, nothing, or more than a round takes.
+        let alive = got.is_some() && self.serve_input(&input, &mut inner, scratch) && self.after(&mut inner, scratch);
+        scratch.take_input(input);
+        if let Some(inner) = self.leave(inner, alive, scratch) {
+            self.go_on(inner, scratch);
+        }
+        None
+    }
+
+    /// Serves what `arrive` has received.
+    pub(crate) fn serve_arrived(self: &Arc<Self>, waiting: Waiting, scratch: &mut Scratch) {
+        let mut inner = self.inner.lock();
+        inner.session = Some(waiting.session);
+        let alive = self.serve_input(&waiting.input, &mut inner, scratch) && self.after(&mut inner, scratch);
+        scratch.take_input(waiting.input);
+        if let Some(inner) = self.leave(inner, alive, scratch) {
+            self.go_on(inner, scratch);
+        }
+    }
+
+    /// Takes what `arrive` has received back into the connection and leaves it to the queue.
+    pub(crate) fn take_back(self: &Arc<Self>, waiting: Waiting) {
+        let mut inner = self.inner.lock();
+        inner.session = Some(waiting.session);
+        inner.input = waiting.input;
+        drop(inner);
+        let bits = self.turn.open();
+        self.group().enqueue_turn(self.clone(), bits | SERVE);
+    }
+
+    /// Serves received bytes and keeps what is left of them.
+    fn serve_input(self: &Arc<Self>, input: &[u8], inner: &mut Inner, scratch: &mut Scratch) -> bool {
+        if input.is_empty() {
+            return true;
+        }
+        let (consumed, alive) = self.serve(input, inner, scratch);
+        let rest = &input[consumed..];
+        if !rest.is_empty() {
+            inner.input.reserve_exact(inner.want.max(rest.len()));
+            inner.input.extend_from_slice(rest);
+        }
+        alive
+    }
+
+    pub(crate) fn door(&self) -> &Arc<dyn AnyDoor> {
+        &self.door
     }
 
     pub(crate) fn lock_put_up(&self) -> MutexGuard<'_, Inner> {
@@ -351,11 +452,16 @@ impl Connection {
             inner.closing = true;
         }
         let mut alive = self.flush(inner, scratch);
-        if alive && bits & WAKE != 0 && inner.parked {
+        if alive && (bits & WAKE != 0 && inner.parked || bits & SERVE != 0) {
             inner.parked = false;
             alive = self.serve_buffered(inner, scratch);
         }
-        alive = alive && self.receive(inner, scratch);
+        alive && self.after(inner, scratch)
+    }
+
+    /// Receives what else there is; false: close.
+    fn after(self: &Arc<Self>, inner: &mut Inner, scratch: &mut Scratch) -> bool {
+        let mut alive = self.receive(inner, scratch);
         if alive && inner.receives >= STEER_AFTER {
             alive = self.steer(inner, scratch);
         }
@@ -452,11 +558,7 @@ impl Connection {
         if let Some(bytes) = got
             && bytes > 0
         {
-            let (consumed, goes_on) = self.serve(&buffer[..bytes], inner, scratch);
-            alive = goes_on;
-            let rest = &buffer[consumed..bytes];
-            inner.input.reserve_exact(inner.want.max(rest.len()));
-            inner.input.extend_from_slice(rest);
+            alive = self.serve_input(&buffer[..bytes], inner, scratch);
         }
         scratch.input = buffer;
         if alive { got } else { None }

@@ -16,6 +16,15 @@ pub trait Door: Send + Sync + 'static {
     /// Bytes have come, or the session was woken: runs every complete request of the input and consumes it. Never two at once for one session.
     fn serve(&self, session: &mut Self::Session, io: &mut Io<'_>) -> Flow;
 
+    /// Requests of several sessions have arrived together and will be served next: brings near what they will touch, and marks those that would have to
+    /// wait for the disk. Must not wait itself.
+    ///
+    /// If it marks any, it returns what brings their pages: that is started when the others have been served, and calls what it is given when
+    /// the marked ones can be served too.
+    fn look_ahead(&self, _: &mut [Arrived<'_, Self::Session>]) -> Option<Fetch> {
+        None
+    }
+
     /// The connection is gone. Called once for each `open` that succeeded.
     fn close(&self, session: Self::Session);
 
@@ -23,6 +32,17 @@ pub trait Door: Send + Sync + 'static {
     fn refuse(&self) -> Vec<u8> {
         Vec::new()
     }
+}
+
+/// Starts reads without waiting for them; its argument is called at their end, in any thread.
+pub type Fetch = Box<dyn FnOnce(Box<dyn FnOnce() + Send>)>;
+
+/// A session and what has arrived for it.
+pub struct Arrived<'a, S> {
+    pub session: &'a mut S,
+    pub input: &'a [u8],
+    /// Serving it would wait for the disk.
+    pub is_late: bool,
 }
 
 /// How a connection goes on after `serve`.
@@ -87,12 +107,29 @@ impl<'a> Io<'a> {
     }
 }
 
+/// A session that has been taken out of its connection for a round.
+pub(crate) struct Waiting {
+    pub session: Box<dyn Any + Send>,
+    pub input: Vec<u8>,
+    pub is_late: bool,
+}
+
 /// A door with its session type hidden, so that connections are of one type.
 pub(crate) trait AnyDoor: Send + Sync {
     fn open(&self, connection: &Arc<Connection>) -> Result<Box<dyn Any + Send>, Vec<u8>>;
     fn serve(&self, session: &mut (dyn Any + Send), io: &mut Io<'_>) -> Flow;
+    fn look_ahead(&self, waiting: &mut [&mut Waiting]) -> Option<Fetch>;
     fn close(&self, session: Box<dyn Any + Send>);
     fn refuse(&self) -> Vec<u8>;
+}
+
+fn arrived<'a, D: Door>(waiting: &'a mut [&mut Waiting]) -> Vec<Arrived<'a, D::Session>> {
+    let one = |waiting: &'a mut &mut Waiting| Arrived {
+        session: waiting.session.downcast_mut().expect("made by this door"),
+        input: &waiting.input,
+        is_late: waiting.is_late,
+    };
+    waiting.iter_mut().map(one).collect()
 }
 
 impl<D: Door> AnyDoor for D {
@@ -102,6 +139,14 @@ impl<D: Door> AnyDoor for D {
 
     fn serve(&self, session: &mut (dyn Any + Send), io: &mut Io<'_>) -> Flow {
         Door::serve(self, session.downcast_mut().expect("made by this door"), io)
+    }
+
+    fn look_ahead(&self, waiting: &mut [&mut Waiting]) -> Option<Fetch> {
+        let mut all = arrived::<D>(waiting);
+        let fetch = Door::look_ahead(self, &mut all);
+        let late: Vec<bool> = all.iter().map(|arrived| arrived.is_late).collect();
+        waiting.iter_mut().zip(late).for_each(|(waiting, is_late)| waiting.is_late = is_late && fetch.is_some());
+        fetch
     }
 
     fn close(&self, session: Box<dyn Any + Send>) {

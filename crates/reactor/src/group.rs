@@ -17,6 +17,7 @@ use stdx::watermark::Watermark;
 use crate::connection::{Connection, READ, RELEASE, WRITE};
 use crate::crew::{Crew, Need};
 use crate::pool::PoolInner;
+use crate::round::{self, Member};
 use crate::settings::Settings;
 use crate::sys::{Epoll, Event, EventFd};
 use crate::{Counters, outbox};
@@ -36,6 +37,8 @@ const RELEASE_BATCH: usize = 64;
 /// What a thread carries from one connection to the next: buffers, the time of the round, and counts that reach the counters once a round.
 pub(crate) struct Scratch {
     pub input: Vec<u8>,
+    /// Empty buffers for what the connections of a round receive.
+    inputs: Vec<Vec<u8>>,
     /// Empty output buffers, as many as connections are put up at once.
     outputs: Vec<Vec<u8>>,
     /// Milliseconds of the pool's clock when the round began.
@@ -62,6 +65,8 @@ impl Tally {
     }
 }
 
+/// Bytes that a connection receives in a round; who sends more is served on its own.
+const ROUND_INPUT: usize = 16 << 10;
 /// Capacity up to which a thread keeps one output buffer, and the others.
 const OUTPUT_KEPT: usize = 1 << 20;
 const OUTPUTS_KEPT: usize = 32 << 10;
@@ -70,10 +75,23 @@ impl Scratch {
     fn new(settings: &Settings) -> Scratch {
         Scratch {
             input: vec![0; settings.receive_bytes],
+            inputs: Vec::new(),
             outputs: Vec::new(),
             now_ms: 0,
             cpu: usize::MAX,
             tally: Tally::default(),
+        }
+    }
+
+    /// An empty buffer with room for what a connection of a round receives.
+    pub fn give_input(&mut self) -> Vec<u8> {
+        self.inputs.pop().unwrap_or_else(|| Vec::with_capacity(ROUND_INPUT))
+    }
+
+    pub fn take_input(&mut self, mut buffer: Vec<u8>) {
+        if buffer.capacity() == ROUND_INPUT && self.inputs.len() < outbox::OUTBOX_MAX {
+            buffer.clear();
+            self.inputs.push(buffer);
         }
     }
 
@@ -95,6 +113,8 @@ impl Scratch {
 /// Work of the queue.
 pub(crate) enum Work {
     Turn(Arc<Connection>, u32),
+    /// Connections whose pages have come.
+    Round(Vec<Member>),
     Task(Box<dyn FnOnce() + Send>),
 }
 
@@ -146,6 +166,7 @@ fn on_wait(_: &'static stdx::wait::Reason, edge: Edge) {
         match edge {
             Edge::Begin => {
                 outbox::send(None);
+                round::give_back();
                 group.hand_over();
                 if group.crew.stall() == Need::Spawn {
                     group.spawn(None);
@@ -247,21 +268,29 @@ impl Group {
     }
 
     fn run_queue(self: &Arc<Self>, scratch: &mut Scratch) {
-        if self.queued.load(Ordering::Acquire) > 0 {
-            self.begin_round(scratch);
-        }
         while self.queued.load(Ordering::Acquire) > 0 {
-            let Some(work) = self.pop() else { break };
-            match work {
-                Work::Turn(connection, bits) => connection.notify(bits, scratch),
-                Work::Task(task) => {
-                    outbox::send(Some(scratch));
-                    task();
+            self.begin_round(scratch);
+            for _ in 0..self.settings.epoll_events_per_thread {
+                match self.pop() {
+                    None => break,
+                    Some(Work::Turn(connection, bits)) => self.bring(connection, bits, scratch),
+                    Some(Work::Round(members)) => round::serve(members, scratch),
+                    Some(Work::Task(task)) => {
+                        // It may take long.
+                        round::play(self, scratch);
+                        task();
+                    }
                 }
             }
-            self.rounds.fetch_add(1, Ordering::Relaxed);
+            round::play(self, scratch);
         }
-        outbox::send(Some(scratch));
+    }
+
+    /// Gives events to a connection, which joins the round if they are requests.
+    fn bring(&self, connection: Arc<Connection>, bits: u32, scratch: &mut Scratch) {
+        if let Some(waiting) = connection.arrive(bits, scratch) {
+            round::join(Member { connection, waiting });
+        }
     }
 
     fn pop(&self) -> Option<Work> {
@@ -314,9 +343,9 @@ impl Group {
             }
         }
         while let Some((connection, bits)) = self.next_in_hand() {
-            connection.notify(bits, scratch);
+            self.bring(connection, bits, scratch);
         }
-        outbox::send(Some(scratch));
+        round::play(self, scratch);
     }
 
     fn next_in_hand(&self) -> Option<(Arc<Connection>, u32)> {

@@ -6,12 +6,13 @@ mod door;
 mod group;
 mod outbox;
 mod pool;
+mod round;
 mod settings;
 mod sys;
 mod timer;
 
 pub use connection::{Connection, Handle};
-pub use door::{Door, Flow, Io};
+pub use door::{Arrived, Door, Fetch, Flow, Io};
 pub use pool::{Job, ListenOptions, Listener, Next, Pool};
 pub use settings::Settings;
 

@@ -394,6 +394,8 @@ impl Watchdog {
     fn run(&self, pool: &PoolInner) {
         let interval = pool.settings.epoll_group_thread_deadlock_check_interval;
         let mut rounds: Vec<u64> = vec![0; pool.groups.len()];
+        // The threads are only just being made.
+        self.sleep(Some(interval));
         while !pool.stop.load(Ordering::SeqCst) {
             let mut quiet = true;
             for (group, before) in pool.groups.iter().zip(&mut rounds) {

@@ -23,7 +23,10 @@ fn use_all(tree: &Tree, prng: &mut Prng) {
     for _ in 0..6 {
         let key = key(prng.below(400));
         let _ = tree.get(&key, &mut out);
-        tree.prefetch(&[&key, b"", b"\xFF"]);
+        let mut ahead = Vec::new();
+        tree.look_ahead(&[&key[..], b"", b"\xFF"], &mut ahead);
+        let _ = tree.get_at(ahead[0], &key, &mut out);
+        tree.fetch_now(&ahead);
         let _ = tree.modify(&key, None, |_, change| change.put(&[&[1; 50]]));
         let _ = tree.modify(&key, None, |_, change| change.delete());
         let _ = tree.first_after(&key);
@@ -177,7 +180,14 @@ fn frames_change_hands_under_readers() {
     assert!(report.nodes[0] > 400, "the tree is larger than memory: {:?}", report.nodes);
     let keys: Vec<Vec<u8>> = (0..64).map(key).collect();
     let names: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
-    tree.prefetch(&names);
+    let mut ahead = Vec::new();
+    tree.look_ahead(&names, &mut ahead);
+    tree.fetch_now(&ahead);
+    let (sender, called) = std::sync::mpsc::channel();
+    ahead.clear();
+    tree.look_ahead(&names, &mut ahead);
+    tree.fetch(&ahead, Box::new(move || sender.send(()).unwrap()));
+    called.recv_timeout(std::time::Duration::from_secs(20)).expect("whoever asks for pages is called");
     pager.close().unwrap();
 }
 

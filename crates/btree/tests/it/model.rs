@@ -61,7 +61,13 @@ fn run(tree: &Tree, model: &mut Model, step: &Step) {
             model.insert(key.clone(), value.clone());
         }
         Step::Delete(key) => assert_eq!(delete(tree, key), model.remove(key).is_some()),
-        Step::Get(key) => assert_eq!(get(tree, key).as_ref(), model.get(key)),
+        Step::Get(key) => {
+            assert_eq!(get(tree, key).as_ref(), model.get(key));
+            let (mut ahead, mut value) = (Vec::new(), Vec::new());
+            tree.look_ahead(std::slice::from_ref(key), &mut ahead);
+            let found = tree.get_at(ahead[0], key, &mut value).unwrap();
+            assert_eq!(found.present.then_some(&value), model.get(key));
+        }
         Step::Scan(from, to, limit) => assert_scans(tree, model, from, to, *limit),
         Step::Neighbours(key) => {
             let pair = |(key, value): (&Vec<u8>, &Vec<u8>)| (key.clone(), value.clone());

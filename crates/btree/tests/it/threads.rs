@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use btree::{Batch, Mode, Tree};
+use btree::{Ahead, Batch, Mode, Tree};
 use os::SimFolder;
 use pager::Background;
 use stdx::prng::Prng;
@@ -27,10 +27,11 @@ fn key(number: usize) -> Vec<u8> {
     key
 }
 
-fn read(tree: &Tree, history: &History, number: usize, out: &mut Vec<u8>) {
+/// Reads a key, beginning where a look at it some time ago said, if there was one.
+fn read(tree: &Tree, history: &History, number: usize, ahead: Ahead, out: &mut Vec<u8>) {
     let known = history.word[number].load(Ordering::SeqCst);
     out.clear();
-    let found = tree.get(&key(number), out).unwrap();
+    let found = tree.get_at(ahead, &key(number), out).unwrap();
     assert!(found.word >= known, "key {number}: a read saw {} after {known}", found.word);
     assert!(found.word <= tree.pager().log_head());
     if found.present {
@@ -98,14 +99,20 @@ fn stress(modes: &[Mode], end: usize, steps: u64) {
             writers.push(scope.spawn(move || {
                 let mut prng = Prng::new(index as u64);
                 let mut out = Vec::new();
-                for _ in 0..steps {
+                let keys: Vec<Vec<u8>> = (0..KEYS).map(key).collect();
+                let mut ahead = vec![Ahead::Unknown; KEYS];
+                for step in 0..steps {
+                    if step % 64 == 0 {
+                        ahead.clear();
+                        tree.look_ahead(&keys, &mut ahead);
+                    }
                     // Half of the work meets on a few keys.
                     let range = if prng.chance(0.5) { 8 } else { KEYS as u64 };
                     let number = prng.below(range) as usize;
                     match prng.below(10) {
                         0..5 => increment(&tree, history, number, &mut prng),
                         5..7 => delete(&tree, history, number),
-                        _ => read(&tree, history, number, &mut out),
+                        _ => read(&tree, history, number, ahead[number], &mut out),
                     }
                 }
             }));

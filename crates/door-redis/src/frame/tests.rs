@@ -230,3 +230,22 @@ fn random_stream(random: &mut Prng) -> Vec<u8> {
     }
     input
 }
+
+#[test]
+fn the_first_key_is_found_without_cutting() {
+    assert_eq!(first_key(b"*2\r\n$3\r\nGET\r\n$5\r\nmykey\r\n"), Some(&b"mykey"[..]));
+    assert_eq!(first_key(b"*3\r\n$3\r\nSET\r\n$0\r\n\r\n$1\r\nv\r\n"), Some(&b""[..]));
+    assert_eq!(first_key(b"*1\r\n$4\r\nPING\r\n"), None);
+    assert_eq!(first_key(b"*1\r\n$4\r\nPING\r\n*2\r\n$3\r\nGET\r\n$1\r\na\r\n"), None, "of the first request only");
+    assert_eq!(first_key(b"GET a\r\n"), None);
+    let whole = b"*2\r\n$3\r\nGET\r\n$5\r\nmykey\r\n";
+    for cut in 0..whole.len() {
+        let seen = first_key(&whole[..cut]);
+        assert!(seen.is_none() || seen == Some(b"mykey"), "cut at {cut}: {seen:?}");
+    }
+    for junk in
+        [&b"*99999\r\n$3\r\n"[..], b"*-1\r\n", b"*2\r\n$-1\r\n", b"*2\r\n$9999\r\nGET", b"*\r\n$3\r\n", b"*2\r\n$3\rx"]
+    {
+        assert_eq!(first_key(junk), None);
+    }
+}

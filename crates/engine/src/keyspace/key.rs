@@ -91,6 +91,12 @@ impl TreeKey {
     }
 }
 
+impl AsRef<[u8]> for TreeKey {
+    fn as_ref(&self) -> &[u8] {
+        self.as_slice()
+    }
+}
+
 /// Keyspace number and kind of a meta record's key; None for elements.
 pub(crate) fn meta_of(tree_key: &[u8]) -> Result<Option<u32>> {
     let space = tree_key.get(..SPACE_BYTES).and_then(|bytes| bytes.try_into().ok()).map(u32::from_be_bytes);

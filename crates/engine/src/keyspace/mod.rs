@@ -24,6 +24,7 @@ pub(crate) mod value;
 mod watch;
 mod write;
 
+use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -75,6 +76,31 @@ pub struct Keyspace {
     active_expire: AtomicBool,
 }
 
+thread_local! {
+    /// The record that a GET looks at: taken out of the tree first, so that what is sent is copied once more and not moved.
+    static RECORD: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// What is known of a key before it is read. Belongs to that key.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ahead {
+    /// The keyspace number that the key was looked for under.
+    space: u32,
+    at: btree::Ahead,
+}
+
+impl Ahead {
+    /// The record's page is not in memory: reading it waits for the disk.
+    pub fn is_absent(&self) -> bool {
+        matches!(self.at, btree::Ahead::Absent(_))
+    }
+
+    /// What was found counts only for the same keyspace number: the database may have been renewed or swapped.
+    fn within(self, space: u32) -> btree::Ahead {
+        if self.space == space { self.at } else { btree::Ahead::Unknown }
+    }
+}
+
 /// What a GET found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
@@ -112,20 +138,34 @@ impl Keyspace {
 
     /// GET. For a string, `frame` is called with its length and may put something before it; then the value is appended to `out`.
     pub fn get(&self, db: u8, key: &[u8], out: &mut Vec<u8>, frame: impl Fn(&mut Vec<u8>, usize)) -> Result<Got> {
+        self.get_at(Ahead::default(), db, key, out, frame)
+    }
+
+    /// `get` of a key of which `look_ahead` said `ahead`.
+    pub fn get_at(
+        &self,
+        ahead: Ahead,
+        db: u8,
+        key: &[u8],
+        out: &mut Vec<u8>,
+        frame: impl Fn(&mut Vec<u8>, usize),
+    ) -> Result<Got> {
         check_database(db)?;
         let base = out.len();
         for attempt in 0.. {
-            let tree_key = TreeKey::new(self.databases.space(db), key);
+            let space = self.databases.space(db);
+            let tree_key = TreeKey::new(space, key);
             let stripe = KeyLocks::stripe(db, tree_key.suffix());
             if attempt == READ_TRIES {
                 // Writers of the key leave no moment for a value of this size: they have to wait for once.
                 let held = self.locks.hold(stripe);
                 let tree_key = TreeKey::new(self.databases.space(db), key);
-                return self.try_get(&tree_key, held.lsn(), out, &frame).inspect(|got| self.count_get(*got));
+                let got = self.try_get(btree::Ahead::Unknown, &tree_key, held.lsn(), out, &frame);
+                return got.inspect(|got| self.count_get(*got));
             }
             let seen = self.locks.observe(stripe);
-            let got = if self.databases.space(db).to_be_bytes() == tree_key.as_slice()[..key::SPACE_BYTES] {
-                self.try_get(&tree_key, seen, out, &frame)
+            let got = if self.databases.space(db) == space {
+                self.try_get(ahead.within(space), &tree_key, seen, out, &frame)
             } else {
                 Err(Error::Misuse("the database was renewed meanwhile"))
             };
@@ -148,44 +188,35 @@ impl Keyspace {
     #[inline]
     fn try_get(
         &self,
+        ahead: btree::Ahead,
         tree_key: &TreeKey,
         stripe_lsn: Lsn,
         out: &mut Vec<u8>,
         frame: &impl Fn(&mut Vec<u8>, usize),
     ) -> Result<Got> {
-        let base = out.len();
-        let found = self.store.records.get(tree_key.as_slice(), out)?;
-        if !found.present {
-            return Ok(Got { found: Found::Missing, gate: stripe_lsn });
-        }
-        let end = out.len();
-        let meta = Meta::parse(&out[base..])?;
-        let gate = unit::gate_of(&found, Some(&meta), stripe_lsn);
-        let answer = |found| Ok(Got { found, gate });
-        if meta.head.expire.is_some() && meta.is_expired(self.clock.wall_ms()) {
-            out.truncate(base);
-            return answer(Found::Missing);
-        }
-        if meta.head.kind != Kind::String {
-            let kind = meta.head.kind;
-            out.truncate(base);
-            return answer(Found::WrongType(kind));
-        }
-        let (skip, len) = (meta.head.key_len as usize, meta.len() as usize);
-        if let Body::Inline(payload) = meta.body {
-            // The payload ends the record: frame and value go behind it, then the record goes.
-            let from = end - payload.len() + skip;
-            frame(out, len);
-            out.extend_from_within(from..end);
-            out.drain(base..end);
-        } else {
-            let record = out[base..].to_vec();
-            out.truncate(base);
-            frame(out, len);
-            let meta = Meta::parse(&record)?;
-            self.store.read_payload(&meta.body, skip as u64..meta.body.payload_len(), out)?;
-        }
-        answer(Found::Value)
+        RECORD.with_borrow_mut(|record| {
+            record.clear();
+            let found = self.store.records.get_at(ahead, tree_key.as_slice(), record)?;
+            if !found.present {
+                return Ok(Got { found: Found::Missing, gate: stripe_lsn });
+            }
+            let meta = Meta::parse(record)?;
+            let gate = unit::gate_of(&found, Some(&meta), stripe_lsn);
+            let found = if meta.head.expire.is_some() && meta.is_expired(self.clock.wall_ms()) {
+                Found::Missing
+            } else if meta.head.kind != Kind::String {
+                Found::WrongType(meta.head.kind)
+            } else {
+                let (skip, len) = (meta.head.key_len as usize, meta.len() as usize);
+                frame(out, len);
+                match meta.body {
+                    Body::Inline(payload) => out.extend_from_slice(&payload[skip..]),
+                    _ => self.store.read_payload(&meta.body, skip as u64..meta.body.payload_len(), out)?,
+                }
+                Found::Value
+            };
+            Ok(Got { found, gate })
+        })
     }
 
     /// SET without conditions. Returns the gate of its answer.
@@ -276,15 +307,27 @@ impl Keyspace {
         Ok(Some(done.lsn))
     }
 
-    /// Brings the pages of a batch of keys near, all at once.
-    pub fn prefetch(&self, keys: &[(u8, &[u8])]) {
-        let keys: Vec<TreeKey> = keys
-            .iter()
-            .filter(|(db, _)| *db < DATABASES)
-            .map(|(db, key)| TreeKey::new(self.databases.space(*db), key))
-            .collect();
-        let slices: Vec<&[u8]> = keys.iter().map(|key| key.as_slice()).collect();
-        self.store.records.prefetch(&slices);
+    /// Appends to `ahead` what is known of where each key's record stands, and brings the pages that are in memory near the processor. Waits for nothing.
+    pub fn look_ahead(&self, keys: &[(u8, &[u8])], ahead: &mut Vec<Ahead>) {
+        let space = |db: u8| if db < DATABASES { self.databases.space(db) } else { key::ELEMENTS };
+        let spaces: Vec<u32> = keys.iter().map(|(db, _)| space(*db)).collect();
+        let tree_keys: Vec<TreeKey> =
+            keys.iter().zip(&spaces).map(|((_, key), space)| TreeKey::new(*space, key)).collect();
+        let mut found = Vec::with_capacity(keys.len());
+        self.store.records.look_ahead(&tree_keys, &mut found);
+        ahead.extend(spaces.into_iter().zip(found).map(|(space, at)| Ahead { space, at }));
+    }
+
+    /// Reads the pages that `look_ahead` found absent, all at once: waits for the disk.
+    pub fn fetch_now(&self, ahead: &[Ahead]) {
+        let ahead: Vec<btree::Ahead> = ahead.iter().map(|ahead| ahead.at).collect();
+        self.store.records.fetch_now(&ahead);
+    }
+
+    /// Has the pages read that `look_ahead` found absent, and calls `then` when they are in memory. Does not wait.
+    pub fn fetch(&self, ahead: &[Ahead], then: pager::Then) {
+        let ahead: Vec<btree::Ahead> = ahead.iter().map(|ahead| ahead.at).collect();
+        self.store.records.fetch(&ahead, then);
     }
 
     /// Runs a unit that changes nothing. `f` may run several times; what it returns is kept only if nothing it looked at changed meanwhile.

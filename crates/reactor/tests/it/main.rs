@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-use reactor::{Connection, Door, Flow, Handle, Io, ListenOptions, Next, Pool, Settings};
+use reactor::{Arrived, Connection, Door, Fetch, Flow, Handle, Io, ListenOptions, Next, Pool, Settings};
 use stdx::watermark::Watermark;
 
 /// A door of lines: `echo TEXT`, `gate N`, `block` (waits, announced, until released), `big N`, `sleep` (parks), `quit`, `panic`.
@@ -18,7 +18,11 @@ struct Lines {
     released: Mutex<bool>,
     bell: Condvar,
     handles: Mutex<Vec<Handle>>,
+    /// To be called when what late requests need is there.
+    away: Away,
 }
+
+type Away = Arc<Mutex<Vec<Box<dyn FnOnce() + Send>>>>;
 
 static BLOCK: stdx::wait::Reason = stdx::wait::Reason { name: "test_block" };
 
@@ -105,6 +109,19 @@ impl Door for Lines {
                 return flow;
             }
         }
+    }
+
+    /// What begins with "late" needs something that comes when the test says so.
+    fn look_ahead(&self, arrived: &mut [Arrived<'_, Session>]) -> Option<Fetch> {
+        let mut any = false;
+        for arrived in arrived {
+            arrived.is_late = arrived.input.starts_with(b"late");
+            any |= arrived.is_late;
+        }
+        any.then(|| -> Fetch {
+            let away = self.away.clone();
+            Box::new(move |then| away.lock().unwrap().push(then))
+        })
     }
 
     fn close(&self, _: Session) {
@@ -516,6 +533,47 @@ fn connections_move_to_where_their_packets_come_in_and_lose_nothing() {
     });
     let moved = bench.pool.counters().moved.get();
     assert!(moved > 0 || processors.len() == 1, "{moved} moves on {} processors", processors.len());
+    bench.pool.stop();
+    assert_eq!(bench.door.open.load(Ordering::SeqCst), bench.door.closed.load(Ordering::SeqCst));
+}
+
+#[test]
+fn requests_that_need_the_disk_are_served_when_it_has_answered_and_nobody_waits_for_them() {
+    let settings = Settings { epoll_threads_per_group: 1, epoll_groups: 1, ..Settings::default() };
+    let bench = start(settings);
+    let mut streams: Vec<TcpStream> = (0..12).map(|_| bench.connect()).collect();
+    for (at, stream) in streams.iter_mut().enumerate() {
+        say(stream, if at % 3 == 0 { "late one\nand more\n" } else { "now\n" });
+    }
+    for (_, stream) in streams.iter_mut().enumerate().filter(|(at, _)| at % 3 != 0) {
+        hear(stream, "now\n");
+    }
+    let away = || std::mem::take(&mut *bench.door.away.lock().unwrap());
+    let mut first = Vec::new();
+    let late = [0, 3, 6, 9];
+    // They may have come in several rounds.
+    eventually("all are away", || {
+        first.extend(away());
+        hears_nothing(&mut streams[0]);
+        bench.pool.counters().batches.get() >= 8
+    });
+    // More for one that is away waits with it; one that goes away for good is closed when it is back.
+    say(&mut streams[3], "still more\n");
+    streams[9].shutdown(std::net::Shutdown::Both).unwrap();
+    assert_eq!(bench.door.closed.load(Ordering::SeqCst), 0);
+    for at in late {
+        eventually("it comes back", || {
+            first.extend(away());
+            first.drain(..).for_each(|then| then());
+            at == 9 || streams[at].peek(&mut [0; 1]).is_ok()
+        });
+        if at != 9 {
+            hear(&mut streams[at], "late one\nand more\n");
+        }
+    }
+    hear(&mut streams[3], "still more\n");
+    eventually("the one that left is closed", || bench.door.closed.load(Ordering::SeqCst) == 1);
+    assert_eq!(bench.pool.thread_counts(), (1, 0), "no thread has waited");
     bench.pool.stop();
     assert_eq!(bench.door.open.load(Ordering::SeqCst), bench.door.closed.load(Ordering::SeqCst));
 }

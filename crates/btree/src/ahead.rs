@@ -1,0 +1,135 @@
+//! Many keys looked for at once, before the first of them is used.
+//!
+//! The keys go down side by side, a level at a time, so that their cache misses overlap. What comes out says for each key where its leaf is, as of which version,
+//! or which page has to be read first; nothing here waits for the disk. A later `get_at` begins at the leaf: if its version has not moved, it is
+//! still the leaf that covers the key (T6), and the descent is saved.
+
+use std::cmp::Ordering;
+
+use pager::{Optimistic, PageId, Remembered, Result, Then};
+
+use crate::node::Node;
+use crate::tree::{Found, Tree};
+
+/// Keys that go down side by side.
+const GROUP: usize = 16;
+/// Cache lines of a page that a look begins with: a leaf's header and slots, an inner node's, and a record.
+const LEAF_LINES: usize = 4;
+const INNER_LINES: usize = 13;
+const RECORD_LINES: usize = 3;
+
+/// What is known of a key's leaf.
+#[derive(Clone, Copy, Debug, Default)]
+pub enum Ahead {
+    /// Nothing: something changed on the way.
+    #[default]
+    Unknown,
+    /// The leaf that covered the key.
+    Leaf(Remembered),
+    /// A page on the way to it that is not in memory.
+    Absent(PageId),
+}
+
+impl Tree {
+    /// Appends to `ahead` what is known of each key's leaf, and asks for the cache lines that reading them will touch.
+    pub fn look_ahead<K: AsRef<[u8]>>(&self, keys: &[K], ahead: &mut Vec<Ahead>) {
+        for group in keys.chunks(GROUP) {
+            let start = ahead.len();
+            ahead.resize(start + group.len(), Ahead::Unknown);
+            self.look_ahead_group(group, &mut ahead[start..]);
+        }
+    }
+
+    /// Reads the pages that are absent for `ahead` together: waits once.
+    pub fn fetch_now(&self, ahead: &[Ahead]) {
+        let absent = absent(ahead);
+        if !absent.is_empty() {
+            self.pager.prefetch_many(&absent);
+        }
+    }
+
+    /// Has the pages read that are absent for `ahead`, and calls `then` when they are in memory. Does not wait.
+    pub fn fetch(&self, ahead: &[Ahead], then: Then) {
+        self.pager.fetch(&absent(ahead), then);
+    }
+
+    /// `get` of a key of which `look_ahead` said `ahead`.
+    #[inline]
+    pub fn get_at(&self, ahead: Ahead, key: &[u8], out: &mut Vec<u8>) -> Result<Found> {
+        if let Ahead::Leaf(remembered) = ahead
+            && let Some(leaf) = self.pager.recall(remembered)
+        {
+            let start = out.len();
+            let found = Node(leaf.page()).get(key, out);
+            let covers = !cfg!(debug_assertions) || Node(leaf.page()).covers(key);
+            if leaf.validate() {
+                if !covers {
+                    return Err(self.corrupt(leaf.pid(), "T6: the leaf remembered for a key does not cover it"));
+                }
+                return Ok(found);
+            }
+            out.truncate(start);
+        }
+        self.get(key, out)
+    }
+
+    fn look_ahead_group<K: AsRef<[u8]>>(&self, keys: &[K], ahead: &mut [Ahead]) {
+        let Ok(root) = self.pager.optimistic(self.root) else { return };
+        let mut sights = [Some(root); GROUP];
+        for level in (1..=Node(root.page()).level()).rev() {
+            let mut next = [0; GROUP];
+            for (at, key) in keys.iter().enumerate() {
+                let Some(sight) = sights[at] else { continue };
+                match self.child_on_the_way(sight, level, key.as_ref()) {
+                    Some(child) => {
+                        next[at] = child;
+                        self.pager.hint(child, if level == 1 { LEAF_LINES } else { INNER_LINES });
+                    }
+                    None => sights[at] = None,
+                }
+            }
+            for at in 0..keys.len() {
+                let Some(parent) = sights[at] else { continue };
+                sights[at] = None;
+                if !self.pager.is_resident(next[at]) {
+                    ahead[at] = Ahead::Absent(next[at]);
+                } else if let Ok(child) = self.pager.optimistic(next[at])
+                    && parent.validate()
+                {
+                    // Both were as seen at one moment (T6).
+                    sights[at] = Some(child);
+                }
+            }
+        }
+        for (at, key) in keys.iter().enumerate() {
+            let Some(sight) = sights[at] else { continue };
+            let leaf = Node(sight.page());
+            if leaf.is_of(self.id, 0) && !has_split_behind(leaf, key.as_ref()) {
+                let record = leaf.guess(key.as_ref());
+                (0..RECORD_LINES).for_each(|line| sight.page().prefetch(record + line * 8));
+                ahead[at] = Ahead::Leaf(sight.remember());
+            }
+        }
+    }
+
+    /// The child of an inner node that covers `key`; None if something changed or the way leads to the right.
+    #[inline]
+    fn child_on_the_way(&self, sight: Optimistic<'_>, level: u8, key: &[u8]) -> Option<PageId> {
+        let node = Node(sight.page());
+        if !node.is_of(self.id, level) || has_split_behind(node, key) {
+            return None;
+        }
+        let child = node.child(node.child_at(key));
+        sight.validate().then_some(child)
+    }
+}
+
+fn absent(ahead: &[Ahead]) -> Vec<PageId> {
+    ahead.iter().filter_map(|ahead| if let Ahead::Absent(pid) = ahead { Some(*pid) } else { None }).collect()
+}
+
+/// The node has split and its parent does not know yet, and the key went to the new half.
+#[inline]
+fn has_split_behind(node: Node<impl crate::node::Words>, key: &[u8]) -> bool {
+    node.is_incomplete() && node.compare_high(key) != Ordering::Greater
+}

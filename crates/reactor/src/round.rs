@@ -1,0 +1,78 @@
+//! A round: what has arrived on several connections is received first, then looked at together, then served.
+//!
+//! Together, because then the cache misses of all requests overlap, and the disk gets all reads at once. Requests that need a page which is not in
+//! memory leave the round: they come back through the queue when it is, and no thread waits for it.
+//!
+//! Hard part: a connection that is in a round, or away for its pages, keeps its turn, and its session is out of it. So whatever is left of a round when its
+//! thread begins to wait inside a request goes back to its connections and into the queue, and who is away always comes back (R9).
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::connection::Connection;
+use crate::door::{Fetch, Waiting};
+use crate::group::{Group, Scratch, Work};
+use crate::outbox;
+
+/// A connection whose requests are to be served in this round.
+pub struct Member {
+    pub connection: Arc<Connection>,
+    pub waiting: Waiting,
+}
+
+thread_local! {
+    static LEFT: RefCell<VecDeque<Member>> = const { RefCell::new(VecDeque::new()) };
+}
+
+/// Adds a connection to the calling thread's round.
+pub fn join(member: Member) {
+    LEFT.with_borrow_mut(|left| left.push_back(member));
+}
+
+/// Serves all who have joined and sends their replies.
+pub fn play(group: &Arc<Group>, scratch: &mut Scratch) {
+    let mut members: Vec<Member> = LEFT.take().into();
+    let mut away = Vec::new();
+    if !members.is_empty() {
+        members = look_ahead(members, &mut away);
+    }
+    serve(members, scratch);
+    for (fetch, late) in away {
+        let group = group.clone();
+        fetch(Box::new(move || group.enqueue(std::iter::once(Work::Round(late)))));
+    }
+}
+
+/// Serves members and sends their replies.
+pub fn serve(members: Vec<Member>, scratch: &mut Scratch) {
+    LEFT.with_borrow_mut(|left| left.extend(members));
+    while let Some(member) = LEFT.with_borrow_mut(VecDeque::pop_front) {
+        member.connection.serve_arrived(member.waiting, scratch);
+    }
+    outbox::send(Some(scratch));
+}
+
+/// Lets the door of each member look at what has arrived; nearly always there is one door. Who needs a page goes into `away`.
+fn look_ahead(mut members: Vec<Member>, away: &mut Vec<(Fetch, Vec<Member>)>) -> Vec<Member> {
+    let mut ready = Vec::with_capacity(members.len());
+    while let Some(first) = members.first() {
+        let door = first.connection.door().clone();
+        let (mut of_door, rest) =
+            members.into_iter().partition::<Vec<_>, _>(|member| Arc::ptr_eq(member.connection.door(), &door));
+        members = rest;
+        let mut waiting: Vec<&mut Waiting> = of_door.iter_mut().map(|member| &mut member.waiting).collect();
+        let fetch = door.look_ahead(&mut waiting);
+        let (late, now): (Vec<_>, Vec<_>) = of_door.into_iter().partition(|member| member.waiting.is_late);
+        away.extend(fetch.map(|fetch| (fetch, late)));
+        ready.extend(now);
+    }
+    ready
+}
+
+/// The calling thread begins to wait: what it has not served yet is given to others.
+pub fn give_back() {
+    for member in LEFT.take() {
+        member.connection.take_back(member.waiting);
+    }
+}
