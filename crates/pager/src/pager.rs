@@ -184,7 +184,8 @@ impl Pager {
         control.boot += 1;
         control.write(pager.pool.data.as_ref())?;
         *pager.control.lock() = control;
-        let segments = Segments::new(folder, control.database, options.segment_bytes, used)?;
+        let (size, distance) = (options.segment_bytes, options.checkpoint_distance);
+        let segments = Segments::new(folder, control.database, size, distance, used)?;
         let log_options = LogOptions {
             ring_bytes: options.ring_bytes,
             start,

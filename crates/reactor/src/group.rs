@@ -66,7 +66,7 @@ impl Tally {
 }
 
 /// Bytes that a connection receives in a round; who sends more is served on its own.
-const ROUND_INPUT: usize = 16 << 10;
+const ROUND_INPUT: usize = 32 << 10;
 /// Capacity up to which a thread keeps one output buffer, and the others.
 const OUTPUT_KEPT: usize = 1 << 20;
 const OUTPUTS_KEPT: usize = 32 << 10;

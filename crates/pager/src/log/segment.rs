@@ -117,11 +117,20 @@ pub struct Segments {
     ready: Option<(u64, Arc<dyn Device>)>,
     /// Files no longer needed, kept for reuse.
     old: Vec<u64>,
+    /// So many files are kept, used and old together; as a checkpoint frees many at once, few would mean to fill new ones with zeros until the next.
+    files_max: usize,
 }
 
 impl Segments {
-    /// `used` are the segments that recovery read; every other log file of the folder may be reused.
-    pub fn new(folder: Arc<dyn Folder>, database: u64, segment_bytes: u64, used: Vec<Used>) -> Result<Segments> {
+    /// `used` are the segments that recovery read; every other log file of the folder may be reused. Files no longer needed are kept while all together
+    /// hold about `distance` bytes.
+    pub fn new(
+        folder: Arc<dyn Folder>,
+        database: u64,
+        segment_bytes: u64,
+        distance: u64,
+        used: Vec<Used>,
+    ) -> Result<Segments> {
         assert!(segment_bytes.is_multiple_of(BLOCK as u64) && segment_bytes >= 4 * BLOCK as u64);
         let names = folder.list().map_err(|error| Error::io("listing the data folder", error))?;
         let in_use = |number: &u64| used.iter().any(|segment| segment.number == *number);
@@ -131,7 +140,8 @@ impl Segments {
         for number in old.iter().filter(|number| **number > last) {
             void(folder.as_ref(), *number)?;
         }
-        Ok(Segments { folder, database, segment_bytes, used: used.into(), ready: None, old })
+        let files_max = (distance / segment_bytes) as usize + 3;
+        Ok(Segments { folder, database, segment_bytes, used: used.into(), ready: None, old, files_max })
     }
 
     pub fn segment_bytes(&self) -> u64 {
@@ -184,13 +194,13 @@ impl Segments {
         Ok(device)
     }
 
-    /// Gives up the segments that end at or before `keep_from`. One is kept for reuse, the others are deleted.
+    /// Gives up the segments that end at or before `keep_from`: they are kept for reuse, those that are too many deleted.
     pub fn release(&mut self, keep_from: Lsn) -> Result<()> {
         while self.used.len() >= 2 && self.used[1].start <= keep_from {
             let gone = self.used.pop_front().expect("two are there");
             self.old.push(gone.number);
         }
-        while self.old.len() > 2 {
+        while self.old.len() > 2 && self.used.len() + self.old.len() > self.files_max {
             let number = self.old.pop().expect("more than two");
             self.folder
                 .remove(&file_name(number))

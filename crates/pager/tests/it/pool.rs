@@ -129,3 +129,27 @@ fn opening_beside_the_cleaner_keeps_the_space_map() {
         }
     }
 }
+
+#[test]
+fn the_log_goes_round_in_the_files_it_has() {
+    let folder = SimFolder::new(31);
+    let options = Options { segment_bytes: 64 << 10, checkpoint_distance: 1 << 20, ..options() };
+    let pager = try_open(folder.clone(), options).unwrap().pager;
+    let (pid, _) = make_page(&pager, 1).unwrap();
+    let files = || folder.list().unwrap();
+    for round in 0..8 {
+        // Seven segments between two checkpoints.
+        let start = pager.log_head();
+        while pager.log_head() - start < 7 * (64 << 10) {
+            pager.admit().unwrap();
+            change(&pager, &[pid], round).unwrap();
+            if pager.log_head() % 8192 < 200 {
+                pager.flush_to(pager.log_head()).unwrap();
+            }
+        }
+        let before = files().len();
+        pager.checkpoint_all().unwrap();
+        assert_eq!(files().len(), before, "files are removed that the next segments need: {:?}", files());
+    }
+    pager.close().unwrap();
+}
