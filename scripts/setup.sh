@@ -142,6 +142,7 @@ test)
     for_build
     for_peers
     want python3 python3-venv -- python3 -c 'import venv, ensurepip'
+    want openssl -- has openssl
     want nodejs npm -- has npm
     want default-jdk-headless -- has javac
     want maven -- has mvn

@@ -20,6 +20,7 @@ suite() {
             "$python" $here/python/with_server.py java -cp 'target/clients/java/classes:target/clients/java/lib/*' Client
         ;;
     errors) "$python" $here/python/errors.py ;;
+    tls) "$python" $here/python/tls.py ;;
     crash) "$python" $here/python/crash.py --rounds "${ROUNDS:-25}" ;;
     differential)
         # A known history here, so that a run says something of the change it tests; soak draws new ones.
@@ -35,7 +36,7 @@ if [ "${1:-}" = soak ]; then
     ROUNDS=$((minutes * 6)) suite crash
     DIFFERENTIAL_ARGS= SECONDS_DIFFERENTIAL=$((minutes * 30)) suite differential
 else
-    for name in "${@:-cli python node java errors crash differential}"; do
+    for name in "${@:-cli python node java errors tls crash differential}"; do
         for one in $name; do suite "$one"; done
     done
 fi

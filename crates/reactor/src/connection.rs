@@ -22,6 +22,7 @@ use stdx::sync::{Mutex, MutexGuard};
 
 use crate::door::{AnyDoor, Flow, Io, Waiting};
 use crate::group::{Group, NO_TOKEN, Scratch};
+use crate::tls::{Sent, Tls};
 use crate::{outbox, sys};
 
 const RUNNING: u32 = 1;
@@ -88,6 +89,7 @@ struct Gate {
 
 pub(crate) struct Inner {
     session: Option<Box<dyn Any + Send>>,
+    tls: Option<Box<Tls>>,
     /// Received and not yet consumed.
     input: Vec<u8>,
     /// Size of the request at the front, if the session has said it.
@@ -168,9 +170,18 @@ impl Handle {
 }
 
 impl Inner {
-    /// Nothing is half served or half sent.
+    /// Nothing is half served or half sent, and what comes is requests. A connection with TLS is on its own.
     fn is_at_rest(&self) -> bool {
-        self.out.is_empty() && self.want == 0 && self.gates.is_empty() && !self.parked && !self.closing
+        self.tls.is_none()
+            && self.out.is_empty()
+            && self.want == 0
+            && self.gates.is_empty()
+            && !self.parked
+            && !self.closing
+    }
+
+    fn owes_nothing(&self) -> bool {
+        self.out.is_empty() && self.tls.as_ref().is_none_or(|tls| tls.waiting() == 0)
     }
 
     /// What goes out with the outbox.
@@ -186,6 +197,7 @@ impl Connection {
         peer: SocketAddr,
         local: SocketAddr,
         door: Arc<dyn AnyDoor>,
+        tls: Option<Box<Tls>>,
         (groups, home): (Arc<[Arc<Group>]>, usize),
     ) -> Connection {
         let now = groups[home].now_ms();
@@ -202,6 +214,7 @@ impl Connection {
             turn: Turn::taken(),
             inner: Mutex::new(Inner {
                 session: None,
+                tls,
                 input: Vec::new(),
                 want: 0,
                 out: Vec::new(),
@@ -267,7 +280,9 @@ impl Connection {
                 true
             }
             Err(farewell) => {
-                let _ = sys::send(&self.stream, &farewell);
+                if self.inner.lock().tls.is_none() {
+                    let _ = sys::send(&self.stream, &farewell);
+                }
                 self.closed.store(true, Ordering::Relaxed);
                 false
             }
@@ -466,7 +481,7 @@ impl Connection {
             alive = self.steer(inner, scratch);
         }
         self.pending_in.store(inner.input.len() as u64, Ordering::Relaxed);
-        alive && !(inner.closing && inner.out.is_empty())
+        alive && !(inner.closing && inner.owes_nothing())
     }
 
     /// Moves the connection to the group that runs where its packets come in, if two looks agree and the groups stay even: then receiving, serving,
@@ -509,7 +524,9 @@ impl Connection {
                 self.group().enqueue_turn(self.clone(), RESUME);
                 return true;
             }
-            let got = if inner.input.is_empty() && inner.want == 0 {
+            let got = if inner.tls.is_some() {
+                self.receive_sealed(inner, scratch)
+            } else if inner.input.is_empty() && inner.want == 0 {
                 self.receive_scratch(inner, scratch)
             } else {
                 self.receive_input(inner, scratch)
@@ -562,6 +579,25 @@ impl Connection {
         }
         scratch.input = buffer;
         if alive { got } else { None }
+    }
+
+    /// Receives through TLS: opens what comes into the connection's input and serves it from there.
+    fn receive_sealed(self: &Arc<Self>, inner: &mut Inner, scratch: &mut Scratch) -> Option<usize> {
+        let result = sys::receive(&self.stream, &mut scratch.input);
+        let room = scratch.input.len();
+        let got = self.received(result, room, inner, scratch)?;
+        let before = inner.input.len();
+        let missing = inner.want.saturating_sub(before);
+        inner.input.reserve_exact(missing);
+        let tls = inner.tls.as_mut().expect("looked at by the caller");
+        let opened = tls.open(&scratch.input[..got], &mut inner.input);
+        if opened.is_err() {
+            let _ = tls.send(&self.stream);
+            return None;
+        }
+        let (is_new, is_whole) = (inner.input.len() > before, inner.input.len() >= inner.want);
+        let alive = if is_new && is_whole { self.serve_buffered(inner, scratch) } else { self.flush(inner, scratch) };
+        alive.then_some(got)
     }
 
     /// A request that came in pieces, or one whose size is known: received where it will be looked at.
@@ -626,7 +662,7 @@ impl Connection {
     /// Sends what no gate holds back, or puts it up to be sent with the round's other replies; false if the peer is gone.
     fn flush(self: &Arc<Self>, inner: &mut Inner, scratch: &mut Scratch) -> bool {
         let free = self.free_bytes(inner);
-        if free > inner.sent && free - inner.sent <= PUT_UP_MAX {
+        if free > inner.sent && free - inner.sent <= PUT_UP_MAX && inner.tls.is_none() {
             inner.put_up = free;
             return true;
         }
@@ -638,24 +674,22 @@ impl Connection {
         inner.put_up = 0;
         loop {
             let free = self.free_bytes(inner);
-            while inner.sent < free {
-                match sys::send(&self.stream, &inner.out[inner.sent..free]) {
-                    Ok(bytes) => {
-                        inner.sent += bytes;
-                        scratch.tally.bytes_out += bytes as u64;
-                        self.blocked_since_ms.store(0, Ordering::Relaxed);
+            let sent = if inner.tls.is_some() {
+                self.send_sealed(inner, free, scratch)
+            } else {
+                self.send_plain(inner, free, scratch)
+            };
+            match sent {
+                Ok(Sent::All) => {}
+                Ok(Sent::Some) => {
+                    if self.blocked_since_ms.load(Ordering::Relaxed) == 0 {
+                        self.blocked_since_ms.store(self.group().now_ms().max(1), Ordering::Relaxed);
+                        self.group().watch_slow(self);
                     }
-                    Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                        if self.blocked_since_ms.load(Ordering::Relaxed) == 0 {
-                            self.blocked_since_ms.store(self.group().now_ms().max(1), Ordering::Relaxed);
-                            self.group().watch_slow(self);
-                        }
-                        self.keep_output(inner, scratch);
-                        return true;
-                    }
-                    Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                    Err(_) => return false,
+                    self.keep_output(inner, scratch);
+                    return true;
                 }
+                Err(_) => return false,
             }
             self.keep_output(inner, scratch);
             if inner.gates.is_empty() || inner.registered {
@@ -669,6 +703,46 @@ impl Connection {
             if self.group().durable.get() < first {
                 return true;
             }
+        }
+    }
+
+    /// Sends the output up to `free`.
+    fn send_plain(&self, inner: &mut Inner, free: usize, scratch: &mut Scratch) -> std::io::Result<Sent> {
+        while inner.sent < free {
+            match sys::send(&self.stream, &inner.out[inner.sent..free]) {
+                Ok(bytes) => {
+                    inner.sent += bytes;
+                    scratch.tally.bytes_out += bytes as u64;
+                    self.blocked_since_ms.store(0, Ordering::Relaxed);
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Sent::Some),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Sent::All)
+    }
+
+    /// Seals and sends the output up to `free`, and what TLS itself has to say.
+    fn send_sealed(&self, inner: &mut Inner, free: usize, scratch: &mut Scratch) -> std::io::Result<Sent> {
+        let Inner { tls: Some(tls), out, sent, .. } = inner else { unreachable!("the caller has looked") };
+        loop {
+            let before = tls.waiting();
+            let result = tls.send(&self.stream)?;
+            let bytes = before - tls.waiting();
+            scratch.tally.bytes_out += bytes as u64;
+            if bytes > 0 {
+                self.blocked_since_ms.store(0, Ordering::Relaxed);
+            }
+            if result == Sent::Some || *sent >= free {
+                return Ok(result);
+            }
+            let sealed = tls.seal(&out[*sent..free])?;
+            if sealed == 0 {
+                // The handshake is not over.
+                return Ok(Sent::All);
+            }
+            *sent += sealed;
         }
     }
 
@@ -704,6 +778,9 @@ impl Connection {
     fn shut(self: &Arc<Self>, inner: &mut Inner) {
         self.closed.store(true, Ordering::Relaxed);
         self.group().forget(self);
+        if let Some(tls) = &mut inner.tls {
+            tls.end(&self.stream);
+        }
         let _ = self.stream.shutdown(std::net::Shutdown::Both);
         inner.input = Vec::new();
         inner.out = Vec::new();

@@ -10,11 +10,13 @@ mod round;
 mod settings;
 mod sys;
 mod timer;
+mod tls;
 
 pub use connection::{Connection, Handle};
 pub use door::{Arrived, Door, Fetch, Flow, Io};
 pub use pool::{Job, ListenOptions, Listener, Next, Pool};
 pub use settings::Settings;
+pub use tls::TlsConfig;
 
 /// What the pool counts; the names are XRPC's where XRPC has one.
 #[derive(Default)]

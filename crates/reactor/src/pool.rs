@@ -18,12 +18,15 @@ use crate::group::{Group, TOKEN_LISTENER, TOKEN_TIMER, Work};
 use crate::settings::Settings;
 use crate::sys;
 use crate::timer::Timers;
+use crate::tls::{Tls, TlsConfig};
 
 /// How a door listens.
 #[derive(Clone, Debug, Default)]
 pub struct ListenOptions {
     /// 0: the pool's limit alone.
     pub max_connections: usize,
+    /// Connections speak TLS; who does not is told so in TLS' own words and closed.
+    pub tls: Option<Arc<TlsConfig>>,
 }
 
 /// A door's open port.
@@ -45,6 +48,7 @@ struct Entrance {
     door: Arc<dyn AnyDoor>,
     sockets: Vec<TcpListener>,
     max_connections: usize,
+    tls: Option<Arc<TlsConfig>>,
 }
 
 pub(crate) struct PoolInner {
@@ -151,7 +155,7 @@ impl Pool {
         let mut entrances = self.inner.entrances.write();
         let number = entrances.len() as u64;
         let descriptors: Vec<i32> = sockets.iter().map(AsRawFd::as_raw_fd).collect();
-        entrances.push(Entrance { door, sockets, max_connections: options.max_connections });
+        entrances.push(Entrance { door, sockets, max_connections: options.max_connections, tls: options.tls });
         drop(entrances);
         for (group, fd) in groups.iter().zip(descriptors) {
             group.epoll.add(fd, TOKEN_LISTENER + number, false)?;
@@ -285,7 +289,9 @@ impl PoolInner {
         if self.connections.fetch_add(1, Ordering::SeqCst) >= limit {
             self.connections.fetch_sub(1, Ordering::SeqCst);
             self.counters.refused.add(1);
-            let _ = sys::send(&stream, &entrance.door.refuse());
+            if entrance.tls.is_none() {
+                let _ = sys::send(&stream, &entrance.door.refuse());
+            }
             return;
         }
         if self.adopt(entrance, stream, peer).is_none() {
@@ -304,7 +310,8 @@ impl PoolInner {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let home = (0..self.groups.len()).min_by_key(|at| self.groups[*at].population()).expect("there are groups");
         let place = (self.groups.clone(), home);
-        let connection = Arc::new(Connection::new(id, stream, peer, local, entrance.door.clone(), place));
+        let tls = entrance.tls.as_ref().map(Tls::new).transpose().ok()?.map(Box::new);
+        let connection = Arc::new(Connection::new(id, stream, peer, local, entrance.door.clone(), tls, place));
         if !connection.start() {
             self.counters.refused.add(1);
             return None;

@@ -12,6 +12,7 @@ mod redis;
 mod serve;
 mod settings;
 mod store;
+mod tls;
 
 use std::process::ExitCode;
 

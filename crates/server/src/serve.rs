@@ -9,7 +9,7 @@ use std::time::Duration;
 use door_redis::RedisDoor;
 use engine::Engine;
 use os::{Clock, RealClock};
-use reactor::{Door, ListenOptions, Pool};
+use reactor::{Door, ListenOptions, Pool, TlsConfig};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -23,6 +23,7 @@ use crate::redis::{self, ServerHost};
 use crate::settings::value::print_bytes;
 use crate::settings::{Name, Settings};
 use crate::store::{self, Until};
+use crate::tls;
 
 /// How long requests under way may take to finish after a signal.
 const DRAIN_MAX: Duration = Duration::from_secs(10);
@@ -113,7 +114,8 @@ fn listen(settings: &Arc<Settings>, engine: &Arc<Engine>, pool: &Arc<Pool>) -> R
         };
         let door = Arc::new(MetricsDoor { sources });
         for address in addresses("metrics_listen", &metrics)? {
-            let address = open_port(pool, ("metrics_listen", "metrics_listen"), address, &door)?;
+            let address =
+                open_port(pool, ("metrics_listen", "metrics_listen"), address, &door, ListenOptions::default())?;
             doors.push(Listening { door: "metrics", address, hint: format!("curl http://{address}/metrics") });
         }
     }
@@ -147,9 +149,27 @@ fn redis_door(
             redis::tune(&door, settings);
         }
     }));
-    if port == 0 {
-        return Ok(door);
+    if port != 0 {
+        listen_redis(settings, engine, pool, &door, ("redis_port", port), None, doors)?;
     }
+    let tls_port = settings.number(Name::RedisTlsPort) as u16;
+    if tls_port != 0 {
+        let tls = Some(tls::redis(settings)?);
+        listen_redis(settings, engine, pool, &door, ("redis_tls_port", tls_port), tls, doors)?;
+    }
+    Ok(door)
+}
+
+/// Opens a port of the Redis door at every address of `redis_bind`.
+fn listen_redis(
+    settings: &Settings,
+    engine: &Engine,
+    pool: &Pool,
+    door: &Arc<RedisDoor>,
+    (port_setting, port): (&str, u16),
+    tls: Option<Arc<TlsConfig>>,
+    doors: &mut Vec<Listening>,
+) -> Result<(), Failure> {
     for (address, needed) in redis_addresses(&settings.text(Name::RedisBind), port)? {
         if !needed && let Err(error) = probe(address) {
             log::info("not listening", &[("address", &address), ("why", &error)]);
@@ -165,11 +185,13 @@ fn redis_door(
                 format!("{what}; set redis_password, or turn redis_protected_mode off"),
             ));
         }
-        let address = open_port(pool, ("redis_bind", "redis_port"), address, &door)?;
-        let hint = format!("redis-cli -h {} -p {}", address.ip(), address.port());
-        doors.push(Listening { door: "redis", address, hint });
+        let options = ListenOptions { tls: tls.clone(), ..ListenOptions::default() };
+        let address = open_port(pool, ("redis_bind", port_setting), address, door, options)?;
+        let (name, flag) = if tls.is_some() { ("redis, TLS", " --tls") } else { ("redis", "") };
+        let hint = format!("redis-cli -h {} -p {}{flag}", address.ip(), address.port());
+        doors.push(Listening { door: name, address, hint });
     }
-    Ok(door)
+    Ok(())
 }
 
 fn addresses(setting: &str, text: &str) -> Result<Vec<SocketAddr>, Failure> {
@@ -209,8 +231,9 @@ fn open_port<D: Door>(
     settings: (&str, &str),
     address: SocketAddr,
     door: &Arc<D>,
+    options: ListenOptions,
 ) -> Result<SocketAddr, Failure> {
-    let opened = probe(address).and_then(|()| pool.listen(address, door.clone(), ListenOptions::default()));
+    let opened = probe(address).and_then(|()| pool.listen(address, door.clone(), options));
     opened.map(|listener| listener.local_addr).map_err(|error| {
         let (setting, what) = match error.kind() {
             ErrorKind::AddrInUse => {

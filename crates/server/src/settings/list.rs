@@ -141,6 +141,12 @@ settings! {
     "Redis door" {
         RedisBind = text("redis_bind", "127.0.0.1", "Addresses to listen on, separated by spaces; * is all of them.").redis("bind", Redis::AsIs);
         RedisPort = count("redis_port", 0..=65535, 6379, "Port to listen on; 0 opens no Redis door.").redis("port", Redis::AsIs);
+        RedisTlsPort = count("redis_tls_port", 0..=65535, 0, "Port to listen on for TLS, at the addresses of redis_bind; 0: none.").redis("tls-port", Redis::AsIs);
+        RedisTlsCertFile = text("redis_tls_cert_file", "", "Certificate chain of the TLS port, a PEM file.").redis("tls-cert-file", Redis::AsIs);
+        RedisTlsKeyFile = text("redis_tls_key_file", "", "Private key of the TLS port, a PEM file.").redis("tls-key-file", Redis::AsIs);
+        RedisTlsCaFile = text("redis_tls_ca_cert_file", "", "Certificates that clients' certificates must lead to, a PEM file.").redis("tls-ca-cert-file", Redis::AsIs);
+        RedisTlsAuthClients = one_of("redis_tls_auth_clients", &["no", "optional", "yes"], "no", "Whether a client must show a certificate on the TLS port.")
+            .redis("tls-auth-clients", Redis::AsIs);
         RedisPassword = secret("redis_password",
             "Password of the user `default`, kept as a digest in the data folder. Empty at the start leaves that user as it is.")
             .dynamic().redis("requirepass", Redis::AsIs);
@@ -155,7 +161,7 @@ settings! {
         RedisRequestMax = bytes("redis_client_query_buffer_limit", MIB..=4 * GIB - 1, GIB, "Longest request; a client that sends a longer one is disconnected.")
             .dynamic().redis("client-query-buffer-limit", Redis::Bytes);
         RedisSlowLogAfter = Setting::new("redis_slowlog_log_slower_than", Kind::TimeOrOff(Unit::Microseconds), Value::Number(10_000),
-            "Requests that take at least so long go into SLOWLOG; the wait for the disk does not count. off: none.").dynamic().redis("slowlog-log-slower-than", Redis::Time(Unit::Microseconds));
+            "Requests that take at least so long go into SLOWLOG; the wait for the log does not count. off: none.").dynamic().redis("slowlog-log-slower-than", Redis::Time(Unit::Microseconds));
         RedisSlowLogEntries = count("redis_slowlog_max_len", 0..=100_000, 128, "SLOWLOG keeps so many.")
             .dynamic().redis("slowlog-max-len", Redis::AsIs);
     }

@@ -1,0 +1,61 @@
+//! The certificate files of the settings, as the configuration of a TLS port. Files are read at the start; to change them, restart.
+
+use std::sync::Arc;
+
+use reactor::TlsConfig;
+use rustls::RootCertStore;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::WebPkiClientVerifier;
+
+use crate::exit::{Exit, Failure};
+use crate::settings::{Name, Settings};
+
+/// The configuration of the Redis door's TLS port.
+pub fn redis(settings: &Settings) -> Result<Arc<TlsConfig>, Failure> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = TlsConfig::builder_with_provider(provider.clone())
+        .with_safe_default_protocol_versions()
+        .map_err(|error| Failure::new(Exit::Internal, format!("TLS: {error}")))?;
+    let who = settings.text(Name::RedisTlsAuthClients);
+    let builder = if who == "no" {
+        builder.with_no_client_auth()
+    } else {
+        let file = path(settings, Name::RedisTlsCaFile, "redis_tls_ca_cert_file", "redis_tls_auth_clients needs it")?;
+        let mut roots = RootCertStore::empty();
+        for certificate in certificates("redis_tls_ca_cert_file", &file)? {
+            roots.add(certificate).map_err(|error| wrong("redis_tls_ca_cert_file", &file, &error))?;
+        }
+        let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+        let verifier = if who == "optional" { verifier.allow_unauthenticated() } else { verifier };
+        let verifier = verifier.build().map_err(|error| wrong("redis_tls_ca_cert_file", &file, &error))?;
+        builder.with_client_cert_verifier(verifier)
+    };
+    let needed = "redis_tls_port needs it";
+    let chain_file = path(settings, Name::RedisTlsCertFile, "redis_tls_cert_file", needed)?;
+    let key_file = path(settings, Name::RedisTlsKeyFile, "redis_tls_key_file", needed)?;
+    let chain = certificates("redis_tls_cert_file", &chain_file)?;
+    let key =
+        PrivateKeyDer::from_pem_file(&key_file).map_err(|error| wrong("redis_tls_key_file", &key_file, &error))?;
+    let config =
+        builder.with_single_cert(chain, key).map_err(|error| wrong("redis_tls_key_file", &key_file, &error))?;
+    Ok(Arc::new(config))
+}
+
+fn path(settings: &Settings, name: Name, setting: &str, why: &str) -> Result<String, Failure> {
+    let path = settings.text(name);
+    if path.is_empty() {
+        return Err(Failure::new(Exit::Config, format!("{setting} is not set, and {why}; name a PEM file")));
+    }
+    Ok(path)
+}
+
+fn certificates(setting: &str, file: &str) -> Result<Vec<CertificateDer<'static>>, Failure> {
+    let read = CertificateDer::pem_file_iter(file).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    let found = read.map_err(|error| wrong(setting, file, &error))?;
+    if found.is_empty() { Err(wrong(setting, file, &"it holds no certificate")) } else { Ok(found) }
+}
+
+fn wrong(setting: &str, file: &str, why: &dyn std::fmt::Display) -> Failure {
+    Failure::new(Exit::Config, format!("{setting}: '{file}' cannot be used: {why}"))
+}
