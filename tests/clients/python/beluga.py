@@ -99,7 +99,11 @@ class Tally:
     """Counts checks, and closes with the line that the summary adds up."""
 
     def __init__(self):
-        self.passed = self.failed = 0
+        self.passed = self.failed = self.skipped = 0
+
+    def skip(self, reason):
+        self.skipped += 1
+        print(f"skipped: {reason}", flush=True)
 
     def check(self, name, condition, detail=""):
         if condition:
@@ -112,7 +116,8 @@ class Tally:
         self.check(name, found == expected, f"found {found!r}, expected {expected!r}")
 
     def close(self):
-        print(f"{self.passed} passed, {self.failed} failed", flush=True)
+        skipped = f", {self.skipped} skipped" if self.skipped else ""
+        print(f"{self.passed} passed, {self.failed} failed{skipped}", flush=True)
         sys.exit(1 if self.failed else 0)
 
 

@@ -307,7 +307,7 @@ def main(beluga, peer):
     rng = random.Random(seed)
     protocol_errors(beluga, peer)
     begin, rounds, commands_run = time.monotonic(), 0, 0
-    while time.monotonic() - begin < arguments.seconds and rounds < arguments.rounds and tally.failed < 3:
+    while time.monotonic() - begin < arguments.seconds and rounds < arguments.rounds and tally.failed < 12:
         rounds += 1
         resp3 = rounds % 2 == 0
         commands = [(int(rng.random() < 0.15), rng.choices(COMMANDS, WEIGHTS)[0][1](rng)) for _ in range(400)]

@@ -1,0 +1,193 @@
+"""A disk that fills up: writes fail with a clear error, reads go on, nothing acknowledged is lost, also not over a `kill -9` while it is full;
+when there is room again writes go on by themselves.
+
+The disk is a small ext4 in a file, mounted for the test, so it needs root and leave to mount; without them the suite says that it was skipped.
+"""
+
+import argparse
+import contextlib
+import os
+import random
+import shutil
+import subprocess
+import tempfile
+import time
+
+from beluga import Server, Tally, Wire, request
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--seed", type=int, default=None)
+parser.add_argument("--rounds", type=int, default=2)
+arguments = parser.parse_args()
+seed = arguments.seed if arguments.seed is not None else random.SystemRandom().randrange(1 << 32)
+print(f"seed {seed}", flush=True)
+rng = random.Random(seed)
+tally = Tally()
+MEGABYTE = 1 << 20
+BALLAST = 48 * MEGABYTE
+
+
+@contextlib.contextmanager
+def small_disk(size):
+    """A mounted file system of so many bytes, or None where mounting is not allowed."""
+    home = tempfile.mkdtemp(prefix="beluga-disk-")
+    image, mount = os.path.join(home, "image"), os.path.join(home, "mount")
+    os.mkdir(mount)
+    with open(image, "wb") as file:
+        file.truncate(size)
+    mounted = False
+    if os.geteuid() == 0 and subprocess.run(["mkfs.ext4", "-q", "-F", "-m", "0", image], capture_output=True).returncode == 0:
+        mounted = subprocess.run(["mount", "-o", "loop", image, mount], capture_output=True).returncode == 0
+    try:
+        yield mount if mounted else None
+    finally:
+        if mounted and subprocess.run(["umount", mount], capture_output=True).returncode != 0:
+            subprocess.run(["umount", "--lazy", mount])
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def put_ballast(mount):
+    path = os.path.join(mount, "ballast")
+    with open(path, "wb") as file:
+        os.posix_fallocate(file.fileno(), 0, BALLAST)
+    return path
+
+
+class Oracle:
+    """What every key must hold: values are made from the key and a number, so that only the number is kept."""
+
+    def __init__(self, port):
+        self.port, self.known, self.unsure = port, {}, {}
+        self.next = 0
+
+    @staticmethod
+    def value(number):
+        size = [100, 1_000, 4_000, 16_384, 120_000][number % 5]
+        return (b"%d:" % number).ljust(size, b"v")
+
+    def write(self, wire, count, keys):
+        """A pipeline of SETs. Returns the error replies."""
+        batch = []
+        for _ in range(count):
+            key = f"k{rng.randrange(keys)}"
+            batch.append((key, self.next))
+            self.next += 1
+        wire.send(b"".join(request("SET", key, self.value(number)) for key, number in batch))
+        errors = []
+        for key, number in batch:
+            reply = wire.reply()
+            if reply == b"+OK\r\n":
+                self.known[key] = number
+            else:
+                errors.append(reply)
+        return errors
+
+    def lost(self, wire, sample=None):
+        """Keys that do not hold what was acknowledged last."""
+        keys = list(self.known)
+        if sample and len(keys) > sample:
+            keys = rng.sample(keys, sample)
+        wrong = []
+        for at in range(0, len(keys), 50):
+            part = keys[at:at + 50]
+            wire.send(b"".join(request("GET", key) for key in part))
+            for key in part:
+                reply = wire.reply()
+                value = self.value(self.known[key])
+                if reply != b"$%d\r\n%s\r\n" % (len(value), value):
+                    wrong.append((key, self.known[key], reply[:60]))
+        return wrong
+
+
+def fill(oracle, wire, limit):
+    """Writes until the disk is full. Returns the first errors."""
+    until = time.monotonic() + limit
+    while time.monotonic() < until:
+        errors = oracle.write(wire, 16, 4_000)
+        if errors:
+            return errors
+    return []
+
+
+def resumes(oracle, wire, limit=30):
+    """Seconds until a write succeeds again, None if none does."""
+    begin = time.monotonic()
+    while time.monotonic() - begin < limit:
+        if wire.call("SET", "resumed", "1") == b"+OK\r\n":
+            return time.monotonic() - begin
+        time.sleep(0.1)
+    return None
+
+
+def play(mount, round_number):
+    name = f"round {round_number}:"
+    ballast = put_ballast(mount)
+    server = Server("--checkpoint-distance", "16mb", "--log-segment", "4mb", folder=os.path.join(mount, f"data{round_number}"))
+    try:
+        server.start()
+        wire = Wire(server.port, 60)
+        oracle = Oracle(server.port)
+        errors = fill(oracle, wire, 90)
+        acknowledged = len(oracle.known)
+        tally.check(f"{name} the disk fills", errors and acknowledged > 100, f"{acknowledged} keys, {errors[:1]}")
+        tally.check(f"{name} the error is clear", errors and all(b"disk full" in error for error in errors), f"{errors[:1]}")
+        # Sizes differ, so that some may still fit: what counts is that errors say why and acknowledgements are true.
+        for _ in range(20):
+            errors = oracle.write(wire, 8, 4_000)
+            tally.check(f"{name} only this error", all(b"disk full" in error for error in errors), f"{errors[:1]}")
+        tally.equal(f"{name} reads go on", oracle.lost(wire)[:3], [])
+        tally.equal(f"{name} ping", wire.call("PING"), b"+PONG\r\n")
+        wire.send(b"".join(request(*command) for command in (("MULTI",), ("SET", "one", Oracle.value(4)), ("SET", "two", Oracle.value(9)), ("EXEC",))))
+        replies = [wire.reply() for _ in range(4)]
+        pair = [wire.call("EXISTS", "one"), wire.call("EXISTS", "two")]
+        tally.check(f"{name} EXEC is all or nothing", pair[0] == pair[1] and (pair[0] == b":1\r\n") == replies[3].startswith(b"*2\r\n+OK"), f"{replies}, {pair}")
+
+        if round_number % 2:
+            server.kill()
+        else:
+            tally.equal(f"{name} SIGTERM while full", server.terminate(), 0)
+        try:
+            server.start()
+        except RuntimeError as error:
+            tally.check(f"{name} starts while full", False, str(error))
+            os.remove(ballast)
+            server.start()
+        wire = Wire(server.port, 60)
+        tally.equal(f"{name} nothing lost over a restart while full", oracle.lost(wire)[:3], [])
+
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(ballast)
+        took = resumes(oracle, wire)
+        tally.check(f"{name} writes resume by themselves", took is not None, server.output())
+        errors = [error for _ in range(40) for error in oracle.write(wire, 16, 4_000)]
+        tally.check(f"{name} and go on", not errors, f"{errors[:1]}")
+        tally.equal(f"{name} nothing lost when resumed", oracle.lost(wire)[:3], [])
+
+        # Full once more, without a restart in between, and room made by FLUSHALL instead of from outside.
+        errors = fill(oracle, wire, 90)
+        tally.check(f"{name} fills again", bool(errors), f"{len(oracle.known)} keys")
+        tally.equal(f"{name} reads go on again", oracle.lost(wire, 500)[:3], [])
+        server.kill()
+        server.start()
+        wire = Wire(server.port, 60)
+        tally.equal(f"{name} nothing lost at the end", oracle.lost(wire)[:3], [])
+        tally.equal(f"{name} stops", server.terminate(), 0)
+        check = subprocess.run([server.binary, "check", server.folder], capture_output=True, text=True, timeout=120)
+        tally.equal(f"{name} check", (check.returncode, check.stderr[-300:] if check.returncode else ""), (0, ""))
+        print(f"{name} {acknowledged} keys when full, resumed after {took or -1:.2f} s", flush=True)
+    finally:
+        if tally.failed:
+            print(server.output())
+        server.close()
+        shutil.rmtree(server.folder, ignore_errors=True)
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(ballast)
+
+
+with small_disk(192 * MEGABYTE) as mount:
+    if mount is None:
+        tally.skip("no leave to mount a file system here")
+    else:
+        for round_number in range(1, arguments.rounds + 1):
+            play(mount, round_number)
+tally.close()
