@@ -53,8 +53,12 @@ pub fn setbit(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
     let old = byte.first().copied().unwrap_or(0);
     let mask = 0x80 >> (offset % 8);
     let new = if on { old | mask } else { old & !mask };
-    // Also an unchanged byte is written: the value counts as changed, and as raw from now on.
-    unit.patch_string(call.db, call.args[1], at, &[new])?;
+    if byte.first() == Some(&new) {
+        // The value is raw from now on, but has not changed.
+        unit.make_raw(call.db, call.args[1])?;
+    } else {
+        unit.patch_string(call.db, call.args[1], at, &[new])?;
+    }
     call.reply.flag(old & mask != 0);
     Ok(())
 }
@@ -364,6 +368,17 @@ impl Field {
         }
     }
 
+    /// The number that SET wants. Redis measures a signed one by how far it lies below the highest that fits; where that distance does not fit 64 bits
+    /// it takes a number that is much too low for one that is too high, and saturates to the highest.
+    fn wanted(self, value: i64, overflow: Overflow) -> i128 {
+        if !self.signed {
+            return i128::from(value as u64);
+        }
+        let highest = i64::MAX >> (64 - self.width);
+        let too_far = self.width < 64 && highest.checked_sub(value).is_none();
+        if too_far && overflow == Overflow::Saturate { i128::from(i64::MAX) } else { i128::from(value) }
+    }
+
     /// `value` as the field can hold it; None: overflow, and the rule says fail.
     fn fit(self, value: i128, overflow: Overflow) -> Option<i64> {
         let (low, high): (i128, i128) = if self.signed {
@@ -399,6 +414,7 @@ fn run_fields(unit: &mut Unit<'_>, call: &mut Call<'_>, read_only: bool) -> Resu
     let writes = steps.iter().filter(|(_, step, _)| !matches!(step, Step::Get));
     let end = writes.map(|(field, ..)| (field.offset + u64::from(field.width)).div_ceil(8)).max();
     let before = bytes.clone();
+    let mut changed = false;
     if let Some(end) = end
         && bytes.len() < end as usize
     {
@@ -414,8 +430,7 @@ fn run_fields(unit: &mut Unit<'_>, call: &mut Call<'_>, read_only: bool) -> Resu
                 continue;
             }
             Step::Set(value) => {
-                let wanted = if field.signed { i128::from(value) } else { i128::from(value as u64) };
-                (field.fit(wanted, overflow), Some(old))
+                (field.fit(field.wanted(value, overflow), overflow), Some(old))
             }
             Step::Add(amount) => {
                 let sum = if field.signed { i128::from(old) } else { i128::from(old as u64) } + i128::from(amount);
@@ -424,13 +439,22 @@ fn run_fields(unit: &mut Unit<'_>, call: &mut Call<'_>, read_only: bool) -> Resu
         };
         match value {
             Some(value) => {
+                changed |= value != old;
                 field.write(&mut bytes, value);
                 call.reply.integer(shown.unwrap_or(value));
             }
             None => call.reply.null(),
         }
     }
-    store_changed(unit, call, &before, &bytes)
+    if end.is_none() || before != bytes {
+        return store_changed(unit, call, &before, &bytes);
+    }
+    // A write that changed nothing makes the value raw all the same; watchers hear of it only if it changed in between.
+    unit.make_raw(call.db, call.args[1])?;
+    if changed {
+        unit.touch(call.db, call.args[1])?;
+    }
+    Ok(())
 }
 
 /// Writes the part of the string that differs.

@@ -115,7 +115,8 @@ pub fn pttl(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
 }
 
 pub fn expiretime(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
-    reply_time(unit, call, |at, _| at.wrapping_add(500) / 1000)
+    // The farthest time does not fit an i64 once it is rounded; what Redis shows then is the unsigned quotient.
+    reply_time(unit, call, |at, _| ((at as u64 + 500) / 1000) as i64)
 }
 
 pub fn pexpiretime(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {

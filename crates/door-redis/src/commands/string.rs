@@ -283,7 +283,7 @@ pub fn getex(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
         } else {
             unit.set_expire(call.db, call.args[1], Some(ms))?;
         }
-    } else if persist {
+    } else if persist && unit.peek(call.db, call.args[1])?.is_some_and(|entry| entry.expire_at_ms.is_some()) {
         unit.set_expire(call.db, call.args[1], None)?;
     }
     call.reply.bulk(&bytes);
@@ -351,6 +351,12 @@ pub fn append(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
         Some(entry) if entry.len + value.len() as u64 > LENGTH_MAX => {
             call.reply.error(errors::TOO_LONG);
             return Ok(());
+        }
+        // Nothing to add still makes the value raw, and counts as a change.
+        Some(entry) if value.is_empty() => {
+            unit.make_raw(call.db, key)?;
+            unit.touch(call.db, key)?;
+            entry.len
         }
         Some(entry) => unit.patch_string(call.db, key, entry.len, value)?,
     };

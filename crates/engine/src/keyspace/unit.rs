@@ -423,6 +423,21 @@ impl<'k> Unit<'k> {
         Ok(true)
     }
 
+    /// Makes OBJECT ENCODING of a string say "raw", as Redis does when it makes ready to change one in place, also if nothing changes then. Watchers are not marked.
+    pub fn make_raw(&mut self, db: u8, key: &[u8]) -> Result<()> {
+        let place = self.place(db, key)?;
+        self.must_write()?;
+        let Some(entry) = self.entry(&place)? else { return Ok(()) };
+        if entry.encoding() == "raw" {
+            return Ok(());
+        }
+        let expire = entry.expire_at_ms.map_or(Expire::None, Expire::At);
+        let meta = Meta::parse(&entry.record)?;
+        let mut put = Put::new(meta.head.form | RAW, expire, meta.head.key_len as usize);
+        (put.kind, put.body, put.shares_pages, put.unseen) = (meta.head.kind, meta.body, true, true);
+        self.write(&place, &Target::Put(put)).map(drop)
+    }
+
     /// Marks the watchers of a key as if it had changed.
     pub fn touch(&mut self, db: u8, key: &[u8]) -> Result<()> {
         let place = self.place(db, key)?;

@@ -36,6 +36,8 @@ pub(crate) struct Put<'a> {
     pub allocated: &'a [Run],
     /// The body may name pages that the old record names too.
     pub shares_pages: bool,
+    /// The value stays the same: watchers need not know.
+    pub unseen: bool,
 }
 
 impl Put<'_> {
@@ -48,6 +50,7 @@ impl Put<'_> {
             body: Body::Inline(&[]),
             allocated: &[],
             shares_pages: false,
+            unseen: false,
         }
     }
 }
@@ -203,6 +206,7 @@ impl<'k> Unit<'k> {
         let was_expired = facts.expire.is_some_and(|expire| self.now > expire);
         match target {
             Target::Remove(_) if !facts.existed => {}
+            Target::Put(put) if put.unseen => {}
             Target::Remove(why) if *why == Removal::Expired || was_expired => self.touched(place, Touch::Expired),
             _ => self.touched(place, Touch::Changed),
         }
