@@ -108,6 +108,14 @@ impl Histogram {
 }
 
 impl Snapshot {
+    /// Takes in what another one holds.
+    pub fn merge(&mut self, other: &Snapshot) {
+        self.buckets.iter_mut().zip(&other.buckets).for_each(|(sum, more)| *sum += more);
+        self.count += other.count;
+        self.sum = self.sum.wrapping_add(other.sum);
+        self.max = self.max.max(other.max);
+    }
+
     /// The value that a share `q` of all values does not exceed; 0 if there are none.
     pub fn quantile(&self, q: f64) -> u64 {
         let rank = ((self.count as f64 * q).ceil() as u64).clamp(1, self.count.max(1));
@@ -152,6 +160,9 @@ mod tests {
         }
         let snapshot = histogram.snapshot();
         assert_eq!((snapshot.count, snapshot.max), (100_000, 100_000));
+        let mut twice = histogram.snapshot();
+        twice.merge(&snapshot);
+        assert_eq!((twice.count, twice.max, twice.quantile(0.5)), (200_000, 100_000, snapshot.quantile(0.5)));
         histogram.reset();
         assert_eq!(histogram.quantile(0.5), 0);
     }
