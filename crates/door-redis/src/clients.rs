@@ -44,6 +44,14 @@ impl Client {
         self.connection.upgrade().map(|connection| connection.handle())
     }
 
+    /// What has come and waits to be run, and what waits to be sent.
+    pub fn buffer_bytes(&self) -> u64 {
+        self.connection.upgrade().map_or(0, |connection| {
+            let (pending_in, pending_out) = connection.pending();
+            pending_in + pending_out
+        })
+    }
+
     /// The line of CLIENT LIST. `now_ms`: the engine's wall clock.
     pub fn line(&self, now_ms: u64) -> String {
         let state = self.state.lock().clone();

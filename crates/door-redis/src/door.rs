@@ -14,6 +14,7 @@ use crate::parameters::Parameters;
 use crate::reply::Reply;
 use crate::session::Session;
 use crate::stats::Stats;
+use crate::users::log::AccessLog;
 
 /// How the door is opened.
 #[derive(Clone, Debug)]
@@ -48,6 +49,7 @@ pub(crate) struct Shared {
     pub stats: Stats,
     pub clients: Clients,
     pub parameters: Parameters,
+    pub access_log: AccessLog,
     pub pool: OnceLock<Weak<Pool>>,
     pub strict: AtomicBool,
     pub protected_mode: AtomicBool,
@@ -57,6 +59,12 @@ pub(crate) struct Shared {
     pub started_ms: u64,
     /// Forty hexadecimal digits, new at each start.
     pub run_id: String,
+}
+
+impl Shared {
+    pub fn pool(&self) -> Option<Arc<Pool>> {
+        self.pool.get().and_then(Weak::upgrade)
+    }
 }
 
 /// The Redis protocol on the engine.
@@ -79,6 +87,7 @@ impl RedisDoor {
                 stats: Stats::default(),
                 clients: Clients::default(),
                 parameters: Parameters::default(),
+                access_log: AccessLog::default(),
                 pool: OnceLock::new(),
                 strict: AtomicBool::new(options.strict),
                 protected_mode: AtomicBool::new(options.protected_mode),

@@ -2,23 +2,27 @@
 
 #![forbid(unsafe_code)]
 
-mod acl_rules;
 mod clients;
 mod command;
 mod commands;
+mod docs;
 mod door;
 mod errors;
 pub mod extended;
 pub mod frame;
 pub mod glob;
 mod host;
+mod latency;
 pub mod number;
 mod parameters;
 mod reply;
 mod session;
+mod sparkline;
 mod stats;
+mod table;
+mod users;
 
-pub use command::{COMMANDS, Command, Keys};
+pub use command::{COMMANDS, Command};
 pub use door::{Options, RedisDoor};
 pub use host::{Host, Refused};
 pub use stats::Stats;

@@ -1,7 +1,7 @@
 //! The parameters of Redis's CONFIG that the server has no setting for.
 //!
 //! Clients and test suites read and set them. Those that tune the insides of Redis are checked and remembered until the server stops; nothing
-//! here depends on them. Those that would promise something that is not done here cannot be changed, and the error says why.
+//! here depends on them, but for the few that steer ACL LOG and LATENCY. Those that would promise something that is not done here cannot be changed, and the error says why.
 
 use std::collections::BTreeMap;
 
@@ -20,6 +20,8 @@ enum Kind {
     /// Bytes, at least so many.
     Size(i64),
     Choice(&'static [&'static str]),
+    /// Numbers from 0 to 100 with blanks between.
+    Percentiles,
     Text,
 }
 
@@ -87,6 +89,16 @@ impl Parameters {
         list::LIST.iter().filter(|p| !is_known(p)).map(|p| (p.name.to_owned(), value(p))).collect()
     }
 
+    /// The value in force.
+    pub fn text(&self, name: &str) -> String {
+        let parameter = list::LIST.iter().find(|parameter| parameter.name == name).expect("the caller knows the list");
+        self.set.lock().get(parameter.kept_as()).map_or(parameter.default, String::as_str).to_owned()
+    }
+
+    pub fn number(&self, name: &str) -> u64 {
+        self.text(name).parse().unwrap_or(0)
+    }
+
     /// Whether the changes may be made; nothing is changed yet.
     pub fn check(&self, changes: &[(&str, &str)]) -> Result<Checked, Refused> {
         let mut checked = Vec::new();
@@ -120,6 +132,7 @@ impl Kind {
     fn read(self, text: &str) -> Result<String, String> {
         match self {
             Kind::Text => Ok(text.to_owned()),
+            Kind::Percentiles => percentiles(text),
             Kind::Switch => match text.to_ascii_lowercase().as_str() {
                 word @ ("yes" | "no") => Ok(word.to_owned()),
                 _ => Err("argument must be 'yes' or 'no'".to_owned()),
@@ -140,6 +153,19 @@ impl Kind {
             },
         }
     }
+}
+
+fn percentiles(text: &str) -> Result<String, String> {
+    for word in text.split_ascii_whitespace() {
+        match word.parse::<f64>() {
+            Ok(number) if (0.0..=100.0).contains(&number) => {}
+            Ok(_) => {
+                return Err("latency-tracking-info-percentiles parameters should sit between [0.0,100.0]".to_owned());
+            }
+            Err(_) => return Err("Invalid latency-tracking-info-percentiles parameters".to_owned()),
+        }
+    }
+    Ok(text.split_ascii_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 /// `100`, `1k` (1000), `1kb` (1024), and so on.

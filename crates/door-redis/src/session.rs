@@ -15,13 +15,14 @@ use reactor::{Connection, Flow, Io};
 use stdx::sync::Mutex;
 use stdx::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use crate::acl_rules::Permissions;
 use crate::clients::{Client, ClientState, UNBLOCK_ERROR};
 use crate::command::{self, Call, Command, Run, flag};
 use crate::door::Shared;
 use crate::errors;
 use crate::frame::{Cut, Limits, Parser, Request};
 use crate::reply::{self, Reply};
+use crate::users::log::Access;
+use crate::users::{Denied, User};
 
 /// CLIENT REPLY.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,8 +50,7 @@ pub(crate) struct Multi {
 
 /// The account a session acts for, as of one generation of the list.
 pub(crate) struct Identity {
-    pub account: Arc<Account>,
-    pub permissions: Permissions,
+    pub user: User,
     generation: u64,
 }
 
@@ -150,11 +150,8 @@ impl Session {
 
     pub(crate) fn act_for(&mut self, account: Arc<Account>) {
         let generation = self.shared.engine.accounts().generation();
-        // Rules were checked when the account was written.
-        let permissions =
-            Permissions::parse(&account.rules).or_else(|_| Permissions::parse("")).expect("no rules parse");
         self.client.state.lock().user = account.name.clone();
-        self.identity = Some(Identity { account, permissions, generation });
+        self.identity = Some(Identity { user: User::new(account), generation });
     }
 
     /// Follows changes of the account list. False: the account is gone, and so must the connection be.
@@ -164,9 +161,13 @@ impl Session {
         if identity.generation == accounts.generation() {
             return true;
         }
-        let Some(account) = accounts.get(&identity.account.name) else { return false };
+        let Some(account) = accounts.get(&identity.user.account.name) else { return false };
         self.act_for(account);
         true
+    }
+
+    pub(crate) fn user_name(&self) -> &str {
+        self.identity.as_ref().map_or(engine::DEFAULT_ACCOUNT, |identity| identity.user.account.name.as_str())
     }
 
     pub(crate) fn now_ms(&self) -> u64 {
@@ -230,7 +231,7 @@ impl Session {
         io.park();
         let delay = std::time::Duration::from_millis(until_ms.saturating_sub(self.now_ms()) + 1);
         let handle = io.connection().handle();
-        if let Some(pool) = self.shared.pool.get().and_then(std::sync::Weak::upgrade) {
+        if let Some(pool) = self.shared.pool() {
             pool.timer(delay, Box::new(move || handle.wake()));
         }
     }
@@ -288,8 +289,9 @@ impl Session {
                     return Flow::Continue;
                 }
                 Some(Cut::Broken(broken)) => {
+                    let mark = io.out().len();
                     broken.reply(io.out());
-                    self.shared.stats.errors.add(1);
+                    self.shared.stats.count_error(&io.out()[mark..]);
                     return Flow::Close;
                 }
             }
@@ -371,7 +373,7 @@ impl Session {
     fn is_plain(&self) -> bool {
         self.multi.is_none()
             && self.replies == Replies::On
-            && self.identity.as_ref().is_some_and(|identity| identity.permissions.is_everything())
+            && self.identity.as_ref().is_some_and(|identity| identity.user.is_unrestricted())
             && self.shared.clients.pause_at(0).is_none()
     }
 
@@ -396,66 +398,63 @@ impl Session {
     /// GET and SET without options. False: not one of them, nothing done.
     #[inline]
     fn short_way(&mut self, args: &[&[u8]], io: &mut Io<'_>) -> bool {
-        match args {
+        let out = io.out();
+        let mark = out.len();
+        let index = match args {
             [name, key] if name.eq_ignore_ascii_case(b"get") => {
                 static GET: std::sync::LazyLock<usize> =
                     std::sync::LazyLock::new(|| command::find(b"get").expect("served").index());
-                let out = io.out();
-                let mark = out.len();
                 let ahead = self.ahead.get(self.at).copied().unwrap_or_default();
-                let failed = match self.shared.keyspace.get_at(ahead, self.db, key, out, reply::bulk_header) {
+                match self.shared.keyspace.get_at(ahead, self.db, key, out, reply::bulk_header) {
                     Ok(got) => {
                         self.gate = self.gate.max(got.gate);
                         match got.found {
                             Found::Value => out.extend_from_slice(b"\r\n"),
-                            Found::Missing => Reply { out, resp3: self.resp3 }.null(),
-                            Found::WrongType(_) => Reply { out, resp3: self.resp3 }.error(errors::WRONG_TYPE),
+                            Found::Missing => self.reply(out).null(),
+                            Found::WrongType(_) => self.reply(out).error(errors::WRONG_TYPE),
                         }
-                        false
                     }
                     Err(error) => {
                         out.truncate(mark);
-                        Reply { out, resp3: self.resp3 }.error(&errors::of_engine(&error));
-                        true
+                        self.reply(out).error(&errors::of_engine(&error));
                     }
-                };
-                self.finish(*GET, args, failed);
-                true
+                }
+                *GET
             }
             [name, key, value] if name.eq_ignore_ascii_case(b"set") => {
                 static SET: std::sync::LazyLock<usize> =
                     std::sync::LazyLock::new(|| command::find(b"set").expect("served").index());
-                let failed = match self.shared.keyspace.set(self.db, key, value, Expire::None) {
+                match self.shared.keyspace.set(self.db, key, value, Expire::None) {
                     Ok(lsn) => {
                         self.gate = self.gate.max(lsn);
-                        self.reply(io.out()).ok();
-                        false
+                        self.reply(out).ok();
                     }
-                    Err(error) => {
-                        self.reply(io.out()).error(&errors::of_engine(&error));
-                        true
-                    }
-                };
-                self.finish(*SET, args, failed);
-                true
+                    Err(error) => self.reply(out).error(&errors::of_engine(&error)),
+                }
+                *SET
             }
-            _ => false,
-        }
+            _ => return false,
+        };
+        self.finish(index, args, &out[mark..]);
+        true
     }
 
-    /// Counts a command that has run.
-    fn finish(&mut self, index: usize, args: &[&[u8]], failed: bool) {
+    /// Counts a command that has run, with what it replied.
+    fn finish(&mut self, index: usize, args: &[&[u8]], reply: &[u8]) {
         let now = self.shared.clock.monotonic_ns();
         let took = now.saturating_sub(self.last_ns);
         self.last_ns = now;
         let stats = &self.shared.stats;
         let counters = &stats.commands[index];
-        counters.calls.add(1);
-        counters.nanoseconds.add(took);
-        stats.latency.record(took);
-        if failed {
+        counters.ran(took);
+        if reply.first() == Some(&b'-') {
             counters.failed.add(1);
-            stats.errors.add(1);
+            stats.count_error(reply);
+        }
+        if stats.monitor.is_slow(took) {
+            let fast = command::COMMANDS[index].is(flag::FAST);
+            let event = if fast { "fast-command" } else { "command" };
+            stats.monitor.add(event, self.now_ms() / 1000, took / 1_000_000);
         }
         if stats.is_slow(took) && !command::COMMANDS[index].is(flag::SKIP_SLOWLOG) {
             let name = self.client.state.lock().name.clone();
@@ -477,7 +476,7 @@ impl Session {
         if let Some(command) = command {
             self.shared.stats.commands[command.index()].rejected.add(1);
         }
-        self.shared.stats.errors.add(1);
+        self.shared.stats.count_error(text.as_bytes());
         self.reply(io.out()).error(&text);
         Step::Next
     }
@@ -490,20 +489,18 @@ impl Session {
     }
 
     fn long_way(&mut self, args: &[&[u8]], io: &mut Io<'_>) -> Step {
-        let Some(command) = command::find(args[0]) else {
-            return self.reject(None, &errors::unknown_command(args), io);
+        let command = match command::of_request(args) {
+            Ok(command) => command,
+            Err(text) => return self.reject(None, &text, io),
         };
         if !command.takes(args.len()) {
             return self.reject(Some(command), &errors::wrong_arity(command.name), io);
         }
-        if let Some(text) = command::check_subcommand(command, args) {
-            return self.reject(Some(command), &text, io);
-        }
         if self.identity.is_none() && !command.is(flag::NO_AUTH) {
             return self.reject(Some(command), errors::NO_AUTH, io);
         }
-        if let Some(text) = self.forbidden(command, args) {
-            return self.reject(Some(command), &text, io);
+        if let Some(denied) = self.denied(command, args) {
+            return self.reject(Some(command), &denied.text(command), io);
         }
         if self.multi.is_some() && command::stores_beside_keys(command, args) {
             return self.reject(Some(command), "ERR Command not allowed inside a transaction", io);
@@ -528,8 +525,7 @@ impl Session {
             out.truncate(mark);
             self.reply(out).error(&errors::of_engine(error));
         }
-        let failed = out.get(mark) == Some(&b'-');
-        self.finish(command.index(), args, failed);
+        self.finish(command.index(), args, &out[mark..]);
         if let Some(until) = self.sleep_until_ms {
             self.sleep(io, until);
             return Step::Stop;
@@ -537,26 +533,35 @@ impl Session {
         Step::Next
     }
 
-    /// The reply if the account may not do this.
-    fn forbidden(&self, command: &'static Command, args: &[&[u8]]) -> Option<String> {
-        let permissions = &self.identity.as_ref()?.permissions;
-        if permissions.is_everything() {
-            return None;
+    /// What the account may not do of this, noted in ACL LOG.
+    fn denied(&self, command: &'static Command, args: &[&[u8]]) -> Option<Denied> {
+        let identity = self.identity.as_ref()?;
+        let denied = identity.user.check(command, args).err()?;
+        match denied {
+            Denied::Command => self.log_access("command", command.name.as_bytes(), self.user_name()),
+            Denied::Key(at) => self.log_access("key", args[at], self.user_name()),
         }
-        if !permissions.may_run(command) {
-            return Some(format!("NOPERM this user has no permissions to run the '{}' command", command.name));
-        }
-        let keys = command.keys_of(self.db, args);
-        if permissions.may_use(command, keys.as_deref()) {
-            return None;
-        }
-        Some("NOPERM this user has no permissions to access one of the keys used as arguments".to_owned())
+        Some(denied)
+    }
+
+    pub(crate) fn log_access(&self, reason: &'static str, object: &[u8], user: &str) {
+        let now = self.now_ms();
+        let access = Access {
+            count: 1,
+            reason,
+            in_multi: self.multi.is_some() || self.in_exec(),
+            object: object.to_vec(),
+            user: user.to_owned(),
+            at_ms: now,
+            client: self.client.line(now),
+        };
+        self.shared.access_log.add(access, self.shared.parameters.number("acllog-max-len") as usize);
     }
 
     /// Until when the command has to wait for CLIENT PAUSE.
     fn paused(&self, command: &Command) -> Option<u64> {
         let pause = self.shared.clients.pause_at(self.now_ms())?;
-        let exempt = command.is(flag::NO_AUTH) || command.name == "client";
+        let exempt = command.is(flag::NO_AUTH) || command.name.starts_with("client|");
         let writes = command.is(flag::WRITE)
             || command.name == "exec"
                 && self
@@ -576,6 +581,7 @@ impl Session {
                 let mut call = Call { args, db, reply: Reply { out, resp3 }, command };
                 return f(self, &mut call);
             }
+            Run::Container => unreachable!("arity asks for a subcommand"),
             Run::Read(f) => {
                 let keyspace = self.shared.keyspace.clone();
                 let ((), gate) = keyspace.read(locks, |unit| {
@@ -655,12 +661,17 @@ impl Session {
     ) -> command::Result {
         let mark = out.len();
         let mut call = Call { args, db: self.db, reply: Reply { out: &mut *out, resp3: self.resp3 }, command };
+        if let Some(denied) = self.denied(command, args) {
+            call.reply.error(denied.text_in_exec());
+            self.shared.stats.count_error(&out[mark..]);
+            return Ok(());
+        }
         match command.run {
             Run::Read(f) | Run::Write(f) => f(unit, &mut call)?,
             Run::Session(f) => f(self, &mut call)?,
+            Run::Container => unreachable!("arity asks for a subcommand"),
         }
-        let failed = out.get(mark) == Some(&b'-');
-        self.finish(command.index(), args, failed);
+        self.finish(command.index(), args, &out[mark..]);
         Ok(())
     }
 }

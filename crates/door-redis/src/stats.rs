@@ -1,13 +1,15 @@
 //! What is counted per command, and the slow ones among them.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::OnceLock;
 
 use stdx::counter::Counter;
-use stdx::histogram::Histogram;
+use stdx::histogram::{Histogram, Snapshot};
 use stdx::sync::Mutex;
 use stdx::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use crate::command::COMMANDS;
+use crate::latency::Monitor;
 
 /// Counters of one command.
 #[derive(Default)]
@@ -18,6 +20,21 @@ pub struct CommandStats {
     pub rejected: Counter,
     /// Run, with an error reply.
     pub failed: Counter,
+    /// Time from parsing to the reply in the buffer, without the wait for the disk. There since the first call.
+    times: OnceLock<Box<Histogram>>,
+}
+
+impl CommandStats {
+    /// Counts a call.
+    pub fn ran(&self, nanoseconds: u64) {
+        self.calls.add(1);
+        self.nanoseconds.add(nanoseconds);
+        self.times.get_or_init(Box::default).record(nanoseconds);
+    }
+
+    pub fn times(&self) -> Option<&Histogram> {
+        self.times.get().map(Box::as_ref)
+    }
 }
 
 /// An entry of SLOWLOG.
@@ -33,9 +50,11 @@ pub struct Slow {
 
 pub struct Stats {
     pub commands: Vec<CommandStats>,
-    /// Time of a request from parsing to its reply in the buffer, without the wait for the disk.
-    pub latency: Histogram,
+    /// Error replies.
     pub errors: Counter,
+    /// Their first words, with how often; no more than [`CODES_MAX`].
+    codes: Mutex<BTreeMap<Vec<u8>, u64>>,
+    pub monitor: Monitor,
     pub slow: Mutex<VecDeque<Slow>>,
     next_slow: AtomicU64,
     /// Negative: off.
@@ -46,13 +65,16 @@ pub struct Stats {
 /// SLOWLOG keeps so many arguments, and so many bytes of each.
 const SLOW_ARGS: usize = 32;
 const SLOW_BYTES: usize = 128;
+/// The door's own codes are far fewer; a bound all the same.
+const CODES_MAX: usize = 128;
 
 impl Default for Stats {
     fn default() -> Self {
         Stats {
             commands: COMMANDS.iter().map(|_| CommandStats::default()).collect(),
-            latency: Histogram::new(),
             errors: Counter::default(),
+            codes: Mutex::default(),
+            monitor: Monitor::default(),
             slow: Mutex::default(),
             next_slow: AtomicU64::new(0),
             slow_microseconds: AtomicI64::new(10_000),
@@ -64,6 +86,30 @@ impl Default for Stats {
 impl Stats {
     pub fn calls(&self) -> u64 {
         self.commands.iter().map(|command| command.calls.get()).sum()
+    }
+
+    /// The times of all commands together.
+    pub fn times(&self) -> Snapshot {
+        let mut all = Histogram::new().snapshot();
+        self.commands.iter().filter_map(CommandStats::times).for_each(|times| all.merge(&times.snapshot()));
+        all
+    }
+
+    /// Counts an error reply, as it was written: `-ERR ...`.
+    pub fn count_error(&self, reply: &[u8]) {
+        self.errors.add(1);
+        let text = reply.strip_prefix(b"-").unwrap_or(reply);
+        let code = text.split(|byte| matches!(byte, b' ' | b'\r')).next().unwrap_or_default();
+        let mut codes = self.codes.lock();
+        if let Some(count) = codes.get_mut(code) {
+            *count += 1;
+        } else if codes.len() < CODES_MAX {
+            codes.insert(code.to_vec(), 1);
+        }
+    }
+
+    pub fn errors_by_code(&self) -> Vec<(Vec<u8>, u64)> {
+        self.codes.lock().iter().map(|(code, count)| (code.clone(), *count)).collect()
     }
 
     pub fn is_slow(&self, nanoseconds: u64) -> bool {
@@ -92,8 +138,11 @@ impl Stats {
             command.nanoseconds.reset();
             command.rejected.reset();
             command.failed.reset();
+            if let Some(times) = command.times() {
+                times.reset();
+            }
         }
-        self.latency.reset();
         self.errors.reset();
+        self.codes.lock().clear();
     }
 }

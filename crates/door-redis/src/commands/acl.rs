@@ -1,87 +1,35 @@
 //! ACL: accounts of the catalog, under Redis's rules.
 
 use std::fmt::Write;
+use std::sync::Arc;
 
-use engine::Account;
+use engine::{Account, DEFAULT_ACCOUNT};
 
-use crate::acl_rules::{CATEGORIES, Permissions};
-use crate::command::{COMMANDS, Call, Result};
-use crate::commands::generic::help;
+use crate::command::{self, COMMANDS, Call, Result, category};
+use crate::commands::{help as lines, utf8};
 use crate::errors;
 use crate::number;
+use crate::reply::Reply;
 use crate::session::Session;
+use crate::users::rules::{self, Bad, Draft, Selector};
+use crate::users::{Denied, User};
 
-const HELP: &[&str] = &[
-    "ACL <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
-    "CAT [<category>]",
-    "    List all commands that belong to <category>, or all command categories",
-    "    when no category is specified.",
-    "DELUSER <username> [<username> ...]",
-    "    Delete a list of users.",
-    "GETUSER <username>",
-    "    Get the user's details.",
-    "GENPASS [<bits>]",
-    "    Generate a secure 256-bit user password. The optional `bits` argument can",
-    "    be used to specify a different size.",
-    "LIST",
-    "    Show users details in config file format.",
-    "SETUSER <username> <attribute> [<attribute> ...]",
-    "    Create or modify a user with the specified attributes.",
-    "USERS",
-    "    List all the registered usernames.",
-    "WHOAMI",
-    "    Return the current connection username.",
-    "HELP",
-    "    Prints this help.",
-];
+pub fn whoami(session: &mut Session, call: &mut Call<'_>) -> Result {
+    call.reply.bulk(session.user_name().as_bytes());
+    Ok(())
+}
 
-pub fn acl(session: &mut Session, call: &mut Call<'_>) -> Result {
-    let sub = call.args[1].to_ascii_lowercase();
-    match (sub.as_slice(), call.args.len()) {
-        (b"help", 2) => help(call, HELP),
-        (b"whoami", 2) => {
-            let name = session.identity.as_ref().map_or("default", |identity| identity.account.name.as_str());
-            call.reply.bulk(name.as_bytes());
-        }
-        (b"users", 2) => {
-            let all = session.shared.engine.accounts().list();
-            call.reply.array(all.len());
-            all.iter().for_each(|account| call.reply.bulk(account.name.as_bytes()));
-        }
-        (b"list", 2) => {
-            let all = session.shared.engine.accounts().list();
-            call.reply.array(all.len());
-            all.iter().for_each(|account| call.reply.bulk(describe(account).as_bytes()));
-        }
-        (b"getuser", 3) => get_user(session, call),
-        (b"setuser", 3..) => set_user(session, call)?,
-        (b"deluser", 3..) => del_user(session, call)?,
-        (b"cat", 2) => {
-            call.reply.array(CATEGORIES.len());
-            CATEGORIES.iter().for_each(|name| call.reply.bulk(name.as_bytes()));
-        }
-        (b"cat", 3) => {
-            let name = String::from_utf8_lossy(call.args[2]).to_ascii_lowercase();
-            if !CATEGORIES.contains(&name.as_str()) {
-                let text = format!("ERR Unknown category '{}'", String::from_utf8_lossy(call.args[2]));
-                call.reply.error(&text);
-                return Ok(());
-            }
-            let commands: Vec<_> =
-                COMMANDS.iter().filter(|command| command.categories().contains(&name.as_str())).collect();
-            call.reply.array(commands.len());
-            commands.iter().for_each(|command| call.reply.bulk(command.name.as_bytes()));
-        }
-        (b"genpass", 2 | 3) => generate(call),
-        (b"help" | b"whoami" | b"users" | b"list" | b"getuser" | b"setuser" | b"deluser" | b"cat" | b"genpass", _) => {
-            let text = errors::wrong_arity(&format!("acl|{}", String::from_utf8_lossy(&sub)));
-            call.reply.error(&text);
-        }
-        _ => {
-            let text = errors::unknown_subcommand("acl", call.args[1]);
-            call.reply.error(&text);
-        }
-    }
+pub fn users(session: &mut Session, call: &mut Call<'_>) -> Result {
+    let all = session.shared.engine.accounts().list();
+    call.reply.array(all.len());
+    all.iter().for_each(|account| call.reply.bulk(account.name.as_bytes()));
+    Ok(())
+}
+
+pub fn list(session: &mut Session, call: &mut Call<'_>) -> Result {
+    let all = session.shared.engine.accounts().list();
+    call.reply.array(all.len());
+    all.iter().for_each(|account| call.reply.bulk(describe(account).as_bytes()));
     Ok(())
 }
 
@@ -99,181 +47,269 @@ fn describe(account: &Account) -> String {
         text.push_str(" nopass");
     }
     for password in &account.passwords {
-        text.push_str(&format!(" #{}", hex(password)));
+        let _ = write!(text, " #{}", hex(password));
     }
-    if !account.rules.is_empty() {
-        text.push(' ');
-        text.push_str(&account.rules);
-    }
+    // An account that another door made may have no rules yet.
+    let rules = if account.rules.is_empty() { "resetchannels -@all" } else { &account.rules };
+    let _ = write!(text, " {rules}");
     text
 }
 
-/// Rules of one sort, in their order.
-fn rules(account: &Account, wanted: impl Fn(&str) -> bool) -> String {
-    account.rules.split_ascii_whitespace().filter(|rule| wanted(rule)).collect::<Vec<_>>().join(" ")
+fn account(session: &Session, name: &[u8]) -> Option<Arc<Account>> {
+    std::str::from_utf8(name).ok().and_then(|name| session.shared.engine.accounts().get(name))
 }
 
-fn get_user(session: &Session, call: &mut Call<'_>) {
-    let name = String::from_utf8_lossy(call.args[2]).into_owned();
-    let Some(account) = session.shared.engine.accounts().get(&name) else {
+pub fn getuser(session: &mut Session, call: &mut Call<'_>) -> Result {
+    let Some(account) = account(session, call.args[2]) else {
         call.reply.null();
-        return;
+        return Ok(());
     };
+    let selectors = rules::read(&account.rules).unwrap_or_else(|_| vec![Selector::nothing()]);
+    let (own, others) = selectors.split_first().expect("the user's own is always there");
     let reply = &mut call.reply;
     reply.map(6);
     reply.bulk(b"flags");
     let mut flags = vec![if account.enabled { "on" } else { "off" }];
-    if account.nopass {
-        flags.push("nopass");
-    }
+    flags.extend(account.nopass.then_some("nopass"));
     reply.set(flags.len());
     flags.iter().for_each(|flag| reply.bulk(flag.as_bytes()));
     reply.bulk(b"passwords");
     reply.array(account.passwords.len());
     account.passwords.iter().for_each(|password| reply.bulk(hex(password).as_bytes()));
-    let commands = rules(&account, |rule| rule.starts_with(['+', '-']) || rule.ends_with("commands"));
-    let keys = rules(&account, |rule| rule.starts_with(['~', '%']) || rule.ends_with("keys"));
-    let channels = rules(&account, |rule| rule.starts_with('&') || rule.ends_with("channels"));
-    for (name, text) in [("commands", commands), ("keys", keys), ("channels", channels)] {
-        reply.bulk(name.as_bytes());
-        reply.bulk(text.as_bytes());
-    }
+    reply_selector(reply, own);
     reply.bulk(b"selectors");
-    reply.array(0);
+    reply.array(others.len());
+    for selector in others {
+        reply.map(3);
+        reply_selector(reply, selector);
+    }
+    Ok(())
 }
 
-fn decode_hash(text: &str) -> Option<[u8; 32]> {
-    if text.len() != 64 || !text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte)) {
-        return None;
-    }
-    let mut hash = [0; 32];
-    for (at, byte) in hash.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(&text[at * 2..at * 2 + 2], 16).ok()?;
-    }
-    Some(hash)
+fn reply_selector(reply: &mut Reply<'_>, selector: &Selector) {
+    reply.bulk(b"commands");
+    reply.bulk(selector.commands_text().as_bytes());
+    reply.bulk(b"keys");
+    reply.bulk(&selector.keys_text());
+    reply.bulk(b"channels");
+    reply.bulk(&selector.channels_text());
 }
 
-/// Applies one rule of SETUSER to an account.
-fn apply(account: &mut Account, rule: &str) -> std::result::Result<(), String> {
-    let wrong = |what: &str| format!("ERR Error in ACL SETUSER modifier '{rule}': {what}");
-    match rule.to_ascii_lowercase().as_str() {
-        "on" => account.enabled = true,
-        "off" => account.enabled = false,
-        "nopass" => {
-            account.nopass = true;
-            account.passwords.clear();
-        }
-        "resetpass" => {
-            account.nopass = false;
-            account.passwords.clear();
-        }
-        "reset" => {
-            let name = std::mem::take(&mut account.name);
-            *account = Account::new(&name);
-        }
-        _ if rule.starts_with('>') => add_password(account, engine::sha256(&rule.as_bytes()[1..])),
-        _ if rule.starts_with('#') => {
-            let hash = decode_hash(&rule[1..]).ok_or_else(|| {
-                wrong(
-                    "The password hash must be exactly 64 characters and contain only lowercase hexadecimal characters",
-                )
-            })?;
-            add_password(account, hash);
-        }
-        _ if rule.starts_with(['<', '!']) => {
-            let hash = if rule.starts_with('<') {
-                Some(engine::sha256(&rule.as_bytes()[1..]))
-            } else {
-                decode_hash(&rule[1..])
-            };
-            let at = account.passwords.iter().position(|known| Some(*known) == hash);
-            let at = at.ok_or_else(|| wrong("The password you are trying to remove from the user does not exist"))?;
-            account.passwords.remove(at);
-        }
-        _ => {
-            Permissions::parse(rule).map_err(|what| format!("ERR {what}"))?;
-            // A rule for everything makes the earlier ones of its sort meaningless.
-            let overruled: fn(&str) -> bool = match rule.to_ascii_lowercase().as_str() {
-                "allkeys" | "resetkeys" | "~*" => |old| old.starts_with(['~', '%']) || old.ends_with("keys"),
-                "allcommands" | "nocommands" | "+@all" | "-@all" => {
-                    |old| old.starts_with(['+', '-']) || old.ends_with("commands")
-                }
-                "allchannels" | "resetchannels" | "&*" => |old| old.starts_with('&') || old.ends_with("channels"),
-                _ => |_| false,
-            };
-            let mut kept: Vec<&str> =
-                account.rules.split_ascii_whitespace().filter(|old| !overruled(old) && *old != rule).collect();
-            let canonical = match rule.to_ascii_lowercase().as_str() {
-                "allkeys" => "~*",
-                "allcommands" => "+@all",
-                "nocommands" => "-@all",
-                "allchannels" => "&*",
-                _ => rule,
-            };
-            kept.push(canonical);
-            account.rules = kept.join(" ");
+pub fn setuser(session: &mut Session, call: &mut Call<'_>) -> Result {
+    match changed(session, call.args) {
+        Err(text) => call.reply.error(&text),
+        Ok(account) => {
+            let lsn = session.shared.engine.accounts().put(account)?;
+            session.gate = session.gate.max(lsn);
+            call.reply.ok();
         }
     }
     Ok(())
 }
 
-fn add_password(account: &mut Account, hash: [u8; 32]) {
-    account.nopass = false;
-    if !account.passwords.contains(&hash) {
-        account.passwords.push(hash);
+/// The account as ACL SETUSER wants it, or the error text.
+fn changed(session: &Session, args: &[&[u8]]) -> std::result::Result<Account, String> {
+    let name =
+        std::str::from_utf8(args[2]).ok().filter(|name| !name.contains(|c: char| c.is_whitespace() || c == '\0'));
+    let name = name.ok_or("ERR Usernames can't contain spaces or null characters")?;
+    let words = rules::join_selectors(&args[3..])
+        .map_err(|start| format!("ERR Unmatched parenthesis in acl selector starting at '{}'.", utf8(start)))?;
+    let old = session.shared.engine.accounts().get(name);
+    let mut draft = Draft::of(&old.map_or_else(|| Account::new(name), |old| (*old).clone()));
+    for word in &words {
+        draft.change(word).map_err(|Bad(why)| format!("ERR Error in ACL SETUSER modifier '{}': {why}", utf8(word)))?;
     }
+    draft.finish().ok_or_else(|| "ERR Patterns of a user have to be UTF-8".to_owned())
 }
 
-fn set_user(session: &mut Session, call: &mut Call<'_>) -> Result {
-    let Ok(name) = std::str::from_utf8(call.args[2]) else {
-        call.reply.error("ERR Usernames can't contain spaces or null characters");
-        return Ok(());
-    };
-    if name.is_empty() || name.contains(|c: char| c.is_whitespace() || c == '\0') {
-        call.reply.error("ERR Usernames can't contain spaces or null characters");
-        return Ok(());
-    }
-    let accounts = session.shared.engine.accounts();
-    let mut account = accounts.get(name).map_or_else(|| Account::new(name), |account| (*account).clone());
-    for rule in &call.args[3..] {
-        let rule = String::from_utf8_lossy(rule);
-        if let Err(text) = apply(&mut account, &rule) {
-            call.reply.error(&text);
-            return Ok(());
-        }
-    }
-    let lsn = accounts.put(account)?;
-    session.gate = session.gate.max(lsn);
-    call.reply.ok();
-    Ok(())
-}
-
-fn del_user(session: &mut Session, call: &mut Call<'_>) -> Result {
-    let names: Vec<String> = call.args[2..].iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
-    if names.iter().any(|name| name == engine::DEFAULT_ACCOUNT) {
+pub fn deluser(session: &mut Session, call: &mut Call<'_>) -> Result {
+    let names: Vec<&str> = call.args[2..].iter().filter_map(|name| std::str::from_utf8(name).ok()).collect();
+    if names.contains(&DEFAULT_ACCOUNT) {
         call.reply.error("ERR The 'default' user cannot be removed");
         return Ok(());
     }
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let (gone, lsn) = session.shared.engine.accounts().remove(&names)?;
     session.gate = session.gate.max(lsn);
+    // Nobody acts for a user that is not there.
+    for client in session.shared.clients.list() {
+        if !names.contains(&client.state.lock().user.as_str()) {
+            continue;
+        }
+        if client.id == session.connection_id {
+            session.closing = true;
+        } else if let Some(handle) = client.handle() {
+            handle.kill();
+        }
+    }
     call.reply.integer(gone as i64);
     Ok(())
 }
 
-fn generate(call: &mut Call<'_>) {
-    let bits = match call.args.get(2).map(|text| number::parse(text)) {
-        None => 256,
-        Some(Some(bits @ 1..=4096)) => bits as usize,
-        Some(_) => {
-            call.reply.error("ERR ACL GENPASS argument must be the number of bits for the output password, a positive number up to 4096");
-            return;
-        }
+pub fn cat(_: &mut Session, call: &mut Call<'_>) -> Result {
+    let names: Vec<&str> = match call.args {
+        [_, _] => category::NAMES.to_vec(),
+        [_, _, name] => match category::of_name(name) {
+            Some(category) => {
+                COMMANDS.iter().filter(|row| row.categories() & category != 0).map(|row| row.name).collect()
+            }
+            None => {
+                call.reply.error(&format!("ERR Unknown category '{}'", utf8(name)));
+                return Ok(());
+            }
+        },
+        _ => return too_many(call),
     };
-    let digits = bits.div_ceil(4);
+    call.reply.array(names.len());
+    names.iter().for_each(|name| call.reply.bulk(name.as_bytes()));
+    Ok(())
+}
+
+/// The table's arity allows for more arguments than the command takes.
+fn too_many(call: &mut Call<'_>) -> Result {
+    let sub = utf8(call.args[1]);
+    let text = format!("ERR unknown subcommand or wrong number of arguments for '{sub}'. Try ACL HELP.");
+    call.reply.error(&text);
+    Ok(())
+}
+
+pub fn genpass(_: &mut Session, call: &mut Call<'_>) -> Result {
+    const BAD_BITS: &str =
+        "ERR ACL GENPASS argument must be the number of bits for the output password, a positive number up to 4096";
+    let bits = match call.args.len() {
+        2 => 256,
+        3 => match call.integer(2) {
+            Some(bits) => bits,
+            None => return Ok(()),
+        },
+        _ => return too_many(call),
+    };
+    if !(1..=4096).contains(&bits) {
+        call.reply.error(BAD_BITS);
+        return Ok(());
+    }
+    let digits = (bits as usize).div_ceil(4);
     let mut random = vec![0; digits.div_ceil(2)];
     match os::entropy(&mut random) {
         Ok(()) => call.reply.bulk(&hex(&random).as_bytes()[..digits]),
         Err(error) => call.reply.error(&format!("ERR {error}")),
     }
+    Ok(())
 }
+
+pub fn dryrun(session: &mut Session, call: &mut Call<'_>) -> Result {
+    let Some(account) = account(session, call.args[2]) else {
+        call.reply.error(&format!("ERR User '{}' not found", utf8(call.args[2])));
+        return Ok(());
+    };
+    let args = &call.args[3..];
+    let Ok(command) = command::of_request(args) else {
+        call.reply.error(&format!("ERR Command '{}' not found", utf8(args[0])));
+        return Ok(());
+    };
+    if !command.takes(args.len()) {
+        call.reply.error(&errors::wrong_arity(command.name));
+        return Ok(());
+    }
+    match User::new(account).check(command, args) {
+        Ok(()) => call.reply.ok(),
+        Err(Denied::Command) => {
+            let text = format!("This user has no permissions to run the '{}' command", command.name);
+            call.reply.bulk(text.as_bytes());
+        }
+        Err(Denied::Key(at)) => {
+            let text = [b"This user has no permissions to access the '", args[at], b"' key"].concat();
+            call.reply.bulk(&text);
+        }
+    }
+    Ok(())
+}
+
+pub fn log(session: &mut Session, call: &mut Call<'_>) -> Result {
+    let count = match call.args {
+        [_, _] => 10,
+        [_, _, word] if word.eq_ignore_ascii_case(b"reset") => {
+            session.shared.access_log.clear();
+            call.reply.ok();
+            return Ok(());
+        }
+        [_, _, text] => match number::parse(text) {
+            Some(count) => count.max(0) as usize,
+            None => {
+                call.reply.error(errors::NOT_INTEGER);
+                return Ok(());
+            }
+        },
+        _ => return too_many(call),
+    };
+    let now = session.now_ms();
+    let entries = session.shared.access_log.newest(count);
+    let reply = &mut call.reply;
+    reply.array(entries.len());
+    for entry in entries {
+        reply.map(7);
+        reply.bulk(b"count");
+        reply.integer(entry.count as i64);
+        let texts: [(&str, &[u8]); 4] = [
+            ("reason", entry.reason.as_bytes()),
+            ("context", if entry.in_multi { b"multi" } else { b"toplevel" }),
+            ("object", &entry.object),
+            ("username", entry.user.as_bytes()),
+        ];
+        for (name, text) in texts {
+            reply.bulk(name.as_bytes());
+            reply.bulk(text);
+        }
+        reply.bulk(b"age-seconds");
+        reply.double(now.saturating_sub(entry.at_ms) as f64 / 1000.0);
+        reply.bulk(b"client-info");
+        reply.bulk(entry.client.as_bytes());
+    }
+    Ok(())
+}
+
+const NO_FILE: &str = "ERR This Redis instance is not configured to use an ACL file. You may want to specify users via the ACL SETUSER command and then issue a CONFIG REWRITE (assuming you have a Redis configuration file set) in order to store users in the Redis configuration.";
+
+/// Accounts are kept with the data, and every change is saved at once.
+pub fn save(_: &mut Session, call: &mut Call<'_>) -> Result {
+    call.reply.error(NO_FILE);
+    Ok(())
+}
+
+pub fn load(_: &mut Session, call: &mut Call<'_>) -> Result {
+    call.reply.error(NO_FILE);
+    Ok(())
+}
+
+pub fn help(_: &mut Session, call: &mut Call<'_>) -> Result {
+    lines(call, HELP);
+    Ok(())
+}
+
+const HELP: &[&str] = &[
+    "CAT [<category>]",
+    "    List all commands that belong to <category>, or all command categories",
+    "    when no category is specified.",
+    "DELUSER <username> [<username> ...]",
+    "    Delete a list of users.",
+    "DRYRUN <username> <command> [<arg> ...]",
+    "    Returns whether the user can execute the given command without executing the command.",
+    "GETUSER <username>",
+    "    Get the user's details.",
+    "GENPASS [<bits>]",
+    "    Generate a secure 256-bit user password. The optional `bits` argument can",
+    "    be used to specify a different size.",
+    "LIST",
+    "    Show users details in config file format.",
+    "LOAD",
+    "    Reload users from the ACL file.",
+    "LOG [<count> | RESET]",
+    "    Show the ACL log entries.",
+    "SAVE",
+    "    Save the current config to the ACL file.",
+    "SETUSER <username> <attribute> [<attribute> ...]",
+    "    Create or modify a user with the specified attributes.",
+    "USERS",
+    "    List all the registered usernames.",
+    "WHOAMI",
+    "    Return the current connection username.",
+];

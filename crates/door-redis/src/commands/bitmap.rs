@@ -429,9 +429,7 @@ fn run_fields(unit: &mut Unit<'_>, call: &mut Call<'_>, read_only: bool) -> Resu
                 call.reply.integer(old);
                 continue;
             }
-            Step::Set(value) => {
-                (field.fit(field.wanted(value, overflow), overflow), Some(old))
-            }
+            Step::Set(value) => (field.fit(field.wanted(value, overflow), overflow), Some(old)),
             Step::Add(amount) => {
                 let sum = if field.signed { i128::from(old) } else { i128::from(old as u64) } + i128::from(amount);
                 (field.fit(sum, overflow), None)

@@ -2,17 +2,43 @@
 
 pub mod acl;
 pub mod bitmap;
+pub mod client;
+pub mod config;
 pub mod connection;
+pub mod debug;
 pub mod expire;
 pub mod generic;
+pub mod info;
+pub mod introspect;
+pub mod latency;
+pub mod memory;
+pub mod object;
+pub mod scan;
 pub mod server;
+pub mod slowlog;
 pub mod string;
+pub mod transaction;
 
 use engine::{Entry, Kind, Unit};
 
 use crate::command::Call;
 use crate::errors;
 use crate::number;
+
+/// What a container answers to HELP, with the lines that all of them share.
+pub(crate) fn help(call: &mut Call<'_>, lines: &[&str]) {
+    let container = call.command.name.split('|').next().unwrap_or_default().to_uppercase();
+    call.reply.array(lines.len() + 3);
+    call.reply.simple(&format!("{container} <subcommand> [<arg> [value] [opt] ...]. Subcommands are:"));
+    lines.iter().for_each(|line| call.reply.simple(line));
+    call.reply.simple("HELP");
+    call.reply.simple("    Prints this help.");
+}
+
+/// An argument as text of an error.
+pub(crate) fn utf8(arg: &[u8]) -> String {
+    String::from_utf8_lossy(arg).into_owned()
+}
 
 /// A string's bytes, or the WRONGTYPE reply, or nothing there.
 pub(crate) enum Fetched {

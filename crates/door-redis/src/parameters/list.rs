@@ -6,7 +6,6 @@ pub const LIST: &[Parameter] = &[
     // These say how things are.
     fixed("acl-pubsub-default", "resetchannels", "there are no channels yet"),
     immutable("aclfile", ""),
-    fixed("acllog-max-len", "128", "there is no ACL LOG"),
     fixed("activedefrag", "no", "there is nothing to defragment"),
     immutable("always-show-logo", "no"),
     immutable("aof_rewrite_cpulist", ""),
@@ -31,9 +30,7 @@ pub const LIST: &[Parameter] = &[
     immutable("enable-protected-configs", "no"),
     immutable("io-threads", "1"),
     immutable("io-threads-do-reads", "no"),
-    fixed("latency-monitor-threshold", "0", "latency events are not sampled"),
-    fixed("latency-tracking", "no", "the time of every command is counted"),
-    fixed("latency-tracking-info-percentiles", "", "INFO has no section latencystats"),
+    fixed("latency-tracking", "yes", "the time of every command is counted"),
     fixed("masterauth", "", "there is no replication"),
     fixed("masteruser", "", "there is no replication"),
     fixed("maxmemory-clients", "0", "clients are not evicted"),
@@ -75,6 +72,10 @@ pub const LIST: &[Parameter] = &[
     fixed("tls-session-caching", "yes", "it takes effect at a start only"),
     immutable("unixsocket", ""),
     immutable("unixsocketperm", "0"),
+    // These have an effect.
+    remembered("acllog-max-len", "128", Kind::Number(0, i64::MAX)),
+    remembered("latency-monitor-threshold", "0", Kind::Number(0, i64::MAX)),
+    remembered("latency-tracking-info-percentiles", "50 99 99.9", Kind::Percentiles),
     // These are remembered.
     remembered("active-defrag-cycle-max", "25", Kind::Number(1, 99)),
     remembered("active-defrag-cycle-min", "1", Kind::Number(1, 99)),

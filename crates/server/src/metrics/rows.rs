@@ -131,7 +131,7 @@ pub(super) const LIST: &[Row] = &[
     row(
         "beluga_request_seconds",
         Histogram,
-        |s, o| o.seconds("door=\"redis\"", &s.redis.stats().latency.snapshot()),
+        |s, o| o.seconds("door=\"redis\"", &s.redis.stats().times()),
         "How long requests ran, by door, without their wait for the log.",
     ),
     row(

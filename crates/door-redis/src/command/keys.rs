@@ -1,0 +1,94 @@
+//! Where a command's keys stand among its arguments, and what is done to them.
+
+use super::Command;
+
+/// One run of keys: from argument `first` on, every `step`-th up to `last`.
+#[derive(Clone, Copy)]
+pub struct KeySpec {
+    pub first: usize,
+    /// Counted from `first`; negative: from the end of the request.
+    pub last: i32,
+    pub step: usize,
+    /// In the words of COMMAND INFO: `RO`, `RW`, `OW` or `RM`, then `access`, `update`, `insert`, `delete` as far as they hold.
+    pub flags: &'static str,
+    pub notes: Option<&'static str>,
+}
+
+/// A single key.
+pub const fn at(first: usize, flags: &'static str) -> KeySpec {
+    range(first, 0, 1, flags)
+}
+
+pub const fn range(first: usize, last: i32, step: usize, flags: &'static str) -> KeySpec {
+    KeySpec { first, last, step, flags, notes: None }
+}
+
+impl KeySpec {
+    pub const fn noted(mut self, notes: &'static str) -> KeySpec {
+        self.notes = Some(notes);
+        self
+    }
+
+    /// Argument positions of the keys in a request of `count` arguments.
+    pub fn positions(&self, count: usize) -> impl Iterator<Item = usize> + use<> {
+        let last = if self.last >= 0 { self.first as i32 + self.last } else { count as i32 + self.last };
+        let end = (last + 1).clamp(0, count as i32) as usize;
+        (self.first..end.max(self.first)).step_by(self.step)
+    }
+
+    /// The flags that hold for this request: with some options a command does less than its row allows for.
+    pub fn flags_in(&self, command: &Command, args: &[&[u8]]) -> &'static str {
+        match command.name {
+            "set" if args.iter().skip(3).any(|arg| arg.eq_ignore_ascii_case(b"get")) => "RW access update",
+            "set" => "OW update",
+            "bitfield" if only_reads_bits(args) => "RO access",
+            "bitfield" => "RW access update",
+            _ => self.flags,
+        }
+    }
+}
+
+/// A BITFIELD of nothing but GET and OVERFLOW.
+fn only_reads_bits(args: &[&[u8]]) -> bool {
+    let mut rest = args.get(2..).unwrap_or_default();
+    while let [word, behind @ ..] = rest {
+        let takes = match word.to_ascii_lowercase().as_slice() {
+            b"get" => 2,
+            b"overflow" => 1,
+            _ => return false,
+        };
+        let Some(next) = behind.get(takes..) else { return false };
+        rest = next;
+    }
+    true
+}
+
+/// What flags of a key ask of an account: to read what the key holds, to change it.
+pub fn needs(flags: &str) -> (bool, bool) {
+    let has = |words: &[&str]| flags.split(' ').any(|flag| words.contains(&flag));
+    (has(&["access"]), has(&["update", "insert", "delete"]))
+}
+
+impl Command {
+    /// Positions of all keys, in the order of the specs.
+    pub fn key_positions(&self, count: usize) -> impl Iterator<Item = usize> + use<> {
+        self.keys.iter().flat_map(move |spec| spec.positions(count))
+    }
+
+    /// First key, last key and step, as COMMAND tells them beside the specs.
+    pub fn legacy_keys(&self) -> (i64, i64, i64) {
+        let [first, .., last] = self.keys else {
+            return self
+                .keys
+                .first()
+                .map_or((0, 0, 0), |only| (only.first as i64, only.absolute_last(), only.step as i64));
+        };
+        (first.first as i64, last.absolute_last(), 1)
+    }
+}
+
+impl KeySpec {
+    fn absolute_last(&self) -> i64 {
+        if self.last >= 0 { self.first as i64 + i64::from(self.last) } else { i64::from(self.last) }
+    }
+}

@@ -1,0 +1,206 @@
+//! INFO: what there is to know about the server, under Redis's names where it has one for it.
+//!
+//! Fields of Redis that have no meaning here (RDB, forks, Lua) are left out, not answered with a made-up zero. A zero that stands here is counted,
+//! or true by how things are made: nothing is loading, no replica is connected.
+
+use std::fmt::Display;
+
+use crate::command::{COMMANDS, Call, Result};
+use crate::commands::server::REDIS_VERSION;
+use crate::commands::utf8;
+use crate::session::Session;
+use crate::stats::CommandStats;
+
+type Fields = Vec<(String, String)>;
+type Written = std::result::Result<(), engine::Error>;
+
+struct Section {
+    name: &'static str,
+    /// Part of a bare INFO.
+    usual: bool,
+    write: fn(&Session, &mut Text) -> Written,
+}
+
+const SECTIONS: &[Section] = &[
+    Section { name: "Server", usual: true, write: server },
+    Section { name: "Clients", usual: true, write: clients },
+    Section { name: "Memory", usual: true, write: memory },
+    Section { name: "Persistence", usual: true, write: persistence },
+    Section { name: "Stats", usual: true, write: stats },
+    Section { name: "Replication", usual: true, write: replication },
+    Section { name: "CPU", usual: true, write: cpu },
+    Section { name: "Modules", usual: true, write: |_, _| Ok(()) },
+    Section { name: "Commandstats", usual: false, write: command_stats },
+    Section { name: "Errorstats", usual: true, write: error_stats },
+    Section { name: "Latencystats", usual: false, write: latency_stats },
+    Section { name: "Cluster", usual: true, write: cluster },
+    Section { name: "Keyspace", usual: true, write: keyspace },
+];
+
+/// Lines of a section.
+#[derive(Default)]
+struct Text(Fields);
+
+impl Text {
+    fn add(&mut self, field: impl Display, value: impl Display) {
+        self.0.push((field.to_string(), value.to_string()));
+    }
+}
+
+pub fn info(session: &mut Session, call: &mut Call<'_>) -> Result {
+    let named = |word: &str| call.args[1..].iter().any(|arg| arg.eq_ignore_ascii_case(word.as_bytes()));
+    let everything = named("all") || named("everything");
+    let usual = call.args.len() == 1 || named("default");
+    let mut text = String::new();
+    for section in SECTIONS.iter().filter(|section| everything || usual && section.usual || named(section.name)) {
+        if !text.is_empty() {
+            text.push_str("\r\n");
+        }
+        let mut lines = Text::default();
+        (section.write)(session, &mut lines)?;
+        lines.0.extend(session.shared.host.facts(&section.name.to_ascii_lowercase()));
+        text.push_str(&format!("# {}\r\n", section.name));
+        lines.0.iter().for_each(|(field, value)| text.push_str(&format!("{field}:{value}\r\n")));
+    }
+    call.reply.verbatim(text.as_bytes());
+    Ok(())
+}
+
+fn server(session: &Session, text: &mut Text) -> Written {
+    let shared = &session.shared;
+    let up = session.now_ms().saturating_sub(shared.started_ms) / 1000;
+    text.add("redis_version", REDIS_VERSION);
+    text.add("beluga_version", shared.host.version());
+    text.add("redis_mode", "standalone");
+    text.add("os", format_args!("{} {}", std::env::consts::OS, std::env::consts::ARCH));
+    text.add("arch_bits", usize::BITS);
+    text.add("multiplexing_api", "epoll");
+    text.add("process_id", std::process::id());
+    text.add("run_id", &shared.run_id);
+    text.add("tcp_port", shared.port);
+    text.add("server_time_usec", shared.clock.wall_us());
+    text.add("uptime_in_seconds", up);
+    text.add("uptime_in_days", up / 86_400);
+    if let Ok(path) = std::env::current_exe() {
+        text.add("executable", path.display());
+    }
+    Ok(())
+}
+
+fn clients(session: &Session, text: &mut Text) -> Written {
+    let clients = session.shared.clients.list();
+    text.add("connected_clients", clients.len());
+    text.add("cluster_connections", 0);
+    if let Some(pool) = session.shared.pool() {
+        text.add("maxclients", pool.settings().max_connections);
+    }
+    text.add("blocked_clients", clients.iter().filter(|client| client.state.lock().parked).count());
+    text.add("tracking_clients", 0);
+    Ok(())
+}
+
+fn memory(_: &Session, text: &mut Text) -> Written {
+    text.add("used_memory_rss", os::memory::rss_bytes());
+    Ok(())
+}
+
+fn persistence(session: &Session, text: &mut Text) -> Written {
+    let pager = session.shared.engine.pager();
+    text.add("loading", 0);
+    text.add("async_loading", 0);
+    text.add("aof_last_write_status", if pager.is_full() { "err" } else { "ok" });
+    text.add("log_head_lsn", pager.log_head());
+    text.add("log_durable_lsn", pager.durable().get());
+    text.add("log_checkpoint_lsn", pager.checkpoint_lsn());
+    text.add("disk_full", u8::from(pager.is_full()));
+    Ok(())
+}
+
+fn stats(session: &Session, text: &mut Text) -> Written {
+    let shared = &session.shared;
+    let metrics = shared.engine.metrics();
+    if let Some(pool) = shared.pool() {
+        let counters = pool.counters();
+        text.add("total_connections_received", counters.accepted.get());
+        text.add("rejected_connections", counters.refused.get());
+        text.add("total_net_input_bytes", counters.bytes_in.get());
+        text.add("total_net_output_bytes", counters.bytes_out.get());
+    }
+    text.add("total_commands_processed", shared.stats.calls());
+    text.add("total_error_replies", shared.stats.errors.get());
+    text.add("expired_keys", metrics.expired.get());
+    text.add("evicted_keys", metrics.evicted());
+    text.add("evicted_clients", 0);
+    text.add("keyspace_hits", metrics.hits.get());
+    text.add("keyspace_misses", metrics.misses.get());
+    text.add("pubsub_channels", 0);
+    text.add("pubsub_patterns", 0);
+    text.add("transactions_committed", metrics.txn_commits.get());
+    text.add("transactions_rolled_back", metrics.txn_aborts.get());
+    Ok(())
+}
+
+fn replication(_: &Session, text: &mut Text) -> Written {
+    text.add("role", "master");
+    text.add("connected_slaves", 0);
+    Ok(())
+}
+
+fn cpu(_: &Session, text: &mut Text) -> Written {
+    text.add("used_cpu_total", format_args!("{:.6}", os::cpu::process_cpu_ns() as f64 / 1e9));
+    Ok(())
+}
+
+fn command_stats(session: &Session, text: &mut Text) -> Written {
+    for (command, stats) in COMMANDS.iter().zip(&session.shared.stats.commands) {
+        let (calls, rejected, failed) = (stats.calls.get(), stats.rejected.get(), stats.failed.get());
+        if calls + rejected > 0 {
+            let usec = stats.nanoseconds.get() as f64 / 1000.0;
+            let per_call = usec / calls.max(1) as f64;
+            let value = format_args!(
+                "calls={calls},usec={usec:.0},usec_per_call={per_call:.2},rejected_calls={rejected},failed_calls={failed}"
+            )
+            .to_string();
+            text.add(format_args!("cmdstat_{}", command.name), value);
+        }
+    }
+    Ok(())
+}
+
+fn error_stats(session: &Session, text: &mut Text) -> Written {
+    for (code, count) in session.shared.stats.errors_by_code() {
+        text.add(format_args!("errorstat_{}", utf8(&code)), format_args!("count={count}"));
+    }
+    Ok(())
+}
+
+fn latency_stats(session: &Session, text: &mut Text) -> Written {
+    let percentiles = session.shared.parameters.text("latency-tracking-info-percentiles");
+    let percentiles: Vec<f64> = percentiles.split(' ').filter_map(|text| text.parse().ok()).collect();
+    let timed = |stats: &CommandStats| Some(stats.times()?.snapshot()).filter(|times| times.count > 0);
+    for (command, stats) in COMMANDS.iter().zip(&session.shared.stats.commands) {
+        let Some(times) = timed(stats) else { continue };
+        let value = |p: &f64| format!("p{p}={:.3}", times.quantile(p / 100.0) as f64 / 1000.0);
+        let values: Vec<String> = percentiles.iter().map(value).collect();
+        text.add(format_args!("latency_percentiles_usec_{}", command.name), values.join(","));
+    }
+    Ok(())
+}
+
+fn cluster(_: &Session, text: &mut Text) -> Written {
+    text.add("cluster_enabled", 0);
+    Ok(())
+}
+
+fn keyspace(session: &Session, text: &mut Text) -> Written {
+    let (counts, _) = session.shared.keyspace.read(engine::Locks::Keys(&[]), |unit| {
+        (0..engine::DATABASES)
+            .map(|db| Ok((db, unit.count(db)?, unit.expires(db)?)))
+            .collect::<engine::Result<Vec<_>>>()
+    })?;
+    for (db, keys, expires) in counts.into_iter().filter(|(_, keys, _)| *keys > 0) {
+        // How long keys have left on average is not sampled, which Redis too tells as zero.
+        text.add(format_args!("db{db}"), format_args!("keys={keys},expires={expires},avg_ttl=0"));
+    }
+    Ok(())
+}

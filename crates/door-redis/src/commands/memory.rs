@@ -1,0 +1,83 @@
+//! MEMORY: what there is to tell. Data is on disk; memory holds a cache of a fixed size.
+
+use engine::{DATABASES, Unit};
+
+use crate::command::{Call, Result};
+use crate::commands::help as lines;
+use crate::errors;
+use crate::session::Session;
+
+/// Bytes on pages, which are also the bytes in memory while the pages are cached.
+pub fn usage(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+    // SAMPLES matters for collections only, but is checked as Redis does.
+    for at in (3..call.args.len()).step_by(2) {
+        if !call.word(at, "samples") || at + 1 == call.args.len() {
+            call.reply.error(errors::SYNTAX);
+            return Ok(());
+        }
+        let Some(samples) = call.integer(at + 1) else { return Ok(()) };
+        if samples < 0 {
+            call.reply.error(errors::SYNTAX);
+            return Ok(());
+        }
+    }
+    match unit.get(call.db, call.args[2])? {
+        Some(entry) => call.reply.integer(entry.memory() as i64),
+        None => call.reply.null(),
+    }
+    Ok(())
+}
+
+fn limit(session: &Session) -> Option<u64> {
+    let facts = session.shared.host.facts("memory");
+    facts.iter().find(|(name, _)| name == "maxmemory").and_then(|(_, value)| value.parse().ok())
+}
+
+/// Those of Redis's names that have a meaning here, and the limit.
+pub fn stats(session: &mut Session, call: &mut Call<'_>) -> Result {
+    let (keys, _) = session.shared.keyspace.read(engine::Locks::Keys(&[]), |unit| {
+        (0..DATABASES).try_fold(0, |sum, db| Ok::<u64, engine::Error>(sum + unit.count(db)?))
+    })?;
+    let clients = session.shared.clients.list();
+    let buffers = clients.iter().map(|client| client.buffer_bytes()).sum();
+    let mut numbers =
+        vec![("total.allocated", os::memory::rss_bytes()), ("clients.normal", buffers), ("keys.count", keys)];
+    numbers.extend(limit(session).map(|limit| ("memory.limit", limit)));
+    call.reply.map(numbers.len());
+    for (name, value) in numbers {
+        call.reply.bulk(name.as_bytes());
+        call.reply.integer(value as i64);
+    }
+    Ok(())
+}
+
+pub fn doctor(session: &mut Session, call: &mut Call<'_>) -> Result {
+    let held = os::memory::rss_bytes();
+    let text = match limit(session) {
+        Some(limit) if held > limit / 10 * 11 => {
+            format!("The process holds {held} bytes, more than the setting 'memory' allows ({limit}).\n")
+        }
+        Some(limit) => format!(
+            "The process holds {held} bytes, within what the setting 'memory' allows ({limit}). There is nothing to complain about.\n"
+        ),
+        None => format!("The process holds {held} bytes.\n"),
+    };
+    call.reply.verbatim(text.as_bytes());
+    Ok(())
+}
+
+pub fn help(_: &mut Session, call: &mut Call<'_>) -> Result {
+    lines(
+        call,
+        &[
+            "DOCTOR",
+            "    Return memory problems reports.",
+            "STATS",
+            "    Return information about the memory usage of the server.",
+            "USAGE <key> [SAMPLES <count>]",
+            "    Return memory in bytes used by <key> and its value. Nested values are",
+            "    sampled up to <count> times (default: 5, 0 means sample all).",
+        ],
+    );
+    Ok(())
+}

@@ -1,0 +1,120 @@
+//! Who may do what: an account of the engine with its rules in a form that is quick to ask at every command.
+//!
+//! The engine keeps an account's rules as text in Redis's own words (`~cached:* -@all +get (%R~tmp:* resetchannels -@all +get)`). A session reads
+//! them when it begins to act for the account, and again after any account has changed.
+
+use std::sync::Arc;
+
+use engine::Account;
+
+use crate::command::{Command, flag, keys};
+use crate::glob;
+
+pub mod log;
+pub mod rules;
+#[cfg(test)]
+mod tests;
+
+use rules::Selector;
+
+pub struct User {
+    pub account: Arc<Account>,
+    /// The first one is the user's own, the others are alternatives in brackets.
+    selectors: Vec<Selector>,
+    /// Every command on every key: nothing need be asked.
+    unrestricted: bool,
+}
+
+/// Why a command is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Denied {
+    Command,
+    /// The argument that is a forbidden key.
+    Key(usize),
+}
+
+impl User {
+    pub fn new(account: Arc<Account>) -> User {
+        // Rules were checked when the account was written; what can be read no more gives no rights.
+        let selectors = rules::read(&account.rules).unwrap_or_else(|_| vec![Selector::nothing()]);
+        let unrestricted = selectors.iter().any(|selector| selector.all_commands && selector.all_keys);
+        User { account, selectors, unrestricted }
+    }
+
+    pub fn is_unrestricted(&self) -> bool {
+        self.unrestricted
+    }
+
+    pub fn check(&self, command: &'static Command, args: &[&[u8]]) -> Result<(), Denied> {
+        if self.unrestricted {
+            return Ok(());
+        }
+        let mut denied = Denied::Command;
+        for selector in &self.selectors {
+            match selector.check(command, args) {
+                Ok(()) => return Ok(()),
+                // The furthest that any selector got is the most telling.
+                Err(reason) => denied = denied.max(reason),
+            }
+        }
+        Err(denied)
+    }
+}
+
+impl Denied {
+    /// What a client is told that sends such a command.
+    pub fn text(self, command: &Command) -> String {
+        match self {
+            Denied::Command => {
+                format!("NOPERM this user has no permissions to run the '{}' command", command.name)
+            }
+            Denied::Key(_) => {
+                "NOPERM this user has no permissions to access one of the keys used as arguments".to_owned()
+            }
+        }
+    }
+
+    /// What stands in the reply of EXEC if the rules have changed since the command was queued.
+    pub fn text_in_exec(self) -> &'static str {
+        match self {
+            Denied::Command => {
+                "NOPERM ACLs rules changed between the moment the transaction was accumulated and the EXEC call. This command is no longer allowed for the following reason: no permission to execute the command or subcommand"
+            }
+            Denied::Key(_) => {
+                "NOPERM ACLs rules changed between the moment the transaction was accumulated and the EXEC call. This command is no longer allowed for the following reason: no permission to touch the specified keys"
+            }
+        }
+    }
+}
+
+impl Selector {
+    fn check(&self, command: &'static Command, args: &[&[u8]]) -> Result<(), Denied> {
+        if !self.may_run(command, args) {
+            return Err(Denied::Command);
+        }
+        if self.all_keys {
+            return Ok(());
+        }
+        for spec in command.keys {
+            let needs = keys::needs(spec.flags_in(command, args));
+            if let Some(at) = spec.positions(args.len()).find(|at| !self.may_use(args[*at], needs)) {
+                return Err(Denied::Key(at));
+            }
+        }
+        Ok(())
+    }
+
+    fn may_run(&self, command: &'static Command, args: &[&[u8]]) -> bool {
+        let index = command.index();
+        // Getting in is never forbidden.
+        let named = self.all_commands || command.is(flag::NO_AUTH) || self.commands[index];
+        let starts_with = |word: &str| args.get(1).is_some_and(|arg| arg.eq_ignore_ascii_case(word.as_bytes()));
+        named || self.first_arguments.iter().any(|(of, word)| *of == index && starts_with(word))
+    }
+
+    fn may_use(&self, key: &[u8], (reads, writes): (bool, bool)) -> bool {
+        self.keys.iter().any(|allowed| {
+            (allowed.read || !reads) && (allowed.write || !writes) && glob::matches(&allowed.pattern, key, false)
+        })
+    }
+}

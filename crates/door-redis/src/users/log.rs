@@ -1,0 +1,54 @@
+//! ACL LOG: what was refused, the newest first.
+
+use std::collections::VecDeque;
+
+use stdx::sync::Mutex;
+
+#[derive(Clone, Debug)]
+pub struct Access {
+    pub count: u64,
+    /// `command`, `key` or `auth`.
+    pub reason: &'static str,
+    /// Inside MULTI.
+    pub in_multi: bool,
+    pub object: Vec<u8>,
+    pub user: String,
+    pub at_ms: u64,
+    /// The client as a line of CLIENT LIST.
+    pub client: String,
+}
+
+#[derive(Default)]
+pub struct AccessLog {
+    entries: Mutex<VecDeque<Access>>,
+}
+
+/// The same refusal within this time is the same entry.
+const SAME_MS: u64 = 60_000;
+/// Among how many of the newest entries the same one is looked for.
+const LOOKED_AT: usize = 10;
+
+impl AccessLog {
+    pub fn add(&self, access: Access, len_max: usize) {
+        let is_same = |other: &Access| {
+            other.reason == access.reason
+                && other.in_multi == access.in_multi
+                && other.object == access.object
+                && other.user == access.user
+                && access.at_ms.saturating_sub(other.at_ms) <= SAME_MS
+        };
+        let mut entries = self.entries.lock();
+        let same = entries.iter().take(LOOKED_AT).position(is_same);
+        let before = same.and_then(|at| entries.remove(at)).map_or(0, |entry| entry.count);
+        entries.push_front(Access { count: before + 1, ..access });
+        entries.truncate(len_max);
+    }
+
+    pub fn newest(&self, count: usize) -> Vec<Access> {
+        self.entries.lock().iter().take(count).cloned().collect()
+    }
+
+    pub fn clear(&self) {
+        self.entries.lock().clear();
+    }
+}

@@ -1,0 +1,376 @@
+//! The language of ACL rules.
+//!
+//! ACL SETUSER takes words one by one: some change the account (`on`, `>password`), the others a selector: the user's own, or one in brackets. A
+//! selector can be written back as words. Words on commands are kept in the order in which they came, without those that a later one made
+//! meaningless: rules then mean the same when there are more commands one day. (Redis 7.0 makes up an equal list from what is allowed.)
+
+use engine::Account;
+
+use crate::command::{self, COMMANDS, Command, category};
+
+/// A key pattern and what it allows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyPattern {
+    pub pattern: Vec<u8>,
+    pub read: bool,
+    pub write: bool,
+}
+
+/// One set of permissions. A command is allowed if any of a user's selectors allows it with all its keys.
+#[derive(Clone)]
+pub struct Selector {
+    pub all_commands: bool,
+    /// By row of the table.
+    pub commands: Vec<bool>,
+    /// `+select|0`: the row with this first argument only.
+    pub first_arguments: Vec<(usize, String)>,
+    /// How `commands` came about: `-@all +get`.
+    words: Vec<String>,
+    pub all_keys: bool,
+    pub keys: Vec<KeyPattern>,
+    /// There are no channels yet; what is said of them is kept.
+    all_channels: bool,
+    channels: Vec<Vec<u8>>,
+}
+
+/// What is wrong with a word, in Redis's text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bad(pub &'static str);
+
+const UNKNOWN: Bad = Bad("Unknown command or category name in ACL");
+const SYNTAX: Bad = Bad("Syntax error");
+const AFTER_ALL_KEYS: Bad = Bad(
+    "Adding a pattern after the * pattern (or the 'allkeys' flag) is not valid and does not have any effect. Try 'resetkeys' to start with an empty list of patterns",
+);
+const AFTER_ALL_CHANNELS: Bad = Bad(
+    "Adding a pattern after the * pattern (or the 'allchannels' flag) is not valid and does not have any effect. Try 'resetchannels' to start with an empty list of channels",
+);
+const NO_SUCH_PASSWORD: Bad = Bad("The password you are trying to remove from the user does not exist");
+const BAD_HASH: Bad =
+    Bad("The password hash must be exactly 64 characters and contain only lowercase hexadecimal characters");
+const OF_SUBCOMMAND: Bad = Bad("Allowing first-arg of a subcommand is not supported");
+
+impl Selector {
+    pub fn nothing() -> Selector {
+        Selector {
+            all_commands: false,
+            commands: vec![false; COMMANDS.len()],
+            first_arguments: Vec::new(),
+            words: vec!["-@all".to_owned()],
+            all_keys: false,
+            keys: Vec::new(),
+            all_channels: false,
+            channels: Vec::new(),
+        }
+    }
+
+    /// Takes one word.
+    fn change(&mut self, word: &[u8]) -> Result<(), Bad> {
+        match word.to_ascii_lowercase().as_slice() {
+            b"allkeys" | b"~*" => (self.all_keys, self.keys) = (true, Vec::new()),
+            b"resetkeys" => (self.all_keys, self.keys) = (false, Vec::new()),
+            b"allchannels" | b"&*" => (self.all_channels, self.channels) = (true, Vec::new()),
+            b"resetchannels" => (self.all_channels, self.channels) = (false, Vec::new()),
+            b"allcommands" | b"+@all" => self.all(true),
+            b"nocommands" | b"-@all" => self.all(false),
+            _ => return self.change_one(word),
+        }
+        Ok(())
+    }
+
+    fn change_one(&mut self, word: &[u8]) -> Result<(), Bad> {
+        match word {
+            [b'~', pattern @ ..] => self.add_keys(pattern, true, true),
+            [b'%', rest @ ..] => self.add_limited_keys(rest),
+            [b'&', pattern @ ..] => self.add_channels(pattern),
+            [sign @ (b'+' | b'-'), name @ ..] => {
+                let about = self.put_named(*sign == b'+', name)?;
+                self.remember(*sign == b'+', &about);
+                Ok(())
+            }
+            _ => Err(SYNTAX),
+        }
+    }
+
+    fn all(&mut self, allow: bool) {
+        self.all_commands = allow;
+        self.commands.fill(allow);
+        self.first_arguments.clear();
+        self.words = vec![if allow { "+@all" } else { "-@all" }.to_owned()];
+    }
+
+    /// A container takes its subcommands with it.
+    fn put(&mut self, command: &'static Command, allow: bool) {
+        let (first, count) = (command.index(), command.subcommands().len() + 1);
+        self.commands[first..first + count].fill(allow);
+        self.first_arguments.retain(|(other, _)| *other != first);
+        self.all_commands &= allow;
+    }
+
+    /// A later word about the same thing replaces the earlier one; a word about a command also those about its subcommands. One that changes
+    /// nothing is not kept.
+    fn remember(&mut self, allow: bool, name: &str) {
+        self.words.retain(|word| {
+            let about = &word[1..];
+            let inside = about.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('|'));
+            about == "@all" || !inside
+        });
+        let mut without = Selector::nothing();
+        for word in &self.words {
+            match word.as_str() {
+                "+@all" | "-@all" => without.all(word.starts_with('+')),
+                word => drop(without.put_named(word.starts_with('+'), &word.as_bytes()[1..])),
+            }
+        }
+        let same = without.commands == self.commands
+            && without.first_arguments == self.first_arguments
+            && without.all_commands == self.all_commands;
+        if !same {
+            self.words.push(format!("{}{name}", if allow { '+' } else { '-' }));
+        }
+    }
+
+    /// Allows or forbids what is named: `@category`, `command`, `command|subcommand` or, only to allow, `command|argument`. Returns the name as
+    /// it is remembered.
+    fn put_named(&mut self, allow: bool, name: &[u8]) -> Result<String, Bad> {
+        if let [b'@', category @ ..] = name {
+            let bit = category::of_name(category).ok_or(UNKNOWN)?;
+            COMMANDS.iter().filter(|row| row.categories() & bit != 0).for_each(|row| self.put(row, allow));
+            return Ok(String::from_utf8_lossy(name).to_ascii_lowercase());
+        }
+        let bar = name.iter().rposition(|byte| *byte == b'|');
+        let Some(bar) = bar.filter(|_| allow) else {
+            let command = command::find_full(name).ok_or(UNKNOWN)?;
+            self.put(command, allow);
+            return Ok(command.name.to_owned());
+        };
+        let (command, second) = (command::find_full(&name[..bar]).ok_or(UNKNOWN)?, &name[bar + 1..]);
+        if command.is_subcommand() {
+            return Err(OF_SUBCOMMAND);
+        }
+        if second.is_empty() {
+            return Err(SYNTAX);
+        }
+        if !command.subcommands().is_empty() {
+            let subcommand = command::find_full(name).ok_or(UNKNOWN)?;
+            self.put(subcommand, true);
+            return Ok(subcommand.name.to_owned());
+        }
+        let rule = (command.index(), String::from_utf8_lossy(second).to_ascii_lowercase());
+        let about = format!("{}|{}", command.name, rule.1);
+        if !self.first_arguments.contains(&rule) {
+            self.first_arguments.push(rule);
+        }
+        Ok(about)
+    }
+
+    /// `%R~pattern`, `%W~pattern`, `%RW~pattern`, without the percent sign. Redis takes one without a tilde for the empty pattern.
+    fn add_limited_keys(&mut self, rest: &[u8]) -> Result<(), Bad> {
+        let tilde = rest.iter().position(|byte| *byte == b'~').unwrap_or(rest.len());
+        let (mut read, mut write) = (false, false);
+        for letter in &rest[..tilde] {
+            match letter.to_ascii_uppercase() {
+                b'R' if !read => read = true,
+                b'W' if !write => write = true,
+                _ => return Err(SYNTAX),
+            }
+        }
+        if !read && !write {
+            return Err(SYNTAX);
+        }
+        self.add_keys(rest.get(tilde + 1..).unwrap_or_default(), read, write)
+    }
+
+    fn add_keys(&mut self, pattern: &[u8], read: bool, write: bool) -> Result<(), Bad> {
+        if self.all_keys {
+            return Err(AFTER_ALL_KEYS);
+        }
+        check_pattern(pattern)?;
+        match self.keys.iter_mut().find(|known| known.pattern == pattern) {
+            Some(known) => {
+                known.read |= read;
+                known.write |= write;
+            }
+            None => self.keys.push(KeyPattern { pattern: pattern.to_vec(), read, write }),
+        }
+        Ok(())
+    }
+
+    fn add_channels(&mut self, pattern: &[u8]) -> Result<(), Bad> {
+        if self.all_channels {
+            return Err(AFTER_ALL_CHANNELS);
+        }
+        check_pattern(pattern)?;
+        if self.channels.iter().all(|known| known != pattern) {
+            self.channels.push(pattern.to_vec());
+        }
+        Ok(())
+    }
+
+    pub fn commands_text(&self) -> String {
+        self.words.join(" ")
+    }
+
+    pub fn keys_text(&self) -> Vec<u8> {
+        if self.all_keys {
+            return b"~*".to_vec();
+        }
+        let words = self.keys.iter().map(|keys| {
+            let mark: &[u8] = match (keys.read, keys.write) {
+                (true, true) => b"~",
+                (true, false) => b"%R~",
+                _ => b"%W~",
+            };
+            [mark, &keys.pattern].concat()
+        });
+        words.collect::<Vec<_>>().join(&b' ')
+    }
+
+    /// As GETUSER shows it; the stored rules say `resetchannels` where it is not `&*`.
+    pub fn channels_text(&self) -> Vec<u8> {
+        if self.all_channels {
+            return b"&*".to_vec();
+        }
+        self.channels.iter().map(|channel| [b"&", channel.as_slice()].concat()).collect::<Vec<_>>().join(&b' ')
+    }
+
+    /// All of it as words, in the order of ACL LIST.
+    fn text(&self) -> Vec<u8> {
+        let mut words = vec![self.keys_text()];
+        if !self.all_channels {
+            words.push(b"resetchannels".to_vec());
+        }
+        words.push(self.channels_text());
+        words.push(self.commands_text().into_bytes());
+        words.retain(|word| !word.is_empty());
+        words.join(&b' ')
+    }
+}
+
+fn check_pattern(pattern: &[u8]) -> Result<(), Bad> {
+    // The space of C: blank, tab, line ends, vertical tab, form feed.
+    let bad = |byte: &u8| matches!(byte, b' ' | 0 | b'\t'..=b'\r');
+    if pattern.iter().any(bad) { Err(SYNTAX) } else { Ok(()) }
+}
+
+/// Reads the rules of an account: those that [`Draft::finish`] wrote, and the engine's for the default account.
+pub fn read(rules: &str) -> Result<Vec<Selector>, Bad> {
+    let mut selectors = vec![Selector::nothing()];
+    let mut inside = false;
+    for word in rules.split_whitespace() {
+        let opens = word.starts_with('(');
+        if opens {
+            selectors.push(Selector::nothing());
+            inside = true;
+        }
+        let closes = inside && word.ends_with(')');
+        let bare = word.strip_prefix('(').filter(|_| opens).unwrap_or(word);
+        let bare = bare.strip_suffix(')').filter(|_| closes).unwrap_or(bare);
+        let at = if inside { selectors.len() - 1 } else { 0 };
+        if !bare.is_empty() {
+            selectors[at].change(bare.as_bytes())?;
+        }
+        inside &= !closes;
+    }
+    Ok(selectors)
+}
+
+/// An account on its way through ACL SETUSER.
+pub struct Draft {
+    account: Account,
+    selectors: Vec<Selector>,
+}
+
+impl Draft {
+    /// Of an account that exists, or of a new one, which may do nothing.
+    pub fn of(account: &Account) -> Draft {
+        let selectors = read(&account.rules).unwrap_or_else(|_| vec![Selector::nothing()]);
+        Draft { account: account.clone(), selectors }
+    }
+
+    /// Takes one word of ACL SETUSER; a selector in brackets is one word.
+    pub fn change(&mut self, word: &[u8]) -> Result<(), Bad> {
+        let account = &mut self.account;
+        match (word.to_ascii_lowercase().as_slice(), word) {
+            (b"on", _) => account.enabled = true,
+            (b"off", _) => account.enabled = false,
+            (b"nopass", _) => (account.nopass, account.passwords) = (true, Vec::new()),
+            (b"resetpass", _) => (account.nopass, account.passwords) = (false, Vec::new()),
+            // There is no RESTORE whose payload could be checked.
+            (b"sanitize-payload" | b"skip-sanitize-payload", _) => {}
+            (b"clearselectors", _) => self.selectors.truncate(1),
+            (b"reset", _) => *self = Draft::of(&Account::new(&account.name)),
+            (_, [b'>', password @ ..]) => self.add_password(engine::sha256(password)),
+            (_, [b'#', digest @ ..]) => self.add_password(read_digest(digest)?),
+            (_, [b'<', password @ ..]) => return self.remove_password(engine::sha256(password)),
+            (_, [b'!', digest @ ..]) => return self.remove_password(read_digest(digest)?),
+            (_, [b'(', inner @ .., b')']) => {
+                let mut selector = Selector::nothing();
+                for word in inner.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()) {
+                    selector.change(word)?;
+                }
+                self.selectors.push(selector);
+            }
+            _ => return self.selectors[0].change(word),
+        }
+        Ok(())
+    }
+
+    fn add_password(&mut self, digest: [u8; 32]) {
+        self.account.nopass = false;
+        if !self.account.passwords.contains(&digest) {
+            self.account.passwords.push(digest);
+        }
+    }
+
+    fn remove_password(&mut self, digest: [u8; 32]) -> Result<(), Bad> {
+        let before = self.account.passwords.len();
+        self.account.passwords.retain(|known| *known != digest);
+        if self.account.passwords.len() == before { Err(NO_SUCH_PASSWORD) } else { Ok(()) }
+    }
+
+    /// The account with its rules as text. None: a pattern is not UTF-8, which rules have to be.
+    pub fn finish(mut self) -> Option<Account> {
+        let (own, others) = self.selectors.split_first()?;
+        let mut text = own.text();
+        for selector in others {
+            text.extend_from_slice(b" (");
+            text.extend_from_slice(&selector.text());
+            text.push(b')');
+        }
+        self.account.rules = String::from_utf8(text).ok()?;
+        Some(self.account)
+    }
+}
+
+fn read_digest(text: &[u8]) -> Result<[u8; 32], Bad> {
+    let digit = |byte: u8| match byte {
+        b'0'..=b'9' => Some(byte - b'0'),
+        b'a'..=b'f' => Some(byte - b'a' + 10),
+        _ => None,
+    };
+    let digits: Option<Vec<u8>> = text.iter().map(|byte| digit(*byte)).collect();
+    let digits = digits.filter(|digits| digits.len() == 64).ok_or(BAD_HASH)?;
+    Ok(std::array::from_fn(|at| digits[2 * at] << 4 | digits[2 * at + 1]))
+}
+
+/// Words of a request, with a selector that spans several arguments joined into one; the error is the argument with the open bracket.
+pub fn join_selectors<'a>(args: &[&'a [u8]]) -> Result<Vec<Vec<u8>>, &'a [u8]> {
+    let mut words = Vec::new();
+    let mut open: Option<(&[u8], Vec<u8>)> = None;
+    for word in args {
+        let (start, text) = match open.take() {
+            None => (*word, word.to_vec()),
+            Some((start, text)) => (start, [text.as_slice(), word].join(&b' ')),
+        };
+        if text.first() == Some(&b'(') && text.last() != Some(&b')') {
+            open = Some((start, text));
+        } else {
+            words.push(text);
+        }
+    }
+    match open {
+        Some((start, _)) => Err(start),
+        None => Ok(words),
+    }
+}
