@@ -8,6 +8,12 @@ here=tests/clients
 python=target/clients/venv/bin/python
 failed=0
 
+# A spoilt reply must be found, and be what fails.
+canary() {
+    ! "$python" $here/python/differential.py --seconds 5 --seed 1 --rounds 1 --canary >target/clients/canary.log 2>&1 &&
+        grep -q '^FAILED round 1 ' target/clients/canary.log
+}
+
 suite() {
     echo "-- $1"
     case "$1" in
@@ -25,8 +31,9 @@ suite() {
     differential)
         # A known history here, so that a run says something of the change it tests; soak draws new ones.
         "$python" $here/python/differential.py --seconds "${SECONDS_DIFFERENTIAL:-90}" ${DIFFERENTIAL_ARGS---seed 20261121 --rounds 100} &&
-            ! "$python" $here/python/differential.py --seconds 5 --seed 1 --rounds 1 --canary >target/clients/canary.log 2>&1
+            canary
         ;;
+    introspection) "$python" $here/python/introspection.py ;;
     *) echo "no suite '$1'" >&2; return 64 ;;
     esac || failed=1
 }
@@ -36,7 +43,7 @@ if [ "${1:-}" = soak ]; then
     ROUNDS=$((minutes * 6)) suite crash
     DIFFERENTIAL_ARGS= SECONDS_DIFFERENTIAL=$((minutes * 30)) suite differential
 else
-    for name in "${@:-cli python node java errors tls crash differential}"; do
+    for name in "${@:-cli python node java errors tls introspection crash differential}"; do
         for one in $name; do suite "$one"; done
     done
 fi
