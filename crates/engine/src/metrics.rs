@@ -13,6 +13,8 @@ pub struct Metrics {
     pub txn_aborts: Counter,
     /// Units that ran again because a key changed under them.
     pub read_retries: Counter,
+    /// SCANs that began again because their cursor was not known any more.
+    pub scan_restarts: Counter,
     /// Steps of the background that met an error: see `Keyspace::background_error`.
     pub background_errors: Counter,
     /// Records taken out of the trees in the background.

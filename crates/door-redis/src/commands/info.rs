@@ -135,6 +135,7 @@ fn stats(session: &Session, text: &mut Text) -> Written {
     text.add("keyspace_misses", metrics.misses.get());
     text.add("pubsub_channels", 0);
     text.add("pubsub_patterns", 0);
+    text.add("scan_restarts", metrics.scan_restarts.get());
     text.add("transactions_committed", metrics.txn_commits.get());
     text.add("transactions_rolled_back", metrics.txn_aborts.get());
     Ok(())

@@ -11,6 +11,7 @@
 
 mod background;
 mod counts;
+mod cursors;
 mod databases;
 mod expiry;
 mod flush;
@@ -38,11 +39,11 @@ use crate::DATABASES;
 use crate::error::{Error, Result};
 use crate::keyspace::background::Bell;
 use crate::keyspace::counts::Counts;
+use crate::keyspace::cursors::Cursors;
 use crate::keyspace::databases::Databases;
 use crate::keyspace::key::TreeKey;
 use crate::keyspace::locks::{KeyLocks, StripeSet};
 use crate::keyspace::record::{Body, Meta};
-use crate::keyspace::scan::Cursors;
 use crate::keyspace::unit::{Mode, Stripes, check_database};
 use crate::keyspace::value::Fresh;
 use crate::keyspace::watch::{Registry, Touch};
@@ -116,6 +117,9 @@ pub struct Got {
     pub gate: Lsn,
 }
 
+/// Sets the cursors' random numbers apart from the others of the same seed.
+const CURSORS: u64 = 0x5ca9;
+
 impl Keyspace {
     /// Not to be used before `settle`; but the checkpoint's hook may already be.
     pub(crate) fn new(store: Arc<Store>, clock: Arc<dyn Clock>, seed: u64) -> Keyspace {
@@ -129,7 +133,7 @@ impl Keyspace {
             databases: Databases::default(),
             counts,
             watched: Registry::new(),
-            cursors: Cursors::default(),
+            cursors: Cursors::new(Prng::new(seed ^ CURSORS).next_u64()),
             background: Bell::default(),
             prng: Mutex::new(Prng::new(seed)),
             active_expire: AtomicBool::new(true),

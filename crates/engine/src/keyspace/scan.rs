@@ -4,16 +4,14 @@
 //! key that was there all the time (S1). So after each stretch it asks: was a transaction that removes keys under way, or has one been rolled
 //! back, meanwhile? Then the stretch is read again. And has the stripe of a key it found moved since the stretch began? Then that key is looked at again.
 //!
-//! A cursor is a number for "behind this key", kept in a table of the last 16,384 of them. SCAN's guarantee (a key that is there from beginning to end is
-//! returned) needs no more. A cursor that has fallen out of the table, or was given out before a restart, begins again from the first key: longer, never less.
+//! Where a SCAN goes on is kept beside (`cursors.rs`).
 
-use std::collections::{HashMap, VecDeque};
 use std::ops::Bound;
 
 use btree::Batch;
 use pager::Lsn;
 use stdx::sync::atomic::Ordering;
-use stdx::sync::{Mutex, thread};
+use stdx::sync::thread;
 
 use crate::error::{Error, Result};
 use crate::keyspace::key::{self, LONG_KEY_PREFIX, META_LONG, META_SHORT, SPACE_BYTES, TreeKey};
@@ -21,45 +19,10 @@ use crate::keyspace::locks::KeyLocks;
 use crate::keyspace::record::{Kind, Meta};
 use crate::keyspace::unit::{Mode, Stripes, Unit, check_database};
 
-const CURSORS_MAX: usize = 16 << 10;
 /// Records that a leaf's batch is cut to.
 const STRETCH_MAX: usize = 1024;
 /// Readings of one stretch before all stripes are taken for it.
 const TRIES: usize = 16;
-
-/// Where SCANs go on.
-#[derive(Default)]
-pub(crate) struct Cursors {
-    table: Mutex<Table>,
-}
-
-#[derive(Default)]
-struct Table {
-    behind: HashMap<u64, Vec<u8>>,
-    order: VecDeque<u64>,
-    last: u64,
-}
-
-impl Cursors {
-    /// A number for "behind this suffix".
-    fn put(&self, suffix: &[u8]) -> u64 {
-        let mut table = self.table.lock();
-        if table.order.len() == CURSORS_MAX
-            && let Some(oldest) = table.order.pop_front()
-        {
-            table.behind.remove(&oldest);
-        }
-        table.last += 1;
-        let cursor = table.last;
-        table.order.push_back(cursor);
-        table.behind.insert(cursor, suffix.to_vec());
-        cursor
-    }
-
-    fn get(&self, cursor: u64) -> Option<Vec<u8>> {
-        self.table.lock().behind.get(&cursor).cloned()
-    }
-}
 
 /// A key found by a walk, as of a moment at which it was there.
 struct Found {
@@ -82,15 +45,19 @@ impl Unit<'_> {
         check_database(db)?;
         let space = self.keyspace.databases.space(db);
         let mut from = key::bound(space).to_vec();
-        if let Some(suffix) = self.keyspace.cursors.get(cursor) {
-            from.extend_from_slice(&suffix);
-            from.push(0);
+        match self.keyspace.cursors.get(cursor) {
+            Some(suffix) => {
+                from.extend_from_slice(&suffix);
+                from.push(0);
+            }
+            None if cursor != 0 => self.keyspace.store.metrics.scan_restarts.add(1),
+            None => {}
         }
         let stretch = self.walk(db, &from, &key::bound(space + 1), count.max(1))?;
         for found in &stretch.found {
             f(&found.key, found.kind);
         }
-        Ok(stretch.last.map_or(0, |last| self.keyspace.cursors.put(&last[SPACE_BYTES..])))
+        Ok(stretch.last.map_or(0, |last| self.keyspace.cursors.put(cursor, &last[SPACE_BYTES..])))
     }
 
     /// Shows all keys that begin with `prefix`.
@@ -240,23 +207,5 @@ impl Unit<'_> {
                 return found;
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn old_cursors_fall_out_of_the_table_and_new_ones_stay() {
-        let cursors = Cursors::default();
-        let first = cursors.put(b"first");
-        assert_eq!(cursors.get(first).as_deref(), Some(&b"first"[..]));
-        for _ in 0..CURSORS_MAX {
-            cursors.put(b"other");
-        }
-        assert_eq!(cursors.get(first), None);
-        assert_eq!(cursors.table.lock().behind.len(), CURSORS_MAX);
-        assert_eq!(cursors.get(0), None, "0 is the beginning");
     }
 }
