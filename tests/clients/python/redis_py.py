@@ -94,6 +94,35 @@ def large(client):
     client.delete("large")
 
 
+def patient_scan(server):
+    """A scan that goes on after 20,000 steps of others, and one whose server was restarted meanwhile."""
+    def rest(client, cursor, keys):
+        while cursor:
+            cursor, found = client.scan(cursor, count=100)
+            keys.update(found)
+        return keys
+
+    client = redis.Redis(port=server.port)
+    client.mset({f"key:{n}": n for n in range(5000)})
+    expected = {f"key:{n}".encode() for n in range(5000)}
+    cursor, found = client.scan(0, count=10)
+    keys, restarted = set(found), set(found)
+    for _ in range(4):
+        other = 0
+        while True:
+            other, _found = client.scan(other, count=1)
+            if not other:
+                break
+    tally.check("a slow scan beside a fast one", rest(client, cursor, keys) == expected, f"{len(keys)} keys")
+    tally.equal("it did not begin again", client.info("stats")["scan_restarts"], 0)
+    server.terminate()
+    server.start()
+    client = redis.Redis(port=server.port)
+    client.scan(0, count=1)
+    tally.check("a scan over a restart", rest(client, cursor, restarted) == expected, f"{len(restarted)} keys")
+    tally.equal("it began again", client.info("stats")["scan_restarts"], 1)
+
+
 with Server() as server:
     for protocol in (2, 3):
         client = redis.Redis(port=server.port, protocol=protocol, single_connection_client=True)
@@ -119,6 +148,9 @@ with Server() as server:
         tally.check("wrong password", False)
     except redis.AuthenticationError:
         tally.check("wrong password", True)
+
+with Server() as server:
+    patient_scan(server)
 
 with Server("--redis-password", "pw") as server:
     tally.equal("password", redis.Redis(port=server.port, password="pw").ping(), True)
