@@ -10,19 +10,20 @@
 
 use std::sync::Arc;
 
-use engine::{Account, Ahead, Expire, Found, Locks, Unit, WatchSet};
+use engine::{Account, Ahead, Expire, Found, WatchSet};
 use reactor::{Connection, Flow, Io};
 use stdx::sync::Mutex;
 use stdx::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use crate::clients::{Client, ClientState, UNBLOCK_ERROR};
-use crate::command::{self, Call, Command, Run, flag};
+use crate::command::{self, Command, flag};
 use crate::door::Shared;
 use crate::errors;
 use crate::frame::{Cut, Limits, Parser, Request};
 use crate::reply::{self, Reply};
-use crate::users::log::Access;
-use crate::users::{Denied, User};
+use crate::users::User;
+
+mod run;
 
 /// CLIENT REPLY.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -533,31 +534,6 @@ impl Session {
         Step::Next
     }
 
-    /// What the account may not do of this, noted in ACL LOG.
-    fn denied(&self, command: &'static Command, args: &[&[u8]]) -> Option<Denied> {
-        let identity = self.identity.as_ref()?;
-        let denied = identity.user.check(command, args).err()?;
-        match denied {
-            Denied::Command => self.log_access("command", command.name.as_bytes(), self.user_name()),
-            Denied::Key(at) => self.log_access("key", args[at], self.user_name()),
-        }
-        Some(denied)
-    }
-
-    pub(crate) fn log_access(&self, reason: &'static str, object: &[u8], user: &str) {
-        let now = self.now_ms();
-        let access = Access {
-            count: 1,
-            reason,
-            in_multi: self.multi.is_some() || self.in_exec(),
-            object: object.to_vec(),
-            user: user.to_owned(),
-            at_ms: now,
-            client: self.client.line(now),
-        };
-        self.shared.access_log.add(access, self.shared.parameters.number("acllog-max-len") as usize);
-    }
-
     /// Until when the command has to wait for CLIENT PAUSE.
     fn paused(&self, command: &Command) -> Option<u64> {
         let pause = self.shared.clients.pause_at(self.now_ms())?;
@@ -569,109 +545,5 @@ impl Session {
                     .as_ref()
                     .is_some_and(|multi| multi.queue.iter().any(|queued| queued.command.is(flag::WRITE)));
         (!exempt && (writes || !pause.writes_only)).then_some(pause.until_ms)
-    }
-
-    /// Runs a command outside of EXEC, in a unit of its own if it has keys.
-    fn run(&mut self, command: &'static Command, args: &[&[u8]], out: &mut Vec<u8>) -> command::Result {
-        let (db, resp3, mark) = (self.db, self.resp3, out.len());
-        let keys = command.keys_of(db, args);
-        let locks = keys.as_deref().map_or(Locks::All, Locks::Keys);
-        let gate = match command.run {
-            Run::Session(f) => {
-                let mut call = Call { args, db, reply: Reply { out, resp3 }, command };
-                return f(self, &mut call);
-            }
-            Run::Container => unreachable!("arity asks for a subcommand"),
-            Run::Read(f) => {
-                let keyspace = self.shared.keyspace.clone();
-                let ((), gate) = keyspace.read(locks, |unit| {
-                    out.truncate(mark);
-                    f(unit, &mut Call { args, db, reply: Reply { out, resp3 }, command })
-                })?;
-                gate
-            }
-            Run::Write(f) => {
-                let several = keys.as_ref().is_none_or(|keys| keys.len() > 1);
-                let keyspace = self.shared.keyspace.clone();
-                let ((), gate) = keyspace.write(locks, several, |unit| {
-                    f(unit, &mut Call { args, db, reply: Reply { out, resp3 }, command })
-                })?;
-                gate
-            }
-        };
-        self.gate = self.gate.max(gate);
-        Ok(())
-    }
-
-    /// EXEC: all queued commands in one unit, over the union of their keys and the watched ones. None: a watched key has changed.
-    pub(crate) fn run_queued(&mut self, queue: &[Queued], out: &mut Vec<u8>) -> Result<bool, engine::Error> {
-        let args: Vec<Vec<&[u8]>> =
-            queue.iter().map(|queued| queued.args.iter().map(Vec::as_slice).collect()).collect();
-        let watch = std::mem::replace(&mut self.watch, self.shared.keyspace.watch_set());
-        let mut keys: Option<Vec<(u8, &[u8])>> = Some(watch.keys().collect());
-        let mut db = self.db;
-        for (queued, args) in queue.iter().zip(&args) {
-            if queued.command.name == "select" {
-                db = crate::commands::generic::database(args[1]).unwrap_or(db);
-            }
-            // A walk over keys beside held ones could wait for others that wait for ours: such a unit takes everything.
-            let walks = matches!(queued.command.name, "scan" | "randomkey");
-            let named = if walks { None } else { queued.command.keys_of(db, args) };
-            keys = keys.zip(named).map(|(mut all, more)| {
-                all.extend(more);
-                all
-            });
-        }
-        let locks = keys.as_deref().map_or(Locks::All, Locks::Keys);
-        let keyspace = self.shared.keyspace.clone();
-        let mark = out.len();
-        let (db, resp3) = (self.db, self.resp3);
-        self.running_queue.store(true, Ordering::Relaxed);
-        let result = keyspace.write(locks, true, |unit| {
-            if watch.dirty(unit.now_ms()) {
-                return Ok(false);
-            }
-            Reply { out: &mut *out, resp3 }.array(queue.len());
-            for (queued, args) in queue.iter().zip(&args) {
-                self.run_in(unit, queued.command, args, out)?;
-            }
-            Ok::<bool, engine::Error>(true)
-        });
-        self.running_queue.store(false, Ordering::Relaxed);
-        match result {
-            Ok((done, gate)) => {
-                self.gate = self.gate.max(gate);
-                Ok(done)
-            }
-            Err(error) => {
-                // Nothing of it happened: neither the changes nor a SELECT or HELLO among the commands.
-                out.truncate(mark);
-                (self.db, self.resp3) = (db, resp3);
-                Err(error)
-            }
-        }
-    }
-
-    fn run_in(
-        &mut self,
-        unit: &mut Unit<'_>,
-        command: &'static Command,
-        args: &[&[u8]],
-        out: &mut Vec<u8>,
-    ) -> command::Result {
-        let mark = out.len();
-        let mut call = Call { args, db: self.db, reply: Reply { out: &mut *out, resp3: self.resp3 }, command };
-        if let Some(denied) = self.denied(command, args) {
-            call.reply.error(denied.text_in_exec());
-            self.shared.stats.count_error(&out[mark..]);
-            return Ok(());
-        }
-        match command.run {
-            Run::Read(f) | Run::Write(f) => f(unit, &mut call)?,
-            Run::Session(f) => f(self, &mut call)?,
-            Run::Container => unreachable!("arity asks for a subcommand"),
-        }
-        self.finish(command.index(), args, &out[mark..]);
-        Ok(())
     }
 }

@@ -83,6 +83,36 @@ def expire_command(rng):
     return [name, key(rng), amount, *maybe(rng, "NX", "XX", "GT", "LT", "gt", "BAD", p=0.3), *maybe(rng, "XX", "LT", p=0.05)]
 
 
+RULES = ["on", "off", "allkeys", "resetkeys", "allchannels", "resetchannels", "allcommands", "nocommands", "+@all", "-@all", "clearselectors", "reset", "nopass", "resetpass"]
+NAMED = ["get", "set", "mset", "bitfield", "copy", "rename", "config", "config|get", "config|set", "client|id", "object", "object|encoding", "select", "select|0", "select|x", "ping", "acl|whoami", "keys", "nosuch", "config|nosuch", "get|a|b", "config|get|a", "debug|sleep", "memory|usage"]
+CATEGORIES = ["string", "read", "write", "keyspace", "fast", "slow", "dangerous", "admin", "connection", "transaction", "bitmap", "hash", "nosuch", "all"]
+
+
+def rule(rng):
+    pattern = rng.choice(["k*", "k1", "k[0-3]", "*", "x", "", "a b"])
+    return rng.choice([
+        rng.choice(RULES), rng.choice("+-") + rng.choice(NAMED), rng.choice("+-") + rng.choice(NAMED), rng.choice("+-") + "@" + rng.choice(CATEGORIES), "~" + pattern,
+        rng.choice(["%R~", "%W~", "%RW~", "%r~", "%RR~", "%X~", "%~", "%R", "%"]) + pattern, "&" + pattern, rng.choice([">a", "<a", "#00", "!x", "", "+", "-", "~", "@", ")"]),
+    ])
+
+
+def acl(rng):
+    user = rng.choice(["ann", "ben"])
+    if rng.random() < 0.6:
+        request = rng.choice(COMMANDS[:45])[1](rng)
+        return ["ACL", "DRYRUN", user, *(["GET", "k1"] if request[0] in NOT_COMMANDS else request)]
+    words = [rule(rng) for _ in range(rng.randrange(1, 5))]
+    if rng.random() < 0.3:
+        words.append("(" + " ".join(rule(rng) for _ in range(rng.randrange(3))) + ")")
+    return ["ACL", "SETUSER", user, *words]
+
+
+def getkeys(rng):
+    request = rng.choice(COMMANDS[:45])[1](rng)
+    return ["COMMAND", rng.choice(["GETKEYS", "GETKEYSANDFLAGS"]), *(["GET", "k1"] if request[0] in NOT_COMMANDS else request)]
+
+
+NOT_COMMANDS = ("SCANALL", "ACL", "COMMAND")
 COMMANDS = [
     (8, set_command),
     (6, lambda r: ["GET", key(r)]),
@@ -135,6 +165,8 @@ COMMANDS = [
     (1, lambda r: ["GET", key(r), "extra"]),
     (1, lambda r: ["WAIT", "0", pick(r, "0", "x", "-1")]),
     (1, lambda r: ["LOLNO"]),
+    (6, acl),
+    (2, getkeys),
 ]
 WEIGHTS = [weight for weight, _ in COMMANDS]
 
@@ -218,11 +250,13 @@ def play(beluga, peer, commands, resp3, spoil=None):
     """Runs (connection, command) pairs on fresh servers; returns the first difference."""
     cleaner = Pair(beluga, peer, False)
     cleaner.run(["FLUSHALL"])
+    cleaner.run(["ACL", "DELUSER", "ann", "ben"])
     pairs = [Pair(beluga, peer, resp3), Pair(beluga, peer, resp3)]
     inside = [False, False]
     try:
         for at, (connection, command) in enumerate(commands):
-            if command[0] == "SCANALL" and inside[connection]:
+            # Not one command, and one that is not allowed inside MULTI here.
+            if (command[0] == "SCANALL" or command[:2] == ["ACL", "SETUSER"]) and inside[connection]:
                 continue
             ours, theirs = pairs[connection].run(command)
             if spoil == at:

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use engine::{Account, DEFAULT_ACCOUNT};
 
 use crate::command::{self, COMMANDS, Call, Result, category};
-use crate::commands::{help as lines, utf8};
+use crate::commands::{help as lines, shown};
 use crate::errors;
 use crate::number;
 use crate::reply::Reply;
@@ -113,11 +113,11 @@ fn changed(session: &Session, args: &[&[u8]]) -> std::result::Result<Account, St
         std::str::from_utf8(args[2]).ok().filter(|name| !name.contains(|c: char| c.is_whitespace() || c == '\0'));
     let name = name.ok_or("ERR Usernames can't contain spaces or null characters")?;
     let words = rules::join_selectors(&args[3..])
-        .map_err(|start| format!("ERR Unmatched parenthesis in acl selector starting at '{}'.", utf8(start)))?;
+        .map_err(|start| format!("ERR Unmatched parenthesis in acl selector starting at '{}'.", shown(start)))?;
     let old = session.shared.engine.accounts().get(name);
     let mut draft = Draft::of(&old.map_or_else(|| Account::new(name), |old| (*old).clone()));
     for word in &words {
-        draft.change(word).map_err(|Bad(why)| format!("ERR Error in ACL SETUSER modifier '{}': {why}", utf8(word)))?;
+        draft.change(word).map_err(|Bad(why)| format!("ERR Error in ACL SETUSER modifier '{}': {why}", shown(word)))?;
     }
     draft.finish().ok_or_else(|| "ERR Patterns of a user have to be UTF-8".to_owned())
 }
@@ -153,7 +153,7 @@ pub fn cat(_: &mut Session, call: &mut Call<'_>) -> Result {
                 COMMANDS.iter().filter(|row| row.categories() & category != 0).map(|row| row.name).collect()
             }
             None => {
-                call.reply.error(&format!("ERR Unknown category '{}'", utf8(name)));
+                call.reply.error(&format!("ERR Unknown category '{}'", shown(name)));
                 return Ok(());
             }
         },
@@ -166,7 +166,7 @@ pub fn cat(_: &mut Session, call: &mut Call<'_>) -> Result {
 
 /// The table's arity allows for more arguments than the command takes.
 fn too_many(call: &mut Call<'_>) -> Result {
-    let sub = utf8(call.args[1]);
+    let sub = shown(call.args[1]);
     let text = format!("ERR unknown subcommand or wrong number of arguments for '{sub}'. Try ACL HELP.");
     call.reply.error(&text);
     Ok(())
@@ -198,12 +198,12 @@ pub fn genpass(_: &mut Session, call: &mut Call<'_>) -> Result {
 
 pub fn dryrun(session: &mut Session, call: &mut Call<'_>) -> Result {
     let Some(account) = account(session, call.args[2]) else {
-        call.reply.error(&format!("ERR User '{}' not found", utf8(call.args[2])));
+        call.reply.error(&format!("ERR User '{}' not found", shown(call.args[2])));
         return Ok(());
     };
     let args = &call.args[3..];
     let Ok(command) = command::of_request(args) else {
-        call.reply.error(&format!("ERR Command '{}' not found", utf8(args[0])));
+        call.reply.error(&format!("ERR Command '{}' not found", shown(args[0])));
         return Ok(());
     };
     if !command.takes(args.len()) {
@@ -217,8 +217,8 @@ pub fn dryrun(session: &mut Session, call: &mut Call<'_>) -> Result {
             call.reply.bulk(text.as_bytes());
         }
         Err(Denied::Key(at)) => {
-            let text = [b"This user has no permissions to access the '", args[at], b"' key"].concat();
-            call.reply.bulk(&text);
+            let key = args[at].split(|byte| *byte == 0).next().unwrap_or_default();
+            call.reply.bulk(&[b"This user has no permissions to access the '", key, b"' key"].concat());
         }
     }
     Ok(())

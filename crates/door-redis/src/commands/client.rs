@@ -93,38 +93,38 @@ pub fn reply(session: &mut Session, call: &mut Call<'_>) -> Result {
 }
 
 pub fn list(session: &mut Session, call: &mut Call<'_>) -> Result {
-    let now = session.now_ms();
-    let all = session.shared.clients.list();
-    let chosen: Vec<Arc<Client>> = match call.args.len() {
-        2 => all,
-        4 if call.word(2, "type") => match call.args[3].to_ascii_lowercase().as_slice() {
-            b"normal" => all,
-            b"master" | b"replica" | b"slave" | b"pubsub" => Vec::new(),
-            _ => {
-                let text = format!("ERR Unknown client type '{}'", utf8(call.args[3]));
-                call.reply.error(&text);
-                return Ok(());
+    match chosen(session, call.args) {
+        Ok(clients) => {
+            let now = session.now_ms();
+            let text: String = clients.iter().map(|client| client.line(now) + "\n").collect();
+            call.reply.verbatim(text.as_bytes());
+        }
+        Err(text) => call.reply.error(&text),
+    }
+    Ok(())
+}
+
+/// The clients that CLIENT LIST is asked for.
+fn chosen(session: &Session, args: &[&[u8]]) -> std::result::Result<Vec<Arc<Client>>, String> {
+    let mut all = session.shared.clients.list();
+    match args {
+        [_, _] => Ok(all),
+        [_, _, word, kind] if word.eq_ignore_ascii_case(b"type") => {
+            if !is_normal(&utf8(kind))? {
+                all.clear();
             }
-        },
-        4.. if call.word(2, "id") => {
+            Ok(all)
+        }
+        [_, _, word, ids @ ..] if word.eq_ignore_ascii_case(b"id") && !ids.is_empty() => {
             let mut chosen = Vec::new();
-            for text in &call.args[3..] {
-                let Some(id) = number::parse(text).filter(|id| *id > 0) else {
-                    call.reply.error("ERR Invalid client ID");
-                    return Ok(());
-                };
+            for text in ids {
+                let id = number::parse(text).filter(|id| *id > 0).ok_or("ERR Invalid client ID")?;
                 chosen.extend(all.iter().find(|client| client.id == id as u64).cloned());
             }
-            chosen
+            Ok(chosen)
         }
-        _ => {
-            call.reply.error(errors::SYNTAX);
-            return Ok(());
-        }
-    };
-    let text: String = chosen.iter().map(|client| client.line(now) + "\n").collect();
-    call.reply.verbatim(text.as_bytes());
-    Ok(())
+        _ => Err(errors::SYNTAX.to_owned()),
+    }
 }
 
 #[derive(Default)]
@@ -133,84 +133,81 @@ struct KillFilter {
     address: Option<String>,
     local: Option<String>,
     user: Option<String>,
+    /// A type of clients that there are none of.
     none: bool,
     skip_me: bool,
 }
 
-fn kill_filter(session: &Session, call: &mut Call<'_>) -> Option<KillFilter> {
-    let mut filter = KillFilter { skip_me: true, ..KillFilter::default() };
-    let mut at = 2;
-    while at < call.args.len() {
-        if at + 1 == call.args.len() {
-            call.reply.error(errors::SYNTAX);
-            return None;
-        }
-        let text = utf8(call.args[at + 1]);
-        match call.args[at].to_ascii_lowercase().as_slice() {
-            b"id" => match number::parse(call.args[at + 1]).filter(|id| *id > 0) {
-                Some(id) => filter.id = Some(id as u64),
-                None => {
-                    call.reply.error("ERR client-id should be greater than 0");
-                    return None;
-                }
-            },
-            b"addr" => filter.address = Some(text),
-            b"laddr" => filter.local = Some(text),
-            b"user" => {
-                if session.shared.engine.accounts().get(&text).is_none() {
-                    let text = format!("ERR No such user '{text}'");
-                    call.reply.error(&text);
-                    return None;
-                }
-                filter.user = Some(text);
-            }
-            b"type" => match text.to_ascii_lowercase().as_str() {
-                "normal" => {}
-                "master" | "replica" | "slave" | "pubsub" => filter.none = true,
-                _ => {
-                    let text = format!("ERR Unknown client type '{text}'");
-                    call.reply.error(&text);
-                    return None;
-                }
-            },
-            b"skipme" => match text.to_ascii_lowercase().as_str() {
-                "yes" => filter.skip_me = true,
-                "no" => filter.skip_me = false,
-                _ => {
-                    call.reply.error(errors::SYNTAX);
-                    return None;
-                }
-            },
-            _ => {
-                call.reply.error(errors::SYNTAX);
-                return None;
-            }
-        }
-        at += 2;
+impl KillFilter {
+    fn matches(&self, client: &Client) -> bool {
+        !self.none
+            && self.id.is_none_or(|id| id == client.id)
+            && self.address.as_ref().is_none_or(|address| *address == client.address)
+            && self.local.as_ref().is_none_or(|local| *local == client.local)
+            && self.user.as_ref().is_none_or(|user| *user == client.state.lock().user)
     }
-    Some(filter)
+
+    /// Takes one option; the error is Redis's text.
+    fn set(&mut self, session: &Session, option: &[u8], value: &[u8]) -> std::result::Result<(), String> {
+        let text = utf8(value);
+        match option.to_ascii_lowercase().as_slice() {
+            b"id" => {
+                let id = number::parse(value).filter(|id| *id > 0);
+                self.id = Some(id.ok_or("ERR client-id should be greater than 0")? as u64);
+            }
+            b"addr" => self.address = Some(text),
+            b"laddr" => self.local = Some(text),
+            b"user" if session.shared.engine.accounts().get(&text).is_none() => {
+                return Err(format!("ERR No such user '{text}'"));
+            }
+            b"user" => self.user = Some(text),
+            b"type" => self.none = !is_normal(&text)?,
+            b"skipme" => {
+                self.skip_me = match text.to_ascii_lowercase().as_str() {
+                    "yes" => true,
+                    "no" => false,
+                    _ => return Err(errors::SYNTAX.to_owned()),
+                }
+            }
+            _ => return Err(errors::SYNTAX.to_owned()),
+        }
+        Ok(())
+    }
+}
+
+/// All clients here are normal ones; the other types of Redis are known.
+fn is_normal(kind: &str) -> std::result::Result<bool, String> {
+    match kind.to_ascii_lowercase().as_str() {
+        "normal" => Ok(true),
+        "master" | "replica" | "slave" | "pubsub" => Ok(false),
+        _ => Err(format!("ERR Unknown client type '{kind}'")),
+    }
+}
+
+fn kill_filter(session: &Session, args: &[&[u8]]) -> std::result::Result<KillFilter, String> {
+    if let [_, _, address] = args {
+        return Ok(KillFilter { address: Some(utf8(address)), ..KillFilter::default() });
+    }
+    let mut filter = KillFilter { skip_me: true, ..KillFilter::default() };
+    for pair in args[2..].chunks(2) {
+        let [option, value] = pair else { return Err(errors::SYNTAX.to_owned()) };
+        filter.set(session, option, value)?;
+    }
+    Ok(filter)
 }
 
 pub fn kill(session: &mut Session, call: &mut Call<'_>) -> Result {
-    let old_form = call.args.len() == 3;
-    let filter = if old_form {
-        let address = Some(utf8(call.args[2]));
-        KillFilter { address, ..KillFilter::default() }
-    } else {
-        match kill_filter(session, call) {
-            Some(filter) => filter,
-            None => return Ok(()),
+    let filter = match kill_filter(session, call.args) {
+        Ok(filter) => filter,
+        Err(text) => {
+            call.reply.error(&text);
+            return Ok(());
         }
     };
     let mut killed = 0;
     for client in session.shared.clients.list() {
-        let matches = !filter.none
-            && filter.id.is_none_or(|id| id == client.id)
-            && filter.address.as_ref().is_none_or(|address| *address == client.address)
-            && filter.local.as_ref().is_none_or(|local| *local == client.local)
-            && filter.user.as_ref().is_none_or(|user| *user == client.state.lock().user);
         let me = client.id == session.connection_id;
-        if !matches || me && filter.skip_me {
+        if !filter.matches(&client) || me && filter.skip_me {
             continue;
         }
         killed += 1;
@@ -220,7 +217,7 @@ pub fn kill(session: &mut Session, call: &mut Call<'_>) -> Result {
             handle.kill();
         }
     }
-    match (old_form, killed) {
+    match (call.args.len() == 3, killed) {
         (true, 0) => call.reply.error("ERR No such client"),
         (true, _) => call.reply.ok(),
         (false, killed) => call.reply.integer(killed),

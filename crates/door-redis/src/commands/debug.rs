@@ -1,7 +1,7 @@
 //! DEBUG, as far as tests of clients use it.
 
 use crate::command::{Call, Result};
-use crate::commands::{help as lines, utf8};
+use crate::commands::{help as lines, shown};
 use crate::errors;
 use crate::session::Session;
 
@@ -62,7 +62,7 @@ pub fn debug(session: &mut Session, call: &mut Call<'_>) -> Result {
         _ => {
             let text = format!(
                 "ERR unknown subcommand or wrong number of arguments for '{}'. Try DEBUG HELP.",
-                utf8(call.args[1])
+                shown(call.args[1])
             );
             call.reply.error(&text);
         }

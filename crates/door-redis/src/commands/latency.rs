@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::command::{self, COMMANDS, Call, Command, Result};
-use crate::commands::{help as lines, utf8};
+use crate::commands::{help as lines, shown};
 use crate::latency::Event;
 use crate::session::Session;
 use crate::sparkline;
@@ -47,7 +47,7 @@ pub fn graph(session: &mut Session, call: &mut Call<'_>) -> Result {
     let named = session.shared.stats.monitor.all().into_iter();
     let named = named.into_iter().find(|(name, _)| call.args[2].eq_ignore_ascii_case(name.as_bytes()));
     let Some((name, event)) = named else {
-        call.reply.error(&format!("ERR No samples available for event '{}'", utf8(call.args[2])));
+        call.reply.error(&format!("ERR No samples available for event '{}'", shown(call.args[2])));
         return Ok(());
     };
     let now = session.now_ms() / 1000;

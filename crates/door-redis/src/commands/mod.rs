@@ -35,7 +35,11 @@ pub(crate) fn help(call: &mut Call<'_>, lines: &[&str]) {
     call.reply.simple("    Prints this help.");
 }
 
-/// An argument as text of an error.
+/// An argument as an error shows it: Redis's texts end an argument at a zero byte.
+pub(crate) fn shown(arg: &[u8]) -> String {
+    utf8(arg.split(|byte| *byte == 0).next().unwrap_or_default())
+}
+
 pub(crate) fn utf8(arg: &[u8]) -> String {
     String::from_utf8_lossy(arg).into_owned()
 }

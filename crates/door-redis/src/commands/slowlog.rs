@@ -1,7 +1,7 @@
 //! SLOWLOG: requests that took long.
 
 use crate::command::{Call, Result};
-use crate::commands::{help as lines, utf8};
+use crate::commands::{help as lines, shown};
 use crate::number;
 use crate::session::Session;
 
@@ -28,7 +28,7 @@ pub fn get(session: &mut Session, call: &mut Call<'_>) -> Result {
             }
         },
         _ => {
-            let get = utf8(call.args[1]);
+            let get = shown(call.args[1]);
             let text = format!("ERR unknown subcommand or wrong number of arguments for '{get}'. Try SLOWLOG HELP.");
             call.reply.error(&text);
             return Ok(());

@@ -80,6 +80,8 @@ impl Selector {
 
     fn change_one(&mut self, word: &[u8]) -> Result<(), Bad> {
         match word {
+            [] => Ok(()),
+            [b'~' | b'%', ..] if self.all_keys => Err(AFTER_ALL_KEYS),
             [b'~', pattern @ ..] => self.add_keys(pattern, true, true),
             [b'%', rest @ ..] => self.add_limited_keys(rest),
             [b'&', pattern @ ..] => self.add_channels(pattern),
@@ -182,9 +184,6 @@ impl Selector {
     }
 
     fn add_keys(&mut self, pattern: &[u8], read: bool, write: bool) -> Result<(), Bad> {
-        if self.all_keys {
-            return Err(AFTER_ALL_KEYS);
-        }
         check_pattern(pattern)?;
         match self.keys.iter_mut().find(|known| known.pattern == pattern) {
             Some(known) => {
@@ -217,6 +216,8 @@ impl Selector {
         }
         let words = self.keys.iter().map(|keys| {
             let mark: &[u8] = match (keys.read, keys.write) {
+                // `~*` is not a pattern but means all keys, after which no pattern may come.
+                (true, true) if keys.pattern == b"*" => b"%RW~",
                 (true, true) => b"~",
                 (true, false) => b"%R~",
                 _ => b"%W~",

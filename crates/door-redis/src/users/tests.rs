@@ -81,12 +81,17 @@ fn rules_are_kept_as_words_that_mean_the_same() {
     assert_eq!(rules_of("+@all -config +config|get"), "resetchannels +@all -config +config|get");
     assert_eq!(rules_of("+get +set -get"), "resetchannels -@all +set");
     assert_eq!(rules_of("+@string +get -@bitmap"), "resetchannels -@all +@string", "words that change nothing");
+    assert_eq!(rules_of("%RW~* ~a"), "%RW~* ~a resetchannels -@all", "not what allkeys is");
     assert_eq!(rules_of("%R"), "%R~ resetchannels -@all", "the empty pattern");
     assert_eq!(rules_of("+config|get +config"), "resetchannels -@all +config");
     assert_eq!(rules_of("~a %R~b %W~b &ch allchannels"), "~a ~b &* -@all");
     assert_eq!(rules_of("(+get ~x)"), "resetchannels -@all (~x resetchannels -@all +get)");
-    for words in ["+@all -config +config|get ~a %R~b", "+get (+set ~x) (%W~y &c +@string -append)", "allkeys +select|3"]
-    {
+    for words in [
+        "+@all -config +config|get ~a %R~b",
+        "%R~* %W~*",
+        "+get (+set ~x) (%W~y &c +@string -append)",
+        "allkeys +select|3",
+    ] {
         let rules = rules_of(words);
         let again = rules::read(&rules).unwrap_or_else(|bad| panic!("{}", bad.0));
         let account = Account { rules: rules.clone(), ..Account::new("bob") };
@@ -108,9 +113,14 @@ fn bad_words_are_refused_with_the_text_of_redis() {
     assert!(
         bad("~* ~a").is_some_and(|text| text.starts_with("Adding a pattern after the * pattern (or the 'allkeys'"))
     );
+    assert!(
+        bad("~* %X~a").is_some_and(|text| text.starts_with("Adding a pattern")),
+        "before the letters are looked at"
+    );
     assert!(bad("#00").is_some_and(|text| text.contains("exactly 64 characters")));
     assert_eq!(bad("<pw"), Some("The password you are trying to remove from the user does not exist"));
     assert_eq!(bad(">pw <pw"), None);
+    assert_eq!(bad("+get  on"), None, "an empty word");
     assert_eq!(join_selectors(&[b"+get", b"(a", b"b"]), Err(&b"(a"[..]));
 }
 
