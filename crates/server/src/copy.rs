@@ -9,8 +9,11 @@ use os::{Folder, RealFolder};
 use crate::control;
 use crate::exit::{Exit, Failure, say};
 use crate::log;
-use crate::settings::{Arguments, Settings};
+use crate::settings::{Arguments, Name, Settings};
 use crate::store::{self, Until};
+
+/// A visit writes little log, and may come to a disk that is nearly full.
+const VISIT_SEGMENT_BYTES: u64 = 1 << 20;
 
 /// Walks over everything in a folder that no server has. The folder is brought up to its log first, as any start does.
 pub fn check(settings: &Settings, path: &str) -> Result<(), Failure> {
@@ -109,7 +112,7 @@ pub fn restore(settings: &Settings, arguments: &Arguments) -> Result<(), Failure
             std::fs::copy(&path, target.path().join(&name)).map_err(|e| fail(&name, e))?;
         }
     }
-    let engine = store::open(settings, target, until)?;
+    let engine = store::open(settings, target, until, settings.number(Name::LogSegment))?;
     let end = engine.opened().pager.to;
     engine.close().map_err(|e| store::refused(to, e))?;
     say(&format!("{to}: restored to log position {end}\n"));
@@ -127,7 +130,8 @@ fn until(arguments: &Arguments) -> Result<Until, Failure> {
 }
 
 fn open(settings: &Settings, path: &str, until: Until) -> Result<Arc<Engine>, Failure> {
-    store::open(settings, store::folder(Path::new(path), false)?, until)
+    let segment_bytes = settings.number(Name::LogSegment).min(VISIT_SEGMENT_BYTES);
+    store::open(settings, store::folder(Path::new(path), false)?, until, segment_bytes)
 }
 
 fn wanted<'a>(arguments: &'a Arguments, option: &str) -> Result<&'a str, Failure> {

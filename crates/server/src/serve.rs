@@ -35,7 +35,7 @@ pub fn run(settings: Settings) -> Result<(), Failure> {
         Signals::new([SIGTERM, SIGINT]).map_err(|e| Failure::new(Exit::Internal, format!("signals: {e}")))?;
     let path = PathBuf::from(settings.text(Name::Data));
     let folder = store::folder(&path, true)?;
-    let engine = store::open(&settings, folder, Until::default())?;
+    let engine = store::open(&settings, folder, Until::default(), settings.number(Name::LogSegment))?;
     engine.pager().set_failure_hook(Box::new(|error| {
         log::error(
             "the log's device failed; the server stops, and what was acknowledged is on disk",

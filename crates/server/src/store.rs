@@ -43,8 +43,13 @@ pub fn folder(path: &Path, create: bool) -> Result<Arc<RealFolder>, Failure> {
     Ok(opened)
 }
 
-/// Opens the engine; a long recovery tells how far it is.
-pub fn open(settings: &Settings, folder: Arc<RealFolder>, until: Until) -> Result<Arc<Engine>, Failure> {
+/// Opens the engine; a long recovery tells how far it is. `segment_bytes`: of log files that are made from now on.
+pub fn open(
+    settings: &Settings,
+    folder: Arc<RealFolder>,
+    until: Until,
+    segment_bytes: u64,
+) -> Result<Arc<Engine>, Failure> {
     let shares = memory::divide(settings.number(Name::Memory), settings.number(Name::LogBuffer))
         .map_err(|e| Failure::new(Exit::Config, e))?;
     if !shares.log_buffer_bytes.is_power_of_two() {
@@ -53,7 +58,7 @@ pub fn open(settings: &Settings, folder: Arc<RealFolder>, until: Until) -> Resul
     let mut options = Options { random: random()?, ..Options::default() };
     options.pager.frame_bytes = shares.frame_bytes;
     options.pager.ring_bytes = shares.log_buffer_bytes as usize;
-    options.pager.segment_bytes = settings.number(Name::LogSegment);
+    options.pager.segment_bytes = segment_bytes;
     options.pager.checkpoint_distance = settings.number(Name::CheckpointDistance);
     options.pager.until.lsn = until.lsn;
     options.pager.until.wall_ms = until.wall_ms;
