@@ -35,6 +35,8 @@ pub struct ClientState {
     pub command: &'static str,
     /// Queued commands, -1 outside MULTI.
     pub multi: i64,
+    /// Bytes of their arguments.
+    pub multi_bytes: u64,
     pub resp: u8,
     pub parked: bool,
 }
@@ -42,6 +44,12 @@ pub struct ClientState {
 impl Client {
     pub fn handle(&self) -> Option<Handle> {
         self.connection.upgrade().map(|connection| connection.handle())
+    }
+
+    /// How many commands are queued, -1 outside MULTI, and their bytes.
+    pub fn show_multi(&self, count: i64, bytes: u64) {
+        let mut state = self.state.lock();
+        (state.multi, state.multi_bytes) = (count, bytes);
     }
 
     /// What has come and waits to be run, and what waits to be sent.
@@ -57,13 +65,11 @@ impl Client {
         let state = self.state.lock().clone();
         let (pending_in, pending_out) = self.connection.upgrade().map_or((0, 0), |connection| connection.pending());
         let seconds = |since: u64| now_ms.saturating_sub(since) / 1000;
-        let flags = match (state.multi >= 0, state.parked) {
-            (true, _) => "x",
-            (_, true) => "b",
-            _ => "N",
-        };
+        let letters = [(state.multi >= 0, 'x'), (state.parked, 'b'), (self.no_evict.load(Ordering::Relaxed), 'e')];
+        let flags: String = letters.iter().filter(|(is, _)| *is).map(|(_, letter)| *letter).collect();
+        // Of Redis's fields those that are known here: sizes of its buffers beyond what they hold are left out.
         format!(
-            "id={} addr={} laddr={} fd={} name={} age={} idle={} flags={} db={} sub=0 psub=0 ssub=0 multi={} qbuf={} qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl={} oll=0 omem={} tot-mem={} events=r cmd={} user={} redir=-1 resp={}",
+            "id={} addr={} laddr={} fd={} name={} age={} idle={} flags={} db={} sub=0 psub=0 ssub=0 multi={} qbuf={} multi-mem={} obl={} oll=0 omem={} tot-mem={} events=r cmd={} user={} redir=-1 resp={}",
             self.id,
             self.address,
             self.local,
@@ -71,13 +77,14 @@ impl Client {
             state.name,
             seconds(self.opened_ms),
             seconds(self.last_ms.load(Ordering::Relaxed)),
-            flags,
+            if flags.is_empty() { "N" } else { &flags },
             state.db,
             state.multi,
             pending_in,
+            state.multi_bytes,
             pending_out,
             pending_out,
-            pending_in + pending_out,
+            pending_in + pending_out + state.multi_bytes,
             if state.command.is_empty() { "NULL" } else { state.command },
             state.user,
             state.resp,

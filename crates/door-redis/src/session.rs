@@ -45,6 +45,8 @@ pub(crate) struct Queued {
 #[derive(Default)]
 pub(crate) struct Multi {
     pub queue: Vec<Queued>,
+    /// Of the arguments in the queue.
+    pub bytes: u64,
     /// A command could not be queued.
     pub dirty: bool,
 }
@@ -486,7 +488,7 @@ impl Session {
     fn end_multi(&mut self) {
         self.multi = None;
         self.watch.clear();
-        self.client.state.lock().multi = -1;
+        self.client.show_multi(-1, 0);
     }
 
     fn long_way(&mut self, args: &[&[u8]], io: &mut Io<'_>) -> Step {
@@ -515,7 +517,8 @@ impl Session {
             && !command.is(flag::NOW)
         {
             multi.queue.push(Queued { command, args: args.iter().map(|arg| arg.to_vec()).collect() });
-            self.client.state.lock().multi = multi.queue.len() as i64;
+            multi.bytes += args.iter().map(|arg| arg.len() as u64).sum::<u64>();
+            self.client.show_multi(multi.queue.len() as i64, multi.bytes);
             self.reply(io.out()).simple("QUEUED");
             return Step::Next;
         }

@@ -50,8 +50,9 @@ pub fn reset(session: &mut Session, call: &mut Call<'_>) -> Result {
     session.become_default();
     {
         let mut state = session.client.state.lock();
-        (state.name, state.db, state.multi, state.resp) = (String::new(), 0, -1, 2);
+        (state.name, state.db, state.resp) = (String::new(), 0, 2);
     }
+    session.client.show_multi(-1, 0);
     call.reply.resp3 = false;
     call.reply.simple("RESET");
     Ok(())

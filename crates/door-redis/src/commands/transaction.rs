@@ -10,13 +10,13 @@ pub fn multi(session: &mut Session, call: &mut Call<'_>) -> Result {
         return Ok(());
     }
     session.multi = Some(Multi::default());
-    session.client.state.lock().multi = 0;
+    session.client.show_multi(0, 0);
     call.reply.ok();
     Ok(())
 }
 
 fn leave_multi(session: &mut Session) -> Option<Multi> {
-    session.client.state.lock().multi = -1;
+    session.client.show_multi(-1, 0);
     session.multi.take()
 }
 
