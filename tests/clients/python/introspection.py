@@ -288,6 +288,165 @@ def accounts(ours, peers):
             tally.equal(f"RESP{version} {' '.join(request)}", ours.call(*request), peers.call(*request))
 
 
+# What a connection says of itself and may ask for. `-` stands for a word without letters.
+CONNECTION = [[b"" if word == "-" else word for word in line.split(" ")] for line in """
+HELLO x
+HELLO 1
+HELLO 4
+HELLO -1
+HELLO 2 AUTH
+HELLO 2 AUTH default
+HELLO 2 AUTH nobody x
+HELLO 2 SETNAME
+HELLO 2 SETNAME a\tb
+HELLO 2 NONSENSE
+HELLO 3 AUTH default
+AUTH
+AUTH x
+AUTH nobody x
+AUTH a b c
+CLIENT GETNAME
+CLIENT SETNAME a\tb
+CLIENT SETNAME x
+CLIENT GETNAME
+CLIENT SETNAME -
+CLIENT GETNAME
+CLIENT SETNAME
+CLIENT ID x
+CLIENT
+CLIENT NOTHING
+CLIENT KILL
+CLIENT KILL 1.2.3.4:5
+CLIENT KILL ID
+CLIENT KILL ID x
+CLIENT KILL ID 0
+CLIENT KILL ID 123456789
+CLIENT KILL TYPE nothing
+CLIENT KILL TYPE pubsub
+CLIENT KILL USER nobody
+CLIENT KILL SKIPME x
+CLIENT KILL NONSENSE x
+CLIENT KILL ADDR 1.2.3.4:5 LADDR 1.2.3.4:5
+CLIENT PAUSE
+CLIENT PAUSE x
+CLIENT PAUSE -1
+CLIENT PAUSE 1 x
+CLIENT PAUSE 1 write
+CLIENT UNPAUSE
+CLIENT UNBLOCK x
+CLIENT UNBLOCK 123456
+CLIENT UNBLOCK 123456 x
+CLIENT NO-EVICT x
+CLIENT NO-EVICT on
+CLIENT NO-EVICT off
+CLIENT REPLY x
+CLIENT REPLY on
+CLIENT REPLY
+SELECT x
+SELECT -1
+SELECT 16
+SELECT 99999999999
+SELECT 3
+PING a b
+PING
+ECHO
+MULTI
+SELECT 2
+CLIENT SETNAME inside
+CLIENT GETNAME
+HELLO x
+NOTHING
+EXEC
+MULTI
+MULTI
+WATCH a
+SELECT 1
+PING x
+EXEC
+EXEC
+DISCARD
+MULTI
+PING
+DISCARD
+MULTI
+RESET
+EXEC
+CLIENT GETNAME
+UNWATCH
+WATCH
+ROLE
+TIME x
+DBSIZE x
+WAIT x 0
+WAIT 0 x
+WAIT 0 -1
+WAIT 0 0
+SWAPDB x 0
+SWAPDB 0 x
+SWAPDB 0 99
+FLUSHALL x
+FLUSHDB ASYNC SYNC
+CONFIG SET
+CONFIG SET a
+CONFIG SET nothing x
+CONFIG SET hz 10 hz 11
+CONFIG SET hz x
+CONFIG SET hz 10 maxmemory
+CONFIG GET
+CONFIG GET nothing
+CONFIG RESETSTAT x
+CONFIG NOTHING
+SLOWLOG LEN x
+SLOWLOG NOTHING
+LATENCY NOTHING
+MEMORY NOTHING
+MEMORY USAGE
+MEMORY USAGE a SAMPLES
+MEMORY USAGE a SAMPLES x
+MEMORY USAGE a SAMPLES -1
+MEMORY USAGE a SAMPLES 0
+MEMORY USAGE a NONSENSE 1
+OBJECT NOTHING a
+OBJECT ENCODING
+OBJECT FREQ a b
+SCAN x
+SCAN -
+SCAN 0 COUNT
+SCAN 0 COUNT x
+SCAN 0 COUNT 0
+SCAN 0 TYPE
+SCAN 0 NONSENSE 1
+SCAN 0 MATCH
+SCAN 18446744073709551616
+SCAN 0 TYPE string MATCH nothing* COUNT 1000
+QUIT x
+""".strip().splitlines()]
+
+
+def connections(beluga, peer):
+    for version in ("2", "3"):
+        wires = [Wire(port) for port in (beluga.port, peer.port)]
+        for wire in wires:
+            wire.call("FLUSHALL")
+            wire.call("HELLO", version)
+        for at, line in enumerate(CONNECTION):
+            tally.equal(f"RESP{version} connection {at}: {line}", *(wire.call(*line) for wire in wires))
+
+
+def shown(beluga):
+    """CLIENT LIST, and INFO's names that Redis has too."""
+    wire = Wire(beluga.port)
+    own = wire.call("CLIENT", "ID")[1:-2].decode()
+    for request in (["CLIENT", "NO-EVICT", "on"], ["CLIENT", "SETNAME", "shown"], ["SELECT", "3"], ["MULTI"], ["SET", "key", "value"]):
+        wire.call(*request)
+    other = Wire(beluga.port)
+    text = parse(other.call("CLIENT", "LIST", "ID", own))[0]
+    fields = dict(word.split("=", 1) for word in text.split())
+    expected = {"id": own, "name": "shown", "flags": "xe", "db": "3", "multi": "1", "multi-mem": "11", "cmd": "set", "user": "default", "resp": "2"}
+    tally.equal("CLIENT LIST", {name: fields.get(name) for name in expected}, expected)
+    tally.equal("CLIENT LIST of two", len(parse(other.call("CLIENT", "LIST", "ID", own, "999999", own))[0].splitlines()), 2)
+
+
 def hide(raw):
     """ACL LOG without what differs from run to run."""
     raw = re.sub(rb"(age-seconds\r\n)(,|\$\d+\r\n)[0-9.e-]+", rb"\1AGE", raw)
@@ -369,6 +528,8 @@ with Server() as beluga, Peer() as peer:
     commands(ours, peers)
     accounts(ours, peers)
     refusals(beluga, peer)
+    connections(beluga, peer)
+    shown(beluga)
     errors_and_times(beluga)
     spikes(beluga)
 tally.close()
