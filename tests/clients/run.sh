@@ -33,6 +33,7 @@ suite() {
         "$python" $here/python/differential.py --seconds "${SECONDS_DIFFERENTIAL:-90}" ${DIFFERENTIAL_ARGS---seed 20261121 --rounds 100} &&
             canary
         ;;
+    disk_full) "$python" $here/python/disk_full.py ;;
     introspection) "$python" $here/python/introspection.py ;;
     *) echo "no suite '$1'" >&2; return 64 ;;
     esac || failed=1

@@ -14,6 +14,7 @@ use crate::parameters::Parameters;
 use crate::reply::Reply;
 use crate::session::Session;
 use crate::stats::Stats;
+use crate::users::Users;
 use crate::users::log::AccessLog;
 
 /// How the door is opened.
@@ -50,6 +51,7 @@ pub(crate) struct Shared {
     pub clients: Clients,
     pub parameters: Parameters,
     pub access_log: AccessLog,
+    pub users: Users,
     pub pool: OnceLock<Weak<Pool>>,
     pub strict: AtomicBool,
     pub protected_mode: AtomicBool,
@@ -88,6 +90,7 @@ impl RedisDoor {
                 clients: Clients::default(),
                 parameters: Parameters::default(),
                 access_log: AccessLog::default(),
+                users: Users::default(),
                 pool: OnceLock::new(),
                 strict: AtomicBool::new(options.strict),
                 protected_mode: AtomicBool::new(options.protected_mode),

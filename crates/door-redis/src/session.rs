@@ -53,7 +53,7 @@ pub(crate) struct Multi {
 
 /// The account a session acts for, as of one generation of the list.
 pub(crate) struct Identity {
-    pub user: User,
+    pub user: Arc<User>,
     generation: u64,
 }
 
@@ -154,7 +154,8 @@ impl Session {
     pub(crate) fn act_for(&mut self, account: Arc<Account>) {
         let generation = self.shared.engine.accounts().generation();
         self.client.state.lock().user = account.name.clone();
-        self.identity = Some(Identity { user: User::new(account), generation });
+        let user = self.shared.users.of(account, self.shared.engine.accounts());
+        self.identity = Some(Identity { user, generation });
     }
 
     /// Follows changes of the account list. False: the account is gone, and so must the connection be.

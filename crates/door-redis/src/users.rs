@@ -1,11 +1,13 @@
 //! Who may do what: an account of the engine with its rules in a form that is quick to ask at every command.
 //!
-//! The engine keeps an account's rules as text in Redis's own words (`~cached:* -@all +get (%R~tmp:* resetchannels -@all +get)`). A session reads
-//! them when it begins to act for the account, and again after any account has changed.
+//! The engine keeps an account's rules as text in Redis's own words (`~cached:* -@all +get (%R~tmp:* resetchannels -@all +get)`). They are read
+//! once for all sessions that act for the account, and again after it has changed.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use engine::Account;
+use engine::{Account, Accounts};
+use stdx::sync::Mutex;
 
 use crate::command::{Command, flag, keys};
 use crate::glob;
@@ -23,6 +25,26 @@ pub struct User {
     selectors: Vec<Selector>,
     /// Every command on every key: nothing need be asked.
     unrestricted: bool,
+}
+
+/// Users that sessions act for, by name.
+#[derive(Default)]
+pub struct Users {
+    read: Mutex<BTreeMap<String, Arc<User>>>,
+}
+
+impl Users {
+    pub fn of(&self, account: Arc<Account>, accounts: &Accounts) -> Arc<User> {
+        let mut read = self.read.lock();
+        if let Some(user) = read.get(&account.name).filter(|user| Arc::ptr_eq(&user.account, &account)) {
+            return user.clone();
+        }
+        // Something has changed: those that were removed go too.
+        read.retain(|name, _| accounts.get(name).is_some());
+        let user = Arc::new(User::new(account));
+        read.insert(user.account.name.clone(), user.clone());
+        user
+    }
 }
 
 /// Why a command is refused.
