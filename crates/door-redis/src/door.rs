@@ -64,6 +64,16 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    /// Looks for keys ahead of the requests that name them. Of a request that names none yet, nothing is known: what is found for another key
+    /// must not be taken for its.
+    pub fn look_ahead(&self, keys: &[(u8, Option<&[u8]>)]) -> Vec<Ahead> {
+        let named: Vec<(u8, &[u8])> = keys.iter().filter_map(|(db, key)| Some((*db, (*key)?))).collect();
+        let mut found = Vec::with_capacity(named.len());
+        self.keyspace.look_ahead(&named, &mut found);
+        let mut found = found.into_iter();
+        keys.iter().map(|(_, key)| key.and_then(|_| found.next()).unwrap_or_default()).collect()
+    }
+
     pub fn pool(&self) -> Option<Arc<Pool>> {
         self.pool.get().and_then(Weak::upgrade)
     }
@@ -156,10 +166,8 @@ impl Door for RedisDoor {
     }
 
     fn look_ahead(&self, arrived: &mut [Arrived<'_, Session>]) -> Option<Fetch> {
-        let mut ahead = Vec::with_capacity(arrived.len());
-        let keys: Vec<(u8, &[u8])> =
-            arrived.iter().map(|arrived| (arrived.session.db, first_key(arrived.input).unwrap_or_default())).collect();
-        self.shared.keyspace.look_ahead(&keys, &mut ahead);
+        let keys: Vec<_> = arrived.iter().map(|arrived| (arrived.session.db, first_key(arrived.input))).collect();
+        let ahead = self.shared.look_ahead(&keys);
         let any_late = ahead.iter().any(Ahead::is_absent);
         let now = if any_late { self.shared.clock.monotonic_ns() } else { 0 };
         for (arrived, ahead) in arrived.iter_mut().zip(&ahead) {

@@ -324,15 +324,14 @@ impl Session {
     fn look_ahead(&mut self, input: &[u8], window: &[Request]) {
         let key = |request: &Request| {
             if request.count < 2 || request.inline {
-                return (self.db, &input[..0]);
+                return None;
             }
             let span = self.parser.spans(request)[1];
             let start = request.start + span.start as usize;
-            (self.db, &input[start..start + span.len as usize])
+            Some(&input[start..start + span.len as usize])
         };
-        let keys: Vec<(u8, &[u8])> = window.iter().map(key).collect();
-        self.ahead.clear();
-        self.shared.keyspace.look_ahead(&keys, &mut self.ahead);
+        let keys: Vec<_> = window.iter().map(|request| (self.db, key(request))).collect();
+        self.ahead = self.shared.look_ahead(&keys);
         self.shared.keyspace.fetch_now(&self.ahead);
     }
 
