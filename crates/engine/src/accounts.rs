@@ -159,13 +159,30 @@ impl Accounts {
 
     /// Creates or replaces an account. Returns the LSN at which that is durable.
     pub fn put(&self, account: Account) -> Result<Lsn> {
-        account.check()?;
+        let name = account.name.clone();
+        match self.change(&name, |_| Ok::<Account, std::convert::Infallible>(account))? {
+            Ok(lsn) => Ok(lsn),
+            Err(never) => match never {},
+        }
+    }
+
+    /// Makes a new account out of the old one, if there is one; no other change comes in between. An error of `f` changes nothing.
+    pub fn change<E>(
+        &self,
+        name: &str,
+        f: impl FnOnce(Option<&Account>) -> std::result::Result<Account, E>,
+    ) -> Result<std::result::Result<Lsn, E>> {
         self.store.pager.admit()?;
         let _changing = self.changing.lock();
+        let account = match f(self.get(name).as_deref()) {
+            Ok(account) => account,
+            Err(error) => return Ok(Err(error)),
+        };
+        account.check()?;
         let lsn = self.replace(&account.name, Some(&account.encode()))?;
         self.by_name.write().insert(account.name.clone(), Arc::new(account));
         self.generation.fetch_add(1, Ordering::Release);
-        Ok(lsn)
+        Ok(Ok(lsn))
     }
 
     /// Removes the accounts that exist; returns how many that were. `default` stays.

@@ -88,15 +88,19 @@ fn human(bytes: u64) -> String {
 /// Gives the user `default` exactly this password; none if it is empty. Durable on return.
 pub fn set_password(engine: &Engine, password: &str) -> Result<(), engine::Error> {
     let accounts = engine.accounts();
-    let old = accounts.get(DEFAULT_ACCOUNT).map_or_else(|| Account::new(DEFAULT_ACCOUNT), |account| (*account).clone());
     let passwords = if password.is_empty() { Vec::new() } else { vec![engine::sha256(password.as_bytes())] };
-    let account = Account { nopass: password.is_empty(), passwords, ..old };
-    if accounts.get(DEFAULT_ACCOUNT).is_some_and(|present| *present == account) {
-        return Ok(());
+    // The error of the change: there is nothing to change.
+    let changed = accounts.change(DEFAULT_ACCOUNT, |old| {
+        let old = old.cloned().unwrap_or_else(|| Account::new(DEFAULT_ACCOUNT));
+        if old.nopass == password.is_empty() && old.passwords == passwords {
+            return Err(());
+        }
+        Ok(Account { nopass: password.is_empty(), passwords, ..old })
+    })?;
+    if let Ok(lsn) = changed {
+        let _waiting = stdx::wait::announce(&ACCOUNT);
+        engine.durable().wait(lsn);
     }
-    let lsn = accounts.put(account)?;
-    let _waiting = stdx::wait::announce(&ACCOUNT);
-    engine.durable().wait(lsn);
     Ok(())
 }
 

@@ -96,10 +96,16 @@ fn reply_selector(reply: &mut Reply<'_>, selector: &Selector) {
 }
 
 pub fn setuser(session: &mut Session, call: &mut Call<'_>) -> Result {
-    match changed(session, call.args) {
+    let name = match user_name(call.args[2]) {
+        Ok(name) => name,
+        Err(text) => {
+            call.reply.error(text);
+            return Ok(());
+        }
+    };
+    match session.shared.engine.accounts().change(name, |old| changed(name, old, &call.args[3..]))? {
         Err(text) => call.reply.error(&text),
-        Ok(account) => {
-            let lsn = session.shared.engine.accounts().put(account)?;
+        Ok(lsn) => {
             session.gate = session.gate.max(lsn);
             call.reply.ok();
         }
@@ -107,15 +113,17 @@ pub fn setuser(session: &mut Session, call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
+fn user_name(arg: &[u8]) -> std::result::Result<&str, &'static str> {
+    let name = std::str::from_utf8(arg).ok();
+    let name = name.filter(|name| !name.contains(|c: char| c.is_whitespace() || c == '\0'));
+    name.ok_or("ERR Usernames can't contain spaces or null characters")
+}
+
 /// The account as ACL SETUSER wants it, or the error text.
-fn changed(session: &Session, args: &[&[u8]]) -> std::result::Result<Account, String> {
-    let name =
-        std::str::from_utf8(args[2]).ok().filter(|name| !name.contains(|c: char| c.is_whitespace() || c == '\0'));
-    let name = name.ok_or("ERR Usernames can't contain spaces or null characters")?;
-    let words = rules::join_selectors(&args[3..])
+fn changed(name: &str, old: Option<&Account>, args: &[&[u8]]) -> std::result::Result<Account, String> {
+    let words = rules::join_selectors(args)
         .map_err(|start| format!("ERR Unmatched parenthesis in acl selector starting at '{}'.", shown(start)))?;
-    let old = session.shared.engine.accounts().get(name);
-    let mut draft = Draft::of(&old.map_or_else(|| Account::new(name), |old| (*old).clone()));
+    let mut draft = old.map_or_else(|| Draft::of(&Account::new(name)), Draft::of);
     for word in &words {
         draft.change(word).map_err(|Bad(why)| format!("ERR Error in ACL SETUSER modifier '{}': {why}", shown(word)))?;
     }

@@ -303,6 +303,31 @@ fn gates_cover_what_was_seen() {
 }
 
 #[test]
+fn changes_of_one_account_at_the_same_time_are_all_there() {
+    let world = World::new(21);
+    let accounts = world.engine.accounts();
+    std::thread::scope(|scope| {
+        for thread in 0..4_u8 {
+            scope.spawn(move || {
+                for step in 0..20 {
+                    let digest = engine::sha256(&[thread, step]);
+                    let changed = accounts.change("ann", |old| {
+                        let mut account = old.cloned().unwrap_or_else(|| engine::Account::new("ann"));
+                        account.passwords.push(digest);
+                        Ok::<_, ()>(account)
+                    });
+                    assert!(changed.is_ok_and(|changed| changed.is_ok()));
+                }
+            });
+        }
+    });
+    assert_eq!(accounts.get("ann").map(|account| account.passwords.len()), Some(80));
+    let before = accounts.generation();
+    assert_eq!(accounts.change("ann", |_| Err("no")).ok(), Some(Err("no")));
+    assert_eq!(accounts.generation(), before, "an error changes nothing");
+}
+
+#[test]
 fn accounts_and_settings_outlive_a_crash() {
     let mut world = World::new(13);
     let accounts = world.engine.accounts();
