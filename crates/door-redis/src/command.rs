@@ -175,7 +175,7 @@ impl Command {
         if self.arity >= 0 { count == self.arity as usize } else { count >= self.arity.unsigned_abs() as usize }
     }
 
-    /// Position of the row in the table.
+    /// Position of the row in the table: also that of its counters, and of its bit in an account's rights (D6).
     pub fn index(&'static self) -> usize {
         // The table is one slice, so the distance of the addresses is the index.
         let start = COMMANDS.as_ptr() as usize;

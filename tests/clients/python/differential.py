@@ -3,7 +3,8 @@
 Exceptions, each with its reason:
   SCAN, KEYS      order is free: compared as sets (a full iteration)
   RANDOMKEY       random: only null or not
-  OBJECT REFCOUNT (Redis shares small integers) / FREQ / IDLETIME, MEMORY, DEBUG, CLIENT, INFO, COMMAND: facts of the server, not compared
+  OBJECT REFCOUNT (Redis shares small integers) / FREQ / IDLETIME, MEMORY, DEBUG, CLIENT, INFO: facts of the server, not compared
+  COMMAND, ACL    keys of random requests, and what users of random rules may do; introspection.py compares the rest
   times to live   compared within two units
 """
 
