@@ -185,6 +185,7 @@ impl Session {
     /// Runs every complete request of the input.
     pub(crate) fn serve(&mut self, io: &mut Io<'_>) -> Flow {
         if !self.wake_up(io) {
+            self.ahead.clear();
             return Flow::Continue;
         }
         self.gate = 0;

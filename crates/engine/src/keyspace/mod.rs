@@ -42,7 +42,7 @@ use crate::keyspace::counts::Counts;
 use crate::keyspace::cursors::Cursors;
 use crate::keyspace::databases::Databases;
 use crate::keyspace::key::TreeKey;
-use crate::keyspace::locks::{KeyLocks, StripeSet};
+use crate::keyspace::locks::{KeyLocks, Stripe, StripeSet};
 use crate::keyspace::record::{Body, Meta};
 use crate::keyspace::unit::{Mode, Stripes, check_database};
 use crate::keyspace::value::Fresh;
@@ -87,6 +87,7 @@ thread_local! {
 pub struct Ahead {
     /// The keyspace number that the key was looked for under.
     space: u32,
+    stripe: Stripe,
     at: btree::Ahead,
 }
 
@@ -96,9 +97,10 @@ impl Ahead {
         matches!(self.at, btree::Ahead::Absent(_))
     }
 
-    /// What was found counts only for the same keyspace number: the database may have been renewed or swapped.
-    fn within(self, space: u32) -> btree::Ahead {
-        if self.space == space { self.at } else { btree::Ahead::Unknown }
+    /// What was found counts only for the same keyspace number (the database may have been renewed or swapped). The stripe is compared because it costs
+    /// nothing and shows nearly every mix-up of keys, which would otherwise hide a value.
+    fn of(self, space: u32, stripe: Stripe) -> btree::Ahead {
+        if self.space == space && self.stripe == stripe { self.at } else { btree::Ahead::Unknown }
     }
 }
 
@@ -169,7 +171,7 @@ impl Keyspace {
             }
             let seen = self.locks.observe(stripe);
             let got = if self.databases.space(db) == space {
-                self.try_get(ahead.within(space), &tree_key, seen, out, &frame)
+                self.try_get(ahead.of(space, stripe), &tree_key, seen, out, &frame)
             } else {
                 Err(Error::Misuse("the database was renewed meanwhile"))
             };
@@ -319,7 +321,12 @@ impl Keyspace {
             keys.iter().zip(&spaces).map(|((_, key), space)| TreeKey::new(*space, key)).collect();
         let mut found = Vec::with_capacity(keys.len());
         self.store.records.look_ahead(&tree_keys, &mut found);
-        ahead.extend(spaces.into_iter().zip(found).map(|(space, at)| Ahead { space, at }));
+        let stripes = keys.iter().zip(&tree_keys).map(|((db, _), key)| KeyLocks::stripe(*db, key.suffix()));
+        ahead.extend(spaces.into_iter().zip(stripes).zip(found).map(|((space, stripe), at)| Ahead {
+            space,
+            stripe,
+            at,
+        }));
     }
 
     /// Reads the pages that `look_ahead` found absent, all at once: waits for the disk.

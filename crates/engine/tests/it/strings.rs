@@ -265,3 +265,32 @@ fn encodings_are_those_that_redis_would_name() {
     world.one(0, b"k", |unit| unit.patch_string(0, b"k", 2, b"3"));
     assert_eq!(encoding(b"k"), "raw");
 }
+
+/// What was found ahead for one key, in one database, is not taken for another key or for what the database is by then.
+#[test]
+fn what_was_found_ahead_counts_for_its_key_only() {
+    let world = World::new(77);
+    let keys: Vec<String> = (0..400).map(|number| format!("key:{}", number * 7919 % 100_000)).collect();
+    for key in &keys {
+        world.set(0, key.as_bytes(), &[key.as_bytes(), &[b'v'; 200]].concat());
+    }
+    let keyspace = world.engine.keyspace();
+    let named: Vec<(u8, &[u8])> = keys.iter().map(|key| (0, key.as_bytes())).collect();
+    let mut ahead = Vec::new();
+    keyspace.look_ahead(&named, &mut ahead);
+    let get = |at: usize, key: &str| {
+        let mut out = Vec::new();
+        keyspace.get_at(ahead[at], 0, key.as_bytes(), &mut out, |_, _| {}).unwrap();
+        out
+    };
+    for (at, key) in keys.iter().enumerate() {
+        assert!(get(at, key).starts_with(key.as_bytes()));
+        let other = &keys[(at + 200) % 400];
+        assert!(get(at, other).starts_with(other.as_bytes()), "{other} by what was found for {key}");
+    }
+    keyspace.write::<_, Error>(Locks::All, true, |unit| unit.flush(0)).unwrap();
+    world.set(0, keys[7].as_bytes(), b"new");
+    for (at, key) in keys.iter().enumerate() {
+        assert_eq!(get(at, key), if at == 7 { &b"new"[..] } else { b"" });
+    }
+}
