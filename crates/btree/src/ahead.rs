@@ -1,15 +1,16 @@
 //! Many keys looked for at once, before the first of them is used.
 //!
 //! The keys go down side by side, a level at a time, so that their cache misses overlap. What comes out says for each key where its leaf is, as of which version,
-//! or which page has to be read first; nothing here waits for the disk. A later `get_at` begins at the leaf: if its version has not moved, it is
+//! or which page has to be read first; nothing here waits for the disk. A later `get_at` or `modify_at` begins at the leaf: if its version has not moved, it is
 //! still the leaf that covers the key (T6), and the descent is saved.
 
 use std::cmp::Ordering;
 
-use pager::{Optimistic, PageId, Remembered, Result, Then};
+use pager::{Exclusive, Optimistic, PageId, Remembered, Result, Then};
 
 use crate::node::Node;
-use crate::tree::{Found, Tree};
+use crate::search::Walk;
+use crate::tree::{Found, Mode, Tree};
 
 /// Keys that go down side by side.
 const GROUP: usize = 16;
@@ -71,6 +72,24 @@ impl Tree {
             out.truncate(start);
         }
         self.get(key, out)
+    }
+
+    /// The leaf of `key` under the exclusive latch, if nothing has changed in it since.
+    pub(crate) fn exclusive_at(&self, ahead: Ahead, key: &[u8], walk: &mut Walk) -> Result<Option<Exclusive<'_>>> {
+        let Ahead::Leaf(remembered) = ahead else { return Ok(None) };
+        if self.mode != Mode::Optimistic {
+            return Ok(None);
+        }
+        let Some(guard) = self.pager.recall(remembered).and_then(Optimistic::upgrade) else { return Ok(None) };
+        self.sound(&guard)?;
+        let leaf = Node(guard.page());
+        if cfg!(debug_assertions) && !leaf.covers(key) {
+            return Err(self.corrupt(guard.pid(), "T6: the leaf remembered for a key does not cover it"));
+        }
+        if leaf.is_incomplete() {
+            walk.incomplete = Some(guard.pid());
+        }
+        Ok(Some(guard))
     }
 
     fn look_ahead_group<K: AsRef<[u8]>>(&self, keys: &[K], ahead: &mut [Ahead]) {

@@ -7,6 +7,7 @@ use std::cell::Cell;
 
 use pager::{Exclusive, Lsn, PageId, Result, TxnId};
 
+use crate::ahead::Ahead;
 use crate::node::{Node, Place, words_of};
 use crate::redo;
 use crate::search::{Seek, Walk};
@@ -93,12 +94,26 @@ impl Tree {
         txn: Option<TxnId>,
         f: impl FnOnce(Option<Old<'_>>, &mut Change) -> R,
     ) -> Result<Done<R>> {
+        self.modify_at(Ahead::Unknown, key, txn, f)
+    }
+
+    /// `modify` of a key of which `look_ahead` said `ahead`.
+    pub fn modify_at<R>(
+        &self,
+        ahead: Ahead,
+        key: &[u8],
+        txn: Option<TxnId>,
+        f: impl FnOnce(Option<Old<'_>>, &mut Change) -> R,
+    ) -> Result<Done<R>> {
         assert!(key.len() <= Tree::KEY_MAX, "a key longer than KEY_MAX");
         if txn.is_none() {
             self.pager.admit()?;
         }
         let mut walk = Walk::default();
-        let leaf = self.exclusive(Seek::At(key), 0, &mut walk)?;
+        let leaf = match self.exclusive_at(ahead, key, &mut walk)? {
+            Some(leaf) => leaf,
+            None => self.exclusive(Seek::At(key), 0, &mut walk)?,
+        };
         let node = Node(leaf.page());
         let place = node.search(key);
         let mut lent = LENT.take().unwrap_or_default();

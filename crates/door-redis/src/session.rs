@@ -428,7 +428,8 @@ impl Session {
             [name, key, value] if name.eq_ignore_ascii_case(b"set") => {
                 static SET: std::sync::LazyLock<usize> =
                     std::sync::LazyLock::new(|| command::find(b"set").expect("served").index());
-                match self.shared.keyspace.set(self.db, key, value, Expire::None) {
+                let ahead = self.ahead.get(self.at).copied().unwrap_or_default();
+                match self.shared.keyspace.set_at(ahead, self.db, key, value, Expire::None) {
                     Ok(lsn) => {
                         self.gate = self.gate.max(lsn);
                         self.reply(out).ok();

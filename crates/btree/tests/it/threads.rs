@@ -42,10 +42,10 @@ fn read(tree: &Tree, history: &History, number: usize, ahead: Ahead, out: &mut V
 }
 
 /// Adds one to the key's counter; the value repeats the counter a varying number of times so that it changes its size.
-fn increment(tree: &Tree, history: &History, number: usize, prng: &mut Prng) {
+fn increment(tree: &Tree, history: &History, number: usize, ahead: Ahead, prng: &mut Prng) {
     let copies = prng.below(6) as usize;
     let done = tree
-        .modify(&key(number), None, |old, change| {
+        .modify_at(ahead, &key(number), None, |old, change| {
             let count = old.map_or(0, |old| u64::from_le_bytes(old.value[..8].try_into().unwrap())) + 1;
             let bytes = count.to_le_bytes();
             change.put(&[&bytes, &bytes.repeat(copies)]);
@@ -110,7 +110,7 @@ fn stress(modes: &[Mode], end: usize, steps: u64) {
                     let range = if prng.chance(0.5) { 8 } else { KEYS as u64 };
                     let number = prng.below(range) as usize;
                     match prng.below(10) {
-                        0..5 => increment(&tree, history, number, &mut prng),
+                        0..5 => increment(&tree, history, number, ahead[number], &mut prng),
                         5..7 => delete(&tree, history, number),
                         _ => read(&tree, history, number, ahead[number], &mut out),
                     }

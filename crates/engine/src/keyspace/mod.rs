@@ -229,6 +229,11 @@ impl Keyspace {
     ///
     /// One descent for a value of up to 256 KiB; its pages, if it needs any, are written before the key is taken.
     pub fn set(&self, db: u8, key: &[u8], value: &[u8], expire: Expire) -> Result<Lsn> {
+        self.set_at(Ahead::default(), db, key, value, expire)
+    }
+
+    /// `set` of a key of which `look_ahead` said `ahead`.
+    pub fn set_at(&self, ahead: Ahead, db: u8, key: &[u8], value: &[u8], expire: Expire) -> Result<Lsn> {
         check_database(db)?;
         if key.len() > key::SHORT_KEY_MAX || value.len() as u64 > VALUE_MAX {
             return self.set_by_unit(db, key, value, expire);
@@ -239,14 +244,14 @@ impl Keyspace {
         }
         if value.len() <= record::INLINE_MAX {
             let put = Put { body: Body::Inline(value), ..Put::new(0, expire, 0) };
-            return match self.try_set(db, key, put)? {
+            return match self.try_set(ahead, db, key, put)? {
                 Some(lsn) => Ok(lsn),
                 None => self.set_by_unit(db, key, value, expire),
             };
         }
         let fresh = Fresh::write(&self.store.pager, value)?;
         let put = Put { body: fresh.body(), allocated: fresh.reserved.runs(), ..Put::new(0, expire, 0) };
-        match self.try_set(db, key, put)? {
+        match self.try_set(ahead, db, key, put)? {
             Some(lsn) => {
                 fresh.reserved.settle();
                 Ok(lsn)
@@ -279,10 +284,11 @@ impl Keyspace {
     }
 
     /// Puts a record of its own under a short key. None: what stands there has many records, so it takes a transaction.
-    fn try_set(&self, db: u8, key: &[u8], put: Put<'_>) -> Result<Option<Lsn>> {
+    fn try_set(&self, ahead: Ahead, db: u8, key: &[u8], put: Put<'_>) -> Result<Option<Lsn>> {
         let mut space = self.databases.space(db);
         let mut tree_key = TreeKey::new(space, key);
-        let mut held = self.locks.hold(KeyLocks::stripe(db, tree_key.suffix()));
+        let stripe = KeyLocks::stripe(db, tree_key.suffix());
+        let mut held = self.locks.hold(stripe);
         if self.databases.space(db) != space {
             space = self.databases.space(db);
             tree_key = TreeKey::new(space, key);
@@ -292,9 +298,10 @@ impl Keyspace {
             self.add_expiry(db, &expiry::entry(time, tree_key.as_slice()))?;
         }
         let target = Target::Put(put);
-        let done = self.store.records.modify(tree_key.as_slice(), None, |old, change| {
-            write::apply(old.as_ref(), &mut Pages::alone(change), &target, now, true)
-        })?;
+        let done =
+            self.store.records.modify_at(ahead.of(space, stripe), tree_key.as_slice(), None, |old, change| {
+                write::apply(old.as_ref(), &mut Pages::alone(change), &target, now, true)
+            })?;
         held.changed(done.lsn);
         let facts = done.result?;
         if facts.needs_txn {
