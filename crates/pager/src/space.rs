@@ -15,6 +15,7 @@ use stdx::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::{Error, Result};
 use crate::guard::Exclusive;
+use crate::log::flush::Log;
 use crate::log::record::Record;
 use crate::page::{NO_PAGE, PAGE_BYTES, PAGE_WORDS, PageId, kind};
 use crate::pager::Pager;
@@ -206,8 +207,10 @@ impl Pager {
         match self.pool.data.grow(bytes) {
             Ok(()) => {}
             Err(error) if crate::error::is_full(&error) => {
-                // A smaller step may still fit.
-                self.pool.data.grow(old_bytes + FIRST_BYTES).map_err(full)?;
+                // Old files of the log may make room; a smaller step may still fit.
+                let given = self.log_if_open().map_or(Ok(false), Log::give_back)?;
+                let step = if given { bytes } else { old_bytes + FIRST_BYTES };
+                self.pool.data.grow(step).or_else(|_| self.pool.data.grow(old_bytes + FIRST_BYTES)).map_err(full)?;
             }
             Err(error) => return Err(Error::io("growing the data file", error)),
         }

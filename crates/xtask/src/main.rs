@@ -11,7 +11,7 @@ use std::process::ExitCode;
 const HELP: &str = "\
 cargo xtask <command>
 
-  test   format, clippy, tests, clients, tidy; one summary at the end
+  test   format, clippy, tests, clients, a minute of benchmarks, tidy; one summary at the end
   soak   the long tests, SOAK_MINUTES (60) in all
   tidy   what the documents say is true: paths, arrows, settings, counters, licences
   docs   write the generated parts of the documents anew

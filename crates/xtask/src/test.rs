@@ -48,6 +48,8 @@ pub const ALL: &[Step] = &[
     },
     step("build", &["cargo", "build", "--package", "server", "--bin", "beluga"], 20),
     step("clients", &["tests/clients/run.sh"], 30),
+    // That every part of it runs; what it measures in a minute, beside other work, says little.
+    step("bench", &["cargo", "run", "--package", "bench", "--", "goals", "--quick", "--out", "target/bench-smoke"], 10),
     step("tidy", &["cargo", "run", "--quiet", "--package", "xtask", "--", "tidy"], 5),
 ];
 

@@ -62,8 +62,8 @@ pub struct LogOptions {
 impl Log {
     /// Continues the stream at `options.start` in a new segment.
     pub fn open(options: &LogOptions, mut segments: Segments, clock: Arc<dyn Clock>) -> Result<Log> {
-        let device = segments.turn(options.start)?;
-        let left = segments.segment_bytes() - BLOCK as u64;
+        let device = segments.begin(options.start)?;
+        let left = device.len() - BLOCK as u64;
         let bytes = Bytes::new(options.ring_bytes).map_err(|error| Error::io("mapping the log ring", error))?;
         let staging = Aligned::with_capacity(CHUNK_MAX + BLOCK);
         Ok(Log {
@@ -210,7 +210,7 @@ impl Log {
         tail.device = segments.turn(start)?;
         tail.position = BLOCK as u64;
         self.ready_missing.store(true, Ordering::Relaxed);
-        self.left.store(segments.segment_bytes() - BLOCK as u64, Ordering::Relaxed);
+        self.left.store(tail.device.len() - BLOCK as u64, Ordering::Relaxed);
         Ok(())
     }
 
@@ -228,6 +228,11 @@ impl Log {
     /// True if no segment is prepared behind the current one.
     pub fn wants_segment(&self) -> bool {
         self.ready_missing.load(Ordering::Relaxed)
+    }
+
+    /// Deletes files that are only kept to save work; true if there were any.
+    pub fn give_back(&self) -> Result<bool> {
+        self.segments.lock().give_back()
     }
 
     /// Prepares the next segment.

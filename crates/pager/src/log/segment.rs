@@ -19,6 +19,11 @@ pub const CHUNK_HEADER: usize = 64;
 const SEGMENT_MAGIC: u64 = u64::from_le_bytes(*b"BLGSEGM1");
 const CHUNK_MAGIC: u32 = u32::from_le_bytes(*b"BLCK");
 
+/// Size of the first segment of a start if there is no room for a whole one.
+const FIRST_MIN: u64 = 1 << 20;
+/// Files kept for the next segments even when the disk is full.
+const OLD_MIN: usize = 2;
+
 pub fn file_name(number: u64) -> String {
     format!("log-{number:08}")
 }
@@ -154,6 +159,10 @@ impl Segments {
 
     /// Makes the next segment ready: an old file under a new name, or a new file full of zeros.
     pub fn prepare(&mut self) -> Result<()> {
+        self.prepare_sized(self.segment_bytes)
+    }
+
+    fn prepare_sized(&mut self, bytes: u64) -> Result<()> {
         if self.ready.is_some() {
             return Ok(());
         }
@@ -167,8 +176,8 @@ impl Segments {
             self.folder.rename(&file_name(old), &name).map_err(failed)?;
         }
         let device = self.folder.open(&name, Open::Create).map_err(failed)?;
-        if device.len() < self.segment_bytes
-            && let Err(error) = device.prefill(self.segment_bytes)
+        if device.len() < bytes
+            && let Err(error) = device.prefill(bytes)
         {
             // A half-filled file would claim room that others could use.
             drop(device);
@@ -178,6 +187,15 @@ impl Segments {
         self.folder.sync().map_err(failed)?;
         self.ready = Some((number, device));
         Ok(())
+    }
+
+    /// The first `turn` of a start. On a full disk a small segment will do: it is enough to undo what was open, and a checkpoint then frees the others.
+    pub fn begin(&mut self, start: Lsn) -> Result<Arc<dyn Device>> {
+        match self.prepare() {
+            Err(Error::DiskFull { .. }) => self.prepare_sized(FIRST_MIN.min(self.segment_bytes))?,
+            other => other?,
+        }
+        self.turn(start)
     }
 
     /// Turns to the prepared segment; the stream goes on in it at `start`.
@@ -200,13 +218,24 @@ impl Segments {
             let gone = self.used.pop_front().expect("two are there");
             self.old.push(gone.number);
         }
-        while self.old.len() > 2 && self.used.len() + self.old.len() > self.files_max {
-            let number = self.old.pop().expect("more than two");
+        let most = self.files_max.saturating_sub(self.used.len());
+        self.trim(most.max(OLD_MIN)).map(drop)
+    }
+
+    /// The disk is full: gives back what is only kept to save work. True if there was something.
+    pub fn give_back(&mut self) -> Result<bool> {
+        self.trim(OLD_MIN)
+    }
+
+    fn trim(&mut self, most: usize) -> Result<bool> {
+        let has_more = self.old.len() > most;
+        while self.old.len() > most {
+            let number = self.old.pop().expect("there are more");
             self.folder
                 .remove(&file_name(number))
                 .map_err(|error| Error::io(format!("removing log segment {number}"), error))?;
         }
-        Ok(())
+        Ok(has_more)
     }
 
     /// The segments in use, oldest first.

@@ -153,3 +153,27 @@ fn the_log_goes_round_in_the_files_it_has() {
     }
     pager.close().unwrap();
 }
+
+#[test]
+fn a_start_on_a_full_disk_needs_little_room() {
+    let folder = SimFolder::new(32);
+    let options = Options { segment_bytes: 4 << 20, checkpoint_distance: 16 << 20, ..options() };
+    let pager = try_open(folder.clone(), options.clone()).unwrap().pager;
+    let (pid, _) = make_page(&pager, 1).unwrap();
+    change(&pager, &[pid], 2).unwrap();
+    pager.flush_to(pager.log_head()).unwrap();
+    let folder = folder.crash();
+    folder.set_capacity(Some(folder.used_bytes() + (1 << 20) + 4096));
+    let pager = try_open(folder.clone(), options.clone()).expect("a megabyte is enough").pager;
+    assert_eq!(value(&pager, pid), 2);
+    // Writers are refused, what must be written is not, and nothing of it is lost.
+    assert!(matches!(pager.admit(), Err(pager::Error::DiskFull { .. })));
+    change(&pager, &[pid], 3).unwrap();
+    pager.flush_to(pager.log_head()).unwrap();
+    let folder = folder.crash();
+    folder.set_capacity(None);
+    let pager = try_open(folder.clone(), options).unwrap().pager;
+    assert_eq!(value(&pager, pid), 3);
+    pager.admit().expect("room is back");
+    pager.close().unwrap();
+}
