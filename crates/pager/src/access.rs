@@ -3,7 +3,7 @@
 use stdx::sync::atomic::Ordering;
 
 use crate::error::{Error, Result};
-use crate::frame::RAW;
+use crate::frame::{FREED, RAW, UNVERIFIED};
 use crate::guard::{Exclusive, Optimistic, Remembered, Shared};
 use crate::page::{PAGE_BYTES, PageId, WORD_ID};
 use crate::pager::Pager;
@@ -215,7 +215,7 @@ impl Pager {
         };
         let flags = &guard.header().flags;
         flags.store(
-            flags.load(Ordering::Relaxed) & !(RAW | crate::frame::UNVERIFIED) | if raw { RAW } else { 0 },
+            flags.load(Ordering::Relaxed) & !(RAW | UNVERIFIED | FREED) | if raw { RAW } else { 0 },
             Ordering::Relaxed,
         );
         guard.header().page_lsn.store(0, Ordering::Relaxed);

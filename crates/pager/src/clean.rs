@@ -11,18 +11,31 @@ use stdx::sync::atomic::Ordering;
 
 use crate::doublewrite::{DoubleWrite, PAGES_MAX};
 use crate::error::{Error, Result};
-use crate::frame::{CLEAN, RAW, REFERENCED};
+use crate::frame::{CLEAN, FREED, RAW, REFERENCED};
 use crate::page::{self, Lsn, NO_PAGE, PAGE_BYTES, PageId};
 use crate::pager::Pager;
 
 /// Pages that the hand will meet soon and that are worth cleaning ahead of it.
 const LOOK_AHEAD: usize = 8192;
 
+/// Units of values written with one sync: they need no double write, so its size does not bound them.
+const BATCH_MAX: usize = 1024;
+const _: () = assert!(BATCH_MAX >= PAGES_MAX);
+
 /// State of the one who cleans; there is one at a time.
 pub(crate) struct Cleaner {
     double_write: DoubleWrite,
     /// Block 0 is the double write's header, then the pages, those with headers first.
     buffer: Aligned,
+}
+
+/// What became of a dirty page.
+enum Copy {
+    /// It is no longer dirty, is being changed, or runs ahead of the log.
+    No,
+    /// Nobody can reach it any more: its dirty mark is taken over, and there is nothing to write.
+    Dead,
+    Taken,
 }
 
 /// A page copied out and waiting to be written.
@@ -33,7 +46,7 @@ struct Copied {
 
 impl Cleaner {
     pub fn new(double_write: DoubleWrite) -> Cleaner {
-        Cleaner { double_write, buffer: Aligned::with_capacity((1 + PAGES_MAX) * PAGE_BYTES) }
+        Cleaner { double_write, buffer: Aligned::with_capacity((1 + BATCH_MAX) * PAGE_BYTES) }
     }
 }
 
@@ -90,7 +103,8 @@ impl Pager {
         }
         let mut written = 0;
         let mut cleaner = self.cleaner.lock();
-        for batch in order.chunks(PAGES_MAX) {
+        let (pages, units) = order.split_at(order.partition_point(|(raw, _, _)| !raw));
+        for batch in pages.chunks(PAGES_MAX).chain(units.chunks(BATCH_MAX)) {
             written += self.write_batch(&mut cleaner, batch)?;
         }
         Ok(written)
@@ -102,9 +116,13 @@ impl Pager {
         let mut with_header = 0;
         for (raw, pid, index) in batch {
             let image = &mut buffer.as_mut_slice()[(1 + copied.len()) * PAGE_BYTES..][..PAGE_BYTES];
-            if self.copy_for_write(*index, *pid, *raw, image) {
-                copied.push(Copied { pid: *pid, frame: *index });
-                with_header += usize::from(!*raw);
+            match self.copy_for_write(*index, *pid, *raw, image) {
+                Copy::No => {}
+                Copy::Dead => self.pool.frames[*index].end_write(true),
+                Copy::Taken => {
+                    copied.push(Copied { pid: *pid, frame: *index });
+                    with_header += usize::from(!*raw);
+                }
             }
         }
         if copied.is_empty() {
@@ -122,24 +140,28 @@ impl Pager {
         Ok(copied.len())
     }
 
-    /// Takes over the dirty mark and copies the page; false if it is no longer dirty, is being changed, or runs ahead of the log.
-    fn copy_for_write(&self, index: usize, pid: PageId, raw: bool, image: &mut [u8]) -> bool {
+    /// Takes over the dirty mark and copies the page.
+    fn copy_for_write(&self, index: usize, pid: PageId, raw: bool, image: &mut [u8]) -> Copy {
         let frame = &self.pool.frames[index];
         if !frame.try_shared() {
-            return false;
+            return Copy::No;
         }
         let guard = crate::guard::Shared { pool: &self.pool, frame: index };
         let unchanged = guard.pid() == pid && (frame.flags.load(Ordering::Relaxed) & RAW != 0) == raw;
         let durable = self.log_if_open().map_or(Lsn::MAX, |log| log.durable.get());
         if !unchanged || frame.page_lsn.load(Ordering::Acquire) > durable || !frame.start_write() {
-            return false;
+            return Copy::No;
+        }
+        if frame.flags.load(Ordering::Relaxed) & FREED != 0 {
+            // The record that freed it is durable: looked at above (P8).
+            return Copy::Dead;
         }
         guard.page().copy_out(image);
         if !raw {
             debug_assert_eq!(guard.page().id(), pid);
             page::seal(image);
         }
-        true
+        Copy::Taken
     }
 
     /// Writes the copies to their places, neighbours in one write, and syncs.

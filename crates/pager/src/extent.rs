@@ -7,11 +7,12 @@
 use stdx::sync::atomic::Ordering;
 
 use crate::error::{Error, Result};
-use crate::frame::UNVERIFIED;
+use crate::frame::{CLEAN, FREED, RAW, UNVERIFIED};
 use crate::guard::Exclusive;
 use crate::log::record::{self, FLAG_END, kind};
 use crate::page::{Lsn, PAGE_BYTES, PageId};
 use crate::pager::Pager;
+use crate::space::Run;
 
 /// Units that go into the log together.
 const UNITS_PER_RECORD_RUN: usize = 16;
@@ -76,6 +77,23 @@ impl Pager {
             }
         }
         Ok(())
+    }
+
+    /// Units that a mini-transaction has freed, whose last record ends at `end`: if they are in memory and not looked at, they need no write any more.
+    pub(crate) fn retire_units(&self, run: Run, end: Lsn) {
+        for pid in run.first..run.first + u64::from(run.pages) {
+            let Some(frame) = self.pool.find(pid) else { continue };
+            let header = &self.pool.frames[frame];
+            if header.rec_lsn.load(Ordering::Relaxed) == CLEAN || !header.try_exclusive() {
+                continue;
+            }
+            let guard = Exclusive { pool: &self.pool, frame };
+            let flags = header.flags.load(Ordering::Relaxed);
+            if guard.header().pid.load(Ordering::Relaxed) == pid && flags & RAW != 0 {
+                header.page_lsn.store(end, Ordering::Release);
+                header.flags.store(flags | FREED, Ordering::Relaxed);
+            }
+        }
     }
 
     /// Reads the absent units together.

@@ -31,6 +31,9 @@ pub const UNVERIFIED: u32 = 4;
 /// Never evicted: a page of the space map, which a commit must reach without I/O.
 pub const PINNED: u32 = 8;
 
+/// The unit has been freed, by the record that ends at `page_lsn`: once that is durable nobody can reach the bytes any more, and they need no write (P8).
+pub const FREED: u32 = 16;
+
 pub static LATCH_WAIT: stdx::wait::Reason = stdx::wait::Reason { name: "page_latch" };
 
 #[repr(align(64))]

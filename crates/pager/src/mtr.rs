@@ -123,6 +123,8 @@ impl<'p> Mtr<'p> {
         });
         drop(maps);
         for run in &scratch.freed {
+            // In this order: until the run is free to be taken, its frames are its own.
+            self.pager.retire_units(*run, end);
             self.pager.unreserve(run.first, run.pages);
         }
         end

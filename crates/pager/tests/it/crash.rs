@@ -18,6 +18,8 @@ struct Told {
     pairs: Vec<Pair>,
     /// Extents with their content and the LSN that made them real.
     extents: Vec<(PageId, Vec<u8>, Lsn)>,
+    /// Extents that were freed, with the LSN that freed them as well: until that has come through, they are there.
+    freed: Vec<(PageId, Vec<u8>, Lsn, Lsn)>,
     durable: Lsn,
 }
 
@@ -46,11 +48,10 @@ fn step(pager: &Pager, told: &mut Told, random: &mut Prng, counter: &mut u64) ->
             told.extents.push((first, data, mtr.commit()));
         }
         14 if told.extents.len() > 2 => {
-            let (first, data, _) = told.extents.swap_remove(0);
+            let (first, data, made) = told.extents.swap_remove(0);
             let mut mtr = pager.mtr();
             mtr.free(first, (data.len() / PAGE_BYTES) as u32);
-            mtr.commit();
-            // From here on the old content may be overwritten, so nothing is claimed about it any more.
+            told.freed.push((first, data, made, mtr.commit()));
         }
         15 => drop(pager.clean_ahead()?),
         16 => drop(pager.checkpoint()?),
@@ -61,7 +62,7 @@ fn step(pager: &Pager, told: &mut Told, random: &mut Prng, counter: &mut u64) ->
     Ok(())
 }
 
-fn verify(pager: &Pager, told: &Told, seed: u64) {
+fn verify(pager: &Pager, told: &Told, recovered_to: Lsn, seed: u64) {
     for (left, right, values) in &told.pairs {
         let must = values.iter().rev().find(|(_, lsn)| *lsn <= told.durable);
         let Some((must, _)) = must else { continue };
@@ -70,7 +71,9 @@ fn verify(pager: &Pager, told: &Told, seed: u64) {
         assert!(values.iter().any(|(value, _)| *value == left_value), "seed {seed}: page {left} has {left_value}");
         assert_eq!(left_value, right_value, "seed {seed}: pages {left} and {right} were changed together");
     }
-    for (first, data, lsn) in &told.extents {
+    let still_there = told.freed.iter().filter(|(_, _, _, freed)| *freed > recovered_to);
+    let still_there = still_there.map(|(first, data, made, _)| (first, data, made));
+    for (first, data, lsn) in told.extents.iter().map(|(first, data, made)| (first, data, made)).chain(still_there) {
         if *lsn > told.durable {
             continue;
         }
@@ -113,7 +116,7 @@ fn recover_and_verify(folder: Arc<SimFolder>, told: &Told, seed: u64) {
     let survivor = again.crash();
     let opened = try_open(survivor, options()).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
     assert!(opened.recovered.damaged.is_empty(), "seed {seed}: {:?}", opened.recovered.damaged);
-    verify(&opened.pager, told, seed);
+    verify(&opened.pager, told, opened.recovered.to, seed);
     // The database goes on working.
     let (page, _) = make_page(&opened.pager, 1).expect("room");
     while opened.pager.flush_once().expect("the disk works") {}
