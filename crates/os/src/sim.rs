@@ -1,11 +1,12 @@
 //! A folder in memory that crashes, tears, loses, flips and fills up as told, the same way for the same seed.
 //!
 //! Each file keeps what is surely on disk, and beside it the writes since the last sync, as pieces of 512 bytes. A crash keeps a random subset of those
-//! pieces, which covers loss, reordering and torn writes at once. Names work alike: files made, renamed or removed since the last folder sync may be there or
+//! pieces, or of whole blocks, or all, or nothing: that covers loss, reordering and torn writes at once. Names work alike: files made, renamed or removed since the last folder sync may be there or
 //! not. A durable write that the crash falls into is torn; one that returned is safe.
 
 use std::collections::BTreeMap;
 use std::io;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use stdx::prng::Prng;
@@ -13,6 +14,16 @@ use stdx::prng::Prng;
 use crate::{Device, Folder, Open};
 
 const SECTOR: usize = 512;
+const BLOCK: usize = 4096;
+
+/// What a crash keeps of the writes since the last sync.
+#[derive(Clone, Copy)]
+enum Kept {
+    Pieces,
+    Blocks,
+    Nothing,
+    All,
+}
 
 /// A fault that strikes one operation of one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,12 +38,65 @@ pub enum Fault {
     Misdirect(u64, u64),
 }
 
-#[derive(Default)]
+/// Bytes in blocks that copies share until one of them writes; absent blocks are zero.
+#[derive(Clone, Default)]
+struct Bytes {
+    len: usize,
+    blocks: Vec<Option<Arc<[u8; BLOCK]>>>,
+}
+
+impl Bytes {
+    /// Makes it at least so long.
+    fn cover(&mut self, len: usize) {
+        if self.len < len {
+            self.len = len;
+            self.blocks.resize(len.div_ceil(BLOCK), None);
+        }
+    }
+
+    /// The pieces of `offset..offset + len`, one a block: block, range within it, range within the whole.
+    fn pieces(offset: usize, len: usize) -> impl Iterator<Item = (usize, Range<usize>, Range<usize>)> {
+        let end = offset + len;
+        (offset / BLOCK..end.div_ceil(BLOCK)).map(move |block| {
+            let (from, to) = (offset.max(block * BLOCK), end.min((block + 1) * BLOCK));
+            (block, from - block * BLOCK..to - block * BLOCK, from - offset..to - offset)
+        })
+    }
+
+    fn put(&mut self, offset: usize, data: &[u8]) {
+        self.cover(offset + data.len());
+        for (block, within, of_data) in Bytes::pieces(offset, data.len()) {
+            let block = self.blocks[block].get_or_insert_with(|| Arc::new([0; BLOCK]));
+            Arc::make_mut(block)[within].copy_from_slice(&data[of_data]);
+        }
+    }
+
+    /// None if the file ends before.
+    fn get(&self, offset: usize, buf: &mut [u8]) -> Option<()> {
+        if offset + buf.len() > self.len {
+            return None;
+        }
+        for (block, within, of_buf) in Bytes::pieces(offset, buf.len()) {
+            match &self.blocks[block] {
+                Some(block) => buf[of_buf].copy_from_slice(&block[within]),
+                None => buf[of_buf].fill(0),
+            }
+        }
+        Some(())
+    }
+
+    fn flip(&mut self, offset: usize, bit: u8) {
+        let block = self.blocks[offset / BLOCK].get_or_insert_with(|| Arc::new([0; BLOCK]));
+        Arc::make_mut(block)[offset % BLOCK] ^= 1 << bit;
+    }
+}
+
+#[derive(Clone, Default)]
 struct File {
     /// What reads see.
-    now: Vec<u8>,
+    now: Bytes,
     /// What a crash cannot take.
-    durable: Vec<u8>,
+    durable: Bytes,
     /// Writes since the last sync, oldest first.
     pending: Vec<(usize, Vec<u8>)>,
     faults: Vec<Fault>,
@@ -47,6 +111,8 @@ struct State {
     capacity: Option<u64>,
     ios: u64,
     crash_at: u64,
+    /// Files whose names begin so, and with "" the folder too, say that they have synced, and have not.
+    liar: Option<String>,
     random: Prng,
 }
 
@@ -74,7 +140,7 @@ impl State {
     }
 
     fn used(&self) -> u64 {
-        self.names.values().map(|file| lock(file).now.len() as u64).sum()
+        self.names.values().map(|file| lock(file).now.len as u64).sum()
     }
 }
 
@@ -87,6 +153,7 @@ impl SimFolder {
                 capacity: None,
                 ios: 0,
                 crash_at: u64::MAX,
+                liar: None,
                 random: Prng::new(seed),
             })),
         })
@@ -107,18 +174,31 @@ impl SimFolder {
                 };
             }
         }
+        let kept = match random.below(8) {
+            0 => Kept::Nothing,
+            1 => Kept::All,
+            2..4 => Kept::Blocks,
+            _ => Kept::Pieces,
+        };
         let survivor = |file: &Shared, random: &mut Prng| {
             let file = lock(file);
             let mut bytes = file.durable.clone();
             for (offset, data) in &file.pending {
+                let mut whole = false;
                 for (at, piece) in data.chunks(SECTOR).enumerate() {
-                    if random.chance(0.5) {
+                    if at.is_multiple_of(BLOCK / SECTOR) {
+                        whole = random.chance(0.5);
+                    }
+                    let stays = match kept {
+                        Kept::Pieces => random.chance(0.5),
+                        Kept::Blocks => whole,
+                        Kept::Nothing => false,
+                        Kept::All => true,
+                    };
+                    if stays {
                         let start = offset + at * SECTOR;
-                        let end = start + piece.len();
-                        if bytes.len() < end {
-                            bytes.resize(end.next_multiple_of(4096), 0);
-                        }
-                        bytes[start..end].copy_from_slice(piece);
+                        bytes.cover((start + piece.len()).next_multiple_of(BLOCK));
+                        bytes.put(start, piece);
                     }
                 }
             }
@@ -126,8 +206,45 @@ impl SimFolder {
         };
         let names: BTreeMap<String, Shared> =
             names.iter().map(|(name, file)| (name.clone(), survivor(file, &mut random))).collect();
-        let after =
-            State { durable_names: names.clone(), names, capacity: state.capacity, ios: 0, crash_at: u64::MAX, random };
+        let after = State {
+            durable_names: names.clone(),
+            names,
+            capacity: state.capacity,
+            ios: 0,
+            crash_at: u64::MAX,
+            liar: state.liar.clone(),
+            random,
+        };
+        Arc::new(SimFolder { state: Arc::new(Mutex::new(after)) })
+    }
+
+    /// The folder as it is, not crashed, apart from this one. Chance is drawn from `seed` from here on.
+    pub fn fork(&self, seed: u64) -> Arc<SimFolder> {
+        let state = lock(&self.state);
+        // A file may stand under two names, the durable one and the present one, and stays one file.
+        let mut copies: Vec<(Shared, Shared)> = Vec::new();
+        let mut copy = |names: &BTreeMap<String, Shared>| -> BTreeMap<String, Shared> {
+            let mut copy_of = |file: &Shared| {
+                if let Some((_, copy)) = copies.iter().find(|(known, _)| Arc::ptr_eq(known, file)) {
+                    return copy.clone();
+                }
+                let copy = Arc::new(Mutex::new(lock(file).clone()));
+                copies.push((file.clone(), copy.clone()));
+                copy
+            };
+            names.iter().map(|(name, file)| (name.clone(), copy_of(file))).collect()
+        };
+        let (names, durable_names) = (copy(&state.names), copy(&state.durable_names));
+        let liar = state.liar.clone();
+        let after = State {
+            names,
+            durable_names,
+            capacity: state.capacity,
+            ios: 0,
+            crash_at: u64::MAX,
+            liar,
+            random: Prng::new(seed),
+        };
         Arc::new(SimFolder { state: Arc::new(Mutex::new(after)) })
     }
 
@@ -155,13 +272,48 @@ impl SimFolder {
         lock(&self.file(name)).faults.push(fault);
     }
 
+    /// Forgets the faults that have not struck yet.
+    pub fn mend(&self) {
+        for file in lock(&self.state).names.values() {
+            lock(file).faults.clear();
+        }
+    }
+
+    /// From now on the device lies: files whose names begin with `names` acknowledge syncs and durable writes, and keep nothing; with "" the folder forgets
+    /// names too. No program can survive that, so a test that does not notice it is no test.
+    pub fn lie_about_sync(&self, names: &str) {
+        lock(&self.state).liar = Some(names.to_owned());
+    }
+
+    /// True once the crash that was ordered has come.
+    pub fn has_crashed(&self) -> bool {
+        let state = lock(&self.state);
+        state.ios >= state.crash_at
+    }
+
+    /// A checksum of all that readers see: two runs of one seed must agree on it.
+    pub fn digest(&self) -> u64 {
+        let state = lock(&self.state);
+        let mut hash = std::hash::DefaultHasher::new();
+        for (name, file) in &state.names {
+            let bytes = &lock(file).now;
+            std::hash::Hash::hash(&(name, bytes.len), &mut hash);
+            for (at, block) in bytes.blocks.iter().enumerate() {
+                if let Some(block) = block.as_ref().filter(|block| block.iter().any(|byte| *byte != 0)) {
+                    std::hash::Hash::hash(&(at, block.as_slice()), &mut hash);
+                }
+            }
+        }
+        std::hash::Hasher::finish(&hash)
+    }
+
     /// Damages a stored bit, on disk and for readers.
     pub fn flip_bit(&self, name: &str, offset: u64, bit: u8) {
         let file = self.file(name);
         let mut file = lock(&file);
-        file.now[offset as usize] ^= 1 << bit;
-        if let Some(byte) = file.durable.get_mut(offset as usize) {
-            *byte ^= 1 << bit;
+        file.now.flip(offset as usize, bit);
+        if (offset as usize) < file.durable.len {
+            file.durable.flip(offset as usize, bit);
         }
     }
 
@@ -207,7 +359,9 @@ impl Folder for SimFolder {
     fn sync(&self) -> io::Result<()> {
         let mut state = lock(&self.state);
         state.step().map_err(|(error, _)| error)?;
-        state.durable_names = state.names.clone();
+        if state.liar.as_deref() != Some("") {
+            state.durable_names = state.names.clone();
+        }
         Ok(())
     }
 
@@ -230,7 +384,8 @@ impl File {
         self.faults.retain_mut(|fault| {
             let kept = *fault;
             let Some(left) = sort(fault) else { return true };
-            *left -= 1;
+            // Two may be due at once: then the other strikes the next time.
+            *left = left.saturating_sub(1);
             if *left == 0 && struck.is_none() {
                 struck = Some(kept);
                 return false;
@@ -241,21 +396,13 @@ impl File {
     }
 
     fn put(&mut self, offset: usize, data: &[u8]) {
-        let end = offset + data.len();
-        if self.now.len() < end {
-            self.now.resize(end, 0);
-        }
-        self.now[offset..end].copy_from_slice(data);
+        self.now.put(offset, data);
         self.pending.push((offset, data.to_vec()));
     }
 
     fn settle(&mut self) {
         for (offset, data) in std::mem::take(&mut self.pending) {
-            let end = offset + data.len();
-            if self.durable.len() < end {
-                self.durable.resize(end, 0);
-            }
-            self.durable[offset..end].copy_from_slice(&data);
+            self.durable.put(offset, &data);
         }
     }
 }
@@ -286,11 +433,14 @@ impl SimDevice {
     }
 
     fn settle(&self) -> io::Result<()> {
+        let lies = lock(&self.state).liar.as_deref().is_some_and(|names| self.name.starts_with(names));
         let mut file = lock(&self.file);
         if file.strikes(|fault| if let Fault::Sync(n) = fault { Some(n) } else { None }).is_some() {
             return Err(io_error());
         }
-        file.settle();
+        if !lies {
+            file.settle();
+        }
         Ok(())
     }
 }
@@ -301,7 +451,7 @@ impl Device for SimDevice {
     }
 
     fn len(&self) -> u64 {
-        lock(&self.file).now.len() as u64
+        lock(&self.file).now.len as u64
     }
 
     fn read(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
@@ -311,9 +461,7 @@ impl Device for SimDevice {
         if file.strikes(|fault| if let Fault::Read(n) = fault { Some(n) } else { None }).is_some() {
             return Err(io_error());
         }
-        let end = offset as usize + buf.len();
-        buf.copy_from_slice(file.now.get(offset as usize..end).ok_or(io::ErrorKind::UnexpectedEof)?);
-        Ok(())
+        file.now.get(offset as usize, buf).ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
     }
 
     fn write(&self, offset: u64, buf: &[u8]) -> io::Result<()> {
@@ -340,12 +488,8 @@ impl Device for SimDevice {
             }
         }
         let mut file = lock(&self.file);
-        if file.now.len() < len as usize {
-            file.now.resize(len as usize, 0);
-        }
-        if file.durable.len() < len as usize {
-            file.durable.resize(len as usize, 0);
-        }
+        file.now.cover(len as usize);
+        file.durable.cover(len as usize);
         Ok(())
     }
 

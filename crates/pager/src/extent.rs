@@ -46,11 +46,13 @@ impl Pager {
             parts.extend([header, unit]);
         }
         debug_assert!(headers[headers.len() - record::HEADER_BYTES + 5] & FLAG_END != 0);
-        Ok(self.log().append(&parts, |start, end| {
+        let end = self.log().append(&parts, |start, end| {
             for frame in &frames {
                 frame.header().mark_dirty(start, end);
             }
-        }))
+        });
+        self.between();
+        Ok(end)
     }
 
     /// Reads whole units `unit..` of an extent into `out`. `crc` has a crc32c for each of them; a unit that came from disk is compared once.

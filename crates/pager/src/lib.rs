@@ -30,7 +30,7 @@ pub use log::read::Until;
 pub use log::record::{Ignore, Observer, Record, Redo, RedoTable};
 pub use mtr::Mtr;
 pub use page::{Lsn, NO_PAGE, PAGE_BYTES, PAGE_WORDS, PageId, PageRef, TxnId};
-pub use pager::{Background, LogPin, Opened, Options, Pager};
+pub use pager::{Background, Between, LogPin, Opened, Options, Pager};
 pub use recovery::Recovered;
 pub use space::{Run, WELL_KNOWN, decode as decode_space};
 

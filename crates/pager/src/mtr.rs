@@ -127,6 +127,7 @@ impl<'p> Mtr<'p> {
             self.pager.retire_units(*run, end);
             self.pager.unreserve(run.first, run.pages);
         }
+        self.pager.between();
         end
     }
 

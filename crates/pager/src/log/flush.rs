@@ -42,7 +42,7 @@ pub struct Log {
     database: u64,
     clock: Arc<dyn Clock>,
     threaded: bool,
-    /// Simulation: a write failed where the program had to wait for it.
+    /// A write failed. What a simulated program still appends goes nowhere.
     is_dead: AtomicBool,
     asleep: AtomicBool,
     bed: (Mutex<bool>, Condvar),
@@ -159,7 +159,22 @@ impl Log {
     }
 
     /// Writes what is copied so far, at most one chunk, and raises the watermark. False if there was nothing to write.
+    ///
+    /// After an error other than a full disk nothing is ever written again: the flusher's thread stops the process, simulation finds a dead log.
     pub fn flush_once(&self) -> Result<bool> {
+        self.write_chunk().inspect_err(|error| {
+            if !matches!(error, Error::DiskFull { .. }) {
+                self.is_dead.store(true, Ordering::Relaxed);
+            }
+        })
+    }
+
+    /// True after a write that failed.
+    pub fn is_dead(&self) -> bool {
+        self.is_dead.load(Ordering::Relaxed)
+    }
+
+    fn write_chunk(&self) -> Result<bool> {
         let mut tail = self.tail.lock();
         if self.is_dead.load(Ordering::Relaxed) {
             return Err(Error::Io {
