@@ -1,7 +1,8 @@
 //! Writes dirty pages: because frames are needed, or because the log would grow too long.
 //!
 //! A batch: take over the dirty marks and copy each page under its shared latch, write the copies to the double-write file, write them to their places,
-//! sync, and only then settle the marks. Until then the page can neither be evicted nor passed by a checkpoint (P3). A page goes to disk only when the
+//! sync, and only then settle the marks. If that fails, the batch is written again before the next one, for a torn page may need its copy in the double
+//! write. Until the marks are settled the page can neither be evicted nor passed by a checkpoint (P3). A page goes to disk only when the
 //! log is durable past its LSN (P2).
 
 use std::sync::Arc;
@@ -27,6 +28,8 @@ pub(crate) struct Cleaner {
     double_write: DoubleWrite,
     /// Block 0 is the double write's header, then the pages, those with headers first.
     buffer: Aligned,
+    /// The pages with headers of a batch that is in the double write but not surely at home: it is written again before another takes its place there.
+    unsettled: Vec<Copied>,
 }
 
 /// What became of a dirty page.
@@ -39,6 +42,7 @@ enum Copy {
 }
 
 /// A page copied out and waiting to be written.
+#[derive(Clone)]
 struct Copied {
     pid: PageId,
     frame: usize,
@@ -46,7 +50,8 @@ struct Copied {
 
 impl Cleaner {
     pub fn new(double_write: DoubleWrite) -> Cleaner {
-        Cleaner { double_write, buffer: Aligned::with_capacity((1 + BATCH_MAX) * PAGE_BYTES) }
+        let buffer = Aligned::with_capacity((1 + BATCH_MAX) * PAGE_BYTES);
+        Cleaner { double_write, buffer, unsettled: Vec::new() }
     }
 }
 
@@ -111,7 +116,11 @@ impl Pager {
     }
 
     fn write_batch(&self, cleaner: &mut Cleaner, batch: &[(bool, PageId, usize)]) -> Result<usize> {
-        let Cleaner { double_write, buffer } = cleaner;
+        let Cleaner { double_write, buffer, unsettled } = cleaner;
+        if !unsettled.is_empty() {
+            self.write_home(buffer, unsettled)?;
+            unsettled.clear();
+        }
         let mut copied: Vec<Copied> = Vec::with_capacity(batch.len());
         let mut with_header = 0;
         for (raw, pid, index) in batch {
@@ -130,8 +139,9 @@ impl Pager {
         }
         let pids: Vec<PageId> = copied[..with_header].iter().map(|page| page.pid).collect();
         let raw = copied[with_header..].iter().map(|page| page.pid);
-        let result =
-            double_write.write(buffer.as_mut_slice(), &pids, raw).and_then(|()| self.write_home(buffer, &copied));
+        let result = double_write.write(buffer.as_mut_slice(), &pids, raw).and_then(|()| {
+            self.write_home(buffer, &copied).inspect_err(|_| unsettled.extend(copied[..with_header].iter().cloned()))
+        });
         for page in &copied {
             self.pool.frames[page.frame].end_write(result.is_ok());
         }

@@ -20,7 +20,7 @@ const MAGIC: u64 = u64::from_le_bytes(*b"BLGDBLW1");
 pub struct DoubleWrite {
     device: Arc<dyn Device>,
     database: u64,
-    /// The pages of the batch in the file.
+    /// The pages that a batch in the file may have.
     last: Vec<PageId>,
 }
 
@@ -44,6 +44,8 @@ impl DoubleWrite {
         }
         let crc = crc32c::crc32c(&header[8..]);
         header[..4].copy_from_slice(&crc.to_le_bytes());
+        // If the write fails, the file may hold the one batch or the other.
+        self.last.extend(pids);
         self.device
             .write_durable(0, &buffer[..(1 + pids.len()) * PAGE_BYTES])
             .map_err(|error| Error::io("writing the double-write file", error))?;

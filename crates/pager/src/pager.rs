@@ -40,6 +40,19 @@ pub struct Options {
     pub until: Until,
     /// No checkpoint before a hook is set: its owner knows of things that recovery must see again.
     pub checkpoint_needs_hook: bool,
+    /// Simulation: what another thread does in between.
+    pub between: Option<Between>,
+}
+
+/// Called after every mini-transaction, while its caller still holds what it holds: there another thread could have flushed, cleaned or made a checkpoint, and
+/// with `Background::Manual` this is how a simulation does it. It must not enter itself.
+#[derive(Clone)]
+pub struct Between(pub Arc<dyn Fn(&Pager) + Send + Sync>);
+
+impl std::fmt::Debug for Between {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Between")
+    }
 }
 
 /// Who flushes and cleans.
@@ -61,6 +74,7 @@ impl Default for Options {
             background: Background::Threads,
             until: Until::default(),
             checkpoint_needs_hook: false,
+            between: None,
         }
     }
 }
@@ -269,6 +283,14 @@ impl Pager {
         (self.pool.frames.len() as u64, used.count() as u64, dirty.count() as u64)
     }
 
+    /// The moment after a mini-transaction.
+    #[inline]
+    pub(crate) fn between(&self) {
+        if let Some(Between(turn)) = &self.options.between {
+            turn(self);
+        }
+    }
+
     /// Called by the engine's hook owner: what the checkpoint must not pass. The hook may append records; it returns the position where recovery has to
     /// begin at the latest for their sake.
     pub fn set_checkpoint_hook(&self, hook: CheckpointHook) {
@@ -305,6 +327,11 @@ impl Pager {
         self.full.load(Ordering::Relaxed)
     }
 
+    /// A write of the log has failed: the process is about to stop, or a simulation should.
+    pub fn is_dead(&self) -> bool {
+        self.log().is_dead()
+    }
+
     /// Writes one batch of the log. False if everything was durable.
     pub fn flush_once(&self) -> Result<bool> {
         self.log().flush_once()
@@ -330,8 +357,10 @@ impl Pager {
         self.log().flush_to(head.max(lsn))?;
         let mut control = self.control.lock();
         if lsn > control.checkpoint {
-            control.checkpoint = lsn;
-            control.write(self.pool.data.as_ref())?;
+            // What the disk does not say is not so: after a failed write the log is still needed from the old position on.
+            let mut next = Control { checkpoint: lsn, ..*control };
+            next.write(self.pool.data.as_ref())?;
+            *control = next;
             self.checkpoint_lsn.store(lsn, Ordering::Relaxed);
             self.checkpoints.fetch_add(1, Ordering::Relaxed);
         }

@@ -2,8 +2,8 @@
 //!
 //! Hard part: where does the log end, and is that end honest? A crash may tear the last chunk, and only the last: flushes are one at a time. So a chunk that
 //! fails its checksum ends the log if nothing newer stands behind it, and is corruption if something does (L6). After a crash the stream goes on at the end
-//! of the last closed mini-transaction, in a new segment; so what a segment holds beyond the start of its successor is void. The same cut serves a
-//! database that was opened at an earlier point on purpose.
+//! of the last closed mini-transaction, in a new segment; so what a segment holds beyond the start of its successor is void, and so is a whole segment
+//! that begins there or later. The same cut serves a database that was opened at an earlier point on purpose.
 
 use std::sync::Arc;
 
@@ -105,7 +105,7 @@ impl Reader {
             from,
             device,
             position: BLOCK as u64,
-            limit: successor(&all, first.number),
+            limit: successor(&all, first.number).map(|next| next.start),
             window: Aligned::with_capacity(READ_BYTES),
             window_start: 0,
             window_end: 0,
@@ -282,7 +282,7 @@ impl Reader {
     fn open_next(&mut self) -> Result<bool> {
         let current = self.used.last().expect("one is open").number;
         let all = segments(self.folder.as_ref(), self.database)?;
-        let Some(next) = all.iter().find(|segment| segment.number == current + 1) else { return Ok(false) };
+        let Some(next) = successor(&all, current) else { return Ok(false) };
         if next.start != self.buffer_end() {
             return Err(self.corrupt(
                 self.buffer.len(),
@@ -290,8 +290,8 @@ impl Reader {
             ));
         }
         self.device = open_segment(self.folder.as_ref(), next.number)?;
-        self.used.push(*next);
-        self.limit = successor(&all, next.number);
+        self.used.push(next);
+        self.limit = successor(&all, next.number).map(|next| next.start);
         self.position = BLOCK as u64;
         (self.window_start, self.window_end) = (0, 0);
         Ok(true)
@@ -321,8 +321,11 @@ impl Reader {
     }
 }
 
-fn successor(all: &[Used], number: u64) -> Option<Lsn> {
-    all.iter().find(|segment| segment.number == number + 1).map(|segment| segment.start)
+/// The segment where the stream goes on after `number`. Those in between that a later one cuts off whole are passed over: the crash came when the log had
+/// turned to them in the middle of a mini-transaction.
+fn successor(all: &[Used], number: u64) -> Option<Used> {
+    let is_void = |one: &Used| all.iter().any(|later| later.number > one.number && later.start <= one.start);
+    (number + 1..).map_while(|number| all.iter().find(|one| one.number == number)).find(|one| !is_void(one)).copied()
 }
 
 fn open_segment(folder: &dyn Folder, number: u64) -> Result<Arc<dyn Device>> {

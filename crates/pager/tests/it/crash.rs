@@ -140,6 +140,48 @@ fn a_crash_at_every_io_loses_nothing_durable() {
     }
 }
 
+/// Seed 20501 of `sim random`: the log had turned to a new segment in the middle of a mini-transaction whose second half was never written.
+#[test]
+fn a_segment_that_a_crash_made_void_is_passed_over() {
+    let history = |crash_at: u64| {
+        let folder = SimFolder::new(crash_at);
+        folder.crash_at_io(crash_at);
+        let run = AssertUnwindSafe(|| -> Result<(), pager::Error> {
+            let pager = try_open(folder.clone(), options())?.pager;
+            for value in 0..9 {
+                let mut mtr = pager.mtr();
+                let mut pages = Vec::new();
+                for _ in 0..25 {
+                    let pid = mtr.allocate(1, pager::NO_PAGE)?;
+                    let page = mtr.fresh(pid)?;
+                    page.set_kind(2, 0, 0);
+                    (FIRST_WORD..pager::PAGE_WORDS).for_each(|word| page.store(word, value + 1));
+                    mtr.image(&page);
+                    pages.push(page);
+                }
+                mtr.commit();
+                drop(pages);
+                while pager.flush_once()? {}
+            }
+            Ok(())
+        });
+        catch_unwind(run).ok();
+        (folder.crash(), !folder.has_crashed())
+    };
+    for crash_at in 1.. {
+        let (mut folder, is_over) = history(crash_at);
+        for life in 1..4 {
+            let pager = try_open(folder.clone(), options()).unwrap_or_else(|e| panic!("{crash_at} {life}: {e}")).pager;
+            make_page(&pager, life).unwrap();
+            while pager.flush_once().unwrap() {}
+            folder = folder.crash();
+        }
+        if is_over {
+            return;
+        }
+    }
+}
+
 #[test]
 fn crashes_at_random_moments_of_longer_histories() {
     for seed in 100..160u64 {

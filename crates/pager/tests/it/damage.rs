@@ -1,6 +1,6 @@
 //! Damage that is not a crash: flipped bits, devices that fail, disks that are full.
 
-use os::SimFolder;
+use os::{Fault, SimFolder};
 use pager::{Error, Pager};
 
 use crate::support::*;
@@ -67,4 +67,49 @@ fn a_full_disk_refuses_writes_and_lets_them_on_when_there_is_room() {
 
 fn resumes(pager: &Pager) -> bool {
     (0..10).any(|_| pager.admit().and_then(|()| make_page(pager, 8)).is_ok())
+}
+
+/// Seed 72 of `sim random`.
+#[test]
+fn a_page_torn_by_a_failed_sync_keeps_its_copy_until_it_is_written_again() {
+    for seed in 0..24 {
+        let folder = SimFolder::new(seed);
+        let pager = open(&folder);
+        let (torn, _) = make_page(&pager, 1).unwrap();
+        let (other, _) = make_page(&pager, 1).unwrap();
+        pager.checkpoint_all().unwrap();
+        let page = pager.exclusive(torn).unwrap();
+        let mut mtr = pager.mtr();
+        // In the first sector of the page and in the last.
+        for word in [FIRST_WORD, pager::PAGE_WORDS - 1] {
+            set(&mut mtr, &page, word, 2);
+        }
+        mtr.commit();
+        drop(page);
+        folder.fail("data", Fault::Sync(1));
+        assert!(pager.clean_until(pager.log_head()).is_err(), "the sync fails");
+        change(&pager, &[other], 2).unwrap();
+        // The next batch goes without the page, and takes the place of its copy.
+        let latched = pager.exclusive(torn).unwrap();
+        while pager.flush_once().unwrap() {}
+        folder.crash_at_io(folder.io_count() + 2);
+        assert!(pager.clean_until(pager.log_head()).is_err(), "the crash comes before the data file is synced again");
+        drop(latched);
+        let opened = try_open(folder.crash(), options()).unwrap();
+        assert!(opened.recovered.damaged.is_empty(), "seed {seed}: {:?}", opened.recovered.damaged);
+        assert_eq!((value(&opened.pager, torn), value(&opened.pager, other)), (2, 2));
+    }
+}
+
+#[test]
+fn a_checkpoint_that_could_not_be_written_is_not_one() {
+    let folder = SimFolder::new(15);
+    let pager = open(&folder);
+    let (pid, _) = make_page(&pager, 1).unwrap();
+    pager.clean_until(pager.log_head()).unwrap();
+    folder.fail("data", Fault::Write(1));
+    assert!(pager.checkpoint().is_err(), "the control block is not written");
+    let lsn = pager.checkpoint().unwrap();
+    let opened = try_open(folder.crash(), options()).unwrap();
+    assert_eq!((opened.recovered.from, value(&opened.pager, pid)), (lsn, 1));
 }
