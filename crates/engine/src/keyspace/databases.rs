@@ -4,7 +4,8 @@
 //! What stands under a number that no database has any more is dead, and the background removes it (`purge.rs`). The map changes only while all stripes
 //! are held, so whoever holds or has validated one stripe knows that it stands still.
 
-use stdx::sync::atomic::{AtomicU32, Ordering};
+use pager::Lsn;
+use stdx::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::DATABASES;
 use crate::error::{Error, Result};
@@ -29,7 +30,7 @@ impl Map {
         self.spaces.iter().chain([&self.next]).flat_map(|number| number.to_le_bytes()).collect()
     }
 
-    fn decode(bytes: &[u8]) -> Result<Map> {
+    pub fn decode(bytes: &[u8]) -> Result<Map> {
         let numbers: Vec<u32> =
             bytes.chunks_exact(4).map(|bytes| u32::from_le_bytes(bytes.try_into().expect("four bytes"))).collect();
         let broken = || Error::corrupt("the catalog's map of databases has the wrong length");
@@ -52,6 +53,8 @@ impl Map {
 pub(crate) struct Databases {
     spaces: [AtomicU32; DATABASES as usize],
     next: AtomicU32,
+    /// End of the last decided change of the map: what a database shows depends on it.
+    mapped: AtomicU64,
 }
 
 impl Databases {
@@ -74,6 +77,29 @@ impl Databases {
 
     pub fn map(&self) -> Map {
         Map { spaces: std::array::from_fn(|db| self.space(db as u8)), next: self.next.load(Ordering::Relaxed) }
+    }
+
+    /// The log up to here says which keyspace a database is.
+    #[inline]
+    pub fn mapped(&self) -> Lsn {
+        self.mapped.load(Ordering::Relaxed)
+    }
+
+    /// A change of the map is decided at `lsn`; all stripes are still held, so who observes one of them afterwards sees it.
+    pub fn decided(&self, lsn: Lsn) {
+        self.mapped.fetch_max(lsn, Ordering::Relaxed);
+    }
+
+    /// Makes numbers below `next` stay given out, also those of units that the crash cut off: entries of the expiry tree may still have them.
+    pub fn skip_to(&self, next: u32, store: &Store) -> Result<()> {
+        let map = self.map();
+        if next > map.next {
+            let map = Map { next, ..map };
+            let bytes = map.encode();
+            store.catalog.modify(MAP_KEY, None, |_, change| change.put(&[&bytes]))?;
+            self.set(&map);
+        }
+        Ok(())
     }
 
     /// Only while all stripes are held. Whoever reads a new number sees, when validating, that they are.

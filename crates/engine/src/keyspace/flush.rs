@@ -92,6 +92,7 @@ impl Unit<'_> {
                 let done = catalog.modify(MAP_KEY, None, |_, change| change.put(&[&bytes]))?;
                 self.changed = true;
                 self.last = self.last.max(done.lsn);
+                self.keyspace.databases.decided(done.lsn);
             }
         }
         self.keyspace.databases.set(map);

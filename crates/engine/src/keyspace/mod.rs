@@ -50,6 +50,7 @@ use crate::keyspace::watch::{Registry, Touch};
 use crate::keyspace::write::{Put, Segments, Target};
 use crate::txn::{Counted, Pages, Recovery, Store};
 
+pub(crate) use databases::{MAP_KEY, Map};
 pub(crate) use key::meta_of;
 pub(crate) use purge::{QUEUED_RUNS_MAX, Queued, encode_queued_pages, queue_key_of_pages};
 
@@ -207,7 +208,7 @@ impl Keyspace {
                 return Ok(Got { found: Found::Missing, gate: stripe_lsn });
             }
             let meta = Meta::parse(record)?;
-            let gate = unit::gate_of(&found, Some(&meta), stripe_lsn);
+            let gate = unit::gate_of(&found, Some(&meta), stripe_lsn, self.databases.mapped());
             let found = if meta.head.expire.is_some() && meta.is_expired(self.clock.wall_ms()) {
                 Found::Missing
             } else if meta.head.kind != Kind::String {
@@ -463,6 +464,7 @@ impl Keyspace {
     /// Undo is through: reads the map of databases and takes over the counts. From here on checkpoints cut them.
     pub(crate) fn settle(&self, recovery: &Recovery) -> Result<()> {
         self.databases.load(&self.store)?;
+        self.databases.skip_to(recovery.next_space(), &self.store)?;
         for db in 0..DATABASES {
             let counted = recovery.counts().get(&self.databases.space(db));
             self.counts.set(db, counted.copied().unwrap_or_default());

@@ -494,7 +494,8 @@ impl<'k> Unit<'k> {
         let mut record = Vec::new();
         let found = self.keyspace.store.records.get(place.key.as_slice(), &mut record)?;
         let meta = if found.present { Some(Meta::parse(&record)?) } else { None };
-        self.gate = self.gate.max(gate_of(&found, meta.as_ref(), place.stripe_lsn));
+        let mapped = self.keyspace.databases.mapped();
+        self.gate = self.gate.max(gate_of(&found, meta.as_ref(), place.stripe_lsn, mapped));
         let Some(meta) = meta.filter(|meta| !meta.is_expired(self.now)) else { return Ok(None) };
         let (kind, expire_at_ms, len) = (meta.head.kind, meta.head.expire, meta.len());
         Ok(Some(Entry { kind, expire_at_ms, len, word: found.word, record }))
@@ -643,6 +644,9 @@ impl<'k> Unit<'k> {
                     let _ = self.keyspace.remove_expiry_if_stale(&entry);
                 }
                 self.last = self.last.max(lsn);
+                if self.before_remap.is_some() {
+                    self.keyspace.databases.decided(lsn);
+                }
                 self.end((self.last != 0).then_some(self.last));
                 Ok(self.gate())
             }
@@ -664,7 +668,9 @@ impl<'k> Unit<'k> {
     /// The transaction has been rolled back: the rest of what it left behind.
     fn undone(&mut self) {
         if let Some(before) = self.before_remap.take() {
-            self.keyspace.databases.set(&before.map);
+            // The numbers given out stay so: entries of the expiry tree may have them for a while.
+            let next = self.keyspace.databases.map().next;
+            self.keyspace.databases.set(&Map { next, ..before.map });
             for (db, counted) in before.counts.into_iter().enumerate() {
                 self.keyspace.counts.set(db as u8, counted);
             }
@@ -701,10 +707,10 @@ impl Drop for Unit<'_> {
     }
 }
 
-/// How much of the log must be durable before a lookup's result may be shown (E2).
-pub(crate) fn gate_of(found: &btree::Found, meta: Option<&Meta<'_>>, stripe_lsn: Lsn) -> Lsn {
+/// How much of the log must be durable before a lookup's result may be shown (E2). `mapped`: what says that the record belongs to the database.
+pub(crate) fn gate_of(found: &btree::Found, meta: Option<&Meta<'_>>, stripe_lsn: Lsn, mapped: Lsn) -> Lsn {
     match meta {
-        Some(meta) if found.word & IN_TXN == 0 && meta.body.version().is_none() => found.word,
+        Some(meta) if found.word & IN_TXN == 0 && meta.body.version().is_none() => found.word.max(mapped),
         _ => stripe_lsn,
     }
 }

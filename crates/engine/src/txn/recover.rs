@@ -9,8 +9,8 @@ use btree::redo::{self, Kind};
 use pager::{Lsn, Observer, Record, TxnId};
 
 use crate::error::Result;
-use crate::keyspace::meta_of;
-use crate::txn::{EXPIRY, Images, RECORDS, Store, decode_deltas, kind};
+use crate::keyspace::{MAP_KEY, Map, meta_of};
+use crate::txn::{CATALOG, EXPIRY, Images, RECORDS, Store, decode_deltas, kind};
 
 /// Keys and expiries of a keyspace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,6 +34,8 @@ pub(crate) struct Recovery {
     counts: Counts,
     /// What was counted since the last mark, until the COUNTS record that belongs to it is seen.
     mark: Option<(Lsn, Counts)>,
+    /// The first keyspace number that no unit has given out, be it decided or not.
+    next_space: u32,
     /// Records that could not be understood: recovery must not go on.
     pub damage: Option<String>,
 }
@@ -50,6 +52,11 @@ impl Recovery {
 
     fn change(&mut self, record: &Record<'_>) {
         let Some(change) = redo::decode(record) else { return };
+        if let (CATALOG, MAP_KEY, Some(map)) = (change.tree, change.key, change.after)
+            && let Ok(map) = Map::decode(map)
+        {
+            self.next_space = self.next_space.max(map.next);
+        }
         if let Some(txn) = record.txn {
             let loser = self.losers.entry(txn).or_insert_with(|| Loser { first: record.lsn_start, ..Loser::default() });
             let before = change.before.map(|(_, before)| before.to_vec());
@@ -109,6 +116,10 @@ impl Recovery {
     /// Keys and expiries of each keyspace at the end of the log. The losers' are not among them: they count at COMMIT only.
     pub fn counts(&self) -> &Counts {
         &self.counts
+    }
+
+    pub fn next_space(&self) -> u32 {
+        self.next_space
     }
 
     /// Tells the store which transactions are undecided, so that no checkpoint passes their first record (E9).

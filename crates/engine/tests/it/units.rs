@@ -1,6 +1,6 @@
 //! What several keys do together: atomicity, rollback, walks, watching, flushing.
 
-use engine::{Error, Expire, Locks};
+use engine::{Error, Expire, Found, Locks};
 
 use crate::support::{START_MS, World, bytes};
 
@@ -353,5 +353,41 @@ fn accounts_and_settings_outlive_a_crash() {
     world = world.crash();
     assert_eq!(world.engine.accounts().list().len(), 1);
     assert_eq!(world.engine.settings().get("maxclients").unwrap(), None);
+    world.check();
+}
+
+/// Seed 3240 of `sim random`: the key is old, but that it is in this database is new.
+#[test]
+fn what_a_swapped_database_shows_waits_for_the_swap() {
+    let world = World::new(31);
+    world.set(1, b"k", b"old");
+    world.flush();
+    let ((), swapped) =
+        world.engine.keyspace().write::<(), Error>(Locks::All, true, |unit| unit.swap(0, 1)).expect("a swap works");
+    assert!(swapped > world.engine.durable().get());
+    let got = world.engine.keyspace().get(0, b"k", &mut Vec::new(), |_, _| {}).unwrap();
+    assert_eq!((got.found, got.gate), (Found::Value, swapped));
+    let peeked = world.engine.keyspace().read::<_, Error>(Locks::Keys(&[(0, b"k")]), |unit| unit.peek(0, b"k"));
+    assert_eq!(peeked.unwrap().1, swapped);
+}
+
+/// Seed 2141 of `sim random`: the expiry entry outlives the unit that it was made for.
+#[test]
+fn a_keyspace_number_of_a_unit_that_a_crash_cut_off_is_not_given_out_again() {
+    let world = World::new(32);
+    world.set(0, b"k", b"v");
+    let mut cut = None;
+    let unit = world.engine.keyspace().write::<(), Error>(Locks::All, true, |unit| {
+        unit.flush(0)?;
+        unit.put_string(0, b"k", b"v", Expire::At(START_MS + 1000))?;
+        world.flush();
+        cut = Some(world.folder.crash());
+        Err(Error::Invalid("the power is gone".into()))
+    });
+    assert!(unit.is_err());
+    let world = World::on(cut.expect("the unit ran"), world.clock.clone()).expect("it recovers");
+    assert_eq!(world.engine.opened().undone, 1);
+    world.check();
+    world.all(|unit| unit.flush(0));
     world.check();
 }
