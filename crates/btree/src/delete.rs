@@ -89,7 +89,8 @@ impl Tree {
 
     /// Joins the node at `level` that begins at `low` to its left neighbour.
     fn join(&self, low: &[u8], level: u8) -> Result<Join> {
-        let left = self.exclusive(Seek::Before(low), level, &mut Walk::default())?;
+        let mut walk = Walk::default();
+        let left = self.exclusive(Seek::Before(low), level, &mut walk)?;
         if left.pid() == self.root || Node(&left).compare_high(low) != Ordering::Equal {
             return Ok(Join::Refused);
         }
@@ -119,8 +120,14 @@ impl Tree {
                 self.corrupt(parent.pid(), "a node without INCOMPLETE whose right neighbour is not in the parent")
             );
         };
-        if p.child(index) != right.pid() || p.child(index - 1) != left.pid() {
+        if p.child(index) != right.pid() {
             return Err(self.corrupt(parent.pid(), "a separator points to another child than the right link"));
+        }
+        if p.child(index - 1) != left.pid() {
+            // The left one came out of a split that is not finished: it is not in the parent yet (T5).
+            drop((parent, right, left));
+            self.mend(walk);
+            return Ok(Join::Refused);
         }
         self.sound_records(&parent)?;
         self.unlink(&left, &right, &parent, low, index);
