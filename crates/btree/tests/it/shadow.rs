@@ -241,7 +241,9 @@ fn a_range_is_purged_beside_unfinished_splits() {
             }
             for from in keys.iter().rev().chain([&Vec::new()]) {
                 let mut purge = tree.purge_range(from, None);
-                while !purge.step(4, |_, _, _| {}).unwrap_or_else(|error| panic!("seed {seed}, cut at {end}: {error}")) {}
+                while !purge.step(4, |_, _, _| {}).unwrap_or_else(|error| panic!("seed {seed}, cut at {end}: {error}"))
+                {
+                }
             }
             assert_eq!(assert_sound(&tree).nodes[0], 1, "all leaves but the first are gone");
         }

@@ -290,7 +290,8 @@ impl Reader {
             ));
         }
         self.device = open_segment(self.folder.as_ref(), next.number)?;
-        self.used.push(next);
+        // What was passed over stays in its place for as long as its neighbours: a gap in the numbers would end the log.
+        self.used.extend(all.iter().filter(|one| (current + 1..=next.number).contains(&one.number)));
         self.limit = successor(&all, next.number).map(|next| next.start);
         self.position = BLOCK as u64;
         (self.window_start, self.window_end) = (0, 0);
@@ -322,7 +323,7 @@ impl Reader {
 }
 
 /// The segment where the stream goes on after `number`. Those in between that a later one cuts off whole are passed over: the crash came when the log had
-/// turned to them in the middle of a mini-transaction.
+/// turned to them in the middle of a mini-transaction. Only a number that follows on counts.
 fn successor(all: &[Used], number: u64) -> Option<Used> {
     let is_void = |one: &Used| all.iter().any(|later| later.number > one.number && later.start <= one.start);
     (number + 1..).map_while(|number| all.iter().find(|one| one.number == number)).find(|one| !is_void(one)).copied()

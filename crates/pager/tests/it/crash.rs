@@ -170,9 +170,13 @@ fn a_segment_that_a_crash_made_void_is_passed_over() {
     };
     for crash_at in 1.. {
         let (mut folder, is_over) = history(crash_at);
-        for life in 1..4 {
+        let mut made = Vec::new();
+        for life in 1..7 {
             let pager = try_open(folder.clone(), options()).unwrap_or_else(|e| panic!("{crash_at} {life}: {e}")).pager;
-            make_page(&pager, life).unwrap();
+            for (pid, value) in &made {
+                assert_eq!(crate::support::value(&pager, *pid), *value, "{crash_at} {life}");
+            }
+            made.push((make_page(&pager, life).unwrap().0, life));
             while pager.flush_once().unwrap() {}
             folder = folder.crash();
         }
