@@ -53,8 +53,15 @@ pub const ALL: &[Step] = &[
     step("tidy", &["cargo", "run", "--quiet", "--package", "xtask", "--", "tidy"], 5),
 ];
 
+/// As long as the client suites, from seeds that are drawn and printed.
+const SIM: &str = "seconds=$((${SOAK_MINUTES:-60} * 60)) && \
+    target/debug/sim canary && \
+    target/debug/sim random --seconds $((seconds * 3 / 4)) && \
+    target/debug/sim every --operations 25 --seconds $((seconds / 4))";
+
 const SOAK: &[Step] = &[
     step("build", &["cargo", "build", "--workspace", "--all-targets"], 30),
+    step("sim", &["sh", "-c", SIM], 12 * 60),
     step("soak", &["tests/clients/run.sh", "soak"], 24 * 60),
 ];
 

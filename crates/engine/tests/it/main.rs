@@ -1,7 +1,5 @@
 mod support;
 
-mod crash;
-mod history;
 mod stress;
 mod strings;
 mod trouble;

@@ -20,13 +20,6 @@ pub fn options() -> Options {
     Options { pager, random: 7 }
 }
 
-/// Little memory: the log's ring fills up and frames run out in the middle of units.
-pub fn tight() -> Options {
-    let pager =
-        pager::Options { frame_bytes: 128 * 4096, ring_bytes: 256 << 10, segment_bytes: 2 << 20, ..options().pager };
-    Options { pager, random: 7 }
-}
-
 pub struct World {
     pub folder: Arc<SimFolder>,
     pub clock: Arc<SimClock>,

@@ -1,0 +1,138 @@
+//! A crash at every I/O of a short history, and at every I/O of the recovery from each of them.
+
+use std::sync::Arc;
+
+use os::{SimClock, SimFolder};
+use stdx::prng::Prng;
+
+use crate::history::Shape;
+use crate::life::{Left, Life, Opened, Wrong};
+use crate::report::{Summary, Violation, mix};
+use crate::world::{Machine, START_MS};
+
+/// A short history and where it is cut.
+#[derive(Clone, Debug)]
+pub struct Every {
+    pub seed: u64,
+    pub operations: usize,
+    /// Every so many I/Os of a recovery it is cut again; 0: never.
+    pub again_step: u64,
+    /// Names of files whose syncs are lies; see `SimFolder::lie_about_sync`.
+    pub liar: Option<&'static str>,
+}
+
+/// One crash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Point {
+    /// The I/O that the crash falls into; beyond the last: after the last operation.
+    pub crash: u64,
+    /// The I/O of the recovery that a second crash falls into.
+    pub again: Option<u64>,
+}
+
+impl Every {
+    fn replay(&self, point: Option<Point>) -> String {
+        let Every { seed, operations, .. } = self;
+        let point = point.map_or(String::new(), |Point { crash, again }| {
+            format!(" --crash {crash}{}", again.map_or(String::new(), |again| format!(" --again {again}")))
+        });
+        let liar = self.liar.map_or(String::new(), |liar| format!(" --liar '{liar}'"));
+        format!("sim every --seed {seed} --operations {operations}{point}{liar}")
+    }
+
+    fn violation(&self, wrong: Wrong, point: Option<Point>, trace: &[String]) -> Violation {
+        Violation::new(wrong.0, self.replay(point), trace)
+    }
+
+    /// Plays up to the crash. Returns what is left, the I/Os done and what happened.
+    fn play(&self, crash: Option<u64>) -> Result<(Left, u64, Vec<String>), Violation> {
+        let mut prng = Prng::new(self.seed);
+        let machine = Machine::draw(&mut prng);
+        let shape = Shape { keys: 8, trouble: self.seed.is_multiple_of(4), copies: false };
+        let folder = SimFolder::new(mix(self.seed, crash.unwrap_or(0)));
+        if let Some(liar) = self.liar {
+            folder.lie_about_sync(liar);
+        }
+        let point = crash.map(|crash| Point { crash, again: None });
+        let empty = Left::empty(folder, Arc::new(SimClock::new(START_MS)), machine);
+        match empty.open(crash).map_err(|wrong| self.violation(wrong, point, &[]))? {
+            Opened::Dead(left) => Ok((left, crash.unwrap_or(0), vec!["the first opening".into()])),
+            Opened::Alive(world, model) => {
+                let mut life = Life::new(world, model, shape, &mut prng);
+                let ran = life.run(self.operations);
+                ran.map_err(|wrong| self.violation(wrong, point, &life.trace))?;
+                let (ios, trace) = (life.ios(), std::mem::take(&mut life.trace));
+                Ok((life.end(), ios, trace))
+            }
+        }
+    }
+
+    /// I/Os of the history if nothing crashes.
+    pub fn ios(&self) -> Result<u64, Violation> {
+        Ok(self.play(None)?.1)
+    }
+
+    /// Recovers, once more with nothing closed in between, and looks.
+    fn recover(&self, left: Left, point: Point, trace: &[String], summary: &mut Summary) -> Result<(), Violation> {
+        let mut left = left;
+        for _ in 0..2 {
+            match left.open(None).map_err(|wrong| self.violation(wrong, Some(point), trace))? {
+                Opened::Alive(world, model) => {
+                    summary.recoveries += 1;
+                    summary.note(world.folder.digest());
+                    let (clock, machine) = (world.clock.clone(), world.machine);
+                    left = Left { folder: world.folder.crash(), clock, machine, possible: vec![model] };
+                }
+                Opened::Dead(_) => unreachable!("no crash was ordered"),
+            }
+        }
+        Ok(())
+    }
+
+    /// One crash, and one more on the way back if the point says so. False if the recovery ended before the second.
+    fn at(&self, left: &Left, point: Point, trace: &[String], summary: &mut Summary) -> Result<bool, Violation> {
+        let seed = mix(self.seed, point.crash << 20 | point.again.unwrap_or(0));
+        let fork = left.fork(seed);
+        let Some(again) = point.again else {
+            summary.crashes += 1;
+            self.recover(fork, point, trace, summary)?;
+            return Ok(true);
+        };
+        match fork.open(Some(again)).map_err(|wrong| self.violation(wrong, Some(point), trace))? {
+            Opened::Alive(..) => Ok(false),
+            Opened::Dead(left) => {
+                summary.in_recovery += 1;
+                self.recover(left, point, trace, summary)?;
+                Ok(true)
+            }
+        }
+    }
+
+    /// One point only.
+    pub fn replay_point(&self, point: Point) -> Result<(Summary, Vec<String>), Violation> {
+        let mut summary = Summary { histories: 1, ..Summary::default() };
+        let (left, _, trace) = self.play(Some(point.crash))?;
+        self.at(&left, point, &trace, &mut summary)?;
+        Ok((summary, trace))
+    }
+
+    /// All points. `progress` hears of each I/O and of how many there are.
+    pub fn run(&self, progress: &dyn Fn(u64, u64)) -> Result<Summary, Violation> {
+        let mut summary = Summary { histories: 1, ..Summary::default() };
+        let ios = self.ios()?;
+        for crash in 1..=ios + 1 {
+            progress(crash, ios);
+            let (left, _, trace) = self.play(Some(crash))?;
+            self.at(&left, Point { crash, again: None }, &trace, &mut summary)?;
+            if self.again_step == 0 {
+                continue;
+            }
+            // Every one of them is met by some first crash, whatever the distance.
+            let mut again = 1 + crash % self.again_step;
+            while self.at(&left, Point { crash, again: Some(again) }, &trace, &mut summary)? {
+                again += self.again_step;
+            }
+        }
+        Ok(summary)
+    }
+}

@@ -1,0 +1,275 @@
+//! What happens: steps drawn from a seed.
+//!
+//! A history is a list of steps: units of one or several changes, reads, and what else befalls a server: the clock moves, pages are cleaned, checkpoints
+//! made, the disk fills up, an operation of it fails, a copy is taken. Everything is drawn from one generator, so a seed says it all.
+
+use engine::{Error, Expire, Unit};
+use stdx::prng::Prng;
+
+use crate::model::{DATABASES, Name};
+
+/// One change within a unit.
+#[derive(Clone)]
+pub enum Op {
+    Put(Name, Vec<u8>, Expire),
+    Patch(Name, u64, Vec<u8>),
+    Delete(Name),
+    Expire(Name, Option<u64>),
+    Rename(Name, Name),
+    Copy(Name, Name),
+    Flush(u8),
+    FlushAll,
+    Swap(u8, u8),
+}
+
+/// A file that a fault befalls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Victim {
+    Data,
+    DoubleWrite,
+    /// The newest segment.
+    Log,
+}
+
+/// One unit, or something else that befalls a server.
+#[derive(Clone)]
+pub enum Step {
+    /// SET as the door calls it.
+    Set(Name, Vec<u8>, Expire),
+    /// GET as the door calls it.
+    Get(Name),
+    One(Op),
+    Several(Vec<Op>),
+    RolledBack(Vec<Op>),
+    /// Rules of so many bytes.
+    Account(String, usize),
+    Forget(String),
+    Tick(u64),
+    Background,
+    FlushLog,
+    Clean,
+    Checkpoint,
+    Tend,
+    Reopen,
+    /// So many bytes are left on the disk.
+    Full(u64),
+    Room,
+    /// The n-th read, write or sync from now on fails.
+    Read(Victim, u64),
+    Write(Victim, u64),
+    Sync(Victim, u64),
+    Backup,
+    BackupLog,
+}
+
+/// What sort of history.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// Keys of a database.
+    pub keys: u64,
+    /// Disk full and EIO.
+    pub trouble: bool,
+    /// Copies are taken and opened.
+    pub copies: bool,
+}
+
+impl Op {
+    pub fn names(&self) -> Vec<Name> {
+        match self {
+            Op::Put(name, ..) | Op::Patch(name, ..) | Op::Delete(name) | Op::Expire(name, _) => vec![name.clone()],
+            Op::Rename(from, to) | Op::Copy(from, to) => vec![from.clone(), to.clone()],
+            Op::Flush(_) | Op::FlushAll | Op::Swap(..) => Vec::new(),
+        }
+    }
+
+    pub fn needs_all(&self) -> bool {
+        matches!(self, Op::Flush(_) | Op::FlushAll | Op::Swap(..))
+    }
+
+    pub fn run(&self, unit: &mut Unit<'_>) -> Result<(), Error> {
+        match self {
+            Op::Put((db, key), value, expire) => unit.put_string(*db, key, value, *expire),
+            Op::Patch((db, key), at, with) => unit.patch_string(*db, key, *at, with).map(drop),
+            Op::Delete((db, key)) => unit.delete(*db, key).map(drop),
+            Op::Expire((db, key), time) => unit.set_expire(*db, key, *time).map(drop),
+            Op::Rename(from, to) => unit.rename((from.0, &from.1), (to.0, &to.1)).map(drop),
+            Op::Copy(from, to) => unit.copy((from.0, &from.1), (to.0, &to.1)).map(drop),
+            Op::Flush(db) => unit.flush(*db),
+            Op::FlushAll => unit.flush_all(),
+            Op::Swap(a, b) => unit.swap(*a, *b),
+        }
+    }
+
+    fn brief(&self) -> String {
+        match self {
+            Op::Put(name, value, expire) => format!("put {} {}b {expire:?}", show(name), value.len()),
+            Op::Patch(name, at, with) => format!("patch {} at {at} {}b", show(name), with.len()),
+            Op::Delete(name) => format!("delete {}", show(name)),
+            Op::Expire(name, time) => format!("expire {} {time:?}", show(name)),
+            Op::Rename(from, to) => format!("rename {} {}", show(from), show(to)),
+            Op::Copy(from, to) => format!("copy {} {}", show(from), show(to)),
+            Op::Flush(db) => format!("flush {db}"),
+            Op::FlushAll => "flush all".into(),
+            Op::Swap(a, b) => format!("swap {a} {b}"),
+        }
+    }
+}
+
+fn show(name: &Name) -> String {
+    format!("{}:{}", name.0, String::from_utf8_lossy(&name.1[..name.1.len().min(12)]))
+}
+
+impl Step {
+    /// One line for the report.
+    pub fn brief(&self) -> String {
+        let list = |ops: &[Op]| ops.iter().map(Op::brief).collect::<Vec<_>>().join(", ");
+        match self {
+            Step::Set(name, value, expire) => format!("set {} {}b {expire:?}", show(name), value.len()),
+            Step::Get(name) => format!("get {}", show(name)),
+            Step::One(op) => op.brief(),
+            Step::Several(ops) => format!("unit [{}]", list(ops)),
+            Step::RolledBack(ops) => format!("unit rolled back [{}]", list(ops)),
+            Step::Account(name, bytes) => format!("account {name} {bytes}b"),
+            Step::Forget(name) => format!("account {name} goes"),
+            Step::Tick(ms) => format!("clock + {ms} ms"),
+            Step::Background => "expiry and purge".into(),
+            Step::FlushLog => "flush log".into(),
+            Step::Clean => "clean".into(),
+            Step::Checkpoint => "checkpoint".into(),
+            Step::Tend => "tend".into(),
+            Step::Reopen => "close and open".into(),
+            Step::Full(left) => format!("disk has {left} bytes left"),
+            Step::Room => "disk has room".into(),
+            Step::Read(victim, n) => format!("{victim:?}: read {n} from now fails"),
+            Step::Write(victim, n) => format!("{victim:?}: write {n} from now fails"),
+            Step::Sync(victim, n) => format!("{victim:?}: sync {n} from now fails"),
+            Step::Backup => "backup".into(),
+            Step::BackupLog => "backup of the log".into(),
+        }
+    }
+}
+
+/// Bytes that do not repeat, so that a misplaced piece shows.
+pub fn bytes(len: usize, seed: u64) -> Vec<u8> {
+    let mut prng = Prng::new(seed);
+    let mut bytes = vec![0; len];
+    prng.fill(&mut bytes);
+    bytes
+}
+
+fn draw_name(prng: &mut Prng, shape: &Shape) -> Name {
+    let key = match prng.below(shape.keys) {
+        0 => bytes(600, 1),
+        n => format!("k{n}").into_bytes(),
+    };
+    (prng.below(u64::from(DATABASES)) as u8, key)
+}
+
+fn draw_value(prng: &mut Prng) -> Vec<u8> {
+    let size = match prng.below(40) {
+        0 => 0,
+        1..20 => prng.below(200),
+        20..26 => prng.below(1300),
+        26..36 => prng.below(20_000),
+        36..38 => 260_000 + prng.below(4_000),
+        _ => 270_000 + prng.below(300_000),
+    };
+    bytes(size as usize, prng.next_u64())
+}
+
+fn draw_expire(prng: &mut Prng, now: u64) -> Expire {
+    match prng.below(4) {
+        0 => Expire::Keep,
+        1 => Expire::At(now + prng.below(400)),
+        _ => Expire::None,
+    }
+}
+
+fn draw_op(prng: &mut Prng, now: u64, shape: &Shape) -> Op {
+    let name = |prng: &mut Prng| draw_name(prng, shape);
+    let db = |prng: &mut Prng| prng.below(u64::from(DATABASES)) as u8;
+    match prng.below(40) {
+        0..16 => Op::Put(name(prng), draw_value(prng), draw_expire(prng, now)),
+        16..22 => {
+            let at = if prng.chance(0.1) { prng.below(500_000) } else { prng.below(9_000) };
+            let len = 1 + prng.below(600) as usize;
+            Op::Patch(name(prng), at, bytes(len, prng.next_u64()))
+        }
+        22..28 => Op::Delete(name(prng)),
+        28..31 => {
+            let time = prng.chance(0.7).then(|| now + prng.below(400));
+            Op::Expire(name(prng), time)
+        }
+        31..35 => Op::Rename(name(prng), name(prng)),
+        35..37 => Op::Copy(name(prng), name(prng)),
+        37 => Op::Flush(db(prng)),
+        38 if prng.chance(0.3) => Op::FlushAll,
+        _ => Op::Swap(db(prng), db(prng)),
+    }
+}
+
+/// Many small puts: leaves fill up and split, or lose most of what they hold.
+fn draw_bulk(prng: &mut Prng, shape: &Shape) -> Vec<Op> {
+    let removes = prng.chance(0.4);
+    let count = 2 + prng.below(shape.keys.min(80));
+    let op = |prng: &mut Prng| {
+        let name = draw_name(prng, shape);
+        if removes {
+            return Op::Delete(name);
+        }
+        let len = prng.below(400) as usize;
+        Op::Put(name, bytes(len, prng.next_u64()), Expire::None)
+    };
+    (0..count).map(|_| op(prng)).collect()
+}
+
+fn draw_trouble(prng: &mut Prng) -> Step {
+    let victim = match prng.below(8) {
+        0..5 => Victim::Data,
+        5..7 => Victim::DoubleWrite,
+        _ => Victim::Log,
+    };
+    let n = 1 + prng.below(12);
+    match prng.below(6) {
+        0..2 => Step::Full(prng.below(4 << 20)),
+        2 => Step::Read(Victim::Data, n),
+        3 => Step::Write(victim, n),
+        4 => Step::Sync(victim, 1 + n / 4),
+        _ => Step::Room,
+    }
+}
+
+pub fn draw(prng: &mut Prng, now: u64, shape: &Shape) -> Step {
+    let several = |prng: &mut Prng| -> Vec<Op> {
+        let count = 2 + prng.below(4);
+        (0..count).map(|_| draw_op(prng, now, shape)).collect()
+    };
+    let account = |prng: &mut Prng| format!("user{}", prng.below(3));
+    match prng.below(64) {
+        0..8 => Step::Set(draw_name(prng, shape), draw_value(prng), draw_expire(prng, now)),
+        8..12 => Step::Get(draw_name(prng, shape)),
+        12..24 => Step::One(draw_op(prng, now, shape)),
+        24..34 => Step::Several(several(prng)),
+        34..36 => Step::Several(draw_bulk(prng, shape)),
+        36..41 => Step::RolledBack(several(prng)),
+        41 => Step::RolledBack(draw_bulk(prng, shape)),
+        42 => Step::Account(account(prng), prng.below(4_000) as usize),
+        43 if prng.chance(0.3) => Step::Forget(account(prng)),
+        43..46 => Step::Tick(prng.below(200)),
+        46..49 => Step::Background,
+        49..54 => Step::FlushLog,
+        54..56 => Step::Clean,
+        56..58 => Step::Checkpoint,
+        58 => Step::Tend,
+        59 if prng.chance(0.4) => Step::Reopen,
+        60 if shape.copies => {
+            if prng.chance(0.5) {
+                Step::Backup
+            } else {
+                Step::BackupLog
+            }
+        }
+        61..64 if shape.trouble => draw_trouble(prng),
+        _ => Step::One(draw_op(prng, now, shape)),
+    }
+}

@@ -1,0 +1,17 @@
+//! The whole engine from one seed, on a simulated disk and clock, against an oracle. README.md beside this crate has the picture.
+
+#![forbid(unsafe_code)]
+
+mod canary;
+mod every;
+mod history;
+mod life;
+mod model;
+mod random;
+mod report;
+mod world;
+
+pub use canary::{LIES, Lie};
+pub use every::{Every, Point};
+pub use random::Random;
+pub use report::{Summary, Violation};

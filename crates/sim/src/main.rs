@@ -1,0 +1,203 @@
+//! `sim`: plays the whole engine from one seed. See `sim --help`.
+
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use lexopt::{Arg, Parser, ValueExt};
+use sim::{Every, LIES, Point, Random, Summary, Violation};
+
+const HELP: &str = "\
+sim plays the whole engine on a simulated disk and clock, crashes it, recovers it, and compares with an oracle.
+One seed says everything: the same command does the same again.
+
+sim every  --seed S    a short history, cut at every I/O, and each recovery cut at every I/O
+    --operations N     its length, 20                  --histories H   so many seeds from S on, 1
+    --seconds T        or as many as end in this time
+    --again-every K    recoveries are cut at every K-th I/O only; 0: not at all; 1
+    --crash I          only the cut at I/O number I    --again J       and the recovery from it at its I/O number J
+sim random --seed S    long histories of several lives, cut at random, with full disks, failing operations and copies
+    --seconds T        for so long, 60                 --histories H   so many, whatever the time
+sim canary             disks that lie about what they have synced: each must be found out, or the oracle sleeps
+    --seed S           --histories H   each lie is given up after so many, 200
+
+    --trace            of `every --crash` and `random`: print what happened, step by step
+    --liar NAMES       play on a disk that loses what it has synced, in files whose names begin so ('' is all)
+    -h, --help         this text
+
+Without --seed one is drawn and printed. After recovery: every acknowledged write is there, no unit of several keys is there by half, no page was
+lost, and the structural checker finds nothing. At a violation: what is wrong, the steps before it, and the command line that plays it again.
+Exit code 0: nothing found, 1: a violation, 64: the command line makes no sense.
+";
+
+/// Time between two lines of progress.
+const PROGRESS: Duration = Duration::from_secs(5);
+
+#[derive(Default)]
+struct Options {
+    seed: Option<u64>,
+    operations: Option<usize>,
+    histories: Option<u64>,
+    again_every: Option<u64>,
+    crash: Option<u64>,
+    again: Option<u64>,
+    seconds: Option<u64>,
+    liar: Option<&'static str>,
+    trace: bool,
+}
+
+impl Options {
+    fn parse(mut parser: Parser) -> Result<(String, Options), lexopt::Error> {
+        let (mut command, mut options) = (String::new(), Options::default());
+        while let Some(arg) = parser.next()? {
+            match arg {
+                Arg::Short('h') | Arg::Long("help") => command = "help".into(),
+                Arg::Long("seed") => options.seed = Some(parser.value()?.parse()?),
+                Arg::Long("operations") => options.operations = Some(parser.value()?.parse()?),
+                Arg::Long("histories") => options.histories = Some(parser.value()?.parse()?),
+                Arg::Long("again-every") => options.again_every = Some(parser.value()?.parse()?),
+                Arg::Long("crash") => options.crash = Some(parser.value()?.parse()?),
+                Arg::Long("again") => options.again = Some(parser.value()?.parse()?),
+                Arg::Long("seconds") => options.seconds = Some(parser.value()?.parse()?),
+                Arg::Long("trace") => options.trace = true,
+                Arg::Long("liar") => {
+                    let names = parser.value()?.string()?;
+                    let known = LIES.iter().find(|lie| lie.names == names);
+                    options.liar = Some(known.ok_or("--liar is one of '', 'log-', 'data', 'doublewrite'")?.names);
+                }
+                Arg::Value(value) if command.is_empty() => command = value.string()?,
+                other => return Err(other.unexpected()),
+            }
+        }
+        Ok((command, options))
+    }
+
+    fn seed(&self) -> u64 {
+        self.seed.unwrap_or_else(|| {
+            let mut bytes = [0; 8];
+            os::entropy(&mut bytes).expect("the kernel has entropy");
+            u64::from_le_bytes(bytes) % 1_000_000_000
+        })
+    }
+}
+
+/// Says something now and then.
+struct Pace {
+    begin: Instant,
+    last: std::cell::Cell<Instant>,
+}
+
+impl Pace {
+    fn new() -> Pace {
+        Pace { begin: Instant::now(), last: std::cell::Cell::new(Instant::now()) }
+    }
+
+    fn say(&self, what: impl FnOnce() -> String) {
+        if self.last.get().elapsed() >= PROGRESS {
+            self.last.set(Instant::now());
+            println!("{:>5} s  {}", self.begin.elapsed().as_secs(), what());
+        }
+    }
+}
+
+fn every(options: &Options) -> Result<Summary, Violation> {
+    let (seed, operations) = (options.seed(), options.operations.unwrap_or(20));
+    let histories = options.histories.unwrap_or(if options.seconds.is_some() { u64::MAX - seed } else { 1 });
+    let limit = options.seconds.map_or(Duration::MAX, Duration::from_secs);
+    let again_step = options.again_every.unwrap_or(1);
+    println!("sim every: seed {seed}, {operations} operations");
+    let mut total = Summary::default();
+    let pace = Pace::new();
+    for seed in seed..seed + histories {
+        if pace.begin.elapsed() >= limit {
+            break;
+        }
+        let every = Every { seed, operations, again_step, liar: options.liar };
+        if let Some(crash) = options.crash {
+            let (summary, trace) = every.replay_point(Point { crash, again: options.again })?;
+            if options.trace {
+                trace.iter().for_each(|step| println!("  {step}"));
+            }
+            total.add(&summary);
+            continue;
+        }
+        let summary = every.run(&|io, ios| pace.say(|| format!("seed {seed}: I/O {io} of {ios}")))?;
+        total.add(&summary);
+    }
+    Ok(total)
+}
+
+fn random(options: &Options) -> Result<Summary, Violation> {
+    let seed = options.seed();
+    let limit = Duration::from_secs(options.seconds.unwrap_or(60));
+    let histories = options.histories.unwrap_or(u64::MAX);
+    println!("sim random: seed {seed}");
+    let mut total = Summary::default();
+    let pace = Pace::new();
+    for at in 0..histories {
+        if options.histories.is_none() && pace.begin.elapsed() >= limit {
+            break;
+        }
+        pace.say(|| format!("seed {}: {total}", seed + at));
+        let mut trace = Vec::new();
+        let result = Random { seed: seed + at, liar: options.liar }.run(&mut trace);
+        if options.trace {
+            trace.iter().for_each(|step| println!("  {step}"));
+        }
+        total.add(&result?);
+    }
+    Ok(total)
+}
+
+fn canary(options: &Options) -> bool {
+    let (seed, histories) = (options.seed.unwrap_or(1), options.histories.unwrap_or(200));
+    println!("sim canary: seed {seed}");
+    let mut sings = true;
+    for lie in LIES {
+        match lie.is_found_out(seed, histories) {
+            Some((count, violation)) => {
+                println!("a disk that lies about {}: found out by history {count}: {}", lie.about, violation.what);
+            }
+            None => {
+                sings = false;
+                println!("a disk that lies about {}: NOT found out by {histories} histories", lie.about);
+            }
+        }
+    }
+    sings
+}
+
+fn main() -> ExitCode {
+    let (command, options) = match Options::parse(Parser::from_env()) {
+        Ok(parsed) => parsed,
+        Err(error) => {
+            eprintln!("sim: {error}; `sim --help` has the list");
+            return ExitCode::from(64);
+        }
+    };
+    let result = match command.as_str() {
+        "every" => every(&options),
+        "random" => random(&options),
+        "canary" if canary(&options) => return ExitCode::SUCCESS,
+        "canary" => return ExitCode::FAILURE,
+        "help" => {
+            print!("{HELP}");
+            return ExitCode::SUCCESS;
+        }
+        _ => {
+            eprint!("{HELP}");
+            return ExitCode::from(64);
+        }
+    };
+    match result {
+        Ok(summary) => {
+            println!("{summary}: no violation");
+            ExitCode::SUCCESS
+        }
+        Err(violation) => {
+            println!("{violation}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! A slice of what `sim` plays for hours (`make soak`), and proof that its oracle is awake.
+
+use sim::{Every, LIES, Point, Random, Summary, Violation};
+
+/// `SOAK_ROUNDS=50` plays so many times as many histories, each from a seed of its own.
+fn rounds() -> u64 {
+    std::env::var("SOAK_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(1)
+}
+
+fn never(violation: Violation) -> ! {
+    panic!("{violation}")
+}
+
+fn random(seed: u64) -> Summary {
+    Random { seed, liar: None }.run(&mut Vec::new()).unwrap_or_else(|violation| never(violation))
+}
+
+#[test]
+fn a_crash_at_every_io_and_at_every_io_of_the_recovery_takes_back_nothing() {
+    let mut total = Summary::default();
+    for seed in 1..1 + rounds() {
+        let every = Every { seed, operations: 12, again_step: 3, liar: None };
+        total.add(&every.run(&|_, _| {}).unwrap_or_else(|violation| never(violation)));
+    }
+    println!("{total}");
+    assert!(total.crashes > 30 * rounds() && total.in_recovery > total.crashes);
+}
+
+#[test]
+fn a_crash_at_every_io_of_histories_takes_back_nothing() {
+    for seed in 100..100 + 6 * rounds() {
+        let every = Every { seed, operations: 24, again_step: 0, liar: None };
+        every.run(&|_, _| {}).unwrap_or_else(|violation| never(violation));
+    }
+}
+
+#[test]
+fn long_histories_of_several_lives_survive_crashes_full_disks_and_failing_ones() {
+    let mut total = Summary::default();
+    for seed in 1000..1000 + 300 * rounds() {
+        total.add(&random(seed));
+    }
+    println!("{total}");
+}
+
+/// Each found something once; see the tests named after them.
+#[test]
+fn seeds_that_failed_stay() {
+    for seed in [2, 72, 1025, 2141, 2213, 3240, 5230, 10598, 20501] {
+        random(seed);
+    }
+}
+
+#[test]
+fn the_same_seed_is_the_same_run() {
+    for seed in [1, 2, 3] {
+        let (mut one, mut other) = (Vec::new(), Vec::new());
+        let play = |trace: &mut Vec<String>| Random { seed, liar: None }.run(trace).unwrap_or_else(|v| never(v));
+        assert_eq!(play(&mut one), play(&mut other));
+        assert_eq!(one, other);
+        let every = Every { seed, operations: 10, again_step: 0, liar: None };
+        let point = Point { crash: 20, again: Some(5) };
+        let replay = || every.replay_point(point).unwrap_or_else(|violation| never(violation));
+        assert_eq!(replay(), replay());
+    }
+}
+
+#[test]
+fn a_disk_that_lies_is_found_out() {
+    for lie in LIES {
+        let (count, violation) = lie.is_found_out(1, 200).unwrap_or_else(|| panic!("{} goes unnoticed", lie.about));
+        println!("{}: history {count}: {}", lie.about, violation.what);
+        let again = violation.replay.split_whitespace().skip_while(|word| *word != "--seed").nth(1);
+        let seed = again.and_then(|seed| seed.parse().ok()).expect("the command line has the seed");
+        let replayed = Random { seed, liar: Some(lie.names) }.run(&mut Vec::new());
+        assert_eq!(replayed.expect_err("it happens again"), violation);
+    }
+}
