@@ -213,6 +213,8 @@ pub struct Unit<'k> {
     pub(crate) before_remap: Option<BeforeRemap>,
     /// The background has something to remove, whichever way the unit ends.
     pub(crate) leaves_garbage: bool,
+    /// The last record that was to be written is in the tree, whatever failed behind it.
+    pub(crate) placed: bool,
     pub(crate) hits: u64,
     pub(crate) misses: u64,
     open: bool,
@@ -238,6 +240,7 @@ impl<'k> Unit<'k> {
             stale_if_aborted: Vec::new(),
             before_remap: None,
             leaves_garbage: false,
+            placed: false,
             hits: 0,
             misses: 0,
             open: true,
@@ -540,9 +543,13 @@ impl<'k> Unit<'k> {
 
     fn put_fresh(&mut self, place: &Place, put: Put<'_>, fresh: Fresh<'k>) -> Result<()> {
         let put = Put { body: fresh.body(), allocated: fresh.reserved.runs(), ..put };
-        self.write(place, &Target::Put(put))?;
-        fresh.reserved.settle();
-        Ok(())
+        self.placed = false;
+        let result = self.write(place, &Target::Put(put));
+        if self.placed {
+            // Also when something failed after that: the pages are the record's, and taking it back frees them.
+            fresh.reserved.settle();
+        }
+        result.map(drop)
     }
 
     fn write_segments(

@@ -169,6 +169,7 @@ impl<'k> Unit<'k> {
             }
         };
         let facts = done.result?;
+        self.placed = !facts.needs_txn;
         if done.lsn != 0 {
             let keys = match target {
                 Target::Put(_) => i64::from(!facts.existed),
