@@ -49,9 +49,9 @@ impl Tree {
         }
     }
 
-    /// Has the pages read that are absent for `ahead`, and calls `then` when they are in memory. Does not wait.
-    pub fn fetch(&self, ahead: &[Ahead], then: Then) {
-        self.pager.fetch(&absent(ahead), then);
+    /// Has the pages read that are absent for `ahead`, and calls for each of them one of `thens`, in order, when it is in memory. Does not wait.
+    pub fn fetch(&self, ahead: &[Ahead], thens: Vec<Then>) {
+        self.pager.fetch(absent(ahead).into_iter().zip(thens));
     }
 
     /// `get` of a key of which `look_ahead` said `ahead`.

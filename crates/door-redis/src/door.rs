@@ -175,7 +175,7 @@ impl Door for RedisDoor {
             arrived.session.expect(*ahead, if arrived.is_late { now } else { 0 });
         }
         let keyspace = self.shared.keyspace.clone();
-        any_late.then(|| -> Fetch { Box::new(move |then| keyspace.fetch(&ahead, then)) })
+        any_late.then(|| -> Fetch { Box::new(move |thens| keyspace.fetch(&ahead, thens)) })
     }
 
     fn close(&self, session: Session) {

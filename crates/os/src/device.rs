@@ -3,6 +3,8 @@
 use std::io;
 use std::sync::Arc;
 
+use crate::ReadRing;
+
 /// How to open a file of a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Open {
@@ -31,6 +33,11 @@ pub trait Device: Send + Sync {
     fn read_many(&self, ops: &mut [(u64, &mut [u8])]) -> Vec<io::Result<()>>;
     /// Writes submitted together; durable only after `sync`.
     fn write_many(&self, ops: &[(u64, &[u8])]) -> io::Result<()>;
+    /// For reads of `unit` bytes that the caller starts and collects itself, up to `depth` at a time; None where there is no such thing.
+    fn read_ring(&self, unit: usize, depth: usize) -> Option<ReadRing> {
+        let _ = (unit, depth);
+        None
+    }
 }
 
 /// The files of one database.

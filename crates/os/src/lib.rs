@@ -18,4 +18,4 @@ pub use device::{Device, Folder, Open};
 pub use entropy::entropy;
 pub use real::RealFolder;
 pub use sim::{Fault, SimFolder};
-pub use uring::send_many;
+pub use uring::{ReadRing, send_many};

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::{Device, Folder, Open};
+use crate::{Device, Folder, Open, ReadRing};
 
 /// A data folder of the file system.
 pub struct RealFolder {
@@ -246,5 +246,9 @@ impl Device for RealDevice {
             return Ok(());
         }
         ops.iter().try_for_each(|(offset, buf)| self.write(*offset, buf))
+    }
+
+    fn read_ring(&self, unit: usize, depth: usize) -> Option<ReadRing> {
+        ReadRing::new(self.file.try_clone().ok()?, unit, depth).ok()
     }
 }

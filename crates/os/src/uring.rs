@@ -1,10 +1,13 @@
 //! Batches through io_uring: one ring for each thread that has a batch, made when first needed. Where the kernel refuses a ring, the caller uses plain calls.
 
 use std::cell::RefCell;
+use std::fs::File;
 use std::io;
-use std::os::fd::RawFd;
+use std::os::fd::{AsRawFd, RawFd};
 
 use io_uring::{IoUring, opcode, squeue, types};
+
+use crate::Aligned;
 
 const DEPTH: usize = 128;
 
@@ -64,6 +67,113 @@ pub fn send_many(sends: &[(RawFd, &[u8])], flags: libc::c_int) -> Moved {
         .map(|(fd, bytes)| opcode::Send::new(types::Fd(*fd), bytes.as_ptr(), bytes.len() as u32).flags(flags).build())
         .collect();
     with_ring(|ring| run(ring, entries))
+}
+
+/// Reads of one file that are under way: started without waiting, collected when they are done. It owns the buffers that the kernel writes into.
+///
+/// Its descriptor is readable while there is something to collect. Where the completion of a read is noticed is the thread that submitted it, on its way out of
+/// any system call; so a thread that submits and then waits in epoll for the descriptor is woken when the disk has answered.
+pub struct ReadRing {
+    ring: IoUring,
+    file: File,
+    buffers: Aligned,
+    unit: usize,
+    free: Vec<u32>,
+    depth: usize,
+    /// Pushed and not yet submitted.
+    pushed: usize,
+}
+
+impl ReadRing {
+    /// Room for `depth` reads of `unit` bytes each. Fails where the kernel refuses a ring.
+    pub(crate) fn new(file: File, unit: usize, depth: usize) -> io::Result<ReadRing> {
+        if refused() {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        // No interrupt for a processor that runs our thread: it learns of the completion at its next system call. Kernels before 5.19 do not know that.
+        let quiet = IoUring::builder().setup_coop_taskrun().build(depth as u32);
+        let ring = quiet.or_else(|_| IoUring::new(depth as u32))?;
+        let buffers = Aligned::with_capacity(unit * depth);
+        Ok(ReadRing { ring, file, buffers, unit, free: (0..depth as u32).collect(), depth, pushed: 0 })
+    }
+
+    pub fn fd(&self) -> RawFd {
+        self.ring.as_raw_fd()
+    }
+
+    pub fn under_way(&self) -> usize {
+        self.depth - self.free.len()
+    }
+
+    /// Prepares a read of one unit at `offset`; returns its slot, which no other read has until it is collected, or None if `depth` are under way.
+    pub fn push(&mut self, offset: u64) -> Option<u32> {
+        let slot = self.free.pop()?;
+        let buffer = &mut self.buffers.as_mut_slice()[slot as usize * self.unit..][..self.unit];
+        let entry = opcode::Read::new(types::Fd(self.file.as_raw_fd()), buffer.as_mut_ptr(), self.unit as u32)
+            .offset(offset)
+            .build()
+            .user_data(u64::from(slot));
+        // SAFETY: the buffer belongs to the slot and lives in `self.buffers`, which `drop` keeps until every read has completed; nobody looks at it, or gives it to
+        // another read, before that (`collect`). The queue has `depth` entries, as many as there are slots, so it is never full.
+        unsafe { self.ring.submission().push(&entry) }.expect("as many entries as slots");
+        self.pushed += 1;
+        Some(slot)
+    }
+
+    /// Hands what was pushed to the kernel.
+    pub fn submit(&mut self) {
+        while self.pushed > 0 {
+            let count = self.enter(0);
+            self.pushed -= count.min(self.pushed);
+        }
+    }
+
+    /// Waits until something can be collected; returns at once if nothing is under way.
+    pub fn wait(&mut self) {
+        self.submit();
+        if self.under_way() > 0 {
+            self.enter(1);
+        }
+    }
+
+    fn enter(&mut self, want: usize) -> usize {
+        loop {
+            match self.ring.submit_and_wait(want) {
+                Ok(count) => return count,
+                Err(error) if matches!(error.raw_os_error(), Some(libc::EINTR | libc::EAGAIN | libc::EBUSY)) => {}
+                // The kernel may still write into the buffers, and who waits for them would wait for ever.
+                Err(error) => {
+                    eprintln!("beluga: io_uring stopped with reads under way: {error}");
+                    std::process::abort();
+                }
+            }
+        }
+    }
+
+    /// Hands out what is done: slot and bytes. The bytes are gone afterwards, and the slot is free.
+    pub fn collect(&mut self, each: &mut dyn FnMut(u32, io::Result<&[u8]>)) {
+        let done: Vec<(u32, i32)> =
+            self.ring.completion().map(|completion| (completion.user_data() as u32, completion.result())).collect();
+        for (slot, result) in done {
+            let bytes = &self.buffers.as_slice()[slot as usize * self.unit..][..self.unit];
+            let whole = result >= 0 && result as usize == self.unit;
+            let error = || match result {
+                ..0 => io::Error::from_raw_os_error(-result),
+                _ => io::ErrorKind::UnexpectedEof.into(),
+            };
+            each(slot, if whole { Ok(bytes) } else { Err(error()) });
+            self.free.push(slot);
+        }
+    }
+}
+
+impl Drop for ReadRing {
+    fn drop(&mut self) {
+        while self.under_way() > 0 {
+            self.wait();
+            self.collect(&mut |_, _| {});
+        }
+    }
 }
 
 /// Submits all entries, `DEPTH` at a time, and returns only when every one has completed.

@@ -129,16 +129,21 @@ impl Pager {
         }
     }
 
-    pub(crate) fn load_together(&self, pids: &[PageId], raw: bool) {
+    /// Reads as many of the pages, from the first on, as there are frames for at once; returns how many that were.
+    ///
+    /// Never waits for a frame: it holds latches, and another in the same place could wait for those.
+    pub(crate) fn load_together(&self, pids: &[PageId], raw: bool) -> usize {
         let mut settled = Vec::with_capacity(pids.len());
+        let mut count = 0;
         for pid in pids {
-            let Claim::Frame(frame) = self.pool.claim(*pid) else { break };
+            let Claim::Frame(frame) = self.try_claim(*pid) else { break };
             if self.pool.settle(frame, *pid, Pool::load_flags(raw)) {
                 settled.push((*pid, frame));
             }
+            count += 1;
         }
         if settled.is_empty() {
-            return;
+            return count;
         }
         self.pool.misses.add(settled.len() as u64);
         with_read_buffer(settled.len(), |buffer| {
@@ -158,6 +163,7 @@ impl Pager {
                 }
             }
         });
+        count
     }
 
     /// Reads one page into a frame, unless somebody else does.
@@ -189,11 +195,20 @@ impl Pager {
     /// A frame for `pid`, X-latched and empty; has pages cleaned while there is none.
     pub(crate) fn claim(&self, pid: PageId) -> Result<usize> {
         loop {
-            match self.pool.claim(pid) {
+            match self.try_claim(pid) {
                 Claim::Frame(frame) => return Ok(frame),
                 Claim::Exhausted => self.relieve()?,
             }
         }
+    }
+
+    /// A frame if there is one now; calls the cleaner when frames that could be given away begin to be rare.
+    pub(crate) fn try_claim(&self, pid: PageId) -> Claim {
+        let claim = self.pool.claim(pid);
+        if self.pool.wants_cleaning() {
+            self.ring_once();
+        }
+        claim
     }
 
     /// The frame of a page whose former content does not matter: X-latched, all zero but for the id.

@@ -16,8 +16,10 @@ use crate::frame::{CLEAN, FREED, RAW, REFERENCED};
 use crate::page::{self, Lsn, NO_PAGE, PAGE_BYTES, PageId};
 use crate::pager::Pager;
 
-/// Pages that the hand will meet soon and that are worth cleaning ahead of it.
+/// Frames before the hand that are looked at: those it will meet soon.
 const LOOK_AHEAD: usize = 8192;
+/// Pages written in one go ahead of the hand; who waits for a frame is told after each batch.
+const AHEAD_MAX: usize = 4 * PAGES_MAX;
 
 /// Units of values written with one sync: they need no double write, so its size does not bound them.
 const BATCH_MAX: usize = 1024;
@@ -59,26 +61,31 @@ impl Pager {
     /// Cleans what eviction will want next. Returns how many pages it wrote.
     pub fn clean_ahead(&self) -> Result<usize> {
         self.pool.passed_dirty.store(0, Ordering::Relaxed);
+        self.write_frames(self.dirty_ahead())
+    }
+
+    /// Dirty frames that the hand will meet next: those that nobody has used since it last came by, or else any.
+    fn dirty_ahead(&self) -> Vec<usize> {
         let count = self.pool.frames.len();
         let hand = self.pool.hand();
-        let mut cold = Vec::new();
+        let (mut cold, mut warm) = (Vec::new(), Vec::new());
         for step in 0..count {
+            let found = !(cold.is_empty() && warm.is_empty());
+            if step >= LOOK_AHEAD && found || cold.len() >= AHEAD_MAX {
+                break;
+            }
             let index = (hand + step) % count;
             let frame = &self.pool.frames[index];
-            if frame.rec_lsn.load(Ordering::Relaxed) != CLEAN && frame.flags.load(Ordering::Relaxed) & REFERENCED == 0 {
-                cold.push(index);
-            }
-            if step > LOOK_AHEAD && !cold.is_empty() || cold.len() >= 4 * PAGES_MAX {
-                break;
+            if frame.rec_lsn.load(Ordering::Relaxed) != CLEAN {
+                let is_warm = frame.flags.load(Ordering::Relaxed) & REFERENCED != 0;
+                if is_warm { &mut warm } else { &mut cold }.push(index);
             }
         }
         if cold.is_empty() {
-            cold = (0..count)
-                .filter(|index| self.pool.frames[*index].rec_lsn.load(Ordering::Relaxed) != CLEAN)
-                .take(PAGES_MAX)
-                .collect();
+            warm.truncate(AHEAD_MAX);
+            return warm;
         }
-        self.write_frames(cold)
+        cold
     }
 
     /// Cleans every page with a change older than `target`.
@@ -111,6 +118,7 @@ impl Pager {
         let (pages, units) = order.split_at(order.partition_point(|(raw, _, _)| !raw));
         for batch in pages.chunks(PAGES_MAX).chain(units.chunks(BATCH_MAX)) {
             written += self.write_batch(&mut cleaner, batch)?;
+            self.tell_cleaned();
         }
         Ok(written)
     }

@@ -1,7 +1,7 @@
 //! The repair of torn pages: a batch of pages is made durable here before it is written to its places.
 //!
 //! ```text
-//!   [ header 4 KiB: magic, count, page ids, checksum ][ page ][ page ] ... up to 128
+//!   [ header 4 KiB: magic, count, page ids, checksum ][ page ][ page ] ... up to 480
 //! ```
 //! The file holds one batch. It is overwritten only after the data file has been synced, so a torn page is always in the last batch. A batch that is itself
 //! torn has not touched the data file yet. A page of the batch may be freed and its room given to a value: before the value's unit is written, the batch
@@ -14,7 +14,8 @@ use os::{Aligned, Device};
 use crate::error::{Error, Result};
 use crate::page::{self, PAGE_BYTES, PageId};
 
-pub const PAGES_MAX: usize = 128;
+/// As many as one block of page ids holds, nearly: a batch costs two syncs, however large it is.
+pub const PAGES_MAX: usize = 480;
 const MAGIC: u64 = u64::from_le_bytes(*b"BLGDBLW1");
 
 pub struct DoubleWrite {

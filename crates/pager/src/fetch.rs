@@ -1,12 +1,11 @@
-//! Page reads that nobody waits for: a queue, and threads that take what is in it, read it in one submission, and say so.
+//! Page reads that nobody waits for: a queue, and threads that take what is in it, read it in one submission, and say so. Threads with a lane of their own
+//! (`lane`) leave to the queue only what finds no frame or no room there.
 //!
 //! Whoever serves many requests at once asks here for the pages that are absent, goes on with other requests, and is called when they are in memory. So the disk
 //! has as many reads before it as there are requests that need one, and no thread stands behind each of them.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
-use stdx::sync::atomic::{AtomicUsize, Ordering};
 use stdx::sync::{Condvar, Mutex};
 
 use crate::page::PageId;
@@ -17,27 +16,12 @@ pub(crate) const READERS: usize = 4;
 /// Pages of one submission.
 const BATCH: usize = 64;
 
-/// Called when the pages that were asked for are in memory, as far as they could be read.
+/// Called when the page that was asked for is in memory, if it could be read.
 pub type Then = Box<dyn FnOnce() + Send>;
-
-/// A request for several pages.
-struct Fetch {
-    left: AtomicUsize,
-    then: Mutex<Option<Then>>,
-}
-
-impl Fetch {
-    fn done(&self, pages: usize) {
-        if self.left.fetch_sub(pages, Ordering::AcqRel) == pages {
-            let then = self.then.lock().take().expect("called once, by who settles the last page");
-            then();
-        }
-    }
-}
 
 #[derive(Default)]
 struct Queue {
-    pages: VecDeque<(PageId, Arc<Fetch>)>,
+    pages: VecDeque<(PageId, Then)>,
     stop: bool,
 }
 
@@ -49,38 +33,66 @@ pub(crate) struct Fetcher {
 }
 
 impl Pager {
-    /// Has the pages read in and then calls `then`, in this thread or another. Does not wait, except where there are no background threads: then it reads here.
+    /// Has pages read in, and for each of them calls what stands beside it, in this thread or another. Does not wait, except where there are no background
+    /// threads: then it reads here.
     ///
     /// Best effort: a page that cannot be read now is read, and complained about, when it is used.
-    pub fn fetch(&self, pids: &[PageId], then: Then) {
-        let mut absent: Vec<PageId> =
-            pids.iter().copied().filter(|pid| self.is_in_file(*pid) && !self.is_resident(*pid)).collect();
-        absent.sort_unstable();
-        absent.dedup();
-        if absent.is_empty() || self.is_stepped() {
-            self.load_together(&absent, false);
-            return then();
+    pub fn fetch(&self, pages: impl IntoIterator<Item = (PageId, Then)>) {
+        let (absent, here): (Vec<_>, Vec<_>) =
+            pages.into_iter().partition(|(pid, _)| self.is_in_file(*pid) && !self.is_resident(*pid));
+        here.into_iter().for_each(|(_, then)| then());
+        if self.is_stepped() {
+            let mut pids: Vec<PageId> = absent.iter().map(|(pid, _)| *pid).collect();
+            pids.sort_unstable();
+            pids.dedup();
+            self.load_together(&pids, false);
+            return absent.into_iter().for_each(|(_, then)| then());
         }
-        let fetch = Arc::new(Fetch { left: AtomicUsize::new(absent.len()), then: Mutex::new(Some(then)) });
+        let absent = self.fetch_in_lane(absent);
+        if absent.is_empty() {
+            return;
+        }
         let mut queue = self.fetcher.queue.lock();
         if queue.stop {
             drop(queue);
-            return fetch.done(absent.len());
+            return absent.into_iter().for_each(|(_, then)| then());
         }
-        queue.pages.extend(absent.into_iter().map(|pid| (pid, fetch.clone())));
+        queue.pages.extend(absent);
         drop(queue);
         self.fetcher.bell.notify_one();
     }
 
     /// A reader's life.
     pub(crate) fn run_reader(&self) {
-        let mut batch: Vec<(PageId, Arc<Fetch>)> = Vec::with_capacity(BATCH);
+        let mut batch: Vec<(PageId, Then)> = Vec::with_capacity(BATCH);
         let mut pids = Vec::with_capacity(BATCH);
         while self.fetcher.take(&mut batch) {
             pids.extend(batch.iter().map(|(pid, _)| *pid));
-            self.load_together(&pids, false);
-            pids.clear();
-            batch.drain(..).for_each(|(_, fetch)| fetch.done(1));
+            pids.sort_unstable();
+            pids.dedup();
+            self.load_all(&pids);
+            for pid in pids.drain(..) {
+                self.wait_until_loaded(pid);
+            }
+            batch.drain(..).for_each(|(_, then)| then());
+        }
+    }
+
+    /// Reads the pages, in pieces where frames are rare, and waits for the cleaner where there is none.
+    fn load_all(&self, mut pids: &[PageId]) {
+        while !pids.is_empty() {
+            let count = self.load_together(pids, false);
+            pids = &pids[count..];
+            if count == 0 && self.relieve().is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Another thread may have been reading the page already: waits here, lest who asked for it wait inside a request.
+    fn wait_until_loaded(&self, pid: PageId) {
+        if let Some(frame) = self.pool.find(pid) {
+            self.pool.frames[frame].version(&self.pool.lot);
         }
     }
 
@@ -92,13 +104,14 @@ impl Pager {
             std::mem::take(&mut queue.pages)
         };
         self.fetcher.bell.notify_all();
-        left.into_iter().for_each(|(_, fetch)| fetch.done(1));
+        self.pool.lot.lanes().for_each(|lane| lane.drain());
+        left.into_iter().for_each(|(_, then)| then());
     }
 }
 
 impl Fetcher {
     /// Waits for pages to read; false: there will be none.
-    fn take(&self, batch: &mut Vec<(PageId, Arc<Fetch>)>) -> bool {
+    fn take(&self, batch: &mut Vec<(PageId, Then)>) -> bool {
         let mut queue = self.queue.lock();
         while queue.pages.is_empty() {
             if queue.stop {
@@ -106,7 +119,8 @@ impl Fetcher {
             }
             queue = self.bell.wait(queue);
         }
-        let count = queue.pages.len().min(BATCH);
+        // A share, not all: the first of a large batch would wait for its last.
+        let count = queue.pages.len().div_ceil(READERS).min(BATCH);
         batch.extend(queue.pages.drain(..count));
         if !queue.pages.is_empty() {
             self.bell.notify_one();

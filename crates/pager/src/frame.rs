@@ -7,9 +7,13 @@
 //! The latch is one word: X bit, a bit for parked waiters, a count of shared holders, and a version that moves with every release of X.
 //! A reader that takes no latch remembers the version and checks it again (P4); the latch is also the pin: eviction takes X first (P6).
 
-use stdx::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
-use stdx::sync::{Condvar, Mutex, hint, thread};
+use std::sync::Arc;
+use std::time::Duration;
 
+use stdx::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+use stdx::sync::{Condvar, Mutex, RwLock, hint, thread};
+
+use crate::lane::Lane;
 use crate::page::{Lsn, NO_PAGE};
 
 /// `rec_lsn` and `writing` of a page that needs no write.
@@ -56,11 +60,31 @@ const _: () = assert!(size_of::<Frame>() == 64);
 /// Where latch waiters sleep. A frame hashes to one of a few slots; a wake-up of the wrong sleeper is harmless.
 pub struct ParkingLot {
     slots: Vec<(Mutex<()>, Condvar)>,
+    /// Whose reads hold latches until somebody collects them.
+    lanes: RwLock<Vec<Arc<Lane>>>,
 }
+
+/// A sleeper looks after the lanes so often.
+const TEND_EVERY: Duration = Duration::from_millis(2);
 
 impl Default for ParkingLot {
     fn default() -> Self {
-        ParkingLot { slots: (0..256).map(|_| (Mutex::new(()), Condvar::new())).collect() }
+        ParkingLot::new(256)
+    }
+}
+
+impl ParkingLot {
+    fn new(slots: usize) -> ParkingLot {
+        ParkingLot { slots: (0..slots).map(|_| (Mutex::new(()), Condvar::new())).collect(), lanes: RwLock::default() }
+    }
+
+    pub fn add(&self, lane: Arc<Lane>) {
+        self.lanes.write().push(lane);
+    }
+
+    /// The lanes there are at this moment.
+    pub fn lanes(&self) -> impl Iterator<Item = Arc<Lane>> + use<> {
+        self.lanes.read().clone().into_iter()
     }
 }
 
@@ -103,7 +127,14 @@ impl Frame {
             // The bit is set while the slot's mutex is held, and the waker takes that mutex before it notifies: no wake-up is lost.
             let marked = self.latch.compare_exchange(word, word | WAITERS, Ordering::Relaxed, Ordering::Relaxed);
             if marked.is_ok() {
-                guard = condvar.wait(guard);
+                let (woken, timed_out) = condvar.wait_timeout(guard, TEND_EVERY);
+                guard = woken;
+                if timed_out {
+                    // What we wait for may be a page that is read in, and everybody who could collect it may be waiting too (A1).
+                    drop(guard);
+                    lot.lanes().for_each(|lane| lane.tend());
+                    guard = mutex.lock();
+                }
             }
         }
     }
@@ -255,7 +286,7 @@ mod model {
     fn cell() -> Arc<Cell> {
         Arc::new(Cell {
             frame: Frame::default(),
-            lot: ParkingLot { slots: vec![(Mutex::new(()), Condvar::new())] },
+            lot: ParkingLot::new(1),
             words: [AtomicU64::new(0), AtomicU64::new(0)],
         })
     }

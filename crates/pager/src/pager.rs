@@ -1,6 +1,5 @@
 //! The pager as a whole: opening, background threads, checkpoint, closing.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -106,6 +105,8 @@ pub struct Pager {
     full: AtomicBool,
     stop: AtomicBool,
     bell: (Mutex<bool>, Condvar),
+    /// Who sought a frame has rung, and the cleaner has not begun with it yet.
+    rung: AtomicBool,
     /// Moves whenever the cleaner has cleaned something.
     cleaned: (Mutex<u64>, Condvar),
     threads: Mutex<Vec<std::thread::JoinHandle<()>>>,
@@ -165,6 +166,7 @@ impl Pager {
             full: AtomicBool::new(false),
             stop: AtomicBool::new(false),
             bell: (Mutex::new(false), Condvar::new()),
+            rung: AtomicBool::new(false),
             cleaned: (Mutex::new(0), Condvar::new()),
             threads: Mutex::new(Vec::new()),
             fetcher: Fetcher::default(),
@@ -176,9 +178,6 @@ impl Pager {
             observer,
             progress,
             report: Recovered { repaired, ..Recovered::default() },
-            damaged: HashMap::new(),
-            mtr: 0,
-            mtr_pages: Vec::new(),
         };
         let (start, used) = if created {
             recovery.report.to = FIRST_LSN;
@@ -398,6 +397,7 @@ impl Pager {
             return Ok(());
         }
         let _waiting = stdx::wait::announce(&FRAME_WAIT);
+        self.pool.lot.lanes().for_each(|lane| lane.tend());
         let mut generation = self.cleaned.0.lock();
         self.ring();
         generation = self.cleaned.1.wait_timeout(generation, Duration::from_millis(100)).0;
@@ -414,6 +414,19 @@ impl Pager {
     pub(crate) fn ring(&self) {
         *self.bell.0.lock() = true;
         self.bell.1.notify_one();
+    }
+
+    /// Wakes the cleaner unless it has been told and has not begun yet.
+    pub(crate) fn ring_once(&self) {
+        if !self.rung.load(Ordering::Relaxed) && !self.rung.swap(true, Ordering::Relaxed) {
+            self.ring();
+        }
+    }
+
+    /// Tells those who wait for a frame that there may be one.
+    pub(crate) fn tell_cleaned(&self) {
+        *self.cleaned.0.lock() += 1;
+        self.cleaned.1.notify_all();
     }
 
     fn start_threads(self: &Arc<Self>) {
@@ -488,10 +501,10 @@ impl Pager {
 
     /// One round of background work: a segment ahead, room ahead, frames for eviction, a shorter log.
     pub fn tend(&self) -> Result<()> {
-        while self.pool.passed_dirty.load(Ordering::Relaxed) > 0 && !self.stop.load(Ordering::Relaxed) {
+        self.rung.store(false, Ordering::Relaxed);
+        while self.pool.wants_cleaning() && !self.stop.load(Ordering::Relaxed) {
             let cleaned = self.clean_ahead()?;
-            *self.cleaned.0.lock() += 1;
-            self.cleaned.1.notify_all();
+            self.tell_cleaned();
             if cleaned == 0 {
                 break;
             }

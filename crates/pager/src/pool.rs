@@ -30,11 +30,16 @@ pub struct Pool {
     pub(crate) passed_dirty: AtomicU64,
 }
 
+/// So many dirty frames passed are worth a call for the cleaner, and it has work at once; a few in passing are not.
+pub(crate) const PASSED_MANY: u64 = 64;
+/// A search passes no more dirty frames than this: looking at a header that is not in the cache costs as much as a tenth of a page's write.
+const PASSED_MAX: u64 = 1024;
+
 /// Result of a search for a frame to put a page into.
 pub(crate) enum Claim {
     /// X-latched, empty, in nobody's table.
     Frame(usize),
-    /// Everything is dirty or latched: clean something first.
+    /// What the hand met was dirty or latched: clean something first.
     Exhausted,
 }
 
@@ -129,15 +134,26 @@ impl Pool {
             }
             if frame.oldest_change() != CLEAN {
                 dirty += 1;
+                if dirty == PASSED_MAX {
+                    break;
+                }
                 continue;
             }
             if self.evict(index) {
-                self.passed_dirty.fetch_add(dirty, Ordering::Relaxed);
+                if dirty > 0 {
+                    self.passed_dirty.fetch_add(dirty, Ordering::Relaxed);
+                }
                 return Claim::Frame(index);
             }
         }
-        self.passed_dirty.fetch_add(dirty.max(1), Ordering::Relaxed);
+        self.passed_dirty.fetch_add(dirty.max(PASSED_MANY), Ordering::Relaxed);
         Claim::Exhausted
+    }
+
+    /// The hand has passed many dirty frames since the cleaner last looked.
+    #[inline]
+    pub(crate) fn wants_cleaning(&self) -> bool {
+        self.passed_dirty.load(Ordering::Relaxed) >= PASSED_MANY
     }
 
     fn take_empty(&self, index: usize) -> bool {

@@ -3,6 +3,13 @@
 //! Hard part: a page number may have had several lives between checkpoint and crash. A record of an early life may meet the bytes of a late one on disk: a
 //! newer LSN (skip it) or a value's raw unit (unreadable as a page). The log explains both: whatever begins a new life is an image or a whole unit and is
 //! applied without looking. So an unreadable page is only noted, and is forgiven if the log starts it anew or frees it (L5).
+//!
+//! A record changes one page, so the pages are divided among threads and each thread goes through the log on its own (L7):
+//!
+//! ```text
+//!   reader:    window 1 | window 2 | window 3 ...     reads, checks, shows the observer, has absent pages read in
+//!   part 0..n:            window 1 | window 2 ...     applies what concerns its pages, in log order
+//! ```
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -88,10 +95,6 @@ pub(crate) struct Recovery<'a> {
     pub observer: &'a mut dyn Observer,
     pub progress: &'a dyn Fn(&Recovered),
     pub report: Recovered,
-    pub damaged: HashMap<PageId, String>,
-    /// The mini-transaction being applied, by its end, and its pages so far.
-    pub mtr: Lsn,
-    pub mtr_pages: Vec<PageId>,
 }
 
 impl Recovery<'_> {
@@ -99,30 +102,63 @@ impl Recovery<'_> {
     pub fn run(&mut self, folder: &Arc<dyn Folder>, database: u64, from: Lsn, until: Until) -> Result<End> {
         self.report.from = from;
         let mut reader = Reader::open(folder, database, from, until)?;
-        let mut more = true;
-        while more {
-            let mut window = Window::default();
-            more = reader.next(WINDOW_BYTES, &mut |record| {
-                window.push(record);
-                Ok(())
-            })?;
-            self.fetch(&window);
-            for lifted in &window.records {
-                let record = window.record(lifted);
-                self.observer.observe(&record);
-                self.apply(&record)?;
-                self.report.records += 1;
-            }
-            if let Some(last) = window.records.last() {
-                self.report.to = last.lsn_end;
-                (self.progress)(&self.report);
-            }
+        let count = if self.pager.is_stepped() { PARTS_STEPPED } else { threads() };
+        let mut parts: Vec<Part<'_>> =
+            (0..count).map(|number| Part::new(self.pager, self.redo, number, count)).collect();
+        let mut window = self.read(&mut reader)?;
+        while let Some(current) = window {
+            window = if self.pager.is_stepped() {
+                parts.iter_mut().try_for_each(|part| part.apply_window(&current))?;
+                self.read(&mut reader)?
+            } else {
+                std::thread::scope(|scope| {
+                    let tasks: Vec<_> =
+                        parts.iter_mut().map(|part| scope.spawn(|| part.apply_window(&current))).collect();
+                    let next = self.read(&mut reader);
+                    for task in tasks {
+                        task.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+                    }
+                    next
+                })?
+            };
+            self.report.records += current.records.len() as u64;
+            self.report.to = current.records.last().map_or(self.report.to, |last| last.lsn_end);
+            self.report.applied = parts.iter().map(|part| part.applied).sum();
+            (self.progress)(&self.report);
         }
         let end = reader.end();
         self.report.to = end.lsn;
         self.report.wall_ms = end.wall_ms;
-        self.report.damaged = self.damaged.drain().collect();
+        self.report.damaged = parts.into_iter().flat_map(|part| part.damaged).collect();
+        self.report.damaged.sort_unstable();
         Ok(end)
+    }
+
+    /// The next piece of the log, seen by the observer, its pages on their way into memory; None at the end.
+    fn read(&mut self, reader: &mut Reader) -> Result<Option<Window>> {
+        let mut window = Window::default();
+        reader.next(WINDOW_BYTES, &mut |record| {
+            self.observer.observe(record);
+            window.push(record);
+            Ok(())
+        })?;
+        if window.records.is_empty() {
+            return Ok(None);
+        }
+        self.cover(&window)?;
+        self.fetch(&window);
+        Ok(Some(window))
+    }
+
+    /// The crash may have taken back a growth of the file that the log relies on.
+    fn cover(&self, window: &Window) -> Result<()> {
+        let Some(last) = window.records.iter().filter_map(|record| record.page).max() else { return Ok(()) };
+        let needed = (last + 1) * PAGE_BYTES as u64;
+        if needed <= self.pager.pool.data.len() {
+            return Ok(());
+        }
+        let bytes = needed.next_multiple_of(space::FIRST_BYTES);
+        self.pager.pool.data.grow(bytes).map_err(|error| Error::io("growing the data file during recovery", error))
     }
 
     /// Reads the pages that the window's records change and that are not begun anew by it.
@@ -142,10 +178,55 @@ impl Recovery<'_> {
         wanted.retain(|pid| (pid + 1) * PAGE_BYTES as u64 <= self.pager.pool.data.len());
         self.pager.prefetch_many(&wanted);
     }
+}
 
-    fn apply(&mut self, record: &Record<'_>) -> Result<()> {
-        let Some(pid) = record.page else { return Ok(()) };
-        self.cover(pid)?;
+/// Parts where there are no threads: one after the other, so that simulations meet the division.
+const PARTS_STEPPED: usize = 3;
+
+/// How many threads apply: as many as there are processors, as far as they are likely to have work.
+fn threads() -> usize {
+    std::thread::available_parallelism().map_or(1, |count| count.get()).min(16)
+}
+
+/// One thread's share of the pages.
+struct Part<'a> {
+    pager: &'a Pager,
+    redo: &'a RedoTable,
+    number: usize,
+    count: usize,
+    /// Pages that cannot be brought up to date, and why.
+    damaged: HashMap<PageId, String>,
+    /// The mini-transaction being applied, by its end, and its pages so far.
+    mtr: Lsn,
+    mtr_pages: Vec<PageId>,
+    applied: u64,
+}
+
+impl<'a> Part<'a> {
+    fn new(pager: &'a Pager, redo: &'a RedoTable, number: usize, count: usize) -> Part<'a> {
+        Part { pager, redo, number, count, damaged: HashMap::new(), mtr: 0, mtr_pages: Vec::new(), applied: 0 }
+    }
+
+    fn owns(&self, pid: PageId) -> bool {
+        // Neighbours are often changed together: a multiplication spreads them.
+        let spread = pid.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        ((spread * self.count as u64) >> 32) as usize == self.number
+    }
+
+    fn apply_window(&mut self, window: &Window) -> Result<()> {
+        for lifted in &window.records {
+            let Some(pid) = lifted.page else { continue };
+            if self.owns(pid) {
+                self.apply(pid, &window.record(lifted))?;
+            }
+            if lifted.kind == kind::SPACE_CLEAR {
+                self.forgive(space::decode(&window.record(lifted)));
+            }
+        }
+        Ok(())
+    }
+
+    fn apply(&mut self, pid: PageId, record: &Record<'_>) -> Result<()> {
         match record.kind {
             kind::IMAGE => {
                 let image =
@@ -164,20 +245,7 @@ impl Recovery<'_> {
                 self.change(pid, record, &|page, record| owner.apply(page, record))?;
             }
         }
-        if record.kind == kind::SPACE_CLEAR {
-            self.forgive(space::decode(record));
-        }
         Ok(())
-    }
-
-    /// The crash may have taken back a growth of the file that the log relies on.
-    fn cover(&self, pid: PageId) -> Result<()> {
-        let needed = (pid + 1) * PAGE_BYTES as u64;
-        if needed <= self.pager.pool.data.len() {
-            return Ok(());
-        }
-        let bytes = needed.next_multiple_of(space::FIRST_BYTES);
-        self.pager.pool.data.grow(bytes).map_err(|error| Error::io("growing the data file during recovery", error))
     }
 
     /// A new life of the page: nothing of the former one matters.
@@ -199,7 +267,7 @@ impl Recovery<'_> {
             page.store(WORD_LSN, record.lsn_end);
         }
         page.header().mark_dirty(record.lsn_start, record.lsn_end);
-        self.report.applied += 1;
+        self.applied += 1;
     }
 
     /// A change of a page that exists: applied if the page does not have it yet.

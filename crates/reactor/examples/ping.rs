@@ -38,7 +38,7 @@ impl Door for Ping {
 
 fn main() {
     let port: u16 = std::env::args().nth(1).and_then(|port| port.parse().ok()).unwrap_or(7000);
-    let pool = Pool::start(&Settings::default(), Arc::new(Watermark::new(0))).expect("the pool starts");
+    let pool = Pool::start(&Settings::default(), Arc::new(Watermark::new(0)), &mut |_| None).expect("the pool starts");
     let address = ([127, 0, 0, 1], port).into();
     let listener = pool.listen(address, Arc::new(Ping), ListenOptions::default()).expect("the port is free");
     println!("answering on {}, until input ends", listener.local_addr);

@@ -435,13 +435,12 @@ impl Connection {
         if bytes > 0 {
             self.blocked_since_ms.store(0, Ordering::Relaxed);
         }
-        match scratch {
-            Some(scratch) => {
-                scratch.tally.bytes_out += bytes as u64;
-                self.keep_output(&mut inner, scratch);
-            }
+        let mut scratch = scratch;
+        match &mut scratch {
+            Some(scratch) => scratch.tally.bytes_out += bytes as u64,
             None => self.group().counters.bytes_out.add(bytes as u64),
         }
+        self.keep_output(&mut inner, scratch);
         let done = inner.sent == inner.out.len() && inner.gates.is_empty() && !inner.closing;
         if !done || !self.turn.release() {
             let bits = self.turn.open();
@@ -686,12 +685,12 @@ impl Connection {
                         self.blocked_since_ms.store(self.group().now_ms().max(1), Ordering::Relaxed);
                         self.group().watch_slow(self);
                     }
-                    self.keep_output(inner, scratch);
+                    self.keep_output(inner, Some(scratch));
                     return true;
                 }
                 Err(_) => return false,
             }
-            self.keep_output(inner, scratch);
+            self.keep_output(inner, Some(scratch));
             if inner.gates.is_empty() || inner.registered {
                 return true;
             }
@@ -756,22 +755,26 @@ impl Connection {
     }
 
     /// After sending: empty output goes back to the thread, small rests are copied, so that waiting connections hold little memory.
-    fn keep_output(&self, inner: &mut Inner, scratch: &mut Scratch) {
+    ///
+    /// Without `scratch` (the thread is about to wait) too: a connection that keeps its empty output is not at rest, and would stay out of rounds.
+    fn keep_output(&self, inner: &mut Inner, scratch: Option<&mut Scratch>) {
         let rest = inner.out.len() - inner.sent;
         self.pending_out.store(rest as u64, Ordering::Relaxed);
         if rest == 0 {
             inner.out_start += inner.sent as u64;
             inner.sent = 0;
-            let mut empty = std::mem::take(&mut inner.out);
-            empty.clear();
-            scratch.take_output(empty);
+            let empty = std::mem::take(&mut inner.out);
+            if let Some(scratch) = scratch {
+                scratch.take_output(empty);
+            }
         } else if rest <= SMALL_OUTPUT && inner.out.capacity() > rest + SMALL_OUTPUT {
             let kept = inner.out[inner.sent..].to_vec();
             inner.out_start += inner.sent as u64;
             inner.sent = 0;
-            let mut full = std::mem::replace(&mut inner.out, kept);
-            full.clear();
-            scratch.take_output(full);
+            let full = std::mem::replace(&mut inner.out, kept);
+            if let Some(scratch) = scratch {
+                scratch.take_output(full);
+            }
         }
     }
 

@@ -19,8 +19,8 @@ pub trait Door: Send + Sync + 'static {
     /// Requests of several sessions have arrived together and will be served next: brings near what they will touch, and marks those that would have to
     /// wait for the disk. Must not wait itself.
     ///
-    /// If it marks any, it returns what brings their pages: that is started when the others have been served, and calls what it is given when
-    /// the marked ones can be served too.
+    /// If it marks any, it returns what brings their pages: that is started when the others have been served, is given one call for each
+    /// marked session, in order, and makes it when that session can be served too.
     fn look_ahead(&self, _: &mut [Arrived<'_, Self::Session>]) -> Option<Fetch> {
         None
     }
@@ -34,8 +34,8 @@ pub trait Door: Send + Sync + 'static {
     }
 }
 
-/// Starts reads without waiting for them; its argument is called at their end, in any thread.
-pub type Fetch = Box<dyn FnOnce(Box<dyn FnOnce() + Send>)>;
+/// Starts reads without waiting for them; each of its arguments is called at the end of one of them, in any thread.
+pub type Fetch = Box<dyn FnOnce(Vec<Box<dyn FnOnce() + Send>>)>;
 
 /// A session and what has arrived for it.
 pub struct Arrived<'a, S> {

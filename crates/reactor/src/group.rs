@@ -16,7 +16,7 @@ use stdx::watermark::Watermark;
 
 use crate::connection::{Connection, READ, RELEASE, WRITE};
 use crate::crew::{Crew, Need};
-use crate::pool::PoolInner;
+use crate::pool::{PoolInner, Source};
 use crate::round::{self, Member};
 use crate::settings::Settings;
 use crate::sys::{Epoll, Event, EventFd};
@@ -25,6 +25,7 @@ use crate::{Counters, outbox};
 /// Tokens of what is no connection; connections have bit 63 set.
 pub(crate) const TOKEN_WAKE: u64 = 0;
 pub(crate) const TOKEN_TIMER: u64 = 1;
+const TOKEN_SOURCE: u64 = 2;
 /// Listener n of the pool has token LISTENER + n.
 pub(crate) const TOKEN_LISTENER: u64 = 1 << 32;
 const TOKEN_CONNECTION: u64 = 1 << 63;
@@ -113,8 +114,8 @@ impl Scratch {
 /// Work of the queue.
 pub(crate) enum Work {
     Turn(Arc<Connection>, u32),
-    /// Connections whose pages have come.
-    Round(Vec<Member>),
+    /// A connection whose page has come.
+    Back(Member),
     Task(Box<dyn FnOnce() + Send>),
 }
 
@@ -130,6 +131,7 @@ pub(crate) struct Group {
     pub durable: Arc<Watermark>,
     pub epoll: Epoll,
     wake: EventFd,
+    source: Option<Source>,
     queue: Mutex<VecDeque<Work>>,
     queued: AtomicUsize,
     /// Connections with events that a thread of the group has taken from epoll and will run next.
@@ -178,9 +180,17 @@ fn on_wait(_: &'static stdx::wait::Reason, edge: Edge) {
 }
 
 impl Group {
-    pub fn new(settings: Settings, counters: Arc<Counters>, durable: Arc<Watermark>) -> std::io::Result<Group> {
+    pub fn new(
+        settings: Settings,
+        counters: Arc<Counters>,
+        durable: Arc<Watermark>,
+        source: Option<Source>,
+    ) -> std::io::Result<Group> {
         let (epoll, wake) = (Epoll::new()?, EventFd::new()?);
         epoll.add(wake.fd(), TOKEN_WAKE, false)?;
+        if let Some(source) = &source {
+            epoll.add(source.fd, TOKEN_SOURCE, false)?;
+        }
         Ok(Group {
             crew: Crew::new(settings.epoll_threads_per_group, settings.epoll_group_threads_max),
             settings,
@@ -188,6 +198,7 @@ impl Group {
             durable,
             epoll,
             wake,
+            source,
             queue: Mutex::default(),
             queued: AtomicUsize::new(0),
             hand: Mutex::default(),
@@ -238,7 +249,13 @@ impl Group {
         let mut scratch = Scratch::new(&self.settings);
         let mut events = Vec::new();
         let shrink = self.settings.epoll_group_dynamic_threads_shrink_time;
+        if let Some(source) = &self.source {
+            (source.enter)();
+        }
         while !pool.stop.load(Ordering::Relaxed) {
+            if let Some(source) = &self.source {
+                (source.tend)();
+            }
             // The queue comes first: this thread may hold the only wake-up for it, and would take that along when it lies down (R3).
             self.run_queue(&mut scratch);
             if !self.crew.stay(shrink, &pool.stop) {
@@ -274,7 +291,7 @@ impl Group {
                 match self.pop() {
                     None => break,
                     Some(Work::Turn(connection, bits)) => self.bring(connection, bits, scratch),
-                    Some(Work::Round(members)) => round::serve(members, scratch),
+                    Some(Work::Back(member)) => round::come_back(member),
                     Some(Work::Task(task)) => {
                         // It may take long.
                         round::play(self, scratch);
@@ -294,9 +311,15 @@ impl Group {
     }
 
     fn pop(&self) -> Option<Work> {
-        let mut queue = self.queue.lock();
-        let work = queue.pop_front();
-        self.queued.store(queue.len(), Ordering::Release);
+        let (work, left) = {
+            let mut queue = self.queue.lock();
+            let work = queue.pop_front();
+            self.queued.store(queue.len(), Ordering::Release);
+            (work, queue.len())
+        };
+        if left > 0 {
+            self.call_one();
+        }
         work
     }
 
@@ -337,7 +360,7 @@ impl Group {
         }
         for token in others {
             match token {
-                TOKEN_WAKE => {}
+                TOKEN_WAKE | TOKEN_SOURCE => {}
                 TOKEN_TIMER => pool.timers.due().into_iter().for_each(|action| action()),
                 listener => pool.accept(self, listener - TOKEN_LISTENER),
             }
@@ -361,14 +384,18 @@ impl Group {
         }
     }
 
-    /// Puts work into the queue and makes sure that somebody comes for it.
+    /// Puts work into the queue and makes sure that somebody comes for it: whoever finds it empty calls one thread, whoever leaves something in it calls another.
     pub fn enqueue(&self, work: impl Iterator<Item = Work>) {
-        {
+        let was_empty = {
             let mut queue = self.queue.lock();
+            let was_empty = queue.is_empty();
             queue.extend(work);
             self.queued.store(queue.len(), Ordering::SeqCst);
+            was_empty
+        };
+        if was_empty {
+            self.call_one();
         }
-        self.call_one();
     }
 
     pub fn enqueue_turn(&self, connection: Arc<Connection>, bits: u32) {

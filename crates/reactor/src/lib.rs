@@ -14,7 +14,7 @@ mod tls;
 
 pub use connection::{Connection, Handle};
 pub use door::{Arrived, Door, Fetch, Flow, Io};
-pub use pool::{Job, ListenOptions, Listener, Next, Pool};
+pub use pool::{Job, ListenOptions, Listener, Next, Pool, Source};
 pub use settings::Settings;
 pub use tls::TlsConfig;
 

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -70,14 +70,28 @@ pub struct Pool {
     inner: Arc<PoolInner>,
 }
 
+/// What a group's threads look after besides connections: reads that they have started, for instance.
+pub struct Source {
+    /// Becomes readable when there is something to do. Must outlive the pool's threads.
+    pub fd: RawFd,
+    /// Called by each thread of the group when it starts.
+    pub enter: Box<dyn Fn() + Send + Sync>,
+    /// Does what there is to do, without waiting. Called by each thread before it looks at the queue and waits for events (R10).
+    pub tend: Box<dyn Fn() + Send + Sync>,
+}
+
 impl Pool {
-    /// Starts the threads. Replies are held back until `durable` has reached their gate.
-    pub fn start(settings: &Settings, durable: Arc<Watermark>) -> io::Result<Pool> {
+    /// Starts the threads. Replies are held back until `durable` has reached their gate. `source` is asked once for each group, by number.
+    pub fn start(
+        settings: &Settings,
+        durable: Arc<Watermark>,
+        source: &mut dyn FnMut(usize) -> Option<Source>,
+    ) -> io::Result<Pool> {
         let processors = os::cpu::allowed();
         let settings = settings.resolve(processors.len());
         let counters = Arc::new(Counters::default());
         let groups: Arc<[Arc<Group>]> = (0..settings.epoll_groups)
-            .map(|_| Group::new(settings.clone(), counters.clone(), durable.clone()).map(Arc::new))
+            .map(|number| Group::new(settings.clone(), counters.clone(), durable.clone(), source(number)).map(Arc::new))
             .collect::<io::Result<_>>()?;
         let timers = Timers::new()?;
         groups[0].epoll.add(timers.fd.fd(), TOKEN_TIMER, false)?;

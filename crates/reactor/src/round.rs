@@ -22,35 +22,42 @@ pub struct Member {
 }
 
 thread_local! {
+    /// Who has joined and was not looked at yet.
+    static JOINED: RefCell<Vec<Member>> = const { RefCell::new(Vec::new()) };
+    /// Who is to be served now. Apart from the others: a request served without a look ahead would wait for its page here.
     static LEFT: RefCell<VecDeque<Member>> = const { RefCell::new(VecDeque::new()) };
 }
 
 /// Adds a connection to the calling thread's round.
 pub fn join(member: Member) {
+    JOINED.with_borrow_mut(|joined| joined.push(member));
+}
+
+/// Adds a connection whose pages have come: it is served without another look.
+pub fn come_back(member: Member) {
     LEFT.with_borrow_mut(|left| left.push_back(member));
 }
 
-/// Serves all who have joined and sends their replies.
+/// Serves all who have joined or come back, and sends their replies.
 pub fn play(group: &Arc<Group>, scratch: &mut Scratch) {
-    let mut members: Vec<Member> = LEFT.take().into();
+    let members = JOINED.take();
     let mut away = Vec::new();
     if !members.is_empty() {
-        members = look_ahead(members, &mut away);
+        let ready = look_ahead(members, &mut away);
+        LEFT.with_borrow_mut(|left| left.extend(ready));
     }
-    serve(members, scratch);
-    for (fetch, late) in away {
-        let group = group.clone();
-        fetch(Box::new(move || group.enqueue(std::iter::once(Work::Round(late)))));
-    }
-}
-
-/// Serves members and sends their replies.
-pub fn serve(members: Vec<Member>, scratch: &mut Scratch) {
-    LEFT.with_borrow_mut(|left| left.extend(members));
     while let Some(member) = LEFT.with_borrow_mut(VecDeque::pop_front) {
         member.connection.serve_arrived(member.waiting, scratch);
     }
     outbox::send(Some(scratch));
+    for (fetch, late) in away {
+        fetch(late.into_iter().map(|member| back_to(group.clone(), member)).collect());
+    }
+}
+
+/// To be called when the page of `member` has come.
+fn back_to(group: Arc<Group>, member: Member) -> Box<dyn FnOnce() + Send> {
+    Box::new(move || group.enqueue(std::iter::once(Work::Back(member))))
 }
 
 /// Lets the door of each member look at what has arrived; nearly always there is one door. Who needs a page goes into `away`.
@@ -72,7 +79,7 @@ fn look_ahead(mut members: Vec<Member>, away: &mut Vec<(Fetch, Vec<Member>)>) ->
 
 /// The calling thread begins to wait: what it has not served yet is given to others.
 pub fn give_back() {
-    for member in LEFT.take() {
+    for member in LEFT.take().into_iter().chain(JOINED.take()) {
         member.connection.take_back(member.waiting);
     }
 }

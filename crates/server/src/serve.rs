@@ -9,7 +9,7 @@ use std::time::Duration;
 use door_redis::RedisDoor;
 use engine::Engine;
 use os::{Clock, RealClock};
-use reactor::{Door, ListenOptions, Pool, TlsConfig};
+use reactor::{Door, ListenOptions, Pool, Source, TlsConfig};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -90,7 +90,14 @@ fn pool(settings: &Settings, engine: &Engine) -> Result<Pool, Failure> {
         tcp_listen_queue: number(Name::TcpListenQueue) as i32,
         max_connections: number(Name::MaxConnections),
     };
-    Pool::start(&sizes, engine.durable().clone()).map_err(|e| Failure::new(Exit::Internal, format!("thread pool: {e}")))
+    // Each group reads absent pages in a lane of its own.
+    let mut source = |_: usize| {
+        let lane = engine.pager().open_lane()?;
+        let (entered, tended) = (lane.clone(), lane.clone());
+        Some(Source { fd: lane.fd(), enter: Box::new(move || entered.enter()), tend: Box::new(move || tended.tend()) })
+    };
+    Pool::start(&sizes, engine.durable().clone(), &mut source)
+        .map_err(|e| Failure::new(Exit::Internal, format!("thread pool: {e}")))
 }
 
 /// An open port: the door's name, its address, and how to get in.

@@ -186,8 +186,17 @@ fn frames_change_hands_under_readers() {
     let (sender, called) = std::sync::mpsc::channel();
     ahead.clear();
     tree.look_ahead(&names, &mut ahead);
-    tree.fetch(&ahead, Box::new(move || sender.send(()).unwrap()));
-    called.recv_timeout(std::time::Duration::from_secs(20)).expect("whoever asks for pages is called");
+    let absent = ahead.iter().filter(|ahead| matches!(ahead, btree::Ahead::Absent(_))).count();
+    let then = |at: usize| -> pager::Then {
+        let sender = sender.clone();
+        Box::new(move || sender.send(at).unwrap())
+    };
+    tree.fetch(&ahead, (0..absent).map(then).collect());
+    let mut seen: Vec<usize> = (0..absent)
+        .map(|_| called.recv_timeout(std::time::Duration::from_secs(20)).expect("whoever asks for pages is called"))
+        .collect();
+    seen.sort_unstable();
+    assert_eq!(seen, (0..absent).collect::<Vec<_>>(), "each once");
     pager.close().unwrap();
 }
 

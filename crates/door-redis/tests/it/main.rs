@@ -100,7 +100,7 @@ impl Served {
         let engine = Engine::open(options, folder, clock.clone()).expect("an empty folder opens");
         let settings =
             reactor::Settings { epoll_groups: 1, epoll_threads_per_group: 1, ..reactor::Settings::default() };
-        let pool = Arc::new(Pool::start(&settings, engine.durable().clone()).expect("threads start"));
+        let pool = Arc::new(Pool::start(&settings, engine.durable().clone(), &mut |_| None).expect("threads start"));
         let door = Arc::new(RedisDoor::new(engine.clone(), clock, Arc::new(Bare), &Options::default()));
         door.attach(&pool);
         let address = "127.0.0.1:0".parse().expect("an address");

@@ -343,10 +343,10 @@ impl Keyspace {
         self.store.records.fetch_now(&ahead);
     }
 
-    /// Has the pages read that `look_ahead` found absent, and calls `then` when they are in memory. Does not wait.
-    pub fn fetch(&self, ahead: &[Ahead], then: pager::Then) {
+    /// Has the pages read that `look_ahead` found absent, and calls for each of them one of `thens`, in order, when it is in memory. Does not wait.
+    pub fn fetch(&self, ahead: &[Ahead], thens: Vec<pager::Then>) {
         let ahead: Vec<btree::Ahead> = ahead.iter().map(|ahead| ahead.at).collect();
-        self.store.records.fetch(&ahead, then);
+        self.store.records.fetch(&ahead, thens);
     }
 
     /// Runs a unit that changes nothing. `f` may run several times; what it returns is kept only if nothing it looked at changed meanwhile.

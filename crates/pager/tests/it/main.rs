@@ -3,5 +3,6 @@
 mod backup;
 mod crash;
 mod damage;
+mod lane;
 mod pool;
 mod support;

@@ -20,6 +20,8 @@ struct Lines {
     handles: Mutex<Vec<Handle>>,
     /// To be called when what late requests need is there.
     away: Away,
+    /// How often somebody looked ahead at what a session has received.
+    looked: AtomicUsize,
 }
 
 type Away = Arc<Mutex<Vec<Box<dyn FnOnce() + Send>>>>;
@@ -114,13 +116,14 @@ impl Door for Lines {
     /// What begins with "late" needs something that comes when the test says so.
     fn look_ahead(&self, arrived: &mut [Arrived<'_, Session>]) -> Option<Fetch> {
         let mut any = false;
+        self.looked.fetch_add(arrived.len(), Ordering::SeqCst);
         for arrived in arrived {
             arrived.is_late = arrived.input.starts_with(b"late");
             any |= arrived.is_late;
         }
         any.then(|| -> Fetch {
             let away = self.away.clone();
-            Box::new(move |then| away.lock().unwrap().push(then))
+            Box::new(move |thens| away.lock().unwrap().extend(thens))
         })
     }
 
@@ -142,7 +145,7 @@ struct Bench {
 
 fn start(settings: Settings) -> Bench {
     let durable = Arc::new(Watermark::new(0));
-    let pool = Pool::start(&settings, durable.clone()).unwrap();
+    let pool = Pool::start(&settings, durable.clone(), &mut |_| None).unwrap();
     let door = Arc::new(Lines::default());
     let listener = pool.listen(([127, 0, 0, 1], 0).into(), door.clone(), ListenOptions::default()).unwrap();
     Bench { pool, door, durable, address: listener.local_addr }
@@ -535,6 +538,45 @@ fn connections_move_to_where_their_packets_come_in_and_lose_nothing() {
     assert!(moved > 0 || processors.len() == 1, "{moved} moves on {} processors", processors.len());
     bench.pool.stop();
     assert_eq!(bench.door.open.load(Ordering::SeqCst), bench.door.closed.load(Ordering::SeqCst));
+}
+
+/// A thread that begins to wait sends what it has put up and gives back what it has not served: both connections go on in rounds.
+#[test]
+fn whoever_stood_beside_a_request_that_waits_is_looked_at_like_others() {
+    // No watchdog: it would let another thread take the three one by one.
+    let settings = Settings {
+        epoll_threads_per_group: 1,
+        epoll_groups: 1,
+        epoll_group_thread_deadlock_check_interval: Duration::from_secs(60),
+        ..Settings::default()
+    };
+    let bench = start(settings);
+    let mut streams: Vec<TcpStream> = (0..4).map(|_| bench.connect()).collect();
+    for stream in &mut streams {
+        say(stream, "hello\n");
+        hear(stream, "hello\n");
+    }
+    let looked = || bench.door.looked.load(Ordering::SeqCst);
+    let before = looked();
+    // The only thread is busy until the next three have come, in this order: they make one round.
+    say(&mut streams[0], "spin 200\n");
+    std::thread::sleep(Duration::from_millis(20));
+    for (at, line) in [(1, "first\n"), (2, "block\n"), (3, "last\n")] {
+        say(&mut streams[at], line);
+    }
+    hear(&mut streams[1], "first\n");
+    hear(&mut streams[3], "last\n");
+    assert_eq!(*bench.door.blocked.lock().unwrap(), 1);
+    assert_eq!(looked() - before, 5, "the last one a second time, when it was given back");
+    for at in [1, 3] {
+        say(&mut streams[at], "again\n");
+        hear(&mut streams[at], "again\n");
+    }
+    assert_eq!(looked() - before, 7);
+    *bench.door.released.lock().unwrap() = true;
+    bench.door.bell.notify_all();
+    hear(&mut streams[2], "block\n");
+    bench.pool.stop();
 }
 
 #[test]

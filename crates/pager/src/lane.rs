@@ -1,0 +1,159 @@
+//! Page reads that a thread of the pool starts and collects itself, between requests: no other thread, no switch to it and back.
+//!
+//! ```text
+//!   fetch:  claim a frame (X, loading) ──► push ──► submit          descriptor readable
+//!   tend:   collect ──► fill the frame, release it ──► call those who wait for the page
+//! ```
+//! Hard part: a page under way is X-latched, and only who tends the lane releases it. If all threads that tend it waited for that page, nobody would.
+//! So whoever waits for a latch for long tends all lanes meanwhile (A1). A lane never waits for a frame: what finds none is left to the readers.
+
+use std::cell::RefCell;
+use std::os::fd::RawFd;
+use std::sync::{Arc, Weak};
+
+use os::ReadRing;
+use stdx::sync::Mutex;
+use stdx::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::fetch::Then;
+use crate::page::{PAGE_BYTES, PageId};
+use crate::pager::Pager;
+use crate::pool::{Claim, Pool};
+
+/// Reads under way in a lane. More go to the readers.
+const DEPTH: usize = 256;
+
+/// A page under way and who waits for it.
+struct Job {
+    pid: PageId,
+    frame: usize,
+    thens: Vec<Then>,
+}
+
+struct Reads {
+    ring: ReadRing,
+    /// By slot of the ring.
+    jobs: Vec<Option<Job>>,
+}
+
+/// Reads under way of one group of threads.
+pub struct Lane {
+    pager: Weak<Pager>,
+    fd: RawFd,
+    under_way: AtomicUsize,
+    reads: Mutex<Reads>,
+}
+
+thread_local! {
+    static ENTERED: RefCell<Option<Arc<Lane>>> = const { RefCell::new(None) };
+}
+
+impl Pager {
+    /// A lane for a group of threads; None where the system has none: then other threads read.
+    pub fn open_lane(self: &Arc<Self>) -> Option<Arc<Lane>> {
+        let ring = self.pool.data.read_ring(PAGE_BYTES, DEPTH)?;
+        let lane = Arc::new(Lane {
+            pager: Arc::downgrade(self),
+            fd: ring.fd(),
+            under_way: AtomicUsize::new(0),
+            reads: Mutex::new(Reads { ring, jobs: (0..DEPTH).map(|_| None).collect() }),
+        });
+        self.pool.lot.add(lane.clone());
+        Some(lane)
+    }
+
+    /// Starts the reads in the calling thread's lane, if it has one; returns what the lane does not take.
+    pub(crate) fn fetch_in_lane(&self, absent: Vec<(PageId, Then)>) -> Vec<(PageId, Then)> {
+        ENTERED.with_borrow(|lane| match lane {
+            Some(lane) if std::ptr::eq(lane.pager.as_ptr(), self) => lane.start(self, absent),
+            _ => absent,
+        })
+    }
+}
+
+impl Lane {
+    /// Readable while there is something to collect.
+    pub fn fd(&self) -> RawFd {
+        self.fd
+    }
+
+    /// From here on, what the calling thread fetches is read in this lane. It tends the lane before it waits for anything else.
+    pub fn enter(self: &Arc<Self>) {
+        ENTERED.set(Some(self.clone()));
+    }
+
+    fn start(&self, pager: &Pager, absent: Vec<(PageId, Then)>) -> Vec<(PageId, Then)> {
+        let mut reads = self.reads.lock();
+        let mut left = Vec::new();
+        for (pid, then) in absent {
+            if let Some((pid, then)) = reads.start(pager, pid, then) {
+                left.push((pid, then));
+            }
+        }
+        reads.ring.submit();
+        self.under_way.store(reads.ring.under_way(), Ordering::Relaxed);
+        left
+    }
+
+    /// Collects what is done, and calls those who wait for it. Does not wait.
+    pub fn tend(&self) {
+        if self.under_way.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        let Some(pager) = self.pager.upgrade() else { return };
+        let thens = {
+            let mut reads = self.reads.lock();
+            let thens = reads.collect(&pager.pool);
+            self.under_way.store(reads.ring.under_way(), Ordering::Relaxed);
+            thens
+        };
+        thens.into_iter().for_each(|then| then());
+    }
+
+    /// Waits until nothing is under way.
+    pub(crate) fn drain(&self) {
+        while self.under_way.load(Ordering::Relaxed) > 0 {
+            self.reads.lock().ring.wait();
+            self.tend();
+        }
+    }
+}
+
+impl Reads {
+    /// Some: not taken.
+    fn start(&mut self, pager: &Pager, pid: PageId, then: Then) -> Option<(PageId, Then)> {
+        if self.ring.under_way() == DEPTH {
+            return Some((pid, then));
+        }
+        if let Some(frame) = pager.pool.find(pid) {
+            // On its way, most likely here.
+            let job = self.jobs.iter_mut().flatten().find(|job| job.frame == frame && job.pid == pid);
+            let Some(job) = job else { return Some((pid, then)) };
+            job.thens.push(then);
+            return None;
+        }
+        let Claim::Frame(frame) = pager.try_claim(pid) else { return Some((pid, then)) };
+        if !pager.pool.settle(frame, pid, Pool::load_flags(false)) {
+            return Some((pid, then));
+        }
+        pager.pool.misses.add(1);
+        let slot = self.ring.push(pid * PAGE_BYTES as u64).expect("there is room, looked at above");
+        self.jobs[slot as usize] = Some(Job { pid, frame, thens: vec![then] });
+        None
+    }
+
+    fn collect(&mut self, pool: &Pool) -> Vec<Then> {
+        let mut thens = Vec::new();
+        let Reads { ring, jobs } = self;
+        ring.collect(&mut |slot, result| {
+            let job = jobs[slot as usize].take().expect("started here");
+            match result {
+                // A damaged page is reported to whoever uses it.
+                Ok(bytes) => drop(pool.fill(job.frame, job.pid, bytes, false)),
+                Err(_) => pool.abandon(job.frame, job.pid),
+            }
+            thens.extend(job.thens);
+        });
+        thens
+    }
+}

@@ -1,0 +1,107 @@
+//! Reads that threads start and collect themselves, on a real file.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use os::{RealClock, RealFolder};
+use pager::{Background, Ignore, Options, PageId, Pager, RedoTable};
+use stdx::prng::Prng;
+
+use crate::support::*;
+
+/// A folder that is gone with the value.
+struct Place(PathBuf);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A pager with `frames` frames over `count` pages with their own numbers in them, all on disk.
+fn pager_with_pages(name: &str, frames: u64, count: u64) -> (Place, Arc<Pager>, Vec<PageId>) {
+    let place = Place(std::env::temp_dir().join(format!("beluga-lane-{name}-{}", std::process::id())));
+    let open = || {
+        let options = Options {
+            background: Background::Threads,
+            frame_bytes: frames * 4096,
+            segment_bytes: 1 << 20,
+            ..options()
+        };
+        let folder = RealFolder::open(&place.0, true).unwrap();
+        let redo = RedoTable::new().own(0x10..0x11, ToyRedo);
+        Pager::open(folder, Arc::new(RealClock::new()), options, redo, &mut Ignore, 5, &|_| {}).unwrap().pager
+    };
+    let pager = open();
+    let pids = (0..count).map(|value| make_page(&pager, value).unwrap().0).collect();
+    pager.close().unwrap();
+    drop(pager);
+    let pager = open();
+    (place, pager, pids)
+}
+
+fn count_in(counter: Arc<AtomicUsize>) -> pager::Then {
+    Box::new(move || {
+        counter.fetch_add(1, Ordering::Relaxed);
+    })
+}
+
+#[test]
+fn pages_fetched_in_lanes_come_each_once() {
+    let (_place, pager, pids) = pager_with_pages("storm", 96, 400);
+    let (asked, called) = (AtomicUsize::new(0), Arc::new(AtomicUsize::new(0)));
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let (pager, pids, asked, called) = (&pager, &pids, &asked, &called);
+            scope.spawn(move || {
+                // Two threads on their own, two without a lane: where the system has none, all are.
+                let lane = if thread < 2 { pager.open_lane() } else { None };
+                lane.iter().for_each(|lane| lane.enter());
+                let mut random = Prng::new(thread);
+                for _ in 0..300 {
+                    let wanted: Vec<PageId> = (0..8).map(|_| pids[random.below(400) as usize]).collect();
+                    asked.fetch_add(wanted.len(), Ordering::Relaxed);
+                    pager.fetch(wanted.iter().map(|pid| (*pid, count_in(called.clone()))));
+                    lane.iter().for_each(|lane| lane.tend());
+                    let at = random.below(400) as usize;
+                    assert_eq!(value(pager, pids[at]), at as u64);
+                }
+                let until = Instant::now() + Duration::from_secs(20);
+                while called.load(Ordering::Relaxed) < asked.load(Ordering::Relaxed) && Instant::now() < until {
+                    lane.iter().for_each(|lane| lane.tend());
+                    std::thread::yield_now();
+                }
+            });
+        }
+    });
+    pager.close().unwrap();
+    assert_eq!(called.load(Ordering::Relaxed), asked.load(Ordering::Relaxed));
+}
+
+#[test]
+fn who_waits_for_a_page_under_way_gets_it_though_nobody_tends_its_lane() {
+    let (_place, pager, pids) = pager_with_pages("alone", 64, 40);
+    let lane = pager.open_lane();
+    lane.iter().for_each(|lane| lane.enter());
+    pager.fetch(pids[..30].iter().map(|pid| (*pid, Box::new(|| {}) as pager::Then)));
+    let (sender, receiver) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        scope.spawn(|| sender.send(value(&pager, pids[7])).unwrap());
+        // This thread has submitted and does nothing more, but for sleeping.
+        assert_eq!(receiver.recv_timeout(Duration::from_secs(20)), Ok(7));
+    });
+    pager.close().unwrap();
+}
+
+#[test]
+fn closing_ends_what_is_under_way() {
+    let (_place, pager, pids) = pager_with_pages("close", 64, 40);
+    let lane = pager.open_lane();
+    lane.iter().for_each(|lane| lane.enter());
+    let called = Arc::new(AtomicUsize::new(0));
+    pager.fetch(pids[..30].iter().map(|pid| (*pid, count_in(called.clone()))));
+    pager.close().unwrap();
+    assert_eq!(called.load(Ordering::Relaxed), 30);
+}
