@@ -12,7 +12,7 @@ use stdx::sync::atomic::Ordering;
 
 use crate::doublewrite::{DoubleWrite, PAGES_MAX};
 use crate::error::{Error, Result};
-use crate::frame::{CLEAN, FREED, RAW, REFERENCED};
+use crate::frame::{CLEAN, FREED, Frame, RAW, REFERENCED};
 use crate::page::{self, Lsn, NO_PAGE, PAGE_BYTES, PageId};
 use crate::pager::Pager;
 
@@ -90,9 +90,8 @@ impl Pager {
 
     /// Cleans every page with a change older than `target`.
     pub fn clean_until(&self, target: Lsn) -> Result<usize> {
-        let old = |index: &usize| self.pool.frames[*index].oldest_change() < target;
-        let frames: Vec<usize> = (0..self.pool.frames.len()).filter(old).collect();
-        self.write_frames(frames)
+        let is_old = |(index, frame): (usize, &Frame)| (frame.oldest_change() < target).then_some(index);
+        self.write_frames(self.pool.used_frames().iter().enumerate().filter_map(is_old).collect())
     }
 
     /// Writes those of `frames` that are dirty, in the order of their places on disk.

@@ -277,8 +277,8 @@ impl Pager {
 
     /// Frames of the pool, and how many of them are dirty. Counts by looking at each: for reports, not for hot paths.
     pub fn frame_use(&self) -> (u64, u64, u64) {
-        let used = self.pool.frames.iter().filter(|frame| frame.pid.load(Ordering::Relaxed) != crate::page::NO_PAGE);
-        let dirty = self.pool.frames.iter().filter(|frame| frame.oldest_change() != crate::frame::CLEAN);
+        let used = self.pool.used_frames().iter().filter(|frame| frame.pid.load(Ordering::Relaxed) != crate::page::NO_PAGE);
+        let dirty = self.pool.used_frames().iter().filter(|frame| frame.oldest_change() != crate::frame::CLEAN);
         (self.pool.frames.len() as u64, used.count() as u64, dirty.count() as u64)
     }
 
@@ -351,7 +351,7 @@ impl Pager {
         };
         let head = self.log().head();
         let copied = self.log().copied();
-        let oldest = self.pool.frames.iter().map(|frame| frame.oldest_change()).min().unwrap_or(Lsn::MAX);
+        let oldest = self.pool.used_frames().iter().map(|frame| frame.oldest_change()).min().unwrap_or(Lsn::MAX);
         let lsn = copied.min(hook).min(oldest);
         self.log().flush_to(head.max(lsn))?;
         let mut control = self.control.lock();
@@ -374,7 +374,7 @@ impl Pager {
         for _ in 0..8 {
             let head = self.log().head();
             self.clean_until(head)?;
-            if self.pool.frames.iter().all(|frame| frame.oldest_change() >= head) {
+            if self.pool.used_frames().iter().all(|frame| frame.oldest_change() >= head) {
                 break;
             }
         }
@@ -446,14 +446,20 @@ impl Pager {
 
     fn run_flusher(&self) {
         let watch = |durable: Lsn| {
-            let far = durable.saturating_sub(self.checkpoint_lsn()) > self.options.checkpoint_distance / 2;
-            if far || self.log().wants_segment() {
+            let far = Self::far(self.options.checkpoint_distance);
+            if durable.saturating_sub(self.checkpoint_lsn()) > far || self.log().wants_segment() {
                 self.ring();
             }
         };
         if let Err(error) = self.log().run(&self.stop, &watch) {
             self.fail(&error);
         }
+    }
+
+    /// A log of this length is made shorter, to about a quarter of the distance: rarely enough, for it means a look at every frame, and soon enough, for
+    /// the log grows on meanwhile.
+    fn far(distance: u64) -> u64 {
+        distance / 8 * 5
     }
 
     /// The log device failed: what it holds is unknown, so nothing may be acknowledged any more.
@@ -511,7 +517,7 @@ impl Pager {
         }
         let distance = self.options.checkpoint_distance;
         let durable = self.durable().get();
-        if durable.saturating_sub(self.checkpoint_lsn()) > distance / 2 {
+        if durable.saturating_sub(self.checkpoint_lsn()) > Self::far(distance) {
             self.clean_until(durable.saturating_sub(distance / 4))?;
             self.checkpoint()?;
         }

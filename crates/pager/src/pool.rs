@@ -23,6 +23,8 @@ pub struct Pool {
     pub(crate) data: Arc<dyn Device>,
     /// The clock hand: next frame that eviction looks at.
     hand: AtomicUsize,
+    /// One above the highest frame that ever held a page: whoever looks at all frames looks no further. Small data in a large pool keeps to the low ones.
+    used: AtomicUsize,
     nil: Box<Words>,
     pub(crate) misses: stdx::counter::Counter,
     pub(crate) evictions: stdx::counter::Counter,
@@ -55,6 +57,7 @@ impl Pool {
             lot: ParkingLot::default(),
             data,
             hand: AtomicUsize::new(0),
+            used: AtomicUsize::new(0),
             nil: Box::new(std::array::from_fn(|_| AtomicU64::new(0))),
             misses: Default::default(),
             evictions: Default::default(),
@@ -69,6 +72,11 @@ impl Pool {
         // SAFETY: the mapping covers `frames.len()` pages, is page-aligned, lives as long as `self`, started as zeros, and is touched only through
         // these atomics (P4): devices read and write through buffers of their own.
         unsafe { &*self.memory.as_ptr().cast::<Words>().add(frame) }
+    }
+
+    /// The frames that may hold pages.
+    pub(crate) fn used_frames(&self) -> &[Frame] {
+        &self.frames[..self.used.load(Ordering::SeqCst)]
     }
 
     /// Where the clock hand stands.
@@ -205,6 +213,10 @@ impl Pool {
         }
         frame.flags.store(flags | REFERENCED, Ordering::Relaxed);
         frame.pid.store(pid, Ordering::Release);
+        // Before the page can be changed, so whoever looks for changed pages after the log has them sees the frame (P3).
+        if index >= self.used.load(Ordering::Relaxed) {
+            self.used.fetch_max(index + 1, Ordering::SeqCst);
+        }
         true
     }
 
