@@ -277,7 +277,8 @@ impl Pager {
 
     /// Frames of the pool, and how many of them are dirty. Counts by looking at each: for reports, not for hot paths.
     pub fn frame_use(&self) -> (u64, u64, u64) {
-        let used = self.pool.used_frames().iter().filter(|frame| frame.pid.load(Ordering::Relaxed) != crate::page::NO_PAGE);
+        let used =
+            self.pool.used_frames().iter().filter(|frame| frame.pid.load(Ordering::Relaxed) != crate::page::NO_PAGE);
         let dirty = self.pool.used_frames().iter().filter(|frame| frame.oldest_change() != crate::frame::CLEAN);
         (self.pool.frames.len() as u64, used.count() as u64, dirty.count() as u64)
     }

@@ -416,6 +416,7 @@ impl Group {
     }
 
     pub fn register_gated(&self, connection: Arc<Connection>) {
+        self.durable.count_in();
         self.gated.lock().push(connection);
         self.any_gated.store(true, Ordering::SeqCst);
     }

@@ -13,6 +13,8 @@ type Listener = Box<dyn Fn(u64) + Send + Sync>;
 pub struct Watermark {
     value: AtomicU64,
     waiters: AtomicUsize,
+    /// Those that have begun to wait without a thread since somebody last asked.
+    newcomers: AtomicUsize,
     bed: (Mutex<()>, Condvar),
     listeners: RwLock<Vec<Listener>>,
 }
@@ -22,6 +24,7 @@ impl Watermark {
         Watermark {
             value: AtomicU64::new(value),
             waiters: AtomicUsize::new(0),
+            newcomers: AtomicUsize::new(0),
             bed: (Mutex::new(()), Condvar::new()),
             listeners: RwLock::new(Vec::new()),
         }
@@ -45,6 +48,17 @@ impl Watermark {
         for listener in self.listeners.read().iter() {
             listener(value);
         }
+    }
+
+    /// Something waits for the number without a thread: it listens. Counted for who raises the number, and decides by it how often.
+    #[inline]
+    pub fn count_in(&self) {
+        self.newcomers.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many have been counted in since the last call.
+    pub fn newcomers(&self) -> usize {
+        self.newcomers.swap(0, Ordering::Relaxed)
     }
 
     /// Blocks until the number is at least `value`.

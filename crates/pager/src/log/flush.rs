@@ -1,9 +1,14 @@
 //! Makes the log durable in batches.
 //!
-//! One flush is under way at a time; everybody else's bytes ride in the next one (group commit without a timer). Appenders wake the flusher only if
-//! it sleeps. A failed write stops the process: after a lost write the device and we disagree, and no retry can tell (docs/decisions).
+//! One flush is under way at a time; everybody else's bytes ride in the next one (group commit). Appenders wake the flusher only if it sleeps.
+//!
+//! Few writers meet no timer. A crowd does: when a flush has let go dozens of replies at once, the next one gives their clients a quarter of a millisecond to come
+//! back. The flush, its wake-ups and the system calls around it are then shared by more, and with so many under way that counts for more than the moment.
+//!
+//! A failed write stops the process: after a lost write the device and we disagree, and no retry can tell (docs/decisions).
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use os::{Aligned, Clock, Device};
 use stdx::slot;
@@ -18,6 +23,13 @@ use crate::page::Lsn;
 
 /// Largest piece of one write: big enough for the device's bandwidth, small enough that the first waiter of a batch is not held up.
 const CHUNK_MAX: usize = 1 << 20;
+
+/// A flush that so many wait for is not followed by the next one at once.
+const CROWD: usize = 32;
+/// With more bytes waiting there is enough to write: a larger group would save little.
+const ENOUGH: u64 = 64 << 10;
+/// How long it lets others come, at the most.
+const PATIENCE: Duration = Duration::from_micros(250);
 
 pub static LOG_SPACE: stdx::wait::Reason = stdx::wait::Reason { name: "log_space" };
 
@@ -125,7 +137,7 @@ impl Log {
     #[cold]
     fn wait_for_room(&self, durable: Lsn) {
         if self.threaded {
-            self.wake();
+            self.rouse();
             let _waiting = stdx::wait::announce(&LOG_SPACE);
             self.durable.wait(durable);
         } else {
@@ -148,7 +160,7 @@ impl Log {
     /// Blocks until everything up to `lsn` is durable.
     pub fn flush_to(&self, lsn: Lsn) -> Result<()> {
         if self.threaded {
-            self.wake();
+            self.rouse();
             self.durable.wait(lsn);
             return Ok(());
         }
@@ -267,7 +279,7 @@ impl Log {
         }
     }
 
-    /// Wakes the flusher so that it looks at its stop flag.
+    /// Wakes the flusher whatever it waits for: somebody cannot go on, or the stop flag is up.
     pub fn rouse(&self) {
         *self.bed.0.lock() = true;
         self.bed.1.notify_one();
@@ -277,9 +289,13 @@ impl Log {
     /// `watch` hears of every advance.
     pub fn run(&self, stop: &AtomicBool, watch: &dyn Fn(Lsn)) -> Result<()> {
         loop {
+            let crowd = self.durable.newcomers();
             match self.flush_once() {
                 Ok(true) => {
                     watch(self.durable.get());
+                    if crowd >= CROWD {
+                        self.let_come();
+                    }
                     continue;
                 }
                 Ok(false) => {}
@@ -295,6 +311,15 @@ impl Log {
             }
             self.sleep(stop);
         }
+    }
+
+    /// Sleeps for a moment, unless there is enough to write already, or somebody cannot go on without a flush.
+    fn let_come(&self) {
+        let mut called = self.bed.0.lock();
+        if self.order.head() - self.durable.get() < ENOUGH && !*called {
+            called = self.bed.1.wait_timeout(called, PATIENCE).0;
+        }
+        *called = false;
     }
 
     /// Sleeps until an append. The flag is raised before the last look at the head, an append moves the head before it looks at the flag (both SeqCst).
