@@ -40,6 +40,9 @@ pub(crate) const RESUME: u32 = 256;
 /// The input holds requests that nobody has looked at.
 pub(crate) const SERVE: u32 = 512;
 
+/// The peer sends no more: what is received last is the end of the stream.
+pub(crate) const END: u32 = 1024;
+
 /// A connection gives way to others after this many bytes.
 const TURN_BYTES: usize = 1 << 20;
 /// Receives between two looks at where a connection's packets come in.
@@ -74,6 +77,11 @@ impl Turn {
         self.0.swap(RUNNING, Ordering::AcqRel) & !RUNNING
     }
 
+    /// Takes back events that the runner is about to deal with: left standing, they would look like new ones at the end of the run. Only the runner calls this.
+    pub fn answer(&self, bits: u32) {
+        self.0.fetch_and(!bits | RUNNING, Ordering::AcqRel);
+    }
+
     /// Gives the connection free, unless events have come since `take`.
     pub fn release(&self) -> bool {
         self.0.compare_exchange(RUNNING, 0, Ordering::AcqRel, Ordering::Acquire).is_ok()
@@ -104,6 +112,8 @@ pub(crate) struct Inner {
     gates: VecDeque<Gate>,
     /// The socket may hold bytes that we have not read.
     unread: bool,
+    /// The end of the stream has come, perhaps behind bytes.
+    ended: bool,
     parked: bool,
     /// No more requests; close when the output is gone.
     closing: bool,
@@ -223,6 +233,7 @@ impl Connection {
                 out_start: 0,
                 gates: VecDeque::new(),
                 unread: true,
+                ended: false,
                 parked: false,
                 closing: false,
                 registered: false,
@@ -350,6 +361,7 @@ impl Connection {
         }
         if bits & SERVE != 0 && !inner.input.is_empty() {
             // Received before, and given back.
+            self.turn.answer(bits);
             inner.unread |= bits & READ != 0;
             let session = inner.session.take().expect("an open connection has a session");
             return Some(Waiting { session, input: std::mem::take(&mut inner.input), is_late: false });
@@ -358,6 +370,8 @@ impl Connection {
             self.go_on(inner, scratch);
             return None;
         }
+        // Before the receive, so that what comes after it is an event of its own.
+        self.turn.answer(bits);
         let mut input = scratch.give_input();
         let room = input.capacity();
         let result = sys::receive_append(&self.stream, &mut input);
@@ -462,6 +476,9 @@ impl Connection {
         if bits & READ != 0 {
             inner.unread = true;
         }
+        if bits & END != 0 {
+            inner.ended = true;
+        }
         if bits & DRAIN != 0 {
             inner.closing = true;
         }
@@ -549,8 +566,8 @@ impl Connection {
         match result {
             Ok(0) => None,
             Ok(bytes) => {
-                // A short read emptied the socket: the next byte makes a new edge (R2).
-                inner.unread = bytes == room;
+                // A short read emptied the socket: the next byte makes a new edge. The end may have come with the last one (R2).
+                inner.unread = bytes == room || inner.ended;
                 inner.receives += 1;
                 scratch.tally.bytes_in += bytes as u64;
                 self.last_active_ms.store(scratch.now_ms, Ordering::Relaxed);

@@ -14,7 +14,7 @@ use stdx::sync::{Mutex, RwLock};
 use stdx::wait::Edge;
 use stdx::watermark::Watermark;
 
-use crate::connection::{Connection, READ, RELEASE, WRITE};
+use crate::connection::{Connection, END, READ, RELEASE, WRITE};
 use crate::crew::{Crew, Need};
 use crate::pool::{PoolInner, Source};
 use crate::round::{self, Member};
@@ -353,7 +353,8 @@ impl Group {
                 if event.token & TOKEN_CONNECTION == 0 {
                     others.push(event.token);
                 } else if let Some(connection) = slab.get(event.token) {
-                    let bits = if event.readable { READ } else { 0 } | if event.writable { WRITE } else { 0 };
+                    let bit = |on: bool, bit: u32| if on { bit } else { 0 };
+                    let bits = bit(event.readable, READ) | bit(event.writable, WRITE) | bit(event.ended, END);
                     hand.push_back((connection, bits));
                 }
             }

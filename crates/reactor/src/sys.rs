@@ -23,6 +23,8 @@ pub struct Event {
     pub token: u64,
     pub readable: bool,
     pub writable: bool,
+    /// The peer sends no more: behind what can be read stands the end.
+    pub ended: bool,
 }
 
 pub const EVENTS_MAX: usize = 256;
@@ -57,12 +59,14 @@ impl Epoll {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => 0,
             Err(error) => return Err(error),
         };
-        const IN: u32 = (libc::EPOLLIN | libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR) as u32;
+        const END: u32 = (libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR) as u32;
+        const IN: u32 = libc::EPOLLIN as u32 | END;
         const OUT: u32 = (libc::EPOLLOUT | libc::EPOLLHUP | libc::EPOLLERR) as u32;
         events.extend(raw[..count].iter().map(|event| Event {
             token: event.u64,
             readable: event.events & IN != 0,
             writable: event.events & OUT != 0,
+            ended: event.events & END != 0,
         }));
         Ok(())
     }

@@ -206,6 +206,31 @@ fn requests_cut_anywhere_are_answered_whole() {
     assert_eq!(bench.door.open.load(Ordering::SeqCst), bench.door.closed.load(Ordering::SeqCst));
 }
 
+/// The last bytes and the end arrive as one event.
+#[test]
+fn who_says_all_at_once_and_ends_is_answered_and_let_go() {
+    let settings = Settings { epoll_threads_per_group: 1, epoll_groups: 1, ..Settings::default() };
+    let bench = start(settings);
+    let mut busy = bench.connect();
+    for round in 0..20 {
+        let mut stream = bench.connect();
+        if round % 2 == 0 {
+            say(&mut stream, "hello\n");
+            hear(&mut stream, "hello\n");
+            say(&mut busy, "spin 10\n");
+        }
+        say(&mut stream, "last\n");
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        let mut heard = String::new();
+        stream.read_to_string(&mut heard).expect("the other side closes too");
+        assert_eq!(heard, "last\n");
+        if round % 2 == 0 {
+            hear(&mut busy, "spin 10\n");
+        }
+    }
+    bench.pool.stop();
+}
+
 #[test]
 fn a_large_request_is_received_whole() {
     let bench = start(Settings::default());
