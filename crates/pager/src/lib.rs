@@ -1,6 +1,7 @@
 //! Pages that survive a crash: frames, latches, the log, checkpoint, recovery. Start with README.md beside this crate.
 
 mod access;
+mod aside;
 mod backup;
 mod clean;
 mod control;
@@ -21,6 +22,7 @@ mod recovery;
 mod space;
 mod table;
 
+pub use aside::{Aside, Spending};
 pub use backup::Backup;
 pub use control::FORMAT;
 pub use counts::Counts;

@@ -324,7 +324,7 @@ impl Pager {
 
     /// True while the last search for disk room failed.
     pub fn is_full(&self) -> bool {
-        self.full.load(Ordering::Relaxed)
+        self.full.load(Ordering::Relaxed) || self.log().is_stuck()
     }
 
     /// A write of the log has failed: the process is about to stop, or a simulation should.

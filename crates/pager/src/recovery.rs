@@ -4,7 +4,7 @@
 //! newer LSN (skip it) or a value's raw unit (unreadable as a page). The log explains both: whatever begins a new life is an image or a whole unit and is
 //! applied without looking. So an unreadable page is only noted, and is forgiven if the log starts it anew or frees it (L5).
 //!
-//! A record changes one page, so the pages are divided among threads and each thread goes through the log on its own (L7):
+//! A record changes one page, so the pages are divided among threads and each thread goes through the log on its own (L8):
 //!
 //! ```text
 //!   reader:    window 1 | window 2 | window 3 ...     reads, checks, shows the observer, has absent pages read in

@@ -13,6 +13,7 @@
 use stdx::sync::Mutex;
 use stdx::sync::atomic::{AtomicBool, Ordering};
 
+use crate::aside;
 use crate::error::{Error, Result};
 use crate::guard::Exclusive;
 use crate::log::flush::Log;
@@ -52,6 +53,8 @@ struct Bits {
     words: Vec<u64>,
     pages: u64,
     free: u64,
+    /// So many of the free ones are kept for undo (S3).
+    aside: u64,
     page_hint: u64,
     run_hint: u64,
 }
@@ -147,13 +150,35 @@ impl Pager {
         loop {
             let seen = {
                 let mut bits = self.space.bits.lock();
-                if let Some(bit) = bits.take(u64::from(pages), near) {
+                let aside = if aside::is_spending() { 0 } else { bits.aside };
+                if bits.free >= u64::from(pages) + aside
+                    && let Some(bit) = bits.take(u64::from(pages), near)
+                {
                     return Ok(bit + FIRST_PAGE);
                 }
                 bits.pages
             };
             self.grow(seen, pages)?;
         }
+    }
+
+    /// Puts so many more free pages aside. `Err(DiskFull)` changes nothing.
+    pub(crate) fn put_aside(&self, pages: u64) -> Result<()> {
+        loop {
+            let seen = {
+                let mut bits = self.space.bits.lock();
+                if bits.free >= bits.aside + pages {
+                    bits.aside += pages;
+                    return Ok(());
+                }
+                bits.pages
+            };
+            self.grow(seen, pages.min(GROUP_PAGES / 2 - 1) as u32)?;
+        }
+    }
+
+    pub(crate) fn take_back(&self, pages: u64) {
+        self.space.bits.lock().aside -= pages;
     }
 
     /// Pages in use or reserved; maps and well-known pages are not counted.

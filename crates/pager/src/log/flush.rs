@@ -31,6 +31,9 @@ const ENOUGH: u64 = 64 << 10;
 /// How long it lets others come, at the most.
 const PATIENCE: Duration = Duration::from_micros(250);
 
+/// How long the flusher sleeps before it looks for room again.
+const STUCK_PAUSE: Duration = Duration::from_millis(50);
+
 pub static LOG_SPACE: stdx::wait::Reason = stdx::wait::Reason { name: "log_space" };
 
 /// Where the next chunk goes.
@@ -46,10 +49,13 @@ pub struct Log {
     pub(crate) durable: Arc<Watermark>,
     segments: Mutex<Segments>,
     tail: Mutex<Tail>,
-    /// Bytes of the current segment not yet written; with a prepared segment behind it the log cannot run out of room in between.
+    /// Bytes of the current segment not yet written, and of those prepared behind it.
     left: AtomicU64,
-    /// No segment is prepared behind the current one.
-    ready_missing: AtomicBool,
+    ready: AtomicU64,
+    /// What undoing all open transactions may append, about.
+    owed: AtomicU64,
+    /// There is no segment to turn to.
+    is_stuck: AtomicBool,
     epoch: u64,
     database: u64,
     clock: Arc<dyn Clock>,
@@ -85,7 +91,9 @@ impl Log {
             segments: Mutex::new(segments),
             tail: Mutex::new(Tail { device, position: BLOCK as u64, staging }),
             left: AtomicU64::new(left),
-            ready_missing: AtomicBool::new(true),
+            ready: AtomicU64::new(0),
+            owed: AtomicU64::new(0),
+            is_stuck: AtomicBool::new(false),
             epoch: options.epoch,
             database: options.database,
             clock,
@@ -157,11 +165,15 @@ impl Log {
         }
     }
 
-    /// Blocks until everything up to `lsn` is durable.
+    /// Blocks until everything up to `lsn` is durable, or the log has no segment to turn to.
     pub fn flush_to(&self, lsn: Lsn) -> Result<()> {
         if self.threaded {
             self.rouse();
-            self.durable.wait(lsn);
+            while !self.durable.wait_timeout(lsn, STUCK_PAUSE) {
+                if self.is_stuck() {
+                    return Err(Error::DiskFull { what: "the log" });
+                }
+            }
             return Ok(());
         }
         while self.durable.get() < lsn {
@@ -236,15 +248,31 @@ impl Log {
         let mut segments = self.segments.lock();
         tail.device = segments.turn(start)?;
         tail.position = BLOCK as u64;
-        self.ready_missing.store(true, Ordering::Relaxed);
+        // In this order: what is counted twice for a moment would let a write in.
+        self.ready.store(segments.ready_bytes(), Ordering::Relaxed);
         self.left.store(tail.device.len() - BLOCK as u64, Ordering::Relaxed);
         Ok(())
     }
 
-    /// True if the bytes that may be in the ring could outgrow the current segment with none prepared behind it: then nobody may start a write.
+    /// True if what may be in the ring and what undo may add could outgrow the segments at hand: then nobody may start a write (L7).
+    #[inline]
     pub fn short_of_room(&self) -> bool {
-        let left = self.left.load(Ordering::Relaxed);
-        left < self.bytes.capacity() + CHUNK_MAX as u64 && self.ready_missing.load(Ordering::Relaxed)
+        self.left.load(Ordering::Relaxed) + self.ready.load(Ordering::Relaxed) < self.needed()
+    }
+
+    fn needed(&self) -> u64 {
+        self.bytes.capacity() + CHUNK_MAX as u64 + self.owed.load(Ordering::Relaxed)
+    }
+
+    /// True while the flusher has no segment to turn to.
+    pub fn is_stuck(&self) -> bool {
+        self.is_stuck.load(Ordering::Relaxed)
+    }
+
+    /// Changes what undo may need.
+    pub fn owe(&self, more: u64, less: u64) {
+        self.owed.fetch_add(more, Ordering::Relaxed);
+        self.owed.fetch_sub(less, Ordering::Relaxed);
     }
 
     /// Gives up the segments that end at or before `keep`.
@@ -252,9 +280,9 @@ impl Log {
         self.segments.lock().release(keep)
     }
 
-    /// True if no segment is prepared behind the current one.
+    /// True if a segment should be prepared.
     pub fn wants_segment(&self) -> bool {
-        self.ready_missing.load(Ordering::Relaxed)
+        self.ready.load(Ordering::Relaxed) == 0 || self.short_of_room()
     }
 
     /// Deletes files that are only kept to save work; true if there were any.
@@ -262,11 +290,13 @@ impl Log {
         self.segments.lock().give_back()
     }
 
-    /// Prepares the next segment.
+    /// Prepares the next segment, or as many as the log wants.
     pub fn prepare(&self) -> Result<()> {
-        self.segments.lock().prepare()?;
-        self.ready_missing.store(false, Ordering::Relaxed);
-        Ok(())
+        let mut segments = self.segments.lock();
+        let missing = self.needed().saturating_sub(self.left.load(Ordering::Relaxed)).max(1);
+        let result = segments.prepare(missing);
+        self.ready.store(segments.ready_bytes(), Ordering::Relaxed);
+        result
     }
 
     /// Wakes the flusher if it sleeps.
@@ -285,13 +315,14 @@ impl Log {
         self.bed.1.notify_one();
     }
 
-    /// The flusher's loop. Returns when `stop` is set and everything is durable; an error means that the log device failed.
+    /// The flusher's loop. Returns when `stop` is set and everything is durable or nothing can be; an error means that the log device failed.
     /// `watch` hears of every advance.
     pub fn run(&self, stop: &AtomicBool, watch: &dyn Fn(Lsn)) -> Result<()> {
         loop {
             let crowd = self.durable.newcomers();
             match self.flush_once() {
                 Ok(true) => {
+                    self.is_stuck.store(false, Ordering::Relaxed);
                     watch(self.durable.get());
                     if crowd >= CROWD {
                         self.let_come();
@@ -301,7 +332,11 @@ impl Log {
                 Ok(false) => {}
                 // No segment to turn to. Nothing is lost: what waits stays in the ring, new writes are refused, and room may come back.
                 Err(Error::DiskFull { .. }) => {
-                    std::thread::sleep(std::time::Duration::from_millis(50));
+                    self.is_stuck.store(true, Ordering::Relaxed);
+                    if stop.load(Ordering::Acquire) {
+                        return Ok(());
+                    }
+                    std::thread::sleep(STUCK_PAUSE);
                     continue;
                 }
                 Err(error) => return Err(error),

@@ -5,6 +5,9 @@
 //! ```
 //! A file is given its number and made durable before it is needed; its header is written when the flusher turns to it. Until then it still carries
 //! the header of its former life, whose number does not fit, and recovery takes it for absent (L4).
+//!
+//! Hard part: a disk that is full must leave room for what has to be written all the same: the turn of a start, undo, the marks of a checkpoint. A small
+//! file under a name of its own is kept for that, and taken when there is no other (L7).
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -19,8 +22,9 @@ pub const CHUNK_HEADER: usize = 64;
 const SEGMENT_MAGIC: u64 = u64::from_le_bytes(*b"BLGSEGM1");
 const CHUNK_MAGIC: u32 = u32::from_le_bytes(*b"BLCK");
 
-/// Size of the first segment of a start if there is no room for a whole one.
-const FIRST_MIN: u64 = 1 << 20;
+/// The file that becomes a segment when the disk has no room for a whole one, and its size.
+pub const SPARE: &str = "log-spare";
+const SPARE_BYTES: u64 = 1 << 20;
 /// Files kept for the next segments even when the disk is full.
 const OLD_MIN: usize = 2;
 
@@ -112,14 +116,15 @@ pub struct Used {
     pub start: Lsn,
 }
 
-/// The segments in order: those in use, the last of them current, and one prepared ahead.
+/// The segments in order: those in use, the last of them current, and those prepared ahead.
 pub struct Segments {
     folder: Arc<dyn Folder>,
     database: u64,
     segment_bytes: u64,
     used: VecDeque<Used>,
     /// Numbered, filled, durable, without a header of its own yet.
-    ready: Option<(u64, Arc<dyn Device>)>,
+    ready: VecDeque<(u64, Arc<dyn Device>)>,
+    has_spare: bool,
     /// Files no longer needed, kept for reuse.
     old: Vec<u64>,
     /// So many files are kept, used and old together; as a checkpoint frees many at once, few would mean to fill new ones with zeros until the next.
@@ -146,68 +151,128 @@ impl Segments {
             void(folder.as_ref(), *number)?;
         }
         let files_max = (distance / segment_bytes) as usize + 3;
-        Ok(Segments { folder, database, segment_bytes, used: used.into(), ready: None, old, files_max })
+        let has_spare = names.iter().any(|name| name == SPARE) && is_usable_spare(folder.as_ref())?;
+        let (used, ready) = (used.into(), VecDeque::new());
+        Ok(Segments { folder, database, segment_bytes, used, ready, has_spare, old, files_max })
     }
 
     pub fn segment_bytes(&self) -> u64 {
         self.segment_bytes
     }
 
+    /// The number of the next segment to be prepared.
     fn next_number(&self) -> u64 {
-        self.used.back().map_or(1, |last| last.number + 1)
+        let last = self.ready.back().map(|(number, _)| *number).or(self.used.back().map(|last| last.number));
+        last.map_or(1, |last| last + 1)
     }
 
-    /// Makes the next segment ready: an old file under a new name, or a new file full of zeros.
-    pub fn prepare(&mut self) -> Result<()> {
-        self.prepare_sized(self.segment_bytes)
+    /// What the prepared segments can take.
+    pub fn ready_bytes(&self) -> u64 {
+        self.ready.iter().map(|(_, device)| device.len() - BLOCK as u64).sum()
     }
 
-    fn prepare_sized(&mut self, bytes: u64) -> Result<()> {
-        if self.ready.is_some() {
-            return Ok(());
+    /// Has segments ready for at least `bytes`, and the spare file first: it is what a start needs if the disk is full by then.
+    pub fn prepare(&mut self, bytes: u64) -> Result<()> {
+        self.keep_spare()?;
+        while self.ready_bytes() < bytes {
+            self.prepare_one()?;
         }
-        let number = self.next_number();
-        let name = file_name(number);
-        let failed = |error| Error::io(format!("preparing log segment '{name}'"), error);
-        if let Some(at) = self.old.iter().position(|old| *old == number) {
-            // It has the right name from an earlier life; no other file may be renamed over it.
-            self.old.swap_remove(at);
-        } else if let Some(old) = self.old.pop() {
-            self.folder.rename(&file_name(old), &name).map_err(failed)?;
-        }
-        let device = self.folder.open(&name, Open::Create).map_err(failed)?;
-        if device.len() < bytes
-            && let Err(error) = device.prefill(bytes)
-        {
-            // A half-filled file would claim room that others could use.
-            drop(device);
-            let _ = self.folder.remove(&name);
-            return Err(failed(error));
-        }
-        self.folder.sync().map_err(failed)?;
-        self.ready = Some((number, device));
         Ok(())
     }
 
-    /// The first `turn` of a start. On a full disk a small segment will do: it is enough to undo what was open, and a checkpoint then frees the others.
-    pub fn begin(&mut self, start: Lsn) -> Result<Arc<dyn Device>> {
-        match self.prepare() {
-            Err(Error::DiskFull { .. }) => self.prepare_sized(FIRST_MIN.min(self.segment_bytes))?,
-            other => other?,
+    /// An old file under a new name, or a new file full of zeros.
+    fn prepare_one(&mut self) -> Result<()> {
+        let number = self.next_number();
+        let name = file_name(number);
+        let failed = |error| Error::io(format!("preparing log segment '{name}'"), error);
+        loop {
+            let mut is_old = true;
+            if let Some(at) = self.old.iter().position(|old| *old == number) {
+                // It has the right name from an earlier life; no other file may be renamed over it.
+                self.old.swap_remove(at);
+            } else if let Some(old) = self.old.pop() {
+                self.folder.rename(&file_name(old), &name).map_err(failed)?;
+            } else {
+                is_old = false;
+            }
+            let device = self.folder.open(&name, Open::Create).map_err(failed)?;
+            match fill(&device, self.segment_bytes) {
+                Ok(()) => {
+                    self.folder.sync().map_err(failed)?;
+                    self.ready.push_back((number, device));
+                    return Ok(());
+                }
+                Err(error) => {
+                    // A half-filled file would claim room that others could use, such as the next old one, which is perhaps whole.
+                    drop(device);
+                    let _ = self.folder.remove(&name);
+                    if !is_old || !crate::error::is_full(&error) {
+                        return Err(failed(error));
+                    }
+                }
+            }
         }
-        self.turn(start)
     }
 
-    /// Turns to the prepared segment; the stream goes on in it at `start`.
+    /// Puts a file aside for the day when there is no room for another.
+    fn keep_spare(&mut self) -> Result<()> {
+        if self.has_spare {
+            return Ok(());
+        }
+        let failed = |error| Error::io(format!("preparing '{SPARE}'"), error);
+        if let Some(old) = self.old.pop() {
+            self.folder.rename(&file_name(old), SPARE).map_err(failed)?;
+        }
+        let device = self.folder.open(SPARE, Open::Create).map_err(failed)?;
+        if let Err(error) = fill(&device, SPARE_BYTES.min(self.segment_bytes)) {
+            drop(device);
+            let _ = self.folder.remove(SPARE);
+            return Err(failed(error));
+        }
+        self.folder.sync().map_err(failed)?;
+        self.has_spare = true;
+        Ok(())
+    }
+
+    /// Makes the spare file the next segment: there is no other, and what is to be written cannot be refused.
+    fn prepare_from_spare(&mut self) -> Result<()> {
+        let number = self.next_number();
+        let name = file_name(number);
+        let failed = |error| Error::io(format!("preparing log segment '{name}'"), error);
+        self.folder.rename(SPARE, &name).map_err(failed)?;
+        self.has_spare = false;
+        let device = self.folder.open(&name, Open::Existing).map_err(failed)?;
+        self.folder.sync().map_err(failed)?;
+        self.ready.push_back((number, device));
+        Ok(())
+    }
+
+    /// The first `turn` of a start. Then the spare file is made up for, if that can be done now.
+    pub fn begin(&mut self, start: Lsn) -> Result<Arc<dyn Device>> {
+        let device = self.turn(start)?;
+        match self.keep_spare() {
+            Err(Error::DiskFull { .. }) => {}
+            other => other?,
+        }
+        Ok(device)
+    }
+
+    /// Turns to the next segment; the stream goes on in it at `start`.
     pub fn turn(&mut self, start: Lsn) -> Result<Arc<dyn Device>> {
-        self.prepare()?;
-        let (number, device) = self.ready.take().expect("just prepared");
+        if self.ready.is_empty() {
+            match self.prepare_one() {
+                Err(Error::DiskFull { .. }) if self.has_spare => self.prepare_from_spare()?,
+                other => other?,
+            }
+        }
+        let (number, device) = self.ready.front().expect("just prepared").clone();
         let header = SegmentHeader { number, start, database: self.database };
         let mut block = os::Aligned::with_capacity(BLOCK);
         block.as_mut_slice().copy_from_slice(&header.encode());
         device
             .write_durable(0, block.as_slice())
             .map_err(|error| Error::io(format!("writing the header of log segment {number}"), error))?;
+        self.ready.pop_front();
         self.used.push_back(Used { number, start });
         Ok(device)
     }
@@ -242,6 +307,17 @@ impl Segments {
     pub fn used(&self) -> impl Iterator<Item = Used> + '_ {
         self.used.iter().copied()
     }
+}
+
+/// A crash may have left it without content.
+fn is_usable_spare(folder: &dyn Folder) -> Result<bool> {
+    let device = folder.open(SPARE, Open::Existing).map_err(|error| Error::io(format!("opening '{SPARE}'"), error))?;
+    Ok(device.len() >= 4 * BLOCK as u64)
+}
+
+/// Makes a file at least so long, with zeros.
+fn fill(device: &Arc<dyn Device>, bytes: u64) -> std::io::Result<()> {
+    if device.len() < bytes { device.prefill(bytes) } else { Ok(()) }
 }
 
 /// Erases the header of a segment that lies beyond the end of the stream: one prepared and never used, or cut off on purpose.

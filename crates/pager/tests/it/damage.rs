@@ -1,7 +1,7 @@
 //! Damage that is not a crash: flipped bits, devices that fail, disks that are full.
 
 use os::{Fault, SimFolder};
-use pager::{Error, Pager};
+use pager::{Background, Error, Options, Pager};
 
 use crate::support::*;
 
@@ -63,6 +63,57 @@ fn a_full_disk_refuses_writes_and_lets_them_on_when_there_is_room() {
     assert_eq!(value(&pager, pid), 1, "reads go on");
     folder.set_capacity(None);
     assert!(resumes(&pager));
+}
+
+#[test]
+fn pages_put_aside_are_there_for_undo_and_for_nobody_else() {
+    let folder = SimFolder::new(14);
+    let pager = open(&folder);
+    folder.set_capacity(Some(folder.used_bytes()));
+    let mut aside = pager.aside();
+    aside.pages(20).unwrap();
+    while pager.reserve(1, pager::NO_PAGE).is_ok() {}
+    let (_, free) = pager.space_use();
+    assert!((20..64).contains(&free), "{free}");
+    assert!(matches!(pager.aside().pages(20), Err(Error::DiskFull { .. })), "what is put aside is not put aside twice");
+    let spending = pager.spend();
+    for _ in 0..20 {
+        pager.reserve(1, pager::NO_PAGE).expect("undo finds a page");
+    }
+    drop(spending);
+    assert!(pager.reserve(1, pager::NO_PAGE).is_err());
+    drop(aside);
+    assert_eq!(pager.reserve(1, pager::NO_PAGE).is_ok(), free > 20);
+}
+
+/// What is in the ring has no place on disk, nor ever will: nobody was told that it is durable.
+#[test]
+fn closing_does_not_wait_for_room_that_never_comes() {
+    let folder = SimFolder::new(16);
+    let threads = Options { background: Background::Threads, ..options() };
+    let pager = try_open(folder.clone(), threads).unwrap().pager;
+    let (pid, _) = make_page(&pager, 1).unwrap();
+    folder.set_capacity(Some(folder.used_bytes()));
+    // Nobody asks whether there is room, as undo does not; the pages it changes stand latched, so that no checkpoint helps.
+    let pages: Vec<_> = (0..4).map(|round| make_page(&pager, round).unwrap().0).collect();
+    let mut held = pager.mtr();
+    let latched = pager.exclusive(pid).unwrap();
+    set(&mut held, &latched, FIRST_WORD, 2);
+    held.commit();
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while !matches!(pager.flush_to(pager.log_head()), Err(Error::DiskFull { .. })) {
+        change(&pager, &pages, 7).unwrap();
+        assert!(std::time::Instant::now() < until, "the log never fills");
+    }
+    drop(latched);
+    let (told, closed) = std::sync::mpsc::channel();
+    let closing = pager.clone();
+    std::thread::spawn(move || told.send(closing.close().is_ok()));
+    let result = closed.recv_timeout(std::time::Duration::from_secs(20)).expect("closing ends");
+    assert!(!result, "and tells that it could make no checkpoint");
+    let folder = folder.crash();
+    folder.set_capacity(None);
+    assert!([1, 2].contains(&value(&open(&folder), pid)));
 }
 
 fn resumes(pager: &Pager) -> bool {

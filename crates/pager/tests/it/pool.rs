@@ -155,7 +155,7 @@ fn the_log_goes_round_in_the_files_it_has() {
 }
 
 #[test]
-fn a_start_on_a_full_disk_needs_little_room() {
+fn a_start_on_a_full_disk_needs_no_room() {
     let folder = SimFolder::new(32);
     let options = Options { segment_bytes: 4 << 20, checkpoint_distance: 16 << 20, ..options() };
     let pager = try_open(folder.clone(), options.clone()).unwrap().pager;
@@ -163,19 +163,51 @@ fn a_start_on_a_full_disk_needs_little_room() {
     change(&pager, &[pid], 2).unwrap();
     pager.flush_to(pager.log_head()).unwrap();
     let folder = folder.crash();
-    folder.set_capacity(Some(folder.used_bytes() + (1 << 20) + 4096));
-    let pager = try_open(folder.clone(), options.clone()).expect("a megabyte is enough").pager;
+    folder.set_capacity(Some(folder.used_bytes()));
+    let pager = try_open(folder.clone(), options.clone()).expect("what is there is enough").pager;
     assert_eq!(value(&pager, pid), 2);
     // Writers are refused, what must be written is not, and nothing of it is lost.
     assert!(matches!(pager.admit(), Err(pager::Error::DiskFull { .. })));
     change(&pager, &[pid], 3).unwrap();
     pager.flush_to(pager.log_head()).unwrap();
+    // The checkpoint gives files up, and the first of them is put aside for the next start.
+    pager.checkpoint_all().unwrap();
+    let _ = pager.tend();
+    let folder = folder.crash();
+    folder.set_capacity(Some(folder.used_bytes()));
+    let pager = try_open(folder.clone(), options.clone()).expect("and the next time too").pager;
+    assert_eq!(value(&pager, pid), 3);
     let folder = folder.crash();
     folder.set_capacity(None);
     let pager = try_open(folder.clone(), options).unwrap().pager;
     assert_eq!(value(&pager, pid), 3);
     pager.admit().expect("room is back");
     pager.close().unwrap();
+}
+
+/// A ring of a megabyte over segments of a quarter of one: what was let in used to find no segment, and with it the checkpoint that would have freed some.
+#[test]
+fn what_is_let_in_finds_room_in_the_log() {
+    for seed in 0..16u64 {
+        let folder = SimFolder::new(40 + seed);
+        let pager = try_open(folder.clone(), options()).unwrap().pager;
+        let (pid, _) = make_page(&pager, 1).unwrap();
+        // Where in its segment the log stands differs.
+        for round in 0..seed * 200 {
+            pager.admit().unwrap();
+            change(&pager, &[pid], round).unwrap();
+        }
+        pager.flush_to(pager.log_head()).unwrap();
+        folder.set_capacity(Some(folder.used_bytes() + (64 << 10) * (seed % 4)));
+        let mut let_in = 0;
+        while pager.admit().is_ok() && pager.log_head() - pager.durable().get() < 1 << 19 {
+            change(&pager, &[pid], let_in).unwrap();
+            let_in += 1;
+        }
+        pager.flush_to(pager.log_head()).expect("there is a segment for it");
+        pager.checkpoint_all().expect("and for the checkpoint");
+        assert!(let_in == 0 || value(&open(&folder.crash()), pid) == let_in - 1);
+    }
 }
 
 #[test]
