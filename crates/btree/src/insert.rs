@@ -63,6 +63,15 @@ impl Change {
         self.action = Action::Delete;
     }
 
+    /// Length of the value when the change is done; `before`: what it is now, 0 if there is none.
+    pub fn len_after(&self, before: usize) -> usize {
+        match self.action {
+            Action::Nothing => before,
+            Action::Put => self.lent.value.len(),
+            Action::Delete => 0,
+        }
+    }
+
     /// Frees a run of pages with this change.
     pub fn free(&mut self, first: PageId, pages: u32) {
         self.lent.freed.push((first, pages));

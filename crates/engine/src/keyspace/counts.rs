@@ -41,13 +41,20 @@ struct Counter {
     expiries: AtomicU64,
 }
 
+/// The last COUNTS.
+struct Cut {
+    /// Where recovery must begin for its sake.
+    bound: Lsn,
+    /// Its end.
+    end: Lsn,
+}
+
 /// One counter pair per database. Each is changed under the key lock of the key that came or went.
 pub(crate) struct Counts {
     databases: Box<[stdx::padded::Padded<Counter>]>,
     counting: AtomicBool,
     noted: Mutex<Vec<Noted>>,
-    /// Where recovery must begin for the sake of the last COUNTS.
-    bound: Mutex<Lsn>,
+    cut: Mutex<Cut>,
 }
 
 impl Counts {
@@ -57,7 +64,7 @@ impl Counts {
             databases: (0..DATABASES).map(|_| stdx::padded::Padded(Counter::default())).collect(),
             counting: AtomicBool::new(false),
             noted: Mutex::new(Vec::new()),
-            bound: Mutex::new(bound),
+            cut: Mutex::new(Cut { bound, end: 0 }),
         }
     }
 
@@ -103,9 +110,13 @@ impl Counts {
 ///
 /// If a key lock is held for too long (in single-threaded simulation: at all), the cut of the last checkpoint stays in force.
 pub(crate) fn cut(counts: &Counts, locks: &KeyLocks, databases: &Databases, store: &Arc<Store>, threaded: bool) -> Lsn {
-    let mut bound = counts.bound.lock();
+    let mut cut = counts.cut.lock();
+    if store.pager.log_head() == cut.end {
+        // Nothing was logged since. A checkpoint that is tried again and again on a full disk must not fill the log with cuts.
+        return cut.bound.min(store.oldest_active());
+    }
     // The word beyond the stripes keeps units out that change which database is which keyspace.
-    let Some(seen) = locks.try_lock(ALL) else { return (*bound).min(store.oldest_active()) };
+    let Some(seen) = locks.try_lock(ALL) else { return cut.bound.min(store.oldest_active()) };
     counts.counting.store(true, Ordering::SeqCst);
     let patience = if threaded { PATIENCE } else { Duration::ZERO };
     let pass_all = || (0..STRIPES as Stripe).try_fold(patience, |left, stripe| locks.pass(stripe, left)).is_some();
@@ -113,8 +124,8 @@ pub(crate) fn cut(counts: &Counts, locks: &KeyLocks, databases: &Databases, stor
         let from = store.pager.log_head();
         let mark = store.log_mark();
         if pass_all() {
-            store.log_counts(mark, &at(counts, databases, mark));
-            *bound = from;
+            let end = store.log_counts(mark, &at(counts, databases, mark));
+            *cut = Cut { bound: from, end };
         }
     }
     let mut noted = counts.noted.lock();
@@ -123,7 +134,7 @@ pub(crate) fn cut(counts: &Counts, locks: &KeyLocks, databases: &Databases, stor
     drop(noted);
     locks.unlock(ALL, seen);
     // Read last: a transaction that begins now has its records behind the mark.
-    (*bound).min(store.oldest_active())
+    cut.bound.min(store.oldest_active())
 }
 
 /// The numbers as of the mark.

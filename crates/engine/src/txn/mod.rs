@@ -13,12 +13,13 @@
 
 mod recover;
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use btree::{Change, Done, Old, Tree, TreeId};
-use pager::{Lsn, PageId, Pager, Run, TxnId};
+use pager::{Aside, Lsn, PageId, Pager, Run, TxnId};
 use stdx::sync::atomic::{AtomicU64, Ordering};
 use stdx::sync::{Condvar, Mutex};
 
@@ -39,6 +40,9 @@ pub(crate) mod kind {
     /// LSN of the mark u64, then as in COMMIT: how many keys there were at the mark.
     pub const COUNTS: u8 = 0x23;
 }
+
+/// What an undone record costs in the log beside key and values.
+const UNDO_RECORD_BYTES: usize = 256;
 
 /// A rollback needs room on a full disk.
 pub static DISK_ROOM: stdx::wait::Reason = stdx::wait::Reason { name: "disk_room" };
@@ -127,6 +131,8 @@ impl Store {
         Txn {
             store: self,
             id,
+            aside: self.pager.aside(),
+            debt: Debt::default(),
             images: Images::new(),
             own: HashSet::new(),
             deferred: Vec::new(),
@@ -177,6 +183,7 @@ impl Store {
 
     /// Puts the images back and logs ABORT. Repeatable: after any part of it the whole may run again.
     pub fn undo(&self, txn: TxnId, images: &Images) -> Result<Lsn> {
+        let _spending = self.pager.spend();
         let mut protected = HashSet::new();
         for ((tree, _), image) in images {
             if let (RECORDS, Some(image)) = (*tree, image) {
@@ -210,10 +217,47 @@ impl Store {
     }
 }
 
+/// What taking a transaction back may need.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Debt {
+    /// Records that grow again when they are put back, and by how many bytes.
+    growing: u64,
+    growth: u64,
+    log_bytes: u64,
+}
+
+/// Of one record: what is needed to make it `image` again, whose value has `now` bytes at present.
+fn owed(image: &Option<Vec<u8>>, key: &[u8], now: usize) -> Debt {
+    let then = image.as_ref().map_or(0, Vec::len);
+    let growth = then.saturating_sub(now) as u64;
+    // The record with what stands there now and what stood there before, and its share of a block of the log.
+    let log_bytes = (UNDO_RECORD_BYTES + key.len() + then + now) as u64;
+    Debt { growing: u64::from(growth > 0), growth, log_bytes }
+}
+
+impl Debt {
+    fn replace(&mut self, old: Debt, new: Debt) {
+        self.growing = self.growing + new.growing - old.growing;
+        self.growth = self.growth + new.growth - old.growth;
+        self.log_bytes = self.log_bytes + new.log_bytes - old.log_bytes;
+    }
+
+    /// Pages that undo may need to split leaves that others have filled meanwhile, and the parents of those, when one more record has changed.
+    ///
+    /// Each of the first thousand records is given a leaf of its own to split. More of them share leaves; and a split makes room for a good kilobyte.
+    fn pages_with_one_more(&self) -> u64 {
+        let leaves = (self.growing + 1).min(1000) + self.growth.div_ceil(1024);
+        leaves + leaves / 16 + 8
+    }
+}
+
 /// A transaction. Dropped undecided, it is rolled back.
 pub(crate) struct Txn<'s> {
     store: &'s Store,
     id: TxnId,
+    /// Room for taking it back (E11).
+    aside: Aside<'s>,
+    debt: Debt,
     images: Images,
     /// Pages that this transaction itself has allocated: nobody else needs them, and undo frees them.
     own: HashSet<PageId>,
@@ -241,12 +285,22 @@ impl<'s> Txn<'s> {
         f: impl FnOnce(Option<&Old<'_>>, &mut Pages<'_, '_>) -> R,
     ) -> Result<Done<R>> {
         self.store.pager.admit()?;
+        self.aside.pages(self.debt.pages_with_one_more())?;
         let (images, own, deferred) = (&mut self.images, &mut self.own, &mut self.deferred);
+        let debt = &mut self.debt;
         let done = tree.modify(key, Some(self.id), |old, change| {
-            let image = || old.as_ref().map(|old| old.value.to_vec());
-            images.entry((tree.id(), key.to_vec())).or_insert_with(image);
-            f(old.as_ref(), &mut Pages { change, txn: Some((own, deferred)) })
+            let old_len = old.as_ref().map_or(0, |old| old.value.len());
+            let entry = images.entry((tree.id(), key.to_vec()));
+            let owed_before = match &entry {
+                Entry::Occupied(entry) => owed(entry.get(), key, old_len),
+                Entry::Vacant(_) => Debt::default(),
+            };
+            let image = entry.or_insert_with(|| old.as_ref().map(|old| old.value.to_vec()));
+            let result = f(old.as_ref(), &mut Pages { change, txn: Some((own, deferred)) });
+            debt.replace(owed_before, owed(image, key, change.len_after(old_len)));
+            result
         });
+        self.aside.log(self.debt.log_bytes);
         match done {
             Ok(done) => {
                 self.last = self.last.max(done.lsn);

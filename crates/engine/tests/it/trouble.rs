@@ -68,6 +68,76 @@ fn a_unit_whose_error_is_swallowed_is_still_taken_back() {
     world.check();
 }
 
+/// Takes all free pages, by values that need fewer and fewer of them.
+fn fill_to_the_last_page(world: &World) {
+    let mut at = 1u32 << 20;
+    for len in [60_000, 10_000, 5_000] {
+        loop {
+            at += 1;
+            match world.engine.keyspace().set(0, &at.to_be_bytes(), &bytes(len, 1), Expire::None) {
+                Ok(_) => world.flush(),
+                Err(Error::DiskFull) => break,
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+}
+
+/// Without pages that are kept for it, putting back the long values finds their leaf filled by the short keys between them.
+#[test]
+fn a_rollback_that_must_split_a_leaf_finds_a_page_on_a_full_disk() {
+    let world = World::new(4);
+    let long = |at: u32| format!("l{at:03}").into_bytes();
+    let between = |at: u32| format!("l{at:03}+").into_bytes();
+    let count = 40;
+    for at in 0..count {
+        world.set(0, &long(at), &bytes(1_000, u64::from(at)));
+    }
+    world.folder.set_capacity(Some(world.folder.used_bytes() + (16 << 20)));
+    fill_to_the_last_page(&world);
+    let names: Vec<Vec<u8>> = (0..count).flat_map(|at| [long(at), between(at)]).collect();
+    let keys: Vec<(u8, &[u8])> = names.iter().map(|name| (0, name.as_slice())).collect();
+    let done = world.engine.keyspace().write::<(), Error>(Locks::Keys(&keys), true, |unit| {
+        for at in 0..count {
+            unit.put_string(0, &long(at), b"short", Expire::None)?;
+        }
+        for at in 0..count {
+            unit.put_string(0, &between(at), &bytes(1_000, 7), Expire::None)?;
+        }
+        Err(Error::Invalid("rolled back".into()))
+    });
+    assert!(matches!(done, Err(Error::Invalid(_) | Error::DiskFull)), "{done:?}");
+    for at in 0..count {
+        assert_eq!(world.get(0, &long(at)), Some(bytes(1_000, u64::from(at))));
+        assert_eq!(world.get(0, &between(at)), None);
+    }
+    world.folder.set_capacity(None);
+    world.engine.pager().tend().expect("room is found again");
+    world.settle();
+    world.check();
+}
+
+/// Each try of the cleaner to find room makes a checkpoint, and each of those used to log a cut of the counts: a disk full for minutes used up the log.
+#[test]
+fn looking_for_room_again_and_again_does_not_use_up_the_log() {
+    let world = World::new(5);
+    world.set(0, b"a", b"1");
+    world.flush();
+    let folder = world.folder.crash();
+    folder.set_capacity(Some(folder.used_bytes()));
+    let world = World::on(folder, world.clock.clone()).expect("it starts");
+    let pager = world.engine.pager();
+    for _ in 0..3 {
+        let _ = pager.checkpoint_all();
+    }
+    let head = pager.log_head();
+    for _ in 0..100 {
+        let _ = pager.checkpoint_all();
+    }
+    assert_eq!(pager.log_head(), head);
+    assert_eq!(world.count(0), 1);
+}
+
 #[test]
 fn a_damaged_value_fails_its_own_request_only() {
     let mut world = World::new(3);
