@@ -4,10 +4,10 @@ use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use door_redis::RedisDoor;
-use engine::Engine;
+use engine::{Engine, Error};
 use os::{Clock, RealClock};
 use reactor::{Door, ListenOptions, Pool, Source, TlsConfig};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -27,6 +27,9 @@ use crate::tls;
 
 /// How long requests under way may take to finish after a signal.
 const DRAIN_MAX: Duration = Duration::from_secs(10);
+
+/// How long a stop goes on while the disk is full: a rollback that finds no room waits for it, and nobody may ever make some.
+const FULL_MAX: Duration = Duration::from_secs(20);
 
 pub fn run(settings: Settings) -> Result<(), Failure> {
     let settings = Arc::new(settings);
@@ -61,15 +64,46 @@ pub fn run(settings: Settings) -> Result<(), Failure> {
     let signal = signals.forever().next().unwrap_or(SIGTERM);
     log::info("stopping", &[("signal", &signal)]);
     hasten(signals);
+    give_up_when_full(&engine);
     pool.stop_accepting();
     if !pool.drain(DRAIN_MAX) {
         log::warn("connections were cut off", &[("after_seconds", &DRAIN_MAX.as_secs())]);
     }
     drop(control);
     pool.stop();
-    engine.close().map_err(|e| store::refused(&path.display().to_string(), e))?;
+    close(&engine).map_err(|e| store::refused(&path.display().to_string(), e))?;
     log::info("stopped", &[]);
     Ok(())
+}
+
+/// What was acknowledged is in the log, whether or not there is room for a checkpoint: without one the next start has more to redo.
+fn close(engine: &Engine) -> Result<(), Error> {
+    match engine.close() {
+        Err(Error::DiskFull) => {
+            log::warn("stopped without a checkpoint, because the disk is full", &[]);
+            Ok(())
+        }
+        other => other,
+    }
+}
+
+/// Ends the process in order if the disk stays full for so long that the stop may never end otherwise.
+fn give_up_when_full(engine: &Arc<Engine>) {
+    let engine = engine.clone();
+    let body = move || {
+        let mut room_seen = Instant::now();
+        while room_seen.elapsed() < FULL_MAX {
+            std::thread::sleep(Duration::from_millis(100));
+            if !engine.pager().is_full() {
+                room_seen = Instant::now();
+            }
+        }
+        log::warn("stopped while something still waits for disk room; the next start takes it back", &[]);
+        std::process::exit(0);
+    };
+    if let Err(error) = std::thread::Builder::new().name("last-resort".into()).spawn(body) {
+        log::warn("stopping", &[("error", &error)]);
+    }
 }
 
 fn pool(settings: &Settings, engine: &Engine) -> Result<Pool, Failure> {
