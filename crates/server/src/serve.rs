@@ -10,7 +10,7 @@ use door_redis::RedisDoor;
 use engine::{Engine, Error};
 use os::{Clock, RealClock};
 use reactor::{Door, ListenOptions, Pool, Source, TlsConfig};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
 use crate::control;
@@ -36,6 +36,8 @@ pub fn run(settings: Settings) -> Result<(), Failure> {
     // Before anything is opened, so that a signal during recovery ends the process in order as soon as that is done.
     let mut signals =
         Signals::new([SIGTERM, SIGINT]).map_err(|e| Failure::new(Exit::Internal, format!("signals: {e}")))?;
+    // A write beyond the limit on file sizes is an error like any other then, and ends us with words instead of without.
+    let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
     let path = PathBuf::from(settings.text(Name::Data));
     let folder = store::folder(&path, true)?;
     let engine = store::open(&settings, folder, Until::default(), settings.number(Name::LogSegment))?;

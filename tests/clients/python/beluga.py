@@ -1,9 +1,11 @@
 """Starts and stops servers for the tests: one place for the command line, data in a temporary folder, everything killed by pid."""
 
+import fcntl
 import os
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -69,6 +71,52 @@ class Server:
 
     def __exit__(self, *_):
         self.close()
+
+
+class SmallDisk:
+    """A small ext4 in a file, mounted at `path`; that is None without root and leave to mount."""
+
+    EXT4_IOC_SHUTDOWN = 0x8004587D
+
+    def __init__(self, size):
+        self.size = size
+
+    def __enter__(self):
+        self.home = tempfile.mkdtemp(prefix="beluga-disk-")
+        self.image, self.mount = os.path.join(self.home, "image"), os.path.join(self.home, "mount")
+        os.mkdir(self.mount)
+        with open(self.image, "wb") as file:
+            file.truncate(self.size)
+        made = os.geteuid() == 0 and self.run("mkfs.ext4", "-q", "-F", "-m", "0", self.image)
+        self.path = self.mount if made and self.attach() else None
+        return self
+
+    def __exit__(self, *_):
+        if self.path and not self.detach():
+            self.run("umount", "--lazy", self.mount)
+        shutil.rmtree(self.home, ignore_errors=True)
+
+    @staticmethod
+    def run(*command):
+        return subprocess.run(command, capture_output=True).returncode == 0
+
+    def attach(self):
+        return self.run("mount", "-o", "loop", self.image, self.mount)
+
+    def detach(self):
+        return self.run("umount", self.mount)
+
+    def fail(self):
+        """From here on every write of the file system fails with EIO, until it is mounted anew. False if the kernel does not do that."""
+        folder = os.open(self.mount, os.O_RDONLY)
+        try:
+            # 2: nothing that is still in memory is written either, as if the cable had been pulled.
+            fcntl.ioctl(folder, self.EXT4_IOC_SHUTDOWN, struct.pack("I", 2))
+            return True
+        except OSError:
+            return False
+        finally:
+            os.close(folder)
 
 
 class Peer:
