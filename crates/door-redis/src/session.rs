@@ -268,6 +268,13 @@ impl Session {
                 self.look_ahead(input, &window);
             }
             for (at, request) in window.iter().enumerate() {
+                if io.is_full() {
+                    // A client that reads none of its replies has to stop asking.
+                    self.parser.rewind();
+                    io.consume(request.start);
+                    io.pause();
+                    return Flow::Continue;
+                }
                 self.at = at;
                 let step = self.run_request(input, request, &mut args, io);
                 args.clear();

@@ -107,6 +107,8 @@ pub(crate) struct Inner {
     sent: usize,
     /// The end of the bytes that go out with the round's outbox; 0 if none do.
     put_up: usize,
+    /// The socket took less than was put up: what is left is sent on its own, so that the socket says when it can go on.
+    is_stuck: bool,
     /// Stream offset of `out[0]`.
     out_start: u64,
     gates: VecDeque<Gate>,
@@ -115,6 +117,8 @@ pub(crate) struct Inner {
     /// The end of the stream has come, perhaps behind bytes.
     ended: bool,
     parked: bool,
+    /// The input holds whole requests that wait until the peer has taken what is written (R10).
+    paused: bool,
     /// No more requests; close when the output is gone.
     closing: bool,
     registered: bool,
@@ -187,6 +191,7 @@ impl Inner {
             && self.want == 0
             && self.gates.is_empty()
             && !self.parked
+            && !self.paused
             && !self.closing
     }
 
@@ -230,11 +235,13 @@ impl Connection {
                 out: Vec::new(),
                 sent: 0,
                 put_up: 0,
+                is_stuck: false,
                 out_start: 0,
                 gates: VecDeque::new(),
                 unread: true,
                 ended: false,
                 parked: false,
+                paused: false,
                 closing: false,
                 registered: false,
                 receives: 0,
@@ -442,10 +449,11 @@ impl Connection {
         result: std::io::Result<usize>,
         scratch: Option<&mut Scratch>,
     ) {
-        inner.put_up = 0;
         // An error, also a full socket, shows itself again when the rest is sent.
         let bytes = result.unwrap_or(0);
         inner.sent += bytes;
+        inner.is_stuck = inner.sent < inner.put_up;
+        inner.put_up = 0;
         if bytes > 0 {
             self.blocked_since_ms.store(0, Ordering::Relaxed);
         }
@@ -455,7 +463,7 @@ impl Connection {
             None => self.group().counters.bytes_out.add(bytes as u64),
         }
         self.keep_output(&mut inner, scratch);
-        let done = inner.sent == inner.out.len() && inner.gates.is_empty() && !inner.closing;
+        let done = inner.sent == inner.out.len() && inner.gates.is_empty() && !inner.closing && !inner.paused;
         if !done || !self.turn.release() {
             let bits = self.turn.open();
             self.group().enqueue_turn(self.clone(), bits | WRITE);
@@ -527,12 +535,12 @@ impl Connection {
     /// Reads and serves while there is something to read and the peer takes what we write.
     fn receive(self: &Arc<Self>, inner: &mut Inner, scratch: &mut Scratch) -> bool {
         let mut turn = 0;
-        while inner.unread && !inner.parked && !inner.closing {
+        while (inner.unread || inner.paused) && !inner.parked && !inner.closing {
             // More to receive may mean much more to serve: what is ready goes first.
             if inner.put_up > 0 && turn > 0 && !self.flush_now(inner, scratch) {
                 return false;
             }
-            if inner.out.len() - inner.sent > self.group().settings.output_soft_bytes {
+            if inner.out.len() - inner.sent > self.output_max() {
                 // Goes on when the peer has taken enough: WRITE and RELEASE come through here again.
                 return true;
             }
@@ -540,7 +548,9 @@ impl Connection {
                 self.group().enqueue_turn(self.clone(), RESUME);
                 return true;
             }
-            let got = if inner.tls.is_some() {
+            let got = if inner.paused {
+                self.serve_paused(inner, scratch)
+            } else if inner.tls.is_some() {
                 self.receive_sealed(inner, scratch)
             } else if inner.input.is_empty() && inner.want == 0 {
                 self.receive_scratch(inner, scratch)
@@ -553,6 +563,20 @@ impl Connection {
             }
         }
         true
+    }
+
+    /// How much may be unsent before nothing more is served.
+    fn output_max(&self) -> usize {
+        let group = self.group();
+        if group.counters.is_crowded(&group.settings) { 0 } else { group.settings.output_soft_bytes }
+    }
+
+    /// Goes on with the requests that were left in the input. The bytes written count as those of a turn.
+    fn serve_paused(self: &Arc<Self>, inner: &mut Inner, scratch: &mut Scratch) -> Option<usize> {
+        let before = inner.out_start + inner.out.len() as u64;
+        let alive = self.serve_buffered(inner, scratch);
+        let written = inner.out_start + inner.out.len() as u64 - before;
+        alive.then_some(written as usize)
     }
 
     /// What a receive call means; None: the stream has ended.
@@ -656,12 +680,24 @@ impl Connection {
         }
         let start = inner.out.len();
         let mut session = inner.session.take().expect("an open connection has a session");
-        let mut io = Io { input, consumed: 0, want: 0, out: &mut inner.out, gate: 0, park: false, connection: self };
+        let out_max = inner.sent + self.output_max();
+        let mut io = Io {
+            input,
+            consumed: 0,
+            want: 0,
+            out: &mut inner.out,
+            gate: 0,
+            park: false,
+            out_max,
+            paused: false,
+            connection: self,
+        };
         let flow = catch_unwind(AssertUnwindSafe(|| self.door.serve(session.as_mut(), &mut io)));
-        let Io { consumed, want, gate, park, .. } = io;
+        let Io { consumed, want, gate, park, paused, .. } = io;
         inner.session = Some(session);
         inner.want = want;
         inner.parked = park;
+        inner.paused = paused && consumed < input.len();
         if gate > self.group().durable.get() && inner.out.len() > start {
             self.group().counters.gated.add(1);
             inner.gates.push_back(Gate { position: gate, start: inner.out_start + start as u64 });
@@ -678,7 +714,7 @@ impl Connection {
     /// Sends what no gate holds back, or puts it up to be sent with the round's other replies; false if the peer is gone.
     fn flush(self: &Arc<Self>, inner: &mut Inner, scratch: &mut Scratch) -> bool {
         let free = self.free_bytes(inner);
-        if free > inner.sent && free - inner.sent <= PUT_UP_MAX && inner.tls.is_none() {
+        if free > inner.sent && free - inner.sent <= PUT_UP_MAX && inner.tls.is_none() && !inner.is_stuck {
             inner.put_up = free;
             return true;
         }
@@ -696,7 +732,7 @@ impl Connection {
                 self.send_plain(inner, free, scratch)
             };
             match sent {
-                Ok(Sent::All) => {}
+                Ok(Sent::All) => inner.is_stuck = false,
                 Ok(Sent::Some) => {
                     if self.blocked_since_ms.load(Ordering::Relaxed) == 0 {
                         self.blocked_since_ms.store(self.group().now_ms().max(1), Ordering::Relaxed);
@@ -776,7 +812,7 @@ impl Connection {
     /// Without `scratch` (the thread is about to wait) too: a connection that keeps its empty output is not at rest, and would stay out of rounds.
     fn keep_output(&self, inner: &mut Inner, scratch: Option<&mut Scratch>) {
         let rest = inner.out.len() - inner.sent;
-        self.pending_out.store(rest as u64, Ordering::Relaxed);
+        self.owe_out(rest as u64);
         if rest == 0 {
             inner.out_start += inner.sent as u64;
             inner.sent = 0;
@@ -795,6 +831,14 @@ impl Connection {
         }
     }
 
+    /// So much is unsent now.
+    fn owe_out(&self, bytes: u64) {
+        let before = self.pending_out.swap(bytes, Ordering::Relaxed);
+        if before != bytes {
+            self.group().counters.unsent.fetch_add(bytes.wrapping_sub(before), Ordering::Relaxed);
+        }
+    }
+
     fn shut(self: &Arc<Self>, inner: &mut Inner) {
         self.closed.store(true, Ordering::Relaxed);
         self.group().forget(self);
@@ -806,7 +850,7 @@ impl Connection {
         inner.out = Vec::new();
         inner.put_up = 0;
         inner.gates.clear();
-        self.pending_out.store(0, Ordering::Relaxed);
+        self.owe_out(0);
         if let Some(session) = inner.session.take() {
             self.door.close(session);
         }

@@ -63,6 +63,9 @@ pub struct Io<'a> {
     pub(crate) out: &'a mut Vec<u8>,
     pub(crate) gate: u64,
     pub(crate) park: bool,
+    /// The length of `out` from which on the session is to pause.
+    pub(crate) out_max: usize,
+    pub(crate) paused: bool,
     pub(crate) connection: &'a Arc<Connection>,
 }
 
@@ -100,6 +103,17 @@ impl<'a> Io<'a> {
     /// No further input until `Handle::wake`: the session waits for something else, without a thread.
     pub fn park(&mut self) {
         self.park = true;
+    }
+
+    /// True if so much waits for the peer that no further request should run: the session leaves the rest of the input and calls `pause`.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.out.len() > self.out_max
+    }
+
+    /// Whole requests are left in the input: `serve` is called again when the peer has taken enough (R10).
+    pub fn pause(&mut self) {
+        self.paused = true;
     }
 
     pub fn connection(&self) -> &'a Arc<Connection> {

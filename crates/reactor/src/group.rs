@@ -42,6 +42,9 @@ pub(crate) struct Scratch {
     inputs: Vec<Vec<u8>>,
     /// Empty output buffers, as many as connections are put up at once.
     outputs: Vec<Vec<u8>>,
+    /// Capacity of both, and how much of it may be kept.
+    kept: usize,
+    kept_max: usize,
     /// Milliseconds of the pool's clock when the round began.
     pub now_ms: u64,
     /// The processor that the thread ran on when the round began.
@@ -73,11 +76,13 @@ const OUTPUT_KEPT: usize = 1 << 20;
 const OUTPUTS_KEPT: usize = 32 << 10;
 
 impl Scratch {
-    fn new(settings: &Settings) -> Scratch {
+    fn new(receive_bytes: usize, kept_max: usize) -> Scratch {
         Scratch {
-            input: vec![0; settings.receive_bytes],
+            input: vec![0; receive_bytes],
             inputs: Vec::new(),
             outputs: Vec::new(),
+            kept: 0,
+            kept_max,
             now_ms: 0,
             cpu: usize::MAX,
             tally: Tally::default(),
@@ -86,28 +91,39 @@ impl Scratch {
 
     /// An empty buffer with room for what a connection of a round receives.
     pub fn give_input(&mut self) -> Vec<u8> {
-        self.inputs.pop().unwrap_or_else(|| Vec::with_capacity(ROUND_INPUT))
+        let buffer = self.inputs.pop();
+        self.kept -= buffer.as_ref().map_or(0, Vec::capacity);
+        buffer.unwrap_or_else(|| Vec::with_capacity(ROUND_INPUT))
     }
 
     pub fn take_input(&mut self, mut buffer: Vec<u8>) {
-        if buffer.capacity() == ROUND_INPUT && self.inputs.len() < outbox::OUTBOX_MAX {
+        if buffer.capacity() == ROUND_INPUT && self.inputs.len() < outbox::OUTBOX_MAX && self.has_room(ROUND_INPUT) {
             buffer.clear();
+            self.kept += ROUND_INPUT;
             self.inputs.push(buffer);
         }
     }
 
     /// An empty buffer for replies.
     pub fn give_output(&mut self) -> Vec<u8> {
-        self.outputs.pop().unwrap_or_default()
+        let buffer = self.outputs.pop().unwrap_or_default();
+        self.kept -= buffer.capacity();
+        buffer
     }
 
     /// A buffer that a connection no longer needs.
     pub fn take_output(&mut self, mut buffer: Vec<u8>) {
         let most = if self.outputs.is_empty() { OUTPUT_KEPT } else { OUTPUTS_KEPT };
-        if buffer.capacity() > 0 && buffer.capacity() <= most && self.outputs.len() < outbox::OUTBOX_MAX {
+        let bytes = buffer.capacity();
+        if bytes > 0 && bytes <= most && self.outputs.len() < outbox::OUTBOX_MAX && self.has_room(bytes) {
             buffer.clear();
+            self.kept += bytes;
             self.outputs.push(buffer);
         }
+    }
+
+    fn has_room(&self, bytes: usize) -> bool {
+        self.kept + bytes <= self.kept_max
     }
 }
 
@@ -171,7 +187,7 @@ fn on_wait(_: &'static stdx::wait::Reason, edge: Edge) {
                 round::give_back();
                 group.hand_over();
                 if group.crew.stall() == Need::Spawn {
-                    group.spawn(None);
+                    group.spawn_extra();
                 }
             }
             Edge::End => group.crew.resume(),
@@ -225,15 +241,24 @@ impl Group {
         self.pool.get()?.upgrade()
     }
 
-    /// Makes a thread that the crew has counted.
-    pub fn spawn(self: &Arc<Self>, processor: Option<usize>) {
+    /// Makes a base thread that the crew has counted.
+    pub fn spawn_base(self: &Arc<Self>, processor: Option<usize>) {
+        self.spawn(processor, self.settings.kept_bytes);
+    }
+
+    /// Makes a thread for the time that others wait. There may be many, and each serves little.
+    pub fn spawn_extra(self: &Arc<Self>) {
+        self.spawn(None, self.settings.kept_bytes / 16);
+    }
+
+    fn spawn(self: &Arc<Self>, processor: Option<usize>, kept_max: usize) {
         let group = self.clone();
         self.counters.threads_added.add(1);
         let body = move || {
             if let Some(processor) = processor {
                 os::cpu::pin(&[processor]);
             }
-            group.work();
+            group.work(kept_max);
             group.counters.threads_left.add(1);
         };
         let thread = std::thread::Builder::new().name("worker".into()).spawn(body).expect("the system gives a thread");
@@ -242,11 +267,11 @@ impl Group {
         }
     }
 
-    fn work(self: &Arc<Self>) {
+    fn work(self: &Arc<Self>, kept_max: usize) {
         let Some(pool) = self.pool() else { return };
         HOME.set(Some(self.clone()));
         stdx::wait::install(Some(on_wait));
-        let mut scratch = Scratch::new(&self.settings);
+        let mut scratch = Scratch::new(self.settings.receive_bytes, kept_max);
         let mut events = Vec::new();
         let shrink = self.settings.epoll_group_dynamic_threads_shrink_time;
         if let Some(source) = &self.source {

@@ -40,4 +40,17 @@ pub struct Counters {
     pub threads_left: stdx::counter::Counter,
     /// Requests that ended in a panic; their connection was closed.
     pub panics: stdx::counter::Counter,
+    /// Bytes written for all connections that their peers have not taken. One word, because it decides; it changes only for who waits.
+    pub(crate) unsent: stdx::sync::atomic::AtomicU64,
+}
+
+impl Counters {
+    /// Bytes written and not sent, of all connections together.
+    pub fn unsent_bytes(&self) -> u64 {
+        self.unsent.load(stdx::sync::atomic::Ordering::Relaxed)
+    }
+
+    pub(crate) fn is_crowded(&self, settings: &Settings) -> bool {
+        self.unsent_bytes() > settings.output_total_bytes as u64
+    }
 }

@@ -76,7 +76,7 @@ pub struct Source {
     pub fd: RawFd,
     /// Called by each thread of the group when it starts.
     pub enter: Box<dyn Fn() + Send + Sync>,
-    /// Does what there is to do, without waiting. Called by each thread before it looks at the queue and waits for events (R10).
+    /// Does what there is to do, without waiting. Called by each thread before it looks at the queue and waits for events (R11).
     pub tend: Box<dyn Fn() + Send + Sync>,
 }
 
@@ -119,7 +119,7 @@ impl Pool {
             assert!(group.pool.set(Arc::downgrade(&inner)).is_ok());
             for _ in 0..inner.settings.epoll_threads_per_group {
                 group.crew.join();
-                group.spawn(processors.next().filter(|_| inner.settings.auto_cpu_affinity));
+                group.spawn_base(processors.next().filter(|_| inner.settings.auto_cpu_affinity));
             }
         }
         let pool = Pool { inner };
@@ -426,7 +426,7 @@ impl Watchdog {
                     group.crew.unstuck();
                 } else if group.waiting() == 0 {
                     if group.crew.stuck() == Need::Spawn {
-                        group.spawn(None);
+                        group.spawn_extra();
                     }
                     group.hand_over();
                 }

@@ -20,8 +20,12 @@ pub struct Settings {
     pub auto_cpu_affinity: bool,
     /// Received bytes are taken in pieces of at most this size.
     pub receive_bytes: usize,
-    /// A connection with more unsent bytes than this is not read from.
+    /// A connection with more unsent bytes than this is not served.
     pub output_soft_bytes: usize,
+    /// With more unsent bytes than this in all connections together, none that has any is served.
+    pub output_total_bytes: usize,
+    /// A thread keeps empty buffers for the next rounds up to so many bytes.
+    pub kept_bytes: usize,
     /// A peer that takes no byte of waiting output for so long is disconnected.
     pub net_write_timeout: Duration,
     /// Seconds of silence before keep-alive probes; 0 sends none.
@@ -42,6 +46,8 @@ impl Default for Settings {
             auto_cpu_affinity: false,
             receive_bytes: 64 << 10,
             output_soft_bytes: 1 << 20,
+            output_total_bytes: 256 << 20,
+            kept_bytes: 5 << 20,
             net_write_timeout: Duration::from_secs(60),
             tcp_keep_alive: 300,
             tcp_listen_queue: 511,

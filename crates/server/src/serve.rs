@@ -121,6 +121,8 @@ fn pool(settings: &Settings, engine: &Engine) -> Result<Pool, Failure> {
         auto_cpu_affinity: settings.is_on(Name::AutoCpuAffinity),
         receive_bytes: number(Name::ReceivePiece),
         output_soft_bytes: number(Name::OutputPause),
+        output_total_bytes: number(Name::Memory) / 80,
+        kept_bytes: reactor::Settings::default().kept_bytes,
         net_write_timeout: time(Name::NetWriteTimeout),
         tcp_keep_alive: time(Name::TcpKeepAlive).as_secs() as u32,
         tcp_listen_queue: number(Name::TcpListenQueue) as i32,

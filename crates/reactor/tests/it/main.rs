@@ -52,8 +52,9 @@ impl Lines {
                 }
             }
             "big" => {
-                let count = rest.parse().unwrap();
-                io.out().resize(count, b'x');
+                let count: usize = rest.parse().unwrap();
+                let end = io.out().len() + count;
+                io.out().resize(end, b'x');
                 io.out().push(b'\n');
                 return Flow::Continue;
             }
@@ -104,6 +105,10 @@ impl Door for Lines {
                 continue;
             }
             let Some(end) = input.iter().position(|byte| *byte == b'\n') else { return Flow::Continue };
+            if io.is_full() {
+                io.pause();
+                return Flow::Continue;
+            }
             let line = std::str::from_utf8(&input[..end]).unwrap().to_owned();
             io.consume(end + 1);
             let flow = self.run(session, &line, io);
@@ -386,6 +391,81 @@ fn a_slow_reader_stops_nobody_and_is_cut_off() {
         hear(&mut other, "quick\n");
     }
     eventually("the slow one is gone", || bench.pool.connection_count() == 1);
+    bench.pool.stop();
+}
+
+/// Little enough waits to go out with the replies of others. When the slow one spoke again, that was tried again and again, and nobody else had a turn.
+#[test]
+fn a_slow_reader_of_small_replies_that_goes_on_asking_stops_nobody() {
+    let bench = start(Settings { epoll_groups: 1, output_soft_bytes: 16 << 10, ..Settings::default() });
+    let mut slow = bench.connect();
+    say(&mut slow, &"big 30000\n".repeat(1000));
+    eventually("it is blocked", || {
+        let unsent = bench.pool.counters().unsent_bytes();
+        std::thread::sleep(Duration::from_millis(50));
+        unsent > 0 && bench.pool.counters().unsent_bytes() == unsent
+    });
+    for _ in 0..20 {
+        say(&mut slow, "more\n");
+        let mut other = bench.connect();
+        say(&mut other, "quick\n");
+        hear(&mut other, "quick\n");
+    }
+    hear_big(&mut slow, 1000, 30_000);
+    hear(&mut slow, &"more\n".repeat(20));
+    bench.pool.stop();
+}
+
+/// Reads the replies to so many requests for so many bytes.
+fn hear_big(stream: &mut TcpStream, times: usize, count: usize) {
+    let mut reply = vec![0; count + 1];
+    for _ in 0..times {
+        stream.read_exact(&mut reply).unwrap();
+        assert!(reply[..count].iter().all(|byte| *byte == b'x') && reply[count] == b'\n');
+    }
+}
+
+/// R10: 14 KB of requests ask for 200 MB of replies.
+#[test]
+fn a_client_that_reads_nothing_is_not_served_further() {
+    let bench = start(Settings::default());
+    let mut stream = bench.connect();
+    say(&mut stream, &"big 200000\n".repeat(1000));
+    say(&mut stream, "last\n");
+    eventually("it has begun", || bench.pool.counters().unsent_bytes() > 0);
+    std::thread::sleep(Duration::from_millis(200));
+    let unsent = bench.pool.connections()[0].pending().1;
+    assert!(unsent > 0 && unsent <= (1 << 20) + 200_001, "{unsent}");
+    hear_big(&mut stream, 1000, 200_000);
+    hear(&mut stream, "last\n");
+    eventually("nothing is owed", || bench.pool.counters().unsent_bytes() == 0);
+    say(&mut stream, "after\n");
+    hear(&mut stream, "after\n");
+    bench.pool.stop();
+}
+
+/// R10: together they may owe a megabyte, and each one reply more.
+#[test]
+fn clients_that_read_nothing_share_what_they_may_keep_waiting() {
+    let bench = start(Settings { output_total_bytes: 1 << 20, ..Settings::default() });
+    let mut slow: Vec<TcpStream> = (0..16).map(|_| bench.connect()).collect();
+    for stream in &mut slow {
+        say(stream, &"big 200000\n".repeat(200));
+        say(stream, "last\n");
+    }
+    eventually("they have begun", || bench.pool.counters().unsent_bytes() > 1 << 20);
+    std::thread::sleep(Duration::from_millis(200));
+    let unsent = bench.pool.counters().unsent_bytes();
+    assert!(unsent <= (1 << 20) + (1 << 20) + 17 * 200_001, "{unsent}");
+    let mut other = bench.connect();
+    say(&mut other, &"quick\n".repeat(50));
+    hear(&mut other, &"quick\n".repeat(50));
+    for stream in &mut slow {
+        hear_big(stream, 200, 200_000);
+        hear(stream, "last\n");
+    }
+    drop(slow);
+    eventually("nothing is owed", || bench.pool.counters().unsent_bytes() == 0);
     bench.pool.stop();
 }
 
