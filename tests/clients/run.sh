@@ -35,6 +35,8 @@ suite() {
         ;;
     disk_full) "$python" $here/python/disk_full.py ;;
     device) "$python" $here/python/device.py ;;
+    memory) "$python" $here/python/memory.py ;;
+    memory_1gb) "$python" $here/python/memory.py --memory 1gb ;;
     introspection) "$python" $here/python/introspection.py ;;
     *) echo "no suite '$1'" >&2; return 64 ;;
     esac || failed=1
@@ -45,7 +47,7 @@ if [ "${1:-}" = soak ]; then
     ROUNDS=$((minutes * 6)) suite crash
     DIFFERENTIAL_ARGS= SECONDS_DIFFERENTIAL=$((minutes * 30)) suite differential
 else
-    for name in "${@:-cli python node java errors tls introspection disk_full device crash differential}"; do
+    for name in "${@:-cli python node java errors tls introspection disk_full device memory crash differential}"; do
         for one in $name; do suite "$one"; done
     done
 fi

@@ -1,13 +1,21 @@
 //! How the setting `memory` is divided.
 //!
 //! ```text
-//! memory = page frames + their table + log buffer + the rest (connections, undo, stacks, the program itself)
+//! memory = page frames + their table + log buffer + what is fixed + the rest
+//!
+//! what is fixed     the cleaner's batch, the log's next write, the buffers of the page readers, counters and histograms
+//! the rest          an eighth for replies that clients have not taken, a quarter for threads that wait, an eighth for empty buffers that threads keep;
+//!                   what is left for requests that are not whole yet, undo, sessions, and what the allocator does not give back
 //! ```
 //! The frames are all mapped at the start and fill up as data is read, so that what they may take has to leave room for the rest from the beginning.
 
 /// What the table of frames costs per byte of frames: a header and a place in the hash table, some 112 bytes for 4096.
 const TABLE_SHARE: u64 = 36;
-const REST_BYTES_MIN: u64 = 16 << 20;
+/// The cleaner's batch of 4 MiB, the log's next write of 1 MiB, 4 readers with 256 KiB each, counters.
+const FIXED_BYTES: u64 = 8 << 20;
+/// What a thread takes while it waits: its receive buffer, its buffer for reads, its stack, its ring. Measured: some 200 KiB.
+const THREAD_BYTES: u64 = 256 << 10;
+const REST_BYTES_MIN: u64 = 20 << 20;
 const REST_BYTES_MAX: u64 = 1 << 30;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,10 +26,42 @@ pub struct Shares {
     pub rest_bytes: u64,
 }
 
+impl Shares {
+    /// Replies of all connections that wait for their clients.
+    pub fn output_bytes(&self) -> u64 {
+        self.rest_bytes / 8
+    }
+
+    /// Replies of one connection: many threads may be writing some before any are counted as waiting.
+    pub fn connection_output_bytes(&self) -> u64 {
+        self.output_bytes() / 8
+    }
+
+    /// Threads of all groups, those included that wait.
+    pub fn threads_max(&self) -> u64 {
+        self.rest_bytes / 4 / THREAD_BYTES
+    }
+
+    /// Pools of the allocator: one for each processor, up to eight of them where there is memory for what each keeps.
+    pub fn allocator_pools(&self, processors: usize) -> usize {
+        (self.rest_bytes as usize / (8 << 20)).clamp(processors, processors * 8)
+    }
+
+    /// Blocks of this size go back to the system, so that what the pools keep at their ends is a small part of the rest.
+    pub fn allocator_block_bytes(&self, processors: usize) -> usize {
+        self.rest_bytes as usize / 32 / processors.max(1)
+    }
+
+    /// Empty buffers that all base threads may keep.
+    pub fn kept_bytes(&self) -> u64 {
+        self.rest_bytes / 8
+    }
+}
+
 /// Divides; the error says which setting to change.
 pub fn divide(memory_bytes: u64, log_buffer_bytes: u64) -> Result<Shares, String> {
     let rest_bytes = (memory_bytes / 10).clamp(REST_BYTES_MIN, REST_BYTES_MAX);
-    let left = memory_bytes.saturating_sub(log_buffer_bytes + rest_bytes);
+    let left = memory_bytes.saturating_sub(log_buffer_bytes + FIXED_BYTES + rest_bytes);
     let frame_bytes = left / (TABLE_SHARE + 1) * TABLE_SHARE;
     // Fewer frames than this and a single large unit could hold them all.
     if frame_bytes < 16 << 20 {
@@ -38,9 +78,19 @@ mod tests {
     fn the_shares_make_up_the_whole() {
         for memory in [64 << 20, 512 << 20, 8 << 30, 920 << 30_u64] {
             let shares = divide(memory, 8 << 20).unwrap();
-            let whole =
-                shares.frame_bytes + shares.frame_bytes / TABLE_SHARE + shares.log_buffer_bytes + shares.rest_bytes;
+            let frames = shares.frame_bytes + shares.frame_bytes / TABLE_SHARE;
+            let whole = frames + shares.log_buffer_bytes + FIXED_BYTES + shares.rest_bytes;
             assert!(whole <= memory && whole > memory - (64 << 10), "{memory}: {whole}");
+        }
+    }
+
+    #[test]
+    fn what_is_promised_of_the_rest_leaves_half_of_it() {
+        for memory in [64 << 20, 256 << 20, 1 << 30, 920 << 30_u64] {
+            let shares = divide(memory, 8 << 20).unwrap();
+            let promised = shares.output_bytes() + shares.threads_max() * THREAD_BYTES + shares.kept_bytes();
+            assert!(promised <= shares.rest_bytes / 2, "{memory}: {promised} of {}", shares.rest_bytes);
+            assert!(shares.threads_max() >= 16 && shares.connection_output_bytes() >= 256 << 10);
         }
     }
 

@@ -17,6 +17,7 @@ use crate::control;
 use crate::copy;
 use crate::exit::{Exit, Failure, say};
 use crate::log;
+use crate::memory::{self, Shares};
 use crate::metrics::Sources;
 use crate::metrics::door::MetricsDoor;
 use crate::redis::{self, ServerHost};
@@ -33,6 +34,9 @@ const FULL_MAX: Duration = Duration::from_secs(20);
 
 pub fn run(settings: Settings) -> Result<(), Failure> {
     let settings = Arc::new(settings);
+    let shares = shares(&settings)?;
+    let processors = os::cpu::allowed().len();
+    os::memory::bound_allocator(shares.allocator_pools(processors), shares.allocator_block_bytes(processors));
     // Before anything is opened, so that a signal during recovery ends the process in order as soon as that is done.
     let mut signals =
         Signals::new([SIGTERM, SIGINT]).map_err(|e| Failure::new(Exit::Internal, format!("signals: {e}")))?;
@@ -48,7 +52,7 @@ pub fn run(settings: Settings) -> Result<(), Failure> {
         );
         std::process::exit(Exit::Io as i32);
     }));
-    let pool = Arc::new(pool(&settings, &engine)?);
+    let pool = Arc::new(pool(&settings, &shares, &engine)?);
     let doors = match listen(&settings, &engine, &pool) {
         Ok(doors) => doors,
         Err(failure) => {
@@ -108,7 +112,12 @@ fn give_up_when_full(engine: &Arc<Engine>) {
     }
 }
 
-fn pool(settings: &Settings, engine: &Engine) -> Result<Pool, Failure> {
+fn shares(settings: &Settings) -> Result<Shares, Failure> {
+    let divided = memory::divide(settings.number(Name::Memory), settings.number(Name::LogBuffer));
+    divided.map_err(|e| Failure::new(Exit::Config, e))
+}
+
+fn pool(settings: &Settings, shares: &Shares, engine: &Engine) -> Result<Pool, Failure> {
     let number = |name| settings.number(name) as usize;
     let time = |name| Duration::from_micros(settings.number(name));
     let sizes = reactor::Settings {
@@ -120,13 +129,21 @@ fn pool(settings: &Settings, engine: &Engine) -> Result<Pool, Failure> {
         epoll_group_thread_deadlock_check_interval: time(Name::DeadlockCheckInterval),
         auto_cpu_affinity: settings.is_on(Name::AutoCpuAffinity),
         receive_bytes: number(Name::ReceivePiece),
-        output_soft_bytes: number(Name::OutputPause),
-        output_total_bytes: number(Name::Memory) / 80,
-        kept_bytes: reactor::Settings::default().kept_bytes,
+        output_soft_bytes: number(Name::OutputPause).min(shares.connection_output_bytes() as usize),
+        output_total_bytes: shares.output_bytes() as usize,
+        kept_bytes: 0,
         net_write_timeout: time(Name::NetWriteTimeout),
         tcp_keep_alive: time(Name::TcpKeepAlive).as_secs() as u32,
         tcp_listen_queue: number(Name::TcpListenQueue) as i32,
         max_connections: number(Name::MaxConnections),
+    }
+    .resolve(os::cpu::allowed().len());
+    let base = sizes.epoll_groups * sizes.epoll_threads_per_group;
+    let sizes = reactor::Settings {
+        epoll_group_threads_max: (shares.threads_max() as usize / sizes.epoll_groups)
+            .clamp(sizes.epoll_threads_per_group + 1, sizes.epoll_group_threads_max),
+        kept_bytes: (shares.kept_bytes() as usize / base).min(reactor::Settings::default().kept_bytes),
+        ..sizes
     };
     // Each group reads absent pages in a lane of its own.
     let mut source = |_: usize| {

@@ -172,8 +172,12 @@ class Tally:
 class Wire:
     """RESP over a plain socket: whole raw replies, in order."""
 
-    def __init__(self, port, timeout=30):
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout)
+    def __init__(self, port, timeout=30, receive_buffer=None):
+        self.socket = socket.socket()
+        if receive_buffer:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        self.socket.settimeout(timeout)
+        self.socket.connect(("127.0.0.1", port))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.buffer = b""
         self.at = 0

@@ -98,6 +98,12 @@ pub(super) const LIST: &[Row] = &[
         "Connections moved to the group of threads that runs where their packets come in.",
     ),
     row(
+        "beluga_pool_unsent_bytes",
+        Gauge,
+        |s, o| o.value(s.pool.counters().unsent_bytes()),
+        "Bytes of replies that clients have not taken.",
+    ),
+    row(
         "beluga_pool_threads_added_total",
         Counter,
         |s, o| o.value(s.pool.counters().threads_added.get()),

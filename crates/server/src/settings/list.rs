@@ -174,7 +174,7 @@ settings! {
             "Threads that a group always has; 0: one.");
         EpollEventsPerThread = count("polarx_rpc_epoll_events_per_thread", 1..=256, 64, "Events that a thread takes from epoll at once.");
         GroupThreadsMax = count("polarx_rpc_epoll_group_threads_max", 1..=4096, 256,
-            "Threads that a group may have while requests wait, for pages or for locks.");
+            "Threads that a group may have while requests wait, for pages or for locks; fewer where `memory` is small.");
         ShrinkTime = time("polarx_rpc_epoll_group_dynamic_threads_shrink_time", Unit::Milliseconds, 1000..=600_000, 10_000,
             "How long a thread beyond the base stays without work.");
         DeadlockCheckInterval = time("polarx_rpc_epoll_group_thread_deadlock_check_interval", Unit::Milliseconds, 1..=10_000, 500,
@@ -188,7 +188,7 @@ settings! {
             "A client that takes no byte of a waiting reply for so long is disconnected.");
         ReceivePiece = bytes("polarx_rpc_tcp_fixed_dealing_buf", 4 * KIB..=MIB, 64 * KIB, "Received bytes are taken in pieces of at most this size.");
         OutputPause = bytes("output_pause", 64 * KIB..=GIB, MIB,
-            "A connection with more unsent bytes than this is not served until its client has taken some; neither is one with any, while all together have more than about an eightieth of `memory`.");
+            "A connection with more unsent bytes than this is not served until its client has taken some (sooner where `memory` is small); neither is one with any, while all together have more than about an eightieth of `memory`.");
     }
     "Logging and metrics" {
         LogLevel = one_of("log_level", &["error", "warn", "info", "debug"], "warn",
