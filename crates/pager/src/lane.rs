@@ -21,7 +21,7 @@ use crate::pager::Pager;
 use crate::pool::{Claim, Pool};
 
 /// Reads under way in a lane. More go to the readers.
-const DEPTH: usize = 256;
+const DEPTH: usize = 128;
 
 /// A page under way and who waits for it.
 struct Job {
