@@ -11,6 +11,7 @@ use crate::clients::Clients;
 use crate::frame::first_key;
 use crate::host::Host;
 use crate::parameters::Parameters;
+use crate::rates::Rates;
 use crate::reply::Reply;
 use crate::session::Session;
 use crate::stats::Stats;
@@ -48,6 +49,8 @@ pub(crate) struct Shared {
     pub clock: Arc<dyn Clock>,
     pub host: Arc<dyn Host>,
     pub stats: Stats,
+    /// Of commands, bytes received and bytes sent.
+    pub rates: Rates<3>,
     pub clients: Clients,
     pub parameters: Parameters,
     pub access_log: AccessLog,
@@ -94,6 +97,7 @@ impl RedisDoor {
                 keyspace: engine.keyspace().clone(),
                 engine,
                 started_ms: clock.wall_ms(),
+                rates: Rates::new(clock.monotonic_ns()),
                 clock,
                 host,
                 stats: Stats::default(),

@@ -15,6 +15,7 @@ mod host;
 mod latency;
 pub mod number;
 mod parameters;
+mod rates;
 mod reply;
 mod session;
 mod sparkline;
