@@ -49,6 +49,8 @@ const TURN_BYTES: usize = 1 << 20;
 const STEER_AFTER: u32 = 64;
 /// Output up to this size goes out with that of other connections.
 const PUT_UP_MAX: usize = 64 << 10;
+/// Output that may wait when all connections together have too much of it: enough for pipelines of small replies, which wait for the log and not for the client.
+const CROWDED_OUTPUT: usize = 4 << 10;
 /// Output below this size is copied out of the thread's buffer when it has to wait.
 const SMALL_OUTPUT: usize = 16 << 10;
 
@@ -568,7 +570,8 @@ impl Connection {
     /// How much may be unsent before nothing more is served.
     fn output_max(&self) -> usize {
         let group = self.group();
-        if group.counters.is_crowded(&group.settings) { 0 } else { group.settings.output_soft_bytes }
+        let most = group.settings.output_soft_bytes;
+        if group.counters.is_crowded(&group.settings) { most.min(CROWDED_OUTPUT) } else { most }
     }
 
     /// Goes on with the requests that were left in the input. The bytes written count as those of a turn.

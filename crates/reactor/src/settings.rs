@@ -22,7 +22,7 @@ pub struct Settings {
     pub receive_bytes: usize,
     /// A connection with more unsent bytes than this is not served.
     pub output_soft_bytes: usize,
-    /// With more unsent bytes than this in all connections together, none that has any is served.
+    /// With more unsent bytes than this in all connections together, none that has more than a few kilobytes of them is served.
     pub output_total_bytes: usize,
     /// A thread keeps empty buffers for the next rounds up to so many bytes.
     pub kept_bytes: usize,

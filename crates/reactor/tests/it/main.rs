@@ -460,6 +460,13 @@ fn clients_that_read_nothing_share_what_they_may_keep_waiting() {
     let mut other = bench.connect();
     say(&mut other, &"quick\n".repeat(50));
     hear(&mut other, &"quick\n".repeat(50));
+    // Small replies that wait for the log do not hold up the requests behind them.
+    say(&mut other, &"gate 5\n".repeat(100));
+    let port = other.local_addr().unwrap();
+    let ours = bench.pool.connections().into_iter().find(|connection| connection.peer == port).unwrap();
+    eventually("all have run", || ours.pending().1 == 700);
+    bench.durable.advance(5);
+    hear(&mut other, &"gate 5\n".repeat(100));
     for stream in &mut slow {
         hear_big(stream, 200, 200_000);
         hear(stream, "last\n");

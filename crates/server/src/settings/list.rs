@@ -188,7 +188,7 @@ settings! {
             "A client that takes no byte of a waiting reply for so long is disconnected.");
         ReceivePiece = bytes("polarx_rpc_tcp_fixed_dealing_buf", 4 * KIB..=MIB, 64 * KIB, "Received bytes are taken in pieces of at most this size.");
         OutputPause = bytes("output_pause", 64 * KIB..=GIB, MIB,
-            "A connection with more unsent bytes than this is not served until its client has taken some (sooner where `memory` is small); neither is one with any, while all together have more than about an eightieth of `memory`.");
+            "A connection with more unsent bytes than this is not served until its client has taken some (sooner where `memory` is small); neither is one with more than 4kb, while all together have more than about an eightieth of `memory`.");
     }
     "Logging and metrics" {
         LogLevel = one_of("log_level", &["error", "warn", "info", "debug"], "warn",
