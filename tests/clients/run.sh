@@ -36,7 +36,6 @@ suite() {
     disk_full) "$python" $here/python/disk_full.py ;;
     device) "$python" $here/python/device.py ;;
     memory) "$python" $here/python/memory.py ;;
-    memory_1gb) "$python" $here/python/memory.py --memory 1gb ;;
     introspection) "$python" $here/python/introspection.py ;;
     *) echo "no suite '$1'" >&2; return 64 ;;
     esac || failed=1

@@ -66,6 +66,7 @@ def play(name, server, fail, mend):
         code = server.process.wait(20)
     except subprocess.TimeoutExpired:
         code = "still running"
+        server.kill()
     tally.equal(f"{name}: it stops with a code of its own", code, EXIT_IO)
     tally.check(f"{name}: it says why", "log's device failed" in server.output(), server.output())
     for writer in writers:

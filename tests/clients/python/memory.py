@@ -13,7 +13,7 @@ import time
 from beluga import Server, Tally, Wire, request
 
 parser = argparse.ArgumentParser()
-parser.add_argument("--memory", nargs="+", default=["64mb", "256mb"])
+parser.add_argument("--memory", nargs="+", default=["64mb", "256mb", "1gb"])
 parser.add_argument("--seed", type=int, default=1)
 arguments = parser.parse_args()
 print(f"seed {arguments.seed}", flush=True)
