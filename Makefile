@@ -2,7 +2,7 @@
 
 ARGS ?=
 
-.PHONY: help run test bench soak tidy licences setup
+.PHONY: help run test bench soak miri fuzz tidy licences setup
 
 help: ## this list
 	@echo "Beluga: make <target>"
@@ -25,6 +25,14 @@ bench: ## compare with redis-server on this machine; writes docs/bench/ (about a
 soak: ## hours of crash, differential and simulation tests; SOAK_MINUTES=60 by default
 	@scripts/setup.sh test
 	@scripts/cargo.sh xtask soak
+
+miri: ## the unit tests that Miri can run, for undefined behaviour (installs a nightly compiler)
+	@scripts/setup.sh miri
+	@scripts/miri.sh
+
+fuzz: ## random bytes for whatever reads bytes from outside, FUZZ_SECONDS=60 for each target (installs a nightly compiler)
+	@scripts/setup.sh fuzz
+	@scripts/fuzz.sh
 
 tidy: ## are the documents true? Only the checks that need no test run
 	@scripts/cargo.sh xtask tidy

@@ -5,6 +5,8 @@
 #   scripts/setup.sh test       and redis-server, redis-tools, and the Python, Node and Java clients of tests/clients
 #   scripts/setup.sh bench      and redis-server to compare with
 #   scripts/setup.sh licences   cargo-deny
+#   scripts/setup.sh miri       a nightly compiler with Miri
+#   scripts/setup.sh fuzz       a nightly compiler and cargo-fuzz, the latter under target/tools
 #
 # Uses apt-get, as root or through sudo, without asking questions. What is there already is left alone, so that a second run takes no time
 # and needs no network. Downloads are tried again when they fail.
@@ -84,6 +86,20 @@ rust_tools() {
     retry rustup component add rustfmt clippy
 }
 
+# nightly COMPONENTS...
+nightly() {
+    PATH="${CARGO_HOME:-$HOME/.cargo}/bin:$PATH"
+    command -v rustup >/dev/null 2>&1 || die "this needs a nightly compiler, and rustup to install it"
+    rustup toolchain list | grep -q '^nightly' || {
+        say "installing a nightly compiler"
+        retry rustup toolchain install nightly --profile minimal
+    }
+    for component in "$@"; do
+        rustup component list --toolchain nightly --installed | grep -q "^$component" ||
+            retry rustup component add --toolchain nightly "$component"
+    done
+}
+
 # A client is installed again only when its list of dependencies has changed since. fresh LIST MARK tells.
 fresh() { [ -e "$2" ] && cmp -s "$1" "$2"; }
 
@@ -160,8 +176,24 @@ licences)
         retry scripts/cargo.sh install --quiet --locked cargo-deny
     }
     ;;
+miri)
+    for_build
+    install_wanted
+    nightly miri rust-src
+    ;;
+fuzz)
+    for_build
+    want build-essential -- has c++
+    install_wanted
+    nightly
+    PATH="$PWD/target/tools/bin:$PATH"
+    scripts/cargo.sh fuzz --version >/dev/null 2>&1 || {
+        say "building cargo-fuzz"
+        retry scripts/cargo.sh install --quiet --locked --root target/tools cargo-fuzz
+    }
+    ;;
 *)
-    sed -n '2,11s/^# \{0,1\}//p' "$0"
+    sed -n '2,13s/^# \{0,1\}//p' "$0"
     exit 64
     ;;
 esac

@@ -1,6 +1,6 @@
 //! Bytes from anybody: the request parser must not panic, must not read behind the input, and must find the same requests wherever the bytes are cut.
 //!
-//! `cargo +nightly fuzz run redis_request` in the root. The first byte of the input decides how large the pieces are.
+//! `make fuzz` in the root. The first byte of the input decides how large the pieces are.
 #![no_main]
 
 use door_redis::frame::{Cut, Limits, Parser, Span};

@@ -43,8 +43,9 @@ impl Drop for Mapping {
 pub fn map(len: usize) -> io::Result<Mapping> {
     let len = len.next_multiple_of(4096).max(4096);
     let base_len = if len >= HUGE { len.next_multiple_of(HUGE) + HUGE } else { len };
-    let (protection, flags) =
-        (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE);
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    // Miri knows no advice about memory, which changes nothing but speed.
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | if cfg!(miri) { 0 } else { libc::MAP_NORESERVE };
     // SAFETY: a new anonymous mapping at an address of the kernel's choice.
     let base = unsafe { libc::mmap(std::ptr::null_mut(), base_len, protection, flags, -1, 0) };
     if base == libc::MAP_FAILED {
@@ -56,7 +57,10 @@ pub fn map(len: usize) -> io::Result<Mapping> {
         // SAFETY: `skip` is below HUGE, and HUGE spare bytes were mapped.
         let start = unsafe { base.add(skip) };
         // SAFETY: the range lies in the mapping. Advice only: without huge pages it all works, slower.
-        unsafe { libc::madvise(start.as_ptr().cast(), len.next_multiple_of(HUGE), libc::MADV_HUGEPAGE) };
+        #[cfg(not(miri))]
+        unsafe {
+            libc::madvise(start.as_ptr().cast(), len.next_multiple_of(HUGE), libc::MADV_HUGEPAGE)
+        };
         start
     } else {
         base

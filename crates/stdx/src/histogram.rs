@@ -150,19 +150,21 @@ mod tests {
 
     #[test]
     fn quantiles_are_within_the_promised_error() {
+        const LAST: u64 = if cfg!(miri) { 1_000 } else { 100_000 };
         let histogram = Histogram::new();
-        for value in 1..=100_000u64 {
+        for value in 1..=LAST {
             histogram.record(value);
         }
-        for (q, exact) in [(0.5, 50_000.0), (0.99, 99_000.0), (0.999, 99_900.0), (1.0, 100_000.0)] {
+        for q in [0.5, 0.99, 0.999, 1.0] {
+            let exact = q * LAST as f64;
             let found = histogram.quantile(q) as f64;
             assert!((found - exact).abs() / exact < 0.032, "{q}: {found}");
         }
         let snapshot = histogram.snapshot();
-        assert_eq!((snapshot.count, snapshot.max), (100_000, 100_000));
+        assert_eq!((snapshot.count, snapshot.max), (LAST, LAST));
         let mut twice = histogram.snapshot();
         twice.merge(&snapshot);
-        assert_eq!((twice.count, twice.max, twice.quantile(0.5)), (200_000, 100_000, snapshot.quantile(0.5)));
+        assert_eq!((twice.count, twice.max, twice.quantile(0.5)), (2 * LAST, LAST, snapshot.quantile(0.5)));
         histogram.reset();
         assert_eq!(histogram.quantile(0.5), 0);
     }

@@ -64,7 +64,7 @@ fn key(prng: &mut Prng, prefix: &[u8]) -> Vec<u8> {
 
 #[test]
 fn behaves_like_a_map() {
-    for seed in 0..200 {
+    for seed in 0..if cfg!(miri) { 4 } else { 200 } {
         let mut prng = Prng::new(seed);
         let end = [END_MIN, 64, 200, PAGE_WORDS][seed as usize % 4];
         let fences: [(&[u8], Option<&[u8]>); 3] =
@@ -74,7 +74,7 @@ fn behaves_like_a_map() {
         let memory = Memory::new();
         let node = leaf(&memory, &shape(end, low, high));
         let mut model = Model::new();
-        for version in 1..400 {
+        for version in 1..if cfg!(miri) { 60 } else { 400 } {
             let key = key(&mut prng, prefix);
             if key.as_slice() < low || high.is_some_and(|high| key.as_slice() >= high) {
                 continue;
@@ -106,7 +106,7 @@ fn behaves_like_a_map() {
 
 #[test]
 fn truncation_and_rebuilding_keep_every_record() {
-    for seed in 0..100 {
+    for seed in 0..if cfg!(miri) { 2 } else { 100 } {
         let mut prng = Prng::new(seed);
         let memory = Memory::new();
         let node = leaf(&memory, &shape(PAGE_WORDS, b"", None));
@@ -161,7 +161,7 @@ fn inner_nodes_find_the_covering_child() {
 fn rubbish_is_tolerated() {
     let mut prng = Prng::new(1);
     let mut out = Vec::new();
-    for round in 0..3000 {
+    for round in 0..if cfg!(miri) { 30 } else { 3000 } {
         let memory = Memory::new();
         for word in 0..PAGE_WORDS {
             // Small fields now and then, so that lengths and offsets are also plausible.
