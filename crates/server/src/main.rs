@@ -67,6 +67,13 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         ["settings"] => print(&settings::print::effective(&load(arguments)?)),
         ["counters"] => print(&metrics::markdown()),
         ["check"] => Err(Failure::new(Exit::Usage, "check: which folder? beluga check DIR")),
+        [command @ ("backup" | "restore"), extra, ..] => Err(Failure::new(
+            Exit::Usage,
+            format!("{command}: what is '{extra}'? Folders are named by --from and --to, see beluga --help"),
+        )),
+        [command @ ("serve" | "check" | "settings" | "counters"), .., extra] => {
+            Err(Failure::new(Exit::Usage, format!("{command}: '{extra}' is too much, see beluga --help")))
+        }
         [word, ..] => Err(Failure::new(Exit::Usage, format!("unknown command '{word}'; see beluga --help"))),
     }
 }

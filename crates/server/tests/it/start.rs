@@ -33,6 +33,13 @@ fn an_unknown_command_is_refused() {
 }
 
 #[test]
+fn a_word_too_many_is_named_with_its_command() {
+    assert_fails(&run(&["backup", "data", "copy"]), 64, &["backup: what is 'data'?", "--from and --to"]);
+    assert_fails(&run(&["restore", "copy", "--to", "new"]), 64, &["restore: what is 'copy'?"]);
+    assert_fails(&run(&["check", "here", "there"]), 64, &["check: 'there' is too much"]);
+}
+
+#[test]
 fn help_and_settings_show_every_setting() {
     let help = String::from_utf8(run(&["--help"]).stdout).unwrap();
     let settings = beluga(&["settings", "--memory=1gb"]).env("BELUGA_LOG_LEVEL", "info").output().unwrap();
