@@ -123,30 +123,15 @@ impl ReadRing {
     /// Hands what was pushed to the kernel.
     pub fn submit(&mut self) {
         while self.pushed > 0 {
-            let count = self.enter(0);
-            self.pushed -= count.min(self.pushed);
+            self.pushed -= enter(&mut self.ring, 0).min(self.pushed);
         }
     }
 
-    /// Waits until something can be collected; returns at once if nothing is under way.
+    /// Waits until something can be collected, or for a moment; returns at once if nothing is under way.
     pub fn wait(&mut self) {
         self.submit();
         if self.under_way() > 0 {
-            self.enter(1);
-        }
-    }
-
-    fn enter(&mut self, want: usize) -> usize {
-        loop {
-            match self.ring.submit_and_wait(want) {
-                Ok(count) => return count,
-                Err(error) if matches!(error.raw_os_error(), Some(libc::EINTR | libc::EAGAIN | libc::EBUSY)) => {}
-                // The kernel may still write into the buffers, and who waits for them would wait for ever.
-                Err(error) => {
-                    eprintln!("beluga: io_uring stopped with reads under way: {error}");
-                    std::process::abort();
-                }
-            }
+            enter(&mut self.ring, 1);
         }
     }
 
@@ -176,6 +161,19 @@ impl Drop for ReadRing {
     }
 }
 
+/// Hands what was pushed to the kernel and waits for `want` completions; returns how many entries it took. 0: interrupted or short of something, try again.
+fn enter(ring: &mut IoUring, want: usize) -> usize {
+    match ring.submit_and_wait(want) {
+        Ok(count) => count,
+        Err(error) if matches!(error.raw_os_error(), Some(libc::EINTR | libc::EAGAIN | libc::EBUSY)) => 0,
+        // The kernel may still use the buffers: giving them back would be unsound, and who waits for them would wait for ever.
+        Err(error) => {
+            eprintln!("beluga: io_uring stopped with operations under way: {error}");
+            std::process::abort();
+        }
+    }
+}
+
 /// Submits all entries, `DEPTH` at a time, and returns only when every one has completed.
 fn run(ring: &mut IoUring, entries: Vec<squeue::Entry>) -> io::Result<Vec<io::Result<usize>>> {
     let mut results: Vec<io::Result<usize>> = (0..entries.len()).map(|_| Ok(0)).collect();
@@ -188,15 +186,7 @@ fn run(ring: &mut IoUring, entries: Vec<squeue::Entry>) -> io::Result<Vec<io::Re
         }
         let mut done = 0;
         while done < chunk.len() {
-            match ring.submit_and_wait(chunk.len() - done) {
-                Ok(_) => {}
-                Err(error) if matches!(error.raw_os_error(), Some(libc::EINTR | libc::EAGAIN | libc::EBUSY)) => {}
-                // The kernel may still write into the buffers: giving them back would be unsound.
-                Err(error) => {
-                    eprintln!("beluga: io_uring stopped in the middle of a batch: {error}");
-                    std::process::abort();
-                }
-            }
+            enter(ring, chunk.len() - done);
             for completion in ring.completion() {
                 let result = completion.result();
                 results[completion.user_data() as usize] =

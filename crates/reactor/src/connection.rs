@@ -449,7 +449,7 @@ impl Connection {
         self: &Arc<Self>,
         mut inner: MutexGuard<'_, Inner>,
         result: std::io::Result<usize>,
-        scratch: Option<&mut Scratch>,
+        mut scratch: Option<&mut Scratch>,
     ) {
         // An error, also a full socket, shows itself again when the rest is sent.
         let bytes = result.unwrap_or(0);
@@ -459,7 +459,6 @@ impl Connection {
         if bytes > 0 {
             self.blocked_since_ms.store(0, Ordering::Relaxed);
         }
-        let mut scratch = scratch;
         match &mut scratch {
             Some(scratch) => scratch.tally.bytes_out += bytes as u64,
             None => self.group().counters.bytes_out.add(bytes as u64),

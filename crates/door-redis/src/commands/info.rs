@@ -123,15 +123,15 @@ fn stats(session: &Session, text: &mut Text) -> Written {
     text.add("total_commands_processed", calls);
     if let Some(pool) = shared.pool() {
         let counters = pool.counters();
-        let totals = [calls, counters.bytes_in.get(), counters.bytes_out.get()];
-        let [commands, received, sent] = shared.rates.look(shared.clock.monotonic_ns(), totals);
+        let (bytes_in, bytes_out) = (counters.bytes_in.get(), counters.bytes_out.get());
+        let [commands, received, sent] = shared.rates.look(shared.clock.monotonic_ns(), [calls, bytes_in, bytes_out]);
         text.add("instantaneous_ops_per_sec", format_args!("{commands:.0}"));
         text.add("instantaneous_input_kbps", format_args!("{:.2}", received / 1024.0));
         text.add("instantaneous_output_kbps", format_args!("{:.2}", sent / 1024.0));
         text.add("total_connections_received", counters.accepted.get());
         text.add("rejected_connections", counters.refused.get());
-        text.add("total_net_input_bytes", counters.bytes_in.get());
-        text.add("total_net_output_bytes", counters.bytes_out.get());
+        text.add("total_net_input_bytes", bytes_in);
+        text.add("total_net_output_bytes", bytes_out);
     }
     text.add("total_error_replies", shared.stats.errors.get());
     text.add("expired_keys", metrics.expired.get());

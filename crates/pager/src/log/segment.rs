@@ -156,10 +156,6 @@ impl Segments {
         Ok(Segments { folder, database, segment_bytes, used, ready, has_spare, old, files_max })
     }
 
-    pub fn segment_bytes(&self) -> u64 {
-        self.segment_bytes
-    }
-
     /// The number of the next segment to be prepared.
     fn next_number(&self) -> u64 {
         let last = self.ready.back().map(|(number, _)| *number).or(self.used.back().map(|last| last.number));
