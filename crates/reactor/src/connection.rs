@@ -22,6 +22,7 @@ use stdx::sync::{Mutex, MutexGuard};
 
 use crate::door::{AnyDoor, Flow, Io, Waiting};
 use crate::group::{Group, NO_TOKEN, Scratch};
+use crate::mailbox::Mailbox;
 use crate::tls::{Sent, Tls};
 use crate::{outbox, sys};
 
@@ -124,6 +125,8 @@ pub(crate) struct Inner {
     /// No more requests; close when the output is gone.
     closing: bool,
     registered: bool,
+    /// The mailbox holds replies that wait for the watermark.
+    holds_mail: bool,
     /// Receives since the last look at where packets come in.
     receives: u32,
     /// The group that the last look suggested, if it was not the home.
@@ -145,8 +148,10 @@ pub struct Connection {
     home: AtomicUsize,
     turn: Turn,
     inner: Mutex<Inner>,
-    /// Bytes pushed from outside, for the runner to append.
-    mailbox: Mutex<Vec<u8>>,
+    /// What others than the runner have for the connection.
+    pub(crate) mailbox: Mutex<Mailbox>,
+    /// Strands wait in the mailbox for room.
+    pub(crate) any_paused: AtomicBool,
     closed: AtomicBool,
     last_active_ms: AtomicU64,
     pending_out: AtomicU64,
@@ -167,10 +172,7 @@ impl Handle {
 
     /// Sends bytes out of turn, after what is written so far.
     pub fn push(&self, bytes: &[u8]) {
-        if let Some(connection) = self.0.upgrade() {
-            connection.mailbox.lock().extend_from_slice(bytes);
-            connection.group().enqueue_turn(connection.clone(), PUSH);
-        }
+        self.reply(bytes, 0);
     }
 
     /// Closes the connection at once.
@@ -179,9 +181,12 @@ impl Handle {
     }
 
     fn tell(&self, bits: u32) {
-        if let Some(connection) = self.0.upgrade() {
-            connection.group().enqueue_turn(connection.clone(), bits);
-        }
+        self.with(|connection| connection.group().enqueue_turn(connection.clone(), bits));
+    }
+
+    /// None: the connection is gone.
+    pub(crate) fn with<T>(&self, action: impl FnOnce(&Arc<Connection>) -> T) -> Option<T> {
+        self.0.upgrade().map(|connection| action(&connection))
     }
 }
 
@@ -246,10 +251,12 @@ impl Connection {
                 paused: false,
                 closing: false,
                 registered: false,
+                holds_mail: false,
                 receives: 0,
                 suggested: None,
             }),
-            mailbox: Mutex::new(Vec::new()),
+            mailbox: Mutex::default(),
+            any_paused: AtomicBool::new(false),
             closed: AtomicBool::new(false),
             last_active_ms: AtomicU64::new(now),
             pending_out: AtomicU64::new(0),
@@ -266,8 +273,12 @@ impl Connection {
         self.stream.as_raw_fd()
     }
 
-    fn group(&self) -> &Arc<Group> {
+    pub(crate) fn group(&self) -> &Arc<Group> {
         &self.groups[self.home.load(Ordering::Relaxed)]
+    }
+
+    pub(crate) fn groups_and_home(&self) -> (&[Arc<Group>], usize) {
+        (&self.groups, self.home.load(Ordering::Relaxed))
     }
 
     /// Milliseconds of the pool's clock when the last bytes came.
@@ -479,8 +490,9 @@ impl Connection {
         if bits & RELEASE != 0 {
             inner.registered = false;
         }
-        if bits & PUSH != 0 {
-            inner.out.append(&mut self.mailbox.lock());
+        if bits & PUSH != 0 || inner.holds_mail {
+            inner.holds_mail = self.collect(&mut inner.out, &mut inner.registered);
+            self.look_for_room();
         }
         if bits & READ != 0 {
             inner.unread = true;
@@ -506,7 +518,7 @@ impl Connection {
             alive = self.steer(inner, scratch);
         }
         self.pending_in.store(inner.input.len() as u64, Ordering::Relaxed);
-        alive && !(inner.closing && inner.owes_nothing())
+        alive && !(inner.closing && inner.owes_nothing() && !self.awaits_strands())
     }
 
     /// Moves the connection to the group that runs where its packets come in, if two looks agree and the groups stay even: then receiving, serving,
@@ -567,7 +579,7 @@ impl Connection {
     }
 
     /// How much may be unsent before nothing more is served.
-    fn output_max(&self) -> usize {
+    pub(crate) fn output_max(&self) -> usize {
         let group = self.group();
         let most = group.settings.output_soft_bytes;
         if group.counters.is_crowded(&group.settings) { most.min(CROWDED_OUTPUT) } else { most }
@@ -838,6 +850,7 @@ impl Connection {
         let before = self.pending_out.swap(bytes, Ordering::Relaxed);
         if before != bytes {
             self.group().counters.unsent.fetch_add(bytes.wrapping_sub(before), Ordering::Relaxed);
+            self.look_for_room();
         }
     }
 
@@ -856,6 +869,7 @@ impl Connection {
         if let Some(session) = inner.session.take() {
             self.door.close(session);
         }
+        self.empty_mailbox();
     }
 }
 

@@ -16,6 +16,7 @@ use stdx::watermark::Watermark;
 
 use crate::connection::{Connection, END, READ, RELEASE, WRITE};
 use crate::crew::{Crew, Need};
+use crate::mailbox::Task;
 use crate::pool::{PoolInner, Source};
 use crate::round::{self, Member};
 use crate::settings::Settings;
@@ -132,7 +133,7 @@ pub(crate) enum Work {
     Turn(Arc<Connection>, u32),
     /// A connection whose page has come.
     Back(Member),
-    Task(Box<dyn FnOnce() + Send>),
+    Task(Task),
 }
 
 #[derive(Default)]

@@ -4,18 +4,22 @@ mod connection;
 mod crew;
 mod door;
 mod group;
+mod mailbox;
 mod outbox;
 mod pool;
 mod round;
 mod settings;
+mod strand;
 mod sys;
 mod timer;
 mod tls;
 
 pub use connection::{Connection, Handle};
 pub use door::{Arrived, Door, Fetch, Flow, Io};
+pub use mailbox::Task;
 pub use pool::{Job, ListenOptions, Listener, Next, Pool, Source};
 pub use settings::Settings;
+pub use strand::{Call, Pushed, Reply, Serve, Strand};
 pub use tls::TlsConfig;
 
 /// What the pool counts; the names are XRPC's where XRPC has one.

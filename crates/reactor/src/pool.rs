@@ -15,6 +15,7 @@ use crate::connection::{Connection, DRAIN, KILL};
 use crate::crew::Need;
 use crate::door::{AnyDoor, Door};
 use crate::group::{Group, TOKEN_LISTENER, TOKEN_TIMER, Work};
+use crate::mailbox::Task;
 use crate::settings::Settings;
 use crate::sys;
 use crate::timer::Timers;
@@ -178,7 +179,7 @@ impl Pool {
     }
 
     /// Runs `task` in some thread of the pool.
-    pub fn task(&self, task: Box<dyn FnOnce() + Send>) {
+    pub fn task(&self, task: Task) {
         self.inner.task(task);
     }
 
@@ -255,7 +256,7 @@ impl Pool {
 }
 
 impl PoolInner {
-    fn task(&self, task: Box<dyn FnOnce() + Send>) {
+    fn task(&self, task: Task) {
         let at = self.next_group.fetch_add(1, Ordering::Relaxed) % self.groups.len();
         self.groups[at].enqueue(std::iter::once(Work::Task(task)));
     }

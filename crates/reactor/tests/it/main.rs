@@ -1,5 +1,7 @@
 //! The pool over real sockets: bytes cut anywhere, gates in order, growth and shrinking, limits, endings.
 
+mod strands;
+
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,0 +1,229 @@
+//! A session apart from the connection that carries it: its requests run one after another in the order they came, beside those of the connection's other
+//! sessions, in whatever thread is free.
+//!
+//! A door that has many sessions on a connection makes a strand for each, pushes requests while it reads, and gives those strands that were idle to
+//! [`Connection::run_strands`]. The hard thing is that nobody waits for anybody: a strand whose request waits for a row lock keeps its own thread and nothing else,
+//! neither its connection's turn nor other strands.
+//!
+//! ```text
+//!   push: queue.add(request); running? nothing more : running = true, the caller schedules the strand
+//!   run:  loop { queue empty? running = false, end : take one, serve it, hand the reply to the connection }
+//! ```
+//! Both lines are under the queue's mutex, so a request is never left behind and two threads are never in one strand (R12).
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use stdx::sync::Mutex;
+
+use crate::connection::{Connection, Handle};
+use crate::mailbox::Task;
+
+/// Requests that a strand runs before others of its group have their turn.
+const RUN_MAX: usize = 32;
+/// A run's buffer for replies is kept for the next request up to this capacity.
+const REPLY_KEPT: usize = 64 << 10;
+
+/// What a strand is to do.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Call<R> {
+    Request(R),
+    /// Go on with the request that said [`Reply::pause`].
+    GoOn,
+}
+
+/// Serves one call of a session. May wait, announced by `stdx::wait`.
+pub type Serve<S, R> = fn(&mut S, Call<R>, &mut Reply<'_>);
+
+/// What became of a pushed request.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Pushed<R> {
+    /// The strand was idle: whoever pushed gives it to [`Connection::run_strands`].
+    First,
+    Behind,
+    /// As many requests wait as may; this one is given back.
+    Full(R),
+    /// The session has ended.
+    Closed(R),
+}
+
+/// A reply under way.
+pub struct Reply<'a> {
+    out: &'a mut Vec<u8>,
+    gate: &'a mut u64,
+    connection: &'a Handle,
+    paused: bool,
+}
+
+impl Reply<'_> {
+    /// Replies go here, whole messages: those of other sessions come before and after, never within what is sent at once.
+    pub fn out(&mut self) -> &mut Vec<u8> {
+        self.out
+    }
+
+    /// Everything that the session writes from here on leaves after the watermark has reached `position`.
+    pub fn gate(&mut self, position: u64) {
+        *self.gate = position.max(*self.gate);
+    }
+
+    /// Hands over what is written so far. False if the peer has not taken what it was sent: the request stops producing and says `pause`.
+    pub fn send(&mut self) -> bool {
+        self.connection.reply(self.out, *self.gate);
+        self.out.clear();
+        self.connection.has_room()
+    }
+
+    /// The request is not done: it goes on (`Call::GoOn`) when the peer has taken enough (R10).
+    pub fn pause(&mut self) {
+        self.paused = true;
+    }
+}
+
+/// One session of a connection that has many. Clones are the same session.
+pub struct Strand<S, R>(Arc<Inner<S, R>>);
+
+impl<S, R> Clone for Strand<S, R> {
+    fn clone(&self) -> Self {
+        Strand(self.0.clone())
+    }
+}
+
+struct Inner<S, R> {
+    connection: Handle,
+    serve: Serve<S, R>,
+    queue_max: usize,
+    queue: Mutex<Queue<R>>,
+    /// Locked by the thread that runs the strand, which is one because of `Queue::running`.
+    body: Mutex<Body<S>>,
+}
+
+struct Queue<R> {
+    requests: VecDeque<R>,
+    /// Scheduled, running or paused.
+    running: bool,
+    closed: bool,
+}
+
+struct Body<S> {
+    /// None after the end.
+    session: Option<S>,
+    /// No reply of the session leaves before this position: a later one never overtakes an earlier one.
+    gate: u64,
+    paused: bool,
+}
+
+impl<S: Send + 'static, R: Send + 'static> Strand<S, R> {
+    /// A session on `connection`. At most `queue_max` requests wait in it.
+    pub fn new(connection: &Arc<Connection>, session: S, queue_max: usize, serve: Serve<S, R>) -> Strand<S, R> {
+        Strand(Arc::new(Inner {
+            connection: connection.handle(),
+            serve,
+            queue_max,
+            queue: Mutex::new(Queue { requests: VecDeque::new(), running: false, closed: false }),
+            body: Mutex::new(Body { session: Some(session), gate: 0, paused: false }),
+        }))
+    }
+
+    /// Appends a request.
+    pub fn push(&self, request: R) -> Pushed<R> {
+        let mut queue = self.0.queue.lock();
+        if queue.closed {
+            return Pushed::Closed(request);
+        }
+        if queue.requests.len() >= self.0.queue_max {
+            return Pushed::Full(request);
+        }
+        queue.requests.push_back(request);
+        if std::mem::replace(&mut queue.running, true) {
+            return Pushed::Behind;
+        }
+        self.0.connection.strand_starts();
+        Pushed::First
+    }
+
+    /// Requests that wait.
+    pub fn queued(&self) -> usize {
+        self.0.queue.lock().requests.len()
+    }
+
+    /// Ends the session: what waits is forgotten, the request under way is the last, and the session is dropped behind it, in a thread of the pool. May be called
+    /// twice.
+    pub fn close(&self) {
+        let is_idle = {
+            let mut queue = self.0.queue.lock();
+            queue.requests.clear();
+            queue.closed = true;
+            !std::mem::replace(&mut queue.running, true)
+        };
+        if is_idle {
+            self.0.connection.strand_starts();
+            self.0.connection.schedule(self.task());
+        } else {
+            // It may be paused, and its peer may never take anything again.
+            self.0.connection.resume_strands();
+        }
+    }
+
+    /// One run of a strand that `push` has called the first; for `Connection::run_strands`.
+    pub fn task(&self) -> Task {
+        let strand = self.clone();
+        Box::new(move || strand.run())
+    }
+
+    fn run(&self) {
+        let inner = &*self.0;
+        let mut out = Vec::new();
+        // A run before this one may still be about to let go.
+        let mut body = inner.body.lock();
+        for _ in 0..RUN_MAX {
+            if body.paused && !inner.queue.lock().closed {
+                drop(body);
+                if !inner.connection.wait_for_room(|| self.task()) {
+                    return;
+                }
+                body = inner.body.lock();
+            }
+            let Some(call) = self.next(&mut body) else { return };
+            self.serve(call, &mut body, &mut out);
+            if out.capacity() > REPLY_KEPT {
+                out = Vec::new();
+            }
+        }
+        drop(body);
+        inner.connection.schedule(self.task());
+    }
+
+    /// What is next; None: nothing, and the strand is idle or at its end.
+    fn next(&self, body: &mut Body<S>) -> Option<Call<R>> {
+        let mut queue = self.0.queue.lock();
+        if std::mem::take(&mut body.paused) && !queue.closed {
+            return Some(Call::GoOn);
+        }
+        if let Some(request) = queue.requests.pop_front() {
+            return Some(Call::Request(request));
+        }
+        // A closed one stays "running", so that nobody schedules it again.
+        queue.running = queue.closed;
+        let ended = if queue.closed { body.session.take() } else { None };
+        drop(queue);
+        drop(ended);
+        self.0.connection.strand_rests();
+        None
+    }
+
+    fn serve(&self, call: Call<R>, body: &mut Body<S>, out: &mut Vec<u8>) {
+        let Body { session: Some(session), gate, paused } = body else { return };
+        let connection = &self.0.connection;
+        let mut reply = Reply { out, gate, connection, paused: false };
+        let done = catch_unwind(AssertUnwindSafe(|| (self.0.serve)(session, call, &mut reply)));
+        *paused = reply.paused;
+        connection.reply(out, *gate);
+        out.clear();
+        if done.is_err() {
+            *paused = false;
+            connection.panicked();
+            self.close();
+        }
+    }
+}

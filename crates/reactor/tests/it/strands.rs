@@ -1,0 +1,388 @@
+//! Many sessions on one connection: each in order, none waiting for another, replies behind their gates, slow readers, ends.
+
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+use reactor::{Call, Connection, Door, Flow, Io, ListenOptions, Pool, Pushed, Reply, Settings, Strand};
+use stdx::watermark::Watermark;
+
+static LOCK: stdx::wait::Reason = stdx::wait::Reason { name: "test_lock" };
+
+/// Requests that may wait in one session.
+const QUEUE_MAX: usize = 100;
+const CHUNK: usize = 64 << 10;
+
+/// A door of lines `SESSION WORD ARGUMENT`: `echo N`, `gate POSITION`, `block`, `free`, `big CHUNKS`, `end`, `panic`. Answers begin with the session.
+#[derive(Default)]
+struct Many {
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    blocked: Mutex<usize>,
+    free: Mutex<bool>,
+    bell: Condvar,
+    chunks: AtomicUsize,
+    dropped: AtomicUsize,
+}
+
+/// What a session remembers.
+struct One {
+    number: u32,
+    shared: Arc<Shared>,
+    inside: bool,
+    chunks_left: usize,
+}
+
+impl Drop for One {
+    fn drop(&mut self) {
+        self.shared.dropped.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+fn serve(one: &mut One, call: Call<String>, reply: &mut Reply<'_>) {
+    assert!(!std::mem::replace(&mut one.inside, true), "two threads in one session");
+    match call {
+        Call::Request(line) => {
+            let (word, argument) = line.split_once(' ').unwrap_or((&line, ""));
+            match word {
+                "gate" => reply.gate(argument.parse().unwrap()),
+                "block" => {
+                    *one.shared.blocked.lock().unwrap() += 1;
+                    let _waiting = stdx::wait::announce(&LOCK);
+                    let mut free = one.shared.free.lock().unwrap();
+                    while !*free {
+                        free = one.shared.bell.wait(free).unwrap();
+                    }
+                }
+                "free" => {
+                    *one.shared.free.lock().unwrap() = true;
+                    one.shared.bell.notify_all();
+                }
+                "big" => {
+                    one.chunks_left = argument.parse().unwrap();
+                    go_on(one, reply);
+                }
+                "panic" => panic!("asked for"),
+                _ => {}
+            }
+            if one.chunks_left == 0 {
+                writeln!(reply.out(), "{} {line}", one.number).unwrap();
+            }
+        }
+        Call::GoOn => {
+            go_on(one, reply);
+            if one.chunks_left == 0 {
+                writeln!(reply.out(), "{} done", one.number).unwrap();
+            }
+        }
+    }
+    one.inside = false;
+}
+
+/// Sends chunks while the peer takes them.
+fn go_on(one: &mut One, reply: &mut Reply<'_>) {
+    while one.chunks_left > 0 {
+        reply.out().resize(CHUNK, b'x');
+        one.chunks_left -= 1;
+        one.shared.chunks.fetch_add(1, Ordering::SeqCst);
+        if !reply.send() && one.chunks_left > 0 {
+            return reply.pause();
+        }
+    }
+}
+
+impl Door for Many {
+    type Session = HashMap<u32, Strand<One, String>>;
+
+    fn open(&self, _: &Arc<Connection>) -> Result<Self::Session, Vec<u8>> {
+        Ok(HashMap::new())
+    }
+
+    fn serve(&self, sessions: &mut Self::Session, io: &mut Io<'_>) -> Flow {
+        let mut tasks = Vec::new();
+        while let Some(end) = io.input().iter().position(|byte| *byte == b'\n') {
+            let line = std::str::from_utf8(&io.input()[..end]).unwrap();
+            io.consume(end + 1);
+            let (number, request) = line.split_once(' ').unwrap();
+            let number: u32 = number.parse().unwrap();
+            let strand = sessions.entry(number).or_insert_with(|| {
+                let one = One { number, shared: self.shared.clone(), inside: false, chunks_left: 0 };
+                Strand::new(io.connection(), one, QUEUE_MAX, serve)
+            });
+            if request == "end" {
+                strand.close();
+                continue;
+            }
+            match strand.push(request.to_string()) {
+                Pushed::First => tasks.push(strand.task()),
+                Pushed::Behind => {}
+                Pushed::Full(_) => io.out().extend_from_slice(format!("{number} full\n").as_bytes()),
+                Pushed::Closed(_) => io.out().extend_from_slice(format!("{number} closed\n").as_bytes()),
+            }
+        }
+        io.connection().run_strands(tasks);
+        Flow::Continue
+    }
+
+    fn close(&self, sessions: Self::Session) {
+        sessions.values().for_each(Strand::close);
+    }
+}
+
+struct Bench {
+    pool: Pool,
+    shared: Arc<Shared>,
+    durable: Arc<Watermark>,
+    stream: TcpStream,
+    lines: BufReader<TcpStream>,
+}
+
+fn start(settings: Settings) -> Bench {
+    let durable = Arc::new(Watermark::new(0));
+    let pool = Pool::start(&settings, durable.clone(), &mut |_| None).unwrap();
+    let door = Arc::new(Many::default());
+    let shared = door.shared.clone();
+    let listener = pool.listen(([127, 0, 0, 1], 0).into(), door, ListenOptions::default()).unwrap();
+    let stream = TcpStream::connect(listener.local_addr).unwrap();
+    stream.set_nodelay(true).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let lines = BufReader::new(stream.try_clone().unwrap());
+    Bench { pool, shared, durable, stream, lines }
+}
+
+impl Bench {
+    fn say(&mut self, text: &str) {
+        self.stream.write_all(text.as_bytes()).unwrap();
+    }
+
+    fn hear(&mut self) -> String {
+        let mut line = String::new();
+        self.lines.read_line(&mut line).unwrap();
+        line.trim_end().to_string()
+    }
+
+    fn hears_nothing(&mut self) {
+        self.stream.set_read_timeout(Some(Duration::from_millis(60))).unwrap();
+        assert!(self.lines.fill_buf().is_err(), "nothing may come yet");
+        self.stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    }
+}
+
+fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
+    let until = Instant::now() + Duration::from_secs(20);
+    while !condition() {
+        assert!(Instant::now() < until, "{what}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn thousands_of_sessions_on_a_connection_keep_each_its_order() {
+    const SESSIONS: u32 = 4_000;
+    let mut bench = start(Settings::default());
+    let mut next = vec![0; SESSIONS as usize];
+    for round in 0..5 {
+        let mut text = String::new();
+        for request in 0..4 {
+            (0..SESSIONS).for_each(|session| text += &format!("{session} echo {}\n", round * 4 + request));
+        }
+        let mut writer = bench.stream.try_clone().unwrap();
+        let sender = std::thread::spawn(move || writer.write_all(text.as_bytes()).unwrap());
+        for _ in 0..SESSIONS * 4 {
+            let line = bench.hear();
+            let mut words = line.split(' ');
+            let session: usize = words.next().unwrap().parse().unwrap();
+            assert_eq!(words.next(), Some("echo"));
+            let number: u32 = words.next().unwrap().parse().unwrap();
+            assert_eq!(number, next[session], "session {session}");
+            next[session] += 1;
+        }
+        sender.join().unwrap();
+    }
+    bench.pool.stop();
+    assert_eq!(bench.shared.dropped.load(Ordering::SeqCst), SESSIONS as usize);
+}
+
+#[test]
+fn more_sessions_wait_for_a_lock_than_there_are_processors_and_its_holder_frees_it() {
+    let settings = Settings { epoll_threads_per_group: 1, epoll_groups: 1, ..Settings::default() };
+    let mut bench = start(settings);
+    (0..60).for_each(|session| bench.say(&format!("{session} block\n{session} echo after\n")));
+    eventually("all wait at once", || *bench.shared.blocked.lock().unwrap() == 60);
+    bench.say("1000 echo still here\n");
+    assert_eq!(bench.hear(), "1000 echo still here");
+    bench.hears_nothing();
+    bench.say("1000 free\n");
+    let mut heard = HashMap::new();
+    for _ in 0..121 {
+        let line = bench.hear();
+        if line == "1000 free" {
+            continue;
+        }
+        let (session, words) = line.split_once(' ').unwrap();
+        let before = heard.insert(session.to_string(), words.to_string());
+        assert_eq!(before.as_deref(), (words == "echo after").then_some("block"), "session {session}");
+    }
+    bench.pool.stop();
+}
+
+#[test]
+fn a_session_behind_a_gate_holds_up_itself_alone() {
+    let mut bench = start(Settings::default());
+    bench.say("1 gate 20\n1 echo second\n2 gate 10\n");
+    bench.say("3 echo free\n");
+    assert_eq!(bench.hear(), "3 echo free");
+    bench.hears_nothing();
+    bench.durable.advance(10);
+    assert_eq!(bench.hear(), "2 gate 10");
+    bench.say("2 echo again\n");
+    assert_eq!(bench.hear(), "2 echo again");
+    bench.hears_nothing();
+    bench.durable.advance(20);
+    assert_eq!(bench.hear(), "1 gate 20");
+    assert_eq!(bench.hear(), "1 echo second");
+    bench.pool.stop();
+}
+
+#[test]
+fn gates_of_sessions_race_with_the_watermark_and_none_is_forgotten() {
+    let mut bench = start(Settings::default());
+    let durable = bench.durable.clone();
+    let stop = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let advancer = {
+        let stop = stop.clone();
+        std::thread::spawn(move || {
+            for at in 1.. {
+                if stop.load(Ordering::Relaxed) {
+                    return;
+                }
+                durable.advance(at);
+                std::thread::sleep(Duration::from_micros(20));
+            }
+        })
+    };
+    for _ in 0..1_000 {
+        let position = bench.durable.get() + 2;
+        (0..8).for_each(|session| bench.say(&format!("{session} gate {position}\n")));
+        let mut heard: Vec<String> = (0..8).map(|_| bench.hear()).collect();
+        heard.sort();
+        assert_eq!(heard, (0..8).map(|session| format!("{session} gate {position}")).collect::<Vec<_>>());
+    }
+    stop.store(true, Ordering::Relaxed);
+    advancer.join().unwrap();
+    bench.pool.stop();
+}
+
+#[test]
+fn a_long_answer_waits_for_its_reader_without_a_thread() {
+    const CHUNKS: usize = 400;
+    let settings = Settings { epoll_threads_per_group: 1, epoll_groups: 1, ..Settings::default() };
+    let mut bench = start(settings);
+    bench.say(&format!("1 big {CHUNKS}\n"));
+    eventually("it stops", || {
+        let before = bench.shared.chunks.load(Ordering::SeqCst);
+        std::thread::sleep(Duration::from_millis(50));
+        before > 0 && bench.shared.chunks.load(Ordering::SeqCst) == before
+    });
+    assert!(bench.shared.chunks.load(Ordering::SeqCst) < CHUNKS);
+    assert_eq!(bench.pool.thread_counts(), (1, 0));
+    let mut bytes = vec![0; CHUNK];
+    for _ in 0..CHUNKS {
+        bench.lines.read_exact(&mut bytes).unwrap();
+        assert!(bytes.iter().all(|byte| *byte == b'x'));
+    }
+    assert_eq!(bench.hear(), "1 done");
+    bench.pool.stop();
+}
+
+#[test]
+fn a_session_takes_so_many_requests_and_no_more() {
+    let mut bench = start(Settings::default());
+    bench.say("1 block\n");
+    eventually("it waits", || *bench.shared.blocked.lock().unwrap() == 1);
+    (0..QUEUE_MAX).for_each(|number| bench.say(&format!("1 echo {number}\n")));
+    bench.say("1 echo too many\n2 echo other\n");
+    let mut heard = [bench.hear(), bench.hear()];
+    heard.sort();
+    assert_eq!(heard, ["1 full", "2 echo other"]);
+    bench.say("3 free\n");
+    let heard: Vec<String> =
+        (0..QUEUE_MAX + 2).map(|_| bench.hear()).filter(|line| line.starts_with("1 echo")).collect();
+    assert_eq!(heard, (0..QUEUE_MAX).map(|number| format!("1 echo {number}")).collect::<Vec<_>>());
+    bench.pool.stop();
+}
+
+#[test]
+fn a_closed_session_ends_with_the_request_under_way() {
+    let mut bench = start(Settings::default());
+    bench.say("1 block\n1 echo never\n");
+    eventually("it waits", || *bench.shared.blocked.lock().unwrap() == 1);
+    bench.say("1 end\n1 echo late\n2 end\n");
+    assert_eq!(bench.hear(), "1 closed");
+    eventually("an idle session ends at once", || bench.shared.dropped.load(Ordering::SeqCst) == 1);
+    bench.say("3 free\n");
+    let mut heard = [bench.hear(), bench.hear()];
+    heard.sort();
+    assert_eq!(heard, ["1 block", "3 free"]);
+    eventually("the other ends behind its request", || bench.shared.dropped.load(Ordering::SeqCst) == 2);
+    bench.pool.stop();
+}
+
+#[test]
+fn sessions_end_with_their_connection_also_those_that_wait_for_its_reader() {
+    let mut bench = start(Settings::default());
+    bench.say("1 big 400\n2 echo x\n");
+    eventually("it stops", || {
+        let before = bench.shared.chunks.load(Ordering::SeqCst);
+        std::thread::sleep(Duration::from_millis(50));
+        before > 0 && bench.shared.chunks.load(Ordering::SeqCst) == before
+    });
+    bench.stream.shutdown(std::net::Shutdown::Both).unwrap();
+    eventually("both have ended", || bench.shared.dropped.load(Ordering::SeqCst) == 2);
+    bench.pool.stop();
+}
+
+#[test]
+fn a_panic_costs_its_connection_and_no_other() {
+    let mut bench = start(Settings::default());
+    let address = bench.stream.peer_addr().unwrap();
+    let mut other = TcpStream::connect(address).unwrap();
+    bench.say("1 echo x\n1 panic\n");
+    let mut rest = String::new();
+    bench.lines.read_to_string(&mut rest).unwrap_or(0);
+    assert!(rest.is_empty() || rest == "1 echo x\n", "{rest}");
+    other.write_all(b"7 echo here\n").unwrap();
+    let mut line = String::new();
+    BufReader::new(&other).read_line(&mut line).unwrap();
+    assert_eq!(line, "7 echo here\n");
+    assert_eq!(bench.pool.counters().panics.get(), 1);
+    bench.pool.stop();
+}
+
+#[test]
+fn a_drained_connection_closes_behind_the_replies_of_its_sessions() {
+    let mut bench = start(Settings::default());
+    bench.say("1 block\n2 gate 5\n");
+    eventually("it waits", || *bench.shared.blocked.lock().unwrap() == 1);
+    let (pool, shared, durable) = (&bench.pool, &bench.shared, &bench.durable);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(100));
+            *shared.free.lock().unwrap() = true;
+            shared.bell.notify_all();
+            std::thread::sleep(Duration::from_millis(50));
+            durable.advance(5);
+        });
+        assert!(pool.drain(Duration::from_secs(20)));
+    });
+    let mut rest = String::new();
+    bench.lines.read_to_string(&mut rest).unwrap();
+    assert_eq!(rest, "1 block\n2 gate 5\n");
+    bench.pool.stop();
+}
