@@ -70,6 +70,35 @@ impl Tree {
         }
     }
 
+    /// All pages of a tree that nobody else uses, for whoever frees what `purge_range` has left.
+    pub fn pages(&self) -> Result<Vec<PageId>> {
+        let mut pages = Vec::new();
+        let mut first = self.root;
+        loop {
+            let (mut pid, mut below) = (first, None);
+            loop {
+                if pages.contains(&pid) {
+                    return Err(self.corrupt(pid, "T3: reached twice"));
+                }
+                pages.push(pid);
+                let page = self.pager.shared(pid)?;
+                let node = Node(page.page());
+                node.verify(self.id).and_then(|()| node.verify_records()).map_err(|what| self.corrupt(pid, what))?;
+                if pid == first && node.level() > 0 {
+                    below = Some(node.child(0));
+                }
+                if node.high().is_none() {
+                    break;
+                }
+                pid = node.right();
+            }
+            match below {
+                Some(child) => first = child,
+                None => return Ok(pages),
+            }
+        }
+    }
+
     /// Joins the empty leaf that begins at `low` to its left neighbour if that is easy. Called after a delete; failing is no harm.
     #[cold]
     pub(crate) fn drop_empty(&self, low: &[u8]) -> Result<bool> {

@@ -46,7 +46,8 @@ fn main() {
     let (records, rounds) = if large { (400_000u64, 1_000_000u64) } else { (2_000, 4_000) };
     let pager = pager::Options { frame_bytes: (records * 640).max(128 << 20), ..pager::Options::default() };
     let engine =
-        Engine::open(Options { pager, random: 1 }, SimFolder::new(1), Arc::new(RealClock::new())).expect("opens");
+        Engine::open(Options { pager, random: 1, ..Options::default() }, SimFolder::new(1), Arc::new(RealClock::new()))
+            .expect("opens");
     let keyspace = engine.keyspace();
     let value = [0x5Au8; 128];
     timed("set, new keys in ascending order", records, || {

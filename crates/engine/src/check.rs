@@ -11,6 +11,7 @@ use crate::error::Result;
 use crate::keyspace::record::{self, Meta};
 use crate::keyspace::value;
 use crate::keyspace::{Keyspace, Queued, meta_of};
+use crate::rows;
 use crate::txn::{Counted, Store};
 
 /// What a walk found.
@@ -18,6 +19,9 @@ use crate::txn::{Counted, Store};
 pub struct Report {
     pub keys: u64,
     pub elements: u64,
+    /// Rows of SQL, and records of deleted ones.
+    pub rows: u64,
+    pub ghosts: u64,
     /// Pages of values.
     pub value_pages: u64,
     pub tree_pages: u64,
@@ -58,6 +62,7 @@ pub(crate) fn check(store: &Store, keyspace: &Keyspace) -> Result<Report> {
     };
     if walk.trees()? {
         walk.records()?;
+        walk.rows()?;
         walk.queue()?;
         walk.expiries()?;
         walk.compare();
@@ -134,6 +139,21 @@ impl Walk<'_> {
         })
     }
 
+    fn rows(&mut self) -> Result<()> {
+        let store = self.store;
+        for map in store.maps.all() {
+            self.each(&map.tree, |walk, key, record| {
+                match rows::writer_of(record) {
+                    Ok((_, true)) => walk.report.ghosts += 1,
+                    Ok(_) => walk.report.rows += 1,
+                    Err(error) => walk.problem(format!("V3: map {}, row {}: {error}", map.id, hex(key))),
+                }
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+
     fn queue(&mut self) -> Result<()> {
         let store = self.store;
         self.each(&store.queue, |walk, key, value| {
@@ -144,6 +164,8 @@ impl Walk<'_> {
                     walk.own(pages, &format!("purge entry {}", hex(key)));
                 }
                 Ok(Queued::Version { version, .. }) => walk.queued_versions.push(version),
+                // Its pages were counted with the trees.
+                Ok(Queued::Map { .. }) => {}
                 Err(error) => walk.problem(error.to_string()),
             }
             Ok(())
@@ -171,7 +193,12 @@ impl Walk<'_> {
     fn trees(&mut self) -> Result<bool> {
         let store = self.store;
         let mut readable = true;
-        for tree in [&store.catalog, &store.records, &store.expiry, &store.queue] {
+        let mut trees = vec![&store.catalog, &store.records, &store.expiry, &store.queue, &store.maps_tree];
+        let maps = store.maps.all();
+        trees.extend(maps.iter().map(|map| &map.tree));
+        let garbage = store.garbage_maps()?;
+        trees.extend(&garbage);
+        for tree in trees {
             let report = tree.check()?;
             readable &= report.unreadable == 0;
             self.report.tree_pages += report.nodes.iter().sum::<u64>();
@@ -184,7 +211,8 @@ impl Walk<'_> {
 
     /// Every allocated page has exactly one owner.
     fn space(&mut self) {
-        const ROOTS: u64 = 4;
+        // The trees that every database has stand on well-known pages.
+        const ROOTS: u64 = 6;
         let pager = &self.store.pager;
         let free: Vec<PageId> = self.owners.keys().copied().filter(|page| !pager.is_used(*page)).collect();
         for page in free {

@@ -16,8 +16,9 @@ use crate::accounts::Accounts;
 use crate::catalog::Settings;
 use crate::check::{self, Report};
 use crate::error::{Error, Result};
-use crate::keyspace::{Keyspace, Progress};
+use crate::keyspace::{Keyspace, Others, Progress};
 use crate::metrics::Metrics;
+use crate::rows::Rows;
 use crate::txn::{Recovery, Store};
 
 /// What is known about opening, for the log line at start.
@@ -37,11 +38,16 @@ pub struct Options {
     pub pager: pager::Options,
     /// Names a new database and seeds RANDOMKEY.
     pub random: u64,
+    /// Memory for old versions of rows, in bytes; 0: 64 MiB. Beyond it the oldest snapshot is given up.
+    pub versions_max: u64,
 }
+
+const VERSIONS_MAX: u64 = 64 << 20;
 
 pub struct Engine {
     store: Arc<Store>,
     keyspace: Arc<Keyspace>,
+    rows: Arc<Rows>,
     accounts: Accounts,
     settings: Settings,
     metrics: Arc<Metrics>,
@@ -88,12 +94,14 @@ impl Engine {
         }));
         let undone = recovery.undo_losers(&store)?;
         keyspace.settle(&recovery)?;
+        let rows = open_rows(&store, &keyspace, options.versions_max);
         let accounts = Accounts::open(store.clone())?;
         let thread = threaded.then(|| keyspace.start_background());
         Ok(Arc::new(Engine {
             settings: Settings::new(store.clone()),
             store,
             keyspace,
+            rows,
             accounts,
             metrics,
             opened: Opened { created: opened.created, pager: opened.recovered, undone },
@@ -116,6 +124,11 @@ impl Engine {
 
     pub fn keyspace(&self) -> &Arc<Keyspace> {
         &self.keyspace
+    }
+
+    /// Maps of rows, for SQL.
+    pub fn rows(&self) -> &Arc<Rows> {
+        &self.rows
     }
 
     pub fn accounts(&self) -> &Accounts {
@@ -154,6 +167,22 @@ impl Engine {
             let _ = thread.join();
         }
     }
+}
+
+/// Rows share the keyspace's background thread.
+fn open_rows(store: &Arc<Store>, keyspace: &Arc<Keyspace>, versions_max: u64) -> Arc<Rows> {
+    let versions_max = if versions_max == 0 { VERSIONS_MAX } else { versions_max };
+    let bell = Arc::downgrade(keyspace);
+    let ring = Box::new(move || {
+        if let Some(keyspace) = bell.upgrade() {
+            keyspace.ring();
+        }
+    });
+    let rows = Arc::new(Rows::new(store.clone(), versions_max, ring));
+    let work = rows.clone();
+    let others: Others = Box::new(move |budget| work.background_step(budget));
+    assert!(keyspace.others.set(others).is_ok(), "set once");
+    rows
 }
 
 impl Drop for Engine {

@@ -21,6 +21,14 @@ pub enum Error {
     Invalid(String),
     /// The engine is closing.
     ShuttingDown,
+    /// Waited as long as allowed for somebody else's lock. Nothing was changed.
+    LockTimeout,
+    /// Somebody else holds the lock, and the caller did not want to wait.
+    LockNotAvailable,
+    /// The transaction and others waited for each other; it has been rolled back.
+    Deadlock,
+    /// What the snapshot sees has been given up, because too many old versions were kept for it. The transaction can only be rolled back.
+    SnapshotTooOld,
     /// The calling code broke a rule of the API: a key outside the unit's locks, a second change in a unit that announced one.
     Misuse(&'static str),
 }
@@ -52,6 +60,10 @@ impl fmt::Display for Error {
             Error::Format(what) | Error::Invalid(what) => write!(f, "{what}"),
             Error::TooLarge { what, limit } => write!(f, "{what} exceeds the limit of {limit} bytes"),
             Error::ShuttingDown => write!(f, "the engine is closing"),
+            Error::LockTimeout => write!(f, "lock wait timeout exceeded; try the statement again"),
+            Error::LockNotAvailable => write!(f, "the row is locked by another transaction"),
+            Error::Deadlock => write!(f, "deadlock; the transaction has been rolled back, try it again"),
+            Error::SnapshotTooOld => write!(f, "snapshot too old: its versions took too much memory; begin again"),
             Error::Misuse(what) => write!(f, "internal error: {what}"),
         }
     }

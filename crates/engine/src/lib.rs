@@ -9,6 +9,7 @@ mod database;
 mod error;
 mod keyspace;
 mod metrics;
+pub mod rows;
 mod sha256;
 mod txn;
 

@@ -5,6 +5,7 @@
 //! `spend` lives and may take them. All of it is only counted: a crash forgets the counts, and the pages are as free as before for the undo of recovery.
 
 use std::cell::Cell;
+use std::sync::Arc;
 
 use crate::error::Result;
 use crate::pager::Pager;
@@ -17,8 +18,8 @@ thread_local! {
 const STEP: u64 = 16;
 
 /// What one transaction has put aside. Given back when it is dropped.
-pub struct Aside<'p> {
-    pager: &'p Pager,
+pub struct Aside {
+    pager: Arc<Pager>,
     pages: u64,
     log_bytes: u64,
 }
@@ -27,8 +28,8 @@ pub struct Aside<'p> {
 pub struct Spending(());
 
 impl Pager {
-    pub fn aside(&self) -> Aside<'_> {
-        Aside { pager: self, pages: 0, log_bytes: 0 }
+    pub fn aside(self: &Arc<Self>) -> Aside {
+        Aside { pager: self.clone(), pages: 0, log_bytes: 0 }
     }
 
     /// To be held while a transaction is taken back.
@@ -48,7 +49,7 @@ pub(crate) fn is_spending() -> bool {
     SPENDING.get() > 0
 }
 
-impl Aside<'_> {
+impl Aside {
     /// Has at least `pages` pages put aside. `Err(DiskFull)` changes nothing.
     pub fn pages(&mut self, pages: u64) -> Result<()> {
         if pages > self.pages {
@@ -66,7 +67,7 @@ impl Aside<'_> {
     }
 }
 
-impl Drop for Aside<'_> {
+impl Drop for Aside {
     fn drop(&mut self) {
         self.pager.take_back(self.pages);
         self.pager.log().owe(0, self.log_bytes);

@@ -4,8 +4,8 @@
 //! memory = page frames + their table + log buffer + what is fixed + the rest
 //!
 //! what is fixed     the cleaner's batch, the log's next write, the buffers of the page readers, counters and histograms
-//! the rest          an eighth for replies that clients have not taken, a quarter for threads that wait, an eighth for empty buffers that threads keep;
-//!                   what is left for requests that are not whole yet, page reads under way (half a megabyte for each group), undo,
+//! the rest          an eighth for replies that clients have not taken, a quarter for threads that wait, an eighth for empty buffers that threads keep,
+//!                   an eighth for old versions of rows; what is left for requests that are not whole yet, page reads under way (half a megabyte for each group), undo,
 //!                   sessions, and what the allocator does not give back
 //! ```
 //! The frames are all mapped at the start and fill up as data is read, so that what they may take has to leave room for the rest from the beginning.
@@ -53,6 +53,11 @@ impl Shares {
         self.rest_bytes as usize / 32 / processors.max(1)
     }
 
+    /// Old versions of rows, for snapshots.
+    pub fn versions_bytes(&self) -> u64 {
+        self.rest_bytes / 8
+    }
+
     /// Empty buffers that all base threads may keep.
     pub fn kept_bytes(&self) -> u64 {
         self.rest_bytes / 8
@@ -86,11 +91,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_promised_of_the_rest_leaves_half_of_it() {
+    fn what_is_promised_leaves_a_good_third_of_the_rest() {
         for memory in [64 << 20, 256 << 20, 1 << 30, 920 << 30_u64] {
             let shares = divide(memory, 8 << 20).unwrap();
-            let promised = shares.output_bytes() + shares.threads_max() * THREAD_BYTES + shares.kept_bytes();
-            assert!(promised <= shares.rest_bytes / 2, "{memory}: {promised} of {}", shares.rest_bytes);
+            let promised = shares.output_bytes()
+                + shares.threads_max() * THREAD_BYTES
+                + shares.kept_bytes()
+                + shares.versions_bytes();
+            assert!(promised <= shares.rest_bytes / 8 * 5, "{memory}: {promised} of {}", shares.rest_bytes);
             assert!(shares.threads_max() >= 16 && shares.connection_output_bytes() >= 256 << 10);
         }
     }

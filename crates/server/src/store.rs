@@ -56,6 +56,7 @@ pub fn open(
         return Err(Failure::new(Exit::Config, "log_buffer: expected a power of two, such as 8mb"));
     }
     let mut options = Options { random: random()?, ..Options::default() };
+    options.versions_max = shares.versions_bytes();
     options.pager.frame_bytes = shares.frame_bytes;
     options.pager.ring_bytes = shares.log_buffer_bytes as usize;
     options.pager.segment_bytes = segment_bytes;

@@ -51,7 +51,7 @@ impl Machine {
             between: Some(Between(Arc::new(move |pager| turns.take(pager)))),
             ..pager::Options::default()
         };
-        engine::Options { pager, random: 7 }
+        engine::Options { pager, random: 7, ..engine::Options::default() }
     }
 }
 

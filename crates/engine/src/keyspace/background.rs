@@ -90,12 +90,19 @@ impl Keyspace {
         let expiry =
             if self.active_expire.load(Ordering::Relaxed) { self.expire_step(budget)? } else { Progress::idle(None) };
         let purge = self.purge_step(budget)?;
-        Ok(Progress { more: expiry.more || purge.more, due_ms: expiry.due_ms })
+        let others = self.others.get().map_or(Ok(Progress::idle(None)), |others| others(budget))?;
+        let due_ms = [expiry.due_ms, others.due_ms].into_iter().flatten().min();
+        Ok(Progress { more: expiry.more || purge.more || others.more, due_ms })
     }
 
     /// What the background met last, for a log line. It goes on with what it can do.
     pub fn background_error(&self) -> Option<String> {
         self.background.last_error.lock().clone()
+    }
+
+    /// Somebody has left something for the background, to be looked at within 20 ms or so.
+    pub(crate) fn ring(&self) {
+        self.background.due(self.clock.wall_ms() + NAP.as_millis() as u64);
     }
 
     pub(crate) fn run_background(&self) {
@@ -121,6 +128,11 @@ impl Keyspace {
         self.background.wakes_at.store(until, Ordering::SeqCst);
         // A key may have got its time between the step and the store: it either saw the store and rang, or is seen here.
         let seen = self.expire_due().unwrap_or(None);
+        // The same of others' work: it is due at once, if there is some.
+        let left = self.others.get().map_or(Ok(Progress::idle(None)), |others| others(0));
+        if left.is_ok_and(|left| left.more || left.due_ms.is_some_and(|_| nap.is_none())) {
+            return;
+        }
         if seen.is_none_or(|time| time >= until || until - time <= NAP.as_millis() as u64) {
             self.background.sleep(nap);
         }

@@ -27,7 +27,7 @@ mod write;
 
 use std::cell::RefCell;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use os::Clock;
 use pager::Lsn;
@@ -52,7 +52,7 @@ use crate::txn::{Counted, Pages, Recovery, Store};
 
 pub(crate) use databases::{MAP_KEY, Map};
 pub(crate) use key::meta_of;
-pub(crate) use purge::{QUEUED_RUNS_MAX, Queued, encode_queued_pages, queue_key_of_pages};
+pub(crate) use purge::{MAP_GARBAGE, QUEUED_RUNS_MAX, Queued, encode_queued_pages, queue_key_of_pages};
 
 pub use background::Progress;
 pub use record::Kind;
@@ -76,7 +76,11 @@ pub struct Keyspace {
     pub(crate) background: Bell,
     pub(crate) prng: Mutex<Prng>,
     active_expire: AtomicBool,
+    /// Background work of the engine's other parts, which shares the thread: called with a number of records.
+    pub(crate) others: OnceLock<Others>,
 }
+
+pub(crate) type Others = Box<dyn Fn(usize) -> Result<Progress> + Send + Sync>;
 
 thread_local! {
     /// The record that a GET looks at: taken out of the tree first, so that what is sent is copied once more and not moved.
@@ -140,6 +144,7 @@ impl Keyspace {
             background: Bell::default(),
             prng: Mutex::new(Prng::new(seed)),
             active_expire: AtomicBool::new(true),
+            others: OnceLock::new(),
         }
     }
 

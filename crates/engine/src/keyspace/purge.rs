@@ -3,6 +3,7 @@
 //! ```text
 //!   queue tree   1 | transaction id u64 BE | part u32 BE   ->   transaction id u64 | runs: first page u64, pages u32      pages free once it is committed
 //!                2 | version id u64 BE                     ->   transaction id u64, or 0 while the elements are written   elements to be removed
+//!                3 | map u32 BE                            ->   transaction id u64 | root page u64                        a tree to be removed
 //! ```
 //! Every entry is written by the transaction that makes its content garbage, so it exists if and only if the garbage does (E8). An entry whose
 //! transaction is still open is left alone.
@@ -11,17 +12,20 @@
 
 use std::ops::Bound;
 
-use btree::{Batch, Hit};
-use pager::{Run, TxnId};
+use btree::{Batch, Hit, Tree, TreeId};
+use pager::{PageId, Run, TxnId};
 
 use crate::error::{Error, Result};
 use crate::keyspace::key;
 use crate::keyspace::record::Meta;
 use crate::keyspace::{Keyspace, Progress, expiry};
+use crate::rows;
 use crate::txn::Store;
 
 const PAGES: u8 = 1;
 const VERSION: u8 = 2;
+/// A map of rows: see rows/maps.rs.
+pub(crate) const MAP_GARBAGE: u8 = 3;
 const RUN_BYTES: usize = 12;
 
 /// Runs that fit into one entry.
@@ -59,6 +63,7 @@ pub(crate) fn encode_version(txn: TxnId) -> [u8; 8] {
 pub(crate) enum Queued {
     Pages { txn: TxnId, runs: Vec<Run> },
     Version { txn: TxnId, version: u64 },
+    Map { txn: TxnId, map: TreeId, root: PageId },
 }
 
 impl Queued {
@@ -81,13 +86,18 @@ impl Queued {
             VERSION if rest.is_empty() => {
                 Some(Queued::Version { txn, version: u64::from_be_bytes(key[1..].try_into().ok()?) })
             }
+            MAP_GARBAGE => Some(Queued::Map {
+                txn,
+                map: TreeId::from_be_bytes(key[1..].try_into().ok()?),
+                root: PageId::from_le_bytes(rest.try_into().ok()?),
+            }),
             _ => None,
         }
     }
 
     fn txn(&self) -> TxnId {
         match self {
-            Queued::Pages { txn, .. } | Queued::Version { txn, .. } => *txn,
+            Queued::Pages { txn, .. } | Queued::Version { txn, .. } | Queued::Map { txn, .. } => *txn,
         }
     }
 }
@@ -125,6 +135,31 @@ impl Store {
         }
         self.metrics.purged_records.add(purge.records);
         Ok(is_done)
+    }
+}
+
+impl Store {
+    /// Removes about `budget` rows of a map that nobody names; with the last of them its pages and its entry in the queue.
+    fn purge_map(&self, key: &[u8], map: TreeId, root: PageId, budget: usize) -> Result<()> {
+        let tree = Tree::open(&self.pager, map, root);
+        let mut purge = tree.purge_range(&[], None);
+        let mut is_done = false;
+        while !is_done && purge.records < budget as u64 {
+            is_done = purge.step(1, |_, value, freed| {
+                if let Ok(runs) = rows::pages_of(value) {
+                    runs.into_iter().for_each(|run| freed.free(run.first, run.pages));
+                }
+            })?;
+        }
+        self.metrics.purged_records.add(purge.records);
+        if is_done {
+            let pages = tree.pages()?;
+            self.queue.modify(key, None, |_, change| {
+                pages.into_iter().for_each(|page| change.free(page, 1));
+                change.delete();
+            })?;
+        }
+        Ok(())
     }
 }
 
@@ -180,6 +215,7 @@ impl Keyspace {
                     self.store.queue.modify(key, None, |_, change| change.delete())?;
                 }
             }
+            Queued::Map { map, root, .. } => self.store.purge_map(key, map, root, budget)?,
         }
         Ok(true)
     }
@@ -193,7 +229,7 @@ impl Keyspace {
     fn is_open(&self, entry: &Queued) -> bool {
         let creating = match entry {
             Queued::Version { version, .. } => self.store.creating.lock().contains(version),
-            Queued::Pages { .. } => false,
+            Queued::Pages { .. } | Queued::Map { .. } => false,
         };
         creating || self.store.is_active(entry.txn())
     }

@@ -24,8 +24,9 @@ use stdx::sync::atomic::{AtomicU64, Ordering};
 use stdx::sync::{Condvar, Mutex};
 
 use crate::error::{Error, Result};
-use crate::keyspace::record;
+use crate::keyspace::{MAP_GARBAGE, record};
 use crate::metrics::Metrics;
+use crate::rows::maps::Maps;
 
 pub(crate) use recover::{Counted, Recovery};
 
@@ -41,6 +42,11 @@ pub(crate) mod kind {
     pub const COUNTS: u8 = 0x23;
 }
 
+/// No id given out since this opening is smaller.
+pub(crate) fn first_id(pager: &Pager) -> u64 {
+    pager.boot() << 40 | 1
+}
+
 /// What an undone record costs in the log beside key and values.
 const UNDO_RECORD_BYTES: usize = 256;
 
@@ -51,6 +57,10 @@ pub(crate) const CATALOG: TreeId = 1;
 pub(crate) const RECORDS: TreeId = 2;
 pub(crate) const EXPIRY: TreeId = 3;
 pub(crate) const QUEUE: TreeId = 4;
+/// Which maps of rows there are.
+pub(crate) const MAPS: TreeId = 5;
+/// The first map of rows, which every database has.
+pub(crate) const ROW_CATALOG: TreeId = 6;
 
 /// Everything durable that the parts of the engine share.
 pub(crate) struct Store {
@@ -59,6 +69,8 @@ pub(crate) struct Store {
     pub records: Tree,
     pub expiry: Tree,
     pub queue: Tree,
+    pub maps_tree: Tree,
+    pub maps: Maps,
     pub metrics: Arc<Metrics>,
     /// The next transaction or version id: boot number << 40 | counter, so no id comes twice.
     next_id: AtomicU64,
@@ -71,7 +83,7 @@ pub(crate) struct Store {
     pub undone: AtomicU64,
     /// Nobody rings it: a rollback that finds the disk full tries again after a while.
     room: Condvar,
-    is_threaded: bool,
+    pub is_threaded: bool,
 }
 
 /// Before-images, the oldest of each key.
@@ -81,7 +93,7 @@ pub(crate) type Images = BTreeMap<(TreeId, Vec<u8>), Option<Vec<u8>>>;
 pub(crate) type Deltas = Vec<(u32, i64, i64)>;
 
 impl Store {
-    /// Opens the four trees, making those that are not there yet.
+    /// Opens the trees that every database has, making those that are not there yet.
     pub fn open(pager: Arc<Pager>, metrics: Arc<Metrics>, is_threaded: bool) -> Result<Store> {
         let tree = |id: TreeId| -> Result<Tree> {
             let root = Pager::well_known(u64::from(id) - 1);
@@ -92,12 +104,16 @@ impl Store {
             })
         };
         let (catalog, records, expiry, queue) = (tree(CATALOG)?, tree(RECORDS)?, tree(EXPIRY)?, tree(QUEUE)?);
-        let next_id = AtomicU64::new(pager.boot() << 40 | 1);
+        let (maps_tree, maps) = (tree(MAPS)?, Maps::default());
+        maps.add(tree(ROW_CATALOG)?);
+        let next_id = AtomicU64::new(first_id(&pager));
         Ok(Store {
             catalog,
             records,
             expiry,
             queue,
+            maps_tree,
+            maps,
             metrics,
             next_id,
             active: Mutex::new(HashMap::new()),
@@ -115,19 +131,30 @@ impl Store {
         self.next_id.fetch_add(1, Ordering::Relaxed)
     }
 
-    pub fn tree(&self, id: TreeId) -> Option<&Tree> {
+    fn tree(&self, id: TreeId) -> Option<Tree> {
         match id {
-            CATALOG => Some(&self.catalog),
-            RECORDS => Some(&self.records),
-            EXPIRY => Some(&self.expiry),
-            QUEUE => Some(&self.queue),
-            _ => None,
+            CATALOG => Some(self.catalog.clone()),
+            RECORDS => Some(self.records.clone()),
+            EXPIRY => Some(self.expiry.clone()),
+            QUEUE => Some(self.queue.clone()),
+            MAPS => Some(self.maps_tree.clone()),
+            map => self.maps.get(map).map(|map| map.tree.clone()),
         }
+    }
+
+    /// A transaction's first record comes next.
+    pub fn enlist(&self, id: TxnId) {
+        self.active.lock().insert(id, self.pager.log_head());
+    }
+
+    /// The transaction is decided.
+    pub fn delist(&self, id: TxnId) {
+        self.active.lock().remove(&id);
     }
 
     pub fn begin(&self) -> Txn<'_> {
         let id = self.new_id();
-        self.active.lock().insert(id, self.pager.log_head());
+        self.enlist(id);
         Txn {
             store: self,
             id,
@@ -153,19 +180,19 @@ impl Store {
         self.active.lock().values().copied().min().unwrap_or(Lsn::MAX)
     }
 
-    fn wait_for_disk(&self) {
+    pub fn wait_for_disk(&self) {
         let _waiting = stdx::wait::announce(&DISK_ROOM);
         let guard = self.creating.lock();
         drop(self.room.wait_timeout(guard, Duration::from_millis(100)));
     }
 
     /// Stops the process: what is in memory can no longer be made right, what is in the log can.
-    fn fail(&self, error: &Error) -> ! {
+    pub fn fail(&self, error: &Error) -> ! {
         let error = pager::Error::Io { what: "undo".into(), error: std::io::Error::other(error.to_string()) };
         self.pager.fatal("a rollback failed, stopping so that recovery repeats it", &error)
     }
 
-    fn logical(&self, kind: u8, txn: Option<TxnId>, body: &[u8]) -> Lsn {
+    pub fn logical(&self, kind: u8, txn: Option<TxnId>, body: &[u8]) -> Lsn {
         let mut mtr = self.pager.mtr();
         mtr.logical(kind, txn, &[body]);
         mtr.commit()
@@ -190,7 +217,14 @@ impl Store {
                 protected.extend(record::pages_of(image)?);
             }
         }
+        let made = |map: &[u8]| images.get(&(MAPS, map.to_vec())).is_some_and(Option::is_none);
         for ((tree_id, key), image) in images {
+            match *tree_id {
+                // A map that this transaction has made stays garbage, whoever has written the entry.
+                QUEUE if key[0] == MAP_GARBAGE && made(&key[1..]) => continue,
+                MAPS if image.is_none() => self.discard_map(key, txn)?,
+                _ => {}
+            }
             let tree = self.tree(*tree_id).ok_or_else(|| Error::corrupt(format!("undo of unknown tree {tree_id}")))?;
             let done = tree.modify(key, Some(txn), |old, change| -> Result<()> {
                 let current = old.map(|old| old.value);
@@ -219,16 +253,16 @@ impl Store {
 
 /// What taking a transaction back may need.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Debt {
+pub(crate) struct Debt {
     /// Records that grow again when they are put back, and by how many bytes.
     growing: u64,
     growth: u64,
-    log_bytes: u64,
+    pub log_bytes: u64,
 }
 
 /// Of one record: what is needed to make it `image` again, whose value has `now` bytes at present.
-fn owed(image: &Option<Vec<u8>>, key: &[u8], now: usize) -> Debt {
-    let then = image.as_ref().map_or(0, Vec::len);
+pub(crate) fn owed(image: Option<&[u8]>, key: &[u8], now: usize) -> Debt {
+    let then = image.map_or(0, <[u8]>::len);
     let growth = then.saturating_sub(now) as u64;
     // The record with what stands there now and what stood there before, and its share of a block of the log.
     let log_bytes = (UNDO_RECORD_BYTES + key.len() + then + now) as u64;
@@ -236,7 +270,7 @@ fn owed(image: &Option<Vec<u8>>, key: &[u8], now: usize) -> Debt {
 }
 
 impl Debt {
-    fn replace(&mut self, old: Debt, new: Debt) {
+    pub fn replace(&mut self, old: Debt, new: Debt) {
         self.growing = self.growing + new.growing - old.growing;
         self.growth = self.growth + new.growth - old.growth;
         self.log_bytes = self.log_bytes + new.log_bytes - old.log_bytes;
@@ -245,7 +279,7 @@ impl Debt {
     /// Pages that undo may need to split leaves that others have filled meanwhile, and the parents of those, when one more record has changed.
     ///
     /// Each of the first thousand records is given a leaf of its own to split. More of them share leaves; and a split makes room for a good kilobyte.
-    fn pages_with_one_more(&self) -> u64 {
+    pub fn pages_with_one_more(&self) -> u64 {
         let leaves = (self.growing + 1).min(1000) + self.growth.div_ceil(1024);
         leaves + leaves / 16 + 8
     }
@@ -256,7 +290,7 @@ pub(crate) struct Txn<'s> {
     store: &'s Store,
     id: TxnId,
     /// Room for taking it back (E11).
-    aside: Aside<'s>,
+    aside: Aside,
     debt: Debt,
     images: Images,
     /// Pages that this transaction itself has allocated: nobody else needs them, and undo frees them.
@@ -292,12 +326,12 @@ impl<'s> Txn<'s> {
             let old_len = old.as_ref().map_or(0, |old| old.value.len());
             let entry = images.entry((tree.id(), key.to_vec()));
             let owed_before = match &entry {
-                Entry::Occupied(entry) => owed(entry.get(), key, old_len),
+                Entry::Occupied(entry) => owed(entry.get().as_deref(), key, old_len),
                 Entry::Vacant(_) => Debt::default(),
             };
             let image = entry.or_insert_with(|| old.as_ref().map(|old| old.value.to_vec()));
             let result = f(old.as_ref(), &mut Pages { change, txn: Some((own, deferred)) });
-            debt.replace(owed_before, owed(image, key, change.len_after(old_len)));
+            debt.replace(owed_before, owed(image.as_deref(), key, change.len_after(old_len)));
             result
         });
         self.aside.log(self.debt.log_bytes);
@@ -396,7 +430,7 @@ impl<'s> Txn<'s> {
         if self.removes {
             self.store.removing.fetch_sub(1, Ordering::AcqRel);
         }
-        self.store.active.lock().remove(&self.id);
+        self.store.delist(self.id);
     }
 }
 

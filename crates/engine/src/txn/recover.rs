@@ -5,12 +5,14 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use btree::Tree;
 use btree::redo::{self, Kind};
 use pager::{Lsn, Observer, Record, TxnId};
 
 use crate::error::Result;
 use crate::keyspace::{MAP_KEY, Map, meta_of};
-use crate::txn::{CATALOG, EXPIRY, Images, RECORDS, Store, decode_deltas, kind};
+use crate::rows::maps;
+use crate::txn::{CATALOG, EXPIRY, Images, MAPS, RECORDS, Store, decode_deltas, kind};
 
 /// Keys and expiries of a keyspace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -130,10 +132,20 @@ impl Recovery {
 
     /// Undoes what was not decided. Returns how many transactions that were.
     pub fn undo_losers(&self, store: &Store) -> Result<usize> {
+        // A map that a loser has dropped is in its images only.
+        store.maps.load(store)?;
+        for ((tree, key), image) in self.losers.values().flat_map(|loser| &loser.images) {
+            if let (MAPS, Some(image)) = (*tree, image) {
+                let (map, root) = maps::parse(key, image)?;
+                store.maps.add(Tree::open(&store.pager, map, root));
+            }
+        }
         for (txn, loser) in &self.losers {
             store.undo(*txn, &loser.images)?;
-            store.active.lock().remove(txn);
+            store.delist(*txn);
         }
+        store.maps.clear();
+        store.maps.load(store)?;
         Ok(self.losers.len())
     }
 }

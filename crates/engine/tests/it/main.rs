@@ -1,5 +1,6 @@
 mod support;
 
+mod rows;
 mod stress;
 mod strings;
 mod trouble;

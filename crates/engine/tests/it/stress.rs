@@ -15,7 +15,7 @@ const EACH: u64 = 1000;
 
 fn threaded() -> Options {
     let pager = pager::Options { background: pager::Background::Threads, ..options().pager };
-    Options { pager, random: 3 }
+    Options { pager, random: 3, ..Options::default() }
 }
 
 fn account(at: usize) -> Vec<u8> {

@@ -17,7 +17,7 @@ pub fn options() -> Options {
         background: Background::Manual,
         ..pager::Options::default()
     };
-    Options { pager, random: 7 }
+    Options { pager, random: 7, ..Options::default() }
 }
 
 pub struct World {

@@ -179,6 +179,12 @@ pub(super) const LIST: &[Row] = &[
         "Reads that ran again because a key changed under them.",
     ),
     row(
+        "beluga_row_versions_bytes",
+        Gauge,
+        |s, o| o.value(s.engine.rows().version_bytes()),
+        "Memory that old versions of rows take, kept for open snapshots.",
+    ),
+    row(
         "beluga_purged_records_total",
         Counter,
         |s, o| o.value(s.engine.metrics().purged_records.get()),

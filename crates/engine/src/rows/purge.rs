@@ -1,0 +1,103 @@
+//! Forgetting: old versions that no snapshot can see, and the records of deleted rows.
+//!
+//! What a transaction has replaced is needed as long as a snapshot is older than its commit. The record of a deleted row goes when, besides, the commit is durable: so who finds no record
+//! at all need not wait for the log (M7).
+
+use pager::{Lsn, TxnId};
+
+use crate::error::Result;
+use crate::keyspace::Progress;
+use crate::rows::version::Head;
+use crate::rows::{MapId, Rows};
+
+/// How soon to look again for what a snapshot or the log holds up, in milliseconds.
+const SOON_MS: u64 = 20;
+/// Rows that a commit clears away of what others have left.
+const COMMIT_BUDGET: usize = 64;
+
+/// A committed transaction with what it has left behind.
+pub(crate) struct Ended {
+    pub id: TxnId,
+    pub lsn: Lsn,
+    /// Rows that it changed.
+    pub keys: Vec<(MapId, Box<[u8]>)>,
+    /// Rows that it deleted.
+    pub ghosts: Vec<(MapId, Box<[u8]>)>,
+}
+
+impl Rows {
+    /// A transaction is committed: what it has replaced waits for its time, and a little of what has waited is cleared away.
+    pub(crate) fn end(&self, ended: Ended) {
+        self.ended.lock().push_back(ended);
+        // What fails here is left to the background.
+        if !matches!(self.purge(COMMIT_BUDGET), Ok(true)) {
+            (self.ring)();
+        }
+    }
+
+    /// One step of the background, of about so many rows.
+    pub(crate) fn background_step(&self, budget: usize) -> Result<Progress> {
+        if self.purge(budget)? {
+            return Ok(Progress::idle(None));
+        }
+        let is_waiting = self.ended.lock().front().is_some_and(|front| front.lsn > self.purgeable());
+        Ok(if is_waiting { Progress::idle(Some(SOON_MS)) } else { Progress::more() })
+    }
+
+    /// Commits up to here are seen by every snapshot, and durable.
+    fn purgeable(&self) -> Lsn {
+        self.oldest_snapshot().min(self.store.pager.durable().get())
+    }
+
+    /// True if nothing is left.
+    fn purge(&self, budget: usize) -> Result<bool> {
+        let purgeable = self.purgeable();
+        self.slots.advance(self.store.pager.durable().get(), purgeable);
+        let mut done = 0;
+        while done < budget {
+            let ended = {
+                let mut ended = self.ended.lock();
+                if ended.front().is_none_or(|front| front.lsn > purgeable) {
+                    break;
+                }
+                ended.pop_front().expect("looked at above")
+            };
+            done += 1 + ended.keys.len();
+            if let Err(error) = self.forget(&ended) {
+                self.ended.lock().push_front(ended);
+                return Err(error);
+            }
+        }
+        self.keep_within_limit();
+        Ok(self.ended.lock().is_empty())
+    }
+
+    /// May run twice.
+    fn forget(&self, ended: &Ended) -> Result<()> {
+        for (map, key) in &ended.keys {
+            self.versions.remove(*map, key, ended.id);
+        }
+        let ghost = Head { writer: ended.id, is_ghost: true }.bytes();
+        for (map, key) in &ended.ghosts {
+            let Some(map) = self.store.maps.get(*map) else { continue };
+            map.tree.modify(key, None, |old, change| {
+                if old.is_some_and(|old| old.value == ghost) {
+                    change.delete();
+                }
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Gives up the oldest snapshot if it makes old versions take too much memory.
+    fn keep_within_limit(&self) {
+        if self.versions.bytes() <= self.versions_max.load(stdx::sync::atomic::Ordering::Relaxed) {
+            return;
+        }
+        let (oldest, durable) = (self.oldest_snapshot(), self.store.pager.durable().get());
+        let is_in_the_way = self.ended.lock().front().is_some_and(|front| front.lsn > oldest && front.lsn <= durable);
+        if is_in_the_way {
+            self.snapshots.expire(oldest);
+        }
+    }
+}

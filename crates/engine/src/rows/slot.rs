@@ -1,0 +1,296 @@
+//! Which transactions are decided, and when: an array of slots that readers look at without a lock.
+//!
+//! ```text
+//!   id, slot = id mod 65,536:   { id | ACTIVE -> COMMITTING -> commit LSN, or ACTIVE -> ABORTED }
+//!   low                         every id below it is decided and durable: the usual answer, without a look at a slot
+//! ```
+//! The number of a commit is the end of its COMMIT record in the log. A writer says COMMITTING before it reserves that record, so a reader whose snapshot was
+//! taken behind the reservation finds COMMITTING or the number, never ACTIVE; on COMMITTING it waits some nanoseconds (M2).
+//!
+//! Hard part: a slot is used again. What it said moves to `spilled` while somebody may need it. A reader that finds neither knows that the transaction is decided, and
+//! looks whether the record still is what it was: if so, it was a commit (M3).
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use pager::{Lsn, TxnId};
+use stdx::sync::atomic::{AtomicU64, Ordering, fence};
+use stdx::sync::{Condvar, Mutex, hint};
+
+const SLOTS: usize = 1 << 16;
+const SHARDS: usize = 64;
+
+const ACTIVE: u64 = 0;
+const COMMITTING: u64 = 1;
+const ABORTED: u64 = 2;
+/// Smaller numbers are states: the first commit of a log lies far behind its header.
+const FIRST_LSN: u64 = 16;
+
+/// A transaction waits for another one.
+pub static ROW_LOCK: stdx::wait::Reason = stdx::wait::Reason { name: "row_lock" };
+
+/// What is known of a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Status {
+    Active,
+    Committed(Lsn),
+    Aborted,
+    /// Decided so long ago that nobody keeps when: committed, if its record still stands.
+    Past,
+}
+
+/// How a wait for the end of a transaction ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Waited {
+    Over,
+    TimedOut,
+    /// It waits, perhaps by way of others, for the one that asks.
+    Deadlock,
+}
+
+#[derive(Default)]
+struct Slot {
+    id: AtomicU64,
+    state: AtomicU64,
+}
+
+#[derive(Default)]
+struct Shard {
+    waiting: Mutex<usize>,
+    bell: Condvar,
+}
+
+pub(crate) struct Slots {
+    slots: Box<[Slot]>,
+    /// Ends that were needed when their slot was used again.
+    spilled: Mutex<HashMap<TxnId, Lsn>>,
+    low: AtomicU64,
+    /// Behind the greatest id given out; guards giving out and `low`.
+    next: Mutex<TxnId>,
+    /// Who waits for whom.
+    waits: Mutex<HashMap<TxnId, TxnId>>,
+    shards: Box<[Shard]>,
+}
+
+impl Slots {
+    /// `first`: no id of this opening is smaller; whatever has a smaller one is decided.
+    pub fn new(first: TxnId) -> Slots {
+        Slots {
+            slots: (0..SLOTS).map(|_| Slot::default()).collect(),
+            spilled: Mutex::default(),
+            low: AtomicU64::new(first),
+            next: Mutex::new(first),
+            waits: Mutex::default(),
+            shards: (0..SHARDS).map(|_| Shard::default()).collect(),
+        }
+    }
+
+    fn slot(&self, id: TxnId) -> &Slot {
+        &self.slots[id as usize % SLOTS]
+    }
+
+    /// Every id below is decided, and durable if it was committed.
+    pub fn low(&self) -> TxnId {
+        self.low.load(Ordering::Acquire)
+    }
+
+    /// A slot for a new transaction. `new_id` gives ascending ids; `keep`: ends behind this position are still asked for.
+    pub fn begin(&self, new_id: impl Fn() -> TxnId, keep: Lsn) -> TxnId {
+        let mut next = self.next.lock();
+        loop {
+            let id = new_id();
+            let slot = self.slot(id);
+            let (before, state) = (slot.id.load(Ordering::Relaxed), slot.state.load(Ordering::Acquire));
+            if before != 0 && matches!(state, ACTIVE | COMMITTING) {
+                // Somebody has been at work for 65,536 transactions.
+                continue;
+            }
+            if before != 0 && state >= FIRST_LSN && (state > keep || before >= self.low()) {
+                self.spilled.lock().insert(before, state);
+            }
+            // A reader of the slot that sees the new state sees the new id when it looks again.
+            slot.id.store(id, Ordering::Relaxed);
+            fence(Ordering::Release);
+            slot.state.store(ACTIVE, Ordering::Release);
+            *next = id + 1;
+            return id;
+        }
+    }
+
+    pub fn committing(&self, id: TxnId) {
+        self.slot(id).state.store(COMMITTING, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+    }
+
+    /// The transaction is committed; its record in the log ends at `lsn`.
+    pub fn committed(&self, id: TxnId, lsn: Lsn) {
+        assert!(lsn >= FIRST_LSN);
+        self.end(id, lsn);
+    }
+
+    /// Everything that the transaction had changed is as it was before.
+    pub fn aborted(&self, id: TxnId) {
+        self.end(id, ABORTED);
+    }
+
+    fn end(&self, id: TxnId, state: u64) {
+        self.slot(id).state.store(state, Ordering::SeqCst);
+        let shard = &self.shards[id as usize % SHARDS];
+        if *shard.waiting.lock() > 0 {
+            shard.bell.notify_all();
+        }
+    }
+
+    pub fn status(&self, id: TxnId) -> Status {
+        let slot = self.slot(id);
+        loop {
+            let state = slot.state.load(Ordering::SeqCst);
+            fence(Ordering::Acquire);
+            if slot.id.load(Ordering::Relaxed) != id {
+                return self.spilled.lock().get(&id).map_or(Status::Past, |lsn| Status::Committed(*lsn));
+            }
+            match state {
+                ACTIVE => return Status::Active,
+                COMMITTING => hint::spin_loop(),
+                ABORTED => return Status::Aborted,
+                lsn => return Status::Committed(lsn),
+            }
+        }
+    }
+
+    pub fn is_open(&self, id: TxnId) -> bool {
+        id >= self.low() && self.status(id) == Status::Active
+    }
+
+    /// Moves `low` on over what is decided and durable, and forgets ends up to `keep`.
+    pub fn advance(&self, durable: Lsn, keep: Lsn) {
+        let next = self.next.lock();
+        let mut low = self.low.load(Ordering::Relaxed);
+        while low < *next {
+            // Ids that are no transactions of ours have no slot.
+            let is_done = match self.status(low) {
+                Status::Active => false,
+                Status::Committed(lsn) => lsn <= durable,
+                Status::Aborted | Status::Past => true,
+            };
+            if !is_done {
+                break;
+            }
+            low += 1;
+        }
+        self.low.store(low, Ordering::Release);
+        drop(next);
+        let mut spilled = self.spilled.lock();
+        if !spilled.is_empty() {
+            spilled.retain(|id, lsn| *id >= low || *lsn > keep);
+        }
+    }
+
+    /// Waits until `holder` is decided, `me` being the one who waits.
+    pub fn wait(&self, me: TxnId, holder: TxnId, until: Instant) -> Waited {
+        {
+            let mut waits = self.waits.lock();
+            let mut at = holder;
+            while let Some(next) = waits.get(&at) {
+                if *next == me {
+                    return Waited::Deadlock;
+                }
+                at = *next;
+            }
+            waits.insert(me, holder);
+        }
+        let over = self.sleep(holder, until);
+        self.waits.lock().remove(&me);
+        if over { Waited::Over } else { Waited::TimedOut }
+    }
+
+    fn sleep(&self, holder: TxnId, until: Instant) -> bool {
+        let _waiting = stdx::wait::announce(&ROW_LOCK);
+        let shard = &self.shards[holder as usize % SHARDS];
+        let mut waiting = shard.waiting.lock();
+        *waiting += 1;
+        let over = loop {
+            if self.status(holder) != Status::Active {
+                break true;
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left == Duration::ZERO {
+                break false;
+            }
+            waiting = shard.bell.wait_timeout(waiting, left).0;
+        };
+        *waiting -= 1;
+        over
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stdx::sync::atomic::AtomicU64;
+
+    fn counter(first: u64) -> impl Fn() -> u64 {
+        let next = AtomicU64::new(first);
+        move || next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    #[test]
+    fn ends_are_known_until_nobody_asks() {
+        let slots = Slots::new(100);
+        let ids = counter(100);
+        let (a, b, c) = (slots.begin(&ids, 0), slots.begin(&ids, 0), slots.begin(&ids, 0));
+        assert_eq!(slots.status(a), Status::Active);
+        slots.committing(a);
+        slots.committed(a, 1000);
+        slots.aborted(b);
+        assert_eq!((slots.status(a), slots.status(b)), (Status::Committed(1000), Status::Aborted));
+        slots.advance(900, 0);
+        assert_eq!(slots.low(), a, "not durable yet");
+        slots.advance(1000, 0);
+        assert_eq!(slots.low(), c, "the third is open");
+        assert!(slots.is_open(c) && !slots.is_open(a));
+    }
+
+    #[test]
+    fn a_slot_used_again_keeps_what_a_snapshot_may_ask() {
+        let slots = Slots::new(1);
+        let ids = counter(1);
+        let old = slots.begin(&ids, 0);
+        slots.committed(old, 500);
+        let open = slots.begin(&ids, 0);
+        for number in 2..SLOTS as u64 {
+            let id = slots.begin(&ids, 400);
+            slots.committed(id, 500 + number);
+        }
+        let again = slots.begin(&ids, 400);
+        assert_eq!(again % SLOTS as u64, old % SLOTS as u64);
+        assert_eq!(slots.status(old), Status::Committed(500), "a snapshot at 400 may ask");
+        let other = slots.begin(&ids, 400);
+        assert_ne!(other % SLOTS as u64, open % SLOTS as u64, "the slot of an open transaction is passed over");
+        assert_eq!(slots.status(open), Status::Active);
+        slots.committed(open, 99_999);
+        slots.advance(1 << 40, 1 << 40);
+        assert_eq!(slots.status(old), Status::Past);
+    }
+
+    #[test]
+    fn a_circle_of_waits_is_seen_by_the_one_who_closes_it() {
+        let slots = Slots::new(1);
+        let ids = counter(1);
+        let (a, b, c) = (slots.begin(&ids, 0), slots.begin(&ids, 0), slots.begin(&ids, 0));
+        let later = Instant::now() + Duration::from_secs(20);
+        std::thread::scope(|scope| {
+            let first = scope.spawn(|| slots.wait(a, b, later));
+            let second = scope.spawn(|| slots.wait(b, c, later));
+            while slots.waits.lock().len() < 2 {
+                std::thread::yield_now();
+            }
+            assert_eq!(slots.wait(c, a, later), Waited::Deadlock);
+            slots.aborted(c);
+            assert_eq!(second.join().unwrap(), Waited::Over);
+            slots.committed(b, 77);
+            assert_eq!(first.join().unwrap(), Waited::Over);
+        });
+        assert_eq!(slots.wait(b, a, Instant::now() + Duration::from_millis(5)), Waited::TimedOut);
+    }
+}

@@ -1,0 +1,128 @@
+//! Who reads as of which moment: one word for each open snapshot.
+//!
+//! Whoever takes one says PENDING first and then reads the head of the log; whoever looks for the oldest reads the head first and then the words. So a snapshot
+//! that was not seen is no older than what the looker goes by (M4).
+
+use stdx::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use stdx::sync::{Mutex, RwLock, hint};
+
+use pager::Lsn;
+
+const FREE: u64 = 0;
+const PENDING: u64 = 1;
+const CHUNK: usize = 256;
+
+/// A word on a cache line of its own.
+#[repr(align(64))]
+#[derive(Default)]
+struct Word(AtomicU64);
+
+type Chunk = std::sync::Arc<[Word]>;
+
+#[derive(Default)]
+pub(crate) struct Snapshots {
+    chunks: RwLock<Vec<Chunk>>,
+    free: Mutex<Vec<usize>>,
+    /// Words that have ever been used.
+    used: AtomicUsize,
+    /// Snapshots at or below this position have been given up.
+    expired: AtomicU64,
+}
+
+/// A word of the registry. Given back by `Snapshots::leave`.
+pub(crate) struct Seat {
+    chunk: Chunk,
+    number: usize,
+}
+
+impl Seat {
+    fn word(&self) -> &AtomicU64 {
+        &self.chunk[self.number % CHUNK].0
+    }
+}
+
+impl Snapshots {
+    pub fn enter(&self) -> Seat {
+        let number = self.free.lock().pop().unwrap_or_else(|| self.used.fetch_add(1, Ordering::Relaxed));
+        let at = number / CHUNK;
+        if let Some(chunk) = self.chunks.read().get(at) {
+            return Seat { chunk: chunk.clone(), number };
+        }
+        let mut chunks = self.chunks.write();
+        while chunks.len() <= at {
+            chunks.push((0..CHUNK).map(|_| Word::default()).collect());
+        }
+        Seat { chunk: chunks[at].clone(), number }
+    }
+
+    pub fn leave(&self, seat: Seat) {
+        seat.word().store(FREE, Ordering::Release);
+        self.free.lock().push(seat.number);
+    }
+
+    /// Registers a snapshot of the moment that `head` tells, and returns it.
+    pub fn take(&self, seat: &Seat, head: impl Fn() -> Lsn) -> Lsn {
+        seat.word().store(PENDING, Ordering::SeqCst);
+        stdx::sync::atomic::fence(Ordering::SeqCst);
+        let lsn = head();
+        seat.word().store(lsn, Ordering::SeqCst);
+        lsn
+    }
+
+    pub fn release(&self, seat: &Seat) {
+        seat.word().store(FREE, Ordering::Release);
+    }
+
+    /// No open or coming snapshot is older. `head` is the log's head.
+    pub fn oldest(&self, head: impl Fn() -> Lsn) -> Lsn {
+        let mut oldest = head();
+        stdx::sync::atomic::fence(Ordering::SeqCst);
+        let used = self.used.load(Ordering::Acquire);
+        for (at, chunk) in self.chunks.read().iter().enumerate() {
+            for word in chunk.iter().take(used.saturating_sub(at * CHUNK)) {
+                let mut lsn = word.0.load(Ordering::SeqCst);
+                while lsn == PENDING {
+                    hint::spin_loop();
+                    lsn = word.0.load(Ordering::SeqCst);
+                }
+                if lsn != FREE && lsn > self.expired.load(Ordering::Relaxed) {
+                    oldest = oldest.min(lsn);
+                }
+            }
+        }
+        oldest
+    }
+
+    /// Gives up the snapshots that are not younger than `lsn`: what they need is kept no longer.
+    pub fn expire(&self, lsn: Lsn) {
+        self.expired.fetch_max(lsn, Ordering::SeqCst);
+    }
+
+    pub fn is_expired(&self, lsn: Lsn) -> bool {
+        lsn <= self.expired.load(Ordering::SeqCst)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_of_those_that_are_open_counts() {
+        let snapshots = Snapshots::default();
+        let seats: Vec<Seat> = (0..600).map(|_| snapshots.enter()).collect();
+        assert_eq!(snapshots.oldest(|| 5_000), 5_000);
+        for (at, seat) in seats.iter().enumerate() {
+            assert_eq!(snapshots.take(seat, || 1_000 + at as u64), 1_000 + at as u64);
+        }
+        assert_eq!(snapshots.oldest(|| 5_000), 1_000);
+        snapshots.release(&seats[0]);
+        assert_eq!(snapshots.oldest(|| 5_000), 1_001);
+        snapshots.expire(1_001);
+        assert!(snapshots.is_expired(1_001) && !snapshots.is_expired(1_002));
+        assert_eq!(snapshots.oldest(|| 5_000), 1_002);
+        seats.into_iter().for_each(|seat| snapshots.leave(seat));
+        assert_eq!(snapshots.oldest(|| 5_000), 5_000);
+        assert!(snapshots.enter().number < 600, "words are used again");
+    }
+}

@@ -1,0 +1,152 @@
+//! What rows looked like before: images in memory, for snapshots that must not see the newest.
+//!
+//! The newest version stands in the tree, behind eight bytes that say who wrote it. A transaction that changes a row it has not written puts what it finds
+//! here, under the latch of the row's leaf: whoever reads the new version finds the one before (M1). Nothing of this is durable; after a crash there are no snapshots.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+
+use pager::TxnId;
+use stdx::sync::Mutex;
+use stdx::sync::atomic::{AtomicU64, Ordering};
+
+use crate::error::{Error, Result};
+use crate::rows::MapId;
+
+const SHARDS: usize = 64;
+pub(crate) const HEAD_BYTES: usize = 8;
+const GHOST: u64 = 1 << 63;
+/// What an image costs beside its bytes, about.
+const OVERHEAD: usize = 96;
+
+/// What stands before a row's value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Head {
+    pub writer: TxnId,
+    /// The row has been deleted; its record goes when no snapshot can see it any more.
+    pub is_ghost: bool,
+}
+
+impl Head {
+    pub fn bytes(self) -> [u8; HEAD_BYTES] {
+        (self.writer | if self.is_ghost { GHOST } else { 0 }).to_le_bytes()
+    }
+
+    pub fn parse(record: &[u8]) -> Result<(Head, &[u8])> {
+        let (head, value) =
+            record.split_first_chunk::<HEAD_BYTES>().ok_or_else(|| Error::corrupt("a row without its head"))?;
+        let word = u64::from_le_bytes(*head);
+        Ok((Head { writer: word & !GHOST, is_ghost: word & GHOST != 0 }, value))
+    }
+}
+
+/// A version that another one has replaced.
+struct Old {
+    /// Who replaced it.
+    by: TxnId,
+    record: Box<[u8]>,
+}
+
+type Key = (MapId, Box<[u8]>);
+
+type Shard = Mutex<HashMap<Key, Vec<Old>>>;
+
+pub(crate) struct Versions {
+    shards: Box<[Shard]>,
+    hasher: RandomState,
+    bytes: AtomicU64,
+}
+
+impl Default for Versions {
+    fn default() -> Self {
+        Versions {
+            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            hasher: RandomState::new(),
+            bytes: AtomicU64::new(0),
+        }
+    }
+}
+
+fn cost(key: &[u8], record: &[u8]) -> u64 {
+    (key.len() + record.len() + OVERHEAD) as u64
+}
+
+impl Versions {
+    fn shard(&self, map: MapId, key: &[u8]) -> &Shard {
+        &self.shards[self.hasher.hash_one((map, key)) as usize % SHARDS]
+    }
+
+    /// Memory that old versions take, about.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// `by` replaces `record`. Called under the latch of the row's leaf.
+    pub fn push(&self, map: MapId, key: &[u8], by: TxnId, record: &[u8]) {
+        self.bytes.fetch_add(cost(key, record), Ordering::Relaxed);
+        let old = Old { by, record: record.into() };
+        self.shard(map, key).lock().entry((map, key.into())).or_default().push(old);
+    }
+
+    /// The newest version before that of `writer` which `sees` accepts, as a record.
+    ///
+    /// Each step goes from a version to the one it replaced. Whoever is taken back meanwhile leaves no step, and what lies further back is not what he had replaced.
+    pub fn find(&self, map: MapId, key: &[u8], writer: TxnId, sees: impl Fn(TxnId) -> bool) -> Result<Option<Vec<u8>>> {
+        let shard = self.shard(map, key).lock();
+        let Some(olds) = shard.get(&(map, key.into()) as &Key) else { return Ok(None) };
+        let mut by = writer;
+        for old in olds.iter().rev() {
+            if old.by != by {
+                continue;
+            }
+            by = Head::parse(&old.record)?.0.writer;
+            if sees(by) {
+                return Ok(Some(old.record.to_vec()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Forgets what `by` replaced.
+    pub fn remove(&self, map: MapId, key: &[u8], by: TxnId) {
+        let mut shard = self.shard(map, key).lock();
+        let owned = (map, key.into());
+        let Some(olds) = shard.get_mut(&owned as &Key) else { return };
+        olds.retain(|old| {
+            if old.by == by {
+                self.bytes.fetch_sub(cost(key, &old.record), Ordering::Relaxed);
+            }
+            old.by != by
+        });
+        if olds.is_empty() {
+            shard.remove(&owned);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(writer: TxnId, is_ghost: bool, value: &[u8]) -> Vec<u8> {
+        [&Head { writer, is_ghost }.bytes(), value].concat()
+    }
+
+    #[test]
+    fn the_newest_version_that_may_be_seen_is_found() {
+        let versions = Versions::default();
+        versions.push(7, b"k", 20, &record(10, false, b"first"));
+        versions.push(7, b"k", 30, &record(20, true, b""));
+        let find = |limit: TxnId| versions.find(7, b"k", 30, |writer| writer <= limit).unwrap();
+        assert_eq!(find(5), None);
+        assert_eq!(Head::parse(&find(15).unwrap()).unwrap().1, b"first");
+        assert!(Head::parse(&find(25).unwrap()).unwrap().0.is_ghost);
+        assert_eq!(versions.find(8, b"k", 30, |_| true).unwrap(), None);
+        assert_eq!(versions.find(7, b"k", 40, |_| true).unwrap(), None, "40 has been taken back and leads nowhere");
+        versions.remove(7, b"k", 20);
+        assert_eq!(find(15), None);
+        versions.remove(7, b"k", 30);
+        assert_eq!(versions.bytes(), 0);
+        assert!(Head::parse(b"short").is_err());
+    }
+}

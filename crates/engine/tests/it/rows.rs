@@ -1,0 +1,611 @@
+//! Maps of rows: what transactions see of each other, who waits for whom, what a crash leaves.
+
+use std::collections::BTreeMap;
+use std::ops::Bound::{Excluded, Included, Unbounded};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use engine::Error;
+use engine::rows::{CATALOG, Inserted, Isolation, Locked, MapId, RowBatch, Rows, Strength, Transaction, Wait};
+use stdx::prng::Prng;
+
+use crate::support::World;
+
+const RC: Isolation = Isolation::ReadCommitted;
+const RR: Isolation = Isolation::RepeatableRead;
+
+type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
+
+fn rows(world: &World) -> &Arc<Rows> {
+    world.engine.rows()
+}
+
+fn put(txn: &mut Transaction, map: MapId, key: &[u8], value: &[u8]) {
+    assert_eq!(txn.insert(map, key, value, &mut Vec::new()).unwrap(), Inserted::Done);
+}
+
+fn get(txn: &mut Transaction, map: MapId, key: &[u8]) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
+    txn.get(map, key, &mut out).unwrap().then_some(out)
+}
+
+fn all(txn: &mut Transaction, map: MapId, backward: bool) -> Pairs {
+    let mut cursor = txn.scan(map, Unbounded, Unbounded, backward).unwrap();
+    let (mut batch, mut found) = (RowBatch::new(), Vec::new());
+    while cursor.next(txn, &mut batch).unwrap() {
+        found.extend(batch.iter().map(|(key, value)| (key.to_vec(), value.to_vec())));
+    }
+    found
+}
+
+fn pairs(expected: &[(&str, &str)]) -> Pairs {
+    expected.iter().map(|(key, value)| (key.as_bytes().to_vec(), value.as_bytes().to_vec())).collect()
+}
+
+fn filled(world: &World, expected: &[(&str, &str)]) -> MapId {
+    let mut txn = rows(world).begin(RR);
+    let map = txn.create_map().unwrap();
+    expected.iter().for_each(|(key, value)| put(&mut txn, map, key.as_bytes(), value.as_bytes()));
+    txn.commit().unwrap();
+    map
+}
+
+#[test]
+fn a_snapshot_sees_its_moment_and_a_statement_its_own() {
+    let world = World::new(1);
+    let map = filled(&world, &[("a", "1"), ("b", "2"), ("c", "3")]);
+    let (mut repeatable, mut committed) = (rows(&world).begin(RR), rows(&world).begin(RC));
+    committed.begin_statement();
+    assert_eq!(all(&mut repeatable, map, false), pairs(&[("a", "1"), ("b", "2"), ("c", "3")]));
+    assert_eq!(get(&mut committed, map, b"a").unwrap(), b"1");
+
+    let mut writer = rows(&world).begin(RR);
+    assert!(writer.update(map, b"a", b"one").unwrap());
+    assert!(writer.delete(map, b"b").unwrap());
+    put(&mut writer, map, b"d", b"4");
+    let changed = pairs(&[("a", "one"), ("c", "3"), ("d", "4")]);
+    assert_eq!(all(&mut writer, map, false), changed, "it sees itself");
+    for other in [&mut repeatable, &mut committed] {
+        other.begin_statement();
+        assert_eq!(all(other, map, false), pairs(&[("a", "1"), ("b", "2"), ("c", "3")]), "uncommitted");
+    }
+    let lsn = writer.commit().unwrap();
+    assert_eq!(get(&mut committed, map, b"a").unwrap(), b"1", "the statement goes on as it began");
+    committed.begin_statement();
+    assert_eq!(all(&mut committed, map, true), changed.into_iter().rev().collect::<Pairs>());
+    assert!(committed.gate() >= lsn, "what it has read may not be durable yet");
+    repeatable.begin_statement();
+    assert_eq!(all(&mut repeatable, map, true), pairs(&[("c", "3"), ("b", "2"), ("a", "1")]));
+    assert!(repeatable.gate() < lsn);
+
+    // Deleted and put in again, several times, under the eyes of an old snapshot.
+    for value in ["x", "y"] {
+        let mut writer = rows(&world).begin(RR);
+        writer.delete(map, b"d").unwrap();
+        put(&mut writer, map, b"d", value.as_bytes());
+        put(&mut writer, map, b"b", value.as_bytes());
+        writer.delete(map, b"b").unwrap();
+        writer.commit().unwrap();
+    }
+    assert_eq!(all(&mut repeatable, map, false), pairs(&[("a", "1"), ("b", "2"), ("c", "3")]));
+    repeatable.rollback();
+    drop(committed);
+    world.flush();
+    world.settle();
+    assert_eq!(rows(&world).version_bytes(), 0, "nobody looks back any more");
+    let report = world.engine.check().unwrap();
+    assert_eq!((report.problems, report.ghosts), (vec![], 0));
+    assert_eq!(report.rows, 3);
+}
+
+#[test]
+fn what_is_taken_back_was_never_there() {
+    let world = World::new(2);
+    let map = filled(&world, &[("a", "1"), ("b", "2")]);
+    let mut txn = rows(&world).begin(RR);
+    put(&mut txn, map, b"c", b"3");
+    let first = txn.savepoint();
+    txn.update(map, b"a", b"first").unwrap();
+    let second = txn.savepoint();
+    txn.update(map, b"a", b"second").unwrap();
+    txn.delete(map, b"b").unwrap();
+    txn.delete(map, b"c").unwrap();
+    assert_eq!(txn.insert(map, b"a", b"", &mut Vec::new()).unwrap(), Inserted::Exists);
+    txn.rollback_to(second).unwrap();
+    assert_eq!(all(&mut txn, map, false), pairs(&[("a", "first"), ("b", "2"), ("c", "3")]));
+    txn.rollback_to(first).unwrap();
+    assert_eq!(all(&mut txn, map, false), pairs(&[("a", "1"), ("b", "2"), ("c", "3")]));
+
+    // What has been taken back stays locked until the transaction is decided.
+    let mut other = rows(&world).begin(RR);
+    other.set_lock_wait(Duration::from_millis(5));
+    assert!(matches!(other.update(map, b"a", b"no"), Err(Error::LockTimeout)));
+    assert_eq!(all(&mut other, map, false), pairs(&[("a", "1"), ("b", "2")]));
+    txn.rollback();
+    assert!(other.update(map, b"a", b"yes").unwrap());
+    assert!(!other.update(map, b"c", b"no").unwrap());
+    other.commit().unwrap();
+    world.flush();
+    world.settle();
+    let world = world.crash();
+    let mut txn = rows(&world).begin(RR);
+    assert_eq!(all(&mut txn, map, false), pairs(&[("a", "yes"), ("b", "2")]));
+    drop(txn);
+    world.check();
+}
+
+/// Recovery must hear of its end, or it would put back what others have changed since.
+#[test]
+fn a_transaction_that_has_taken_back_all_it_did_still_ends_in_the_log() {
+    let world = World::new(10);
+    let map = filled(&world, &[("a", "1")]);
+    for end in [Transaction::rollback, |txn: Transaction| assert!(txn.commit().unwrap() > 0)] {
+        let mut txn = rows(&world).begin(RR);
+        let start = txn.savepoint();
+        txn.update(map, b"a", b"no").unwrap();
+        txn.rollback_to(start).unwrap();
+        end(txn);
+    }
+    let mut txn = rows(&world).begin(RR);
+    txn.update(map, b"a", b"2").unwrap();
+    txn.commit().unwrap();
+    world.flush();
+    let world = world.crash();
+    assert_eq!(get(&mut rows(&world).begin(RR), map, b"a").unwrap(), b"2");
+}
+
+#[test]
+fn a_change_waits_for_the_writer_and_acts_on_what_he_leaves() {
+    let world = World::new(3);
+    let map = filled(&world, &[("n", "0")]);
+    let mut first = rows(&world).begin(RR);
+    first.update(map, b"n", b"1").unwrap();
+    std::thread::scope(|scope| {
+        let waiter = scope.spawn(|| {
+            let mut txn = rows(&world).begin(RR);
+            assert_eq!(get(&mut txn, map, b"n").unwrap(), b"0");
+            let mut value = Vec::new();
+            assert_eq!(txn.lock_patiently(map, b"n", Strength::Exclusive, &mut value).unwrap(), Locked::Present);
+            assert_eq!(value, b"1", "the newest, though the snapshot is older");
+            assert_eq!(get(&mut txn, map, b"n").unwrap(), b"0", "plain reads go on as they were");
+            txn.update(map, b"n", b"2").unwrap();
+            assert_eq!(get(&mut txn, map, b"n").unwrap(), b"2");
+            txn.commit().unwrap();
+        });
+        let inserter = scope.spawn(|| {
+            let mut txn = rows(&world).begin(RC);
+            let mut old = Vec::new();
+            txn.insert(map, b"m", b"mine", &mut old).unwrap()
+        });
+        std::thread::sleep(Duration::from_millis(30));
+        assert!(!waiter.is_finished());
+        first.commit().unwrap();
+        waiter.join().unwrap();
+        assert_eq!(inserter.join().unwrap(), Inserted::Done);
+    });
+    let mut txn = rows(&world).begin(RR);
+    assert_eq!(all(&mut txn, map, false), pairs(&[("n", "2")]), "the inserter never committed");
+}
+
+#[test]
+fn locks_are_shared_or_not_waited_for_or_skipped() {
+    let world = World::new(4);
+    let map = filled(&world, &[("a", "1"), ("b", "2"), ("c", "3")]);
+    let lock = |txn: &mut Transaction, key: &[u8], strength, wait| txn.lock(map, key, strength, wait, &mut Vec::new());
+    let (mut one, mut two) = (rows(&world).begin(RR), rows(&world).begin(RR));
+    assert_eq!(lock(&mut one, b"a", Strength::Shared, Wait::NoWait).unwrap(), Locked::Present);
+    assert_eq!(lock(&mut two, b"a", Strength::Shared, Wait::NoWait).unwrap(), Locked::Present);
+    assert!(matches!(lock(&mut two, b"a", Strength::Exclusive, Wait::NoWait), Err(Error::LockNotAvailable)));
+    assert_eq!(lock(&mut two, b"a", Strength::Exclusive, Wait::SkipLocked).unwrap(), Locked::Skipped);
+    two.set_lock_wait(Duration::from_millis(5));
+    assert!(matches!(two.update(map, b"a", b"x"), Err(Error::LockTimeout)), "a shared lock keeps writers away");
+    assert_eq!(lock(&mut one, b"b", Strength::Exclusive, Wait::NoWait).unwrap(), Locked::Present);
+    assert_eq!(lock(&mut two, b"b", Strength::Shared, Wait::SkipLocked).unwrap(), Locked::Skipped);
+    assert!(matches!(two.delete(map, b"b"), Err(Error::LockTimeout)));
+
+    // An absent row is locked too, and a range against new rows.
+    assert_eq!(lock(&mut one, b"d", Strength::Exclusive, Wait::NoWait).unwrap(), Locked::Absent);
+    assert!(matches!(two.insert(map, b"d", b"", &mut Vec::new()), Err(Error::LockTimeout)));
+    one.lock_range(map, b"e", Some(b"g")).unwrap();
+    put(&mut one, map, b"e1", b"own");
+    for (key, is_free) in [(b"e", false), (b"f", false), (b"g", true)] {
+        assert_eq!(two.insert(map, key, b"", &mut Vec::new()).is_ok(), is_free, "{key:?}");
+    }
+    assert!(two.update(map, b"c", b"x").unwrap());
+
+    // Rows that somebody has written are met by those who look at what is there now.
+    let mut cursor = one.scan_current(map, Included(b"c"), Excluded(b"e"), false).unwrap();
+    let mut batch = RowBatch::new();
+    assert!(cursor.next(&mut one, &mut batch).unwrap());
+    assert_eq!(batch.iter().map(|(key, _)| key).collect::<Vec<_>>(), [b"c"]);
+    assert_eq!(lock(&mut one, b"c", Strength::Shared, Wait::SkipLocked).unwrap(), Locked::Skipped);
+    one.commit().unwrap();
+    assert!(two.update(map, b"b", b"x").unwrap() && two.update(map, b"a", b"x").unwrap());
+    put(&mut two, map, b"f", b"free");
+    two.commit().unwrap();
+    world.check();
+}
+
+#[test]
+fn of_two_that_wait_for_each_other_one_is_taken_back() {
+    let world = World::new(5);
+    let map = filled(&world, &[("a", "0"), ("b", "0")]);
+    let deadlocks = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        for (mine, theirs) in [(b"a", b"b"), (b"b", b"a")] {
+            let (world, deadlocks) = (&world, &deadlocks);
+            scope.spawn(move || {
+                for _ in 0..200 {
+                    let mut txn = rows(world).begin(RR);
+                    let mut both = || -> Result<(), Error> {
+                        txn.update(map, mine, b"x")?;
+                        std::thread::yield_now();
+                        txn.update(map, theirs, b"x")?;
+                        Ok(())
+                    };
+                    match both() {
+                        Ok(()) => drop(txn.commit().unwrap()),
+                        Err(Error::Deadlock) => {
+                            deadlocks.fetch_add(1, Ordering::Relaxed);
+                            assert!(matches!(txn.update(map, mine, b"y"), Err(Error::Deadlock)), "it is over");
+                            assert!(matches!(txn.commit(), Err(Error::Deadlock)));
+                        }
+                        Err(error) => panic!("{error}"),
+                    }
+                }
+            });
+        }
+    });
+    assert!(deadlocks.load(Ordering::Relaxed) < 400, "some got through");
+    world.check();
+}
+
+#[test]
+fn money_is_neither_made_nor_lost() {
+    const ACCOUNTS: u64 = 40;
+    const EACH: u64 = 100;
+    let world = World::new(6);
+    let mut txn = rows(&world).begin(RR);
+    let map = txn.create_map().unwrap();
+    (0..ACCOUNTS).for_each(|at| put(&mut txn, map, &at.to_be_bytes(), &EACH.to_le_bytes()));
+    txn.commit().unwrap();
+    let number = |value: &[u8]| u64::from_le_bytes(value.try_into().unwrap());
+    let (stop, moved, looked) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
+    let until = Instant::now() + Duration::from_millis(1500);
+    std::thread::scope(|scope| {
+        for seed in 0..4u64 {
+            let (world, moved) = (&world, &moved);
+            scope.spawn(move || {
+                let mut prng = Prng::new(seed);
+                while Instant::now() < until {
+                    let (from, to) = (prng.next_u64() % ACCOUNTS, prng.next_u64() % ACCOUNTS);
+                    let mut txn = rows(world).begin(if seed % 2 == 0 { RC } else { RR });
+                    let mut transfer = || -> Result<(), Error> {
+                        for (account, is_from) in [(from, true), (to, false)] {
+                            let (key, mut value) = (account.to_be_bytes(), Vec::new());
+                            txn.lock_patiently(map, &key, Strength::Exclusive, &mut value)?;
+                            let balance = number(&value);
+                            let balance = if is_from { balance.saturating_sub(1) } else { balance + 1 };
+                            if is_from && number(&value) == 0 {
+                                return Err(Error::Misuse("broke"));
+                            }
+                            if prng.chance(0.25) {
+                                txn.delete(map, &key)?;
+                                txn.insert(map, &key, &balance.to_le_bytes(), &mut Vec::new())?;
+                            } else {
+                                txn.update(map, &key, &balance.to_le_bytes())?;
+                            }
+                        }
+                        Ok(())
+                    };
+                    let done = transfer();
+                    let regret = prng.chance(0.125);
+                    match done {
+                        Ok(()) if !regret => {
+                            txn.commit().unwrap();
+                            moved.fetch_add(1, Ordering::Relaxed);
+                        }
+                        Ok(()) | Err(Error::Deadlock | Error::Misuse(_)) => txn.rollback(),
+                        Err(error) => panic!("{error}"),
+                    }
+                }
+            });
+        }
+        for isolation in [RC, RR] {
+            let (world, looked) = (&world, &looked);
+            scope.spawn(move || {
+                while Instant::now() < until {
+                    let mut txn = rows(world).begin(isolation);
+                    txn.begin_statement();
+                    let found = all(&mut txn, map, isolation == RC);
+                    assert_eq!(found.len() as u64, ACCOUNTS);
+                    assert_eq!(found.iter().map(|(_, value)| number(value)).sum::<u64>(), ACCOUNTS * EACH);
+                    if isolation == RR {
+                        let again: Pairs = (0..ACCOUNTS)
+                            .map(|at| (at.to_be_bytes().to_vec(), get(&mut txn, map, &at.to_be_bytes()).unwrap()))
+                            .collect();
+                        assert_eq!(again, found, "the same snapshot");
+                    }
+                    looked.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                world.flush();
+                std::thread::sleep(Duration::from_micros(200));
+            }
+        });
+        while Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(5));
+            world.engine.background_once(16).unwrap();
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    assert!(moved.load(Ordering::Relaxed) > 100 && looked.load(Ordering::Relaxed) > 20);
+    world.flush();
+    world.settle();
+    let report = world.engine.check().unwrap();
+    assert_eq!((report.problems, report.ghosts, report.rows), (vec![], 0, ACCOUNTS));
+    assert_eq!(rows(&world).version_bytes(), 0);
+}
+
+#[test]
+fn maps_come_and_go_with_their_transactions() {
+    let world = World::new(7);
+    let before = world.engine.check().unwrap().tree_pages;
+    let mut txn = rows(&world).begin(RR);
+    let given_up = txn.create_map().unwrap();
+    (0..3000u32).for_each(|at| put(&mut txn, given_up, &at.to_be_bytes(), &[7; 100]));
+    txn.rollback();
+    let kept = filled(&world, &[("k", "v")]);
+    let mut txn = rows(&world).begin(RR);
+    txn.drop_map(kept).unwrap();
+    txn.rollback();
+    let mut txn = rows(&world).begin(RR);
+    assert_eq!(all(&mut txn, kept, false), pairs(&[("k", "v")]));
+    assert!(matches!(txn.get(given_up, b"k", &mut Vec::new()), Err(Error::Misuse(_))));
+    (0..3000u32).for_each(|at| put(&mut txn, kept, &at.to_be_bytes(), &[7; 100]));
+    txn.commit().unwrap();
+    world.check();
+    let mut txn = rows(&world).begin(RR);
+    txn.drop_map(kept).unwrap();
+    let made_and_dropped = txn.create_map().unwrap();
+    put(&mut txn, made_and_dropped, b"k", b"v");
+    txn.drop_map(made_and_dropped).unwrap();
+    txn.commit().unwrap();
+    world.check();
+    world.flush();
+    world.settle();
+    let report = world.engine.check().unwrap();
+    assert_eq!((report.problems, report.tree_pages, report.queued), (vec![], before, 0));
+}
+
+#[test]
+fn a_snapshot_that_costs_too_much_is_given_up_and_says_so() {
+    let world = World::new(8);
+    let map = filled(&world, &[("a", "0")]);
+    rows(&world).limit_versions(20_000);
+    let mut reader = rows(&world).begin(RR);
+    assert_eq!(get(&mut reader, map, b"a").unwrap(), b"0");
+    for number in 0..300u32 {
+        let mut txn = rows(&world).begin(RR);
+        txn.update(map, b"a", &[number as u8; 100]).unwrap();
+        txn.commit().unwrap();
+        world.flush();
+    }
+    world.settle();
+    assert!(rows(&world).version_bytes() < 40_000, "{}", rows(&world).version_bytes());
+    assert!(matches!(reader.get(map, b"a", &mut Vec::new()), Err(Error::SnapshotTooOld)));
+    let mut reader = rows(&world).begin(RR);
+    assert_eq!(get(&mut reader, map, b"a").unwrap(), [43; 100]);
+}
+
+#[test]
+fn what_is_too_long_is_refused_in_words() {
+    let world = World::new(9);
+    let mut txn = rows(&world).begin(RR);
+    let long = vec![0; 5_000];
+    assert!(matches!(txn.insert(CATALOG, &long, b"", &mut Vec::new()), Err(Error::TooLarge { .. })));
+    assert!(matches!(txn.insert(CATALOG, b"k", &long, &mut Vec::new()), Err(Error::TooLarge { .. })));
+    put(&mut txn, CATALOG, b"k", &long[..engine::rows::ROW_VALUE_MAX]);
+    txn.commit().unwrap();
+    world.check();
+}
+
+type State = BTreeMap<MapId, BTreeMap<Vec<u8>, Vec<u8>>>;
+
+/// A history of transactions, several open at a time; what may be found after a crash is the state after some commit, not before the last durable one.
+struct History {
+    states: Vec<(u64, State)>,
+    prng: Prng,
+    /// Transactions under way.
+    open: Vec<Transaction>,
+}
+
+impl History {
+    fn new(seed: u64) -> History {
+        History {
+            states: vec![(0, State::from([(CATALOG, BTreeMap::new())]))],
+            prng: Prng::new(seed),
+            open: Vec::new(),
+        }
+    }
+
+    /// Lets go of transactions whose disk is dead: they cannot even be taken back.
+    fn bury(&mut self) {
+        for txn in self.open.drain(..) {
+            let _ = catch_unwind(AssertUnwindSafe(|| drop(txn)));
+        }
+    }
+
+    fn draw(&mut self, below: u64) -> u64 {
+        self.prng.next_u64() % below
+    }
+
+    fn state(&self) -> State {
+        self.states.last().expect("the first").1.clone()
+    }
+
+    /// Plays some transactions; an error means that the disk is dead.
+    fn play(&mut self, world: &World) -> Result<(), Error> {
+        for _ in 0..30 {
+            let mut state = self.state();
+            for _ in 0..2 {
+                let mut txn = rows(world).begin(RR);
+                txn.set_lock_wait(Duration::ZERO);
+                self.open.push(txn);
+            }
+            let ours = self.open.len() - 2;
+            for _ in 0..1 + self.draw(12) {
+                self.change(ours, &mut state)?;
+                if self.draw(4) == 0 {
+                    // Somebody who may never be decided.
+                    self.disturb(ours + 1)?;
+                }
+            }
+            match self.draw(3) {
+                // The last one stays open until the crash.
+                0 => {}
+                _ => self.open.pop().expect("pushed above").rollback(),
+            }
+            let txn = self.open.remove(ours);
+            match self.draw(4) {
+                0 => txn.rollback(),
+                _ => {
+                    let lsn = txn.commit()?;
+                    if lsn > 0 {
+                        self.states.push((lsn, state));
+                    }
+                }
+            }
+            match self.draw(4) {
+                0 => while world.engine.pager().flush_once()? {},
+                1 => drop(world.engine.background_once(8)?),
+                2 => drop(world.engine.pager().checkpoint()?),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn disturb(&mut self, at: usize) -> Result<(), Error> {
+        let (key, value) = (self.draw(20).to_be_bytes(), [self.draw(256) as u8; 50]);
+        let txn = &mut self.open[at];
+        let done = match self.prng.next_u64() % 3 {
+            0 => txn.insert(CATALOG, &key, &value, &mut Vec::new()).map(drop),
+            1 => txn.update(CATALOG, &key, &value).map(drop),
+            _ => txn.delete(CATALOG, &key).map(drop),
+        };
+        match done {
+            Err(Error::LockTimeout) => Ok(()),
+            other => other,
+        }
+    }
+
+    fn change(&mut self, at: usize, state: &mut State) -> Result<(), Error> {
+        let maps: Vec<MapId> = state.keys().copied().collect();
+        let map = maps[self.draw(maps.len() as u64) as usize];
+        let key = self.draw(20).to_be_bytes().to_vec();
+        let value = vec![self.draw(256) as u8; self.draw(400) as usize];
+        let model = state.get_mut(&map).expect("one of them");
+        let kind = self.draw(12);
+        let txn = &mut self.open[at];
+        let done = match kind {
+            0 if maps.len() < 4 => {
+                let made = txn.create_map()?;
+                state.insert(made, BTreeMap::new());
+                return Ok(());
+            }
+            1 if map != CATALOG => {
+                txn.drop_map(map)?;
+                state.remove(&map);
+                return Ok(());
+            }
+            2 => {
+                let (savepoint, before) = (txn.savepoint(), model.clone());
+                let done = txn.update(map, &key, b"regretted").and_then(|_| txn.delete(map, &key)).map(drop);
+                txn.rollback_to(savepoint)?;
+                *model = before;
+                done
+            }
+            3 | 4 => txn.delete(map, &key).map(|is_row| assert_eq!(is_row, model.remove(&key).is_some())),
+            5..=7 => txn.update(map, &key, &value).map(|is_row| {
+                assert_eq!(is_row, model.contains_key(&key));
+                if is_row {
+                    model.insert(key, value);
+                }
+            }),
+            _ => txn.insert(map, &key, &value, &mut Vec::new()).map(|done| {
+                assert_eq!(done == Inserted::Done, !model.contains_key(&key));
+                model.entry(key).or_insert(value);
+            }),
+        };
+        match done {
+            // The bystander has it.
+            Err(Error::LockTimeout) => Ok(()),
+            other => other,
+        }
+    }
+
+    /// What is there now is one of the states that may be.
+    fn verify(&self, world: &World, durable: u64) {
+        let newest = self.states.iter().rposition(|(lsn, _)| *lsn <= durable).expect("the first");
+        let possible = &self.states[newest..];
+        let mut txn = rows(world).begin(RR);
+        let matches = |txn: &mut Transaction, state: &State| {
+            state.iter().all(|(map, model)| {
+                let mut cursor = match txn.scan(*map, Unbounded, Unbounded, false) {
+                    Ok(cursor) => cursor,
+                    Err(Error::Misuse(_)) => return false,
+                    Err(error) => panic!("{error}"),
+                };
+                let (mut batch, mut found) = (RowBatch::new(), BTreeMap::new());
+                while cursor.next(txn, &mut batch).unwrap() {
+                    found.extend(batch.iter().map(|(key, value)| (key.to_vec(), value.to_vec())));
+                }
+                found == *model
+            })
+        };
+        assert!(possible.iter().any(|(_, state)| matches(&mut txn, state)), "none of {} states", possible.len());
+    }
+}
+
+/// Histories that are crashed; a soak takes more.
+const SEEDS: u64 = 100;
+
+/// Crashes at one I/O after another of the same history, and recovers, in the middle of which it crashes again.
+#[test]
+fn a_crash_at_any_io_leaves_what_was_committed() {
+    let mut crashes = 0;
+    for seed in 0..SEEDS {
+        let total = {
+            let (world, mut history) = (World::new(seed), History::new(seed));
+            let before = world.folder.io_count();
+            history.play(&world).unwrap();
+            history.bury();
+            world.folder.io_count() - before
+        };
+        crashes += total;
+        for io in 1..=total {
+            let (world, mut history) = (World::new(seed), History::new(seed));
+            world.engine.pager().set_failure_hook(Box::new(|error| panic!("stopped: {error}")));
+            world.folder.crash_at_io(world.folder.io_count() + io);
+            // It ends with an error, or the process stops itself.
+            let _ = catch_unwind(AssertUnwindSafe(|| history.play(&world)));
+            let durable = world.engine.durable().get();
+            history.bury();
+            let world = world.crash();
+            history.verify(&world, durable);
+            world.check();
+            world.settle();
+            world.check();
+            let world = world.crash();
+            history.verify(&world, durable);
+            world.check();
+        }
+    }
+    assert!(crashes > 1_000, "{crashes} crashes are too few to mean something");
+}
