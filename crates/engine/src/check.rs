@@ -41,7 +41,7 @@ struct Walk<'s> {
     counts: BTreeMap<u8, Counted>,
     /// Version ids named by meta records of live keyspaces: their payload length.
     versions: HashMap<u64, u64>,
-    /// Version ids named by what is left of flushed databases.
+    /// Version ids named by what is left of flushed databases and dropped maps.
     dead_versions: Vec<u64>,
     /// Version ids that have elements: how many.
     elements: HashMap<u64, u64>,
@@ -141,11 +141,27 @@ impl Walk<'_> {
 
     fn rows(&mut self) -> Result<()> {
         let store = self.store;
+        for tree in store.garbage_maps()? {
+            self.each(&tree, |walk, _, record| {
+                // What cannot be read names nothing.
+                if let Ok(Some((version, _))) = rows::look(record).map(|row| row.segments) {
+                    walk.dead_versions.push(version);
+                }
+                Ok(())
+            })?;
+        }
         for map in store.maps.all() {
             self.each(&map.tree, |walk, key, record| {
-                match rows::writer_of(record) {
-                    Ok((_, true)) => walk.report.ghosts += 1,
-                    Ok(_) => walk.report.rows += 1,
+                match rows::look(record) {
+                    Ok(row) if row.is_ghost => walk.report.ghosts += 1,
+                    Ok(row) => {
+                        walk.report.rows += 1;
+                        if let Some((version, len)) = row.segments
+                            && walk.versions.insert(version, len).is_some()
+                        {
+                            walk.problem(format!("V4: version {version} belongs to two values"));
+                        }
+                    }
                     Err(error) => walk.problem(format!("V3: map {}, row {}: {error}", map.id, hex(key))),
                 }
                 Ok(())

@@ -172,13 +172,15 @@ impl Engine {
 /// Rows share the keyspace's background thread.
 fn open_rows(store: &Arc<Store>, keyspace: &Arc<Keyspace>, versions_max: u64) -> Arc<Rows> {
     let versions_max = if versions_max == 0 { VERSIONS_MAX } else { versions_max };
-    let bell = Arc::downgrade(keyspace);
-    let ring = Box::new(move || {
-        if let Some(keyspace) = bell.upgrade() {
-            keyspace.ring();
-        }
-    });
-    let rows = Arc::new(Rows::new(store.clone(), versions_max, ring));
+    let call = |how: fn(&Keyspace)| -> Box<dyn Fn() + Send + Sync> {
+        let keyspace = Arc::downgrade(keyspace);
+        Box::new(move || {
+            if let Some(keyspace) = keyspace.upgrade() {
+                how(&keyspace);
+            }
+        })
+    };
+    let rows = Arc::new(Rows::new(store.clone(), versions_max, call(Keyspace::ring), call(Keyspace::wake)));
     let work = rows.clone();
     let others: Others = Box::new(move |budget| work.background_step(budget));
     assert!(keyspace.others.set(others).is_ok(), "set once");

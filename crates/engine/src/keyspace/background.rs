@@ -105,6 +105,11 @@ impl Keyspace {
         self.background.due(self.clock.wall_ms() + NAP.as_millis() as u64);
     }
 
+    /// Somebody has left something for the background to do now.
+    pub(crate) fn wake(&self) {
+        self.background.wake();
+    }
+
     pub(crate) fn run_background(&self) {
         while !self.background.stop.load(Ordering::Acquire) {
             self.background.wakes_at.store(0, Ordering::SeqCst);

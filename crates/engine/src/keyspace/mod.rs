@@ -47,12 +47,15 @@ use crate::keyspace::record::{Body, Meta};
 use crate::keyspace::unit::{Mode, Stripes, check_database};
 use crate::keyspace::value::Fresh;
 use crate::keyspace::watch::{Registry, Touch};
-use crate::keyspace::write::{Put, Segments, Target};
+use crate::keyspace::write::{Put, Target};
 use crate::txn::{Counted, Pages, Recovery, Store};
 
 pub(crate) use databases::{MAP_KEY, Map};
 pub(crate) use key::meta_of;
-pub(crate) use purge::{MAP_GARBAGE, QUEUED_RUNS_MAX, Queued, encode_queued_pages, queue_key_of_pages};
+pub(crate) use purge::{
+    MAP_GARBAGE, QUEUED_RUNS_MAX, Queued, encode_queued_pages, encode_version, queue_key_of_pages, version_key,
+};
+pub(crate) use write::Segments;
 
 pub use background::Progress;
 pub use record::Kind;

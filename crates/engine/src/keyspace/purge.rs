@@ -142,17 +142,23 @@ impl Store {
     /// Removes about `budget` rows of a map that nobody names; with the last of them its pages and its entry in the queue.
     fn purge_map(&self, key: &[u8], map: TreeId, root: PageId, budget: usize) -> Result<()> {
         let tree = Tree::open(&self.pager, map, root);
-        let mut purge = tree.purge_range(&[], None);
-        let mut is_done = false;
-        while !is_done && purge.records < budget as u64 {
-            is_done = purge.step(1, |_, value, freed| {
-                if let Ok(runs) = rows::pages_of(value) {
-                    runs.into_iter().for_each(|run| freed.free(run.first, run.pages));
+        let mut scan = tree.scan(Bound::Unbounded, Bound::Unbounded);
+        let (mut batch, mut behind, mut seen) = (Batch::new(), None, 0);
+        while seen < budget && scan.next_batch(&mut batch)? {
+            // First what hangs on the rows, then they themselves.
+            for record in batch.iter() {
+                if let Ok(Some((version, _))) = rows::look(record.value).map(|row| row.segments) {
+                    self.queue.modify(&version_key(version), None, |_, change| change.put(&[&encode_version(0)]))?;
                 }
-            })?;
+            }
+            seen += batch.len();
+            behind = Some([batch.get(batch.len() - 1).key, &[0]].concat());
         }
+        let is_last = behind.is_none();
+        let mut purge = tree.purge_range(&[], behind.as_deref());
+        while !purge.step(16, |_, _, _| ())? {}
         self.metrics.purged_records.add(purge.records);
-        if is_done {
+        if is_last {
             let pages = tree.pages()?;
             self.queue.modify(key, None, |_, change| {
                 pages.into_iter().for_each(|page| change.free(page, 1));
@@ -231,7 +237,8 @@ impl Keyspace {
             Queued::Version { version, .. } => self.store.creating.lock().contains(version),
             Queued::Pages { .. } | Queued::Map { .. } => false,
         };
-        creating || self.store.is_active(entry.txn())
+        // A transaction's own are held until no snapshot can see what it has replaced.
+        creating || self.store.is_active(entry.txn()) || self.store.held.lock().contains(&entry.txn())
     }
 
     /// Works on the first dead keyspace. False if there is none.

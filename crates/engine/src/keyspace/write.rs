@@ -312,6 +312,10 @@ pub(crate) struct Segments<'s> {
 }
 
 impl<'s> Segments<'s> {
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
     /// Writes a payload of `len` bytes; `read` appends a range of it. Until a key takes them, the segments stand in the purge queue.
     pub fn write(
         store: &'s Store,

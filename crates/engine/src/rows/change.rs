@@ -8,38 +8,50 @@ use std::sync::Arc;
 use pager::TxnId;
 
 use crate::error::{Error, Result};
+use crate::keyspace::{Segments, encode_version, version_key};
 use crate::rows::lock::Strength;
 use crate::rows::maps::{self, Map};
-use crate::rows::transaction::{Transaction, Writer};
-use crate::rows::version::{HEAD_BYTES, Head};
-use crate::rows::{Inserted, MapId, ROW_KEY_MAX, ROW_VALUE_MAX, Rows};
+use crate::rows::transaction::{Savepoint, Transaction, Writer};
+use crate::rows::version::{HEAD_BYTES, Head, Stored};
+use crate::rows::{HERE_MAX, Inserted, MapId, ROW_KEY_MAX, ROW_VALUE_MAX, Rows};
 use crate::txn::{MAPS, QUEUE};
 
 /// What is to become of a row.
 #[derive(Clone, Copy)]
 enum Change<'v> {
-    Insert(&'v [u8]),
-    Update(&'v [u8]),
+    Insert(New<'v>),
+    Update(New<'v>),
     Delete,
+}
+
+/// A value as it will stand in the record.
+#[derive(Clone, Copy)]
+struct New<'v> {
+    bytes: &'v [u8],
+    is_long: bool,
 }
 
 /// What a look under the latch came to.
 enum Seen {
-    Changed,
-    /// There is a row where there must be none, or none where there must be one.
-    Refused,
+    /// The record was changed; version id of the segments that it named.
+    Changed(Option<u64>),
+    /// There is no row where there must be one.
+    NoRow,
+    /// There is a row where there must be none; the record.
+    Exists(Vec<u8>),
     Blocked(TxnId),
 }
 
 impl Transaction {
     /// Puts a new row in. If there is one with this key (its writer, if open, is waited for), its value is appended to `old` and nothing is changed.
     pub fn insert(&mut self, map: MapId, key: &[u8], value: &[u8], old: &mut Vec<u8>) -> Result<Inserted> {
-        Ok(if self.change(map, key, Change::Insert(value), old)? { Inserted::Done } else { Inserted::Exists })
+        let done = self.with_value(key, value, |txn, new| txn.change(map, key, Change::Insert(new), old))?;
+        Ok(if done { Inserted::Done } else { Inserted::Exists })
     }
 
     /// Replaces the newest value of a row. False: there is no such row.
     pub fn update(&mut self, map: MapId, key: &[u8], value: &[u8]) -> Result<bool> {
-        self.change(map, key, Change::Update(value), &mut Vec::new())
+        self.with_value(key, value, |txn, new| txn.change(map, key, Change::Update(new), &mut Vec::new()))
     }
 
     /// Removes a row. False: there is no such row.
@@ -47,24 +59,93 @@ impl Transaction {
         self.change(map, key, Change::Delete, &mut Vec::new())
     }
 
-    fn change(&mut self, map: MapId, key: &[u8], change: Change<'_>, old: &mut Vec<u8>) -> Result<bool> {
+    /// A long value is written first. Until a record names it, it stands in the purge queue; a change that comes about takes it out of there (E8).
+    fn with_value(
+        &mut self,
+        key: &[u8],
+        value: &[u8],
+        change: impl FnOnce(&mut Self, New<'_>) -> Result<bool>,
+    ) -> Result<bool> {
         if key.len() > ROW_KEY_MAX {
             return Err(Error::TooLarge { what: "a row's key", limit: ROW_KEY_MAX as u64 });
         }
-        if let Change::Insert(value) | Change::Update(value) = change
-            && value.len() > ROW_VALUE_MAX
-        {
+        if value.len() > ROW_VALUE_MAX {
             return Err(Error::TooLarge { what: "a row", limit: ROW_VALUE_MAX as u64 });
         }
+        if value.len() <= HERE_MAX {
+            return change(self, New { bytes: value, is_long: false });
+        }
+        self.alive()?;
+        let rows = self.rows.clone();
+        let len = value.len() as u64;
+        let segments = Segments::write(&rows.store, len, |range, out| {
+            out.extend_from_slice(&value[range.start as usize..range.end as usize]);
+            Ok(())
+        })
+        .inspect_err(|_| (rows.wake)())?;
+        let (version, before) = (segments.version(), self.savepoint());
+        let named = [len.to_le_bytes(), version.to_le_bytes()].concat();
+        let mut done = change(self, New { bytes: &named, is_long: true });
+        if matches!(done, Ok(true)) {
+            done = self.half_way(before, |txn| txn.change_queue(version, None)).map(|()| true);
+        }
+        drop(segments);
+        if !matches!(done, Ok(true)) {
+            (rows.wake)();
+        }
+        done
+    }
+
+    fn change(&mut self, map: MapId, key: &[u8], change: Change<'_>, old: &mut Vec<u8>) -> Result<bool> {
         let map = self.rows.map(map)?;
         let rows = self.rows.clone();
+        let before = self.savepoint();
         loop {
-            match rows.try_change(self.writer()?, &map, key, change, old)? {
-                Seen::Changed => return Ok(true),
-                Seen::Refused => return Ok(false),
+            match rows.try_change(self.writer()?, &map, key, change)? {
+                Seen::Changed(None) => return Ok(true),
+                Seen::Changed(Some(version)) => {
+                    let entry = encode_version(self.writer()?.id);
+                    let queue = |txn: &mut Self| txn.change_queue(version, Some(&entry));
+                    return self.half_way(before, queue).map(|()| true);
+                }
+                Seen::NoRow => return Ok(false),
+                // It may have been replaced since, and the segments may be gone.
+                Seen::Exists(record) => match rows.load(Stored::parse(&record)?.1, old) {
+                    Ok(()) => return Ok(false),
+                    Err(error) if rows.is_same(&map, key, &record)? => return Err(error),
+                    Err(_) => {}
+                },
                 Seen::Blocked(holder) => self.wait_for(holder, self.patience())?,
             }
         }
+    }
+
+    /// The second half of a change. If it fails, the first half is taken back too: a record and the purge queue must not name the same value.
+    fn half_way(&mut self, before: Savepoint, half: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+        half(self).or_else(|error| {
+            self.rollback_to(before)?;
+            Err(error)
+        })
+    }
+
+    /// Puts a value's segments into the purge queue or takes them out, as a change of this transaction.
+    fn change_queue(&mut self, version: u64, entry: Option<&[u8]>) -> Result<()> {
+        let rows = self.rows.clone();
+        let (key, writer) = (version_key(version), self.writer()?);
+        writer.has_values = true;
+        rows.store.pager.admit()?;
+        writer.aside.pages(writer.debt.pages_with_one_more())?;
+        rows.store.queue.modify(&key, Some(writer.id), |old, change| {
+            let before = old.map(|old| old.value);
+            let now = entry.map_or(0, <[u8]>::len);
+            writer.remember(QUEUE, &key, before, before.map_or(0, <[u8]>::len), now);
+            match entry {
+                Some(entry) => change.put(&[entry]),
+                None => change.delete(),
+            }
+        })?;
+        writer.aside.log(writer.debt.log_bytes);
+        Ok(())
     }
 
     /// Makes an empty map. It is gone again if the transaction is rolled back.
@@ -113,37 +194,27 @@ impl Transaction {
 }
 
 impl Rows {
-    fn try_change(
-        &self,
-        writer: &mut Writer,
-        map: &Arc<Map>,
-        key: &[u8],
-        wanted: Change<'_>,
-        old_value: &mut Vec<u8>,
-    ) -> Result<Seen> {
+    fn try_change(&self, writer: &mut Writer, map: &Arc<Map>, key: &[u8], wanted: Change<'_>) -> Result<Seen> {
         self.store.pager.admit()?;
         writer.aside.pages(writer.debt.pages_with_one_more())?;
         let id = writer.id;
         let done = map.tree.modify(key, Some(id), |old, change| -> Result<Seen> {
             let before = old.map(|old| old.value);
-            let parsed = before.map(Head::parse).transpose()?;
-            let is_row = parsed.is_some_and(|(head, _)| !head.is_ghost);
-            if let Some(holder) = self.in_the_way(map, key, id, parsed.map(|(head, _)| head), is_row) {
+            let parsed = before.map(Stored::parse).transpose()?;
+            let head = parsed.map(|(head, _)| head);
+            let is_row = head.is_some_and(|head| !head.is_ghost);
+            if let Some(holder) = self.in_the_way(map, key, id, head, is_row) {
                 return Ok(Seen::Blocked(holder));
             }
-            let value = match (wanted, is_row) {
-                (Change::Insert(value), false) | (Change::Update(value), true) => value,
-                (Change::Delete, true) => &[],
-                (Change::Insert(_), true) => {
-                    old_value.extend_from_slice(parsed.expect("a row").1);
-                    return Ok(Seen::Refused);
-                }
-                (Change::Update(_) | Change::Delete, false) => return Ok(Seen::Refused),
+            let (value, is_ghost) = match (wanted, is_row) {
+                (Change::Insert(value), false) | (Change::Update(value), true) => (value, false),
+                (Change::Delete, true) => (New { bytes: &[], is_long: false }, true),
+                (Change::Insert(_), true) => return Ok(Seen::Exists(before.expect("a row").to_vec())),
+                (Change::Update(_) | Change::Delete, false) => return Ok(Seen::NoRow),
             };
-            let is_ghost = matches!(wanted, Change::Delete);
-            let (old_len, now) = (before.map_or(0, <[u8]>::len), HEAD_BYTES + value.len());
+            let (old_len, now) = (before.map_or(0, <[u8]>::len), HEAD_BYTES + value.bytes.len());
             let is_first = writer.remember(map.id, key, before, old_len, now);
-            if let (Some(before), Some((head, _))) = (before, parsed)
+            if let (Some(before), Some(head)) = (before, head)
                 && is_first
                 && head.writer != id
             {
@@ -152,17 +223,21 @@ impl Rows {
             if is_ghost {
                 writer.ghosts.push((map.id, key.into()));
             }
-            change.put(&[&Head { writer: id, is_ghost }.bytes(), value]);
-            Ok(Seen::Changed)
+            change.put(&[&Head { writer: id, is_ghost, is_long: value.is_long }.bytes(), value.bytes]);
+            Ok(Seen::Changed(match parsed {
+                Some((_, Stored::Segments { version, .. })) => Some(version),
+                _ => None,
+            }))
         });
         writer.aside.log(writer.debt.log_bytes);
-        match done {
-            Ok(done) => done.result,
-            Err(error) => {
-                // What was remembered is harmless: taking it back puts there what is there.
-                Err(error.into())
-            }
-        }
+        // After an error what was remembered is harmless: taking it back puts there what is there.
+        done.map_err(Error::from)?.result
+    }
+
+    /// True if the record still is what it was.
+    fn is_same(&self, map: &Map, key: &[u8], record: &[u8]) -> Result<bool> {
+        let mut now = Vec::new();
+        Ok(map.tree.get(key, &mut now)?.present && now == record)
     }
 
     /// An open transaction that has written or locked the row, or the range that a new row falls into.

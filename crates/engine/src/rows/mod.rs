@@ -1,14 +1,14 @@
 //! Rows for SQL: ordered maps of bytes with transactions, snapshots and locks. The layer above knows tables, columns and indexes; here a row is a key and a value.
 //!
 //! ```text
-//!   record in the tree    writer u63 | ghost bit | value         the newest version, committed or not
+//!   record in the tree    writer | ghost? | long? | value        the newest version, committed or not; a long value lies in segments, as those of the keyspace
 //!   `slot`                writer -> active, committed at, aborted          `version`  what the record was before, for older snapshots
 //!   `snapshot`            who reads as of when                             `lock`     rows and ranges that are only locked
 //! ```
 //! A record whose writer is open is the exclusive lock on the row. Reads wait for nobody: they take the newest version that their snapshot may see. Changes and locking
 //! reads wait for whoever is in the way, and act on the newest committed version.
 //!
-//! Invariants M1 to M8 stand in the crate's README.
+//! Invariants M1 to M9 stand in the crate's README.
 
 mod change;
 mod lock;
@@ -24,7 +24,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pager::{Lsn, Run, TxnId};
+use pager::Lsn;
 use stdx::sync::Mutex;
 use stdx::sync::atomic::{AtomicU64, Ordering};
 
@@ -34,7 +34,7 @@ use crate::rows::maps::Map;
 use crate::rows::purge::Ended;
 use crate::rows::slot::Slots;
 use crate::rows::snapshot::Snapshots;
-use crate::rows::version::Versions;
+use crate::rows::version::{Stored, Versions};
 use crate::txn::{Store, first_id};
 
 pub use lock::Strength;
@@ -48,7 +48,9 @@ pub const CATALOG: MapId = crate::txn::ROW_CATALOG;
 
 /// Longest key and value of a row.
 pub const ROW_KEY_MAX: usize = btree::Tree::KEY_MAX;
-pub const ROW_VALUE_MAX: usize = btree::Tree::VALUE_MAX - version::HEAD_BYTES;
+pub const ROW_VALUE_MAX: usize = 1 << 30;
+/// A longer value lies in segments of its own.
+const HERE_MAX: usize = btree::Tree::VALUE_MAX - version::HEAD_BYTES;
 
 /// What a statement sees of others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -98,12 +100,15 @@ pub struct Rows {
     ended: Mutex<VecDeque<Ended>>,
     /// Old versions may take so much memory before the oldest snapshot is given up.
     versions_max: AtomicU64,
-    /// Wakes the background.
-    ring: Box<dyn Fn() + Send + Sync>,
+    /// Calls the background soon, and now.
+    ring: Call,
+    wake: Call,
 }
 
+type Call = Box<dyn Fn() + Send + Sync>;
+
 impl Rows {
-    pub(crate) fn new(store: Arc<Store>, versions_max: u64, ring: Box<dyn Fn() + Send + Sync>) -> Rows {
+    pub(crate) fn new(store: Arc<Store>, versions_max: u64, ring: Call, wake: Call) -> Rows {
         Rows {
             slots: Slots::new(first_id(&store.pager)),
             snapshots: Snapshots::default(),
@@ -113,6 +118,7 @@ impl Rows {
             versions_max: AtomicU64::new(versions_max),
             store,
             ring,
+            wake,
         }
     }
 
@@ -144,14 +150,18 @@ impl Rows {
     }
 }
 
-/// Who wrote a record of a map, as stored in the tree, and whether it is a ghost.
-pub(crate) fn writer_of(record: &[u8]) -> Result<(TxnId, bool)> {
-    let (head, _) = version::Head::parse(record)?;
-    Ok((head.writer, head.is_ghost))
+/// What `Engine::check` asks of a record of a map.
+pub(crate) struct Seen {
+    pub is_ghost: bool,
+    /// Version id and length of a value in segments.
+    pub segments: Option<(u64, u64)>,
 }
 
-/// Pages that a record of a map names, as stored in the tree. Rows have none of their own.
-pub(crate) fn pages_of(record: &[u8]) -> Result<Vec<Run>> {
-    version::Head::parse(record)?;
-    Ok(Vec::new())
+pub(crate) fn look(record: &[u8]) -> Result<Seen> {
+    let (head, value) = Stored::parse(record)?;
+    let segments = match value {
+        Stored::Segments { len, version } => Some((version, len)),
+        Stored::Here(_) => None,
+    };
+    Ok(Seen { is_ghost: head.is_ghost, segments })
 }

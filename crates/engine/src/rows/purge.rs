@@ -23,6 +23,8 @@ pub(crate) struct Ended {
     pub keys: Vec<(MapId, Box<[u8]>)>,
     /// Rows that it deleted.
     pub ghosts: Vec<(MapId, Box<[u8]>)>,
+    /// Long values that it replaced stand in the purge queue, and `Store::held` keeps the background from them.
+    pub holds_values: bool,
 }
 
 impl Rows {
@@ -37,11 +39,13 @@ impl Rows {
 
     /// One step of the background, of about so many rows.
     pub(crate) fn background_step(&self, budget: usize) -> Result<Progress> {
-        if self.purge(budget)? {
-            return Ok(Progress::idle(None));
+        let before = self.ended.lock().len();
+        let is_empty = self.purge(budget)?;
+        if self.ended.lock().len() < before {
+            // There may be more, and what was held up before is not any more.
+            return Ok(Progress::more());
         }
-        let is_waiting = self.ended.lock().front().is_some_and(|front| front.lsn > self.purgeable());
-        Ok(if is_waiting { Progress::idle(Some(SOON_MS)) } else { Progress::more() })
+        Ok(if is_empty { Progress::idle(None) } else { Progress::idle(Some(SOON_MS)) })
     }
 
     /// Commits up to here are seen by every snapshot, and durable.
@@ -77,7 +81,7 @@ impl Rows {
         for (map, key) in &ended.keys {
             self.versions.remove(*map, key, ended.id);
         }
-        let ghost = Head { writer: ended.id, is_ghost: true }.bytes();
+        let ghost = Head { writer: ended.id, is_ghost: true, is_long: false }.bytes();
         for (map, key) in &ended.ghosts {
             let Some(map) = self.store.maps.get(*map) else { continue };
             map.tree.modify(key, None, |old, change| {
@@ -85,6 +89,10 @@ impl Rows {
                     change.delete();
                 }
             })?;
+        }
+        if ended.holds_values {
+            self.store.held.lock().remove(&ended.id);
+            (self.wake)();
         }
         Ok(())
     }

@@ -12,10 +12,11 @@ use btree::Batch;
 use pager::{Lsn, TxnId};
 
 use crate::error::{Error, Result};
+use crate::keyspace::record::Body;
 use crate::rows::maps::Map;
 use crate::rows::slot::Status;
 use crate::rows::transaction::{Snapshot, Transaction};
-use crate::rows::version::Head;
+use crate::rows::version::{Head, Stored};
 use crate::rows::{MapId, Rows};
 
 /// Whether a version is seen.
@@ -55,7 +56,7 @@ impl Rows {
         gate: &mut Lsn,
         out: &mut Vec<u8>,
     ) -> Result<Option<bool>> {
-        let (head, value) = Head::parse(record)?;
+        let (head, value) = Stored::parse(record)?;
         match self.sight(head.writer, snapshot, me) {
             Sight::Yes(lsn) => *gate = (*gate).max(lsn),
             Sight::IfItStands if !self.stands(map, key, word)? => return Ok(None),
@@ -63,9 +64,30 @@ impl Rows {
             Sight::No => return self.older(map, key, (word, head.writer), (snapshot, me), gate, out),
         }
         if !head.is_ghost {
-            out.extend_from_slice(value);
+            self.load_for(snapshot, value, out)?;
         }
         Ok(Some(!head.is_ghost))
+    }
+
+    /// Appends a value to `out`. Of segments that somebody has replaced since, and that nobody's snapshot keeps, it makes an error.
+    pub(crate) fn load(&self, value: Stored<'_>, out: &mut Vec<u8>) -> Result<()> {
+        match value {
+            Stored::Here(bytes) => {
+                out.extend_from_slice(bytes);
+                Ok(())
+            }
+            Stored::Segments { len, version } => {
+                let base = out.len();
+                let body = Body::Segments { len, version };
+                self.store.read_payload(&body, 0..len, out).inspect_err(|_| out.truncate(base))
+            }
+        }
+    }
+
+    /// What a snapshot sees stays until the snapshot goes, or is given up.
+    fn load_for(&self, snapshot: Snapshot, value: Stored<'_>, out: &mut Vec<u8>) -> Result<()> {
+        self.load(value, out)
+            .map_err(|error| if self.snapshots.is_expired(snapshot.lsn) { Error::SnapshotTooOld } else { error })
     }
 
     fn older(
@@ -95,9 +117,9 @@ impl Rows {
             return Ok(if self.stands(map, key, word)? { Some(false) } else { None });
         };
         *gate = (*gate).max(seen.get());
-        let (head, value) = Head::parse(&record)?;
+        let (head, value) = Stored::parse(&record)?;
         if !head.is_ghost {
-            out.extend_from_slice(value);
+            self.load_for(snapshot, value, out)?;
         }
         Ok(Some(!head.is_ghost))
     }
@@ -139,7 +161,7 @@ impl Transaction {
             if !found.present {
                 return Ok(Ok(false));
             }
-            let (head, value) = Head::parse(&record)?;
+            let (head, value) = Stored::parse(&record)?;
             if Some(head.writer) != me && head.writer >= low {
                 match self.rows.slots.status(head.writer) {
                     Status::Active => return Ok(Err(head.writer)),
@@ -150,7 +172,8 @@ impl Transaction {
                 }
             }
             if !head.is_ghost {
-                out.extend_from_slice(value);
+                // Nobody replaces it: the caller has locked the row.
+                self.rows.load(value, out)?;
             }
             return Ok(Ok(!head.is_ghost));
         }
@@ -162,7 +185,7 @@ impl Transaction {
     }
 
     /// The keys of a range whose rows may be there now, those that others are just putting in or changing included. For whoever locks each of them
-    /// next and looks at what `lock` returns; the values are hints.
+    /// next and looks at what `lock` returns; values are hints, and long ones left out.
     pub fn scan_current(&mut self, map: MapId, from: Bound<&[u8]>, to: Bound<&[u8]>, backward: bool) -> Result<Cursor> {
         self.cursor(map, from, to, backward, true)
     }
@@ -242,6 +265,7 @@ impl Cursor {
         let start = out.begin(record.key);
         let Some(snapshot) = self.snapshot else {
             let (head, value) = Head::parse(record.value)?;
+            let value = if head.is_long { &[] } else { value };
             let is_open = Some(head.writer) != txn.id() && txn.rows.slots.is_open(head.writer);
             out.bytes.extend_from_slice(value);
             out.end(start, is_open || !head.is_ghost);

@@ -53,6 +53,8 @@ pub(crate) struct Writer {
     pub range_locks: Vec<Arc<Map>>,
     /// Rows that it has deleted, some of them perhaps put in again.
     pub ghosts: Vec<(MapId, Box<[u8]>)>,
+    /// It has put long values into the purge queue, or taken some out of it.
+    pub has_values: bool,
     pub made: Vec<MapId>,
     pub dropped: Vec<MapId>,
 }
@@ -162,6 +164,7 @@ impl Transaction {
                 row_locks: Vec::new(),
                 range_locks: Vec::new(),
                 ghosts: Vec::new(),
+                has_values: false,
                 made: Vec::new(),
                 dropped: Vec::new(),
             }
@@ -278,12 +281,17 @@ impl Transaction {
         let rows = self.rows.clone();
         let _spending = rows.store.pager.spend();
         let Some(writer) = &mut self.writer else { return Ok(()) };
-        let Some(Step { map, key, before }) = writer.steps.pop() else { return Ok(()) };
-        // Maps are made and dropped by transactions of their own.
-        let map = rows.map(map).map_err(|_| Error::Misuse("making or dropping a map cannot be taken back alone"))?;
-        rows.hold(writer, &map, &key);
+        let Some(Step { map: id, key, before }) = writer.steps.pop() else { return Ok(()) };
+        if id == MAPS {
+            return Err(Error::Misuse("making or dropping a map cannot be taken back alone"));
+        }
+        let tree = rows.store.tree(id).ok_or(Error::Misuse("a map that does not exist"))?;
+        let map = rows.store.maps.get(id);
+        if let Some(map) = &map {
+            rows.hold(writer, map, &key);
+        }
         let (mut then, mut now) = (0, 0);
-        map.tree.modify(&key, Some(writer.id), |old, change| {
+        tree.modify(&key, Some(writer.id), |old, change| {
             then = old.map_or(0, |old| old.value.len());
             match &before {
                 Some(before) => change.put(&[before]),
@@ -291,8 +299,8 @@ impl Transaction {
             }
             now = change.len_after(then);
         })?;
-        if writer.forget(map.id, &key, before.as_deref(), then, now) {
-            rows.versions.remove(map.id, &key, writer.id);
+        if writer.forget(id, &key, before.as_deref(), then, now) && map.is_some() {
+            rows.versions.remove(id, &key, writer.id);
         }
         writer.aside.log(writer.debt.log_bytes);
         Ok(())
@@ -310,6 +318,9 @@ impl Transaction {
         if !writer.has_records {
             rows.slots.aborted(writer.id);
         } else {
+            if writer.has_values {
+                rows.store.held.lock().insert(writer.id);
+            }
             let mut body = Vec::new();
             encode_deltas(&[], &mut body);
             rows.slots.committing(writer.id);
@@ -323,7 +334,8 @@ impl Transaction {
         self.leave();
         if lsn > 0 {
             let keys = writer.first.into_keys().filter(|(map, _)| !matches!(*map, MAPS | QUEUE)).collect();
-            rows.end(Ended { id: writer.id, lsn, keys, ghosts: writer.ghosts });
+            let (ghosts, holds_values) = (writer.ghosts, writer.has_values);
+            rows.end(Ended { id: writer.id, lsn, keys, ghosts, holds_values });
         }
         Ok(lsn)
     }
@@ -361,7 +373,10 @@ impl Transaction {
         rows.store.delist(writer.id);
         writer.made.iter().for_each(|map| rows.store.maps.forget(*map));
         rows.sweep_locks(&writer);
-        (rows.ring)();
+        if writer.has_values || !writer.made.is_empty() {
+            // They are garbage now.
+            (rows.wake)();
+        }
     }
 
     /// Reads are over.

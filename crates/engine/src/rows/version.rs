@@ -16,6 +16,9 @@ use crate::rows::MapId;
 const SHARDS: usize = 64;
 pub(crate) const HEAD_BYTES: usize = 8;
 const GHOST: u64 = 1 << 63;
+const LONG: u64 = 1 << 62;
+/// What stands in a record for a long value: its length and the version id of its segments, both u64.
+pub(crate) const LONG_BYTES: usize = 16;
 /// What an image costs beside its bytes, about.
 const OVERHEAD: usize = 96;
 
@@ -25,18 +28,43 @@ pub(crate) struct Head {
     pub writer: TxnId,
     /// The row has been deleted; its record goes when no snapshot can see it any more.
     pub is_ghost: bool,
+    /// The value lies in segments.
+    pub is_long: bool,
+}
+
+/// A value as a record has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stored<'r> {
+    Here(&'r [u8]),
+    Segments { len: u64, version: u64 },
+}
+
+impl<'r> Stored<'r> {
+    pub fn parse(record: &'r [u8]) -> Result<(Head, Stored<'r>)> {
+        let (head, value) = Head::parse(record)?;
+        if !head.is_long {
+            return Ok((head, Stored::Here(value)));
+        }
+        let word = |at: usize| u64::from_le_bytes(value[at..at + 8].try_into().expect("eight bytes"));
+        if value.len() != LONG_BYTES {
+            return Err(Error::corrupt("a row that names its value in an unknown form"));
+        }
+        Ok((head, Stored::Segments { len: word(0), version: word(8) }))
+    }
 }
 
 impl Head {
     pub fn bytes(self) -> [u8; HEAD_BYTES] {
-        (self.writer | if self.is_ghost { GHOST } else { 0 }).to_le_bytes()
+        let flag = |on: bool, bit: u64| if on { bit } else { 0 };
+        (self.writer | flag(self.is_ghost, GHOST) | flag(self.is_long, LONG)).to_le_bytes()
     }
 
     pub fn parse(record: &[u8]) -> Result<(Head, &[u8])> {
         let (head, value) =
             record.split_first_chunk::<HEAD_BYTES>().ok_or_else(|| Error::corrupt("a row without its head"))?;
         let word = u64::from_le_bytes(*head);
-        Ok((Head { writer: word & !GHOST, is_ghost: word & GHOST != 0 }, value))
+        let head = Head { writer: word & !(GHOST | LONG), is_ghost: word & GHOST != 0, is_long: word & LONG != 0 };
+        Ok((head, value))
     }
 }
 
@@ -129,7 +157,7 @@ mod tests {
     use super::*;
 
     fn record(writer: TxnId, is_ghost: bool, value: &[u8]) -> Vec<u8> {
-        [&Head { writer, is_ghost }.bytes(), value].concat()
+        [&Head { writer, is_ghost, is_long: false }.bytes(), value].concat()
     }
 
     #[test]

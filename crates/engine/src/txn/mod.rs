@@ -78,6 +78,8 @@ pub(crate) struct Store {
     active: Mutex<HashMap<TxnId, Lsn>>,
     /// Version ids whose elements are being written.
     pub creating: Mutex<HashSet<u64>>,
+    /// Committed transactions whose entries in the purge queue a snapshot may still need.
+    pub held: Mutex<HashSet<TxnId>>,
     /// Open transactions that have removed a key, and how many have been rolled back: a walk over keys asks whether a gap it saw may be closed again (S1).
     pub removing: AtomicU64,
     pub undone: AtomicU64,
@@ -118,6 +120,7 @@ impl Store {
             next_id,
             active: Mutex::new(HashMap::new()),
             creating: Mutex::new(HashSet::new()),
+            held: Mutex::new(HashSet::new()),
             removing: AtomicU64::new(0),
             undone: AtomicU64::new(0),
             room: Condvar::new(),
@@ -131,7 +134,7 @@ impl Store {
         self.next_id.fetch_add(1, Ordering::Relaxed)
     }
 
-    fn tree(&self, id: TreeId) -> Option<Tree> {
+    pub fn tree(&self, id: TreeId) -> Option<Tree> {
         match id {
             CATALOG => Some(self.catalog.clone()),
             RECORDS => Some(self.records.clone()),

@@ -409,10 +409,65 @@ fn what_is_too_long_is_refused_in_words() {
     let mut txn = rows(&world).begin(RR);
     let long = vec![0; 5_000];
     assert!(matches!(txn.insert(CATALOG, &long, b"", &mut Vec::new()), Err(Error::TooLarge { .. })));
-    assert!(matches!(txn.insert(CATALOG, b"k", &long, &mut Vec::new()), Err(Error::TooLarge { .. })));
-    put(&mut txn, CATALOG, b"k", &long[..engine::rows::ROW_VALUE_MAX]);
+    put(&mut txn, CATALOG, b"k", &long);
     txn.commit().unwrap();
     world.check();
+}
+
+#[test]
+fn long_values_are_as_good_as_short_ones() {
+    let world = World::new(11);
+    let map = filled(&world, &[("short", "s")]);
+    let value = |seed: u64, len: usize| crate::support::bytes(len, seed);
+    let sizes = [1_292, 1_293, 4_096, 262_144, 262_145, 1_000_000];
+    let mut txn = rows(&world).begin(RR);
+    for (at, len) in sizes.into_iter().enumerate() {
+        put(&mut txn, map, &[at as u8], &value(1, len));
+    }
+    txn.commit().unwrap();
+    let mut reader = rows(&world).begin(RR);
+    assert_eq!(get(&mut reader, map, b"short").unwrap(), b"s");
+
+    // Replaced, made short, made long, deleted; some of it taken back.
+    let mut txn = rows(&world).begin(RR);
+    let start = txn.savepoint();
+    for (at, len) in sizes.into_iter().enumerate() {
+        assert!(txn.update(map, &[at as u8], &value(2, len + 7)).unwrap());
+        let savepoint = txn.savepoint();
+        assert!(txn.update(map, &[at as u8], &value(3, len)).unwrap());
+        assert!(txn.delete(map, &[at as u8]).unwrap());
+        txn.rollback_to(savepoint).unwrap();
+        assert_eq!(get(&mut txn, map, &[at as u8]).unwrap(), value(2, len + 7));
+        assert_eq!(get(&mut reader, map, &[at as u8]).unwrap(), value(1, len));
+    }
+    txn.rollback_to(start).unwrap();
+    assert_eq!(txn.insert(map, &[5], &value(9, 500_000), &mut Vec::new()).unwrap(), Inserted::Exists);
+    let mut old = Vec::new();
+    assert_eq!(txn.insert(map, &[4], b"no", &mut old).unwrap(), Inserted::Exists);
+    assert_eq!(old, value(1, 262_145));
+    txn.update(map, b"short", &value(4, 70_000)).unwrap();
+    txn.update(map, &[5], b"short now").unwrap();
+    txn.delete(map, &[4]).unwrap();
+    txn.commit().unwrap();
+    world.flush();
+    world.settle();
+    world.check();
+    assert_eq!(get(&mut reader, map, &[5]).unwrap(), value(1, 1_000_000), "an old snapshot has the old value");
+    assert_eq!(all(&mut reader, map, true).len(), 7);
+    reader.rollback();
+    world.settle();
+    let report = world.engine.check().unwrap();
+    assert_eq!((report.problems, report.queued), (vec![], 0));
+    let world = world.crash();
+    let mut txn = rows(&world).begin(RR);
+    assert_eq!(get(&mut txn, map, b"short").unwrap(), value(4, 70_000));
+    assert_eq!(get(&mut txn, map, &[3]).unwrap(), value(1, 262_144));
+    assert_eq!(get(&mut txn, map, &[4]), None);
+    txn.drop_map(map).unwrap();
+    txn.commit().unwrap();
+    world.settle();
+    let report = world.engine.check().unwrap();
+    assert_eq!((report.problems, report.queued, report.elements), (vec![], 0, 0));
 }
 
 type State = BTreeMap<MapId, BTreeMap<Vec<u8>, Vec<u8>>>;
@@ -509,7 +564,12 @@ impl History {
         let maps: Vec<MapId> = state.keys().copied().collect();
         let map = maps[self.draw(maps.len() as u64) as usize];
         let key = self.draw(20).to_be_bytes().to_vec();
-        let value = vec![self.draw(256) as u8; self.draw(400) as usize];
+        let len = match self.draw(40) {
+            0 => 300_000,
+            1..4 => 2_000 + self.draw(20_000),
+            _ => self.draw(400),
+        };
+        let value = vec![1 + self.draw(255) as u8; len as usize];
         let model = state.get_mut(&map).expect("one of them");
         let kind = self.draw(12);
         let txn = &mut self.open[at];
