@@ -3,9 +3,11 @@
 //!
 //! The log goes to a simulated folder, so the figures are of keyspace, tree and the copy into the log, not of a device.
 
+use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Instant;
 
+use engine::rows::{Isolation, RowBatch, Strength};
 use engine::{Engine, Error, Expire, Locks, Options};
 use os::{RealClock, SimFolder};
 use stdx::prng::Prng;
@@ -134,6 +136,67 @@ fn main() {
             }
         });
     }
+    if wanted("rows") {
+        rows(&engine, records, &order, &value);
+    }
     println!("hash {hash:x}");
     engine.close().expect("closes");
+}
+
+/// Rows of SQL: each round is a transaction of its own where nothing else is said.
+fn rows(engine: &Engine, records: u64, order: &[u64], value: &[u8]) {
+    let rows = engine.rows();
+    let mut txn = rows.begin(Isolation::RepeatableRead);
+    let map = txn.create_map().expect("a map");
+    timed("rows: insert in one transaction, per row", records, || {
+        for number in 0..records {
+            txn.insert(map, &key(number), value, &mut Vec::new()).expect("insert");
+        }
+    });
+    txn.commit().expect("commit");
+    let mut out = Vec::new();
+    timed("rows: get", order.len() as u64, || {
+        for number in order {
+            out.clear();
+            let mut txn = rows.begin(Isolation::RepeatableRead);
+            assert!(txn.get(map, &key(*number), &mut out).expect("get"));
+            txn.commit().expect("commit");
+        }
+    });
+    timed("rows: get, ten in a transaction, per row", order.len() as u64, || {
+        for numbers in order.chunks(10) {
+            let mut txn = rows.begin(Isolation::RepeatableRead);
+            for number in numbers {
+                out.clear();
+                assert!(txn.get(map, &key(*number), &mut out).expect("get"));
+            }
+            txn.commit().expect("commit");
+        }
+    });
+    let mut batch = RowBatch::new();
+    timed("rows: scan of 100, per row", order.len() as u64, || {
+        for number in &order[..order.len() / 100] {
+            let mut txn = rows.begin(Isolation::RepeatableRead);
+            let (from, to) = (key(*number), key(*number + 100));
+            let mut cursor = txn.scan(map, Bound::Included(&from[..]), Bound::Excluded(&to[..]), false).expect("scan");
+            while cursor.next(&mut txn, &mut batch).expect("rows") {}
+            txn.commit().expect("commit");
+        }
+    });
+    timed("rows: update", order.len() as u64, || {
+        for number in order {
+            let mut txn = rows.begin(Isolation::RepeatableRead);
+            assert!(txn.update(map, &key(*number), value).expect("update"));
+            txn.commit().expect("commit");
+        }
+    });
+    timed("rows: lock, then update", order.len() as u64, || {
+        for number in order {
+            out.clear();
+            let mut txn = rows.begin(Isolation::RepeatableRead);
+            txn.lock_patiently(map, &key(*number), Strength::Exclusive, &mut out).expect("lock");
+            assert!(txn.update(map, &key(*number), value).expect("update"));
+            txn.commit().expect("commit");
+        }
+    });
 }
