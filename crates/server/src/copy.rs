@@ -24,8 +24,14 @@ pub fn check(settings: &Settings, path: &str) -> Result<(), Failure> {
         .extend(engine.opened().pager.damaged.iter().map(|(page, what)| format!("page {page} of file 'data': {what}")));
     engine.close().map_err(|e| store::refused(path, e))?;
     let mut text = format!(
-        "{path}: {} keys, {} elements, {} tree pages, {} value pages, {} expiry entries, {} purge entries\n",
-        report.keys, report.elements, report.tree_pages, report.value_pages, report.expiry_entries, report.queued
+        "{path}: {} keys, {} rows, {} elements, {} tree pages, {} value pages, {} expiry entries, {} purge entries\n",
+        report.keys,
+        report.rows,
+        report.elements,
+        report.tree_pages,
+        report.value_pages,
+        report.expiry_entries,
+        report.queued
     );
     problems.iter().for_each(|problem| text += &format!("{problem}\n"));
     if problems.is_empty() {

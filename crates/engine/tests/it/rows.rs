@@ -156,6 +156,39 @@ fn a_transaction_that_has_taken_back_all_it_did_still_ends_in_the_log() {
     assert_eq!(get(&mut rows(&world).begin(RR), map, b"a").unwrap(), b"2");
 }
 
+/// M6: a row that is as it was before is still the transaction's own until the log says ABORT.
+#[test]
+fn nobody_gets_a_row_before_the_log_says_that_it_was_given_back() {
+    const ROWS: u32 = 5_000;
+    let world = World::new(12);
+    let mut txn = rows(&world).begin(RR);
+    let map = txn.create_map().unwrap();
+    (0..ROWS).for_each(|at| put(&mut txn, map, &at.to_be_bytes(), b"before"));
+    txn.commit().unwrap();
+    let mut txn = rows(&world).begin(RR);
+    (0..ROWS).for_each(|at| assert!(txn.update(map, &at.to_be_bytes(), b"regretted").unwrap()));
+    let aborts = || world.engine.metrics().txn_aborts.get();
+    std::thread::scope(|scope| {
+        let greedy = scope.spawn(|| {
+            let mut txn = rows(&world).begin(RR);
+            txn.set_lock_wait(Duration::ZERO);
+            loop {
+                match txn.update(map, &0u32.to_be_bytes(), b"mine") {
+                    Ok(is_row) => break assert!(is_row && aborts() == 1),
+                    Err(Error::LockTimeout) => std::thread::yield_now(),
+                    Err(error) => panic!("{error}"),
+                }
+            }
+        });
+        std::thread::sleep(Duration::from_millis(10));
+        txn.rollback();
+        greedy.join().unwrap();
+    });
+    assert_eq!(aborts(), 2, "so was the greedy one");
+    let mut txn = rows(&world).begin(RR);
+    assert!(all(&mut txn, map, false).iter().all(|(_, value)| value == b"before"));
+}
+
 #[test]
 fn a_change_waits_for_the_writer_and_acts_on_what_he_leaves() {
     let world = World::new(3);
