@@ -13,6 +13,8 @@
 mod change;
 mod lock;
 pub(crate) mod maps;
+#[cfg(all(test, loom))]
+mod model;
 mod purge;
 mod read;
 mod slot;

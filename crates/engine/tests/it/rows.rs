@@ -156,6 +156,29 @@ fn a_transaction_that_has_taken_back_all_it_did_still_ends_in_the_log() {
     assert_eq!(get(&mut rows(&world).begin(RR), map, b"a").unwrap(), b"2");
 }
 
+/// M7: the record of a deleted row stands until the deletion is durable, so that who finds nothing knows since when.
+#[test]
+fn that_a_row_is_gone_is_shown_when_it_is_durable() {
+    let world = World::new(13);
+    let map = filled(&world, &[("a", "1")]);
+    world.flush();
+    let mut txn = rows(&world).begin(RR);
+    txn.delete(map, b"a").unwrap();
+    let lsn = txn.commit().unwrap();
+    world.settle();
+    for scans in [false, true] {
+        let mut reader = rows(&world).begin(RC);
+        let is_there =
+            if scans { !all(&mut reader, map, false).is_empty() } else { get(&mut reader, map, b"a").is_some() };
+        assert!(!is_there && reader.gate() == lsn);
+    }
+    world.flush();
+    world.settle();
+    let mut reader = rows(&world).begin(RC);
+    assert_eq!((get(&mut reader, map, b"a"), reader.gate()), (None, 0));
+    assert_eq!(world.engine.check().unwrap().ghosts, 0);
+}
+
 /// M6: a row that is as it was before is still the transaction's own until the log says ABORT.
 #[test]
 fn nobody_gets_a_row_before_the_log_says_that_it_was_given_back() {
