@@ -13,6 +13,7 @@ mod probe;
 mod process;
 mod server;
 mod setup;
+mod sql;
 mod svg;
 mod table;
 
@@ -60,6 +61,7 @@ fn run(command: Command) -> io::Result<bool> {
         Command::Cases { setup, only } => return goals::cases(&setup, &only),
         Command::Goals { setup, part } => return goals::run(&setup, part.as_deref()),
         Command::Orca { setup, options } => return orca::run(&setup, &options),
+        Command::Sysbench { setup, options } => return sql::run(&setup, &options),
         Command::All { setup, options } => {
             let complete = goals::run(&setup, None)? & orca::run(&setup, &options)?;
             setup.publish("README", INDEX, &[], &[])?;

@@ -13,12 +13,14 @@ use crate::load::{Pattern, Shape, Traffic, Until};
 use crate::orca;
 use crate::server::{Place, Side, WorkFolder};
 use crate::setup::Setup;
+use crate::sql;
 
 pub const HELP: &str = "\
 bench load      play one load against a server that speaks RESP2
 bench cases     the cases of the table of goals, figures only
 bench goals     the table of goals, all parts or one (--part)
 bench orca      the 48 rows of the reference table
+bench sysbench  sysbench against Beluga, MariaDB and PostgreSQL
 bench all       goals and orca, results to docs/bench
 
 bench load:
@@ -45,6 +47,11 @@ bench cases, goals, orca, all:
       --out DIR         where the pages go; printed when absent (all: docs/bench)
       --folder DIR      where the data goes meanwhile, on the disk to be measured; target
       --beluga FILE     default: beside this program    --redis FILE  redis-server
+
+bench sysbench, besides --rounds, --seconds, --out, --folder, --beluga:
+      --threads A,B     64                     --tables N  4          --rows N    of a table, 100000
+      --sides A,B       of beluga, mariadb, postgresql                --only TEXT scripts whose name contains it
+      --memory N        MiB for the pages of each server, 1024
 ";
 
 pub enum Command {
@@ -53,6 +60,7 @@ pub enum Command {
     Cases { setup: Setup, only: String },
     Goals { setup: Setup, part: Option<String> },
     Orca { setup: Setup, options: orca::Options },
+    Sysbench { setup: Setup, options: sql::Options },
     All { setup: Setup, options: orca::Options },
 }
 
@@ -67,6 +75,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command> {
     match parser.next().map_err(text)? {
         Some(Arg::Value(word)) => match word.to_str() {
             Some("load") => load(&mut parser).map(|shape| Command::Load(Box::new(shape))),
+            Some("sysbench") => sysbench(&mut parser),
             Some(word @ ("cases" | "goals" | "orca" | "all")) => measurement(word, &mut parser),
             Some("help") => Ok(Command::Help),
             _ => Err(format!("unknown command {word:?}; bench --help lists them")),
@@ -163,6 +172,33 @@ fn measurement(command: &str, parser: &mut Parser) -> Result<Command> {
         }
     }
     given.command(command)
+}
+
+fn sysbench(parser: &mut Parser) -> Result<Command> {
+    let mut given = Given::default();
+    let (mut threads, mut tables, mut rows, mut memory_mib) = (vec![64], 4, 100_000, 1024);
+    let (mut sides, mut only) = (sql::Side::ALL.to_vec(), String::new());
+    while let Some(argument) = parser.next().map_err(text)? {
+        match argument {
+            Arg::Long("rounds") => given.rounds = Some(positive(parser)?),
+            Arg::Long("seconds") => given.turn = Some(seconds(parser)?),
+            Arg::Long("threads") => threads = list(parser, |word| word.parse().ok().filter(|count| *count > 0))?,
+            Arg::Long("tables") => tables = positive(parser)?,
+            Arg::Long("rows") => rows = positive(parser)? as u64,
+            Arg::Long("memory") => memory_mib = positive(parser)? as u64,
+            Arg::Long("sides") => sides = list(parser, sql::Side::from_name)?,
+            Arg::Long("only") => only = word(parser)?,
+            Arg::Long("out") => given.out = Some(word(parser)?.into()),
+            Arg::Long("folder") => given.folder = Some(word(parser)?.into()),
+            Arg::Long("beluga") => given.beluga = Some(word(parser)?.into()),
+            other => return Err(text(other.unexpected())),
+        }
+    }
+    let (rounds, turn) = (given.rounds.unwrap_or(5), given.turn.unwrap_or(Duration::from_secs(10)));
+    let setup = given.setup("sysbench")?;
+    let beluga = setup.place.beluga.clone();
+    let options = sql::Options { rounds, turn, threads, tables, rows, sides, only, memory_mib, beluga };
+    Ok(Command::Sysbench { setup, options })
 }
 
 fn part(name: &str) -> Result<String> {
@@ -299,6 +335,8 @@ mod tests {
             "goals --part nothing",
             "goals --scale 3",
             "cases --sides beluga,postgres",
+            "sysbench --sides redis",
+            "sysbench --threads 0",
         ] {
             let error = parse(words(line)).err().unwrap_or_else(|| panic!("{line:?} was accepted"));
             assert!(!error.is_empty() && !error.contains('\n'), "{line:?}: {error:?}");

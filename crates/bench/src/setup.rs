@@ -51,6 +51,19 @@ impl Setup {
 
     /// The paragraph that says where the figures come from.
     pub fn provenance(&self, command: &str) -> io::Result<String> {
+        let versions = self.place.versions().join(", ");
+        let memory_mib = memory_mib_default();
+        Ok(self.machine()?
+            + &format!(
+                "- Programs: {versions}. Beluga runs with `--memory {memory_mib}mb` where nothing else is said.\n"
+            )
+            + &format!(
+                "- To reproduce: `apt-get install redis-server`, then `cargo build --release -p server` and `{command}`.\n\n"
+            ))
+    }
+
+    /// The machine and its disk.
+    pub fn machine(&self) -> io::Result<String> {
         let machine = Machine::read();
         let probe = self.probe_file(256 << 20)?;
         let time = if self.quick { Duration::from_millis(200) } else { Duration::from_secs(2) };
@@ -77,14 +90,6 @@ impl Setup {
             sequential / 1e6,
             grouped(alone, 0),
             grouped(deep, 0),
-        );
-        let memory_mib = memory_mib_default();
-        let versions = self.place.versions().join(", ");
-        out += &format!(
-            "- Programs: {versions}. Beluga runs with `--memory {memory_mib}mb` where nothing else is said.\n"
-        );
-        out += &format!(
-            "- To reproduce: `apt-get install redis-server`, then `cargo build --release -p server` and `{command}`.\n\n"
         );
         Ok(out)
     }

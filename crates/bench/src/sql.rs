@@ -1,0 +1,202 @@
+//! sysbench against Beluga, MariaDB and PostgreSQL: the same scripts and data, the same promise (on disk before the reply), one after the other in every round.
+
+mod server;
+mod sysbench;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::measure::median;
+use crate::process;
+use crate::setup::Setup;
+use crate::svg::{Chart, Panel};
+use crate::table::{Cell, Table, grouped};
+
+pub use server::Side;
+use server::{Programs, Server};
+use sysbench::{Data, Told};
+
+const SCRIPTS: [&str; 7] = [
+    "oltp_point_select",
+    "oltp_read_only",
+    "oltp_update_index",
+    "oltp_update_non_index",
+    "oltp_insert",
+    "oltp_write_only",
+    "oltp_read_write",
+];
+const SETTLE_PATIENCE: Duration = Duration::from_secs(3);
+
+pub struct Options {
+    pub rounds: usize,
+    pub turn: Duration,
+    pub threads: Vec<usize>,
+    pub tables: usize,
+    pub rows: u64,
+    pub sides: Vec<Side>,
+    /// Only scripts whose names contain it.
+    pub only: String,
+    pub memory_mib: u64,
+    pub beluga: PathBuf,
+}
+
+/// A turn of one side.
+#[derive(Clone, Copy, Default)]
+struct Turn {
+    told: Told,
+    /// Of the server, for a transaction.
+    cpu_us: f64,
+    rss_bytes: f64,
+}
+
+/// A script with so many threads, and the turns of each side.
+struct Row {
+    script: &'static str,
+    threads: usize,
+    turns: BTreeMap<Side, Vec<Turn>>,
+}
+
+impl Row {
+    fn median(&self, side: Side, of: fn(&Turn) -> f64) -> f64 {
+        median(self.turns.get(&side).into_iter().flatten().map(of).collect())
+    }
+}
+
+/// True when no script lost a connection or met an error that is not part of the game.
+pub fn run(setup: &Setup, options: &Options) -> io::Result<bool> {
+    let programs = Programs::debian(options.beluga.clone());
+    let data = Data { tables: options.tables, rows: options.rows };
+    let mut servers = Vec::new();
+    for side in &options.sides {
+        eprintln!("sysbench: {} starts and is filled", side.name());
+        let folder = setup.place.work.path().join(format!("sql-{}", side.name().to_lowercase()));
+        let server = Server::start(*side, &programs, &folder, options.memory_mib)?;
+        sysbench::prepare(*side, data)?;
+        server.settle(SETTLE_PATIENCE);
+        servers.push(server);
+    }
+    let mut rows = Vec::new();
+    for script in SCRIPTS.into_iter().filter(|script| script.contains(&options.only)) {
+        for threads in &options.threads {
+            eprintln!("sysbench: {script}, {threads} threads");
+            let mut row = Row { script, threads: *threads, turns: BTreeMap::new() };
+            for round in 0..options.rounds {
+                play(&mut row, &servers, round, data, options.turn)?;
+            }
+            rows.push(row);
+        }
+    }
+    drop(servers);
+    publish(setup, options, &programs, &rows)?;
+    Ok(true)
+}
+
+/// One turn for each side, in an order that alternates.
+fn play(row: &mut Row, servers: &[Server], round: usize, data: Data, time: Duration) -> io::Result<()> {
+    let mut order: Vec<&Server> = servers.iter().collect();
+    if round % 2 == 1 {
+        order.reverse();
+    }
+    for server in order {
+        let before = process::usage(server.pid());
+        let told = sysbench::run(server.side, row.script, data, row.threads, time)?;
+        let rss_bytes = process::rss_bytes(server.pid()) as f64;
+        server.settle(SETTLE_PATIENCE);
+        let cpu = process::usage(server.pid()).since(before).cpu;
+        let cpu_us = cpu.as_secs_f64() * 1e6 / told.transactions.max(1.0);
+        row.turns.entry(server.side).or_default().push(Turn { told, cpu_us, rss_bytes });
+    }
+    Ok(())
+}
+
+/// What the issue asks for: times the better peer's transactions, and of its processor time.
+fn goal(script: &str) -> (f64, f64) {
+    match script {
+        "oltp_point_select" => (1.6, 0.3),
+        "oltp_read_only" => (2.0, 0.3),
+        _ => (2.0, 0.35),
+    }
+}
+
+fn publish(setup: &Setup, options: &Options, programs: &Programs, rows: &[Row]) -> io::Result<()> {
+    let has_beluga = options.sides.contains(&Side::Beluga);
+    let mut goals =
+        Table::new(&["script", "threads", "TPS × better peer", "goal", "CPU × better peer", "goal", "verdict"]);
+    let mut all =
+        Table::new(&["script", "threads", "server", "TPS", "p50 ms", "p99 ms", "server CPU us", "RSS MiB", "errors"]);
+    for row in rows {
+        for side in &options.sides {
+            all.row(vec![
+                row.script.into(),
+                Cell::Number(row.threads as f64, 0),
+                side.name().into(),
+                row.median(*side, |turn| turn.told.per_second).into(),
+                row.median(*side, |turn| turn.told.p50_ms).into(),
+                row.median(*side, |turn| turn.told.p99_ms).into(),
+                row.median(*side, |turn| turn.cpu_us).into(),
+                Cell::Number(row.median(*side, |turn| turn.rss_bytes) / f64::from(1 << 20), 0),
+                row.turns.get(side).into_iter().flatten().map(|turn| turn.told.ignored).sum::<f64>().into(),
+            ]);
+        }
+        let peers = || options.sides.iter().copied().filter(|side| *side != Side::Beluga);
+        let best_tps = peers().map(|side| row.median(side, |turn| turn.told.per_second)).fold(0.0, f64::max);
+        let best_cpu = peers().map(|side| row.median(side, |turn| turn.cpu_us)).fold(f64::INFINITY, f64::min);
+        if !has_beluga || best_tps == 0.0 {
+            continue;
+        }
+        let tps = row.median(Side::Beluga, |turn| turn.told.per_second) / best_tps;
+        let cpu = row.median(Side::Beluga, |turn| turn.cpu_us) / best_cpu;
+        let (want_tps, want_cpu) = goal(row.script);
+        let verdict = if tps >= want_tps && cpu <= want_cpu { "pass" } else { "**miss**" };
+        let number = |value: f64| Cell::Number(value, 2);
+        let cells = [number(tps), format!("≥ {want_tps}").into(), number(cpu), format!("≤ {want_cpu}").into()];
+        let mut line: Vec<Cell> = vec![row.script.into(), Cell::Number(row.threads as f64, 0)];
+        line.extend(cells);
+        line.push(verdict.into());
+        goals.row(line);
+    }
+    let charts = [
+        ("sysbench-tps", chart(rows, options, "Transactions", "per second", |turn| turn.told.per_second)),
+        ("sysbench-cpu", chart(rows, options, "Server processor time", "us for a transaction", |turn| turn.cpu_us)),
+    ];
+    let mut page = String::from("# sysbench beside MariaDB and PostgreSQL\n\n");
+    page += &setup.machine()?;
+    page += "- To reproduce: `apt-get install sysbench mariadb-server postgresql`, then `cargo build --release -p server` and \
+             `cargo run --release -p bench -- sysbench --out docs/bench`.\n\n";
+    let versions: Vec<String> = options.sides.iter().map(|side| programs.version(*side)).collect();
+    page += &format!(
+        "Servers: {}. Each has {} MiB for its pages and acknowledges a commit when it is on disk. {} tables of {} rows, in memory; Debian's sysbench on the same machine, prepared statements, \
+         uniform keys; turns of {:.0} s, {} rounds in alternating order, medians. Server CPU counts until the server is quiet again.\n\n",
+        versions.join(", "),
+        options.memory_mib,
+        options.tables,
+        grouped(options.rows as f64, 0),
+        options.turn.as_secs_f64(),
+        options.rounds,
+    );
+    if !goals.is_empty() {
+        page += &format!("{}\n", goals.markdown());
+    }
+    for (name, chart) in &charts {
+        page += &format!("![{}]({name}.svg)\n\n", chart.title);
+    }
+    page += &format!("## All figures\n\n{}", all.markdown());
+    let charts: Vec<(&str, &Chart)> = charts.iter().map(|(name, chart)| (*name, chart)).collect();
+    setup.publish("sysbench", &page, &[("sysbench", &all)], &charts)
+}
+
+fn chart(rows: &[Row], options: &Options, title: &str, unit: &str, of: fn(&Turn) -> f64) -> Chart {
+    let panel = |row: &Row| Panel {
+        title: format!("{}, {} threads", row.script, row.threads),
+        groups: vec![(String::new(), options.sides.iter().map(|side| row.median(*side, of)).collect())],
+    };
+    Chart {
+        title: title.into(),
+        unit: unit.into(),
+        series: options.sides.iter().map(|side| side.name().to_string()).collect(),
+        panels: rows.iter().map(panel).collect(),
+        logarithmic: false,
+    }
+}

@@ -1,0 +1,264 @@
+//! The servers that speak SQL: their command lines, their first start, their end.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::process;
+
+const START_PATIENCE: Duration = Duration::from_secs(120);
+const STOP_PATIENCE: Duration = Duration::from_secs(60);
+/// Whom PostgreSQL runs as when this program is root, which it refuses to be.
+const NOBODY: &str = "65534";
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Side {
+    Beluga,
+    MariaDb,
+    PostgreSql,
+}
+
+/// What sysbench must know to reach a server.
+pub struct Driver {
+    pub name: &'static str,
+    pub arguments: Vec<String>,
+}
+
+impl Side {
+    pub const ALL: [Side; 3] = [Side::Beluga, Side::MariaDb, Side::PostgreSql];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Side::Beluga => "Beluga",
+            Side::MariaDb => "MariaDB",
+            Side::PostgreSql => "PostgreSQL",
+        }
+    }
+
+    pub fn from_name(name: &str) -> Option<Side> {
+        Side::ALL.into_iter().find(|side| side.name().eq_ignore_ascii_case(name))
+    }
+
+    fn port(self) -> u16 {
+        16440 + self as u16
+    }
+
+    pub fn driver(self) -> Driver {
+        let (name, prefix, user) = match self {
+            Side::Beluga | Side::MariaDb => ("mysql", "mysql", "root"),
+            Side::PostgreSql => ("pgsql", "pgsql", "bench"),
+        };
+        let port = self.port();
+        let arguments =
+            ["host=127.0.0.1".to_string(), format!("port={port}"), format!("user={user}"), "db=sbtest".into()];
+        Driver { name, arguments: arguments.iter().map(|argument| format!("--{prefix}-{argument}")).collect() }
+    }
+}
+
+/// Where the programs are.
+pub struct Programs {
+    pub beluga: PathBuf,
+    pub mariadbd: PathBuf,
+    pub mariadb: PathBuf,
+    /// The folder of `postgres` and `initdb`.
+    pub postgres: PathBuf,
+}
+
+impl Programs {
+    /// Debian's places.
+    pub fn debian(beluga: PathBuf) -> Programs {
+        let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+        let newest = versions.map(|entry| entry.path().join("bin")).filter(|path| path.join("postgres").exists()).max();
+        Programs {
+            beluga,
+            mariadbd: "/usr/sbin/mariadbd".into(),
+            mariadb: "/usr/bin/mariadb".into(),
+            postgres: newest.unwrap_or_default(),
+        }
+    }
+
+    /// What a side says of its version.
+    pub fn version(&self, side: Side) -> String {
+        let program = match side {
+            Side::Beluga => self.beluga.clone(),
+            Side::MariaDb => self.mariadbd.clone(),
+            Side::PostgreSql => self.postgres.join("postgres"),
+        };
+        let said = Command::new(program).arg("--version").output().map(|output| output.stdout).unwrap_or_default();
+        let said = String::from_utf8_lossy(&said).lines().next().unwrap_or_default().to_string();
+        // MariaDB begins with the path that it was started by.
+        said.rsplit_once('/').map_or(said.clone(), |(_, name)| name.to_string())
+    }
+}
+
+pub struct Server {
+    pub side: Side,
+    child: Child,
+    log: PathBuf,
+}
+
+fn run(command: &mut Command) -> io::Result<()> {
+    let output = command.stdin(Stdio::null()).output()?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(io::Error::other(format!("{command:?}: {}", String::from_utf8_lossy(&output.stderr).trim())))
+}
+
+/// `program` as itself, or as nobody when this program is root.
+fn unprivileged(program: PathBuf) -> Command {
+    if !rustix::process::geteuid().is_root() {
+        return Command::new(program);
+    }
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups", "--"]).arg(program);
+    command
+}
+
+impl Server {
+    /// Starts with an empty data folder `data` and makes the database `sbtest`.
+    pub fn start(side: Side, programs: &Programs, data: &Path, memory_mib: u64) -> io::Result<Server> {
+        fs::create_dir_all(data)?;
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, side.port()));
+        if TcpStream::connect(address).is_ok() {
+            return Err(io::Error::other(format!("{address} is in use; the figures need a server of their own")));
+        }
+        let mut command = match side {
+            Side::Beluga => beluga(programs, data, memory_mib),
+            Side::MariaDb => mariadb(programs, data, memory_mib)?,
+            Side::PostgreSql => postgres(programs, data, memory_mib)?,
+        };
+        let log = data.with_extension("log");
+        let file = fs::File::create(&log)?;
+        let child = command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file).spawn();
+        let child = child.map_err(|error| io::Error::other(format!("{command:?}: {error}")))?;
+        let mut server = Server { side, child, log };
+        server.wait_until_serving(address)?;
+        server.make_database(programs)?;
+        Ok(server)
+    }
+
+    fn wait_until_serving(&mut self, address: SocketAddr) -> io::Result<()> {
+        let start = Instant::now();
+        while !serves(self.side, address) {
+            let gone = self.child.try_wait()?;
+            if gone.is_some() || start.elapsed() > START_PATIENCE {
+                let log = fs::read_to_string(&self.log).unwrap_or_default();
+                let said = log.lines().rev().take(5).collect::<Vec<_>>().join(" | ");
+                return Err(io::Error::other(format!("{} does not serve ({gone:?}): {said}", self.side.name())));
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
+    }
+
+    fn make_database(&self, programs: &Programs) -> io::Result<()> {
+        let port = self.side.port().to_string();
+        match self.side {
+            Side::Beluga | Side::MariaDb => run(Command::new(&programs.mariadb)
+                .args(["--no-defaults", "-h", "127.0.0.1", "-P", &port, "-u", "root"])
+                .args(["-e", "create database sbtest"])),
+            Side::PostgreSql => run(Command::new(programs.postgres.join("createdb")).args([
+                "-h",
+                "127.0.0.1",
+                "-p",
+                &port,
+                "-U",
+                "bench",
+                "sbtest",
+            ])),
+        }
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits until the server does nothing any more, so that what it has put off does not run in another one's turn.
+    pub fn settle(&self, patience: Duration) {
+        const STEP: Duration = Duration::from_millis(100);
+        let start = Instant::now();
+        let mut before = process::usage(self.pid());
+        while start.elapsed() < patience {
+            std::thread::sleep(STEP);
+            let now = process::usage(self.pid());
+            let since = now.since(before);
+            if since.cpu <= STEP / 10 && since.written_bytes == 0 {
+                return;
+            }
+            before = now;
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+        let start = Instant::now();
+        while start.elapsed() < STOP_PATIENCE {
+            if matches!(self.child.try_wait(), Ok(Some(_)) | Err(_)) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// MySQL's protocol: the server speaks first. PostgreSQL's: it answers whether it has TLS.
+fn serves(side: Side, address: SocketAddr) -> bool {
+    let Ok(mut stream) = TcpStream::connect(address) else { return false };
+    let _ = stream.set_read_timeout(Some(Duration::from_secs(2)));
+    const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
+    if side == Side::PostgreSql && stream.write_all(&SSL_REQUEST).is_err() {
+        return false;
+    }
+    let mut first = [0; 1];
+    matches!(stream.read(&mut first), Ok(1))
+}
+
+fn beluga(programs: &Programs, data: &Path, memory_mib: u64) -> Command {
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "KILL", "--"]).arg(&programs.beluga).arg("--data").arg(data);
+    command.args(["--mysql-port", &Side::Beluga.port().to_string(), "--redis-port", "0"]);
+    command.args(["--memory", &format!("{memory_mib}mb"), "--max-connections", "5000"]);
+    command
+}
+
+fn mariadb(programs: &Programs, data: &Path, memory_mib: u64) -> io::Result<Command> {
+    let folder = format!("--datadir={}", data.display());
+    let mut install = Command::new("mariadb-install-db");
+    run(install.args([
+        "--no-defaults",
+        &folder,
+        "--auth-root-authentication-method=normal",
+        "--user=root",
+        "--skip-test-db",
+    ]))?;
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "KILL", "--"]).arg(&programs.mariadbd).args(["--no-defaults", &folder, "--user=root"]);
+    command.arg(format!("--socket={}", data.join("socket").display()));
+    command.args([format!("--port={}", Side::MariaDb.port()), "--bind-address=127.0.0.1".into()]);
+    command.args(["--max-connections=2000", "--skip-log-bin", "--performance-schema=off"]);
+    command.args(["--innodb-flush-log-at-trx-commit=1", "--innodb-flush-method=O_DIRECT", "--innodb-log-file-size=1G"]);
+    command.arg(format!("--innodb-buffer-pool-size={memory_mib}M"));
+    Ok(command)
+}
+
+fn postgres(programs: &Programs, data: &Path, memory_mib: u64) -> io::Result<Command> {
+    if rustix::process::geteuid().is_root() {
+        run(Command::new("chown").args([NOBODY, &data.display().to_string()]))?;
+    }
+    let mut initdb = unprivileged(programs.postgres.join("initdb"));
+    run(initdb.arg("-D").arg(data).args(["-U", "bench", "-A", "trust", "--locale=C.UTF-8"]))?;
+    let mut command = unprivileged(programs.postgres.join("postgres"));
+    command.arg("-D").arg(data).args(["-p", &Side::PostgreSql.port().to_string(), "-c", "listen_addresses=127.0.0.1"]);
+    command.args(["-c", "unix_socket_directories=", "-c", "max_connections=1200", "-c", "max_wal_size=4GB"]);
+    command.arg("-c").arg(format!("shared_buffers={memory_mib}MB"));
+    Ok(command)
+}
