@@ -100,6 +100,8 @@ pub struct Rows {
     locks: Locks,
     /// Committed transactions whose old versions and ghosts are still there, about in the order of their commits.
     ended: Mutex<VecDeque<Ended>>,
+    /// Commits up to here were seen by every snapshot when somebody looked last.
+    kept: AtomicU64,
     /// Old versions may take so much memory before the oldest snapshot is given up.
     versions_max: AtomicU64,
     /// Calls the background soon, and now.
@@ -117,6 +119,7 @@ impl Rows {
             versions: Versions::default(),
             locks: Locks::default(),
             ended: Mutex::default(),
+            kept: AtomicU64::new(0),
             versions_max: AtomicU64::new(versions_max),
             store,
             ring,

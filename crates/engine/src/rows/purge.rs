@@ -4,6 +4,7 @@
 //! at all need not wait for the log (M7).
 
 use pager::{Lsn, TxnId};
+use stdx::sync::atomic::Ordering;
 
 use crate::error::Result;
 use crate::keyspace::Progress;
@@ -12,8 +13,9 @@ use crate::rows::{MapId, Rows};
 
 /// How soon to look again for what a snapshot or the log holds up, in milliseconds.
 const SOON_MS: u64 = 20;
-/// Rows that a commit clears away of what others have left.
-const COMMIT_BUDGET: usize = 64;
+/// A commit clears away what has gathered when there are so many; to look who still reads costs a step for each session.
+const GATHERED: usize = 16;
+const COMMIT_BUDGET: usize = 256;
 
 /// A committed transaction with what it has left behind.
 pub(crate) struct Ended {
@@ -30,9 +32,13 @@ pub(crate) struct Ended {
 impl Rows {
     /// A transaction is committed: what it has replaced waits for its time, and a little of what has waited is cleared away.
     pub(crate) fn end(&self, ended: Ended) {
-        self.ended.lock().push_back(ended);
+        let gathered = {
+            let mut all = self.ended.lock();
+            all.push_back(ended);
+            all.len()
+        };
         // What fails here is left to the background.
-        if !matches!(self.purge(COMMIT_BUDGET), Ok(true)) {
+        if !gathered.is_multiple_of(GATHERED) || !matches!(self.purge(COMMIT_BUDGET), Ok(true)) {
             (self.ring)();
         }
     }
@@ -56,6 +62,7 @@ impl Rows {
     /// True if nothing is left.
     fn purge(&self, budget: usize) -> Result<bool> {
         let purgeable = self.purgeable();
+        self.kept.store(purgeable, Ordering::Relaxed);
         self.slots.advance(self.store.pager.durable().get(), purgeable);
         let mut done = 0;
         while done < budget {
@@ -99,7 +106,7 @@ impl Rows {
 
     /// Gives up the oldest snapshot if it makes old versions take too much memory.
     fn keep_within_limit(&self) {
-        if self.versions.bytes() <= self.versions_max.load(stdx::sync::atomic::Ordering::Relaxed) {
+        if self.versions.bytes() <= self.versions_max.load(Ordering::Relaxed) {
             return;
         }
         let (oldest, durable) = (self.oldest_snapshot(), self.store.pager.durable().get());

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pager::{Aside, Lsn, TxnId};
+use stdx::sync::atomic::Ordering;
 
 use crate::error::{Error, Result};
 use crate::rows::lock::Strength;
@@ -151,7 +152,8 @@ impl Transaction {
         self.alive()?;
         let rows = &self.rows;
         Ok(self.writer.get_or_insert_with(|| {
-            let keep = rows.oldest_snapshot();
+            // An older answer keeps more than need be.
+            let keep = rows.kept.load(Ordering::Relaxed);
             let id = rows.slots.begin(|| rows.store.new_id(), keep);
             rows.store.enlist(id);
             Writer {
