@@ -9,7 +9,7 @@ use crate::page::{PAGE_BYTES, PageId, WORD_ID};
 use crate::pager::Pager;
 use crate::pool::{Claim, Pool, with_read_buffer};
 
-pub static PAGE_READ: stdx::wait::Reason = stdx::wait::Reason { name: "page_read" };
+pub static PAGE_READ: stdx::wait::Reason = stdx::wait::Reason::new("page_read");
 
 impl Pager {
     /// A sight of the page without a latch. Waits while somebody holds X, reads the page in if it is absent.

@@ -38,7 +38,7 @@ pub const PINNED: u32 = 8;
 /// The unit has been freed, by the record that ends at `page_lsn`: once that is durable nobody can reach the bytes any more, and they need no write (P8).
 pub const FREED: u32 = 16;
 
-pub static LATCH_WAIT: stdx::wait::Reason = stdx::wait::Reason { name: "page_latch" };
+pub static LATCH_WAIT: stdx::wait::Reason = stdx::wait::Reason::new("page_latch");
 
 #[repr(align(64))]
 pub struct Frame {

@@ -24,7 +24,7 @@ use crate::pool::Pool;
 use crate::recovery::{Recovered, Recovery};
 use crate::space::{self, Space};
 
-pub static FRAME_WAIT: stdx::wait::Reason = stdx::wait::Reason { name: "free_frame" };
+pub static FRAME_WAIT: stdx::wait::Reason = stdx::wait::Reason::new("free_frame");
 
 /// Sizes in bytes. The caller divides the memory setting among frames, ring and the rest.
 #[derive(Clone, Debug)]

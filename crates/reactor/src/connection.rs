@@ -23,7 +23,7 @@ use stdx::sync::{Mutex, MutexGuard};
 use crate::door::{AnyDoor, Flow, Io, Waiting};
 use crate::group::{Group, NO_TOKEN, Scratch};
 use crate::mailbox::Mailbox;
-use crate::tls::{Sent, Tls};
+use crate::tls::{Sent, Tls, TlsConfig};
 use crate::{outbox, sys};
 
 const RUNNING: u32 = 1;
@@ -200,6 +200,16 @@ impl Inner {
             && !self.parked
             && !self.paused
             && !self.closing
+    }
+
+    /// The session may have asked for TLS. False: that cannot be, because plain bytes are unsent or TLS is there already.
+    fn start_tls(&mut self, config: Option<&Arc<TlsConfig>>) -> bool {
+        let Some(config) = config else { return true };
+        if self.tls.is_some() || self.out.len() > self.sent {
+            return false;
+        }
+        self.tls = Tls::new(config).ok().map(Box::new);
+        self.tls.is_some()
     }
 
     fn owes_nothing(&self) -> bool {
@@ -436,8 +446,12 @@ impl Connection {
         if input.is_empty() {
             return true;
         }
+        let was_plain = inner.tls.is_none();
         let (consumed, alive) = self.serve(input, inner, scratch);
         let rest = &input[consumed..];
+        if was_plain && inner.tls.is_some() {
+            return alive && self.open_rest(rest, inner, scratch);
+        }
         if !rest.is_empty() {
             inner.input.reserve_exact(inner.want.max(rest.len()));
             inner.input.extend_from_slice(rest);
@@ -671,7 +685,11 @@ impl Connection {
     fn serve_buffered(self: &Arc<Self>, inner: &mut Inner, scratch: &mut Scratch) -> bool {
         let mut input = std::mem::take(&mut inner.input);
         inner.want = 0;
+        let was_plain = inner.tls.is_none();
         let (consumed, alive) = self.serve(&input, inner, scratch);
+        if was_plain && inner.tls.is_some() {
+            return alive && self.open_rest(&input[consumed..], inner, scratch);
+        }
         if consumed == input.len() {
             input = Vec::new();
         } else {
@@ -682,6 +700,17 @@ impl Connection {
         }
         inner.input = input;
         alive
+    }
+
+    /// TLS begins with what the session has left of the input.
+    #[cold]
+    fn open_rest(self: &Arc<Self>, rest: &[u8], inner: &mut Inner, scratch: &mut Scratch) -> bool {
+        let Inner { tls: Some(tls), input, .. } = inner else { unreachable!("the caller has looked") };
+        if tls.open(rest, input).is_err() {
+            let _ = tls.send(&self.stream);
+            return false;
+        }
+        self.flush(inner, scratch)
     }
 
     /// Lets the session run the requests of `input`; returns what it consumed, and false if the connection is to be closed now.
@@ -704,10 +733,11 @@ impl Connection {
             park: false,
             out_max,
             paused: false,
+            tls: None,
             connection: self,
         };
         let flow = catch_unwind(AssertUnwindSafe(|| self.door.serve(session.as_mut(), &mut io)));
-        let Io { consumed, want, gate, park, paused, .. } = io;
+        let Io { consumed, want, gate, park, paused, tls, .. } = io;
         inner.session = Some(session);
         inner.want = want;
         inner.parked = park;
@@ -721,7 +751,7 @@ impl Connection {
             Flow::CloseNow
         });
         inner.closing |= flow == Flow::Close;
-        let alive = flow != Flow::CloseNow && self.flush(inner, scratch);
+        let alive = flow != Flow::CloseNow && inner.start_tls(tls.as_ref()) && self.flush(inner, scratch);
         (consumed, alive)
     }
 

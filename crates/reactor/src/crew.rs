@@ -2,7 +2,8 @@
 //!
 //! Hard part: enough, not too many. A thread that begins to wait inside a request (it says so through `stdx::wait`) leaves the others short, so another one
 //! is woken or made at once; when it comes back there is one too many, and the next thread that has nothing in hand lies down. Active threads are those
-//! neither stalled nor parked; the rule is that they are as many as the base, as long as the maximum allows (R4).
+//! neither stalled nor parked; the rule is that they are as many as the base, as long as the maximum allows (R4). Waits for locks are the exception: if
+//! all threads are in such waits, who holds the locks finds none for the request that gives them back, so there is one more, whatever the maximum.
 
 use std::time::Duration;
 
@@ -15,6 +16,8 @@ pub struct Numbers {
     pub total: usize,
     /// Inside an announced wait.
     pub stalled: usize,
+    /// Those of them whose waits only another session's request can end.
+    pub needing: usize,
     /// Lying down, and not yet called.
     pub parked: usize,
     /// Called up from parking, not yet awake.
@@ -67,16 +70,18 @@ impl Crew {
     }
 
     /// The calling thread waits from now on.
-    pub fn stall(&self) -> Need {
+    pub fn stall(&self, needs_others: bool) -> Need {
         let mut numbers = self.numbers.lock();
         numbers.stalled += 1;
+        numbers.needing += usize::from(needs_others);
         self.fill(&mut numbers)
     }
 
     /// The calling thread goes on.
-    pub fn resume(&self) {
+    pub fn resume(&self, needs_others: bool) {
         let mut numbers = self.numbers.lock();
         numbers.stalled -= 1;
+        numbers.needing -= usize::from(needs_others);
         if numbers.active() > self.base {
             self.surplus.store(true, Ordering::Relaxed);
         }
@@ -107,7 +112,9 @@ impl Crew {
             self.bed.notify_one();
             return Need::Nothing;
         }
-        if numbers.total >= self.most {
+        // If all that there are wait for requests that nobody can run, the maximum would be for ever.
+        let is_deadlock = numbers.needing + numbers.parked == numbers.total;
+        if numbers.total >= self.most && !is_deadlock {
             return Need::Nothing;
         }
         numbers.total += 1;
@@ -159,13 +166,13 @@ mod tests {
         let crew = Crew::new(2, 4);
         crew.join();
         crew.join();
-        assert_eq!(crew.stall(), Need::Spawn);
-        assert_eq!(crew.stall(), Need::Spawn);
-        assert_eq!(crew.stall(), Need::Nothing, "four is the most");
+        assert_eq!(crew.stall(false), Need::Spawn);
+        assert_eq!(crew.stall(false), Need::Spawn);
+        assert_eq!(crew.stall(false), Need::Nothing, "four is the most");
         assert_eq!(crew.numbers().active(), 1);
-        crew.resume();
-        crew.resume();
-        crew.resume();
+        crew.resume(false);
+        crew.resume(false);
+        crew.resume(false);
         let stop = AtomicBool::new(false);
         assert!(!crew.stay(Duration::from_millis(1), &stop), "one leaves");
         assert!(!crew.stay(Duration::from_millis(1), &stop), "another one");
@@ -174,11 +181,27 @@ mod tests {
     }
 
     #[test]
+    fn threads_that_all_wait_for_others_get_one_more() {
+        let crew = Crew::new(1, 2);
+        crew.join();
+        assert_eq!(crew.stall(true), Need::Spawn);
+        assert_eq!(crew.stall(true), Need::Spawn, "beyond the maximum: nobody is left to end these waits");
+        assert_eq!(crew.stall(false), Need::Nothing, "this one comes back by itself");
+        crew.resume(false);
+        assert_eq!(crew.stall(true), Need::Spawn);
+        crew.resume(true);
+        crew.resume(true);
+        crew.resume(true);
+        let numbers = crew.numbers();
+        assert_eq!((numbers.total, numbers.stalled, numbers.needing), (4, 0, 0));
+    }
+
+    #[test]
     fn a_parked_thread_is_called_before_a_new_one_is_made() {
         let crew = std::sync::Arc::new(Crew::new(1, 8));
         crew.join();
-        assert_eq!(crew.stall(), Need::Spawn);
-        crew.resume();
+        assert_eq!(crew.stall(false), Need::Spawn);
+        crew.resume(false);
         let sleeper = {
             let crew = crew.clone();
             std::thread::spawn(move || crew.stay(Duration::from_secs(20), &AtomicBool::new(false)))
@@ -186,7 +209,7 @@ mod tests {
         while crew.numbers().parked == 0 {
             std::thread::yield_now();
         }
-        assert_eq!(crew.stall(), Need::Nothing);
+        assert_eq!(crew.stall(false), Need::Nothing);
         assert!(sleeper.join().unwrap(), "called up");
         assert_eq!(crew.numbers().active(), 1);
     }

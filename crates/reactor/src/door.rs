@@ -4,6 +4,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use crate::connection::Connection;
+use crate::tls::TlsConfig;
 
 /// A protocol. One value serves all its connections.
 pub trait Door: Send + Sync + 'static {
@@ -66,6 +67,7 @@ pub struct Io<'a> {
     /// The length of `out` from which on the session is to pause.
     pub(crate) out_max: usize,
     pub(crate) paused: bool,
+    pub(crate) tls: Option<Arc<TlsConfig>>,
     pub(crate) connection: &'a Arc<Connection>,
 }
 
@@ -114,6 +116,13 @@ impl<'a> Io<'a> {
     /// Whole requests are left in the input: `serve` is called again when the peer has taken enough (R10).
     pub fn pause(&mut self) {
         self.paused = true;
+    }
+
+    /// From here on the connection speaks TLS, for protocols that ask for it in plain words first. What is not consumed is the beginning of it, and the session
+    /// sees it no more. The peer waits for TLS, so nothing may be written in this `serve` nor be unsent from before: such a connection is closed.
+    pub fn start_tls(&mut self, config: &Arc<TlsConfig>) {
+        self.input = &self.input[..self.consumed];
+        self.tls = Some(config.clone());
     }
 
     pub fn connection(&self) -> &'a Arc<Connection> {

@@ -179,7 +179,7 @@ thread_local! {
 }
 
 /// Installed in every worker: a thread that waits gives its batch away and another thread takes its place.
-fn on_wait(_: &'static stdx::wait::Reason, edge: Edge) {
+fn on_wait(reason: &'static stdx::wait::Reason, edge: Edge) {
     HOME.with_borrow(|home| {
         let Some(group) = home else { return };
         match edge {
@@ -187,11 +187,11 @@ fn on_wait(_: &'static stdx::wait::Reason, edge: Edge) {
                 outbox::send(None);
                 round::give_back();
                 group.hand_over();
-                if group.crew.stall() == Need::Spawn {
+                if group.crew.stall(reason.needs_others) == Need::Spawn {
                     group.spawn_extra();
                 }
             }
-            Edge::End => group.crew.resume(),
+            Edge::End => group.crew.resume(reason.needs_others),
         }
     });
 }

@@ -9,7 +9,7 @@ use crate::settings::value::OFF;
 use crate::settings::{Name, Settings};
 
 /// A new password is on its way to the disk.
-static ACCOUNT: stdx::wait::Reason = stdx::wait::Reason { name: "account" };
+static ACCOUNT: stdx::wait::Reason = stdx::wait::Reason::new("account");
 
 pub struct ServerHost {
     pub settings: Arc<Settings>,

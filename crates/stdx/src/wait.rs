@@ -9,6 +9,20 @@ use std::cell::Cell;
 #[derive(Debug)]
 pub struct Reason {
     pub name: &'static str,
+    /// The wait ends only when another session's request has run, which needs a thread too; not by a disk or a clock.
+    pub needs_others: bool,
+}
+
+impl Reason {
+    /// Something that comes about by itself.
+    pub const fn new(name: &'static str) -> Reason {
+        Reason { name, needs_others: false }
+    }
+
+    /// Something that another session must do.
+    pub const fn of_others(name: &'static str) -> Reason {
+        Reason { name, needs_others: true }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +73,7 @@ mod tests {
     thread_local! {
         static SEEN: Cell<(u32, u32)> = const { Cell::new((0, 0)) };
     }
-    static REASON: Reason = Reason { name: "test" };
+    static REASON: Reason = Reason::new("test");
 
     #[test]
     fn a_hook_hears_both_edges_of_its_own_thread() {

@@ -5,7 +5,7 @@ use crate::commands::{help as lines, shown};
 use crate::errors;
 use crate::session::Session;
 
-static DEBUG_SLEEP: stdx::wait::Reason = stdx::wait::Reason { name: "debug_sleep" };
+static DEBUG_SLEEP: stdx::wait::Reason = stdx::wait::Reason::new("debug_sleep");
 
 pub fn debug(session: &mut Session, call: &mut Call<'_>) -> Result {
     let sub = call.args[1].to_ascii_lowercase();

@@ -25,7 +25,7 @@ use pager::Lsn;
 mod tests;
 
 /// A writer of the same key is at work.
-pub static KEY_LOCK: stdx::wait::Reason = stdx::wait::Reason { name: "key_lock" };
+pub static KEY_LOCK: stdx::wait::Reason = stdx::wait::Reason::new("key_lock");
 
 #[cfg(not(loom))]
 pub(crate) const STRIPES: usize = 8192;

@@ -27,7 +27,7 @@ const ABORTED: u64 = 2;
 const FIRST_LSN: u64 = 16;
 
 /// A transaction waits for another one.
-pub static ROW_LOCK: stdx::wait::Reason = stdx::wait::Reason { name: "row_lock" };
+pub static ROW_LOCK: stdx::wait::Reason = stdx::wait::Reason::of_others("row_lock");
 
 /// What is known of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -51,7 +51,7 @@ pub(crate) fn first_id(pager: &Pager) -> u64 {
 const UNDO_RECORD_BYTES: usize = 256;
 
 /// A rollback needs room on a full disk.
-pub static DISK_ROOM: stdx::wait::Reason = stdx::wait::Reason { name: "disk_room" };
+pub static DISK_ROOM: stdx::wait::Reason = stdx::wait::Reason::new("disk_room");
 
 pub(crate) const CATALOG: TreeId = 1;
 pub(crate) const RECORDS: TreeId = 2;

@@ -34,7 +34,7 @@ const PATIENCE: Duration = Duration::from_micros(250);
 /// How long the flusher sleeps before it looks for room again.
 const STUCK_PAUSE: Duration = Duration::from_millis(50);
 
-pub static LOG_SPACE: stdx::wait::Reason = stdx::wait::Reason { name: "log_space" };
+pub static LOG_SPACE: stdx::wait::Reason = stdx::wait::Reason::new("log_space");
 
 /// Where the next chunk goes.
 struct Tail {

@@ -1,6 +1,7 @@
 //! The pool over real sockets: bytes cut anywhere, gates in order, growth and shrinking, limits, endings.
 
 mod strands;
+mod tls;
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -28,7 +29,7 @@ struct Lines {
 
 type Away = Arc<Mutex<Vec<Box<dyn FnOnce() + Send>>>>;
 
-static BLOCK: stdx::wait::Reason = stdx::wait::Reason { name: "test_block" };
+static BLOCK: stdx::wait::Reason = stdx::wait::Reason::new("test_block");
 
 struct Session {
     parked: bool,

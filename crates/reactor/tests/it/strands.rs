@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use reactor::{Call, Connection, Door, Flow, Io, ListenOptions, Pool, Pushed, Reply, Settings, Strand};
 use stdx::watermark::Watermark;
 
-static LOCK: stdx::wait::Reason = stdx::wait::Reason { name: "test_lock" };
+static LOCK: stdx::wait::Reason = stdx::wait::Reason::of_others("test_lock");
 
 /// Requests that may wait in one session.
 const QUEUE_MAX: usize = 100;
@@ -210,8 +210,9 @@ fn thousands_of_sessions_on_a_connection_keep_each_its_order() {
 }
 
 #[test]
-fn more_sessions_wait_for_a_lock_than_there_are_processors_and_its_holder_frees_it() {
-    let settings = Settings { epoll_threads_per_group: 1, epoll_groups: 1, ..Settings::default() };
+fn more_sessions_wait_for_a_lock_than_there_may_be_threads_and_its_holder_frees_it() {
+    let settings =
+        Settings { epoll_threads_per_group: 1, epoll_groups: 1, epoll_group_threads_max: 4, ..Settings::default() };
     let mut bench = start(settings);
     (0..60).for_each(|session| bench.say(&format!("{session} block\n{session} echo after\n")));
     eventually("all wait at once", || *bench.shared.blocked.lock().unwrap() == 60);
