@@ -1,7 +1,7 @@
 //! Who may enter, for every door: names, password digests, and rules that a door interprets.
 //!
 //! Accounts live in the catalog; a copy in memory answers. Changes are rare: they go through one mutex and one transaction, then the copy is replaced.
-//! A password is kept as its SHA-256 digest, as Redis keeps it; digests are compared in a time that does not depend on where they differ.
+//! A password is kept as its SHA-256 digest, as Redis keeps it, or as a `Verifier`, as MySQL does; a door that is told a password takes either. Digests are compared in a time that does not depend on where they differ.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,8 +15,12 @@ use crate::error::{Error, Result};
 use crate::sha256::sha256;
 use crate::txn::Store;
 
+pub mod verifier;
+
 #[cfg(test)]
 mod tests;
+
+use verifier::Verifier;
 
 /// The account of connections that did not say who they are. It always exists.
 pub const DEFAULT: &str = "default";
@@ -26,7 +30,8 @@ const NAME_MAX: usize = 128;
 const PASSWORDS_MAX: usize = 1000;
 const RULES_MAX: usize = 64 << 10;
 const PART_BYTES: usize = 1200;
-const FORMAT: u8 = 1;
+/// Format 1 has no verifier.
+const FORMAT: u8 = 2;
 
 const ENABLED: u8 = 1;
 const NOPASS: u8 = 2;
@@ -39,6 +44,8 @@ pub struct Account {
     pub nopass: bool,
     /// SHA-256 of each password that is accepted.
     pub passwords: Vec<[u8; 32]>,
+    /// One more password, kept as MySQL keeps it.
+    pub verifier: Option<Verifier>,
     /// What the account may do, in the door's own words.
     pub rules: String,
 }
@@ -46,7 +53,14 @@ pub struct Account {
 impl Account {
     /// Disabled, without password or rights.
     pub fn new(name: &str) -> Account {
-        Account { name: name.into(), enabled: false, nopass: false, passwords: Vec::new(), rules: String::new() }
+        Account {
+            name: name.into(),
+            enabled: false,
+            nopass: false,
+            passwords: Vec::new(),
+            verifier: None,
+            rules: String::new(),
+        }
     }
 
     fn default_account() -> Account {
@@ -58,6 +72,9 @@ impl Account {
         let mut bytes = vec![FORMAT, flags];
         bytes.extend_from_slice(&(self.passwords.len() as u32).to_le_bytes());
         bytes.extend(self.passwords.iter().flatten());
+        let verifier = self.verifier.as_ref().map_or(Vec::new(), Verifier::encode);
+        bytes.push(verifier.len() as u8);
+        bytes.extend_from_slice(&verifier);
         bytes.extend_from_slice(self.rules.as_bytes());
         bytes
     }
@@ -65,13 +82,20 @@ impl Account {
     fn decode(name: &str, bytes: &[u8]) -> Option<Account> {
         let ([format, flags], rest) = bytes.split_first_chunk::<2>()?;
         let (count, rest) = rest.split_first_chunk::<4>()?;
-        let (passwords, rules) = rest.split_at_checked((u32::from_le_bytes(*count) as usize).checked_mul(32)?)?;
+        let (passwords, rest) = rest.split_at_checked((u32::from_le_bytes(*count) as usize).checked_mul(32)?)?;
         let passwords = passwords.chunks_exact(32).map(|digest| digest.try_into().expect("32 bytes")).collect();
-        (*format == FORMAT).then_some(Account {
+        let (verifier, rules) = match format {
+            1 => (&[][..], rest),
+            &FORMAT => rest.split_first().and_then(|(length, rest)| rest.split_at_checked(usize::from(*length)))?,
+            _ => return None,
+        };
+        let verifier = if verifier.is_empty() { None } else { Some(Verifier::decode(verifier)?) };
+        Some(Account {
             name: name.into(),
             enabled: flags & ENABLED != 0,
             nopass: flags & NOPASS != 0,
             passwords,
+            verifier,
             rules: String::from_utf8(rules.to_vec()).ok()?,
         })
     }
@@ -91,7 +115,13 @@ impl Account {
         Ok(())
     }
 
-    fn accepts(&self, digest: &[u8; 32]) -> bool {
+    /// May somebody with this password enter? Takes milliseconds if there is a verifier, and else as long for one password as for any other.
+    pub fn accepts(&self, password: &[u8]) -> bool {
+        let accepted = self.accepts_digest(&sha256(password));
+        accepted || self.enabled && self.verifier.as_ref().is_some_and(|verifier| verifier.accepts(password))
+    }
+
+    fn accepts_digest(&self, digest: &[u8; 32]) -> bool {
         // Every digest is looked at whole, whichever fits.
         let fits = self.passwords.iter().fold(0, |fits, known| fits | u8::from(is_same(known, digest)));
         self.enabled && (self.nopass || fits != 0)
@@ -131,13 +161,12 @@ impl Accounts {
         Ok(Accounts { store, by_name, changing: Mutex::new(()), generation })
     }
 
-    /// The account, if it may enter with this password. Takes as long for an unknown name as for a known one with one password.
+    /// The account, if it may enter with this password. Takes as long for an unknown name as for a known one with one password and no verifier.
     pub fn authenticate(&self, name: &str, password: &[u8]) -> Option<Arc<Account>> {
-        let digest = sha256(password);
         match self.get(name) {
-            Some(account) => account.accepts(&digest).then_some(account),
+            Some(account) => account.accepts(password).then_some(account),
             None => {
-                std::hint::black_box(is_same(&digest, &[0; 32]));
+                std::hint::black_box(is_same(&sha256(password), &[0; 32]));
                 None
             }
         }

@@ -148,7 +148,12 @@ impl Engine {
         self.keyspace.background_step(budget)
     }
 
-    /// Walks over everything and names what is wrong. Nothing else may be going on.
+    /// Ends the background for good, so that `check` is alone.
+    pub fn rest(&self) {
+        self.stop_background();
+    }
+
+    /// Walks over everything and names what is wrong. Nothing else may be going on, the background included (`rest`).
     pub fn check(&self) -> Result<Report> {
         check::check(&self.store, &self.keyspace)
     }

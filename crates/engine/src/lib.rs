@@ -10,9 +10,11 @@ mod error;
 mod keyspace;
 mod metrics;
 pub mod rows;
+mod sha1;
 mod sha256;
 mod txn;
 
+pub use accounts::verifier::Verifier;
 pub use accounts::{Account, Accounts, DEFAULT as DEFAULT_ACCOUNT};
 pub use catalog::Settings;
 pub use check::Report;
@@ -23,6 +25,7 @@ pub use keyspace::{
 };
 pub use metrics::Metrics;
 pub use pager::{Lsn, PAGE_BYTES};
+pub use sha1::sha1;
 pub use sha256::sha256;
 
 /// Databases that SELECT knows.

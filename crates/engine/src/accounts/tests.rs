@@ -7,21 +7,35 @@ fn accounts_come_back_as_they_were_put_in() {
         enabled: true,
         nopass: false,
         passwords: vec![sha256(b"one"), sha256(b"two")],
+        verifier: Some(Verifier::native(b"three")),
         rules: "~a:* +get".into(),
     };
     assert_eq!(Account::decode("ann", &account.encode()), Some(account.clone()));
     let bytes = account.encode();
     assert_eq!(Account::decode("ann", &bytes[..40]), None);
+    let account = Account { verifier: None, ..account };
+    assert_eq!(Account::decode("ann", &account.encode()), Some(account));
+}
+
+#[test]
+fn an_account_of_the_first_format_is_read() {
+    let digest = sha256(b"one");
+    let bytes = [&[1, ENABLED, 1, 0, 0, 0][..], &digest, b"~a:* +get"].concat();
+    let account = Account { enabled: true, passwords: vec![digest], rules: "~a:* +get".into(), ..Account::new("ann") };
+    assert_eq!(Account::decode("ann", &bytes), Some(account));
+    assert_eq!(Account::decode("ann", &[&[3], &bytes[1..]].concat()), None);
 }
 
 #[test]
 fn any_of_the_passwords_opens_and_no_other() {
     let mut account = Account { enabled: true, passwords: vec![sha256(b"one"), sha256(b"two")], ..Account::new("ann") };
-    assert!(account.accepts(&sha256(b"one")) && account.accepts(&sha256(b"two")));
-    assert!(!account.accepts(&sha256(b"three")));
+    assert!(account.accepts(b"one") && account.accepts(b"two"));
+    assert!(!account.accepts(b"three"));
+    account.verifier = Some(Verifier::caching_sha2(b"three"));
+    assert!(account.accepts(b"one") && account.accepts(b"three") && !account.accepts(b"four"));
     account.enabled = false;
-    assert!(!account.accepts(&sha256(b"one")));
-    assert!(Account::default_account().accepts(&sha256(b"whatever")));
+    assert!(!account.accepts(b"one") && !account.accepts(b"three"));
+    assert!(Account::default_account().accepts(b"whatever"));
 }
 
 #[test]

@@ -132,6 +132,11 @@ impl Rows {
         Transaction::new(self.clone(), isolation)
     }
 
+    /// All maps that there are, those of open transactions included.
+    pub fn maps(&self) -> Vec<MapId> {
+        self.store.maps.all().iter().map(|map| map.id).collect()
+    }
+
     /// Memory that old versions take, about.
     pub fn version_bytes(&self) -> u64 {
         self.versions.bytes()
