@@ -1,0 +1,194 @@
+//! Aggregates, and what becomes of expressions above the grouping.
+
+use sqlparser::ast;
+
+use crate::bind::Bind;
+use crate::error::{self, Result, SqlError};
+use crate::plan::Call;
+use crate::plan::walk::same;
+use crate::scalar::Expr;
+use crate::scalar::aggregate::Aggregate;
+use crate::types::Type;
+
+impl Bind<'_> {
+    /// Above the grouping: is the node one of GROUP BY's expressions? Columns are looked at by `staged`.
+    pub fn group_key(&mut self, node: &ast::Expr) -> Result<Option<Expr>> {
+        let leaf = matches!(
+            node,
+            ast::Expr::Value(_) | ast::Expr::Identifier(_) | ast::Expr::CompoundIdentifier(_) | ast::Expr::Nested(_)
+        );
+        let has_keys = self
+            .scopes
+            .last()
+            .and_then(|scope| scope.grouped.as_ref())
+            .is_some_and(|grouped| grouped.keys.iter().any(|key| !matches!(key, Expr::Column(..))));
+        if leaf || !has_keys || has_aggregate(node) || has_subquery(node) {
+            return Ok(None);
+        }
+        let grouped = self.scope().grouped.take();
+        let base = self.expr(node);
+        self.scope().grouped = grouped;
+        let (Ok(base), Some(grouped)) = (base, &self.scope().grouped) else { return Ok(None) };
+        Ok(grouped.keys.iter().position(|key| same(key, &base)).map(|at| Expr::Column(at, grouped.keys[at].ty())))
+    }
+
+    /// A function that is the statement's business: an aggregate, VALUES().
+    pub fn function(&mut self, function: &ast::Function) -> Result<Option<Expr>> {
+        let name = function.name.to_string();
+        if function.over.is_some() {
+            return Err(SqlError::unsupported("window functions"));
+        }
+        if name.eq_ignore_ascii_case("values")
+            && let Some(base) = self.values_at
+        {
+            return self.values(function, base).map(Some);
+        }
+        let Some(kind) = Aggregate::kind(&name) else { return Ok(None) };
+        let ast::FunctionArguments::List(list) = &function.args else { return Ok(None) };
+        if self.scope().grouped.is_none() {
+            return Err(error::INVALID_GROUP_FUNC_USE.bare());
+        }
+        // The arguments are of the rows that are grouped.
+        let grouped = self.scope().grouped.take();
+        let call = self.call(kind, list);
+        self.scope().grouped = grouped;
+        let call = call?;
+        let Some(grouped) = &mut self.scope().grouped else { unreachable!("put back") };
+        let known = grouped.calls.iter().position(|other| format!("{other:?}") == format!("{call:?}"));
+        let ty = call.aggregate.ty.clone();
+        let at = known.unwrap_or_else(|| {
+            grouped.calls.push(call);
+            grouped.calls.len() - 1
+        });
+        Ok(Some(Expr::Column(grouped.keys.len() + at, ty)))
+    }
+
+    fn call(&mut self, kind: crate::scalar::aggregate::Kind, list: &ast::FunctionArgumentList) -> Result<Call> {
+        let distinct = matches!(list.duplicate_treatment, Some(ast::DuplicateTreatment::Distinct));
+        let mut arguments = Vec::new();
+        for argument in &list.args {
+            match argument {
+                ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expr)) => arguments.push(self.expr(expr)?),
+                ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Wildcard) => {}
+                other => return Err(SqlError::parse(format!("'{other}' at line 1"))),
+            }
+        }
+        let (mut order, mut separator) = (Vec::new(), None);
+        for clause in &list.clauses {
+            match clause {
+                ast::FunctionArgumentClause::OrderBy(keys) => {
+                    for key in keys {
+                        arguments.push(self.expr(&key.expr)?);
+                        order.push(descends(&key.options));
+                    }
+                }
+                ast::FunctionArgumentClause::Separator(value) => {
+                    if let ast::Value::SingleQuotedString(text) | ast::Value::DoubleQuotedString(text) = &value.value {
+                        separator = Some(text.clone());
+                    }
+                }
+                other => return Err(SqlError::unsupported(other)),
+            }
+        }
+        let types: Vec<Type> = arguments.iter().map(Expr::ty).collect();
+        let own = types.len() - order.len();
+        let mut aggregate = Aggregate::new(kind, distinct, types[..own].to_vec(), self.settings())?;
+        aggregate.arguments = types;
+        aggregate.order = order;
+        if let Some(separator) = separator {
+            aggregate.separator = separator.into();
+        }
+        Ok(Call { aggregate, arguments })
+    }
+
+    /// VALUES(column) in ON DUPLICATE KEY UPDATE: what would have been inserted.
+    fn values(&mut self, function: &ast::Function, base: usize) -> Result<Expr> {
+        let ast::FunctionArguments::List(list) = &function.args else {
+            return Err(SqlError::parse("'VALUES' at line 1"));
+        };
+        let [ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(ast::Expr::Identifier(name)))] = &list.args[..]
+        else {
+            return Err(SqlError::parse("'VALUES' at line 1"));
+        };
+        let place =
+            self.scope().tables[0].columns.iter().position(|column| column.name.eq_ignore_ascii_case(&name.value));
+        let place = place.ok_or_else(|| error::BAD_FIELD.with(&[&name.value, &"field list"]))?;
+        let ty = self.scope().type_at(place).with_nullable(true);
+        Ok(Expr::Column(base + place, ty))
+    }
+}
+
+pub fn descends(options: &ast::OrderByOptions) -> bool {
+    matches!(options.sort, Some(ast::OrderBySort::Desc))
+}
+
+/// Is there an aggregate in it, outside of subqueries?
+pub fn has_aggregate(node: &ast::Expr) -> bool {
+    seek(node, &|node| match node {
+        ast::Expr::Function(function) => {
+            function.over.is_none() && Aggregate::kind(&function.name.to_string()).is_some()
+        }
+        _ => false,
+    })
+}
+
+fn has_subquery(node: &ast::Expr) -> bool {
+    seek(node, &|node| matches!(node, ast::Expr::Subquery(_) | ast::Expr::Exists { .. } | ast::Expr::InSubquery { .. }))
+}
+
+/// Is there a node like that? Subqueries are not entered.
+fn seek(node: &ast::Expr, is_it: &dyn Fn(&ast::Expr) -> bool) -> bool {
+    is_it(node) || children(node).into_iter().any(|child| seek(child, is_it))
+}
+
+fn children(node: &ast::Expr) -> Vec<&ast::Expr> {
+    use ast::Expr as E;
+    match node {
+        E::IsFalse(e)
+        | E::IsNotFalse(e)
+        | E::IsTrue(e)
+        | E::IsNotTrue(e)
+        | E::IsNull(e)
+        | E::IsNotNull(e)
+        | E::IsUnknown(e)
+        | E::IsNotUnknown(e)
+        | E::Nested(e) => vec![e],
+        E::UnaryOp { expr, .. }
+        | E::Cast { expr, .. }
+        | E::Convert { expr, .. }
+        | E::Extract { expr, .. }
+        | E::Ceil { expr, .. }
+        | E::Floor { expr, .. }
+        | E::Collate { expr, .. }
+        | E::InSubquery { expr, .. } => vec![expr],
+        E::BinaryOp { left, right, .. } | E::AnyOp { left, right, .. } | E::AllOp { left, right, .. } => {
+            vec![left, right]
+        }
+        E::Position { expr, r#in } => vec![expr, r#in],
+        E::Between { expr, low, high, .. } => vec![expr, low, high],
+        E::Like { expr, pattern, .. } | E::RLike { expr, pattern, .. } => vec![expr, pattern],
+        E::InList { expr, list, .. } => std::iter::once(&**expr).chain(list).collect(),
+        E::Tuple(list) => list.iter().collect(),
+        E::Substring { expr, substring_from, substring_for, .. } => {
+            std::iter::once(&**expr).chain(substring_from.as_deref()).chain(substring_for.as_deref()).collect()
+        }
+        E::Trim { expr, trim_what, .. } => std::iter::once(&**expr).chain(trim_what.as_deref()).collect(),
+        E::Interval(interval) => vec![&interval.value],
+        E::Case { operand, conditions, else_result, .. } => {
+            let arms = conditions.iter().flat_map(|arm| [&arm.condition, &arm.result]);
+            operand.as_deref().into_iter().chain(arms).chain(else_result.as_deref()).collect()
+        }
+        E::Function(function) => match &function.args {
+            ast::FunctionArguments::List(list) => list
+                .args
+                .iter()
+                .filter_map(|argument| match argument {
+                    ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expr)) => Some(expr),
+                    _ => None,
+                })
+                .collect(),
+            _ => Vec::new(),
+        },
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,470 @@
+//! INSERT, REPLACE, UPDATE, DELETE: which rows, and what becomes of them.
+
+use std::sync::Arc;
+
+use sqlparser::ast;
+
+use crate::bind::from::columns_of;
+use crate::bind::scope::{Origin, ScopeTable, Source};
+use crate::bind::select::limited;
+use crate::bind::{Bind, name_of};
+use crate::catalog::table::{Default, Table, TableColumn};
+use crate::error::{self, Result, SqlError};
+use crate::parse::parse_expression;
+use crate::parse::statement::Name;
+use crate::plan::join::Planner;
+use crate::plan::walk::conjuncts;
+use crate::plan::{Lock, LockWait, Node, SortKey};
+use crate::scalar::Expr;
+use engine::rows::Strength;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnConflict {
+    Fail,
+    Ignore,
+    Replace,
+    Update,
+}
+
+#[derive(Debug)]
+pub enum Values {
+    /// For each target an expression over the row so far; None: DEFAULT.
+    Rows(Vec<Vec<Option<Expr>>>),
+    Query(Arc<Node>),
+}
+
+/// What every change of a table's rows needs.
+#[derive(Debug)]
+pub struct Rules {
+    pub table: Arc<Table>,
+    /// For each column what it holds where nothing is given; None: it must be given.
+    pub defaults: Vec<Option<Expr>>,
+    /// Columns that follow the clock at every change.
+    pub clocks: Vec<(usize, Expr)>,
+    pub checks: Vec<(String, Expr)>,
+}
+
+#[derive(Debug)]
+pub struct Insert {
+    pub rules: Rules,
+    pub targets: Vec<usize>,
+    pub values: Values,
+    pub on_conflict: OnConflict,
+    /// ON DUPLICATE KEY UPDATE: over the row that is there, followed by the new one.
+    pub updates: Vec<(usize, Expr)>,
+}
+
+/// A table whose rows are changed, and where they lie in the wide row.
+#[derive(Debug)]
+pub struct Target {
+    pub rules: Rules,
+    pub offset: usize,
+    pub key_at: usize,
+    pub sets: Vec<(usize, Expr)>,
+}
+
+#[derive(Debug)]
+pub struct Update {
+    pub node: Arc<Node>,
+    pub targets: Vec<Target>,
+    pub ignore: bool,
+}
+
+#[derive(Debug)]
+pub struct Delete {
+    pub node: Arc<Node>,
+    pub targets: Vec<Target>,
+}
+
+fn is_default(expr: &ast::Expr) -> bool {
+    match expr {
+        ast::Expr::Identifier(name) => name.quote_style.is_none() && name.value.eq_ignore_ascii_case("default"),
+        _ => false,
+    }
+}
+
+impl Bind<'_> {
+    /// What the column holds where nothing is given.
+    fn default_of(&mut self, column: &TableColumn) -> Result<Option<Expr>> {
+        Ok(match &column.default {
+            Default::None if column.ty.nullable => Some(Expr::null()),
+            Default::None => None,
+            Default::Value(value) => Some(Expr::Literal(value.clone(), column.ty.clone())),
+            Default::Now(scale) => Some(self.expr(&parse_expression(&format!("CURRENT_TIMESTAMP({scale})"))?)?),
+            Default::Expression(text) => Some(self.expr(&parse_expression(text)?)?),
+        })
+    }
+
+    /// Binds what belongs to the table itself; the current scope must be the table alone.
+    fn rules(&mut self, table: &Arc<Table>) -> Result<Rules> {
+        let (mut defaults, mut clocks, mut checks) = (Vec::new(), Vec::new(), Vec::new());
+        self.open_scope();
+        self.add_table(table, &table.name, false);
+        for (at, column) in table.columns.iter().enumerate() {
+            defaults.push(self.default_of(column)?);
+            if column.on_update_now {
+                clocks.push((at, self.expr(&parse_expression(&format!("CURRENT_TIMESTAMP({})", column.ty.scale))?)?));
+            }
+        }
+        for check in table.checks.iter().filter(|check| check.enforced) {
+            checks.push((check.name.clone(), self.expr(&parse_expression(&check.text)?)?));
+        }
+        self.close_scope();
+        Ok(Rules { table: table.clone(), defaults, clocks, checks })
+    }
+
+    fn add_table(&mut self, table: &Arc<Table>, alias: &str, keyed: bool) -> usize {
+        let columns = columns_of(table, alias);
+        self.scope().add(ScopeTable {
+            alias: alias.to_owned(),
+            schema: table.schema.clone(),
+            hidden: vec![false; columns.len()],
+            columns,
+            origin: Origin::Base(table.clone()),
+            offset: 0,
+            key_at: keyed.then_some(0),
+            lock: None,
+            nullable: false,
+            allowed: None,
+        })
+    }
+
+    pub fn insert(&mut self, insert: &ast::Insert) -> Result<Insert> {
+        if insert.partitioned.is_some() || insert.returning.is_some() || insert.overwrite {
+            return Err(SqlError::unsupported("this form of INSERT"));
+        }
+        let ast::TableObject::TableName(name) = &insert.table else {
+            return Err(SqlError::unsupported("this form of INSERT"));
+        };
+        let name = name_of(name)?;
+        self.refuse_system(&name)?;
+        let table = self.base_table(&name)?;
+        let rules = self.rules(&table)?;
+        let mut targets = Vec::new();
+        for column in &insert.columns {
+            targets.push(self.target(&table, column)?);
+        }
+        for assignment in &insert.assignments {
+            let ast::AssignmentTarget::ColumnName(column) = &assignment.target else {
+                return Err(SqlError::unsupported("this form of INSERT"));
+            };
+            targets.push(self.target(&table, column)?);
+        }
+        if let Some(twice) = (0..targets.len()).find(|at| targets[..*at].contains(&targets[*at])) {
+            return Err(error::FIELD_SPECIFIED_TWICE.with(&[&table.columns[targets[twice]].name]));
+        }
+        let is_bare = targets.is_empty();
+        if is_bare {
+            targets = (0..table.columns.len()).filter(|at| !table.columns[*at].invisible).collect();
+        }
+        let values = self.insert_values(insert, &table, &targets, is_bare)?;
+        if matches!(&values, Values::Rows(rows) if rows.iter().all(Vec::is_empty)) {
+            targets.clear();
+        }
+        let on_conflict = match (&insert.on, insert.replace_into, insert.ignore) {
+            (Some(_), ..) => OnConflict::Update,
+            (None, true, _) => OnConflict::Replace,
+            (None, false, true) => OnConflict::Ignore,
+            (None, false, false) => OnConflict::Fail,
+        };
+        let updates = self.on_duplicate(insert, &table)?;
+        Ok(Insert { rules, targets, values, on_conflict, updates })
+    }
+
+    fn refuse_system(&self, name: &Name) -> Result<()> {
+        let schema = name.schema.as_deref().or(self.around.database).unwrap_or("");
+        match crate::system::find(schema, &name.name) {
+            Some(table) => Err(error::TABLEACCESS_DENIED.with(&[&"INSERT, UPDATE or DELETE", &"", &"", &table.name])),
+            None => Ok(()),
+        }
+    }
+
+    fn target(&mut self, table: &Table, column: &ast::ObjectName) -> Result<usize> {
+        let name = match column.0.last() {
+            Some(ast::ObjectNamePart::Identifier(name)) => name.value.clone(),
+            _ => column.to_string(),
+        };
+        table.column(&name).ok_or_else(|| error::BAD_FIELD.with(&[&name, &"field list"]))
+    }
+
+    fn insert_values(
+        &mut self,
+        insert: &ast::Insert,
+        table: &Arc<Table>,
+        targets: &[usize],
+        is_bare: bool,
+    ) -> Result<Values> {
+        if !insert.assignments.is_empty() {
+            self.open_scope();
+            self.add_table(table, &table.name, false);
+            let mut row = Vec::new();
+            for (assignment, column) in insert.assignments.iter().zip(targets) {
+                row.push(self.value_for(&assignment.value, table, *column)?);
+            }
+            self.close_scope();
+            return Ok(Values::Rows(vec![row]));
+        }
+        let Some(source) = &insert.source else { return Ok(Values::Rows(vec![Vec::new()])) };
+        let ast::SetExpr::Values(values) = &*source.body else {
+            let bound = self.query(source)?;
+            if bound.columns.len() != targets.len() {
+                return Err(error::WRONG_VALUE_COUNT_ON_ROW.with(&[&1]));
+            }
+            return Ok(Values::Query(bound.node));
+        };
+        self.open_scope();
+        self.add_table(table, &table.name, false);
+        let mut rows = Vec::with_capacity(values.rows.len());
+        for (at, row) in values.rows.iter().enumerate() {
+            let row = &row.content;
+            let is_empty = row.is_empty() && (is_bare || targets.is_empty());
+            if row.len() != targets.len() && !is_empty {
+                return Err(error::WRONG_VALUE_COUNT_ON_ROW.with(&[&(at + 1)]));
+            }
+            let mut exprs = Vec::with_capacity(row.len());
+            for (expr, column) in row.iter().zip(targets) {
+                exprs.push(self.value_for(expr, table, *column)?);
+            }
+            rows.push(exprs);
+        }
+        self.close_scope();
+        Ok(Values::Rows(rows))
+    }
+
+    fn value_for(&mut self, expr: &ast::Expr, table: &Table, column: usize) -> Result<Option<Expr>> {
+        if is_default(expr) {
+            return Ok(None);
+        }
+        self.assigned(expr, &table.columns[column].ty).map(Some)
+    }
+
+    fn on_duplicate(&mut self, insert: &ast::Insert, table: &Arc<Table>) -> Result<Vec<(usize, Expr)>> {
+        let assignments = match &insert.on {
+            None => return Ok(Vec::new()),
+            Some(ast::OnInsert::DuplicateKeyUpdate(assignments)) => assignments,
+            Some(_) => return Err(SqlError::unsupported("ON CONFLICT")),
+        };
+        self.open_scope();
+        self.add_table(table, &table.name, false);
+        // The new row follows; it has a name if the statement gives it one.
+        let new = insert.insert_alias.as_ref().map(|alias| alias.row_alias.to_string());
+        let at = self.add_table(table, new.as_deref().unwrap_or("\u{0}new"), false);
+        let base = self.scope().tables[at].offset;
+        if new.is_none() {
+            self.scope().tables.truncate(at);
+        }
+        self.values_at = Some(base);
+        let mut updates = Vec::new();
+        for assignment in assignments {
+            let ast::AssignmentTarget::ColumnName(name) = &assignment.target else {
+                return Err(SqlError::unsupported("assignment of several columns"));
+            };
+            let column = self.target(table, name)?;
+            let expr = match self.value_for(&assignment.value, table, column)? {
+                Some(expr) => expr,
+                None => self
+                    .default_of(&table.columns[column])?
+                    .ok_or_else(|| error::NO_DEFAULT_FOR_FIELD.with(&[&table.columns[column].name]))?,
+            };
+            updates.push((column, expr));
+        }
+        self.values_at = None;
+        self.close_scope();
+        Ok(updates)
+    }
+
+    /// The plan of the wide rows that are to be changed, locked and with their keys.
+    fn changed_rows(
+        &mut self,
+        source: &Source,
+        selection: Option<&ast::Expr>,
+        order: &[ast::OrderByExpr],
+        limit: Option<&ast::Expr>,
+        targets: &[usize],
+    ) -> Result<Arc<Node>> {
+        let mut conditions = Vec::new();
+        if let Some(selection) = selection {
+            self.scope().clause = "where clause";
+            conjuncts(self.expr(selection)?, &mut conditions);
+        }
+        let sorts = self.order(order, &[])?;
+        let limit = limit.map(|limit| self.expr(limit)).transpose()?;
+        let scope = self.scope();
+        for (at, table) in scope.tables.iter_mut().enumerate() {
+            let is_target = targets.contains(&at);
+            table.lock = Some(Lock {
+                strength: if is_target { Strength::Exclusive } else { Strength::Shared },
+                wait: LockWait::Patient,
+            });
+            if is_target {
+                scope.used[table.offset..table.offset + table.columns.len()].fill(true);
+            }
+        }
+        let wants: Vec<SortKey> = sorts
+            .iter()
+            .map_while(|(expr, descending)| match expr {
+                Expr::Column(at, ty) => Some(SortKey { at: *at, ty: ty.clone(), descending: *descending }),
+                _ => None,
+            })
+            .collect();
+        let planner = Planner {
+            tables: &scope.tables,
+            used: &scope.used,
+            width: scope.width,
+            order: &wants,
+            limited: limit.is_some(),
+        };
+        let part = planner.plan(source, conditions);
+        let mut node = part.node;
+        if !(sorts.is_empty() || part.ordered && wants.len() == sorts.len()) {
+            let mut exprs: Vec<Expr> = (0..scope.width).map(|at| Expr::Column(at, scope.type_at(at))).collect();
+            let mut keys = Vec::new();
+            for (expr, descending) in sorts {
+                keys.push(SortKey { at: exprs.len(), ty: expr.ty(), descending });
+                exprs.push(expr);
+            }
+            node = Arc::new(Node::Project { input: node, exprs });
+            node = Arc::new(Node::Sort {
+                input: node,
+                keys,
+                limit: limit.clone().map(|limit| (limit, None)),
+                unique: false,
+            });
+        }
+        Ok(limited(node, (limit, None)))
+    }
+
+    fn changed(&mut self, at: usize, sets: Vec<(usize, Expr)>) -> Result<Target> {
+        let table = &self.scope().tables[at];
+        let (offset, key_at) = (table.offset, table.key_at.unwrap_or(table.offset));
+        let Origin::Base(base) = table.origin.clone() else {
+            return Err(error::NON_UPDATABLE_TABLE.with(&[&table.alias.clone(), &"UPDATE"]));
+        };
+        Ok(Target { rules: self.rules(&base)?, offset, key_at, sets })
+    }
+
+    pub fn update(&mut self, update: &ast::Update) -> Result<Update> {
+        if update.from.is_some() || update.returning.is_some() {
+            return Err(SqlError::unsupported("this form of UPDATE"));
+        }
+        if let ast::TableFactor::Table { name, .. } = &update.table.relation {
+            self.refuse_system(&name_of(name)?)?;
+        }
+        self.open_scope();
+        self.keyed = true;
+        let source = self.from(std::slice::from_ref(&update.table));
+        self.keyed = false;
+        let source = source?;
+        self.scope().clause = "field list";
+        let mut sets: Vec<(usize, Vec<(usize, Expr)>)> = Vec::new();
+        for assignment in &update.assignments {
+            let ast::AssignmentTarget::ColumnName(name) = &assignment.target else {
+                return Err(SqlError::unsupported("assignment of several columns"));
+            };
+            let (at, column) = self.assigned_column(name)?;
+            let Origin::Base(table) = self.scope().tables[at].origin.clone() else {
+                let alias = self.scope().tables[at].alias.clone();
+                return Err(error::NON_UPDATABLE_TABLE.with(&[&alias, &"UPDATE"]));
+            };
+            let expr = match self.value_for(&assignment.value, &table, column)? {
+                Some(expr) => expr,
+                None => self
+                    .default_of(&table.columns[column])?
+                    .ok_or_else(|| error::NO_DEFAULT_FOR_FIELD.with(&[&table.columns[column].name]))?,
+            };
+            match sets.iter_mut().find(|(known, _)| *known == at) {
+                Some((_, list)) => list.push((column, expr)),
+                None => sets.push((at, vec![(column, expr)])),
+            }
+        }
+        let at: Vec<usize> = sets.iter().map(|(at, _)| *at).collect();
+        let node =
+            self.changed_rows(&source, update.selection.as_ref(), &update.order_by, update.limit.as_ref(), &at)?;
+        let mut targets = Vec::new();
+        for (at, sets) in sets {
+            targets.push(self.changed(at, sets)?);
+        }
+        self.close_scope();
+        Ok(Update { node, targets, ignore: false })
+    }
+
+    fn assigned_column(&mut self, name: &ast::ObjectName) -> Result<(usize, usize)> {
+        let parts: Vec<&str> = name
+            .0
+            .iter()
+            .filter_map(|part| match part {
+                ast::ObjectNamePart::Identifier(name) => Some(name.value.as_str()),
+                ast::ObjectNamePart::Function(_) => None,
+            })
+            .collect();
+        let scope = self.scope();
+        let place = match parts[..] {
+            [column] => scope.find(None, None, column)?,
+            [table, column] => scope.find(None, Some(table), column)?,
+            [schema, table, column] => scope.find(Some(schema), Some(table), column)?,
+            _ => None,
+        };
+        let place = place.ok_or_else(|| error::BAD_FIELD.with(&[&parts.join("."), &"field list"]))?;
+        let at =
+            scope.tables.iter().position(|table| (table.offset..table.offset + table.columns.len()).contains(&place));
+        let at = at.unwrap_or_default();
+        Ok((at, place - scope.tables[at].offset))
+    }
+
+    pub fn delete(&mut self, delete: &ast::Delete) -> Result<Delete> {
+        if delete.returning.is_some() {
+            return Err(SqlError::unsupported("DELETE ... RETURNING"));
+        }
+        let (ast::FromTable::WithFromKeyword(from) | ast::FromTable::WithoutKeyword(from)) = &delete.from;
+        // DELETE a FROM a JOIN b; DELETE FROM a USING a JOIN b; DELETE FROM a.
+        let (names, from): (Vec<Name>, &[ast::TableWithJoins]) = match (&delete.using, &delete.tables[..]) {
+            (Some(using), _) => {
+                let names = from.iter().map(|item| match &item.relation {
+                    ast::TableFactor::Table { name, .. } => name_of(name),
+                    other => Err(SqlError::unsupported(other)),
+                });
+                (names.collect::<Result<_>>()?, using)
+            }
+            (None, []) => (Vec::new(), from),
+            (None, tables) => (tables.iter().map(name_of).collect::<Result<_>>()?, from),
+        };
+        self.open_scope();
+        self.keyed = true;
+        let source = self.from(from);
+        self.keyed = false;
+        let source = source?;
+        let mut at = Vec::new();
+        if names.is_empty() {
+            at.push(0);
+        }
+        for name in &names {
+            let found = self.scope().tables.iter().position(|table| {
+                table.alias == name.name && name.schema.as_ref().is_none_or(|schema| *schema == table.schema)
+            });
+            at.push(found.ok_or_else(|| error::UNKNOWN_TABLE.with(&[&name.name, &"MULTI DELETE"]))?);
+        }
+        if let Some(alias) = at.iter().find_map(|at| match &self.scopes.last()?.tables[*at] {
+            ScopeTable { origin: Origin::Base(_), .. } => None,
+            table => Some(table.alias.clone()),
+        }) {
+            return Err(error::NON_UPDATABLE_TABLE.with(&[&alias, &"DELETE"]));
+        }
+        let node =
+            self.changed_rows(&source, delete.selection.as_ref(), &delete.order_by, delete.limit.as_ref(), &at)?;
+        let mut targets = Vec::new();
+        for at in at {
+            targets.push(self.changed(at, Vec::new())?);
+        }
+        self.close_scope();
+        Ok(Delete { node, targets })
+    }
+
+    /// An expression over one table's columns: of a CHECK, for CREATE TABLE to look at.
+    pub fn over_table(&mut self, table: &Arc<Table>, expr: &ast::Expr) -> Result<Expr> {
+        self.open_scope();
+        self.add_table(table, &table.name, false);
+        let bound = self.expr(expr);
+        self.close_scope();
+        bound
+    }
+}

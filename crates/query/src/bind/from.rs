@@ -1,0 +1,277 @@
+//! FROM: tables and how they are joined.
+
+use std::sync::Arc;
+
+use sqlparser::ast::{self, JoinConstraint, JoinOperator, TableFactor};
+
+use crate::bind::scope::{Origin, ScopeTable, Source};
+use crate::bind::{Bind, name_of};
+use crate::catalog::table::Table;
+use crate::error::{self, Result, SqlError};
+use crate::parse::statement::Name;
+use crate::plan::Node;
+use crate::plan::walk::conjuncts;
+use crate::scalar::Expr;
+use crate::scalar::bind::compare;
+use crate::scalar::expr::Comparison;
+use crate::types::{Column, ColumnFlags};
+
+impl Bind<'_> {
+    pub fn from(&mut self, list: &[ast::TableWithJoins]) -> Result<Source> {
+        let mut items = Vec::new();
+        for item in list {
+            items.push(self.joined(item)?);
+        }
+        Ok(if items.len() == 1 { items.remove(0) } else { Source::Inner(items, Vec::new()) })
+    }
+
+    fn joined(&mut self, item: &ast::TableWithJoins) -> Result<Source> {
+        let first = self.scope().tables.len();
+        let mut left = self.factor(&item.relation)?;
+        for join in &item.joins {
+            let middle = self.scope().tables.len();
+            let right = self.factor(&join.relation)?;
+            let (constraint, kind) = match &join.join_operator {
+                JoinOperator::Join(on)
+                | JoinOperator::Inner(on)
+                | JoinOperator::CrossJoin(on)
+                | JoinOperator::StraightJoin(on) => (on, 'i'),
+                JoinOperator::Left(on) | JoinOperator::LeftOuter(on) => (on, 'l'),
+                JoinOperator::Right(on) | JoinOperator::RightOuter(on) => (on, 'r'),
+                other => return Err(SqlError::unsupported(format!("{other:?}"))),
+            };
+            let on = self.constraint(constraint, first, middle, kind == 'r')?;
+            let nullable = match kind {
+                'l' => middle..self.scope().tables.len(),
+                'r' => first..middle,
+                _ => 0..0,
+            };
+            self.scope().tables[nullable].iter_mut().for_each(|table| table.nullable = true);
+            left = match kind {
+                'l' => Source::Left(Box::new(left), Box::new(right), on),
+                'r' => Source::Left(Box::new(right), Box::new(left), on),
+                _ => inner(left, right, on),
+            };
+        }
+        Ok(left)
+    }
+
+    /// What ON, USING or NATURAL say. `first..middle` are the tables on the left, the rest those on the right.
+    fn constraint(
+        &mut self,
+        constraint: &JoinConstraint,
+        first: usize,
+        middle: usize,
+        right_first: bool,
+    ) -> Result<Vec<Expr>> {
+        let mut on = Vec::new();
+        match constraint {
+            JoinConstraint::None => {}
+            JoinConstraint::On(expr) => {
+                let clause = std::mem::replace(&mut self.scope().clause, "on clause");
+                let bound = self.expr(expr);
+                self.scope().clause = clause;
+                conjuncts(bound?, &mut on);
+            }
+            JoinConstraint::Using(names) => {
+                for name in names {
+                    let name = name_of(name)?.name;
+                    on.push(self.common_column(&name, first, middle, right_first)?);
+                }
+            }
+            JoinConstraint::Natural => {
+                let scope = self.scope();
+                let names: Vec<String> = scope.tables[first..middle]
+                    .iter()
+                    .flat_map(|table| &table.columns)
+                    .map(|column| column.name.clone())
+                    .filter(|name| {
+                        scope.tables[middle..]
+                            .iter()
+                            .flat_map(|table| &table.columns)
+                            .any(|column| column.name.eq_ignore_ascii_case(name))
+                    })
+                    .collect();
+                for name in names {
+                    on.push(self.common_column(&name, first, middle, right_first)?);
+                }
+            }
+        }
+        Ok(on)
+    }
+
+    fn common_column(&mut self, name: &str, first: usize, middle: usize, right_first: bool) -> Result<Expr> {
+        let scope = self.scope();
+        let find = |tables: &[ScopeTable]| {
+            tables.iter().find_map(|table| {
+                table
+                    .columns
+                    .iter()
+                    .position(|column| column.name.eq_ignore_ascii_case(name))
+                    .map(|at| table.offset + at)
+            })
+        };
+        let (left, right) = (find(&scope.tables[first..middle]), find(&scope.tables[middle..]));
+        let (Some(left), Some(right)) = (left, right) else {
+            return Err(error::BAD_FIELD.with(&[&name, &"from clause"]));
+        };
+        scope.merged.push(if right_first { (right, left) } else { (left, right) });
+        scope.used[left] = true;
+        scope.used[right] = true;
+        let (a, b) = (Expr::Column(left, scope.type_at(left)), Expr::Column(right, scope.type_at(right)));
+        compare(self.settings(), Comparison::Equal, a, b)
+    }
+
+    fn factor(&mut self, factor: &TableFactor) -> Result<Source> {
+        match factor {
+            TableFactor::Table { name, alias, args: None, partitions, .. } => {
+                if !partitions.is_empty() {
+                    return Err(SqlError::unsupported("PARTITION (...)"));
+                }
+                self.named(&name_of(name)?, alias.as_ref())
+            }
+            TableFactor::Derived { subquery, alias, lateral: false, .. } => {
+                let alias = alias.as_ref().ok_or_else(|| error::DERIVED_MUST_HAVE_ALIAS.bare())?;
+                // It does not see the tables beside it.
+                let hidden = self.scopes.pop();
+                let bound = self.query(subquery);
+                self.scopes.extend(hidden);
+                let mut bound = bound?;
+                rename(&mut bound.columns, alias)?;
+                self.derived(&alias.name.value, bound.columns, bound.node)
+            }
+            TableFactor::NestedJoin { table_with_joins, alias: None } => self.joined(table_with_joins),
+            other => Err(SqlError::unsupported(other)),
+        }
+    }
+
+    fn derived(&mut self, alias: &str, mut columns: Vec<Column>, node: Arc<Node>) -> Result<Source> {
+        for column in &mut columns {
+            *column = Column { table: alias.to_owned(), ..Column::computed(column.name.clone(), column.ty.clone()) };
+        }
+        self.add(ScopeTable {
+            alias: alias.to_owned(),
+            schema: String::new(),
+            hidden: vec![false; columns.len()],
+            origin: Origin::Derived { node },
+            offset: 0,
+            columns,
+            key_at: None,
+            lock: None,
+            nullable: false,
+            allowed: None,
+        })
+    }
+
+    fn add(&mut self, table: ScopeTable) -> Result<Source> {
+        let taken = self.scope().tables.iter().any(|other| other.alias == table.alias && other.schema == table.schema);
+        if taken {
+            return Err(error::NONUNIQ_TABLE.with(&[&table.alias]));
+        }
+        Ok(Source::Table(self.scope().add(table)))
+    }
+
+    fn named(&mut self, name: &Name, alias: Option<&ast::TableAlias>) -> Result<Source> {
+        let shown = alias.map_or(name.name.clone(), |alias| alias.name.value.clone());
+        if name.schema.is_none() {
+            if let Some(common) =
+                self.commons.iter().rev().find(|common| common.name.eq_ignore_ascii_case(&name.name)).cloned()
+            {
+                return self.derived(&shown, common.columns, common.node);
+            }
+            if name.name.eq_ignore_ascii_case("dual") {
+                return Ok(Source::Inner(Vec::new(), Vec::new()));
+            }
+        }
+        let schema = name.schema.as_deref().or(self.around.database).unwrap_or("");
+        if let Some(system) = crate::system::find(schema, &name.name) {
+            self.volatile = true;
+            let columns = system.columns_as(&shown);
+            return self.add(ScopeTable {
+                alias: shown,
+                schema: system.schema.to_owned(),
+                hidden: vec![false; columns.len()],
+                origin: Origin::System(system),
+                offset: 0,
+                columns,
+                key_at: None,
+                lock: None,
+                nullable: false,
+                allowed: None,
+            });
+        }
+        let table = self.base_table(name)?;
+        let keyed = self.keyed;
+        let lock = self.around.reads_lock;
+        self.add(ScopeTable {
+            columns: columns_of(&table, &shown),
+            alias: shown,
+            schema: table.schema.clone(),
+            hidden: table.columns.iter().map(|column| column.invisible).collect(),
+            offset: 0,
+            key_at: keyed.then_some(0),
+            lock,
+            nullable: false,
+            allowed: None,
+            origin: Origin::Base(table),
+        })
+    }
+}
+
+fn inner(left: Source, right: Source, mut on: Vec<Expr>) -> Source {
+    // Inner joins of inner joins are one list, to be ordered as is best.
+    let mut items = Vec::new();
+    for side in [left, right] {
+        match side {
+            Source::Inner(more, conditions) => {
+                items.extend(more);
+                on.extend(conditions);
+            }
+            side => items.push(side),
+        }
+    }
+    Source::Inner(items, on)
+}
+
+pub fn rename(columns: &mut [Column], alias: &ast::TableAlias) -> Result<()> {
+    if alias.columns.is_empty() {
+        return Ok(());
+    }
+    if alias.columns.len() != columns.len() {
+        return Err(error::WRONG_NUMBER_OF_COLUMNS_IN_SELECT.bare());
+    }
+    for (column, name) in columns.iter_mut().zip(&alias.columns) {
+        column.name = name.name.value.clone();
+    }
+    Ok(())
+}
+
+/// What clients are told of a table's columns.
+pub fn columns_of(table: &Table, alias: &str) -> Vec<Column> {
+    let is_first = |at: usize, unique: bool| {
+        table
+            .indexes
+            .iter()
+            .any(|index| index.unique == unique && index.parts[0].column == at && (!unique || index.parts.len() == 1))
+    };
+    let in_primary = |at: usize| table.primary.as_ref().is_some_and(|parts| parts.iter().any(|part| part.column == at));
+    let columns = table.columns.iter().enumerate().map(|(at, column)| Column {
+        schema: table.schema.clone(),
+        table: alias.to_owned(),
+        org_table: table.name.clone(),
+        name: column.name.clone(),
+        org_name: column.name.clone(),
+        ty: column.ty.clone(),
+        flags: ColumnFlags {
+            primary_key: in_primary(at),
+            unique_key: is_first(at, true) && !in_primary(at),
+            multiple_key: is_first(at, false),
+            auto_increment: column.auto_increment,
+            no_default: column.default == crate::catalog::table::Default::None
+                && !column.ty.nullable
+                && !column.auto_increment,
+            on_update_now: column.on_update_now,
+        },
+    });
+    columns.collect()
+}

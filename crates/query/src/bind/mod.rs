@@ -1,0 +1,187 @@
+//! From names to places: the parser's tree becomes a plan over bound expressions.
+//!
+//! `scalar::Binder` walks expressions and knows types and functions; it asks `Bind::hook` first for every node, and here are the answers that depend on the statement: columns,
+//! aggregates, subqueries, parameters, variables. B1: a place in an expression is valid for the rows of the stage in which it was bound: wide rows below
+//! the grouping, grouped rows above. B2: depth counts subqueries in expressions only, as `exec` nests them; derived tables do not see the block around them.
+
+mod aggregate;
+pub mod change;
+mod from;
+pub use from::columns_of;
+mod name;
+pub mod scope;
+mod select;
+mod subquery;
+
+use std::sync::Arc;
+
+use sqlparser::ast;
+
+use crate::bind::scope::{Common, Scope};
+use crate::catalog::Snapshot;
+use crate::catalog::table::Table;
+use crate::error::{Result, SqlError};
+use crate::parse::statement::{self, Name};
+use crate::plan::Lock;
+use crate::scalar::{self, Binder, Expr, SqlMode};
+use crate::types::Type;
+use crate::value::Value;
+
+/// What the session says of variables.
+pub trait Variables {
+    fn system(&self, scope: Option<statement::Scope>, name: &str) -> Result<(Value, Type)>;
+    fn user(&self, name: &str) -> Type;
+}
+
+/// Everything around the statement that its meaning depends on.
+pub struct Surroundings<'s> {
+    pub snapshot: Arc<Snapshot>,
+    pub settings: &'s scalar::Settings,
+    pub database: Option<&'s str>,
+    pub variables: &'s dyn Variables,
+    /// Types of the parameters, as far as known.
+    pub parameters: &'s [Type],
+    /// How the statement writes the items of its select list: what unnamed columns are called.
+    pub names: &'s [String],
+    /// What plain SELECTs lock: SERIALIZABLE.
+    pub reads_lock: Option<Lock>,
+}
+
+pub struct Bind<'s> {
+    pub around: &'s Surroundings<'s>,
+    pub scopes: Vec<Scope>,
+    commons: Vec<Common>,
+    /// For each depth, what its blocks read of blocks around it: (depth, place).
+    correlations: Vec<Vec<(usize, usize)>>,
+    /// Tables whose gates the statement must pass.
+    pub tables: Vec<Arc<Table>>,
+    /// The plan holds for this run only.
+    pub volatile: bool,
+    next_id: usize,
+    /// Base tables carry their rows' keys: rows are going to be changed.
+    keyed: bool,
+    /// Number and kind of the expression under way, for messages.
+    item: usize,
+    /// ON DUPLICATE KEY UPDATE: where VALUES(column) lies.
+    values_at: Option<usize>,
+}
+
+impl<'s> Bind<'s> {
+    pub fn new(around: &'s Surroundings<'s>) -> Bind<'s> {
+        Bind {
+            around,
+            scopes: Vec::new(),
+            commons: Vec::new(),
+            correlations: vec![Vec::new()],
+            tables: Vec::new(),
+            volatile: false,
+            next_id: 0,
+            keyed: false,
+            item: 0,
+            values_at: None,
+        }
+    }
+
+    pub fn new_id(&mut self) -> usize {
+        self.next_id += 1;
+        self.next_id
+    }
+
+    pub fn settings(&self) -> &'s scalar::Settings {
+        self.around.settings
+    }
+
+    pub fn has_mode(&self, mode: SqlMode) -> bool {
+        self.around.settings.sql_mode.has(mode)
+    }
+
+    /// An expression over the current scope.
+    pub fn expr(&mut self, node: &ast::Expr) -> Result<Expr> {
+        let settings = self.around.settings;
+        let mut hook = |node: &ast::Expr| self.hook(node);
+        Binder::new(settings, &mut hook).bind(node)
+    }
+
+    /// The same for a value on its way to a column.
+    pub fn assigned(&mut self, node: &ast::Expr, target: &Type) -> Result<Expr> {
+        let settings = self.around.settings;
+        let mut hook = |node: &ast::Expr| self.hook(node);
+        Binder::new(settings, &mut hook).bind_assignment(node, target)
+    }
+
+    pub fn scope(&mut self) -> &mut Scope {
+        self.scopes.last_mut().unwrap_or_else(|| unreachable!("an expression is bound within a scope"))
+    }
+
+    pub fn open_scope(&mut self) {
+        self.scopes.push(Scope { clause: "field list", ..Scope::default() });
+    }
+
+    pub fn close_scope(&mut self) -> Scope {
+        self.scopes.pop().unwrap_or_default()
+    }
+
+    /// The table of that name, to be used by the statement.
+    pub fn base_table(&mut self, name: &Name) -> Result<Arc<Table>> {
+        let schema = match (&name.schema, self.around.database) {
+            (Some(schema), _) => schema.clone(),
+            (None, Some(database)) => database.to_owned(),
+            (None, None) => return Err(crate::error::NO_DB.bare()),
+        };
+        let table = self.around.snapshot.table(&schema, &name.name)?.clone();
+        if !self.tables.iter().any(|known| known.id == table.id) {
+            self.tables.push(table.clone());
+        }
+        Ok(table)
+    }
+
+    fn hook(&mut self, node: &ast::Expr) -> Result<Option<Expr>> {
+        if let Some(expr) = self.group_key(node)? {
+            return Ok(Some(expr));
+        }
+        match node {
+            ast::Expr::Identifier(ident) if ident.quote_style.is_none() && ident.value.starts_with('@') => {
+                self.variable(&ident.value).map(Some)
+            }
+            ast::Expr::Identifier(ident) => self.resolve(None, None, &ident.value).map(Some),
+            ast::Expr::CompoundIdentifier(parts) => self.compound(parts).map(Some),
+            ast::Expr::Value(value) => match &value.value {
+                ast::Value::Placeholder(name) => self.parameter(name).map(Some),
+                _ => Ok(None),
+            },
+            ast::Expr::Function(function) => self.function(function),
+            ast::Expr::Subquery(query) => self.scalar_subquery(query).map(Some),
+            ast::Expr::Exists { subquery, negated } => self.exists(subquery, *negated).map(Some),
+            ast::Expr::InSubquery { expr, subquery, negated } => self.in_subquery(expr, subquery, *negated).map(Some),
+            ast::Expr::AnyOp { left, compare_op, right, .. } => {
+                self.quantified(left, compare_op, right, false).map(Some)
+            }
+            ast::Expr::AllOp { left, compare_op, right } => self.quantified(left, compare_op, right, true).map(Some),
+            ast::Expr::BinaryOp { left, op: ast::BinaryOperator::Assignment, right } => {
+                self.assignment(left, right).map(Some)
+            }
+            ast::Expr::MatchAgainst { .. } => Err(SqlError::unsupported("MATCH ... AGAINST")),
+            _ => Ok(None),
+        }
+    }
+
+    fn parameter(&mut self, name: &str) -> Result<Expr> {
+        let at: usize =
+            name.trim_start_matches('?').parse().map_err(|_| SqlError::parse(format!("'{name}' at line 1")))?;
+        let ty = self.around.parameters.get(at).cloned().unwrap_or_else(Type::null);
+        Ok(Expr::Parameter(at, ty))
+    }
+}
+
+/// `a`, `a.b` from the parser's name.
+pub fn name_of(name: &ast::ObjectName) -> Result<Name> {
+    let part = |at: usize| match &name.0[at] {
+        ast::ObjectNamePart::Identifier(ident) => Ok(ident.value.clone()),
+        ast::ObjectNamePart::Function(_) => Err(SqlError::unsupported(name)),
+    };
+    match name.0.len() {
+        1 => Ok(Name { schema: None, name: part(0)? }),
+        2 => Ok(Name { schema: Some(part(0)?), name: part(1)? }),
+        _ => Err(SqlError::parse(format!("'{name}' at line 1"))),
+    }
+}

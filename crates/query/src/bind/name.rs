@@ -1,0 +1,151 @@
+//! Columns and variables.
+
+use std::sync::Arc;
+
+use sqlparser::ast;
+
+use crate::bind::Bind;
+use crate::error::{self, Code, Result, SqlError};
+use crate::exec::hosted::{Outer, SetUser, UserVariable};
+use crate::parse::statement::Scope;
+use crate::plan::Call;
+use crate::plan::walk::same;
+use crate::scalar::Expr;
+use crate::scalar::aggregate::{Aggregate, Kind};
+
+const MIX_OF_GROUP_FUNC_AND_FIELDS: Code = Code {
+    name: "MIX_OF_GROUP_FUNC_AND_FIELDS",
+    code: 1140,
+    sqlstate: "42000",
+    format: "In aggregated query without GROUP BY, expression #{} of {} contains nonaggregated column '{}'; this is incompatible with sql_mode=only_full_group_by",
+};
+
+impl Bind<'_> {
+    pub fn compound(&mut self, parts: &[ast::Ident]) -> Result<Expr> {
+        if parts[0].quote_style.is_none() && parts[0].value.starts_with('@') {
+            let name: Vec<&str> = parts.iter().map(|part| part.value.as_str()).collect();
+            return self.variable(&name.join("."));
+        }
+        match parts {
+            [column] => self.resolve(None, None, &column.value),
+            [table, column] => self.resolve(None, Some(&table.value), &column.value),
+            [schema, table, column] => self.resolve(Some(&schema.value), Some(&table.value), &column.value),
+            _ => {
+                let name: Vec<&str> = parts.iter().map(|part| part.value.as_str()).collect();
+                Err(error::BAD_FIELD.with(&[&name.join("."), &self.scope().clause]))
+            }
+        }
+    }
+
+    /// A column of this block or of one around it, or a name of the select list where those count.
+    pub fn resolve(&mut self, schema: Option<&str>, table: Option<&str>, name: &str) -> Result<Expr> {
+        let clause = self.scope().clause;
+        if table.is_none() && matches!(clause, "having clause" | "order clause") {
+            let mut named = self.scope().aliases.iter().filter(|(alias, _)| alias.eq_ignore_ascii_case(name));
+            if let Some((_, expr)) = named.next() {
+                let expr = expr.clone();
+                if named.all(|(_, other)| same(&expr, other)) {
+                    return Ok(expr);
+                }
+                return Err(error::NON_UNIQ.with(&[&name, &clause]));
+            }
+        }
+        for depth in (0..self.scopes.len()).rev() {
+            if let Some(place) = self.scopes[depth].find(schema, table, name)? {
+                let expr = self.place(depth, place)?;
+                // HAVING sees groups and the select list, not the rows below.
+                let scope = &self.scopes[depth];
+                let is_bare = clause == "having clause" && depth + 1 == self.scopes.len() && scope.grouped.is_none();
+                if is_bare && !scope.aliases.iter().any(|(_, item)| same(item, &expr)) {
+                    break;
+                }
+                return Ok(expr);
+            }
+        }
+        let shown = match (schema, table) {
+            (Some(schema), Some(table)) => format!("{schema}.{table}.{name}"),
+            (None, Some(table)) => format!("{table}.{name}"),
+            _ => name.to_owned(),
+        };
+        Err(error::BAD_FIELD.with(&[&shown, &clause]))
+    }
+
+    /// The value of a place of that scope, as the current one reads it.
+    pub fn place(&mut self, depth: usize, place: usize) -> Result<Expr> {
+        self.scopes[depth].used[place] = true;
+        let expr = self.staged(depth, place)?;
+        if depth + 1 == self.scopes.len() {
+            return Ok(expr);
+        }
+        let Expr::Column(at, ty) = expr else { unreachable!("a staged place is a column") };
+        for inner in &mut self.correlations[depth + 1..] {
+            if !inner.contains(&(depth, at)) {
+                inner.push((depth, at));
+            }
+        }
+        Ok(Expr::Hosted(Arc::new(Outer { depth, at }), ty))
+    }
+
+    fn staged(&mut self, depth: usize, place: usize) -> Result<Expr> {
+        let (item, clause, settings) = (self.item, self.scopes[depth].clause, self.settings());
+        let scope = &mut self.scopes[depth];
+        let ty = scope.type_at(place);
+        let column = Expr::Column(place, ty.clone());
+        let Some(grouped) = &mut scope.grouped else { return Ok(column) };
+        if let Some(at) = grouped.keys.iter().position(|key| same(key, &column)) {
+            return Ok(Expr::Column(at, grouped.keys[at].ty()));
+        }
+        if !grouped.lenient && !grouped.primary_covered.contains(&place) {
+            let is_whole = grouped.keys.is_empty();
+            let shown = scope.table_at(place).map(|table| {
+                let column = &table.columns[place - table.offset];
+                if table.schema.is_empty() {
+                    format!("{}.{}", table.alias, column.name)
+                } else {
+                    format!("{}.{}.{}", table.schema, table.alias, column.name)
+                }
+            });
+            let list = match clause {
+                "field list" => "SELECT list",
+                "order clause" => "ORDER BY",
+                "having clause" => {
+                    return Err(error::NON_GROUPING_FIELD_USED.with(&[&shown.unwrap_or_default(), &"HAVING"]));
+                }
+                clause => clause,
+            };
+            let code = if is_whole { MIX_OF_GROUP_FUNC_AND_FIELDS } else { error::WRONG_FIELD_WITH_GROUP };
+            return Err(code.with(&[&item, &list, &shown.unwrap_or_default()]));
+        }
+        let aggregate = Aggregate::new(Kind::AnyValue, false, vec![ty], settings)?;
+        let ty = aggregate.ty.clone();
+        let at = grouped.calls.len();
+        grouped.calls.push(Call { aggregate, arguments: vec![column] });
+        Ok(Expr::Column(grouped.keys.len() + at, ty))
+    }
+
+    /// `@x`, `@@x`, `@@global.x`.
+    pub fn variable(&mut self, name: &str) -> Result<Expr> {
+        self.volatile = true;
+        if let Some(system) = name.strip_prefix("@@") {
+            let lower = system.to_ascii_lowercase();
+            let scoped = [("session.", Scope::Session), ("local.", Scope::Session), ("global.", Scope::Global)];
+            let found =
+                scoped.iter().find_map(|(prefix, scope)| lower.strip_prefix(prefix).map(|rest| (Some(*scope), rest)));
+            let (scope, bare) = found.unwrap_or((None, &lower));
+            let (value, ty) = self.around.variables.system(scope, bare)?;
+            return Ok(Expr::Literal(value, ty));
+        }
+        let name = name.trim_start_matches('@').to_ascii_lowercase();
+        let ty = self.around.variables.user(&name);
+        Ok(Expr::Hosted(Arc::new(UserVariable { name }), ty))
+    }
+
+    pub fn assignment(&mut self, left: &ast::Expr, right: &ast::Expr) -> Result<Expr> {
+        let ast::Expr::Identifier(ident) = left else { return Err(SqlError::parse(format!("'{left}' at line 1"))) };
+        self.volatile = true;
+        let value = self.expr(right)?;
+        let ty = value.ty();
+        let name = ident.value.trim_start_matches('@').to_ascii_lowercase();
+        Ok(Expr::Hosted(Arc::new(SetUser { name, value }), ty))
+    }
+}

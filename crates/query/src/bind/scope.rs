@@ -1,0 +1,140 @@
+//! Which names an expression can mean: the tables of its query block, and of the blocks around it.
+
+use std::sync::Arc;
+
+use crate::catalog::table::Table;
+use crate::error::{self, Result};
+use crate::plan::{Call, Lock, Node};
+use crate::scalar::Expr;
+use crate::system::SystemTable;
+use crate::types::{Column, Type};
+
+/// What a name in FROM stands for.
+#[derive(Clone, Debug)]
+pub enum Origin {
+    Base(Arc<Table>),
+    Derived { node: Arc<Node> },
+    System(&'static SystemTable),
+}
+
+#[derive(Clone, Debug)]
+pub struct ScopeTable {
+    pub alias: String,
+    pub schema: String,
+    pub origin: Origin,
+    pub offset: usize,
+    pub columns: Vec<Column>,
+    /// Columns that `*` leaves out.
+    pub hidden: Vec<bool>,
+    pub key_at: Option<usize>,
+    pub lock: Option<Lock>,
+    /// On the inner side of an outer join: its columns can be NULL.
+    pub nullable: bool,
+    pub allowed: Option<Vec<usize>>,
+}
+
+/// How FROM puts tables together.
+#[derive(Debug)]
+pub enum Source {
+    Table(usize),
+    Inner(Vec<Source>, Vec<Expr>),
+    Left(Box<Source>, Box<Source>, Vec<Expr>),
+}
+
+/// What rows look like above the joins.
+#[derive(Debug, Default)]
+pub struct Grouped {
+    pub keys: Vec<Expr>,
+    pub calls: Vec<Call>,
+    /// Columns of the block that the keys decide, or that may be any of the group's: 1055 for others.
+    pub lenient: bool,
+    pub primary_covered: Vec<usize>,
+}
+
+#[derive(Debug, Default)]
+pub struct Scope {
+    pub tables: Vec<ScopeTable>,
+    pub width: usize,
+    /// Which places anybody reads.
+    pub used: Vec<bool>,
+    /// Columns that USING and NATURAL have merged: (left place, right place).
+    pub merged: Vec<(usize, usize)>,
+    /// Set once the block groups: expressions are then of its groups.
+    pub grouped: Option<Grouped>,
+    /// Names of the select list, for HAVING and ORDER BY.
+    pub aliases: Vec<(String, Expr)>,
+    pub clause: &'static str,
+}
+
+impl Scope {
+    pub fn add(&mut self, mut table: ScopeTable) -> usize {
+        table.offset = self.width;
+        self.width += table.columns.len() + usize::from(table.key_at.is_some());
+        if table.key_at.is_some() {
+            table.key_at = Some(self.width - 1);
+        }
+        self.used.resize(self.width, false);
+        self.tables.push(table);
+        self.tables.len() - 1
+    }
+
+    /// The place of a column by its name. None: this block has no such column.
+    pub fn find(&self, schema: Option<&str>, table: Option<&str>, name: &str) -> Result<Option<usize>> {
+        let mut found: Option<usize> = None;
+        for candidate in &self.tables {
+            if table.is_some_and(|table| table != candidate.alias)
+                || schema.is_some_and(|schema| schema != candidate.schema)
+            {
+                continue;
+            }
+            let Some(at) = candidate.columns.iter().position(|column| column.name.eq_ignore_ascii_case(name)) else {
+                continue;
+            };
+            let place = candidate.offset + at;
+            match found {
+                None => found = Some(place),
+                Some(first) if self.merged.contains(&(first, place)) => {}
+                Some(first) if self.merged.contains(&(place, first)) => found = Some(place),
+                Some(_) => {
+                    let shown = table.map_or(name.to_owned(), |table| format!("{table}.{name}"));
+                    return Err(error::NON_UNIQ.with(&[&shown, &self.clause]));
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    pub fn table_at(&self, place: usize) -> Option<&ScopeTable> {
+        self.tables.iter().find(|table| (table.offset..table.offset + table.columns.len()).contains(&place))
+    }
+
+    pub fn column_at(&self, place: usize) -> Option<&Column> {
+        self.table_at(place).map(|table| &table.columns[place - table.offset])
+    }
+
+    /// Its type; columns of the inner side of an outer join can be NULL.
+    pub fn type_at(&self, place: usize) -> Type {
+        match self.table_at(place) {
+            Some(table) => {
+                let ty = table.columns[place - table.offset].ty.clone();
+                if table.nullable { ty.with_nullable(true) } else { ty }
+            }
+            None => Type::bytes(512),
+        }
+    }
+}
+
+/// A common table expression that can be named.
+#[derive(Clone, Debug)]
+pub struct Common {
+    pub name: String,
+    pub columns: Vec<Column>,
+    pub node: Arc<Node>,
+}
+
+/// A query block, bound.
+#[derive(Debug)]
+pub struct Bound {
+    pub node: Arc<Node>,
+    pub columns: Vec<Column>,
+}

@@ -1,0 +1,677 @@
+//! Query blocks, set operations, common table expressions.
+
+use std::sync::Arc;
+
+use sqlparser::ast::{self, GroupByExpr, LimitClause, SelectItem, SetExpr};
+
+use crate::bind::aggregate::{descends, has_aggregate};
+use crate::bind::from::rename;
+use crate::bind::scope::{Bound, Common, Grouped, Origin};
+use crate::bind::{Bind, name_of};
+use crate::error::{self, Result, SqlError};
+use crate::plan::join::{Planner, filter};
+use crate::plan::walk::{conjuncts, same};
+use crate::plan::{Group, Lock, LockWait, Node, Recursion, SortKey};
+use crate::scalar::bind::{present, union_type};
+use crate::scalar::{Expr, SqlMode};
+use crate::types::{Column, Type};
+use engine::rows::Strength;
+
+/// The limit and the offset of a query.
+type Limits = (Option<Expr>, Option<Expr>);
+
+/// An item of the select list: an expression to bind, or a column that `*` stands for.
+enum Item<'a> {
+    Expr(&'a ast::Expr, Option<&'a str>),
+    Place(usize),
+}
+
+impl Bind<'_> {
+    /// The whole of a statement's query: values in the form that is shown.
+    pub fn statement_query(&mut self, query: &ast::Query) -> Result<Bound> {
+        let mut bound = self.query(query)?;
+        let exprs: Vec<Expr> =
+            bound.columns.iter().enumerate().map(|(at, column)| present(Expr::Column(at, column.ty.clone()))).collect();
+        if exprs.iter().any(|expr| !matches!(expr, Expr::Column(..))) {
+            bound.node = Arc::new(Node::Project { input: bound.node, exprs });
+        }
+        Ok(bound)
+    }
+
+    pub fn query(&mut self, query: &ast::Query) -> Result<Bound> {
+        if query.fetch.is_some() || query.for_clause.is_some() {
+            return Err(SqlError::unsupported("FETCH"));
+        }
+        let commons = self.commons.len();
+        if let Some(with) = &query.with {
+            for cte in &with.cte_tables {
+                self.common(cte, with.recursive)?;
+            }
+        }
+        let bound = self.body(query);
+        self.commons.truncate(commons);
+        bound
+    }
+
+    fn body(&mut self, query: &ast::Query) -> Result<Bound> {
+        let order = match &query.order_by {
+            None => &[][..],
+            Some(ast::OrderBy { kind: ast::OrderByKind::Expressions(list), .. }) => list,
+            Some(other) => return Err(SqlError::unsupported(other)),
+        };
+        if let SetExpr::Select(select) = &*query.body {
+            return self.select(select, order, query.limit_clause.as_ref(), &query.locks);
+        }
+        let mut bound = self.set_expr(&query.body)?;
+        let limits = self.limits(query.limit_clause.as_ref())?;
+        let mut keys = Vec::new();
+        for item in order {
+            let at = self.output_column(&item.expr, &bound.columns)?;
+            keys.push(SortKey { at, ty: bound.columns[at].ty.clone(), descending: descends(&item.options) });
+        }
+        if !keys.is_empty() {
+            bound.node = Arc::new(Node::Sort { input: bound.node, keys, limit: None, unique: false });
+        }
+        bound.node = limited(bound.node, limits);
+        Ok(bound)
+    }
+
+    /// ORDER BY over a set operation: a name or number of its columns.
+    fn output_column(&mut self, expr: &ast::Expr, columns: &[Column]) -> Result<usize> {
+        if let Some(at) = position(expr, columns.len())? {
+            return Ok(at);
+        }
+        if let ast::Expr::Identifier(name) = expr
+            && let Some(at) = columns.iter().position(|column| column.name.eq_ignore_ascii_case(&name.value))
+        {
+            return Ok(at);
+        }
+        match expr {
+            ast::Expr::Identifier(name) => Err(error::BAD_FIELD.with(&[&name.value, &"order clause"])),
+            expr => Err(SqlError::unsupported(format!("ORDER BY {expr} over UNION"))),
+        }
+    }
+
+    fn set_expr(&mut self, body: &SetExpr) -> Result<Bound> {
+        match body {
+            SetExpr::Select(select) => self.select(select, &[], None, &[]),
+            SetExpr::Query(query) => self.query(query),
+            SetExpr::Values(values) => self.values_rows(values),
+            SetExpr::SetOperation { left, op, set_quantifier, right } => {
+                let (left, right) = (self.set_expr(left)?, self.set_expr(right)?);
+                let all = matches!(set_quantifier, ast::SetQuantifier::All);
+                self.set_operation(left, right, op, all)
+            }
+            other => Err(SqlError::unsupported(other)),
+        }
+    }
+
+    fn set_operation(&mut self, left: Bound, right: Bound, op: &ast::SetOperator, all: bool) -> Result<Bound> {
+        let (left, right) = unify(left, right)?;
+        let types: Vec<Type> = left.columns.iter().map(|column| column.ty.clone()).collect();
+        let node = match (op, all) {
+            (ast::SetOperator::Union, _) => Arc::new(Node::Union { inputs: vec![left.node, right.node] }),
+            (ast::SetOperator::Intersect | ast::SetOperator::Except, false) => {
+                let keeps_common = *op == ast::SetOperator::Intersect;
+                Arc::new(Node::SetOperation { left: left.node, right: right.node, types: types.clone(), keeps_common })
+            }
+            (op, true) => return Err(SqlError::unsupported(format!("{op} ALL"))),
+            (op, false) => return Err(SqlError::unsupported(op)),
+        };
+        let node = if all { node } else { Arc::new(Node::Distinct { input: node, types }) };
+        Ok(Bound { node, columns: left.columns })
+    }
+
+    fn values_rows(&mut self, values: &ast::Values) -> Result<Bound> {
+        self.open_scope();
+        let mut rows: Vec<Vec<Expr>> = Vec::new();
+        for row in &values.rows {
+            rows.push(row.content.iter().map(|expr| self.expr(expr)).collect::<Result<_>>()?);
+        }
+        self.close_scope();
+        let mut types: Vec<Type> = rows[0].iter().map(Expr::ty).collect();
+        for row in &rows[1..] {
+            if row.len() != types.len() {
+                return Err(error::WRONG_VALUE_COUNT_ON_ROW.with(&[&2]));
+            }
+            for (ty, expr) in types.iter_mut().zip(row) {
+                *ty = union_type(ty, &expr.ty())?;
+            }
+        }
+        let cast = |row: Vec<Expr>| row.into_iter().zip(&types).map(|(expr, ty)| cast(expr, ty)).collect();
+        let rows = rows.into_iter().map(cast).collect();
+        let columns =
+            types.iter().enumerate().map(|(at, ty)| Column::computed(format!("column_{at}"), ty.clone())).collect();
+        Ok(Bound { node: Arc::new(Node::Rows { rows }), columns })
+    }
+
+    fn common(&mut self, cte: &ast::Cte, recursive: bool) -> Result<()> {
+        let name = cte.alias.name.value.clone();
+        let id = self.new_id();
+        let reads = self.correlations.last().map_or(0, Vec::len);
+        let bound = match &*cte.query.body {
+            SetExpr::SetOperation { op: ast::SetOperator::Union, left, right, set_quantifier }
+                if recursive && mentions(right, &name) =>
+            {
+                self.recursive(cte, id, left, right, matches!(set_quantifier, ast::SetQuantifier::All))?
+            }
+            _ => {
+                let mut bound = self.query(&cte.query)?;
+                rename(&mut bound.columns, &cte.alias)?;
+                let node = Arc::new(Node::Common { id, source: bound.node, recursion: None });
+                Bound { node, columns: bound.columns }
+            }
+        };
+        if self.correlations.last().map_or(0, Vec::len) != reads {
+            return Err(SqlError::unsupported("a common table expression that reads the query around it"));
+        }
+        self.commons.push(Common { name, columns: bound.columns, node: bound.node });
+        Ok(())
+    }
+
+    fn recursive(&mut self, cte: &ast::Cte, id: usize, first: &SetExpr, part: &SetExpr, all: bool) -> Result<Bound> {
+        let mut source = self.set_expr(first)?;
+        rename(&mut source.columns, &cte.alias)?;
+        for column in &mut source.columns {
+            column.ty.nullable = true;
+        }
+        let types: Vec<Type> = source.columns.iter().map(|column| column.ty.clone()).collect();
+        self.commons.push(Common {
+            name: cte.alias.name.value.clone(),
+            columns: source.columns.clone(),
+            node: Arc::new(Node::LastRound { id }),
+        });
+        let bound = self.set_expr(part);
+        self.commons.pop();
+        let bound = bound?;
+        if bound.columns.len() != types.len() {
+            return Err(error::WRONG_NUMBER_OF_COLUMNS_IN_SELECT.bare());
+        }
+        // The first part decides the types.
+        let exprs = bound.columns.iter().zip(&types).enumerate();
+        let exprs = exprs.map(|(at, (column, ty))| cast(Expr::Column(at, column.ty.clone()), ty)).collect();
+        let part = Arc::new(Node::Project { input: bound.node, exprs });
+        let recursion = Some(Recursion { part, distinct: !all, types });
+        let node = Arc::new(Node::Common { id, source: source.node, recursion });
+        Ok(Bound { node, columns: source.columns })
+    }
+
+    pub fn limits(&mut self, clause: Option<&LimitClause>) -> Result<Limits> {
+        let (limit, offset) = match clause {
+            None => (None, None),
+            Some(LimitClause::LimitOffset { limit, offset, .. }) => {
+                (limit.as_ref(), offset.as_ref().map(|offset| &offset.value))
+            }
+            Some(LimitClause::OffsetCommaLimit { offset, limit }) => (Some(limit), Some(offset)),
+        };
+        self.open_scope();
+        let bound =
+            (|| Ok((limit.map(|expr| self.expr(expr)).transpose()?, offset.map(|expr| self.expr(expr)).transpose()?)))(
+            );
+        self.close_scope();
+        bound
+    }
+
+    fn select(
+        &mut self,
+        select: &ast::Select,
+        order: &[ast::OrderByExpr],
+        limit: Option<&LimitClause>,
+        locks: &[ast::LockClause],
+    ) -> Result<Bound> {
+        if select.into.is_some() {
+            return Err(SqlError::unsupported("SELECT ... INTO"));
+        }
+        if !select.named_window.is_empty() || select.qualify.is_some() {
+            return Err(SqlError::unsupported("window functions"));
+        }
+        if select.select_modifiers.as_ref().is_some_and(|modifiers| modifiers.sql_calc_found_rows) {
+            return Err(SqlError::unsupported("SQL_CALC_FOUND_ROWS"));
+        }
+        let limits = self.limits(limit)?;
+        self.open_scope();
+        let bound = self.block(select, order, limits, locks);
+        self.close_scope();
+        bound
+    }
+
+    fn block(
+        &mut self,
+        select: &ast::Select,
+        order: &[ast::OrderByExpr],
+        limits: Limits,
+        locks: &[ast::LockClause],
+    ) -> Result<Bound> {
+        let source = self.from(&select.from)?;
+        self.lock(locks)?;
+        let mut conditions = Vec::new();
+        if let Some(selection) = &select.selection {
+            self.scope().clause = "where clause";
+            conjuncts(self.expr(selection)?, &mut conditions);
+        }
+        let items = self.items(&select.projection)?;
+        let is_grouped = self.group(select, &items, order)?;
+        self.scope().clause = "field list";
+        let (mut exprs, columns) = self.select_list(&items)?;
+        let having = match &select.having {
+            None => Vec::new(),
+            Some(having) => {
+                self.scope().clause = "having clause";
+                let mut list = Vec::new();
+                conjuncts(self.expr(having)?, &mut list);
+                list
+            }
+        };
+        let sorts = self.order(order, &exprs)?;
+        let distinct = matches!(select.distinct, Some(ast::Distinct::Distinct));
+
+        let scope = std::mem::take(self.scope());
+        let wants = wanted_order(&sorts, is_grouped || distinct);
+        let planner = Planner {
+            tables: &scope.tables,
+            used: &scope.used,
+            width: scope.width,
+            order: &wants,
+            limited: limits.0.is_some(),
+        };
+        let part = planner.plan(&source, conditions);
+        let is_sorted = sorts.is_empty() || (part.ordered && wants.len() == sorts.len());
+        let mut node = part.node;
+        if let Some(grouped) = &scope.grouped {
+            node = group_node(node, grouped, select);
+        }
+        node = filter(node, having);
+        let width = exprs.len();
+        let mut keys = Vec::new();
+        if !is_sorted {
+            for (expr, descending) in sorts {
+                let ty = expr.ty();
+                let at = exprs.iter().position(|known| same(known, &expr)).unwrap_or_else(|| {
+                    exprs.push(expr);
+                    exprs.len() - 1
+                });
+                keys.push(SortKey { at, ty, descending });
+            }
+        }
+        let types = exprs[..width].iter().map(Expr::ty).collect();
+        let is_wider = exprs.len() > width;
+        node = projected(node, exprs);
+        // Sorted by all that it shows, equal rows stand side by side.
+        let unique =
+            distinct && !keys.is_empty() && (0..width).all(|at| keys.iter().any(|key| key.at == at)) && !is_wider;
+        if distinct && !unique {
+            node = Arc::new(Node::Distinct { input: node, types });
+        }
+        if !keys.is_empty() {
+            let limit = limits.0.clone().filter(|_| !unique).map(|limit| (limit, limits.1.clone()));
+            node = Arc::new(Node::Sort { input: node, keys, limit, unique });
+        }
+        if is_wider {
+            node = Arc::new(Node::Strip { input: node, width });
+        }
+        Ok(Bound { node: limited(node, limits), columns })
+    }
+
+    fn lock(&mut self, locks: &[ast::LockClause]) -> Result<()> {
+        for clause in locks {
+            let strength = match clause.lock_type {
+                ast::LockType::Share => Strength::Shared,
+                ast::LockType::Update => Strength::Exclusive,
+            };
+            let wait = match clause.nonblock {
+                None => LockWait::Patient,
+                Some(ast::NonBlock::Nowait) => LockWait::NoWait,
+                Some(ast::NonBlock::SkipLocked) => LockWait::SkipLocked,
+            };
+            let of = clause.of.as_ref().map(name_of).transpose()?;
+            for table in &mut self.scope().tables {
+                if matches!(table.origin, Origin::Base(_)) && of.as_ref().is_none_or(|of| of.name == table.alias) {
+                    table.lock = Some(Lock { strength, wait });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn items<'a>(&mut self, list: &'a [SelectItem]) -> Result<Vec<Item<'a>>> {
+        let mut items = Vec::new();
+        for item in list {
+            match item {
+                SelectItem::UnnamedExpr(expr) => items.push(Item::Expr(expr, None)),
+                SelectItem::ExprWithAlias { expr, alias } => items.push(Item::Expr(expr, Some(&alias.value))),
+                SelectItem::Wildcard(_) => self.star(None, &mut items)?,
+                SelectItem::QualifiedWildcard(ast::SelectItemQualifiedWildcardKind::ObjectName(name), _) => {
+                    self.star(Some(name_of(name)?), &mut items)?;
+                }
+                other => return Err(SqlError::unsupported(other)),
+            }
+        }
+        Ok(items)
+    }
+
+    fn star(&mut self, of: Option<crate::parse::statement::Name>, items: &mut Vec<Item<'_>>) -> Result<()> {
+        let scope = self.scope();
+        let before = items.len();
+        // Merged columns come first, and once.
+        if of.is_none() {
+            items.extend(scope.merged.iter().map(|(left, _)| Item::Place(*left)));
+        }
+        let merged = scope.merged.clone();
+        for table in &scope.tables {
+            if of.as_ref().is_some_and(|of| {
+                of.name != table.alias || of.schema.as_ref().is_some_and(|schema| *schema != table.schema)
+            }) {
+                continue;
+            }
+            for at in 0..table.columns.len() {
+                let place = table.offset + at;
+                let is_merged = of.is_none() && merged.iter().any(|(left, right)| *left == place || *right == place);
+                if !table.hidden[at] && !is_merged {
+                    items.push(Item::Place(place));
+                }
+            }
+        }
+        match of {
+            Some(of) if items.len() == before => Err(error::UNKNOWN_TABLE.with(&[&of.name, &"field list"])),
+            None if items.len() == before => Err(SqlError {
+                message: "No tables used".into(),
+                ..SqlError { code: 1096, sqlstate: "HY000", message: String::new() }
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Binds GROUP BY and goes up to the stage of groups, if there are any.
+    fn group(&mut self, select: &ast::Select, items: &[Item<'_>], order: &[ast::OrderByExpr]) -> Result<bool> {
+        let (list, modifiers) = match &select.group_by {
+            GroupByExpr::Expressions(list, modifiers) => (&list[..], &modifiers[..]),
+            GroupByExpr::All(_) => return Err(SqlError::unsupported("GROUP BY ALL")),
+        };
+        if modifiers.iter().any(|modifier| !matches!(modifier, ast::GroupByWithModifier::Rollup)) {
+            return Err(SqlError::unsupported("GROUP BY modifiers other than WITH ROLLUP"));
+        }
+        let item_aggregates = items.iter().any(|item| matches!(item, Item::Expr(expr, _) if has_aggregate(expr)));
+        let aggregates = item_aggregates
+            || select.having.as_ref().is_some_and(has_aggregate)
+            || order.iter().any(|item| has_aggregate(&item.expr));
+        if list.is_empty() && !aggregates {
+            return Ok(false);
+        }
+        self.scope().clause = "group statement";
+        let mut keys: Vec<Expr> = Vec::new();
+        for expr in list {
+            let key = self.group_expr(expr, items)?;
+            if !keys.iter().any(|known| same(known, &key)) || !modifiers.is_empty() {
+                keys.push(key);
+            }
+        }
+        if !modifiers.is_empty() {
+            // A key that is rolled up is NULL.
+            for key in &mut keys {
+                if let Expr::Column(_, ty) = key {
+                    ty.nullable = true;
+                }
+            }
+        }
+        let lenient = !self.has_mode(SqlMode::ONLY_FULL_GROUP_BY);
+        let primary_covered = self.covered(&keys);
+        self.scope().grouped = Some(Grouped { keys, calls: Vec::new(), lenient, primary_covered });
+        Ok(true)
+    }
+
+    fn group_expr(&mut self, expr: &ast::Expr, items: &[Item<'_>]) -> Result<Expr> {
+        let mut chosen = None;
+        if let Some(at) =
+            position(expr, items.len()).map_err(|_| error::BAD_FIELD.with(&[&expr, &"group statement"]))?
+        {
+            chosen = Some(at);
+        } else if let ast::Expr::Identifier(name) = expr
+            && self.scope().find(None, None, &name.value)?.is_none()
+        {
+            chosen = items
+                .iter()
+                .position(|item| matches!(item, Item::Expr(_, Some(alias)) if alias.eq_ignore_ascii_case(&name.value)));
+        }
+        match chosen.map(|at| &items[at]) {
+            Some(Item::Place(place)) => {
+                let depth = self.scopes.len() - 1;
+                self.place(depth, *place)
+            }
+            Some(Item::Expr(expr, _)) if has_aggregate(expr) => Err(error::WRONG_GROUP_FIELD.with(&[expr])),
+            Some(Item::Expr(expr, _)) => self.expr(expr),
+            None => self.expr(expr),
+        }
+    }
+
+    /// Columns of tables whose whole primary key is among the keys: one row for each group.
+    fn covered(&mut self, keys: &[Expr]) -> Vec<usize> {
+        let mut covered = Vec::new();
+        for table in &self.scope().tables {
+            let Origin::Base(base) = &table.origin else { continue };
+            let has = |column: usize| {
+                keys.iter().any(|key| matches!(key, Expr::Column(at, _) if *at == table.offset + column))
+            };
+            let mut ways = base
+                .primary
+                .iter()
+                .map(Vec::as_slice)
+                .chain(base.indexes.iter().filter(|index| index.unique).map(|index| &index.parts[..]));
+            let decides = ways.any(|parts| {
+                parts
+                    .iter()
+                    .all(|part| part.prefix.is_none() && has(part.column) && !base.columns[part.column].ty.nullable)
+            });
+            if decides {
+                covered.extend(table.offset..table.offset + table.columns.len());
+            }
+        }
+        covered
+    }
+
+    fn select_list(&mut self, items: &[Item<'_>]) -> Result<(Vec<Expr>, Vec<Column>)> {
+        let (mut exprs, mut columns) = (Vec::new(), Vec::new());
+        for (at, item) in items.iter().enumerate() {
+            self.item = at + 1;
+            let depth = self.scopes.len() - 1;
+            let (expr, name, place) = match item {
+                Item::Place(place) => (self.place(depth, *place)?, None, Some(*place)),
+                Item::Expr(node, alias) => {
+                    let place = self.place_of(node);
+                    let name = alias.map_or_else(|| item_name(node, self.around.names), str::to_owned);
+                    (self.expr(node)?, Some(name), place)
+                }
+            };
+            let is_system = place
+                .and_then(|place| self.scope().table_at(place))
+                .is_some_and(|table| matches!(table.origin, Origin::System(_)));
+            let is_named = matches!(item, Item::Expr(_, Some(_)));
+            // The columns of system tables have their own names, however they are written.
+            let name = name.filter(|_| is_named || !is_system);
+            let known = place.and_then(|place| self.scope().column_at(place).cloned());
+            let column = match known {
+                Some(column) => Column { name: name.unwrap_or_else(|| column.name.clone()), ty: expr.ty(), ..column },
+                None => Column::computed(name.unwrap_or_default(), expr.ty()),
+            };
+            self.scope().aliases.push((column.name.clone(), expr.clone()));
+            exprs.push(expr);
+            columns.push(column);
+        }
+        Ok((exprs, columns))
+    }
+
+    /// If the item is a column of this block: its place.
+    fn place_of(&mut self, node: &ast::Expr) -> Option<usize> {
+        let scope = self.scope();
+        match node {
+            ast::Expr::Identifier(name) => scope.find(None, None, &name.value).ok().flatten(),
+            ast::Expr::CompoundIdentifier(parts) => match &parts[..] {
+                [table, name] => scope.find(None, Some(&table.value), &name.value).ok().flatten(),
+                [schema, table, name] => {
+                    scope.find(Some(&schema.value), Some(&table.value), &name.value).ok().flatten()
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    pub fn order(&mut self, order: &[ast::OrderByExpr], exprs: &[Expr]) -> Result<Vec<(Expr, bool)>> {
+        let mut sorts = Vec::new();
+        self.scope().clause = "order clause";
+        for (at, item) in order.iter().enumerate() {
+            self.item = at + 1;
+            let expr = match position(&item.expr, exprs.len())? {
+                Some(at) => exprs[at].clone(),
+                None => self.expr(&item.expr)?,
+            };
+            if !matches!(expr, Expr::Literal(..)) {
+                sorts.push((expr, descends(&item.options)));
+            }
+        }
+        Ok(sorts)
+    }
+}
+
+/// A number in ORDER BY or GROUP BY: an item of the select list.
+fn position(expr: &ast::Expr, count: usize) -> Result<Option<usize>> {
+    let ast::Expr::Value(ast::ValueWithSpan { value: ast::Value::Number(number, _), .. }) = expr else {
+        return Ok(None);
+    };
+    match number.parse::<usize>() {
+        Ok(at) if (1..=count).contains(&at) => Ok(Some(at - 1)),
+        Ok(_) => Err(error::BAD_FIELD.with(&[number, &"order clause"])),
+        Err(_) => Ok(None),
+    }
+}
+
+/// What an unnamed column is called: as the text has it.
+fn item_name(node: &ast::Expr, names: &[String]) -> String {
+    match node {
+        ast::Expr::Identifier(name) => name.value.clone(),
+        ast::Expr::CompoundIdentifier(parts) => {
+            let is_variable = parts[0].value.starts_with('@');
+            let names: Vec<&str> = parts.iter().map(|part| part.value.as_str()).collect();
+            if is_variable { names.join(".") } else { names.last().map_or(String::new(), |name| (*name).to_owned()) }
+        }
+        ast::Expr::Value(value) => match &value.value {
+            ast::Value::SingleQuotedString(text) | ast::Value::DoubleQuotedString(text) => text.clone(),
+            value => value.to_string(),
+        },
+        node => {
+            let drawn = node.to_string();
+            let bare = bare_text(&drawn);
+            names.iter().find(|name| bare_text(name) == bare).cloned().unwrap_or(drawn)
+        }
+    }
+}
+
+/// Without what two ways of writing the same expression differ in.
+fn bare_text(text: &str) -> String {
+    let mut bare = String::with_capacity(text.len());
+    let mut after_mark = false;
+    for letter in text.chars() {
+        if after_mark && letter.is_ascii_digit() {
+            continue;
+        }
+        after_mark = letter == '?';
+        if !letter.is_whitespace() && !matches!(letter, '(' | ')' | '`' | '"' | '\'') {
+            bare.extend(letter.to_lowercase());
+        }
+    }
+    bare
+}
+
+/// The order to ask of a table: of columns only.
+fn wanted_order(sorts: &[(Expr, bool)], is_above: bool) -> Vec<SortKey> {
+    let mut keys = Vec::new();
+    for (expr, descending) in sorts {
+        match expr {
+            Expr::Column(at, ty) if !is_above => {
+                keys.push(SortKey { at: *at, ty: ty.clone(), descending: *descending })
+            }
+            _ => return Vec::new(),
+        }
+    }
+    keys
+}
+
+/// The expressions over the node's rows. A scan gives columns alone by itself.
+fn projected(mut input: Arc<Node>, exprs: Vec<Expr>) -> Arc<Node> {
+    let places: Option<Vec<usize>> =
+        exprs.iter().map(|expr| if let Expr::Column(at, _) = expr { Some(*at) } else { None }).collect();
+    if let (Some(Node::Scan(scan)), Some(places)) = (Arc::get_mut(&mut input), places)
+        && (0..places.len()).all(|at| !places[..at].contains(&places[at]))
+        && !scan.access.covering
+    {
+        scan.output = Some(places);
+        return input;
+    }
+    Arc::new(Node::Project { input, exprs })
+}
+
+fn group_node(input: Arc<Node>, grouped: &Grouped, select: &ast::Select) -> Arc<Node> {
+    let rollup = matches!(&select.group_by, GroupByExpr::Expressions(_, modifiers) if !modifiers.is_empty());
+    Arc::new(Node::Group(Group {
+        input,
+        types: grouped.keys.iter().map(Expr::ty).collect(),
+        keys: grouped.keys.clone(),
+        calls: grouped.calls.clone(),
+        is_whole: grouped.keys.is_empty(),
+        rollup,
+    }))
+}
+
+pub fn limited(input: Arc<Node>, (limit, offset): Limits) -> Arc<Node> {
+    if limit.is_none() && offset.is_none() { input } else { Arc::new(Node::Limit { input, limit, offset }) }
+}
+
+fn cast(expr: Expr, ty: &Type) -> Expr {
+    let own = expr.ty();
+    let is_same =
+        own.kind == ty.kind && own.unsigned == ty.unsigned && own.scale == ty.scale && own.members == ty.members;
+    if is_same || own.kind == crate::types::Kind::Null { expr } else { Expr::Cast(Box::new(expr), ty.clone()) }
+}
+
+/// Both sides with the columns of the first and types that hold both.
+fn unify(mut left: Bound, mut right: Bound) -> Result<(Bound, Bound)> {
+    if left.columns.len() != right.columns.len() {
+        return Err(error::WRONG_NUMBER_OF_COLUMNS_IN_SELECT.bare());
+    }
+    let mut types = Vec::new();
+    for (a, b) in left.columns.iter().zip(&right.columns) {
+        types.push(union_type(&a.ty, &b.ty)?);
+    }
+    for side in [&mut left, &mut right] {
+        let exprs: Vec<Expr> = side
+            .columns
+            .iter()
+            .zip(&types)
+            .enumerate()
+            .map(|(at, (column, ty))| cast(Expr::Column(at, column.ty.clone()), ty))
+            .collect();
+        if exprs.iter().any(|expr| matches!(expr, Expr::Cast(..))) {
+            side.node = Arc::new(Node::Project { input: side.node.clone(), exprs });
+        }
+        side.columns = side
+            .columns
+            .iter()
+            .zip(&types)
+            .map(|(column, ty)| Column::computed(column.name.clone(), ty.clone()))
+            .collect();
+    }
+    Ok((left, right))
+}
+
+/// Does the query name that table?
+fn mentions(body: &SetExpr, name: &str) -> bool {
+    let factor = |factor: &ast::TableFactor| matches!(factor, ast::TableFactor::Table { name: found, .. } if found.0.len() == 1 && found.to_string().trim_matches('`').eq_ignore_ascii_case(name));
+    match body {
+        SetExpr::Select(select) => select
+            .from
+            .iter()
+            .any(|item| factor(&item.relation) || item.joins.iter().any(|join| factor(&join.relation))),
+        SetExpr::Query(query) => mentions(&query.body, name),
+        SetExpr::SetOperation { left, right, .. } => mentions(left, name) || mentions(right, name),
+        _ => false,
+    }
+}

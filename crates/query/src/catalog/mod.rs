@@ -1,0 +1,225 @@
+//! Which schemas and tables there are: records in the engine's catalog map, and a copy of them in memory that statements look at.
+//!
+//! A statement sees one `Snapshot`; DDL makes the next one, and publishes it after its transaction has committed. Only one DDL statement writes at a time (`writing`).
+
+pub mod live;
+mod record;
+pub mod table;
+mod trouble;
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use engine::Engine;
+use engine::rows::{CATALOG, Inserted, Isolation, RowBatch, Transaction};
+use stdx::sync::{Mutex, MutexGuard, RwLock};
+
+use crate::catalog::record::{In, Out, PIECE, auto_key, decode_table, encode_table, schema_key, table_key};
+use crate::catalog::table::{Table, TableId};
+use crate::error::{self, Result, SqlError};
+use crate::types::Collation;
+
+#[derive(Clone, Debug)]
+pub struct Schema {
+    pub name: String,
+    pub collation: Collation,
+    pub tables: BTreeMap<String, Arc<Table>>,
+}
+
+/// All definitions as of one moment.
+#[derive(Clone, Debug, Default)]
+pub struct Snapshot {
+    pub version: u64,
+    pub schemas: BTreeMap<String, Arc<Schema>>,
+}
+
+impl Snapshot {
+    pub fn schema(&self, name: &str) -> Result<&Arc<Schema>> {
+        self.schemas.get(name).ok_or_else(|| error::BAD_DB.with(&[&name]))
+    }
+
+    pub fn table(&self, schema: &str, name: &str) -> Result<&Arc<Table>> {
+        self.schema(schema)?.tables.get(name).ok_or_else(|| error::NO_SUCH_TABLE.with(&[&schema, &name]))
+    }
+}
+
+pub struct Catalog {
+    engine: Arc<Engine>,
+    current: RwLock<Arc<Snapshot>>,
+    version: AtomicU64,
+    writing: Mutex<u64>,
+}
+
+impl Catalog {
+    /// Reads all records.
+    pub fn open(engine: Arc<Engine>) -> Result<Catalog> {
+        let mut snapshot = Snapshot { version: 1, ..Snapshot::default() };
+        let mut txn = engine.rows().begin(Isolation::RepeatableRead);
+        let (mut tables, mut highest) = (BTreeMap::<u64, Vec<u8>>::new(), 0);
+        let mut cursor = txn.scan(CATALOG, Bound::Unbounded, Bound::Unbounded, false)?;
+        let mut batch = RowBatch::new();
+        while cursor.next(&mut txn, &mut batch)? {
+            for (key, value) in batch.iter() {
+                match key.split_first() {
+                    Some((b's', name)) => {
+                        let name = std::str::from_utf8(name).map_err(|_| SqlError::corrupt("a schema's name"))?;
+                        let schema = Schema {
+                            name: name.to_owned(),
+                            collation: In(value).collation()?,
+                            tables: BTreeMap::new(),
+                        };
+                        snapshot.schemas.insert(schema.name.clone(), Arc::new(schema));
+                    }
+                    Some((b't', rest)) if rest.len() == 10 => {
+                        let id =
+                            u64::from_be_bytes(rest[..8].try_into().map_err(|_| SqlError::corrupt("a table's id"))?);
+                        tables.entry(id).or_default().extend_from_slice(value);
+                    }
+                    Some((b'a', _)) => {}
+                    _ => return Err(SqlError::corrupt("a record of the catalog of no known kind")),
+                }
+            }
+        }
+        txn.rollback();
+        for (id, bytes) in tables {
+            highest = id;
+            let table = decode_table(&bytes)?;
+            let schema =
+                snapshot.schemas.get_mut(&table.schema).ok_or_else(|| SqlError::corrupt("a table without a schema"))?;
+            Arc::make_mut(schema).tables.insert(table.name.clone(), Arc::new(table));
+        }
+        Ok(Catalog {
+            engine,
+            version: AtomicU64::new(snapshot.version),
+            current: RwLock::new(Arc::new(snapshot)),
+            writing: Mutex::new(highest + 1),
+        })
+    }
+
+    pub fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        self.current.read().clone()
+    }
+
+    /// Begins a change. Gates of tables are to be closed before.
+    pub fn write(&self) -> Result<Writing<'_>> {
+        let next_id = self.writing.lock();
+        let snapshot = Snapshot::clone(&self.snapshot());
+        let txn = self.engine.rows().begin(Isolation::ReadCommitted);
+        Ok(Writing { catalog: self, next_id, snapshot, txn })
+    }
+
+    /// What the catalog says of a table's AUTO_INCREMENT: numbers below are spoken for.
+    pub fn auto_reserved(&self, id: TableId) -> Result<u64> {
+        let mut txn = self.engine.rows().begin(Isolation::ReadCommitted);
+        let mut out = Vec::new();
+        let present = txn.get(CATALOG, &auto_key(id), &mut out)?;
+        txn.rollback();
+        if present { In(&out).number() } else { Ok(0) }
+    }
+
+    /// Speaks for the numbers below, in a transaction of its own. Whatever uses one of them commits later, so its gate covers this.
+    pub fn reserve_auto(&self, id: TableId, below: u64) -> Result<()> {
+        let mut txn = self.engine.rows().begin(Isolation::ReadCommitted);
+        put(&mut txn, &auto_key(id), &below.to_le_bytes())?;
+        txn.commit()?;
+        Ok(())
+    }
+}
+
+fn put(txn: &mut Transaction, key: &[u8], value: &[u8]) -> Result<()> {
+    if txn.insert(CATALOG, key, value, &mut Vec::new())? == Inserted::Exists {
+        txn.update(CATALOG, key, value)?;
+    }
+    Ok(())
+}
+
+/// A change of definitions under way: one transaction and the snapshot that follows from it. Dropped, nothing has happened.
+pub struct Writing<'c> {
+    catalog: &'c Catalog,
+    next_id: MutexGuard<'c, u64>,
+    pub snapshot: Snapshot,
+    pub txn: Transaction,
+}
+
+impl Writing<'_> {
+    pub fn new_id(&mut self) -> TableId {
+        let id = *self.next_id;
+        *self.next_id += 1;
+        id
+    }
+
+    pub fn put_schema(&mut self, name: &str, collation: Collation) -> Result<()> {
+        let mut out = Out::default();
+        out.number(u64::from(collation.id()));
+        put(&mut self.txn, &schema_key(name), &out.0)?;
+        let tables = self.snapshot.schemas.get(name).map(|schema| schema.tables.clone()).unwrap_or_default();
+        self.snapshot.schemas.insert(name.to_owned(), Arc::new(Schema { name: name.to_owned(), collation, tables }));
+        Ok(())
+    }
+
+    /// Of a schema whose tables have been dropped.
+    pub fn drop_schema(&mut self, name: &str) -> Result<()> {
+        self.txn.delete(CATALOG, &schema_key(name))?;
+        self.snapshot.schemas.remove(name);
+        Ok(())
+    }
+
+    /// Writes a table's definition, new or changed.
+    pub fn put_table(&mut self, table: Table) -> Result<Arc<Table>> {
+        let table = Arc::new(table.settle());
+        self.forget_pieces(table.id)?;
+        for (piece, bytes) in encode_table(&table)?.chunks(PIECE).enumerate() {
+            put(&mut self.txn, &table_key(table.id, piece as u16), bytes)?;
+        }
+        self.schema_mut(&table.schema)?.tables.insert(table.name.clone(), table.clone());
+        Ok(table)
+    }
+
+    /// Takes a table's name away: it is dropped, or another one follows.
+    pub fn forget_name(&mut self, table: &Table) -> Result<()> {
+        self.schema_mut(&table.schema)?.tables.remove(&table.name);
+        Ok(())
+    }
+
+    pub fn drop_table(&mut self, table: &Table) -> Result<()> {
+        self.forget_name(table)?;
+        self.forget_pieces(table.id)?;
+        self.txn.delete(CATALOG, &auto_key(table.id))?;
+        self.txn.drop_map(table.map)?;
+        for index in &table.indexes {
+            self.txn.drop_map(index.map)?;
+        }
+        Ok(())
+    }
+
+    fn schema_mut(&mut self, name: &str) -> Result<&mut Schema> {
+        let schema = self.snapshot.schemas.get_mut(name).ok_or_else(|| error::BAD_DB.with(&[&name]))?;
+        Ok(Arc::make_mut(schema))
+    }
+
+    fn forget_pieces(&mut self, id: TableId) -> Result<()> {
+        let mut piece = 0;
+        while self.txn.delete(CATALOG, &table_key(id, piece))? {
+            piece += 1;
+        }
+        Ok(())
+    }
+
+    /// Makes it so, and lets statements see it. Answers the gate.
+    pub fn commit(mut self) -> Result<engine::Lsn> {
+        self.snapshot.version += 1;
+        let lsn = self.txn.commit()?;
+        for table in self.snapshot.schemas.values().flat_map(|schema| schema.tables.values()) {
+            table.live.version.store(table.version, Ordering::Release);
+        }
+        self.catalog.version.store(self.snapshot.version, Ordering::Release);
+        *self.catalog.current.write() = Arc::new(self.snapshot);
+        Ok(lsn)
+    }
+}

@@ -1,0 +1,134 @@
+//! A table as statements see it: one version, never changed in place.
+
+use std::sync::Arc;
+
+use engine::rows::MapId;
+
+use crate::catalog::live::Live;
+use crate::row::Layout;
+use crate::types::{Collation, Kind, Type};
+use crate::value::Value;
+
+pub type TableId = u64;
+
+#[derive(Debug)]
+pub struct Table {
+    pub id: TableId,
+    pub schema: String,
+    pub name: String,
+    /// Moves with every change of the definition.
+    pub version: u64,
+    /// The rows, by primary key or by hidden row id.
+    pub map: MapId,
+    pub columns: Vec<TableColumn>,
+    /// Kinds of all slots there ever were: those of dropped columns are kept, for rows that still have them.
+    pub slots: Vec<Kind>,
+    pub layout: Layout,
+    /// Of each slot, the column that lives there.
+    pub slot_columns: Vec<Option<usize>>,
+    pub primary: Option<Vec<Part>>,
+    pub indexes: Vec<Index>,
+    pub checks: Vec<Check>,
+    pub collation: Collation,
+    pub comment: String,
+    pub created: i64,
+    /// What all versions of the table share.
+    pub live: Arc<Live>,
+}
+
+#[derive(Clone, Debug)]
+pub struct TableColumn {
+    pub name: String,
+    pub ty: Type,
+    pub slot: usize,
+    pub default: Default,
+    pub on_update_now: bool,
+    pub auto_increment: bool,
+    pub invisible: bool,
+    pub comment: String,
+    /// What rows have that are older than the column.
+    pub initial: Value,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Default {
+    /// A value must be given.
+    None,
+    Value(Value),
+    /// CURRENT_TIMESTAMP with so many digits.
+    Now(u8),
+    /// An expression in brackets, as text.
+    Expression(String),
+}
+
+/// One column of a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    pub column: usize,
+    /// Only so many characters or bytes.
+    pub prefix: Option<u32>,
+    pub descending: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct Index {
+    pub name: String,
+    pub map: MapId,
+    pub unique: bool,
+    pub parts: Vec<Part>,
+    pub comment: String,
+    pub invisible: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct Check {
+    pub name: String,
+    pub text: String,
+    pub enforced: bool,
+}
+
+impl Table {
+    /// Puts together what follows from the definition.
+    pub fn settle(mut self) -> Table {
+        self.layout = Layout::new(&self.slots);
+        self.slot_columns = vec![None; self.slots.len()];
+        for (at, column) in self.columns.iter().enumerate() {
+            self.slot_columns[column.slot] = Some(at);
+        }
+        self
+    }
+
+    pub fn column(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|column| column.name.eq_ignore_ascii_case(name))
+    }
+
+    pub fn index(&self, name: &str) -> Option<usize> {
+        self.indexes.iter().position(|index| index.name.eq_ignore_ascii_case(name))
+    }
+
+    pub fn auto_column(&self) -> Option<usize> {
+        self.columns.iter().position(|column| column.auto_increment)
+    }
+
+    /// The same definition as a new version to be changed.
+    pub fn copy(&self) -> Table {
+        Table {
+            id: self.id,
+            schema: self.schema.clone(),
+            name: self.name.clone(),
+            version: self.version + 1,
+            map: self.map,
+            columns: self.columns.clone(),
+            slots: self.slots.clone(),
+            layout: Layout::default(),
+            slot_columns: Vec::new(),
+            primary: self.primary.clone(),
+            indexes: self.indexes.clone(),
+            checks: self.checks.clone(),
+            collation: self.collation,
+            comment: self.comment.clone(),
+            created: self.created,
+            live: self.live.clone(),
+        }
+    }
+}

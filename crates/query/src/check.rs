@@ -1,0 +1,178 @@
+//! Do tables and indexes agree? Walks over everything, for `beluga check`; nothing else may be going on.
+//!
+//! Each row must be where its key says and have its entry in every index of its table, with the very bytes that the row gives; an index has as many entries as its table has
+//! rows, and each names one. Every map of the engine belongs to somebody.
+
+use std::collections::BTreeSet;
+use std::ops::Bound;
+
+use engine::Engine;
+use engine::rows::{CATALOG, Isolation, MapId, RowBatch, Transaction};
+
+use crate::catalog::table::{Index, Table};
+use crate::error::Result;
+use crate::exec::scan;
+use crate::key;
+use crate::session::Database;
+use crate::value::Value;
+
+/// Problems named for one table or index; of more only the number.
+const NAMED_MAX: usize = 10;
+
+/// What a walk found.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    pub tables: u64,
+    pub rows: u64,
+    pub entries: u64,
+    /// One line for each thing that is wrong; empty is good.
+    pub problems: Vec<String>,
+}
+
+/// Looks at every table. An error means that the walk could not go on.
+pub fn check(db: &Database) -> Result<Report> {
+    let mut report = Report::default();
+    let snapshot = db.catalog().snapshot();
+    let tables = snapshot.schemas.values().flat_map(|schema| schema.tables.values());
+    let mut used = BTreeSet::from([CATALOG]);
+    for table in tables {
+        used.insert(table.map);
+        used.extend(table.indexes.iter().map(|index| index.map));
+        Walk { table, engine: db.engine(), report: &mut report }.table()?;
+    }
+    for map in db.engine().rows().maps().into_iter().filter(|map| !used.contains(map)) {
+        report.problems.push(format!("map {map} belongs to no table"));
+    }
+    Ok(report)
+}
+
+struct Walk<'w> {
+    table: &'w Table,
+    engine: &'w Engine,
+    report: &'w mut Report,
+}
+
+/// Problems of one kind of thing.
+#[derive(Default)]
+struct Wrong {
+    named: Vec<String>,
+    count: usize,
+}
+
+impl Wrong {
+    fn add(&mut self, what: impl FnOnce() -> String) {
+        self.count += 1;
+        if self.named.len() < NAMED_MAX {
+            self.named.push(what());
+        }
+    }
+}
+
+impl Walk<'_> {
+    fn name(&self) -> String {
+        format!("table {}.{}", self.table.schema, self.table.name)
+    }
+
+    fn begin(&self) -> Transaction {
+        self.engine.rows().begin(Isolation::RepeatableRead)
+    }
+
+    fn table(&mut self) -> Result<()> {
+        self.report.tables += 1;
+        let (mut wrong, mut rows) = (Wrong::default(), 0);
+        let needed: Vec<usize> = (0..self.table.columns.len()).collect();
+        let mut row = vec![Value::Null; needed.len()];
+        self.each(self.table.map, |walk, txn, row_key, bytes| {
+            rows += 1;
+            match scan::decode(walk.table, bytes, &needed, &mut row) {
+                Ok(()) => walk.row(txn, row_key, &row, &mut wrong),
+                Err(error) => {
+                    wrong.add(|| format!("row {}: {error}", hex(row_key)));
+                    Ok(())
+                }
+            }
+        })?;
+        self.report.rows += rows;
+        self.tell(&self.name(), wrong);
+        for index in &self.table.indexes {
+            self.index(index, rows)?;
+        }
+        Ok(())
+    }
+
+    /// A row's own key, and its entries.
+    fn row(&self, txn: &mut Transaction, row_key: &[u8], row: &[Value], wrong: &mut Wrong) -> Result<()> {
+        let (mut key, mut value, mut found) = (Vec::new(), Vec::new(), Vec::new());
+        if self.table.primary.is_some() {
+            key::primary(self.table, row, &mut key)?;
+            if key != row_key {
+                wrong.add(|| format!("row {}: its columns make it {}", hex(row_key), hex(&key)));
+            }
+        }
+        for index in &self.table.indexes {
+            key::entry(self.table, index, row, row_key, &mut key, &mut value)?;
+            found.clear();
+            if !txn.get(index.map, &key, &mut found)? {
+                wrong.add(|| format!("row {}: index {} lacks it", hex(row_key), index.name));
+            } else if found != value {
+                wrong.add(|| {
+                    format!(
+                        "row {}: index {} names row {} in its place",
+                        hex(row_key),
+                        index.name,
+                        hex(key::row_key(&key, &found))
+                    )
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// An index whose rows have all been found in it: does it have more?
+    fn index(&mut self, index: &Index, rows: u64) -> Result<()> {
+        let (mut wrong, mut entries) = (Wrong::default(), 0);
+        let map = self.table.map;
+        self.each(index.map, |_, txn, key, value| {
+            entries += 1;
+            let row_key = key::row_key(key, value);
+            if !txn.get(map, row_key, &mut Vec::new())? {
+                wrong.add(|| format!("entry {} names row {}, which is not there", hex(key), hex(row_key)));
+            }
+            Ok(())
+        })?;
+        if entries != rows {
+            wrong.add(|| format!("{entries} entries for {rows} rows"));
+        }
+        self.report.entries += entries;
+        self.tell(&format!("{}, index {}", self.name(), index.name), wrong);
+        Ok(())
+    }
+
+    fn each(
+        &mut self,
+        map: MapId,
+        mut f: impl FnMut(&Self, &mut Transaction, &[u8], &[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let mut txn = self.begin();
+        let mut cursor = txn.scan(map, Bound::Unbounded, Bound::Unbounded, false)?;
+        let mut batch = RowBatch::new();
+        while cursor.next(&mut txn, &mut batch)? {
+            for (key, value) in batch.iter() {
+                f(self, &mut txn, key, value)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn tell(&mut self, whose: &str, wrong: Wrong) {
+        let more = wrong.count - wrong.named.len();
+        self.report.problems.extend(wrong.named.into_iter().map(|what| format!("{whose}: {what}")));
+        if more > 0 {
+            self.report.problems.push(format!("{whose}: {more} problems more"));
+        }
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,304 @@
+//! What a statement answers when it cannot be served: MySQL's codes, from one table.
+//!
+//! A code has MySQL's symbolic name, number, SQLSTATE and message format; `{}` stands for each argument. Doors write code, SQLSTATE and message
+//! as they are. The numbers are those of MySQL 8.0's `mysqld_error.h`: a client that matches on them must find what it knows.
+
+use std::fmt::{self, Display};
+
+/// One error as the client sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SqlError {
+    pub code: u16,
+    pub sqlstate: &'static str,
+    pub message: String,
+}
+
+pub type Result<T> = std::result::Result<T, SqlError>;
+
+/// One line of the table.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Code {
+    pub name: &'static str,
+    pub code: u16,
+    pub sqlstate: &'static str,
+    pub format: &'static str,
+}
+
+impl Code {
+    /// The error with its arguments in place of each `{}`.
+    pub fn with(&self, arguments: &[&dyn Display]) -> SqlError {
+        let mut message = String::with_capacity(self.format.len() + 16 * arguments.len());
+        let mut pieces = self.format.split("{}");
+        message.push_str(pieces.next().unwrap_or(""));
+        let mut arguments = arguments.iter();
+        for piece in pieces {
+            if let Some(argument) = arguments.next() {
+                message.push_str(&argument.to_string());
+            }
+            message.push_str(piece);
+        }
+        SqlError { code: self.code, sqlstate: self.sqlstate, message }
+    }
+
+    pub fn bare(&self) -> SqlError {
+        self.with(&[])
+    }
+
+    /// Is this error of that code?
+    pub fn is(&self, error: &SqlError) -> bool {
+        self.code == error.code
+    }
+}
+
+impl SqlError {
+    /// What is understood but not served: 1235.
+    pub fn unsupported(what: impl Display) -> SqlError {
+        NOT_SUPPORTED_YET.with(&[&what])
+    }
+
+    /// A syntax or meaning that MySQL's own parser would refuse: 1064.
+    pub fn parse(near: impl Display) -> SqlError {
+        PARSE_ERROR.with(&[&near])
+    }
+}
+
+impl Display for SqlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ERROR {} ({}): {}", self.code, self.sqlstate, self.message)
+    }
+}
+
+impl std::error::Error for SqlError {}
+
+macro_rules! codes {
+    ($($name:ident $code:literal $state:literal $format:literal;)*) => {
+        $(pub const $name: Code = Code { name: stringify!($name), code: $code, sqlstate: $state, format: $format };)*
+        /// Every code.
+        pub const ALL: &[Code] = &[$($name),*];
+    };
+}
+
+codes! {
+    CANT_CREATE_TABLE 1005 "HY000" "Can't create table '{}' (errno: {} - {})";
+    DB_CREATE_EXISTS 1007 "HY000" "Can't create database '{}'; database exists";
+    DB_DROP_EXISTS 1008 "HY000" "Can't drop database '{}'; database doesn't exist";
+    DISK_FULL 1021 "HY000" "Disk full ({}); waiting for someone to free some space...";
+    DUP_KEY 1022 "23000" "Can't write; duplicate key in table '{}'";
+    OUT_OF_MEMORY 1037 "HY001" "Out of memory; restart server and try again (needed {} bytes)";
+    CON_COUNT 1040 "08004" "Too many connections";
+    DBACCESS_DENIED 1044 "42000" "Access denied for user '{}'@'{}' to database '{}'";
+    ACCESS_DENIED 1045 "28000" "Access denied for user '{}'@'{}' (using password: {})";
+    NO_DB 1046 "3D000" "No database selected";
+    UNKNOWN_COM 1047 "08S01" "Unknown command";
+    BAD_NULL 1048 "23000" "Column '{}' cannot be null";
+    BAD_DB 1049 "42000" "Unknown database '{}'";
+    TABLE_EXISTS 1050 "42S01" "Table '{}' already exists";
+    BAD_TABLE 1051 "42S02" "Unknown table '{}'";
+    NON_UNIQ 1052 "23000" "Column '{}' in {} is ambiguous";
+    SERVER_SHUTDOWN 1053 "08S01" "Server shutdown in progress";
+    BAD_FIELD 1054 "42S22" "Unknown column '{}' in '{}'";
+    WRONG_FIELD_WITH_GROUP 1055 "42000" "Expression #{} of {} is not in GROUP BY clause and contains nonaggregated column '{}' which is not functionally dependent on columns in GROUP BY clause; this is incompatible with sql_mode=only_full_group_by";
+    WRONG_GROUP_FIELD 1056 "42000" "Can't group on '{}'";
+    WRONG_VALUE_COUNT 1058 "21S01" "Column count doesn't match value count";
+    TOO_LONG_IDENT 1059 "42000" "Identifier name '{}' is too long";
+    DUP_FIELDNAME 1060 "42S21" "Duplicate column name '{}'";
+    DUP_KEYNAME 1061 "42000" "Duplicate key name '{}'";
+    DUP_ENTRY 1062 "23000" "Duplicate entry '{}' for key '{}'";
+    WRONG_FIELD_SPEC 1063 "42000" "Incorrect column specifier for column '{}'";
+    PARSE_ERROR 1064 "42000" "You have an error in your SQL syntax; check the manual that corresponds to your MySQL server version for the right syntax to use near {}";
+    EMPTY_QUERY 1065 "42000" "Query was empty";
+    NONUNIQ_TABLE 1066 "42000" "Not unique table/alias: '{}'";
+    INVALID_DEFAULT 1067 "42000" "Invalid default value for '{}'";
+    MULTIPLE_PRI_KEY 1068 "42000" "Multiple primary key defined";
+    TOO_MANY_KEYS 1069 "42000" "Too many keys specified; max {} keys allowed";
+    TOO_MANY_KEY_PARTS 1070 "42000" "Too many key parts specified; max {} parts allowed";
+    TOO_LONG_KEY 1071 "42000" "Specified key was too long; max key length is {} bytes";
+    KEY_COLUMN_DOES_NOT_EXIST 1072 "42000" "Key column '{}' doesn't exist in table";
+    BLOB_USED_AS_KEY 1073 "42000" "BLOB column '{}' can't be used in key specification with the used table type";
+    TOO_BIG_FIELDLENGTH 1074 "42000" "Column length too big for column '{}' (max = {}); use BLOB or TEXT instead";
+    WRONG_AUTO_KEY 1075 "42000" "Incorrect table definition; there can be only one auto column and it must be defined as a key";
+    WRONG_SUB_KEY 1089 "HY000" "Incorrect prefix key; the used key part isn't a string, the used length is longer than the key part, or the storage engine doesn't support unique prefix keys";
+    CANT_REMOVE_ALL_FIELDS 1090 "42000" "You can't delete all columns with ALTER TABLE; use DROP TABLE instead";
+    CANT_DROP_FIELD_OR_KEY 1091 "42000" "Can't DROP '{}'; check that column/key exists";
+    UPDATE_TABLE_USED 1093 "HY000" "You can't specify target table '{}' for update in FROM clause";
+    NO_SUCH_THREAD 1094 "HY000" "Unknown thread id: {}";
+    BLOB_CANT_HAVE_DEFAULT 1101 "42000" "BLOB, TEXT, GEOMETRY or JSON column '{}' can't have a default value";
+    WRONG_DB_NAME 1102 "42000" "Incorrect database name '{}'";
+    WRONG_TABLE_NAME 1103 "42000" "Incorrect table name '{}'";
+    UNKNOWN_ERROR 1105 "HY000" "{}";
+    UNKNOWN_TABLE 1109 "42S02" "Unknown table '{}' in {}";
+    FIELD_SPECIFIED_TWICE 1110 "42000" "Column '{}' specified twice";
+    INVALID_GROUP_FUNC_USE 1111 "HY000" "Invalid use of group function";
+    TABLE_MUST_HAVE_COLUMNS 1113 "42000" "A table must have at least 1 column";
+    UNKNOWN_CHARACTER_SET 1115 "42000" "Unknown character set: '{}'";
+    TOO_MANY_FIELDS 1117 "HY000" "Too many columns";
+    TOO_BIG_ROWSIZE 1118 "42000" "Row size too large. The maximum row size for the used table type, not counting BLOBs, is {}. This includes storage overhead, check the manual. You have to change some columns to TEXT or BLOBs";
+    WRONG_OUTER_JOIN 1120 "42000" "Cross dependency found in OUTER JOIN; examine your ON conditions";
+    WRONG_VALUE_COUNT_ON_ROW 1136 "21S01" "Column count doesn't match value count at row {}";
+    INVALID_USE_OF_NULL 1138 "22004" "Invalid use of NULL value";
+    REGEXP_ERROR 1139 "42000" "Got error '{}' from regexp";
+    TABLEACCESS_DENIED 1142 "42000" "{} command denied to user '{}'@'{}' for table '{}'";
+    COLUMNACCESS_DENIED 1143 "42000" "{} command denied to user '{}'@'{}' for column '{}' in table '{}'";
+    NO_SUCH_TABLE 1146 "42S02" "Table '{}.{}' doesn't exist";
+    TOO_LONG_STRING 1162 "42000" "Result string is longer than 'max_allowed_packet' bytes";
+    WRONG_COLUMN_NAME 1166 "42000" "Incorrect column name '{}'";
+    WRONG_KEY_COLUMN 1167 "42000" "The used storage engine can't index column '{}'";
+    BLOB_KEY_WITHOUT_LENGTH 1170 "42000" "BLOB/TEXT column '{}' used in key specification without a key length";
+    PRIMARY_CANT_HAVE_NULL 1171 "42000" "All parts of a PRIMARY KEY must be NOT NULL; if you need NULL in a key, use UNIQUE instead";
+    TOO_MANY_ROWS 1172 "42000" "Result consisted of more than one row";
+    REQUIRES_PRIMARY_KEY 1173 "42000" "This table type requires a primary key";
+    KEY_DOES_NOT_EXIST 1176 "42000" "Key '{}' doesn't exist in table '{}'";
+    CANT_DO_THIS_DURING_TRANSACTION 1179 "25000" "You are not allowed to execute this command in a transaction";
+    UNKNOWN_SYSTEM_VARIABLE 1193 "HY000" "Unknown system variable '{}'";
+    LOCK_WAIT_TIMEOUT 1205 "HY000" "Lock wait timeout exceeded; try restarting transaction";
+    WRONG_ARGUMENTS 1210 "HY000" "Incorrect arguments to {}";
+    LOCK_DEADLOCK 1213 "40001" "Deadlock found when trying to get lock; try restarting transaction";
+    CANNOT_ADD_FOREIGN 1215 "HY000" "Cannot add foreign key constraint";
+    NO_REFERENCED_ROW 1216 "23000" "Cannot add or update a child row: a foreign key constraint fails";
+    ROW_IS_REFERENCED 1217 "23000" "Cannot delete or update a parent row: a foreign key constraint fails";
+    WRONG_USAGE 1221 "HY000" "Incorrect usage of {} and {}";
+    WRONG_NUMBER_OF_COLUMNS_IN_SELECT 1222 "21000" "The used SELECT statements have a different number of columns";
+    CANT_UPDATE_WITH_READLOCK 1223 "HY000" "Can't execute the query because you have a conflicting read lock";
+    DUP_ARGUMENT 1225 "HY000" "Option '{}' used twice in statement";
+    SPECIFIC_ACCESS_DENIED 1227 "42000" "Access denied; you need (at least one of) the {} privilege(s) for this operation";
+    LOCAL_VARIABLE 1228 "HY000" "Variable '{}' is a SESSION variable and can't be used with SET GLOBAL";
+    GLOBAL_VARIABLE 1229 "HY000" "Variable '{}' is a GLOBAL variable and should be set with SET GLOBAL";
+    NO_DEFAULT 1230 "42000" "Variable '{}' doesn't have a default value";
+    WRONG_VALUE_FOR_VAR 1231 "42000" "Variable '{}' can't be set to the value of '{}'";
+    WRONG_TYPE_FOR_VAR 1232 "42000" "Incorrect argument type to variable '{}'";
+    CANT_USE_OPTION_HERE 1234 "42000" "Incorrect usage/placement of '{}'";
+    NOT_SUPPORTED_YET 1235 "42000" "This version of Beluga doesn't yet support '{}'";
+    INCORRECT_GLOBAL_LOCAL_VAR 1238 "HY000" "Variable '{}' is a {} variable";
+    WRONG_FK_DEF 1239 "42000" "Incorrect foreign key definition for '{}': {}";
+    OPERAND_COLUMNS 1241 "21000" "Operand should contain {} column(s)";
+    SUBQUERY_NO_1_ROW 1242 "21000" "Subquery returns more than 1 row";
+    UNKNOWN_STMT_HANDLER 1243 "HY000" "Unknown prepared statement handler ({}) given to {}";
+    ILLEGAL_REFERENCE 1247 "42S22" "Reference '{}' not supported ({})";
+    DERIVED_MUST_HAVE_ALIAS 1248 "42000" "Every derived table must have its own alias";
+    TABLENAME_NOT_ALLOWED_HERE 1250 "42000" "Table '{}' from one of the {}s cannot be used in {}";
+    SPATIAL_CANT_HAVE_NULL 1252 "42000" "All parts of a SPATIAL index must be NOT NULL";
+    COLLATION_CHARSET_MISMATCH 1253 "42000" "COLLATION '{}' is not valid for CHARACTER SET '{}'";
+    WARN_TOO_FEW_RECORDS 1261 "01000" "Row {} doesn't contain data for all columns";
+    WARN_TOO_MANY_RECORDS 1262 "01000" "Row {} was truncated; it contained more data than there were input columns";
+    WARN_NULL_TO_NOTNULL 1263 "22004" "Column set to default value; NULL supplied to NOT NULL column '{}' at row {}";
+    WARN_DATA_OUT_OF_RANGE 1264 "22003" "Out of range value for column '{}' at row {}";
+    WARN_DATA_TRUNCATED 1265 "01000" "Data truncated for column '{}' at row {}";
+    CANT_AGGREGATE_2COLLATIONS 1267 "HY000" "Illegal mix of collations ({},{}) and ({},{}) for operation '{}'";
+    CANT_AGGREGATE_3COLLATIONS 1270 "HY000" "Illegal mix of collations ({},{}), ({},{}), ({},{}) for operation '{}'";
+    CANT_AGGREGATE_NCOLLATIONS 1271 "HY000" "Illegal mix of collations for operation '{}'";
+    UNKNOWN_COLLATION 1273 "HY000" "Unknown collation: '{}'";
+    WARN_DEPRECATED_SYNTAX 1287 "HY000" "'{}' is deprecated and will be removed in a future release. Please use {} instead";
+    FEATURE_DISABLED 1289 "HY000" "The '{}' feature is disabled; you need MySQL built with '{}' to have it working";
+    OPTION_PREVENTS_STATEMENT 1290 "HY000" "The MySQL server is running with the {} option so it cannot execute this statement";
+    DUPLICATED_VALUE_IN_TYPE 1291 "HY000" "Column '{}' has duplicated value '{}' in {}";
+    TRUNCATED_WRONG_VALUE 1292 "22007" "Truncated incorrect {} value: '{}'";
+    WRONG_VALUE_TEMPORAL 1292 "22007" "Incorrect {} value: '{}'";
+    WRONG_VALUE_FOR_COLUMN_TEMPORAL 1292 "22007" "Incorrect {} value: '{}' for column '{}' at row {}";
+    UNSUPPORTED_PS 1295 "HY000" "This command is not supported in the prepared statement protocol yet";
+    UNKNOWN_TIME_ZONE 1298 "HY000" "Unknown or incorrect time zone: '{}'";
+    WARN_INVALID_TIMESTAMP 1299 "HY000" "Invalid TIMESTAMP value in column '{}' at row {}";
+    INVALID_CHARACTER_STRING 1300 "HY000" "Invalid {} character string: '{}'";
+    WARN_ALLOWED_PACKET_OVERFLOWED 1301 "HY000" "Result of {}() was larger than max_allowed_packet ({}) - truncated";
+    SP_ALREADY_EXISTS 1304 "42000" "{} {} already exists";
+    SP_DOES_NOT_EXIST 1305 "42000" "{} {} does not exist";
+    QUERY_INTERRUPTED 1317 "70100" "Query execution was interrupted";
+    SP_WRONG_NO_OF_ARGS 1318 "42000" "Incorrect number of arguments for {} {}; expected {}, got {}";
+    DIVISION_BY_ZERO 1365 "22012" "Division by 0";
+    NO_DEFAULT_FOR_FIELD 1364 "HY000" "Field '{}' doesn't have a default value";
+    TRUNCATED_WRONG_VALUE_FOR_FIELD 1366 "HY000" "Incorrect {} value: '{}' for column '{}' at row {}";
+    ILLEGAL_VALUE_FOR_TYPE 1367 "22007" "Illegal {} '{}' value found during parsing";
+    VIEW_CHECK_FAILED 1369 "HY000" "CHECK OPTION failed '{}.{}'";
+    PROCACCESS_DENIED 1370 "42000" "{} command denied to user '{}'@'{}' for routine '{}'";
+    WRONG_PARAMCOUNT_TO_NATIVE_FCT 1582 "42000" "Incorrect parameter count in the call to native function '{}'";
+    WRONG_PARAMETERS_TO_NATIVE_FCT 1583 "42000" "Incorrect parameters in the call to native function '{}'";
+    DUP_ENTRY_WITH_KEY_NAME 1586 "23000" "Duplicate entry '{}' for key '{}'";
+    XAER_RMFAIL 1399 "XAE07" "XAER_RMFAIL: The command cannot be executed when global transaction is in the  {} state";
+    DATA_TOO_LONG 1406 "22001" "Data too long for column '{}' at row {}";
+    DATETIME_FUNCTION_OVERFLOW 1441 "22008" "Datetime function: {} field overflow";
+    TOO_BIG_SCALE 1425 "42000" "Too big scale {} specified for '{}'. Maximum is {}.";
+    TOO_BIG_PRECISION 1426 "42000" "Too-big precision {} specified for '{}'. Maximum is {}.";
+    M_BIGGER_THAN_D 1427 "42000" "For float(M,D), double(M,D) or decimal(M,D), M must be >= D (column '{}').";
+    TOO_BIG_DISPLAYWIDTH 1439 "42000" "Display width out of range for column '{}' (max = {})";
+    STACK_OVERRUN 1436 "HY000" "Thread stack overrun:  expression nested deeper than {} levels";
+    ROW_IS_REFERENCED_2 1451 "23000" "Cannot delete or update a parent row: a foreign key constraint fails ({})";
+    NO_REFERENCED_ROW_2 1452 "23000" "Cannot add or update a child row: a foreign key constraint fails ({})";
+    NON_GROUPING_FIELD_USED 1463 "42000" "Non-grouping field '{}' is used in {} clause";
+    WRONG_VALUE 1525 "HY000" "Incorrect {} value: '{}'";
+    CUT_VALUE_GROUP_CONCAT 1260 "HY000" "Row {} was cut by GROUP_CONCAT()";
+    WRONG_STRING_LENGTH 1470 "HY000" "String '{}' is too long for {} (should be no longer than {})";
+    NON_INSERTABLE_TABLE 1471 "HY000" "The target table {} of the {} is not insertable-into";
+    NON_UPDATABLE_TABLE 1288 "HY000" "The target table {} of the {} is not updatable";
+    TOO_MANY_VALUES_FOR_TYPE 1097 "HY000" "Too many strings for column {} and SET";
+    KEY_REF_DO_NOT_MATCH_TABLE_REF 1240 "HY000" "Key reference and table reference don't match";
+    FK_INCOMPATIBLE_COLUMNS 3780 "HY000" "Referencing column '{}' and referenced column '{}' in foreign key constraint '{}' are incompatible.";
+    FK_NO_INDEX_PARENT 1822 "HY000" "Failed to add the foreign key constraint. Missing index for constraint '{}' in the referenced table '{}'";
+    FK_CANNOT_OPEN_PARENT 1824 "HY000" "Failed to open the referenced table '{}'";
+    FK_COLUMN_CANNOT_DROP 1828 "HY000" "Cannot drop column '{}': needed in a foreign key constraint '{}'";
+    FK_COLUMN_NOT_NULL 1830 "HY000" "Column '{}' cannot be NOT NULL: needed in a foreign key constraint '{}' SET NULL";
+    DUP_INDEX 1831 "HY000" "Duplicate index '{}' defined on the table '{}.{}'. This is deprecated and will be disallowed in a future release.";
+    FK_DUP_NAME 1826 "HY000" "Duplicate foreign key constraint name '{}'";
+    DATA_OUT_OF_RANGE 1690 "22003" "{} value is out of range in '{}'";
+    BAD_BASE64_DATA 1575 "HY000" "Decoding of base64 string failed";
+    TRUNCATE_ILLEGAL_FK 1701 "42000" "Cannot truncate a table referenced in a foreign key constraint ({})";
+    CANT_EXECUTE_IN_READ_ONLY_TRANSACTION 1792 "25006" "Cannot execute statement in a READ ONLY transaction.";
+    ALTER_OPERATION_NOT_SUPPORTED 1845 "0A000" "{} is not supported for this operation. Try {}.";
+    INVALID_ARGUMENT_FOR_LOGARITHM 3020 "2201E" "Invalid argument for logarithm";
+    QUERY_TIMEOUT 3024 "HY000" "Query execution was interrupted, maximum statement execution time exceeded";
+    GENERATED_COLUMN_NOT_ALLOWED 3105 "HY000" "The value specified for generated column '{}' in table '{}' is not allowed.";
+    GENERATED_COLUMN_FUNCTION 3763 "HY000" "Expression of generated column '{}' contains a disallowed function: {}.";
+    INVALID_JSON_TEXT 3140 "22032" "Invalid JSON text: \"{}\" at position {} in value for column '{}'.";
+    INVALID_JSON_TEXT_IN_PARAM 3141 "22032" "Invalid JSON text in argument {} to function {}: \"{}\" at position {}.";
+    INVALID_JSON_BINARY_DATA 3142 "HY000" "The JSON binary value contains invalid data.";
+    INVALID_JSON_PATH 3143 "42000" "Invalid JSON path expression. The error is around character position {}.";
+    INVALID_JSON_CHARSET 3144 "22032" "Cannot create a JSON value from a string with CHARACTER SET '{}'.";
+    INVALID_TYPE_FOR_JSON 3146 "22032" "Invalid data type for JSON data in argument {} to function {}; a JSON string or JSON type is required.";
+    INVALID_CAST_TO_JSON 3147 "22032" "Cannot CAST value to JSON.";
+    INVALID_JSON_PATH_CHARSET 3148 "42000" "A path expression must be encoded in the utf8 character set. The path expression '{}' is encoded in character set '{}'.";
+    INVALID_JSON_PATH_WILDCARD 3149 "42000" "In this situation, path expressions may not contain the * and ** tokens or an array range.";
+    JSON_USED_AS_KEY 3152 "42000" "JSON column '{}' supports indexing only via generated columns on a specified JSON path.";
+    JSON_VACUOUS_PATH 3153 "42000" "The path expression '$' is not allowed in this context.";
+    JSON_BAD_ONE_OR_ALL_ARG 3154 "42000" "The oneOrAll argument to {} may take these values: 'one' or 'all'.";
+    INVALID_JSON_VALUE_FOR_CAST 3156 "22018" "Invalid JSON value for CAST to {} from column {} at row {}";
+    JSON_DOCUMENT_TOO_DEEP 3157 "22032" "The JSON document exceeds the maximum depth.";
+    JSON_DOCUMENT_NULL_KEY 3158 "22032" "JSON documents may not contain NULL member names.";
+    NULL_IN_JSON_PATH_ARRAY 3165 "42000" "A path expression is not a path to a cell in an array.";
+    CHECK_CONSTRAINT_VIOLATED 3819 "HY000" "Check constraint '{}' is violated.";
+    CHECK_CONSTRAINT_DUP_NAME 3822 "HY000" "Duplicate check constraint name '{}'.";
+    CHECK_CONSTRAINT_UNKNOWN_COLUMN 3820 "HY000" "Check constraint '{}' refers to non-existing column '{}'.";
+    INVALID_BITWISE_OPERANDS_SIZE 3513 "HY000" "Binary operands of bitwise operators must be of equal length";
+    LOCK_NOWAIT 3572 "HY000" "Statement aborted because lock(s) could not be acquired immediately and NOWAIT is set.";
+    CTE_MAX_RECURSION_DEPTH 3636 "HY000" "Recursive query aborted after {} iterations. Try increasing @@cte_max_recursion_depth to a larger value.";
+    WINDOW_INVALID_USE 3593 "HY000" "You cannot use the window function '{}' in this context.'";
+    WINDOW_NO_SUCH 3579 "HY000" "Window name '{}' is not defined.";
+    WRONG_VALUE_FOR_TYPE 1411 "HY000" "Incorrect {} value: '{}' for function {}";
+    REGEXP_ILLEGAL_ARGUMENT 3685 "HY000" "Illegal argument to a regular expression.";
+    REGEXP_INDEX_OUTOFBOUNDS 3686 "HY000" "Index out of bounds in regular expression search.";
+    REGEXP_INTERNAL 3684 "HY000" "Internal error in the regular expression library.";
+    REGEXP_RULE_SYNTAX 3691 "HY000" "Syntax error in regular expression on line {}, character {}.";
+    REGEXP_BAD_ESCAPE 3692 "HY000" "Unrecognized escape sequence in regular expression.";
+    REGEXP_TIME_OUT 3699 "HY000" "Timeout exceeded in regular expression match.";
+    CHARACTER_SET_MISMATCH 3995 "HY000" "Character set '{}' cannot be used in conjunction with '{}' in call to {}.";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_fill_the_format_in_order() {
+        let error = DUP_ENTRY.with(&[&1, &"t.PRIMARY"]);
+        assert_eq!(error.to_string(), "ERROR 1062 (23000): Duplicate entry '1' for key 't.PRIMARY'");
+    }
+
+    #[test]
+    fn every_name_and_sqlstate_is_well_formed_and_names_are_unique() {
+        let mut names: Vec<_> = ALL.iter().map(|code| code.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), ALL.len());
+        for code in ALL {
+            assert_eq!(code.sqlstate.len(), 5, "{}", code.name);
+            assert!(code.code >= 1000, "{}", code.name);
+        }
+    }
+}

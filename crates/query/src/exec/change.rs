@@ -1,0 +1,507 @@
+//! Rows put in, changed and taken out, with every index of their table.
+//!
+//! D1: a row and its entries in all indexes change in one transaction, and a conflict takes back the part that was done. D2: UPDATE and DELETE first gather the rows
+//! (locked), then change them, so that a change never meets itself.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use engine::rows::{Inserted, Strength};
+
+use crate::bind::change::{Delete, Insert, OnConflict, Rules, Target, Update, Values};
+use crate::catalog::table::{Index, Table};
+use crate::error::{self, Result, SqlError};
+use crate::exec::host::host;
+use crate::exec::{Exec, drain, scan};
+use crate::key;
+use crate::scalar::bind::present;
+use crate::scalar::store::implicit_default;
+use crate::scalar::{EvalContext, Expr, Place, SqlMode, store};
+use crate::session::Row;
+use crate::types::Type;
+use crate::value::Value;
+
+/// What a statement has changed.
+#[derive(Debug, Default)]
+pub struct Changed {
+    pub affected: u64,
+    pub last_insert_id: u64,
+    pub info: String,
+}
+
+/// A row that is in the way: by which index, its key.
+struct Conflict {
+    index: Option<usize>,
+    row_key: Vec<u8>,
+}
+
+/// The value as messages show it.
+fn shown(value: &Value, ty: &Type, ctx: &mut EvalContext) -> String {
+    let text = Expr::Cast(
+        Box::new(present(Expr::Literal(value.clone(), ty.clone()))),
+        Type::text(255, crate::types::Collation::DEFAULT),
+    );
+    match text.eval(&[], ctx) {
+        Ok(Value::Text(text)) => text.as_str().to_owned(),
+        _ => "NULL".to_owned(),
+    }
+}
+
+fn duplicate(table: &Table, index: Option<usize>, row: &[Value], ctx: &mut EvalContext) -> SqlError {
+    let (name, parts) = match index {
+        None => ("PRIMARY", table.primary.as_deref().unwrap_or(&[])),
+        Some(at) => (&*table.indexes[at].name, &table.indexes[at].parts[..]),
+    };
+    let values: Vec<String> = parts
+        .iter()
+        .map(|part| {
+            let value =
+                part.prefix.map_or_else(|| row[part.column].clone(), |prefix| key::cut(&row[part.column], prefix));
+            shown(&value, &table.columns[part.column].ty, ctx)
+        })
+        .collect();
+    error::DUP_ENTRY.with(&[&values.join("-"), &format!("{}.{name}", table.name)])
+}
+
+/// The bytes of a row.
+pub fn encode_row(table: &Table, row: &[Value], out: &mut Vec<u8>) -> Result<()> {
+    out.clear();
+    let null = Value::Null;
+    table.layout.encode(|slot| table.slot_columns[slot].map_or(&null, |column| &row[column]), out)
+}
+
+/// Puts the row in. Some: another row is in the way, and nothing was changed.
+fn put(table: &Table, row: &[Value], ctx: &mut EvalContext) -> Result<Option<Conflict>> {
+    let (mut row_key, mut bytes, mut old) = (Vec::new(), Vec::new(), Vec::new());
+    match &table.primary {
+        Some(_) => key::primary(table, row, &mut row_key)?,
+        None => row_key.extend_from_slice(&next_row_id(table, ctx)?.to_be_bytes()),
+    }
+    encode_row(table, row, &mut bytes)?;
+    let txn = host(ctx).txn()?;
+    let savepoint = txn.savepoint();
+    if txn.insert(table.map, &row_key, &bytes, &mut old)? == Inserted::Exists {
+        return Ok(Some(Conflict { index: None, row_key }));
+    }
+    let mut entry_key = Vec::new();
+    for (at, index) in table.indexes.iter().enumerate() {
+        key::entry(table, index, row, &row_key, &mut entry_key, &mut bytes)?;
+        old.clear();
+        let txn = host(ctx).txn()?;
+        if txn.insert(index.map, &entry_key, &bytes, &mut old)? == Inserted::Exists {
+            txn.rollback_to(savepoint)?;
+            let row_key = key::row_key(&entry_key, &old).to_vec();
+            return Ok(Some(Conflict { index: Some(at), row_key }));
+        }
+    }
+    table.live.add_rows(1);
+    Ok(None)
+}
+
+/// Takes the row out.
+fn take_out(table: &Table, row_key: &[u8], row: &[Value], ctx: &mut EvalContext) -> Result<bool> {
+    let txn = host(ctx).txn()?;
+    if !txn.delete(table.map, row_key)? {
+        return Ok(false);
+    }
+    let (mut entry_key, mut value) = (Vec::new(), Vec::new());
+    for index in &table.indexes {
+        key::entry(table, index, row, row_key, &mut entry_key, &mut value)?;
+        txn.delete(index.map, &entry_key)?;
+    }
+    table.live.add_rows(-1);
+    Ok(true)
+}
+
+/// Puts the new row in the place of the old one.
+fn replace(table: &Table, row_key: &[u8], old: &[Value], new: &[Value], ctx: &mut EvalContext) -> Result<()> {
+    let (mut new_key, mut bytes) = (Vec::new(), Vec::new());
+    match &table.primary {
+        Some(_) => key::primary(table, new, &mut new_key)?,
+        None => new_key.extend_from_slice(row_key),
+    }
+    encode_row(table, new, &mut bytes)?;
+    let txn = host(ctx).txn()?;
+    if new_key == row_key {
+        txn.update(table.map, row_key, &bytes)?;
+    } else {
+        txn.delete(table.map, row_key)?;
+        if txn.insert(table.map, &new_key, &bytes, &mut Vec::new())? == Inserted::Exists {
+            return Err(duplicate(table, None, new, ctx));
+        }
+    }
+    for at in 0..table.indexes.len() {
+        move_entry(table, at, (row_key, old), (&new_key, new), ctx)?;
+    }
+    Ok(())
+}
+
+fn move_entry(
+    table: &Table,
+    at: usize,
+    old: (&[u8], &[Value]),
+    new: (&[u8], &[Value]),
+    ctx: &mut EvalContext,
+) -> Result<()> {
+    let index: &Index = &table.indexes[at];
+    let same_columns = index.parts.iter().all(|part| old.1[part.column] == new.1[part.column]);
+    if same_columns && old.0 == new.0 {
+        return Ok(());
+    }
+    let (mut old_key, mut old_value, mut new_key, mut new_value) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    key::entry(table, index, old.1, old.0, &mut old_key, &mut old_value)?;
+    key::entry(table, index, new.1, new.0, &mut new_key, &mut new_value)?;
+    let txn = host(ctx).txn()?;
+    if old_key == new_key {
+        if old_value != new_value {
+            txn.update(index.map, &new_key, &new_value)?;
+        }
+        return Ok(());
+    }
+    txn.delete(index.map, &old_key)?;
+    if txn.insert(index.map, &new_key, &new_value, &mut Vec::new())? == Inserted::Exists {
+        return Err(duplicate(table, Some(at), new.1, ctx));
+    }
+    Ok(())
+}
+
+fn next_row_id(table: &Table, ctx: &mut EvalContext) -> Result<u64> {
+    let mut next = table.live.row_id.lock();
+    if *next == 0 {
+        // The first since the start: behind the last row that there is.
+        let txn = host(ctx).txn()?;
+        let mut cursor = txn.scan_current(table.map, std::ops::Bound::Unbounded, std::ops::Bound::Unbounded, true)?;
+        let mut batch = engine::rows::RowBatch::new();
+        *next = 1;
+        if cursor.next(txn, &mut batch)? {
+            let (key, _) = batch.get(0);
+            *next = key.try_into().map_or(1, u64::from_be_bytes) + 1;
+        }
+    }
+    *next += 1;
+    Ok(*next - 1)
+}
+
+/// Numbers that are spoken for ahead of use: what a crash may skip.
+const AHEAD: u64 = 64;
+
+/// The next number of AUTO_INCREMENT; or, of a number that was given, that later ones are greater.
+fn auto_number(table: &Table, given: Option<u64>, ctx: &mut EvalContext) -> Result<u64> {
+    let db = host(ctx).db.clone();
+    let mut auto = table.live.auto.lock();
+    if auto.next == 0 {
+        auto.reserved = db.catalog().auto_reserved(table.id)?;
+        auto.next = auto.reserved.max(1);
+    }
+    let number = given.unwrap_or(auto.next);
+    if number >= auto.next {
+        auto.next = number
+            .checked_add(1)
+            .ok_or_else(|| error::UNKNOWN_ERROR.with(&[&"Failed to read auto-increment value from storage engine"]))?;
+    }
+    if auto.next > auto.reserved {
+        auto.reserved = auto.next.saturating_add(AHEAD);
+        db.catalog().reserve_auto(table.id, auto.reserved)?;
+    }
+    Ok(number)
+}
+
+fn check(rules: &Rules, row: &[Value], ctx: &mut EvalContext) -> Result<()> {
+    for (name, expr) in &rules.checks {
+        let verdict = expr.eval(row, ctx)?;
+        if !verdict.is_null() && !expr.holds(row, ctx)? {
+            return Err(error::CHECK_CONSTRAINT_VIOLATED.with(&[name]));
+        }
+    }
+    Ok(())
+}
+
+/// What a column is given, in its own form.
+fn stored(rules: &Rules, column: usize, value: Value, row: u64, ctx: &mut EvalContext) -> Result<Value> {
+    let definition = &rules.table.columns[column];
+    if value.is_null() && !definition.ty.nullable && ctx.ignore {
+        ctx.warn(error::BAD_NULL.with(&[&definition.name]));
+        return Ok(implicit_default(&definition.ty));
+    }
+    store(value, &definition.ty, Place { column: &definition.name, row }, ctx)
+}
+
+/// A number that MySQL reads as "give me the next one".
+fn asks_for_number(value: &Value, ctx: &EvalContext) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Int(0) | Value::UInt(0) => !ctx.sql_mode.has(SqlMode::NO_AUTO_VALUE_ON_ZERO),
+        _ => false,
+    }
+}
+
+struct Inserting<'i> {
+    plan: &'i Insert,
+    auto: Option<usize>,
+    changed: Changed,
+    records: u64,
+    duplicates: u64,
+}
+
+pub fn insert(plan: &Insert, ctx: &mut EvalContext) -> Result<Changed> {
+    let auto = plan.rules.table.auto_column();
+    let mut inserting = Inserting { plan, auto, changed: Changed::default(), records: 0, duplicates: 0 };
+    ctx.ignore = plan.on_conflict == OnConflict::Ignore;
+    match &plan.values {
+        Values::Rows(rows) => {
+            for exprs in rows {
+                host(ctx).look_up()?;
+                inserting.row(exprs.iter().map(Option::as_ref), None, ctx)?;
+            }
+        }
+        Values::Query(node) => {
+            // Gathered first: the query may read the table itself.
+            let mut exec = Exec::open(node, None, ctx)?;
+            for row in drain(&mut exec, ctx, usize::MAX)? {
+                inserting.row(std::iter::empty(), Some(row), ctx)?;
+            }
+        }
+    }
+    let Inserting { mut changed, records, duplicates, .. } = inserting;
+    if records > 1 || matches!(plan.values, Values::Query(_)) {
+        changed.info = format!("Records: {records}  Duplicates: {duplicates}  Warnings: {}", ctx.warnings.count());
+    }
+    Ok(changed)
+}
+
+impl Inserting<'_> {
+    /// One row: expressions for the targets, or their values.
+    fn row<'e>(
+        &mut self,
+        exprs: impl Iterator<Item = Option<&'e Expr>>,
+        values: Option<Row>,
+        ctx: &mut EvalContext,
+    ) -> Result<()> {
+        self.records += 1;
+        let rules = &self.plan.rules;
+        let table = &rules.table;
+        let count = table.columns.len();
+        let mut row: Row = vec![Value::Null; count];
+        let mut given = vec![false; count];
+        match values {
+            Some(values) => {
+                for (value, column) in values.into_iter().zip(&self.plan.targets) {
+                    given[*column] = true;
+                    row[*column] = self.take(*column, value, ctx)?;
+                }
+            }
+            None => {
+                for (expr, column) in exprs.zip(&self.plan.targets) {
+                    let Some(expr) = expr else { continue };
+                    given[*column] = true;
+                    let value = expr.eval(&row, ctx)?;
+                    row[*column] = self.take(*column, value, ctx)?;
+                }
+            }
+        }
+        for column in (0..count).filter(|column| !given[*column] && Some(*column) != self.auto) {
+            row[column] = match &rules.defaults[column] {
+                Some(Expr::Literal(value, _)) => value.clone(),
+                Some(expr) => {
+                    let value = expr.eval(&row, ctx)?;
+                    stored(rules, column, value, self.records, ctx)?
+                }
+                None => {
+                    ctx.complain(error::NO_DEFAULT_FOR_FIELD.with(&[&table.columns[column].name]))?;
+                    implicit_default(&table.columns[column].ty)
+                }
+            };
+        }
+        if let Some(column) = self.auto {
+            self.number(column, &mut row, ctx)?;
+        }
+        check(rules, &row, ctx)?;
+        self.put(row, ctx)
+    }
+
+    fn take(&self, column: usize, value: Value, ctx: &mut EvalContext) -> Result<Value> {
+        if Some(column) == self.auto && value.is_null() {
+            return Ok(value);
+        }
+        stored(&self.plan.rules, column, value, self.records, ctx)
+    }
+
+    fn number(&mut self, column: usize, row: &mut Row, ctx: &mut EvalContext) -> Result<()> {
+        let table = &self.plan.rules.table;
+        if asks_for_number(&row[column], ctx) {
+            let number = auto_number(table, None, ctx)?;
+            let value = stored(&self.plan.rules, column, Value::UInt(number), self.records, ctx)?;
+            row[column] = value;
+            if self.changed.last_insert_id == 0 {
+                self.changed.last_insert_id = number;
+            }
+        } else if let Value::Int(1..) | Value::UInt(1..) = &row[column] {
+            let given = match &row[column] {
+                Value::Int(number) => *number as u64,
+                Value::UInt(number) => *number,
+                _ => 0,
+            };
+            auto_number(table, Some(given), ctx)?;
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, row: Row, ctx: &mut EvalContext) -> Result<()> {
+        let table = &self.plan.rules.table;
+        loop {
+            let Some(conflict) = put(table, &row, ctx)? else {
+                self.changed.affected += 1;
+                return Ok(());
+            };
+            match self.plan.on_conflict {
+                OnConflict::Fail => return Err(duplicate(table, conflict.index, &row, ctx)),
+                OnConflict::Ignore => {
+                    self.duplicates += 1;
+                    let warning = duplicate(table, conflict.index, &row, ctx);
+                    ctx.warn(warning);
+                    return Ok(());
+                }
+                OnConflict::Replace => {
+                    self.duplicates += 1;
+                    if let Some(old) = current(table, &conflict.row_key, ctx)? {
+                        take_out(table, &conflict.row_key, &old, ctx)?;
+                        self.changed.affected += 1;
+                    }
+                }
+                OnConflict::Update => {
+                    if let Some(old) = current(table, &conflict.row_key, ctx)? {
+                        self.duplicates += 1;
+                        return self.update(&conflict.row_key, old, row, ctx);
+                    }
+                }
+            }
+        }
+    }
+
+    fn update(&mut self, row_key: &[u8], old: Row, new: Row, ctx: &mut EvalContext) -> Result<()> {
+        let rules = &self.plan.rules;
+        let count = old.len();
+        let mut wide: Row = old.iter().cloned().chain(new).collect();
+        for (column, expr) in &self.plan.updates {
+            let value = expr.eval(&wide, ctx)?;
+            wide[*column] = stored(rules, *column, value, self.records, ctx)?;
+        }
+        wide.truncate(count);
+        if wide == old {
+            return Ok(());
+        }
+        let sets: Vec<usize> = self.plan.updates.iter().map(|(column, _)| *column).collect();
+        clocks(rules, &sets, &mut wide, ctx)?;
+        check(rules, &wide, ctx)?;
+        replace(&rules.table, row_key, &old, &wide, ctx)?;
+        if let Some(column) = self.auto {
+            // What LAST_INSERT_ID() tells of a row that was there: its number.
+            match &wide[column] {
+                Value::Int(number) => self.changed.last_insert_id = *number as u64,
+                Value::UInt(number) => self.changed.last_insert_id = *number,
+                _ => {}
+            }
+        }
+        self.changed.affected += 2;
+        Ok(())
+    }
+}
+
+/// The newest version of a row, locked.
+fn current(table: &Table, row_key: &[u8], ctx: &mut EvalContext) -> Result<Option<Row>> {
+    let mut bytes = Vec::new();
+    let locked = host(ctx).txn()?.lock_patiently(table.map, row_key, Strength::Exclusive, &mut bytes)?;
+    if locked != engine::rows::Locked::Present {
+        return Ok(None);
+    }
+    let mut row = vec![Value::Null; table.columns.len()];
+    let all: Vec<usize> = (0..row.len()).collect();
+    scan::decode(table, &bytes, &all, &mut row)?;
+    Ok(Some(row))
+}
+
+/// Columns that follow the clock, unless they were set.
+fn clocks(rules: &Rules, sets: &[usize], row: &mut [Value], ctx: &mut EvalContext) -> Result<()> {
+    for (column, expr) in &rules.clocks {
+        if !sets.contains(column) {
+            let value = expr.eval(&[], ctx)?;
+            row[*column] = stored(rules, *column, value, 1, ctx)?;
+        }
+    }
+    Ok(())
+}
+
+pub fn update(plan: &Update, ctx: &mut EvalContext) -> Result<Changed> {
+    ctx.ignore = plan.ignore;
+    let mut exec = Exec::open(&plan.node, None, ctx)?;
+    let mut rows = drain(&mut exec, ctx, usize::MAX)?;
+    let (mut matched, mut affected) = (0, 0);
+    // Of a join, a row is changed once.
+    let mut done: Vec<HashSet<Vec<u8>>> = plan.targets.iter().map(|_| HashSet::new()).collect();
+    for row in &mut rows {
+        host(ctx).look_up()?;
+        for (target, done) in plan.targets.iter().zip(&mut done) {
+            if let Some(changed) = update_row(target, row, done, plan.targets.len() > 1, matched + 1, ctx)? {
+                matched += 1;
+                affected += u64::from(changed);
+            }
+        }
+    }
+    let info = format!("Rows matched: {matched}  Changed: {affected}  Warnings: {}", ctx.warnings.count());
+    Ok(Changed { affected, last_insert_id: 0, info })
+}
+
+/// None: the target has no row here, or it has been changed already.
+fn update_row(
+    target: &Target,
+    wide: &mut Row,
+    done: &mut HashSet<Vec<u8>>,
+    is_join: bool,
+    number: u64,
+    ctx: &mut EvalContext,
+) -> Result<Option<bool>> {
+    let Some(row_key) = wide[target.key_at].as_string_bytes().map(<[u8]>::to_vec) else { return Ok(None) };
+    if !done.insert(row_key.clone()) {
+        return Ok(None);
+    }
+    let range = target.offset..target.offset + target.rules.table.columns.len();
+    let old: Row = wide[range.clone()].to_vec();
+    // In one table, an assignment sees those before it.
+    let before = is_join.then(|| wide.clone());
+    for (column, expr) in &target.sets {
+        let value = expr.eval(before.as_ref().unwrap_or(wide), ctx)?;
+        wide[target.offset + column] = stored(&target.rules, *column, value, number, ctx)?;
+    }
+    let mut new: Row = wide[range].to_vec();
+    if new == old {
+        return Ok(Some(false));
+    }
+    let sets: Vec<usize> = target.sets.iter().map(|(column, _)| *column).collect();
+    clocks(&target.rules, &sets, &mut new, ctx)?;
+    check(&target.rules, &new, ctx)?;
+    let table: &Arc<Table> = &target.rules.table;
+    replace(table, &row_key, &old, &new, ctx)?;
+    if let Some(auto) = table.auto_column()
+        && let Value::Int(given @ 1..) = new[auto]
+        && new[auto] != old[auto]
+    {
+        auto_number(table, Some(given as u64), ctx)?;
+    }
+    Ok(Some(true))
+}
+
+pub fn delete(plan: &Delete, ctx: &mut EvalContext) -> Result<Changed> {
+    let mut exec = Exec::open(&plan.node, None, ctx)?;
+    let rows = drain(&mut exec, ctx, usize::MAX)?;
+    let mut affected = 0;
+    for row in &rows {
+        host(ctx).look_up()?;
+        for target in &plan.targets {
+            let Some(row_key) = row[target.key_at].as_string_bytes() else { continue };
+            let table = &target.rules.table;
+            let range = target.offset..target.offset + table.columns.len();
+            affected += u64::from(take_out(table, row_key, &row[range], ctx)?);
+        }
+    }
+    Ok(Changed { affected, ..Changed::default() })
+}

@@ -1,0 +1,97 @@
+//! What a running statement has at hand. It travels in `EvalContext::host`, so that subqueries within expressions reach it too.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use engine::rows::{Isolation, Transaction};
+
+use crate::error::{self, Result, SqlError};
+use crate::exec::hosted::Answer;
+use crate::scalar::EvalContext;
+use crate::session::{Database, Handle, Kill, Row};
+use crate::types::Type;
+use crate::value::Value;
+
+pub struct Host {
+    pub db: Arc<Database>,
+    pub handle: Arc<Handle>,
+    pub txn: Option<Transaction>,
+    pub isolation: Isolation,
+    /// The rows around the subquery that runs, outermost first.
+    pub outer: Vec<Row>,
+    /// Answers of subqueries that depend on nothing.
+    pub answers: HashMap<usize, Arc<Answer>>,
+    /// Rows of common table expressions; and of the last round of those being made.
+    pub commons: HashMap<usize, Arc<Vec<Row>>>,
+    pub users: HashMap<String, (Value, Type)>,
+    pub deadline: Option<Instant>,
+    /// Bytes that sorts, groups and joins of a statement may hold.
+    pub memory_max: usize,
+    pub memory: usize,
+    checks: u32,
+}
+
+impl Host {
+    pub fn new(db: Arc<Database>, handle: Arc<Handle>) -> Host {
+        Host {
+            db,
+            handle,
+            txn: None,
+            isolation: Isolation::RepeatableRead,
+            outer: Vec::new(),
+            answers: HashMap::new(),
+            commons: HashMap::new(),
+            users: HashMap::new(),
+            deadline: None,
+            memory_max: 256 << 20,
+            memory: 0,
+            checks: 0,
+        }
+    }
+
+    pub fn begin_statement(&mut self) {
+        self.outer.clear();
+        self.answers.clear();
+        self.commons.clear();
+        self.memory = 0;
+    }
+
+    pub fn txn(&mut self) -> Result<&mut Transaction> {
+        self.txn.as_mut().ok_or_else(|| SqlError::corrupt("a statement without a transaction"))
+    }
+
+    /// Ends the statement if it was killed, or has run too long.
+    pub fn look_up(&mut self) -> Result<()> {
+        if self.handle.killed() != Kill::No {
+            return Err(error::QUERY_INTERRUPTED.bare());
+        }
+        self.checks += 1;
+        if self.checks.is_multiple_of(16) && self.deadline.is_some_and(|deadline| Instant::now() > deadline) {
+            return Err(error::QUERY_TIMEOUT.bare());
+        }
+        Ok(())
+    }
+
+    /// So much more is held in memory.
+    pub fn hold(&mut self, bytes: usize) -> Result<()> {
+        self.memory += bytes;
+        if self.memory > self.memory_max {
+            return Err(error::OUT_OF_MEMORY.with(&[&self.memory]));
+        }
+        Ok(())
+    }
+}
+
+/// The host of a running statement.
+pub fn host(ctx: &mut EvalContext) -> &mut Host {
+    let host = ctx.host.as_mut().and_then(|host| host.downcast_mut::<Host>());
+    host.unwrap_or_else(|| unreachable!("a session puts its host into the context once"))
+}
+
+/// About what a row takes.
+pub fn row_bytes(row: &[Value]) -> usize {
+    let long =
+        |value: &Value| value.as_string_bytes().map_or(0, |bytes| if bytes.len() > 22 { bytes.len() } else { 0 });
+    48 + row.iter().map(|value| 32 + long(value)).sum::<usize>()
+}

@@ -1,0 +1,192 @@
+//! Expressions that the scalar part cannot evaluate: columns of rows around a subquery, subqueries, the user's variables.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use crate::error::{self, Result};
+use crate::exec::host::host;
+use crate::exec::{Exec, drain};
+use crate::plan::Node;
+use crate::scalar::key::encode;
+use crate::scalar::{EvalContext, Expr, Hosted};
+use crate::session::Row;
+use crate::types::Type;
+use crate::value::Value;
+
+/// A column of the row around, so many subqueries out.
+#[derive(Debug)]
+pub struct Outer {
+    pub depth: usize,
+    pub at: usize,
+}
+
+impl Hosted for Outer {
+    fn eval(&self, _row: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+        let row = host(ctx).outer.get(self.depth);
+        Ok(row.and_then(|row| row.get(self.at)).cloned().unwrap_or_default())
+    }
+}
+
+/// `@x`
+#[derive(Debug)]
+pub struct UserVariable {
+    pub name: String,
+}
+
+impl Hosted for UserVariable {
+    fn eval(&self, _row: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+        Ok(host(ctx).users.get(&self.name).map(|(value, _)| value.clone()).unwrap_or_default())
+    }
+}
+
+/// `@x := value`
+#[derive(Debug)]
+pub struct SetUser {
+    pub name: String,
+    pub value: Expr,
+}
+
+impl Hosted for SetUser {
+    fn eval(&self, row: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+        let value = self.value.eval(row, ctx)?;
+        let ty = self.value.ty();
+        host(ctx).users.insert(self.name.clone(), (value.clone(), ty));
+        Ok(value)
+    }
+
+    fn columns(&self) -> Vec<usize> {
+        crate::plan::walk::columns(&self.value)
+    }
+}
+
+/// What is asked of a subquery's rows.
+#[derive(Debug)]
+pub enum Question {
+    /// The value of the one row.
+    Value,
+    Exists,
+    /// Does `test`, over (needle, value), hold for one of them? `key`: equality by keys.
+    Some {
+        needle: Expr,
+        test: Expr,
+        key: Option<Type>,
+    },
+    All {
+        needle: Expr,
+        test: Expr,
+    },
+}
+
+#[derive(Debug)]
+pub struct Subquery {
+    pub node: Arc<Node>,
+    pub question: Question,
+    pub depth: usize,
+    pub reads: Vec<usize>,
+    pub is_correlated: bool,
+    pub id: usize,
+}
+
+/// What is kept of a subquery that depends on nothing.
+#[derive(Debug)]
+pub struct Answer {
+    rows: Vec<Row>,
+    keys: Option<HashSet<Vec<u8>>>,
+    has_null: bool,
+}
+
+impl Subquery {
+    fn run(&self, row: &[Value], ctx: &mut EvalContext) -> Result<Arc<Answer>> {
+        if !self.is_correlated
+            && let Some(known) = host(ctx).answers.get(&self.id)
+        {
+            return Ok(known.clone());
+        }
+        let held = host(ctx).memory;
+        let outer = std::mem::take(&mut host(ctx).outer);
+        let mut here = outer[..self.depth.min(outer.len())].to_vec();
+        here.resize(self.depth, Row::new());
+        here.push(row.to_vec());
+        host(ctx).outer = here;
+        let rows = self.rows(ctx);
+        host(ctx).outer = outer;
+        let answer = Arc::new(self.answer(rows?));
+        if self.is_correlated {
+            // What one run has gathered is gone before the next.
+            host(ctx).memory = held;
+        } else {
+            host(ctx).answers.insert(self.id, answer.clone());
+        }
+        Ok(answer)
+    }
+
+    fn rows(&self, ctx: &mut EvalContext) -> Result<Vec<Row>> {
+        let mut exec = Exec::open(&self.node, None, ctx)?;
+        match self.question {
+            Question::Exists => {
+                let mut rows = Vec::new();
+                exec.next(ctx, &mut rows)?;
+                rows.truncate(1);
+                Ok(rows)
+            }
+            Question::Value => {
+                let rows = drain(&mut exec, ctx, 2)?;
+                if rows.len() > 1 { Err(error::SUBQUERY_NO_1_ROW.bare()) } else { Ok(rows) }
+            }
+            _ => drain(&mut exec, ctx, usize::MAX),
+        }
+    }
+
+    fn answer(&self, rows: Vec<Row>) -> Answer {
+        let (mut keys, mut has_null) = (None, false);
+        if let Question::Some { key: Some(ty), .. } = &self.question {
+            let keys = keys.insert(HashSet::with_capacity(rows.len()));
+            for row in &rows {
+                has_null |= row[0].is_null();
+                let mut key = Vec::new();
+                encode(&row[0], ty, false, &mut key);
+                keys.insert(key);
+            }
+        }
+        Answer { rows, keys, has_null }
+    }
+}
+
+impl Hosted for Subquery {
+    fn eval(&self, row: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+        let answer = self.run(row, ctx)?;
+        let (needle, test, all) = match &self.question {
+            Question::Value => return Ok(answer.rows.first().map(|row| row[0].clone()).unwrap_or_default()),
+            Question::Exists => return Ok(Value::from(!answer.rows.is_empty())),
+            Question::Some { needle, test, .. } => (needle, test, false),
+            Question::All { needle, test } => (needle, test, true),
+        };
+        if answer.rows.is_empty() {
+            return Ok(Value::from(all));
+        }
+        let needle = needle.eval(row, ctx)?;
+        if let (Some(keys), Question::Some { key: Some(ty), .. }) = (&answer.keys, &self.question) {
+            if needle.is_null() {
+                return Ok(Value::Null);
+            }
+            let mut key = Vec::new();
+            encode(&needle, ty, false, &mut key);
+            let found = keys.contains(&key);
+            return Ok(if !found && answer.has_null { Value::Null } else { Value::from(found) });
+        }
+        let mut unknown = false;
+        for candidate in &answer.rows {
+            let verdict = test.eval(&[needle.clone(), candidate[0].clone()], ctx)?;
+            match verdict {
+                Value::Null => unknown = true,
+                Value::Int(truth) if (truth != 0) != all => return Ok(Value::from(!all)),
+                _ => {}
+            }
+        }
+        Ok(if unknown { Value::Null } else { Value::from(all) })
+    }
+
+    fn columns(&self) -> Vec<usize> {
+        self.reads.clone()
+    }
+}

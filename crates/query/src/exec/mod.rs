@@ -1,0 +1,348 @@
+//! Plans at work: each node gives batches of rows when asked, and may rest between two batches as long as it likes.
+//!
+//! `Exec::open` computes what is fixed for one run (bounds of scans, the other side of hash joins on first use); `next` replaces the batch. X1: a node holds no latch
+//! and no borrowed row between two calls, only positions and rows of its own. X2: whatever gathers rows counts their bytes with `Host::hold`.
+
+pub mod change;
+pub mod group;
+pub mod host;
+pub mod hosted;
+pub mod join;
+pub mod scan;
+pub mod sort;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use crate::error::{self, Result};
+use crate::exec::host::{host, row_bytes};
+use crate::plan::{Node, Recursion};
+use crate::scalar::key::encode;
+use crate::scalar::{EvalContext, Expr};
+use crate::session::Row;
+use crate::types::Type;
+use crate::value::Value;
+
+/// Rows of a batch, about.
+const BATCH: usize = 256;
+
+/// A node under way.
+pub struct Exec {
+    node: Arc<Node>,
+    state: State,
+    /// The left row that the wide rows begin with.
+    base: Option<Arc<Row>>,
+}
+
+enum State {
+    /// Rows to give once.
+    Rows(std::vec::IntoIter<Row>),
+    Scan(Box<scan::ScanState>),
+    /// One input, nothing else to remember.
+    Input(Box<Exec>),
+    Loop(Box<join::LoopState>),
+    Hash(Box<join::HashState>),
+    /// Gathers everything at the first call.
+    Gather(Box<Exec>, Option<std::vec::IntoIter<Row>>),
+    Distinct(Box<Exec>, HashSet<Vec<u8>>),
+    Limit {
+        input: Option<Box<Exec>>,
+        skip: u64,
+        left: u64,
+    },
+    Union(Option<Box<Exec>>, usize),
+    Shared(Arc<Vec<Row>>, usize),
+}
+
+impl Exec {
+    pub fn open(node: &Arc<Node>, base: Option<&Arc<Row>>, ctx: &mut EvalContext) -> Result<Exec> {
+        let state = match &**node {
+            Node::One { width } => State::Rows(vec![template(base, *width)].into_iter()),
+            Node::Scan(scan) => State::Scan(Box::new(scan::ScanState::open(scan, base, ctx)?)),
+            Node::Loop { left, .. } => State::Loop(Box::new(join::LoopState::new(Exec::open(left, base, ctx)?))),
+            Node::Hash(join) => State::Hash(Box::new(join::HashState::new(Exec::open(&join.left, base, ctx)?))),
+            Node::Filter { input, .. } | Node::Project { input, .. } | Node::Strip { input, .. } => {
+                State::Input(Box::new(Exec::open(input, base, ctx)?))
+            }
+            Node::Derived { input, .. } => State::Input(Box::new(Exec::open(input, None, ctx)?)),
+            Node::Group(group) => State::Gather(Box::new(Exec::open(&group.input, base, ctx)?), None),
+            Node::Sort { input, .. } => State::Gather(Box::new(Exec::open(input, base, ctx)?), None),
+            Node::Distinct { input, .. } => State::Distinct(Box::new(Exec::open(input, base, ctx)?), HashSet::new()),
+            Node::Limit { input, limit, offset } => {
+                let (left, skip) = limits(limit.as_ref(), offset.as_ref(), ctx)?;
+                let input = if left == 0 { None } else { Some(Box::new(Exec::open(input, base, ctx)?)) };
+                State::Limit { input, skip, left }
+            }
+            Node::Union { .. } => State::Union(None, 0),
+            Node::SetOperation { left, right, types, keeps_common } => {
+                State::Rows(set_operation(left, right, types, *keeps_common, ctx)?.into_iter())
+            }
+            Node::Common { id, source, recursion } => State::Shared(common(*id, source, recursion.as_ref(), ctx)?, 0),
+            Node::LastRound { id } => State::Shared(host(ctx).commons.get(id).cloned().unwrap_or_default(), 0),
+            Node::System { table, offset, width } => {
+                let mut rows = Vec::new();
+                for values in (table.rows)(ctx)? {
+                    let mut row = template(base, *width);
+                    values.into_iter().enumerate().for_each(|(at, value)| row[offset + at] = value);
+                    rows.push(row);
+                }
+                State::Rows(rows.into_iter())
+            }
+            Node::Rows { rows } => {
+                let rows = rows.iter().map(|row| row.iter().map(|expr| expr.eval(&[], ctx)).collect::<Result<Row>>());
+                State::Rows(rows.collect::<Result<Vec<Row>>>()?.into_iter())
+            }
+        };
+        Ok(Exec { node: node.clone(), state, base: base.cloned() })
+    }
+
+    /// Replaces `out` by the next rows; false, and nothing, at the end.
+    pub fn next(&mut self, ctx: &mut EvalContext, out: &mut Vec<Row>) -> Result<bool> {
+        out.clear();
+        host(ctx).look_up()?;
+        match (&*self.node, &mut self.state) {
+            (_, State::Rows(rows)) => out.extend(rows.take(BATCH)),
+            (_, State::Shared(rows, at)) => {
+                let end = (*at + BATCH).min(rows.len());
+                out.extend(rows[*at..end].iter().cloned());
+                *at = end;
+            }
+            (Node::Scan(scan), State::Scan(state)) => state.next(scan, ctx, out)?,
+            (Node::Loop { right, kind, on, fills, .. }, State::Loop(state)) => {
+                state.next(right, *kind, on, fills, ctx, out)?
+            }
+            (Node::Hash(join), State::Hash(state)) => state.next(join, self.base.as_ref(), ctx, out)?,
+            (Node::Filter { conditions, .. }, State::Input(input)) => {
+                while out.is_empty() && input.next(ctx, out)? {
+                    keep(conditions, ctx, out)?;
+                }
+            }
+            (Node::Project { exprs, .. }, State::Input(input)) => {
+                if input.next(ctx, out)? {
+                    project(exprs, ctx, out)?;
+                }
+            }
+            (Node::Strip { width, .. }, State::Input(input)) => {
+                input.next(ctx, out)?;
+                out.iter_mut().for_each(|row| row.truncate(*width));
+            }
+            (Node::Derived { offset, width, .. }, State::Input(input)) => {
+                input.next(ctx, out)?;
+                for row in out.iter_mut() {
+                    let values = std::mem::replace(row, template(self.base.as_ref(), *width));
+                    values.into_iter().enumerate().for_each(|(at, value)| row[offset + at] = value);
+                }
+            }
+            (Node::Group(group), State::Gather(input, rows)) => {
+                if rows.is_none() {
+                    *rows = Some(group::gather(group, input, ctx)?.into_iter());
+                }
+                out.extend(rows.iter_mut().flatten().take(BATCH));
+            }
+            (Node::Sort { keys, limit, unique, .. }, State::Gather(input, rows)) => {
+                if rows.is_none() {
+                    *rows = Some(sort::gather(keys, limit.as_ref(), *unique, input, ctx)?.into_iter());
+                }
+                out.extend(rows.iter_mut().flatten().take(BATCH));
+            }
+            (Node::Distinct { types, .. }, State::Distinct(input, seen)) => {
+                while out.is_empty() && input.next(ctx, out)? {
+                    distinct(types, seen, ctx, out)?;
+                }
+            }
+            (_, State::Limit { input, skip, left }) => {
+                limit(input, skip, left, ctx, out)?;
+            }
+            (Node::Union { inputs }, State::Union(current, at)) => {
+                while out.is_empty() && *at < inputs.len() {
+                    let exec = match current {
+                        Some(exec) => exec,
+                        None => current.insert(Box::new(Exec::open(&inputs[*at], self.base.as_ref(), ctx)?)),
+                    };
+                    if !exec.next(ctx, out)? {
+                        *current = None;
+                        *at += 1;
+                    }
+                }
+            }
+            _ => unreachable!("open makes the state that belongs to the node"),
+        }
+        Ok(!out.is_empty())
+    }
+}
+
+impl std::fmt::Debug for Exec {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a plan under way")
+    }
+}
+
+/// An empty wide row, or the left one.
+fn template(base: Option<&Arc<Row>>, width: usize) -> Row {
+    match base {
+        Some(base) => Row::clone(base),
+        None => vec![Value::Null; width],
+    }
+}
+
+/// The values that are asked for. Where they are columns and nothing else, each is moved and not copied.
+fn project(exprs: &[Expr], ctx: &mut EvalContext, rows: &mut [Row]) -> Result<()> {
+    let place = |expr: &Expr| if let Expr::Column(at, _) = expr { Some(*at) } else { None };
+    let is_new = |(nth, expr): (usize, &Expr)| exprs[..nth].iter().all(|other| place(other) != place(expr));
+    if exprs.iter().all(|expr| place(expr).is_some()) && exprs.iter().enumerate().all(is_new) {
+        for row in rows {
+            *row = exprs.iter().filter_map(place).map(|at| std::mem::take(&mut row[at])).collect();
+        }
+        return Ok(());
+    }
+    for row in rows {
+        *row = exprs.iter().map(|expr| expr.eval(row, ctx)).collect::<Result<Row>>()?;
+    }
+    Ok(())
+}
+
+fn keep(conditions: &[Expr], ctx: &mut EvalContext, rows: &mut Vec<Row>) -> Result<()> {
+    let mut kept = 0;
+    for at in 0..rows.len() {
+        if all_hold(conditions, &rows[at], ctx)? {
+            rows.swap(kept, at);
+            kept += 1;
+        }
+    }
+    rows.truncate(kept);
+    Ok(())
+}
+
+pub fn all_hold(conditions: &[Expr], row: &[Value], ctx: &mut EvalContext) -> Result<bool> {
+    for condition in conditions {
+        if !condition.holds(row, ctx)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn distinct(types: &[Type], seen: &mut HashSet<Vec<u8>>, ctx: &mut EvalContext, rows: &mut Vec<Row>) -> Result<()> {
+    let mut kept = 0;
+    for at in 0..rows.len() {
+        let key = key_of(&rows[at], types);
+        let bytes = key.len() + 48;
+        if seen.insert(key) {
+            host(ctx).hold(bytes)?;
+            rows.swap(kept, at);
+            kept += 1;
+        }
+    }
+    rows.truncate(kept);
+    Ok(())
+}
+
+/// The first values of a row as one key.
+pub fn key_of(row: &[Value], types: &[Type]) -> Vec<u8> {
+    let mut key = Vec::with_capacity(16 * types.len());
+    row.iter().zip(types).for_each(|(value, ty)| encode(value, ty, false, &mut key));
+    key
+}
+
+fn limit(
+    input: &mut Option<Box<Exec>>,
+    skip: &mut u64,
+    left: &mut u64,
+    ctx: &mut EvalContext,
+    out: &mut Vec<Row>,
+) -> Result<()> {
+    while out.is_empty() {
+        let Some(exec) = input else { return Ok(()) };
+        if !exec.next(ctx, out)? {
+            *input = None;
+            return Ok(());
+        }
+        let skipped = (*skip).min(out.len() as u64);
+        *skip -= skipped;
+        out.drain(..skipped as usize);
+        out.truncate(usize::try_from(*left).unwrap_or(usize::MAX));
+        *left -= out.len() as u64;
+        if *left == 0 {
+            *input = None;
+        }
+    }
+    Ok(())
+}
+
+/// The limit and the offset as numbers.
+pub fn limits(limit: Option<&Expr>, offset: Option<&Expr>, ctx: &mut EvalContext) -> Result<(u64, u64)> {
+    let mut number = |expr: Option<&Expr>, default: u64| match expr.map(|expr| expr.eval(&[], ctx)).transpose()? {
+        None => Ok(default),
+        Some(Value::Int(number)) if number >= 0 => Ok(number as u64),
+        Some(Value::UInt(number)) => Ok(number),
+        Some(_) => Err(error::WRONG_ARGUMENTS.with(&[&"LIMIT"])),
+    };
+    Ok((number(limit, u64::MAX)?, number(offset, 0)?))
+}
+
+/// All rows, up to a number.
+pub fn drain(exec: &mut Exec, ctx: &mut EvalContext, most: usize) -> Result<Vec<Row>> {
+    let (mut rows, mut batch) = (Vec::new(), Vec::new());
+    while rows.len() < most && exec.next(ctx, &mut batch)? {
+        host(ctx).hold(batch.iter().map(|row| row_bytes(row)).sum())?;
+        rows.append(&mut batch);
+    }
+    Ok(rows)
+}
+
+fn set_operation(
+    left: &Arc<Node>,
+    right: &Arc<Node>,
+    types: &[Type],
+    keeps_common: bool,
+    ctx: &mut EvalContext,
+) -> Result<Vec<Row>> {
+    let mut exec = Exec::open(right, None, ctx)?;
+    let keys: HashSet<Vec<u8>> = drain(&mut exec, ctx, usize::MAX)?.iter().map(|row| key_of(row, types)).collect();
+    let mut exec = Exec::open(left, None, ctx)?;
+    let mut rows = drain(&mut exec, ctx, usize::MAX)?;
+    rows.retain(|row| keys.contains(&key_of(row, types)) == keeps_common);
+    Ok(rows)
+}
+
+const RECURSIONS: usize = 1000;
+
+/// The rows of a common table expression, made at first use.
+fn common(
+    id: usize,
+    source: &Arc<Node>,
+    recursion: Option<&Recursion>,
+    ctx: &mut EvalContext,
+) -> Result<Arc<Vec<Row>>> {
+    if let Some(rows) = host(ctx).commons.get(&id) {
+        return Ok(rows.clone());
+    }
+    let mut exec = Exec::open(source, None, ctx)?;
+    let mut rows = drain(&mut exec, ctx, usize::MAX)?;
+    if let Some(recursion) = recursion {
+        let mut seen = HashSet::new();
+        let mut fresh = |rows: &mut Vec<Row>| {
+            if recursion.distinct {
+                rows.retain(|row| seen.insert(key_of(row, &recursion.types)));
+            }
+        };
+        fresh(&mut rows);
+        let mut round = Arc::new(rows.clone());
+        let mut rounds = 0;
+        while !round.is_empty() {
+            rounds += 1;
+            if rounds > RECURSIONS {
+                return Err(error::CTE_MAX_RECURSION_DEPTH.with(&[&rounds]));
+            }
+            host(ctx).commons.insert(id, round);
+            let mut exec = Exec::open(&recursion.part, None, ctx)?;
+            let mut more = drain(&mut exec, ctx, usize::MAX)?;
+            fresh(&mut more);
+            rows.extend(more.iter().cloned());
+            round = Arc::new(more);
+        }
+    }
+    let rows = Arc::new(rows);
+    host(ctx).commons.insert(id, rows.clone());
+    Ok(rows)
+}

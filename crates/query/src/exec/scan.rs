@@ -1,0 +1,357 @@
+//! Rows of one table: bounds from expressions, a cursor over the rows or an index, conditions.
+//!
+//! Two ways of reading. Plain reads see the transaction's snapshot. Locking reads walk over what is there now, lock each row, and look at the newest version: so
+//! every condition is looked at again on the row that is locked, and a row that is met twice, under its old and its new index entry, counts once.
+
+use std::collections::{HashSet, VecDeque};
+use std::ops::Bound;
+use std::sync::Arc;
+
+use engine::rows::{Cursor, Isolation, Locked, MapId, RowBatch, Transaction, Wait};
+
+use crate::catalog::table::{Index, Part, Table};
+use crate::error::Result;
+use crate::exec::all_hold;
+use crate::exec::host::host;
+use crate::key::{encode_part, row_key};
+use crate::plan::fit::{Fit, fit};
+use crate::plan::{Lock, LockWait, Scan};
+use crate::row::Opened;
+use crate::scalar::{EvalContext, Expr};
+use crate::session::Row;
+use crate::value::Value;
+
+/// A part of a map.
+#[derive(Clone, Debug)]
+enum Range {
+    /// The whole key: one entry at most.
+    Point(Vec<u8>),
+    Between(Bound<Vec<u8>>, Bound<Vec<u8>>),
+}
+
+pub struct ScanState {
+    base: Option<Arc<Row>>,
+    ranges: VecDeque<Range>,
+    cursor: Option<Cursor>,
+    batch: RowBatch,
+    /// Where in the batch it goes on.
+    at: usize,
+    seen: HashSet<Vec<u8>>,
+    bytes: Vec<u8>,
+    /// The wide row, where only some of its values are given.
+    wide: Row,
+}
+
+/// The keys that begin with these bytes end before this.
+fn after(prefix: &[u8]) -> Bound<Vec<u8>> {
+    let mut end = prefix.to_vec();
+    while let Some(last) = end.pop() {
+        if last < 0xFF {
+            end.push(last + 1);
+            return Bound::Excluded(end);
+        }
+    }
+    Bound::Unbounded
+}
+
+fn map_of(scan: &Scan) -> MapId {
+    scan.access.index.map_or(scan.table.map, |at| scan.table.indexes[at].map)
+}
+
+impl ScanState {
+    pub fn open(scan: &Scan, base: Option<&Arc<Row>>, ctx: &mut EvalContext) -> Result<ScanState> {
+        let row: &[Value] = base.map_or(&[], |base| base);
+        let ranges = ranges(scan, row, ctx)?;
+        Ok(ScanState {
+            base: base.cloned(),
+            ranges: ranges.into(),
+            cursor: None,
+            batch: RowBatch::new(),
+            at: 0,
+            seen: HashSet::new(),
+            bytes: Vec::new(),
+            wide: Row::new(),
+        })
+    }
+
+    pub fn next(&mut self, scan: &Scan, ctx: &mut EvalContext, out: &mut Vec<Row>) -> Result<()> {
+        while out.is_empty() {
+            if self.at < self.batch.len() {
+                self.take_batch(scan, ctx, out)?;
+                continue;
+            }
+            if let Some(cursor) = &mut self.cursor {
+                self.at = 0;
+                let txn = host(ctx).txn()?;
+                if !cursor.next(txn, &mut self.batch)? {
+                    self.cursor = None;
+                }
+                host(ctx).look_up()?;
+                continue;
+            }
+            match self.ranges.pop_front() {
+                None => return Ok(()),
+                Some(Range::Point(key)) => self.point(scan, &key, ctx, out)?,
+                Some(Range::Between(from, to)) => self.open_cursor(scan, from, to, ctx)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn open_cursor(
+        &mut self,
+        scan: &Scan,
+        from: Bound<Vec<u8>>,
+        to: Bound<Vec<u8>>,
+        ctx: &mut EvalContext,
+    ) -> Result<()> {
+        let map = map_of(scan);
+        let locks_gaps = host(ctx).isolation >= Isolation::RepeatableRead;
+        let txn = host(ctx).txn()?;
+        if scan.lock.is_some_and(|lock| lock.wait == LockWait::Patient) && locks_gaps {
+            let low = match &from {
+                Bound::Included(key) | Bound::Excluded(key) => &key[..],
+                Bound::Unbounded => &[],
+            };
+            let high = match &to {
+                Bound::Included(key) | Bound::Excluded(key) => Some(&key[..]),
+                Bound::Unbounded => None,
+            };
+            txn.lock_range(map, low, high)?;
+        }
+        let (from, to) = (from.as_ref().map(Vec::as_slice), to.as_ref().map(Vec::as_slice));
+        let backward = scan.access.backward;
+        let cursor = if scan.lock.is_some() {
+            txn.scan_current(map, from, to, backward)?
+        } else {
+            txn.scan(map, from, to, backward)?
+        };
+        self.cursor = Some(cursor);
+        Ok(())
+    }
+
+    /// One entry by its whole key.
+    fn point(&mut self, scan: &Scan, key: &[u8], ctx: &mut EvalContext, out: &mut Vec<Row>) -> Result<()> {
+        let Some(index) = scan.access.index else { return self.row(scan, key, None, ctx, out) };
+        self.bytes.clear();
+        let map = scan.table.indexes[index].map;
+        let txn = host(ctx).txn()?;
+        let mut entry = std::mem::take(&mut self.bytes);
+        let present = match scan.lock {
+            None => txn.get(map, key, &mut entry)?,
+            Some(lock) => take_lock(txn, map, key, lock, &mut entry)? == Locked::Present,
+        };
+        if present {
+            let row_key = row_key(key, &entry).to_vec();
+            self.row(scan, &row_key, None, ctx, out)?;
+        }
+        self.bytes = entry;
+        Ok(())
+    }
+
+    fn take_batch(&mut self, scan: &Scan, ctx: &mut EvalContext, out: &mut Vec<Row>) -> Result<()> {
+        let batch = std::mem::take(&mut self.batch);
+        let mut result = Ok(());
+        for at in self.at..batch.len() {
+            let (key, value) = batch.get(at);
+            result = match scan.access.index {
+                None => self.row(scan, key, Some(value), ctx, out),
+                Some(_) if scan.access.covering => {
+                    out.push(super::template(self.base.as_ref(), scan.width));
+                    Ok(())
+                }
+                Some(_) => self.row(scan, row_key(key, value), None, ctx, out),
+            };
+            if result.is_err() {
+                break;
+            }
+        }
+        self.at = batch.len();
+        self.batch = batch;
+        result
+    }
+
+    /// A row by its key; its bytes, if the cursor has them.
+    fn row(
+        &mut self,
+        scan: &Scan,
+        key: &[u8],
+        known: Option<&[u8]>,
+        ctx: &mut EvalContext,
+        out: &mut Vec<Row>,
+    ) -> Result<()> {
+        let mut bytes = std::mem::take(&mut self.bytes);
+        bytes.clear();
+        let txn = host(ctx).txn()?;
+        let present = match (scan.lock, known) {
+            (Some(lock), _) => {
+                let is_new = scan.access.index.is_none() || self.seen.insert(key.to_vec());
+                is_new && take_lock(txn, scan.table.map, key, lock, &mut bytes)? == Locked::Present
+            }
+            (None, Some(_)) => true,
+            (None, None) => txn.get(scan.table.map, key, &mut bytes)?,
+        };
+        if present {
+            let row = known.filter(|_| scan.lock.is_none()).unwrap_or(&bytes);
+            if let Some(places) = &scan.output {
+                if self.wide.is_empty() {
+                    self.wide = super::template(self.base.as_ref(), scan.width);
+                }
+                decode(&scan.table, row, &scan.needed, &mut self.wide[scan.offset..])?;
+                if all_hold(&scan.conditions, &self.wide, ctx)? {
+                    out.push(places.iter().map(|at| std::mem::take(&mut self.wide[*at])).collect());
+                }
+                self.bytes = bytes;
+                return Ok(());
+            }
+            let mut wide = super::template(self.base.as_ref(), scan.width);
+            decode(&scan.table, row, &scan.needed, &mut wide[scan.offset..])?;
+            if let Some(at) = scan.key_at {
+                wide[at] = Value::bytes(key);
+            }
+            if all_hold(&scan.conditions, &wide, ctx)? {
+                out.push(wide);
+            }
+        }
+        self.bytes = bytes;
+        Ok(())
+    }
+}
+
+fn take_lock(txn: &mut Transaction, map: MapId, key: &[u8], lock: Lock, out: &mut Vec<u8>) -> Result<Locked> {
+    Ok(match lock.wait {
+        LockWait::Patient => txn.lock_patiently(map, key, lock.strength, out)?,
+        LockWait::NoWait => txn.lock(map, key, lock.strength, Wait::NoWait, out)?,
+        LockWait::SkipLocked => txn.lock(map, key, lock.strength, Wait::SkipLocked, out)?,
+    })
+}
+
+/// Fills in the columns that are needed.
+pub fn decode(table: &Table, row: &[u8], needed: &[usize], out: &mut [Value]) -> Result<()> {
+    let row: Opened<'_> = table.layout.open(row)?;
+    for at in needed {
+        let column = &table.columns[*at];
+        out[*at] = match table.layout.value(&row, column.slot, &column.ty)? {
+            Some(value) => value,
+            None => column.initial.clone(),
+        };
+    }
+    Ok(())
+}
+
+/// What the access says of keys, its expressions computed over the left row.
+fn ranges(scan: &Scan, row: &[Value], ctx: &mut EvalContext) -> Result<Vec<Range>> {
+    let access = &scan.access;
+    let whole = || vec![Range::Between(Bound::Unbounded, Bound::Unbounded)];
+    if access.is_full() {
+        return Ok(whole());
+    }
+    let index: Option<&Index> = access.index.map(|at| &scan.table.indexes[at]);
+    let parts: &[Part] = match index {
+        Some(index) => &index.parts,
+        None => scan.table.primary.as_deref().unwrap_or(&[]),
+    };
+    let mut prefixes: Vec<Vec<u8>> = vec![Vec::new()];
+    let mut is_whole = true;
+    for (part, exprs) in parts.iter().zip(&access.equal) {
+        let ty = &scan.table.columns[part.column].ty;
+        let mut values = Vec::new();
+        for expr in exprs {
+            if is_null_literal(expr) {
+                values.push(Value::Null);
+                continue;
+            }
+            match fit(&expr.eval(row, ctx)?, ty, ctx) {
+                Fit::Exact(value) => values.push(value),
+                Fit::Below | Fit::Above | Fit::Null => {}
+                Fit::Unusable => {
+                    is_whole = false;
+                    break;
+                }
+            }
+        }
+        if !is_whole {
+            break;
+        }
+        let mut longer = Vec::with_capacity(prefixes.len() * values.len());
+        for prefix in &prefixes {
+            for value in &values {
+                let mut key = prefix.clone();
+                encode_part(part, value, ty, &mut key);
+                longer.push(key);
+            }
+        }
+        prefixes = longer;
+        if exprs.len() > 1 {
+            // In the order of the index, and each once.
+            prefixes.sort();
+            prefixes.dedup();
+            if access.backward {
+                prefixes.reverse();
+            }
+        }
+    }
+    if is_whole && access.is_point {
+        return Ok(prefixes.into_iter().map(Range::Point).collect());
+    }
+    let mut ranges = Vec::new();
+    for prefix in prefixes {
+        let end = parts.get(access.equal.len()).filter(|_| is_whole);
+        match end {
+            Some(part) if access.low.is_some() || access.high.is_some() => {
+                ranges.extend(between(scan, part, &prefix, row, ctx)?);
+            }
+            _ if prefix.is_empty() => return Ok(whole()),
+            _ => ranges.push(Range::Between(Bound::Included(prefix.clone()), after(&prefix))),
+        }
+    }
+    Ok(ranges)
+}
+
+fn is_null_literal(expr: &Expr) -> bool {
+    matches!(expr, Expr::Literal(value, _) if value.is_null())
+}
+
+/// The bounds on one part behind a prefix of equal ones. None: no row can be between.
+fn between(scan: &Scan, part: &Part, prefix: &[u8], row: &[Value], ctx: &mut EvalContext) -> Result<Option<Range>> {
+    let ty = &scan.table.columns[part.column].ty;
+    // A NULL is not between anything: begin behind it.
+    let mut null = prefix.to_vec();
+    encode_part(part, &Value::Null, ty, &mut null);
+    let (mut from, mut to) =
+        (Bound::Included(prefix.to_vec()), if prefix.is_empty() { Bound::Unbounded } else { after(prefix) });
+    if part.descending {
+        to = Bound::Excluded(null);
+    } else {
+        from = after(&null);
+    }
+    for (bound, is_low) in [(&scan.access.low, true), (&scan.access.high, false)] {
+        let Some((expr, inclusive)) = bound else { continue };
+        let value = match fit(&expr.eval(row, ctx)?, ty, ctx) {
+            Fit::Exact(value) => value,
+            Fit::Null => return Ok(None),
+            Fit::Below if !is_low => return Ok(None),
+            Fit::Above if is_low => return Ok(None),
+            Fit::Below | Fit::Above | Fit::Unusable => continue,
+        };
+        let mut key = prefix.to_vec();
+        encode_part(part, &value, ty, &mut key);
+        match (is_low != part.descending, *inclusive) {
+            (true, true) => from = Bound::Included(key),
+            (true, false) => from = after(&key),
+            (false, true) => to = after(&key),
+            (false, false) => to = Bound::Excluded(key),
+        }
+    }
+    // A range turned over is empty; the tree must not be asked for it.
+    if let (Bound::Included(from) | Bound::Excluded(from), Bound::Included(to) | Bound::Excluded(to)) = (&from, &to)
+        && from >= to
+    {
+        return Ok(None);
+    }
+    if let Bound::Excluded(key) = from {
+        // `after` gives the first key that is behind.
+        from = Bound::Included(key);
+    }
+    Ok(Some(Range::Between(from, to)))
+}

@@ -1,0 +1,448 @@
+//! Reads one statement from the tokens: by its first word either the parser's own rule or one of ours.
+
+use sqlparser::ast;
+use sqlparser::parser::{Parser, ParserError};
+use sqlparser::tokenizer::Token;
+
+use crate::error::{Result, SqlError};
+use crate::parse::statement::{Maintenance, Name, Statement};
+use crate::parse::syntax;
+
+pub struct Cursor<'t> {
+    pub parser: Parser<'t>,
+    pub text: &'t str,
+}
+
+impl Cursor<'_> {
+    pub fn error_here(&self) -> SqlError {
+        let token = self.parser.peek_token_ref();
+        if token.token == Token::EOF {
+            return SqlError::parse(format!("'' at line {}", self.text.matches('\n').count() + 1));
+        }
+        syntax(self.text, token.span.start.line, token.span.start.column)
+    }
+
+    /// The parser's answer, or error 1064 where it stopped.
+    pub fn parsed<T>(
+        &mut self,
+        parse: impl FnOnce(&mut Parser<'_>) -> std::result::Result<T, ParserError>,
+    ) -> Result<T> {
+        match parse(&mut self.parser) {
+            Ok(parsed) => Ok(parsed),
+            Err(ParserError::RecursionLimitExceeded) => Err(SqlError::unsupported("nesting that deep")),
+            Err(_) => {
+                // The parser has consumed what it did not like.
+                self.parser.prev_token();
+                Err(self.error_here())
+            }
+        }
+    }
+
+    /// Is the next token this word? Then it is taken.
+    pub fn word(&mut self, word: &str) -> bool {
+        let found = self.peek_word(0, word);
+        if found {
+            self.parser.next_token();
+        }
+        found
+    }
+
+    pub fn peek_word(&self, nth: usize, word: &str) -> bool {
+        matches!(&self.parser.peek_nth_token_ref(nth).token,
+            Token::Word(found) if found.quote_style.is_none() && found.value.eq_ignore_ascii_case(word))
+    }
+
+    pub fn words(&mut self, words: &[&str]) -> bool {
+        let found = words.iter().enumerate().all(|(nth, word)| self.peek_word(nth, word));
+        if found {
+            words.iter().for_each(|_| drop(self.parser.next_token()));
+        }
+        found
+    }
+
+    pub fn expect(&mut self, word: &str) -> Result<()> {
+        if self.word(word) { Ok(()) } else { Err(self.error_here()) }
+    }
+
+    pub fn take(&mut self, token: &Token) -> bool {
+        self.parser.consume_token(token)
+    }
+
+    pub fn expect_token(&mut self, token: &Token) -> Result<()> {
+        if self.take(token) { Ok(()) } else { Err(self.error_here()) }
+    }
+
+    pub fn at_end(&self) -> bool {
+        matches!(self.parser.peek_token_ref().token, Token::EOF | Token::SemiColon)
+    }
+
+    /// A name, quoted or not.
+    pub fn identifier(&mut self) -> Result<String> {
+        self.parsed(|parser| parser.parse_identifier()).map(|ident| ident.value)
+    }
+
+    /// A name or a quoted text: `utf8mb4`, `'utf8mb4'`, `binary`.
+    pub fn text_or_name(&mut self) -> Result<String> {
+        match &self.parser.peek_token_ref().token {
+            Token::SingleQuotedString(text) | Token::DoubleQuotedString(text) => {
+                let text = text.clone();
+                self.parser.next_token();
+                Ok(text)
+            }
+            _ => self.identifier(),
+        }
+    }
+
+    pub fn name(&mut self) -> Result<Name> {
+        let first = self.identifier()?;
+        if self.take(&Token::Period) {
+            return Ok(Name { schema: Some(first), name: self.identifier()? });
+        }
+        Ok(Name { schema: None, name: first })
+    }
+
+    pub fn names(&mut self) -> Result<Vec<Name>> {
+        let mut names = vec![self.name()?];
+        while self.take(&Token::Comma) {
+            names.push(self.name()?);
+        }
+        Ok(names)
+    }
+
+    pub fn expression(&mut self) -> Result<ast::Expr> {
+        self.parsed(|parser| parser.parse_expr())
+    }
+
+    pub fn if_exists(&mut self) -> bool {
+        self.words(&["if", "exists"])
+    }
+
+    pub fn statement(&mut self) -> Result<Statement> {
+        let word = match &self.parser.peek_token_ref().token {
+            Token::Word(word) if word.quote_style.is_none() => word.value.to_ascii_lowercase(),
+            Token::LParen => "select".to_owned(),
+            _ => return Err(self.error_here()),
+        };
+        match word.as_str() {
+            "select" | "with" | "values" | "table" => Ok(Statement::Query(self.parsed(|parser| parser.parse_query())?)),
+            "insert" | "replace" | "update" | "delete" => self.change(),
+            "create" => self.create(),
+            "drop" => self.drop_object(),
+            "alter" => self.alter(),
+            "set" => self.set(),
+            "show" => self.show(),
+            "do" => {
+                self.expect("do")?;
+                let list = self.parsed(|parser| parser.parse_comma_separated(|parser| parser.parse_expr()))?;
+                Ok(Statement::Do(list))
+            }
+            "truncate" => {
+                self.expect("truncate")?;
+                self.word("table");
+                Ok(Statement::Truncate(self.name()?))
+            }
+            "rename" => self.rename(),
+            "use" => {
+                self.expect("use")?;
+                Ok(Statement::Use(self.identifier()?))
+            }
+            "describe" | "desc" | "explain" => self.describe(),
+            "begin" | "start" | "commit" | "rollback" | "savepoint" | "release" => self.transaction(&word),
+            "lock" | "unlock" => self.lock(),
+            "analyze" | "check" | "optimize" => self.maintain(&word),
+            "kill" => self.kill(),
+            "prepare" | "execute" | "deallocate" => self.prepared(&word),
+            "flush" => {
+                self.expect("flush")?;
+                let _ = self.word("no_write_to_binlog") || self.word("local");
+                let what = self.identifier()?.to_ascii_lowercase();
+                while !self.at_end() {
+                    self.parser.next_token();
+                }
+                Ok(Statement::Flush(what))
+            }
+            "grant" | "revoke" | "call" | "load" | "handler" | "xa" | "install" | "uninstall" | "change" | "reset"
+            | "purge" | "repair" | "checksum" | "import" | "binlog" | "cache" | "shutdown" | "restart" | "clone"
+            | "signal" | "resignal" | "help" => Err(SqlError::unsupported(word.to_uppercase())),
+            _ => Err(self.error_here()),
+        }
+    }
+
+    fn change(&mut self) -> Result<Statement> {
+        if self.peek_word(1, "ignore") && !self.peek_word(0, "insert") {
+            return Err(SqlError::unsupported("IGNORE in UPDATE and DELETE"));
+        }
+        match self.parsed(|parser| parser.parse_statement())? {
+            ast::Statement::Insert(insert) => Ok(Statement::Insert(Box::new(insert))),
+            ast::Statement::Update(update) => Ok(Statement::Update(Box::new(update))),
+            ast::Statement::Delete(delete) => Ok(Statement::Delete(Box::new(delete))),
+            _ => Err(self.error_here()),
+        }
+    }
+
+    fn create(&mut self) -> Result<Statement> {
+        let object = |nth| match &self.parser.peek_nth_token_ref(nth).token {
+            Token::Word(word) => word.value.to_ascii_lowercase(),
+            _ => String::new(),
+        };
+        match object(1).as_str() {
+            "database" | "schema" => return self.create_database(),
+            "table" | "temporary" | "index" | "unique" => {}
+            "or" | "view" | "algorithm" | "definer" | "sql" => return Err(SqlError::unsupported("CREATE VIEW")),
+            "fulltext" | "spatial" => return Err(SqlError::unsupported(format!("{} INDEX", object(1).to_uppercase()))),
+            "user" | "role" | "procedure" | "function" | "trigger" | "event" | "server" | "tablespace" | "logfile"
+            | "resource" | "aggregate" => {
+                return Err(SqlError::unsupported(format!("CREATE {}", object(1).to_uppercase())));
+            }
+            _ => {
+                self.parser.next_token();
+                return Err(self.error_here());
+            }
+        }
+        match self.parsed(|parser| parser.parse_statement())? {
+            ast::Statement::CreateTable(table) => Ok(Statement::CreateTable(Box::new(table))),
+            ast::Statement::CreateIndex(index) => Ok(Statement::CreateIndex(Box::new(index))),
+            _ => Err(self.error_here()),
+        }
+    }
+
+    fn create_database(&mut self) -> Result<Statement> {
+        self.parser.next_token();
+        self.parser.next_token();
+        let if_not_exists = self.words(&["if", "not", "exists"]);
+        let name = self.identifier()?;
+        let (charset, collation) = self.database_options()?;
+        Ok(Statement::CreateDatabase { name, if_not_exists, charset, collation })
+    }
+
+    /// `[DEFAULT] CHARACTER SET [=] x`, `COLLATE [=] y`, in any order.
+    pub fn database_options(&mut self) -> Result<(Option<String>, Option<String>)> {
+        let (mut charset, mut collation) = (None, None);
+        loop {
+            let is_default = self.word("default");
+            if self.words(&["character", "set"]) || self.word("charset") {
+                self.take(&Token::Eq);
+                charset = Some(self.text_or_name()?);
+            } else if self.word("collate") {
+                self.take(&Token::Eq);
+                collation = Some(self.text_or_name()?);
+            } else if self.word("encryption") {
+                self.take(&Token::Eq);
+                let wish = self.text_or_name()?;
+                if !wish.eq_ignore_ascii_case("n") {
+                    return Err(SqlError::unsupported("ENCRYPTION"));
+                }
+            } else if is_default {
+                return Err(self.error_here());
+            } else {
+                return Ok((charset, collation));
+            }
+        }
+    }
+
+    fn drop_object(&mut self) -> Result<Statement> {
+        self.expect("drop")?;
+        if self.word("database") || self.word("schema") {
+            let if_exists = self.if_exists();
+            return Ok(Statement::DropDatabase { name: self.identifier()?, if_exists });
+        }
+        if self.word("index") {
+            let index = self.identifier()?;
+            self.expect("on")?;
+            let table = self.name()?;
+            self.algorithm_and_lock()?;
+            return Ok(Statement::DropIndex { table, index });
+        }
+        let temporary = self.word("temporary");
+        if self.word("table") || self.word("tables") {
+            let if_exists = self.if_exists();
+            let tables = self.names()?;
+            let _ = self.word("restrict") || self.word("cascade");
+            return Ok(Statement::DropTable { tables, if_exists, temporary });
+        }
+        let what = self.identifier()?.to_uppercase();
+        Err(SqlError::unsupported(format!("DROP {what}")))
+    }
+
+    /// How MySQL should go about it: here there is one way.
+    pub fn algorithm_and_lock(&mut self) -> Result<()> {
+        while self.word("algorithm") || self.word("lock") {
+            self.take(&Token::Eq);
+            self.identifier()?;
+        }
+        Ok(())
+    }
+
+    fn rename(&mut self) -> Result<Statement> {
+        self.expect("rename")?;
+        if !self.word("table") && !self.word("tables") {
+            return Err(SqlError::unsupported("RENAME USER"));
+        }
+        let mut pairs = Vec::new();
+        loop {
+            let from = self.name()?;
+            self.expect("to")?;
+            pairs.push((from, self.name()?));
+            if !self.take(&Token::Comma) {
+                return Ok(Statement::RenameTable(pairs));
+            }
+        }
+    }
+
+    fn describe(&mut self) -> Result<Statement> {
+        self.parser.next_token();
+        let analyze = self.word("analyze");
+        let mut format = None;
+        if self.word("format") {
+            self.expect_token(&Token::Eq)?;
+            format = Some(self.text_or_name()?.to_ascii_lowercase());
+        }
+        let _ = self.word("extended");
+        let explains = ["select", "insert", "update", "delete", "replace", "with", "table", "values"];
+        if explains.iter().any(|word| self.peek_word(0, word)) || self.parser.peek_token_ref().token == Token::LParen {
+            return Ok(Statement::Explain { statement: Box::new(self.statement()?), analyze, format });
+        }
+        let table = self.name()?;
+        let like = if self.at_end() { None } else { Some(self.text_or_name()?) };
+        Ok(Statement::Describe { table, like })
+    }
+
+    fn transaction(&mut self, word: &str) -> Result<Statement> {
+        self.parser.next_token();
+        match word {
+            "begin" => {
+                self.word("work");
+                Ok(Statement::Begin { read_only: None, snapshot: false })
+            }
+            "start" => self.start(),
+            "savepoint" => Ok(Statement::Savepoint(self.identifier()?)),
+            "release" => {
+                self.expect("savepoint")?;
+                Ok(Statement::Release(self.identifier()?))
+            }
+            _ => {
+                self.word("work");
+                if word == "rollback" && self.word("to") {
+                    self.word("savepoint");
+                    return Ok(Statement::RollbackTo(self.identifier()?));
+                }
+                let mut chain = false;
+                if self.word("and") {
+                    chain = !self.word("no");
+                    self.expect("chain")?;
+                }
+                if self.words(&["no", "release"]) {
+                } else if self.word("release") {
+                    return Err(SqlError::unsupported(format!("{} RELEASE", word.to_uppercase())));
+                }
+                Ok(if word == "commit" { Statement::Commit { chain } } else { Statement::Rollback { chain } })
+            }
+        }
+    }
+
+    fn start(&mut self) -> Result<Statement> {
+        if !self.word("transaction") {
+            return Err(SqlError::unsupported("START of anything but TRANSACTION"));
+        }
+        let (mut read_only, mut snapshot) = (None, false);
+        while !self.at_end() {
+            if self.words(&["read", "only"]) {
+                read_only = Some(true);
+            } else if self.words(&["read", "write"]) {
+                read_only = Some(false);
+            } else if self.words(&["with", "consistent", "snapshot"]) {
+                snapshot = true;
+            } else if !self.take(&Token::Comma) {
+                return Err(self.error_here());
+            }
+        }
+        Ok(Statement::Begin { read_only, snapshot })
+    }
+
+    fn lock(&mut self) -> Result<Statement> {
+        let unlock = self.word("unlock");
+        if !unlock {
+            self.expect("lock")?;
+        }
+        if !self.word("tables") && !self.word("table") {
+            return Err(SqlError::unsupported("LOCK INSTANCE"));
+        }
+        if unlock {
+            return Ok(Statement::UnlockTables);
+        }
+        let mut tables = Vec::new();
+        loop {
+            let name = self.name()?;
+            if self.word("as") || !["read", "write", "low_priority"].iter().any(|word| self.peek_word(0, word)) {
+                self.identifier()?;
+            }
+            self.word("low_priority");
+            let exclusive = self.word("write");
+            if !exclusive {
+                self.expect("read")?;
+                self.word("local");
+            }
+            tables.push((name, exclusive));
+            if !self.take(&Token::Comma) {
+                return Ok(Statement::LockTables(tables));
+            }
+        }
+    }
+
+    fn maintain(&mut self, word: &str) -> Result<Statement> {
+        self.parser.next_token();
+        let _ = self.word("no_write_to_binlog") || self.word("local");
+        if !self.word("table") && !self.word("tables") {
+            return Err(self.error_here());
+        }
+        let what = match word {
+            "analyze" => Maintenance::Analyze,
+            "check" => Maintenance::Check,
+            _ => Maintenance::Optimize,
+        };
+        let tables = self.names()?;
+        if what == Maintenance::Check {
+            while ["for", "upgrade", "quick", "fast", "medium", "extended", "changed"]
+                .iter()
+                .any(|word| self.word(word))
+            {}
+        }
+        Ok(Statement::Maintain { what, tables })
+    }
+
+    fn kill(&mut self) -> Result<Statement> {
+        self.expect("kill")?;
+        let query = self.word("query");
+        if !query {
+            self.word("connection");
+        }
+        Ok(Statement::Kill { query, id: self.expression()? })
+    }
+
+    fn prepared(&mut self, word: &str) -> Result<Statement> {
+        self.parser.next_token();
+        match word {
+            "prepare" => {
+                let name = self.identifier()?;
+                self.expect("from")?;
+                Ok(Statement::Prepare { name, source: self.expression()? })
+            }
+            "execute" => {
+                let (name, mut using) = (self.identifier()?, Vec::new());
+                if self.word("using") {
+                    loop {
+                        using.push(self.identifier()?.trim_start_matches('@').to_owned());
+                        if !self.take(&Token::Comma) {
+                            break;
+                        }
+                    }
+                }
+                Ok(Statement::Execute { name, using })
+            }
+            _ => {
+                self.expect("prepare")?;
+                Ok(Statement::Deallocate(self.identifier()?))
+            }
+        }
+    }
+}

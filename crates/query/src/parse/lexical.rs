@@ -1,0 +1,148 @@
+//! What can be said of a text before it is parsed: where statements end, which comments are text, which literals can be taken out.
+//!
+//! The hard thing is to agree with the tokenizer on what lies inside quotes and comments: all three walks stand on one `skip`.
+
+use crate::scalar::SqlMode;
+
+/// MySQL's number for the version this is compatible with: `/*!80000 ... */` is read, `/*!90000 ... */` is not.
+const VERSION: u32 = 80_040;
+
+/// The end of what begins at `at` and cannot be cut: a quoted text, a comment, a word, or one byte.
+fn skip(text: &[u8], at: usize, escapes: bool) -> usize {
+    match text[at] {
+        quote @ (b'\'' | b'"') => skip_quoted(text, at, quote, escapes),
+        b'`' => skip_quoted(text, at, b'`', false),
+        b'#' => skip_line(text, at),
+        b'-' if is_dashes(text, at) => skip_line(text, at),
+        b'/' if text.get(at + 1) == Some(&b'*') => skip_comment(text, at),
+        _ => at + 1,
+    }
+}
+
+fn is_dashes(text: &[u8], at: usize) -> bool {
+    text.get(at + 1) == Some(&b'-') && text.get(at + 2).is_none_or(|byte| byte.is_ascii_whitespace() || *byte < b' ')
+}
+
+fn skip_line(text: &[u8], at: usize) -> usize {
+    text[at..].iter().position(|byte| *byte == b'\n').map_or(text.len(), |length| at + length + 1)
+}
+
+fn skip_comment(text: &[u8], at: usize) -> usize {
+    let mut end = at + 2;
+    while end < text.len() {
+        if text[end..].starts_with(b"*/") {
+            return end + 2;
+        }
+        end += 1;
+    }
+    text.len()
+}
+
+fn skip_quoted(text: &[u8], at: usize, quote: u8, escapes: bool) -> usize {
+    let mut end = at + 1;
+    while end < text.len() {
+        match text[end] {
+            b'\\' if escapes => end += 2,
+            byte if byte == quote => match text.get(end + 1) {
+                Some(next) if *next == quote => end += 2,
+                _ => return end + 1,
+            },
+            _ => end += 1,
+        }
+    }
+    text.len()
+}
+
+/// Where the first statement of the text ends (before its `;`), and where the next one begins.
+pub fn split(text: &str, mode: SqlMode) -> (&str, &str) {
+    let (bytes, escapes) = (text.as_bytes(), !mode.has(SqlMode::NO_BACKSLASH_ESCAPES));
+    let mut at = 0;
+    while at < bytes.len() {
+        if bytes[at] == b';' {
+            return (&text[..at], &text[at + 1..]);
+        }
+        at = skip(bytes, at, escapes).min(bytes.len());
+    }
+    (text, "")
+}
+
+/// Is there nothing but space and comments?
+pub fn is_blank(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        let is_version = bytes[at..].starts_with(b"/*!");
+        match bytes[at] {
+            byte if byte.is_ascii_whitespace() || byte == b';' => at += 1,
+            b'#' | b'-' | b'/' if !is_version && skip(bytes, at, true) > at + 1 => at = skip(bytes, at, true),
+            _ => return false,
+        }
+    }
+    true
+}
+
+/// The text with `/*! ... */` opened up, or left out where it is for a later version. None: there is nothing of the kind.
+pub fn open_version_comments(text: &str, mode: SqlMode) -> Option<String> {
+    if !text.contains("/*!") && !text.contains("/*M!") {
+        return None;
+    }
+    let (bytes, escapes) = (text.as_bytes(), !mode.has(SqlMode::NO_BACKSLASH_ESCAPES));
+    let (mut out, mut at, mut depth) = (String::with_capacity(text.len()), 0, 0);
+    while at < bytes.len() {
+        if bytes[at..].starts_with(b"/*!") {
+            let digits = bytes[at + 3..].iter().take(6).take_while(|byte| byte.is_ascii_digit()).count();
+            let version: u32 = text[at + 3..at + 3 + digits].parse().unwrap_or(0);
+            let digits = if digits < 5 { 0 } else { digits };
+            if digits > 0 && version > VERSION {
+                at = skip_comment(bytes, at);
+            } else {
+                depth += 1;
+                at += 3 + digits;
+            }
+            out.push(' ');
+        } else if bytes[at..].starts_with(b"/*M!") {
+            at = skip_comment(bytes, at);
+        } else if depth > 0 && bytes[at..].starts_with(b"*/") {
+            depth -= 1;
+            at += 2;
+            out.push(' ');
+        } else {
+            let end = skip(bytes, at, escapes).min(bytes.len());
+            let end = (end..=bytes.len()).find(|end| text.is_char_boundary(*end)).unwrap_or(bytes.len());
+            out.push_str(&text[at..end]);
+            at = end;
+        }
+    }
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_semicolon_in_quotes_or_comments_ends_nothing() {
+        let text = "select ';', \"a;b\", `x;y` -- no; \n /* ; */ # ;\n, 'it''s;', 'a\\';'; select 2";
+        let (first, rest) = split(text, SqlMode::DEFAULT);
+        assert!(first.ends_with("'a\\';'"));
+        assert_eq!(rest, " select 2");
+        assert_eq!(split("select 1--1; x", SqlMode::DEFAULT).0, "select 1--1");
+    }
+
+    #[test]
+    fn version_comments_are_text_up_to_our_version() {
+        let open = |text| open_version_comments(text, SqlMode::DEFAULT);
+        assert_eq!(open("select 1").as_deref(), None);
+        assert_eq!(open("a /*! b */ c").as_deref(), Some("a   b   c"));
+        assert_eq!(open("/*!40101 SET NAMES utf8 */").as_deref(), Some("  SET NAMES utf8  "));
+        assert_eq!(open("a/*!99999 b */c").as_deref(), Some("a c"));
+        assert_eq!(open("'/*! x */' /*!50000 'é' */").as_deref(), Some("'/*! x */'   'é'  "));
+    }
+
+    #[test]
+    fn comments_alone_are_blank() {
+        assert!(is_blank("  -- x\n/* y */ ;"));
+        assert!(!is_blank("/*!40000 set x */"));
+        assert!(!is_blank(" - 1"));
+    }
+}

@@ -1,0 +1,185 @@
+//! From text to a statement. Queries, changes and table definitions are the parser's (`dialect` mends its grammar); what only MySQL has is read here, from the same tokens.
+//!
+//! Files: `lexical` and `normal` work on text alone; `dialect` is the grammar; `statement` what comes out; `cursor` reads it, `alter`, `set` and `show` its longest chapters.
+
+mod alter;
+mod cursor;
+mod dialect;
+pub mod lexical;
+pub mod normal;
+mod set;
+mod show;
+pub mod statement;
+
+#[cfg(test)]
+mod tests;
+
+use sqlparser::parser::Parser;
+use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
+
+use crate::error::{self, Result, SqlError};
+use crate::parse::cursor::Cursor;
+use crate::parse::dialect::Grammar;
+use crate::parse::statement::Statement;
+use crate::scalar::SqlMode;
+
+/// A statement, and how many `?` it has. They are named `?0`, `?1` and so on, in the order of the text.
+#[derive(Debug)]
+pub struct Parsed {
+    pub statement: Statement,
+    pub parameters: usize,
+    /// The items of the outermost select list, as they are written.
+    pub names: Vec<String>,
+}
+
+/// Nesting of expressions and queries.
+const DEPTH: usize = 120;
+
+/// The one statement of the text. A trailing `;` is allowed, a second statement is not: `lexical::split` cuts before.
+pub fn parse(text: &str, mode: SqlMode) -> Result<Parsed> {
+    if lexical::is_blank(text) {
+        return blank(text);
+    }
+    let opened = lexical::open_version_comments(text, mode);
+    let text = opened.as_deref().unwrap_or(text);
+    if opened.is_some() && lexical::is_blank(text) {
+        return Ok(Parsed { statement: Statement::Nothing, parameters: 0, names: Vec::new() });
+    }
+    let grammar = Grammar::new(mode);
+    let tokens = Tokenizer::new(&grammar, text).tokenize_with_location();
+    let tokens = tokens.map_err(|error| syntax(text, error.location.line, error.location.column))?;
+    let (tokens, parameters) = rewrite(tokens);
+    let names = item_texts(text, &tokens);
+    let parser = Parser::new(&grammar).with_recursion_limit(DEPTH).with_tokens_with_locations(tokens);
+    let mut cursor = Cursor { parser, text };
+    let statement = cursor.statement()?;
+    while cursor.parser.consume_token(&Token::SemiColon) {}
+    match cursor.parser.peek_token_ref().token {
+        Token::EOF => Ok(Parsed { statement, parameters, names }),
+        _ => Err(cursor.error_here()),
+    }
+}
+
+/// A comment is a statement that does nothing; nothing at all is an error.
+fn blank(text: &str) -> Result<Parsed> {
+    if text.chars().all(|letter| letter.is_whitespace() || letter == ';') {
+        return Err(error::EMPTY_QUERY.bare());
+    }
+    Ok(Parsed { statement: Statement::Nothing, parameters: 0, names: Vec::new() })
+}
+
+/// An expression alone: a stored default.
+pub fn parse_expression(text: &str) -> Result<sqlparser::ast::Expr> {
+    let grammar = Grammar::new(SqlMode::DEFAULT);
+    let parser = Parser::new(&grammar).with_recursion_limit(DEPTH).try_with_sql(text);
+    let mut parser = parser.map_err(|_| SqlError::parse(format!("'{text}' at line 1")))?;
+    parser.parse_expr().map_err(|_| SqlError::parse(format!("'{text}' at line 1")))
+}
+
+/// Error 1064 with the text from there on.
+fn syntax(text: &str, line: u64, column: u64) -> SqlError {
+    let rest = text.split('\n').skip(line.saturating_sub(1) as usize).collect::<Vec<_>>().join("\n");
+    let near: String = rest.chars().skip(column.saturating_sub(1) as usize).take(80).collect();
+    SqlError::parse(format!("'{near}' at line {}", line.max(1)))
+}
+
+/// Words in MySQL's order that the parser knows in another one.
+fn rewrite(tokens: Vec<TokenWithSpan>) -> (Vec<TokenWithSpan>, usize) {
+    let mut tokens: Vec<TokenWithSpan> =
+        tokens.into_iter().filter(|token| !matches!(token.token, Token::Whitespace(_))).collect();
+    let is = |token: &TokenWithSpan, word: &str| matches!(&token.token, Token::Word(found) if found.quote_style.is_none() && found.value.eq_ignore_ascii_case(word));
+    // Wishes about when to do it: it is done now.
+    if tokens.first().is_some_and(|first| is(first, "update") || is(first, "delete")) {
+        while tokens.get(1).is_some_and(|token| is(token, "low_priority") || is(token, "quick")) {
+            tokens.remove(1);
+        }
+    }
+    let mut at = 0;
+    while at + 3 < tokens.len() {
+        // LOCK IN SHARE MODE is FOR SHARE.
+        if is(&tokens[at], "lock")
+            && is(&tokens[at + 1], "in")
+            && is(&tokens[at + 2], "share")
+            && is(&tokens[at + 3], "mode")
+        {
+            let span = tokens[at].span;
+            let words = ["FOR", "SHARE"].map(|word| TokenWithSpan::new(Token::make_keyword(word), span));
+            tokens.splice(at..at + 4, words);
+        }
+        at += 1;
+    }
+    let mut parameters = 0;
+    for token in &mut tokens {
+        if let Token::Placeholder(name) = &mut token.token {
+            *name = format!("?{parameters}");
+            parameters += 1;
+        }
+    }
+    (tokens, parameters)
+}
+
+/// What stands between SELECT and FROM, cut at its commas.
+fn item_texts(text: &str, tokens: &[TokenWithSpan]) -> Vec<String> {
+    let word = |token: &TokenWithSpan| match &token.token {
+        Token::Word(word) if word.quote_style.is_none() => word.value.to_ascii_lowercase(),
+        _ => String::new(),
+    };
+    let mut depth = 0usize;
+    let depths: Vec<usize> = tokens
+        .iter()
+        .map(|token| {
+            match token.token {
+                Token::LParen => depth += 1,
+                Token::RParen => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            depth
+        })
+        .collect();
+    let selects: Vec<usize> = (0..tokens.len()).filter(|at| word(&tokens[*at]) == "select").collect();
+    let Some(first) = selects.iter().min_by_key(|at| depths[**at]) else { return Vec::new() };
+    let level = depths[*first];
+    let lines: Vec<usize> = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
+    let offset = |line: u64, column: u64| {
+        let start = *lines.get((line as usize).checked_sub(1)?)?;
+        let rest = &text[start..];
+        Some(start + rest.char_indices().nth(column as usize - 1).map_or(rest.len(), |(at, _)| at))
+    };
+    let modifiers = [
+        "distinct",
+        "all",
+        "distinctrow",
+        "high_priority",
+        "straight_join",
+        "sql_no_cache",
+        "sql_small_result",
+        "sql_big_result",
+    ];
+    let (mut names, mut start) = (Vec::new(), None);
+    for at in first + 1..tokens.len() {
+        let token = &tokens[at];
+        let ends = depths[at] < level
+            || depths[at] == level
+                && matches!(word(token).as_str(), "from" | "limit" | "union" | "where" | "for" | "order");
+        let is_comma = depths[at] == level && token.token == Token::Comma;
+        if start.is_none() && modifiers.contains(&word(token).as_str()) {
+            continue;
+        }
+        let here = offset(token.span.start.line, token.span.start.column);
+        if (ends || is_comma || matches!(token.token, Token::EOF | Token::SemiColon))
+            && let (Some(from), Some(to)) = (start, here)
+        {
+            names.push(text[from..to].trim().to_owned());
+            start = None;
+        } else if start.is_none() {
+            start = here;
+        }
+        if ends {
+            return names;
+        }
+    }
+    if let Some(from) = start {
+        names.push(text[from..].trim().trim_end_matches(';').to_owned());
+    }
+    names
+}

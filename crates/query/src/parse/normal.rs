@@ -1,0 +1,219 @@
+//! Takes the literals out of a statement, so that statements that differ only in them share a plan.
+//!
+//! The key is the text with one tag for each literal (its kind is part of the key: a plan is bound to types), words and signs kept, space folded. What cannot be
+//! cut safely (comments, quotes after a word as in `x'41'` or `DATE '...'`, two strings in a row, `?`) is not normalised: such a text is parsed as it stands.
+
+use crate::value::{Decimal, Value};
+
+/// Before the tag of a literal in a key. No statement can hold it outside quotes.
+const MARK: u8 = 1;
+
+/// A statement without its literals. Reuse it: it keeps its memory.
+#[derive(Debug, Default)]
+pub struct Normal {
+    /// What statements of one plan share.
+    pub key: Vec<u8>,
+    pub literals: Vec<Value>,
+}
+
+impl Normal {
+    /// Fills in the key and literals of this text. False: it must be parsed as it stands.
+    pub fn take(&mut self, text: &str) -> bool {
+        self.key.clear();
+        self.literals.clear();
+        let bytes = text.as_bytes();
+        if bytes.len() > 1 << 20 || !is_candidate(bytes) {
+            return false;
+        }
+        let mut at = 0;
+        while at < bytes.len() {
+            let Some(next) = self.step(text, at) else { return false };
+            at = next;
+        }
+        while self.key.last() == Some(&b' ') {
+            self.key.pop();
+        }
+        !self.literals.is_empty()
+    }
+
+    /// One word, sign, literal or run of space.
+    fn step(&mut self, text: &str, at: usize) -> Option<usize> {
+        let bytes = text.as_bytes();
+        let byte = bytes[at];
+        match byte {
+            b' ' | b'\t' | b'\n' | b'\r' => {
+                if !matches!(self.key.last(), None | Some(b' ' | b'(' | b',')) {
+                    self.key.push(b' ');
+                }
+                Some(at + 1)
+            }
+            b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'@' | b'$' | 0x80.. => {
+                let end = at + bytes[at..].iter().take_while(|byte| is_word(**byte)).count();
+                self.key.extend_from_slice(&bytes[at..end]);
+                Some(end)
+            }
+            b'0'..=b'9' => self.number(text, at),
+            b'.' if bytes.get(at + 1).is_some_and(u8::is_ascii_digit) && !self.follows_name() => self.number(text, at),
+            b'\'' => self.quoted(text, at),
+            b'`' => {
+                let end = at + 2 + bytes[at + 1..].iter().position(|byte| *byte == b'`')?;
+                self.key.extend_from_slice(&bytes[at..end]);
+                Some(end)
+            }
+            b'"' | b'#' | b'?' | b';' | b'{' | b'}' | b'\\' | 0..=31 => None,
+            b'/' if bytes.get(at + 1) == Some(&b'*') => None,
+            b'-' if bytes.get(at + 1) == Some(&b'-') => None,
+            _ => {
+                self.key.push(byte);
+                Some(at + 1)
+            }
+        }
+    }
+
+    fn follows_name(&self) -> bool {
+        self.key.last().is_some_and(|byte| is_word(*byte) || *byte == b'`' || *byte == MARK)
+    }
+
+    fn push(&mut self, tag: u8, value: Value) {
+        self.key.extend_from_slice(&[MARK, tag]);
+        self.literals.push(value);
+    }
+
+    fn number(&mut self, text: &str, at: usize) -> Option<usize> {
+        let bytes = text.as_bytes();
+        let digits = |from: usize| from + bytes[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let mut end = digits(at);
+        let mut is_whole = true;
+        if bytes.get(end) == Some(&b'.') {
+            is_whole = false;
+            end = digits(end + 1);
+        }
+        if bytes.get(end).is_some_and(|byte| is_word(*byte)) {
+            // An exponent, 0x41, or a name that begins with a digit.
+            return None;
+        }
+        let literal = &text[at..end];
+        if is_whole && literal.len() <= 18 {
+            self.push(b'i', Value::Int(literal.parse().ok()?));
+        } else {
+            let decimal = Decimal::parse(literal).filter(|_| !is_whole)?;
+            // Precision and scale are part of the literal's type.
+            let (whole, scale) = (decimal.whole_digits(), decimal.scale());
+            self.push(b'd', Value::Decimal(decimal));
+            self.key.extend_from_slice(&[b'0' + u8::try_from(whole).ok()?, b'0' + scale]);
+        }
+        Some(end)
+    }
+
+    fn quoted(&mut self, text: &str, at: usize) -> Option<usize> {
+        let bytes = text.as_bytes();
+        let before = self.key.iter().rposition(|byte| *byte != b' ').map(|last| &self.key[..=last])?;
+        if ends_in_type_word(before) || before.ends_with(&[MARK, b's']) {
+            return None;
+        }
+        let length = bytes[at + 1..].iter().position(|byte| matches!(byte, b'\'' | b'\\'))?;
+        let end = at + 1 + length;
+        if bytes[end] == b'\\' || bytes.get(end + 1) == Some(&b'\'') {
+            return None;
+        }
+        self.push(b's', Value::text(&text[at + 1..end]));
+        Some(end + 1)
+    }
+}
+
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'@' | 0x80..)
+}
+
+/// A word after which a quote is part of one literal, or of a name.
+fn ends_in_type_word(key: &[u8]) -> bool {
+    let word = key.len() - key.iter().rev().take_while(|byte| is_word(**byte)).count();
+    let word = &key[word..];
+    if word.is_empty() {
+        return false;
+    }
+    const SAFE: &[&str] = &[
+        "and", "or", "like", "in", "between", "values", "value", "select", "where", "when", "then", "else", "not",
+        "set", "on", "having", "regexp", "rlike", "div", "mod", "xor", "case", "escape", "by", "limit", "distinct",
+    ];
+    // `MARK i` before a quote cannot be a word's end: the mark is no word byte, its tag is.
+    !SAFE.iter().any(|safe| word.eq_ignore_ascii_case(safe.as_bytes()))
+}
+
+/// Only the statements that come by the thousand.
+fn is_candidate(text: &[u8]) -> bool {
+    let start = text.iter().position(|byte| !byte.is_ascii_whitespace()).unwrap_or(0);
+    let text = &text[start..];
+    ["select ", "insert ", "update ", "delete ", "replace "]
+        .iter()
+        .any(|word| text.len() > word.len() && text[..word.len()].eq_ignore_ascii_case(word.as_bytes()))
+}
+
+/// The text that a key stands for, with `?` for each literal: what is parsed when the key is met first.
+pub fn text_of(key: &[u8]) -> String {
+    let (mut out, mut at) = (Vec::with_capacity(key.len()), 0);
+    while at < key.len() {
+        if key[at] == MARK {
+            out.extend_from_slice(b" ? ");
+            at += if key[at + 1] == b'd' { 4 } else { 2 };
+        } else {
+            out.push(key[at]);
+            at += 1;
+        }
+    }
+    String::from_utf8(out).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(text: &str) -> Option<String> {
+        let mut normal = Normal::default();
+        normal.take(text).then(|| text_of(&normal.key))
+    }
+
+    #[test]
+    fn literals_come_out_and_the_rest_stays() {
+        let mut normal = Normal::default();
+        assert!(normal.take("SELECT c FROM sbtest1 WHERE id=4711"));
+        assert_eq!(text_of(&normal.key), "SELECT c FROM sbtest1 WHERE id= ? ");
+        assert_eq!(normal.literals, [Value::Int(4711)]);
+        assert!(normal.take("INSERT INTO t2 (a, b) VALUES (-1, 'x;y',1.50)"));
+        assert_eq!(text_of(&normal.key), "INSERT INTO t2 (a,b) VALUES (- ? , ? , ? )");
+        assert_eq!(normal.literals[1], Value::text("x;y"));
+    }
+
+    #[test]
+    fn kinds_of_literals_are_part_of_the_key() {
+        let mut keys: Vec<Vec<u8>> = Vec::new();
+        for text in ["1", "'1'", "1.5", "1.55", "12.5"] {
+            let mut normal = Normal::default();
+            assert!(normal.take(&format!("select a from t where a = {text}")));
+            assert!(!keys.contains(&normal.key), "{text}");
+            keys.push(normal.key);
+        }
+    }
+
+    #[test]
+    fn what_is_not_surely_a_literal_is_left_alone() {
+        for text in [
+            "select x'41' from t",
+            "select date '2020-01-01'",
+            "select 'a' 'b'",
+            "select _utf8'a' from t",
+            "select 'it''s'",
+            "select 'a\\n'",
+            "select 1e5",
+            "select 0x41",
+            "select /* c */ 1",
+            "select 1 -- x",
+            "select a from t where b = ?",
+            "select a as 'name' from t where a = 1",
+            "show tables like 'x'",
+            "select a from t",
+        ] {
+            assert_eq!(key(text), None, "{text}");
+        }
+    }
+}

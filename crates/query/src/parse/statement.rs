@@ -1,0 +1,234 @@
+//! What a text says: the parser's trees for queries, changes and tables, and our own for what only MySQL has.
+
+use sqlparser::ast;
+
+/// `schema.name`, or a name alone.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Name {
+    pub schema: Option<String>,
+    pub name: String,
+}
+
+#[derive(Clone, Debug)]
+pub enum Statement {
+    Query(Box<ast::Query>),
+    Insert(Box<ast::Insert>),
+    Update(Box<ast::Update>),
+    Delete(Box<ast::Delete>),
+    Do(Vec<ast::Expr>),
+    CreateTable(Box<ast::CreateTable>),
+    AlterTable {
+        table: Name,
+        operations: Vec<Alteration>,
+    },
+    CreateIndex(Box<ast::CreateIndex>),
+    DropIndex {
+        table: Name,
+        index: String,
+    },
+    DropTable {
+        tables: Vec<Name>,
+        if_exists: bool,
+        temporary: bool,
+    },
+    Truncate(Name),
+    RenameTable(Vec<(Name, Name)>),
+    CreateDatabase {
+        name: String,
+        if_not_exists: bool,
+        charset: Option<String>,
+        collation: Option<String>,
+    },
+    AlterDatabase {
+        name: Option<String>,
+        charset: Option<String>,
+        collation: Option<String>,
+    },
+    DropDatabase {
+        name: String,
+        if_exists: bool,
+    },
+    Use(String),
+    Set(Vec<Setting>),
+    Show(Show),
+    Describe {
+        table: Name,
+        like: Option<String>,
+    },
+    Explain {
+        statement: Box<Statement>,
+        analyze: bool,
+        format: Option<String>,
+    },
+    Begin {
+        read_only: Option<bool>,
+        snapshot: bool,
+    },
+    Commit {
+        chain: bool,
+    },
+    Rollback {
+        chain: bool,
+    },
+    Savepoint(String),
+    RollbackTo(String),
+    Release(String),
+    LockTables(Vec<(Name, bool)>),
+    UnlockTables,
+    Kill {
+        query: bool,
+        id: ast::Expr,
+    },
+    Prepare {
+        name: String,
+        source: ast::Expr,
+    },
+    Execute {
+        name: String,
+        using: Vec<String>,
+    },
+    Deallocate(String),
+    /// ANALYZE, CHECK, OPTIMIZE TABLE.
+    Maintain {
+        what: Maintenance,
+        tables: Vec<Name>,
+    },
+    Flush(String),
+    /// A comment alone.
+    Nothing,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Maintenance {
+    Analyze,
+    Check,
+    Optimize,
+}
+
+/// One part of ALTER TABLE: the parser's, or one that it does not know.
+#[derive(Clone, Debug)]
+pub enum Alteration {
+    Parsed(Box<ast::AlterTableOperation>),
+    RenameIndex {
+        from: String,
+        to: String,
+    },
+    RenameTable(Name),
+    /// ENGINE=, COMMENT=, ROW_FORMAT= and their like.
+    Option {
+        name: String,
+        value: Box<ast::Expr>,
+    },
+    /// CONVERT TO CHARACTER SET, [DEFAULT] CHARACTER SET.
+    Charset {
+        convert: bool,
+        charset: String,
+        collation: Option<String>,
+    },
+    /// Accepted and without meaning here: DISABLE KEYS, ENABLE KEYS, FORCE, ALGORITHM, LOCK.
+    Nothing,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    Session,
+    Global,
+    /// SET TRANSACTION without a scope: the next one only.
+    Next,
+}
+
+#[derive(Clone, Debug)]
+pub enum Setting {
+    System {
+        scope: Scope,
+        name: String,
+        value: ast::Expr,
+    },
+    /// `DEFAULT` as the value.
+    Default {
+        scope: Scope,
+        name: String,
+    },
+    User {
+        name: String,
+        value: ast::Expr,
+    },
+    Names {
+        charset: Option<String>,
+        collation: Option<String>,
+    },
+    Isolation {
+        scope: Scope,
+        level: String,
+    },
+    Access {
+        scope: Scope,
+        read_only: bool,
+    },
+}
+
+/// What SHOW's rows are cut down by.
+#[derive(Clone, Debug)]
+pub enum Pattern {
+    Like(String),
+    Where(Box<ast::Expr>),
+}
+
+#[derive(Clone, Debug)]
+pub struct Show {
+    pub what: Shown,
+    pub pattern: Option<Pattern>,
+}
+
+#[derive(Clone, Debug)]
+pub enum Shown {
+    Databases,
+    Tables { schema: Option<String>, full: bool },
+    TableStatus { schema: Option<String> },
+    Columns { table: Name, full: bool },
+    Index { table: Name },
+    CreateTable(Name),
+    CreateDatabase(String),
+    Variables { global: bool },
+    Status,
+    Warnings { errors: bool, count: bool, limit: Option<(u64, u64)> },
+    Engines,
+    Collation,
+    Charset,
+    Processlist,
+    Grants,
+    Privileges,
+    Plugins,
+    OpenTables,
+    Triggers,
+    Events,
+    FunctionStatus,
+    ProcedureStatus,
+    MasterStatus,
+    ReplicaStatus,
+    BinaryLogs,
+    Profiles,
+}
+
+impl Statement {
+    /// Is it one that commits what is open before it begins?
+    pub fn commits_implicitly(&self) -> bool {
+        matches!(
+            self,
+            Statement::CreateTable(_)
+                | Statement::AlterTable { .. }
+                | Statement::CreateIndex(_)
+                | Statement::DropIndex { .. }
+                | Statement::DropTable { .. }
+                | Statement::Truncate(_)
+                | Statement::RenameTable(_)
+                | Statement::CreateDatabase { .. }
+                | Statement::AlterDatabase { .. }
+                | Statement::DropDatabase { .. }
+                | Statement::Begin { .. }
+                | Statement::LockTables(_)
+                | Statement::Maintain { .. }
+                | Statement::Flush(_)
+        )
+    }
+}

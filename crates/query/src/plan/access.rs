@@ -1,0 +1,256 @@
+//! Which index leads to the rows of a table, given the conditions on it.
+//!
+//! A condition is of use if one side is a column of the table and the other can be computed before the row is read. Conditions are never dropped here: what the index
+//! finds is looked at again, for a value may not fit its column (`fit`), and locking reads look at newer rows than the index.
+
+use crate::catalog::table::{Part, Table};
+use crate::plan::fit::is_promising;
+use crate::plan::{Access, SortKey};
+use crate::scalar::Expr;
+use crate::scalar::expr::{Comparison, Domain};
+
+/// What conditions say of one column.
+#[derive(Clone, Debug, Default)]
+struct Bounds {
+    equal: Option<Vec<Expr>>,
+    low: Option<(Expr, bool)>,
+    high: Option<(Expr, bool)>,
+}
+
+/// A way to the rows, and about how many of them there are.
+#[derive(Clone, Debug)]
+pub struct Choice {
+    pub access: Access,
+    pub rows: f64,
+    pub cost: f64,
+}
+
+/// The table as the planner needs to know it.
+pub struct Target<'t> {
+    pub table: &'t Table,
+    pub offset: usize,
+    /// May this place of the row be read before the table's row is?
+    pub is_bound: &'t dyn Fn(usize) -> bool,
+    /// Indexes that hints allow; None: all.
+    pub allowed: Option<&'t [usize]>,
+    pub rows: f64,
+}
+
+impl Target<'_> {
+    fn column_of(&self, expr: &Expr) -> Option<usize> {
+        match expr {
+            Expr::Column(at, _) if (self.offset..self.offset + self.table.columns.len()).contains(at) => {
+                Some(at - self.offset)
+            }
+            _ => None,
+        }
+    }
+
+    fn is_known(&self, expr: &Expr) -> bool {
+        super::walk::columns(expr).into_iter().all(|at| (self.is_bound)(at)) && !super::walk::is_volatile(expr)
+    }
+
+    /// The column if it is compared with something known, in a way its index knows.
+    fn usable(&self, column: &Expr, other: &Expr, domain: Domain) -> Option<usize> {
+        let at = self.column_of(column)?;
+        (is_promising(&self.table.columns[at].ty, domain) || is_string_number(&self.table.columns[at].ty, domain))
+            .then_some(at)
+            .filter(|_| self.is_known(other))
+    }
+
+    fn bounds(&self, conditions: &[Expr]) -> Vec<Bounds> {
+        let mut all = vec![Bounds::default(); self.table.columns.len()];
+        for condition in conditions {
+            match condition {
+                Expr::Compare(compare) => {
+                    let sides = [
+                        (&compare.left, &compare.right, compare.op),
+                        (&compare.right, &compare.left, mirrored(compare.op)),
+                    ];
+                    for (column, other, op) in sides {
+                        if let Some(at) = self.usable(column, other, compare.domain) {
+                            add(&mut all[at], op, other);
+                            break;
+                        }
+                    }
+                }
+                Expr::Between(between) if !between.negated => {
+                    if let Some(at) = self.usable(&between.needle, &between.low, between.low_domain) {
+                        add(&mut all[at], Comparison::GreaterEqual, &between.low);
+                    }
+                    if let Some(at) = self.usable(&between.needle, &between.high, between.high_domain) {
+                        add(&mut all[at], Comparison::LessEqual, &between.high);
+                    }
+                }
+                Expr::In(list) if !list.negated => {
+                    let at = list
+                        .list
+                        .iter()
+                        .map(|(item, domain)| self.usable(&list.needle, item, *domain))
+                        .reduce(|a, b| a.and(b));
+                    if let Some(Some(at)) = at
+                        && all[at].equal.as_ref().is_none_or(|known| known.len() > 1)
+                    {
+                        all[at].equal = Some(list.list.iter().map(|(item, _)| item.clone()).collect());
+                    }
+                }
+                Expr::IsNull(inner) => {
+                    if let Some(at) = self.column_of(inner)
+                        && all[at].equal.is_none()
+                    {
+                        all[at].equal = Some(vec![Expr::null()]);
+                    }
+                }
+                _ => {}
+            }
+        }
+        all
+    }
+
+    /// The best way, and whether it gives the rows in the order of `order` (places of the wide row).
+    pub fn choose(&self, conditions: &[Expr], order: &[SortKey], prefers_order: bool) -> (Choice, bool) {
+        let bounds = self.bounds(conditions);
+        let full = Access::default();
+        let mut best = (Choice { access: full, rows: self.rows, cost: self.rows + 1.0 }, false);
+        if let Some(parts) = &self.table.primary {
+            let ways = self.way(None, parts, true, &bounds, order);
+            better(&mut best, ways, prefers_order);
+        }
+        for (at, index) in self.table.indexes.iter().enumerate() {
+            if index.invisible || self.allowed.is_some_and(|allowed| !allowed.contains(&at)) {
+                continue;
+            }
+            let way = self.way(Some(at), &index.parts, index.unique, &bounds, order);
+            better(&mut best, way, prefers_order);
+        }
+        best
+    }
+
+    fn way(
+        &self,
+        index: Option<usize>,
+        parts: &[Part],
+        unique: bool,
+        bounds: &[Bounds],
+        order: &[SortKey],
+    ) -> (Choice, bool) {
+        let mut access = Access { index, ..Access::default() };
+        let (mut rows, mut has_list) = (self.rows, false);
+        let mut has_null = false;
+        for part in parts {
+            let Some(equal) = &bounds[part.column].equal else { break };
+            if equal.len() > 1 && std::mem::replace(&mut has_list, true) {
+                break;
+            }
+            // A prefix finds more than what is equal; what follows it in the key is of no use then.
+            has_null |= equal.iter().any(is_null);
+            access.equal.push(equal.clone());
+            rows = (rows / 10.0).max(1.0) * equal.len() as f64;
+            if part.prefix.is_some() {
+                break;
+            }
+        }
+        let is_whole = access.equal.len() == parts.len() && parts.iter().all(|part| part.prefix.is_none());
+        if unique && is_whole && !has_null {
+            access.is_point = true;
+            rows = access.equal.iter().map(Vec::len).product::<usize>() as f64;
+        } else if access.equal.len() < parts.len()
+            && access.equal.iter().zip(parts).all(|(_, part)| part.prefix.is_none())
+        {
+            let part = &parts[access.equal.len()];
+            let bounds = &bounds[part.column];
+            if part.prefix.is_none() && bounds.equal.is_none() {
+                access.low = bounds.low.clone();
+                access.high = bounds.high.clone();
+                let share = [&access.low, &access.high].into_iter().flatten().count();
+                rows /= [1.0, 3.0, 20.0][share];
+            }
+        }
+        let rows = rows.max(0.01);
+        let ordered = !has_list
+            && serves_order(parts, access.equal.len(), order, self.offset, &mut access.backward, access.is_point);
+        // Through an index each row is looked up on its own.
+        let cost = if index.is_some() { rows * 2.0 + 1.0 } else { rows + 1.0 };
+        (Choice { access, rows, cost }, ordered)
+    }
+}
+
+fn is_null(expr: &Expr) -> bool {
+    matches!(expr, Expr::Literal(value, _) if value.is_null())
+}
+
+/// `id = '5'`: compared as doubles, looked up as a number if it is one.
+fn is_string_number(ty: &crate::types::Type, domain: Domain) -> bool {
+    domain == Domain::Double && ty.kind.is_integer()
+}
+
+fn mirrored(op: Comparison) -> Comparison {
+    match op {
+        Comparison::Less => Comparison::Greater,
+        Comparison::LessEqual => Comparison::GreaterEqual,
+        Comparison::Greater => Comparison::Less,
+        Comparison::GreaterEqual => Comparison::LessEqual,
+        op => op,
+    }
+}
+
+fn add(bounds: &mut Bounds, op: Comparison, other: &Expr) {
+    match op {
+        Comparison::Equal => bounds.equal = Some(vec![other.clone()]),
+        Comparison::Greater | Comparison::GreaterEqual if bounds.low.is_none() => {
+            bounds.low = Some((other.clone(), op == Comparison::GreaterEqual));
+        }
+        Comparison::Less | Comparison::LessEqual if bounds.high.is_none() => {
+            bounds.high = Some((other.clone(), op == Comparison::LessEqual));
+        }
+        _ => {}
+    }
+}
+
+fn better(best: &mut (Choice, bool), way: (Choice, bool), prefers_order: bool) {
+    let weight = |(choice, ordered): &(Choice, bool)| {
+        // A sort costs about as much again, unless a limit makes it cost everything.
+        match (*ordered, prefers_order) {
+            (false, true) => choice.cost * 3.0,
+            (true, true) => choice.cost.min(50.0 + choice.cost / 10.0),
+            (false, false) => choice.cost * 1.3,
+            (true, false) => choice.cost,
+        }
+    };
+    if weight(&way) < weight(best) || (way.1 && !best.1 && way.0.cost <= best.0.cost) {
+        *best = way;
+    }
+}
+
+/// Do entries of the index, after `equal` parts that do not change, come in this order? If they do backward, says so.
+fn serves_order(
+    parts: &[Part],
+    equal: usize,
+    order: &[SortKey],
+    offset: usize,
+    backward: &mut bool,
+    is_point: bool,
+) -> bool {
+    if order.is_empty() || is_point {
+        return true;
+    }
+    let mut at = equal;
+    let mut direction = None;
+    for key in order {
+        let is_fixed = parts[..equal].iter().any(|part| part.prefix.is_none() && part.column + offset == key.at);
+        if is_fixed {
+            continue;
+        }
+        let Some(part) = parts.get(at) else { return false };
+        if part.prefix.is_some() || part.column + offset != key.at {
+            return false;
+        }
+        let turned = part.descending != key.descending;
+        if *direction.get_or_insert(turned) != turned {
+            return false;
+        }
+        at += 1;
+    }
+    *backward = direction.unwrap_or(false);
+    true
+}

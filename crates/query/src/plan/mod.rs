@@ -1,0 +1,212 @@
+//! What is to be done, dialect left behind: a tree of nodes over bound expressions. Nodes are shared and never change; what runs is in `exec`.
+//!
+//! The rows of one query block are *wide*: every table of its FROM has its columns at a fixed place, and a node fills in the places of its tables. Above the
+//! joins come grouped rows (keys, then aggregates), above them projected ones.
+
+pub mod access;
+pub mod explain;
+pub mod fit;
+pub mod join;
+pub mod walk;
+
+use std::sync::Arc;
+
+use engine::rows::Strength;
+
+use crate::catalog::table::Table;
+use crate::scalar::Expr;
+use crate::scalar::aggregate::Aggregate;
+use crate::system::SystemTable;
+use crate::types::Type;
+
+#[derive(Debug)]
+pub enum Node {
+    /// One row without values.
+    One {
+        width: usize,
+    },
+    Scan(Scan),
+    /// For each left row the right side is opened anew, with the left row at hand.
+    Loop {
+        left: Arc<Node>,
+        right: Arc<Node>,
+        kind: JoinKind,
+        on: Vec<Expr>,
+        fills: Vec<(usize, usize)>,
+    },
+    /// The right side is read once into a table by its keys.
+    Hash(HashJoin),
+    Filter {
+        input: Arc<Node>,
+        conditions: Vec<Expr>,
+    },
+    Group(Group),
+    Project {
+        input: Arc<Node>,
+        exprs: Vec<Expr>,
+    },
+    /// Rows that differ in their first values.
+    Distinct {
+        input: Arc<Node>,
+        types: Vec<Type>,
+    },
+    Sort {
+        input: Arc<Node>,
+        keys: Vec<SortKey>,
+        limit: Option<(Expr, Option<Expr>)>,
+        /// Of rows with the same keys, only the first.
+        unique: bool,
+    },
+    /// Only the first values of each row.
+    Strip {
+        input: Arc<Node>,
+        width: usize,
+    },
+    Limit {
+        input: Arc<Node>,
+        limit: Option<Expr>,
+        offset: Option<Expr>,
+    },
+    Union {
+        inputs: Vec<Arc<Node>>,
+    },
+    /// Rows of the left that are, or are not, on the right.
+    SetOperation {
+        left: Arc<Node>,
+        right: Arc<Node>,
+        types: Vec<Type>,
+        keeps_common: bool,
+    },
+    /// A derived table: its rows at their place in the wide row.
+    Derived {
+        input: Arc<Node>,
+        offset: usize,
+        width: usize,
+    },
+    /// Rows of a common table expression, made once per statement.
+    Common {
+        id: usize,
+        source: Arc<Node>,
+        recursion: Option<Recursion>,
+    },
+    /// What the recursive part of a common table expression sees of it: the rows of the last round.
+    LastRound {
+        id: usize,
+    },
+    System {
+        table: &'static SystemTable,
+        offset: usize,
+        width: usize,
+    },
+    /// Rows that are known: VALUES, SHOW.
+    Rows {
+        rows: Vec<Vec<Expr>>,
+    },
+}
+
+#[derive(Debug)]
+pub struct Recursion {
+    pub part: Arc<Node>,
+    pub distinct: bool,
+    pub types: Vec<Type>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JoinKind {
+    Inner,
+    Left,
+}
+
+/// Rows of a table.
+#[derive(Debug)]
+pub struct Scan {
+    pub table: Arc<Table>,
+    pub alias: String,
+    /// Where its columns lie in the wide row, and how wide that is.
+    pub offset: usize,
+    pub width: usize,
+    /// Columns that anybody asks for.
+    pub needed: Vec<usize>,
+    /// Where the row's key goes, for those who change rows.
+    pub key_at: Option<usize>,
+    pub access: Access,
+    /// Conditions on the row, looked at as soon as it is read.
+    pub conditions: Vec<Expr>,
+    pub lock: Option<Lock>,
+    /// Give these places of the wide row, each once, and no wide row: nobody above wants more.
+    pub output: Option<Vec<usize>>,
+    pub estimate: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lock {
+    pub strength: Strength,
+    pub wait: LockWait,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockWait {
+    Patient,
+    NoWait,
+    SkipLocked,
+}
+
+/// How rows are found. `index`: None is the primary key.
+#[derive(Clone, Debug, Default)]
+pub struct Access {
+    pub index: Option<usize>,
+    /// Of the leading parts of the key: one value each, or several of one of them (IN).
+    pub equal: Vec<Vec<Expr>>,
+    /// Of the part after them.
+    pub low: Option<(Expr, bool)>,
+    pub high: Option<(Expr, bool)>,
+    pub backward: bool,
+    /// All parts of a unique key are given: at most one row for each combination.
+    pub is_point: bool,
+    /// Nothing but keys is asked for: the index's entries are enough.
+    pub covering: bool,
+}
+
+impl Access {
+    pub fn is_full(&self) -> bool {
+        self.equal.is_empty() && self.low.is_none() && self.high.is_none()
+    }
+}
+
+#[derive(Debug)]
+pub struct HashJoin {
+    pub left: Arc<Node>,
+    pub right: Arc<Node>,
+    pub kind: JoinKind,
+    pub left_keys: Vec<Expr>,
+    pub right_keys: Vec<Expr>,
+    /// By which both sides are encoded.
+    pub types: Vec<Type>,
+    pub on: Vec<Expr>,
+    /// The places that the right side fills.
+    pub fills: Vec<(usize, usize)>,
+}
+
+#[derive(Debug)]
+pub struct Group {
+    pub input: Arc<Node>,
+    pub keys: Vec<Expr>,
+    pub types: Vec<Type>,
+    pub calls: Vec<Call>,
+    /// Without GROUP BY there is one group, also of no rows.
+    pub is_whole: bool,
+    pub rollup: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct Call {
+    pub aggregate: Aggregate,
+    pub arguments: Vec<Expr>,
+}
+
+#[derive(Clone, Debug)]
+pub struct SortKey {
+    pub at: usize,
+    pub ty: Type,
+    pub descending: bool,
+}

@@ -1,0 +1,433 @@
+//! The arithmetic of aggregates: the executor groups, this adds up.
+//!
+//! An `Aggregate` is part of the plan, an `Accumulator` is one group's state. NULL never counts, except to COUNT(*), JSON_ARRAYAGG and JSON_OBJECTAGG. DISTINCT keeps the keys of what was
+//! seen (`key::encode`), so that equal is what the type says.
+
+use std::cmp::Ordering;
+use std::collections::HashSet;
+
+use crate::error::{self, Result, SqlError};
+use crate::scalar::context::EvalContext;
+use crate::scalar::decimal::{Decimal, SCALE_MAX};
+use crate::scalar::json::{Json, Members, Node};
+use crate::scalar::{arithmetic, bind, cast, compare, convert, key};
+use crate::types::{self, Collation, Type};
+use crate::value::Value;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// COUNT(*) has no argument; COUNT(DISTINCT a, b) has several.
+    Count,
+    Sum,
+    Avg,
+    Min,
+    Max,
+    BitAnd,
+    BitOr,
+    BitXor,
+    StdPop,
+    StdSamp,
+    VarPop,
+    VarSamp,
+    GroupConcat,
+    JsonArrayAgg,
+    JsonObjectAgg,
+    AnyValue,
+}
+
+const NAMES: &[(&str, Kind)] = &[
+    ("count", Kind::Count),
+    ("sum", Kind::Sum),
+    ("avg", Kind::Avg),
+    ("min", Kind::Min),
+    ("max", Kind::Max),
+    ("bit_and", Kind::BitAnd),
+    ("bit_or", Kind::BitOr),
+    ("bit_xor", Kind::BitXor),
+    ("std", Kind::StdPop),
+    ("stddev", Kind::StdPop),
+    ("stddev_pop", Kind::StdPop),
+    ("stddev_samp", Kind::StdSamp),
+    ("variance", Kind::VarPop),
+    ("var_pop", Kind::VarPop),
+    ("var_samp", Kind::VarSamp),
+    ("group_concat", Kind::GroupConcat),
+    ("json_arrayagg", Kind::JsonArrayAgg),
+    ("json_objectagg", Kind::JsonObjectAgg),
+    ("any_value", Kind::AnyValue),
+];
+
+/// An aggregate of a statement: what is added up, and what comes out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Aggregate {
+    pub kind: Kind,
+    pub distinct: bool,
+    /// Types of the values that `add` is given; those of GROUP_CONCAT's ORDER BY follow the others.
+    pub arguments: Vec<Type>,
+    /// GROUP_CONCAT: of each ORDER BY expression, whether it descends.
+    pub order: Vec<bool>,
+    pub separator: Box<str>,
+    pub ty: Type,
+    increment: u8,
+}
+
+impl Aggregate {
+    /// Is that a name of an aggregate? In any case.
+    pub fn kind(name: &str) -> Option<Kind> {
+        NAMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, kind)| *kind)
+    }
+
+    /// The result's type comes from the arguments'; error 1064 for a wrong number of them.
+    pub fn new(kind: Kind, distinct: bool, arguments: Vec<Type>, settings: &bind::Settings) -> Result<Aggregate> {
+        let wanted = match kind {
+            Kind::Count => 0..=usize::MAX,
+            Kind::GroupConcat => 1..=usize::MAX,
+            Kind::JsonObjectAgg => 2..=2,
+            _ => 1..=1,
+        };
+        if !wanted.contains(&arguments.len()) {
+            return Err(SqlError::parse("')'"));
+        }
+        let increment = settings.div_precision_increment;
+        let ty = result_type(kind, &arguments, settings);
+        Ok(Aggregate { kind, distinct, arguments, order: Vec::new(), separator: ",".into(), ty, increment })
+    }
+
+    /// GROUP_CONCAT's ORDER BY: the types of its expressions, whose values follow the others in `add`.
+    pub fn ordered_by(&mut self, types: Vec<Type>, descending: Vec<bool>) {
+        self.arguments.extend(types);
+        self.order = descending;
+    }
+
+    pub fn init(&self) -> Accumulator {
+        let state = match self.kind {
+            Kind::Count => State::Count(0),
+            Kind::Sum | Kind::Avg => State::Sum(None, 0),
+            Kind::BitAnd => State::Bits(u64::MAX),
+            Kind::BitOr | Kind::BitXor => State::Bits(0),
+            Kind::StdPop | Kind::StdSamp | Kind::VarPop | Kind::VarSamp => {
+                State::Moments { count: 0, mean: 0.0, squares: 0.0 }
+            }
+            Kind::GroupConcat => State::Lines(Vec::new()),
+            Kind::JsonArrayAgg => State::Elements(Vec::new()),
+            Kind::JsonObjectAgg => State::Members(Vec::new()),
+            Kind::Min | Kind::Max | Kind::AnyValue => State::One(None),
+        };
+        Accumulator { state, seen: self.distinct.then(HashSet::new), rows: 0 }
+    }
+}
+
+fn result_type(kind: Kind, arguments: &[Type], settings: &bind::Settings) -> Type {
+    let first = arguments.first().map(arithmetic::operand);
+    let is_exact = first.as_ref().is_some_and(|ty| ty.kind != types::Kind::Double);
+    let (precision, scale) = first.as_ref().map_or((0, 0), |ty| (ty.length, ty.scale));
+    match kind {
+        Kind::Count => Type::integer().with_nullable(false),
+        Kind::Sum if is_exact => Type::decimal((precision + 22).min(65), scale),
+        Kind::Avg if is_exact => {
+            let more = settings.div_precision_increment;
+            Type::decimal((precision + u32::from(more)).min(65), (scale + more).min(SCALE_MAX))
+        }
+        Kind::Sum | Kind::Avg | Kind::StdPop | Kind::StdSamp | Kind::VarPop | Kind::VarSamp => Type::double(),
+        Kind::Min | Kind::Max | Kind::AnyValue => arguments[0].clone().with_nullable(true),
+        Kind::BitAnd | Kind::BitOr | Kind::BitXor => Type::unsigned().with_nullable(false),
+        Kind::GroupConcat => {
+            let bytes = arguments.iter().any(|ty| ty.kind.is_bytes());
+            let own = arguments.iter().find(|ty| ty.kind.is_text()).map(|ty| ty.collation);
+            let collation = if bytes { Collation::Binary } else { own.unwrap_or(settings.collation) };
+            bind::string_type(65_536, collation)
+        }
+        Kind::JsonArrayAgg | Kind::JsonObjectAgg => Type::new(types::Kind::Json),
+    }
+}
+
+/// A group's state.
+#[derive(Debug)]
+pub struct Accumulator {
+    state: State,
+    seen: Option<HashSet<Vec<u8>>>,
+    rows: u64,
+}
+
+#[derive(Debug)]
+enum State {
+    Count(i64),
+    Sum(Option<Sum>, u64),
+    One(Option<Value>),
+    Bits(u64),
+    /// Welford's running moments.
+    Moments {
+        count: u64,
+        mean: f64,
+        squares: f64,
+    },
+    /// Of each row the keys that order it, and its text.
+    Lines(Vec<(Vec<u8>, Vec<u8>)>),
+    Elements(Vec<Node>),
+    Members(Vec<(Box<str>, Node)>),
+}
+
+/// Whole numbers add up in 128 bits: 2^64 of them fit.
+#[derive(Clone, Debug)]
+enum Sum {
+    Whole(i128),
+    Exact(Decimal),
+    Double(f64),
+}
+
+impl Accumulator {
+    /// One row of the group.
+    pub fn add(&mut self, aggregate: &Aggregate, values: &[Value], ctx: &mut EvalContext) -> Result<()> {
+        let arguments = &values[..values.len() - aggregate.order.len()];
+        let counts_null = matches!(aggregate.kind, Kind::JsonArrayAgg | Kind::JsonObjectAgg | Kind::AnyValue);
+        if !counts_null && arguments.iter().any(Value::is_null) {
+            return Ok(());
+        }
+        if let Some(seen) = &mut self.seen {
+            let mut key = Vec::new();
+            arguments.iter().zip(&aggregate.arguments).for_each(|(value, ty)| key::encode(value, ty, false, &mut key));
+            if !seen.insert(key) {
+                return Ok(());
+            }
+        }
+        self.rows += 1;
+        match &mut self.state {
+            State::Count(count) => *count += 1,
+            State::Sum(sum, count) => {
+                *count += 1;
+                *sum = Some(added(sum.take(), &arguments[0], ctx)?);
+            }
+            State::One(kept) => keep(kept, aggregate, &arguments[0], ctx)?,
+            State::Bits(bits) => {
+                let number = convert::to_bits(&arguments[0], ctx)?;
+                *bits = match aggregate.kind {
+                    Kind::BitAnd => *bits & number,
+                    Kind::BitOr => *bits | number,
+                    _ => *bits ^ number,
+                };
+            }
+            State::Moments { count, mean, squares } => {
+                let number = convert::to_f64(&arguments[0], ctx)?;
+                *count += 1;
+                let distance = number - *mean;
+                *mean += distance / *count as f64;
+                *squares += distance * (number - *mean);
+            }
+            State::Lines(lines) => lines.push(line(aggregate, values, ctx)),
+            State::Elements(elements) => elements.push(element(&arguments[0], &aggregate.arguments[0], ctx)),
+            State::Members(members) => {
+                if arguments[0].is_null() {
+                    return Err(error::JSON_DOCUMENT_NULL_KEY.bare());
+                }
+                let name = Node::member_name(&arguments[0], &aggregate.arguments[0]);
+                members.push((name, element(&arguments[1], &aggregate.arguments[1], ctx)));
+            }
+        }
+        Ok(())
+    }
+
+    /// What the group's rows come to.
+    pub fn finish(&mut self, aggregate: &Aggregate, ctx: &mut EvalContext) -> Result<Value> {
+        Ok(match &mut self.state {
+            State::Count(count) => Value::Int(*count),
+            State::Sum(None, _) => Value::Null,
+            State::Sum(Some(sum), count) => finish_sum(sum, *count, aggregate)?,
+            State::One(kept) => kept.take().unwrap_or_default(),
+            State::Bits(bits) => Value::UInt(*bits),
+            State::Moments { count, squares, .. } => {
+                let sample = matches!(aggregate.kind, Kind::StdSamp | Kind::VarSamp);
+                let divisor = if sample { count.saturating_sub(1) } else { *count };
+                if divisor == 0 {
+                    return Ok(Value::Null);
+                }
+                let variance = *squares / divisor as f64;
+                let root = matches!(aggregate.kind, Kind::StdPop | Kind::StdSamp);
+                Value::Double(if root { variance.sqrt() } else { variance })
+            }
+            State::Lines(lines) if lines.is_empty() => Value::Null,
+            State::Lines(lines) => joined(aggregate, std::mem::take(lines), ctx),
+            State::Elements(elements) if elements.is_empty() => Value::Null,
+            State::Elements(elements) => Value::Json(Json::from(Node::Array(std::mem::take(elements)))),
+            State::Members(members) if members.is_empty() => Value::Null,
+            State::Members(members) => Value::Json(Json::from(Node::Object(Members::new(std::mem::take(members))))),
+        })
+    }
+
+    /// Bytes it holds, roughly: for the executor's memory limit.
+    pub fn memory(&self) -> usize {
+        let held = match &self.state {
+            State::Lines(lines) => lines.iter().map(|(key, text)| key.len() + text.len() + 48).sum(),
+            State::Elements(elements) => elements.len() * size_of::<Node>(),
+            State::Members(members) => members.len() * (size_of::<Node>() + 32),
+            _ => 0,
+        };
+        let seen = self.seen.as_ref().map_or(0, |seen| seen.iter().map(|key| key.len() + 32).sum());
+        size_of::<Accumulator>() + held + seen
+    }
+}
+
+fn added(sum: Option<Sum>, value: &Value, ctx: &mut EvalContext) -> Result<Sum> {
+    let next = match value {
+        Value::Int(number) => Sum::Whole((*number).into()),
+        Value::UInt(number) => Sum::Whole((*number).into()),
+        Value::Decimal(decimal) => Sum::Exact(decimal.clone()),
+        Value::Date(_) | Value::Time(_) | Value::DateTime(_) | Value::Timestamp(_) => {
+            Sum::Exact(convert::temporal_number(value, ctx))
+        }
+        other => Sum::Double(convert::to_f64(other, ctx)?),
+    };
+    let double = |sum: &Sum| match sum {
+        Sum::Whole(number) => *number as f64,
+        Sum::Exact(decimal) => decimal.to_f64(),
+        Sum::Double(number) => *number,
+    };
+    let exact = |sum: Sum| match sum {
+        Sum::Whole(number) => Decimal::new(number, 0),
+        Sum::Exact(decimal) => decimal,
+        Sum::Double(number) => Decimal::from_f64(number).unwrap_or(Decimal::ZERO),
+    };
+    Ok(match (sum, next) {
+        (None, next) => next,
+        (Some(Sum::Whole(a)), Sum::Whole(b)) => match a.checked_add(b) {
+            Some(sum) => Sum::Whole(sum),
+            None => Sum::Exact(Decimal::new(a, 0).plus(&Decimal::new(b, 0))),
+        },
+        (Some(a), b) if matches!(a, Sum::Double(_)) || matches!(b, Sum::Double(_)) => {
+            Sum::Double(double(&a) + double(&b))
+        }
+        (Some(a), b) => Sum::Exact(exact(a).plus(&exact(b))),
+    })
+}
+
+fn finish_sum(sum: &Sum, count: u64, aggregate: &Aggregate) -> Result<Value> {
+    let exact = match sum {
+        Sum::Double(number) => {
+            let number = if aggregate.kind == Kind::Avg { number / count as f64 } else { *number };
+            if !number.is_finite() {
+                return Err(error::DATA_OUT_OF_RANGE.with(&[&"DOUBLE", &"sum()"]));
+            }
+            return Ok(Value::Double(number));
+        }
+        Sum::Whole(number) => Decimal::new(*number, 0),
+        Sum::Exact(decimal) => decimal.clone(),
+    };
+    if aggregate.kind == Kind::Sum {
+        return Ok(Value::Decimal(exact.rounded(aggregate.ty.scale)));
+    }
+    let average = exact.divided(&Decimal::from(count), aggregate.increment).unwrap_or(Decimal::ZERO);
+    Ok(Value::Decimal(average.rounded(aggregate.ty.scale)))
+}
+
+fn keep(kept: &mut Option<Value>, aggregate: &Aggregate, value: &Value, ctx: &mut EvalContext) -> Result<()> {
+    let better = match kept {
+        None => true,
+        Some(_) if aggregate.kind == Kind::AnyValue => false,
+        Some(known) => {
+            let wanted = if aggregate.kind == Kind::Min { Ordering::Less } else { Ordering::Greater };
+            compare::sort_order(&aggregate.arguments[0], value, known, ctx)? == wanted
+        }
+    };
+    if better {
+        *kept = Some(value.clone());
+    }
+    Ok(())
+}
+
+fn line(aggregate: &Aggregate, values: &[Value], ctx: &EvalContext) -> (Vec<u8>, Vec<u8>) {
+    let count = values.len() - aggregate.order.len();
+    let mut order = Vec::new();
+    for ((value, ty), descending) in values.iter().zip(&aggregate.arguments).skip(count).zip(&aggregate.order) {
+        key::encode(value, ty, *descending, &mut order);
+    }
+    let mut text = Vec::new();
+    for (value, ty) in values.iter().zip(&aggregate.arguments).take(count) {
+        match cast::present(value.clone(), ty, ctx) {
+            Value::Bytes(bytes) => text.extend_from_slice(&bytes),
+            shown => text.extend_from_slice(convert::to_text(&shown, ty).as_bytes()),
+        }
+    }
+    (order, text)
+}
+
+/// Cut at `group_concat_max_len`, with a warning.
+fn joined(aggregate: &Aggregate, mut lines: Vec<(Vec<u8>, Vec<u8>)>, ctx: &mut EvalContext) -> Value {
+    if !aggregate.order.is_empty() {
+        lines.sort_by(|(a, _), (b, _)| a.cmp(b));
+    }
+    let limit = ctx.group_concat_max_len;
+    let mut out = Vec::new();
+    let mut cut_at = None;
+    for (place, (_, text)) in lines.iter().enumerate() {
+        if place > 0 {
+            out.extend_from_slice(aggregate.separator.as_bytes());
+        }
+        out.extend_from_slice(text);
+        if out.len() > limit {
+            cut_at = Some(place + 1);
+            break;
+        }
+    }
+    if let Some(row) = cut_at {
+        ctx.warn(error::CUT_VALUE_GROUP_CONCAT.with(&[&row]));
+        out.truncate(limit);
+    }
+    if aggregate.ty.kind.is_bytes() {
+        return Value::from_bytes(out);
+    }
+    match String::from_utf8(out) {
+        Ok(text) => Value::text(text),
+        Err(error) => {
+            Value::text(std::str::from_utf8(&error.as_bytes()[..error.utf8_error().valid_up_to()]).unwrap_or(""))
+        }
+    }
+}
+
+fn element(value: &Value, ty: &Type, ctx: &EvalContext) -> Node {
+    match cast::present(value.clone(), ty, ctx) {
+        Value::Int(number) if ty.is_truth() => Node::Bool(number != 0),
+        shown => Node::scalar(&shown),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(kind: Kind, distinct: bool, ty: Type, values: &[Value]) -> String {
+        let aggregate = Aggregate::new(kind, distinct, vec![ty], &bind::Settings::default()).expect("an aggregate");
+        let (mut group, mut ctx) = (aggregate.init(), EvalContext::new());
+        for value in values {
+            group.add(&aggregate, std::slice::from_ref(value), &mut ctx).expect("adds");
+        }
+        let value = group.finish(&aggregate, &mut ctx).expect("finishes");
+        if value.is_null() { "NULL".to_owned() } else { convert::to_text(&value, &aggregate.ty).to_string() }
+    }
+
+    #[test]
+    fn sums_are_exact_and_averages_have_four_digits_more() {
+        let numbers = [Value::Int(1), Value::Null, Value::Int(2), Value::Int(2)];
+        assert_eq!(run(Kind::Sum, false, Type::integer(), &numbers), "5");
+        assert_eq!(run(Kind::Sum, true, Type::integer(), &numbers), "3");
+        assert_eq!(run(Kind::Avg, false, Type::integer(), &numbers), "1.6667");
+        assert_eq!(run(Kind::Count, false, Type::integer(), &numbers), "3");
+        assert_eq!(run(Kind::Sum, false, Type::integer(), &[Value::Null]), "NULL");
+        let largest = [Value::Int(i64::MAX), Value::Int(i64::MAX)];
+        assert_eq!(run(Kind::Sum, false, Type::integer(), &largest), "18446744073709551614");
+        assert_eq!(run(Kind::Sum, false, Type::double(), &[Value::Double(0.5), Value::Double(0.25)]), "0.75");
+    }
+
+    #[test]
+    fn others_do_as_their_names_say() {
+        let numbers = [Value::Int(1), Value::Int(2), Value::Int(6)];
+        assert_eq!(run(Kind::Min, false, Type::integer(), &numbers), "1");
+        assert_eq!(run(Kind::Max, false, Type::integer(), &numbers), "6");
+        assert_eq!(run(Kind::BitOr, false, Type::integer(), &numbers), "7");
+        assert_eq!(run(Kind::BitAnd, false, Type::integer(), &[]), "18446744073709551615");
+        assert_eq!(run(Kind::VarPop, false, Type::integer(), &numbers), "4.666666666666667");
+        assert_eq!(run(Kind::VarSamp, false, Type::integer(), &numbers[..1]), "NULL");
+        assert_eq!(run(Kind::GroupConcat, false, Type::integer(), &numbers), "1,2,6");
+        assert_eq!(run(Kind::JsonArrayAgg, false, Type::integer(), &[Value::Int(1), Value::Null]), "[1, null]");
+        let words = [Value::text("a"), Value::text("A"), Value::text("b")];
+        assert_eq!(run(Kind::Count, true, Type::text(1, Collation::DEFAULT), &words), "2");
+    }
+}

@@ -1,0 +1,212 @@
+//! Comparisons and arithmetic: which literal becomes what, and by which type two sides meet.
+
+use std::fmt::{self, Write};
+
+use sqlparser::ast::BinaryOperator;
+
+use super::{Settings, literal, merge_collations, present};
+use crate::error::{self, Result};
+use crate::scalar::context::EvalContext;
+use crate::scalar::convert;
+use crate::scalar::decimal::Decimal;
+use crate::scalar::expr::{Arithmetic, Between, Compare, Comparison, Domain, Expr, In, Operator};
+use crate::scalar::temporal::{self, Strictness};
+use crate::scalar::{arithmetic as compute, compare as meet};
+use crate::types::{Collation, Kind, Type};
+use crate::value::Value;
+
+pub fn comparison(op: &BinaryOperator) -> Option<Comparison> {
+    Some(match op {
+        BinaryOperator::Eq => Comparison::Equal,
+        BinaryOperator::Spaceship => Comparison::NullSafeEqual,
+        BinaryOperator::NotEq => Comparison::NotEqual,
+        BinaryOperator::Lt => Comparison::Less,
+        BinaryOperator::LtEq => Comparison::LessEqual,
+        BinaryOperator::Gt => Comparison::Greater,
+        BinaryOperator::GtEq => Comparison::GreaterEqual,
+        _ => return None,
+    })
+}
+
+pub fn operator(op: &BinaryOperator) -> Option<Operator> {
+    Some(match op {
+        BinaryOperator::Plus => Operator::Add,
+        BinaryOperator::Minus => Operator::Subtract,
+        BinaryOperator::Multiply => Operator::Multiply,
+        BinaryOperator::Divide => Operator::Divide,
+        BinaryOperator::Modulo => Operator::Modulo,
+        BinaryOperator::MyIntegerDivide | BinaryOperator::DuckIntegerDivide => Operator::IntDivide,
+        BinaryOperator::BitwiseAnd => Operator::BitAnd,
+        BinaryOperator::BitwiseOr => Operator::BitOr,
+        BinaryOperator::BitwiseXor | BinaryOperator::PGBitwiseXor => Operator::BitXor,
+        BinaryOperator::PGBitwiseShiftLeft => Operator::ShiftLeft,
+        BinaryOperator::PGBitwiseShiftRight => Operator::ShiftRight,
+        _ => return None,
+    })
+}
+
+/// The text of an expression for messages, cut: a long chain must not write itself out at each of its operators.
+pub fn text_of(arguments: fmt::Arguments<'_>) -> Box<str> {
+    struct Limited(String);
+    impl Write for Limited {
+        fn write_str(&mut self, text: &str) -> fmt::Result {
+            self.0.push_str(text);
+            if self.0.len() > 256 { Err(fmt::Error) } else { Ok(()) }
+        }
+    }
+    let mut limited = Limited(String::new());
+    if limited.write_fmt(arguments).is_err() {
+        limited.0.push_str("...");
+    }
+    limited.0.into()
+}
+
+pub fn arithmetic(settings: &Settings, op: Operator, left: Expr, right: Expr, text: Box<str>) -> Expr {
+    let strings = left.kind().is_bytes() && right.kind().is_bytes();
+    let number = |expr: Expr| if strings { expr } else { literal::hex_as_number(expr) };
+    let (left, right) = (number(left), number(right));
+    let increment = settings.div_precision_increment;
+    let ty = compute::result_type(op, &left.ty(), &right.ty(), increment, settings.sql_mode);
+    Expr::Arithmetic(Box::new(Arithmetic { op, left, right, ty, increment, text }))
+}
+
+/// `left op right`, with the conversions that their types ask for.
+pub fn compare(settings: &Settings, op: Comparison, left: Expr, right: Expr) -> Result<Expr> {
+    let (left, right, domain) = sides(settings, left, right, op.sign())?;
+    Ok(Expr::Compare(Box::new(Compare { op, left, right, domain })))
+}
+
+pub fn between(settings: &Settings, needle: Expr, low: Expr, high: Expr, negated: bool) -> Result<Expr> {
+    let (first, low, low_domain) = sides(settings, needle.clone(), low, "between")?;
+    let (second, high, high_domain) = sides(settings, needle, high, "between")?;
+    if first != second {
+        // The needle is another thing to each of the two: two comparisons.
+        let (from, to) = (Comparison::GreaterEqual, Comparison::LessEqual);
+        let low = Expr::Compare(Box::new(Compare { op: from, left: first, right: low, domain: low_domain }));
+        let high = Expr::Compare(Box::new(Compare { op: to, left: second, right: high, domain: high_domain }));
+        return Ok(super::negated(Expr::And(vec![low, high]), negated));
+    }
+    Ok(Expr::Between(Box::new(Between { needle: first, low, high, low_domain, high_domain, negated })))
+}
+
+pub fn in_list(settings: &Settings, needle: Expr, list: Vec<Expr>, negated: bool) -> Result<Expr> {
+    let mut bound: Vec<(Expr, Domain)> = Vec::with_capacity(list.len());
+    let mut left: Option<Expr> = None;
+    for candidate in list.iter().cloned() {
+        let (side, candidate, domain) = sides(settings, needle.clone(), candidate, "in")?;
+        if left.get_or_insert_with(|| side.clone()) != &side {
+            let arms =
+                list.into_iter().map(|candidate| compare(settings, Comparison::Equal, needle.clone(), candidate));
+            return Ok(super::negated(Expr::or(arms.collect::<Result<_>>()?), negated));
+        }
+        bound.push((candidate, domain));
+    }
+    let sorted = sort_literals(&mut bound);
+    Ok(Expr::In(Box::new(In { needle: left.unwrap_or(needle), list: bound, sorted, negated })))
+}
+
+/// A list of literals that meet the needle in one domain is searched by halves.
+fn sort_literals(list: &mut [(Expr, Domain)]) -> Option<Domain> {
+    let domain = list.first()?.1;
+    let plain = |expr: &Expr| matches!(expr, Expr::Literal(value, _) if !value.is_null());
+    let searchable = matches!(domain, Domain::Integer | Domain::Decimal | Domain::Text(_) | Domain::Bytes);
+    if list.len() < 4 || !searchable || !list.iter().all(|(expr, found)| *found == domain && plain(expr)) {
+        return None;
+    }
+    let mut ctx = EvalContext::new();
+    list.sort_by(|(a, _), (b, _)| match (a, b) {
+        (Expr::Literal(a, _), Expr::Literal(b, _)) => {
+            meet::order(domain, a, b, &mut ctx).unwrap_or(std::cmp::Ordering::Equal)
+        }
+        _ => std::cmp::Ordering::Equal,
+    });
+    Some(domain)
+}
+
+fn sides(settings: &Settings, left: Expr, right: Expr, op: &str) -> Result<(Expr, Expr, Domain)> {
+    let (a, b) = (left.ty(), right.ty());
+    let left = adapt(left, &b, settings)?;
+    let right = adapt(right, &a, settings)?;
+    let (a, b) = (left.ty(), right.ty());
+    let collation = match a.is_string() && b.is_string() {
+        true => merge_collations(&[&left, &right], op, settings)?,
+        false => Collation::Binary,
+    };
+    let domain = meet::domain(&a, &b, collation);
+    Ok((left, right, domain))
+}
+
+/// A side as what it is to the other: literals are converted once and for all, ENUM and SET are their names to strings and their numbers to numbers.
+fn adapt(side: Expr, other: &Type, settings: &Settings) -> Result<Expr> {
+    let kind = side.kind();
+    match kind {
+        Kind::Enum | Kind::Set | Kind::Bit if other.is_string() || other.kind == Kind::Null => {
+            return Ok(present(side));
+        }
+        Kind::Enum | Kind::Set if matches!(other.kind, Kind::Enum | Kind::Set) => return Ok(present(side)),
+        _ => {}
+    }
+    let side = if other.is_string() || other.kind == Kind::Json { side } else { literal::hex_as_number(side) };
+    let Expr::Literal(value, ty) = &side else {
+        return Ok(side);
+    };
+    let converted = match (value, other.kind) {
+        (Value::Null, _) => None,
+        (Value::Text(text), Kind::Date | Kind::DateTime | Kind::Timestamp) => Some(datetime(text, other, settings)?),
+        (Value::Text(text), Kind::Time) => {
+            let parsed = temporal::parse_time(text).filter(|parsed| !parsed.truncated);
+            parsed.map(|parsed| Expr::Literal(Value::Time(parsed.value), Type::temporal(Kind::Time, parsed.scale)))
+        }
+        (Value::Text(text), kind) if kind.is_integer() || matches!(kind, Kind::Decimal | Kind::Year) => {
+            exact_number(text)
+        }
+        (Value::Int(number), Kind::Date | Kind::DateTime | Kind::Timestamp) => {
+            let parsed = temporal::datetime_from_number(*number, Strictness::of(settings.sql_mode));
+            parsed.map(|parsed| Expr::Literal(Value::DateTime(parsed.value), Type::new(Kind::DateTime)))
+        }
+        (Value::Int(number @ 1..=69), Kind::Year) => Some(Expr::integer(number + 2000)),
+        (Value::Int(number @ 70..=99), Kind::Year) => Some(Expr::integer(number + 1900)),
+        _ => None,
+    };
+    let nullable = ty.nullable;
+    Ok(match converted {
+        Some(Expr::Literal(value, ty)) => Expr::Literal(value, ty.with_nullable(nullable)),
+        _ => side,
+    })
+}
+
+/// Error 1525 for what is no date.
+fn datetime(text: &str, other: &Type, settings: &Settings) -> Result<Expr> {
+    let rules = Strictness { no_zero_date: false, no_zero_in_date: false, ..Strictness::of(settings.sql_mode) };
+    let what = match other.kind {
+        Kind::Date => "DATE",
+        Kind::Timestamp => "TIMESTAMP",
+        _ => "DATETIME",
+    };
+    let parsed = temporal::parse_datetime(text, rules).filter(|parsed| parsed.offset.is_none());
+    match parsed {
+        Some(parsed) if parsed.has_time || other.kind != Kind::Date => {
+            Ok(Expr::Literal(Value::DateTime(parsed.value), Type::temporal(Kind::DateTime, parsed.scale)))
+        }
+        Some(parsed) => Ok(Expr::Literal(Value::Date(parsed.value.date), Type::new(Kind::Date))),
+        // With an offset: the session's zone decides, at evaluation.
+        None if temporal::parse_datetime(text, rules).is_some() => {
+            Ok(Expr::Literal(Value::text(text), Type::text(text.len() as u32, settings.collation)))
+        }
+        None => Err(error::WRONG_VALUE.with(&[&what, &convert::shorten(text)])),
+    }
+}
+
+/// A string that is a number from end to end meets whole numbers and decimals exactly, not as a double.
+fn exact_number(text: &str) -> Option<Expr> {
+    let (prefix, clean) = convert::number_prefix(text);
+    if !clean || prefix.contains(['e', 'E']) {
+        return None;
+    }
+    if let Ok(number) = prefix.parse::<i64>() {
+        return Some(Expr::integer(number));
+    }
+    let decimal = Decimal::parse(prefix)?;
+    let ty = Type::of(&Value::Decimal(decimal.clone()));
+    Some(Expr::Literal(Value::Decimal(decimal), ty))
+}

@@ -1,0 +1,401 @@
+//! Types: of declarations and casts, and the one that holds the values of several.
+
+use sqlparser::ast::{self, CharacterLength, DataType, ExactNumberInfo};
+
+use super::Settings;
+use crate::error::{self, Result, SqlError};
+use crate::scalar::decimal::{PRECISION_MAX, SCALE_MAX};
+use crate::scalar::expr::{Case, Derivation, Expr};
+use crate::types::{Charset, Collation, Kind, Type};
+
+/// The collation in which these strings meet; error 1267 where two hold to theirs equally.
+pub fn merge_collations(exprs: &[&Expr], op: &str, settings: &Settings) -> Result<Collation> {
+    let mut best: Option<(Derivation, Collation)> = None;
+    let mut clash = None;
+    for expr in exprs {
+        let ty = expr.ty();
+        let found = (expr.derivation(), if ty.is_string() { ty.collation } else { settings.collation });
+        let Some(known) = best else {
+            best = Some(found);
+            continue;
+        };
+        let merged = stronger(known, found);
+        match merged {
+            Some(merged) => best = Some(merged),
+            None => clash = Some((known, found)),
+        }
+        if let (Some(clashed), Some(merged)) = (clash, merged)
+            && merged.0 < clashed.0.0
+        {
+            clash = None;
+        }
+    }
+    if let Some((a, b)) = clash {
+        let names = [a.1.name(), derivation_name(a.0), b.1.name(), derivation_name(b.0)];
+        return Err(error::CANT_AGGREGATE_2COLLATIONS.with(&[&names[0], &names[1], &names[2], &names[3], &op]));
+    }
+    Ok(best.map_or(settings.collation, |(_, collation)| collation))
+}
+
+fn stronger(a: (Derivation, Collation), b: (Derivation, Collation)) -> Option<(Derivation, Collation)> {
+    if a.1 == b.1 {
+        return Some((a.0.min(b.0), a.1));
+    }
+    if a.0 != b.0 {
+        let (strong, weak) = if a.0 < b.0 { (a, b) } else { (b, a) };
+        // Characters that a narrower set cannot hold make the wider one win, unless the weak side is a literal.
+        let narrow =
+            strong.1.charset() < weak.1.charset() && weak.0 <= Derivation::Implicit && strong.0 != Derivation::Explicit;
+        return Some(if narrow && weak.1.charset() != Charset::Binary { weak } else { strong });
+    }
+    if a.0 == Derivation::Explicit {
+        return None;
+    }
+    let binary = |side: (Derivation, Collation)| side.1 == side.1.binary_twin();
+    match (a.1.charset(), b.1.charset()) {
+        (Charset::Binary, _) => Some(a),
+        (_, Charset::Binary) => Some(b),
+        (x, y) if x < y => Some(b),
+        (x, y) if x > y => Some(a),
+        _ if binary(a) => Some(a),
+        _ if binary(b) => Some(b),
+        _ if a.0 >= Derivation::Coercible => Some(a),
+        _ => None,
+    }
+}
+
+fn derivation_name(derivation: Derivation) -> &'static str {
+    match derivation {
+        Derivation::Explicit => "EXPLICIT",
+        Derivation::None => "NONE",
+        Derivation::Implicit => "IMPLICIT",
+        Derivation::System => "SYSCONST",
+        Derivation::Coercible => "COERCIBLE",
+        Derivation::Numeric => "NUMERIC",
+        Derivation::Ignorable => "IGNORABLE",
+    }
+}
+
+/// The type of what may be any of these: of CASE, IF, COALESCE.
+pub fn common_type(exprs: &[&Expr], op: &str, settings: &Settings) -> Result<Type> {
+    let mut ty: Option<Type> = None;
+    for expr in exprs {
+        let found = expr.ty();
+        ty = Some(match ty {
+            Some(ty) => union_type(&ty, &found)?,
+            None => union_type(&found, &found)?,
+        });
+    }
+    let mut ty = ty.unwrap_or_else(Type::null);
+    if ty.kind.is_text() {
+        let strings: Vec<&Expr> = exprs.iter().copied().filter(|expr| expr.kind() != Kind::Null).collect();
+        ty.collation = merge_collations(&strings, op, settings)?;
+    }
+    Ok(ty)
+}
+
+/// The type that holds the values of both: of CASE's arms and of UNION's columns.
+pub fn union_type(a: &Type, b: &Type) -> Result<Type> {
+    let nullable = a.nullable || b.nullable;
+    if a.kind == Kind::Null || b.kind == Kind::Null {
+        let other = if a.kind == Kind::Null { b } else { a };
+        return Ok(shown(other).with_nullable(true));
+    }
+    let (a, b) = (&shown(a), &shown(b));
+    let ty = match (a.kind, b.kind) {
+        (x, y) if x == y && x.is_integer() && a.unsigned == b.unsigned => {
+            Type { length: a.length.max(b.length), ..a.clone() }
+        }
+        (x, y) if x.is_integer() && y.is_integer() => union_of_integers(a, b),
+        (Kind::Year, Kind::Year) | (Kind::Json, Kind::Json) | (Kind::Bit, Kind::Bit) | (Kind::Date, Kind::Date) => {
+            Type { length: a.length.max(b.length), ..a.clone() }
+        }
+        (x, y) if numeric(x) && numeric(y) => union_of_numbers(a, b),
+        (x, y) if x.is_temporal() && y.is_temporal() => {
+            let kind = if x == y { x } else { Kind::DateTime };
+            Type::temporal(kind, a.scale.max(b.scale))
+        }
+        _ => union_of_strings(a, b),
+    };
+    Ok(Type { zerofill: false, ..ty }.with_nullable(nullable))
+}
+
+/// ENUM and SET are text to all others and to each other.
+fn shown(ty: &Type) -> Type {
+    match ty.kind {
+        Kind::Enum | Kind::Set => crate::scalar::cast::present_type(ty),
+        _ => ty.clone(),
+    }
+}
+
+fn numeric(kind: Kind) -> bool {
+    kind.is_number() || matches!(kind, Kind::Year | Kind::Bit)
+}
+
+fn union_of_integers(a: &Type, b: &Type) -> Type {
+    const BY_WIDTH: [Kind; 5] = [Kind::TinyInt, Kind::SmallInt, Kind::MediumInt, Kind::Int, Kind::BigInt];
+    let width = |ty: &Type| BY_WIDTH.iter().position(|kind| *kind == ty.kind).unwrap_or(4);
+    let (wide, narrow) = if width(a) >= width(b) { (a, b) } else { (b, a) };
+    if wide.unsigned == narrow.unsigned || (!wide.unsigned && width(wide) > width(narrow)) {
+        return Type { length: a.length.max(b.length), ..wide.clone() };
+    }
+    // Signed and unsigned: the next wider signed one, a decimal beyond the widest.
+    match BY_WIDTH.get(width(wide) + 1) {
+        Some(kind) => Type::new(*kind),
+        None => Type::decimal(20, 0),
+    }
+}
+
+fn union_of_numbers(a: &Type, b: &Type) -> Type {
+    let float = |ty: &Type| matches!(ty.kind, Kind::Float | Kind::Double);
+    match (float(a), float(b)) {
+        (true, true) if a.kind == b.kind && a.scale == b.scale => a.clone(),
+        (true, _) | (_, true) => {
+            let digits = |ty: &Type| if float(ty) || ty.kind == Kind::Decimal { ty.scale } else { 0 };
+            Type { scale: digits(a).max(digits(b)).min(Type::FLOATING), ..Type::double() }
+        }
+        _ => {
+            let side = |ty: &Type| crate::scalar::arithmetic::operand(ty);
+            let (a, b) = (side(a), side(b));
+            let whole =
+                |ty: &Type| if ty.kind == Kind::Decimal { ty.length - u32::from(ty.scale) } else { ty.length.min(20) };
+            let scale = a.scale.max(b.scale);
+            if scale == 0 && a.kind == Kind::BigInt && b.kind == Kind::BigInt {
+                return Type { unsigned: a.unsigned && b.unsigned, ..Type::integer() };
+            }
+            let precision = (whole(&a).max(whole(&b)) + u32::from(scale)).min(PRECISION_MAX);
+            Type { unsigned: a.unsigned && b.unsigned, ..Type::decimal(precision, scale) }
+        }
+    }
+}
+
+fn union_of_strings(a: &Type, b: &Type) -> Type {
+    let bytes = a.kind.is_bytes() || b.kind.is_bytes();
+    let length = display_length(a).max(display_length(b));
+    if bytes {
+        return string_type(length, Collation::Binary);
+    }
+    let collation = match (a.kind.is_text(), b.kind.is_text()) {
+        (true, false) => a.collation,
+        (false, true) => b.collation,
+        _ => stronger((Derivation::Implicit, a.collation), (Derivation::Implicit, b.collation))
+            .map_or(a.collation, |(_, c)| c),
+    };
+    string_type(length, collation)
+}
+
+/// VARCHAR or VARBINARY while it is short, else the kind that holds so much.
+pub fn string_type(length: u32, collation: Collation) -> Type {
+    let bytes = u64::from(length) * u64::from(collation.charset().max_bytes());
+    let binary = collation == Collation::Binary;
+    let kind = match (bytes, binary) {
+        (0..=65_535, false) => Kind::VarChar,
+        (0..=65_535, true) => Kind::VarBinary,
+        (65_536..=16_777_215, false) => Kind::MediumText,
+        (65_536..=16_777_215, true) => Kind::MediumBlob,
+        (_, false) => Kind::LongText,
+        (_, true) => Kind::LongBlob,
+    };
+    Type { length, collation, ..Type::new(kind) }
+}
+
+/// How many characters a value is shown with at most.
+pub fn display_length(ty: &Type) -> u32 {
+    match ty.kind {
+        Kind::Decimal => ty.length + u32::from(ty.scale > 0) + 1,
+        Kind::Date => 10,
+        Kind::Time => 10 + u32::from(ty.scale) + u32::from(ty.scale > 0),
+        Kind::DateTime | Kind::Timestamp => 19 + u32::from(ty.scale) + u32::from(ty.scale > 0),
+        _ => ty.length,
+    }
+}
+
+/// The expression as one of the column that holds it and others: of UNION's branches.
+pub fn unified(expr: Expr, ty: &Type) -> Expr {
+    let own = expr.ty();
+    if own.kind == ty.kind && own.scale == ty.scale && own.unsigned == ty.unsigned && own.members == ty.members {
+        return expr;
+    }
+    Expr::Case(Box::new(Case { arms: Vec::new(), otherwise: expr, ty: ty.clone() }))
+}
+
+fn exact(info: ExactNumberInfo) -> Result<(u32, u8)> {
+    let (precision, scale) = match info {
+        ExactNumberInfo::None => (10, 0),
+        ExactNumberInfo::Precision(precision) => (if precision == 0 { 10 } else { precision }, 0),
+        ExactNumberInfo::PrecisionAndScale(precision, scale) => (precision, scale),
+    };
+    if scale < 0 || scale > i64::from(SCALE_MAX) {
+        return Err(error::TOO_BIG_SCALE.with(&[&scale, &"", &SCALE_MAX]));
+    }
+    if precision > u64::from(PRECISION_MAX) {
+        return Err(error::TOO_BIG_PRECISION.with(&[&precision, &"", &PRECISION_MAX]));
+    }
+    if precision < scale as u64 {
+        return Err(error::M_BIGGER_THAN_D.with(&[&""]));
+    }
+    Ok((precision as u32, scale as u8))
+}
+
+fn fraction(scale: Option<u64>, what: &str) -> Result<u8> {
+    match scale.unwrap_or(0) {
+        scale @ 0..=6 => Ok(scale as u8),
+        scale => Err(error::TOO_BIG_PRECISION.with(&[&scale, &what, &6])),
+    }
+}
+
+fn characters(length: &Option<CharacterLength>, default: u32) -> u32 {
+    match length {
+        Some(CharacterLength::IntegerLength { length, .. }) => u32::try_from(*length).unwrap_or(u32::MAX),
+        _ => default,
+    }
+}
+
+/// What CAST and CONVERT may name; the length of CHAR without one is that of all there is.
+pub fn cast_type(to: &DataType, inner: &Expr, settings: &Settings) -> Result<Type> {
+    let text = |length| Ok(Type { length, ..string_type(length, settings.collation) });
+    let ty = match to {
+        DataType::Signed | DataType::SignedInteger => Ok(Type::integer()),
+        DataType::Unsigned | DataType::UnsignedInteger => Ok(Type::unsigned()),
+        DataType::Char(length) | DataType::Character(length) => text(characters(length, u32::MAX)),
+        DataType::Nvarchar(length) => text(characters(length, u32::MAX)),
+        DataType::Binary(Some(length)) => {
+            Ok(Type { length: u32::try_from(*length).unwrap_or(u32::MAX), ..Type::new(Kind::Binary) })
+        }
+        DataType::Binary(None) => Ok(charset_type("binary", inner)?),
+        DataType::Date | DataType::Time(..) | DataType::Datetime(_) | DataType::JSON => {
+            data_type(to, settings.collation)
+        }
+        DataType::Decimal(_) | DataType::Dec(_) | DataType::Double(_) | DataType::Float(_) => {
+            data_type(to, settings.collation)
+        }
+        DataType::DoublePrecision | DataType::Real => Ok(Type::double()),
+        DataType::Custom(name, _) if name.to_string().eq_ignore_ascii_case("year") => Ok(Type::new(Kind::Year)),
+        DataType::Custom(name, _) if name.to_string().eq_ignore_ascii_case("nchar") => text(u32::MAX),
+        other => Err(SqlError::parse(format!("'{other}'"))),
+    }?;
+    Ok(ty.with_nullable(true))
+}
+
+/// What CONVERT(expr USING charset) and `_charset'text'` give.
+pub fn charset_type(name: &str, inner: &Expr) -> Result<Type> {
+    let charset = Charset::by_name(name)?;
+    let length = match inner.kind() {
+        Kind::Null => u32::MAX,
+        _ => display_length(&inner.ty()).saturating_mul(if charset == Charset::Binary { 4 } else { 1 }),
+    };
+    Ok(string_type(length, charset.default_collation()))
+}
+
+/// A column definition's type; errors 1425, 1426, 1427, 1074, 1439. Members of ENUM and SET are as written.
+pub fn data_type(ast: &DataType, collation: Collation) -> Result<Type> {
+    if let Some(ty) = integer_type(ast) {
+        return Ok(ty);
+    }
+    let text = |kind: Kind, length: u32| Type { length, collation, ..Type::new(kind) };
+    let decimal = |info: ExactNumberInfo, unsigned| -> Result<Type> {
+        let (precision, scale) = exact(info)?;
+        Ok(Type { unsigned, ..Type::decimal(precision, scale) })
+    };
+    let bytes = |kind: Kind, length: u32| Type { length, ..Type::new(kind) };
+    let limited = |ty: Type, limit: u32| match ty.length > limit {
+        true => Err(error::TOO_BIG_FIELDLENGTH.with(&[&"", &limit])),
+        false => Ok(ty),
+    };
+    let longest = 65_535 / collation.charset().max_bytes();
+    Ok(match ast {
+        DataType::Decimal(info) | DataType::Dec(info) | DataType::Numeric(info) => decimal(*info, false)?,
+        DataType::DecimalUnsigned(info) | DataType::DecUnsigned(info) => decimal(*info, true)?,
+        DataType::Float(info) => floating(Kind::Float, *info, false)?,
+        DataType::FloatUnsigned(info) => floating(Kind::Float, *info, true)?,
+        DataType::Double(info) => floating(Kind::Double, *info, false)?,
+        DataType::DoubleUnsigned(info) => floating(Kind::Double, *info, true)?,
+        DataType::Real | DataType::DoublePrecision | DataType::Float8 => Type::double(),
+        DataType::RealUnsigned | DataType::DoublePrecisionUnsigned => Type { unsigned: true, ..Type::double() },
+        DataType::Float4 => Type::new(Kind::Float),
+        DataType::Bit(length) => limited(bytes(Kind::Bit, length.unwrap_or(1) as u32), 64)?,
+        DataType::Char(length) | DataType::Character(length) => limited(text(Kind::Char, characters(length, 1)), 255)?,
+        DataType::Varchar(length)
+        | DataType::CharVarying(length)
+        | DataType::CharacterVarying(length)
+        | DataType::Nvarchar(length) => limited(text(Kind::VarChar, characters(length, 1)), longest)?,
+        DataType::TinyText => text(Kind::TinyText, 255),
+        DataType::Text => text(Kind::Text, 65_535),
+        DataType::MediumText => text(Kind::MediumText, 16_777_215),
+        DataType::LongText => text(Kind::LongText, u32::MAX),
+        DataType::Binary(length) => limited(bytes(Kind::Binary, length.unwrap_or(1) as u32), 255)?,
+        DataType::Varbinary(Some(ast::BinaryLength::IntegerLength { length })) => {
+            limited(bytes(Kind::VarBinary, u32::try_from(*length).unwrap_or(u32::MAX)), 65_535)?
+        }
+        DataType::TinyBlob => bytes(Kind::TinyBlob, 255),
+        DataType::Blob(_) => bytes(Kind::Blob, 65_535),
+        DataType::MediumBlob => bytes(Kind::MediumBlob, 16_777_215),
+        DataType::LongBlob => bytes(Kind::LongBlob, u32::MAX),
+        DataType::Date => Type::new(Kind::Date),
+        DataType::Time(scale, _) => Type::temporal(Kind::Time, fraction(*scale, "time")?),
+        DataType::Datetime(scale) => Type::temporal(Kind::DateTime, fraction(*scale, "datetime")?),
+        DataType::Timestamp(scale, _) => Type::temporal(Kind::Timestamp, fraction(*scale, "timestamp")?),
+        DataType::JSON => Type { collation: Collation::Utf8mb4Bin, ..Type::new(Kind::Json) },
+        DataType::Bool | DataType::Boolean => Type { length: 1, ..Type::new(Kind::TinyInt) },
+        DataType::Enum(members, _) => {
+            let names = members.iter().map(|member| match member {
+                ast::EnumMember::Name(name) | ast::EnumMember::NamedValue(name, _) => name.as_str(),
+            });
+            member_type(Kind::Enum, names, collation)?
+        }
+        DataType::Set(members) => member_type(Kind::Set, members.iter().map(String::as_str), collation)?,
+        DataType::Custom(name, _) if name.to_string().eq_ignore_ascii_case("year") => Type::new(Kind::Year),
+        other => return Err(SqlError::unsupported(other)),
+    })
+}
+
+fn integer_type(ast: &DataType) -> Option<Type> {
+    let (kind, width, unsigned) = match ast {
+        DataType::TinyInt(width) => (Kind::TinyInt, width, false),
+        DataType::TinyIntUnsigned(width) => (Kind::TinyInt, width, true),
+        DataType::SmallInt(width) | DataType::Int2(width) => (Kind::SmallInt, width, false),
+        DataType::SmallIntUnsigned(width) | DataType::Int2Unsigned(width) => (Kind::SmallInt, width, true),
+        DataType::MediumInt(width) => (Kind::MediumInt, width, false),
+        DataType::MediumIntUnsigned(width) => (Kind::MediumInt, width, true),
+        DataType::Int(width) | DataType::Integer(width) | DataType::Int4(width) => (Kind::Int, width, false),
+        DataType::IntUnsigned(width) | DataType::IntegerUnsigned(width) | DataType::Int4Unsigned(width) => {
+            (Kind::Int, width, true)
+        }
+        DataType::BigInt(width) | DataType::Int8(width) => (Kind::BigInt, width, false),
+        DataType::BigIntUnsigned(width) | DataType::Int8Unsigned(width) => (Kind::BigInt, width, true),
+        DataType::Unsigned | DataType::UnsignedInteger => (Kind::Int, &None, true),
+        DataType::Signed | DataType::SignedInteger => (Kind::Int, &None, false),
+        _ => return None,
+    };
+    let ty = Type::new(kind);
+    // An unsigned type needs no place for a sign, except that 20 digits are 20 digits.
+    let default = if unsigned && kind != Kind::BigInt { ty.length - 1 } else { ty.length };
+    Some(Type { length: width.map_or(default, |width| width as u32), unsigned, ..ty })
+}
+
+/// FLOAT(p) is a DOUBLE from 25 bits on; FLOAT(m,d) rounds to d digits.
+fn floating(kind: Kind, info: ExactNumberInfo, unsigned: bool) -> Result<Type> {
+    Ok(match info {
+        ExactNumberInfo::Precision(bits) if bits > 53 => return Err(error::WRONG_FIELD_SPEC.with(&[&""])),
+        ExactNumberInfo::Precision(25..) => Type { unsigned, ..Type::double() },
+        ExactNumberInfo::PrecisionAndScale(..) => {
+            let (length, scale) = exact(info)?;
+            Type { length, scale, unsigned, ..Type::new(kind) }
+        }
+        _ => Type { unsigned, ..Type::new(kind) },
+    })
+}
+
+/// Blanks at the end of a member do not count; error 1291 for one that is there twice.
+fn member_type<'m>(kind: Kind, names: impl Iterator<Item = &'m str>, collation: Collation) -> Result<Type> {
+    let names: Vec<Box<str>> = names.map(|name| name.trim_end_matches(' ').into()).collect();
+    for (place, name) in names.iter().enumerate() {
+        if names[..place].iter().any(|known| collation.equal(known.as_bytes(), name.as_bytes())) {
+            return Err(error::DUPLICATED_VALUE_IN_TYPE.with(&[&"", &name, &kind.name().to_uppercase()]));
+        }
+    }
+    if kind == Kind::Set && names.len() > 64 {
+        return Err(error::TOO_MANY_VALUES_FOR_TYPE.with(&[&""]));
+    }
+    Ok(Type { members: Some(names.into()), collation, ..Type::new(kind) })
+}

@@ -1,0 +1,221 @@
+//! Comparison and sort keys.
+//!
+//! A key is a string of weights that ends so that no key is the beginning of another. Under PAD SPACE a string behaves as if blanks without end followed it. So in its key a
+//! run of blanks is told by whether what follows is more or less than a blank, and then by its length; the end is a blank that is followed by more blanks:
+//! `blank 1 length` < `blank 2` (the end) < `blank 3 length`.
+
+use std::cmp::Ordering;
+
+use super::table::{self, Table};
+use super::{Collation, Weights};
+
+/// What follows a blank in a key.
+const LESS_FOLLOWS: u8 = 1;
+const END: u8 = 2;
+const MORE_FOLLOWS: u8 = 3;
+
+impl Collation {
+    /// Which of two strings (UTF-8, or bytes) is smaller.
+    pub fn compare(self, a: &[u8], b: &[u8]) -> Ordering {
+        match (table::of(self.weights()), self.pads()) {
+            (None, false) => a.cmp(b),
+            (None, true) => {
+                let common = a.len().min(b.len());
+                a[..common]
+                    .cmp(&b[..common])
+                    .then_with(|| rest_order(a[common..].iter().copied(), b[common..].iter().copied(), b' '))
+            }
+            (Some(_), _) if a == b => Ordering::Equal,
+            (Some(table), pads) => compare_weights(table, pads, a, b),
+        }
+    }
+
+    pub fn equal(self, a: &[u8], b: &[u8]) -> bool {
+        match self.weights() {
+            Weights::Bytes if !self.pads() => a == b,
+            _ => self.compare(a, b).is_eq(),
+        }
+    }
+
+    /// Appends bytes that order as the strings do, and of which none is the beginning of another.
+    pub fn sort_key(self, text: &[u8], out: &mut Vec<u8>) {
+        match (table::of(self.weights()), self.pads()) {
+            (None, false) => {
+                for byte in text {
+                    out.push(*byte);
+                    if *byte == 0 {
+                        out.push(0xFF);
+                    }
+                }
+                out.extend_from_slice(&[0, 0]);
+            }
+            (None, true) => padded_key(text.iter().copied(), b' ', |byte, out| out.push(byte), out),
+            (Some(table), false) => {
+                let rest = plain_key(table, text, out);
+                Stream::new(table, rest).for_each(|weight| out.extend_from_slice(&weight.to_be_bytes()));
+                out.extend_from_slice(&[0, 0]);
+            }
+            (Some(table), true) => {
+                let write = |weight: u16, out: &mut Vec<u8>| out.extend_from_slice(&weight.to_be_bytes());
+                padded_key(Stream::new(table, text), table.space, write, out);
+            }
+        }
+    }
+
+    /// Are two single characters the same letter?
+    pub fn same_char(self, a: char, b: char) -> bool {
+        if a == b {
+            return true;
+        }
+        let Some(table) = table::of(self.weights()) else {
+            return false;
+        };
+        if a.is_ascii() && b.is_ascii() {
+            let (a, b) = (table.ascii[a as usize], table.ascii[b as usize]);
+            return a == b && a != 0;
+        }
+        let of = |c| {
+            let mut weights = Vec::new();
+            table.weights(c, |weight| weights.push(weight));
+            weights
+        };
+        of(a) == of(b)
+    }
+}
+
+/// The weights of the ASCII characters at the beginning, all at once; returns what follows them.
+fn plain_key<'t>(table: &Table, text: &'t [u8], out: &mut Vec<u8>) -> &'t [u8] {
+    let weight = |byte: &u8| table.ascii.get(usize::from(*byte)).copied().unwrap_or(0);
+    let (plain, rest) = text.split_at(text.iter().take_while(|byte| weight(byte) != 0).count());
+    let start = out.len();
+    out.resize(start + 2 * plain.len(), 0);
+    for (place, byte) in out[start..].chunks_exact_mut(2).zip(plain) {
+        place.copy_from_slice(&weight(byte).to_be_bytes());
+    }
+    rest
+}
+
+fn compare_weights(table: &Table, pads: bool, a: &[u8], b: &[u8]) -> Ordering {
+    // As far as both are ASCII with one weight a character, which is nearly always far enough.
+    let mut same = 0;
+    for (a, b) in a.iter().zip(b) {
+        if *a >= 128 || *b >= 128 {
+            break;
+        }
+        let (a, b) = (table.ascii[usize::from(*a)], table.ascii[usize::from(*b)]);
+        if a == 0 || b == 0 {
+            break;
+        }
+        if a != b {
+            return a.cmp(&b);
+        }
+        same += 1;
+    }
+    let (mut left, mut right) = (Stream::new(table, &a[same..]), Stream::new(table, &b[same..]));
+    loop {
+        match (left.next(), right.next()) {
+            (Some(a), Some(b)) if a == b => {}
+            (Some(a), Some(b)) => return a.cmp(&b),
+            (None, None) => return Ordering::Equal,
+            (None, Some(_)) if !pads => return Ordering::Less,
+            (Some(_), None) if !pads => return Ordering::Greater,
+            (None, Some(b)) => return rest_order(std::iter::empty(), std::iter::once(b).chain(right), table.space),
+            (Some(a), None) => return rest_order(std::iter::once(a).chain(left), std::iter::empty(), table.space),
+        }
+    }
+}
+
+/// One side is at its end: the other's rest against blanks.
+fn rest_order<W: Ord + Copy>(a: impl Iterator<Item = W>, b: impl Iterator<Item = W>, space: W) -> Ordering {
+    let a = a.map(|weight| weight.cmp(&space)).find(|order| order.is_ne());
+    let b = b.map(|weight| space.cmp(&weight)).find(|order| order.is_ne());
+    a.or(b).unwrap_or(Ordering::Equal)
+}
+
+fn padded_key<W: Ord + Copy>(
+    weights: impl Iterator<Item = W>,
+    space: W,
+    write: impl Fn(W, &mut Vec<u8>),
+    out: &mut Vec<u8>,
+) {
+    let mut run = 0usize;
+    for weight in weights {
+        if weight == space {
+            run += 1;
+            continue;
+        }
+        if run > 0 {
+            write(space, out);
+            let more = weight > space;
+            out.push(if more { MORE_FOLLOWS } else { LESS_FOLLOWS });
+            write_run(run, more, out);
+            run = 0;
+        }
+        write(weight, out);
+    }
+    write(space, out);
+    out.push(END);
+}
+
+/// The longer run is nearer to blanks without end: later where less follows, earlier where more follows.
+fn write_run(mut run: usize, more: bool, out: &mut Vec<u8>) {
+    let turn = |byte: u8| if more { !byte } else { byte };
+    while run >= 255 {
+        out.push(turn(255));
+        run -= 255;
+    }
+    out.push(turn(run as u8));
+}
+
+/// The weights of a string, one after the other.
+struct Stream<'t> {
+    table: &'t Table,
+    rest: &'t [u8],
+    /// Weights of the last character that are not given yet, the next one last.
+    pending: Vec<u16>,
+}
+
+impl<'t> Stream<'t> {
+    fn new(table: &'t Table, text: &'t [u8]) -> Stream<'t> {
+        Stream { table, rest: text, pending: Vec::new() }
+    }
+
+    /// The next character; a byte that begins none stands for itself.
+    fn decode(&mut self) -> Option<char> {
+        let head = &self.rest[..self.rest.len().min(4)];
+        let valid = match std::str::from_utf8(head) {
+            Ok(text) => text,
+            Err(error) => std::str::from_utf8(&head[..error.valid_up_to()]).unwrap_or(""),
+        };
+        let c = valid.chars().next().or_else(|| head.first().map(|byte| char::from(*byte)))?;
+        let length = if valid.is_empty() { 1 } else { c.len_utf8() };
+        self.rest = &self.rest[length..];
+        Some(c)
+    }
+}
+
+impl Iterator for Stream<'_> {
+    type Item = u16;
+
+    fn next(&mut self) -> Option<u16> {
+        if let Some(weight) = self.pending.pop() {
+            return Some(weight);
+        }
+        loop {
+            if let [first @ 0..128, rest @ ..] = self.rest {
+                let weight = self.table.ascii[usize::from(*first)];
+                if weight != 0 {
+                    self.rest = rest;
+                    return Some(weight);
+                }
+            }
+            let c = self.decode()?;
+            let pending = &mut self.pending;
+            self.table.weights(c, |weight| pending.push(weight));
+            pending.reverse();
+            if let Some(weight) = pending.pop() {
+                return Some(weight);
+            }
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Weights of characters, from the tables beside this file.
+//!
+//! A table lists the characters whose weights no rule gives, in the order of their code points: how many were left out since the last one (a varint), how many weights,
+//! and each weight's distance to the one before (a zigzag varint). `general.bin`: the letter in upper case without its accent. `uca400.bin`, `uca520.bin`, `uca900.bin`:
+//! primary weights of the default table of the Unicode collation algorithm. They are unpacked at first use, into pages of 256 characters.
+
+use std::sync::LazyLock;
+
+use super::Weights;
+
+pub struct Table {
+    rule: Weights,
+    /// By code point / 256: where each character's weights lie in `pool`.
+    pages: Vec<Option<Box<[Span; 256]>>>,
+    pool: Vec<u16>,
+    /// Of ASCII characters with exactly one weight; 0 for the others.
+    pub ascii: [u16; 128],
+    /// What blanks at the end are compared with.
+    pub space: u16,
+}
+
+#[derive(Clone, Copy)]
+struct Span {
+    start: u32,
+    /// `NO_ENTRY` where a rule gives the weights.
+    count: u8,
+}
+
+const NO_ENTRY: u8 = u8::MAX;
+
+static GENERAL: LazyLock<Table> = LazyLock::new(|| Table::unpack(Weights::General, include_bytes!("general.bin")));
+static UCA400: LazyLock<Table> = LazyLock::new(|| Table::unpack(Weights::Uca400, include_bytes!("uca400.bin")));
+static UCA520: LazyLock<Table> = LazyLock::new(|| Table::unpack(Weights::Uca520, include_bytes!("uca520.bin")));
+static UCA900: LazyLock<Table> = LazyLock::new(|| Table::unpack(Weights::Uca900, include_bytes!("uca900.bin")));
+static SWEDISH: LazyLock<Table> = LazyLock::new(Table::swedish);
+
+/// The weights' table; `None` for those whose weights are the bytes.
+pub fn of(weights: Weights) -> Option<&'static Table> {
+    Some(match weights {
+        Weights::Bytes => return None,
+        Weights::General => &GENERAL,
+        Weights::Latin1Swedish => &SWEDISH,
+        Weights::Uca400 => &UCA400,
+        Weights::Uca520 => &UCA520,
+        Weights::Uca900 => &UCA900,
+    })
+}
+
+fn varint(bytes: &mut std::slice::Iter<'_, u8>) -> u32 {
+    let mut number = 0;
+    for shift in (0..35).step_by(7) {
+        let byte = *bytes.next().expect("the tables are whole");
+        number |= u32::from(byte & 127) << shift;
+        if byte < 128 {
+            break;
+        }
+    }
+    number
+}
+
+impl Table {
+    fn unpack(rule: Weights, packed: &[u8]) -> Table {
+        let mut table = Table::empty(rule);
+        let mut bytes = packed.iter();
+        let (mut next, mut last) = (0, 0i32);
+        while bytes.len() > 0 {
+            next += varint(&mut bytes);
+            let count = *bytes.next().expect("the tables are whole");
+            let mut weights = Vec::with_capacity(count.into());
+            for _ in 0..count {
+                let distance = varint(&mut bytes) as i32;
+                last += (distance >> 1) ^ -(distance & 1);
+                weights.push(last as u16);
+            }
+            table.set(next, &weights);
+            next += 1;
+        }
+        table.finish()
+    }
+
+    fn empty(rule: Weights) -> Table {
+        Table { rule, pages: Vec::new(), pool: Vec::new(), ascii: [0; 128], space: 0 }
+    }
+
+    fn set(&mut self, code: u32, weights: &[u16]) {
+        let page = (code >> 8) as usize;
+        if self.pages.len() <= page {
+            self.pages.resize_with(page + 1, || None);
+        }
+        let spans = self.pages[page].get_or_insert_with(|| Box::new([Span { start: 0, count: NO_ENTRY }; 256]));
+        spans[(code & 255) as usize] = Span { start: self.pool.len() as u32, count: weights.len() as u8 };
+        self.pool.extend_from_slice(weights);
+    }
+
+    fn finish(mut self) -> Table {
+        for code in 0..128u8 {
+            let mut one = Vec::new();
+            self.weights(char::from(code), |weight| one.push(weight));
+            if let [weight] = one[..] {
+                self.ascii[usize::from(code)] = weight;
+            }
+        }
+        self.space = self.ascii[usize::from(b' ')];
+        self
+    }
+
+    /// latin1_swedish_ci: the order of its 256 characters.
+    fn swedish() -> Table {
+        const UPPER: &[u8; 64] =
+            b"AAAA\\[\\CEEEEIIIIDNOOOO]\xD7\xD8UUUYY\xDE\xDFAAAA\\[\\CEEEEIIIIDNOOOO]\xF7\xD8UUUYY\xDE\xFF";
+        let mut table = Table::empty(Weights::Latin1Swedish);
+        for code in 0..=255u32 {
+            let weight = match code {
+                0x61..=0x7A => code - 32,
+                0xC0.. => u32::from(UPPER[(code - 0xC0) as usize]),
+                other => other,
+            };
+            table.set(code, &[weight as u16]);
+        }
+        table.finish()
+    }
+
+    /// Gives the weights of a character, in order; there may be none.
+    pub fn weights(&self, c: char, give: impl FnMut(u16)) {
+        self.give_weights(c, &mut { give });
+    }
+
+    fn give_weights(&self, c: char, give: &mut dyn FnMut(u16)) {
+        let code = u32::from(c);
+        let page = self.pages.get((code >> 8) as usize).and_then(Option::as_ref);
+        if let Some(span) = page.map(|page| page[(code & 255) as usize]).filter(|span| span.count != NO_ENTRY) {
+            let start = span.start as usize;
+            self.pool[start..start + usize::from(span.count)].iter().for_each(|weight| give(*weight));
+            return;
+        }
+        match self.rule {
+            Weights::General | Weights::Latin1Swedish | Weights::Bytes => give(u16::try_from(code).unwrap_or(0xFFFD)),
+            Weights::Uca400 if code > 0xFFFF => give(0xFFFD),
+            Weights::Uca900 if (0xAC00..=0xD7A3).contains(&code) => self.hangul(code - 0xAC00, give),
+            Weights::Uca900 if (0x17000..=0x18AFF).contains(&code) => {
+                give(0xFB00);
+                give((code - 0x17000) as u16 | 0x8000);
+            }
+            rule => {
+                give((implicit_base(rule, code) + (code >> 15)) as u16);
+                give((code & 0x7FFF) as u16 | 0x8000);
+            }
+        }
+    }
+
+    /// A syllable has the weights of its letters.
+    fn hangul(&self, index: u32, give: &mut dyn FnMut(u16)) {
+        let letters = [0x1100 + index / 588, 0x1161 + index % 588 / 28, 0x11A7 + index % 28];
+        let count = if index.is_multiple_of(28) { 2 } else { 3 };
+        for letter in letters.into_iter().take(count).filter_map(char::from_u32) {
+            self.give_weights(letter, give);
+        }
+    }
+}
+
+/// Where the weights of characters begin that the algorithm derives from their number: of ideographs, of rarer ones, of the rest.
+fn implicit_base(rule: Weights, code: u32) -> u32 {
+    match code {
+        0x4E00..=0x9FFF
+        | 0xFA0E
+        | 0xFA0F
+        | 0xFA11
+        | 0xFA13
+        | 0xFA14
+        | 0xFA1F
+        | 0xFA21
+        | 0xFA23
+        | 0xFA24
+        | 0xFA27..=0xFA29 => 0xFB40,
+        0x3400..=0x4DBF => 0xFB80,
+        0x20000..=0x323AF if rule == Weights::Uca900 => 0xFB80,
+        _ => 0xFBC0,
+    }
+}

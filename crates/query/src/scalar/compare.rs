@@ -1,0 +1,171 @@
+//! Which of two values is smaller: the domains in which values meet, and their order in each.
+
+use std::cmp::Ordering;
+
+use crate::error::Result;
+use crate::scalar::context::EvalContext;
+use crate::scalar::convert;
+use crate::scalar::expr::{Comparison, Domain};
+use crate::scalar::json::Json;
+use crate::scalar::temporal::{DateTime, Strictness, Time};
+use crate::types::{Collation, Kind, Type};
+use crate::value::Value;
+
+impl Comparison {
+    /// Does an order satisfy it? For `<=>` both are values, not NULL.
+    pub fn accepts(self, order: Ordering) -> bool {
+        match self {
+            Comparison::Equal | Comparison::NullSafeEqual => order.is_eq(),
+            Comparison::NotEqual => order.is_ne(),
+            Comparison::Less => order.is_lt(),
+            Comparison::LessEqual => order.is_le(),
+            Comparison::Greater => order.is_gt(),
+            Comparison::GreaterEqual => order.is_ge(),
+        }
+    }
+
+    /// The same with its sides exchanged.
+    #[must_use]
+    pub fn flipped(self) -> Comparison {
+        match self {
+            Comparison::Less => Comparison::Greater,
+            Comparison::LessEqual => Comparison::GreaterEqual,
+            Comparison::Greater => Comparison::Less,
+            Comparison::GreaterEqual => Comparison::LessEqual,
+            same => same,
+        }
+    }
+
+    pub fn sign(self) -> &'static str {
+        match self {
+            Comparison::Equal => "=",
+            Comparison::NullSafeEqual => "<=>",
+            Comparison::NotEqual => "<>",
+            Comparison::Less => "<",
+            Comparison::LessEqual => "<=",
+            Comparison::Greater => ">",
+            Comparison::GreaterEqual => ">=",
+        }
+    }
+}
+
+/// The collation in which two strings meet is the caller's: `text` is what it found.
+pub fn domain(a: &Type, b: &Type, text: Collation) -> Domain {
+    use Kind::{Date, DateTime, Json, Null, Timestamp, Year};
+    let dated = |ty: &Type| matches!(ty.kind, Date | DateTime | Timestamp);
+    let numeric = |ty: &Type| ty.kind.is_number() || matches!(ty.kind, Kind::Bit | Year);
+    // A parameter without a type beside a string: the string's collation, if it is given a string.
+    let own = |ty: &Type| if ty.kind.is_bytes() { Domain::Bytes } else { Domain::Text(ty.collation) };
+    match (a, b) {
+        (a, b) if a.kind == Null && b.is_string() => own(b),
+        (a, b) if b.kind == Null && a.is_string() => own(a),
+        (a, b) if a.kind == Null || b.kind == Null => Domain::Dynamic,
+        (a, b) if a.kind == Json || b.kind == Json => Domain::Json,
+        (a, b) if a.is_string() && b.is_string() => {
+            if text == Collation::Binary {
+                Domain::Bytes
+            } else {
+                Domain::Text(text)
+            }
+        }
+        (a, b) if dated(a) && (dated(b) || b.kind == Kind::Time || b.is_string()) => Domain::DateTime,
+        (a, b) if dated(b) && (a.kind == Kind::Time || a.is_string()) => Domain::DateTime,
+        (a, b) if a.kind == Kind::Time && (b.kind == Kind::Time || b.is_string()) => Domain::Time,
+        (a, b) if b.kind == Kind::Time && a.is_string() => Domain::Time,
+        (a, b) => {
+            let whole = |ty: &Type| ty.kind.is_integer() || matches!(ty.kind, Kind::Bit | Year | Date);
+            let exact = |ty: &Type| whole(ty) || ty.kind == Kind::Decimal || ty.kind.is_temporal();
+            if whole(a) && whole(b) {
+                Domain::Integer
+            } else if exact(a) && exact(b) && (numeric(a) || numeric(b)) {
+                Domain::Decimal
+            } else {
+                Domain::Double
+            }
+        }
+    }
+}
+
+/// The order of two values, none of them NULL. Values that are not of the domain are converted.
+pub fn order(domain: Domain, a: &Value, b: &Value, ctx: &mut EvalContext) -> Result<Ordering> {
+    Ok(match (domain, a, b) {
+        (Domain::Text(collation), Value::Text(a), Value::Text(b)) => collation.compare(a.as_bytes(), b.as_bytes()),
+        (_, Value::Int(a), Value::Int(b)) => a.cmp(b),
+        (_, Value::UInt(a), Value::UInt(b)) => a.cmp(b),
+        (Domain::DateTime, Value::Date(a), Value::Date(b)) => a.cmp(b),
+        (_, Value::DateTime(a), Value::DateTime(b)) => a.cmp(b),
+        (_, Value::Timestamp(a), Value::Timestamp(b)) => a.cmp(b),
+        (_, Value::Time(a), Value::Time(b)) => a.cmp(b),
+        (Domain::Dynamic, a, b) => {
+            let met = self::domain(&Type::of(a), &Type::of(b), Collation::DEFAULT);
+            let met = if met == Domain::Dynamic { Domain::Double } else { met };
+            return order(met, a, b, ctx);
+        }
+        (Domain::Integer | Domain::Decimal | Domain::Double, a, b) => numbers(domain, a, b, ctx)?,
+        (Domain::Text(_) | Domain::Bytes, a, b) if a.as_string_bytes().is_none() || b.as_string_bytes().is_none() => {
+            return order(Domain::Dynamic, a, b, ctx);
+        }
+        (Domain::Text(collation), a, b) => strings(collation, a, b),
+        (Domain::Bytes, a, b) => strings(Collation::Binary, a, b),
+        (Domain::DateTime, a, b) => {
+            let (a, b) = (reading(a, ctx)?, reading(b, ctx)?);
+            a.cmp(&b)
+        }
+        (Domain::Time, a, b) => {
+            let (a, b) = (time(a, ctx)?, time(b, ctx)?);
+            a.cmp(&b)
+        }
+        (Domain::Json, a, b) => Json::from_value(a).compare(&Json::from_value(b)),
+    })
+}
+
+fn numbers(domain: Domain, a: &Value, b: &Value, ctx: &mut EvalContext) -> Result<Ordering> {
+    let inexact = |value: &Value| {
+        matches!(value, Value::Double(_) | Value::Float(_) | Value::Text(_) | Value::Bytes(_) | Value::Json(_))
+    };
+    Ok(match (a, b) {
+        (Value::Int(a), Value::UInt(b)) => u64::try_from(*a).map_or(Ordering::Less, |a| a.cmp(b)),
+        (Value::UInt(a), Value::Int(b)) => u64::try_from(*b).map_or(Ordering::Greater, |b| a.cmp(&b)),
+        (a, b) if domain == Domain::Double || inexact(a) || inexact(b) => {
+            doubles(convert::to_f64(a, ctx)?, convert::to_f64(b, ctx)?)
+        }
+        (a, b) => convert::to_decimal(a, ctx)?.cmp(&convert::to_decimal(b, ctx)?),
+    })
+}
+
+/// SQL's doubles are no NaN, and both zeros are equal.
+pub fn doubles(a: f64, b: f64) -> Ordering {
+    a.partial_cmp(&b).unwrap_or(Ordering::Equal)
+}
+
+fn strings(collation: Collation, a: &Value, b: &Value) -> Ordering {
+    collation.compare(a.as_string_bytes().unwrap_or_default(), b.as_string_bytes().unwrap_or_default())
+}
+
+/// What is no date is before all dates.
+fn reading(value: &Value, ctx: &mut EvalContext) -> Result<Option<DateTime>> {
+    convert::to_datetime(value, Strictness::default(), ctx)
+}
+
+fn time(value: &Value, ctx: &mut EvalContext) -> Result<Option<Time>> {
+    convert::to_time(value, ctx)
+}
+
+/// The order in which a type's values are sorted, MIN and MAX see them, and keys keep them; NULL first.
+pub fn sort_order(ty: &Type, a: &Value, b: &Value, ctx: &mut EvalContext) -> Result<Ordering> {
+    match (a.is_null(), b.is_null()) {
+        (true, true) => Ok(Ordering::Equal),
+        (true, false) => Ok(Ordering::Less),
+        (false, true) => Ok(Ordering::Greater),
+        (false, false) => order(own_domain(ty), a, b, ctx),
+    }
+}
+
+/// The domain in which values of one type meet each other.
+pub fn own_domain(ty: &Type) -> Domain {
+    match ty.kind {
+        // By their numbers, not by their names.
+        Kind::Enum | Kind::Set => Domain::Integer,
+        _ => domain(ty, ty, ty.collation),
+    }
+}

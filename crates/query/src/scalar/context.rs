@@ -1,0 +1,314 @@
+//! What an expression may ask of its session while it is evaluated, and where its warnings go.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::error::{self, Result, SqlError};
+use crate::scalar::temporal::{Timestamp, Zone};
+use crate::value::{Text, Value};
+
+/// The session's side of `Expr::eval`. One lives as long as its session; the caller renews what a statement changes.
+pub struct EvalContext {
+    /// When the statement began: what NOW() answers.
+    pub now: Timestamp,
+    pub zone: Zone,
+    pub sql_mode: SqlMode,
+    /// What is wrong is a warning where it would be an error (INSERT IGNORE and its like).
+    pub ignore: bool,
+    /// The statement changes rows: strict modes turn bad conversions into errors.
+    pub changes_rows: bool,
+    pub warnings: Warnings,
+    pub session: SessionFacts,
+    /// Values of `Expr::Parameter`.
+    pub parameters: Vec<Value>,
+    pub max_allowed_packet: usize,
+    pub group_concat_max_len: usize,
+    pub random: Random,
+    /// Sequences of RAND(seed): by the call's address, valid for the statement that began them.
+    pub seeded: Vec<(usize, Timestamp, Random)>,
+    /// Set from outside, it ends what takes long: error 1317.
+    pub killed: Option<Arc<AtomicBool>>,
+    /// What the host's own nodes need (`Expr::Hosted`): they take it, use it, and put it back.
+    pub host: Option<Box<dyn Any + Send>>,
+}
+
+/// What the information functions answer.
+#[derive(Clone, Debug, Default)]
+pub struct SessionFacts {
+    pub connection_id: u64,
+    /// `name@host` as the client came, and the account it was given.
+    pub user: Text,
+    pub current_user: Text,
+    pub database: Option<Text>,
+    pub version: Text,
+    pub last_insert_id: u64,
+    /// What LAST_INSERT_ID(expr) was given: the statement's own from then on.
+    pub set_last_insert_id: Option<u64>,
+    pub row_count: i64,
+    pub found_rows: u64,
+}
+
+impl EvalContext {
+    pub fn new() -> EvalContext {
+        EvalContext {
+            now: Timestamp::now(),
+            zone: Zone::utc(),
+            sql_mode: SqlMode::DEFAULT,
+            ignore: false,
+            changes_rows: false,
+            warnings: Warnings::default(),
+            session: SessionFacts::default(),
+            parameters: Vec::new(),
+            max_allowed_packet: 64 << 20,
+            group_concat_max_len: 1024,
+            random: Random::from_seed(0x9E37_79B9),
+            seeded: Vec::new(),
+            killed: None,
+            host: None,
+        }
+    }
+
+    pub fn check_killed(&self) -> Result<()> {
+        match &self.killed {
+            Some(killed) if killed.load(Ordering::Relaxed) => Err(error::QUERY_INTERRUPTED.bare()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Bad data in a statement that changes rows under a strict mode is an error.
+    pub fn is_strict(&self) -> bool {
+        self.changes_rows && !self.ignore && self.sql_mode.is_strict()
+    }
+
+    pub fn warn(&mut self, error: SqlError) {
+        self.warnings.push(Level::Warning, error);
+    }
+
+    /// An error where the statement is strict, a warning elsewhere.
+    pub fn complain(&mut self, error: SqlError) -> Result<()> {
+        if self.is_strict() {
+            return Err(error);
+        }
+        self.warn(error);
+        Ok(())
+    }
+}
+
+impl Default for EvalContext {
+    fn default() -> EvalContext {
+        EvalContext::new()
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    Note,
+    Warning,
+    Error,
+}
+
+/// What SHOW WARNINGS tells. The first `max_count` are kept, all are counted.
+#[derive(Debug)]
+pub struct Warnings {
+    kept: Vec<(Level, SqlError)>,
+    count: u64,
+    pub max_count: usize,
+}
+
+impl Default for Warnings {
+    fn default() -> Warnings {
+        Warnings { kept: Vec::new(), count: 0, max_count: 1024 }
+    }
+}
+
+impl Warnings {
+    pub fn push(&mut self, level: Level, error: SqlError) {
+        self.count += 1;
+        if self.kept.len() < self.max_count {
+            self.kept.push((level, error));
+        }
+    }
+
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &(Level, SqlError)> {
+        self.kept.iter()
+    }
+
+    pub fn clear(&mut self) {
+        self.kept.clear();
+        self.count = 0;
+    }
+}
+
+pub fn level_name(level: Level) -> &'static str {
+    level.name()
+}
+
+/// The session's `sql_mode`: a set of names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SqlMode(u64);
+
+macro_rules! modes {
+    ($($name:ident $bit:literal;)*) => {
+        impl SqlMode {
+            $(pub const $name: SqlMode = SqlMode(1 << $bit);)*
+            const NAMES: &[(&'static str, SqlMode)] = &[$((stringify!($name), SqlMode::$name)),*];
+        }
+    };
+}
+
+// The bits are MySQL's: a number is accepted for `sql_mode` too.
+modes! {
+    REAL_AS_FLOAT 0;
+    PIPES_AS_CONCAT 1;
+    ANSI_QUOTES 2;
+    IGNORE_SPACE 3;
+    ONLY_FULL_GROUP_BY 5;
+    NO_UNSIGNED_SUBTRACTION 6;
+    NO_DIR_IN_CREATE 7;
+    ANSI 18;
+    NO_AUTO_VALUE_ON_ZERO 19;
+    NO_BACKSLASH_ESCAPES 20;
+    STRICT_TRANS_TABLES 21;
+    STRICT_ALL_TABLES 22;
+    NO_ZERO_IN_DATE 23;
+    NO_ZERO_DATE 24;
+    ALLOW_INVALID_DATES 25;
+    ERROR_FOR_DIVISION_BY_ZERO 26;
+    TRADITIONAL 27;
+    HIGH_NOT_PRECEDENCE 29;
+    NO_ENGINE_SUBSTITUTION 30;
+    PAD_CHAR_TO_FULL_LENGTH 31;
+    TIME_TRUNCATE_FRACTIONAL 32;
+}
+
+impl SqlMode {
+    pub const NONE: SqlMode = SqlMode(0);
+    pub const DEFAULT: SqlMode = SqlMode(
+        Self::ONLY_FULL_GROUP_BY.0
+            | Self::STRICT_TRANS_TABLES.0
+            | Self::NO_ZERO_IN_DATE.0
+            | Self::NO_ZERO_DATE.0
+            | Self::ERROR_FOR_DIVISION_BY_ZERO.0
+            | Self::NO_ENGINE_SUBSTITUTION.0,
+    );
+
+    pub fn has(self, mode: SqlMode) -> bool {
+        self.0 & mode.0 == mode.0
+    }
+
+    #[must_use]
+    pub fn with(self, mode: SqlMode) -> SqlMode {
+        SqlMode(self.0 | mode.0)
+    }
+
+    #[must_use]
+    pub fn without(self, mode: SqlMode) -> SqlMode {
+        SqlMode(self.0 & !mode.0)
+    }
+
+    pub fn is_strict(self) -> bool {
+        self.has(Self::STRICT_TRANS_TABLES) || self.has(Self::STRICT_ALL_TABLES)
+    }
+
+    pub fn bits(self) -> u64 {
+        self.0
+    }
+
+    /// From names with commas between them; error 1231.
+    pub fn parse(text: &str) -> Result<SqlMode> {
+        let mut mode = SqlMode::NONE;
+        for name in text.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+            let found = Self::NAMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
+            let (_, found) = found.ok_or_else(|| error::WRONG_VALUE_FOR_VAR.with(&[&"sql_mode", &name]))?;
+            mode = mode.with(found.expanded());
+        }
+        Ok(mode)
+    }
+
+    /// The names that stand for several.
+    fn expanded(self) -> SqlMode {
+        match self {
+            Self::ANSI => self
+                .with(Self::REAL_AS_FLOAT)
+                .with(Self::PIPES_AS_CONCAT)
+                .with(Self::ANSI_QUOTES)
+                .with(Self::IGNORE_SPACE)
+                .with(Self::ONLY_FULL_GROUP_BY),
+            Self::TRADITIONAL => self
+                .with(Self::STRICT_TRANS_TABLES)
+                .with(Self::STRICT_ALL_TABLES)
+                .with(Self::NO_ZERO_IN_DATE)
+                .with(Self::NO_ZERO_DATE)
+                .with(Self::ERROR_FOR_DIVISION_BY_ZERO)
+                .with(Self::NO_ENGINE_SUBSTITUTION),
+            mode => mode,
+        }
+    }
+}
+
+impl std::fmt::Display for SqlMode {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names: Vec<&str> = Self::NAMES.iter().filter(|(_, mode)| self.has(*mode)).map(|(name, _)| *name).collect();
+        f.write_str(&names.join(","))
+    }
+}
+
+/// RAND(): MySQL's own generator, so that a seed gives MySQL's numbers.
+#[derive(Clone, Debug)]
+pub struct Random {
+    first: u64,
+    second: u64,
+}
+
+impl Random {
+    const MAX: u64 = 0x3FFF_FFFF;
+
+    pub fn new(first: u64, second: u64) -> Random {
+        Random { first: first % Self::MAX, second: second % Self::MAX }
+    }
+
+    /// As RAND(seed) begins.
+    pub fn from_seed(seed: u32) -> Random {
+        let first = seed.wrapping_mul(0x10001).wrapping_add(55_555_555);
+        let second = seed.wrapping_mul(0x1000_0001);
+        Random::new(u64::from(first), u64::from(second))
+    }
+
+    /// From 0 up to, not including, 1.
+    pub fn draw(&mut self) -> f64 {
+        self.first = (self.first * 3 + self.second) % Self::MAX;
+        self.second = (self.first + self.second + 33) % Self::MAX;
+        self.first as f64 / Self::MAX as f64
+    }
+}
+
+impl Level {
+    /// As SHOW WARNINGS writes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Level::Note => "Note",
+            Level::Warning => "Warning",
+            Level::Error => "Error",
+        }
+    }
+}
+
+/// A thing of the host that evaluates itself: a subquery, a system variable.
+pub trait Hosted: std::fmt::Debug + Send + Sync {
+    fn eval(&self, row: &[Value], ctx: &mut EvalContext) -> Result<Value>;
+
+    /// The values of `row` it reads: for those who ask what an expression depends on.
+    fn columns(&self) -> Vec<usize> {
+        Vec::new()
+    }
+
+    /// Is it the same at every evaluation within a statement?
+    fn is_constant(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,489 @@
+//! From one kind of value to another, as MySQL does it unasked: text is a number as far as it begins with one, a date is a number of its digits.
+//!
+//! What is lost is a warning, and an error in a strict statement that changes rows (`EvalContext::complain`). NULL is the caller's: nothing here is given one.
+
+use std::fmt::Write;
+
+use crate::error::{self, Result};
+use crate::scalar::context::EvalContext;
+use crate::scalar::decimal::Decimal;
+use crate::scalar::json::Node;
+use crate::scalar::temporal::{self, Date, DateTime, MICROS_PER_DAY, Parsed, Strictness, Time, Timestamp};
+use crate::types::{Kind, Type};
+use crate::value::{Text, Value};
+
+/// The longest number at the beginning of the text, and whether only blanks follow.
+pub fn number_prefix(text: &str) -> (&str, bool) {
+    let trimmed = text.trim_start();
+    let bytes = trimmed.as_bytes();
+    let digits = |from: usize| bytes[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let sign = usize::from(matches!(bytes.first(), Some(b'+' | b'-')));
+    let whole = digits(sign);
+    let mut end = sign + whole;
+    let mut count = whole;
+    if bytes.get(end) == Some(&b'.') {
+        let fraction = digits(end + 1);
+        if whole + fraction > 0 {
+            end += 1 + fraction;
+            count += fraction;
+        }
+    }
+    if count == 0 {
+        return ("", false);
+    }
+    if matches!(bytes.get(end), Some(b'e' | b'E')) {
+        let sign = usize::from(matches!(bytes.get(end + 1), Some(b'+' | b'-')));
+        let exponent = if end + 1 + sign <= bytes.len() { digits(end + 1 + sign) } else { 0 };
+        if exponent > 0 {
+            end += 1 + sign + exponent;
+        }
+    }
+    (&trimmed[..end], trimmed[end..].trim_end().is_empty())
+}
+
+fn wrong(what: &str, text: &str, ctx: &mut EvalContext) -> Result<()> {
+    ctx.complain(error::TRUNCATED_WRONG_VALUE.with(&[&what, &shorten(text)]))
+}
+
+/// Values in messages are cut as MySQL cuts them.
+pub fn shorten(text: &str) -> &str {
+    match text.char_indices().nth(128) {
+        Some((end, _)) => &text[..end],
+        None => text,
+    }
+}
+
+/// A string value's characters; bytes that are none are shown as escapes, as messages do.
+pub fn lossy(value: &Value) -> String {
+    String::from_utf8_lossy(value.as_string_bytes().unwrap_or_default()).into_owned()
+}
+
+fn text_to_f64(text: &str, ctx: &mut EvalContext) -> Result<f64> {
+    let (prefix, clean) = number_prefix(text);
+    let number = prefix.parse::<f64>().unwrap_or(0.0);
+    if !clean || number.is_infinite() {
+        wrong("DOUBLE", text, ctx)?;
+    }
+    Ok(number.clamp(-f64::MAX, f64::MAX))
+}
+
+pub fn to_f64(value: &Value, ctx: &mut EvalContext) -> Result<f64> {
+    Ok(match value {
+        Value::Null => 0.0,
+        Value::Int(number) => *number as f64,
+        Value::UInt(number) => *number as f64,
+        Value::Decimal(decimal) => decimal.to_f64(),
+        Value::Float(number) => f64::from(*number),
+        Value::Double(number) => *number,
+        Value::Text(text) => text_to_f64(text, ctx)?,
+        Value::Bytes(_) => text_to_f64(&lossy(value), ctx)?,
+        Value::Date(_) | Value::Time(_) | Value::DateTime(_) | Value::Timestamp(_) => {
+            temporal_number(value, ctx).to_f64()
+        }
+        Value::Json(json) => match &*json.0 {
+            Node::Int(number) => *number as f64,
+            Node::UInt(number) => *number as f64,
+            Node::Double(number) => *number,
+            Node::Decimal(decimal) => decimal.to_f64(),
+            Node::Bool(truth) => f64::from(*truth),
+            Node::String(text) => text_to_f64(text, ctx)?,
+            _ => {
+                ctx.complain(error::INVALID_JSON_VALUE_FOR_CAST.with(&[&"DOUBLE", &"", &1]))?;
+                0.0
+            }
+        },
+    })
+}
+
+pub fn to_decimal(value: &Value, ctx: &mut EvalContext) -> Result<Decimal> {
+    Ok(match value {
+        Value::Null => Decimal::ZERO,
+        Value::Int(number) => Decimal::from(*number),
+        Value::UInt(number) => Decimal::from(*number),
+        Value::Decimal(decimal) => decimal.clone(),
+        Value::Float(number) => Decimal::from_f64(float_shown(*number)).unwrap_or(Decimal::ZERO),
+        Value::Double(number) => match Decimal::from_f64(*number) {
+            Some(decimal) => decimal,
+            None => {
+                wrong("DECIMAL", &double_text(*number), ctx)?;
+                let largest = Decimal::largest(65, 0);
+                if *number < 0.0 { largest.negated() } else { largest }
+            }
+        },
+        Value::Text(text) => text_to_decimal(text, ctx)?,
+        Value::Bytes(_) => text_to_decimal(&lossy(value), ctx)?,
+        Value::Date(_) | Value::Time(_) | Value::DateTime(_) | Value::Timestamp(_) => temporal_number(value, ctx),
+        Value::Json(json) => match &*json.0 {
+            Node::Decimal(decimal) => decimal.clone(),
+            Node::Int(number) => Decimal::from(*number),
+            Node::UInt(number) => Decimal::from(*number),
+            Node::String(text) => text_to_decimal(text, ctx)?,
+            _ => Decimal::from_f64(to_f64(value, ctx)?).unwrap_or(Decimal::ZERO),
+        },
+    })
+}
+
+fn text_to_decimal(text: &str, ctx: &mut EvalContext) -> Result<Decimal> {
+    let (prefix, clean) = number_prefix(text);
+    if !clean {
+        wrong("DECIMAL", text, ctx)?;
+    }
+    Ok(Decimal::parse(prefix).unwrap_or(Decimal::ZERO))
+}
+
+/// A whole number: `Int`, or `UInt` where it is beyond. Fractions round; text counts as far as its digits go.
+pub fn to_integer(value: &Value, ctx: &mut EvalContext) -> Result<Value> {
+    Ok(match value {
+        Value::Int(_) | Value::UInt(_) => value.clone(),
+        Value::Null => Value::Int(0),
+        Value::Text(text) => text_to_integer(text, ctx)?,
+        Value::Bytes(_) => text_to_integer(&lossy(value), ctx)?,
+        Value::Double(number) => whole_of_f64(*number),
+        Value::Float(number) => whole_of_f64(f64::from(*number)),
+        // A fraction rounds the clock, not the digits.
+        Value::Time(time) => Value::Int(time.rounded(0).number()),
+        Value::DateTime(at) => Value::Int(at.rounded(0).unwrap_or(*at).number()),
+        Value::Timestamp(at) => {
+            let local = ctx.zone.local(*at);
+            Value::Int(local.rounded(0).unwrap_or(local).number())
+        }
+        Value::Json(json) if matches!(&*json.0, Node::String(_) | Node::Double(_) | Node::Bool(_)) => match &*json.0 {
+            Node::String(text) => text_to_integer(text, ctx)?,
+            Node::Bool(truth) => Value::Int(i64::from(*truth)),
+            _ => whole_of_f64(to_f64(value, ctx)?),
+        },
+        _ => whole_of_i128(to_decimal(value, ctx)?.to_whole()),
+    })
+}
+
+fn whole_of_f64(number: f64) -> Value {
+    let number = number.round_ties_even();
+    if number >= 9_223_372_036_854_775_808.0 { Value::UInt(number as u64) } else { Value::Int(number as i64) }
+}
+
+/// Saturated at both ends.
+pub fn whole_of_i128(number: i128) -> Value {
+    match (i64::try_from(number), u64::try_from(number)) {
+        (Ok(number), _) => Value::Int(number),
+        (_, Ok(number)) => Value::UInt(number),
+        _ => {
+            if number < 0 {
+                Value::Int(i64::MIN)
+            } else {
+                Value::UInt(u64::MAX)
+            }
+        }
+    }
+}
+
+fn text_to_integer(text: &str, ctx: &mut EvalContext) -> Result<Value> {
+    let trimmed = text.trim_start();
+    let sign = usize::from(trimmed.starts_with(['+', '-']));
+    let digits = trimmed[sign..].bytes().take_while(u8::is_ascii_digit).count();
+    let clean = digits > 0 && trimmed[sign + digits..].trim_end().is_empty();
+    let number =
+        trimmed[sign..sign + digits].bytes().fold(0i128, |n, digit| (n * 10 + i128::from(digit - b'0')).min(1 << 100));
+    let number = if trimmed.starts_with('-') { -number } else { number };
+    let fits = (i128::from(i64::MIN)..=i128::from(u64::MAX)).contains(&number);
+    if !clean || !fits {
+        wrong("INTEGER", text, ctx)?;
+    }
+    Ok(whole_of_i128(number))
+}
+
+/// Saturated at both ends: for counts and positions.
+pub fn to_i64(value: &Value, ctx: &mut EvalContext) -> Result<i64> {
+    Ok(match to_integer(value, ctx)? {
+        Value::Int(number) => number,
+        Value::UInt(number) => i64::try_from(number).unwrap_or(i64::MAX),
+        _ => 0,
+    })
+}
+
+/// The bits of a whole number: for the operators on bits.
+pub fn to_bits(value: &Value, ctx: &mut EvalContext) -> Result<u64> {
+    Ok(match to_integer(value, ctx)? {
+        Value::Int(number) => number as u64,
+        Value::UInt(number) => number,
+        _ => 0,
+    })
+}
+
+/// Is it true? Not zero.
+pub fn truth(value: &Value, ctx: &mut EvalContext) -> Result<Option<bool>> {
+    Ok(match value {
+        Value::Null => None,
+        Value::Int(number) => Some(*number != 0),
+        Value::UInt(number) => Some(*number != 0),
+        Value::Decimal(decimal) => Some(!decimal.is_zero()),
+        _ => Some(to_f64(value, ctx)? != 0.0),
+    })
+}
+
+/// Digits of a date or time as a number, with the fraction where there is one.
+pub fn temporal_number(value: &Value, ctx: &EvalContext) -> Decimal {
+    let (number, micros) = match value {
+        Value::Date(date) => return Decimal::from(date.number()),
+        Value::Time(time) => (time.number(), time.parts().3),
+        Value::DateTime(at) => (at.number(), at.clock().3),
+        Value::Timestamp(at) => {
+            let local = ctx.zone.local(*at);
+            (local.number(), local.clock().3)
+        }
+        _ => return Decimal::ZERO,
+    };
+    if micros == 0 {
+        return Decimal::from(number);
+    }
+    let negative = matches!(value, Value::Time(time) if time.is_negative());
+    let fraction = if negative { -i128::from(micros) } else { i128::from(micros) };
+    Decimal::new(i128::from(number) * 1_000_000 + fraction, 6)
+}
+
+/// A reading of the session's clock; `None` with a warning for what is no date.
+pub fn to_datetime(value: &Value, rules: Strictness, ctx: &mut EvalContext) -> Result<Option<DateTime>> {
+    Ok(to_parsed_datetime(value, rules, ctx)?.map(|parsed| parsed.value))
+}
+
+pub fn to_parsed_datetime(value: &Value, rules: Strictness, ctx: &mut EvalContext) -> Result<Option<Parsed<DateTime>>> {
+    let whole = |value: DateTime, has_time| Parsed { value, truncated: false, has_time, offset: None, scale: 6 };
+    let parsed = match value {
+        Value::Null => return Ok(None),
+        Value::DateTime(at) => Some(whole(*at, true)).filter(|parsed| rules.passes(parsed.value.date)),
+        Value::Date(date) => Some(whole(DateTime::from(*date), false)).filter(|_| rules.passes(*date)),
+        Value::Timestamp(at) => Some(whole(ctx.zone.local(*at), true)).filter(|parsed| rules.passes(parsed.value.date)),
+        Value::Time(time) => on_current_date(*time, ctx).map(|at| whole(at, true)),
+        Value::Text(text) => temporal::parse_datetime(text, rules),
+        Value::Bytes(_) => temporal::parse_datetime(&lossy(value), rules),
+        Value::Json(json) => match &*json.0 {
+            Node::Date(date) => Some(whole(DateTime::from(*date), false)),
+            Node::DateTime(at) => Some(whole(*at, true)),
+            Node::Time(time) => on_current_date(*time, ctx).map(|at| whole(at, true)),
+            Node::String(text) => temporal::parse_datetime(text, rules),
+            _ => None,
+        },
+        number => number_to_datetime(number, rules, ctx)?,
+    };
+    let Some(mut parsed) = parsed else {
+        let shown = to_text(value, &Type::of(value));
+        ctx.complain(error::WRONG_VALUE_TEMPORAL.with(&[&"datetime", &shorten(&shown)]))?;
+        return Ok(None);
+    };
+    if parsed.truncated {
+        ctx.complain(error::TRUNCATED_WRONG_VALUE.with(&[&"datetime", &shorten(&lossy(value))]))?;
+    }
+    if let Some(offset) = parsed.offset.take() {
+        let utc = parsed.value.plus_micros(-offset * temporal::MICROS_PER_SECOND);
+        let instant = utc.and_then(|utc| temporal::Zone::utc().instant(utc));
+        parsed.value = instant.map_or(parsed.value, |instant| ctx.zone.local(instant));
+    }
+    Ok(Some(parsed))
+}
+
+fn number_to_datetime(value: &Value, rules: Strictness, ctx: &mut EvalContext) -> Result<Option<Parsed<DateTime>>> {
+    let decimal = to_decimal(value, ctx)?;
+    let whole = decimal.truncated(0);
+    let Some(number) = whole.small().and_then(|small| i64::try_from(small).ok()).filter(|number| *number >= 0) else {
+        return Ok(None);
+    };
+    let parsed = temporal::datetime_from_number(number, rules);
+    let micros = decimal.minus(&whole).rounded(6).small().unwrap_or(0) as i64;
+    Ok(parsed.and_then(|parsed| Some(Parsed { value: parsed.value.plus_fraction(micros)?, ..parsed })))
+}
+
+/// The time added to the midnight of today.
+pub fn on_current_date(time: Time, ctx: &EvalContext) -> Option<DateTime> {
+    DateTime::from(ctx.zone.local(ctx.now).date).plus_micros(time.micros())
+}
+
+pub fn to_time(value: &Value, ctx: &mut EvalContext) -> Result<Option<Time>> {
+    let parsed = match value {
+        Value::Null => return Ok(None),
+        Value::Time(time) => return Ok(Some(*time)),
+        Value::DateTime(at) => return Ok(Some(at.time())),
+        Value::Timestamp(at) => return Ok(Some(ctx.zone.local(*at).time())),
+        Value::Date(_) => return Ok(Some(Time::default())),
+        Value::Text(text) => temporal::parse_time(text),
+        Value::Bytes(_) => temporal::parse_time(&lossy(value)),
+        Value::Json(json) => match &*json.0 {
+            Node::Time(time) => return Ok(Some(*time)),
+            Node::DateTime(at) => return Ok(Some(at.time())),
+            Node::String(text) => temporal::parse_time(text),
+            _ => None,
+        },
+        number => {
+            let decimal = to_decimal(number, ctx)?;
+            let whole = decimal.truncated(0);
+            let micros = decimal.minus(&whole).rounded(6).small().unwrap_or(0) as i64;
+            let number = whole.small().and_then(|small| i64::try_from(small).ok()).unwrap_or(i64::MAX);
+            temporal::time_from_number(number)
+                .map(|parsed| Parsed { value: Time::from_micros(parsed.value.micros() + micros), ..parsed })
+        }
+    };
+    let shown = |ctx: &mut EvalContext| {
+        let text = to_text(value, &Type::of(value));
+        ctx.complain(error::TRUNCATED_WRONG_VALUE.with(&[&"time", &shorten(&text)]))
+    };
+    match parsed {
+        Some(parsed) => {
+            if parsed.truncated {
+                shown(ctx)?;
+            }
+            Ok(Some(parsed.value))
+        }
+        None => {
+            shown(ctx)?;
+            Ok(None)
+        }
+    }
+}
+
+/// What a double is shown as: the shortest digits that give it back, with an exponent from 1e15 and below 1e-15.
+pub fn double_text(number: f64) -> String {
+    shown_digits(number, format!("{number:e}"))
+}
+
+/// A FLOAT is shown with six digits.
+pub fn float_text(number: f32) -> String {
+    shown_digits(f64::from(number), shortest_within_six(number))
+}
+
+/// Six digits at most, fewer where fewer give the same float.
+fn shortest_within_six(number: f32) -> String {
+    let exact = format!("{number:e}");
+    let digits = exact.bytes().take_while(|byte| *byte != b'e').filter(u8::is_ascii_digit).count();
+    if digits <= 6 { exact } else { trim_mantissa(&format!("{number:.5e}")) }
+}
+
+fn trim_mantissa(text: &str) -> String {
+    match text.split_once('e') {
+        Some((mantissa, exponent)) if mantissa.contains('.') => {
+            format!("{}e{exponent}", mantissa.trim_end_matches('0').trim_end_matches('.'))
+        }
+        _ => text.to_owned(),
+    }
+}
+
+fn float_shown(number: f32) -> f64 {
+    shortest_within_six(number).parse().unwrap_or(0.0)
+}
+
+/// With so many digits behind the point. Beyond 1e15 the digits that a double has are followed by zeros, not by those of its exact value.
+fn fixed_text(number: f64, scale: u8) -> String {
+    match Decimal::from_f64(number) {
+        Some(decimal) if number.abs() >= 1e15 => decimal.rounded(scale).to_string(),
+        _ => format!("{number:.digits$}", digits = usize::from(scale)),
+    }
+}
+
+fn shown_digits(number: f64, scientific: String) -> String {
+    if number == 0.0 {
+        return if number.is_sign_negative() { "-0".to_owned() } else { "0".to_owned() };
+    }
+    let Some((mantissa, exponent)) = scientific.split_once('e') else {
+        return scientific;
+    };
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    if !(-15..15).contains(&exponent) {
+        return scientific;
+    }
+    let negative = mantissa.starts_with('-');
+    let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
+    let mut out = String::with_capacity(24);
+    if negative {
+        out.push('-');
+    }
+    if exponent < 0 {
+        out.push_str("0.");
+        out.extend(std::iter::repeat_n('0', (-exponent - 1) as usize));
+        out.push_str(&digits);
+        return out;
+    }
+    let whole = exponent as usize + 1;
+    if digits.len() <= whole {
+        out.push_str(&digits);
+        out.extend(std::iter::repeat_n('0', whole - digits.len()));
+    } else {
+        out.push_str(&digits[..whole]);
+        out.push('.');
+        out.push_str(&digits[whole..]);
+    }
+    out
+}
+
+impl Type {
+    /// A type that a value has by itself: of parameters, and of what lost its type.
+    pub fn of(value: &Value) -> Type {
+        match value {
+            Value::Null => Type::null(),
+            Value::Int(_) => Type::integer(),
+            Value::UInt(_) => Type::unsigned(),
+            Value::Decimal(decimal) => Type::decimal(decimal.digits().max(u32::from(decimal.scale())), decimal.scale()),
+            Value::Float(_) => Type::new(Kind::Float),
+            Value::Double(_) => Type::double(),
+            Value::Text(text) => Type::text(text.len() as u32, crate::types::Collation::DEFAULT),
+            Value::Bytes(bytes) => Type::bytes(bytes.len() as u32),
+            Value::Date(_) => Type::new(Kind::Date),
+            Value::Time(time) => Type::temporal(Kind::Time, scale_of(time.micros())),
+            Value::DateTime(at) => Type::temporal(Kind::DateTime, scale_of(at.micros_of_day())),
+            Value::Timestamp(Timestamp(at)) => Type::temporal(Kind::Timestamp, scale_of(*at)),
+            Value::Json(_) => Type::new(Kind::Json),
+        }
+    }
+}
+
+fn scale_of(micros: i64) -> u8 {
+    if micros % temporal::MICROS_PER_SECOND == 0 { 0 } else { 6 }
+}
+
+/// Appends the characters of a value in shown form: what the text protocol sends, what CONCAT joins. Bytes are not characters and are not for this.
+pub fn write_text(value: &Value, ty: &Type, out: &mut String) {
+    let scale = usize::from(ty.scale.min(6));
+    let written = match value {
+        Value::Null => Ok(()),
+        Value::Int(number) => write!(out, "{number}"),
+        Value::UInt(number) if ty.zerofill => write!(out, "{number:0width$}", width = ty.length as usize),
+        Value::UInt(number) if ty.kind == Kind::Year => write!(out, "{number:04}"),
+        Value::UInt(number) => write!(out, "{number}"),
+        Value::Decimal(decimal) => write!(out, "{decimal}"),
+        Value::Float(number) if ty.scale < Type::FLOATING => {
+            write!(out, "{number:.digits$}", digits = usize::from(ty.scale))
+        }
+        Value::Float(number) => out.write_str(&float_text(*number)),
+        Value::Double(number) if ty.scale < Type::FLOATING && matches!(ty.kind, Kind::Double | Kind::Float) => {
+            out.write_str(&fixed_text(*number, ty.scale))
+        }
+        Value::Double(number) => out.write_str(&double_text(*number)),
+        Value::Text(text) => out.write_str(text),
+        Value::Bytes(_) => out.write_str(&lossy(value)),
+        Value::Date(date) => write!(out, "{date}"),
+        Value::Time(time) => write!(out, "{time:.scale$}"),
+        Value::DateTime(at) if ty.kind == Kind::Date => write!(out, "{}", at.date),
+        Value::DateTime(at) => write!(out, "{at:.scale$}"),
+        Value::Timestamp(at) => write!(out, "{:.scale$}", temporal::Zone::utc().local(*at)),
+        Value::Json(json) => write!(out, "{json}"),
+    };
+    debug_assert!(written.is_ok());
+}
+
+pub fn to_text(value: &Value, ty: &Type) -> Text {
+    if let Value::Text(text) = value {
+        return text.clone();
+    }
+    let mut out = String::new();
+    write_text(value, ty, &mut out);
+    Text::from(out)
+}
+
+/// The date of today by the session's clock.
+pub fn today(ctx: &EvalContext) -> Date {
+    ctx.zone.local(ctx.now).date
+}
+
+impl DateTime {
+    /// Microseconds after the second; a whole second carries.
+    pub fn plus_fraction(self, micros: i64) -> Option<DateTime> {
+        let sum = self.micros_of_day() + micros;
+        if (0..MICROS_PER_DAY).contains(&sum) { Some(DateTime::new(self.date, sum)) } else { self.plus_micros(micros) }
+    }
+}

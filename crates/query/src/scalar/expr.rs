@@ -1,0 +1,377 @@
+//! The bound expression: names resolved, conversions decided, types known. `eval` walks it over one row.
+//!
+//! What must be decided once is decided by `bind`: by which type two sides compare, which function stands behind a name, in which collation. A NULL literal has kind
+//! `Null`; a parameter without a known type has it too, and then its operators decide by the value they meet.
+
+use std::sync::Arc;
+
+use crate::scalar::context::Hosted;
+use crate::scalar::functions::Function;
+use crate::scalar::temporal::Unit;
+use crate::types::{Collation, Kind, Type};
+use crate::value::Value;
+
+#[derive(Clone, Debug)]
+pub enum Expr {
+    Literal(Value, Type),
+    /// A value of the row by its place, in stored form.
+    Column(usize, Type),
+    /// A value of `EvalContext::parameters` by its place.
+    Parameter(usize, Type),
+    Hosted(Arc<dyn Hosted>, Type),
+    /// False as soon as one is false, else NULL if one is NULL.
+    And(Vec<Expr>),
+    Or(Vec<Expr>),
+    Xor(Box<[Expr; 2]>),
+    Not(Box<Expr>),
+    IsNull(Box<Expr>),
+    /// IS TRUE and IS FALSE: never NULL. IS UNKNOWN is `IsNull`.
+    IsTruth(Box<Expr>, bool),
+    Compare(Box<Compare>),
+    /// `needle` between `low` and `high`: two comparisons, each by its own types.
+    Between(Box<Between>),
+    In(Box<In>),
+    Like(Box<Like>),
+    Arithmetic(Box<Arithmetic>),
+    Case(Box<Case>),
+    /// To another type, as CAST does: wrong data is a warning.
+    Cast(Box<Expr>, Type),
+    /// The stored form to the form that is shown: ENUM and SET to text, BIT to bytes, TIMESTAMP to the session's clock.
+    Present(Box<Expr>, Type),
+    Call(Box<Call>),
+    /// The same value, compared in that collation: COLLATE.
+    Collate(Box<Expr>, Type),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Comparison {
+    Equal,
+    /// `<=>`: NULL equals NULL.
+    NullSafeEqual,
+    NotEqual,
+    Less,
+    LessEqual,
+    Greater,
+    GreaterEqual,
+}
+
+/// By which type two sides are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Domain {
+    Integer,
+    Decimal,
+    Double,
+    Text(Collation),
+    Bytes,
+    DateTime,
+    Time,
+    Json,
+    /// By the values met: a side is an untyped parameter.
+    Dynamic,
+}
+
+#[derive(Clone, Debug)]
+pub struct Compare {
+    pub op: Comparison,
+    pub left: Expr,
+    pub right: Expr,
+    pub domain: Domain,
+}
+
+#[derive(Clone, Debug)]
+pub struct Between {
+    pub needle: Expr,
+    pub low: Expr,
+    pub high: Expr,
+    pub low_domain: Domain,
+    pub high_domain: Domain,
+    pub negated: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct In {
+    pub needle: Expr,
+    pub list: Vec<(Expr, Domain)>,
+    /// The list is literals, none of them NULL, in the order of this domain.
+    pub sorted: Option<Domain>,
+    pub negated: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct Like {
+    pub text: Expr,
+    pub pattern: Expr,
+    pub escape: Option<Expr>,
+    pub collation: Collation,
+    pub negated: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Operator {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    IntDivide,
+    Modulo,
+    Negate,
+    BitAnd,
+    BitOr,
+    BitXor,
+    BitNot,
+    ShiftLeft,
+    ShiftRight,
+}
+
+#[derive(Clone, Debug)]
+pub struct Arithmetic {
+    pub op: Operator,
+    pub left: Expr,
+    /// Of an operator with one side: a NULL literal.
+    pub right: Expr,
+    pub ty: Type,
+    /// `div_precision_increment`.
+    pub increment: u8,
+    /// The expression as it was written, for messages.
+    pub text: Box<str>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// Conditions, or with an operand the comparisons with it.
+    pub arms: Vec<(Expr, Expr)>,
+    pub otherwise: Expr,
+    pub ty: Type,
+}
+
+#[derive(Clone, Debug)]
+pub struct Call {
+    pub function: &'static Function,
+    pub arguments: Vec<Expr>,
+    pub ty: Type,
+    /// In which the call compares, where it compares strings.
+    pub collation: Collation,
+    /// What is written as a word and not as an argument.
+    pub extra: Extra,
+}
+
+/// A word within a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Extra {
+    #[default]
+    None,
+    /// Of INTERVAL, EXTRACT and TIMESTAMPDIFF.
+    Unit(Unit),
+    /// Digits of a second's fraction: NOW(6).
+    Scale(u8),
+    Trim(TrimSide),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TrimSide {
+    Both,
+    Leading,
+    Trailing,
+}
+
+/// How strongly an expression holds to its collation: the lower, the stronger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Derivation {
+    Explicit,
+    None,
+    Implicit,
+    System,
+    Coercible,
+    Numeric,
+    Ignorable,
+}
+
+impl Expr {
+    pub fn null() -> Expr {
+        Expr::Literal(Value::Null, Type::null())
+    }
+
+    pub fn integer(number: i64) -> Expr {
+        // A place for the sign: so a literal 1 is not of the type of truth.
+        let length = number.unsigned_abs().max(1).ilog10() + 2;
+        Expr::Literal(Value::Int(number), Type { length, nullable: false, ..Type::integer() })
+    }
+
+    pub fn truth(truth: bool) -> Expr {
+        Expr::Literal(Value::from(truth), Type::boolean().with_nullable(false))
+    }
+
+    /// All of them; one alone stands for itself.
+    pub fn and(mut conditions: Vec<Expr>) -> Expr {
+        if conditions.len() == 1 { conditions.swap_remove(0) } else { Expr::And(conditions) }
+    }
+
+    pub fn or(mut conditions: Vec<Expr>) -> Expr {
+        if conditions.len() == 1 { conditions.swap_remove(0) } else { Expr::Or(conditions) }
+    }
+
+    pub fn ty(&self) -> Type {
+        match self {
+            Expr::Literal(_, ty)
+            | Expr::Column(_, ty)
+            | Expr::Parameter(_, ty)
+            | Expr::Hosted(_, ty)
+            | Expr::Cast(_, ty)
+            | Expr::Collate(_, ty)
+            | Expr::Present(_, ty) => ty.clone(),
+            Expr::Arithmetic(node) => node.ty.clone(),
+            Expr::Case(case) => case.ty.clone(),
+            Expr::Call(call) => call.ty.clone(),
+            Expr::IsNull(_) | Expr::IsTruth(..) => Type::boolean().with_nullable(false),
+            Expr::Compare(compare) if compare.op == Comparison::NullSafeEqual => Type::boolean().with_nullable(false),
+            _ => Type::boolean().with_nullable(self.children().iter().any(|child| child.ty().nullable)),
+        }
+    }
+
+    pub fn kind(&self) -> Kind {
+        match self {
+            Expr::Literal(_, ty)
+            | Expr::Column(_, ty)
+            | Expr::Parameter(_, ty)
+            | Expr::Hosted(_, ty)
+            | Expr::Cast(_, ty)
+            | Expr::Collate(_, ty)
+            | Expr::Present(_, ty) => ty.kind,
+            Expr::Arithmetic(node) => node.ty.kind,
+            Expr::Case(case) => case.ty.kind,
+            Expr::Call(call) => call.ty.kind,
+            _ => Kind::BigInt,
+        }
+    }
+
+    /// The expressions within, in the order they are written.
+    pub fn children(&self) -> Vec<&Expr> {
+        match self {
+            Expr::Literal(..) | Expr::Column(..) | Expr::Parameter(..) | Expr::Hosted(..) => Vec::new(),
+            Expr::And(list) | Expr::Or(list) => list.iter().collect(),
+            Expr::Xor(sides) => sides.iter().collect(),
+            Expr::Not(inner) | Expr::IsNull(inner) | Expr::IsTruth(inner, _) => vec![inner],
+            Expr::Cast(inner, _) | Expr::Collate(inner, _) | Expr::Present(inner, _) => vec![inner],
+            Expr::Compare(node) => vec![&node.left, &node.right],
+            Expr::Between(node) => vec![&node.needle, &node.low, &node.high],
+            Expr::In(node) => std::iter::once(&node.needle).chain(node.list.iter().map(|(expr, _)| expr)).collect(),
+            Expr::Like(node) => [&node.text, &node.pattern].into_iter().chain(&node.escape).collect(),
+            Expr::Arithmetic(node) => vec![&node.left, &node.right],
+            Expr::Case(node) => {
+                let arms = node.arms.iter().flat_map(|(condition, result)| [condition, result]);
+                arms.chain(std::iter::once(&node.otherwise)).collect()
+            }
+            Expr::Call(node) => node.arguments.iter().collect(),
+        }
+    }
+
+    pub fn children_mut(&mut self) -> Vec<&mut Expr> {
+        match self {
+            Expr::Literal(..) | Expr::Column(..) | Expr::Parameter(..) | Expr::Hosted(..) => Vec::new(),
+            Expr::And(list) | Expr::Or(list) => list.iter_mut().collect(),
+            Expr::Xor(sides) => sides.iter_mut().collect(),
+            Expr::Not(inner) | Expr::IsNull(inner) | Expr::IsTruth(inner, _) => vec![inner],
+            Expr::Cast(inner, _) | Expr::Collate(inner, _) | Expr::Present(inner, _) => vec![inner],
+            Expr::Compare(node) => vec![&mut node.left, &mut node.right],
+            Expr::Between(node) => vec![&mut node.needle, &mut node.low, &mut node.high],
+            Expr::In(node) => {
+                std::iter::once(&mut node.needle).chain(node.list.iter_mut().map(|(expr, _)| expr)).collect()
+            }
+            Expr::Like(node) => [&mut node.text, &mut node.pattern].into_iter().chain(&mut node.escape).collect(),
+            Expr::Arithmetic(node) => vec![&mut node.left, &mut node.right],
+            Expr::Case(node) => {
+                let arms = node.arms.iter_mut().flat_map(|(condition, result)| [condition, result]);
+                arms.chain(std::iter::once(&mut node.otherwise)).collect()
+            }
+            Expr::Call(node) => node.arguments.iter_mut().collect(),
+        }
+    }
+
+    /// Calls `visit` for this expression and all within, outermost first.
+    pub fn walk<'e>(&'e self, visit: &mut dyn FnMut(&'e Expr)) {
+        visit(self);
+        for child in self.children() {
+            child.walk(visit);
+        }
+    }
+
+    /// Calls `change` for all within and then for this one, innermost first: to put other columns in place, say.
+    pub fn rewrite(&mut self, change: &mut dyn FnMut(&mut Expr)) {
+        for child in self.children_mut() {
+            child.rewrite(change);
+        }
+        change(self);
+    }
+
+    /// The places of the row that it reads, each once, in order.
+    pub fn columns(&self) -> Vec<usize> {
+        let mut columns = Vec::new();
+        self.walk(&mut |expr| match expr {
+            Expr::Column(place, _) => columns.push(*place),
+            Expr::Hosted(hosted, _) => columns.extend(hosted.columns()),
+            _ => {}
+        });
+        columns.sort_unstable();
+        columns.dedup();
+        columns
+    }
+
+    /// Has it one value for the whole statement? Parameters count as such; RAND() does not.
+    pub fn is_constant(&self) -> bool {
+        let mut constant = true;
+        self.walk(&mut |expr| match expr {
+            Expr::Column(..) => constant = false,
+            Expr::Hosted(hosted, _) => constant &= hosted.is_constant(),
+            Expr::Call(call) => constant &= !call.function.volatile,
+            _ => {}
+        });
+        constant
+    }
+
+    /// How strongly it holds to its collation.
+    pub fn derivation(&self) -> Derivation {
+        match self {
+            Expr::Literal(Value::Null, _) => Derivation::Ignorable,
+            Expr::Column(..) | Expr::Hosted(..) => Derivation::Implicit,
+            _ if !self.ty().is_string() => Derivation::Numeric,
+            Expr::Literal(..) | Expr::Parameter(..) => Derivation::Coercible,
+            Expr::Present(inner, _) => {
+                if self.kind().is_text() {
+                    inner.derivation().min(Derivation::Implicit)
+                } else {
+                    Derivation::Numeric
+                }
+            }
+            Expr::Collate(..) => Derivation::Explicit,
+            Expr::Cast(..) => Derivation::Implicit,
+            Expr::Call(call) if call.arguments.is_empty() => Derivation::System,
+            _ => self.children().into_iter().map(Expr::derivation).min().unwrap_or(Derivation::Coercible),
+        }
+    }
+}
+
+/// The same tree: of GROUP BY's expressions and those of the select list.
+impl PartialEq for Expr {
+    fn eq(&self, other: &Expr) -> bool {
+        let same_head = match (self, other) {
+            (Expr::Literal(a, s), Expr::Literal(b, t)) => a == b && s == t,
+            (Expr::Column(a, _), Expr::Column(b, _)) | (Expr::Parameter(a, _), Expr::Parameter(b, _)) => a == b,
+            (Expr::Hosted(a, _), Expr::Hosted(b, _)) => Arc::ptr_eq(a, b),
+            (Expr::IsTruth(_, a), Expr::IsTruth(_, b)) => a == b,
+            (Expr::Compare(a), Expr::Compare(b)) => a.op == b.op && a.domain == b.domain,
+            (Expr::Between(a), Expr::Between(b)) => a.negated == b.negated,
+            (Expr::In(a), Expr::In(b)) => a.negated == b.negated,
+            (Expr::Like(a), Expr::Like(b)) => a.negated == b.negated && a.collation == b.collation,
+            (Expr::Arithmetic(a), Expr::Arithmetic(b)) => a.op == b.op,
+            (Expr::Case(a), Expr::Case(b)) => a.arms.len() == b.arms.len(),
+            (Expr::Cast(_, a), Expr::Cast(_, b))
+            | (Expr::Collate(_, a), Expr::Collate(_, b))
+            | (Expr::Present(_, a), Expr::Present(_, b)) => a == b,
+            (Expr::Call(a), Expr::Call(b)) => {
+                std::ptr::eq(a.function, b.function) && !a.function.volatile && a.extra == b.extra
+            }
+            (a, b) => std::mem::discriminant(a) == std::mem::discriminant(b),
+        };
+        same_head && self.children() == other.children()
+    }
+}

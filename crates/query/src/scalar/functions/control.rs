@@ -1,0 +1,123 @@
+//! Control flow, and what chooses among its arguments.
+
+use std::cmp::Ordering;
+
+use super::{Args, Function, MANY, Returns, Run, row};
+use crate::error::Result;
+use crate::scalar::bind::{self, Settings};
+use crate::scalar::context::EvalContext;
+use crate::scalar::expr::{Call, Domain, Expr};
+use crate::scalar::{compare, eval};
+use crate::types::{Collation, Type};
+use crate::value::Value;
+
+pub const FUNCTIONS: &[Function] = &[
+    row(&["if"], 3, 3, Returns::Custom(type_of_if), Run::Lazy(if_)),
+    row(&["ifnull"], 2, 2, Returns::Custom(type_of_ifnull), Run::Lazy(coalesce)),
+    row(&["coalesce"], 1, MANY, Returns::Custom(type_of_coalesce), Run::Lazy(coalesce)),
+    row(&["nullif"], 2, 2, Returns::First, Run::Values(nullif)),
+    // Bound to a node of its own; the row is for its name.
+    row(&["isnull"], 1, 1, Returns::Truth, Run::Values(isnull)),
+    row(&["greatest"], 2, MANY, Returns::Union(0), Run::Strict(greatest)),
+    row(&["least"], 2, MANY, Returns::Union(0), Run::Strict(least)),
+    row(&["interval"], 2, MANY, Returns::Int, Run::Values(interval)),
+    row(&["any_value"], 1, 1, Returns::First, Run::Values(first)),
+];
+
+fn type_of_if(arguments: &[Expr], settings: &Settings) -> Result<Type> {
+    bind::common_type(&[&arguments[1], &arguments[2]], "if", settings)
+}
+
+fn type_of_ifnull(arguments: &[Expr], settings: &Settings) -> Result<Type> {
+    let nullable = arguments[1].ty().nullable;
+    Ok(bind::common_type(&arguments.iter().collect::<Vec<_>>(), "ifnull", settings)?.with_nullable(nullable))
+}
+
+fn type_of_coalesce(arguments: &[Expr], settings: &Settings) -> Result<Type> {
+    let nullable = arguments.iter().all(|argument| argument.ty().nullable);
+    Ok(bind::common_type(&arguments.iter().collect::<Vec<_>>(), "coalesce", settings)?.with_nullable(nullable))
+}
+
+fn if_(call: &Call, row: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    let chosen = &call.arguments[if call.arguments[0].holds(row, ctx)? { 1 } else { 2 }];
+    let value = chosen.eval(row, ctx)?;
+    eval::unify(value, &chosen.ty(), &call.ty, ctx)
+}
+
+fn coalesce(call: &Call, row: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    for argument in &call.arguments {
+        let value = argument.eval(row, ctx)?;
+        if !value.is_null() {
+            return eval::unify(value, &argument.ty(), &call.ty, ctx);
+        }
+    }
+    Ok(Value::Null)
+}
+
+fn domain_of(call: &Call, a: usize, b: usize) -> Domain {
+    let collation = if call.ty.is_string() { call.ty.collation } else { call.collation };
+    let collation = if call.arguments[a].kind().is_bytes() { Collation::Binary } else { collation };
+    compare::domain(&call.arguments[a].ty(), &call.arguments[b].ty(), collation)
+}
+
+fn nullif(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    let [a, b] = [&values[0], &values[1]];
+    if !a.is_null() && !b.is_null() && compare::order(domain_of(call, 0, 1), a, b, ctx)?.is_eq() {
+        return Ok(Value::Null);
+    }
+    Ok(a.clone())
+}
+
+fn isnull(_: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> {
+    Ok(Value::from(values[0].is_null()))
+}
+
+fn greatest(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    extreme(call, values, Ordering::Greater, ctx)
+}
+
+fn least(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    extreme(call, values, Ordering::Less, ctx)
+}
+
+/// All of them are brought to the common type first.
+fn extreme(call: &Call, values: &[Value], wanted: Ordering, ctx: &mut EvalContext) -> Result<Value> {
+    let domain = match call.ty.kind {
+        kind if kind.is_text() => Domain::Text(call.ty.collation),
+        kind if kind.is_bytes() => Domain::Bytes,
+        _ => compare::own_domain(&call.ty),
+    };
+    let mut best: Option<Value> = None;
+    for (value, argument) in values.iter().zip(&call.arguments) {
+        let value = eval::unify(value.clone(), &argument.ty(), &call.ty, ctx)?;
+        let better = match &best {
+            None => true,
+            Some(known) => compare::order(domain, &value, known, ctx)? == wanted,
+        };
+        if better {
+            best = Some(value);
+        }
+    }
+    Ok(best.unwrap_or_default())
+}
+
+/// How many of the numbers, which ascend, are not above the first.
+fn interval(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    let args = Args::new(call, values);
+    if args.is_null(0) {
+        return Ok(Value::Int(-1));
+    }
+    let number = args.f64(0, ctx)?;
+    let mut count = 0;
+    for place in 1..args.len() {
+        if !args.is_null(place) && args.f64(place, ctx)? > number {
+            break;
+        }
+        count += 1;
+    }
+    Ok(Value::Int(count))
+}
+
+fn first(_: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> {
+    Ok(values[0].clone())
+}

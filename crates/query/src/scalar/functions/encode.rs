@@ -1,0 +1,119 @@
+//! Bytes as text and back: hexadecimal, base64; digests.
+
+use super::{Args, Function, Returns, Run, row, string_value};
+use crate::error::Result;
+use crate::scalar::bind::{self, Settings};
+use crate::scalar::context::EvalContext;
+use crate::scalar::convert;
+use crate::scalar::expr::{Call, Expr};
+use crate::types::Type;
+use crate::value::Value;
+
+pub const FUNCTIONS: &[Function] = &[
+    row(&["hex"], 1, 1, Returns::Custom(type_of_hex), Run::Strict(hex)),
+    row(&["unhex"], 1, 1, Returns::Bytes(16_000_000), Run::Strict(unhex)),
+    row(&["to_base64"], 1, 1, Returns::Plain(u32::MAX / 4), Run::Strict(to_base64)),
+    row(&["from_base64"], 1, 1, Returns::Bytes(16_000_000), Run::Strict(from_base64)),
+    row(&["md5"], 1, 1, Returns::Plain(32), Run::Strict(md5)),
+    row(&["sha1", "sha"], 1, 1, Returns::Plain(40), Run::Strict(sha1)),
+    row(&["sha2"], 2, 2, Returns::Plain(128), Run::Strict(sha2)),
+];
+
+/// Two digits for each byte there may be.
+fn type_of_hex(arguments: &[Expr], settings: &Settings) -> Result<Type> {
+    let ty = arguments[0].ty();
+    let bytes = if ty.kind.is_text() { ty.charset().max_bytes() } else { 1 };
+    let length = bind::display_length(&ty).saturating_mul(2 * bytes).max(16);
+    Ok(bind::string_type(length, settings.collation).with_nullable(ty.nullable))
+}
+
+const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+pub fn base64(bytes: &[u8]) -> String {
+    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for chunk in bytes.chunks(3) {
+        let group = chunk.iter().fold(0u32, |group, byte| group << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
+        for place in 0..4 {
+            let digit = ALPHABET[(group >> (18 - 6 * place) & 63) as usize];
+            out.push(if place <= chunk.len() { char::from(digit) } else { '=' });
+        }
+    }
+    out
+}
+
+/// Blanks are skipped; `None` for what is no base64.
+pub fn decode_base64(text: &[u8]) -> Option<Vec<u8>> {
+    let digits: Vec<u8> = text.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
+    if !digits.len().is_multiple_of(4) {
+        return None;
+    }
+    let padding = digits.iter().rev().take(2).take_while(|byte| **byte == b'=').count();
+    let mut out = Vec::with_capacity(digits.len() / 4 * 3);
+    for chunk in digits[..digits.len() - padding].chunks(4) {
+        let mut group = 0u32;
+        for digit in chunk {
+            group = group << 6 | ALPHABET.iter().position(|known| known == digit)? as u32;
+        }
+        group <<= 6 * (4 - chunk.len());
+        out.extend_from_slice(&group.to_be_bytes()[1..chunk.len()]);
+    }
+    Some(out)
+}
+
+pub fn hex_text(bytes: &[u8], upper: bool) -> String {
+    let digits: &[u8; 16] = if upper { b"0123456789ABCDEF" } else { b"0123456789abcdef" };
+    bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(|digit| char::from(digits[usize::from(digit)])).collect()
+}
+
+/// Of a number its digits, of a string its bytes.
+fn hex(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    let text = match &values[0] {
+        Value::Int(_) | Value::UInt(_) | Value::Decimal(_) | Value::Double(_) | Value::Float(_) => {
+            format!("{:X}", convert::to_bits(&values[0], ctx)?)
+        }
+        _ => hex_text(&Args::new(call, values).bytes(0, ctx), true),
+    };
+    Ok(Value::text(text))
+}
+
+fn unhex(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    let digits = Args::new(call, values).bytes(0, ctx);
+    let nibble = |digit: u8| char::from(digit).to_digit(16).map(|nibble| nibble as u8);
+    let odd = if digits.len() % 2 == 1 { vec![b'0'] } else { Vec::new() };
+    let digits = [odd, digits].concat();
+    let bytes: Option<Vec<u8>> = digits.chunks(2).map(|pair| Some(nibble(pair[0])? << 4 | nibble(pair[1])?)).collect();
+    Ok(bytes.map_or(Value::Null, |bytes| string_value(call, bytes, ctx)))
+}
+
+/// In lines of 76.
+fn to_base64(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    let whole = base64(&Args::new(call, values).bytes(0, ctx));
+    let lines: Vec<&str> = (0..whole.len()).step_by(76).map(|at| &whole[at..whole.len().min(at + 76)]).collect();
+    Ok(string_value(call, lines.join("\n").into_bytes(), ctx))
+}
+
+fn from_base64(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    let decoded = decode_base64(&Args::new(call, values).bytes(0, ctx));
+    Ok(decoded.map_or(Value::Null, |bytes| string_value(call, bytes, ctx)))
+}
+
+fn md5(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    Ok(Value::text(hex_text(&super::digest::md5(&Args::new(call, values).bytes(0, ctx)), false)))
+}
+
+fn sha1(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    Ok(Value::text(hex_text(&super::digest::sha1(&Args::new(call, values).bytes(0, ctx)), false)))
+}
+
+fn sha2(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    let args = Args::new(call, values);
+    let bytes = args.bytes(0, ctx);
+    let digest = match args.int(1, ctx)? {
+        224 => super::digest::sha224(&bytes),
+        0 | 256 => super::digest::sha256(&bytes),
+        384 => super::digest::sha384(&bytes),
+        512 => super::digest::sha512(&bytes),
+        _ => return Ok(Value::Null),
+    };
+    Ok(Value::text(hex_text(&digest, false)))
+}

@@ -1,0 +1,292 @@
+//! What the session and the server are: answered from `EvalContext`.
+
+use super::{Args, Function, MANY, Returns, Run, row, volatile};
+use crate::error::{self, Result};
+use crate::scalar::context::EvalContext;
+use crate::scalar::expr::Call;
+use crate::value::Value;
+
+pub const FUNCTIONS: &[Function] = &[
+    row(&["version"], 0, 0, Returns::Plain(64), Run::Values(version)),
+    row(&["database", "schema"], 0, 0, Returns::Plain(64), Run::Values(database)),
+    row(&["user", "session_user", "system_user"], 0, 0, Returns::Plain(288), Run::Values(user)),
+    row(&["current_user"], 0, 0, Returns::Plain(288), Run::Values(current_user)),
+    row(&["current_role"], 0, 0, Returns::Plain(288), Run::Values(current_role)),
+    row(&["connection_id"], 0, 0, Returns::UInt, Run::Values(connection_id)),
+    volatile(row(&["last_insert_id"], 0, 1, Returns::UInt, Run::Values(last_insert_id))),
+    row(&["row_count"], 0, 0, Returns::Int, Run::Values(row_count)),
+    row(&["found_rows"], 0, 0, Returns::Int, Run::Values(found_rows)),
+    volatile(row(&["uuid"], 0, 0, Returns::Plain(36), Run::Values(uuid))),
+    row(&["uuid_to_bin"], 1, 2, Returns::Bytes(16), Run::Strict(uuid_to_bin)),
+    row(&["bin_to_uuid"], 1, 2, Returns::Plain(36), Run::Strict(bin_to_uuid)),
+    row(&["is_uuid"], 1, 1, Returns::Truth, Run::Strict(is_uuid)),
+    row(&["inet_aton"], 1, 1, Returns::UInt, Run::Strict(inet_aton)),
+    row(&["inet_ntoa"], 1, 1, Returns::Plain(15), Run::Strict(inet_ntoa)),
+    row(&["inet6_aton"], 1, 1, Returns::Bytes(16), Run::Strict(inet6_aton)),
+    row(&["inet6_ntoa"], 1, 1, Returns::Plain(39), Run::Strict(inet6_ntoa)),
+    row(&["is_ipv4"], 1, 1, Returns::Truth, Run::Values(is_ipv4)),
+    row(&["is_ipv6"], 1, 1, Returns::Truth, Run::Values(is_ipv6)),
+    row(&["coercibility"], 1, 1, Returns::Int, Run::Values(coercibility)),
+    row(&["name_const"], 2, 2, Returns::Union(1), Run::Values(name_const)),
+    row(&["format_bytes"], 1, 1, Returns::Plain(20), Run::Strict(format_bytes)),
+    volatile(row(&["random_bytes"], 1, 1, Returns::Bytes(1024), Run::Strict(random_bytes))),
+    volatile(row(&["uuid_short"], 0, 0, Returns::UInt, Run::Values(uuid_short))),
+    volatile(row(&["sleep"], 1, 1, Returns::Int, Run::Values(sleep))),
+    volatile(row(&["benchmark"], 2, 2, Returns::Int, Run::Lazy(benchmark))),
+    // The grant of locks by name is the session's; it is refused here, not ignored.
+    volatile(row(
+        &[
+            "get_lock",
+            "release_lock",
+            "is_free_lock",
+            "is_used_lock",
+            "release_all_locks",
+            "load_file",
+            "master_pos_wait",
+            "wait_for_executed_gtid_set",
+        ],
+        0,
+        MANY,
+        Returns::Int,
+        Run::Values(not_served),
+    )),
+];
+
+fn not_served(call: &Call, _: &[Value], _: &mut EvalContext) -> Result<Value> {
+    Err(error::SqlError::unsupported(format!("function {}", call.function.name())))
+}
+
+fn version(_: &Call, _: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    Ok(Value::Text(ctx.session.version.clone()))
+}
+
+fn database(_: &Call, _: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    Ok(ctx.session.database.clone().map_or(Value::Null, Value::Text))
+}
+
+fn user(_: &Call, _: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    Ok(Value::Text(ctx.session.user.clone()))
+}
+
+fn current_user(_: &Call, _: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    Ok(Value::Text(ctx.session.current_user.clone()))
+}
+
+fn current_role(_: &Call, _: &[Value], _: &mut EvalContext) -> Result<Value> {
+    Ok(Value::text("NONE"))
+}
+
+fn connection_id(_: &Call, _: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    Ok(Value::UInt(ctx.session.connection_id))
+}
+
+/// With an argument it is that from now on.
+fn last_insert_id(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    if values.is_empty() {
+        return Ok(Value::UInt(ctx.session.last_insert_id));
+    }
+    if values[0].is_null() {
+        ctx.session.set_last_insert_id = Some(0);
+        return Ok(Value::Null);
+    }
+    let id = Args::new(call, values).int(0, ctx)? as u64;
+    ctx.session.set_last_insert_id = Some(id);
+    Ok(Value::UInt(id))
+}
+
+fn row_count(_: &Call, _: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    Ok(Value::Int(ctx.session.row_count))
+}
+
+fn found_rows(_: &Call, _: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    Ok(Value::Int(ctx.session.found_rows as i64))
+}
+
+/// Of version 1: time, a sequence of this process, and a node of random bits with the mark of one that is no network card's.
+fn uuid(_: &Call, _: &[Value], _: &mut EvalContext) -> Result<Value> {
+    use std::sync::LazyLock;
+    use std::sync::atomic::{AtomicU64, Ordering};
+    static TICKS: AtomicU64 = AtomicU64::new(0);
+    static NODE: LazyLock<u64> = LazyLock::new(|| fresh_bits() >> 16 | 1 << 40);
+    static SEQUENCE: LazyLock<u64> = LazyLock::new(|| fresh_bits() >> 50);
+    // Tenths of microseconds since 1582; never the same twice.
+    const SINCE_1582: u64 = 122_192_928_000_000_000;
+    let now = crate::scalar::temporal::Timestamp::now().0 as u64 * 10 + SINCE_1582;
+    let last = TICKS.fetch_max(now, Ordering::Relaxed);
+    let ticks = if last >= now { TICKS.fetch_add(1, Ordering::Relaxed) + 1 } else { now };
+    let (low, middle, high) = (ticks as u32, (ticks >> 32) as u16, (ticks >> 48) as u16 & 0x0FFF | 0x1000);
+    Ok(Value::text(format!("{low:08x}-{middle:04x}-{high:04x}-{:04x}-{:012x}", *SEQUENCE | 0x8000, *NODE)))
+}
+
+/// Ascends within a process, and from one process to the next by the time of its start.
+fn uuid_short(_: &Call, _: &[Value], _: &mut EvalContext) -> Result<Value> {
+    use std::sync::LazyLock;
+    use std::sync::atomic::{AtomicU64, Ordering};
+    static NEXT: LazyLock<AtomicU64> = LazyLock::new(|| {
+        AtomicU64::new((crate::scalar::temporal::Timestamp::now().0 as u64 / 1_000_000) << 24 | 1 << 56)
+    });
+    Ok(Value::UInt(NEXT.fetch_add(1, Ordering::Relaxed)))
+}
+
+static SLEEP: stdx::wait::Reason = stdx::wait::Reason::new("sleep");
+
+/// In slices, so that a kill is seen.
+fn sleep(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    use std::time::{Duration, Instant};
+    const SLICE: Duration = Duration::from_millis(20);
+    let seconds = if values[0].is_null() { -1.0 } else { Args::new(call, values).f64(0, ctx)? };
+    if seconds < 0.0 {
+        return Err(error::WRONG_ARGUMENTS.with(&[&"sleep."]));
+    }
+    let end = Duration::try_from_secs_f64(seconds).ok().and_then(|length| Instant::now().checked_add(length));
+    let _waiting = stdx::wait::announce(&SLEEP);
+    loop {
+        ctx.check_killed()?;
+        let left = end.map_or(SLICE, |end| end.saturating_duration_since(Instant::now()));
+        if left.is_zero() {
+            return Ok(Value::Int(0));
+        }
+        std::thread::sleep(left.min(SLICE));
+    }
+}
+
+/// Evaluates the second argument so many times.
+fn benchmark(call: &Call, row: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    let count = call.arguments[0].eval(row, ctx)?;
+    if count.is_null() {
+        return Ok(Value::Null);
+    }
+    for _ in 0..crate::scalar::convert::to_i64(&count, ctx)? {
+        ctx.check_killed()?;
+        call.arguments[1].eval(row, ctx)?;
+    }
+    Ok(Value::Int(0))
+}
+
+/// Bits that differ from process to process: the standard library's own seeds of hashing.
+fn fresh_bits() -> u64 {
+    use std::hash::{BuildHasher, Hasher, RandomState};
+    RandomState::new().build_hasher().finish()
+}
+
+fn random_bytes(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    let length = Args::new(call, values).int(0, ctx)?;
+    if !(1..=1024).contains(&length) {
+        return Err(error::DATA_OUT_OF_RANGE.with(&[&"length", &"random_bytes"]));
+    }
+    let mut bytes = vec![0; length as usize];
+    let read =
+        std::fs::File::open("/dev/urandom").and_then(|mut source| std::io::Read::read_exact(&mut source, &mut bytes));
+    read.map_err(|_| error::UNKNOWN_ERROR.with(&[&"no random numbers from the system"]))?;
+    Ok(Value::from_bytes(bytes))
+}
+
+fn parse_uuid(text: &str) -> Option<[u8; 16]> {
+    let text = text.trim_start_matches('{').trim_end_matches('}');
+    let dashed = text.len() == 36 && [8, 13, 18, 23].iter().all(|at| text.as_bytes()[*at] == b'-');
+    if !dashed && text.len() != 32 {
+        return None;
+    }
+    let digits: String = text.chars().filter(|c| *c != '-').collect();
+    if digits.len() != 32 || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+        return None;
+    }
+    u128::from_str_radix(&digits, 16).ok().map(u128::to_be_bytes)
+}
+
+/// The second argument puts the slow parts of the time first.
+fn uuid_to_bin(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    let args = Args::new(call, values);
+    let text = args.text(0, ctx);
+    let wrong = || error::WRONG_VALUE_FOR_TYPE.with(&[&"string", &text, &"uuid_to_bin"]);
+    let bytes = parse_uuid(&text).ok_or_else(wrong)?;
+    if args.int_or(1, 0, ctx)? == 0 {
+        return Ok(Value::bytes(bytes));
+    }
+    Ok(Value::bytes([&bytes[6..8], &bytes[4..6], &bytes[..4], &bytes[8..]].concat()))
+}
+
+fn bin_to_uuid(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    let args = Args::new(call, values);
+    let bytes = args.bytes(0, ctx);
+    if bytes.len() != 16 {
+        let shown = String::from_utf8_lossy(&bytes).into_owned();
+        return Err(error::WRONG_VALUE_FOR_TYPE.with(&[&"string", &shown, &"bin_to_uuid"]));
+    }
+    let ordered = match args.int_or(1, 0, ctx)? {
+        0 => bytes,
+        _ => [&bytes[4..8], &bytes[2..4], &bytes[..2], &bytes[8..]].concat(),
+    };
+    let hex: String = ordered.iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(Value::text(format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])))
+}
+
+fn is_uuid(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    Ok(Value::from(parse_uuid(&Args::new(call, values).text(0, ctx)).is_some()))
+}
+
+/// A short form leaves the middle out: 127.1 is 127.0.0.1.
+fn inet_aton(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    let text = Args::new(call, values).text(0, ctx);
+    let parts: Option<Vec<u64>> = text.split('.').map(|part| part.parse::<u8>().ok().map(u64::from)).collect();
+    Ok(match parts.as_deref() {
+        Some([first, middle @ .., last]) if middle.len() <= 2 => {
+            let mut number = *first;
+            for place in 0..2 {
+                number = number << 8 | middle.get(place).copied().unwrap_or(0);
+            }
+            Value::UInt(number << 8 | last)
+        }
+        _ => Value::Null,
+    })
+}
+
+fn inet_ntoa(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    let number = Args::new(call, values).int(0, ctx)?;
+    Ok(u32::try_from(number).map_or(Value::Null, |bits| Value::text(std::net::Ipv4Addr::from(bits).to_string())))
+}
+
+fn inet6_aton(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    let text = Args::new(call, values).text(0, ctx);
+    Ok(match text.parse::<std::net::IpAddr>() {
+        Ok(std::net::IpAddr::V4(address)) => Value::bytes(address.octets()),
+        Ok(std::net::IpAddr::V6(address)) => Value::bytes(address.octets()),
+        Err(_) => Value::Null,
+    })
+}
+
+fn inet6_ntoa(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    let bytes = Args::new(call, values).bytes(0, ctx);
+    let address = match bytes.len() {
+        4 => <[u8; 4]>::try_from(&bytes[..]).ok().map(std::net::IpAddr::from),
+        16 => <[u8; 16]>::try_from(&bytes[..]).ok().map(std::net::IpAddr::from),
+        _ => None,
+    };
+    Ok(address.map_or(Value::Null, |address| Value::text(address.to_string())))
+}
+
+fn is_ipv4(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    Ok(Value::from(Args::new(call, values).text(0, ctx).parse::<std::net::Ipv4Addr>().is_ok()))
+}
+
+fn is_ipv6(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    Ok(Value::from(Args::new(call, values).text(0, ctx).parse::<std::net::Ipv6Addr>().is_ok()))
+}
+
+fn coercibility(call: &Call, _: &[Value], _: &mut EvalContext) -> Result<Value> {
+    Ok(Value::Int(call.arguments[0].derivation() as i64))
+}
+
+fn name_const(_: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> {
+    Ok(values[1].clone())
+}
+
+fn format_bytes(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    let count = Args::new(call, values).f64(0, ctx)?;
+    let units = ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    let power = units.iter().enumerate().rev().find(|(power, _)| count.abs() >= 1024f64.powi(*power as i32));
+    Ok(Value::text(match power {
+        Some((power @ 1.., unit)) => format!("{:.2} {unit}", count / 1024f64.powi(power as i32)),
+        _ => format!("{count:4.0} bytes"),
+    }))
+}

@@ -1,0 +1,320 @@
+//! The functions: ONE table, a row each, put together from the parts below.
+//!
+//! A row says the names, how many arguments, how the result's type comes about, and which Rust function does it. The implementation reads its arguments through `Args`, which
+//! converts them as MySQL does; so a row is all there is to add a function.
+
+mod control;
+mod date;
+pub mod digest;
+pub mod encode;
+mod info;
+mod json;
+mod numeric;
+mod regexp;
+mod string;
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use crate::error::{self, Result};
+use crate::scalar::bind::{self, Settings};
+use crate::scalar::cast;
+use crate::scalar::context::EvalContext;
+use crate::scalar::convert;
+use crate::scalar::decimal::Decimal;
+use crate::scalar::expr::{Call, Expr};
+use crate::scalar::temporal::{DateTime, Strictness, Time, Unit};
+use crate::types::{Collation, Kind, Type};
+use crate::value::{Text, Value};
+
+/// A row of the table.
+#[derive(Debug)]
+pub struct Function {
+    /// In lower case; the first is the name, the others are aliases.
+    pub names: &'static [&'static str],
+    pub arity: Arity,
+    pub returns: Returns,
+    pub run: Run,
+    /// Never folded or cached: RAND(), UUID(), SLEEP().
+    pub volatile: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arity {
+    pub min: usize,
+    pub max: usize,
+}
+
+/// How the result's type comes about.
+#[derive(Clone, Copy, Debug)]
+pub enum Returns {
+    Truth,
+    Int,
+    UInt,
+    Double,
+    /// So many characters at most, in the collation of the string arguments; bytes if one of them is.
+    Text(fn(&[Expr]) -> u32),
+    /// So many characters, in the connection's collation.
+    Plain(u32),
+    Bytes(u32),
+    /// DATE, TIME, DATETIME, JSON.
+    Kind(Kind),
+    /// What holds the arguments from this one on.
+    Union(usize),
+    /// The first argument's type.
+    First,
+    Custom(fn(&[Expr], &Settings) -> Result<Type>),
+}
+
+type Body = fn(&Call, &[Value], &mut EvalContext) -> Result<Value>;
+
+/// How a function is run.
+#[derive(Clone, Copy, Debug)]
+pub enum Run {
+    /// NULL if an argument is NULL, else of their values.
+    Strict(Body),
+    /// Of the values, NULL or not.
+    Values(Body),
+    /// Evaluates its arguments itself, or not at all; it is given the row.
+    Lazy(Body),
+}
+
+/// As many arguments as one likes.
+const MANY: usize = usize::MAX;
+
+const fn row(names: &'static [&'static str], min: usize, max: usize, returns: Returns, run: Run) -> Function {
+    Function { names, arity: Arity { min, max }, returns, run, volatile: false }
+}
+
+const fn volatile(function: Function) -> Function {
+    Function { volatile: true, ..function }
+}
+
+static PARTS: [&[Function]; 8] = [
+    control::FUNCTIONS,
+    string::FUNCTIONS,
+    regexp::FUNCTIONS,
+    numeric::FUNCTIONS,
+    date::FUNCTIONS,
+    json::FUNCTIONS,
+    encode::FUNCTIONS,
+    info::FUNCTIONS,
+];
+
+static BY_NAME: LazyLock<HashMap<&'static str, &'static Function>> = LazyLock::new(|| {
+    let named = all().flat_map(|function| function.names.iter().map(move |name| (*name, function)));
+    named.collect()
+});
+
+/// Every row.
+pub fn all() -> impl Iterator<Item = &'static Function> {
+    PARTS.iter().flat_map(|part| part.iter())
+}
+
+/// The row of that name in any case.
+pub fn find(name: &str) -> Option<&'static Function> {
+    BY_NAME.get(name).or_else(|| BY_NAME.get(name.to_ascii_lowercase().as_str())).copied()
+}
+
+impl Function {
+    pub fn name(&self) -> &'static str {
+        self.names[0]
+    }
+
+    /// Error 1582 for a wrong number of arguments.
+    pub fn check(&self, count: usize) -> Result<()> {
+        match (self.arity.min..=self.arity.max).contains(&count) {
+            true => Ok(()),
+            false => Err(error::WRONG_PARAMCOUNT_TO_NATIVE_FCT.with(&[&self.name().to_uppercase()])),
+        }
+    }
+
+    pub fn result_type(&self, arguments: &[Expr], settings: &Settings) -> Result<Type> {
+        let nullable = match self.run {
+            Run::Strict(_) => arguments.iter().any(|argument| argument.ty().nullable),
+            _ => true,
+        };
+        Ok(match self.returns {
+            Returns::Truth => Type::boolean().with_nullable(nullable),
+            Returns::Int => Type::integer().with_nullable(nullable),
+            Returns::UInt => Type::unsigned().with_nullable(nullable),
+            Returns::Double => Type::double(),
+            Returns::Text(length) => text_type(arguments, length(arguments), self.name(), settings)?,
+            Returns::Plain(length) => bind::string_type(length, settings.collation),
+            Returns::Bytes(length) => bind::string_type(length, Collation::Binary),
+            Returns::Kind(kind) => Type::new(kind),
+            Returns::Union(from) => {
+                bind::common_type(&arguments[from..].iter().collect::<Vec<_>>(), self.name(), settings)?
+            }
+            Returns::First => arguments[0].ty(),
+            Returns::Custom(of) => of(arguments, settings)?,
+        })
+    }
+}
+
+/// May its argument be the digits of a second's fraction? NOW(6).
+pub fn takes_scale(function: &Function) -> bool {
+    date::takes_scale(function.name())
+}
+
+/// The type of a call with a unit: adding hours to a date makes it a date and a time.
+pub fn type_with_unit(function: &Function, arguments: &[Expr], unit: Unit, ty: Type) -> Type {
+    date::type_with_unit(function.name(), arguments, unit, ty)
+}
+
+/// Text in the collation of the arguments that are strings.
+fn text_type(arguments: &[Expr], length: u32, name: &str, settings: &Settings) -> Result<Type> {
+    let bytes = |expr: &Expr| expr.kind().is_bytes() || expr.kind() == Kind::Bit;
+    if arguments.iter().any(bytes) {
+        return Ok(bind::string_type(length.saturating_mul(4), Collation::Binary));
+    }
+    let strings: Vec<&Expr> = arguments.iter().filter(|argument| argument.ty().kind.is_text()).collect();
+    let collation = match strings.is_empty() {
+        true => settings.collation,
+        false => bind::merge_collations(&strings, name, settings)?,
+    };
+    Ok(bind::string_type(length, collation))
+}
+
+/// The sum of what the arguments are shown with.
+fn sum_of_lengths(arguments: &[Expr]) -> u32 {
+    arguments.iter().fold(0, |sum, argument| sum.saturating_add(bind::display_length(&argument.ty())))
+}
+
+fn first_length(arguments: &[Expr]) -> u32 {
+    arguments.first().map_or(0, |argument| bind::display_length(&argument.ty()))
+}
+
+fn longest(_: &[Expr]) -> u32 {
+    u32::MAX / 4
+}
+
+/// The arguments' values, converted on demand.
+struct Args<'a> {
+    call: &'a Call,
+    values: &'a [Value],
+}
+
+impl<'a> Args<'a> {
+    fn new(call: &'a Call, values: &'a [Value]) -> Args<'a> {
+        Args { call, values }
+    }
+
+    fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    fn get(&self, place: usize) -> &'a Value {
+        &self.values[place]
+    }
+
+    fn is_null(&self, place: usize) -> bool {
+        self.values[place].is_null()
+    }
+
+    /// The shown form's characters; bytes as the characters they may be.
+    fn text(&self, place: usize, ctx: &EvalContext) -> Text {
+        match &self.values[place] {
+            Value::Text(text) => text.clone(),
+            Value::Bytes(bytes) => Text::new(String::from_utf8_lossy(bytes)),
+            value => {
+                let ty = self.call.arguments[place].ty();
+                convert::to_text(&cast::present(value.clone(), &ty, ctx), &ty)
+            }
+        }
+    }
+
+    /// The shown form's bytes.
+    fn bytes(&self, place: usize, ctx: &EvalContext) -> Vec<u8> {
+        match &self.values[place] {
+            Value::Bytes(bytes) => bytes.to_vec(),
+            value => match (value, self.call.arguments[place].kind()) {
+                (Value::UInt(_), Kind::Bit) => {
+                    let shown = cast::present(value.clone(), &self.call.arguments[place].ty(), ctx);
+                    shown.as_string_bytes().unwrap_or_default().to_vec()
+                }
+                _ => self.text(place, ctx).as_bytes().to_vec(),
+            },
+        }
+    }
+
+    /// Adds the shown form's bytes.
+    fn append(&self, place: usize, out: &mut Vec<u8>, ctx: &EvalContext) {
+        match &self.values[place] {
+            Value::Text(text) => out.extend_from_slice(text.as_bytes()),
+            Value::Bytes(bytes) => out.extend_from_slice(bytes),
+            _ => out.extend_from_slice(&self.bytes(place, ctx)),
+        }
+    }
+
+    fn int(&self, place: usize, ctx: &mut EvalContext) -> Result<i64> {
+        match &self.values[place] {
+            Value::Int(number) => Ok(*number),
+            value => convert::to_i64(value, ctx),
+        }
+    }
+
+    /// An argument that may be left out.
+    fn int_or(&self, place: usize, default: i64, ctx: &mut EvalContext) -> Result<i64> {
+        if place < self.len() { self.int(place, ctx) } else { Ok(default) }
+    }
+
+    fn f64(&self, place: usize, ctx: &mut EvalContext) -> Result<f64> {
+        convert::to_f64(&self.values[place], ctx)
+    }
+
+    fn decimal(&self, place: usize, ctx: &mut EvalContext) -> Result<Decimal> {
+        convert::to_decimal(&self.values[place], ctx)
+    }
+
+    fn datetime(&self, place: usize, rules: Strictness, ctx: &mut EvalContext) -> Result<Option<DateTime>> {
+        convert::to_datetime(&self.values[place], rules, ctx)
+    }
+
+    fn time(&self, place: usize, ctx: &mut EvalContext) -> Result<Option<Time>> {
+        convert::to_time(&self.values[place], ctx)
+    }
+}
+
+/// Bytes as a value of the call's type. What is longer than a packet is NULL with a warning.
+fn string_value(call: &Call, bytes: Vec<u8>, ctx: &mut EvalContext) -> Value {
+    if bytes.len() > ctx.max_allowed_packet {
+        return too_long(call, ctx);
+    }
+    if call.ty.kind.is_bytes() {
+        return Value::from_bytes(bytes);
+    }
+    match String::from_utf8(bytes) {
+        Ok(text) => Value::Text(Text::from(text)),
+        Err(error) => Value::text(String::from_utf8_lossy(error.as_bytes())),
+    }
+}
+
+fn too_long(call: &Call, ctx: &mut EvalContext) -> Value {
+    let limit = ctx.max_allowed_packet;
+    ctx.warn(error::WARN_ALLOWED_PACKET_OVERFLOWED.with(&[&call.function.name(), &limit]));
+    Value::Null
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_there_once_and_in_lower_case() {
+        let names: Vec<&str> = all().flat_map(|function| function.names.iter().copied()).collect();
+        assert_eq!(names.len(), BY_NAME.len());
+        assert!(names.iter().all(|name| name.to_ascii_lowercase() == **name));
+        assert!(find("CONCAT").is_some());
+        assert!(find("no_such_function").is_none());
+    }
+
+    #[test]
+    fn every_row_can_tell_its_type() {
+        let settings = Settings::default();
+        for function in all().filter(|function| function.arity.min > 0) {
+            let arguments = vec![Expr::null(); function.arity.min];
+            assert!(function.result_type(&arguments, &settings).is_ok(), "{}", function.name());
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! One value and one expression: everything between a tree of names and a row of values. README.md in this folder draws it.
+//!
+//! In reading order: `context` (what an expression may ask of its session), `expr` (the bound tree), `bind` (from syntax to it), `compare` and `arithmetic`
+//! (its operators), `convert`, `cast` and `store` (from type to type), `key` (bytes in the order of values), `functions` (one table), `aggregate`.
+
+pub mod collation;
+pub mod context;
+pub mod decimal;
+pub mod json;
+pub mod temporal;
+
+pub mod aggregate;
+pub mod arithmetic;
+pub mod bind;
+pub mod cast;
+pub mod compare;
+pub mod convert;
+pub mod eval;
+pub mod expr;
+pub mod functions;
+pub mod key;
+pub mod like;
+pub mod store;
+
+pub use bind::{Binder, Settings};
+pub use context::{EvalContext, Hosted, Level, SessionFacts, SqlMode, Warnings};
+pub use expr::Expr;
+pub use store::{Place, store};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,71 @@
+//! Adding lengths of time to readings of a clock.
+
+use super::{Date, DateTime, MICROS_PER_DAY, calendar};
+
+impl DateTime {
+    /// Microseconds since the start of year 0, for differences.
+    pub fn linear(self) -> i64 {
+        calendar::day_number(self.date) * MICROS_PER_DAY + self.micros_of_day()
+    }
+
+    pub fn from_linear(micros: i64) -> Option<DateTime> {
+        let date = calendar::from_day_number(micros.div_euclid(MICROS_PER_DAY))?;
+        Some(DateTime::new(date, micros.rem_euclid(MICROS_PER_DAY)))
+    }
+
+    /// `None` beyond the years 0 to 9999.
+    pub fn plus_micros(self, micros: i64) -> Option<DateTime> {
+        DateTime::from_linear(self.linear().checked_add(micros)?)
+    }
+
+    /// To this many digits of the fraction, halves up. `None` where that leaves the calendar.
+    pub fn rounded(self, scale: u8) -> Option<DateTime> {
+        let unit = 10i64.pow(6 - u32::from(scale.min(6)));
+        let rest = self.micros_of_day() % unit;
+        let cut = self.truncated(scale);
+        if rest * 2 < unit || unit == 1 {
+            return Some(cut);
+        }
+        let raised = cut.micros_of_day() + unit;
+        if raised < MICROS_PER_DAY { Some(DateTime::new(self.date, raised)) } else { cut.plus_micros(unit) }
+    }
+
+    #[must_use]
+    pub fn truncated(self, scale: u8) -> DateTime {
+        let unit = 10i64.pow(6 - u32::from(scale.min(6)));
+        DateTime::new(self.date, self.micros_of_day() / unit * unit)
+    }
+}
+
+impl Date {
+    pub fn plus_days(self, days: i64) -> Option<Date> {
+        calendar::from_day_number(calendar::day_number(self).checked_add(days)?)
+    }
+
+    /// The same day so many months on, or the month's last day. `None` beyond the years 0 to 9999.
+    pub fn plus_months(self, months: i64) -> Option<Date> {
+        let period = (i64::from(self.year) * 12 + i64::from(self.month) - 1).checked_add(months)?;
+        if !(0..120_000).contains(&period) {
+            return None;
+        }
+        let (year, month) = ((period / 12) as u16, (period % 12 + 1) as u8);
+        Some(Date::new(year, month, self.day.min(calendar::days_in_month(year, month))))
+    }
+}
+
+impl super::Time {
+    /// To this many digits of the fraction, halves away from zero; clamped.
+    #[must_use]
+    pub fn rounded(self, scale: u8) -> super::Time {
+        let unit = 10i64.pow(6 - u32::from(scale.min(6)));
+        let rest = self.0 % unit;
+        let step = if rest.abs() * 2 >= unit && unit > 1 { unit * rest.signum() } else { 0 };
+        super::Time::from_micros(self.0 - rest + step)
+    }
+
+    #[must_use]
+    pub fn truncated(self, scale: u8) -> super::Time {
+        let unit = 10i64.pow(6 - u32::from(scale.min(6)));
+        super::Time(self.0 / unit * unit)
+    }
+}

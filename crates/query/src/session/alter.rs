@@ -1,0 +1,522 @@
+//! ALTER TABLE. Columns are added and dropped, names and defaults changed without touching a row; a change of a type, of the primary key or of the character set writes
+//! every row anew, in the same transaction.
+
+use std::sync::Arc;
+
+use engine::rows::{Inserted, RowBatch};
+use sqlparser::ast::{
+    self, AlterColumnOperation, AlterTableOperation, ColumnOption, MySQLColumnPosition, RenameTableNameKind,
+};
+
+use crate::bind::name_of;
+use crate::catalog::Writing;
+use crate::catalog::table::{Default, Index, Part, Table, TableColumn};
+use crate::error::{self, Result, SqlError};
+use crate::exec::change::encode_row;
+use crate::exec::scan::decode;
+use crate::key;
+use crate::parse::statement::{Alteration, Name};
+use crate::row::Layout;
+use crate::scalar::store::implicit_default;
+use crate::scalar::{EvalContext, Place, store};
+use crate::session::define::{self, same_storage};
+use crate::session::words::{self, Definition, Options, collation_of, index_name, option_of};
+use crate::session::{Outcome, Session};
+use crate::types::Collation;
+use crate::value::Value;
+
+/// Where a column's values come from, if rows are written anew.
+#[derive(Clone, Debug)]
+enum From {
+    Old(usize),
+    Initial,
+}
+
+/// A table on its way to the new definition.
+struct Draft<'t> {
+    old: &'t Table,
+    new: &'t mut Table,
+    from: Vec<From>,
+    rebuild: bool,
+    auto_increment: Option<u64>,
+}
+
+impl Session {
+    pub(super) fn alter_table(&mut self, name: &Name, operations: &[Alteration]) -> Result<Outcome> {
+        let (schema, name) = self.full_name(name)?;
+        let table = self.catalog.table(&schema, &name)?.clone();
+        let mut auto = None;
+        let id = table.id;
+        let outcome = self.change_table(&table, |session, new, writing| {
+            let old = Arc::new(new.copy().settle());
+            let from = (0..old.columns.len()).map(From::Old).collect();
+            let mut draft = Draft { old: &old, new, from, rebuild: false, auto_increment: None };
+            for operation in operations {
+                session.alteration(&mut draft, operation, writing)?;
+            }
+            auto = draft.auto_increment;
+            if draft.rebuild {
+                session.rebuild(&mut draft, writing)?;
+            }
+            Ok(())
+        })?;
+        if let Some(next) = auto {
+            let mut counter = table.live.auto.lock();
+            let next = next.max(counter.next);
+            (counter.next, counter.reserved) = (next, next);
+            self.db.catalog().reserve_auto(id, next)?;
+        }
+        Ok(outcome)
+    }
+
+    fn alteration(&mut self, draft: &mut Draft<'_>, operation: &Alteration, writing: &mut Writing<'_>) -> Result<()> {
+        match operation {
+            Alteration::Nothing => Ok(()),
+            Alteration::RenameTable(name) => {
+                let (schema, name) = self.full_name(name)?;
+                writing.snapshot.schema(&schema)?;
+                (draft.new.schema, draft.new.name) = (schema, name);
+                Ok(())
+            }
+            Alteration::RenameIndex { from, to } => {
+                if draft.new.index(to).is_some() {
+                    return Err(error::DUP_KEYNAME.with(&[to]));
+                }
+                let at =
+                    draft.new.index(from).ok_or_else(|| error::KEY_DOES_NOT_EXIST.with(&[from, &draft.old.name]))?;
+                draft.new.indexes[at].name.clone_from(to);
+                Ok(())
+            }
+            Alteration::Option { name, value } => {
+                let text = value.to_string().trim_matches(['\'', '`']).to_owned();
+                let mut options = Options::default();
+                option_of(name, text, &mut options)?;
+                if let Some(comment) = options.comment {
+                    draft.new.comment = comment;
+                }
+                draft.auto_increment = options.auto_increment.or(draft.auto_increment);
+                if options.collation.is_some() || options.charset.is_some() {
+                    draft.new.collation =
+                        collation_of(options.charset.as_deref(), options.collation.as_deref(), draft.old.collation)?;
+                }
+                Ok(())
+            }
+            Alteration::Charset { convert, charset, collation } => {
+                let collation = collation_of(Some(charset), collation.as_deref(), draft.old.collation)?;
+                draft.new.collation = collation;
+                if *convert {
+                    draft.convert(collation);
+                }
+                Ok(())
+            }
+            Alteration::Parsed(operation) => self.parsed_alteration(draft, operation, writing),
+        }
+    }
+
+    fn parsed_alteration(
+        &mut self,
+        draft: &mut Draft<'_>,
+        operation: &AlterTableOperation,
+        writing: &mut Writing<'_>,
+    ) -> Result<()> {
+        match operation {
+            AlterTableOperation::AddColumn { column_def, column_position, if_not_exists: false, .. } => {
+                let options: Vec<&ColumnOption> = column_def.options.iter().map(|option| &option.option).collect();
+                let made = self.column(
+                    &column_def.name.value,
+                    &column_def.data_type,
+                    &options,
+                    draft.new.slots.len(),
+                    draft.new.collation,
+                )?;
+                self.add_column(draft, made, column_position.as_ref())?;
+                self.column_keys(draft, &column_def.name.value, &options, writing)
+            }
+            AlterTableOperation::DropColumn { column_names, if_exists: false, .. } => {
+                column_names.iter().try_for_each(|name| draft.drop_column(&name.value))
+            }
+            AlterTableOperation::ModifyColumn { col_name, data_type, options, column_position } => self.change_column(
+                draft,
+                &col_name.value,
+                &col_name.value,
+                data_type,
+                options,
+                column_position.as_ref(),
+            ),
+            AlterTableOperation::ChangeColumn { old_name, new_name, data_type, options, column_position } => self
+                .change_column(draft, &old_name.value, &new_name.value, data_type, options, column_position.as_ref()),
+            AlterTableOperation::RenameColumn { old_column_name, new_column_name } => {
+                draft.rename_column(&old_column_name.value, &new_column_name.value)
+            }
+            AlterTableOperation::AlterColumn { column_name, op } => self.column_default(draft, &column_name.value, op),
+            AlterTableOperation::AddConstraint { constraint, .. } => draft.add_constraint(constraint, writing),
+            AlterTableOperation::DropPrimaryKey { .. } => {
+                if draft.new.primary.take().is_none() {
+                    return Err(error::CANT_DROP_FIELD_OR_KEY.with(&[&"PRIMARY"]));
+                }
+                draft.rebuild = true;
+                Ok(())
+            }
+            AlterTableOperation::DropIndex { name } => draft.drop_index(&name.value),
+            AlterTableOperation::DropConstraint { name, if_exists: false, .. } => {
+                match draft.new.checks.iter().position(|check| check.name.eq_ignore_ascii_case(&name.value)) {
+                    Some(at) => {
+                        draft.new.checks.remove(at);
+                        Ok(())
+                    }
+                    None => draft.drop_index(&name.value),
+                }
+            }
+            AlterTableOperation::RenameTable {
+                table_name: RenameTableNameKind::As(name) | RenameTableNameKind::To(name),
+            } => {
+                let name = name_of(name)?;
+                self.alteration(draft, &Alteration::RenameTable(name), writing)
+            }
+            AlterTableOperation::AutoIncrement { value, .. } => {
+                draft.auto_increment = value.value.to_string().parse().ok();
+                Ok(())
+            }
+            AlterTableOperation::Algorithm { .. } | AlterTableOperation::Lock { .. } => Ok(()),
+            other => Err(SqlError::unsupported(format!("ALTER TABLE {other}"))),
+        }
+    }
+
+    fn add_column(
+        &mut self,
+        draft: &mut Draft<'_>,
+        mut column: TableColumn,
+        position: Option<&MySQLColumnPosition>,
+    ) -> Result<()> {
+        if draft.new.column(&column.name).is_some() {
+            return Err(error::DUP_FIELDNAME.with(&[&column.name]));
+        }
+        column.initial = self.initial(&column)?;
+        if column.auto_increment {
+            return Err(SqlError::unsupported("adding an AUTO_INCREMENT column to a table that exists"));
+        }
+        draft.new.slots.push(column.ty.kind);
+        draft.new.columns.push(column);
+        draft.from.push(From::Initial);
+        draft.place(draft.new.columns.len() - 1, position)
+    }
+
+    /// What rows have that are there already.
+    fn initial(&mut self, column: &TableColumn) -> Result<Value> {
+        Ok(match &column.default {
+            Default::Value(value) => value.clone(),
+            Default::None if column.ty.nullable => Value::Null,
+            Default::None => implicit_default(&column.ty),
+            Default::Now(scale) => {
+                let node = crate::parse::parse_expression(&format!("CURRENT_TIMESTAMP({scale})"))?;
+                let now = self.constant(&node)?;
+                store(
+                    now,
+                    &column.ty,
+                    Place { column: &column.name, row: 1 },
+                    &mut EvalContext { zone: self.ctx.zone.clone(), ..EvalContext::new() },
+                )?
+            }
+            Default::Expression(_) => {
+                return Err(SqlError::unsupported("adding a column with an expression as its default"));
+            }
+        })
+    }
+
+    fn column_keys(
+        &mut self,
+        draft: &mut Draft<'_>,
+        name: &str,
+        options: &[&ColumnOption],
+        writing: &mut Writing<'_>,
+    ) -> Result<()> {
+        for option in options {
+            let at = draft.new.column(name).unwrap_or_default();
+            let parts = vec![Part { column: at, prefix: None, descending: false }];
+            match option {
+                ColumnOption::Unique(_) => draft.add_index(String::new(), true, parts, String::new(), writing)?,
+                ColumnOption::PrimaryKey(_) => draft.set_primary(parts)?,
+                ColumnOption::Check(check) => {
+                    let check = ast::TableConstraint::Check(check.clone());
+                    draft.add_constraint(&check, writing)?;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn change_column(
+        &mut self,
+        draft: &mut Draft<'_>,
+        name: &str,
+        new_name: &str,
+        data_type: &ast::DataType,
+        options: &[ColumnOption],
+        position: Option<&MySQLColumnPosition>,
+    ) -> Result<()> {
+        let at = draft.find(name)?;
+        if !name.eq_ignore_ascii_case(new_name) && draft.new.column(new_name).is_some() {
+            return Err(error::DUP_FIELDNAME.with(&[&new_name]));
+        }
+        let options: Vec<&ColumnOption> = options.iter().collect();
+        let before = draft.new.columns[at].clone();
+        let mut made = self.column(new_name, data_type, &options, before.slot, draft.new.collation)?;
+        let in_primary = draft.new.primary.iter().flatten().any(|part| part.column == at);
+        if in_primary {
+            made.ty.nullable = false;
+        }
+        let shrinks =
+            made.ty.length < before.ty.length && (made.ty.is_string() || made.ty.kind == crate::types::Kind::Decimal);
+        let narrows = before.ty.nullable && !made.ty.nullable;
+        if !same_storage(&made.ty, &before.ty) || shrinks || narrows {
+            draft.rebuild = true;
+        }
+        made.initial = before.initial;
+        draft.new.columns[at] = made;
+        if !name.eq_ignore_ascii_case(new_name) && !draft.new.checks.is_empty() {
+            return Err(SqlError::unsupported("renaming a column of a table with CHECK constraints"));
+        }
+        draft.place(at, position)
+    }
+
+    fn column_default(&mut self, draft: &mut Draft<'_>, name: &str, op: &AlterColumnOperation) -> Result<()> {
+        let at = draft.find(name)?;
+        match op {
+            AlterColumnOperation::SetDefault { value } => {
+                let node = ColumnOption::Default(value.clone());
+                let mut column = draft.new.columns[at].clone();
+                self.set_default(&mut column, &node)?;
+                draft.new.columns[at] = column;
+            }
+            AlterColumnOperation::DropDefault => draft.new.columns[at].default = Default::None,
+            other => return Err(SqlError::unsupported(format!("ALTER COLUMN {other}"))),
+        }
+        Ok(())
+    }
+
+    /// Writes all rows anew into a map of their own.
+    fn rebuild(&mut self, draft: &mut Draft<'_>, writing: &mut Writing<'_>) -> Result<()> {
+        use std::ops::Bound::Unbounded;
+        let new = &mut *draft.new;
+        for (slot, column) in new.columns.iter_mut().enumerate() {
+            column.slot = slot;
+        }
+        new.slots = new.columns.iter().map(|column| column.ty.kind).collect();
+        define::drop_all_maps(writing, draft.old)?;
+        // Indexes that this statement has made are empty yet: they can stay.
+        for index in new.indexes.iter_mut().filter(|index| draft.old.indexes.iter().any(|old| old.map == index.map)) {
+            index.map = writing.txn.create_map()?;
+        }
+        new.map = writing.txn.create_map()?;
+        new.layout = Layout::new(&new.slots);
+        new.slot_columns = (0..new.slots.len()).map(Some).collect();
+        let all: Vec<usize> = (0..draft.old.columns.len()).collect();
+        let mut cursor = writing.txn.scan(draft.old.map, Unbounded, Unbounded, false)?;
+        let (mut batch, mut old_row, mut number) = (RowBatch::new(), vec![Value::Null; all.len()], 0u64);
+        let (mut row_key, mut bytes) = (Vec::new(), Vec::new());
+        self.ctx.changes_rows = true;
+        while cursor.next(&mut writing.txn, &mut batch)? {
+            self.host().look_up()?;
+            for (_, old_bytes) in batch.iter() {
+                number += 1;
+                decode(draft.old, old_bytes, &all, &mut old_row)?;
+                let mut row = Vec::with_capacity(new.columns.len());
+                for (column, from) in new.columns.iter().zip(&draft.from) {
+                    row.push(match from {
+                        From::Initial => column.initial.clone(),
+                        From::Old(at) => self.converted(&old_row[*at], &draft.old.columns[*at], column, number)?,
+                    });
+                }
+                row_key.clear();
+                match &new.primary {
+                    Some(_) => key::primary(new, &row, &mut row_key)?,
+                    None => row_key.extend_from_slice(&number.to_be_bytes()),
+                }
+                encode_row(new, &row, &mut bytes)?;
+                if writing.txn.insert(new.map, &row_key, &bytes, &mut Vec::new())? == Inserted::Exists {
+                    let parts = new.primary.as_deref().unwrap_or(&[]);
+                    let shown: Vec<String> = parts
+                        .iter()
+                        .map(|part| {
+                            crate::system::value_text(&row[part.column], &new.columns[part.column].ty, &mut self.ctx)
+                        })
+                        .collect();
+                    return Err(error::DUP_ENTRY.with(&[&shown.join("-"), &format!("{}.PRIMARY", new.name)]));
+                }
+            }
+        }
+        *new.live.row_id.lock() = 0;
+        let every: Vec<usize> = (0..new.indexes.len()).collect();
+        define::fill(&mut writing.txn, new, &every, &mut self.ctx)
+    }
+
+    fn converted(&mut self, value: &Value, old: &TableColumn, new: &TableColumn, row: u64) -> Result<Value> {
+        if value.is_null() && !new.ty.nullable {
+            let error = error::WARN_DATA_TRUNCATED.with(&[&new.name, &row]);
+            self.ctx.complain(SqlError { sqlstate: "01000", ..error })?;
+            return Ok(implicit_default(&new.ty));
+        }
+        let same = same_storage(&old.ty, &new.ty) && old.ty.length <= new.ty.length;
+        if same {
+            return Ok(value.clone());
+        }
+        let shown = crate::scalar::bind::present(crate::scalar::Expr::Literal(value.clone(), old.ty.clone()))
+            .eval(&[], &mut self.ctx)?;
+        store(shown, &new.ty, Place { column: &new.name, row }, &mut self.ctx)
+    }
+}
+
+impl Draft<'_> {
+    fn find(&self, name: &str) -> Result<usize> {
+        self.new.column(name).ok_or_else(|| error::BAD_FIELD.with(&[&name, &self.old.name]))
+    }
+
+    /// Moves a column to where FIRST or AFTER wants it. Keys name columns by number: they follow.
+    fn place(&mut self, at: usize, position: Option<&MySQLColumnPosition>) -> Result<()> {
+        let target = match position {
+            None => return Ok(()),
+            Some(MySQLColumnPosition::First) => 0,
+            Some(MySQLColumnPosition::After(name)) => {
+                let after = self.find(&name.value)?;
+                if after < at { after + 1 } else { after }
+            }
+        };
+        let column = self.new.columns.remove(at);
+        let from = self.from.remove(at);
+        self.new.columns.insert(target, column);
+        self.from.insert(target, from);
+        self.renumber(|column| {
+            if column == at {
+                return target;
+            }
+            let without = if column > at { column - 1 } else { column };
+            if without >= target { without + 1 } else { without }
+        });
+        Ok(())
+    }
+
+    fn renumber(&mut self, number: impl Fn(usize) -> usize) {
+        let keys = self.new.primary.iter_mut().chain(self.new.indexes.iter_mut().map(|index| &mut index.parts));
+        keys.flatten().for_each(|part| part.column = number(part.column));
+    }
+
+    fn drop_column(&mut self, name: &str) -> Result<()> {
+        let at = self.new.column(name).ok_or_else(|| error::CANT_DROP_FIELD_OR_KEY.with(&[&name]))?;
+        if self.new.columns.len() == 1 {
+            return Err(error::CANT_REMOVE_ALL_FIELDS.bare());
+        }
+        if self.new.primary.iter().flatten().any(|part| part.column == at) {
+            return Err(SqlError::unsupported("dropping a column of the primary key: drop the key first"));
+        }
+        if self.new.indexes.iter().flat_map(|index| &index.parts).any(|part| part.column == at) {
+            // MySQL takes the column out of its indexes; an index of this column alone goes.
+            if self
+                .new
+                .indexes
+                .iter()
+                .any(|index| index.parts.len() > 1 && index.parts.iter().any(|part| part.column == at))
+            {
+                return Err(SqlError::unsupported(
+                    "dropping a column of an index of several columns: drop the index first",
+                ));
+            }
+            self.new.indexes.retain(|index| index.parts[0].column != at);
+        }
+        self.new.columns.remove(at);
+        self.from.remove(at);
+        self.renumber(|column| if column > at { column - 1 } else { column });
+        Ok(())
+    }
+
+    fn rename_column(&mut self, name: &str, new_name: &str) -> Result<()> {
+        let at = self.find(name)?;
+        if !name.eq_ignore_ascii_case(new_name) && self.new.column(new_name).is_some() {
+            return Err(error::DUP_FIELDNAME.with(&[&new_name]));
+        }
+        if !self.new.checks.is_empty() {
+            return Err(SqlError::unsupported("renaming a column of a table with CHECK constraints"));
+        }
+        new_name.clone_into(&mut self.new.columns[at].name);
+        Ok(())
+    }
+
+    fn add_index(
+        &mut self,
+        name: String,
+        unique: bool,
+        parts: Vec<Part>,
+        comment: String,
+        writing: &mut Writing<'_>,
+    ) -> Result<()> {
+        let map = writing.txn.create_map()?;
+        let name = index_name(self.new, name, &parts)?;
+        self.new.indexes.push(Index { name, map, unique, parts, comment, invisible: false });
+        Ok(())
+    }
+
+    fn drop_index(&mut self, name: &str) -> Result<()> {
+        if name.eq_ignore_ascii_case("primary") && self.new.primary.take().is_some() {
+            self.rebuild = true;
+            return Ok(());
+        }
+        let at = self.new.index(name).ok_or_else(|| error::CANT_DROP_FIELD_OR_KEY.with(&[&name]))?;
+        self.new.indexes.remove(at);
+        Ok(())
+    }
+
+    fn set_primary(&mut self, parts: Vec<Part>) -> Result<()> {
+        for part in &parts {
+            self.new.columns[part.column].ty.nullable = false;
+        }
+        if self.new.primary.replace(parts).is_some() {
+            return Err(error::MULTIPLE_PRI_KEY.bare());
+        }
+        self.rebuild = true;
+        Ok(())
+    }
+
+    fn add_constraint(&mut self, constraint: &ast::TableConstraint, writing: &mut Writing<'_>) -> Result<()> {
+        let mut definition = Definition {
+            columns: self.new.columns.clone(),
+            primary: None,
+            indexes: Vec::new(),
+            checks: self.new.checks.clone(),
+            collation: self.new.collation,
+        };
+        words::add_constraint(constraint, &mut definition, &self.old.name)?;
+        if definition.checks.len() > self.new.checks.len() {
+            if self.old.live.rows() != Some(0) {
+                return Err(SqlError::unsupported("adding a CHECK constraint to a table with rows"));
+            }
+            self.new.checks = definition.checks;
+        }
+        if let Some(parts) = definition.primary {
+            self.set_primary(parts)?;
+        }
+        for (name, unique, parts, comment) in definition.indexes {
+            self.add_index(name, unique, parts, comment, writing)?;
+        }
+        Ok(())
+    }
+
+    fn convert(&mut self, collation: Collation) {
+        for column in self.new.columns.iter_mut().filter(|column| column.ty.kind.is_text()) {
+            column.ty.collation = collation;
+        }
+        self.rebuild = true;
+    }
+}
+
+impl Session {
+    fn set_default(&mut self, column: &mut TableColumn, option: &ColumnOption) -> Result<()> {
+        column.default = Default::None;
+        self.column_option(column, option)
+    }
+
+    /// DROP INDEX.
+    pub(super) fn drop_index(&mut self, table: &Name, index: &str) -> Result<Outcome> {
+        let operation = Alteration::Parsed(Box::new(AlterTableOperation::DropIndex { name: ast::Ident::new(index) }));
+        self.alter_table(table, &[operation])
+    }
+}

@@ -1,0 +1,177 @@
+//! Statements that are neither queries nor changes of rows.
+
+use sqlparser::ast;
+
+use crate::error::{self, Result, SqlError};
+use crate::parse::statement::{Maintenance, Name, Shown, Statement};
+use crate::session::{Kill, Outcome, Prepared, Session, text_column};
+use crate::types::Column;
+use crate::value::Value;
+
+impl Session {
+    pub(super) fn command(&mut self, statement: &Statement) -> Result<Outcome> {
+        if statement.commits_implicitly() {
+            self.commit()?;
+            self.refresh();
+            self.check_writable(statement)?;
+        }
+        match statement {
+            Statement::CreateTable(create) => self.create_table(create),
+            Statement::AlterTable { table, operations } => self.alter_table(table, operations),
+            Statement::CreateIndex(create) => self.create_index(create),
+            Statement::DropIndex { table, index } => self.drop_index(table, index),
+            Statement::DropTable { tables, if_exists, temporary } => self.drop_tables(tables, *if_exists, *temporary),
+            Statement::Truncate(table) => self.truncate(table),
+            Statement::RenameTable(pairs) => self.rename_tables(pairs),
+            Statement::CreateDatabase { name, if_not_exists, charset, collation } => {
+                self.create_database(name, *if_not_exists, charset.as_deref(), collation.as_deref())
+            }
+            Statement::AlterDatabase { name, charset, collation } => {
+                self.alter_database(name.as_deref(), charset.as_deref(), collation.as_deref())
+            }
+            Statement::DropDatabase { name, if_exists } => self.drop_database(name, *if_exists),
+            Statement::Use(name) => self.use_database(name).map(|()| Outcome::done()),
+            Statement::Set(settings) => self.set(settings),
+            Statement::Show(show) => self.show(show),
+            Statement::Describe { table, like } => {
+                let what = Shown::Columns { table: table.clone(), full: false };
+                let pattern = like.clone().map(crate::parse::statement::Pattern::Like);
+                self.show(&crate::parse::statement::Show { what, pattern })
+            }
+            Statement::Begin { read_only, snapshot } => self.begin(*read_only, *snapshot).map(|()| Outcome::done()),
+            Statement::Commit { chain } => {
+                self.commit()?;
+                if *chain { self.begin(None, false).map(|()| Outcome::done()) } else { Ok(Outcome::done()) }
+            }
+            Statement::Rollback { chain } => {
+                self.roll_back();
+                if *chain { self.begin(None, false).map(|()| Outcome::done()) } else { Ok(Outcome::done()) }
+            }
+            Statement::Savepoint(name) => self.savepoint(name).map(|()| Outcome::done()),
+            Statement::RollbackTo(name) => self.rollback_to(name).map(|()| Outcome::done()),
+            Statement::Release(name) => self.release_savepoint(name).map(|()| Outcome::done()),
+            Statement::LockTables(tables) => self.lock_named(tables),
+            Statement::UnlockTables => {
+                if !self.locked.is_empty() {
+                    self.commit()?;
+                }
+                self.unlock_tables();
+                Ok(Outcome::done())
+            }
+            Statement::Kill { query, id } => self.kill(*query, id),
+            Statement::Prepare { name, source } => self.prepare_named(name, source),
+            Statement::Execute { name, using } => self.execute_named(name, using),
+            Statement::Deallocate(name) => match self.named.remove(&name.to_ascii_lowercase()) {
+                Some(_) => Ok(Outcome::done()),
+                None => Err(error::UNKNOWN_STMT_HANDLER.with(&[name, &"DEALLOCATE PREPARE"])),
+            },
+            Statement::Maintain { what, tables } => self.maintain(*what, tables),
+            Statement::Flush(what) => match what.as_str() {
+                // Nothing of these is cached, or they lose nothing by staying.
+                "tables" | "table" | "privileges" | "status" | "logs" | "hosts" => Ok(Outcome::done()),
+                other => Err(SqlError::unsupported(format!("FLUSH {}", other.to_uppercase()))),
+            },
+            Statement::Nothing => Ok(Outcome::done()),
+            Statement::Query(_)
+            | Statement::Insert(_)
+            | Statement::Update(_)
+            | Statement::Delete(_)
+            | Statement::Do(_)
+            | Statement::Explain { .. } => unreachable!("run_statement takes these"),
+        }
+    }
+
+    fn check_writable(&self, statement: &Statement) -> Result<()> {
+        let defines = !matches!(
+            statement,
+            Statement::Begin { .. } | Statement::LockTables(_) | Statement::Maintain { .. } | Statement::Flush(_)
+        );
+        if defines && self.values.is_on("transaction_read_only") {
+            return Err(error::CANT_EXECUTE_IN_READ_ONLY_TRANSACTION.bare());
+        }
+        Ok(())
+    }
+
+    fn lock_named(&mut self, names: &[(Name, bool)]) -> Result<Outcome> {
+        let mut tables = Vec::new();
+        for (name, exclusive) in names {
+            let (schema, name) = self.full_name(name)?;
+            tables.push((self.catalog.table(&schema, &name)?.clone(), *exclusive));
+        }
+        if let Err(error) = self.lock_tables(tables) {
+            self.unlock_tables();
+            return Err(error);
+        }
+        Ok(Outcome::done())
+    }
+
+    fn kill(&mut self, query: bool, id: &ast::Expr) -> Result<Outcome> {
+        let id = match self.constant(id)? {
+            Value::Int(id) => id as u64,
+            Value::UInt(id) => id,
+            _ => return Err(error::WRONG_ARGUMENTS.with(&[&"KILL"])),
+        };
+        let how = if query { Kill::Query } else { Kill::Connection };
+        if self.db.kill(id, how) { Ok(Outcome::done()) } else { Err(error::NO_SUCH_THREAD.with(&[&id])) }
+    }
+
+    fn prepare_named(&mut self, name: &str, source: &ast::Expr) -> Result<Outcome> {
+        let Value::Text(text) = self.constant(source)? else {
+            return Err(error::PARSE_ERROR.with(&[&"'NULL' at line 1"]));
+        };
+        let Prepared { handle, .. } = self.prepare_text(&text)?;
+        self.named.insert(name.to_ascii_lowercase(), handle);
+        Ok(Outcome::Done { affected: 0, last_insert_id: 0, info: "Statement prepared".to_owned() })
+    }
+
+    fn execute_named(&mut self, name: &str, using: &[String]) -> Result<Outcome> {
+        let handle = self.named.get(&name.to_ascii_lowercase()).cloned();
+        let handle = handle.ok_or_else(|| error::UNKNOWN_STMT_HANDLER.with(&[&name, &"EXECUTE"]))?;
+        let users = &self.host().users;
+        let values: Vec<Value> = using
+            .iter()
+            .map(|name| users.get(&name.to_ascii_lowercase()).map(|(value, _)| value.clone()).unwrap_or_default())
+            .collect();
+        if values.len() != handle.0.parameters {
+            return Err(error::WRONG_ARGUMENTS.with(&[&"EXECUTE"]));
+        }
+        self.execute_preparation(&handle.0, values)
+    }
+
+    fn maintain(&mut self, what: Maintenance, names: &[Name]) -> Result<Outcome> {
+        let mut rows = Vec::new();
+        let verb = match what {
+            Maintenance::Analyze => "analyze",
+            Maintenance::Check => return Err(SqlError::unsupported("CHECK TABLE")),
+            Maintenance::Optimize => return Err(SqlError::unsupported("OPTIMIZE TABLE")),
+        };
+        for name in names {
+            let (schema, name) = self.full_name(name)?;
+            let shown = Value::text(format!("{schema}.{name}"));
+            match self.catalog.table(&schema, &name).cloned() {
+                Ok(table) => {
+                    table.live.set_rows(self.count_all(&table)?);
+                    rows.push(vec![shown, Value::text(verb), Value::text("status"), Value::text("OK")]);
+                }
+                Err(error) => {
+                    rows.push(vec![shown, Value::text(verb), Value::text("Error"), Value::text(error.message)])
+                }
+            }
+        }
+        let columns: Vec<Column> = ["Table", "Op", "Msg_type", "Msg_text"].map(text_column).into();
+        Ok(self.rows(columns, rows))
+    }
+
+    fn count_all(&mut self, table: &crate::catalog::table::Table) -> Result<u64> {
+        use std::ops::Bound::Unbounded;
+        let mut txn = self.db.engine().rows().begin(engine::rows::Isolation::ReadCommitted);
+        let mut cursor = txn.scan(table.map, Unbounded, Unbounded, false)?;
+        let (mut batch, mut rows) = (engine::rows::RowBatch::new(), 0);
+        while cursor.next(&mut txn, &mut batch)? {
+            self.host().look_up()?;
+            rows += batch.len() as u64;
+        }
+        txn.rollback();
+        Ok(rows)
+    }
+}

@@ -1,0 +1,62 @@
+//! What all sessions share.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Weak};
+
+use engine::Engine;
+use stdx::sync::Mutex;
+
+use crate::catalog::Catalog;
+use crate::catalog::table::Table;
+use crate::error::Result;
+use crate::session::handle::{Handle, Kill};
+use crate::value::Value;
+
+pub struct Database {
+    engine: Arc<Engine>,
+    catalog: Catalog,
+    sessions: Mutex<BTreeMap<u64, Weak<Handle>>>,
+    /// Values of SET GLOBAL.
+    pub(crate) globals: Mutex<HashMap<&'static str, Value>>,
+}
+
+impl Database {
+    /// Loads the catalog.
+    pub fn open(engine: Arc<Engine>) -> Result<Arc<Database>> {
+        let catalog = Catalog::open(engine.clone())?;
+        Ok(Arc::new(Database { engine, catalog, sessions: Mutex::default(), globals: Mutex::default() }))
+    }
+
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+
+    pub(crate) fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    /// What AUTO_INCREMENT would give next.
+    pub(crate) fn next_auto(&self, table: &Table) -> Result<Option<u64>> {
+        let auto = table.live.auto.lock();
+        Ok(Some(if auto.next > 0 { auto.next } else { self.catalog.auto_reserved(table.id)?.max(1) }))
+    }
+
+    pub(crate) fn enlist(&self, handle: &Arc<Handle>) {
+        self.sessions.lock().insert(handle.connection_id, Arc::downgrade(handle));
+    }
+
+    pub(crate) fn delist(&self, connection_id: u64) {
+        self.sessions.lock().remove(&connection_id);
+    }
+
+    /// All sessions, for the process list.
+    pub fn sessions(&self) -> Vec<Arc<Handle>> {
+        self.sessions.lock().values().filter_map(Weak::upgrade).collect()
+    }
+
+    /// False: no such session.
+    pub fn kill(&self, connection_id: u64, how: Kill) -> bool {
+        let handle = self.sessions.lock().get(&connection_id).and_then(Weak::upgrade);
+        handle.inspect(|handle| handle.kill(how)).is_some()
+    }
+}

@@ -1,0 +1,421 @@
+//! DDL: schemas, tables, indexes. Each statement is a transaction of its own: what was open is committed before, and either everything of it is there or nothing.
+
+use std::sync::Arc;
+
+use engine::rows::{Inserted, MapId, RowBatch, Transaction};
+use sqlparser::ast::{self};
+
+use crate::bind::{Bind, Surroundings, name_of};
+use crate::catalog::Writing;
+use crate::catalog::live::Live;
+use crate::catalog::table::{Default, Index, Table};
+use crate::error::{self, Result, SqlError};
+use crate::exec::scan::decode;
+use crate::key;
+use crate::parse::parse_expression;
+use crate::parse::statement::Name;
+use crate::row::Layout;
+use crate::scalar::temporal::Timestamp;
+use crate::scalar::{EvalContext, Level};
+use crate::session::words::{
+    check_keys, check_name, collation_of, comment_of, index_name, like_table, options_of, parts_of,
+};
+use crate::session::{Outcome, Session};
+use crate::types::{Collation, Type};
+use crate::value::Value;
+
+impl Session {
+    pub(super) fn full_name(&self, name: &Name) -> Result<(String, String)> {
+        let schema = name.schema.clone().or_else(|| self.database.clone()).ok_or_else(|| error::NO_DB.bare())?;
+        Ok((schema, name.name.clone()))
+    }
+
+    fn refuse_system(&self, schema: &str) -> Result<()> {
+        if crate::system::is_system(schema) {
+            return Err(error::DBACCESS_DENIED.with(&[&self.who.user, &self.who.host, &schema]));
+        }
+        Ok(())
+    }
+
+    pub(super) fn finish(&mut self, writing: Writing<'_>) -> Result<()> {
+        let lsn = writing.commit()?;
+        self.gate = self.gate.max(lsn);
+        Ok(())
+    }
+
+    pub(super) fn note(&mut self, error: SqlError) {
+        self.ctx.warnings.push(Level::Note, error);
+    }
+
+    pub(super) fn create_database(
+        &mut self,
+        name: &str,
+        if_not_exists: bool,
+        charset: Option<&str>,
+        collation: Option<&str>,
+    ) -> Result<Outcome> {
+        check_name(name, &error::WRONG_DB_NAME)?;
+        self.refuse_system(name)?;
+        let default = Collation::by_name(&self.values.word("collation_server"))?;
+        let collation = collation_of(charset, collation, default)?;
+        let db = self.db.clone();
+        let mut writing = db.catalog().write()?;
+        if writing.snapshot.schemas.contains_key(name) {
+            let exists = error::DB_CREATE_EXISTS.with(&[&name]);
+            if !if_not_exists {
+                return Err(exists);
+            }
+            self.note(exists);
+            return Ok(Outcome::done());
+        }
+        writing.put_schema(name, collation)?;
+        self.finish(writing)?;
+        Ok(Outcome::Done { affected: 1, last_insert_id: 0, info: String::new() })
+    }
+
+    pub(super) fn alter_database(
+        &mut self,
+        name: Option<&str>,
+        charset: Option<&str>,
+        collation: Option<&str>,
+    ) -> Result<Outcome> {
+        let name = name.map(str::to_owned).or_else(|| self.database.clone()).ok_or_else(|| error::NO_DB.bare())?;
+        self.refuse_system(&name)?;
+        let db = self.db.clone();
+        let mut writing = db.catalog().write()?;
+        let default = writing.snapshot.schema(&name)?.collation;
+        writing.put_schema(&name, collation_of(charset, collation, default)?)?;
+        self.finish(writing)?;
+        Ok(Outcome::Done { affected: 1, last_insert_id: 0, info: String::new() })
+    }
+
+    pub(super) fn drop_database(&mut self, name: &str, if_exists: bool) -> Result<Outcome> {
+        self.refuse_system(name)?;
+        let db = self.db.clone();
+        let Ok(schema) = self.catalog.schema(name).cloned() else {
+            let missing = error::DB_DROP_EXISTS.with(&[&name]);
+            if !if_exists {
+                return Err(missing);
+            }
+            self.note(missing);
+            return Ok(Outcome::done());
+        };
+        let closed = schema.tables.values().map(|table| self.close_gate(table)).collect::<Result<Vec<_>>>()?;
+        let mut writing = db.catalog().write()?;
+        let tables: Vec<Arc<Table>> = writing.snapshot.schema(name)?.tables.values().cloned().collect();
+        if tables.len() != closed.len() {
+            return Err(error::LOCK_WAIT_TIMEOUT.bare());
+        }
+        for table in &tables {
+            writing.drop_table(table)?;
+        }
+        writing.drop_schema(name)?;
+        self.finish(writing)?;
+        for table in &tables {
+            table.live.version.store(u64::MAX, std::sync::atomic::Ordering::Release);
+        }
+        if self.database.as_deref() == Some(name) {
+            self.set_database(None);
+        }
+        Ok(Outcome::Done { affected: tables.len() as u64, last_insert_id: 0, info: String::new() })
+    }
+
+    pub(super) fn drop_tables(&mut self, names: &[Name], if_exists: bool, temporary: bool) -> Result<Outcome> {
+        if temporary {
+            return Err(SqlError::unsupported("temporary tables"));
+        }
+        let (mut found, mut missing) = (Vec::new(), Vec::new());
+        for name in names {
+            let (schema, name) = self.full_name(name)?;
+            self.refuse_system(&schema)?;
+            match self.catalog.table(&schema, &name) {
+                Ok(table) => found.push(table.clone()),
+                Err(_) => missing.push(format!("{schema}.{name}")),
+            }
+        }
+        if !missing.is_empty() {
+            let error = error::BAD_TABLE.with(&[&missing.join(",")]);
+            if !if_exists {
+                return Err(error);
+            }
+            self.note(error);
+        }
+        let closed = found.iter().map(|table| self.close_gate(table)).collect::<Result<Vec<_>>>()?;
+        let db = self.db.clone();
+        let mut writing = db.catalog().write()?;
+        for table in &found {
+            let current = writing.snapshot.table(&table.schema, &table.name)?.clone();
+            writing.drop_table(&current)?;
+        }
+        self.finish(writing)?;
+        for table in &found {
+            // Whoever waits at the gate finds that the table is gone.
+            table.live.version.store(u64::MAX, std::sync::atomic::Ordering::Release);
+        }
+        self.locked.retain(|(table, _)| !found.iter().any(|gone| gone.id == table.id));
+        drop(closed);
+        Ok(Outcome::done())
+    }
+
+    pub(super) fn truncate(&mut self, name: &Name) -> Result<Outcome> {
+        let (schema, name) = self.full_name(name)?;
+        let table = self.catalog.table(&schema, &name)?.clone();
+        let _closed = self.close_gate(&table)?;
+        let db = self.db.clone();
+        let mut writing = db.catalog().write()?;
+        let old = writing.snapshot.table(&schema, &name)?.clone();
+        let mut new = old.copy();
+        writing.txn.drop_map(old.map)?;
+        new.map = writing.txn.create_map()?;
+        for index in &mut new.indexes {
+            writing.txn.drop_map(index.map)?;
+            index.map = writing.txn.create_map()?;
+        }
+        writing.put_table(new)?;
+        self.finish(writing)?;
+        old.live.set_rows(0);
+        *old.live.row_id.lock() = 0;
+        let mut auto = old.live.auto.lock();
+        (auto.next, auto.reserved) = (1, 0);
+        db.catalog().reserve_auto(old.id, 1)?;
+        auto.reserved = 1;
+        Ok(Outcome::done())
+    }
+
+    pub(super) fn rename_tables(&mut self, pairs: &[(Name, Name)]) -> Result<Outcome> {
+        let mut tables: Vec<Arc<Table>> = Vec::new();
+        for (from, _) in pairs {
+            let (schema, name) = self.full_name(from)?;
+            if let Ok(table) = self.catalog.table(&schema, &name)
+                && !tables.iter().any(|known| known.id == table.id)
+            {
+                tables.push(table.clone());
+            }
+        }
+        let _closed = tables.iter().map(|table| self.close_gate(table)).collect::<Result<Vec<_>>>()?;
+        let db = self.db.clone();
+        let mut writing = db.catalog().write()?;
+        for (from, to) in pairs {
+            let ((schema, name), (to_schema, to_name)) = (self.full_name(from)?, self.full_name(to)?);
+            let table = writing.snapshot.table(&schema, &name)?.clone();
+            if !tables.iter().any(|known| known.id == table.id) {
+                return Err(error::NO_SUCH_TABLE.with(&[&schema, &name]));
+            }
+            rename(&mut writing, &table, &to_schema, &to_name)?;
+        }
+        self.finish(writing)?;
+        Ok(Outcome::done())
+    }
+
+    pub(super) fn create_table(&mut self, create: &ast::CreateTable) -> Result<Outcome> {
+        if create.temporary {
+            return Err(SqlError::unsupported("temporary tables"));
+        }
+        if create.query.is_some() {
+            return Err(SqlError::unsupported("CREATE TABLE ... SELECT"));
+        }
+        if create.partition_by.is_some() {
+            return Err(SqlError::unsupported("PARTITION BY"));
+        }
+        let (schema, name) = self.full_name(&name_of(&create.name)?)?;
+        check_name(&name, &error::WRONG_TABLE_NAME)?;
+        self.refuse_system(&schema)?;
+        let default = self.catalog.schema(&schema)?.collation;
+        if self.catalog.table(&schema, &name).is_ok() {
+            let exists = error::TABLE_EXISTS.with(&[&name]);
+            if !create.if_not_exists {
+                return Err(exists);
+            }
+            self.note(exists);
+            return Ok(Outcome::done());
+        }
+        let options = options_of(&create.table_options)?;
+        let collation = collation_of(options.charset.as_deref(), options.collation.as_deref(), default)?;
+        let definition = match &create.like {
+            Some(ast::CreateTableLikeKind::Plain(like) | ast::CreateTableLikeKind::Parenthesized(like)) => {
+                let (like_schema, like_name) = self.full_name(&name_of(&like.name)?)?;
+                like_table(self.catalog.table(&like_schema, &like_name)?)
+            }
+            None => self.definition(&create.columns, &create.constraints, collation, &name)?,
+        };
+        let db = self.db.clone();
+        let mut writing = db.catalog().write()?;
+        if writing.snapshot.table(&schema, &name).is_ok() {
+            return Err(error::TABLE_EXISTS.with(&[&name]));
+        }
+        let id = writing.new_id();
+        let map = writing.txn.create_map()?;
+        let slots = definition.columns.iter().map(|column| column.ty.kind).collect();
+        let mut table = Table {
+            id,
+            schema,
+            name,
+            version: 1,
+            map,
+            columns: definition.columns,
+            slots,
+            layout: Layout::default(),
+            slot_columns: Vec::new(),
+            primary: definition.primary,
+            indexes: Vec::new(),
+            checks: definition.checks,
+            collation: definition.collation,
+            comment: options.comment.unwrap_or_default(),
+            created: Timestamp::now().0,
+            live: Arc::new(Live::new(1)),
+        };
+        for (name, unique, parts, comment) in definition.indexes {
+            let map = writing.txn.create_map()?;
+            let name = index_name(&table, name, &parts)?;
+            table.indexes.push(Index { name, map, unique, parts, comment, invisible: false });
+        }
+        check_keys(&table)?;
+        self.check_expressions(&table)?;
+        table.live.set_rows(0);
+        let table = writing.put_table(table)?;
+        self.finish(writing)?;
+        if let Some(next) = options.auto_increment.filter(|next| *next > 1) {
+            db.catalog().reserve_auto(table.id, next)?;
+        }
+        Ok(Outcome::done())
+    }
+
+    /// Binds the CHECKs and expression defaults once, so that errors come now and not at the first row.
+    pub(super) fn check_expressions(&mut self, table: &Table) -> Result<()> {
+        let table = Arc::new(table.copy().settle());
+        let around = Surroundings {
+            snapshot: self.catalog.clone(),
+            settings: &self.settings,
+            database: self.database.as_deref(),
+            variables: self,
+            parameters: &[],
+            names: &[],
+            reads_lock: None,
+        };
+        let mut bind = Bind::new(&around);
+        for check in &table.checks {
+            bind.over_table(&table, &parse_expression(&check.text)?).map_err(|error| match error.code {
+                1054 => error::CHECK_CONSTRAINT_UNKNOWN_COLUMN
+                    .with(&[&check.name, &error.message.split('\'').nth(1).unwrap_or("")]),
+                _ => error,
+            })?;
+        }
+        for column in &table.columns {
+            if let Default::Expression(text) = &column.default {
+                bind.over_table(&table, &parse_expression(text)?)?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn create_index(&mut self, create: &ast::CreateIndex) -> Result<Outcome> {
+        let (schema, name) = self.full_name(&name_of(&create.table_name)?)?;
+        let table = self.catalog.table(&schema, &name)?.clone();
+        let index = create.name.as_ref().map(name_of).transpose()?.map(|name| name.name).unwrap_or_default();
+        let parts = parts_of(&table.columns, &create.columns)?;
+        let comment = comment_of(&create.index_options);
+        self.change_table(&table, |_, new, writing| {
+            let map = writing.txn.create_map()?;
+            let name = index_name(new, index, &parts)?;
+            new.indexes.push(Index { name, map, unique: create.unique, parts, comment, invisible: false });
+            Ok(())
+        })
+    }
+
+    /// Changes a table's definition: its gate closed, new indexes filled from its rows.
+    pub(super) fn change_table(
+        &mut self,
+        table: &Arc<Table>,
+        change: impl FnOnce(&mut Session, &mut Table, &mut Writing<'_>) -> Result<()>,
+    ) -> Result<Outcome> {
+        self.refuse_system(&table.schema)?;
+        let _closed = self.close_gate(table)?;
+        let db = self.db.clone();
+        let mut writing = db.catalog().write()?;
+        let old = writing.snapshot.table(&table.schema, &table.name)?.clone();
+        let mut new = old.copy();
+        change(self, &mut new, &mut writing)?;
+        check_keys(&new)?;
+        self.check_expressions(&new)?;
+        let new = new.settle();
+        let fresh: Vec<usize> = (0..new.indexes.len())
+            .filter(|at| !old.indexes.iter().any(|index| index.map == new.indexes[*at].map))
+            .collect();
+        if new.map == old.map {
+            let kept = |index: &&Index| new.indexes.iter().any(|other| other.map == index.map);
+            for index in old.indexes.iter().filter(|index| !kept(index)) {
+                writing.txn.drop_map(index.map)?;
+            }
+        }
+        if !fresh.is_empty() && new.map == old.map {
+            fill(&mut writing.txn, &new, &fresh, &mut self.ctx)?;
+        }
+        if new.name != old.name || new.schema != old.schema {
+            if writing.snapshot.table(&new.schema, &new.name).is_ok() {
+                return Err(error::TABLE_EXISTS.with(&[&new.name]));
+            }
+            writing.forget_name(&old)?;
+        }
+        writing.put_table(new)?;
+        self.finish(writing)?;
+        Ok(Outcome::done())
+    }
+}
+
+pub(super) fn rename(writing: &mut Writing<'_>, table: &Table, schema: &str, name: &str) -> Result<()> {
+    check_name(name, &error::WRONG_TABLE_NAME)?;
+    if writing.snapshot.schema(schema)?.tables.contains_key(name) {
+        return Err(error::TABLE_EXISTS.with(&[&name]));
+    }
+    let mut new = table.copy();
+    (new.schema, new.name) = (schema.to_owned(), name.to_owned());
+    writing.forget_name(table)?;
+    writing.put_table(new)?;
+    Ok(())
+}
+
+/// Puts every row's entries into new indexes.
+pub(super) fn fill(txn: &mut Transaction, table: &Table, fresh: &[usize], ctx: &mut EvalContext) -> Result<()> {
+    use std::ops::Bound::Unbounded;
+    let all: Vec<usize> = (0..table.columns.len()).collect();
+    let mut cursor = txn.scan(table.map, Unbounded, Unbounded, false)?;
+    let (mut batch, mut row) = (RowBatch::new(), vec![Value::Null; all.len()]);
+    let (mut key, mut value) = (Vec::new(), Vec::new());
+    while cursor.next(txn, &mut batch)? {
+        crate::exec::host::host(ctx).look_up()?;
+        for (row_key, bytes) in batch.iter() {
+            decode(table, bytes, &all, &mut row)?;
+            for at in fresh {
+                let index = &table.indexes[*at];
+                key::entry(table, index, &row, row_key, &mut key, &mut value)?;
+                if txn.insert(index.map, &key, &value, &mut Vec::new())? == Inserted::Exists {
+                    let shown: Vec<String> = index
+                        .parts
+                        .iter()
+                        .map(|part| crate::system::value_text(&row[part.column], &table.columns[part.column].ty, ctx))
+                        .collect();
+                    return Err(error::DUP_ENTRY.with(&[&shown.join("-"), &format!("{}.{}", table.name, index.name)]));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A map whose rows are gone when the transaction has committed.
+pub(super) fn drop_all_maps(writing: &mut Writing<'_>, table: &Table) -> Result<()> {
+    let maps: Vec<MapId> = std::iter::once(table.map).chain(table.indexes.iter().map(|index| index.map)).collect();
+    for map in maps {
+        writing.txn.drop_map(map)?;
+    }
+    Ok(())
+}
+
+/// The type without what only a column has.
+pub(super) fn same_storage(a: &Type, b: &Type) -> bool {
+    a.kind == b.kind
+        && a.unsigned == b.unsigned
+        && a.collation == b.collation
+        && a.members == b.members
+        && a.scale == b.scale
+}

@@ -1,0 +1,84 @@
+//! What others see of a session, and how they end it: the process list, KILL.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Instant;
+
+use stdx::sync::Mutex;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kill {
+    No,
+    /// The statement that runs ends with error 1317.
+    Query,
+    /// So does the session.
+    Connection,
+}
+
+/// One session as the others know it.
+pub struct Handle {
+    pub connection_id: u64,
+    kill: AtomicU8,
+    shown: Mutex<Shown>,
+    wake: Mutex<Option<Box<dyn Fn() + Send + Sync>>>,
+}
+
+/// A line of the process list.
+#[derive(Clone, Debug)]
+pub struct Shown {
+    pub user: String,
+    pub host: String,
+    pub database: Option<String>,
+    pub since: Instant,
+    /// What runs now.
+    pub statement: Option<String>,
+}
+
+impl Handle {
+    pub(crate) fn new(connection_id: u64, user: String, host: String) -> Handle {
+        let shown = Shown { user, host, database: None, since: Instant::now(), statement: None };
+        Handle { connection_id, kill: AtomicU8::new(0), shown: Mutex::new(shown), wake: Mutex::new(None) }
+    }
+
+    /// Called, from any thread, when the session is to end: the door closes the connection.
+    pub fn on_kill(&self, wake: Box<dyn Fn() + Send + Sync>) {
+        *self.wake.lock() = Some(wake);
+    }
+
+    pub fn killed(&self) -> Kill {
+        match self.kill.load(Ordering::Relaxed) {
+            0 => Kill::No,
+            1 => Kill::Query,
+            _ => Kill::Connection,
+        }
+    }
+
+    pub fn kill(&self, how: Kill) {
+        self.kill.fetch_max(how as u8, Ordering::Relaxed);
+        if how == Kill::Connection
+            && let Some(wake) = &*self.wake.lock()
+        {
+            wake();
+        }
+    }
+
+    /// A new statement begins: a KILL QUERY that came too late is forgotten.
+    pub(crate) fn forget_query_kill(&self) {
+        if self.kill.load(Ordering::Relaxed) == Kill::Query as u8 {
+            let _ = self.kill.compare_exchange(Kill::Query as u8, 0, Ordering::Relaxed, Ordering::Relaxed);
+        }
+    }
+
+    pub fn shown(&self) -> Shown {
+        self.shown.lock().clone()
+    }
+
+    pub(crate) fn show(&self, change: impl FnOnce(&mut Shown)) {
+        change(&mut self.shown.lock());
+    }
+}
+
+impl std::fmt::Debug for Handle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "session {}", self.connection_id)
+    }
+}

@@ -1,0 +1,412 @@
+//! A client's conversation: what a door drives.
+//!
+//! A session runs one statement at a time. What it answers may still be running: a `ResultSet` is drawn batch by batch with the session in hand, and whatever
+//! is executed next ends it. Between calls nothing is held but what the transaction holds.
+//!
+//! Files: `run` (a statement from text to outcome), `transact` (transactions and table gates), `set` and `variables`, `show`, `define` and `alter` (DDL), `database` and
+//! `handle` (what sessions share).
+
+mod alter;
+mod columns;
+mod command;
+mod database;
+mod define;
+mod handle;
+mod run;
+mod set;
+mod show;
+mod transact;
+mod variables;
+mod words;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use engine::Lsn;
+use engine::rows::{Isolation, Savepoint};
+
+use crate::catalog::Snapshot;
+use crate::catalog::table::Table;
+use crate::error::{self, Result, SqlError};
+use crate::exec::Exec;
+use crate::exec::host::Host;
+use crate::parse::lexical;
+use crate::parse::normal::Normal;
+use crate::scalar::{self, EvalContext, SqlMode};
+use crate::session::run::Compiled;
+use crate::session::variables::Values;
+use crate::types::{Column, Type};
+use crate::value::{Text, Value};
+
+pub use database::Database;
+pub use handle::{Handle, Kill};
+
+/// A row of a result.
+pub type Row = Vec<Value>;
+
+/// Who is there, as the door has found out.
+#[derive(Clone, Debug)]
+pub struct Login {
+    pub user: String,
+    pub host: String,
+    /// Selected at once; an unknown one is error 1049.
+    pub database: Option<String>,
+    pub connection_id: u64,
+}
+
+/// What a statement answers.
+#[derive(Debug)]
+pub enum Outcome {
+    Done { affected: u64, last_insert_id: u64, info: String },
+    Rows(ResultSet),
+}
+
+impl Outcome {
+    fn done() -> Outcome {
+        Outcome::Done { affected: 0, last_insert_id: 0, info: String::new() }
+    }
+}
+
+/// Rows that are still being made.
+#[derive(Debug)]
+pub struct ResultSet {
+    columns: Arc<[Column]>,
+    /// Rows that were made before anybody asked: errors mostly show then, and small results are whole.
+    ready: Vec<Row>,
+    exec: Option<Exec>,
+    /// The statement of the session that makes them.
+    number: u64,
+}
+
+impl ResultSet {
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    /// Replaces `out` by the next rows, some tens or hundreds; false, and nothing, at the end. An error ends the result.
+    pub fn next(&mut self, session: &mut Session, out: &mut Vec<Row>) -> Result<bool> {
+        out.clear();
+        if !self.ready.is_empty() {
+            std::mem::swap(&mut self.ready, out);
+            return Ok(true);
+        }
+        if self.number != session.number {
+            return Err(error::QUERY_INTERRUPTED.bare());
+        }
+        let Some(exec) = &mut self.exec else { return Ok(false) };
+        match exec.next(&mut session.ctx, out) {
+            Ok(true) => {
+                session.found_rows += out.len() as u64;
+                session.note_gate();
+                Ok(true)
+            }
+            Ok(false) => {
+                self.exec = None;
+                session.end_rows()?;
+                Ok(false)
+            }
+            Err(error) => {
+                self.exec = None;
+                Err(session.fail(error))
+            }
+        }
+    }
+
+    /// Ends it early: the client has gone, or closed its cursor.
+    pub fn close(mut self, session: &mut Session) {
+        if self.exec.take().is_some() && self.number == session.number {
+            // What was read is let go; there is nobody to tell of a failure.
+            let _ = session.end_statement();
+        }
+    }
+}
+
+/// A statement with parameters, ready to run. Drop it to forget it.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    /// One for each `?`. Any value is taken.
+    pub parameters: Vec<Column>,
+    /// Empty: it answers no rows.
+    pub columns: Vec<Column>,
+    pub handle: PreparedHandle,
+}
+
+/// Names a prepared statement of one session.
+#[derive(Clone, Debug)]
+pub struct PreparedHandle(Arc<run::Preparation>);
+
+/// What a reply's status word tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Status {
+    pub in_transaction: bool,
+    pub read_only_transaction: bool,
+    pub autocommit: bool,
+    pub no_backslash_escapes: bool,
+    pub warnings: u16,
+}
+
+/// Variables that every statement looks at.
+#[derive(Debug, Default)]
+struct Quick {
+    /// SET timestamp; 0: the clock.
+    timestamp: u64,
+    max_execution_ms: u64,
+    lock_wait_s: u64,
+    gate_wait_s: u64,
+    read_only: bool,
+}
+
+pub struct Session {
+    db: Arc<Database>,
+    handle: Arc<Handle>,
+    who: Login,
+    ctx: EvalContext,
+    values: Values,
+    settings: scalar::Settings,
+    database: Option<String>,
+    catalog: Arc<Snapshot>,
+    /// Statements so far.
+    number: u64,
+    /// A statement's rows are still being made.
+    is_open: bool,
+    found_rows: u64,
+    gate: Lsn,
+
+    autocommit: bool,
+    /// BEGIN, and no COMMIT yet.
+    explicit: bool,
+    read_only: bool,
+    isolation: Isolation,
+    /// SET TRANSACTION: of the next one only.
+    next_isolation: Option<Isolation>,
+    next_read_only: Option<bool>,
+    savepoints: Vec<(String, Savepoint)>,
+    /// What some variables say, at hand for every statement.
+    quick: Quick,
+    /// Where the statement began, to take it back.
+    statement_start: Option<Savepoint>,
+    /// Tables whose gates the transaction has passed.
+    held: Vec<Arc<Table>>,
+    /// LOCK TABLES: (table, may be written).
+    locked: Vec<(Arc<Table>, bool)>,
+
+    normal: Normal,
+    /// Plans by text without literals; None: such a text does not share its plan.
+    plans: HashMap<Vec<u8>, Option<Arc<Compiled>>>,
+    named: HashMap<String, PreparedHandle>,
+}
+
+impl Session {
+    pub fn new(db: &Arc<Database>, who: Login) -> Result<Session> {
+        let handle = Arc::new(Handle::new(who.connection_id, who.user.clone(), who.host.clone()));
+        let mut ctx = EvalContext::new();
+        ctx.host = Some(Box::new(Host::new(db.clone(), handle.clone())));
+        ctx.random = scalar::context::Random::from_seed(who.connection_id as u32 ^ ctx.now.0 as u32);
+        let mut session = Session {
+            db: db.clone(),
+            handle,
+            who: who.clone(),
+            ctx,
+            values: Values::default(),
+            settings: scalar::Settings::default(),
+            database: None,
+            catalog: db.catalog().snapshot(),
+            number: 0,
+            is_open: false,
+            found_rows: 0,
+            gate: 0,
+            autocommit: true,
+            explicit: false,
+            read_only: false,
+            isolation: Isolation::RepeatableRead,
+            next_isolation: None,
+            next_read_only: None,
+            savepoints: Vec::new(),
+            quick: Quick::default(),
+            statement_start: None,
+            held: Vec::new(),
+            locked: Vec::new(),
+            normal: Normal::default(),
+            plans: HashMap::new(),
+            named: HashMap::new(),
+        };
+        session.introduce()?;
+        session.db.enlist(&session.handle);
+        Ok(session)
+    }
+
+    /// What follows from who is there.
+    fn introduce(&mut self) -> Result<()> {
+        let facts = &mut self.ctx.session;
+        facts.connection_id = self.who.connection_id;
+        facts.user = Text::from(format!("{}@{}", self.who.user, self.who.host));
+        facts.current_user = Text::from(format!("{}@%", self.who.user));
+        facts.version = Text::from(variables::VERSION);
+        self.load_variables()?;
+        match self.who.database.clone() {
+            Some(database) if !database.is_empty() => self.use_database(&database),
+            _ => Ok(()),
+        }
+    }
+
+    /// Cuts the first statement off a text of several: (statement, rest). Statements of nothing but space and comments are skipped; the rest is empty if nothing follows.
+    pub fn split<'t>(&self, text: &'t str) -> (&'t str, &'t str) {
+        let (mut first, mut rest) = lexical::split(text, self.ctx.sql_mode);
+        while lexical::is_blank(first) && !rest.is_empty() {
+            (first, rest) = lexical::split(rest, self.ctx.sql_mode);
+        }
+        (first, if lexical::is_blank(rest) { "" } else { rest })
+    }
+
+    /// The columns of a table, for those who ask before they SELECT (COM_FIELD_LIST).
+    pub fn fields(&mut self, table: &str, like: &str) -> Result<Vec<Column>> {
+        self.refresh();
+        let database = self.database.clone().ok_or_else(|| error::NO_DB.bare())?;
+        let found = self.catalog.table(&database, table)?;
+        let mut columns = crate::bind::columns_of(found, table);
+        if !like.is_empty() && like != "%" {
+            columns.retain(|column| column.name.eq_ignore_ascii_case(like));
+        }
+        Ok(columns)
+    }
+
+    /// As USE does.
+    pub fn use_database(&mut self, name: &str) -> Result<()> {
+        self.refresh();
+        if !crate::system::is_system(name) {
+            self.catalog.schema(name)?;
+        }
+        self.set_database(Some(name.to_owned()));
+        Ok(())
+    }
+
+    fn set_database(&mut self, name: Option<String>) {
+        self.ctx.session.database = name.as_deref().map(Text::from);
+        self.handle.show(|shown| shown.database.clone_from(&name));
+        self.database = name;
+        self.plans.clear();
+    }
+
+    pub fn database(&self) -> Option<&str> {
+        self.database.as_deref()
+    }
+
+    pub fn status(&self) -> Status {
+        Status {
+            in_transaction: self.in_transaction(),
+            read_only_transaction: self.read_only && self.in_transaction(),
+            autocommit: self.autocommit,
+            no_backslash_escapes: self.ctx.sql_mode.has(SqlMode::NO_BACKSLASH_ESCAPES),
+            warnings: self.ctx.warnings.count().min(u64::from(u16::MAX)) as u16,
+        }
+    }
+
+    /// Replies to what has been executed so far may leave when the log is durable up to here.
+    pub fn gate(&self) -> Lsn {
+        self.gate
+    }
+
+    /// A system variable as text, as `SELECT @@name` shows it.
+    pub fn variable(&self, name: &str) -> Result<String> {
+        let (value, _) = self.system_variable(None, name)?;
+        Ok(variables::text_of(&value))
+    }
+
+    /// SET NAMES: what the handshake's collation says.
+    pub fn set_names(&mut self, charset: &str, collation: Option<&str>) -> Result<()> {
+        self.names(Some(charset), collation)
+    }
+
+    /// Sets a system variable of the session.
+    pub fn set_variable(&mut self, name: &str, value: Value) -> Result<()> {
+        self.set_system(crate::parse::statement::Scope::Session, &name.to_ascii_lowercase(), value)
+    }
+
+    /// As if newly connected, with the same user and database: rolls back, forgets variables and prepared statements.
+    pub fn reset(&mut self) {
+        self.abandon();
+        let database = self.database.take();
+        self.who.database = None;
+        // Variables have defaults that are known to be good.
+        let _ = self.introduce();
+        self.set_database(database);
+    }
+
+    /// As if newly connected by somebody else.
+    pub fn change_user(&mut self, who: Login) -> Result<()> {
+        self.abandon();
+        self.set_database(None);
+        self.handle.show(|shown| {
+            shown.user.clone_from(&who.user);
+            shown.host.clone_from(&who.host);
+        });
+        self.who = Login { connection_id: self.who.connection_id, ..who };
+        self.introduce()
+    }
+
+    /// Ends everything that a new conversation does not begin with.
+    fn abandon(&mut self) {
+        self.number += 1;
+        self.is_open = false;
+        self.roll_back();
+        self.unlock_tables();
+        self.values = Values::default();
+        self.named.clear();
+        self.plans.clear();
+        self.ctx.warnings.clear();
+        self.ctx.session = scalar::SessionFacts::default();
+        self.host().users.clear();
+    }
+
+    /// Through which others see and end this session.
+    pub fn handle(&self) -> &Arc<Handle> {
+        &self.handle
+    }
+
+    fn host(&mut self) -> &mut Host {
+        crate::exec::host::host(&mut self.ctx)
+    }
+
+    /// The newest definitions.
+    fn refresh(&mut self) {
+        if self.db.catalog().version() != self.catalog.version {
+            self.catalog = self.db.catalog().snapshot();
+        }
+    }
+
+    /// The last row has been made.
+    fn end_rows(&mut self) -> Result<()> {
+        self.end_statement()?;
+        self.ctx.session.found_rows = self.found_rows;
+        self.ctx.session.row_count = -1;
+        Ok(())
+    }
+
+    /// Rows that are known already, as a result.
+    fn rows(&mut self, columns: Vec<Column>, rows: Vec<Row>) -> Outcome {
+        self.found_rows = rows.len() as u64;
+        self.handle.show(|shown| shown.statement = None);
+        Outcome::Rows(ResultSet { columns: columns.into(), ready: rows, exec: None, number: self.number })
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.abandon();
+        self.db.delist(self.who.connection_id);
+    }
+}
+
+/// Has the engine already rolled the transaction back?
+fn has_ended_transaction(error: &SqlError) -> bool {
+    error::LOCK_DEADLOCK.is(error)
+}
+
+/// A text column of a result that is made here.
+fn text_column(name: &str) -> Column {
+    Column::computed(name, Type::text(1024, crate::types::Collation::DEFAULT))
+}
+
+fn number_column(name: &str) -> Column {
+    Column::computed(name, Type::unsigned())
+}

@@ -1,0 +1,562 @@
+//! A statement from text to outcome.
+//!
+//! The short way: the text without its literals is known, its plan is at hand, the literals are its parameters. The long way: parse, bind, plan, run. A plan is bound to versions of tables;
+//! `hold` finds out whether they still stand, and if not the statement is planned again.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use engine::rows::{Isolation, Strength};
+use sqlparser::ast;
+use stdx::sync::Mutex;
+
+use crate::bind::change::{self, OnConflict};
+use crate::bind::{Bind, Surroundings, Variables};
+use crate::catalog::table::Table;
+use crate::error::{self, Result, SqlError};
+use crate::exec::{Exec, change as changes};
+use crate::parse::normal::text_of;
+use crate::parse::statement::{self, Statement};
+use crate::parse::{self};
+use crate::plan::explain::explain;
+use crate::plan::{Lock, LockWait, Node};
+use crate::scalar::Expr;
+use crate::scalar::temporal::Timestamp;
+use crate::session::{Outcome, Prepared, PreparedHandle, ResultSet, Session, text_column};
+use crate::types::{Column, Kind, Type};
+use crate::value::Value;
+
+/// Plans that a session keeps by text.
+const PLANS: usize = 256;
+/// Statements of more literals are not looked for: they are bulk loads.
+const LITERALS: usize = 64;
+
+#[derive(Debug)]
+pub enum Plan {
+    Query { node: Arc<Node>, columns: Arc<[Column]> },
+    Insert(change::Insert),
+    Update(change::Update),
+    Delete(change::Delete),
+    Do(Vec<Expr>),
+}
+
+#[derive(Debug)]
+pub struct Compiled {
+    pub plan: Plan,
+    pub tables: Vec<Arc<Table>>,
+    volatile: bool,
+}
+
+/// The types of the parameters, the session's settings, and the plan for them.
+type LastRun = (Vec<Type>, u64, Arc<Compiled>);
+
+/// A prepared statement: its tree, and the plan for the parameter types it was last run with.
+#[derive(Debug)]
+pub struct Preparation {
+    text: Box<str>,
+    statement: Statement,
+    names: Vec<String>,
+    pub parameters: usize,
+    last: Mutex<Option<LastRun>>,
+}
+
+impl Variables for Session {
+    fn system(&self, scope: Option<statement::Scope>, name: &str) -> Result<(Value, Type)> {
+        self.system_variable(scope, name)
+    }
+
+    fn user(&self, name: &str) -> Type {
+        let host = self.ctx.host.as_ref().and_then(|host| host.downcast_ref::<crate::exec::host::Host>());
+        let known = host.and_then(|host| host.users.get(name)).map(|(_, ty)| ty.clone());
+        known.unwrap_or_else(|| Type::new(Kind::LongBlob)).with_nullable(true)
+    }
+}
+
+/// The type of a parameter whose value is known.
+fn type_of(value: &Value, collation: crate::types::Collation) -> Type {
+    let ty = match value {
+        Value::Null => return Type::null(),
+        Value::Int(_) => Type::integer(),
+        Value::UInt(_) => Type::unsigned(),
+        Value::Decimal(decimal) => {
+            Type::decimal(decimal.digits().max(u32::from(decimal.scale())).max(1), decimal.scale())
+        }
+        Value::Float(_) => Type::new(Kind::Float),
+        Value::Double(_) => Type::double(),
+        Value::Text(_) => Type::text(255, collation),
+        Value::Bytes(_) => Type::bytes(255),
+        Value::Date(_) => Type::new(Kind::Date),
+        Value::Time(_) => Type::temporal(Kind::Time, 6),
+        Value::DateTime(_) => Type::temporal(Kind::DateTime, 6),
+        Value::Timestamp(_) => Type::temporal(Kind::Timestamp, 6),
+        Value::Json(_) => Type::new(Kind::Json),
+    };
+    ty.with_nullable(false)
+}
+
+impl Session {
+    /// Runs one statement.
+    pub fn execute(&mut self, sql: &str) -> Result<Outcome> {
+        self.begin_statement(sql);
+        match self.execute_text(sql) {
+            Ok(outcome) => Ok(self.told(outcome)),
+            Err(error) => Err(self.fail(error)),
+        }
+    }
+
+    fn begin_statement(&mut self, sql: &str) {
+        self.number += 1;
+        if std::mem::take(&mut self.is_open) {
+            // A result that was not read to its end.
+            let _ = self.end_statement();
+        }
+        self.gate = 0;
+        self.found_rows = 0;
+        self.refresh();
+        self.handle.forget_query_kill();
+        self.handle.show(|shown| {
+            shown.since = Instant::now();
+            let end = (0..=sql.len().min(1024)).rev().find(|end| sql.is_char_boundary(*end)).unwrap_or(0);
+            shown.statement = Some(sql[..end].to_owned());
+        });
+        let timestamp = self.quick.timestamp;
+        self.ctx.now = if timestamp > 0 { Timestamp(timestamp as i64 * 1_000_000) } else { Timestamp::now() };
+        self.ctx.ignore = false;
+        self.ctx.changes_rows = false;
+        self.ctx.parameters.clear();
+        let limit = self.quick.max_execution_ms;
+        let host = self.host();
+        host.begin_statement();
+        host.deadline = (limit > 0).then(|| Instant::now() + Duration::from_millis(limit));
+    }
+
+    /// Notes what the session's functions tell of the statement.
+    fn told(&mut self, outcome: Outcome) -> Outcome {
+        if let Outcome::Done { affected, last_insert_id, .. } = &outcome {
+            self.ctx.session.row_count = *affected as i64;
+            if *last_insert_id > 0 {
+                self.ctx.session.last_insert_id = *last_insert_id;
+            }
+        }
+        if let Some(id) = self.ctx.session.set_last_insert_id.take() {
+            self.ctx.session.last_insert_id = id;
+        }
+        outcome
+    }
+
+    fn execute_text(&mut self, sql: &str) -> Result<Outcome> {
+        if let Some((compiled, parameters)) = self.known_plan(sql) {
+            self.ctx.warnings.clear();
+            return self
+                .run(&compiled, parameters, &mut |session| session.known_plan(sql).map(|(compiled, _)| compiled));
+        }
+        let parsed = parse::parse(sql, self.ctx.sql_mode)?;
+        if parsed.parameters > 0 {
+            return Err(SqlError::parse("'?' at line 1"));
+        }
+        self.run_statement(&parsed.statement, &parsed.names, Vec::new())
+    }
+
+    /// The plan that texts like this share, and this one's literals.
+    fn known_plan(&mut self, sql: &str) -> Option<(Arc<Compiled>, Vec<Value>)> {
+        if self.ctx.sql_mode.has(crate::scalar::SqlMode::ANSI_QUOTES) || !self.locked.is_empty() {
+            return None;
+        }
+        let mut normal = std::mem::take(&mut self.normal);
+        let found = if normal.take(sql) && normal.literals.len() <= LITERALS {
+            match self.plans.get(&normal.key) {
+                Some(Some(compiled)) if self.stands(compiled) => Some(compiled.clone()),
+                Some(None) => None,
+                _ => {
+                    let compiled = self.share(&normal.key, &normal.literals).map(Arc::new);
+                    if self.plans.len() >= PLANS {
+                        self.plans.clear();
+                    }
+                    self.plans.insert(normal.key.clone(), compiled.clone());
+                    compiled
+                }
+            }
+        } else {
+            None
+        };
+        let found = found.map(|compiled| (compiled, std::mem::take(&mut normal.literals)));
+        self.normal = normal;
+        found
+    }
+
+    fn stands(&self, compiled: &Compiled) -> bool {
+        compiled
+            .tables
+            .iter()
+            .all(|table| table.live.version.load(std::sync::atomic::Ordering::Acquire) == table.version)
+            && !self.serializes()
+    }
+
+    /// Plain reads lock: such plans are not shared.
+    fn serializes(&self) -> bool {
+        self.isolation == Isolation::Serializable || self.next_isolation == Some(Isolation::Serializable)
+    }
+
+    fn share(&mut self, key: &[u8], literals: &[Value]) -> Option<Compiled> {
+        if self.serializes() {
+            return None;
+        }
+        let parsed = parse::parse(&text_of(key), self.ctx.sql_mode).ok()?;
+        if !is_shareable(&parsed.statement) || parsed.parameters != literals.len() {
+            return None;
+        }
+        let types: Vec<Type> = literals.iter().map(|value| type_of(value, self.settings.collation)).collect();
+        let compiled = self.compile(&parsed.statement, &parsed.names, &types).ok()?;
+        (!compiled.volatile).then_some(compiled)
+    }
+
+    pub(super) fn compile(&mut self, statement: &Statement, names: &[String], parameters: &[Type]) -> Result<Compiled> {
+        self.refresh();
+        let reads_lock = (self.serializes() && (self.explicit || !self.autocommit))
+            .then_some(Lock { strength: Strength::Shared, wait: LockWait::Patient });
+        let around = Surroundings {
+            snapshot: self.catalog.clone(),
+            settings: &self.settings,
+            database: self.database.as_deref(),
+            variables: self,
+            parameters,
+            names,
+            reads_lock,
+        };
+        let mut bind = Bind::new(&around);
+        let plan = match statement {
+            Statement::Query(query) => {
+                let bound = bind.statement_query(query)?;
+                Plan::Query { node: bound.node, columns: bound.columns.into() }
+            }
+            Statement::Insert(insert) => Plan::Insert(bind.insert(insert)?),
+            Statement::Update(update) => Plan::Update(bind.update(update)?),
+            Statement::Delete(delete) => Plan::Delete(bind.delete(delete)?),
+            Statement::Do(list) => {
+                bind.open_scope();
+                Plan::Do(list.iter().map(|expr| bind.expr(expr)).collect::<Result<_>>()?)
+            }
+            _ => return Err(error::UNSUPPORTED_PS.bare()),
+        };
+        let volatile = bind.volatile || reads_lock.is_some();
+        let tables = std::mem::take(&mut bind.tables);
+        drop(bind);
+        for table in &tables {
+            self.count_rows(table);
+        }
+        Ok(Compiled { plan, tables, volatile })
+    }
+
+    /// A first guess of how many rows a table has.
+    fn count_rows(&mut self, table: &Arc<Table>) {
+        const ENOUGH: u64 = 2000;
+        if table.live.rows().is_some() {
+            return;
+        }
+        let mut txn = self.db.engine().rows().begin(Isolation::ReadCommitted);
+        let mut batch = engine::rows::RowBatch::new();
+        let mut rows = 0;
+        let cursor = txn.scan(table.map, std::ops::Bound::Unbounded, std::ops::Bound::Unbounded, false);
+        if let Ok(mut cursor) = cursor {
+            while rows < ENOUGH && cursor.next(&mut txn, &mut batch).unwrap_or(false) {
+                rows += batch.len() as u64;
+            }
+        }
+        txn.rollback();
+        table.live.set_rows(if rows < ENOUGH { rows } else { 100_000 });
+    }
+
+    pub(super) fn run_statement(
+        &mut self,
+        statement: &Statement,
+        names: &[String],
+        parameters: Vec<Value>,
+    ) -> Result<Outcome> {
+        if !matches!(statement, Statement::Show(statement::Show { what: statement::Shown::Warnings { .. }, .. })) {
+            self.ctx.warnings.clear();
+        }
+        match statement {
+            Statement::Query(_)
+            | Statement::Insert(_)
+            | Statement::Update(_)
+            | Statement::Delete(_)
+            | Statement::Do(_) => {
+                let types: Vec<Type> = parameters.iter().map(|value| type_of(value, self.settings.collation)).collect();
+                let compiled = Arc::new(self.compile(statement, names, &types)?);
+                self.run(&compiled, parameters, &mut |session| {
+                    session.compile(statement, names, &types).ok().map(Arc::new)
+                })
+            }
+            Statement::Explain { statement, analyze, format } => {
+                self.explain(statement, *analyze, format.as_deref(), &parameters)
+            }
+            other => {
+                self.host().deadline = None;
+                let outcome = self.command(other)?;
+                if !self.is_open {
+                    self.handle.show(|shown| shown.statement = None);
+                }
+                Ok(outcome)
+            }
+        }
+    }
+
+    /// Runs a plan; `again` makes it anew if a table has changed meanwhile.
+    fn run(
+        &mut self,
+        compiled: &Arc<Compiled>,
+        parameters: Vec<Value>,
+        again: &mut dyn FnMut(&mut Session) -> Option<Arc<Compiled>>,
+    ) -> Result<Outcome> {
+        let mut compiled = compiled.clone();
+        let mut tries = 0;
+        let writes = matches!(compiled.plan, Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_));
+        self.check_locked(&compiled.tables, writes)?;
+        while !self.hold(&compiled.tables)? {
+            tries += 1;
+            self.refresh();
+            compiled = again(self).filter(|_| tries < 100).ok_or_else(|| error::LOCK_WAIT_TIMEOUT.bare())?;
+        }
+        self.need_transaction();
+        if self.read_only && writes {
+            return Err(error::CANT_EXECUTE_IN_READ_ONLY_TRANSACTION.bare());
+        }
+        let txn = self.host().txn()?;
+        txn.begin_statement();
+        self.statement_start = Some(self.host().txn()?.savepoint());
+        self.ctx.parameters = parameters;
+        self.ctx.changes_rows = writes;
+        if !matches!(compiled.plan, Plan::Query { .. }) {
+            // The limit is one of queries.
+            self.host().deadline = None;
+        }
+        let changed = match &compiled.plan {
+            Plan::Query { node, columns } => {
+                let columns = columns.clone();
+                let exec = Exec::open(node, None, &mut self.ctx)?;
+                return self.first_rows(columns, exec);
+            }
+            Plan::Insert(insert) => {
+                self.ctx.ignore = insert.on_conflict == OnConflict::Ignore;
+                changes::insert(insert, &mut self.ctx)?
+            }
+            Plan::Update(update) => changes::update(update, &mut self.ctx)?,
+            Plan::Delete(delete) => changes::delete(delete, &mut self.ctx)?,
+            Plan::Do(list) => {
+                for expr in list {
+                    expr.eval(&[], &mut self.ctx)?;
+                }
+                changes::Changed::default()
+            }
+        };
+        self.end_statement()?;
+        Ok(Outcome::Done { affected: changed.affected, last_insert_id: changed.last_insert_id, info: changed.info })
+    }
+
+    /// Makes the first rows at once. If they are all, the statement is over.
+    fn first_rows(&mut self, columns: Arc<[Column]>, mut exec: Exec) -> Result<Outcome> {
+        const FEW: usize = 64;
+        let (mut ready, mut more) = (Vec::new(), Vec::new());
+        let mut is_over = !exec.next(&mut self.ctx, &mut ready)?;
+        while !is_over && ready.len() < FEW {
+            is_over = !exec.next(&mut self.ctx, &mut more)?;
+            ready.append(&mut more);
+        }
+        self.found_rows = ready.len() as u64;
+        self.is_open = true;
+        if is_over {
+            self.end_rows()?;
+        } else {
+            self.note_gate();
+        }
+        let exec = (!is_over).then_some(exec);
+        Ok(Outcome::Rows(ResultSet { columns, ready, exec, number: self.number }))
+    }
+
+    fn explain(
+        &mut self,
+        statement: &Statement,
+        analyze: bool,
+        format: Option<&str>,
+        parameters: &[Value],
+    ) -> Result<Outcome> {
+        if analyze {
+            return Err(SqlError::unsupported("EXPLAIN ANALYZE"));
+        }
+        if format.is_some_and(|format| format != "tree" && format != "traditional") {
+            return Err(SqlError::unsupported("EXPLAIN FORMAT=JSON"));
+        }
+        let types: Vec<Type> = parameters.iter().map(|value| type_of(value, self.settings.collation)).collect();
+        let compiled = self.compile(statement, &[], &types)?;
+        let text = match &compiled.plan {
+            Plan::Query { node, .. } => explain(node),
+            Plan::Update(update) => format!("-> Update\n{}", indented(&explain(&update.node))),
+            Plan::Delete(delete) => format!("-> Delete\n{}", indented(&explain(&delete.node))),
+            Plan::Insert(insert) => match &insert.values {
+                change::Values::Rows(rows) => {
+                    format!("-> Insert into {}: {} row(s)", insert.rules.table.name, rows.len())
+                }
+                change::Values::Query(node) => {
+                    format!("-> Insert into {}\n{}", insert.rules.table.name, indented(&explain(node)))
+                }
+            },
+            Plan::Do(_) => "-> Rows fetched before execution".to_owned(),
+        };
+        Ok(self.rows(vec![text_column("EXPLAIN")], vec![vec![Value::text(text)]]))
+    }
+
+    pub fn prepare(&mut self, sql: &str) -> Result<Prepared> {
+        self.begin_statement(sql);
+        self.ctx.warnings.clear();
+        let prepared = self.prepare_text(sql);
+        self.handle.show(|shown| shown.statement = None);
+        prepared.map_err(|error| self.fail(error))
+    }
+
+    pub(super) fn prepare_text(&mut self, sql: &str) -> Result<Prepared> {
+        let parsed = parse::parse(sql, self.ctx.sql_mode)?;
+        let unknown = vec![Type::null(); parsed.parameters];
+        let mut columns = Vec::new();
+        match &parsed.statement {
+            Statement::Query(_)
+            | Statement::Insert(_)
+            | Statement::Update(_)
+            | Statement::Delete(_)
+            | Statement::Do(_) => {
+                if let Plan::Query { columns: found, .. } =
+                    self.compile(&parsed.statement, &parsed.names, &unknown)?.plan
+                {
+                    columns = found.to_vec();
+                }
+            }
+            Statement::Prepare { .. }
+            | Statement::Execute { .. }
+            | Statement::Deallocate(_)
+            | Statement::LockTables(_) => {
+                return Err(error::UNSUPPORTED_PS.bare());
+            }
+            Statement::Show(_) | Statement::Describe { .. } | Statement::Explain { .. } => {
+                columns = self.columns_of(&parsed.statement)?
+            }
+            _ => {}
+        }
+        let preparation = Preparation {
+            text: sql.into(),
+            statement: parsed.statement,
+            names: parsed.names,
+            parameters: parsed.parameters,
+            last: Mutex::default(),
+        };
+        let parameters = unknown.into_iter().map(|ty| Column::computed("?", ty)).collect();
+        Ok(Prepared { parameters, columns, handle: PreparedHandle(Arc::new(preparation)) })
+    }
+
+    pub fn execute_prepared(&mut self, handle: &PreparedHandle, parameters: Vec<Value>) -> Result<Outcome> {
+        self.begin_statement(&handle.0.text);
+        match self.execute_preparation(&handle.0, parameters) {
+            Ok(outcome) => Ok(self.told(outcome)),
+            Err(error) => Err(self.fail(error)),
+        }
+    }
+
+    pub(super) fn execute_preparation(
+        &mut self,
+        prepared: &Arc<Preparation>,
+        parameters: Vec<Value>,
+    ) -> Result<Outcome> {
+        if parameters.len() != prepared.parameters {
+            return Err(error::WRONG_ARGUMENTS.with(&[&"mysqld_stmt_execute"]));
+        }
+        if !matches!(
+            prepared.statement,
+            Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) | Statement::Do(_)
+        ) {
+            return self.run_statement(&prepared.statement, &prepared.names, parameters);
+        }
+        self.ctx.warnings.clear();
+        let collation = self.settings.collation;
+        let types: Vec<Type> = parameters.iter().map(|value| type_of(value, collation)).collect();
+        let known = prepared
+            .last
+            .lock()
+            .as_ref()
+            .filter(|(known, settings, compiled)| {
+                *known == types && *settings == self.settings_mark() && self.stands(compiled)
+            })
+            .map(|(_, _, compiled)| compiled.clone());
+        let compiled = match known {
+            Some(compiled) => compiled,
+            None => {
+                let compiled = Arc::new(self.compile(&prepared.statement, &prepared.names, &types)?);
+                if !compiled.volatile {
+                    *prepared.last.lock() = Some((types.clone(), self.settings_mark(), compiled.clone()));
+                }
+                compiled
+            }
+        };
+        self.run(&compiled, parameters, &mut |session| {
+            session.compile(&prepared.statement, &prepared.names, &types).ok().map(Arc::new)
+        })
+    }
+
+    /// Changes with everything that a plan is bound to and its types do not tell.
+    fn settings_mark(&self) -> u64 {
+        use std::hash::{DefaultHasher, Hash, Hasher};
+        let mut hasher = DefaultHasher::new();
+        (&self.settings, &self.database).hash(&mut hasher);
+        hasher.finish()
+    }
+}
+
+fn indented(text: &str) -> String {
+    text.lines().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n")
+}
+
+/// May statements that differ in literals share the plan? Literals must not name columns, nor count them.
+fn is_shareable(statement: &Statement) -> bool {
+    let plain = |expr: &ast::Expr| !expr.to_string().to_ascii_uppercase().contains("SELECT");
+    let is_placeholder =
+        |expr: &ast::Expr| matches!(expr, ast::Expr::Value(value) if matches!(value.value, ast::Value::Placeholder(_)));
+    match statement {
+        Statement::Query(query) => {
+            let ast::SetExpr::Select(select) = &*query.body else { return false };
+            let named = select.projection.iter().all(|item| match item {
+                ast::SelectItem::UnnamedExpr(expr) => plain(expr) && !expr.to_string().contains('?'),
+                ast::SelectItem::ExprWithAlias { expr, .. } => plain(expr),
+                _ => true,
+            });
+            let tables = select.from.iter().all(|item| {
+                let is_table = |factor: &ast::TableFactor| matches!(factor, ast::TableFactor::Table { .. });
+                is_table(&item.relation) && item.joins.iter().all(|join| is_table(&join.relation))
+            });
+            let order = match &query.order_by {
+                None => true,
+                Some(ast::OrderBy { kind: ast::OrderByKind::Expressions(list), .. }) => {
+                    list.iter().all(|item| !is_placeholder(&item.expr))
+                }
+                Some(_) => false,
+            };
+            let group = match &select.group_by {
+                ast::GroupByExpr::Expressions(list, _) => list.iter().all(|expr| !expr.to_string().contains('?')),
+                ast::GroupByExpr::All(_) => false,
+            };
+            query.with.is_none()
+                && named
+                && tables
+                && order
+                && group
+                && select.selection.iter().chain(&select.having).all(plain)
+        }
+        Statement::Insert(insert) => match &insert.source {
+            Some(source) => {
+                matches!(&*source.body, ast::SetExpr::Values(values) if values.rows.iter().flat_map(|row| &row.content).all(plain))
+            }
+            None => insert.assignments.iter().all(|assignment| plain(&assignment.value)),
+        },
+        Statement::Update(update) => {
+            update.assignments.iter().all(|assignment| plain(&assignment.value)) && update.selection.iter().all(plain)
+        }
+        Statement::Delete(delete) => delete.selection.iter().all(plain),
+        _ => false,
+    }
+}

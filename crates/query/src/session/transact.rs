@@ -1,0 +1,278 @@
+//! Transactions of a session, and the gates of the tables they use.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use engine::rows::Isolation;
+
+use crate::catalog::table::Table;
+use crate::error::{self, Result, SqlError};
+use crate::scalar::Level;
+use crate::session::{Kill, Session, has_ended_transaction};
+
+impl Session {
+    pub(super) fn in_transaction(&self) -> bool {
+        let host = self.ctx.host.as_ref().and_then(|host| host.downcast_ref::<crate::exec::host::Host>());
+        self.explicit || (!self.autocommit && host.is_some_and(|host| host.txn.is_some()))
+    }
+
+    /// A transaction, begun now if there is none.
+    pub(super) fn need_transaction(&mut self) {
+        if self.host().txn.is_some() {
+            return;
+        }
+        let isolation = self.next_isolation.take().unwrap_or(self.isolation);
+        if let Some(read_only) = self.next_read_only.take() {
+            self.read_only = read_only;
+        }
+        let mut txn = self.db.engine().rows().begin(isolation);
+        txn.set_lock_wait(self.lock_wait());
+        let host = self.host();
+        host.txn = Some(txn);
+        host.isolation = isolation;
+    }
+
+    fn lock_wait(&self) -> Duration {
+        Duration::from_secs(self.quick.lock_wait_s)
+    }
+
+    fn gate_wait(&self) -> Duration {
+        Duration::from_secs(self.quick.gate_wait_s)
+    }
+
+    pub(super) fn begin(&mut self, read_only: Option<bool>, snapshot: bool) -> Result<()> {
+        self.commit()?;
+        self.unlock_tables();
+        let next = self.next_read_only;
+        self.need_transaction();
+        self.explicit = true;
+        self.read_only = read_only.or(next).unwrap_or(self.quick.read_only);
+        if snapshot {
+            self.host().txn()?.take_snapshot();
+        }
+        Ok(())
+    }
+
+    pub(super) fn commit(&mut self) -> Result<()> {
+        self.explicit = false;
+        self.savepoints.clear();
+        self.statement_start = None;
+        let txn = self.host().txn.take();
+        let committed = match txn {
+            Some(txn) => {
+                self.gate = self.gate.max(txn.gate());
+                txn.commit()
+            }
+            None => Ok(0),
+        };
+        self.release();
+        self.gate = self.gate.max(committed?);
+        Ok(())
+    }
+
+    pub(super) fn roll_back(&mut self) {
+        self.explicit = false;
+        self.savepoints.clear();
+        self.statement_start = None;
+        if let Some(txn) = self.host().txn.take() {
+            self.gate = self.gate.max(txn.gate());
+            txn.rollback();
+        }
+        self.release();
+    }
+
+    /// Lets the tables go.
+    fn release(&mut self) {
+        self.read_only = self.quick.read_only;
+        for table in self.held.drain(..) {
+            table.live.leave();
+        }
+    }
+
+    /// Passes the gates of these tables. False: a definition is not the newest, and nothing more is held than before.
+    pub(super) fn hold(&mut self, tables: &[Arc<Table>]) -> Result<bool> {
+        let before = self.held.len();
+        let patience = self.gate_wait();
+        let handle = self.handle.clone();
+        let is_killed = || handle.killed() != Kill::No;
+        for table in tables {
+            let known = self.held.iter().find(|held| held.id == table.id);
+            let is_locked = self.locked.iter().any(|(locked, _)| locked.id == table.id);
+            let is_current = table.live.version.load(std::sync::atomic::Ordering::Acquire) == table.version;
+            if known.is_some() || is_locked {
+                if is_current {
+                    continue;
+                }
+                self.let_go(before);
+                return Ok(false);
+            }
+            if let Err(error) = table.live.enter(patience, &is_killed) {
+                self.let_go(before);
+                return Err(error);
+            }
+            self.held.push(table.clone());
+            // Only now nobody changes it.
+            if table.live.version.load(std::sync::atomic::Ordering::Acquire) != table.version {
+                self.let_go(before);
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn let_go(&mut self, keep: usize) {
+        for table in self.held.drain(keep..) {
+            table.live.leave();
+        }
+    }
+
+    /// What the transaction has read bounds when its replies may leave.
+    pub(super) fn note_gate(&mut self) {
+        let gate = self.host().txn.as_ref().map_or(0, |txn| txn.gate());
+        self.gate = self.gate.max(gate);
+    }
+
+    /// The statement has ended well: outside of a transaction it counts now.
+    pub(super) fn end_statement(&mut self) -> Result<()> {
+        self.is_open = false;
+        self.statement_start = None;
+        self.handle.show(|shown| shown.statement = None);
+        if self.explicit || !self.autocommit {
+            self.note_gate();
+            return Ok(());
+        }
+        self.commit()
+    }
+
+    /// The statement has failed: what it has changed is taken back.
+    pub(super) fn fail(&mut self, error: SqlError) -> SqlError {
+        self.is_open = false;
+        self.handle.show(|shown| shown.statement = None);
+        let start = self.statement_start.take();
+        let keeps = self.in_transaction() && !has_ended_transaction(&error);
+        let undone = match (keeps, start) {
+            (true, Some(start)) => self.host().txn().map(|txn| txn.rollback_to(start).is_ok()).unwrap_or(false),
+            (true, None) => true,
+            (false, _) => false,
+        };
+        if !undone {
+            self.roll_back();
+        } else {
+            self.note_gate();
+        }
+        self.ctx.session.row_count = -1;
+        self.ctx.warnings.push(Level::Error, error.clone());
+        error
+    }
+
+    pub(super) fn savepoint(&mut self, name: &str) -> Result<()> {
+        if self.autocommit && !self.explicit {
+            return Ok(());
+        }
+        self.need_transaction();
+        let point = self.host().txn()?.savepoint();
+        self.savepoints.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
+        self.savepoints.push((name.to_owned(), point));
+        Ok(())
+    }
+
+    fn find_savepoint(&self, name: &str) -> Result<usize> {
+        let at = self.savepoints.iter().position(|(known, _)| known.eq_ignore_ascii_case(name));
+        at.ok_or_else(|| error::SP_DOES_NOT_EXIST.with(&[&"SAVEPOINT", &name]))
+    }
+
+    pub(super) fn rollback_to(&mut self, name: &str) -> Result<()> {
+        let at = self.find_savepoint(name)?;
+        let point = self.savepoints[at].1;
+        self.savepoints.truncate(at + 1);
+        if let Err(error) = self.host().txn()?.rollback_to(point) {
+            self.roll_back();
+            return Err(error.into());
+        }
+        Ok(())
+    }
+
+    pub(super) fn release_savepoint(&mut self, name: &str) -> Result<()> {
+        let at = self.find_savepoint(name)?;
+        self.savepoints.truncate(at);
+        Ok(())
+    }
+
+    /// LOCK TABLES: their gates are held until UNLOCK TABLES, those that are to be written alone.
+    pub(super) fn lock_tables(&mut self, tables: Vec<(Arc<Table>, bool)>) -> Result<()> {
+        self.unlock_tables();
+        let mut tables = tables;
+        tables.sort_by_key(|(table, exclusive)| (table.id, !exclusive));
+        tables.dedup_by_key(|(table, _)| table.id);
+        let patience = self.gate_wait();
+        let handle = self.handle.clone();
+        let is_killed = || handle.killed() != Kill::No;
+        for (table, exclusive) in tables {
+            if exclusive {
+                table.live.close(patience, &is_killed)?;
+            } else {
+                table.live.enter(patience, &is_killed)?;
+            }
+            self.locked.push((table, exclusive));
+        }
+        Ok(())
+    }
+
+    pub(super) fn unlock_tables(&mut self) {
+        for (table, exclusive) in self.locked.drain(..) {
+            if exclusive { table.live.open() } else { table.live.leave() }
+        }
+    }
+
+    /// LOCK TABLES is on: a statement may use only what it names.
+    pub(super) fn check_locked(&self, tables: &[Arc<Table>], writes: bool) -> Result<()> {
+        if self.locked.is_empty() {
+            return Ok(());
+        }
+        for table in tables {
+            match self.locked.iter().find(|(locked, _)| locked.id == table.id) {
+                None => {
+                    let message = format!("Table '{}' was not locked with LOCK TABLES", table.name);
+                    return Err(SqlError { code: 1100, sqlstate: "HY000", message });
+                }
+                Some((_, false)) if writes => {
+                    let message = format!("Table '{}' was locked with a READ lock and can't be updated", table.name);
+                    return Err(SqlError { code: 1099, sqlstate: "HY000", message });
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Closes a table's gate for DDL.
+    pub(super) fn close_gate(&self, table: &Table) -> Result<Closed> {
+        if self.locked.iter().any(|(locked, exclusive)| locked.id == table.id && *exclusive) {
+            return Ok(Closed(None));
+        }
+        let handle = self.handle.clone();
+        table.live.close(self.gate_wait(), &|| handle.killed() != Kill::No)?;
+        Ok(Closed(Some(table.live.clone())))
+    }
+}
+
+/// A gate that opens again when this is dropped.
+pub(super) struct Closed(Option<Arc<crate::catalog::live::Live>>);
+
+impl Drop for Closed {
+    fn drop(&mut self) {
+        if let Some(live) = &self.0 {
+            live.open();
+        }
+    }
+}
+
+pub(super) fn isolation_of(name: &str) -> Option<Isolation> {
+    Some(match name.to_ascii_uppercase().replace(' ', "-").as_str() {
+        "READ-UNCOMMITTED" => Isolation::ReadUncommitted,
+        "READ-COMMITTED" => Isolation::ReadCommitted,
+        "REPEATABLE-READ" => Isolation::RepeatableRead,
+        "SERIALIZABLE" => Isolation::Serializable,
+        _ => return None,
+    })
+}

@@ -1,0 +1,278 @@
+//! System variables: one table. A variable is real (a row says where it is obeyed), fixed (it tells what is so), or accepted because what it asks for is so
+//! anyhow or harmless; anything else is error 1193.
+
+use std::collections::HashMap;
+
+use crate::error::{self, Result};
+use crate::types::{Collation, Type};
+use crate::value::Value;
+
+/// What clients are told is spoken, with our own name behind.
+pub const VERSION: &str = "8.0.40-beluga";
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Is {
+    Number(u64),
+    Flag(bool),
+    Word(&'static str),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum May {
+    /// Obeyed, and set per session or globally.
+    Set,
+    /// Any value does no harm.
+    Accept,
+    /// Only the value it has.
+    Keep,
+    /// Error 1238.
+    Read,
+}
+
+pub struct Variable {
+    pub name: &'static str,
+    pub is: Is,
+    pub may: May,
+}
+
+const fn of(name: &'static str, is: Is, may: May) -> Variable {
+    Variable { name, is, may }
+}
+
+use Is::{Flag, Number, Word};
+use May::{Accept, Keep, Read, Set};
+
+pub const VARIABLES: &[Variable] = &[
+    of("auto_increment_increment", Number(1), Keep),
+    of("auto_increment_offset", Number(1), Keep),
+    of("autocommit", Flag(true), Set),
+    of("big_tables", Flag(false), Accept),
+    of("binlog_format", Word("ROW"), Accept),
+    of("character_set_client", Word("utf8mb4"), Set),
+    of("character_set_connection", Word("utf8mb4"), Set),
+    of("character_set_database", Word("utf8mb4"), Accept),
+    of("character_set_filesystem", Word("binary"), Keep),
+    of("character_set_results", Word("utf8mb4"), Set),
+    of("character_set_server", Word("utf8mb4"), Set),
+    of("character_set_system", Word("utf8mb3"), Read),
+    of("collation_connection", Word("utf8mb4_0900_ai_ci"), Set),
+    of("collation_database", Word("utf8mb4_0900_ai_ci"), Accept),
+    of("collation_server", Word("utf8mb4_0900_ai_ci"), Set),
+    of("completion_type", Word("NO_CHAIN"), Keep),
+    of("connect_timeout", Number(10), Accept),
+    of("cte_max_recursion_depth", Number(1000), Keep),
+    of("default_collation_for_utf8mb4", Word("utf8mb4_0900_ai_ci"), Keep),
+    of("default_storage_engine", Word("InnoDB"), Keep),
+    of("default_tmp_storage_engine", Word("InnoDB"), Keep),
+    of("default_week_format", Number(0), Keep),
+    of("div_precision_increment", Number(4), Set),
+    of("event_scheduler", Word("OFF"), Read),
+    of("explicit_defaults_for_timestamp", Flag(true), Keep),
+    of("foreign_key_checks", Flag(true), Accept),
+    of("group_concat_max_len", Number(1024), Set),
+    of("gtid_mode", Word("OFF"), Read),
+    of("have_openssl", Word("YES"), Read),
+    of("have_ssl", Word("YES"), Read),
+    of("hostname", Word("localhost"), Read),
+    of("init_connect", Word(""), Keep),
+    of("innodb_lock_wait_timeout", Number(50), Set),
+    of("innodb_strict_mode", Flag(true), Accept),
+    of("interactive_timeout", Number(28800), Accept),
+    of("license", Word("Apache-2.0"), Read),
+    of("local_infile", Flag(false), Read),
+    of("lock_wait_timeout", Number(31_536_000), Set),
+    of("log_bin", Flag(false), Read),
+    of("lower_case_file_system", Flag(false), Read),
+    of("lower_case_table_names", Number(0), Read),
+    of("max_allowed_packet", Number(67_108_864), Set),
+    of("max_connections", Number(151), Accept),
+    of("max_error_count", Number(1024), Set),
+    of("max_execution_time", Number(0), Set),
+    of("max_heap_table_size", Number(16_777_216), Accept),
+    of("max_sort_length", Number(1024), Accept),
+    of("net_buffer_length", Number(16_384), Accept),
+    of("net_read_timeout", Number(30), Accept),
+    of("net_write_timeout", Number(60), Accept),
+    of("new", Flag(false), Accept),
+    of("old_alter_table", Flag(false), Accept),
+    of("optimizer_switch", Word(""), Accept),
+    of("performance_schema", Flag(false), Read),
+    of("port", Number(3306), Read),
+    of("profiling", Flag(false), Keep),
+    of("protocol_version", Number(10), Read),
+    of("read_only", Flag(false), Keep),
+    of("server_id", Number(1), Accept),
+    of("session_track_gtids", Word("OFF"), Keep),
+    of("session_track_schema", Flag(true), Accept),
+    of("session_track_state_change", Flag(false), Accept),
+    of(
+        "session_track_system_variables",
+        Word("time_zone,autocommit,character_set_client,character_set_results,character_set_connection"),
+        Accept,
+    ),
+    of("session_track_transaction_info", Word("OFF"), Accept),
+    of("sort_buffer_size", Number(262_144), Accept),
+    of("sql_auto_is_null", Flag(false), Keep),
+    of("sql_big_selects", Flag(true), Accept),
+    of("sql_buffer_result", Flag(false), Accept),
+    of("sql_log_bin", Flag(true), Accept),
+    of("sql_log_off", Flag(false), Accept),
+    of(
+        "sql_mode",
+        Word(
+            "ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION",
+        ),
+        Set,
+    ),
+    of("sql_notes", Flag(true), Accept),
+    of("sql_quote_show_create", Flag(true), Keep),
+    of("sql_require_primary_key", Flag(false), Keep),
+    of("sql_safe_updates", Flag(false), Keep),
+    of("sql_select_limit", Number(u64::MAX), Keep),
+    of("sql_warnings", Flag(false), Accept),
+    of("super_read_only", Flag(false), Keep),
+    of("system_time_zone", Word("UTC"), Read),
+    of("thread_cache_size", Number(9), Accept),
+    of("time_zone", Word("SYSTEM"), Set),
+    of("timestamp", Number(0), Set),
+    of("tmp_table_size", Number(16_777_216), Accept),
+    of("transaction_isolation", Word("REPEATABLE-READ"), Set),
+    of("transaction_read_only", Flag(false), Set),
+    of("unique_checks", Flag(true), Accept),
+    of("version", Word(VERSION), Read),
+    of("version_comment", Word("Beluga"), Read),
+    of("version_compile_machine", Word("x86_64"), Read),
+    of("version_compile_os", Word("Linux"), Read),
+    of("wait_timeout", Number(28800), Set),
+    of("windowing_use_high_precision", Flag(true), Accept),
+];
+
+pub fn find(name: &str) -> Result<&'static Variable> {
+    VARIABLES.iter().find(|variable| variable.name == name).ok_or_else(|| error::UNKNOWN_SYSTEM_VARIABLE.with(&[&name]))
+}
+
+impl Variable {
+    pub fn default(&self) -> Value {
+        match self.is {
+            Number(number) => Value::UInt(number),
+            Flag(flag) => Value::from(flag),
+            Word(word) => Value::text(word),
+        }
+    }
+
+    pub fn ty(&self) -> Type {
+        match self.is {
+            Number(_) => Type::unsigned(),
+            Flag(_) => Type::boolean(),
+            Word(_) => Type::text(256, Collation::DEFAULT),
+        }
+    }
+
+    fn wrong_value(&self, value: &Value) -> error::SqlError {
+        error::WRONG_VALUE_FOR_VAR.with(&[&self.name, &text_of(value)])
+    }
+
+    /// The value in the variable's own form.
+    pub fn form(&self, value: Value) -> Result<Value> {
+        match (self.is, &value) {
+            (Number(_), Value::UInt(_)) => Ok(value),
+            (Number(_), Value::Int(number)) => Ok(Value::UInt((*number).max(0) as u64)),
+            (Number(_), Value::Decimal(_) | Value::Double(_)) if self.name == "timestamp" => text_of(&value)
+                .split('.')
+                .next()
+                .and_then(|whole| whole.parse().ok())
+                .map(Value::UInt)
+                .ok_or_else(|| self.wrong_value(&value)),
+            (Number(_), _) => Err(error::WRONG_TYPE_FOR_VAR.with(&[&self.name])),
+            (Flag(_), Value::Int(0) | Value::UInt(0)) => Ok(Value::FALSE),
+            (Flag(_), Value::Int(1) | Value::UInt(1)) => Ok(Value::TRUE),
+            (Flag(_), Value::Text(text)) => match text.to_ascii_lowercase().as_str() {
+                "on" | "true" => Ok(Value::TRUE),
+                "off" | "false" => Ok(Value::FALSE),
+                _ => Err(self.wrong_value(&value)),
+            },
+            (Flag(_), _) => Err(self.wrong_value(&value)),
+            (Word(_), Value::Text(_)) => Ok(value),
+            (Word(_), Value::Null) => Ok(Value::text("")),
+            (Word(_), _) => Ok(Value::text(text_of(&value))),
+        }
+    }
+
+    /// Refuses what would have a meaning that is not served.
+    pub fn check(&self, value: &Value) -> Result<()> {
+        match self.may {
+            Read => Err(error::INCORRECT_GLOBAL_LOCAL_VAR.with(&[&self.name, &"read only"])),
+            Keep if text_of(value).eq_ignore_ascii_case(&text_of(&self.default())) => Ok(()),
+            Keep => Err(error::SqlError::unsupported(format!("{} = {}", self.name, text_of(value)))),
+            Accept | Set => Ok(()),
+        }
+    }
+}
+
+/// As SHOW VARIABLES shows flags.
+pub fn shown(variable: &Variable, value: &Value) -> String {
+    match (variable.is, value) {
+        (Flag(_), Value::Int(truth)) => if *truth != 0 { "ON" } else { "OFF" }.to_owned(),
+        (_, value) => text_of(value),
+    }
+}
+
+pub fn text_of(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::Int(number) => number.to_string(),
+        Value::UInt(number) => number.to_string(),
+        Value::Double(number) => number.to_string(),
+        Value::Decimal(number) => number.to_string(),
+        Value::Text(text) => text.as_str().to_owned(),
+        Value::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        other => format!("{other:?}"),
+    }
+}
+
+/// What a session has set, or taken over from the server when it began.
+#[derive(Debug, Default)]
+pub struct Values(pub HashMap<&'static str, Value>);
+
+impl Values {
+    pub fn get(&self, variable: &Variable) -> Value {
+        self.0.get(variable.name).cloned().unwrap_or_else(|| variable.default())
+    }
+
+    fn named(&self, name: &str) -> Value {
+        find(name).map(|variable| self.get(variable)).unwrap_or_default()
+    }
+
+    pub fn number(&self, name: &str) -> u64 {
+        match self.named(name) {
+            Value::UInt(number) => number,
+            _ => 0,
+        }
+    }
+
+    pub fn is_on(&self, name: &str) -> bool {
+        matches!(self.named(name), Value::Int(1))
+    }
+
+    pub fn word(&self, name: &str) -> String {
+        text_of(&self.named(name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_sorted_and_without_repetition() {
+        assert!(VARIABLES.windows(2).all(|pair| pair[0].name < pair[1].name));
+    }
+
+    #[test]
+    fn what_has_no_effect_cannot_be_asked_for() {
+        let variable = find("sql_safe_updates").expect("known");
+        assert!(variable.check(&Value::FALSE).is_ok());
+        assert_eq!(variable.check(&Value::TRUE).expect_err("not served").code, 1235);
+        assert_eq!(find("no_such_thing").err().expect("unknown").code, 1193);
+    }
+}

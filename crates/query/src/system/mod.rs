@@ -1,0 +1,77 @@
+//! Tables that are not stored: information_schema, and the few of performance_schema that clients read. Their rows are made when they are asked for.
+
+mod schema;
+
+pub use schema::{column_extra, column_key, default_text, keys, value_text};
+
+use crate::error::Result;
+use crate::scalar::EvalContext;
+use crate::session::Row;
+use crate::types::{Column, Kind, Type};
+use crate::value::Value;
+
+/// What a column of a system table holds.
+#[derive(Clone, Copy, Debug)]
+pub enum Holds {
+    Text(u32),
+    LongText,
+    Number,
+    DateTime,
+}
+
+pub struct SystemTable {
+    pub schema: &'static str,
+    pub name: &'static str,
+    pub columns: &'static [(&'static str, Holds)],
+    pub rows: fn(&mut EvalContext) -> Result<Vec<Row>>,
+}
+
+impl std::fmt::Debug for SystemTable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{}", self.schema, self.name)
+    }
+}
+
+impl SystemTable {
+    pub fn columns_as(&self, alias: &str) -> Vec<Column> {
+        let column = |(name, holds): &(&'static str, Holds)| {
+            let ty = match holds {
+                Holds::Text(length) => Type::text(*length, crate::types::Collation::Utf8mb3GeneralCi),
+                Holds::LongText => {
+                    Type { collation: crate::types::Collation::Utf8mb3GeneralCi, ..Type::new(Kind::LongText) }
+                }
+                Holds::Number => Type::unsigned(),
+                Holds::DateTime => Type::new(Kind::DateTime),
+            };
+            Column {
+                schema: self.schema.to_owned(),
+                table: alias.to_owned(),
+                org_table: self.name.to_owned(),
+                org_name: (*name).to_owned(),
+                ..Column::computed(*name, ty)
+            }
+        };
+        self.columns.iter().map(column).collect()
+    }
+}
+
+/// Names of schemas whose tables are made here.
+pub const SCHEMAS: &[&str] = &["information_schema", "mysql", "performance_schema", "sys"];
+
+pub fn is_system(schema: &str) -> bool {
+    SCHEMAS.iter().any(|known| known.eq_ignore_ascii_case(schema))
+}
+
+pub fn find(schema: &str, name: &str) -> Option<&'static SystemTable> {
+    schema::TABLES
+        .iter()
+        .find(|table| table.schema.eq_ignore_ascii_case(schema) && table.name.eq_ignore_ascii_case(name))
+}
+
+pub fn all() -> &'static [SystemTable] {
+    schema::TABLES
+}
+
+pub fn text(text: impl AsRef<str>) -> Value {
+    Value::text(text)
+}

@@ -1,0 +1,640 @@
+//! information_schema: one table of tables.
+
+use std::sync::Arc;
+
+use crate::catalog::table::{Default, Part, Table, TableColumn};
+use crate::error::Result;
+use crate::exec::host::host;
+use crate::scalar::EvalContext;
+use crate::scalar::temporal::Timestamp;
+use crate::session::Row;
+use crate::system::Holds::{DateTime, LongText, Number, Text};
+use crate::system::{SystemTable, text};
+use crate::types::{Charset, Collation, Kind, Type};
+use crate::value::Value;
+
+const NAME: crate::system::Holds = Text(64);
+
+pub const TABLES: &[SystemTable] = &[
+    SystemTable {
+        schema: "information_schema",
+        name: "SCHEMATA",
+        columns: &[
+            ("CATALOG_NAME", NAME),
+            ("SCHEMA_NAME", NAME),
+            ("DEFAULT_CHARACTER_SET_NAME", NAME),
+            ("DEFAULT_COLLATION_NAME", NAME),
+            ("SQL_PATH", NAME),
+            ("DEFAULT_ENCRYPTION", Text(3)),
+        ],
+        rows: schemata,
+    },
+    SystemTable {
+        schema: "information_schema",
+        name: "TABLES",
+        columns: &[
+            ("TABLE_CATALOG", NAME),
+            ("TABLE_SCHEMA", NAME),
+            ("TABLE_NAME", NAME),
+            ("TABLE_TYPE", Text(11)),
+            ("ENGINE", NAME),
+            ("VERSION", Number),
+            ("ROW_FORMAT", Text(10)),
+            ("TABLE_ROWS", Number),
+            ("AVG_ROW_LENGTH", Number),
+            ("DATA_LENGTH", Number),
+            ("MAX_DATA_LENGTH", Number),
+            ("INDEX_LENGTH", Number),
+            ("DATA_FREE", Number),
+            ("AUTO_INCREMENT", Number),
+            ("CREATE_TIME", DateTime),
+            ("UPDATE_TIME", DateTime),
+            ("CHECK_TIME", DateTime),
+            ("TABLE_COLLATION", NAME),
+            ("CHECKSUM", Number),
+            ("CREATE_OPTIONS", Text(256)),
+            ("TABLE_COMMENT", Text(2048)),
+        ],
+        rows: tables,
+    },
+    SystemTable {
+        schema: "information_schema",
+        name: "COLUMNS",
+        columns: &[
+            ("TABLE_CATALOG", NAME),
+            ("TABLE_SCHEMA", NAME),
+            ("TABLE_NAME", NAME),
+            ("COLUMN_NAME", NAME),
+            ("ORDINAL_POSITION", Number),
+            ("COLUMN_DEFAULT", LongText),
+            ("IS_NULLABLE", Text(3)),
+            ("DATA_TYPE", LongText),
+            ("CHARACTER_MAXIMUM_LENGTH", Number),
+            ("CHARACTER_OCTET_LENGTH", Number),
+            ("NUMERIC_PRECISION", Number),
+            ("NUMERIC_SCALE", Number),
+            ("DATETIME_PRECISION", Number),
+            ("CHARACTER_SET_NAME", NAME),
+            ("COLLATION_NAME", NAME),
+            ("COLUMN_TYPE", LongText),
+            ("COLUMN_KEY", Text(3)),
+            ("EXTRA", Text(256)),
+            ("PRIVILEGES", Text(154)),
+            ("COLUMN_COMMENT", Text(1024)),
+            ("GENERATION_EXPRESSION", LongText),
+            ("SRS_ID", Number),
+        ],
+        rows: columns,
+    },
+    SystemTable {
+        schema: "information_schema",
+        name: "STATISTICS",
+        columns: &[
+            ("TABLE_CATALOG", NAME),
+            ("TABLE_SCHEMA", NAME),
+            ("TABLE_NAME", NAME),
+            ("NON_UNIQUE", Number),
+            ("INDEX_SCHEMA", NAME),
+            ("INDEX_NAME", NAME),
+            ("SEQ_IN_INDEX", Number),
+            ("COLUMN_NAME", NAME),
+            ("COLLATION", Text(1)),
+            ("CARDINALITY", Number),
+            ("SUB_PART", Number),
+            ("PACKED", Text(10)),
+            ("NULLABLE", Text(3)),
+            ("INDEX_TYPE", Text(11)),
+            ("COMMENT", Text(8)),
+            ("INDEX_COMMENT", Text(2048)),
+            ("IS_VISIBLE", Text(3)),
+            ("EXPRESSION", LongText),
+        ],
+        rows: statistics,
+    },
+    SystemTable {
+        schema: "information_schema",
+        name: "KEY_COLUMN_USAGE",
+        columns: &[
+            ("CONSTRAINT_CATALOG", NAME),
+            ("CONSTRAINT_SCHEMA", NAME),
+            ("CONSTRAINT_NAME", NAME),
+            ("TABLE_CATALOG", NAME),
+            ("TABLE_SCHEMA", NAME),
+            ("TABLE_NAME", NAME),
+            ("COLUMN_NAME", NAME),
+            ("ORDINAL_POSITION", Number),
+            ("POSITION_IN_UNIQUE_CONSTRAINT", Number),
+            ("REFERENCED_TABLE_SCHEMA", NAME),
+            ("REFERENCED_TABLE_NAME", NAME),
+            ("REFERENCED_COLUMN_NAME", NAME),
+        ],
+        rows: key_columns,
+    },
+    SystemTable {
+        schema: "information_schema",
+        name: "TABLE_CONSTRAINTS",
+        columns: &[
+            ("CONSTRAINT_CATALOG", NAME),
+            ("CONSTRAINT_SCHEMA", NAME),
+            ("CONSTRAINT_NAME", NAME),
+            ("TABLE_SCHEMA", NAME),
+            ("TABLE_NAME", NAME),
+            ("CONSTRAINT_TYPE", Text(11)),
+            ("ENFORCED", Text(3)),
+        ],
+        rows: constraints,
+    },
+    SystemTable {
+        schema: "information_schema",
+        name: "CHECK_CONSTRAINTS",
+        columns: &[
+            ("CONSTRAINT_CATALOG", NAME),
+            ("CONSTRAINT_SCHEMA", NAME),
+            ("CONSTRAINT_NAME", NAME),
+            ("CHECK_CLAUSE", LongText),
+        ],
+        rows: checks,
+    },
+    SystemTable {
+        schema: "information_schema",
+        name: "REFERENTIAL_CONSTRAINTS",
+        columns: &[
+            ("CONSTRAINT_CATALOG", NAME),
+            ("CONSTRAINT_SCHEMA", NAME),
+            ("CONSTRAINT_NAME", NAME),
+            ("UNIQUE_CONSTRAINT_CATALOG", NAME),
+            ("UNIQUE_CONSTRAINT_SCHEMA", NAME),
+            ("UNIQUE_CONSTRAINT_NAME", NAME),
+            ("MATCH_OPTION", NAME),
+            ("UPDATE_RULE", NAME),
+            ("DELETE_RULE", NAME),
+            ("TABLE_NAME", NAME),
+            ("REFERENCED_TABLE_NAME", NAME),
+        ],
+        rows: nothing,
+    },
+    SystemTable {
+        schema: "information_schema",
+        name: "VIEWS",
+        columns: &[
+            ("TABLE_CATALOG", NAME),
+            ("TABLE_SCHEMA", NAME),
+            ("TABLE_NAME", NAME),
+            ("VIEW_DEFINITION", LongText),
+            ("CHECK_OPTION", Text(8)),
+            ("IS_UPDATABLE", Text(3)),
+            ("DEFINER", Text(288)),
+            ("SECURITY_TYPE", Text(7)),
+            ("CHARACTER_SET_CLIENT", NAME),
+            ("COLLATION_CONNECTION", NAME),
+        ],
+        rows: nothing,
+    },
+    SystemTable {
+        schema: "information_schema",
+        name: "TRIGGERS",
+        columns: &[
+            ("TRIGGER_CATALOG", NAME),
+            ("TRIGGER_SCHEMA", NAME),
+            ("TRIGGER_NAME", NAME),
+            ("EVENT_OBJECT_TABLE", NAME),
+        ],
+        rows: nothing,
+    },
+    SystemTable {
+        schema: "information_schema",
+        name: "ROUTINES",
+        columns: &[
+            ("SPECIFIC_NAME", NAME),
+            ("ROUTINE_CATALOG", NAME),
+            ("ROUTINE_SCHEMA", NAME),
+            ("ROUTINE_NAME", NAME),
+            ("ROUTINE_TYPE", NAME),
+        ],
+        rows: nothing,
+    },
+    SystemTable {
+        schema: "information_schema",
+        name: "EVENTS",
+        columns: &[("EVENT_CATALOG", NAME), ("EVENT_SCHEMA", NAME), ("EVENT_NAME", NAME)],
+        rows: nothing,
+    },
+    SystemTable {
+        schema: "information_schema",
+        name: "PARTITIONS",
+        columns: &[("TABLE_CATALOG", NAME), ("TABLE_SCHEMA", NAME), ("TABLE_NAME", NAME), ("PARTITION_NAME", NAME)],
+        rows: nothing,
+    },
+    SystemTable {
+        schema: "information_schema",
+        name: "ENGINES",
+        columns: &[
+            ("ENGINE", NAME),
+            ("SUPPORT", Text(8)),
+            ("COMMENT", Text(80)),
+            ("TRANSACTIONS", Text(3)),
+            ("XA", Text(3)),
+            ("SAVEPOINTS", Text(3)),
+        ],
+        rows: engines,
+    },
+    SystemTable {
+        schema: "information_schema",
+        name: "CHARACTER_SETS",
+        columns: &[
+            ("CHARACTER_SET_NAME", NAME),
+            ("DEFAULT_COLLATE_NAME", NAME),
+            ("DESCRIPTION", Text(2048)),
+            ("MAXLEN", Number),
+        ],
+        rows: charsets,
+    },
+    SystemTable {
+        schema: "information_schema",
+        name: "COLLATIONS",
+        columns: &[
+            ("COLLATION_NAME", NAME),
+            ("CHARACTER_SET_NAME", NAME),
+            ("ID", Number),
+            ("IS_DEFAULT", Text(3)),
+            ("IS_COMPILED", Text(3)),
+            ("SORTLEN", Number),
+            ("PAD_ATTRIBUTE", Text(9)),
+        ],
+        rows: collations,
+    },
+    SystemTable {
+        schema: "information_schema",
+        name: "COLLATION_CHARACTER_SET_APPLICABILITY",
+        columns: &[("COLLATION_NAME", NAME), ("CHARACTER_SET_NAME", NAME)],
+        rows: applicability,
+    },
+    SystemTable {
+        schema: "information_schema",
+        name: "PROCESSLIST",
+        columns: &[
+            ("ID", Number),
+            ("USER", Text(32)),
+            ("HOST", Text(261)),
+            ("DB", NAME),
+            ("COMMAND", Text(16)),
+            ("TIME", Number),
+            ("STATE", NAME),
+            ("INFO", LongText),
+        ],
+        rows: processes,
+    },
+];
+
+fn nothing(_ctx: &mut EvalContext) -> Result<Vec<Row>> {
+    Ok(Vec::new())
+}
+
+fn number(number: impl TryInto<u64>) -> Value {
+    number.try_into().map_or(Value::Null, Value::UInt)
+}
+
+fn optional(number: Option<u64>) -> Value {
+    number.map_or(Value::Null, Value::UInt)
+}
+
+fn all_tables(ctx: &mut EvalContext) -> Vec<Arc<Table>> {
+    let snapshot = host(ctx).db.catalog().snapshot();
+    snapshot.schemas.values().flat_map(|schema| schema.tables.values().cloned()).collect()
+}
+
+fn schemata(ctx: &mut EvalContext) -> Result<Vec<Row>> {
+    let snapshot = host(ctx).db.catalog().snapshot();
+    let row = |name: &str, collation: Collation| {
+        vec![text("def"), text(name), text(collation.charset().name()), text(collation.name()), Value::Null, text("NO")]
+    };
+    let mut rows: Vec<Row> = vec![row("information_schema", Collation::Utf8mb3GeneralCi)];
+    rows.extend(snapshot.schemas.values().map(|schema| row(&schema.name, schema.collation)));
+    Ok(rows)
+}
+
+fn tables(ctx: &mut EvalContext) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for table in all_tables(ctx) {
+        let next = if table.auto_column().is_some() { host(ctx).db.next_auto(&table)? } else { None };
+        let created = Value::DateTime(ctx.zone.local(Timestamp(table.created)));
+        rows.push(vec![
+            text("def"),
+            text(&table.schema),
+            text(&table.name),
+            text("BASE TABLE"),
+            text("InnoDB"),
+            number(10),
+            text("Dynamic"),
+            number(table.live.rows().unwrap_or(0)),
+            number(0),
+            number(0),
+            number(0),
+            number(0),
+            number(0),
+            optional(next),
+            created,
+            Value::Null,
+            Value::Null,
+            text(table.collation.name()),
+            Value::Null,
+            text(""),
+            text(&table.comment),
+        ]);
+    }
+    for table in crate::system::all() {
+        let mut row = vec![Value::Null; 21];
+        row[0] = text("def");
+        row[1] = text(table.schema);
+        row[2] = text(table.name);
+        row[3] = text("SYSTEM VIEW");
+        row[20] = text("");
+        rows.push(row);
+    }
+    Ok(rows)
+}
+
+/// PRI, UNI, MUL or nothing.
+pub fn column_key(table: &Table, at: usize) -> &'static str {
+    if table.primary.as_ref().is_some_and(|parts| parts.iter().any(|part| part.column == at)) {
+        return "PRI";
+    }
+    let leads = |unique: bool| {
+        table
+            .indexes
+            .iter()
+            .any(|index| index.unique == unique && index.parts[0].column == at && (!unique || index.parts.len() == 1))
+    };
+    if leads(true) {
+        "UNI"
+    } else if leads(false) || table.indexes.iter().any(|index| index.parts[0].column == at) {
+        "MUL"
+    } else {
+        ""
+    }
+}
+
+pub fn column_extra(column: &TableColumn) -> String {
+    let mut extra = Vec::new();
+    if column.auto_increment {
+        extra.push("auto_increment".to_owned());
+    }
+    if matches!(column.default, Default::Now(_) | Default::Expression(_)) {
+        extra.push("DEFAULT_GENERATED".to_owned());
+    }
+    if column.on_update_now {
+        extra.push(format!("on update CURRENT_TIMESTAMP{}", digits(column.ty.scale)));
+    }
+    if column.invisible {
+        extra.push("INVISIBLE".to_owned());
+    }
+    extra.join(" ")
+}
+
+fn digits(scale: u8) -> String {
+    if scale == 0 { String::new() } else { format!("({scale})") }
+}
+
+/// The default as text; None is NULL.
+pub fn default_text(column: &TableColumn, ctx: &mut EvalContext) -> Option<String> {
+    match &column.default {
+        Default::None => None,
+        Default::Now(scale) => Some(format!("CURRENT_TIMESTAMP{}", digits(*scale))),
+        Default::Expression(expression) => Some(expression.clone()),
+        Default::Value(value) if value.is_null() => None,
+        Default::Value(value) => Some(value_text(value, &column.ty, ctx)),
+    }
+}
+
+/// A value as a client sees it, as text.
+pub fn value_text(value: &Value, ty: &Type, ctx: &mut EvalContext) -> String {
+    use crate::scalar::Expr;
+    let shown = crate::scalar::bind::present(Expr::Literal(value.clone(), ty.clone()));
+    let cast = Expr::Cast(Box::new(shown), Type::text(1024, Collation::DEFAULT));
+    match cast.eval(&[], ctx) {
+        Ok(Value::Text(shown)) => shown.as_str().to_owned(),
+        _ => String::new(),
+    }
+}
+
+fn numeric(ty: &Type) -> (Option<u64>, Option<u64>) {
+    let precision = match ty.kind {
+        Kind::TinyInt => 3,
+        Kind::SmallInt => 5,
+        Kind::MediumInt => 7,
+        Kind::Int => 10,
+        Kind::BigInt => 19 + u64::from(ty.unsigned),
+        Kind::Decimal => return (Some(u64::from(ty.length)), Some(u64::from(ty.scale))),
+        Kind::Float => return (Some(12), None),
+        Kind::Double => return (Some(22), None),
+        Kind::Bit => return (Some(u64::from(ty.length)), None),
+        _ => return (None, None),
+    };
+    (Some(precision), Some(0))
+}
+
+fn columns(ctx: &mut EvalContext) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for table in all_tables(ctx) {
+        for (at, column) in table.columns.iter().enumerate() {
+            let ty = &column.ty;
+            let has_length = ty.is_string();
+            let characters = has_length.then(|| u64::from(ty.length));
+            let bytes = has_length.then(|| u64::from(ty.byte_length()));
+            let (precision, scale) = numeric(ty);
+            let clock = matches!(ty.kind, Kind::Time | Kind::DateTime | Kind::Timestamp).then(|| u64::from(ty.scale));
+            let has_charset = ty.kind.is_text();
+            let charset = |name: &str| if has_charset { text(name) } else { Value::Null };
+            let default = default_text(column, ctx).map_or(Value::Null, text);
+            rows.push(vec![
+                text("def"),
+                text(&table.schema),
+                text(&table.name),
+                text(&column.name),
+                number(at as u64 + 1),
+                default,
+                text(if ty.nullable { "YES" } else { "NO" }),
+                text(ty.kind.name()),
+                optional(characters),
+                optional(bytes),
+                optional(precision),
+                optional(scale),
+                optional(clock),
+                charset(ty.charset().name()),
+                charset(ty.collation.name()),
+                text(ty.name()),
+                text(column_key(&table, at)),
+                text(column_extra(column)),
+                text("select,insert,update,references"),
+                text(&column.comment),
+                text(""),
+                Value::Null,
+            ]);
+        }
+    }
+    Ok(rows)
+}
+
+/// (name, unique, parts, comment, visible) of every key.
+pub fn keys(table: &Table) -> Vec<(&str, bool, &[Part], &str, bool)> {
+    let primary = table.primary.iter().map(|parts| ("PRIMARY", true, &parts[..], "", true));
+    let indexes = table
+        .indexes
+        .iter()
+        .map(|index| (&*index.name, index.unique, &index.parts[..], &*index.comment, !index.invisible));
+    let mut keys: Vec<_> = primary.chain(indexes).collect();
+    // Unique ones first, as MySQL lists them.
+    keys.sort_by_key(|key| !key.1);
+    keys
+}
+
+fn statistics(ctx: &mut EvalContext) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for table in all_tables(ctx) {
+        for (name, unique, parts, comment, visible) in keys(&table) {
+            for (at, part) in parts.iter().enumerate() {
+                let column = &table.columns[part.column];
+                rows.push(vec![
+                    text("def"),
+                    text(&table.schema),
+                    text(&table.name),
+                    number(u64::from(!unique)),
+                    text(&table.schema),
+                    text(name),
+                    number(at as u64 + 1),
+                    text(&column.name),
+                    text(if part.descending { "D" } else { "A" }),
+                    number(table.live.rows().unwrap_or(0)),
+                    optional(part.prefix.map(u64::from)),
+                    Value::Null,
+                    text(if column.ty.nullable { "YES" } else { "" }),
+                    text("BTREE"),
+                    text(""),
+                    text(comment),
+                    text(if visible { "YES" } else { "NO" }),
+                    Value::Null,
+                ]);
+            }
+        }
+    }
+    Ok(rows)
+}
+
+fn key_columns(ctx: &mut EvalContext) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for table in all_tables(ctx) {
+        for (name, _, parts, ..) in keys(&table).into_iter().filter(|key| key.1) {
+            for (at, part) in parts.iter().enumerate() {
+                let mut row = vec![
+                    text("def"),
+                    text(&table.schema),
+                    text(name),
+                    text("def"),
+                    text(&table.schema),
+                    text(&table.name),
+                    text(&table.columns[part.column].name),
+                    number(at as u64 + 1),
+                ];
+                row.resize(12, Value::Null);
+                rows.push(row);
+            }
+        }
+    }
+    Ok(rows)
+}
+
+fn constraints(ctx: &mut EvalContext) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for table in all_tables(ctx) {
+        let row = |name: &str, kind: &str, enforced: bool| {
+            let enforced = if enforced { "YES" } else { "NO" };
+            vec![
+                text("def"),
+                text(&table.schema),
+                text(name),
+                text(&table.schema),
+                text(&table.name),
+                text(kind),
+                text(enforced),
+            ]
+        };
+        for (name, ..) in keys(&table).into_iter().filter(|key| key.1) {
+            rows.push(row(name, if name == "PRIMARY" { "PRIMARY KEY" } else { "UNIQUE" }, true));
+        }
+        rows.extend(table.checks.iter().map(|check| row(&check.name, "CHECK", check.enforced)));
+    }
+    Ok(rows)
+}
+
+fn checks(ctx: &mut EvalContext) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for table in all_tables(ctx) {
+        rows.extend(
+            table.checks.iter().map(|check| {
+                vec![text("def"), text(&table.schema), text(&check.name), text(format!("({})", check.text))]
+            }),
+        );
+    }
+    Ok(rows)
+}
+
+fn engines(_ctx: &mut EvalContext) -> Result<Vec<Row>> {
+    Ok(vec![vec![
+        text("InnoDB"),
+        text("DEFAULT"),
+        text("Beluga: supports transactions, row-level locking, and savepoints"),
+        text("YES"),
+        text("NO"),
+        text("YES"),
+    ]])
+}
+
+fn charsets(_ctx: &mut EvalContext) -> Result<Vec<Row>> {
+    let row = |charset: &Charset| {
+        vec![
+            text(charset.name()),
+            text(charset.default_collation().name()),
+            text(charset.name()),
+            number(u64::from(charset.max_bytes())),
+        ]
+    };
+    Ok(Charset::ALL.iter().map(row).collect())
+}
+
+fn collations(_ctx: &mut EvalContext) -> Result<Vec<Row>> {
+    let row = |collation: &Collation| {
+        let is_default = collation.charset().default_collation() == *collation;
+        vec![
+            text(collation.name()),
+            text(collation.charset().name()),
+            number(u64::from(collation.id())),
+            text(if is_default { "Yes" } else { "" }),
+            text("Yes"),
+            number(1),
+            text(if collation.pads() { "PAD SPACE" } else { "NO PAD" }),
+        ]
+    };
+    Ok(Collation::ALL.iter().map(row).collect())
+}
+
+fn applicability(_ctx: &mut EvalContext) -> Result<Vec<Row>> {
+    Ok(Collation::ALL.iter().map(|collation| vec![text(collation.name()), text(collation.charset().name())]).collect())
+}
+
+fn processes(ctx: &mut EvalContext) -> Result<Vec<Row>> {
+    let sessions = host(ctx).db.sessions();
+    let row = |handle: Arc<crate::session::Handle>| {
+        let shown = handle.shown();
+        vec![
+            number(handle.connection_id),
+            text(shown.user),
+            text(shown.host),
+            shown.database.map_or(Value::Null, text),
+            text(if shown.statement.is_some() { "Query" } else { "Sleep" }),
+            number(shown.since.elapsed().as_secs()),
+            text(if shown.statement.is_some() { "executing" } else { "" }),
+            shown.statement.map_or(Value::Null, text),
+        ]
+    };
+    Ok(sessions.into_iter().map(row).collect())
+}

@@ -1,0 +1,205 @@
+//! One value, as it travels between rows, expressions and doors.
+//!
+//! The stored form and the shown form differ for four kinds: ENUM, SET and BIT are a `UInt`, TIMESTAMP is UTC. Rows, keys and expressions hold the stored
+//! form; `scalar::present` wraps the outermost expression of a result where the form must change, so that nothing else has to know.
+//! A short string lives inside the value; a longer one is shared, so that a clone copies 24 bytes.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use smol_str::SmolStr;
+
+pub use crate::scalar::decimal::Decimal;
+pub use crate::scalar::json::Json;
+pub use crate::scalar::temporal::{Date, DateTime, Time, Timestamp};
+
+#[derive(Clone, Debug, Default)]
+pub enum Value {
+    #[default]
+    Null,
+    Int(i64),
+    UInt(u64),
+    Decimal(Decimal),
+    Float(f32),
+    Double(f64),
+    Text(Text),
+    Bytes(Bytes),
+    Date(Date),
+    Time(Time),
+    /// A wall clock's reading.
+    DateTime(DateTime),
+    /// A point in time: the value of a TIMESTAMP column.
+    Timestamp(Timestamp),
+    Json(Json),
+}
+
+const _: () = assert!(size_of::<Value>() == 32);
+
+impl Value {
+    pub const TRUE: Value = Value::Int(1);
+    pub const FALSE: Value = Value::Int(0);
+
+    pub fn is_null(&self) -> bool {
+        matches!(self, Value::Null)
+    }
+
+    pub fn text(text: impl AsRef<str>) -> Value {
+        Value::Text(Text::new(text))
+    }
+
+    pub fn bytes(bytes: impl AsRef<[u8]>) -> Value {
+        Value::Bytes(Bytes::new(bytes.as_ref()))
+    }
+
+    /// The bytes of a string of characters or bytes.
+    pub fn as_string_bytes(&self) -> Option<&[u8]> {
+        match self {
+            Value::Text(text) => Some(text.as_bytes()),
+            Value::Bytes(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
+}
+
+impl From<bool> for Value {
+    fn from(truth: bool) -> Value {
+        Value::Int(i64::from(truth))
+    }
+}
+
+/// The same variant and the same bits: for matching expressions and for tests, not SQL's `=`.
+impl PartialEq for Value {
+    fn eq(&self, other: &Value) -> bool {
+        match (self, other) {
+            (Value::Null, Value::Null) => true,
+            (Value::Int(a), Value::Int(b)) => a == b,
+            (Value::UInt(a), Value::UInt(b)) => a == b,
+            (Value::Decimal(a), Value::Decimal(b)) => a.scale() == b.scale() && a == b,
+            (Value::Float(a), Value::Float(b)) => a.to_bits() == b.to_bits(),
+            (Value::Double(a), Value::Double(b)) => a.to_bits() == b.to_bits(),
+            (Value::Text(a), Value::Text(b)) => a == b,
+            (Value::Bytes(a), Value::Bytes(b)) => a == b,
+            (Value::Date(a), Value::Date(b)) => a == b,
+            (Value::Time(a), Value::Time(b)) => a == b,
+            (Value::DateTime(a), Value::DateTime(b)) => a == b,
+            (Value::Timestamp(a), Value::Timestamp(b)) => a == b,
+            (Value::Json(a), Value::Json(b)) => a == b,
+            _ => false,
+        }
+    }
+}
+
+/// Characters, in UTF-8.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Text(SmolStr);
+
+impl Text {
+    pub fn new(text: impl AsRef<str>) -> Text {
+        Text(SmolStr::new(text))
+    }
+
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+}
+
+impl Deref for Text {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        self.0.as_str()
+    }
+}
+
+impl From<&str> for Text {
+    fn from(text: &str) -> Text {
+        Text::new(text)
+    }
+}
+
+impl From<String> for Text {
+    fn from(text: String) -> Text {
+        Text(SmolStr::from(text))
+    }
+}
+
+impl fmt::Debug for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.as_str(), f)
+    }
+}
+
+impl fmt::Display for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Bytes without characters.
+#[derive(Clone)]
+pub struct Bytes(Held);
+
+#[derive(Clone)]
+enum Held {
+    Inline(u8, [u8; INLINE_MAX]),
+    Shared(Arc<[u8]>),
+}
+
+const INLINE_MAX: usize = 22;
+
+impl Bytes {
+    pub fn new(bytes: &[u8]) -> Bytes {
+        if bytes.len() <= INLINE_MAX {
+            let mut held = [0; INLINE_MAX];
+            held[..bytes.len()].copy_from_slice(bytes);
+            Bytes(Held::Inline(bytes.len() as u8, held))
+        } else {
+            Bytes(Held::Shared(bytes.into()))
+        }
+    }
+}
+
+impl Default for Bytes {
+    fn default() -> Bytes {
+        Bytes::new(&[])
+    }
+}
+
+impl Deref for Bytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match &self.0 {
+            Held::Inline(length, held) => &held[..usize::from(*length)],
+            Held::Shared(shared) => shared,
+        }
+    }
+}
+
+impl From<&[u8]> for Bytes {
+    fn from(bytes: &[u8]) -> Bytes {
+        Bytes::new(bytes)
+    }
+}
+
+impl From<Vec<u8>> for Bytes {
+    fn from(bytes: Vec<u8>) -> Bytes {
+        if bytes.len() <= INLINE_MAX { Bytes::new(&bytes) } else { Bytes(Held::Shared(bytes.into())) }
+    }
+}
+
+impl PartialEq for Bytes {
+    fn eq(&self, other: &Bytes) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for Bytes {}
+
+impl fmt::Debug for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "0x")?;
+        self.iter().try_for_each(|byte| write!(f, "{byte:02X}"))
+    }
+}
