@@ -1,0 +1,296 @@
+//! Who may enter: MySQL's two methods over the one list of accounts.
+//!
+//! A client answers a scramble with a digest that only the password gives. For `mysql_native_password` the account's verifier suffices to check that. For
+//! `caching_sha2_password` it does not, on purpose: the first time, the password itself has to come, through TLS or sealed for our RSA key, and is checked
+//! against the slow crypt (or a Redis digest). From then on SHA256(SHA256(password)) is remembered in memory, and the quick answer is enough.
+//!
+//! ```text
+//!   answer ──other method──► switch ──► answer again
+//!     │ digest known: quick            │ digest unknown
+//!     ▼                                ▼
+//!   accepted / denied      "send it all" ──TLS: password──────────────► checked
+//!                               └─key wanted─► key ─► sealed password ─►
+//! ```
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use engine::{Account, Accounts, Verifier, sha1, sha256};
+use stdx::sync::Mutex;
+
+use crate::handshake::SCRAMBLE;
+use crate::seal::Seal;
+
+#[cfg(test)]
+mod tests;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Plugin {
+    CachingSha2,
+    Native,
+}
+
+impl Plugin {
+    pub fn name(self) -> &'static str {
+        match self {
+            Plugin::CachingSha2 => "caching_sha2_password",
+            Plugin::Native => "mysql_native_password",
+        }
+    }
+
+    /// The method to try first with an account.
+    fn of(account: Option<&Account>) -> Plugin {
+        match account.and_then(|account| account.verifier.as_ref()) {
+            Some(Verifier::Native { .. }) => Plugin::Native,
+            _ => Plugin::CachingSha2,
+        }
+    }
+}
+
+/// The method that the greeting names.
+pub const OFFERED: Plugin = Plugin::CachingSha2;
+
+/// MySQL's name of the account that every server has, where no account has that name.
+const ROOT: &str = "root";
+const PASSWORD_MAX: usize = 256;
+
+const QUICK_ACCEPTED: u8 = 3;
+const SEND_IT_ALL: u8 = 4;
+const KEY_WANTED: u8 = 2;
+
+/// What a login needs besides what the client sends.
+pub struct Ground<'a> {
+    pub accounts: &'a Accounts,
+    pub remembered: &'a Remembered,
+    pub seal: &'a Seal,
+    /// Nobody can listen: TLS.
+    pub is_private: bool,
+}
+
+/// What the server does next.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Send this payload; the client will answer.
+    Say(Vec<u8>),
+    /// Let in; a payload to send before the OK, if it is not empty.
+    Accept(Arc<Account>, Vec<u8>),
+    Deny,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Expects {
+    /// Whatever this method's client says.
+    Anything(Plugin),
+    /// A digest, made by this method.
+    Digest(Plugin),
+    /// The password, or the wish for the key.
+    Password,
+    /// The password, sealed.
+    Sealed,
+}
+
+/// One login under way.
+#[derive(Debug)]
+pub struct Login {
+    pub user: String,
+    scramble: [u8; SCRAMBLE],
+    account: Option<Arc<Account>>,
+    expects: Expects,
+    /// The client has sent something for a password.
+    pub has_password: bool,
+}
+
+impl Login {
+    /// Begins with what the client sent unasked.
+    pub fn begin(
+        ground: &Ground<'_>,
+        user: &str,
+        scramble: [u8; SCRAMBLE],
+        plugin: &[u8],
+        response: &[u8],
+    ) -> (Login, Step) {
+        let account = find(ground.accounts, user).filter(|account| account.enabled);
+        let wanted = Plugin::of(account.as_deref());
+        let mut login = Login {
+            user: user.to_string(),
+            scramble,
+            account,
+            expects: Expects::Digest(wanted),
+            has_password: is_password(response),
+        };
+        if login.account.as_ref().is_some_and(|account| account.nopass) {
+            let step = login.welcome(plugin, response);
+            return (login, step);
+        }
+        // Who does not name a method speaks the old one.
+        let named = if plugin.is_empty() { Plugin::Native.name().as_bytes() } else { plugin };
+        let step = if named == wanted.name().as_bytes() {
+            login.check_digest(ground, wanted, response)
+        } else {
+            login.switch(wanted)
+        };
+        (login, step)
+    }
+
+    /// Any password will do, but not any order of packets. A client whose method is not the one that the greeting offered has not had its scramble,
+    /// and may take no OK before it has.
+    fn welcome(&mut self, plugin: &[u8], response: &[u8]) -> Step {
+        let plugin = match plugin {
+            b"" => return self.accept_any(Plugin::Native, response),
+            name if name == OFFERED.name().as_bytes() => return self.accept_any(OFFERED, response),
+            name if name == Plugin::Native.name().as_bytes() => Plugin::Native,
+            _ => OFFERED,
+        };
+        self.expects = Expects::Anything(plugin);
+        self.switch(plugin)
+    }
+
+    fn accept_any(&self, plugin: Plugin, response: &[u8]) -> Step {
+        let Some(account) = self.account.clone() else { return Step::Deny };
+        // This method's client waits for a word before the OK, if it sent a password.
+        let waits = plugin == Plugin::CachingSha2 && is_password(response);
+        Step::Accept(account, if waits { vec![1, QUICK_ACCEPTED] } else { Vec::new() })
+    }
+
+    /// Goes on with the client's next packet.
+    pub fn go_on(&mut self, ground: &Ground<'_>, payload: &[u8]) -> Step {
+        match self.expects {
+            Expects::Anything(plugin) => self.accept_any(plugin, payload),
+            Expects::Digest(plugin) => {
+                self.has_password = is_password(payload);
+                self.check_digest(ground, plugin, payload)
+            }
+            Expects::Password if ground.is_private => self.check_password(ground, payload),
+            Expects::Password if payload == [KEY_WANTED] => {
+                self.expects = Expects::Sealed;
+                Step::Say([&[1], ground.seal.public_pem().as_bytes()].concat())
+            }
+            // A client may know the key from before.
+            Expects::Password | Expects::Sealed => match ground.seal.open(payload) {
+                Some(mut password) => {
+                    password.iter_mut().zip(self.scramble.iter().cycle()).for_each(|(byte, salt)| *byte ^= salt);
+                    self.check_password(ground, &password)
+                }
+                None => Step::Deny,
+            },
+        }
+    }
+
+    fn switch(&mut self, wanted: Plugin) -> Step {
+        let mut payload = vec![0xfe];
+        payload.extend_from_slice(wanted.name().as_bytes());
+        payload.push(0);
+        payload.extend_from_slice(&self.scramble);
+        payload.push(0);
+        Step::Say(payload)
+    }
+
+    fn check_digest(&mut self, ground: &Ground<'_>, plugin: Plugin, response: &[u8]) -> Step {
+        if !self.has_password {
+            return Step::Deny;
+        }
+        match plugin {
+            Plugin::Native => self.check_native(response),
+            Plugin::CachingSha2 => {
+                let known = self.account.as_ref().and_then(|account| ground.remembered.of(account));
+                match (known, &self.account) {
+                    (Some(known), Some(account)) if is_proof(response, &known, &self.scramble) => {
+                        Step::Accept(account.clone(), vec![1, QUICK_ACCEPTED])
+                    }
+                    // Also for an account that there is not, so that nobody can tell.
+                    _ => {
+                        self.expects = Expects::Password;
+                        Step::Say(vec![1, SEND_IT_ALL])
+                    }
+                }
+            }
+        }
+    }
+
+    /// response = SHA1(password) XOR SHA1(scramble + SHA1(SHA1(password))).
+    fn check_native(&self, response: &[u8]) -> Step {
+        let Some((account, Verifier::Native { double_sha1 })) =
+            self.account.as_ref().and_then(|account| Some((account, account.verifier.as_ref()?)))
+        else {
+            return Step::Deny;
+        };
+        let Ok(mut single) = <[u8; 20]>::try_from(response) else { return Step::Deny };
+        let salted = sha1(&[&self.scramble[..], double_sha1].concat());
+        single.iter_mut().zip(salted).for_each(|(byte, salt)| *byte ^= salt);
+        if is_same(&sha1(&single), double_sha1) { Step::Accept(account.clone(), Vec::new()) } else { Step::Deny }
+    }
+
+    /// `text` is the password and a zero.
+    fn check_password(&self, ground: &Ground<'_>, text: &[u8]) -> Step {
+        let Some((0, password)) = text.split_last() else { return Step::Deny };
+        match &self.account {
+            Some(account) if password.len() <= PASSWORD_MAX && account.accepts(password) => {
+                ground.remembered.keep(account, password);
+                Step::Accept(account.clone(), Vec::new())
+            }
+            _ => Step::Deny,
+        }
+    }
+}
+
+/// The account of a name that a client gives.
+pub fn find(accounts: &Accounts, user: &str) -> Option<Arc<Account>> {
+    let by_name = |name: &str| accounts.get(name);
+    match user {
+        "" => by_name(engine::DEFAULT_ACCOUNT),
+        ROOT => by_name(ROOT).or_else(|| by_name(engine::DEFAULT_ACCOUNT)),
+        name => by_name(name),
+    }
+}
+
+/// An empty password is sent as nothing, or as a lone zero.
+fn is_password(response: &[u8]) -> bool {
+    !response.is_empty() && response != [0]
+}
+
+/// response = SHA256(password) XOR SHA256(SHA256(SHA256(password)) + scramble), and `known` is SHA256(SHA256(password)).
+fn is_proof(response: &[u8], known: &[u8; 32], scramble: &[u8; SCRAMBLE]) -> bool {
+    let Ok(mut single) = <[u8; 32]>::try_from(response) else { return false };
+    let salted = sha256(&[&known[..], scramble].concat());
+    single.iter_mut().zip(salted).for_each(|(byte, salt)| *byte ^= salt);
+    is_same(&sha256(&single), known)
+}
+
+/// Compares in constant time.
+fn is_same(one: &[u8], two: &[u8]) -> bool {
+    let difference = one.iter().zip(two).fold(0, |all, (a, b)| all | (a ^ b));
+    std::hint::black_box(difference) == 0
+}
+
+/// SHA256(SHA256(password)) of those who have shown their password, as long as their account stays as it is.
+#[derive(Default)]
+pub struct Remembered(Mutex<HashMap<String, Known>>);
+
+struct Known {
+    account: Arc<Account>,
+    digest: [u8; 32],
+}
+
+impl Remembered {
+    fn of(&self, account: &Arc<Account>) -> Option<[u8; 32]> {
+        let remembered = self.0.lock();
+        let known = remembered.get(&account.name)?;
+        Arc::ptr_eq(&known.account, account).then_some(known.digest)
+    }
+
+    fn keep(&self, account: &Arc<Account>, password: &[u8]) {
+        let digest = sha256(&sha256(password));
+        self.0.lock().insert(account.name.clone(), Known { account: account.clone(), digest });
+    }
+}
+
+/// Twenty random bytes without zero and `$`, as some clients need them.
+pub fn new_scramble() -> [u8; SCRAMBLE] {
+    let mut scramble = [0; SCRAMBLE];
+    os::entropy(&mut scramble).expect("the kernel has random bytes");
+    scramble.map(|byte| match byte & 0x7f {
+        0 => 1,
+        b'$' => b'%',
+        byte => byte,
+    })
+}

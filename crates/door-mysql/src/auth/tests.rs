@@ -1,0 +1,185 @@
+use engine::{Engine, Options};
+use os::{SimClock, SimFolder};
+use rsa::pkcs8::DecodePublicKey;
+use rsa::rand_core::OsRng;
+use rsa::{Oaep, RsaPublicKey};
+use sha1::Sha1;
+
+use super::*;
+
+const SCRAMBLE_BYTES: [u8; SCRAMBLE] = *b"01234567890123456789";
+const SHA2: &[u8] = b"caching_sha2_password";
+const NATIVE: &[u8] = b"mysql_native_password";
+
+struct World {
+    engine: Arc<Engine>,
+    remembered: Remembered,
+    seal: Seal,
+    is_private: bool,
+}
+
+impl World {
+    fn new() -> World {
+        let mut options = Options::default();
+        options.pager.frame_bytes = 16 << 20;
+        options.pager.ring_bytes = 1 << 20;
+        options.pager.segment_bytes = 4 << 20;
+        let engine = Engine::open(options, SimFolder::new(1), Arc::new(SimClock::new(1))).unwrap();
+        let (remembered, seal) = (Remembered::default(), Seal::default());
+        let world = World { engine, remembered, seal, is_private: true };
+        world.put("sha", |account| account.verifier = Some(Verifier::caching_sha2(b"secret")));
+        world.put("native", |account| account.verifier = Some(Verifier::native(b"secret")));
+        world.put("redis", |account| account.passwords = vec![sha256(b"secret")]);
+        world.put("off", |account| {
+            account.passwords = vec![sha256(b"secret")];
+            account.enabled = false;
+        });
+        world
+    }
+
+    fn put(&self, name: &str, change: impl FnOnce(&mut Account)) {
+        let mut account = Account { enabled: true, ..Account::new(name) };
+        change(&mut account);
+        self.engine.accounts().put(account).unwrap();
+    }
+
+    fn ground(&self) -> Ground<'_> {
+        Ground {
+            accounts: self.engine.accounts(),
+            remembered: &self.remembered,
+            seal: &self.seal,
+            is_private: self.is_private,
+        }
+    }
+
+    fn begin(&self, user: &str, plugin: &[u8], response: &[u8]) -> (Login, Step) {
+        Login::begin(&self.ground(), user, SCRAMBLE_BYTES, plugin, response)
+    }
+
+    /// A whole login as a client does it; the number of answers that it gave.
+    fn login(&self, user: &str, password: &str, plugin: &[u8]) -> (bool, usize) {
+        let (mut login, mut step) = self.begin(user, plugin, &digest(plugin, password));
+        let mut answers = 1;
+        loop {
+            let answer = match step {
+                Step::Accept(account, _) => {
+                    assert!(account.enabled);
+                    return (true, answers);
+                }
+                Step::Deny => return (false, answers),
+                Step::Say(payload) => match payload[..] {
+                    [0xfe, ref rest @ ..] => {
+                        let name = rest.split(|byte| *byte == 0).next().unwrap();
+                        assert_eq!(rest[name.len() + 1..rest.len() - 1], SCRAMBLE_BYTES);
+                        digest(name, password)
+                    }
+                    [1, SEND_IT_ALL] if self.is_private => [password.as_bytes(), b"\0"].concat(),
+                    [1, SEND_IT_ALL] => vec![KEY_WANTED],
+                    [1, ref pem @ ..] => sealed(std::str::from_utf8(pem).unwrap(), password),
+                    _ => panic!("{payload:?}"),
+                },
+            };
+            step = login.go_on(&self.ground(), &answer);
+            answers += 1;
+        }
+    }
+}
+
+fn digest(plugin: &[u8], password: &str) -> Vec<u8> {
+    if password.is_empty() {
+        return Vec::new();
+    }
+    let xor = |one: &[u8], two: &[u8]| one.iter().zip(two).map(|(a, b)| a ^ b).collect();
+    if plugin != SHA2 {
+        let single = sha1(password.as_bytes());
+        xor(&single, &sha1(&[&SCRAMBLE_BYTES[..], &sha1(&single)].concat()))
+    } else {
+        let single = sha256(password.as_bytes());
+        xor(&single, &sha256(&[&sha256(&single)[..], &SCRAMBLE_BYTES].concat()))
+    }
+}
+
+fn sealed(pem: &str, password: &str) -> Vec<u8> {
+    let mut text = [password.as_bytes(), b"\0"].concat();
+    text.iter_mut().zip(SCRAMBLE_BYTES.iter().cycle()).for_each(|(byte, salt)| *byte ^= salt);
+    let key = RsaPublicKey::from_public_key_pem(pem).unwrap();
+    key.encrypt(&mut OsRng, Oaep::new::<Sha1>(), &text).unwrap()
+}
+
+#[test]
+fn the_right_password_opens_by_each_method_and_no_other_does() {
+    let world = World::new();
+    for (user, plugin, answers) in [
+        // The second login of an account is quick.
+        ("sha", SHA2, 2),
+        ("sha", SHA2, 1),
+        ("sha", NATIVE, 2),
+        ("redis", SHA2, 2),
+        ("redis", SHA2, 1),
+        ("native", NATIVE, 1),
+        ("native", SHA2, 2),
+        ("native", b"", 1),
+    ] {
+        let name = String::from_utf8_lossy(plugin);
+        assert!(!world.login(user, "Secret", plugin).0, "{user} by {name}");
+        assert!(!world.login(user, "", plugin).0, "{user} by {name}");
+        assert_eq!(world.login(user, "secret", plugin), (true, answers), "{user} by {name}");
+    }
+    for (user, plugin) in [("off", SHA2), ("nobody", SHA2), ("off", NATIVE), ("nobody", NATIVE)] {
+        assert!(!world.login(user, "secret", plugin).0, "{user}");
+    }
+}
+
+#[test]
+fn without_tls_the_password_comes_sealed() {
+    let world = World { is_private: false, ..World::new() };
+    assert_eq!(world.login("sha", "secret", SHA2), (true, 3));
+    assert_eq!(world.login("sha", "secret", SHA2), (true, 1));
+    assert!(!world.login("sha", "wrong", SHA2).0);
+    let (mut login, step) = world.begin("redis", SHA2, &digest(SHA2, "secret"));
+    assert_eq!(step, Step::Say(vec![1, SEND_IT_ALL]));
+    assert_eq!(login.go_on(&world.ground(), b"secret\0"), Step::Deny, "a bare password where others listen");
+}
+
+#[test]
+fn a_changed_account_is_asked_for_all_again() {
+    let world = World::new();
+    assert_eq!(world.login("sha", "secret", SHA2), (true, 2));
+    world.put("sha", |account| account.verifier = Some(Verifier::caching_sha2(b"other")));
+    assert!(!world.login("sha", "secret", SHA2).0, "the old password is forgotten");
+    assert_eq!(world.login("sha", "other", SHA2), (true, 2));
+}
+
+#[test]
+fn an_account_without_password_takes_any_and_root_is_its_name() {
+    let world = World::new();
+    for (user, password) in [("default", ""), ("root", ""), ("", ""), ("root", "whatever")] {
+        assert_eq!(world.login(user, password, SHA2), (true, 1), "{user}");
+        assert_eq!(world.login(user, password, b""), (true, 1), "{user}");
+        // Whose method was not offered has to be given its scramble first.
+        assert_eq!(world.login(user, password, NATIVE), (true, 2), "{user}");
+        assert_eq!(world.login(user, password, b"sha256_password"), (true, 2), "{user}");
+    }
+    let (_, step) = world.begin("root", SHA2, &digest(SHA2, "x"));
+    let account = world.engine.accounts().get("default").unwrap();
+    assert_eq!(step, Step::Accept(account, vec![1, QUICK_ACCEPTED]), "its client waits for this word");
+    world.put("root", |account| account.passwords = vec![sha256(b"secret")]);
+    assert!(!world.login("root", "", SHA2).0);
+    assert!(world.login("root", "secret", SHA2).0);
+}
+
+#[test]
+fn nobody_can_tell_an_unknown_name_from_a_wrong_password_by_the_steps() {
+    let world = World::new();
+    for plugin in [SHA2, NATIVE, b"mysql_clear_password"] {
+        assert_eq!(world.begin("sha", plugin, b"12345").1, world.begin("nobody", plugin, b"12345").1);
+    }
+}
+
+#[test]
+fn scrambles_have_no_byte_that_clients_stumble_over() {
+    for _ in 0..500 {
+        let scramble = new_scramble();
+        assert!(scramble.iter().all(|byte| *byte != 0 && *byte != b'$' && *byte < 128));
+    }
+}

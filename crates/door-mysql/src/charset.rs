@@ -1,0 +1,114 @@
+//! What a client's bytes mean, and what bytes it wants.
+//!
+//! All text here is UTF-8. A client that says `utf8mb4` or `utf8mb3` (nearly all) needs nothing done. One that says `latin1` or `ascii` gets its
+//! letters turned on the way in and out; what its character set lacks becomes `?`, as in MySQL. `binary` gets UTF-8 as it stands.
+
+use std::borrow::Cow;
+
+use query::types::{Charset, Collation};
+
+use crate::wire::put_bytes;
+
+/// What latin1 (MySQL's is Windows-1252) has from 0x80 to 0x9f. Its five holes stand for themselves.
+const LATIN1_HIGH: [char; 32] = [
+    '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8d}', 'Ž', '\u{8f}', '\u{90}', '‘', '’',
+    '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{9d}', 'ž', 'Ÿ',
+];
+
+/// The bytes of a client as text. `None`: they are not text in its character set.
+pub fn decode(bytes: &[u8], charset: Charset) -> Option<Cow<'_, str>> {
+    match charset {
+        Charset::Latin1 if !bytes.is_ascii() => Some(Cow::Owned(bytes.iter().map(|byte| latin1_char(*byte)).collect())),
+        _ => std::str::from_utf8(bytes).ok().map(Cow::Borrowed),
+    }
+}
+
+fn latin1_char(byte: u8) -> char {
+    match byte {
+        0x80..=0x9f => LATIN1_HIGH[usize::from(byte - 0x80)],
+        byte => char::from(byte),
+    }
+}
+
+fn latin1_byte(letter: char) -> u8 {
+    match letter as u32 {
+        code @ (0..=0x7f | 0xa0..=0xff) => code as u8,
+        _ => LATIN1_HIGH.iter().position(|high| *high == letter).map_or(b'?', |at| 0x80 + at as u8),
+    }
+}
+
+/// What results are written in: `character_set_results`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Results {
+    /// `None`: as each column's character set is called, turned into nothing else.
+    charset: Option<Charset>,
+}
+
+impl Results {
+    pub const UTF8: Results = Results { charset: Some(Charset::Utf8mb4) };
+
+    /// By the variable's text, which is empty or NULL for "as it is".
+    pub fn named(name: &str) -> Results {
+        Results { charset: Charset::by_name(name).ok() }
+    }
+
+    /// The collation to tell the client for a text column, and the bytes that one of its letters takes at most.
+    pub fn of_column(self, column: Collation) -> (u16, u32) {
+        match self.charset {
+            None | Some(Charset::Binary) => (column.id(), column.charset().max_bytes()),
+            Some(charset) => (charset.default_collation().id(), charset.max_bytes()),
+        }
+    }
+
+    /// Text behind its length, in the client's letters.
+    #[inline]
+    pub fn put_text(self, out: &mut Vec<u8>, text: &str) {
+        match self.charset {
+            Some(Charset::Latin1 | Charset::Ascii) if !text.is_ascii() => self.put_narrow(out, text),
+            _ => put_bytes(out, text.as_bytes()),
+        }
+    }
+
+    #[cold]
+    fn put_narrow(self, out: &mut Vec<u8>, text: &str) {
+        let narrow = |letter: char| match self.charset {
+            Some(Charset::Latin1) => latin1_byte(letter),
+            _ => u8::try_from(letter).ok().filter(u8::is_ascii).unwrap_or(b'?'),
+        };
+        put_bytes(out, &text.chars().map(narrow).collect::<Vec<u8>>());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn latin1_comes_back_as_it_went() {
+        let all: Vec<u8> = (0..=255).collect();
+        let text = decode(&all, Charset::Latin1).unwrap();
+        let mut out = Vec::new();
+        Results::named("latin1").put_text(&mut out, &text);
+        assert_eq!(out[3..], all);
+        assert_eq!(decode(b"\x80\xe4", Charset::Latin1).as_deref(), Some("€ä"));
+    }
+
+    #[test]
+    fn letters_that_a_character_set_lacks_become_question_marks() {
+        for (name, expected) in
+            [("latin1", &b"\x05a\xe4\x80??"[..]), ("ascii", b"\x05a????"), ("utf8mb4", "\u{0f}aä€字🐋".as_bytes())]
+        {
+            let mut out = Vec::new();
+            Results::named(name).put_text(&mut out, "aä€字🐋");
+            let expected =
+                if name == "utf8mb4" { &["\u{0d}".as_bytes(), &expected[1..]].concat()[..] } else { expected };
+            assert_eq!(out, expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_no_utf8_are_no_text() {
+        assert_eq!(decode(b"a\xff", Charset::Utf8mb4), None);
+        assert_eq!(decode("ä".as_bytes(), Charset::Utf8mb3).as_deref(), Some("ä"));
+    }
+}

@@ -1,0 +1,176 @@
+//! What a client is told of a result's columns.
+
+use query::types::{Column, Kind, Type};
+
+use crate::charset::Results;
+use crate::protocol::{flag, kind};
+use crate::wire::put_bytes;
+
+/// The type of a column on the wire: it decides how a binary row writes its values.
+pub fn wire_kind(column: Kind) -> u8 {
+    match column {
+        Kind::Null => kind::NULL,
+        Kind::TinyInt => kind::TINY,
+        Kind::SmallInt => kind::SHORT,
+        Kind::MediumInt => kind::INT24,
+        Kind::Int => kind::LONG,
+        Kind::BigInt => kind::LONGLONG,
+        Kind::Decimal => kind::NEWDECIMAL,
+        Kind::Float => kind::FLOAT,
+        Kind::Double => kind::DOUBLE,
+        Kind::Bit => kind::BIT,
+        Kind::Char | Kind::Binary | Kind::Enum | Kind::Set => kind::STRING,
+        Kind::VarChar | Kind::VarBinary => kind::VAR_STRING,
+        Kind::TinyText
+        | Kind::Text
+        | Kind::MediumText
+        | Kind::LongText
+        | Kind::TinyBlob
+        | Kind::Blob
+        | Kind::MediumBlob
+        | Kind::LongBlob => kind::BLOB,
+        Kind::Date => kind::DATE,
+        Kind::Time => kind::TIME,
+        Kind::DateTime => kind::DATETIME,
+        Kind::Timestamp => kind::TIMESTAMP,
+        Kind::Year => kind::YEAR,
+        Kind::Json => kind::JSON,
+    }
+}
+
+/// The payload of a column definition.
+pub fn put_column(out: &mut Vec<u8>, column: &Column, results: Results) {
+    let (collation, length) = collation_and_length(&column.ty, results);
+    put_bytes(out, b"def");
+    for name in [&column.schema, &column.table, &column.org_table, &column.name, &column.org_name] {
+        results.put_text(out, name);
+    }
+    out.push(12);
+    out.extend_from_slice(&collation.to_le_bytes());
+    out.extend_from_slice(&length.to_le_bytes());
+    out.push(wire_kind(column.ty.kind));
+    out.extend_from_slice(&flags(column).to_le_bytes());
+    out.push(decimals(&column.ty));
+    out.extend_from_slice(&[0, 0]);
+}
+
+const BINARY: u16 = 63;
+
+/// The collation's number, and how many bytes a value takes at most when it is shown.
+fn collation_and_length(ty: &Type, results: Results) -> (u16, u32) {
+    let fraction = if ty.scale > 0 { u32::from(ty.scale) + 1 } else { 0 };
+    let length = match ty.kind {
+        kind if kind.is_text() => {
+            let (collation, letter_bytes) = results.of_column(ty.collation);
+            let letters = match kind {
+                Kind::Enum => ty.members().iter().map(|member| member.chars().count()).max().unwrap_or(0) as u32,
+                Kind::Set => {
+                    let all: usize = ty.members().iter().map(|member| member.chars().count() + 1).sum();
+                    (all as u32).saturating_sub(1)
+                }
+                _ => ty.length,
+            };
+            return (collation, letters.saturating_mul(letter_bytes));
+        }
+        kind if kind.is_integer() => ty.length.max(1),
+        // The point and the sign.
+        Kind::Decimal => ty.length + u32::from(ty.scale > 0) + u32::from(!ty.unsigned),
+        Kind::Time => 10 + fraction,
+        Kind::DateTime | Kind::Timestamp => 19 + fraction,
+        Kind::Date => 10,
+        _ => ty.length,
+    };
+    (BINARY, length)
+}
+
+fn decimals(ty: &Type) -> u8 {
+    match ty.kind {
+        Kind::Decimal | Kind::Float | Kind::Double | Kind::Time | Kind::DateTime | Kind::Timestamp => ty.scale,
+        _ => 0,
+    }
+}
+
+fn flags(column: &Column) -> u16 {
+    let (ty, of) = (&column.ty, column.flags);
+    let is_computed = column.org_table.is_empty();
+    let is_number = ty.kind.is_number() || ty.kind == Kind::Year;
+    let bits = [
+        (!ty.nullable, flag::NOT_NULL),
+        (of.primary_key, flag::PRIMARY_KEY),
+        (of.unique_key, flag::UNIQUE_KEY),
+        (of.multiple_key, flag::MULTIPLE_KEY),
+        (of.primary_key || of.unique_key || of.multiple_key, flag::PART_KEY),
+        (ty.kind.is_blob(), flag::BLOB),
+        (ty.unsigned || matches!(ty.kind, Kind::Bit | Kind::Year), flag::UNSIGNED),
+        (ty.zerofill || ty.kind == Kind::Year, flag::ZEROFILL),
+        (
+            ty.kind.is_bytes() || ty.kind.is_temporal() || ty.kind == Kind::Json || is_number && is_computed,
+            flag::BINARY,
+        ),
+        (ty.kind == Kind::Enum, flag::ENUM),
+        (ty.kind == Kind::Set, flag::SET),
+        (ty.kind == Kind::Timestamp, flag::TIMESTAMP),
+        (of.auto_increment, flag::AUTO_INCREMENT),
+        (of.no_default, flag::NO_DEFAULT_VALUE),
+        (of.on_update_now, flag::ON_UPDATE_NOW),
+        (is_number || ty.kind == Kind::Null, flag::NUMBER),
+    ];
+    bits.into_iter().filter(|(is_set, _)| *is_set).fold(0, |all, (_, bit)| all | bit)
+}
+
+#[cfg(test)]
+mod tests {
+    use query::types::{Collation, ColumnFlags};
+
+    use super::*;
+
+    fn tail(column: &Column, results: Results) -> (u16, u32, u8, u16, u8) {
+        let mut out = Vec::new();
+        put_column(&mut out, column, results);
+        let end: &[u8; 13] = out.last_chunk().unwrap();
+        assert_eq!((end[0], &end[11..]), (12, &[0, 0][..]));
+        let two = |at: usize| u16::from_le_bytes([end[at], end[at + 1]]);
+        (two(1), u32::from_le_bytes([end[3], end[4], end[5], end[6]]), end[7], two(8), end[10])
+    }
+
+    #[test]
+    fn a_definition_has_the_bytes_of_the_protocol() {
+        let mut column = Column::computed("c", Type::text(10, Collation::DEFAULT).with_nullable(false));
+        (column.schema, column.table, column.org_table, column.org_name) =
+            ("db".into(), "a".into(), "t".into(), "o".into());
+        let mut out = Vec::new();
+        put_column(&mut out, &column, Results::UTF8);
+        assert_eq!(out, b"\x03def\x02db\x01a\x01t\x01c\x01o\x0c\xff\x00\x28\x00\x00\x00\xfd\x01\x00\x00\x00\x00");
+    }
+
+    /// Of MySQL 8.0's answers to the same columns.
+    #[test]
+    fn types_are_told_as_mysql_tells_them() {
+        let of = |ty: Type| tail(&Column::computed("x", ty), Results::UTF8);
+        assert_eq!(of(Type { length: 2, ..Type::integer() }.with_nullable(false)), (63, 2, 8, 0x8081, 0));
+        assert_eq!(of(Type::decimal(10, 2)), (63, 12, 246, 0x8080, 2));
+        assert_eq!(of(Type::double()), (63, 22, 5, 0x8080, 31));
+        assert_eq!(of(Type::new(Kind::Text)), (255, 262_140, 252, 0x10, 0));
+        assert_eq!(of(Type::new(Kind::LongBlob)), (63, u32::MAX, 252, 0x90, 0));
+        assert_eq!(of(Type::temporal(Kind::DateTime, 6)), (63, 26, 12, 0x80, 6));
+        assert_eq!(of(Type::temporal(Kind::Time, 0)), (63, 10, 11, 0x80, 0));
+        assert_eq!(of(Type::new(Kind::Json)), (63, u32::MAX, 245, 0x90, 0));
+        assert_eq!(of(Type::new(Kind::Year)), (63, 4, 13, 0x80e0, 0));
+    }
+
+    #[test]
+    fn a_key_of_a_table_is_told_as_one() {
+        let mut column = Column::computed("id", Type::new(Kind::Int).with_nullable(false));
+        column.org_table = "t".into();
+        column.flags = ColumnFlags { primary_key: true, auto_increment: true, ..ColumnFlags::default() };
+        assert_eq!(tail(&column, Results::UTF8), (63, 11, 3, 0xc203, 0));
+    }
+
+    #[test]
+    fn lengths_are_in_bytes_of_the_clients_letters() {
+        let column = Column::computed("x", Type::text(10, Collation::Utf8mb4Bin));
+        assert_eq!(tail(&column, Results::named("latin1")).1, 10);
+        assert_eq!(tail(&column, Results::named("utf8mb3")).1, 30);
+        assert_eq!(tail(&column, Results::named("")).0, 46, "as it is");
+    }
+}

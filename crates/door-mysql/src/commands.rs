@@ -1,0 +1,274 @@
+//! The commands: one table, and what each does.
+
+use query::Kill;
+use query::Outcome;
+use query::error::{self, Result};
+
+use crate::conversation::{Conversation, Next, Turn, may_set, not_text};
+use crate::errors;
+use crate::literals;
+use crate::params;
+use crate::protocol::{capability, status};
+use crate::reply::Ending;
+use crate::rows::RowWriter;
+use crate::statements::Cursor;
+use crate::wire::{NULL, Reader};
+
+/// What a command may give back: an error becomes its reply.
+type Reply = Result<Next>;
+
+struct Command {
+    code: u8,
+    run: fn(&mut Conversation, &mut Turn<'_, '_>, &[u8], usize) -> Reply,
+}
+
+/// Each with its code. CHANGE_USER (0x11) is the session's own: it leads back to the login.
+const COMMANDS: &[Command] = &[
+    Command { code: 0x01, run: |_, _, _, _| Ok(Next::Close) },
+    Command { code: 0x02, run: init_db },
+    Command { code: 0x03, run: query },
+    Command { code: 0x04, run: field_list },
+    Command { code: 0x09, run: statistics },
+    Command { code: 0x0a, run: process_info },
+    Command { code: 0x0c, run: process_kill },
+    Command { code: 0x0e, run: ping },
+    Command { code: 0x16, run: prepare },
+    Command { code: 0x17, run: execute },
+    Command { code: 0x18, run: send_long_data },
+    Command { code: 0x19, run: close },
+    Command { code: 0x1a, run: reset_statement },
+    Command { code: 0x1b, run: set_option },
+    Command { code: 0x1c, run: fetch },
+    Command { code: 0x1f, run: reset_connection },
+];
+
+/// Runs the command that `payload` holds.
+pub fn run(conversation: &mut Conversation, turn: &mut Turn<'_, '_>, payload: &[u8], size: usize) -> Next {
+    let command = payload.split_first().and_then(|(code, rest)| {
+        let found = COMMANDS.iter().find(|command| command.code == *code)?;
+        Some((found, rest))
+    });
+    let reply = match command {
+        Some((command, rest)) => (command.run)(conversation, turn, rest, size),
+        None => Err(error::UNKNOWN_COM.bare()),
+    };
+    reply.unwrap_or_else(|error| {
+        turn.error(&error);
+        Next::Done(size)
+    })
+}
+
+fn ok(conversation: &Conversation, turn: &mut Turn<'_, '_>, size: usize) -> Reply {
+    let ending = Ending { status: conversation.status_word(), ..Ending::default() };
+    turn.writer().ok(&ending);
+    Ok(Next::Done(size))
+}
+
+fn malformed() -> error::SqlError {
+    errors::MALFORMED.bare()
+}
+
+fn query(conversation: &mut Conversation, turn: &mut Turn<'_, '_>, payload: &[u8], size: usize) -> Reply {
+    let text = statement_text(conversation, payload)?;
+    Ok(conversation.run_text(turn, &text, size))
+}
+
+/// The text of a statement. Bytes that are no text are allowed inside its literals.
+fn statement_text<'p>(conversation: &Conversation, payload: &'p [u8]) -> Result<std::borrow::Cow<'p, str>> {
+    let charset = conversation.client_charset();
+    // MySQL takes no notice of a zero at the end, which some clients send.
+    let payload = payload.strip_suffix(&[0]).unwrap_or(payload);
+    if let Some(text) = crate::charset::decode(payload, charset) {
+        return Ok(text);
+    }
+    let escapes = !conversation.sql.status().no_backslash_escapes;
+    literals::as_text(payload, escapes).map(Into::into).ok_or_else(|| not_text(payload, charset))
+}
+
+fn init_db(conversation: &mut Conversation, turn: &mut Turn<'_, '_>, payload: &[u8], size: usize) -> Reply {
+    let name = conversation.text(payload)?;
+    conversation.prepare_to_run(turn);
+    conversation.sql.use_database(&name)?;
+    conversation.write_done(turn, (0, 0, ""), false);
+    Ok(Next::Done(size))
+}
+
+fn field_list(conversation: &mut Conversation, turn: &mut Turn<'_, '_>, payload: &[u8], size: usize) -> Reply {
+    let mut reader = Reader(payload);
+    let table = conversation.text(reader.terminated().ok_or_else(malformed)?)?;
+    let like = conversation.text(reader.0)?;
+    conversation.prepare_to_run(turn);
+    let columns = conversation.sql.fields(&table, &like)?;
+    let results = conversation.results();
+    for column in &columns {
+        turn.writer().packet(|out| {
+            crate::columns::put_column(out, column, results);
+            // Its default, which this command alone tells; it is in information_schema.
+            out.push(NULL);
+        });
+    }
+    turn.writer().rows_end(&conversation.ending(false));
+    Ok(Next::Done(size))
+}
+
+/// One line of words, without a status.
+fn statistics(_: &mut Conversation, turn: &mut Turn<'_, '_>, _: &[u8], size: usize) -> Reply {
+    let shared = turn.shared;
+    let uptime = (shared.clock.monotonic_ns() - shared.started_ns) / 1_000_000_000;
+    let questions = shared.stats.commands.get();
+    let line = format!(
+        "Uptime: {uptime}  Threads: {}  Questions: {questions}  Queries per second avg: {:.3}",
+        shared.clients.count(),
+        questions as f64 / uptime.max(1) as f64,
+    );
+    turn.writer().packet(|out| out.extend_from_slice(line.as_bytes()));
+    Ok(Next::Done(size))
+}
+
+fn process_info(conversation: &mut Conversation, turn: &mut Turn<'_, '_>, _: &[u8], size: usize) -> Reply {
+    Ok(conversation.run_text(turn, "SHOW PROCESSLIST", size))
+}
+
+fn process_kill(conversation: &mut Conversation, turn: &mut Turn<'_, '_>, payload: &[u8], size: usize) -> Reply {
+    let id = Reader(payload).u32().ok_or_else(malformed)?;
+    if !turn.shared.database.kill(id.into(), Kill::Connection) {
+        return Err(error::NO_SUCH_THREAD.with(&[&id]));
+    }
+    ok(conversation, turn, size)
+}
+
+fn ping(conversation: &mut Conversation, turn: &mut Turn<'_, '_>, _: &[u8], size: usize) -> Reply {
+    ok(conversation, turn, size)
+}
+
+fn reset_connection(conversation: &mut Conversation, turn: &mut Turn<'_, '_>, _: &[u8], size: usize) -> Reply {
+    conversation.reset();
+    ok(conversation, turn, size)
+}
+
+fn set_option(conversation: &mut Conversation, turn: &mut Turn<'_, '_>, payload: &[u8], size: usize) -> Reply {
+    conversation.multi_statements = match Reader(payload).u16() {
+        Some(0) => true,
+        Some(1) => false,
+        _ => return Err(error::UNKNOWN_COM.bare()),
+    };
+    turn.writer().rows_end(&conversation.ending(false));
+    Ok(Next::Done(size))
+}
+
+fn prepare(conversation: &mut Conversation, turn: &mut Turn<'_, '_>, payload: &[u8], size: usize) -> Reply {
+    let text = statement_text(conversation, payload)?;
+    let prepared = conversation.sql.prepare(&text)?;
+    let id = conversation.statements.add(prepared.clone(), may_set(&text))?;
+    let ending = conversation.ending(false);
+    let (columns, parameters) = (prepared.columns.len() as u16, prepared.parameters.len() as u16);
+    turn.writer().packet(|out| {
+        out.push(0);
+        out.extend_from_slice(&id.to_le_bytes());
+        out.extend_from_slice(&columns.to_le_bytes());
+        out.extend_from_slice(&parameters.to_le_bytes());
+        out.push(0);
+        out.extend_from_slice(&ending.warnings.to_le_bytes());
+    });
+    for list in [&prepared.parameters, &prepared.columns].into_iter().filter(|list| !list.is_empty()) {
+        conversation.write_definitions(turn, list, &ending);
+    }
+    Ok(Next::Done(size))
+}
+
+fn execute(conversation: &mut Conversation, turn: &mut Turn<'_, '_>, payload: &[u8], size: usize) -> Reply {
+    const NAME: &str = "mysqld_stmt_execute";
+    const CURSOR: u8 = 1;
+    let charset = conversation.client_charset();
+    let begun = turn.shared.clock.monotonic_ns();
+    let Conversation { statements, sql, .. } = conversation;
+    let (id, statement, mut reader) = statements.named(payload, NAME)?;
+    if let Some(error) = statement.long_error.take() {
+        statement.long.fill(None);
+        return Err(error);
+    }
+    let flags = reader.u8().ok_or_else(malformed)?;
+    reader.u32().ok_or_else(malformed)?;
+    let parameters = params::read(&mut reader, &mut statement.bound, &mut statement.long, charset)
+        .ok_or_else(|| error::WRONG_ARGUMENTS.with(&[&NAME]))?;
+    if let Some(cursor) = statement.cursor.take() {
+        cursor.close(sql);
+    }
+    let (handle, may_set) = (statement.prepared.handle.clone(), statement.may_set);
+    conversation.prepare_to_run(turn);
+    let outcome = conversation.sql.execute_prepared(&handle, parameters);
+    turn.shared.stats.times.record(turn.shared.clock.monotonic_ns() - begun);
+    if may_set {
+        conversation.obey();
+    }
+    match outcome? {
+        Outcome::Done { affected, last_insert_id, info } => {
+            conversation.write_done(turn, (affected, last_insert_id, &info), false);
+            Ok(Next::Done(size))
+        }
+        Outcome::Rows(result) if flags & CURSOR != 0 => {
+            turn.writer().packet(|out| crate::wire::put_length(out, result.columns().len() as u64));
+            let ending = conversation.ending(false);
+            let ending = Ending { status: ending.status | status::CURSOR_EXISTS, ..ending };
+            conversation.write_definitions(turn, result.columns(), &ending);
+            if turn.capabilities & capability::DEPRECATE_EOF != 0 {
+                turn.writer().rows_end(&ending);
+            }
+            let writer = RowWriter::new(conversation.results(), true);
+            conversation.statements.get(id, NAME)?.cursor = Some(Cursor::new(result, writer));
+            Ok(Next::Done(size))
+        }
+        Outcome::Rows(result) => Ok(conversation.begin_rows(turn, result, size)),
+    }
+}
+
+/// Has no reply: an error is told by the execution.
+fn send_long_data(conversation: &mut Conversation, _: &mut Turn<'_, '_>, payload: &[u8], size: usize) -> Reply {
+    let packet_max = conversation.packet_max();
+    let mut reader = Reader(payload);
+    let head = reader.u32().zip(reader.u16());
+    if let Some((id, parameter)) = head
+        && let Ok(statement) = conversation.statements.get(id, "mysqld_stmt_send_long_data")
+    {
+        match statement.long.get_mut(usize::from(parameter)) {
+            Some(long) => {
+                let long = long.get_or_insert_default();
+                if long.len() + reader.0.len() > packet_max {
+                    statement.long_error = Some(errors::PACKET_TOO_LARGE.bare());
+                } else {
+                    long.extend_from_slice(reader.0);
+                }
+            }
+            None => statement.long_error = Some(error::WRONG_ARGUMENTS.with(&[&"mysqld_stmt_send_long_data"])),
+        }
+    }
+    Ok(Next::Done(size))
+}
+
+/// Has no reply.
+fn close(conversation: &mut Conversation, _: &mut Turn<'_, '_>, payload: &[u8], size: usize) -> Reply {
+    if let Some(id) = Reader(payload).u32() {
+        conversation.statements.close(id, &mut conversation.sql);
+    }
+    Ok(Next::Done(size))
+}
+
+fn reset_statement(conversation: &mut Conversation, turn: &mut Turn<'_, '_>, payload: &[u8], size: usize) -> Reply {
+    let Conversation { statements, sql, .. } = conversation;
+    let (_, statement, _) = statements.named(payload, "mysqld_stmt_reset")?;
+    statement.long.fill(None);
+    statement.long_error = None;
+    if let Some(cursor) = statement.cursor.take() {
+        cursor.close(sql);
+    }
+    ok(conversation, turn, size)
+}
+
+fn fetch(conversation: &mut Conversation, _: &mut Turn<'_, '_>, payload: &[u8], size: usize) -> Reply {
+    let (id, statement, mut reader) = conversation.statements.named(payload, "mysqld_stmt_fetch")?;
+    let count = reader.u32().ok_or_else(malformed)?;
+    if statement.cursor.is_none() {
+        return Err(errors::NO_OPEN_CURSOR.with(&[&id]));
+    }
+    Ok(conversation.begin_fetch(id, count, size))
+}

@@ -1,0 +1,269 @@
+//! Replies: whole at once, or rows as far as the output has room.
+//!
+//! What is left of rows, and of a text of several statements, waits in `Running`; the command stays in the input until its reply is whole (Y2).
+
+use query::error::{Result, SqlError};
+use query::types::Column;
+use query::{Outcome, ResultSet, Row};
+
+use super::{Conversation, Next, Turn, obeyed::may_set};
+use crate::columns::put_column;
+use crate::packet;
+use crate::protocol::{capability, status};
+use crate::reply::Ending;
+use crate::rows::RowWriter;
+use crate::wire::put_length;
+
+/// A reply under way.
+enum Reply {
+    /// The rows of a statement, and what comes behind it in its text.
+    Rows { result: ResultSet, writer: RowWriter, batch: Vec<Row> },
+    /// So many rows of a cursor.
+    Fetch { statement: u32, left: u32 },
+    /// The next statement of the text.
+    Statement,
+}
+
+pub struct Running {
+    /// Of the command in the input.
+    size: usize,
+    reply: Reply,
+    /// The statements behind the one that runs, and where they begin in their text.
+    script: Option<(String, usize)>,
+}
+
+impl Conversation {
+    pub fn is_running(&self) -> bool {
+        self.running.is_some()
+    }
+
+    /// Goes on with a reply.
+    pub fn go_on(&mut self, turn: &mut Turn<'_, '_>) -> Next {
+        let Some(running) = self.running.take() else { return Next::Done(0) };
+        let next = self.advance(turn, running);
+        turn.io.gate(self.sql.gate());
+        next
+    }
+
+    fn advance(&mut self, turn: &mut Turn<'_, '_>, mut running: Running) -> Next {
+        let finished = match &mut running.reply {
+            Reply::Rows { result, writer, batch } => {
+                let more = running.script.is_some();
+                match self.write_rows(turn, result, writer, batch) {
+                    Ok(true) => {
+                        let ending = self.ending(more);
+                        turn.writer().rows_end(&ending);
+                        Ok(true)
+                    }
+                    other => other,
+                }
+            }
+            Reply::Fetch { statement, left } => {
+                let (statement, mut rest) = (*statement, *left);
+                let fetched = self.fetch(turn, statement, &mut rest);
+                *left = rest;
+                fetched
+            }
+            Reply::Statement => Ok(true),
+        };
+        match finished {
+            Ok(false) => {
+                self.running = Some(running);
+                Next::Running
+            }
+            Err(error) => {
+                turn.error(&error);
+                Next::Done(running.size)
+            }
+            Ok(true) => match running.script {
+                Some((text, at)) => self.run_script(turn, text, at, running.size),
+                None => Next::Done(running.size),
+            },
+        }
+    }
+
+    /// Runs a text of one or several statements.
+    pub fn run_text(&mut self, turn: &mut Turn<'_, '_>, text: &str, size: usize) -> Next {
+        // Nothing needs to be looked for behind the first statement where no other can begin.
+        let (statement, rest) =
+            if self.multi_statements && text.contains(';') { self.sql.split(text) } else { (text, "") };
+        let script = (!rest.is_empty()).then(|| (rest.to_owned(), 0));
+        self.run_statement(turn, statement, size, script)
+    }
+
+    fn run_script(&mut self, turn: &mut Turn<'_, '_>, text: String, at: usize, size: usize) -> Next {
+        let (statement, rest) = self.sql.split(&text[at..]);
+        let rest_at = text.len() - rest.len();
+        if rest.is_empty() {
+            return self.run_statement(turn, statement, size, None);
+        }
+        let statement = statement.to_owned();
+        self.run_statement(turn, &statement, size, Some((text, rest_at)))
+    }
+
+    /// Runs a statement; of those behind it, the reply tells that they follow.
+    fn run_statement(
+        &mut self,
+        turn: &mut Turn<'_, '_>,
+        statement: &str,
+        size: usize,
+        script: Option<(String, usize)>,
+    ) -> Next {
+        self.prepare_to_run(turn);
+        let begun = turn.shared.clock.monotonic_ns();
+        let outcome = self.sql.execute(statement);
+        turn.shared.stats.times.record(turn.shared.clock.monotonic_ns() - begun);
+        if may_set(statement) {
+            self.obey();
+        }
+        match outcome {
+            Err(error) => {
+                turn.error(&error);
+                Next::Done(size)
+            }
+            Ok(Outcome::Done { affected, last_insert_id, info }) => {
+                self.write_done(turn, (affected, last_insert_id, &info), script.is_some());
+                match script {
+                    None => Next::Done(size),
+                    Some(script) => {
+                        self.running = Some(Running { size, reply: Reply::Statement, script: Some(script) });
+                        Next::Running
+                    }
+                }
+            }
+            Ok(Outcome::Rows(result)) => {
+                let writer = RowWriter::new(self.results(), false);
+                self.write_columns(turn, result.columns(), script.is_some());
+                self.running = Some(Running { size, reply: Reply::Rows { result, writer, batch: Vec::new() }, script });
+                Next::Running
+            }
+        }
+    }
+
+    /// Before a statement: what is still open of others is put aside.
+    pub fn prepare_to_run(&mut self, turn: &mut Turn<'_, '_>) {
+        turn.shared.stats.statements.add(1);
+        if self.statements.has_live_cursor() {
+            self.statements.keep_cursor(&mut self.sql);
+        }
+    }
+
+    /// The reply to a statement without rows.
+    pub fn write_done(
+        &mut self,
+        turn: &mut Turn<'_, '_>,
+        (affected, last_insert_id, info): (u64, u64, &str),
+        more: bool,
+    ) {
+        let affected = match found_rows(info) {
+            Some(found) if turn.capabilities & capability::FOUND_ROWS != 0 => found,
+            _ => affected,
+        };
+        let mut changes = Vec::new();
+        if turn.capabilities & capability::SESSION_TRACK != 0 {
+            self.track(&mut changes);
+        }
+        let ending = Ending { affected, last_insert_id, info, changes: &changes, ..self.ending(more) };
+        turn.writer().ok(&ending);
+    }
+
+    /// The head of a result: how many columns, and what they are.
+    pub fn write_columns(&mut self, turn: &mut Turn<'_, '_>, columns: &[Column], more: bool) {
+        turn.writer().packet(|out| put_length(out, columns.len() as u64));
+        self.write_definitions(turn, columns, &self.ending(more));
+    }
+
+    /// Definitions of columns or parameters, and their end where the client expects one.
+    pub fn write_definitions(&self, turn: &mut Turn<'_, '_>, columns: &[Column], ending: &Ending<'_>) {
+        let results = self.results();
+        for column in columns {
+            turn.writer().packet(|out| put_column(out, column, results));
+        }
+        turn.writer().columns_end(ending);
+    }
+
+    /// Writes rows while there is room. True: that was the last.
+    fn write_rows(
+        &mut self,
+        turn: &mut Turn<'_, '_>,
+        result: &mut ResultSet,
+        writer: &mut RowWriter,
+        batch: &mut Vec<Row>,
+    ) -> Result<bool> {
+        loop {
+            if turn.io.is_full() {
+                return Ok(false);
+            }
+            let any = result.next(&mut self.sql, batch)?;
+            turn.shared.stats.rows.add(batch.len() as u64);
+            for row in &*batch {
+                let at = packet::begin(turn.io.out());
+                if let Err(error) = writer.put_row(turn.io.out(), result.columns(), row) {
+                    turn.io.out().truncate(at);
+                    return Err(error);
+                }
+                packet::finish(turn.io.out(), at, turn.sequence);
+            }
+            if !any {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// The rows of a prepared statement that follow.
+    pub fn begin_rows(&mut self, turn: &mut Turn<'_, '_>, result: ResultSet, size: usize) -> Next {
+        self.write_columns(turn, result.columns(), false);
+        let writer = RowWriter::new(self.results(), true);
+        self.running = Some(Running { size, reply: Reply::Rows { result, writer, batch: Vec::new() }, script: None });
+        Next::Running
+    }
+
+    pub fn begin_fetch(&mut self, statement: u32, left: u32, size: usize) -> Next {
+        self.running = Some(Running { size, reply: Reply::Fetch { statement, left }, script: None });
+        Next::Running
+    }
+
+    /// Writes rows of a cursor while there is room. True: those were all that were asked for.
+    fn fetch(&mut self, turn: &mut Turn<'_, '_>, statement: u32, left: &mut u32) -> Result<bool> {
+        let Conversation { statements, sql, .. } = self;
+        let statement = statements.get(statement, "mysqld_stmt_fetch")?;
+        let cursor = statement.cursor.as_mut().ok_or_else(|| SqlError::unsupported("a closed cursor"))?;
+        let mut word = status::CURSOR_EXISTS;
+        while *left > 0 {
+            if turn.io.is_full() {
+                return Ok(false);
+            }
+            match cursor.next(sql)? {
+                Some(payload) => {
+                    turn.writer().packet(|out| out.extend_from_slice(payload));
+                    turn.shared.stats.rows.add(1);
+                    *left -= 1;
+                }
+                None => {
+                    statement.cursor = None;
+                    word = status::LAST_ROW_SENT;
+                    break;
+                }
+            }
+        }
+        let ending = self.ending(false);
+        turn.writer().rows_end(&Ending { status: ending.status | word, ..ending });
+        Ok(true)
+    }
+}
+
+/// The rows that an UPDATE found, for clients that count those.
+fn found_rows(info: &str) -> Option<u64> {
+    info.strip_prefix("Rows matched: ")?.split_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn found_rows_are_read_from_the_words_of_an_update() {
+        assert_eq!(found_rows("Rows matched: 3  Changed: 1  Warnings: 0"), Some(3));
+        assert_eq!(found_rows("Records: 3  Duplicates: 0  Warnings: 0"), None);
+    }
+}

@@ -1,0 +1,27 @@
+//! The MySQL client/server protocol on the engine. Start with README.md beside this crate.
+#![forbid(unsafe_code)]
+
+mod auth;
+mod charset;
+mod clients;
+mod columns;
+mod commands;
+mod conversation;
+mod door;
+mod errors;
+mod handshake;
+mod literals;
+mod packet;
+mod params;
+mod protocol;
+mod reply;
+mod rows;
+mod seal;
+mod session;
+mod statements;
+mod stats;
+mod wire;
+
+pub use door::{MysqlDoor, Options};
+pub use handshake::VERSION;
+pub use stats::Stats;

@@ -1,0 +1,169 @@
+//! The three packets that end a reply: OK, EOF and ERR.
+
+use query::error::SqlError;
+
+use crate::packet;
+use crate::protocol::{capability, status};
+use crate::wire::{put_bytes, put_length};
+
+/// How a reply ends well.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ending<'a> {
+    pub affected: u64,
+    pub last_insert_id: u64,
+    pub status: u16,
+    pub warnings: u16,
+    pub info: &'a str,
+    /// Changes of the session's state, as `track` writes them.
+    pub changes: &'a [u8],
+}
+
+/// The connection's side of writing: where, the next sequence number, and what the client understands.
+pub struct Writer<'a> {
+    pub out: &'a mut Vec<u8>,
+    pub sequence: &'a mut u8,
+    pub capabilities: u32,
+}
+
+impl Writer<'_> {
+    pub fn has(&self, capability: u32) -> bool {
+        self.capabilities & capability != 0
+    }
+
+    /// One packet with what `write` appends.
+    #[inline]
+    pub fn packet(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        let at = packet::begin(self.out);
+        write(self.out);
+        packet::finish(self.out, at, self.sequence);
+    }
+
+    pub fn ok(&mut self, ending: &Ending<'_>) {
+        self.ending(0x00, ending);
+    }
+
+    /// Ends the rows of a result.
+    pub fn rows_end(&mut self, ending: &Ending<'_>) {
+        if self.has(capability::DEPRECATE_EOF) { self.ending(0xfe, ending) } else { self.eof(ending) }
+    }
+
+    /// Ends a list of columns, where the client still expects that.
+    pub fn columns_end(&mut self, ending: &Ending<'_>) {
+        if !self.has(capability::DEPRECATE_EOF) {
+            self.eof(ending);
+        }
+    }
+
+    pub fn eof(&mut self, ending: &Ending<'_>) {
+        self.packet(|out| {
+            out.push(0xfe);
+            out.extend_from_slice(&ending.warnings.to_le_bytes());
+            out.extend_from_slice(&ending.status.to_le_bytes());
+        });
+    }
+
+    fn ending(&mut self, head: u8, ending: &Ending<'_>) {
+        let tracks = self.has(capability::SESSION_TRACK);
+        let changed = tracks && !ending.changes.is_empty();
+        let status = ending.status | if changed { status::SESSION_STATE_CHANGED } else { 0 };
+        self.packet(|out| {
+            out.push(head);
+            put_length(out, ending.affected);
+            put_length(out, ending.last_insert_id);
+            out.extend_from_slice(&status.to_le_bytes());
+            out.extend_from_slice(&ending.warnings.to_le_bytes());
+            if changed || !ending.info.is_empty() {
+                put_bytes(out, ending.info.as_bytes());
+            }
+            if changed {
+                put_bytes(out, ending.changes);
+            }
+        });
+    }
+
+    pub fn error(&mut self, error: &SqlError) {
+        let with_state = self.has(capability::PROTOCOL_41);
+        self.packet(|out| {
+            out.push(0xff);
+            out.extend_from_slice(&error.code.to_le_bytes());
+            if with_state {
+                out.push(b'#');
+                out.extend_from_slice(error.sqlstate.as_bytes());
+            }
+            out.extend_from_slice(cut_to(&error.message, MESSAGE_MAX).as_bytes());
+        });
+    }
+}
+
+/// As long as MySQL's messages may be.
+const MESSAGE_MAX: usize = 511;
+
+fn cut_to(text: &str, length: usize) -> &str {
+    if text.len() <= length {
+        return text;
+    }
+    let end = (0..=length).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    &text[..end]
+}
+
+/// Notes for clients that follow the session's state.
+pub mod track {
+    use crate::wire::{put_bytes, put_measured};
+
+    pub fn variable(changes: &mut Vec<u8>, name: &str, value: &str) {
+        changes.push(0);
+        put_measured(changes, |out| {
+            put_bytes(out, name.as_bytes());
+            put_bytes(out, value.as_bytes());
+        });
+    }
+
+    pub fn schema(changes: &mut Vec<u8>, name: &str) {
+        changes.push(1);
+        put_measured(changes, |out| put_bytes(out, name.as_bytes()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(capabilities: u32, write: impl FnOnce(&mut Writer<'_>)) -> Vec<u8> {
+        let (mut out, mut sequence) = (Vec::new(), 1);
+        write(&mut Writer { out: &mut out, sequence: &mut sequence, capabilities });
+        out
+    }
+
+    #[test]
+    fn an_error_has_its_state_only_when_the_client_knows_of_states() {
+        let error = SqlError { code: 1146, sqlstate: "42S02", message: "no".into() };
+        assert_eq!(written(capability::PROTOCOL_41, |w| w.error(&error)), b"\x0b\x00\x00\x01\xff\x7a\x04#42S02no");
+        assert_eq!(written(0, |w| w.error(&error)), b"\x05\x00\x00\x01\xff\x7a\x04no");
+    }
+
+    #[test]
+    fn the_end_of_rows_is_what_the_client_expects() {
+        let ending = Ending { status: status::AUTOCOMMIT, warnings: 1, ..Ending::default() };
+        assert_eq!(written(0, |w| w.rows_end(&ending)), b"\x05\x00\x00\x01\xfe\x01\x00\x02\x00");
+        let deprecated = written(capability::DEPRECATE_EOF, |w| w.rows_end(&ending));
+        assert_eq!(deprecated, b"\x07\x00\x00\x01\xfe\x00\x00\x02\x00\x01\x00");
+        assert_eq!(written(capability::DEPRECATE_EOF, |w| w.columns_end(&ending)), b"");
+    }
+
+    #[test]
+    fn changes_of_state_are_told_to_those_who_follow_them() {
+        let mut changes = Vec::new();
+        track::schema(&mut changes, "shop");
+        let ending = Ending { affected: 3, last_insert_id: 300, changes: &changes, ..Ending::default() };
+        let told = written(capability::SESSION_TRACK, |w| w.ok(&ending));
+        assert_eq!(told, b"\x12\x00\x00\x01\x00\x03\xfc\x2c\x01\x00\x40\x00\x00\x00\x07\x01\x05\x04shop");
+        assert_eq!(written(0, |w| w.ok(&ending)), b"\x09\x00\x00\x01\x00\x03\xfc\x2c\x01\x00\x00\x00\x00");
+    }
+
+    #[test]
+    fn a_long_message_is_cut_between_characters() {
+        let message = "ä".repeat(400);
+        assert_eq!(cut_to(&message, MESSAGE_MAX).len(), 510);
+        assert_eq!(cut_to("short", MESSAGE_MAX), "short");
+    }
+}

@@ -1,0 +1,347 @@
+//! A connection's state and the loop over its packets.
+//!
+//! ```text
+//!   greeted ──answer──► login ──► ready ──command──► reply; or rows under way, a buffer at a time
+//!      └──request for TLS──► greeted           └──CHANGE_USER──► login
+//! ```
+//! While rows are under way their command stays at the front of the input: so the pool knows that there is something to go on with when the client has
+//! taken what was written, and nothing behind it is looked at before.
+
+use std::sync::Arc;
+
+use query::error::SqlError;
+use reactor::{Connection, Flow, Io};
+
+use crate::auth::{Ground, Login, Step, new_scramble};
+use crate::clients::Client;
+use crate::conversation::{Conversation, Next, Turn};
+use crate::door::Shared;
+use crate::errors;
+use crate::handshake::{self, Answer, First, SCRAMBLE};
+use crate::packet::{self, Cut};
+use crate::protocol::{capability, status};
+use crate::reply::{Ending, Writer};
+
+/// Before the login a client gets no more room than its answer may need: names, and attributes of up to 64 KB.
+const LOGIN_PACKET_MAX: usize = 128 << 10;
+/// utf8mb4_0900_ai_ci.
+const COLLATION: u8 = 255;
+
+/// A login under way, and what the client asked for besides.
+struct Entering {
+    login: Login,
+    collation: u16,
+    database: Vec<u8>,
+    /// CHANGE_USER: what goes on if it succeeds.
+    conversation: Option<Box<Conversation>>,
+}
+
+enum Phase {
+    Greeted,
+    Entering(Box<Entering>),
+    Ready(Box<Conversation>),
+    /// Nothing more is read.
+    Over,
+}
+
+/// A packet that is too long passes by, so that the client reads the error instead of hanging in its own writing.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Skip {
+    No,
+    /// The header of a frame is next.
+    Header,
+    /// So many bytes of a frame; whether it is the last.
+    Bytes(usize, bool),
+}
+
+pub struct Session {
+    shared: Arc<Shared>,
+    client: Arc<Client>,
+    connection_id: u64,
+    host: String,
+    capabilities: u32,
+    /// Of the next packet, whoever sends it.
+    sequence: u8,
+    scramble: [u8; SCRAMBLE],
+    is_private: bool,
+    phase: Phase,
+    skip: Skip,
+}
+
+impl Session {
+    /// The session and its first packet.
+    pub(crate) fn new(shared: &Arc<Shared>, connection: &Arc<Connection>) -> (Session, Vec<u8>) {
+        let ip = connection.peer.ip();
+        let mut session = Session {
+            client: shared.clients.add(connection.id, connection.handle()),
+            shared: shared.clone(),
+            connection_id: connection.id,
+            host: if ip.is_loopback() { "localhost".into() } else { ip.to_string() },
+            capabilities: 0,
+            sequence: 0,
+            scramble: new_scramble(),
+            is_private: false,
+            phase: Phase::Greeted,
+            skip: Skip::No,
+        };
+        let (id, scramble, offered) = (session.connection_id as u32, session.scramble, session.offered());
+        let mut greeting = Vec::with_capacity(128);
+        session.writer(&mut greeting).packet(|out| {
+            handshake::put_greeting(out, id, &scramble, offered, (COLLATION, status::AUTOCOMMIT));
+        });
+        (session, greeting)
+    }
+
+    fn offered(&self) -> u32 {
+        capability::OFFERED | if self.shared.tls.is_some() { capability::SSL } else { 0 }
+    }
+
+    fn writer<'a>(&'a mut self, out: &'a mut Vec<u8>) -> Writer<'a> {
+        Writer { out, sequence: &mut self.sequence, capabilities: self.capabilities }
+    }
+
+    /// The connection is gone.
+    pub(crate) fn end(self) {
+        self.shared.clients.remove(&self.client);
+    }
+
+    pub(crate) fn serve(&mut self, io: &mut Io<'_>) -> Flow {
+        self.client.begin();
+        let flow = self.run(io);
+        // While rows are under way it is the client's turn to read, which the pool watches.
+        if matches!(&self.phase, Phase::Ready(conversation) if conversation.is_running()) {
+            return flow;
+        }
+        self.client.rest(self.shared.clients.now_ms(), self.sequence);
+        flow
+    }
+
+    fn run(&mut self, io: &mut Io<'_>) -> Flow {
+        loop {
+            if io.is_full() {
+                io.pause();
+                return Flow::Continue;
+            }
+            let flow = match self.go_on(io) {
+                Some(flow) => flow,
+                None => match self.take(io) {
+                    Some(flow) => flow,
+                    None => return Flow::Continue,
+                },
+            };
+            if flow != Flow::Continue {
+                self.phase = Phase::Over;
+                return flow;
+            }
+        }
+    }
+
+    /// Goes on with rows that are under way, if there are any.
+    fn go_on(&mut self, io: &mut Io<'_>) -> Option<Flow> {
+        let Phase::Ready(conversation) = &mut self.phase else { return None };
+        if !conversation.is_running() {
+            return None;
+        }
+        let mut turn = Turn { shared: &self.shared, sequence: &mut self.sequence, capabilities: self.capabilities, io };
+        match conversation.go_on(&mut turn) {
+            Next::Running => {}
+            Next::Close => return Some(Flow::Close),
+            Next::Done(size) => {
+                turn.io.consume(size);
+                self.sequence = 0;
+            }
+        }
+        Some(Flow::Continue)
+    }
+
+    /// Cuts the next packet off the input and does what it says. `None`: more must come first.
+    fn take(&mut self, io: &mut Io<'_>) -> Option<Flow> {
+        if self.skip != Skip::No {
+            return self.pass_by(io);
+        }
+        let input = io.input();
+        if input.is_empty() {
+            return None;
+        }
+        let (expected, payload_max) = match &self.phase {
+            Phase::Ready(conversation) => (0, conversation.packet_max()),
+            Phase::Over => return None,
+            _ => (self.sequence, LOGIN_PACKET_MAX),
+        };
+        match packet::cut(input, expected, payload_max) {
+            Cut::More(count) => {
+                io.expect(count);
+                None
+            }
+            Cut::OutOfOrder => Some(self.break_off(io, &errors::OUT_OF_ORDER.bare())),
+            Cut::TooLong(_) => {
+                self.skip = Skip::Header;
+                Some(Flow::Continue)
+            }
+            Cut::Packet(packet) => {
+                self.sequence = packet.next;
+                Some(self.dispatch(io, &packet.payload, packet.size))
+            }
+        }
+    }
+
+    /// Lets go of what there is of a packet that is too long. `None`: more must come first.
+    fn pass_by(&mut self, io: &mut Io<'_>) -> Option<Flow> {
+        match self.skip {
+            Skip::No => unreachable!("the caller has looked"),
+            Skip::Header => {
+                let (length, sequence) = packet::header(io.input())?;
+                io.consume(packet::HEADER);
+                self.sequence = sequence.wrapping_add(1);
+                self.skip = Skip::Bytes(length, length < packet::FRAME_MAX);
+            }
+            Skip::Bytes(0, true) => return Some(self.break_off(io, &errors::PACKET_TOO_LARGE.bare())),
+            Skip::Bytes(0, false) => self.skip = Skip::Header,
+            Skip::Bytes(_, _) if io.input().is_empty() => return None,
+            Skip::Bytes(left, last) => {
+                let count = left.min(io.input().len());
+                io.consume(count);
+                self.skip = Skip::Bytes(left - count, last);
+            }
+        }
+        Some(Flow::Continue)
+    }
+
+    fn break_off(&mut self, io: &mut Io<'_>, error: &SqlError) -> Flow {
+        self.shared.stats.errors.add(1);
+        self.writer(io.out()).error(error);
+        Flow::Close
+    }
+
+    fn dispatch(&mut self, io: &mut Io<'_>, payload: &[u8], size: usize) -> Flow {
+        match std::mem::replace(&mut self.phase, Phase::Over) {
+            Phase::Greeted => {
+                io.consume(size);
+                self.meet(io, payload)
+            }
+            Phase::Entering(mut entering) => {
+                io.consume(size);
+                let step = entering.login.go_on(&self.ground(), payload);
+                self.step(io, *entering, step)
+            }
+            Phase::Ready(conversation) => self.command(io, conversation, payload, size),
+            Phase::Over => Flow::Close,
+        }
+    }
+
+    fn command(&mut self, io: &mut Io<'_>, mut conversation: Box<Conversation>, payload: &[u8], size: usize) -> Flow {
+        const CHANGE_USER: u8 = 0x11;
+        self.shared.stats.commands.add(1);
+        if payload.first() == Some(&CHANGE_USER) {
+            io.consume(size);
+            let answer = handshake::read_change_user(&payload[1..], self.capabilities);
+            return match answer {
+                Some(answer) => self.enter(io, &answer, Some(conversation)),
+                None => self.break_off(io, &errors::MALFORMED.bare()),
+            };
+        }
+        let mut turn = Turn { shared: &self.shared, sequence: &mut self.sequence, capabilities: self.capabilities, io };
+        let next = conversation.command(&mut turn, payload, size);
+        match next {
+            Next::Running => {}
+            Next::Close => return Flow::Close,
+            Next::Done(size) => {
+                turn.io.consume(size);
+                self.sequence = 0;
+            }
+        }
+        self.phase = Phase::Ready(conversation);
+        Flow::Continue
+    }
+
+    fn ground(&self) -> Ground<'_> {
+        let shared = &self.shared;
+        Ground {
+            accounts: shared.engine().accounts(),
+            remembered: &shared.remembered,
+            seal: &shared.seal,
+            is_private: self.is_private,
+        }
+    }
+
+    /// The client's first packet, or its second if the first asked for TLS.
+    fn meet(&mut self, io: &mut Io<'_>, payload: &[u8]) -> Flow {
+        let offered = if self.is_private { capability::OFFERED | capability::SSL } else { self.offered() };
+        match handshake::read_first(payload, offered) {
+            Some(First::Tls) if !self.is_private => {
+                let tls = self.shared.tls.clone().expect("offered");
+                io.start_tls(&tls);
+                self.is_private = true;
+                self.shared.stats.tls.add(1);
+                self.phase = Phase::Greeted;
+                Flow::Continue
+            }
+            Some(First::Answer(answer)) => {
+                self.capabilities = answer.capabilities;
+                if self.shared.require_secure_transport && !self.is_private {
+                    return self.break_off(io, &errors::SECURE_TRANSPORT.bare());
+                }
+                self.enter(io, &answer, None)
+            }
+            _ => self.break_off(io, &errors::BAD_HANDSHAKE.bare()),
+        }
+    }
+
+    fn enter(&mut self, io: &mut Io<'_>, answer: &Answer<'_>, conversation: Option<Box<Conversation>>) -> Flow {
+        let Ok(user) = std::str::from_utf8(answer.user) else {
+            return self.break_off(io, &errors::MALFORMED.bare());
+        };
+        let (login, step) = Login::begin(&self.ground(), user, self.scramble, answer.plugin, answer.response);
+        let database = answer.database.to_vec();
+        self.step(io, Entering { login, collation: answer.collation, database, conversation }, step)
+    }
+
+    fn step(&mut self, io: &mut Io<'_>, entering: Entering, step: Step) -> Flow {
+        match step {
+            Step::Say(payload) => {
+                self.writer(io.out()).packet(|out| out.extend_from_slice(&payload));
+                self.phase = Phase::Entering(Box::new(entering));
+                Flow::Continue
+            }
+            Step::Deny => {
+                self.shared.stats.denied.add(1);
+                let word = if entering.login.has_password { "YES" } else { "NO" };
+                let error = query::error::ACCESS_DENIED.with(&[&entering.login.user, &self.host, &word]);
+                self.break_off(io, &error)
+            }
+            Step::Accept(account, payload) => {
+                if !payload.is_empty() {
+                    self.writer(io.out()).packet(|out| out.extend_from_slice(&payload));
+                }
+                self.welcome(io, entering, &account.name)
+            }
+        }
+    }
+
+    /// Begins the conversation, or gives it to somebody else.
+    fn welcome(&mut self, io: &mut Io<'_>, entering: Entering, account: &str) -> Flow {
+        let Entering { login, collation, database, conversation } = entering;
+        let who = query::Login {
+            user: if login.user.is_empty() { account.to_string() } else { login.user },
+            host: self.host.clone(),
+            database: None,
+            connection_id: self.connection_id,
+        };
+        let wants = (collation, &database[..], self.capabilities);
+        let begun = match conversation {
+            None => Conversation::begin(&self.shared, who, wants, &self.client, io.connection()),
+            Some(conversation) => conversation.change_user(who, wants),
+        };
+        match begun {
+            Ok(conversation) => {
+                self.shared.stats.logins.add(1);
+                let status = conversation.status_word();
+                self.writer(io.out()).ok(&Ending { status, ..Ending::default() });
+                self.sequence = 0;
+                self.phase = Phase::Ready(conversation);
+                Flow::Continue
+            }
+            Err(error) => self.break_off(io, &error),
+        }
+    }
+}
