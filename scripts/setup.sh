@@ -2,7 +2,7 @@
 # Installs what a target of the Makefile needs and this machine lacks.
 #
 #   scripts/setup.sh run        a C compiler: the linker, and the few C files among the dependencies
-#   scripts/setup.sh test       and redis-server, redis-tools, and the Python, Node and Java clients of tests/clients
+#   scripts/setup.sh test       and redis-server, redis-tools, mariadb-client, sysbench, and the Python, Node and Java clients of tests/clients
 #   scripts/setup.sh bench      and redis-server to compare with
 #   scripts/setup.sh licences   cargo-deny
 #   scripts/setup.sh miri       a nightly compiler with Miri
@@ -160,6 +160,8 @@ test)
     want python3 python3-venv -- python3 -c 'import venv, ensurepip'
     want openssl -- has openssl
     want nodejs npm -- has npm
+    want mariadb-client -- has mariadb
+    want sysbench -- has sysbench
     want default-jdk-headless -- has javac
     want maven -- has mvn
     install_wanted

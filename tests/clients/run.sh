@@ -4,6 +4,8 @@ set -uo pipefail
 cd "$(dirname "$0")/../.."
 export SERVER_UNDER_TEST="${SERVER_UNDER_TEST:-$PWD/target/debug/beluga}"
 [ -x "$SERVER_UNDER_TEST" ] || { echo "no server at $SERVER_UNDER_TEST; build it, or name one in SERVER_UNDER_TEST" >&2; exit 66; }
+# Suites that speak MySQL name their port.
+export BELUGA_MYSQL_PORT=0
 here=tests/clients
 python=target/clients/venv/bin/python
 failed=0
@@ -37,6 +39,17 @@ suite() {
     device) "$python" $here/python/device.py ;;
     memory) "$python" $here/python/memory.py ;;
     introspection) "$python" $here/python/introspection.py ;;
+    mysql_logins) "$python" $here/python/mysql_logins.py ;;
+    mysql_python) "$python" $here/python/mysql_clients.py ;;
+    mysql_node) cp $here/node/*.mjs target/clients/node/ && "$python" $here/python/with_server.py --mysql node target/clients/node/mysql.mjs ;;
+    mysql_java)
+        mkdir -p target/clients/java/classes &&
+            javac -cp 'target/clients/java/lib/*' -d target/clients/java/classes $here/java/Mysql.java &&
+            "$python" $here/python/with_server.py --mysql java -cp 'target/clients/java/classes:target/clients/java/lib/*' Mysql
+        ;;
+    mysql_crash) "$python" $here/python/mysql_crash.py --rounds "${ROUNDS:-8}" ;;
+    mysql_anomalies) "$python" $here/python/mysql_anomalies.py ;;
+    sysbench) "$python" $here/python/sysbench.py ;;
     *) echo "no suite '$1'" >&2; return 64 ;;
     esac || failed=1
 }
@@ -44,9 +57,10 @@ suite() {
 if [ "${1:-}" = soak ]; then
     minutes="${SOAK_MINUTES:-60}"
     ROUNDS=$((minutes * 6)) suite crash
+    ROUNDS=$((minutes * 3)) suite mysql_crash
     DIFFERENTIAL_ARGS= SECONDS_DIFFERENTIAL=$((minutes * 30)) suite differential
 else
-    for name in "${@:-cli python node java errors tls introspection disk_full device memory crash differential}"; do
+    for name in "${@:-cli python node java errors tls introspection mysql_logins mysql_python mysql_node mysql_java mysql_anomalies mysql_crash sysbench disk_full device memory crash differential}"; do
         for one in $name; do suite "$one"; done
     done
 fi

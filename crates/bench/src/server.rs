@@ -89,7 +89,14 @@ impl Side {
         match self {
             Side::Beluga => {
                 command = dies_with_us(&place.beluga);
-                command.arg("--data").arg(data).args(["--redis-port", &port, "--max-connections", "15000"]);
+                command.arg("--data").arg(data).args([
+                    "--redis-port",
+                    &port,
+                    "--mysql-port",
+                    "0",
+                    "--max-connections",
+                    "15000",
+                ]);
                 let memory_mib = launch.memory_mib.unwrap_or(memory_mib_default());
                 command.args(["--memory", &format!("{memory_mib}mb")]);
             }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use engine::Engine;
 use os::{Folder, RealFolder};
+use query::Database;
 
 use crate::control;
 use crate::exit::{Exit, Failure, say};
@@ -18,15 +19,19 @@ const VISIT_SEGMENT_BYTES: u64 = 1 << 20;
 /// Walks over everything in a folder that no server has. The folder is brought up to its log first, as any start does.
 pub fn check(settings: &Settings, path: &str) -> Result<(), Failure> {
     let engine = open(settings, path, Until::default())?;
+    engine.rest();
     let report = engine.check().map_err(|e| store::refused(path, e))?;
     let mut problems = report.problems;
+    let tables = check_tables(&engine, &mut problems);
     problems
         .extend(engine.opened().pager.damaged.iter().map(|(page, what)| format!("page {page} of file 'data': {what}")));
     engine.close().map_err(|e| store::refused(path, e))?;
     let mut text = format!(
-        "{path}: {} keys, {} rows, {} elements, {} tree pages, {} value pages, {} expiry entries, {} purge entries\n",
+        "{path}: {} keys, {} tables, {} rows, {} index entries, {} elements, {} tree pages, {} value pages, {} expiry entries, {} purge entries\n",
         report.keys,
-        report.rows,
+        tables.tables,
+        tables.rows,
+        tables.entries,
         report.elements,
         report.tree_pages,
         report.value_pages,
@@ -133,6 +138,21 @@ fn until(arguments: &Arguments) -> Result<Until, Failure> {
         .option("until-time")
         .map(|t| log::parse_time(t).ok_or_else(|| usage("until-time", "a time like 2026-11-20T22:36:01Z")));
     Ok(Until { lsn: lsn.transpose()?, wall_ms: wall_ms.transpose()? })
+}
+
+/// Do tables and indexes agree? What keeps the walk from going on is a problem like others.
+fn check_tables(engine: &Arc<Engine>, problems: &mut Vec<String>) -> query::check::Report {
+    let report = Database::open(engine.clone()).and_then(|db| query::check::check(&db));
+    match report {
+        Ok(mut report) => {
+            problems.append(&mut report.problems);
+            report
+        }
+        Err(error) => {
+            problems.push(format!("tables: {error}"));
+            query::check::Report::default()
+        }
+    }
 }
 
 fn open(settings: &Settings, path: &str, until: Until) -> Result<Arc<Engine>, Failure> {

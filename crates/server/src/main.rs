@@ -21,7 +21,7 @@ use machine::Machine;
 use settings::{Arguments, Name, Settings};
 
 const HELP: &str = "\
-Beluga, a durable database that speaks Redis.
+Beluga, a durable database that speaks Redis and MySQL.
 
   beluga [--SETTING VALUE ...]                   serve until SIGTERM
   beluga check DIR                               verify a data folder that no server has

@@ -9,6 +9,7 @@ mod rows;
 use std::fmt::{Display, Write as _};
 use std::sync::Arc;
 
+use door_mysql::MysqlDoor;
 use door_redis::RedisDoor;
 use engine::Engine;
 use reactor::Pool;
@@ -25,6 +26,8 @@ pub struct Sources {
     pub engine: Arc<Engine>,
     pub pool: Arc<Pool>,
     pub redis: Arc<RedisDoor>,
+    /// None: it is not open, and its lines are left out.
+    pub mysql: Option<Arc<MysqlDoor>>,
     pub memory_limit_bytes: u64,
     pub started_ms: u64,
 }

@@ -6,9 +6,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use door_mysql::MysqlDoor;
 use door_redis::RedisDoor;
 use engine::{Engine, Error};
 use os::{Clock, RealClock};
+use query::Database;
 use reactor::{Door, ListenOptions, Pool, Source, TlsConfig};
 use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
@@ -165,12 +167,14 @@ struct Listening {
 fn listen(settings: &Arc<Settings>, engine: &Arc<Engine>, pool: &Arc<Pool>) -> Result<Vec<Listening>, Failure> {
     let mut doors = Vec::new();
     let redis = redis_door(settings, engine, pool, &mut doors)?;
+    let mysql = mysql_door(settings, engine, pool, &mut doors)?;
     let metrics = settings.text(Name::MetricsListen);
     if metrics != "off" {
         let sources = Sources {
             engine: engine.clone(),
             pool: pool.clone(),
             redis,
+            mysql,
             memory_limit_bytes: settings.number(Name::Memory),
             started_ms: RealClock::new().wall_ms(),
         };
@@ -222,6 +226,57 @@ fn redis_door(
     Ok(door)
 }
 
+/// The MySQL door, if it is to be opened.
+fn mysql_door(
+    settings: &Arc<Settings>,
+    engine: &Arc<Engine>,
+    pool: &Arc<Pool>,
+    doors: &mut Vec<Listening>,
+) -> Result<Option<Arc<MysqlDoor>>, Failure> {
+    let port = settings.number(Name::MysqlPort) as u16;
+    if port == 0 {
+        return Ok(None);
+    }
+    let database = Database::open(engine.clone());
+    let database = database.map_err(|e| Failure::new(Exit::Data, format!("data: the catalog of tables: {e}")))?;
+    let options = door_mysql::Options {
+        protected_mode: settings.is_on(Name::MysqlProtectedMode),
+        tls: tls::mysql(settings)?,
+        require_secure_transport: settings.is_on(Name::MysqlRequireSecureTransport),
+    };
+    let door = Arc::new(MysqlDoor::new(database, Arc::new(RealClock::new()), options));
+    door.attach(pool);
+    let tuned = Arc::downgrade(&door);
+    settings.on_change(Box::new(move |_, settings| {
+        if let Some(door) = tuned.upgrade() {
+            door.set_protected_mode(settings.is_on(Name::MysqlProtectedMode));
+        }
+    }));
+    for (address, needed) in bind_addresses("mysql", &settings.text(Name::MysqlBind), port)? {
+        if !needed && let Err(error) = probe(address) {
+            log::info("not listening", &[("address", &address), ("why", &error)]);
+            continue;
+        }
+        refuse_open("mysql", settings.is_on(Name::MysqlProtectedMode), address, engine)?;
+        let address = open_port(pool, ("mysql_bind", "mysql_port"), address, &door, ListenOptions::default())?;
+        let hint = format!("mysql -h {} -P {} -u root", address.ip(), address.port());
+        doors.push(Listening { door: "mysql", address, hint });
+    }
+    Ok(Some(door))
+}
+
+/// Refuses to listen where others can come while anybody may enter.
+fn refuse_open(door: &str, protected: bool, address: SocketAddr, engine: &Engine) -> Result<(), Failure> {
+    if !protected || address.ip().is_loopback() || !redis::is_open(engine) {
+        return Ok(());
+    }
+    let what = format!(
+        "{door}_bind: {} can be reached from other machines, and the user `default` needs no password",
+        address.ip()
+    );
+    Err(Failure::new(Exit::Config, format!("{what}; set redis_password, or turn {door}_protected_mode off")))
+}
+
 /// Opens a port of the Redis door at every address of `redis_bind`.
 fn listen_redis(
     settings: &Settings,
@@ -232,21 +287,12 @@ fn listen_redis(
     tls: Option<Arc<TlsConfig>>,
     doors: &mut Vec<Listening>,
 ) -> Result<(), Failure> {
-    for (address, needed) in redis_addresses(&settings.text(Name::RedisBind), port)? {
+    for (address, needed) in bind_addresses("redis", &settings.text(Name::RedisBind), port)? {
         if !needed && let Err(error) = probe(address) {
             log::info("not listening", &[("address", &address), ("why", &error)]);
             continue;
         }
-        if settings.is_on(Name::RedisProtectedMode) && !address.ip().is_loopback() && redis::is_open(engine) {
-            let what = format!(
-                "redis_bind: {} can be reached from other machines, and the user `default` needs no password",
-                address.ip()
-            );
-            return Err(Failure::new(
-                Exit::Config,
-                format!("{what}; set redis_password, or turn redis_protected_mode off"),
-            ));
-        }
+        refuse_open("redis", settings.is_on(Name::RedisProtectedMode), address, engine)?;
         let options = ListenOptions { tls: tls.clone(), ..ListenOptions::default() };
         let address = open_port(pool, ("redis_bind", port_setting), address, door, options)?;
         let (name, flag) = if tls.is_some() { ("redis, TLS", " --tls") } else { ("redis", "") };
@@ -263,8 +309,8 @@ fn addresses(setting: &str, text: &str) -> Result<Vec<SocketAddr>, Failure> {
     Ok(found.collect())
 }
 
-/// The addresses of `redis_bind`, in Redis' way of writing: `*` is every one, and one behind a `-` may be missing (then the second is false).
-fn redis_addresses(text: &str, port: u16) -> Result<Vec<(SocketAddr, bool)>, Failure> {
+/// The addresses of a door's `bind`, in Redis' way of writing: `*` is every one, and one behind a `-` may be missing (then the second is false).
+fn bind_addresses(door: &str, text: &str, port: u16) -> Result<Vec<(SocketAddr, bool)>, Failure> {
     let mut found = Vec::new();
     for word in text.split_whitespace() {
         let (name, needed) = word.strip_prefix('-').map_or((word, true), |name| (name, false));
@@ -275,13 +321,13 @@ fn redis_addresses(text: &str, port: u16) -> Result<Vec<(SocketAddr, bool)>, Fai
         };
         let resolved = (name, port).to_socket_addrs();
         let resolved =
-            resolved.map_err(|e| Failure::new(Exit::Config, format!("redis_bind: '{name}' is no address: {e}")))?;
+            resolved.map_err(|e| Failure::new(Exit::Config, format!("{door}_bind: '{name}' is no address: {e}")))?;
         found.extend(resolved.map(|address| (address, needed)));
     }
     if found.is_empty() {
         return Err(Failure::new(
             Exit::Config,
-            "redis_bind: expected an address such as 127.0.0.1; redis_port 0 opens no Redis door",
+            format!("{door}_bind: expected an address such as 127.0.0.1; {door}_port 0 opens no such door"),
         ));
     }
     Ok(found)

@@ -1,12 +1,12 @@
-//! The certificate files of the settings, as the configuration of a TLS port. Files are read at the start; to change them, restart.
+//! The certificate files of the settings, as the configuration of a door's TLS. Files are read at the start; to change them, restart.
 
 use std::sync::Arc;
 
 use reactor::TlsConfig;
-use rustls::RootCertStore;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::server::WebPkiClientVerifier;
+use rustls::server::{WantsServerCert, WebPkiClientVerifier};
+use rustls::{ConfigBuilder, RootCertStore};
 
 use crate::exit::{Exit, Failure};
 use crate::settings::{Name, Settings};
@@ -34,11 +34,37 @@ pub fn redis(settings: &Settings) -> Result<Arc<TlsConfig>, Failure> {
     let needed = "redis_tls_port needs it";
     let chain_file = path(settings, Name::RedisTlsCertFile, "redis_tls_cert_file", needed)?;
     let key_file = path(settings, Name::RedisTlsKeyFile, "redis_tls_key_file", needed)?;
-    let chain = certificates("redis_tls_cert_file", &chain_file)?;
-    let key =
-        PrivateKeyDer::from_pem_file(&key_file).map_err(|error| wrong("redis_tls_key_file", &key_file, &error))?;
-    let config =
-        builder.with_single_cert(chain, key).map_err(|error| wrong("redis_tls_key_file", &key_file, &error))?;
+    finish(builder, ("redis_tls_cert_file", &chain_file), ("redis_tls_key_file", &key_file))
+}
+
+/// The configuration of the MySQL door; none if no certificate is set.
+pub fn mysql(settings: &Settings) -> Result<Option<Arc<TlsConfig>>, Failure> {
+    let is_set = |name| !settings.text(name).is_empty();
+    if !is_set(Name::MysqlSslCert) && !is_set(Name::MysqlSslKey) {
+        if settings.is_on(Name::MysqlRequireSecureTransport) {
+            path(settings, Name::MysqlSslCert, "mysql_ssl_cert", "mysql_require_secure_transport needs it")?;
+        }
+        return Ok(None);
+    }
+    let chain_file = path(settings, Name::MysqlSslCert, "mysql_ssl_cert", "mysql_ssl_key needs it")?;
+    let key_file = path(settings, Name::MysqlSslKey, "mysql_ssl_key", "mysql_ssl_cert needs it")?;
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = TlsConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| Failure::new(Exit::Internal, format!("TLS: {error}")))?
+        .with_no_client_auth();
+    finish(builder, ("mysql_ssl_cert", &chain_file), ("mysql_ssl_key", &key_file)).map(Some)
+}
+
+/// Adds the server's own certificate; each file with its setting.
+fn finish(
+    builder: ConfigBuilder<TlsConfig, WantsServerCert>,
+    (chain_setting, chain_file): (&str, &str),
+    (key_setting, key_file): (&str, &str),
+) -> Result<Arc<TlsConfig>, Failure> {
+    let chain = certificates(chain_setting, chain_file)?;
+    let key = PrivateKeyDer::from_pem_file(key_file).map_err(|error| wrong(key_setting, key_file, &error))?;
+    let config = builder.with_single_cert(chain, key).map_err(|error| wrong(key_setting, key_file, &error))?;
     Ok(Arc::new(config))
 }
 

@@ -19,14 +19,15 @@ def free_port():
 
 
 class Server:
-    """A Beluga with a data folder of its own. Restarts keep the folder."""
+    """A Beluga with a data folder of its own. Restarts keep the folder. With `mysql` it has a MySQL door too, at `mysql_port`."""
 
-    def __init__(self, *settings, folder=None, port=None):
+    def __init__(self, *settings, folder=None, port=None, mysql=False):
         self.binary = os.environ["SERVER_UNDER_TEST"]
         self.home = tempfile.mkdtemp(prefix="beluga-test-")
         self.folder = folder or os.path.join(self.home, "data")
         self.port = port or free_port()
-        self.settings = list(settings)
+        self.mysql_port = free_port() if mysql else 0
+        self.settings = ["--mysql-port", str(self.mysql_port), *settings]
         self.process = None
 
     def command(self):

@@ -1,9 +1,12 @@
-"""Runs a command with a server's port as its last argument."""
+"""Runs a command with a server's port as its last argument: that of the Redis door, or with `--mysql` as the first that of the MySQL door."""
 
 import subprocess
 import sys
 
 from beluga import Server
 
-with Server() as server:
-    sys.exit(subprocess.run([*sys.argv[1:], str(server.port)], timeout=300).returncode)
+words = sys.argv[1:]
+mysql = words[0] == "--mysql"
+with Server(mysql=mysql) as server:
+    port = server.mysql_port if mysql else server.port
+    sys.exit(subprocess.run([*words[mysql:], str(port)], timeout=300).returncode)

@@ -1,10 +1,19 @@
 //! The rows. Names that XRPC has too begin with `polarx_rpc_`.
 
+use door_mysql::MysqlDoor;
+
 use super::Kind::{Counter, Gauge, Histogram};
 use super::{Row, Series, Sources};
 
 const fn row(name: &'static str, kind: super::Kind, read: fn(&Sources, &mut Series<'_>), help: &'static str) -> Row {
     Row { name, kind, help, read }
+}
+
+/// The lines of the MySQL door, if it is open.
+fn mysql(sources: &Sources, series: &mut Series<'_>, write: impl FnOnce(&MysqlDoor, &mut Series<'_>)) {
+    if let Some(door) = &sources.mysql {
+        write(door, series);
+    }
 }
 
 pub(super) const LIST: &[Row] = &[
@@ -125,20 +134,70 @@ pub(super) const LIST: &[Row] = &[
     row(
         "beluga_requests_total",
         Counter,
-        |s, o| o.labelled("door", "redis", s.redis.stats().calls()),
+        |s, o| {
+            o.labelled("door", "redis", s.redis.stats().calls());
+            mysql(s, o, |door, o| o.labelled("door", "mysql", door.stats().commands.get()));
+        },
         "Requests that were run, by door.",
     ),
     row(
         "beluga_request_errors_total",
         Counter,
-        |s, o| o.labelled("door", "redis", s.redis.stats().errors.get()),
+        |s, o| {
+            o.labelled("door", "redis", s.redis.stats().errors.get());
+            mysql(s, o, |door, o| o.labelled("door", "mysql", door.stats().errors.get()));
+        },
         "Error replies, by door.",
     ),
     row(
         "beluga_request_seconds",
         Histogram,
-        |s, o| o.seconds("door=\"redis\"", &s.redis.stats().times()),
-        "How long requests ran, by door, without their wait for the log.",
+        |s, o| {
+            o.seconds("door=\"redis\"", &s.redis.stats().times());
+            mysql(s, o, |door, o| o.seconds("door=\"mysql\"", &door.stats().times.snapshot()));
+        },
+        "How long requests ran, by door, without their wait for the log; of the MySQL door, statements up to their first rows.",
+    ),
+    row(
+        "beluga_mysql_connections",
+        Gauge,
+        |s, o| mysql(s, o, |door, o| o.value(door.connection_count())),
+        "Open connections of the MySQL door.",
+    ),
+    row(
+        "beluga_mysql_logins_total",
+        Counter,
+        |s, o| {
+            mysql(s, o, |door, o| {
+                o.labelled("result", "accepted", door.stats().logins.get());
+                o.labelled("result", "denied", door.stats().denied.get());
+            });
+        },
+        "Logins at the MySQL door, also by CHANGE_USER.",
+    ),
+    row(
+        "beluga_mysql_tls_connections_total",
+        Counter,
+        |s, o| mysql(s, o, |door, o| o.value(door.stats().tls.get())),
+        "Connections of the MySQL door that began TLS.",
+    ),
+    row(
+        "beluga_mysql_statements_total",
+        Counter,
+        |s, o| mysql(s, o, |door, o| o.value(door.stats().statements.get())),
+        "Statements executed through the MySQL door, prepared ones too.",
+    ),
+    row(
+        "beluga_mysql_rows_sent_total",
+        Counter,
+        |s, o| mysql(s, o, |door, o| o.value(door.stats().rows.get())),
+        "Rows of results written by the MySQL door.",
+    ),
+    row(
+        "beluga_mysql_prepared_statements",
+        Gauge,
+        |s, o| mysql(s, o, |door, o| o.value(door.stats().prepared.get())),
+        "Prepared statements that exist.",
     ),
     row(
         "beluga_command_calls_total",

@@ -165,6 +165,16 @@ settings! {
         RedisSlowLogEntries = count("redis_slowlog_max_len", 0..=100_000, 128, "SLOWLOG keeps so many.")
             .dynamic().redis("slowlog-max-len", Redis::AsIs);
     }
+    "MySQL door" {
+        MysqlBind = text("mysql_bind", "127.0.0.1", "Addresses to listen on, separated by spaces; * is all of them.");
+        MysqlPort = count("mysql_port", 0..=65535, 3306, "Port to listen on; 0 opens no MySQL door.");
+        MysqlProtectedMode = switch("mysql_protected_mode", true,
+            "Refuses to listen beyond loopback, and connections from there, while the user `default` needs no password.")
+            .dynamic();
+        MysqlSslCert = text("mysql_ssl_cert", "", "Certificate chain, a PEM file. With it and mysql_ssl_key clients are offered TLS on the same port.");
+        MysqlSslKey = text("mysql_ssl_key", "", "Private key of the certificate, a PEM file.");
+        MysqlRequireSecureTransport = switch("mysql_require_secure_transport", false, "Refuses clients that do not use TLS.");
+    }
     "Thread pool" {
         MaxConnections = count("max_connections", 1..=1_000_000, 10_000,
             "Connections of all doors together; one more is told so and closed.").redis("maxclients", Redis::AsIs);

@@ -137,7 +137,7 @@ fn lines_of_the_log_go_to_a_file() {
 fn a_quiet_server_says_nothing_on_standard_error() {
     let folder = Folder::new("quiet");
     let script = format!(
-        "\"$BELUGA\" --data {} --memory 96mb --log-segment 4mb --redis-port 0 2>{} & pid=$!; sleep 1; kill $pid; wait $pid",
+        "\"$BELUGA\" --data {} --memory 96mb --log-segment 4mb --redis-port 0 --mysql-port 0 2>{} & pid=$!; sleep 1; kill $pid; wait $pid",
         folder.join("data"),
         folder.join("stderr")
     );

@@ -36,7 +36,8 @@ pub fn beluga(words: &[&str]) -> Command {
     for (variable, _) in std::env::vars().filter(|(v, _)| v.starts_with("BELUGA_")) {
         command.env_remove(variable);
     }
-    command.args(words);
+    // Of many servers at once only the one that is asked to takes the port.
+    command.env("BELUGA_MYSQL_PORT", "0").args(words);
     command
 }
 
@@ -55,7 +56,7 @@ pub fn assert_fails(output: &Output, code: i32, parts: &[&str]) {
 }
 
 /// A port that was free a moment ago.
-fn free_port() -> String {
+pub fn free_port() -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
     listener.local_addr().expect("it has an address").port().to_string()
 }

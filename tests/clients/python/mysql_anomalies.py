@@ -127,8 +127,13 @@ def main(arguments, tally):
 
 if __name__ == "__main__":
     arguments = parser.parse_args()
-    from beluga import Tally
+    from beluga import Server, Tally
 
     tally = Tally()
-    main(arguments, tally)
+    if arguments.port:
+        main(arguments, tally)
+    else:
+        with Server(mysql=True) as server:
+            arguments.port = server.mysql_port
+            main(arguments, tally)
     tally.close()

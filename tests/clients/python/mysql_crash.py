@@ -13,7 +13,7 @@ import time
 
 import pymysql
 
-from beluga import Server, Tally, free_port
+from beluga import Server, Tally
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--rounds", type=int, default=10)
@@ -176,10 +176,10 @@ def verify(port, acknowledged, tables, name):
 
 
 def main():
-    port = free_port()
     generator = random.Random(seed)
     acknowledged, tables = [0] * WRITERS, {}
-    with Server("--mysql-port", str(port)) as server:
+    with Server(mysql=True) as server:
+        port = server.mysql_port
         make(port)
         started = []
         for round_number in range(arguments.rounds):

@@ -1,0 +1,40 @@
+"""Debian's sysbench, all oltp scripts with several numbers of threads: no error, and tables that are what they should be afterwards."""
+
+import re
+import subprocess
+import sys
+
+import pymysql
+
+from beluga import Server, Tally
+
+tally = Tally()
+SCRIPTS = ["oltp_point_select", "oltp_read_only", "oltp_update_index", "oltp_update_non_index", "oltp_insert", "oltp_delete", "oltp_write_only", "oltp_read_write"]
+SECONDS = sys.argv[1] if len(sys.argv) > 1 else "3"
+
+
+def sysbench(server, script, *words):
+    command = ["sysbench", script, "--db-driver=mysql", "--mysql-host=127.0.0.1", f"--mysql-port={server.mysql_port}", "--mysql-user=root", "--mysql-db=sbtest", "--tables=2",
+               "--table-size=2000", *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300)
+
+
+def run(server, script, threads):
+    done = sysbench(server, script, f"--threads={threads}", f"--time={SECONDS}", "--mysql-ignore-errors=1213,1020,1205", "run")
+    total = re.search(r"transactions: +(\d+)", done.stdout)
+    tally.check(f"{script} with {threads}", done.returncode == 0 and total and int(total.group(1)) > 0, done.stdout[-500:] + done.stderr[-500:])
+    if total:
+        print(f"{script}, {threads} threads: {total.group(1)} transactions in {SECONDS} s", flush=True)
+
+
+with Server(mysql=True) as server:
+    connection = pymysql.connect(host="127.0.0.1", port=server.mysql_port, user="root", autocommit=True)
+    connection.cursor().execute("CREATE DATABASE sbtest")
+    done = sysbench(server, "oltp_read_write", "prepare")
+    tally.check("prepare", done.returncode == 0, done.stdout[-500:] + done.stderr[-500:])
+    for script in SCRIPTS:
+        for threads in (1, 8, 64):
+            run(server, script, threads)
+    done = sysbench(server, "oltp_read_write", "cleanup")
+    tally.check("cleanup", done.returncode == 0, done.stderr[-500:])
+tally.close()
