@@ -27,8 +27,9 @@ const INDEX: &str = "\
 
 - [Goals and figures](goals.md): Beluga beside Redis, the disk and itself; what was asked for and what came out.
 - [The 48 rows of the reference table](orca.md): connections, value sizes, pipelines and mixes.
+- [sysbench beside MariaDB and PostgreSQL](sysbench.md): transactions and server CPU of each oltp script (`bench -- sysbench`).
 
-All pages, the CSV files and the plots here are written by `make bench`. How it is measured stands on each page; the program is [bench](../../crates/bench/README.md).
+All pages, the CSV files and the plots here are written by `make bench` and `bench -- sysbench`. How it is measured stands on each page; the program is [bench](../../crates/bench/README.md).
 ";
 
 fn main() -> ExitCode {
