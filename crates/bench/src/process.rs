@@ -3,7 +3,7 @@
 //! Children count as the server's own (Redis rewrites its log in one), alive or already waited for.
 
 use std::fs;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::machine::ticks_to_time;
 
@@ -33,6 +33,23 @@ pub fn usage(pid: u32) -> Usage {
         sum.written_bytes += written_by(child);
     }
     sum
+}
+
+/// Waits until the process does nothing any more, no longer than `patience`.
+pub fn settle(pid: u32, patience: Duration) {
+    const STEP: Duration = Duration::from_millis(100);
+    let start = Instant::now();
+    let mut before = usage(pid);
+    while start.elapsed() < patience {
+        std::thread::sleep(STEP);
+        let now = usage(pid);
+        let since = now.since(before);
+        // One tick of processor time in the step may be the timer's own.
+        if since.cpu <= STEP / 10 && since.written_bytes == 0 {
+            return;
+        }
+        before = now;
+    }
 }
 
 pub fn rss_bytes(pid: u32) -> u64 {

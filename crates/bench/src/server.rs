@@ -180,19 +180,7 @@ impl Server {
 
     /// Waits until the server does nothing any more: its deferred work must not run in the next one's turn.
     pub fn settle(&self, patience: Duration) {
-        const STEP: Duration = Duration::from_millis(100);
-        let start = Instant::now();
-        let mut before = process::usage(self.pid());
-        while start.elapsed() < patience {
-            std::thread::sleep(STEP);
-            let now = process::usage(self.pid());
-            let since = now.since(before);
-            // One tick of processor time in the step may be the timer's own.
-            if since.cpu <= STEP / 10 && since.written_bytes == 0 {
-                return;
-            }
-            before = now;
-        }
+        process::settle(self.pid(), patience);
     }
 
     /// SIGKILL, the data stays: what a power cut leaves of a process.

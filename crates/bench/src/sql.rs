@@ -111,7 +111,7 @@ fn play(row: &mut Row, servers: &[Server], round: usize, data: Data, time: Durat
     Ok(())
 }
 
-/// What the issue asks for: times the better peer's transactions, and of its processor time.
+/// The goals: times the better peer's transactions, and of its processor time.
 fn goal(script: &str) -> (f64, f64) {
     match script {
         "oltp_point_select" => (1.6, 0.3),

@@ -1,21 +1,11 @@
 //! SHA-1 (FIPS 180-4), for `mysql_native_password` alone: that protocol has no other. Nothing of ours rests on it.
 
+use crate::sha256::each_block;
+
 /// The digest of `bytes`.
 pub fn sha1(bytes: &[u8]) -> [u8; 20] {
     let mut state = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476, 0xc3d2_e1f0];
-    let mut blocks = bytes.chunks_exact(64);
-    for block in &mut blocks {
-        compress(&mut state, block.try_into().expect("64 bytes"));
-    }
-    let rest = blocks.remainder();
-    let mut last = [0u8; 128];
-    last[..rest.len()].copy_from_slice(rest);
-    last[rest.len()] = 0x80;
-    let end = if rest.len() < 56 { 64 } else { 128 };
-    last[end - 8..end].copy_from_slice(&(bytes.len() as u64 * 8).to_be_bytes());
-    for block in last[..end].chunks_exact(64) {
-        compress(&mut state, block.try_into().expect("64 bytes"));
-    }
+    each_block(bytes, |block| compress(&mut state, block));
     let mut digest = [0; 20];
     for (bytes, word) in digest.chunks_exact_mut(4).zip(state) {
         bytes.copy_from_slice(&word.to_be_bytes());

@@ -17,9 +17,19 @@ const START: [u32; 8] =
 /// The digest of `bytes`.
 pub fn sha256(bytes: &[u8]) -> [u8; 32] {
     let mut state = START;
+    each_block(bytes, |block| compress(&mut state, block));
+    let mut digest = [0; 32];
+    for (out, word) in digest.chunks_exact_mut(4).zip(state) {
+        out.copy_from_slice(&word.to_be_bytes());
+    }
+    digest
+}
+
+/// The blocks of a message with its padding, which SHA-1 and SHA-256 share.
+pub(crate) fn each_block(bytes: &[u8], mut compress: impl FnMut(&[u8; 64])) {
     let mut blocks = bytes.chunks_exact(64);
     for block in &mut blocks {
-        compress(&mut state, block.try_into().expect("64 bytes"));
+        compress(block.try_into().expect("64 bytes"));
     }
     let rest = blocks.remainder();
     let mut last = [0u8; 128];
@@ -28,13 +38,8 @@ pub fn sha256(bytes: &[u8]) -> [u8; 32] {
     let end = if rest.len() < 56 { 64 } else { 128 };
     last[end - 8..end].copy_from_slice(&(bytes.len() as u64 * 8).to_be_bytes());
     for block in last[..end].chunks_exact(64) {
-        compress(&mut state, block.try_into().expect("64 bytes"));
+        compress(block.try_into().expect("64 bytes"));
     }
-    let mut digest = [0; 32];
-    for (out, word) in digest.chunks_exact_mut(4).zip(state) {
-        out.copy_from_slice(&word.to_be_bytes());
-    }
-    digest
 }
 
 fn compress(state: &mut [u32; 8], block: &[u8; 64]) {

@@ -179,18 +179,7 @@ impl Server {
 
     /// Waits until the server does nothing any more, so that what it has put off does not run in another one's turn.
     pub fn settle(&self, patience: Duration) {
-        const STEP: Duration = Duration::from_millis(100);
-        let start = Instant::now();
-        let mut before = process::usage(self.pid());
-        while start.elapsed() < patience {
-            std::thread::sleep(STEP);
-            let now = process::usage(self.pid());
-            let since = now.since(before);
-            if since.cpu <= STEP / 10 && since.written_bytes == 0 {
-                return;
-            }
-            before = now;
-        }
+        process::settle(self.pid(), patience);
     }
 }
 

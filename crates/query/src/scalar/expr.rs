@@ -210,7 +210,8 @@ impl Expr {
         if conditions.len() == 1 { conditions.swap_remove(0) } else { Expr::Or(conditions) }
     }
 
-    pub fn ty(&self) -> Type {
+    /// The type that the node carries; conditions carry none.
+    fn carried(&self) -> Option<&Type> {
         match self {
             Expr::Literal(_, ty)
             | Expr::Column(_, ty)
@@ -218,10 +219,19 @@ impl Expr {
             | Expr::Hosted(_, ty)
             | Expr::Cast(_, ty)
             | Expr::Collate(_, ty)
-            | Expr::Present(_, ty) => ty.clone(),
-            Expr::Arithmetic(node) => node.ty.clone(),
-            Expr::Case(case) => case.ty.clone(),
-            Expr::Call(call) => call.ty.clone(),
+            | Expr::Present(_, ty) => Some(ty),
+            Expr::Arithmetic(node) => Some(&node.ty),
+            Expr::Case(case) => Some(&case.ty),
+            Expr::Call(call) => Some(&call.ty),
+            _ => None,
+        }
+    }
+
+    pub fn ty(&self) -> Type {
+        if let Some(ty) = self.carried() {
+            return ty.clone();
+        }
+        match self {
             Expr::IsNull(_) | Expr::IsTruth(..) => Type::boolean().with_nullable(false),
             Expr::Compare(compare) if compare.op == Comparison::NullSafeEqual => Type::boolean().with_nullable(false),
             _ => Type::boolean().with_nullable(self.children().iter().any(|child| child.ty().nullable)),
@@ -229,19 +239,7 @@ impl Expr {
     }
 
     pub fn kind(&self) -> Kind {
-        match self {
-            Expr::Literal(_, ty)
-            | Expr::Column(_, ty)
-            | Expr::Parameter(_, ty)
-            | Expr::Hosted(_, ty)
-            | Expr::Cast(_, ty)
-            | Expr::Collate(_, ty)
-            | Expr::Present(_, ty) => ty.kind,
-            Expr::Arithmetic(node) => node.ty.kind,
-            Expr::Case(case) => case.ty.kind,
-            Expr::Call(call) => call.ty.kind,
-            _ => Kind::BigInt,
-        }
+        self.carried().map_or(Kind::BigInt, |ty| ty.kind)
     }
 
     /// The expressions within, in the order they are written.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use engine::rows::{Inserted, MapId, RowBatch, Transaction};
 use sqlparser::ast::{self};
 
-use crate::bind::{Bind, Surroundings, name_of};
+use crate::bind::{Bind, name_of};
 use crate::catalog::Writing;
 use crate::catalog::live::Live;
 use crate::catalog::table::{Default, Index, Table};
@@ -283,15 +283,7 @@ impl Session {
     /// Binds the CHECKs and expression defaults once, so that errors come now and not at the first row.
     pub(super) fn check_expressions(&mut self, table: &Table) -> Result<()> {
         let table = Arc::new(table.copy().settle());
-        let around = Surroundings {
-            snapshot: self.catalog.clone(),
-            settings: &self.settings,
-            database: self.database.as_deref(),
-            variables: self,
-            parameters: &[],
-            names: &[],
-            reads_lock: None,
-        };
+        let around = self.surroundings();
         let mut bind = Bind::new(&around);
         for check in &table.checks {
             bind.over_table(&table, &parse_expression(&check.text)?).map_err(|error| match error.code {

@@ -197,6 +197,19 @@ impl Session {
         self.isolation == Isolation::Serializable || self.next_isolation == Some(Isolation::Serializable)
     }
 
+    /// What binding asks of the session, without parameters.
+    pub(super) fn surroundings(&self) -> Surroundings<'_> {
+        Surroundings {
+            snapshot: self.catalog.clone(),
+            settings: &self.settings,
+            database: self.database.as_deref(),
+            variables: self,
+            parameters: &[],
+            names: &[],
+            reads_lock: None,
+        }
+    }
+
     fn share(&mut self, key: &[u8], literals: &[Value]) -> Option<Compiled> {
         if self.serializes() {
             return None;
@@ -214,15 +227,7 @@ impl Session {
         self.refresh();
         let reads_lock = (self.serializes() && (self.explicit || !self.autocommit))
             .then_some(Lock { strength: Strength::Shared, wait: LockWait::Patient });
-        let around = Surroundings {
-            snapshot: self.catalog.clone(),
-            settings: &self.settings,
-            database: self.database.as_deref(),
-            variables: self,
-            parameters,
-            names,
-            reads_lock,
-        };
+        let around = Surroundings { parameters, names, reads_lock, ..self.surroundings() };
         let mut bind = Bind::new(&around);
         let plan = match statement {
             Statement::Query(query) => {

@@ -1,6 +1,6 @@
 //! SET, and what follows from variables that are obeyed.
 
-use crate::bind::{Bind, Surroundings};
+use crate::bind::Bind;
 use crate::error::{self, Result, SqlError};
 use crate::parse::statement::{Scope, Setting};
 use crate::scalar::temporal::Zone;
@@ -107,15 +107,7 @@ impl Session {
     }
 
     fn bound(&self, node: &sqlparser::ast::Expr) -> Result<Expr> {
-        let around = Surroundings {
-            snapshot: self.catalog.clone(),
-            settings: &self.settings,
-            database: self.database.as_deref(),
-            variables: self,
-            parameters: &[],
-            names: &[],
-            reads_lock: None,
-        };
+        let around = self.surroundings();
         let mut bind = Bind::new(&around);
         bind.open_scope();
         bind.expr(node)

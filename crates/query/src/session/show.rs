@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use sqlparser::ast;
 
+use crate::bind::Bind;
 use crate::bind::scope::{Origin, ScopeTable};
-use crate::bind::{Bind, Surroundings};
 use crate::catalog::table::Table;
 use crate::error::{self, Result, SqlError};
 use crate::exec::{Exec, drain};
@@ -64,15 +64,7 @@ impl Session {
             },
             Pattern::Where(node) => (**node).clone(),
         };
-        let around = Surroundings {
-            snapshot: self.catalog.clone(),
-            settings: &self.settings,
-            database: self.database.as_deref(),
-            variables: self,
-            parameters: &[],
-            names: &[],
-            reads_lock: None,
-        };
+        let around = self.surroundings();
         let mut bind = Bind::new(&around);
         bind.open_scope();
         let columns = columns.to_vec();
