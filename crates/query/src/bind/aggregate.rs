@@ -3,6 +3,7 @@
 use sqlparser::ast;
 
 use crate::bind::Bind;
+use crate::bind::window::is_window_only;
 use crate::error::{self, Result, SqlError};
 use crate::plan::Call;
 use crate::plan::walk::same;
@@ -22,21 +23,32 @@ impl Bind<'_> {
             .last()
             .and_then(|scope| scope.grouped.as_ref())
             .is_some_and(|grouped| grouped.keys.iter().any(|key| !matches!(key, Expr::Column(..))));
-        if leaf || !has_keys || has_aggregate(node) || has_subquery(node) {
+        if leaf || !has_keys || has_aggregate(node) || has_window(node) || has_subquery(node) {
             return Ok(None);
         }
-        let grouped = self.scope().grouped.take();
-        let base = self.expr(node);
-        self.scope().grouped = grouped;
+        let base = self.below(|bind| bind.expr(node));
         let (Ok(base), Some(grouped)) = (base, &self.scope().grouped) else { return Ok(None) };
         Ok(grouped.keys.iter().position(|key| same(key, &base)).map(|at| Expr::Column(at, grouped.keys[at].ty())))
+    }
+
+    /// Binds over the rows that are grouped.
+    fn below<T>(&mut self, bind: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let scope = self.scope();
+        let (grouped, gathers) = (scope.grouped.take(), std::mem::replace(&mut scope.gathers, true));
+        let bound = bind(self);
+        let scope = self.scope();
+        (scope.grouped, scope.gathers) = (grouped, gathers);
+        bound
     }
 
     /// A function that is the statement's business: an aggregate, VALUES().
     pub fn function(&mut self, function: &ast::Function) -> Result<Option<Expr>> {
         let name = function.name.to_string();
-        if function.over.is_some() {
-            return Err(SqlError::unsupported("window functions"));
+        if let Some(over) = &function.over {
+            return self.window_function(function, over).map(Some);
+        }
+        if is_window_only(&name) {
+            return Err(SqlError::parse(format!("'{function}' at line 1")));
         }
         if name.eq_ignore_ascii_case("values")
             && let Some(base) = self.values_at
@@ -49,10 +61,7 @@ impl Bind<'_> {
             return Err(error::INVALID_GROUP_FUNC_USE.bare());
         }
         // The arguments are of the rows that are grouped.
-        let grouped = self.scope().grouped.take();
-        let call = self.call(kind, list);
-        self.scope().grouped = grouped;
-        let call = call?;
+        let call = self.below(|bind| bind.without_windows(|bind| bind.call(kind, list)))?;
         let Some(grouped) = &mut self.scope().grouped else { unreachable!("put back") };
         let known = grouped.calls.iter().position(|other| format!("{other:?}") == format!("{call:?}"));
         let ty = call.aggregate.ty.clone();
@@ -63,7 +72,7 @@ impl Bind<'_> {
         Ok(Some(Expr::Column(grouped.keys.len() + at, ty)))
     }
 
-    fn call(&mut self, kind: crate::scalar::aggregate::Kind, list: &ast::FunctionArgumentList) -> Result<Call> {
+    pub fn call(&mut self, kind: crate::scalar::aggregate::Kind, list: &ast::FunctionArgumentList) -> Result<Call> {
         let distinct = matches!(list.duplicate_treatment, Some(ast::DuplicateTreatment::Distinct));
         let mut arguments = Vec::new();
         for argument in &list.args {
@@ -132,6 +141,11 @@ pub fn has_aggregate(node: &ast::Expr) -> bool {
     })
 }
 
+/// Is there a window function in it, outside of subqueries?
+pub fn has_window(node: &ast::Expr) -> bool {
+    seek(node, &|node| matches!(node, ast::Expr::Function(function) if function.over.is_some()))
+}
+
 fn has_subquery(node: &ast::Expr) -> bool {
     seek(node, &|node| matches!(node, ast::Expr::Subquery(_) | ast::Expr::Exists { .. } | ast::Expr::InSubquery { .. }))
 }
@@ -178,17 +192,26 @@ fn children(node: &ast::Expr) -> Vec<&ast::Expr> {
             let arms = conditions.iter().flat_map(|arm| [&arm.condition, &arm.result]);
             operand.as_deref().into_iter().chain(arms).chain(else_result.as_deref()).collect()
         }
-        E::Function(function) => match &function.args {
-            ast::FunctionArguments::List(list) => list
-                .args
-                .iter()
-                .filter_map(|argument| match argument {
-                    ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expr)) => Some(expr),
-                    _ => None,
-                })
-                .collect(),
-            _ => Vec::new(),
-        },
+        E::Function(function) => {
+            let over = match &function.over {
+                Some(ast::WindowType::WindowSpec(spec)) => window_exprs(spec),
+                _ => Vec::new(),
+            };
+            let arguments = match &function.args {
+                ast::FunctionArguments::List(list) => &list.args[..],
+                _ => &[],
+            };
+            let arguments = arguments.iter().filter_map(|argument| match argument {
+                ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expr)) => Some(expr),
+                _ => None,
+            });
+            arguments.chain(over).collect()
+        }
         _ => Vec::new(),
     }
+}
+
+/// What a window is ordered by.
+pub fn window_exprs(spec: &ast::WindowSpec) -> Vec<&ast::Expr> {
+    spec.partition_by.iter().chain(spec.order_by.iter().map(|item| &item.expr)).collect()
 }

@@ -12,6 +12,7 @@ mod name;
 pub mod scope;
 mod select;
 mod subquery;
+mod window;
 
 use std::sync::Arc;
 

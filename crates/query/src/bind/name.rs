@@ -40,11 +40,13 @@ impl Bind<'_> {
     /// A column of this block or of one around it, or a name of the select list where those count.
     pub fn resolve(&mut self, schema: Option<&str>, table: Option<&str>, name: &str) -> Result<Expr> {
         let clause = self.scope().clause;
-        if table.is_none() && matches!(clause, "having clause" | "order clause") {
+        let gathers = self.scope().gathers;
+        if table.is_none() && !gathers && matches!(clause, "having clause" | "order clause") {
             let mut named = self.scope().aliases.iter().filter(|(alias, _)| alias.eq_ignore_ascii_case(name));
             if let Some((_, expr)) = named.next() {
                 let expr = expr.clone();
                 if named.all(|(_, other)| same(&expr, other)) {
+                    self.check_alias(name, &expr)?;
                     return Ok(expr);
                 }
                 return Err(error::NON_UNIQ.with(&[&name, &clause]));
@@ -55,7 +57,8 @@ impl Bind<'_> {
                 let expr = self.place(depth, place)?;
                 // HAVING sees groups and the select list, not the rows below.
                 let scope = &self.scopes[depth];
-                let is_bare = clause == "having clause" && depth + 1 == self.scopes.len() && scope.grouped.is_none();
+                let is_bare =
+                    clause == "having clause" && !gathers && depth + 1 == self.scopes.len() && scope.grouped.is_none();
                 if is_bare && !scope.aliases.iter().any(|(_, item)| same(item, &expr)) {
                     break;
                 }
@@ -118,6 +121,12 @@ impl Bind<'_> {
         }
         let aggregate = Aggregate::new(Kind::AnyValue, false, vec![ty], settings)?;
         let ty = aggregate.ty.clone();
+        let is_known = |call: &Call| {
+            call.aggregate.kind == Kind::AnyValue && call.arguments.len() == 1 && same(&call.arguments[0], &column)
+        };
+        if let Some(at) = grouped.calls.iter().position(is_known) {
+            return Ok(Expr::Column(grouped.keys.len() + at, ty));
+        }
         let at = grouped.calls.len();
         grouped.calls.push(Call { aggregate, arguments: vec![column] });
         Ok(Expr::Column(grouped.keys.len() + at, ty))

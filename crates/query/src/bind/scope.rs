@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::bind::window::Windowed;
 use crate::catalog::table::Table;
 use crate::error::{self, Result};
 use crate::plan::{Call, Lock, Node};
@@ -61,6 +62,10 @@ pub struct Scope {
     pub merged: Vec<(usize, usize)>,
     /// Set once the block groups: expressions are then of its groups.
     pub grouped: Option<Grouped>,
+    /// Arguments of an aggregate are being bound: they are of the rows below the grouping.
+    pub gathers: bool,
+    /// Set where the block has window functions, from the select list on.
+    pub windowed: Option<Windowed>,
     /// Names of the select list, for HAVING and ORDER BY.
     pub aliases: Vec<(String, Expr)>,
     pub clause: &'static str,

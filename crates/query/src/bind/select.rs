@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use sqlparser::ast::{self, GroupByExpr, LimitClause, SelectItem, SetExpr};
 
-use crate::bind::aggregate::{descends, has_aggregate};
+use crate::bind::aggregate::{descends, has_aggregate, has_window, window_exprs};
 use crate::bind::from::rename;
 use crate::bind::scope::{Bound, Common, Grouped, Origin};
 use crate::bind::{Bind, name_of};
@@ -24,6 +24,14 @@ type Limits = (Option<Expr>, Option<Expr>);
 enum Item<'a> {
     Expr(&'a ast::Expr, Option<&'a str>),
     Place(usize),
+}
+
+/// What stands above the joins and the grouping.
+struct Above {
+    exprs: Vec<Expr>,
+    columns: Vec<Column>,
+    having: Vec<Expr>,
+    sorts: Vec<(Expr, bool)>,
 }
 
 impl Bind<'_> {
@@ -222,8 +230,8 @@ impl Bind<'_> {
         if select.into.is_some() {
             return Err(SqlError::unsupported("SELECT ... INTO"));
         }
-        if !select.named_window.is_empty() || select.qualify.is_some() {
-            return Err(SqlError::unsupported("window functions"));
+        if select.qualify.is_some() {
+            return Err(SqlError::parse("'QUALIFY' at line 1"));
         }
         if select.select_modifiers.as_ref().is_some_and(|modifiers| modifiers.sql_calc_found_rows) {
             return Err(SqlError::unsupported("SQL_CALC_FOUND_ROWS"));
@@ -251,22 +259,17 @@ impl Bind<'_> {
         }
         let items = self.items(&select.projection)?;
         let is_grouped = self.group(select, &items, order)?;
-        self.scope().clause = "field list";
-        let (mut exprs, columns) = self.select_list(&items)?;
-        let having = match &select.having {
-            None => Vec::new(),
-            Some(having) => {
-                self.scope().clause = "having clause";
-                let mut list = Vec::new();
-                conjuncts(self.expr(having)?, &mut list);
-                list
-            }
-        };
-        let sorts = self.order(order, &exprs)?;
+        let is_windowed = self.windows(select, &items, order)?;
+        let mut above = self.above(select, &items, order)?;
+        if is_grouped && is_windowed {
+            self.settle_windows();
+            above = self.above(select, &items, order)?;
+        }
+        let Above { mut exprs, columns, having, sorts } = above;
         let distinct = matches!(select.distinct, Some(ast::Distinct::Distinct));
 
-        let scope = std::mem::take(self.scope());
-        let wants = wanted_order(&sorts, is_grouped || distinct);
+        let mut scope = std::mem::take(self.scope());
+        let wants = wanted_order(&sorts, is_grouped || distinct || is_windowed);
         let planner = Planner {
             tables: &scope.tables,
             used: &scope.used,
@@ -281,6 +284,9 @@ impl Bind<'_> {
             node = group_node(node, grouped, select);
         }
         node = filter(node, having);
+        if let Some(windowed) = scope.windowed.take() {
+            node = windowed.nodes(node);
+        }
         let width = exprs.len();
         let mut keys = Vec::new();
         if !is_sorted {
@@ -310,6 +316,40 @@ impl Bind<'_> {
             node = Arc::new(Node::Strip { input: node, width });
         }
         Ok(Bound { node: limited(node, limits), columns })
+    }
+
+    /// What stands above the joins and the grouping: the select list, HAVING, ORDER BY.
+    fn above(&mut self, select: &ast::Select, items: &[Item<'_>], order: &[ast::OrderByExpr]) -> Result<Above> {
+        self.scope().clause = "field list";
+        let (exprs, columns) = self.select_list(items)?;
+        let mut having = Vec::new();
+        if let Some(condition) = &select.having {
+            self.scope().clause = "having clause";
+            conjuncts(self.without_windows(|bind| bind.expr(condition))?, &mut having);
+        }
+        let sorts = self.order(order, &exprs)?;
+        Ok(Above { exprs, columns, having, sorts })
+    }
+
+    /// Makes room for window functions, if the block has any.
+    fn windows(&mut self, select: &ast::Select, items: &[Item<'_>], order: &[ast::OrderByExpr]) -> Result<bool> {
+        let has = items.iter().any(|item| matches!(item, Item::Expr(expr, _) if has_window(expr)))
+            || order.iter().any(|item| has_window(&item.expr));
+        if !has && select.named_window.is_empty() {
+            return Ok(false);
+        }
+        self.open_windows(&select.named_window)?;
+        Ok(has)
+    }
+
+    /// All aggregates are known now: the results of window functions lie behind theirs. What was bound is bound again.
+    fn settle_windows(&mut self) {
+        let scope = self.scope();
+        scope.aliases.clear();
+        if let (Some(grouped), Some(windowed)) = (&mut scope.grouped, &mut scope.windowed) {
+            windowed.settle(grouped.keys.len() + grouped.calls.len());
+            grouped.calls.clear();
+        }
     }
 
     fn lock(&mut self, locks: &[ast::LockClause]) -> Result<()> {
@@ -393,7 +433,10 @@ impl Bind<'_> {
         let item_aggregates = items.iter().any(|item| matches!(item, Item::Expr(expr, _) if has_aggregate(expr)));
         let aggregates = item_aggregates
             || select.having.as_ref().is_some_and(has_aggregate)
-            || order.iter().any(|item| has_aggregate(&item.expr));
+            || order.iter().any(|item| has_aggregate(&item.expr))
+            || select.named_window.iter().any(|ast::NamedWindowDefinition(_, window)| {
+                matches!(window, ast::NamedWindowExpr::WindowSpec(spec) if window_exprs(spec).into_iter().any(has_aggregate))
+            });
         if list.is_empty() && !aggregates {
             return Ok(false);
         }
@@ -437,7 +480,9 @@ impl Bind<'_> {
                 let depth = self.scopes.len() - 1;
                 self.place(depth, *place)
             }
-            Some(Item::Expr(expr, _)) if has_aggregate(expr) => Err(error::WRONG_GROUP_FIELD.with(&[expr])),
+            Some(Item::Expr(expr, _)) if has_aggregate(expr) || has_window(expr) => {
+                Err(error::WRONG_GROUP_FIELD.with(&[expr]))
+            }
             Some(Item::Expr(expr, _)) => self.expr(expr),
             None => self.expr(expr),
         }

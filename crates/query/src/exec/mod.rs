@@ -4,12 +4,15 @@
 //! and no borrowed row between two calls, only positions and rows of its own. X2: whatever gathers rows counts their bytes with `Host::hold`.
 
 pub mod change;
+mod frame;
 pub mod group;
 pub mod host;
 pub mod hosted;
 pub mod join;
 pub mod scan;
 pub mod sort;
+mod sorter;
+pub mod window;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -42,6 +45,7 @@ enum State {
     Input(Box<Exec>),
     Loop(Box<join::LoopState>),
     Hash(Box<join::HashState>),
+    Window(Box<window::WindowState>),
     /// Gathers everything at the first call.
     Gather(Box<Exec>, Option<std::vec::IntoIter<Row>>),
     Distinct(Box<Exec>, HashSet<Vec<u8>>),
@@ -66,6 +70,10 @@ impl Exec {
             }
             Node::Derived { input, .. } => State::Input(Box::new(Exec::open(input, None, ctx)?)),
             Node::Group(group) => State::Gather(Box::new(Exec::open(&group.input, base, ctx)?), None),
+            Node::Window(window) => {
+                let input = Exec::open(&window.input, base, ctx)?;
+                State::Window(Box::new(window::WindowState::open(window, input, ctx)?))
+            }
             Node::Sort { input, .. } => State::Gather(Box::new(Exec::open(input, base, ctx)?), None),
             Node::Distinct { input, .. } => State::Distinct(Box::new(Exec::open(input, base, ctx)?), HashSet::new()),
             Node::Limit { input, limit, offset } => {
@@ -139,6 +147,7 @@ impl Exec {
                 }
                 out.extend(rows.iter_mut().flatten().take(BATCH));
             }
+            (Node::Window(window), State::Window(state)) => state.next(window, ctx, out)?,
             (Node::Sort { keys, limit, unique, .. }, State::Gather(input, rows)) => {
                 if rows.is_none() {
                     *rows = Some(sort::gather(keys, limit.as_ref(), *unique, input, ctx)?.into_iter());

@@ -106,6 +106,14 @@ fn rewrite(tokens: Vec<TokenWithSpan>) -> (Vec<TokenWithSpan>, usize) {
             let words = ["FOR", "SHARE"].map(|word| TokenWithSpan::new(Token::make_keyword(word), span));
             tokens.splice(at..at + 4, words);
         }
+        // NTH_VALUE(...) FROM FIRST OVER ... says what is the case anyway.
+        if tokens[at].token == Token::RParen
+            && is(&tokens[at + 1], "from")
+            && is(&tokens[at + 2], "first")
+            && ["over", "respect"].iter().any(|word| is(&tokens[at + 3], word))
+        {
+            tokens.drain(at + 1..at + 3);
+        }
         at += 1;
     }
     let mut parameters = 0;

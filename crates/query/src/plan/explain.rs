@@ -27,6 +27,14 @@ fn draw(node: &Arc<Node>, depth: usize, out: &mut String) {
             let how = if group.is_whole { "Aggregate" } else { "Group by hash, aggregate" };
             (format!("{how}: {} key(s), {} function(s)", group.keys.len(), group.calls.len()), vec![&group.input])
         }
+        Node::Window(window) => {
+            let (partition, order) = (window.partition.len(), window.order.len());
+            let text = format!(
+                "Window: {} function(s), partition by {partition} key(s), order by {order} key(s)",
+                window.calls.len()
+            );
+            (text, vec![&window.input])
+        }
         Node::Project { input, .. } | Node::Strip { input, .. } => return draw(input, depth, out),
         Node::Distinct { input, .. } => ("Distinct by hash".into(), vec![input]),
         Node::Sort { input, keys, limit, unique } => {

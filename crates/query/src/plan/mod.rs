@@ -8,6 +8,7 @@ pub mod explain;
 pub mod fit;
 pub mod join;
 pub mod walk;
+pub mod window;
 
 use std::sync::Arc;
 
@@ -41,6 +42,7 @@ pub enum Node {
         conditions: Vec<Expr>,
     },
     Group(Group),
+    Window(window::Window),
     Project {
         input: Arc<Node>,
         exprs: Vec<Expr>,

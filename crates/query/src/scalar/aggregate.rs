@@ -142,14 +142,14 @@ fn result_type(kind: Kind, arguments: &[Type], settings: &bind::Settings) -> Typ
 }
 
 /// A group's state.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Accumulator {
     state: State,
     seen: Option<HashSet<Vec<u8>>>,
     rows: u64,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum State {
     Count(i64),
     Sum(Option<Sum>, u64),
@@ -226,6 +226,39 @@ impl Accumulator {
         Ok(())
     }
 
+    /// Can rows be taken off again, with the same result as if they had never been there? Doubles lose digits.
+    pub fn can_remove(&self, aggregate: &Aggregate) -> bool {
+        match &self.state {
+            State::Count(_) => !aggregate.distinct,
+            State::Sum(sum, _) => !aggregate.distinct && !matches!(sum, Some(Sum::Double(_))),
+            State::Bits(_) => aggregate.kind == Kind::BitXor,
+            _ => false,
+        }
+    }
+
+    /// Takes one row off, of those for which that `can_remove`.
+    pub fn remove(&mut self, aggregate: &Aggregate, values: &[Value], ctx: &mut EvalContext) -> Result<()> {
+        if values.iter().any(Value::is_null) {
+            return Ok(());
+        }
+        self.rows -= 1;
+        match &mut self.state {
+            State::Count(count) => *count -= 1,
+            State::Sum(sum, count) => {
+                *count -= 1;
+                let less = match added(None, &values[0], ctx)? {
+                    Sum::Whole(number) => Sum::Whole(-number),
+                    Sum::Exact(decimal) => Sum::Exact(decimal.negated()),
+                    Sum::Double(number) => Sum::Double(-number),
+                };
+                *sum = if *count == 0 { None } else { Some(together(sum.take(), less)) };
+            }
+            State::Bits(bits) if aggregate.kind == Kind::BitXor => *bits ^= convert::to_bits(&values[0], ctx)?,
+            _ => return Err(SqlError::corrupt("a row that cannot be taken off a sum")),
+        }
+        Ok(())
+    }
+
     /// What the group's rows come to.
     pub fn finish(&mut self, aggregate: &Aggregate, ctx: &mut EvalContext) -> Result<Value> {
         Ok(match &mut self.state {
@@ -276,6 +309,10 @@ fn added(sum: Option<Sum>, value: &Value, ctx: &mut EvalContext) -> Result<Sum> 
         }
         other => Sum::Double(convert::to_f64(other, ctx)?),
     };
+    Ok(together(sum, next))
+}
+
+fn together(sum: Option<Sum>, next: Sum) -> Sum {
     let double = |sum: &Sum| match sum {
         Sum::Whole(number) => *number as f64,
         Sum::Exact(decimal) => decimal.to_f64(),
@@ -286,7 +323,7 @@ fn added(sum: Option<Sum>, value: &Value, ctx: &mut EvalContext) -> Result<Sum> 
         Sum::Exact(decimal) => decimal,
         Sum::Double(number) => Decimal::from_f64(number).unwrap_or(Decimal::ZERO),
     };
-    Ok(match (sum, next) {
+    match (sum, next) {
         (None, next) => next,
         (Some(Sum::Whole(a)), Sum::Whole(b)) => match a.checked_add(b) {
             Some(sum) => Sum::Whole(sum),
@@ -296,7 +333,7 @@ fn added(sum: Option<Sum>, value: &Value, ctx: &mut EvalContext) -> Result<Sum> 
             Sum::Double(double(&a) + double(&b))
         }
         (Some(a), b) => Sum::Exact(exact(a).plus(&exact(b))),
-    })
+    }
 }
 
 fn finish_sum(sum: &Sum, count: u64, aggregate: &Aggregate) -> Result<Value> {

@@ -525,11 +525,14 @@ fn is_shareable(statement: &Statement) -> bool {
     match statement {
         Statement::Query(query) => {
             let ast::SetExpr::Select(select) = &*query.body else { return false };
-            let named = select.projection.iter().all(|item| match item {
-                ast::SelectItem::UnnamedExpr(expr) => plain(expr) && !expr.to_string().contains('?'),
-                ast::SelectItem::ExprWithAlias { expr, .. } => plain(expr),
-                _ => true,
-            });
+            // A number in a window's ORDER BY is an error, a parameter is not.
+            let has_windows = !select.named_window.is_empty() || query.to_string().contains(" OVER ");
+            let named = !has_windows
+                && select.projection.iter().all(|item| match item {
+                    ast::SelectItem::UnnamedExpr(expr) => plain(expr) && !expr.to_string().contains('?'),
+                    ast::SelectItem::ExprWithAlias { expr, .. } => plain(expr),
+                    _ => true,
+                });
             let tables = select.from.iter().all(|item| {
                 let is_table = |factor: &ast::TableFactor| matches!(factor, ast::TableFactor::Table { .. });
                 is_table(&item.relation) && item.joins.iter().all(|join| is_table(&join.relation))

@@ -1,0 +1,443 @@
+//! Window functions: which rows they look at, and where their results will lie.
+//!
+//! They are made above the grouping and below DISTINCT and ORDER BY. Results lie behind the values of the rows of that stage. How many those are is known for wide rows; above a grouping it is known
+//! only when all aggregates have been met, so `select` binds such a block twice: the first time counts.
+
+use std::sync::Arc;
+
+use sqlparser::ast;
+
+use crate::bind::Bind;
+use crate::bind::aggregate::descends;
+use crate::error::{self, Result, SqlError};
+use crate::plan::Node;
+use crate::plan::window::{Distance, Edge, Frame, Reach, What, Window, WindowCall};
+use crate::scalar::Expr;
+use crate::scalar::aggregate::{Aggregate, Kind};
+use crate::scalar::bind::{arithmetic, common_type, compare};
+use crate::scalar::expr::{Comparison, Operator};
+use crate::types::Type;
+
+const UNNAMED: &str = "<unnamed window>";
+
+/// The functions that are nothing but window functions.
+const NAMES: &[&str] = &[
+    "row_number",
+    "rank",
+    "dense_rank",
+    "percent_rank",
+    "cume_dist",
+    "ntile",
+    "lag",
+    "lead",
+    "first_value",
+    "last_value",
+    "nth_value",
+];
+
+/// Where in the block window functions stand now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Inside {
+    Nothing,
+    /// Arguments of a window function, HAVING: none may stand here.
+    Barred,
+    Specification(String),
+}
+
+/// One way of putting rows into partitions and in order.
+#[derive(Debug)]
+struct Ordering {
+    partition: Vec<Expr>,
+    order: Vec<(Expr, bool)>,
+    calls: Vec<WindowCall>,
+}
+
+/// The window functions of a block.
+#[derive(Debug)]
+pub struct Windowed {
+    /// The place of the first result.
+    pub from: usize,
+    named: Vec<(String, ast::WindowSpec)>,
+    orderings: Vec<Ordering>,
+    count: usize,
+    inside: Inside,
+}
+
+impl Windowed {
+    /// The nodes that make them, one upon the other.
+    pub fn nodes(self, mut input: Arc<Node>) -> Arc<Node> {
+        let width = self.from + self.count;
+        for Ordering { partition, order, calls } in self.orderings {
+            input = Arc::new(Node::Window(Window { input, partition, order, calls, width }));
+        }
+        input
+    }
+
+    /// Begins again, with results from that place on.
+    pub fn settle(&mut self, from: usize) {
+        self.from = from;
+        self.orderings.clear();
+        self.count = 0;
+    }
+}
+
+/// A window with what it inherits: partition, order, frame.
+type Resolved<'a> = (Vec<&'a ast::Expr>, Vec<&'a ast::OrderByExpr>, Option<&'a ast::WindowFrame>);
+
+pub fn is_window_only(name: &str) -> bool {
+    NAMES.iter().any(|known| known.eq_ignore_ascii_case(name))
+}
+
+impl Bind<'_> {
+    /// Makes room for the block's window functions, and looks at its named windows.
+    pub fn open_windows(&mut self, definitions: &[ast::NamedWindowDefinition]) -> Result<()> {
+        let mut named: Vec<(String, ast::WindowSpec)> = Vec::new();
+        for ast::NamedWindowDefinition(name, window) in definitions {
+            let ast::NamedWindowExpr::WindowSpec(spec) = window else {
+                return Err(SqlError::parse(format!("'{window}' at line 1")));
+            };
+            if named.iter().any(|(known, _)| known.eq_ignore_ascii_case(&name.value)) {
+                return Err(error::WINDOW_DUPLICATE_NAME.with(&[&name.value]));
+            }
+            named.push((name.value.clone(), spec.clone()));
+        }
+        let from = self.scope().width;
+        let checked = named.clone();
+        self.scope().windowed =
+            Some(Windowed { from, named, orderings: Vec::new(), count: 0, inside: Inside::Nothing });
+        for (name, spec) in &checked {
+            let (partition, order, frame) = resolve(&checked, spec, name)?;
+            let (_, order) = self.ordering(&partition, &order, name)?;
+            self.frame(frame, &order, name)?;
+        }
+        Ok(())
+    }
+
+    /// Runs `bind` where no window function may stand.
+    pub fn without_windows<T>(&mut self, bind: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        self.within(Inside::Barred, bind)
+    }
+
+    fn within<T>(&mut self, inside: Inside, bind: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let put = |scope: &mut crate::bind::scope::Scope, inside| {
+            scope.windowed.as_mut().map(|windowed| std::mem::replace(&mut windowed.inside, inside))
+        };
+        let before = put(self.scope(), inside);
+        let bound = bind(self);
+        if let Some(before) = before {
+            put(self.scope(), before);
+        }
+        bound
+    }
+
+    /// Is that the name of a result, where none may be used?
+    pub fn check_alias(&mut self, name: &str, expr: &Expr) -> Result<()> {
+        match &self.scope().windowed {
+            Some(windowed)
+                if windowed.inside != Inside::Nothing
+                    && crate::plan::walk::columns(expr).into_iter().any(|at| at >= windowed.from) =>
+            {
+                Err(error::WINDOW_INVALID_WINDOW_FUNC_ALIAS_USE.with(&[&name]))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// `function(...) OVER ...`: the place of its result.
+    pub fn window_function(&mut self, function: &ast::Function, over: &ast::WindowType) -> Result<Expr> {
+        let name = function.name.to_string().to_ascii_lowercase();
+        let inside = self.scope().windowed.as_ref().map_or(Inside::Barred, |windowed| windowed.inside.clone());
+        match inside {
+            Inside::Nothing => {}
+            Inside::Barred => return Err(error::WINDOW_INVALID_WINDOW_FUNC_USE.with(&[&name])),
+            Inside::Specification(window) => {
+                return Err(error::WINDOW_NESTED_WINDOW_FUNC_USE_IN_WINDOW_SPEC.with(&[&window]));
+            }
+        }
+        let what = self.without_windows(|bind| bind.what(&name, function))?;
+        let named = self.scope().windowed.as_ref().map(|windowed| windowed.named.clone()).unwrap_or_default();
+        let (shown, (partition, order, frame)) = match over {
+            ast::WindowType::NamedWindow(window) => {
+                let (name, spec) = find(&named, &window.value)?;
+                (name.as_str(), resolve(&named, spec, name)?)
+            }
+            ast::WindowType::WindowSpec(spec) => (UNNAMED, resolve(&named, spec, UNNAMED)?),
+        };
+        let (partition, order) = self.ordering(&partition, &order, shown)?;
+        let frame = self.frame(frame, &order, shown)?;
+        let ty = self.result_type(&what)?;
+        let windowed = self.scope().windowed.as_mut();
+        let Some(windowed) = windowed else { unreachable!("looked at above") };
+        let at = windowed.from + windowed.count;
+        windowed.count += 1;
+        let order = order.into_iter().map(|(expr, _, descending)| (expr, descending)).collect::<Vec<_>>();
+        let call = WindowCall { at, what, frame };
+        let text = format!("{partition:?}{order:?}");
+        match windowed.orderings.iter_mut().find(|known| format!("{:?}{:?}", known.partition, known.order) == text) {
+            Some(known) => known.calls.push(call),
+            None => windowed.orderings.push(Ordering { partition, order, calls: vec![call] }),
+        }
+        Ok(Expr::Column(at, ty))
+    }
+
+    fn what(&mut self, name: &str, function: &ast::Function) -> Result<What> {
+        let ast::FunctionArguments::List(list) = &function.args else {
+            return Err(SqlError::parse(format!("'{name}' at line 1")));
+        };
+        if function.null_treatment == Some(ast::NullTreatment::IgnoreNulls) {
+            return Err(SqlError::unsupported("IGNORE NULLS"));
+        }
+        if let Some(kind) = Aggregate::kind(name) {
+            if list.duplicate_treatment == Some(ast::DuplicateTreatment::Distinct) {
+                return Err(SqlError::unsupported("<window function>(DISTINCT ..)"));
+            }
+            if matches!(kind, Kind::GroupConcat | Kind::AnyValue) {
+                return Err(SqlError::unsupported(format!("{name} as window function")));
+            }
+            return self.call(kind, list).map(What::Aggregate);
+        }
+        if !is_window_only(name) || list.duplicate_treatment.is_some() || !list.clauses.is_empty() {
+            return Err(SqlError::parse(format!("'{}' at line 1", function)));
+        }
+        let mut arguments = Vec::new();
+        for argument in &list.args {
+            let ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expr)) = argument else {
+                return Err(SqlError::parse(format!("'{argument}' at line 1")));
+            };
+            arguments.push(self.expr(expr)?);
+        }
+        self.named_what(name, arguments)
+    }
+
+    fn named_what(&mut self, name: &str, arguments: Vec<Expr>) -> Result<What> {
+        let mut rest = arguments.into_iter();
+        let given = (rest.next(), rest.next(), rest.next(), rest.next());
+        let what = match (name, given) {
+            ("row_number", (None, ..)) => What::RowNumber,
+            ("rank", (None, ..)) => What::Rank,
+            ("dense_rank", (None, ..)) => What::DenseRank,
+            ("percent_rank", (None, ..)) => What::PercentRank,
+            ("cume_dist", (None, ..)) => What::CumeDist,
+            ("ntile", (Some(count), None, ..)) => What::Ntile(fixed(name, count)?),
+            ("first_value", (Some(value), None, ..)) => What::First(value),
+            ("last_value", (Some(value), None, ..)) => What::Last(value),
+            ("nth_value", (Some(value), Some(nth), None, _)) => What::Nth(value, fixed(name, nth)?),
+            ("lag" | "lead", (Some(value), by, otherwise, None)) => {
+                let by = by.map(|by| fixed(name, by)).transpose()?;
+                let otherwise = otherwise.unwrap_or_else(Expr::null);
+                What::Shift { value, by, otherwise, ahead: name == "lead" }
+            }
+            _ => return Err(SqlError::parse("')'")),
+        };
+        let What::Shift { value, by, otherwise, ahead } = what else { return Ok(what) };
+        // Both are of the type that holds them.
+        let ty = common_type(&[&value, &otherwise], name, self.settings())?.with_nullable(true);
+        let cast = |expr: Expr| {
+            let own = expr.ty();
+            let is_same = own.kind == ty.kind && own.unsigned == ty.unsigned && own.scale == ty.scale;
+            let is_null = own.kind == crate::types::Kind::Null;
+            if is_same || is_null { expr } else { Expr::Cast(Box::new(expr), ty.clone()) }
+        };
+        Ok(What::Shift { value: cast(value), by, otherwise: cast(otherwise), ahead })
+    }
+
+    fn result_type(&self, what: &What) -> Result<Type> {
+        Ok(match what {
+            What::RowNumber | What::Rank | What::DenseRank => Type::unsigned().with_nullable(false),
+            What::Ntile(_) => Type::unsigned().with_nullable(true),
+            What::PercentRank | What::CumeDist => Type::double().with_nullable(false),
+            What::Shift { value, otherwise, .. } => {
+                common_type(&[value, otherwise], "lag", self.settings())?.with_nullable(true)
+            }
+            What::First(value) | What::Last(value) | What::Nth(value, _) => value.ty().with_nullable(true),
+            What::Aggregate(call) => call.aggregate.ty.clone(),
+        })
+    }
+
+    /// PARTITION BY and ORDER BY; of the latter the syntax too.
+    #[allow(clippy::type_complexity)]
+    fn ordering<'a>(
+        &mut self,
+        partition: &[&ast::Expr],
+        order: &[&'a ast::OrderByExpr],
+        window: &str,
+    ) -> Result<(Vec<Expr>, Vec<(Expr, &'a ast::Expr, bool)>)> {
+        let clause = self.scope().clause;
+        let bound = self.within(Inside::Specification(window.to_owned()), |bind| {
+            bind.scope().clause = "window partition by";
+            let mut keys = Vec::new();
+            for expr in partition {
+                keys.push(bind.window_key(expr, window)?);
+            }
+            bind.scope().clause = "window order by";
+            let mut sorts = Vec::new();
+            for item in order {
+                let key = bind.window_key(&item.expr, window)?;
+                sorts.push((key, &item.expr, descends(&item.options)));
+            }
+            Ok((keys, sorts))
+        });
+        self.scope().clause = clause;
+        bound
+    }
+
+    fn window_key(&mut self, expr: &ast::Expr, window: &str) -> Result<Expr> {
+        if matches!(expr, ast::Expr::Value(value) if matches!(value.value, ast::Value::Number(..))) {
+            return Err(error::WINDOW_ILLEGAL_ORDER_BY.with(&[&window]));
+        }
+        self.expr(expr)
+    }
+
+    fn frame(
+        &mut self,
+        frame: Option<&ast::WindowFrame>,
+        order: &[(Expr, &ast::Expr, bool)],
+        window: &str,
+    ) -> Result<Frame> {
+        let Some(frame) = frame else {
+            let end = if order.is_empty() { Edge::Far } else { Edge::Current };
+            return Ok(Frame { counts_rows: false, start: Edge::Far, end, window: window.into() });
+        };
+        let counts_rows = match frame.units {
+            ast::WindowFrameUnits::Rows => true,
+            ast::WindowFrameUnits::Range => false,
+            ast::WindowFrameUnits::Groups => return Err(SqlError::unsupported("GROUPS")),
+        };
+        if frame.end_bound.is_none() && matches!(frame.start_bound, ast::WindowFrameBound::Following(Some(_))) {
+            return Err(SqlError::parse("'FOLLOWING' at line 1"));
+        }
+        if matches!(frame.start_bound, ast::WindowFrameBound::Following(None)) {
+            return Err(error::WINDOW_FRAME_START_ILLEGAL.with(&[&window]));
+        }
+        if matches!(frame.end_bound, Some(ast::WindowFrameBound::Preceding(None))) {
+            return Err(error::WINDOW_FRAME_END_ILLEGAL.with(&[&window]));
+        }
+        let start = self.edge(&frame.start_bound, true, counts_rows, order, window)?;
+        let end = match &frame.end_bound {
+            None => Edge::Current,
+            Some(bound) => self.edge(bound, false, counts_rows, order, window)?,
+        };
+        match (&start, &end) {
+            (Edge::Current, Edge::Preceding(_)) | (Edge::Following(_), Edge::Current | Edge::Preceding(_)) => {
+                Err(error::WINDOW_FRAME_ILLEGAL.with(&[&window]))
+            }
+            _ => Ok(Frame { counts_rows, start, end, window: window.into() }),
+        }
+    }
+
+    fn edge(
+        &mut self,
+        bound: &ast::WindowFrameBound,
+        is_start: bool,
+        counts_rows: bool,
+        order: &[(Expr, &ast::Expr, bool)],
+        window: &str,
+    ) -> Result<Edge> {
+        let (node, precedes) = match bound {
+            ast::WindowFrameBound::CurrentRow => return Ok(Edge::Current),
+            ast::WindowFrameBound::Preceding(None) | ast::WindowFrameBound::Following(None) => return Ok(Edge::Far),
+            ast::WindowFrameBound::Preceding(Some(node)) => (&**node, true),
+            ast::WindowFrameBound::Following(Some(node)) => (&**node, false),
+        };
+        let value = if let ast::Expr::Interval(interval) = node { &*interval.value } else { node };
+        let amount = self.within(Inside::Specification(window.to_owned()), |bind| bind.expr(value))?;
+        if !crate::plan::walk::columns(&amount).is_empty() || crate::plan::walk::is_volatile(&amount) {
+            return Err(error::WINDOW_RANGE_BOUND_NOT_CONSTANT.with(&[&window]));
+        }
+        if counts_rows && matches!(node, ast::Expr::Interval(_)) {
+            return Err(error::WINDOW_ROWS_INTERVAL_USE.with(&[&window]));
+        }
+        let reach = match counts_rows {
+            true => None,
+            false => Some(Arc::new(self.reach(node, &amount, precedes, is_start, order, window)?)),
+        };
+        let distance = Distance { amount, reach };
+        Ok(if precedes { Edge::Preceding(distance) } else { Edge::Following(distance) })
+    }
+
+    fn reach(
+        &mut self,
+        node: &ast::Expr,
+        amount: &Expr,
+        precedes: bool,
+        is_start: bool,
+        order: &[(Expr, &ast::Expr, bool)],
+        window: &str,
+    ) -> Result<Reach> {
+        let [(key, written, descending)] = order else {
+            return Err(error::WINDOW_RANGE_FRAME_ORDER_TYPE.with(&[&window]));
+        };
+        let (descending, ty) = (*descending, key.ty());
+        let is_interval = matches!(node, ast::Expr::Interval(_));
+        let goes_down = precedes != descending;
+        let boundary = match () {
+            () if ty.kind.is_temporal() && !is_interval => {
+                return Err(error::WINDOW_RANGE_FRAME_TEMPORAL_TYPE.with(&[&window]));
+            }
+            () if ty.kind.is_temporal() => {
+                let op = if goes_down { ast::BinaryOperator::Minus } else { ast::BinaryOperator::Plus };
+                let left = Box::new(ast::Expr::Nested(Box::new((*written).clone())));
+                let node = ast::Expr::BinaryOp { left, op, right: Box::new(node.clone()) };
+                self.within(Inside::Specification(window.to_owned()), |bind| bind.expr(&node))?
+            }
+            () if !ty.kind.is_number() => return Err(error::WINDOW_RANGE_FRAME_ORDER_TYPE.with(&[&window])),
+            () if is_interval => return Err(error::WINDOW_RANGE_FRAME_NUMERIC_TYPE.with(&[&window])),
+            () => {
+                // As decimals, whole numbers go below zero and beyond 64 bits.
+                let wide = match ty.kind.is_integer() {
+                    true => Expr::Cast(Box::new(key.clone()), Type::decimal(20, 0)),
+                    false => key.clone(),
+                };
+                let op = if goes_down { Operator::Subtract } else { Operator::Add };
+                arithmetic(self.settings(), op, wide, amount.clone(), "range".into())
+            }
+        };
+        let before = if descending { Comparison::Greater } else { Comparison::Less };
+        let op = if is_start { before } else { before.flipped() };
+        let (mine, theirs) = (Expr::Column(0, boundary.ty()), Expr::Column(1, ty));
+        let outside = compare(self.settings(), op, theirs, mine)?;
+        Ok(Reach { key: key.clone(), boundary, outside, descending })
+    }
+}
+
+/// An argument that is the same for all rows.
+fn fixed(name: &str, expr: Expr) -> Result<Expr> {
+    let is_fixed = crate::plan::walk::columns(&expr).is_empty() && !crate::plan::walk::is_volatile(&expr);
+    if is_fixed { Ok(expr) } else { Err(error::WRONG_ARGUMENTS.with(&[&name])) }
+}
+
+fn find<'a>(named: &'a [(String, ast::WindowSpec)], name: &str) -> Result<&'a (String, ast::WindowSpec)> {
+    let found = named.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
+    found.ok_or_else(|| error::WINDOW_NO_SUCH_WINDOW.with(&[&name]))
+}
+
+/// A window with what it takes from the one that it names.
+fn resolve<'a>(named: &'a [(String, ast::WindowSpec)], spec: &'a ast::WindowSpec, shown: &str) -> Result<Resolved<'a>> {
+    let mut chain: Vec<(&str, &ast::WindowSpec)> = vec![(shown, spec)];
+    while let Some(parent) = &chain[chain.len() - 1].1.window_name {
+        let (name, spec) = find(named, &parent.value)?;
+        if chain.len() > named.len() {
+            return Err(error::WINDOW_CIRCULARITY_IN_WINDOW_GRAPH.bare());
+        }
+        chain.push((name, spec));
+    }
+    for pair in chain.windows(2) {
+        let [(name, spec), (parent_name, parent)] = pair else { continue };
+        if !spec.partition_by.is_empty() {
+            return Err(error::WINDOW_NO_CHILD_PARTITIONING.bare());
+        }
+        if parent.window_frame.is_some() {
+            return Err(error::WINDOW_NO_INHERIT_FRAME.with(&[parent_name]));
+        }
+        if !spec.order_by.is_empty() && !parent.order_by.is_empty() {
+            return Err(error::WINDOW_NO_REDEFINE_ORDER_BY.with(&[name, parent_name]));
+        }
+    }
+    let partition = chain.iter().find(|(_, spec)| !spec.partition_by.is_empty());
+    let order = chain.iter().find(|(_, spec)| !spec.order_by.is_empty());
+    Ok((
+        partition.map_or(Vec::new(), |(_, spec)| spec.partition_by.iter().collect()),
+        order.map_or(Vec::new(), |(_, spec)| spec.order_by.iter().collect()),
+        spec.window_frame.as_ref(),
+    ))
+}

@@ -1,0 +1,138 @@
+//! Where the frame of a row begins and ends.
+//!
+//! Both edges only move forward from row to row. Rows whose ordering value is NULL are equal to each other and at no distance from any other.
+
+use crate::error::{self, Result};
+use crate::exec::window::{Amounts, Partition};
+use crate::plan::window::{Distance, Edge, Frame, Reach};
+use crate::scalar::{EvalContext, Expr};
+use crate::value::Value;
+
+/// How far the edges of a RANGE frame have come.
+#[derive(Default)]
+pub struct Edges {
+    start: usize,
+    end: usize,
+}
+
+/// The numbers of rows of ROWS; error 3586 for what is no distance.
+pub fn amounts(frame: &Frame, ctx: &mut EvalContext) -> Result<(Option<u64>, Option<u64>)> {
+    let mut amount = |edge: &Edge| {
+        let (Edge::Preceding(distance) | Edge::Following(distance)) = edge else { return Ok(None) };
+        let value = distance.amount.eval(&[], ctx)?;
+        let is_negative = match &value {
+            Value::Null => true,
+            Value::Int(number) => *number < 0,
+            Value::Decimal(decimal) => decimal.is_negative(),
+            Value::Double(number) => *number < 0.0,
+            Value::Text(text) => text.trim_start().starts_with('-'),
+            _ => false,
+        };
+        match value {
+            _ if is_negative => Err(error::WINDOW_FRAME_ILLEGAL.with(&[&frame.window])),
+            Value::Int(number) => Ok(Some(number as u64)),
+            Value::UInt(number) => Ok(Some(number)),
+            _ if frame.counts_rows => Err(error::WINDOW_FRAME_ILLEGAL.with(&[&frame.window])),
+            _ => Ok(None),
+        }
+    };
+    Ok((amount(&frame.start)?, amount(&frame.end)?))
+}
+
+impl Edges {
+    /// The rows of the frame of the row `at`, from and up to.
+    pub fn frame(
+        &mut self,
+        partition: &Partition,
+        at: usize,
+        frame: &Frame,
+        amounts: &Amounts,
+        ctx: &mut EvalContext,
+    ) -> Result<(usize, usize)> {
+        let count = partition.rows.len();
+        let rows = |amount: Option<u64>| usize::try_from(amount.unwrap_or(0)).unwrap_or(usize::MAX);
+        let start = match (&frame.start, frame.counts_rows) {
+            (Edge::Far, _) => 0,
+            (Edge::Current, true) => at,
+            (Edge::Current, false) => partition.peers.0,
+            (Edge::Preceding(_), true) => at.saturating_sub(rows(amounts.start)),
+            (Edge::Following(_), true) => at.saturating_add(rows(amounts.start)).min(count),
+            (Edge::Preceding(distance), false) => self.reach_start(partition, at, distance, true, ctx)?,
+            (Edge::Following(distance), false) => self.reach_start(partition, at, distance, false, ctx)?,
+        };
+        let end = match (&frame.end, frame.counts_rows) {
+            (Edge::Far, _) => count,
+            (Edge::Current, true) => at + 1,
+            (Edge::Current, false) => partition.peers.1,
+            (Edge::Preceding(_), true) => (at + 1).saturating_sub(rows(amounts.end)),
+            (Edge::Following(_), true) => at.saturating_add(rows(amounts.end)).saturating_add(1).min(count),
+            (Edge::Preceding(distance), false) => self.reach_end(partition, at, distance, true, ctx)?,
+            (Edge::Following(distance), false) => self.reach_end(partition, at, distance, false, ctx)?,
+        };
+        Ok((start, end))
+    }
+
+    fn reach_start(
+        &mut self,
+        partition: &Partition,
+        at: usize,
+        distance: &Distance,
+        precedes: bool,
+        ctx: &mut EvalContext,
+    ) -> Result<usize> {
+        let Some(reach) = &distance.reach else { return Ok(at) };
+        let row = &partition.rows[at];
+        if reach.key.eval(row, ctx)?.is_null() {
+            return Ok(partition.peers.0);
+        }
+        let boundary = reach.boundary.eval(row, ctx)?;
+        while let Some(row) = partition.rows.get(self.start) {
+            let key = reach.key.eval(row, ctx)?;
+            let is_outside = match key.is_null() {
+                true => !reach.descending,
+                // Beyond what the type can say.
+                false if boundary.is_null() => !precedes,
+                false => outside(reach, &boundary, key, ctx)?,
+            };
+            if !is_outside {
+                break;
+            }
+            self.start += 1;
+        }
+        Ok(self.start)
+    }
+
+    fn reach_end(
+        &mut self,
+        partition: &Partition,
+        at: usize,
+        distance: &Distance,
+        precedes: bool,
+        ctx: &mut EvalContext,
+    ) -> Result<usize> {
+        let Some(reach) = &distance.reach else { return Ok(at + 1) };
+        let row = &partition.rows[at];
+        if reach.key.eval(row, ctx)?.is_null() {
+            return Ok(partition.peers.1);
+        }
+        let boundary = reach.boundary.eval(row, ctx)?;
+        while let Some(row) = partition.rows.get(self.end) {
+            let key = reach.key.eval(row, ctx)?;
+            let is_outside = match key.is_null() {
+                true => reach.descending,
+                false if boundary.is_null() => precedes,
+                false => outside(reach, &boundary, key, ctx)?,
+            };
+            if is_outside {
+                break;
+            }
+            self.end += 1;
+        }
+        Ok(self.end)
+    }
+}
+
+fn outside(reach: &Reach, boundary: &Value, key: Value, ctx: &mut EvalContext) -> Result<bool> {
+    let test: &Expr = &reach.outside;
+    test.holds(&[boundary.clone(), key], ctx)
+}

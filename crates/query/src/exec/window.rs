@@ -1,0 +1,342 @@
+//! Window functions at work: the input in order, one partition after another, each row with what its functions say of it.
+//!
+//! Frames only ever move forward: both their edges are found by going on from where they were for the row before, so a partition is walked once for each edge.
+//! What is added up moves along: rows that enter are added, rows that leave are taken off where the arithmetic allows (`Accumulator::remove`), or the smallest
+//! and largest are kept in a queue; else the frame is added up anew.
+
+use std::collections::VecDeque;
+
+use crate::error::{self, Result};
+use crate::exec::frame::{Edges, amounts};
+use crate::exec::host::{host, row_bytes};
+use crate::exec::sorter::{Sorted, Sorter};
+use crate::exec::{BATCH, Exec};
+use crate::plan::Call;
+use crate::plan::window::{What, Window, WindowCall};
+use crate::scalar::aggregate::{Accumulator, Kind};
+use crate::scalar::key::encode;
+use crate::scalar::{EvalContext, Expr, compare};
+use crate::session::Row;
+use crate::value::Value;
+
+pub struct WindowState {
+    input: Option<Box<Exec>>,
+    sorted: Option<Sorted>,
+    /// The first row of the partition to come.
+    ahead: Option<(Vec<u8>, Row)>,
+    partition: Option<Partition>,
+    amounts: Vec<Amounts>,
+}
+
+/// What a call's constants come to: of NTILE, NTH_VALUE and LAG, and of the frame's edges.
+pub struct Amounts {
+    number: Option<u64>,
+    pub start: Option<u64>,
+    pub end: Option<u64>,
+}
+
+pub struct Partition {
+    pub rows: Vec<Row>,
+    /// The keys that order the rows.
+    keys: Vec<Vec<u8>>,
+    at: usize,
+    /// The rows that are equal in order to the one that is looked at: from, up to, and how many such groups there have been.
+    pub peers: (usize, usize),
+    groups: u64,
+    calls: Vec<Progress>,
+    held: usize,
+}
+
+/// How far one function has come.
+struct Progress {
+    edges: Edges,
+    sum: Option<Running>,
+}
+
+/// A frame that is added up.
+struct Running {
+    frame: (usize, usize),
+    sum: Accumulator,
+    /// Of MIN and MAX whose frame has begun to move: rows that may yet become the one, best first.
+    best: Option<VecDeque<(usize, Value)>>,
+    last: Option<Value>,
+}
+
+impl WindowState {
+    pub fn open(window: &Window, input: Exec, ctx: &mut EvalContext) -> Result<WindowState> {
+        let amounts = window.calls.iter().map(|call| constants(call, ctx)).collect::<Result<_>>()?;
+        Ok(WindowState { input: Some(Box::new(input)), sorted: None, ahead: None, partition: None, amounts })
+    }
+
+    pub fn next(&mut self, window: &Window, ctx: &mut EvalContext, out: &mut Vec<Row>) -> Result<()> {
+        if let Some(input) = self.input.take() {
+            let mut sorted = gather(window, *input, ctx)?;
+            self.ahead = sorted.next(ctx)?;
+            self.sorted = Some(sorted);
+        }
+        while out.len() < BATCH {
+            let partition = match &mut self.partition {
+                Some(partition) => partition,
+                None => match self.read_partition(window, ctx)? {
+                    Some(partition) => self.partition.insert(partition),
+                    None => return Ok(()),
+                },
+            };
+            match partition.next(window, &self.amounts, ctx)? {
+                Some(row) => out.push(row),
+                None => {
+                    let host = host(ctx);
+                    host.memory = host.memory.saturating_sub(partition.held);
+                    self.partition = None;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn read_partition(&mut self, window: &Window, ctx: &mut EvalContext) -> Result<Option<Partition>> {
+        let (Some(sorted), Some((key, row))) = (&mut self.sorted, self.ahead.take()) else { return Ok(None) };
+        let split = split_of(&key);
+        let (mut rows, mut keys, mut held) = (Vec::new(), Vec::new(), 0);
+        let name = key[..split].to_vec();
+        let mut next = Some((key, row));
+        while let Some((key, row)) = next.take_if(|(key, _)| split_of(key) == split && key[..split] == name) {
+            let bytes = key.len() + row_bytes(&row);
+            host(ctx).hold(bytes)?;
+            held += bytes;
+            keys.push(key[split..key.len() - 4].to_vec());
+            rows.push(row);
+            if rows.len().is_multiple_of(BATCH) {
+                host(ctx).look_up()?;
+            }
+            next = sorted.next(ctx)?;
+        }
+        self.ahead = next;
+        let calls = window.calls.iter().map(Progress::new).collect();
+        Ok(Some(Partition { rows, keys, at: 0, peers: (0, 0), groups: 0, calls, held }))
+    }
+}
+
+/// The input in the order of its partitions and of the rows in them. Behind each key stands how much of it names the partition: of equal keys it is the same.
+fn gather(window: &Window, mut input: Exec, ctx: &mut EvalContext) -> Result<Sorted> {
+    let mut sorter = Sorter::default();
+    let mut batch = Vec::new();
+    while input.next(ctx, &mut batch)? {
+        for mut row in batch.drain(..) {
+            let mut key = Vec::new();
+            for expr in &window.partition {
+                encode(&expr.eval(&row, ctx)?, &expr.ty(), false, &mut key);
+            }
+            let split = key.len() as u32;
+            for (expr, descending) in &window.order {
+                encode(&expr.eval(&row, ctx)?, &expr.ty(), *descending, &mut key);
+            }
+            key.extend_from_slice(&split.to_be_bytes());
+            row.resize(window.width.max(row.len()), Value::Null);
+            sorter.push(key, row, ctx)?;
+        }
+    }
+    Ok(sorter.finish())
+}
+
+fn split_of(key: &[u8]) -> usize {
+    key.last_chunk::<4>().map_or(0, |bytes| u32::from_be_bytes(*bytes) as usize)
+}
+
+fn constants(call: &WindowCall, ctx: &mut EvalContext) -> Result<Amounts> {
+    let mut whole = |name: &str, expr: &Expr, least: u64| match expr.eval(&[], ctx)? {
+        Value::Int(number) if number >= least as i64 => Ok(Some(number as u64)),
+        Value::UInt(number) if number >= least => Ok(Some(number)),
+        _ => Err(error::WRONG_ARGUMENTS.with(&[&name])),
+    };
+    let number = match &call.what {
+        What::Ntile(count) => whole("ntile", count, 1)?,
+        What::Nth(_, nth) => whole("nth_value", nth, 1)?,
+        What::Shift { by: Some(by), ahead, .. } => whole(if *ahead { "lead" } else { "lag" }, by, 0)?,
+        _ => None,
+    };
+    let (start, end) = amounts(&call.frame, ctx)?;
+    Ok(Amounts { number, start, end })
+}
+
+impl Partition {
+    fn next(&mut self, window: &Window, amounts: &[Amounts], ctx: &mut EvalContext) -> Result<Option<Row>> {
+        let at = self.at;
+        if at == self.rows.len() {
+            return Ok(None);
+        }
+        if at.is_multiple_of(BATCH) {
+            host(ctx).look_up()?;
+        }
+        if at >= self.peers.1 {
+            let key = &self.keys[at];
+            let count = self.keys[at..].iter().take_while(|other| *other == key).count();
+            self.peers = (at, at + count);
+            self.groups += 1;
+        }
+        let mut calls = std::mem::take(&mut self.calls);
+        let mut results = Vec::with_capacity(calls.len());
+        for ((call, progress), amounts) in window.calls.iter().zip(&mut calls).zip(amounts) {
+            results.push(self.result(call, progress, amounts, ctx)?);
+        }
+        self.calls = calls;
+        self.at += 1;
+        let mut row = self.rows[at].clone();
+        for (call, result) in window.calls.iter().zip(results) {
+            row[call.at] = result;
+        }
+        Ok(Some(row))
+    }
+
+    fn result(
+        &self,
+        call: &WindowCall,
+        progress: &mut Progress,
+        amounts: &Amounts,
+        ctx: &mut EvalContext,
+    ) -> Result<Value> {
+        let (at, count) = (self.at, self.rows.len());
+        let value_at = |place: Option<usize>, value: &Expr, ctx: &mut EvalContext| match place {
+            Some(place) => value.eval(&self.rows[place], ctx),
+            None => Ok(Value::Null),
+        };
+        Ok(match &call.what {
+            What::RowNumber => Value::UInt(at as u64 + 1),
+            What::Rank => Value::UInt(self.peers.0 as u64 + 1),
+            What::DenseRank => Value::UInt(self.groups),
+            What::PercentRank if count == 1 => Value::Double(0.0),
+            What::PercentRank => Value::Double(self.peers.0 as f64 / (count - 1) as f64),
+            What::CumeDist => Value::Double(self.peers.1 as f64 / count as f64),
+            What::Ntile(_) => Value::UInt(bucket(at as u64, count as u64, amounts.number.unwrap_or(1))),
+            What::Shift { value, otherwise, ahead, .. } => {
+                let by = usize::try_from(amounts.number.unwrap_or(1)).unwrap_or(usize::MAX);
+                let place = if *ahead { at.checked_add(by) } else { at.checked_sub(by) };
+                match place.filter(|place| *place < count) {
+                    Some(place) => value.eval(&self.rows[place], ctx)?,
+                    None => otherwise.eval(&self.rows[at], ctx)?,
+                }
+            }
+            What::First(value) => {
+                let (from, to) = progress.edges.frame(self, at, &call.frame, amounts, ctx)?;
+                value_at((from < to).then_some(from), value, ctx)?
+            }
+            What::Last(value) => {
+                let (from, to) = progress.edges.frame(self, at, &call.frame, amounts, ctx)?;
+                value_at((from < to).then(|| to - 1), value, ctx)?
+            }
+            What::Nth(value, _) => {
+                let (from, to) = progress.edges.frame(self, at, &call.frame, amounts, ctx)?;
+                let nth = usize::try_from(amounts.number.unwrap_or(1)).unwrap_or(usize::MAX);
+                let place = from.checked_add(nth - 1).filter(|place| *place < to);
+                value_at(place, value, ctx)?
+            }
+            What::Aggregate(aggregate) => {
+                let frame = progress.edges.frame(self, at, &call.frame, amounts, ctx)?;
+                match &mut progress.sum {
+                    Some(running) => running.of(frame, aggregate, &self.rows, ctx)?,
+                    None => Value::Null,
+                }
+            }
+        })
+    }
+}
+
+/// NTILE: the first buckets have one row more.
+fn bucket(at: u64, count: u64, buckets: u64) -> u64 {
+    let (size, larger) = (count / buckets, count % buckets);
+    let in_larger = larger * (size + 1);
+    if at < in_larger { at / (size + 1) + 1 } else { larger + (at - in_larger) / size.max(1) + 1 }
+}
+
+impl Progress {
+    fn new(call: &WindowCall) -> Progress {
+        let sum = match &call.what {
+            What::Aggregate(call) => Some(Running::new(call)),
+            _ => None,
+        };
+        Progress { edges: Edges::default(), sum }
+    }
+}
+
+impl Running {
+    fn new(call: &Call) -> Running {
+        Running { frame: (0, 0), sum: call.aggregate.init(), best: None, last: None }
+    }
+
+    /// What the frame comes to.
+    fn of(&mut self, frame: (usize, usize), call: &Call, rows: &[Row], ctx: &mut EvalContext) -> Result<Value> {
+        let (from, to) = (frame.0.min(frame.1), frame.1);
+        if self.frame == (from, to)
+            && let Some(last) = &self.last
+        {
+            return Ok(last.clone());
+        }
+        let value = match call.aggregate.kind {
+            Kind::Min | Kind::Max if self.frame.0 < from || self.best.is_some() => {
+                self.extreme((from, to), call, rows, ctx)?
+            }
+            _ => self.total((from, to), call, rows, ctx)?,
+        };
+        self.frame = (from, to);
+        self.last = Some(value.clone());
+        Ok(value)
+    }
+
+    fn total(&mut self, (from, to): (usize, usize), call: &Call, rows: &[Row], ctx: &mut EvalContext) -> Result<Value> {
+        let (mut begin, mut end) = self.frame;
+        let is_disjoint = from >= end || to < end || from < begin;
+        if is_disjoint || (from > begin && !self.sum.can_remove(&call.aggregate)) {
+            self.sum = call.aggregate.init();
+            (begin, end) = (from, from);
+        }
+        while begin < from {
+            let values = arguments(call, &rows[begin], ctx)?;
+            self.sum.remove(&call.aggregate, &values, ctx)?;
+            begin += 1;
+        }
+        while end < to {
+            let values = arguments(call, &rows[end], ctx)?;
+            self.sum.add(&call.aggregate, &values, ctx)?;
+            end += 1;
+            if end.is_multiple_of(4096) {
+                host(ctx).look_up()?;
+            }
+        }
+        self.sum.clone().finish(&call.aggregate, ctx)
+    }
+
+    /// The smallest or largest: whoever stands behind a better one in the queue waits for that one to leave the frame.
+    fn extreme(
+        &mut self,
+        (from, to): (usize, usize),
+        call: &Call,
+        rows: &[Row],
+        ctx: &mut EvalContext,
+    ) -> Result<Value> {
+        let seen = if self.best.is_some() { self.frame.1 } else { from };
+        let best = self.best.get_or_insert_default();
+        for (at, row) in rows.iter().enumerate().take(to).skip(seen.max(from)) {
+            let value = call.arguments[0].eval(row, ctx)?;
+            if value.is_null() {
+                continue;
+            }
+            while let Some((_, last)) = best.back() {
+                let order = compare::sort_order(&call.aggregate.arguments[0], last, &value, ctx)?;
+                let is_worse = if call.aggregate.kind == Kind::Min { order.is_gt() } else { order.is_lt() };
+                if !is_worse {
+                    break;
+                }
+                best.pop_back();
+            }
+            best.push_back((at, value));
+        }
+        while best.front().is_some_and(|(at, _)| *at < from) {
+            best.pop_front();
+        }
+        Ok(best.front().map(|(_, value)| value.clone()).unwrap_or_default())
+    }
+}
+
+fn arguments(call: &Call, row: &Row, ctx: &mut EvalContext) -> Result<Vec<Value>> {
+    call.arguments.iter().map(|argument| argument.eval(row, ctx)).collect()
+}
