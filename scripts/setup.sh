@@ -2,7 +2,7 @@
 # Installs what a target of the Makefile needs and this machine lacks.
 #
 #   scripts/setup.sh run        a C compiler: the linker, and the few C files among the dependencies
-#   scripts/setup.sh test       and redis-server, redis-tools, mariadb-client, sysbench, and the Python, Node and Java clients of tests/clients
+#   scripts/setup.sh test       and redis-server, redis-tools, MariaDB's client and server, sysbench, and the Python, Node and Java clients of tests/clients
 #   scripts/setup.sh bench      and redis-server to compare with
 #   scripts/setup.sh licences   cargo-deny
 #   scripts/setup.sh miri       a nightly compiler with Miri
@@ -70,10 +70,14 @@ install_wanted() {
     mkdir -p target
     retry apt_update
     retry apt_install "${apt_packages[@]}"
-    # The package starts a server of its own on port 6379; it is wanted here only to compare with.
-    if [[ " ${apt_packages[*]} " == *" redis-server "* ]] && [ -d /run/systemd/system ]; then
-        as_root systemctl disable --quiet --now redis-server || true
-    fi
+    # These packages start servers of their own; they are wanted here only to compare with.
+    local package unit
+    for package in redis-server mariadb-server; do
+        unit=${package/mariadb-server/mariadb}
+        if [[ " ${apt_packages[*]} " == *" $package "* ]] && [ -d /run/systemd/system ]; then
+            as_root systemctl disable --quiet --now "$unit" || true
+        fi
+    done
 }
 
 has() { command -v "$1"; }
@@ -161,6 +165,7 @@ test)
     want openssl -- has openssl
     want nodejs npm -- has npm
     want mariadb-client -- has mariadb
+    want mariadb-server -- has mariadbd
     want sysbench -- has sysbench
     want default-jdk-headless -- has javac
     want maven -- has mvn

@@ -5,35 +5,15 @@
 
 use std::borrow::Cow;
 
-use query::types::{Charset, Collation};
+use query::types::{Charset, Collation, latin1_byte, latin1_char};
 
 use crate::wire::put_bytes;
-
-/// What latin1 (MySQL's is Windows-1252) has from 0x80 to 0x9f. Its five holes stand for themselves.
-const LATIN1_HIGH: [char; 32] = [
-    '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8d}', 'Ž', '\u{8f}', '\u{90}', '‘', '’',
-    '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{9d}', 'ž', 'Ÿ',
-];
 
 /// The bytes of a client as text. `None`: they are not text in its character set.
 pub fn decode(bytes: &[u8], charset: Charset) -> Option<Cow<'_, str>> {
     match charset {
         Charset::Latin1 if !bytes.is_ascii() => Some(Cow::Owned(bytes.iter().map(|byte| latin1_char(*byte)).collect())),
         _ => std::str::from_utf8(bytes).ok().map(Cow::Borrowed),
-    }
-}
-
-fn latin1_char(byte: u8) -> char {
-    match byte {
-        0x80..=0x9f => LATIN1_HIGH[usize::from(byte - 0x80)],
-        byte => char::from(byte),
-    }
-}
-
-fn latin1_byte(letter: char) -> u8 {
-    match letter as u32 {
-        code @ (0..=0x7f | 0xa0..=0xff) => code as u8,
-        _ => LATIN1_HIGH.iter().position(|high| *high == letter).map_or(b'?', |at| 0x80 + at as u8),
     }
 }
 
@@ -72,7 +52,7 @@ impl Results {
     #[cold]
     fn put_narrow(self, out: &mut Vec<u8>, text: &str) {
         let narrow = |letter: char| match self.charset {
-            Some(Charset::Latin1) => latin1_byte(letter),
+            Some(Charset::Latin1) => latin1_byte(letter).unwrap_or(b'?'),
             _ => u8::try_from(letter).ok().filter(u8::is_ascii).unwrap_or(b'?'),
         };
         put_bytes(out, &text.chars().map(narrow).collect::<Vec<u8>>());

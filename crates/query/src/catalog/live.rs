@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use stdx::sync::{Condvar, Mutex};
 use stdx::wait::{self, Reason};
 
+use crate::catalog::still::Stillness;
 use crate::error::{self, Result};
 
 pub static TABLE_LOCK: Reason = Reason::of_others("table_lock");
@@ -21,6 +22,8 @@ pub struct Live {
     word: AtomicU64,
     waiting: Mutex<()>,
     moved: Condvar,
+    /// Who writes its rows, and who keeps writers out.
+    pub still: Stillness,
     /// The version that is current.
     pub version: AtomicU64,
     pub auto: Mutex<Auto>,
@@ -40,10 +43,10 @@ pub struct Auto {
 }
 
 /// How often who waits looks up.
-const STEP: Duration = Duration::from_millis(100);
+pub(super) const STEP: Duration = Duration::from_millis(100);
 
 /// Why to wait no longer.
-fn gives_up(left: Duration, is_killed: &dyn Fn() -> bool) -> Option<error::SqlError> {
+pub(super) fn gives_up(left: Duration, is_killed: &dyn Fn() -> bool) -> Option<error::SqlError> {
     if is_killed() {
         return Some(error::QUERY_INTERRUPTED.bare());
     }

@@ -4,6 +4,7 @@
 
 pub mod live;
 mod record;
+pub mod still;
 pub mod table;
 mod trouble;
 
@@ -41,7 +42,14 @@ impl Snapshot {
     }
 
     pub fn table(&self, schema: &str, name: &str) -> Result<&Arc<Table>> {
-        self.schema(schema)?.tables.get(name).ok_or_else(|| error::NO_SUCH_TABLE.with(&[&schema, &name]))
+        match self.schemas.get(schema) {
+            Some(found) => found.tables.get(name).ok_or_else(|| error::NO_SUCH_TABLE.with(&[&schema, &name])),
+            None if schema.eq_ignore_ascii_case("information_schema") => {
+                Err(error::UNKNOWN_TABLE.with(&[&name, &"information_schema"]))
+            }
+            None if crate::system::is_system(schema) => Err(error::NO_SUCH_TABLE.with(&[&schema, &name])),
+            None => Err(error::BAD_DB.with(&[&schema])),
+        }
     }
 }
 

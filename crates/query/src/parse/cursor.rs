@@ -152,15 +152,7 @@ impl Cursor<'_> {
             "analyze" | "check" | "optimize" => self.maintain(&word),
             "kill" => self.kill(),
             "prepare" | "execute" | "deallocate" => self.prepared(&word),
-            "flush" => {
-                self.expect("flush")?;
-                let _ = self.word("no_write_to_binlog") || self.word("local");
-                let what = self.identifier()?.to_ascii_lowercase();
-                while !self.at_end() {
-                    self.parser.next_token();
-                }
-                Ok(Statement::Flush(what))
-            }
+            "flush" => self.flush(),
             "grant" | "revoke" | "call" | "load" | "handler" | "xa" | "install" | "uninstall" | "change" | "reset"
             | "purge" | "repair" | "checksum" | "import" | "binlog" | "cache" | "shutdown" | "restart" | "clone"
             | "signal" | "resignal" | "help" => Err(SqlError::unsupported(word.to_uppercase())),
@@ -357,6 +349,32 @@ impl Cursor<'_> {
             }
         }
         Ok(Statement::Begin { read_only, snapshot })
+    }
+
+    fn flush(&mut self) -> Result<Statement> {
+        self.expect("flush")?;
+        let _ = self.word("no_write_to_binlog") || self.word("local");
+        let what = self.identifier()?.to_ascii_lowercase();
+        if matches!(what.as_str(), "tables" | "table") {
+            let names = match &self.parser.peek_token_ref().token {
+                Token::EOF | Token::SemiColon => Vec::new(),
+                _ if self.peek_word(0, "with") || self.peek_word(0, "for") => Vec::new(),
+                _ => self.names()?,
+            };
+            if self.words(&["for", "export"]) {
+                return Err(SqlError::unsupported("FLUSH TABLES ... FOR EXPORT"));
+            }
+            if self.words(&["with", "read", "lock"]) {
+                let tables: Vec<_> = names.into_iter().map(|name| (name, false)).collect();
+                return Ok(if tables.is_empty() { Statement::LockAll } else { Statement::LockTables(tables) });
+            }
+            return Ok(Statement::Flush(what));
+        }
+        // Kinds of logs.
+        if self.word("logs") {
+            return Ok(Statement::Flush("logs".to_owned()));
+        }
+        Ok(Statement::Flush(what))
     }
 
     fn lock(&mut self) -> Result<Statement> {

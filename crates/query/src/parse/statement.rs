@@ -74,6 +74,8 @@ pub enum Statement {
     RollbackTo(String),
     Release(String),
     LockTables(Vec<(Name, bool)>),
+    /// FLUSH TABLES WITH READ LOCK.
+    LockAll,
     UnlockTables,
     Kill {
         query: bool,
@@ -227,6 +229,7 @@ impl Statement {
                 | Statement::DropDatabase { .. }
                 | Statement::Begin { .. }
                 | Statement::LockTables(_)
+                | Statement::LockAll
                 | Statement::Maintain { .. }
                 | Statement::Flush(_)
         )

@@ -6,7 +6,7 @@ use crate::scalar::convert::{self, shorten};
 use crate::scalar::decimal::Decimal;
 use crate::scalar::json::{self, Json};
 use crate::scalar::temporal::Strictness;
-use crate::types::{Collation, Kind, Type};
+use crate::types::{Charset, Collation, Kind, Type, latin1_char};
 use crate::value::{Text, Value};
 
 /// `from` is the type of the expression that gave the value.
@@ -161,6 +161,7 @@ impl Type {
 fn bytes(value: Value, from: &Type, to: &Type, ctx: &mut EvalContext) -> Value {
     let mut bytes = match &value {
         Value::Bytes(bytes) => bytes.to_vec(),
+        Value::Text(text) => from.charset().encode(text).into_owned(),
         other => convert::to_text(&present(other.clone(), from, ctx), from).as_bytes().to_vec(),
     };
     let length = to.length as usize;
@@ -174,6 +175,9 @@ fn bytes(value: Value, from: &Type, to: &Type, ctx: &mut EvalContext) -> Value {
 fn text(value: Value, from: &Type, to: &Type, ctx: &mut EvalContext) -> Result<Value> {
     let text = match value {
         Value::Text(text) => text,
+        Value::Bytes(bytes) if to.charset() == Charset::Latin1 => {
+            Text::from(bytes.iter().map(|byte| latin1_char(*byte)).collect::<String>())
+        }
         Value::Bytes(bytes) => match std::str::from_utf8(&bytes) {
             Ok(text) => Text::new(text),
             Err(_) => {

@@ -10,10 +10,13 @@ use crate::value::Value;
 
 impl Session {
     pub(super) fn command(&mut self, statement: &Statement) -> Result<Outcome> {
+        let mut _defining = None;
         if statement.commits_implicitly() {
             self.commit()?;
             self.refresh();
-            self.check_writable(statement)?;
+            if self.check_writable(statement)? {
+                _defining = Some(self.define()?);
+            }
         }
         match statement {
             Statement::CreateTable(create) => self.create_table(create),
@@ -51,8 +54,9 @@ impl Session {
             Statement::RollbackTo(name) => self.rollback_to(name).map(|()| Outcome::done()),
             Statement::Release(name) => self.release_savepoint(name).map(|()| Outcome::done()),
             Statement::LockTables(tables) => self.lock_named(tables),
+            Statement::LockAll => self.lock_all(),
             Statement::UnlockTables => {
-                if !self.locked.is_empty() {
+                if !self.locked.is_all && !self.locked.tables.is_empty() {
                     self.commit()?;
                 }
                 self.unlock_tables();
@@ -81,28 +85,20 @@ impl Session {
         }
     }
 
-    fn check_writable(&self, statement: &Statement) -> Result<()> {
+    /// Does it change definitions? Not in a session that only reads.
+    fn check_writable(&self, statement: &Statement) -> Result<bool> {
         let defines = !matches!(
             statement,
-            Statement::Begin { .. } | Statement::LockTables(_) | Statement::Maintain { .. } | Statement::Flush(_)
+            Statement::Begin { .. }
+                | Statement::LockTables(_)
+                | Statement::LockAll
+                | Statement::Maintain { .. }
+                | Statement::Flush(_)
         );
         if defines && self.values.is_on("transaction_read_only") {
             return Err(error::CANT_EXECUTE_IN_READ_ONLY_TRANSACTION.bare());
         }
-        Ok(())
-    }
-
-    fn lock_named(&mut self, names: &[(Name, bool)]) -> Result<Outcome> {
-        let mut tables = Vec::new();
-        for (name, exclusive) in names {
-            let (schema, name) = self.full_name(name)?;
-            tables.push((self.catalog.table(&schema, &name)?.clone(), *exclusive));
-        }
-        if let Err(error) = self.lock_tables(tables) {
-            self.unlock_tables();
-            return Err(error);
-        }
-        Ok(Outcome::done())
+        Ok(defines)
     }
 
     fn kill(&mut self, query: bool, id: &ast::Expr) -> Result<Outcome> {

@@ -7,6 +7,7 @@ use engine::Engine;
 use stdx::sync::Mutex;
 
 use crate::catalog::Catalog;
+use crate::catalog::still::Stillness;
 use crate::catalog::table::Table;
 use crate::error::Result;
 use crate::session::handle::{Handle, Kill};
@@ -16,6 +17,8 @@ pub struct Database {
     engine: Arc<Engine>,
     catalog: Catalog,
     sessions: Mutex<BTreeMap<u64, Weak<Handle>>>,
+    /// Who changes definitions, and who wants them to stay.
+    pub(crate) definitions: Stillness,
     /// Values of SET GLOBAL.
     pub(crate) globals: Mutex<HashMap<&'static str, Value>>,
 }
@@ -24,7 +27,8 @@ impl Database {
     /// Loads the catalog.
     pub fn open(engine: Arc<Engine>) -> Result<Arc<Database>> {
         let catalog = Catalog::open(engine.clone())?;
-        Ok(Arc::new(Database { engine, catalog, sessions: Mutex::default(), globals: Mutex::default() }))
+        let (sessions, definitions) = (Mutex::default(), Stillness::default());
+        Ok(Arc::new(Database { engine, catalog, sessions, definitions, globals: Mutex::default() }))
     }
 
     pub fn engine(&self) -> &Arc<Engine> {

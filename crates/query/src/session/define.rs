@@ -152,7 +152,7 @@ impl Session {
             // Whoever waits at the gate finds that the table is gone.
             table.live.version.store(u64::MAX, std::sync::atomic::Ordering::Release);
         }
-        self.locked.retain(|(table, _)| !found.iter().any(|gone| gone.id == table.id));
+        self.locked.tables.retain(|(table, _)| !found.iter().any(|gone| gone.id == table.id));
         drop(closed);
         Ok(Outcome::done())
     }

@@ -3,7 +3,7 @@
 //! A session runs one statement at a time. What it answers may still be running: a `ResultSet` is drawn batch by batch with the session in hand, and whatever
 //! is executed next ends it. Between calls nothing is held but what the transaction holds.
 //!
-//! Files: `run` (a statement from text to outcome), `transact` (transactions and table gates), `set` and `variables`, `show`, `define` and `alter` (DDL), `database` and
+//! Files: `run` (a statement from text to outcome), `transact` (transactions and table gates), `locks` (LOCK TABLES), `set` and `variables`, `show`, `define` and `alter` (DDL), `database` and
 //! `handle` (what sessions share).
 
 mod alter;
@@ -12,6 +12,7 @@ mod command;
 mod database;
 mod define;
 mod handle;
+mod locks;
 mod run;
 mod set;
 mod show;
@@ -33,6 +34,7 @@ use crate::exec::host::Host;
 use crate::parse::lexical;
 use crate::parse::normal::Normal;
 use crate::scalar::{self, EvalContext, SqlMode};
+use crate::session::locks::Locked;
 use crate::session::run::Compiled;
 use crate::session::variables::Values;
 use crate::types::{Column, Type};
@@ -187,8 +189,9 @@ pub struct Session {
     statement_start: Option<Savepoint>,
     /// Tables whose gates the transaction has passed.
     held: Vec<Arc<Table>>,
-    /// LOCK TABLES: (table, may be written).
-    locked: Vec<(Arc<Table>, bool)>,
+    /// Those of them that it writes.
+    written: Vec<Arc<Table>>,
+    locked: Locked,
 
     normal: Normal,
     /// Plans by text without literals; None: such a text does not share its plan.
@@ -225,7 +228,8 @@ impl Session {
             quick: Quick::default(),
             statement_start: None,
             held: Vec::new(),
-            locked: Vec::new(),
+            written: Vec::new(),
+            locked: Locked::default(),
             normal: Normal::default(),
             plans: HashMap::new(),
             named: HashMap::new(),

@@ -40,10 +40,25 @@ pub enum Plan {
     Do(Vec<Expr>),
 }
 
+impl Plan {
+    /// Tables whose rows it changes.
+    fn written(&self) -> Vec<Arc<Table>> {
+        let of = |targets: &[change::Target]| targets.iter().map(|target| target.rules.table.clone()).collect();
+        match self {
+            Plan::Query { .. } | Plan::Do(_) => Vec::new(),
+            Plan::Insert(insert) => vec![insert.rules.table.clone()],
+            Plan::Update(update) => of(&update.targets),
+            Plan::Delete(delete) => of(&delete.targets),
+        }
+    }
+}
+
 #[derive(Debug)]
 pub struct Compiled {
     pub plan: Plan,
     pub tables: Vec<Arc<Table>>,
+    /// Those whose rows it changes.
+    written: Vec<Arc<Table>>,
     volatile: bool,
 }
 
@@ -159,7 +174,7 @@ impl Session {
 
     /// The plan that texts like this share, and this one's literals.
     fn known_plan(&mut self, sql: &str) -> Option<(Arc<Compiled>, Vec<Value>)> {
-        if self.ctx.sql_mode.has(crate::scalar::SqlMode::ANSI_QUOTES) || !self.locked.is_empty() {
+        if self.ctx.sql_mode.has(crate::scalar::SqlMode::ANSI_QUOTES) || !self.locked.tables.is_empty() {
             return None;
         }
         let mut normal = std::mem::take(&mut self.normal);
@@ -249,7 +264,8 @@ impl Session {
         for table in &tables {
             self.count_rows(table);
         }
-        Ok(Compiled { plan, tables, volatile })
+        let written = plan.written();
+        Ok(Compiled { plan, tables, written, volatile })
     }
 
     /// A first guess of how many rows a table has.
@@ -316,12 +332,13 @@ impl Session {
         let mut compiled = compiled.clone();
         let mut tries = 0;
         let writes = matches!(compiled.plan, Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_));
-        self.check_locked(&compiled.tables, writes)?;
+        self.check_locked(&compiled.tables, &compiled.written)?;
         while !self.hold(&compiled.tables)? {
             tries += 1;
             self.refresh();
             compiled = again(self).filter(|_| tries < 100).ok_or_else(|| error::LOCK_WAIT_TIMEOUT.bare())?;
         }
+        self.hold_to_write(&compiled.written)?;
         self.need_transaction();
         if self.read_only && writes {
             return Err(error::CANT_EXECUTE_IN_READ_ONLY_TRANSACTION.bare());

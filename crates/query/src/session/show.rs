@@ -112,7 +112,8 @@ impl Session {
             Shown::CreateDatabase(name) => {
                 let collation = self.catalog.schema(name)?.collation;
                 let sql = format!(
-                    "CREATE DATABASE `{name}` /*!40100 DEFAULT CHARACTER SET {} COLLATE {} */ /*!80016 DEFAULT ENCRYPTION='N' */",
+                    "CREATE DATABASE {} /*!40100 DEFAULT CHARACTER SET {} COLLATE {} */ /*!80016 DEFAULT ENCRYPTION='N' */",
+                    quoted_name(name),
                     collation.charset().name(),
                     collation.name()
                 );
@@ -210,11 +211,26 @@ impl Session {
                     "Ends",
                     "Status",
                     "Originator",
+                    "character_set_client",
+                    "collation_connection",
+                    "Database Collation",
                 ]),
                 Vec::new(),
             )),
             Shown::FunctionStatus | Shown::ProcedureStatus => Ok((
-                texts(&["Db", "Name", "Type", "Definer", "Modified", "Created", "Security_type", "Comment"]),
+                texts(&[
+                    "Db",
+                    "Name",
+                    "Type",
+                    "Definer",
+                    "Modified",
+                    "Created",
+                    "Security_type",
+                    "Comment",
+                    "character_set_client",
+                    "collation_connection",
+                    "Database Collation",
+                ]),
                 Vec::new(),
             )),
             Shown::Grants => Err(SqlError::unsupported("SHOW GRANTS")),
@@ -257,7 +273,6 @@ impl Session {
         let kind = if system::is_system(&schema) { "SYSTEM VIEW" } else { "BASE TABLE" };
         let names: Vec<String> = if system::is_system(&schema) {
             system::all()
-                .iter()
                 .filter(|table| table.schema.eq_ignore_ascii_case(&schema))
                 .map(|table| table.name.to_owned())
                 .collect()
@@ -423,15 +438,15 @@ impl Session {
         for (name, unique, parts, comment, visible) in keys(table) {
             let mut line = match (name, unique) {
                 ("PRIMARY", _) => "  PRIMARY KEY (".to_owned(),
-                (name, true) => format!("  UNIQUE KEY `{name}` ("),
-                (name, false) => format!("  KEY `{name}` ("),
+                (name, true) => format!("  UNIQUE KEY {} (", quoted_name(name)),
+                (name, false) => format!("  KEY {} (", quoted_name(name)),
             };
             let parts: Vec<String> = parts
                 .iter()
                 .map(|part| {
                     let prefix = part.prefix.map_or(String::new(), |prefix| format!("({prefix})"));
                     let direction = if part.descending { " DESC" } else { "" };
-                    format!("`{}`{prefix}{direction}", table.columns[part.column].name)
+                    format!("{}{prefix}{direction}", quoted_name(&table.columns[part.column].name))
                 })
                 .collect();
             let _ = write!(line, "{})", parts.join(","));
@@ -445,9 +460,9 @@ impl Session {
         }
         for check in &table.checks {
             let enforced = if check.enforced { "" } else { " /*!80016 NOT ENFORCED */" };
-            lines.push(format!("  CONSTRAINT `{}` CHECK ({}){enforced}", check.name, check.text));
+            lines.push(format!("  CONSTRAINT {} CHECK ({}){enforced}", quoted_name(&check.name), check.text));
         }
-        let mut sql = format!("CREATE TABLE `{}` (\n{}\n) ENGINE=InnoDB", table.name, lines.join(",\n"));
+        let mut sql = format!("CREATE TABLE {} (\n{}\n) ENGINE=InnoDB", quoted_name(&table.name), lines.join(",\n"));
         if table.auto_column().is_some()
             && let Some(next @ 2..) = self.db.next_auto(table)?
         {
@@ -464,7 +479,7 @@ impl Session {
         use crate::catalog::table::Default;
         use crate::types::Kind;
         let ty: &Type = &column.ty;
-        let mut line = format!("  `{}` {}", column.name, ty.name());
+        let mut line = format!("  {} {}", quoted_name(&column.name), ty.name());
         if ty.kind.is_text() && ty.collation != table.collation {
             if ty.collation.charset() != table.collation.charset() {
                 let _ = write!(line, " CHARACTER SET {}", ty.charset().name());
@@ -511,5 +526,21 @@ impl Session {
 }
 
 fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\\', "\\\\").replace('\'', "''"))
+    let mut out = String::from("'");
+    for letter in text.chars() {
+        match letter {
+            '\0' => out.push_str("\\0"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\\' => out.push_str("\\\\"),
+            '\'' => out.push_str("''"),
+            other => out.push(other),
+        }
+    }
+    out.push('\'');
+    out
+}
+
+fn quoted_name(name: &str) -> String {
+    format!("`{}`", name.replace('`', "``"))
 }

@@ -36,13 +36,15 @@ impl Session {
         Duration::from_secs(self.quick.lock_wait_s)
     }
 
-    fn gate_wait(&self) -> Duration {
+    pub(super) fn gate_wait(&self) -> Duration {
         Duration::from_secs(self.quick.gate_wait_s)
     }
 
     pub(super) fn begin(&mut self, read_only: Option<bool>, snapshot: bool) -> Result<()> {
         self.commit()?;
-        self.unlock_tables();
+        if !self.locked.is_all {
+            self.unlock_tables();
+        }
         let next = self.next_read_only;
         self.need_transaction();
         self.explicit = true;
@@ -84,6 +86,9 @@ impl Session {
     /// Lets the tables go.
     fn release(&mut self) {
         self.read_only = self.quick.read_only;
+        for table in self.written.drain(..) {
+            table.live.still.written();
+        }
         for table in self.held.drain(..) {
             table.live.leave();
         }
@@ -97,7 +102,7 @@ impl Session {
         let is_killed = || handle.killed() != Kill::No;
         for table in tables {
             let known = self.held.iter().find(|held| held.id == table.id);
-            let is_locked = self.locked.iter().any(|(locked, _)| locked.id == table.id);
+            let is_locked = self.locked.tables.iter().any(|(locked, _)| locked.id == table.id);
             let is_current = table.live.version.load(std::sync::atomic::Ordering::Acquire) == table.version;
             if known.is_some() || is_locked {
                 if is_current {
@@ -198,56 +203,9 @@ impl Session {
         Ok(())
     }
 
-    /// LOCK TABLES: their gates are held until UNLOCK TABLES, those that are to be written alone.
-    pub(super) fn lock_tables(&mut self, tables: Vec<(Arc<Table>, bool)>) -> Result<()> {
-        self.unlock_tables();
-        let mut tables = tables;
-        tables.sort_by_key(|(table, exclusive)| (table.id, !exclusive));
-        tables.dedup_by_key(|(table, _)| table.id);
-        let patience = self.gate_wait();
-        let handle = self.handle.clone();
-        let is_killed = || handle.killed() != Kill::No;
-        for (table, exclusive) in tables {
-            if exclusive {
-                table.live.close(patience, &is_killed)?;
-            } else {
-                table.live.enter(patience, &is_killed)?;
-            }
-            self.locked.push((table, exclusive));
-        }
-        Ok(())
-    }
-
-    pub(super) fn unlock_tables(&mut self) {
-        for (table, exclusive) in self.locked.drain(..) {
-            if exclusive { table.live.open() } else { table.live.leave() }
-        }
-    }
-
-    /// LOCK TABLES is on: a statement may use only what it names.
-    pub(super) fn check_locked(&self, tables: &[Arc<Table>], writes: bool) -> Result<()> {
-        if self.locked.is_empty() {
-            return Ok(());
-        }
-        for table in tables {
-            match self.locked.iter().find(|(locked, _)| locked.id == table.id) {
-                None => {
-                    let message = format!("Table '{}' was not locked with LOCK TABLES", table.name);
-                    return Err(SqlError { code: 1100, sqlstate: "HY000", message });
-                }
-                Some((_, false)) if writes => {
-                    let message = format!("Table '{}' was locked with a READ lock and can't be updated", table.name);
-                    return Err(SqlError { code: 1099, sqlstate: "HY000", message });
-                }
-                Some(_) => {}
-            }
-        }
-        Ok(())
-    }
-
     /// Closes a table's gate for DDL.
     pub(super) fn close_gate(&self, table: &Table) -> Result<Closed> {
-        if self.locked.iter().any(|(locked, exclusive)| locked.id == table.id && *exclusive) {
+        if self.locked.tables.iter().any(|(locked, exclusive)| locked.id == table.id && *exclusive) {
             return Ok(Closed(None));
         }
         let handle = self.handle.clone();

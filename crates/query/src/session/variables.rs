@@ -74,6 +74,8 @@ pub const VARIABLES: &[Variable] = &[
     of("have_openssl", Word("YES"), Read),
     of("have_ssl", Word("YES"), Read),
     of("hostname", Word("localhost"), Read),
+    // Figures are never older than the statement that asks.
+    of("information_schema_stats_expiry", Number(0), Accept),
     of("init_connect", Word(""), Keep),
     of("innodb_lock_wait_timeout", Number(50), Set),
     of("innodb_strict_mode", Flag(true), Accept),

@@ -1,5 +1,6 @@
 //! Tables that are not stored: information_schema, and the few of performance_schema that clients read. Their rows are made when they are asked for.
 
+mod absent;
 mod schema;
 
 pub use schema::{column_extra, column_key, default_text, keys, value_text};
@@ -63,13 +64,11 @@ pub fn is_system(schema: &str) -> bool {
 }
 
 pub fn find(schema: &str, name: &str) -> Option<&'static SystemTable> {
-    schema::TABLES
-        .iter()
-        .find(|table| table.schema.eq_ignore_ascii_case(schema) && table.name.eq_ignore_ascii_case(name))
+    all().find(|table| table.schema.eq_ignore_ascii_case(schema) && table.name.eq_ignore_ascii_case(name))
 }
 
-pub fn all() -> &'static [SystemTable] {
-    schema::TABLES
+pub fn all() -> impl Iterator<Item = &'static SystemTable> {
+    [schema::TABLES, absent::TABLES].into_iter().flatten()
 }
 
 pub fn text(text: impl AsRef<str>) -> Value {

@@ -13,7 +13,7 @@ use crate::system::{SystemTable, text};
 use crate::types::{Charset, Collation, Kind, Type};
 use crate::value::Value;
 
-const NAME: crate::system::Holds = Text(64);
+pub const NAME: crate::system::Holds = Text(64);
 
 pub const TABLES: &[SystemTable] = &[
     SystemTable {
@@ -192,41 +192,6 @@ pub const TABLES: &[SystemTable] = &[
     },
     SystemTable {
         schema: "information_schema",
-        name: "TRIGGERS",
-        columns: &[
-            ("TRIGGER_CATALOG", NAME),
-            ("TRIGGER_SCHEMA", NAME),
-            ("TRIGGER_NAME", NAME),
-            ("EVENT_OBJECT_TABLE", NAME),
-        ],
-        rows: nothing,
-    },
-    SystemTable {
-        schema: "information_schema",
-        name: "ROUTINES",
-        columns: &[
-            ("SPECIFIC_NAME", NAME),
-            ("ROUTINE_CATALOG", NAME),
-            ("ROUTINE_SCHEMA", NAME),
-            ("ROUTINE_NAME", NAME),
-            ("ROUTINE_TYPE", NAME),
-        ],
-        rows: nothing,
-    },
-    SystemTable {
-        schema: "information_schema",
-        name: "EVENTS",
-        columns: &[("EVENT_CATALOG", NAME), ("EVENT_SCHEMA", NAME), ("EVENT_NAME", NAME)],
-        rows: nothing,
-    },
-    SystemTable {
-        schema: "information_schema",
-        name: "PARTITIONS",
-        columns: &[("TABLE_CATALOG", NAME), ("TABLE_SCHEMA", NAME), ("TABLE_NAME", NAME), ("PARTITION_NAME", NAME)],
-        rows: nothing,
-    },
-    SystemTable {
-        schema: "information_schema",
         name: "ENGINES",
         columns: &[
             ("ENGINE", NAME),
@@ -286,7 +251,7 @@ pub const TABLES: &[SystemTable] = &[
     },
 ];
 
-fn nothing(_ctx: &mut EvalContext) -> Result<Vec<Row>> {
+pub fn nothing(_ctx: &mut EvalContext) -> Result<Vec<Row>> {
     Ok(Vec::new())
 }
 
@@ -298,7 +263,7 @@ fn optional(number: Option<u64>) -> Value {
     number.map_or(Value::Null, Value::UInt)
 }
 
-fn all_tables(ctx: &mut EvalContext) -> Vec<Arc<Table>> {
+pub fn all_tables(ctx: &mut EvalContext) -> Vec<Arc<Table>> {
     let snapshot = host(ctx).db.catalog().snapshot();
     snapshot.schemas.values().flat_map(|schema| schema.tables.values().cloned()).collect()
 }
@@ -402,6 +367,7 @@ pub fn default_text(column: &TableColumn, ctx: &mut EvalContext) -> Option<Strin
         Default::Now(scale) => Some(format!("CURRENT_TIMESTAMP{}", digits(*scale))),
         Default::Expression(expression) => Some(expression.clone()),
         Default::Value(value) if value.is_null() => None,
+        Default::Value(Value::UInt(bits)) if column.ty.kind == Kind::Bit => Some(format!("b'{bits:b}'")),
         Default::Value(value) => Some(value_text(value, &column.ty, ctx)),
     }
 }

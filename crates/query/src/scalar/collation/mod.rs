@@ -7,6 +7,8 @@
 mod order;
 mod table;
 
+use std::borrow::Cow;
+
 use crate::error::{self, Result};
 
 /// Whether a character set can hold a character, and how many bytes a client may count for one. The wider set is the greater.
@@ -33,8 +35,25 @@ pub enum Weights {
     Uca900,
 }
 
-/// MySQL's latin1 is Windows-1252: these stand where ISO 8859-1 has control characters.
-const LATIN1_ABOVE: &str = "€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ";
+/// What latin1 (MySQL's is Windows-1252) has from 0x80 to 0x9f. Its five holes stand for themselves.
+const LATIN1_HIGH: [char; 32] = [
+    '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8d}', 'Ž', '\u{8f}', '\u{90}', '‘', '’',
+    '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{9d}', 'ž', 'Ÿ',
+];
+
+pub fn latin1_char(byte: u8) -> char {
+    match byte {
+        0x80..=0x9f => LATIN1_HIGH[usize::from(byte - 0x80)],
+        byte => char::from(byte),
+    }
+}
+
+pub fn latin1_byte(letter: char) -> Option<u8> {
+    match u32::from(letter) {
+        code @ (0..=0x7f | 0xa0..=0xff) => Some(code as u8),
+        _ => LATIN1_HIGH.iter().position(|high| *high == letter).map(|at| 0x80 + at as u8),
+    }
+}
 
 macro_rules! collations {
     ($($name:ident $text:literal $id:literal $charset:ident $weights:ident $pad:literal;)*) => {
@@ -139,9 +158,17 @@ impl Charset {
         match self {
             Charset::Binary | Charset::Utf8mb4 => true,
             Charset::Ascii => c.is_ascii(),
-            Charset::Latin1 => u32::from(c) < 256 || LATIN1_ABOVE.contains(c),
+            Charset::Latin1 => latin1_byte(c).is_some(),
             Charset::Utf8mb3 => u32::from(c) < 0x1_0000,
         }
+    }
+
+    /// The bytes that MySQL keeps for the text: here all text is UTF-8.
+    pub fn encode(self, text: &str) -> Cow<'_, [u8]> {
+        if self != Charset::Latin1 || text.is_ascii() {
+            return Cow::Borrowed(text.as_bytes());
+        }
+        Cow::Owned(text.chars().map(|letter| latin1_byte(letter).unwrap_or(b'?')).collect())
     }
 
     pub fn max_bytes(self) -> u32 {

@@ -6,7 +6,7 @@ use crate::scalar::bind::{self, Settings};
 use crate::scalar::context::EvalContext;
 use crate::scalar::convert;
 use crate::scalar::expr::{Call, Expr};
-use crate::types::Type;
+use crate::types::{Kind, Type};
 use crate::value::Value;
 
 pub const FUNCTIONS: &[Function] = &[
@@ -67,13 +67,25 @@ pub fn hex_text(bytes: &[u8], upper: bool) -> String {
 
 /// Of a number its digits, of a string its bytes.
 fn hex(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    let kind = call.arguments[0].kind();
     let text = match &values[0] {
-        Value::Int(_) | Value::UInt(_) | Value::Decimal(_) | Value::Double(_) | Value::Float(_) => {
-            format!("{:X}", convert::to_bits(&values[0], ctx)?)
+        Value::Int(number) => format!("{number:X}"),
+        Value::UInt(number) if !matches!(kind, Kind::Enum | Kind::Set) => format!("{number:X}"),
+        value @ (Value::Decimal(_) | Value::Double(_) | Value::Float(_)) => {
+            format!("{:X}", hex_of_real(convert::to_f64(value, ctx)?))
         }
-        _ => hex_text(&Args::new(call, values).bytes(0, ctx), true),
+        _ => hex_text(&Args::new(call, values).own_bytes(0, ctx), true),
     };
     Ok(Value::text(text))
+}
+
+/// Rounded; what no integer holds is all ones.
+fn hex_of_real(number: f64) -> u64 {
+    if number <= i64::MIN as f64 || number >= u64::MAX as f64 {
+        return u64::MAX;
+    }
+    let rounded = number.abs() + 0.5;
+    if number > 0.0 { rounded as u64 } else { (-(rounded as i64)) as u64 }
 }
 
 fn unhex(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
@@ -87,7 +99,7 @@ fn unhex(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> 
 
 /// In lines of 76.
 fn to_base64(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
-    let whole = base64(&Args::new(call, values).bytes(0, ctx));
+    let whole = base64(&Args::new(call, values).own_bytes(0, ctx));
     let lines: Vec<&str> = (0..whole.len()).step_by(76).map(|at| &whole[at..whole.len().min(at + 76)]).collect();
     Ok(string_value(call, lines.join("\n").into_bytes(), ctx))
 }
@@ -98,16 +110,16 @@ fn from_base64(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<V
 }
 
 fn md5(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
-    Ok(Value::text(hex_text(&super::digest::md5(&Args::new(call, values).bytes(0, ctx)), false)))
+    Ok(Value::text(hex_text(&super::digest::md5(&Args::new(call, values).own_bytes(0, ctx)), false)))
 }
 
 fn sha1(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
-    Ok(Value::text(hex_text(&super::digest::sha1(&Args::new(call, values).bytes(0, ctx)), false)))
+    Ok(Value::text(hex_text(&super::digest::sha1(&Args::new(call, values).own_bytes(0, ctx)), false)))
 }
 
 fn sha2(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let args = Args::new(call, values);
-    let bytes = args.bytes(0, ctx);
+    let bytes = args.own_bytes(0, ctx);
     let digest = match args.int(1, ctx)? {
         224 => super::digest::sha224(&bytes),
         0 | 256 => super::digest::sha256(&bytes),

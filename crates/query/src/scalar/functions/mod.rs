@@ -238,6 +238,15 @@ impl<'a> Args<'a> {
         }
     }
 
+    /// The shown form's bytes as the argument's own character set has them.
+    fn own_bytes(&self, place: usize, ctx: &EvalContext) -> Vec<u8> {
+        let charset = self.call.arguments[place].ty().charset();
+        match &self.values[place] {
+            Value::Text(text) => charset.encode(text).into_owned(),
+            _ => self.bytes(place, ctx),
+        }
+    }
+
     /// Adds the shown form's bytes.
     fn append(&self, place: usize, out: &mut Vec<u8>, ctx: &EvalContext) {
         match &self.values[place] {

@@ -103,7 +103,7 @@ fn concat_ws(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Val
 
 fn length(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let length = match &values[0] {
-        Value::Text(text) => text.len(),
+        Value::Text(text) => call.arguments[0].ty().charset().encode(text).len(),
         _ => Args::new(call, values).bytes(0, ctx).len(),
     };
     Ok(Value::Int(length as i64))
@@ -118,7 +118,7 @@ fn char_length(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<V
 }
 
 fn bit_length(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
-    Ok(Value::Int(Args::new(call, values).bytes(0, ctx).len() as i64 * 8))
+    Ok(Value::Int(Args::new(call, values).own_bytes(0, ctx).len() as i64 * 8))
 }
 
 /// Letters whose other case is one letter; MySQL leaves the rest as they are.
@@ -434,7 +434,7 @@ fn strcmp(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value>
 }
 
 fn ascii(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
-    Ok(Value::Int(Args::new(call, values).bytes(0, ctx).first().map_or(0, |byte| i64::from(*byte))))
+    Ok(Value::Int(Args::new(call, values).own_bytes(0, ctx).first().map_or(0, |byte| i64::from(*byte))))
 }
 
 /// The bytes of the first character as a number.

@@ -1,0 +1,176 @@
+//! LOCK TABLES, FLUSH TABLES WITH READ LOCK, and what they keep out.
+//!
+//! READ passes the gate of the table and keeps writers out of its rows (`catalog::still`); WRITE closes the gate. Nothing is held while one of several tables is waited for, so two
+//! of these never wait for each other, nor for a transaction that waits for them.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::catalog::table::Table;
+use crate::error::{self, Result, SqlError};
+use crate::parse::statement::Name;
+use crate::session::{Kill, Outcome, Session};
+
+/// How long one table is waited for before the others are let go.
+const STEP: Duration = Duration::from_millis(100);
+
+/// What LOCK TABLES holds.
+#[derive(Debug, Default)]
+pub(super) struct Locked {
+    /// (table, may be written).
+    pub tables: Vec<(Arc<Table>, bool)>,
+    /// FLUSH TABLES WITH READ LOCK: there are no other tables, and there will be none.
+    pub is_all: bool,
+}
+
+impl Session {
+    pub(super) fn lock_named(&mut self, names: &[(Name, bool)]) -> Result<Outcome> {
+        self.unlock_tables();
+        let mut tables = Vec::new();
+        for (name, exclusive) in names {
+            let (schema, name) = self.full_name(name)?;
+            tables.push((self.catalog.table(&schema, &name)?.clone(), *exclusive));
+        }
+        self.lock_tables(tables)?;
+        Ok(Outcome::done())
+    }
+
+    /// Every table for reading, and no DDL.
+    pub(super) fn lock_all(&mut self) -> Result<Outcome> {
+        self.unlock_tables();
+        let handle = self.handle.clone();
+        self.db.definitions.begin(self.gate_wait(), &|| handle.killed() != Kill::No)?;
+        self.locked.is_all = true;
+        self.refresh();
+        let all = self.catalog.schemas.values().flat_map(|schema| schema.tables.values());
+        let tables = all.map(|table| (table.clone(), false)).collect();
+        let locked = self.lock_tables(tables);
+        if locked.is_err() {
+            self.unlock_tables();
+        }
+        locked.map(|()| Outcome::done())
+    }
+
+    fn lock_tables(&mut self, mut tables: Vec<(Arc<Table>, bool)>) -> Result<()> {
+        tables.sort_by_key(|(table, exclusive)| (table.id, !exclusive));
+        tables.dedup_by_key(|(table, _)| table.id);
+        let until = Instant::now() + self.gate_wait();
+        loop {
+            match self.lock_step(&tables) {
+                Err(error) if error::LOCK_WAIT_TIMEOUT.is(&error) && Instant::now() < until => {}
+                done => return done,
+            }
+        }
+    }
+
+    /// All of them, or none.
+    fn lock_step(&mut self, tables: &[(Arc<Table>, bool)]) -> Result<()> {
+        let handle = self.handle.clone();
+        let is_killed = || handle.killed() != Kill::No;
+        for (table, exclusive) in tables {
+            let live = &table.live;
+            let held = if *exclusive {
+                live.close(STEP, &is_killed)
+            } else {
+                live.enter(STEP, &is_killed)
+                    .and_then(|()| live.still.begin(STEP, &is_killed).inspect_err(|_| live.leave()))
+            };
+            if let Err(error) = held {
+                for (table, exclusive) in self.locked.tables.drain(..) {
+                    let_go(&table, exclusive);
+                }
+                return Err(error);
+            }
+            self.locked.tables.push((table.clone(), *exclusive));
+        }
+        Ok(())
+    }
+
+    pub(super) fn unlock_tables(&mut self) {
+        let in_transaction = self.in_transaction();
+        for (table, exclusive) in std::mem::take(&mut self.locked.tables) {
+            // A transaction that began behind the lock of all tables may have read this one: it stays inside.
+            if self.locked.is_all && in_transaction {
+                table.live.still.end();
+                self.held.push(table);
+            } else {
+                let_go(&table, exclusive);
+            }
+        }
+        if std::mem::take(&mut self.locked.is_all) {
+            self.db.definitions.end();
+        }
+    }
+
+    /// LOCK TABLES is on: a statement may use only what it names, and write only what it locks for that.
+    pub(super) fn check_locked(&self, tables: &[Arc<Table>], written: &[Arc<Table>]) -> Result<()> {
+        if self.locked.is_all && !written.is_empty() {
+            return Err(conflict());
+        }
+        if self.locked.tables.is_empty() {
+            return Ok(());
+        }
+        for table in tables {
+            let writes = written.iter().any(|one| one.id == table.id);
+            match self.locked.tables.iter().find(|(locked, _)| locked.id == table.id) {
+                None => {
+                    let message = format!("Table '{}' was not locked with LOCK TABLES", table.name);
+                    return Err(SqlError { code: 1100, sqlstate: "HY000", message });
+                }
+                Some((_, false)) if writes => {
+                    let message = format!("Table '{}' was locked with a READ lock and can't be updated", table.name);
+                    return Err(SqlError { code: 1099, sqlstate: "HY000", message });
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Passes what keeps writers out of these tables, once in a transaction.
+    pub(super) fn hold_to_write(&mut self, tables: &[Arc<Table>]) -> Result<()> {
+        for table in tables {
+            let is_mine = |(locked, exclusive): &(Arc<Table>, bool)| locked.id == table.id && *exclusive;
+            if self.written.iter().any(|written| written.id == table.id) || self.locked.tables.iter().any(is_mine) {
+                continue;
+            }
+            let handle = self.handle.clone();
+            table.live.still.write(self.gate_wait(), &|| handle.killed() != Kill::No)?;
+            self.written.push(table.clone());
+        }
+        Ok(())
+    }
+
+    /// Holds for as long as definitions are changed: not while somebody wants all tables as they are.
+    pub(super) fn define(&self) -> Result<Defining> {
+        if self.locked.is_all {
+            return Err(conflict());
+        }
+        let handle = self.handle.clone();
+        self.db.definitions.write(self.gate_wait(), &|| handle.killed() != Kill::No)?;
+        Ok(Defining(self.db.clone()))
+    }
+}
+
+/// A change of definitions that is under way.
+pub(super) struct Defining(Arc<crate::session::Database>);
+
+impl Drop for Defining {
+    fn drop(&mut self) {
+        self.0.definitions.written();
+    }
+}
+
+fn let_go(table: &Table, exclusive: bool) {
+    if exclusive {
+        table.live.open();
+    } else {
+        table.live.still.end();
+        table.live.leave();
+    }
+}
+
+fn conflict() -> SqlError {
+    let message = "Can't execute the query because you have a conflicting read lock".to_owned();
+    SqlError { code: 1223, sqlstate: "HY000", message }
+}

@@ -1,0 +1,284 @@
+"""mariadb-dump out and back in: what is loaded into a fresh server dumps as the first one did, whatever the flags; what the mariadb command line shows of each
+row is the same. Where a MariaDB server is installed its own dump is loaded too, and the rows compared."""
+
+import difflib
+import os
+import random
+import re
+import shutil
+import subprocess
+import tempfile
+import threading
+import time
+
+import pymysql
+
+from beluga import Server, Tally, free_port
+
+tally = Tally()
+HERE = os.path.dirname(os.path.abspath(__file__))
+DATABASES = ["dump_one", "dump two-3"]
+WHOLE = ["--routines", "--triggers", "--events", "--databases", *DATABASES]
+# What `mysqldump` of MySQL 8.0 asks beside, in its order, and how many rows answer.
+ASKED_BY_MYSQL = [
+    ("/*!40100 SET @@SQL_MODE='' */", None),
+    ("/*!40103 SET TIME_ZONE='+00:00' */", None),
+    ("/*!80000 SET SESSION information_schema_stats_expiry=0 */", None),
+    ("SET SESSION NET_READ_TIMEOUT= 86400, SESSION NET_WRITE_TIMEOUT= 86400", None),
+    ("SHOW VARIABLES LIKE 'gtid\\_mode'", 1),
+    ("FLUSH /*!40101 LOCAL */ TABLES", None),
+    ("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ", None),
+    ("START TRANSACTION /*!40100 WITH CONSISTENT SNAPSHOT */", None),
+    ("SELECT @@GLOBAL.GTID_MODE", 1),
+    ("UNLOCK TABLES", None),
+    ("SELECT LOGFILE_GROUP_NAME, FILE_NAME, TOTAL_EXTENTS, INITIAL_SIZE, ENGINE, EXTRA FROM INFORMATION_SCHEMA.FILES WHERE ENGINE = 'ndbcluster' AND FILE_TYPE = 'UNDO LOG'"
+     " AND FILE_NAME IS NOT NULL AND LOGFILE_GROUP_NAME IS NOT NULL AND LOGFILE_GROUP_NAME IN (SELECT DISTINCT LOGFILE_GROUP_NAME FROM INFORMATION_SCHEMA.FILES WHERE ENGINE ="
+     " 'ndbcluster' AND FILE_TYPE = 'DATAFILE' AND TABLESPACE_NAME IN (SELECT DISTINCT TABLESPACE_NAME FROM INFORMATION_SCHEMA.PARTITIONS WHERE TABLE_SCHEMA IN ('dump_one')))"
+     " GROUP BY LOGFILE_GROUP_NAME, FILE_NAME, ENGINE, TOTAL_EXTENTS, INITIAL_SIZE ORDER BY LOGFILE_GROUP_NAME", 0),
+    ("SELECT DISTINCT TABLESPACE_NAME, FILE_NAME, LOGFILE_GROUP_NAME, EXTENT_SIZE, INITIAL_SIZE, ENGINE FROM INFORMATION_SCHEMA.FILES WHERE FILE_TYPE = 'DATAFILE' AND"
+     " TABLESPACE_NAME IN (SELECT DISTINCT TABLESPACE_NAME FROM INFORMATION_SCHEMA.PARTITIONS WHERE TABLE_SCHEMA IN ('dump_one')) ORDER BY TABLESPACE_NAME, LOGFILE_GROUP_NAME", 0),
+    ("SHOW VARIABLES LIKE 'ndbinfo\\_version'", 0),
+    ("USE `dump_one`", None),
+    ("SHOW CREATE DATABASE IF NOT EXISTS `dump_one`", 1),
+    ("SAVEPOINT sp", None),
+    ("SHOW TABLES", 7),
+    ("SHOW TABLE STATUS LIKE 'numbers'", 1),
+    ("SET SQL_QUOTE_SHOW_CREATE=1", None),
+    ("SET SESSION character_set_results = 'binary'", None),
+    ("SHOW CREATE TABLE `numbers`", 1),
+    ("SET SESSION character_set_results = 'utf8mb4'", None),
+    ("SHOW FIELDS FROM `numbers`", 15),
+    ("SELECT /*!40001 SQL_NO_CACHE */ * FROM `numbers`", 4),
+    ("use `dump_one`", None),
+    ("select @@collation_database", 1),
+    ("SHOW TRIGGERS LIKE 'numbers'", 0),
+    ("SELECT COLUMN_NAME, JSON_EXTRACT(HISTOGRAM, '$.\"number-of-buckets-specified\"') FROM information_schema.COLUMN_STATISTICS WHERE SCHEMA_NAME = 'dump_one' AND TABLE_NAME = 'numbers'", 0),
+    ("ROLLBACK TO SAVEPOINT sp", None),
+    ("RELEASE SAVEPOINT sp", None),
+    ("show events", 0),
+    ("LOCK TABLES mysql.proc READ", 1146),
+    ("SHOW FUNCTION STATUS WHERE Db = 'dump_one'", 0),
+    ("SHOW PROCEDURE STATUS WHERE Db = 'dump_one'", 0),
+]
+
+
+def words(program, port, *more):
+    return [program, "-h127.0.0.1", f"-P{port}", "-uroot", "--default-character-set=utf8mb4", *more]
+
+
+def run(command, **more):
+    done = subprocess.run(command, capture_output=True, timeout=240, **more)
+    if done.returncode:
+        raise RuntimeError(f"{command[0]} {' '.join(command[5:])}: {done.stderr.decode(errors='replace')[:2000]}")
+    return done
+
+
+def dump(port, *flags):
+    done = run(words("mariadb-dump", port, *flags))
+    text = done.stdout.decode("utf-8", "surrogateescape")
+    # The first and the last line tell of the host and the time.
+    return "\n".join(line for line in text.split("\n") if not re.match(r"-- (Dump completed|MariaDB dump|Host:|Server version)", line)), done.stderr.decode()
+
+
+def load(port, text, database=None):
+    run(words("mariadb", port, *([database] if database else [])), input=text.encode("utf-8", "surrogateescape"))
+
+
+def rows(port):
+    """Every row of every table in hexadecimal, as the server shows it."""
+    connection = pymysql.connect(host="127.0.0.1", port=port, user="root", charset="utf8mb4", use_unicode=False, read_timeout=120, connect_timeout=60)
+    found = {}
+    with connection.cursor() as cursor:
+        cursor.execute("SET time_zone = '+00:00'")
+        for database in DATABASES:
+            cursor.execute(f"SHOW TABLES FROM `{database}`")
+            for (name,) in cursor.fetchall():
+                quoted = "`%s`.`%s`" % (database, name.decode().replace("`", "``"))
+                cursor.execute(f"SHOW COLUMNS FROM {quoted}")
+                columns = ["`%s`" % row[0].decode().replace("`", "``") for row in cursor.fetchall()]
+                cursor.execute(f"SELECT {', '.join(f'HEX({column})' if column != '`j`' else column for column in columns)} FROM {quoted}")
+                found[name.decode()] = sorted(cursor.fetchall(), key=repr)
+    connection.close()
+    return found
+
+
+def same(name, one, two):
+    difference = list(difflib.unified_diff(one.split("\n"), two.split("\n"), lineterm="", n=0))
+    tally.check(name, not difference, "\n".join(line[:300] for line in difference[:20]))
+
+
+def fill(port):
+    """The file's rows, and blobs of every byte and of many lengths."""
+    with open(os.path.join(HERE, "../sql/dump.sql"), encoding="utf-8") as file:
+        load(port, file.read())
+    connection = pymysql.connect(host="127.0.0.1", port=port, user="root", database="dump_one", charset="utf8mb4", autocommit=True, read_timeout=120)
+    draw = random.Random(20261121)
+    with connection.cursor() as cursor:
+        cursor.execute("SET sql_mode = ''")
+        every = bytes(range(256))
+        for number in range(100, 160):
+            length = draw.choice([0, 1, 255, 256, 1000, 70000]) if number > 102 else 256
+            blob = every[:length] if length <= 256 else draw.randbytes(length)
+            text = "".join(chr(draw.choice([draw.randrange(1, 128), draw.randrange(0xA0, 0x2000), draw.randrange(0x1F300, 0x1F600)])) for _ in range(min(length, 200)))
+            cursor.execute("INSERT INTO texts (id, v, body, vb, lb) VALUES (%s, %s, %s, %s, %s)", (number, text, text * 3, number.to_bytes(2, "big") + blob[:200], blob))
+    connection.close()
+
+
+def in_binary(server):
+    """Bytes as they are, not in hexadecimal: the default."""
+    text, _ = dump(server.mysql_port, *WHOLE)
+    with Server(mysql=True) as second:
+        load(second.mysql_port, text)
+        same("default flags", text, dump(second.mysql_port, *WHOLE)[0])
+        tally.equal("rows after default flags", rows(second.mysql_port), rows(server.mysql_port))
+        second.terminate()
+        second.start()
+        same("after a restart", text, dump(second.mysql_port, *WHOLE)[0])
+
+
+def with_flags(server):
+    with Server(mysql=True) as second:
+        for flags in (["--single-transaction", "--hex-blob"], ["--skip-opt", "--quick", "--create-options", "--compact"], ["--single-transaction", "--skip-extended-insert", "--complete-insert", "--insert-ignore"],
+                      ["--lock-all-tables", "--replace", "--order-by-primary"], ["--skip-lock-tables", "--no-autocommit", "--skip-add-drop-table", "--add-drop-database", "--skip-set-charset"]):
+            text, complaints = dump(server.mysql_port, *flags, *WHOLE)
+            tally.equal(f"complaints {flags}", complaints, "")
+            for database in DATABASES:
+                load(second.mysql_port, f"DROP DATABASE IF EXISTS `{database}`;")
+            # --compact leaves out what the rows need to be taken: it is for reading.
+            load(second.mysql_port, "SET sql_mode='NO_AUTO_VALUE_ON_ZERO', time_zone='+00:00';\n" + text if "--compact" in flags else text)
+            same(f"{flags}", text, dump(second.mysql_port, *flags, *WHOLE)[0])
+            tally.equal(f"rows {flags}", rows(second.mysql_port), rows(server.mysql_port))
+        one, _ = dump(server.mysql_port, "dump_one", "numbers", "texts")
+        load(second.mysql_port, one, "dump two-3")
+        same("two tables into another database", one, dump(second.mysql_port, "dump two-3", "numbers", "texts")[0].replace("Database: dump two-3", "Database: dump_one"))
+        where, _ = dump(server.mysql_port, "--where=id<3", "--no-create-info", "dump_one", "numbers")
+        tally.check("--where", "(2," in where and "(7," not in where, where)
+        nothing, _ = dump(server.mysql_port, "--no-data", "--all-databases")
+        tally.check("--all-databases", "CREATE TABLE `numbers`" in nothing and "INSERT" not in nothing)
+        folder = tempfile.mkdtemp(prefix="beluga-dump-")
+        xml = run(words("mariadb-dump", server.mysql_port, "--xml", "dump_one", "checked")).stdout.decode()
+        tally.check("--xml", "<field name=\"name\">zwei</field>" in xml, xml[-800:])
+        shutil.rmtree(folder)
+
+
+def under_writers(server):
+    """Money moves between two tables all the while: every dump has all of it."""
+    connection = pymysql.connect(host="127.0.0.1", port=server.mysql_port, user="root", autocommit=True, read_timeout=120)
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE DATABASE bank")
+        for name in ("first", "last"):
+            cursor.execute(f"CREATE TABLE bank.{name} (id INT PRIMARY KEY, money INT NOT NULL)")
+            cursor.executemany(f"INSERT INTO bank.{name} VALUES (%s, 100)", list(range(500)))
+    stop, moved = threading.Event(), [0]
+
+    def move():
+        draw = random.Random(1)
+        own = pymysql.connect(host="127.0.0.1", port=server.mysql_port, user="root", database="bank", read_timeout=120)
+        with own.cursor() as cursor:
+            while not stop.is_set():
+                one, two = draw.sample(["first", "last"], 2)
+                try:
+                    cursor.execute(f"UPDATE {one} SET money = money - 1 WHERE id = {draw.randrange(500)}")
+                    cursor.execute(f"UPDATE {two} SET money = money + 1 WHERE id = {draw.randrange(500)}")
+                    own.commit()
+                    moved[0] += 1
+                except pymysql.Error as error:
+                    own.rollback()
+                    if error.args[0] not in (1205, 1213):
+                        raise
+        own.close()
+
+    writers = [threading.Thread(target=move) for _ in range(2)]
+    for writer in writers:
+        writer.start()
+    with Server(mysql=True) as second:
+        for flags in ([], ["--single-transaction"], ["--lock-all-tables"]):
+            before = moved[0]
+            text, _ = dump(server.mysql_port, *flags, "--databases", "bank")
+            load(second.mysql_port, "DROP DATABASE IF EXISTS bank;\n" + text)
+            other = pymysql.connect(host="127.0.0.1", port=second.mysql_port, user="root", database="bank", read_timeout=120)
+            with other.cursor() as cursor:
+                cursor.execute("SELECT (SELECT SUM(money) FROM first) + (SELECT SUM(money) FROM last)")
+                tally.equal(f"money in the dump {flags}", int(cursor.fetchone()[0]), 100000)
+            other.close()
+            tally.check(f"moved meanwhile {flags}", moved[0] > before)
+    stop.set()
+    for writer in writers:
+        writer.join()
+    connection.close()
+
+
+def questions_of_mysql(server):
+    connection = pymysql.connect(host="127.0.0.1", port=server.mysql_port, user="root", charset="utf8mb4", autocommit=True, read_timeout=120)
+    with connection.cursor() as cursor:
+        for statement, expected in ASKED_BY_MYSQL:
+            try:
+                cursor.execute(statement)
+                found = len(cursor.fetchall()) if cursor.description else None
+            except pymysql.Error as error:
+                found = error.args[0]
+            tally.equal(statement, found, expected)
+    connection.close()
+
+
+class MariaDB:
+    """A server of Debian's package, if it is installed."""
+
+    def __init__(self):
+        self.port = free_port()
+        self.home = tempfile.mkdtemp(prefix="mariadb-test-")
+
+    def __enter__(self):
+        data = os.path.join(self.home, "data")
+        run(["mariadb-install-db", f"--datadir={data}", "--auth-root-authentication-method=normal", "--user=root", "--skip-test-db"])
+        options = [f"--datadir={data}", f"--port={self.port}", f"--socket={self.home}/socket", "--bind-address=127.0.0.1", "--user=root", "--innodb-buffer-pool-size=32M", "--innodb-flush-log-at-trx-commit=0"]
+        self.process = subprocess.Popen(["mariadbd", "--no-defaults", *options], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        until = time.monotonic() + 60
+        while time.monotonic() < until:
+            try:
+                pymysql.connect(host="127.0.0.1", port=self.port, user="root").close()
+                return self
+            except pymysql.Error:
+                time.sleep(0.05)
+        raise RuntimeError("mariadbd does not answer")
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        shutil.rmtree(self.home, ignore_errors=True)
+
+
+def from_mariadb(server):
+    if not shutil.which("mariadbd") or not shutil.which("mariadb-install-db"):
+        tally.skip("no MariaDB server is installed")
+        return
+    with MariaDB() as maria:
+        fill(maria.port)
+        theirs = rows(maria.port)
+        ours = rows(server.mysql_port)
+        for name in ours:
+            tally.equal(f"rows of {name} as MariaDB has them", ours[name], theirs.get(name))
+        text, _ = dump(maria.port, *WHOLE)
+        with Server(mysql=True) as second:
+            load(second.mysql_port, text)
+            tally.equal("rows of MariaDB's dump", rows(second.mysql_port), theirs)
+        # And there: MariaDB does not know MySQL 8.0's collation.
+        text, _ = dump(server.mysql_port, "--single-transaction", *WHOLE)
+        for database in DATABASES:
+            load(maria.port, f"DROP DATABASE `{database}`;")
+        load(maria.port, text)
+        tally.equal("rows of our dump in MariaDB", rows(maria.port), theirs)
+
+
+def main():
+    with Server(mysql=True) as server:
+        fill(server.mysql_port)
+        for part in (in_binary, with_flags, under_writers, questions_of_mysql, from_mariadb):
+            try:
+                part(server)
+            except Exception as error:
+                tally.check(part.__name__, False, repr(error).replace("\\n", "\n"))
+
+
+main()
+tally.close()
