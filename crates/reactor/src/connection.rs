@@ -744,6 +744,7 @@ impl Connection {
         inner.paused = paused && consumed < input.len();
         if gate > self.group().durable.get() && inner.out.len() > start {
             self.group().counters.gated.add(1);
+            self.group().durable.ask(gate);
             inner.gates.push_back(Gate { position: gate, start: inner.out_start + start as u64 });
         }
         let flow = flow.unwrap_or_else(|_| {

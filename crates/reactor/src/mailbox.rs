@@ -145,6 +145,7 @@ impl Handle {
             if connection.is_closed() {
                 return;
             }
+            connection.group().durable.ask(gate);
             let mut mailbox = connection.mailbox.lock();
             mailbox.bytes.extend_from_slice(bytes);
             mailbox.replies.push((gate, bytes.len()));

@@ -1,5 +1,6 @@
 //! What could have been in std. The gate for anything new here is that one question.
 
+pub mod bed;
 pub mod counter;
 pub mod histogram;
 pub mod padded;

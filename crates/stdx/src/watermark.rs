@@ -2,9 +2,12 @@
 //!
 //! Hard part: a waiter must not sleep through the advance it waits for. It registers under the mutex before it looks a last time; `advance` raises the
 //! number first and then looks whether anybody is registered, with a SeqCst fence in between on both sides, so one of the two sees the other.
+//!
+//! The other way round, raising it may cost a disk write: so whoever waits asks, and whoever raises the number sleeps in `supplier` until somebody has asked.
 
 use std::time::{Duration, Instant};
 
+use crate::bed::{Bed, Depth};
 use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 use crate::sync::{Condvar, Mutex, RwLock};
 
@@ -12,6 +15,10 @@ type Listener = Box<dyn Fn(u64) + Send + Sync>;
 
 pub struct Watermark {
     value: AtomicU64,
+    /// The greatest value that somebody waits for, or has waited for.
+    asked: AtomicU64,
+    /// Where the thread sleeps that raises the number.
+    pub supplier: Bed,
     waiters: AtomicUsize,
     /// Those that have begun to wait without a thread since somebody last asked.
     newcomers: AtomicUsize,
@@ -23,6 +30,8 @@ impl Watermark {
     pub fn new(value: u64) -> Watermark {
         Watermark {
             value: AtomicU64::new(value),
+            asked: AtomicU64::new(value),
+            supplier: Bed::new(),
             waiters: AtomicUsize::new(0),
             newcomers: AtomicUsize::new(0),
             bed: (Mutex::new(()), Condvar::new()),
@@ -50,6 +59,24 @@ impl Watermark {
         }
     }
 
+    /// Says that the number should be at least `value` soon. Asked before it is waited for; waiting with a thread asks by itself.
+    #[inline]
+    pub fn ask(&self, value: u64) {
+        if self.get() >= value || self.asked.fetch_max(value, Ordering::SeqCst) >= value {
+            return;
+        }
+        fence(Ordering::SeqCst);
+        if self.supplier.depth() != Depth::Awake {
+            self.supplier.ring();
+        }
+    }
+
+    /// What has been asked for at the most.
+    #[inline]
+    pub fn asked(&self) -> u64 {
+        self.asked.load(Ordering::SeqCst)
+    }
+
     /// Something waits for the number without a thread: it listens. Counted for who raises the number, and decides by it how often.
     #[inline]
     pub fn count_in(&self) {
@@ -66,6 +93,7 @@ impl Watermark {
         if self.get() >= value {
             return;
         }
+        self.ask(value);
         let mut guard = self.bed.0.lock();
         self.waiters.fetch_add(1, Ordering::Relaxed);
         fence(Ordering::SeqCst);
@@ -80,6 +108,7 @@ impl Watermark {
         if self.get() >= value {
             return true;
         }
+        self.ask(value);
         let until = Instant::now() + timeout;
         let mut guard = self.bed.0.lock();
         self.waiters.fetch_add(1, Ordering::Relaxed);
@@ -155,6 +184,24 @@ mod model {
             mark.wait(1);
             assert_eq!(mark.get(), 1);
             advancer.join().unwrap();
+        });
+    }
+
+    #[test]
+    fn loom_no_question_is_slept_through() {
+        loom::model(|| {
+            let mark = Arc::new(Watermark::new(0));
+            let supplier = {
+                let mark = mark.clone();
+                thread::spawn(move || {
+                    while mark.asked() == 0 {
+                        mark.supplier.lie(Depth::Light, || mark.asked() > 0);
+                    }
+                    mark.advance(1);
+                })
+            };
+            mark.wait(1);
+            supplier.join().unwrap();
         });
     }
 }

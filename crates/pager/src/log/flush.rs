@@ -1,6 +1,7 @@
 //! Makes the log durable in batches.
 //!
-//! One flush is under way at a time; everybody else's bytes ride in the next one (group commit). Appenders wake the flusher only if it sleeps.
+//! One flush is under way at a time; everybody else's bytes ride in the next one (group commit). What nobody waits for is not worth a flush of its own: a transaction's changes
+//! go with its end. So an append does not wake the flusher, whoever waits for the watermark does (`Watermark::ask`, L9); without a question the log follows after a lull.
 //!
 //! Few writers meet no timer. A crowd does: when a flush has let go dozens of replies at once, the next one gives their clients a quarter of a millisecond to come
 //! back. The flush, its wake-ups and the system calls around it are then shared by more, and with so many under way that counts for more than the moment.
@@ -11,9 +12,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use os::{Aligned, Clock, Device};
+use stdx::bed::Depth;
 use stdx::slot;
+use stdx::sync::Mutex;
 use stdx::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use stdx::sync::{Condvar, Mutex};
 use stdx::watermark::Watermark;
 
 use crate::error::{Error, Result};
@@ -30,6 +32,9 @@ const CROWD: usize = 32;
 const ENOUGH: u64 = 64 << 10;
 /// How long it lets others come, at the most.
 const PATIENCE: Duration = Duration::from_micros(250);
+
+/// What nobody asks for is written after so long at the most.
+const LULL: Duration = Duration::from_millis(20);
 
 /// How long the flusher sleeps before it looks for room again.
 const STUCK_PAUSE: Duration = Duration::from_millis(50);
@@ -62,8 +67,6 @@ pub struct Log {
     threaded: bool,
     /// A write failed. What a simulated program still appends goes nowhere.
     is_dead: AtomicBool,
-    asleep: AtomicBool,
-    bed: (Mutex<bool>, Condvar),
     pub(crate) flushes: AtomicU64,
     pub(crate) flushed_bytes: AtomicU64,
     pub(crate) flush_ns: stdx::histogram::Histogram,
@@ -99,8 +102,6 @@ impl Log {
             clock,
             threaded: options.threaded,
             is_dead: AtomicBool::new(false),
-            asleep: AtomicBool::new(false),
-            bed: (Mutex::new(false), Condvar::new()),
             flushes: AtomicU64::new(0),
             flushed_bytes: AtomicU64::new(0),
             flush_ns: stdx::histogram::Histogram::new(),
@@ -137,7 +138,7 @@ impl Log {
         }
         mark(start, end);
         self.order.publish(slot);
-        self.wake();
+        self.tell(end);
         end
     }
 
@@ -299,20 +300,24 @@ impl Log {
         result
     }
 
-    /// Wakes the flusher if it sleeps.
+    /// An append has ended. It wakes a flusher that has nothing at all to write, or has much.
     #[inline]
-    pub fn wake(&self) {
-        if self.asleep.load(Ordering::SeqCst) {
-            let mut called = self.bed.0.lock();
-            *called = true;
-            self.bed.1.notify_one();
+    fn tell(&self, end: Lsn) {
+        match self.durable.supplier.depth() {
+            Depth::Awake => {}
+            Depth::Light if end - self.durable.get().min(end) < self.much() => {}
+            Depth::Light | Depth::Deep => self.durable.supplier.ring(),
         }
+    }
+
+    /// So many bytes are written without a question, that appenders do not meet a full ring.
+    fn much(&self) -> u64 {
+        (self.bytes.capacity() / 4).min(CHUNK_MAX as u64)
     }
 
     /// Wakes the flusher whatever it waits for: somebody cannot go on, or the stop flag is up.
     pub fn rouse(&self) {
-        *self.bed.0.lock() = true;
-        self.bed.1.notify_one();
+        self.durable.supplier.ring();
     }
 
     /// The flusher's loop. Returns when `stop` is set and everything is durable or nothing can be; an error means that the log device failed.
@@ -327,7 +332,6 @@ impl Log {
                     if crowd >= CROWD {
                         self.let_come();
                     }
-                    continue;
                 }
                 Ok(false) => {}
                 // No segment to turn to. Nothing is lost: what waits stays in the ring, new writes are refused, and room may come back.
@@ -341,37 +345,38 @@ impl Log {
                 }
                 Err(error) => return Err(error),
             }
-            if stop.load(Ordering::Acquire) && self.order.head() == self.durable.get() {
+            let stops = stop.load(Ordering::Acquire);
+            if stops && self.order.head() == self.durable.get() {
                 return Ok(());
             }
-            self.sleep(stop);
+            if stops || self.is_wanted() {
+                if self.order.copied() == self.durable.get() {
+                    // Somebody is between reservation and publication: back in a moment.
+                    stdx::sync::thread::yield_now();
+                }
+                continue;
+            }
+            self.rest(stop);
         }
+    }
+
+    /// Is there a reason to write now?
+    fn is_wanted(&self) -> bool {
+        let (head, durable) = (self.order.head(), self.durable.get());
+        self.durable.asked().min(head) > durable || head - durable >= self.much()
     }
 
     /// Sleeps for a moment, unless there is enough to write already, or somebody cannot go on without a flush.
     fn let_come(&self) {
-        let mut called = self.bed.0.lock();
-        if self.order.head() - self.durable.get() < ENOUGH && !*called {
-            called = self.bed.1.wait_timeout(called, PATIENCE).0;
-        }
-        *called = false;
+        self.durable.supplier.nap(Depth::Awake, PATIENCE, || self.order.head() - self.durable.get() >= ENOUGH);
     }
 
-    /// Sleeps until an append. The flag is raised before the last look at the head, an append moves the head before it looks at the flag (both SeqCst).
-    fn sleep(&self, stop: &AtomicBool) {
-        let mut called = self.bed.0.lock();
-        self.asleep.store(true, Ordering::SeqCst);
-        let idle = self.order.head() == self.durable.get();
-        if !idle {
-            // Somebody is between reservation and publication: back in a moment.
-            drop(called);
-            stdx::sync::thread::yield_now();
-        } else if !stop.load(Ordering::Acquire) {
-            while !*called {
-                called = self.bed.1.wait(called);
-            }
-            *called = false;
+    /// Sleeps until there is a reason to write. After a lull what nobody asked for is one too; without that, any append.
+    fn rest(&self, stop: &AtomicBool) {
+        let bed = &self.durable.supplier;
+        let was_lull = bed.nap(Depth::Light, LULL, || self.is_wanted() || stop.load(Ordering::SeqCst));
+        if was_lull {
+            bed.lie(Depth::Deep, || self.order.head() != self.durable.get() || stop.load(Ordering::SeqCst));
         }
-        self.asleep.store(false, Ordering::SeqCst);
     }
 }

@@ -112,6 +112,34 @@ fn threads_share_pages_and_the_log() {
 
 /// The cleaner runs from early in the opening on; what it does before the maps are known must not touch them.
 #[test]
+fn what_nobody_asks_for_is_written_after_a_lull_and_not_before() {
+    let folder: Arc<dyn Folder> = SimFolder::new(10);
+    let options = Options { background: Background::Threads, ring_bytes: 8 << 20, ..options() };
+    let redo = RedoTable::new().own(0x10..0x11, ToyRedo);
+    let pager = Pager::open(folder, Arc::new(RealClock::new()), options, redo, &mut Ignore, 4, &|_| {}).unwrap().pager;
+    let pid = make_page(&pager, 0).unwrap().0;
+    let waited = |condition: &dyn Fn() -> bool| {
+        (0..3_000).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            condition()
+        })
+    };
+    assert!(waited(&|| pager.durable().get() == pager.log_head()));
+    let (start, before) = (std::time::Instant::now(), pager.counts().log_flushes);
+    for value in 0..500 {
+        change(&pager, &[pid], value).unwrap();
+    }
+    // The first wakes a flusher that sleeps deeply; then there is one flush for each lull of 20 ms.
+    let most = 3 + start.elapsed().as_millis() as u64 / 20;
+    let flushes = pager.counts().log_flushes - before;
+    assert!(flushes <= most, "{flushes} flushes, where {most} were time enough");
+    assert!(waited(&|| pager.durable().get() == pager.log_head()), "nobody asked, and it is not written");
+    let lsn = change(&pager, &[pid], 1).unwrap();
+    pager.durable().wait(lsn);
+    pager.close().unwrap();
+}
+
+#[test]
 fn opening_beside_the_cleaner_keeps_the_space_map() {
     for seed in 0..60 {
         let folder = SimFolder::new(seed);
