@@ -19,7 +19,7 @@ pub use ahead::Ahead;
 pub use check::Report;
 pub use delete::{Freed, Purge};
 pub use insert::{Change, Done, Old};
-pub use scan::{Batch, Entry, Hit, Scan};
+pub use scan::{Batch, Entry, Hit, Scan, Span};
 pub use tree::{Found, Mode, Tree, TreeId, WORD_TXN};
 
 /// First byte of every page of a tree.

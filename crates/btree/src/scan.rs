@@ -91,7 +91,12 @@ pub struct Hit {
 /// A scan under way.
 pub struct Scan<'t> {
     tree: &'t Tree,
-    /// What is left: `from <= key < to`.
+    span: Span,
+}
+
+/// What is left of a scan, without its tree: for whoever puts it aside and goes on later.
+pub struct Span {
+    /// `from <= key < to`.
     from: Vec<u8>,
     to: Option<Vec<u8>>,
     is_backward: bool,
@@ -127,18 +132,12 @@ fn upper(bound: Bound<&[u8]>) -> Option<Vec<u8>> {
 impl Tree {
     /// The records of a range in ascending order.
     pub fn scan(&self, from: Bound<&[u8]>, to: Bound<&[u8]>) -> Scan<'_> {
-        self.start(from, to, false)
+        Scan { tree: self, span: Span::new(from, to, false) }
     }
 
     /// The records of a range in descending order.
     pub fn scan_back(&self, from: Bound<&[u8]>, to: Bound<&[u8]>) -> Scan<'_> {
-        self.start(from, to, true)
-    }
-
-    fn start(&self, from: Bound<&[u8]>, to: Bound<&[u8]>, is_backward: bool) -> Scan<'_> {
-        let (from, to) = (lower(from), upper(to));
-        let is_done = to.as_ref().is_some_and(|to| *to <= from);
-        Scan { tree: self, from, to, is_backward, is_done, limit: usize::MAX, gate: 0 }
+        Scan { tree: self, span: Span::new(from, to, true) }
     }
 
     /// The record with the least key above `key`.
@@ -182,22 +181,18 @@ impl Scan<'_> {
     /// Lets no batch have more than `limit` records.
     pub fn with_limit(mut self, limit: usize) -> Self {
         assert!(limit > 0);
-        self.limit = limit;
+        self.span.limit = limit;
         self
     }
 
     /// The greatest page LSN seen so far: what was read, and that nothing else was there, holds once the log is durable up to here.
     pub fn gate(&self) -> Lsn {
-        self.gate
+        self.span.gate
     }
 
     /// Replaces the batch by the next records of the range; false, and an empty batch, at its end.
     pub fn next_batch(&mut self, batch: &mut Batch) -> Result<bool> {
-        batch.clear();
-        while !self.is_done && batch.is_empty() {
-            if self.is_backward { self.step_back(batch)? } else { self.step(batch)? }
-        }
-        Ok(!batch.is_empty())
+        self.span.next_batch(self.tree, batch)
     }
 
     fn first(self) -> Result<Option<Hit>> {
@@ -205,11 +200,33 @@ impl Scan<'_> {
         let mut scan = self.with_limit(1);
         Ok(scan.next_batch(&mut batch)?.then(|| batch.get(0).into()))
     }
+}
 
-    fn step(&mut self, batch: &mut Batch) -> Result<()> {
+impl Span {
+    pub fn new(from: Bound<&[u8]>, to: Bound<&[u8]>, is_backward: bool) -> Span {
+        let (from, to) = (lower(from), upper(to));
+        let is_done = to.as_ref().is_some_and(|to| *to <= from);
+        Span { from, to, is_backward, is_done, limit: usize::MAX, gate: 0 }
+    }
+
+    /// True if nothing is left.
+    pub fn is_done(&self) -> bool {
+        self.is_done
+    }
+
+    /// Replaces the batch by the next records that `tree` has, those of one leaf; false, and an empty batch, at the end. Always the same tree.
+    pub fn next_batch(&mut self, tree: &Tree, batch: &mut Batch) -> Result<bool> {
+        batch.clear();
+        while !self.is_done && batch.is_empty() {
+            if self.is_backward { self.step_back(tree, batch)? } else { self.step(tree, batch)? }
+        }
+        Ok(!batch.is_empty())
+    }
+
+    fn step(&mut self, tree: &Tree, batch: &mut Batch) -> Result<()> {
         let (limit, from, to) = (self.limit, self.from.as_slice(), self.to.as_deref());
         let mut fence = Vec::new();
-        let (lsn, is_last, is_cut) = self.tree.read(Seek::At(from), |leaf| {
+        let (lsn, is_last, is_cut) = tree.read(Seek::At(from), |leaf| {
             batch.clear();
             fence.clear();
             let (start, end) = leaf.range(from, to);
@@ -226,17 +243,17 @@ impl Scan<'_> {
         } else if is_last || self.to.as_ref().is_some_and(|to| fence >= *to) {
             self.is_done = true;
         } else if fence <= self.from {
-            return Err(self.tree.corrupt(self.tree.root, "T1: a leaf ends before it begins"));
+            return Err(tree.corrupt(tree.root, "T1: a leaf ends before it begins"));
         } else {
             self.from = fence;
         }
         Ok(())
     }
 
-    fn step_back(&mut self, batch: &mut Batch) -> Result<()> {
+    fn step_back(&mut self, tree: &Tree, batch: &mut Batch) -> Result<()> {
         let (limit, from, to) = (self.limit, self.from.as_slice(), self.to.as_deref());
         let mut fence = Vec::new();
-        let (lsn, is_cut) = self.tree.read(to.map_or(Seek::Last, Seek::Before), |leaf| {
+        let (lsn, is_cut) = tree.read(to.map_or(Seek::Last, Seek::Before), |leaf| {
             batch.clear();
             fence.clear();
             let (start, end) = leaf.range(from, to);
@@ -253,7 +270,7 @@ impl Scan<'_> {
         } else if fence <= self.from {
             self.is_done = true;
         } else if self.to.as_ref().is_some_and(|to| fence >= *to) {
-            return Err(self.tree.corrupt(self.tree.root, "T1: a leaf begins behind its end"));
+            return Err(tree.corrupt(tree.root, "T1: a leaf begins behind its end"));
         } else {
             self.to = Some(fence);
         }

@@ -8,7 +8,7 @@ use std::cell::Cell;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use btree::Batch;
+use btree::{Batch, Span};
 use pager::{Lsn, TxnId};
 
 use crate::error::{Error, Result};
@@ -16,7 +16,7 @@ use crate::keyspace::record::Body;
 use crate::rows::maps::Map;
 use crate::rows::slot::Status;
 use crate::rows::transaction::{Snapshot, Transaction};
-use crate::rows::version::{Head, Stored};
+use crate::rows::version::{HEAD_BYTES, Head, Stored};
 use crate::rows::{MapId, Rows};
 
 /// Whether a version is seen.
@@ -200,95 +200,95 @@ impl Transaction {
     ) -> Result<Cursor> {
         self.alive()?;
         let map = self.rows.map(map)?;
-        let (from, to) = (from.map(<[u8]>::to_vec), to.map(<[u8]>::to_vec));
         // A statement's rows are those of one moment, also if it goes on later.
         let snapshot = if is_current { None } else { Some(self.seen()) };
-        Ok(Cursor { map, from, to, is_backward, snapshot, is_done: false, batch: Batch::new() })
+        Ok(Cursor { map, span: Span::new(from, to, is_backward), snapshot })
     }
 }
 
 /// A scan under way. It holds nothing between calls.
 pub struct Cursor {
     map: Arc<Map>,
-    from: Bound<Vec<u8>>,
-    to: Bound<Vec<u8>>,
-    is_backward: bool,
+    span: Span,
     /// None: what is there now.
     snapshot: Option<Snapshot>,
-    is_done: bool,
-    batch: Batch,
-}
-
-fn as_slice(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
-    match bound {
-        Bound::Included(key) => Bound::Included(key),
-        Bound::Excluded(key) => Bound::Excluded(key),
-        Bound::Unbounded => Bound::Unbounded,
-    }
 }
 
 impl Cursor {
-    /// Replaces `out` by the next rows, some tens of them; false, and nothing, at the end.
+    /// Replaces `out` by the next rows, those of one leaf; false, and nothing, at the end.
     pub fn next(&mut self, txn: &mut Transaction, out: &mut RowBatch) -> Result<bool> {
         txn.alive()?;
         out.clear();
-        while out.is_empty() && !self.is_done {
-            self.fetch()?;
-            let batch = std::mem::take(&mut self.batch);
-            for record in batch.iter() {
-                self.take(txn, record, out)?;
+        while out.is_empty() && !self.span.is_done() {
+            self.span.next_batch(&self.map.tree, &mut out.records)?;
+            match self.snapshot {
+                Some(snapshot) => self.take_seen(snapshot, txn, out)?,
+                None => take_current(txn, out)?,
             }
-            self.batch = batch;
         }
         Ok(!out.is_empty())
     }
 
-    /// The records of the next leaf.
-    fn fetch(&mut self) -> Result<()> {
-        let (from, to) = (as_slice(&self.from), as_slice(&self.to));
-        let tree = &self.map.tree;
-        let mut scan = if self.is_backward { tree.scan_back(from, to) } else { tree.scan(from, to) };
-        if !scan.next_batch(&mut self.batch)? {
-            self.is_done = true;
-            return Ok(());
-        }
-        let last = Bound::Excluded(self.batch.get(self.batch.len() - 1).key.to_vec());
-        if self.is_backward {
-            self.to = last;
-        } else {
-            self.from = last;
-        }
-        Ok(())
-    }
-
-    fn take(&self, txn: &mut Transaction, record: btree::Entry<'_>, out: &mut RowBatch) -> Result<()> {
-        let start = out.begin(record.key);
-        let Some(snapshot) = self.snapshot else {
-            let (head, value) = Head::parse(record.value)?;
-            let value = if head.is_long { &[] } else { value };
-            let is_open = Some(head.writer) != txn.id() && txn.rows.slots.is_open(head.writer);
-            out.bytes.extend_from_slice(value);
-            out.end(start, is_open || !head.is_ghost);
-            return Ok(());
-        };
-        let view = (snapshot, txn.id());
+    /// Rows as the snapshot has them. Nearly all of them are what stands in the tree.
+    fn take_seen(&self, snapshot: Snapshot, txn: &mut Transaction, out: &mut RowBatch) -> Result<()> {
         let rows = txn.rows.clone();
-        let found = (record.word, record.value);
-        let present = match rows.resolve(&self.map, record.key, found, view, &mut txn.gate, &mut out.bytes)? {
-            Some(present) => present,
-            None => txn.get_seen(&self.map, record.key, view, &mut out.bytes)?,
-        };
-        out.end(start, present);
+        let view = (snapshot, txn.id());
+        let RowBatch { records, aside, items } = out;
+        for (index, record) in records.iter().enumerate() {
+            let head = Head::parse(record.value)?.0;
+            let is_plain = !head.is_ghost && !head.is_long;
+            if is_plain && let Sight::Yes(lsn) = rows.sight(head.writer, snapshot, view.1) {
+                txn.gate = txn.gate.max(lsn);
+                items.push(Item { record: index as u32, value: Place::Record });
+                continue;
+            }
+            let start = aside.len();
+            let found = (record.word, record.value);
+            let present = match rows.resolve(&self.map, record.key, found, view, &mut txn.gate, aside)? {
+                Some(present) => present,
+                None => txn.get_seen(&self.map, record.key, view, aside)?,
+            };
+            if present {
+                items.push(Item { record: index as u32, value: Place::Aside(start, aside.len()) });
+            }
+        }
         Ok(())
     }
+}
+
+/// Whatever may be a row.
+fn take_current(txn: &Transaction, out: &mut RowBatch) -> Result<()> {
+    for (index, record) in out.records.iter().enumerate() {
+        let head = Head::parse(record.value)?.0;
+        let is_open = Some(head.writer) != txn.id() && txn.rows.slots.is_open(head.writer);
+        if is_open || !head.is_ghost {
+            let value = if head.is_long { Place::Aside(0, 0) } else { Place::Record };
+            out.items.push(Item { record: index as u32, value });
+        }
+    }
+    Ok(())
 }
 
 /// Rows of one step of a scan. Reuse it: it keeps its memory.
 #[derive(Default, Debug)]
 pub struct RowBatch {
-    bytes: Vec<u8>,
-    /// Where each row's key begins, its value begins, and it ends.
-    items: Vec<[usize; 3]>,
+    records: Batch,
+    /// Values that do not stand in their records: older ones, and long ones.
+    aside: Vec<u8>,
+    items: Vec<Item>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Item {
+    record: u32,
+    value: Place,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    Record,
+    /// From where to where in `aside`.
+    Aside(usize, usize),
 }
 
 impl RowBatch {
@@ -306,8 +306,13 @@ impl RowBatch {
 
     /// Key and value.
     pub fn get(&self, index: usize) -> (&[u8], &[u8]) {
-        let [key, value, end] = self.items[index];
-        (&self.bytes[key..value], &self.bytes[value..end])
+        let item = self.items[index];
+        let record = self.records.get(item.record as usize);
+        let value = match item.value {
+            Place::Record => &record.value[HEAD_BYTES..],
+            Place::Aside(from, to) => &self.aside[from..to],
+        };
+        (record.key, value)
     }
 
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&[u8], &[u8])> {
@@ -315,21 +320,7 @@ impl RowBatch {
     }
 
     fn clear(&mut self) {
-        self.bytes.clear();
+        self.aside.clear();
         self.items.clear();
-    }
-
-    fn begin(&mut self, key: &[u8]) -> [usize; 2] {
-        let start = self.bytes.len();
-        self.bytes.extend_from_slice(key);
-        [start, self.bytes.len()]
-    }
-
-    fn end(&mut self, [key, value]: [usize; 2], is_row: bool) {
-        if is_row {
-            self.items.push([key, value, self.bytes.len()]);
-        } else {
-            self.bytes.truncate(key);
-        }
     }
 }
