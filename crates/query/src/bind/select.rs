@@ -648,13 +648,17 @@ fn projected(mut input: Arc<Node>, exprs: Vec<Expr>) -> Arc<Node> {
         && (0..places.len()).all(|at| !places[..at].contains(&places[at]))
         && !scan.access.covering
     {
+        scan.narrow(exprs.iter());
         scan.output = Some(places);
         return input;
     }
     Arc::new(Node::Project { input, exprs })
 }
 
-fn group_node(input: Arc<Node>, grouped: &Grouped, select: &ast::Select) -> Arc<Node> {
+fn group_node(mut input: Arc<Node>, grouped: &Grouped, select: &ast::Select) -> Arc<Node> {
+    if let Some(Node::Scan(scan)) = Arc::get_mut(&mut input) {
+        scan.narrow(grouped.keys.iter().chain(grouped.calls.iter().flat_map(|call| &call.arguments)));
+    }
     let rollup = matches!(&select.group_by, GroupByExpr::Expressions(_, modifiers) if !modifiers.is_empty());
     Arc::new(Node::Group(Group {
         input,

@@ -178,6 +178,20 @@ impl Exec {
         }
         Ok(!out.is_empty())
     }
+
+    /// Shows every row that is left. A scan makes no rows of their own for it.
+    pub fn each(&mut self, ctx: &mut EvalContext, take: &mut scan::Take<'_>) -> Result<()> {
+        if let (Node::Scan(scan), State::Scan(state)) = (&*self.node, &mut self.state)
+            && scan.output.is_none()
+        {
+            return state.each(scan, ctx, take);
+        }
+        let mut batch = Vec::new();
+        while self.next(ctx, &mut batch)? {
+            batch.iter().try_for_each(|row| take(row, ctx))?;
+        }
+        Ok(())
+    }
 }
 
 impl std::fmt::Debug for Exec {

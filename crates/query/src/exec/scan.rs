@@ -32,15 +32,24 @@ enum Range {
 pub struct ScanState {
     base: Option<Arc<Row>>,
     ranges: VecDeque<Range>,
+    /// What is found satisfies the implied conditions.
+    is_exact: bool,
     cursor: Option<Cursor>,
     batch: RowBatch,
-    /// Where in the batch it goes on.
-    at: usize,
     seen: HashSet<Vec<u8>>,
     bytes: Vec<u8>,
-    /// The wide row, where only some of its values are given.
+    /// The wide row that is being looked at; empty if it was given away.
     wide: Row,
 }
+
+/// Where rows go.
+enum Sink<'s> {
+    Rows(&'s mut Vec<Row>),
+    /// Somebody looks at each and keeps none. What it says ends the scan.
+    Each(&'s mut Take<'s>),
+}
+
+pub type Take<'t> = dyn FnMut(&[Value], &mut EvalContext) -> Result<()> + 't;
 
 /// The keys that begin with these bytes end before this.
 fn after(prefix: &[u8]) -> Bound<Vec<u8>> {
@@ -61,41 +70,50 @@ fn map_of(scan: &Scan) -> MapId {
 impl ScanState {
     pub fn open(scan: &Scan, base: Option<&Arc<Row>>, ctx: &mut EvalContext) -> Result<ScanState> {
         let row: &[Value] = base.map_or(&[], |base| base);
-        let ranges = ranges(scan, row, ctx)?;
+        let mut is_exact = true;
+        let ranges = ranges(scan, row, ctx, &mut is_exact)?;
         Ok(ScanState {
             base: base.cloned(),
             ranges: ranges.into(),
+            is_exact: is_exact && scan.lock.is_none(),
             cursor: None,
             batch: RowBatch::new(),
-            at: 0,
             seen: HashSet::new(),
             bytes: Vec::new(),
             wide: Row::new(),
         })
     }
 
+    /// Adds some rows; none at the end.
     pub fn next(&mut self, scan: &Scan, ctx: &mut EvalContext, out: &mut Vec<Row>) -> Result<()> {
-        while out.is_empty() {
-            if self.at < self.batch.len() {
-                self.take_batch(scan, ctx, out)?;
-                continue;
-            }
-            if let Some(cursor) = &mut self.cursor {
-                self.at = 0;
-                let txn = host(ctx).txn()?;
-                if !cursor.next(txn, &mut self.batch)? {
-                    self.cursor = None;
-                }
-                host(ctx).look_up()?;
-                continue;
-            }
-            match self.ranges.pop_front() {
-                None => return Ok(()),
-                Some(Range::Point(key)) => self.point(scan, &key, ctx, out)?,
-                Some(Range::Between(from, to)) => self.open_cursor(scan, from, to, ctx)?,
-            }
-        }
+        while out.is_empty() && self.step(scan, ctx, &mut Sink::Rows(out))? {}
         Ok(())
+    }
+
+    /// Shows every row, wide, without making rows of their own.
+    pub fn each(&mut self, scan: &Scan, ctx: &mut EvalContext, take: &mut Take<'_>) -> Result<()> {
+        let mut take = |row: &[Value], ctx: &mut EvalContext| take(row, ctx);
+        let mut sink = Sink::Each(&mut take);
+        while self.step(scan, ctx, &mut sink)? {}
+        Ok(())
+    }
+
+    /// A batch, a range, or a point further; false at the end.
+    fn step(&mut self, scan: &Scan, ctx: &mut EvalContext, sink: &mut Sink<'_>) -> Result<bool> {
+        if let Some(cursor) = &mut self.cursor {
+            if !cursor.next(host(ctx).txn()?, &mut self.batch)? {
+                self.cursor = None;
+            }
+            host(ctx).look_up()?;
+            self.take_batch(scan, ctx, sink)?;
+            return Ok(true);
+        }
+        match self.ranges.pop_front() {
+            None => return Ok(false),
+            Some(Range::Point(key)) => self.point(scan, &key, ctx, sink)?,
+            Some(Range::Between(from, to)) => self.open_cursor(scan, from, to, ctx)?,
+        }
+        Ok(true)
     }
 
     fn open_cursor(
@@ -131,8 +149,8 @@ impl ScanState {
     }
 
     /// One entry by its whole key.
-    fn point(&mut self, scan: &Scan, key: &[u8], ctx: &mut EvalContext, out: &mut Vec<Row>) -> Result<()> {
-        let Some(index) = scan.access.index else { return self.row(scan, key, None, ctx, out) };
+    fn point(&mut self, scan: &Scan, key: &[u8], ctx: &mut EvalContext, sink: &mut Sink<'_>) -> Result<()> {
+        let Some(index) = scan.access.index else { return self.row(scan, key, None, ctx, sink) };
         self.bytes.clear();
         let map = scan.table.indexes[index].map;
         let txn = host(ctx).txn()?;
@@ -143,30 +161,22 @@ impl ScanState {
         };
         if present {
             let row_key = row_key(key, &entry).to_vec();
-            self.row(scan, &row_key, None, ctx, out)?;
+            self.row(scan, &row_key, None, ctx, sink)?;
         }
         self.bytes = entry;
         Ok(())
     }
 
-    fn take_batch(&mut self, scan: &Scan, ctx: &mut EvalContext, out: &mut Vec<Row>) -> Result<()> {
+    fn take_batch(&mut self, scan: &Scan, ctx: &mut EvalContext, sink: &mut Sink<'_>) -> Result<()> {
         let batch = std::mem::take(&mut self.batch);
-        let mut result = Ok(());
-        for at in self.at..batch.len() {
-            let (key, value) = batch.get(at);
-            result = match scan.access.index {
-                None => self.row(scan, key, Some(value), ctx, out),
-                Some(_) if scan.access.covering => {
-                    out.push(super::template(self.base.as_ref(), scan.width));
-                    Ok(())
-                }
-                Some(_) => self.row(scan, row_key(key, value), None, ctx, out),
-            };
-            if result.is_err() {
-                break;
+        let result = batch.iter().try_for_each(|(key, value)| match scan.access.index {
+            None => self.row(scan, key, Some(value), ctx, sink),
+            Some(_) if scan.access.covering => {
+                self.renew_wide(scan);
+                self.give(scan, ctx, sink)
             }
-        }
-        self.at = batch.len();
+            Some(_) => self.row(scan, row_key(key, value), None, ctx, sink),
+        });
         self.batch = batch;
         result
     }
@@ -178,42 +188,54 @@ impl ScanState {
         key: &[u8],
         known: Option<&[u8]>,
         ctx: &mut EvalContext,
-        out: &mut Vec<Row>,
+        sink: &mut Sink<'_>,
     ) -> Result<()> {
+        let known = known.filter(|_| scan.lock.is_none());
         let mut bytes = std::mem::take(&mut self.bytes);
         bytes.clear();
-        let txn = host(ctx).txn()?;
-        let present = match (scan.lock, known) {
-            (Some(lock), _) => {
-                let is_new = scan.access.index.is_none() || self.seen.insert(key.to_vec());
-                is_new && take_lock(txn, scan.table.map, key, lock, &mut bytes)? == Locked::Present
-            }
-            (None, Some(_)) => true,
-            (None, None) => txn.get(scan.table.map, key, &mut bytes)?,
-        };
-        if present {
-            let row = known.filter(|_| scan.lock.is_none()).unwrap_or(&bytes);
-            if let Some(places) = &scan.output {
-                if self.wide.is_empty() {
-                    self.wide = super::template(self.base.as_ref(), scan.width);
-                }
-                decode(&scan.table, row, &scan.needed, &mut self.wide[scan.offset..])?;
-                if all_hold(&scan.conditions, &self.wide, ctx)? {
-                    out.push(places.iter().map(|at| std::mem::take(&mut self.wide[*at])).collect());
-                }
-                self.bytes = bytes;
-                return Ok(());
-            }
-            let mut wide = super::template(self.base.as_ref(), scan.width);
-            decode(&scan.table, row, &scan.needed, &mut wide[scan.offset..])?;
-            if let Some(at) = scan.key_at {
-                wide[at] = Value::bytes(key);
-            }
-            if all_hold(&scan.conditions, &wide, ctx)? {
-                out.push(wide);
-            }
+        if known.is_none() && !self.fetch(scan, key, ctx, &mut bytes)? {
+            self.bytes = bytes;
+            return Ok(());
         }
+        self.renew_wide(scan);
+        let (needed, conditions) = match self.is_exact {
+            true => (&scan.needed_after, &scan.conditions[scan.implied..]),
+            false => (&scan.needed, &scan.conditions[..]),
+        };
+        decode(&scan.table, known.unwrap_or(&bytes), needed, &mut self.wide[scan.offset..])?;
         self.bytes = bytes;
+        if let Some(at) = scan.key_at {
+            self.wide[at] = Value::bytes(key);
+        }
+        if !all_hold(conditions, &self.wide, ctx)? {
+            return Ok(());
+        }
+        self.give(scan, ctx, sink)
+    }
+
+    /// The row's bytes as the statement has to see them; false: there is none for it.
+    fn fetch(&mut self, scan: &Scan, key: &[u8], ctx: &mut EvalContext, bytes: &mut Vec<u8>) -> Result<bool> {
+        let txn = host(ctx).txn()?;
+        let Some(lock) = scan.lock else { return Ok(txn.get(scan.table.map, key, bytes)?) };
+        let is_new = scan.access.index.is_none() || self.seen.insert(key.to_vec());
+        Ok(is_new && take_lock(txn, scan.table.map, key, lock, bytes)? == Locked::Present)
+    }
+
+    fn renew_wide(&mut self, scan: &Scan) {
+        if self.wide.is_empty() {
+            self.wide = super::template(self.base.as_ref(), scan.width);
+        }
+    }
+
+    /// The wide row goes where rows go.
+    fn give(&mut self, scan: &Scan, ctx: &mut EvalContext, sink: &mut Sink<'_>) -> Result<()> {
+        match (sink, &scan.output) {
+            (Sink::Each(take), _) => take(&self.wide, ctx)?,
+            (Sink::Rows(out), Some(places)) => {
+                out.push(places.iter().map(|at| std::mem::take(&mut self.wide[*at])).collect());
+            }
+            (Sink::Rows(out), None) => out.push(std::mem::take(&mut self.wide)),
+        }
         Ok(())
     }
 }
@@ -240,7 +262,8 @@ pub fn decode(table: &Table, row: &[u8], needed: &[usize], out: &mut [Value]) ->
 }
 
 /// What the access says of keys, its expressions computed over the left row.
-fn ranges(scan: &Scan, row: &[Value], ctx: &mut EvalContext) -> Result<Vec<Range>> {
+/// `is_exact` becomes false if they are wider than the conditions that they come from.
+fn ranges(scan: &Scan, row: &[Value], ctx: &mut EvalContext, is_exact: &mut bool) -> Result<Vec<Range>> {
     let access = &scan.access;
     let whole = || vec![Range::Between(Bound::Unbounded, Bound::Unbounded)];
     if access.is_full() {
@@ -266,6 +289,7 @@ fn ranges(scan: &Scan, row: &[Value], ctx: &mut EvalContext) -> Result<Vec<Range
                 Fit::Below | Fit::Above | Fit::Null => {}
                 Fit::Unusable => {
                     is_whole = false;
+                    *is_exact = false;
                     break;
                 }
             }
@@ -299,7 +323,7 @@ fn ranges(scan: &Scan, row: &[Value], ctx: &mut EvalContext) -> Result<Vec<Range
         let end = parts.get(access.equal.len()).filter(|_| is_whole);
         match end {
             Some(part) if access.low.is_some() || access.high.is_some() => {
-                ranges.extend(between(scan, part, &prefix, row, ctx)?);
+                ranges.extend(between(scan, part, &prefix, row, ctx, is_exact)?);
             }
             _ if prefix.is_empty() => return Ok(whole()),
             _ => ranges.push(Range::Between(Bound::Included(prefix.clone()), after(&prefix))),
@@ -313,7 +337,14 @@ fn is_null_literal(expr: &Expr) -> bool {
 }
 
 /// The bounds on one part behind a prefix of equal ones. None: no row can be between.
-fn between(scan: &Scan, part: &Part, prefix: &[u8], row: &[Value], ctx: &mut EvalContext) -> Result<Option<Range>> {
+fn between(
+    scan: &Scan,
+    part: &Part,
+    prefix: &[u8],
+    row: &[Value],
+    ctx: &mut EvalContext,
+    is_exact: &mut bool,
+) -> Result<Option<Range>> {
     let ty = &scan.table.columns[part.column].ty;
     // A NULL is not between anything: begin behind it.
     let mut null = prefix.to_vec();
@@ -332,7 +363,11 @@ fn between(scan: &Scan, part: &Part, prefix: &[u8], row: &[Value], ctx: &mut Eva
             Fit::Null => return Ok(None),
             Fit::Below if !is_low => return Ok(None),
             Fit::Above if is_low => return Ok(None),
-            Fit::Below | Fit::Above | Fit::Unusable => continue,
+            Fit::Below | Fit::Above => continue,
+            Fit::Unusable => {
+                *is_exact = false;
+                continue;
+            }
         };
         let mut key = prefix.to_vec();
         encode_part(part, &value, ty, &mut key);

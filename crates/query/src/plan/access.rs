@@ -1,7 +1,8 @@
 //! Which index leads to the rows of a table, given the conditions on it.
 //!
 //! A condition is of use if one side is a column of the table and the other can be computed before the row is read. Conditions are never dropped here: what the index
-//! finds is looked at again, for a value may not fit its column (`fit`), and locking reads look at newer rows than the index.
+//! finds may have to be looked at again, for a value may not fit its column (`fit`), and locking reads look at newer rows than the index. `implied` are those that need not if
+//! every value fits exactly and the rows are those of the index's snapshot.
 
 use crate::catalog::table::{Part, Table};
 use crate::plan::fit::is_promising;
@@ -15,12 +16,18 @@ struct Bounds {
     equal: Option<Vec<Expr>>,
     low: Option<(Expr, bool)>,
     high: Option<(Expr, bool)>,
+    /// Which of the conditions said so.
+    equal_by: usize,
+    low_by: usize,
+    high_by: usize,
 }
 
 /// A way to the rows, and about how many of them there are.
 #[derive(Clone, Debug)]
 pub struct Choice {
     pub access: Access,
+    /// Conditions that say nothing more than the access, by their places.
+    pub implied: Vec<usize>,
     pub rows: f64,
     pub cost: f64,
 }
@@ -60,7 +67,7 @@ impl Target<'_> {
 
     fn bounds(&self, conditions: &[Expr]) -> Vec<Bounds> {
         let mut all = vec![Bounds::default(); self.table.columns.len()];
-        for condition in conditions {
+        for (by, condition) in conditions.iter().enumerate() {
             match condition {
                 Expr::Compare(compare) => {
                     let sides = [
@@ -69,17 +76,17 @@ impl Target<'_> {
                     ];
                     for (column, other, op) in sides {
                         if let Some(at) = self.usable(column, other, compare.domain) {
-                            add(&mut all[at], op, other);
+                            add(&mut all[at], op, other, by);
                             break;
                         }
                     }
                 }
                 Expr::Between(between) if !between.negated => {
                     if let Some(at) = self.usable(&between.needle, &between.low, between.low_domain) {
-                        add(&mut all[at], Comparison::GreaterEqual, &between.low);
+                        add(&mut all[at], Comparison::GreaterEqual, &between.low, by);
                     }
                     if let Some(at) = self.usable(&between.needle, &between.high, between.high_domain) {
-                        add(&mut all[at], Comparison::LessEqual, &between.high);
+                        add(&mut all[at], Comparison::LessEqual, &between.high, by);
                     }
                 }
                 Expr::In(list) if !list.negated => {
@@ -92,6 +99,7 @@ impl Target<'_> {
                         && all[at].equal.as_ref().is_none_or(|known| known.len() > 1)
                     {
                         all[at].equal = Some(list.list.iter().map(|(item, _)| item.clone()).collect());
+                        all[at].equal_by = by;
                     }
                 }
                 Expr::IsNull(inner) => {
@@ -99,6 +107,7 @@ impl Target<'_> {
                         && all[at].equal.is_none()
                     {
                         all[at].equal = Some(vec![Expr::null()]);
+                        all[at].equal_by = by;
                     }
                 }
                 _ => {}
@@ -111,16 +120,16 @@ impl Target<'_> {
     pub fn choose(&self, conditions: &[Expr], order: &[SortKey], prefers_order: bool) -> (Choice, bool) {
         let bounds = self.bounds(conditions);
         let full = Access::default();
-        let mut best = (Choice { access: full, rows: self.rows, cost: self.rows + 1.0 }, false);
+        let mut best = (Choice { access: full, implied: Vec::new(), rows: self.rows, cost: self.rows + 1.0 }, false);
         if let Some(parts) = &self.table.primary {
-            let ways = self.way(None, parts, true, &bounds, order);
+            let ways = self.way(None, parts, true, (conditions, &bounds), order);
             better(&mut best, ways, prefers_order);
         }
         for (at, index) in self.table.indexes.iter().enumerate() {
             if index.invisible || self.allowed.is_some_and(|allowed| !allowed.contains(&at)) {
                 continue;
             }
-            let way = self.way(Some(at), &index.parts, index.unique, &bounds, order);
+            let way = self.way(Some(at), &index.parts, index.unique, (conditions, &bounds), order);
             better(&mut best, way, prefers_order);
         }
         best
@@ -131,12 +140,13 @@ impl Target<'_> {
         index: Option<usize>,
         parts: &[Part],
         unique: bool,
-        bounds: &[Bounds],
+        (conditions, bounds): (&[Expr], &[Bounds]),
         order: &[SortKey],
     ) -> (Choice, bool) {
         let mut access = Access { index, ..Access::default() };
         let (mut rows, mut has_list) = (self.rows, false);
         let mut has_null = false;
+        let mut taken = Vec::new();
         for part in parts {
             let Some(equal) = &bounds[part.column].equal else { break };
             if equal.len() > 1 && std::mem::replace(&mut has_list, true) {
@@ -145,6 +155,9 @@ impl Target<'_> {
             // A prefix finds more than what is equal; what follows it in the key is of no use then.
             has_null |= equal.iter().any(is_null);
             access.equal.push(equal.clone());
+            if part.prefix.is_none() {
+                taken.push(bounds[part.column].equal_by);
+            }
             rows = (rows / 10.0).max(1.0) * equal.len() as f64;
             if part.prefix.is_some() {
                 break;
@@ -162,6 +175,8 @@ impl Target<'_> {
             if part.prefix.is_none() && bounds.equal.is_none() {
                 access.low = bounds.low.clone();
                 access.high = bounds.high.clone();
+                taken.extend(access.low.is_some().then_some(bounds.low_by));
+                taken.extend(access.high.is_some().then_some(bounds.high_by));
                 let share = [&access.low, &access.high].into_iter().flatten().count();
                 rows /= [1.0, 3.0, 20.0][share];
             }
@@ -171,12 +186,32 @@ impl Target<'_> {
             && serves_order(parts, access.equal.len(), order, self.offset, &mut access.backward, access.is_point);
         // Through an index each row is looked up on its own.
         let cost = if index.is_some() { rows * 2.0 + 1.0 } else { rows + 1.0 };
-        (Choice { access, rows, cost }, ordered)
+        let implied = implied(conditions, &taken);
+        (Choice { access, implied, rows, cost }, ordered)
     }
 }
 
 fn is_null(expr: &Expr) -> bool {
     matches!(expr, Expr::Literal(value, _) if value.is_null())
+}
+
+/// Of the conditions whose bounds were taken, once for each bound, those that are taken whole and mean for keys what they mean for values.
+fn implied(conditions: &[Expr], taken: &[usize]) -> Vec<usize> {
+    let is_plain =
+        |domain: Domain| matches!(domain, Domain::Integer | Domain::Decimal | Domain::Text(_) | Domain::Bytes);
+    let is_whole = |at: &usize| match &conditions[*at] {
+        Expr::Compare(compare) => is_plain(compare.domain),
+        Expr::Between(between) => {
+            let bounds = taken.iter().filter(|taken| *taken == at).count();
+            bounds == 2 && is_plain(between.low_domain) && is_plain(between.high_domain)
+        }
+        Expr::In(list) => list.list.iter().all(|(_, domain)| is_plain(*domain)),
+        _ => false,
+    };
+    let mut implied: Vec<usize> = taken.iter().copied().filter(is_whole).collect();
+    implied.sort_unstable();
+    implied.dedup();
+    implied
 }
 
 /// `id = '5'`: compared as doubles, looked up as a number if it is one.
@@ -194,14 +229,19 @@ fn mirrored(op: Comparison) -> Comparison {
     }
 }
 
-fn add(bounds: &mut Bounds, op: Comparison, other: &Expr) {
+fn add(bounds: &mut Bounds, op: Comparison, other: &Expr, by: usize) {
     match op {
-        Comparison::Equal => bounds.equal = Some(vec![other.clone()]),
+        Comparison::Equal => {
+            bounds.equal = Some(vec![other.clone()]);
+            bounds.equal_by = by;
+        }
         Comparison::Greater | Comparison::GreaterEqual if bounds.low.is_none() => {
             bounds.low = Some((other.clone(), op == Comparison::GreaterEqual));
+            bounds.low_by = by;
         }
         Comparison::Less | Comparison::LessEqual if bounds.high.is_none() => {
             bounds.high = Some((other.clone(), op == Comparison::LessEqual));
+            bounds.high_by = by;
         }
         _ => {}
     }

@@ -93,6 +93,7 @@ impl Planner<'_> {
                 let (choice, ordered) =
                     self.choice(at, &ripe, before, wants_order).unwrap_or_else(|| unreachable!("a base table"));
                 let needed: Vec<usize> = (0..base.columns.len()).filter(|column| self.used[offset + column]).collect();
+                let (conditions, implied) = implied_first(ripe, &choice.implied);
                 let mut access = choice.access;
                 access.covering =
                     needed.is_empty() && access.index.is_some() && table.lock.is_none() && table.key_at.is_none();
@@ -101,15 +102,17 @@ impl Planner<'_> {
                     alias: table.alias.clone(),
                     offset,
                     width,
+                    needed_after: needed.clone(),
                     needed,
                     key_at: table.key_at,
                     access,
-                    conditions: ripe,
+                    conditions,
+                    implied,
                     lock: table.lock,
                     output: None,
                     estimate: choice.rows,
                 };
-                Part { node: Arc::new(Node::Scan(scan)), tables: vec![at], rows: choice.rows, ordered }
+                Part { node: Arc::new(Node::Scan(Box::new(scan))), tables: vec![at], rows: choice.rows, ordered }
             }
             Origin::Derived { node } => {
                 let derived = Arc::new(Node::Derived { input: node.clone(), offset, width });
@@ -258,6 +261,17 @@ impl Planner<'_> {
         let tables = left.tables.iter().copied().chain([*at]).collect();
         Some(Part { node: Arc::new(Node::Hash(node)), tables, rows: left.rows * 2.0, ordered: false })
     }
+}
+
+/// The implied conditions before the others, and how many they are.
+fn implied_first(conditions: Vec<Expr>, implied: &[usize]) -> (Vec<Expr>, usize) {
+    let (mut first, mut others) = (Vec::new(), Vec::new());
+    for (at, condition) in conditions.into_iter().enumerate() {
+        if implied.contains(&at) { first.push(condition) } else { others.push(condition) }
+    }
+    let count = first.len();
+    first.append(&mut others);
+    (first, count)
 }
 
 pub fn filter(input: Arc<Node>, conditions: Vec<Expr>) -> Arc<Node> {

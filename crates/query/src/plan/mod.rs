@@ -26,7 +26,7 @@ pub enum Node {
     One {
         width: usize,
     },
-    Scan(Scan),
+    Scan(Box<Scan>),
     /// For each left row the right side is opened anew, with the left row at hand.
     Loop {
         left: Arc<Node>,
@@ -134,10 +134,31 @@ pub struct Scan {
     pub access: Access,
     /// Conditions on the row, looked at as soon as it is read.
     pub conditions: Vec<Expr>,
+    /// So many of them, the first ones, hold for every row that the access finds, if all values of it fit (`fit`) and the rows are not newer than the index.
+    pub implied: usize,
+    /// The columns of `needed` that are needed without the implied conditions.
+    pub needed_after: Vec<usize>,
     pub lock: Option<Lock>,
     /// Give these places of the wide row, each once, and no wide row: nobody above wants more.
     pub output: Option<Vec<usize>>,
     pub estimate: f64,
+}
+
+impl Scan {
+    /// Nobody above wants more than what these read: the columns that only implied conditions name need not be looked at.
+    pub fn narrow<'e>(&mut self, above: impl Iterator<Item = &'e Expr>) {
+        let mut wanted = Vec::new();
+        let mut has_query = false;
+        let mut read = |expr: &Expr| {
+            expr.walk(&mut |part| has_query |= matches!(part, Expr::Hosted(..)));
+            wanted.extend(walk::columns(expr));
+        };
+        above.for_each(&mut read);
+        self.conditions[self.implied..].iter().for_each(&mut read);
+        if !has_query {
+            self.needed_after.retain(|column| wanted.contains(&(self.offset + column)));
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
