@@ -50,8 +50,6 @@ impl Plugin {
 /// The method that the greeting names.
 pub const OFFERED: Plugin = Plugin::CachingSha2;
 
-/// MySQL's name of the account that every server has, where no account has that name.
-const ROOT: &str = "root";
 const PASSWORD_MAX: usize = 256;
 
 const QUICK_ACCEPTED: u8 = 3;
@@ -65,6 +63,16 @@ pub struct Ground<'a> {
     pub seal: &'a Seal,
     /// Nobody can listen: TLS.
     pub is_private: bool,
+    /// The client knows what to do about a password that has expired.
+    pub handles_expired: bool,
+}
+
+/// Why a login is denied although the password is right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    No,
+    Locked,
+    Expired,
 }
 
 /// What the server does next.
@@ -98,6 +106,7 @@ pub struct Login {
     expects: Expects,
     /// The client has sent something for a password.
     pub has_password: bool,
+    pub refused: Refused,
 }
 
 impl Login {
@@ -105,11 +114,12 @@ impl Login {
     pub fn begin(
         ground: &Ground<'_>,
         user: &str,
+        host: &str,
         scramble: [u8; SCRAMBLE],
         plugin: &[u8],
         response: &[u8],
     ) -> (Login, Step) {
-        let account = find(ground.accounts, user).filter(|account| account.enabled);
+        let account = query::rights::find(ground.accounts, user, host);
         let wanted = Plugin::of(account.as_deref());
         let mut login = Login {
             user: user.to_string(),
@@ -117,9 +127,10 @@ impl Login {
             account,
             expects: Expects::Digest(wanted),
             has_password: is_password(response),
+            refused: Refused::No,
         };
         if login.account.as_ref().is_some_and(|account| account.nopass) {
-            let step = login.welcome(plugin, response);
+            let step = login.welcome(ground, plugin, response);
             return (login, step);
         }
         // Who does not name a method speaks the old one.
@@ -134,10 +145,10 @@ impl Login {
 
     /// Any password will do, but not any order of packets. A client whose method is not the one that the greeting offered has not had its scramble,
     /// and may take no OK before it has.
-    fn welcome(&mut self, plugin: &[u8], response: &[u8]) -> Step {
+    fn welcome(&mut self, ground: &Ground<'_>, plugin: &[u8], response: &[u8]) -> Step {
         let plugin = match plugin {
-            b"" => return self.accept_any(Plugin::Native, response),
-            name if name == OFFERED.name().as_bytes() => return self.accept_any(OFFERED, response),
+            b"" => return self.accept_any(ground, Plugin::Native, response),
+            name if name == OFFERED.name().as_bytes() => return self.accept_any(ground, OFFERED, response),
             name if name == Plugin::Native.name().as_bytes() => Plugin::Native,
             _ => OFFERED,
         };
@@ -145,17 +156,28 @@ impl Login {
         self.switch(plugin)
     }
 
-    fn accept_any(&self, plugin: Plugin, response: &[u8]) -> Step {
+    fn accept_any(&mut self, ground: &Ground<'_>, plugin: Plugin, response: &[u8]) -> Step {
         let Some(account) = self.account.clone() else { return Step::Deny };
         // This method's client waits for a word before the OK, if it sent a password.
         let waits = plugin == Plugin::CachingSha2 && is_password(response);
-        Step::Accept(account, if waits { vec![1, QUICK_ACCEPTED] } else { Vec::new() })
+        self.proved(ground, account, if waits { vec![1, QUICK_ACCEPTED] } else { Vec::new() })
+    }
+
+    /// The password is right: may the account enter like this?
+    fn proved(&mut self, ground: &Ground<'_>, account: Arc<Account>, word: Vec<u8>) -> Step {
+        self.refused = match &account {
+            account if !account.enabled => Refused::Locked,
+            account if account.expired && !ground.handles_expired => Refused::Expired,
+            _ => Refused::No,
+        };
+        let is_seen = account.needs_tls && !ground.is_private;
+        if self.refused != Refused::No || is_seen { Step::Deny } else { Step::Accept(account, word) }
     }
 
     /// Goes on with the client's next packet.
     pub fn go_on(&mut self, ground: &Ground<'_>, payload: &[u8]) -> Step {
         match self.expects {
-            Expects::Anything(plugin) => self.accept_any(plugin, payload),
+            Expects::Anything(plugin) => self.accept_any(ground, plugin, payload),
             Expects::Digest(plugin) => {
                 self.has_password = is_password(payload);
                 self.check_digest(ground, plugin, payload)
@@ -187,15 +209,18 @@ impl Login {
 
     fn check_digest(&mut self, ground: &Ground<'_>, plugin: Plugin, response: &[u8]) -> Step {
         if !self.has_password {
-            return Step::Deny;
+            return match self.account.clone() {
+                Some(account) if account.has_empty_password() => self.proved(ground, account, Vec::new()),
+                _ => Step::Deny,
+            };
         }
         match plugin {
-            Plugin::Native => self.check_native(response),
+            Plugin::Native => self.check_native(ground, response),
             Plugin::CachingSha2 => {
                 let known = self.account.as_ref().and_then(|account| ground.remembered.of(account));
                 match (known, &self.account) {
                     (Some(known), Some(account)) if is_proof(response, &known, &self.scramble) => {
-                        Step::Accept(account.clone(), vec![1, QUICK_ACCEPTED])
+                        self.proved(ground, account.clone(), vec![1, QUICK_ACCEPTED])
                     }
                     // Also for an account that there is not, so that nobody can tell.
                     _ => {
@@ -208,7 +233,7 @@ impl Login {
     }
 
     /// response = SHA1(password) XOR SHA1(scramble + SHA1(SHA1(password))).
-    fn check_native(&self, response: &[u8]) -> Step {
+    fn check_native(&mut self, ground: &Ground<'_>, response: &[u8]) -> Step {
         let Some((account, Verifier::Native { double_sha1 })) =
             self.account.as_ref().and_then(|account| Some((account, account.verifier.as_ref()?)))
         else {
@@ -217,29 +242,24 @@ impl Login {
         let Ok(mut single) = <[u8; 20]>::try_from(response) else { return Step::Deny };
         let salted = sha1(&[&self.scramble[..], double_sha1].concat());
         single.iter_mut().zip(salted).for_each(|(byte, salt)| *byte ^= salt);
-        if is_same(&sha1(&single), double_sha1) { Step::Accept(account.clone(), Vec::new()) } else { Step::Deny }
+        if !is_same(&sha1(&single), double_sha1) {
+            return Step::Deny;
+        }
+        let account = account.clone();
+        self.proved(ground, account, Vec::new())
     }
 
     /// `text` is the password and a zero.
-    fn check_password(&self, ground: &Ground<'_>, text: &[u8]) -> Step {
+    fn check_password(&mut self, ground: &Ground<'_>, text: &[u8]) -> Step {
         let Some((0, password)) = text.split_last() else { return Step::Deny };
         match &self.account {
-            Some(account) if password.len() <= PASSWORD_MAX && account.accepts(password) => {
+            Some(account) if password.len() <= PASSWORD_MAX && account.knows(password) => {
                 ground.remembered.keep(account, password);
-                Step::Accept(account.clone(), Vec::new())
+                let account = account.clone();
+                self.proved(ground, account, Vec::new())
             }
             _ => Step::Deny,
         }
-    }
-}
-
-/// The account of a name that a client gives.
-pub fn find(accounts: &Accounts, user: &str) -> Option<Arc<Account>> {
-    let by_name = |name: &str| accounts.get(name);
-    match user {
-        "" => by_name(engine::DEFAULT_ACCOUNT),
-        ROOT => by_name(ROOT).or_else(|| by_name(engine::DEFAULT_ACCOUNT)),
-        name => by_name(name),
     }
 }
 

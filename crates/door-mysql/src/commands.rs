@@ -131,9 +131,7 @@ fn process_info(conversation: &mut Conversation, turn: &mut Turn<'_, '_>, _: &[u
 
 fn process_kill(conversation: &mut Conversation, turn: &mut Turn<'_, '_>, payload: &[u8], size: usize) -> Reply {
     let id = Reader(payload).u32().ok_or_else(malformed)?;
-    if !turn.shared.database.kill(id.into(), Kill::Connection) {
-        return Err(error::NO_SUCH_THREAD.with(&[&id]));
-    }
+    conversation.sql.end(id.into(), Kill::Connection)?;
     ok(conversation, turn, size)
 }
 

@@ -22,6 +22,7 @@ pub mod capability {
     pub const PLUGIN_AUTH: u32 = 1 << 19;
     pub const CONNECT_ATTRS: u32 = 1 << 20;
     pub const PLUGIN_AUTH_LENENC: u32 = 1 << 21;
+    pub const CAN_HANDLE_EXPIRED_PASSWORDS: u32 = 1 << 22;
     pub const SESSION_TRACK: u32 = 1 << 23;
     pub const DEPRECATE_EOF: u32 = 1 << 24;
 
@@ -44,6 +45,7 @@ pub mod capability {
         | PLUGIN_AUTH
         | CONNECT_ATTRS
         | PLUGIN_AUTH_LENENC
+        | CAN_HANDLE_EXPIRED_PASSWORDS
         | SESSION_TRACK
         | DEPRECATE_EOF;
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use query::error::SqlError;
 use reactor::{Connection, Flow, Io};
 
-use crate::auth::{Ground, Login, Step, new_scramble};
+use crate::auth::{Ground, Login, Refused, Step, new_scramble};
 use crate::clients::Client;
 use crate::conversation::{Conversation, Next, Turn};
 use crate::door::Shared;
@@ -261,6 +261,7 @@ impl Session {
             remembered: &shared.remembered,
             seal: &shared.seal,
             is_private: self.is_private,
+            handles_expired: self.capabilities & capability::CAN_HANDLE_EXPIRED_PASSWORDS != 0,
         }
     }
 
@@ -291,7 +292,8 @@ impl Session {
         let Ok(user) = std::str::from_utf8(answer.user) else {
             return self.break_off(io, &errors::MALFORMED.bare());
         };
-        let (login, step) = Login::begin(&self.ground(), user, self.scramble, answer.plugin, answer.response);
+        let (login, step) =
+            Login::begin(&self.ground(), user, &self.host, self.scramble, answer.plugin, answer.response);
         let database = answer.database.to_vec();
         self.step(io, Entering { login, collation: answer.collation, database, conversation }, step)
     }
@@ -305,6 +307,9 @@ impl Session {
             }
             Step::Deny => {
                 self.shared.stats.denied.add(1);
+                if let Some(error) = self.refusal(&entering.login) {
+                    return self.break_off(io, &error);
+                }
                 let word = if entering.login.has_password { "YES" } else { "NO" };
                 let error = query::error::ACCESS_DENIED.with(&[&entering.login.user, &self.host, &word]);
                 self.break_off(io, &error)
@@ -318,11 +323,21 @@ impl Session {
         }
     }
 
+    /// Why somebody whose password is right is not let in.
+    fn refusal(&self, login: &Login) -> Option<SqlError> {
+        match login.refused {
+            Refused::Locked => Some(query::error::ACCOUNT_HAS_BEEN_LOCKED.with(&[&login.user, &self.host])),
+            Refused::Expired => Some(query::error::MUST_CHANGE_PASSWORD_LOGIN.bare()),
+            Refused::No => None,
+        }
+    }
+
     /// Begins the conversation, or gives it to somebody else.
     fn welcome(&mut self, io: &mut Io<'_>, entering: Entering, account: &str) -> Flow {
         let Entering { login, collation, database, conversation } = entering;
+        let name = if login.user.is_empty() { account.to_string() } else { login.user };
         let who = query::Login {
-            user: if login.user.is_empty() { account.to_string() } else { login.user },
+            user: name.clone(),
             host: self.host.clone(),
             database: None,
             connection_id: self.connection_id,
@@ -333,6 +348,11 @@ impl Session {
             Some(conversation) => conversation.change_user(who, wants),
         };
         match begun {
+            // The account list has changed in between: what was proved is not what was found.
+            Ok(conversation) if conversation.sql.account() != account => {
+                let error = query::error::ACCESS_DENIED.with(&[&name, &self.host, &"YES"]);
+                self.break_off(io, &error)
+            }
             Ok(conversation) => {
                 self.shared.stats.logins.add(1);
                 let status = conversation.status_word();

@@ -1,6 +1,7 @@
 //! Who may enter, for every door: names, password digests, and rules that a door interprets.
 //!
 //! Accounts live in the catalog; a copy in memory answers. Changes are rare: they go through one mutex and one transaction, then the copy is replaced.
+//! What an account may do is kept twice, for the Redis door as `rules` and for SQL as `grants`; the engine reads neither.
 //! A password is kept as its SHA-256 digest, as Redis keeps it, or as a `Verifier`, as MySQL does; a door that is told a password takes either. Digests are compared in a time that does not depend on where they differ.
 
 use std::collections::BTreeMap;
@@ -13,7 +14,7 @@ use stdx::sync::{Mutex, RwLock};
 use crate::catalog;
 use crate::error::{Error, Result};
 use crate::sha256::sha256;
-use crate::txn::Store;
+use crate::txn::{Store, Txn};
 
 pub mod verifier;
 
@@ -26,15 +27,20 @@ use verifier::Verifier;
 pub const DEFAULT: &str = "default";
 
 const PREFIX: &[u8] = b"account\0";
-const NAME_MAX: usize = 128;
+/// A MySQL name of 32 characters, and a host of 255.
+const NAME_MAX: usize = 384;
 const PASSWORDS_MAX: usize = 1000;
 const RULES_MAX: usize = 64 << 10;
 const PART_BYTES: usize = 1200;
-/// Format 1 has no verifier.
-const FORMAT: u8 = 2;
+const GRANTS_MAX: usize = 1 << 20;
+/// Format 1 has no verifier, format 2 no grants.
+const FORMAT: u8 = 3;
 
 const ENABLED: u8 = 1;
 const NOPASS: u8 = 2;
+const NEEDS_TLS: u8 = 4;
+const EXPIRED: u8 = 8;
+const GRANTED: u8 = 16;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
@@ -46,8 +52,14 @@ pub struct Account {
     pub passwords: Vec<[u8; 32]>,
     /// One more password, kept as MySQL keeps it.
     pub verifier: Option<Verifier>,
-    /// What the account may do, in the door's own words.
+    /// What the account may do at the Redis door, in its own words.
     pub rules: String,
+    /// What it may do in SQL, in the bytes of `query`; None: nobody has said so far.
+    pub grants: Option<Vec<u8>>,
+    /// Let in through TLS only.
+    pub needs_tls: bool,
+    /// The password must be changed before anything else; only a door that can ask for that lets the account in.
+    pub expired: bool,
 }
 
 impl Account {
@@ -60,6 +72,9 @@ impl Account {
             passwords: Vec::new(),
             verifier: None,
             rules: String::new(),
+            grants: None,
+            needs_tls: false,
+            expired: false,
         }
     }
 
@@ -68,13 +83,23 @@ impl Account {
     }
 
     fn encode(&self) -> Vec<u8> {
-        let flags = if self.enabled { ENABLED } else { 0 } | if self.nopass { NOPASS } else { 0 };
+        let bits = [
+            (self.enabled, ENABLED),
+            (self.nopass, NOPASS),
+            (self.needs_tls, NEEDS_TLS),
+            (self.expired, EXPIRED),
+            (self.grants.is_some(), GRANTED),
+        ];
+        let flags = bits.into_iter().filter(|(is_set, _)| *is_set).fold(0, |flags, (_, bit)| flags | bit);
         let mut bytes = vec![FORMAT, flags];
         bytes.extend_from_slice(&(self.passwords.len() as u32).to_le_bytes());
         bytes.extend(self.passwords.iter().flatten());
         let verifier = self.verifier.as_ref().map_or(Vec::new(), Verifier::encode);
         bytes.push(verifier.len() as u8);
         bytes.extend_from_slice(&verifier);
+        let grants = self.grants.as_deref().unwrap_or(&[]);
+        bytes.extend_from_slice(&(grants.len() as u32).to_le_bytes());
+        bytes.extend_from_slice(grants);
         bytes.extend_from_slice(self.rules.as_bytes());
         bytes
     }
@@ -84,10 +109,16 @@ impl Account {
         let (count, rest) = rest.split_first_chunk::<4>()?;
         let (passwords, rest) = rest.split_at_checked((u32::from_le_bytes(*count) as usize).checked_mul(32)?)?;
         let passwords = passwords.chunks_exact(32).map(|digest| digest.try_into().expect("32 bytes")).collect();
-        let (verifier, rules) = match format {
+        let (verifier, rest) = match format {
             1 => (&[][..], rest),
-            &FORMAT => rest.split_first().and_then(|(length, rest)| rest.split_at_checked(usize::from(*length)))?,
+            2 | &FORMAT => rest.split_first().and_then(|(length, rest)| rest.split_at_checked(usize::from(*length)))?,
             _ => return None,
+        };
+        let (grants, rules) = match format {
+            1 | 2 => (&[][..], rest),
+            _ => rest
+                .split_first_chunk::<4>()
+                .and_then(|(length, rest)| rest.split_at_checked(u32::from_le_bytes(*length) as usize))?,
         };
         let verifier = if verifier.is_empty() { None } else { Some(Verifier::decode(verifier)?) };
         Some(Account {
@@ -97,6 +128,9 @@ impl Account {
             passwords,
             verifier,
             rules: String::from_utf8(rules.to_vec()).ok()?,
+            grants: (flags & GRANTED != 0).then(|| grants.to_vec()),
+            needs_tls: flags & NEEDS_TLS != 0,
+            expired: flags & EXPIRED != 0,
         })
     }
 
@@ -112,19 +146,33 @@ impl Account {
         if self.rules.len() > RULES_MAX {
             return Err(Error::TooLarge { what: "rules of a user", limit: RULES_MAX as u64 });
         }
+        if self.grants.as_ref().is_some_and(|grants| grants.len() > GRANTS_MAX) {
+            return Err(Error::TooLarge { what: "grants of a user", limit: GRANTS_MAX as u64 });
+        }
         Ok(())
     }
 
     /// May somebody with this password enter? Takes milliseconds if there is a verifier, and else as long for one password as for any other.
     pub fn accepts(&self, password: &[u8]) -> bool {
-        let accepted = self.accepts_digest(&sha256(password));
-        accepted || self.enabled && self.verifier.as_ref().is_some_and(|verifier| verifier.accepts(password))
+        self.knows(password) && self.enabled
     }
 
-    fn accepts_digest(&self, digest: &[u8; 32]) -> bool {
+    /// Is this a password of it, enabled or not?
+    pub fn knows(&self, password: &[u8]) -> bool {
+        let known = self.knows_digest(&sha256(password));
+        known || self.verifier.as_ref().is_some_and(|verifier| verifier.accepts(password))
+    }
+
+    /// Does the empty password open it, and not just any? Takes as long for one account as for another.
+    pub fn has_empty_password(&self) -> bool {
+        let empty = sha256(b"");
+        self.passwords.iter().fold(false, |found, known| found | is_same(known, &empty))
+    }
+
+    fn knows_digest(&self, digest: &[u8; 32]) -> bool {
         // Every digest is looked at whole, whichever fits.
         let fits = self.passwords.iter().fold(0, |fits, known| fits | u8::from(is_same(known, digest)));
-        self.enabled && (self.nopass || fits != 0)
+        self.nopass || fits != 0
     }
 }
 
@@ -132,6 +180,14 @@ impl Account {
 fn is_same(one: &[u8; 32], two: &[u8; 32]) -> bool {
     let difference = one.iter().zip(two).fold(0, |all, (a, b)| all | (a ^ b));
     std::hint::black_box(difference) == 0
+}
+
+/// A step of a change of several accounts.
+#[derive(Clone, Debug)]
+pub enum Change {
+    /// Creates the account or replaces it.
+    Put(Account),
+    Remove(String),
 }
 
 pub struct Accounts {
@@ -161,10 +217,13 @@ impl Accounts {
         Ok(Accounts { store, by_name, changing: Mutex::new(()), generation })
     }
 
-    /// The account, if it may enter with this password. Takes as long for an unknown name as for a known one with one password and no verifier.
+    /// The account, if it may enter with this password, at a door that sees neither hosts nor TLS and cannot have an expired password changed. Takes as long for an unknown name as for a known one with one password and no verifier.
     pub fn authenticate(&self, name: &str, password: &[u8]) -> Option<Arc<Account>> {
         match self.get(name) {
-            Some(account) => account.accepts(password).then_some(account),
+            Some(account) => {
+                let is_for_all = !account.needs_tls && !account.expired && !name.contains('@');
+                (account.accepts(password) && is_for_all).then_some(account)
+            }
             None => {
                 std::hint::black_box(is_same(&sha256(password), &[0; 32]));
                 None
@@ -201,44 +260,69 @@ impl Accounts {
         name: &str,
         f: impl FnOnce(Option<&Account>) -> std::result::Result<Account, E>,
     ) -> Result<std::result::Result<Lsn, E>> {
+        self.change_many(|all| Ok(vec![Change::Put(f(all.get(name).map(|account| &**account))?)]))
+    }
+
+    /// Changes several accounts, all or none, after a look at the whole list; no other change comes in between. An error of `f` changes nothing. `default` cannot be removed.
+    pub fn change_many<E>(
+        &self,
+        f: impl FnOnce(&BTreeMap<String, Arc<Account>>) -> std::result::Result<Vec<Change>, E>,
+    ) -> Result<std::result::Result<Lsn, E>> {
         self.store.pager.admit()?;
         let _changing = self.changing.lock();
-        let account = match f(self.get(name).as_deref()) {
-            Ok(account) => account,
+        let mut next = self.by_name.read().clone();
+        let changes = match f(&next) {
+            Ok(changes) => changes,
             Err(error) => return Ok(Err(error)),
         };
-        account.check()?;
-        let lsn = self.replace(&account.name, Some(&account.encode()))?;
-        self.by_name.write().insert(account.name.clone(), Arc::new(account));
+        for change in &changes {
+            match change {
+                Change::Put(account) => account.check()?,
+                Change::Remove(name) if name == DEFAULT => {
+                    return Err(Error::Invalid("The 'default' user cannot be removed".into()));
+                }
+                Change::Remove(_) => {}
+            }
+        }
+        let mut txn = self.store.begin();
+        for change in &changes {
+            match change {
+                Change::Put(account) => self.replace(&mut txn, &account.name, Some(&account.encode()))?,
+                Change::Remove(name) => self.replace(&mut txn, name, None)?,
+            }
+        }
+        let lsn = txn.commit()?.0;
+        for change in changes {
+            match change {
+                Change::Put(account) => next.insert(account.name.clone(), Arc::new(account)),
+                Change::Remove(name) => next.remove(&name),
+            };
+        }
+        *self.by_name.write() = next;
         self.generation.fetch_add(1, Ordering::Release);
         Ok(Ok(lsn))
     }
 
     /// Removes the accounts that exist; returns how many that were. `default` stays.
     pub fn remove(&self, names: &[&str]) -> Result<(usize, Lsn)> {
-        if names.contains(&DEFAULT) {
-            return Err(Error::Invalid("The 'default' user cannot be removed".into()));
+        let mut removed = 0;
+        let lsn = self.change_many(|all| {
+            let known = names.iter().filter(|name| all.contains_key(**name));
+            let changes: Vec<Change> = known.map(|name| Change::Remove((*name).to_string())).collect();
+            removed = changes.len();
+            Ok::<_, std::convert::Infallible>(changes)
+        })?;
+        match lsn {
+            Ok(lsn) => Ok((removed, lsn)),
+            Err(never) => match never {},
         }
-        self.store.pager.admit()?;
-        let _changing = self.changing.lock();
-        let (mut removed, mut lsn) = (0, 0);
-        for name in names {
-            if self.get(name).is_some() {
-                lsn = self.replace(name, None)?;
-                self.by_name.write().remove(*name);
-                removed += 1;
-            }
-        }
-        self.generation.fetch_add(1, Ordering::Release);
-        Ok((removed, lsn))
     }
 
-    /// Changes all parts of an account or none.
-    fn replace(&self, name: &str, bytes: Option<&[u8]>) -> Result<Lsn> {
+    /// Changes all parts of an account.
+    fn replace(&self, txn: &mut Txn<'_>, name: &str, bytes: Option<&[u8]>) -> Result<()> {
         let prefix = [PREFIX, name.as_bytes(), &[0]].concat();
         let old_parts = catalog::with_prefix(&self.store, &prefix)?.len();
         let parts: Vec<&[u8]> = bytes.map_or(Vec::new(), |bytes| bytes.chunks(PART_BYTES).collect());
-        let mut txn = self.store.begin();
         for at in 0..parts.len().max(old_parts) {
             let key = [&prefix[..], &(at as u16).to_be_bytes()].concat();
             txn.change(&self.store.catalog, &key, |_, pages| match parts.get(at) {
@@ -246,6 +330,6 @@ impl Accounts {
                 None => pages.change.delete(),
             })?;
         }
-        Ok(txn.commit()?.0)
+        Ok(())
     }
 }

@@ -15,7 +15,7 @@ mod sha256;
 mod txn;
 
 pub use accounts::verifier::Verifier;
-pub use accounts::{Account, Accounts, DEFAULT as DEFAULT_ACCOUNT};
+pub use accounts::{Account, Accounts, Change as AccountChange, DEFAULT as DEFAULT_ACCOUNT};
 pub use catalog::Settings;
 pub use check::Report;
 pub use database::{Engine, Opened, Options};

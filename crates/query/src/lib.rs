@@ -14,6 +14,7 @@ mod exec;
 mod key;
 mod parse;
 mod plan;
+pub mod rights;
 mod row;
 mod session;
 mod system;

@@ -72,7 +72,8 @@ def with_password(server, ca):
         tally.equal(f"change user, {disabled}", cursor.fetchone()[0], "root@localhost")
         connection.close()
     accounts.execute_command("ACL", "SETUSER", "ann", "off")
-    tally.equal("disabled", error_of(lambda: py(server, "ann", password="se cret")), 1045)
+    tally.equal("disabled", error_of(lambda: py(server, "ann", password="se cret")), 3118)
+    tally.equal("disabled, wrong password", error_of(lambda: py(server, "ann", password="secret")), 1045)
 
 
 def ends(server):

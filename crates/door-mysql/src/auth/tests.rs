@@ -49,11 +49,12 @@ impl World {
             remembered: &self.remembered,
             seal: &self.seal,
             is_private: self.is_private,
+            handles_expired: false,
         }
     }
 
     fn begin(&self, user: &str, plugin: &[u8], response: &[u8]) -> (Login, Step) {
-        Login::begin(&self.ground(), user, SCRAMBLE_BYTES, plugin, response)
+        Login::begin(&self.ground(), user, "localhost", SCRAMBLE_BYTES, plugin, response)
     }
 
     /// A whole login as a client does it; the number of answers that it gave.

@@ -9,6 +9,9 @@ fn accounts_come_back_as_they_were_put_in() {
         passwords: vec![sha256(b"one"), sha256(b"two")],
         verifier: Some(Verifier::native(b"three")),
         rules: "~a:* +get".into(),
+        grants: Some(vec![7; 3000]),
+        needs_tls: true,
+        expired: true,
     };
     assert_eq!(Account::decode("ann", &account.encode()), Some(account.clone()));
     let bytes = account.encode();
@@ -23,7 +26,7 @@ fn an_account_of_the_first_format_is_read() {
     let bytes = [&[1, ENABLED, 1, 0, 0, 0][..], &digest, b"~a:* +get"].concat();
     let account = Account { enabled: true, passwords: vec![digest], rules: "~a:* +get".into(), ..Account::new("ann") };
     assert_eq!(Account::decode("ann", &bytes), Some(account));
-    assert_eq!(Account::decode("ann", &[&[3], &bytes[1..]].concat()), None);
+    assert_eq!(Account::decode("ann", &[&[4], &bytes[1..]].concat()), None);
 }
 
 #[test]

@@ -15,6 +15,8 @@ use crate::parse::statement::Name;
 use crate::plan::join::Planner;
 use crate::plan::walk::conjuncts;
 use crate::plan::{Lock, LockWait, Node, SortKey};
+use crate::rights::Privileges;
+use crate::rights::effective::Columns;
 use crate::scalar::Expr;
 use engine::rows::Strength;
 
@@ -99,7 +101,7 @@ impl Bind<'_> {
     fn rules(&mut self, table: &Arc<Table>) -> Result<Rules> {
         let (mut defaults, mut clocks, mut checks) = (Vec::new(), Vec::new(), Vec::new());
         self.open_scope();
-        self.add_table(table, &table.name, false);
+        self.add_table(table, &table.name, Columns::All);
         for (at, column) in table.columns.iter().enumerate() {
             defaults.push(self.default_of(column)?);
             if column.on_update_now {
@@ -113,7 +115,7 @@ impl Bind<'_> {
         Ok(Rules { table: table.clone(), defaults, clocks, checks })
     }
 
-    fn add_table(&mut self, table: &Arc<Table>, alias: &str, keyed: bool) -> usize {
+    fn add_table(&mut self, table: &Arc<Table>, alias: &str, readable: Columns) -> usize {
         let columns = columns_of(table, alias);
         self.scope().add(ScopeTable {
             alias: alias.to_owned(),
@@ -122,10 +124,11 @@ impl Bind<'_> {
             columns,
             origin: Origin::Base(table.clone()),
             offset: 0,
-            key_at: keyed.then_some(0),
+            key_at: None,
             lock: None,
             nullable: false,
             allowed: None,
+            readable,
         })
     }
 
@@ -138,6 +141,11 @@ impl Bind<'_> {
         };
         let name = name_of(name)?;
         self.refuse_system(&name)?;
+        let schema = self.schema_of(&name)?;
+        self.rights.need_some_columns(&schema, &name.name, Privileges::INSERT)?;
+        if insert.replace_into {
+            self.rights.need_table(&schema, &name.name, Privileges::DELETE)?;
+        }
         let table = self.base_table(&name)?;
         let rules = self.rules(&table)?;
         let mut targets = Vec::new();
@@ -157,6 +165,7 @@ impl Bind<'_> {
         if is_bare {
             targets = (0..table.columns.len()).filter(|at| !table.columns[*at].invisible).collect();
         }
+        targets.iter().try_for_each(|at| self.check_change(&table, *at, Privileges::INSERT))?;
         let values = self.insert_values(insert, &table, &targets, is_bare)?;
         if matches!(&values, Values::Rows(rows) if rows.iter().all(Vec::is_empty)) {
             targets.clear();
@@ -174,9 +183,26 @@ impl Bind<'_> {
     fn refuse_system(&self, name: &Name) -> Result<()> {
         let schema = name.schema.as_deref().or(self.around.database).unwrap_or("");
         match crate::system::find(schema, &name.name) {
-            Some(table) => Err(error::TABLEACCESS_DENIED.with(&[&"INSERT, UPDATE or DELETE", &"", &"", &table.name])),
+            Some(table) => Err(self.rights.no_database(table.schema)),
             None => Ok(()),
         }
+    }
+
+    /// The columns of the table that may be read.
+    fn readable(&self, table: &Table) -> Columns {
+        let names = table.columns.iter().map(|column| &*column.name);
+        self.rights.columns(&table.schema, &table.name, names, Privileges::SELECT)
+    }
+
+    /// May the column be given a value? The table is named if none of its columns may, else the column.
+    fn check_change(&self, table: &Table, column: usize, one: Privileges) -> Result<()> {
+        let rights = &self.rights;
+        rights.need_some_columns(&table.schema, &table.name, one)?;
+        let name = &table.columns[column].name;
+        if rights.column(&table.schema, &table.name, name).has(one) {
+            return Ok(());
+        }
+        Err(rights.no_column(one.first(), name, &table.name))
     }
 
     fn target(&mut self, table: &Table, column: &ast::ObjectName) -> Result<usize> {
@@ -196,7 +222,7 @@ impl Bind<'_> {
     ) -> Result<Values> {
         if !insert.assignments.is_empty() {
             self.open_scope();
-            self.add_table(table, &table.name, false);
+            self.add_table(table, &table.name, self.readable(table));
             let mut row = Vec::new();
             for (assignment, column) in insert.assignments.iter().zip(targets) {
                 row.push(self.value_for(&assignment.value, table, *column)?);
@@ -213,7 +239,7 @@ impl Bind<'_> {
             return Ok(Values::Query(bound.node));
         };
         self.open_scope();
-        self.add_table(table, &table.name, false);
+        self.add_table(table, &table.name, self.readable(table));
         let mut rows = Vec::with_capacity(values.rows.len());
         for (at, row) in values.rows.iter().enumerate() {
             let row = &row.content;
@@ -245,10 +271,10 @@ impl Bind<'_> {
             Some(_) => return Err(SqlError::unsupported("ON CONFLICT")),
         };
         self.open_scope();
-        self.add_table(table, &table.name, false);
+        self.add_table(table, &table.name, self.readable(table));
         // The new row follows; it has a name if the statement gives it one.
         let new = insert.insert_alias.as_ref().map(|alias| alias.row_alias.to_string());
-        let at = self.add_table(table, new.as_deref().unwrap_or("\u{0}new"), false);
+        let at = self.add_table(table, new.as_deref().unwrap_or("\u{0}new"), Columns::All);
         let base = self.scope().tables[at].offset;
         if new.is_none() {
             self.scope().tables.truncate(at);
@@ -260,6 +286,7 @@ impl Bind<'_> {
                 return Err(SqlError::unsupported("assignment of several columns"));
             };
             let column = self.target(table, name)?;
+            self.check_change(table, column, Privileges::UPDATE)?;
             let expr = match self.value_for(&assignment.value, table, column)? {
                 Some(expr) => expr,
                 None => self
@@ -351,7 +378,7 @@ impl Bind<'_> {
             self.refuse_system(&name_of(name)?)?;
         }
         self.open_scope();
-        self.keyed = true;
+        (self.keyed, self.changing) = (true, "UPDATE");
         let source = self.from(std::slice::from_ref(&update.table));
         self.keyed = false;
         let source = source?;
@@ -366,6 +393,7 @@ impl Bind<'_> {
                 let alias = self.scope().tables[at].alias.clone();
                 return Err(error::NON_UPDATABLE_TABLE.with(&[&alias, &"UPDATE"]));
             };
+            self.check_change(&table, column, Privileges::UPDATE)?;
             let expr = match self.value_for(&assignment.value, &table, column)? {
                 Some(expr) => expr,
                 None => self
@@ -429,7 +457,7 @@ impl Bind<'_> {
             (None, tables) => (tables.iter().map(name_of).collect::<Result<_>>()?, from),
         };
         self.open_scope();
-        self.keyed = true;
+        (self.keyed, self.changing) = (true, "DELETE");
         let source = self.from(from);
         self.keyed = false;
         let source = source?;
@@ -449,6 +477,12 @@ impl Bind<'_> {
         }) {
             return Err(error::NON_UPDATABLE_TABLE.with(&[&alias, &"DELETE"]));
         }
+        for at in &at {
+            if let Origin::Base(table) = &self.scope().tables[*at].origin {
+                let table = table.clone();
+                self.rights.need_table(&table.schema, &table.name, Privileges::DELETE)?;
+            }
+        }
         let node =
             self.changed_rows(&source, delete.selection.as_ref(), &delete.order_by, delete.limit.as_ref(), &at)?;
         let mut targets = Vec::new();
@@ -462,7 +496,7 @@ impl Bind<'_> {
     /// An expression over one table's columns: of a CHECK, for CREATE TABLE to look at.
     pub fn over_table(&mut self, table: &Arc<Table>, expr: &ast::Expr) -> Result<Expr> {
         self.open_scope();
-        self.add_table(table, &table.name, false);
+        self.add_table(table, &table.name, Columns::All);
         let bound = self.expr(expr);
         self.close_scope();
         bound

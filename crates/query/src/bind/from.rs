@@ -11,6 +11,8 @@ use crate::error::{self, Result, SqlError};
 use crate::parse::statement::Name;
 use crate::plan::Node;
 use crate::plan::walk::conjuncts;
+use crate::rights::Privileges;
+use crate::rights::effective::Columns;
 use crate::scalar::Expr;
 use crate::scalar::bind::compare;
 use crate::scalar::expr::Comparison;
@@ -101,7 +103,7 @@ impl Bind<'_> {
     }
 
     fn common_column(&mut self, name: &str, first: usize, middle: usize, right_first: bool) -> Result<Expr> {
-        let scope = self.scope();
+        let scope = self.scopes.last_mut().unwrap_or_else(|| unreachable!("a join is bound within a scope"));
         let find = |tables: &[ScopeTable]| {
             tables.iter().find_map(|table| {
                 table
@@ -115,6 +117,9 @@ impl Bind<'_> {
         let (Some(left), Some(right)) = (left, right) else {
             return Err(error::BAD_FIELD.with(&[&name, &"from clause"]));
         };
+        for place in [left, right] {
+            scope.check_readable(&self.rights, place)?;
+        }
         scope.merged.push(if right_first { (right, left) } else { (left, right) });
         scope.used[left] = true;
         scope.used[right] = true;
@@ -160,6 +165,7 @@ impl Bind<'_> {
             lock: None,
             nullable: false,
             allowed: None,
+            readable: Columns::All,
         })
     }
 
@@ -185,6 +191,9 @@ impl Bind<'_> {
         }
         let schema = name.schema.as_deref().or(self.around.database).unwrap_or("");
         if let Some(system) = crate::system::find(schema, &name.name) {
+            self.rights.need_some_columns(system.schema, system.name, Privileges::SELECT)?;
+            let names = system.columns.iter().map(|(name, _)| *name);
+            let readable = self.rights.columns(system.schema, system.name, names, Privileges::SELECT);
             self.volatile = true;
             let columns = system.columns_as(&shown);
             return self.add(ScopeTable {
@@ -198,9 +207,19 @@ impl Bind<'_> {
                 lock: None,
                 nullable: false,
                 allowed: None,
+                readable,
             });
         }
+        let schema = self.schema_of(name)?;
+        // Which rows are changed shows later; what else is read must be readable.
+        let wanted = if self.keyed { Privileges::UPDATE | Privileges::DELETE } else { Privileges::NONE };
+        if !self.rights.has_any_column(&schema, &name.name, wanted | Privileges::SELECT) {
+            let command = if self.keyed { self.changing } else { "SELECT" };
+            return Err(self.rights.no_table(command, &name.name));
+        }
         let table = self.base_table(name)?;
+        let names = table.columns.iter().map(|column| &*column.name);
+        let readable = self.rights.columns(&schema, &table.name, names, Privileges::SELECT);
         let keyed = self.keyed;
         let lock = self.around.reads_lock;
         self.add(ScopeTable {
@@ -213,6 +232,7 @@ impl Bind<'_> {
             lock,
             nullable: false,
             allowed: None,
+            readable,
             origin: Origin::Base(table),
         })
     }

@@ -24,6 +24,7 @@ use crate::catalog::table::Table;
 use crate::error::{Result, SqlError};
 use crate::parse::statement::{self, Name};
 use crate::plan::Lock;
+use crate::rights::Rights;
 use crate::scalar::{self, Binder, Expr, SqlMode};
 use crate::types::Type;
 use crate::value::Value;
@@ -37,6 +38,7 @@ pub trait Variables {
 /// Everything around the statement that its meaning depends on.
 pub struct Surroundings<'s> {
     pub snapshot: Arc<Snapshot>,
+    pub rights: &'s Arc<Rights>,
     pub settings: &'s scalar::Settings,
     pub database: Option<&'s str>,
     pub variables: &'s dyn Variables,
@@ -51,6 +53,8 @@ pub struct Surroundings<'s> {
 pub struct Bind<'s> {
     pub around: &'s Surroundings<'s>,
     pub scopes: Vec<Scope>,
+    /// Whose rights count here.
+    pub rights: Arc<Rights>,
     commons: Vec<Common>,
     /// For each depth, what its blocks read of blocks around it: (depth, place).
     correlations: Vec<Vec<(usize, usize)>>,
@@ -61,6 +65,8 @@ pub struct Bind<'s> {
     next_id: usize,
     /// Base tables carry their rows' keys: rows are going to be changed.
     keyed: bool,
+    /// What then is denied, if nothing may be done with the table.
+    changing: &'static str,
     /// Number and kind of the expression under way, for messages.
     item: usize,
     /// ON DUPLICATE KEY UPDATE: where VALUES(column) lies.
@@ -72,12 +78,14 @@ impl<'s> Bind<'s> {
         Bind {
             around,
             scopes: Vec::new(),
+            rights: around.rights.clone(),
             commons: Vec::new(),
             correlations: vec![Vec::new()],
             tables: Vec::new(),
             volatile: false,
             next_id: 0,
             keyed: false,
+            changing: "SELECT",
             item: 0,
             values_at: None,
         }
@@ -122,13 +130,18 @@ impl<'s> Bind<'s> {
         self.scopes.pop().unwrap_or_default()
     }
 
-    /// The table of that name, to be used by the statement.
+    /// The schema that is named, or the current one.
+    pub fn schema_of(&self, name: &Name) -> Result<String> {
+        match (&name.schema, self.around.database) {
+            (Some(schema), _) => Ok(schema.clone()),
+            (None, Some(database)) => Ok(database.to_owned()),
+            (None, None) => Err(crate::error::NO_DB.bare()),
+        }
+    }
+
+    /// The table of that name, to be used by the statement. The right to do so has been looked at.
     pub fn base_table(&mut self, name: &Name) -> Result<Arc<Table>> {
-        let schema = match (&name.schema, self.around.database) {
-            (Some(schema), _) => schema.clone(),
-            (None, Some(database)) => database.to_owned(),
-            (None, None) => return Err(crate::error::NO_DB.bare()),
-        };
+        let schema = self.schema_of(name)?;
         let table = self.around.snapshot.table(&schema, &name.name)?.clone();
         if !self.tables.iter().any(|known| known.id == table.id) {
             self.tables.push(table.clone());

@@ -75,6 +75,7 @@ impl Bind<'_> {
 
     /// The value of a place of that scope, as the current one reads it.
     pub fn place(&mut self, depth: usize, place: usize) -> Result<Expr> {
+        self.scopes[depth].check_readable(&self.rights, place)?;
         self.scopes[depth].used[place] = true;
         let expr = self.staged(depth, place)?;
         if depth + 1 == self.scopes.len() {

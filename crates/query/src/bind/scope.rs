@@ -6,6 +6,8 @@ use crate::bind::window::Windowed;
 use crate::catalog::table::Table;
 use crate::error::{self, Result};
 use crate::plan::{Call, Lock, Node};
+use crate::rights::Rights;
+use crate::rights::effective::Columns;
 use crate::scalar::Expr;
 use crate::system::SystemTable;
 use crate::types::{Column, Type};
@@ -32,6 +34,8 @@ pub struct ScopeTable {
     /// On the inner side of an outer join: its columns can be NULL.
     pub nullable: bool,
     pub allowed: Option<Vec<usize>>,
+    /// Columns that whoever asks may read.
+    pub readable: Columns,
 }
 
 /// How FROM puts tables together.
@@ -115,6 +119,17 @@ impl Scope {
 
     pub fn column_at(&self, place: usize) -> Option<&Column> {
         self.table_at(place).map(|table| &table.columns[place - table.offset])
+    }
+
+    /// May that column be read? Error 1143 if not.
+    pub fn check_readable(&self, rights: &Rights, place: usize) -> Result<()> {
+        let Some(table) = self.table_at(place) else { return Ok(()) };
+        let at = place - table.offset;
+        if table.readable.has(at) {
+            return Ok(());
+        }
+        let column = &table.columns[at];
+        Err(rights.no_column("SELECT", &column.org_name, &column.org_table))
     }
 
     /// Its type; columns of the inner side of an outer join can be NULL.

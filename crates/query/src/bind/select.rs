@@ -12,6 +12,7 @@ use crate::error::{self, Result, SqlError};
 use crate::plan::join::{Planner, filter};
 use crate::plan::walk::{conjuncts, same};
 use crate::plan::{Group, Lock, LockWait, Node, Recursion, SortKey};
+use crate::rights::Privileges;
 use crate::scalar::bind::{present, union_type};
 use crate::scalar::{Expr, SqlMode};
 use crate::types::{Column, Type};
@@ -353,6 +354,7 @@ impl Bind<'_> {
     }
 
     fn lock(&mut self, locks: &[ast::LockClause]) -> Result<()> {
+        let rights = self.rights.clone();
         for clause in locks {
             let strength = match clause.lock_type {
                 ast::LockType::Share => Strength::Shared,
@@ -365,7 +367,13 @@ impl Bind<'_> {
             };
             let of = clause.of.as_ref().map(name_of).transpose()?;
             for table in &mut self.scope().tables {
-                if matches!(table.origin, Origin::Base(_)) && of.as_ref().is_none_or(|of| of.name == table.alias) {
+                if let Origin::Base(base) = &table.origin
+                    && of.as_ref().is_none_or(|of| of.name == table.alias)
+                {
+                    let may = Privileges::UPDATE | Privileges::DELETE | Privileges::LOCK_TABLES;
+                    if strength == Strength::Exclusive && !rights.has_any_column(&base.schema, &base.name, may) {
+                        return Err(rights.no_table("SELECT with locking clause", &base.name));
+                    }
                     table.lock = Some(Lock { strength, wait });
                 }
             }
@@ -390,6 +398,7 @@ impl Bind<'_> {
     }
 
     fn star(&mut self, of: Option<crate::parse::statement::Name>, items: &mut Vec<Item<'_>>) -> Result<()> {
+        let rights = self.rights.clone();
         let scope = self.scope();
         let before = items.len();
         // Merged columns come first, and once.
@@ -404,6 +413,10 @@ impl Bind<'_> {
                 continue;
             }
             for at in 0..table.columns.len() {
+                if !table.hidden[at] && !table.readable.has(at) {
+                    // Whoever asks for all does not learn which column it was.
+                    return Err(rights.no_table("SELECT", &table.columns[at].org_table));
+                }
                 let place = table.offset + at;
                 let is_merged = of.is_none() && merged.iter().any(|(left, right)| *left == place || *right == place);
                 if !table.hidden[at] && !is_merged {

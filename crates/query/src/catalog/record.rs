@@ -69,7 +69,7 @@ const KINDS: &[Kind] = &[
 pub struct Out(pub Vec<u8>);
 
 impl Out {
-    fn byte(&mut self, byte: u8) {
+    pub fn byte(&mut self, byte: u8) {
         self.0.push(byte);
     }
 
@@ -86,7 +86,7 @@ impl Out {
         self.bytes(text.as_bytes());
     }
 
-    fn count(&mut self, count: usize) {
+    pub fn count(&mut self, count: usize) {
         self.0.extend_from_slice(&(count as u32).to_le_bytes());
     }
 
@@ -195,7 +195,7 @@ impl<'b> In<'b> {
         Ok(head)
     }
 
-    fn byte(&mut self) -> Result<u8> {
+    pub fn byte(&mut self) -> Result<u8> {
         Ok(self.take(1)?[0])
     }
 
@@ -204,7 +204,7 @@ impl<'b> In<'b> {
         Ok(u64::from_le_bytes(bytes))
     }
 
-    fn count(&mut self) -> Result<usize> {
+    pub fn count(&mut self) -> Result<usize> {
         let bytes = self.take(4)?.try_into().map_err(|_| damaged())?;
         let count = u32::from_le_bytes(bytes) as usize;
         // Everything counted takes at least a byte.
@@ -216,7 +216,7 @@ impl<'b> In<'b> {
         self.take(length)
     }
 
-    fn text(&mut self) -> Result<String> {
+    pub fn text(&mut self) -> Result<String> {
         Ok(std::str::from_utf8(self.bytes()?).map_err(|_| damaged())?.to_owned())
     }
 
@@ -293,7 +293,7 @@ impl<'b> In<'b> {
         Ok(parts)
     }
 
-    fn list<T>(&mut self, mut item: impl FnMut(&mut Self) -> Result<T>) -> Result<Vec<T>> {
+    pub fn list<T>(&mut self, mut item: impl FnMut(&mut Self) -> Result<T>) -> Result<Vec<T>> {
         (0..self.count()?).map(|_| item(self)).collect()
     }
 }

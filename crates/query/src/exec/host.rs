@@ -8,6 +8,7 @@ use engine::rows::{Isolation, Transaction};
 
 use crate::error::{self, Result, SqlError};
 use crate::exec::hosted::Answer;
+use crate::rights::Rights;
 use crate::scalar::EvalContext;
 use crate::session::{Database, Handle, Kill, Row};
 use crate::types::Type;
@@ -16,6 +17,8 @@ use crate::value::Value;
 pub struct Host {
     pub db: Arc<Database>,
     pub handle: Arc<Handle>,
+    /// What the session may do: system tables show no more.
+    pub rights: Arc<Rights>,
     pub txn: Option<Transaction>,
     pub isolation: Isolation,
     /// The rows around the subquery that runs, outermost first.
@@ -37,6 +40,7 @@ impl Host {
         Host {
             db,
             handle,
+            rights: Arc::default(),
             txn: None,
             isolation: Isolation::RepeatableRead,
             outer: Vec::new(),

@@ -16,6 +16,9 @@ impl Cursor<'_> {
             let (charset, collation) = self.database_options()?;
             return Ok(Statement::AlterDatabase { name, charset, collation });
         }
+        if self.word("user") {
+            return self.alter_user();
+        }
         if !self.word("table") {
             let what = self.identifier()?.to_uppercase();
             return Err(SqlError::unsupported(format!("ALTER {what}")));

@@ -153,9 +153,11 @@ impl Cursor<'_> {
             "kill" => self.kill(),
             "prepare" | "execute" | "deallocate" => self.prepared(&word),
             "flush" => self.flush(),
-            "grant" | "revoke" | "call" | "load" | "handler" | "xa" | "install" | "uninstall" | "change" | "reset"
-            | "purge" | "repair" | "checksum" | "import" | "binlog" | "cache" | "shutdown" | "restart" | "clone"
-            | "signal" | "resignal" | "help" => Err(SqlError::unsupported(word.to_uppercase())),
+            "grant" => self.grant(),
+            "revoke" => self.revoke(),
+            "call" | "load" | "handler" | "xa" | "install" | "uninstall" | "change" | "reset" | "purge" | "repair"
+            | "checksum" | "import" | "binlog" | "cache" | "shutdown" | "restart" | "clone" | "signal" | "resignal"
+            | "help" => Err(SqlError::unsupported(word.to_uppercase())),
             _ => Err(self.error_here()),
         }
     }
@@ -182,8 +184,12 @@ impl Cursor<'_> {
             "table" | "temporary" | "index" | "unique" => {}
             "or" | "view" | "algorithm" | "definer" | "sql" => return Err(SqlError::unsupported("CREATE VIEW")),
             "fulltext" | "spatial" => return Err(SqlError::unsupported(format!("{} INDEX", object(1).to_uppercase()))),
-            "user" | "role" | "procedure" | "function" | "trigger" | "event" | "server" | "tablespace" | "logfile"
-            | "resource" | "aggregate" => {
+            "user" | "role" => {
+                self.parser.next_token();
+                return self.create_account();
+            }
+            "procedure" | "function" | "trigger" | "event" | "server" | "tablespace" | "logfile" | "resource"
+            | "aggregate" => {
                 return Err(SqlError::unsupported(format!("CREATE {}", object(1).to_uppercase())));
             }
             _ => {
@@ -252,6 +258,10 @@ impl Cursor<'_> {
             let _ = self.word("restrict") || self.word("cascade");
             return Ok(Statement::DropTable { tables, if_exists, temporary });
         }
+        if self.peek_word(0, "user") || self.peek_word(0, "role") {
+            let roles = self.word("role") || !self.word("user");
+            return self.drop_account(roles);
+        }
         let what = self.identifier()?.to_uppercase();
         Err(SqlError::unsupported(format!("DROP {what}")))
     }
@@ -268,7 +278,8 @@ impl Cursor<'_> {
     fn rename(&mut self) -> Result<Statement> {
         self.expect("rename")?;
         if !self.word("table") && !self.word("tables") {
-            return Err(SqlError::unsupported("RENAME USER"));
+            self.expect("user")?;
+            return self.rename_user();
         }
         let mut pairs = Vec::new();
         loop {

@@ -2,6 +2,7 @@
 //!
 //! Files: `lexical` and `normal` work on text alone; `dialect` is the grammar; `statement` what comes out; `cursor` reads it, `alter`, `set` and `show` its longest chapters.
 
+pub mod account;
 mod alter;
 mod cursor;
 mod dialect;

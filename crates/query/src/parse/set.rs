@@ -10,6 +10,9 @@ use crate::parse::statement::{Scope, Setting, Statement};
 impl Cursor<'_> {
     pub fn set(&mut self) -> Result<Statement> {
         self.expect("set")?;
+        if let Some(statement) = self.set_account()? {
+            return Ok(statement);
+        }
         let mut settings = Vec::new();
         loop {
             self.setting(&mut settings)?;
@@ -20,7 +23,7 @@ impl Cursor<'_> {
     }
 
     fn setting(&mut self, out: &mut Vec<Setting>) -> Result<()> {
-        if ["role", "password", "resource"].iter().any(|word| self.peek_word(0, word) && !self.is_assignment(1)) {
+        if ["role", "resource"].iter().any(|word| self.peek_word(0, word) && !self.is_assignment(1)) {
             let what = self.identifier()?.to_uppercase();
             return Err(SqlError::unsupported(format!("SET {what}")));
         }

@@ -57,10 +57,9 @@ impl Cursor<'_> {
             }
             "processlist" => Shown::Processlist,
             "grants" => {
-                while !self.at_end() {
-                    self.parser.next_token();
-                }
-                Shown::Grants
+                let of = if self.word("for") { Some(self.user_name()?) } else { None };
+                let using = if self.word("using") { self.user_names()? } else { Vec::new() };
+                Shown::Grants { of, using }
             }
             "privileges" => Shown::Privileges,
             "plugins" => Shown::Plugins,
@@ -133,6 +132,7 @@ impl Cursor<'_> {
         let word = self.identifier()?.to_ascii_lowercase();
         let what = match word.as_str() {
             "table" => Shown::CreateTable(self.name()?),
+            "user" => Shown::CreateUser(self.user_name()?),
             "database" | "schema" => {
                 self.words(&["if", "not", "exists"]);
                 Shown::CreateDatabase(self.identifier()?)

@@ -2,6 +2,8 @@
 
 use sqlparser::ast;
 
+use crate::parse::account::{Accounting, UserName};
+
 /// `schema.name`, or a name alone.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Name {
@@ -96,6 +98,8 @@ pub enum Statement {
         tables: Vec<Name>,
     },
     Flush(String),
+    /// Users, roles, privileges.
+    Accounting(Box<Accounting>),
     /// A comment alone.
     Nothing,
 }
@@ -185,20 +189,41 @@ pub struct Show {
 #[derive(Clone, Debug)]
 pub enum Shown {
     Databases,
-    Tables { schema: Option<String>, full: bool },
-    TableStatus { schema: Option<String> },
-    Columns { table: Name, full: bool },
-    Index { table: Name },
+    Tables {
+        schema: Option<String>,
+        full: bool,
+    },
+    TableStatus {
+        schema: Option<String>,
+    },
+    Columns {
+        table: Name,
+        full: bool,
+    },
+    Index {
+        table: Name,
+    },
     CreateTable(Name),
     CreateDatabase(String),
-    Variables { global: bool },
+    Variables {
+        global: bool,
+    },
     Status,
-    Warnings { errors: bool, count: bool, limit: Option<(u64, u64)> },
+    Warnings {
+        errors: bool,
+        count: bool,
+        limit: Option<(u64, u64)>,
+    },
     Engines,
     Collation,
     Charset,
     Processlist,
-    Grants,
+    /// None: the session's own, with the roles that are active.
+    Grants {
+        of: Option<UserName>,
+        using: Vec<UserName>,
+    },
+    CreateUser(UserName),
     Privileges,
     Plugins,
     OpenTables,
@@ -232,6 +257,6 @@ impl Statement {
                 | Statement::LockAll
                 | Statement::Maintain { .. }
                 | Statement::Flush(_)
-        )
+        ) || matches!(self, Statement::Accounting(what) if !matches!(**what, Accounting::SetRole(_)))
     }
 }

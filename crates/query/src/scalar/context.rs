@@ -40,6 +40,8 @@ pub struct SessionFacts {
     /// `name@host` as the client came, and the account it was given.
     pub user: Text,
     pub current_user: Text,
+    /// Its active roles, or NONE.
+    pub current_role: Text,
     pub database: Option<Text>,
     pub version: Text,
     pub last_insert_id: u64,

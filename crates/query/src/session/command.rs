@@ -4,6 +4,7 @@ use sqlparser::ast;
 
 use crate::error::{self, Result, SqlError};
 use crate::parse::statement::{Maintenance, Name, Shown, Statement};
+use crate::rights::{Privileges, needs};
 use crate::session::{Kill, Outcome, Prepared, Session, text_column};
 use crate::types::Column;
 use crate::value::Value;
@@ -18,6 +19,7 @@ impl Session {
                 _defining = Some(self.define()?);
             }
         }
+        needs::check(statement, &self.rights, self.database.as_deref())?;
         match statement {
             Statement::CreateTable(create) => self.create_table(create),
             Statement::AlterTable { table, operations } => self.alter_table(table, operations),
@@ -75,6 +77,7 @@ impl Session {
                 "tables" | "table" | "privileges" | "status" | "logs" | "hosts" => Ok(Outcome::done()),
                 other => Err(SqlError::unsupported(format!("FLUSH {}", other.to_uppercase()))),
             },
+            Statement::Accounting(what) => self.accounting(what),
             Statement::Nothing => Ok(Outcome::done()),
             Statement::Query(_)
             | Statement::Insert(_)
@@ -107,8 +110,20 @@ impl Session {
             Value::UInt(id) => id,
             _ => return Err(error::WRONG_ARGUMENTS.with(&[&"KILL"])),
         };
-        let how = if query { Kill::Query } else { Kill::Connection };
-        if self.db.kill(id, how) { Ok(Outcome::done()) } else { Err(error::NO_SUCH_THREAD.with(&[&id])) }
+        self.end(id, if query { Kill::Query } else { Kill::Connection })?;
+        Ok(Outcome::done())
+    }
+
+    /// KILL: of threads of the same account, or of all with the right to.
+    pub fn end(&mut self, id: u64, how: Kill) -> Result<()> {
+        let owner = self.db.sessions().into_iter().find(|handle| handle.connection_id == id);
+        let owner = owner.ok_or_else(|| error::NO_SUCH_THREAD.with(&[&id]))?.shown().account;
+        if owner != self.standing.account
+            && !self.rights.global.has_any(Privileges::SUPER | Privileges::CONNECTION_ADMIN)
+        {
+            return Err(error::KILL_DENIED.with(&[&id]));
+        }
+        if self.db.kill(id, how) { Ok(()) } else { Err(error::NO_SUCH_THREAD.with(&[&id])) }
     }
 
     fn prepare_named(&mut self, name: &str, source: &ast::Expr) -> Result<Outcome> {

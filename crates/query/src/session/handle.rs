@@ -27,6 +27,8 @@ pub struct Handle {
 pub struct Shown {
     pub user: String,
     pub host: String,
+    /// The account, by its name in the list.
+    pub account: String,
     pub database: Option<String>,
     pub since: Instant,
     /// What runs now.
@@ -35,7 +37,8 @@ pub struct Shown {
 
 impl Handle {
     pub(crate) fn new(connection_id: u64, user: String, host: String) -> Handle {
-        let shown = Shown { user, host, database: None, since: Instant::now(), statement: None };
+        let shown =
+            Shown { user, host, account: String::new(), database: None, since: Instant::now(), statement: None };
         Handle { connection_id, kill: AtomicU8::new(0), shown: Mutex::new(shown), wake: Mutex::new(None) }
     }
 

@@ -11,12 +11,16 @@ mod columns;
 mod command;
 mod database;
 mod define;
+mod granted;
+mod grants;
 mod handle;
 mod locks;
+mod rights;
 mod run;
 mod set;
 mod show;
 mod transact;
+mod users;
 mod variables;
 mod words;
 
@@ -33,8 +37,10 @@ use crate::exec::Exec;
 use crate::exec::host::Host;
 use crate::parse::lexical;
 use crate::parse::normal::Normal;
+use crate::rights::Rights;
 use crate::scalar::{self, EvalContext, SqlMode};
 use crate::session::locks::Locked;
+use crate::session::rights::Standing;
 use crate::session::run::Compiled;
 use crate::session::variables::Values;
 use crate::types::{Column, Type};
@@ -162,6 +168,10 @@ pub struct Session {
     db: Arc<Database>,
     handle: Arc<Handle>,
     who: Login,
+    standing: Standing,
+    rights: Arc<Rights>,
+    /// Moves with the rights.
+    rights_number: u64,
     ctx: EvalContext,
     values: Values,
     settings: scalar::Settings,
@@ -209,6 +219,9 @@ impl Session {
             db: db.clone(),
             handle,
             who: who.clone(),
+            standing: Standing::default(),
+            rights: Arc::default(),
+            rights_number: 0,
             ctx,
             values: Values::default(),
             settings: scalar::Settings::default(),
@@ -244,8 +257,8 @@ impl Session {
         let facts = &mut self.ctx.session;
         facts.connection_id = self.who.connection_id;
         facts.user = Text::from(format!("{}@{}", self.who.user, self.who.host));
-        facts.current_user = Text::from(format!("{}@%", self.who.user));
         facts.version = Text::from(variables::VERSION);
+        self.enter()?;
         self.load_variables()?;
         match self.who.database.clone() {
             Some(database) if !database.is_empty() => self.use_database(&database),
@@ -265,7 +278,11 @@ impl Session {
     /// The columns of a table, for those who ask before they SELECT (COM_FIELD_LIST).
     pub fn fields(&mut self, table: &str, like: &str) -> Result<Vec<Column>> {
         self.refresh();
+        self.follow_accounts()?;
         let database = self.database.clone().ok_or_else(|| error::NO_DB.bare())?;
+        if !self.rights.sees_table(&database, table) {
+            return Err(self.rights.no_table("SELECT", table));
+        }
         let found = self.catalog.table(&database, table)?;
         let mut columns = crate::bind::columns_of(found, table);
         if !like.is_empty() && like != "%" {
@@ -277,6 +294,10 @@ impl Session {
     /// As USE does.
     pub fn use_database(&mut self, name: &str) -> Result<()> {
         self.refresh();
+        self.follow_accounts()?;
+        if !self.rights.sees_database(name) {
+            return Err(self.rights.no_database(name));
+        }
         if !crate::system::is_system(name) {
             self.catalog.schema(name)?;
         }
@@ -331,7 +352,7 @@ impl Session {
         self.abandon();
         let database = self.database.take();
         self.who.database = None;
-        // Variables have defaults that are known to be good.
+        // Variables have defaults that are known to be good; who has no account any more keeps the rights it had.
         let _ = self.introduce();
         self.set_database(database);
     }

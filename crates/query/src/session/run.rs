@@ -112,14 +112,13 @@ fn type_of(value: &Value, collation: crate::types::Collation) -> Type {
 impl Session {
     /// Runs one statement.
     pub fn execute(&mut self, sql: &str) -> Result<Outcome> {
-        self.begin_statement(sql);
-        match self.execute_text(sql) {
+        match self.begin_statement(sql).and_then(|()| self.execute_text(sql)) {
             Ok(outcome) => Ok(self.told(outcome)),
             Err(error) => Err(self.fail(error)),
         }
     }
 
-    fn begin_statement(&mut self, sql: &str) {
+    fn begin_statement(&mut self, sql: &str) -> Result<()> {
         self.number += 1;
         if std::mem::take(&mut self.is_open) {
             // A result that was not read to its end.
@@ -128,6 +127,7 @@ impl Session {
         self.gate = 0;
         self.found_rows = 0;
         self.refresh();
+        let followed = self.follow_accounts();
         self.handle.forget_query_kill();
         self.handle.show(|shown| {
             shown.since = Instant::now();
@@ -143,6 +143,7 @@ impl Session {
         let host = self.host();
         host.begin_statement();
         host.deadline = (limit > 0).then(|| Instant::now() + Duration::from_millis(limit));
+        followed
     }
 
     /// Notes what the session's functions tell of the statement.
@@ -174,7 +175,8 @@ impl Session {
 
     /// The plan that texts like this share, and this one's literals.
     fn known_plan(&mut self, sql: &str) -> Option<(Arc<Compiled>, Vec<Value>)> {
-        if self.ctx.sql_mode.has(crate::scalar::SqlMode::ANSI_QUOTES) || !self.locked.tables.is_empty() {
+        let is_odd = self.ctx.sql_mode.has(crate::scalar::SqlMode::ANSI_QUOTES) || self.standing.must_change;
+        if is_odd || !self.locked.tables.is_empty() {
             return None;
         }
         let mut normal = std::mem::take(&mut self.normal);
@@ -216,6 +218,7 @@ impl Session {
     pub(super) fn surroundings(&self) -> Surroundings<'_> {
         Surroundings {
             snapshot: self.catalog.clone(),
+            rights: &self.rights,
             settings: &self.settings,
             database: self.database.as_deref(),
             variables: self,
@@ -296,6 +299,7 @@ impl Session {
         if !matches!(statement, Statement::Show(statement::Show { what: statement::Shown::Warnings { .. }, .. })) {
             self.ctx.warnings.clear();
         }
+        self.check_password_age(statement)?;
         match statement {
             Statement::Query(_)
             | Statement::Insert(_)
@@ -428,9 +432,9 @@ impl Session {
     }
 
     pub fn prepare(&mut self, sql: &str) -> Result<Prepared> {
-        self.begin_statement(sql);
+        let begun = self.begin_statement(sql);
         self.ctx.warnings.clear();
-        let prepared = self.prepare_text(sql);
+        let prepared = begun.and_then(|()| self.prepare_text(sql));
         self.handle.show(|shown| shown.statement = None);
         prepared.map_err(|error| self.fail(error))
     }
@@ -474,8 +478,7 @@ impl Session {
     }
 
     pub fn execute_prepared(&mut self, handle: &PreparedHandle, parameters: Vec<Value>) -> Result<Outcome> {
-        self.begin_statement(&handle.0.text);
-        match self.execute_preparation(&handle.0, parameters) {
+        match self.begin_statement(&handle.0.text).and_then(|()| self.execute_preparation(&handle.0, parameters)) {
             Ok(outcome) => Ok(self.told(outcome)),
             Err(error) => Err(self.fail(error)),
         }
@@ -496,6 +499,7 @@ impl Session {
             return self.run_statement(&prepared.statement, &prepared.names, parameters);
         }
         self.ctx.warnings.clear();
+        self.check_password_age(&prepared.statement)?;
         let collation = self.settings.collation;
         let types: Vec<Type> = parameters.iter().map(|value| type_of(value, collation)).collect();
         let known = prepared
@@ -525,7 +529,7 @@ impl Session {
     fn settings_mark(&self) -> u64 {
         use std::hash::{DefaultHasher, Hash, Hasher};
         let mut hasher = DefaultHasher::new();
-        (&self.settings, &self.database).hash(&mut hasher);
+        (&self.settings, &self.database, self.rights_number).hash(&mut hasher);
         hasher.finish()
     }
 }

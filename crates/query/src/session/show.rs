@@ -79,6 +79,7 @@ impl Session {
             lock: None,
             nullable: false,
             allowed: None,
+            readable: crate::rights::effective::Columns::All,
         });
         let condition = bind.expr(&node)?;
         drop(bind);
@@ -95,7 +96,10 @@ impl Session {
         match what {
             Shown::Databases => {
                 let mut names: Vec<String> = self.catalog.schemas.keys().cloned().collect();
-                names.push("information_schema".to_owned());
+                names.extend(system::SHOWN.map(str::to_owned));
+                if !self.rights.global.has(crate::rights::Privileges::SHOW_DATABASES) {
+                    names.retain(|name| self.rights.sees_database(name));
+                }
                 names.sort();
                 Ok((texts(&["Database"]), names.into_iter().map(|name| vec![text(name)]).collect()))
             }
@@ -233,7 +237,8 @@ impl Session {
                 ]),
                 Vec::new(),
             )),
-            Shown::Grants => Err(SqlError::unsupported("SHOW GRANTS")),
+            Shown::Grants { of, using } => self.show_grants(of.as_ref(), using),
+            Shown::CreateUser(name) => self.show_create_user(name),
             Shown::Privileges => Err(SqlError::unsupported("SHOW PRIVILEGES")),
             Shown::Profiles => Err(SqlError::unsupported("SHOW PROFILES")),
             // There is no binary log and no replica.
@@ -273,11 +278,13 @@ impl Session {
         let kind = if system::is_system(&schema) { "SYSTEM VIEW" } else { "BASE TABLE" };
         let names: Vec<String> = if system::is_system(&schema) {
             system::all()
+                .filter(|table| self.rights.sees_table(&schema, table.name))
                 .filter(|table| table.schema.eq_ignore_ascii_case(&schema))
                 .map(|table| table.name.to_owned())
                 .collect()
         } else {
-            self.catalog.schema(&schema)?.tables.keys().cloned().collect()
+            let names = self.catalog.schema(&schema)?.tables.keys();
+            names.filter(|name| self.rights.sees_table(&schema, name)).cloned().collect()
         };
         let mut columns = texts(&[&format!("Tables_in_{schema}")]);
         if full {
@@ -351,8 +358,12 @@ impl Session {
             return Ok((texts(names), table.columns_as(&name).into_iter().map(row).collect()));
         }
         let table = self.catalog.table(&schema, &name)?.clone();
+        let rights = self.rights.clone();
         let mut rows = Vec::new();
         for (at, column) in table.columns.iter().enumerate() {
+            if !rights.sees_column(&schema, &name, &column.name) {
+                continue;
+            }
             let default = optional(default_text(column, &mut self.ctx));
             let null = text(if column.ty.nullable { "YES" } else { "NO" });
             let (key, extra) = (text(column_key(&table, at)), text(column_extra(column)));
@@ -367,7 +378,7 @@ impl Session {
                     key,
                     default,
                     extra,
-                    text("select,insert,update,references"),
+                    text(rights.column_words(&schema, &name, &column.name)),
                     text(&column.comment),
                 ]
             } else {

@@ -1,6 +1,7 @@
 //! Tables that are not stored: information_schema, and the few of performance_schema that clients read. Their rows are made when they are asked for.
 
 mod absent;
+mod accounts;
 mod schema;
 
 pub use schema::{column_extra, column_key, default_text, keys, value_text};
@@ -68,8 +69,11 @@ pub fn find(schema: &str, name: &str) -> Option<&'static SystemTable> {
 }
 
 pub fn all() -> impl Iterator<Item = &'static SystemTable> {
-    [schema::TABLES, absent::TABLES].into_iter().flatten()
+    [schema::TABLES, absent::TABLES, accounts::TABLES].into_iter().flatten()
 }
+
+/// Those that SHOW DATABASES lists: a dump of all databases must not meet one that cannot be made by statements.
+pub const SHOWN: [&str; 1] = ["information_schema"];
 
 pub fn text(text: impl AsRef<str>) -> Value {
     Value::text(text)

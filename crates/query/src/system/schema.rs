@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::catalog::table::{Default, Part, Table, TableColumn};
 use crate::error::Result;
 use crate::exec::host::host;
+use crate::rights::Privileges;
 use crate::scalar::EvalContext;
 use crate::scalar::temporal::Timestamp;
 use crate::session::Row;
@@ -265,7 +266,9 @@ fn optional(number: Option<u64>) -> Value {
 
 pub fn all_tables(ctx: &mut EvalContext) -> Vec<Arc<Table>> {
     let snapshot = host(ctx).db.catalog().snapshot();
-    snapshot.schemas.values().flat_map(|schema| schema.tables.values().cloned()).collect()
+    let rights = host(ctx).rights.clone();
+    let all = snapshot.schemas.values().flat_map(|schema| schema.tables.values());
+    all.filter(|table| rights.sees_table(&table.schema, &table.name)).cloned().collect()
 }
 
 fn schemata(ctx: &mut EvalContext) -> Result<Vec<Row>> {
@@ -274,7 +277,10 @@ fn schemata(ctx: &mut EvalContext) -> Result<Vec<Row>> {
         vec![text("def"), text(name), text(collation.charset().name()), text(collation.name()), Value::Null, text("NO")]
     };
     let mut rows: Vec<Row> = vec![row("information_schema", Collation::Utf8mb3GeneralCi)];
-    rows.extend(snapshot.schemas.values().map(|schema| row(&schema.name, schema.collation)));
+    let rights = host(ctx).rights.clone();
+    let sees_all = rights.global.has(Privileges::SHOW_DATABASES);
+    let seen = snapshot.schemas.values().filter(|schema| sees_all || rights.sees_database(&schema.name));
+    rows.extend(seen.map(|schema| row(&schema.name, schema.collation)));
     Ok(rows)
 }
 
@@ -307,7 +313,8 @@ fn tables(ctx: &mut EvalContext) -> Result<Vec<Row>> {
             text(&table.comment),
         ]);
     }
-    for table in crate::system::all() {
+    let rights = host(ctx).rights.clone();
+    for table in crate::system::all().filter(|table| rights.sees_table(table.schema, table.name)) {
         let mut row = vec![Value::Null; 21];
         row[0] = text("def");
         row[1] = text(table.schema);
@@ -401,8 +408,12 @@ fn numeric(ty: &Type) -> (Option<u64>, Option<u64>) {
 
 fn columns(ctx: &mut EvalContext) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
+    let rights = host(ctx).rights.clone();
     for table in all_tables(ctx) {
         for (at, column) in table.columns.iter().enumerate() {
+            if !rights.sees_column(&table.schema, &table.name, &column.name) {
+                continue;
+            }
             let ty = &column.ty;
             let has_length = ty.is_string();
             let characters = has_length.then(|| u64::from(ty.length));
@@ -431,7 +442,7 @@ fn columns(ctx: &mut EvalContext) -> Result<Vec<Row>> {
                 text(ty.name()),
                 text(column_key(&table, at)),
                 text(column_extra(column)),
-                text("select,insert,update,references"),
+                text(rights.column_words(&table.schema, &table.name, &column.name)),
                 text(&column.comment),
                 text(""),
                 Value::Null,
@@ -589,6 +600,8 @@ fn applicability(_ctx: &mut EvalContext) -> Result<Vec<Row>> {
 
 fn processes(ctx: &mut EvalContext) -> Result<Vec<Row>> {
     let sessions = host(ctx).db.sessions();
+    let sees_all = host(ctx).rights.global.has(Privileges::PROCESS);
+    let own = host(ctx).handle.shown().account;
     let row = |handle: Arc<crate::session::Handle>| {
         let shown = handle.shown();
         vec![
@@ -602,5 +615,6 @@ fn processes(ctx: &mut EvalContext) -> Result<Vec<Row>> {
             shown.statement.map_or(Value::Null, text),
         ]
     };
-    Ok(sessions.into_iter().map(row).collect())
+    let seen = sessions.into_iter().filter(|handle| sees_all || handle.shown().account == own);
+    Ok(seen.map(row).collect())
 }

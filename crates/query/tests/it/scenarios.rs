@@ -4,12 +4,28 @@
 //! select 1;          a statement, up to the `;` at a line's end; `b: ` before it names another session
 //! [1]                what it answers, up to an empty line
 //! 1
+//!
+//! login b app        session b is from now on the user app
 //! ```
 
 use std::collections::HashMap;
 use std::path::Path;
 
 use crate::support::{World, run};
+
+/// `login b app 10.0.0.1`: from now on session b is that user, newly come from there. An error is a line, else nothing is.
+fn enter(world: &World, sessions: &mut HashMap<String, query::Session>, login: &str) -> String {
+    let words: Vec<&str> = login.split_whitespace().collect();
+    let id = sessions.len() as u64 + 1;
+    sessions.remove(words[0]);
+    match world.session_of(words[1], words.get(2).unwrap_or(&"localhost"), id) {
+        Ok(session) => {
+            sessions.insert(words[0].to_owned(), session);
+            String::new()
+        }
+        Err(error) => format!("error {} {}\n", error.code, error.message),
+    }
+}
 
 /// The scenario as it should be read, given what came.
 fn play(text: &str, seed: u64) -> String {
@@ -20,6 +36,13 @@ fn play(text: &str, seed: u64) -> String {
     while let Some(line) = lines.next() {
         out.push_str(line);
         out.push('\n');
+        if let Some(login) = line.strip_prefix("login ") {
+            while lines.peek().is_some_and(|line| !line.trim().is_empty()) {
+                lines.next();
+            }
+            out.push_str(&enter(&world, &mut sessions, login));
+            continue;
+        }
         if line.trim().is_empty() || line.starts_with('#') {
             continue;
         }

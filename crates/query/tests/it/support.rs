@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use engine::{Engine, Options};
 use os::{Folder, SimClock, SimFolder};
+use query::error::SqlError;
 use query::value::Value;
 use query::{Database, Login, Outcome, Session};
 
@@ -55,8 +56,12 @@ impl World {
     }
 
     pub fn session(&self, connection_id: u64) -> Session {
-        let who = Login { user: "root".into(), host: "localhost".into(), database: None, connection_id };
-        Session::new(&self.db, who).expect("anybody may come in")
+        self.session_of("root", "localhost", connection_id).expect("root may come in")
+    }
+
+    pub fn session_of(&self, user: &str, host: &str, connection_id: u64) -> Result<Session, SqlError> {
+        let who = Login { user: user.into(), host: host.into(), database: None, connection_id };
+        Session::new(&self.db, who)
     }
 }
 

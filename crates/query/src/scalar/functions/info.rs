@@ -72,8 +72,9 @@ fn current_user(_: &Call, _: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     Ok(Value::Text(ctx.session.current_user.clone()))
 }
 
-fn current_role(_: &Call, _: &[Value], _: &mut EvalContext) -> Result<Value> {
-    Ok(Value::text("NONE"))
+fn current_role(_: &Call, _: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    let role = &ctx.session.current_role;
+    Ok(if role.is_empty() { Value::text("NONE") } else { Value::Text(role.clone()) })
 }
 
 fn connection_id(_: &Call, _: &[Value], ctx: &mut EvalContext) -> Result<Value> {

@@ -1,0 +1,22 @@
+//! Who may do what: MySQL's privileges over the engine's one list of accounts.
+//!
+//! ```text
+//!   GRANT, REVOKE ──► Grants: what one account was given      ┐
+//!                     (bytes in its record)                   ├─► Rights: what a session may do ──► bind, needs, show
+//!   SET ROLE ───────► which roles count                       ┘
+//! ```
+//! Every check is made while a statement is bound, or before a command runs, never row by row and never for a plan that is kept: `Rights` change rarely, the account list has a number
+//! that moves with each change, and a session whose rights have changed forgets its plans (R3).
+//!
+//! Files: `privilege` (the table of privileges), `identity` (names and hosts), `grants` (what is stored), `effective` (what counts), `needs` (which statement needs what).
+
+pub mod effective;
+pub mod grants;
+pub mod identity;
+pub mod needs;
+pub mod privilege;
+
+pub use effective::Rights;
+pub use grants::Grants;
+pub use identity::{Who, find};
+pub use privilege::Privileges;

@@ -1,0 +1,234 @@
+//! Which statement needs what: one table, asked before the statement does anything.
+//!
+//! Queries and changes of rows are not here: their needs depend on the tables and columns they touch, and are looked at while names are bound (`bind`). A new kind of statement
+//! does not compile before it has its row.
+
+use sqlparser::ast;
+
+use crate::bind::name_of;
+use crate::error::{self, Result};
+use crate::parse::account::{Accounting, UserName};
+use crate::parse::statement::{Alteration, Maintenance, Name, Scope, Setting, Shown, Statement};
+use crate::rights::{Privileges as P, Rights};
+
+/// One thing that must be had.
+#[derive(Debug)]
+enum Need<'s> {
+    /// One of these everywhere: 1227.
+    Global(P),
+    /// All of these at the database: 1044.
+    Database(&'s str, P),
+    /// All of these at the table: 1142.
+    Table(Name, P),
+    /// Something, anything, at the table: 1142.
+    SomeOfTable(&'s Name, &'static str),
+    /// Something in the database: 1044.
+    SomeOfDatabase(Option<&'s str>),
+}
+
+fn table(name: &Name, set: P) -> Need<'_> {
+    Need::Table(name.clone(), set)
+}
+
+/// What must be had for the statement.
+fn needs(statement: &Statement) -> Result<Vec<Need<'_>>> {
+    Ok(match statement {
+        // Looked at as they are bound, or when the statement within runs.
+        Statement::Query(_)
+        | Statement::Insert(_)
+        | Statement::Update(_)
+        | Statement::Delete(_)
+        | Statement::Do(_)
+        | Statement::Explain { .. }
+        | Statement::Prepare { .. }
+        | Statement::Execute { .. }
+        | Statement::Deallocate(_) => Vec::new(),
+        // Everybody's.
+        Statement::Nothing
+        | Statement::Begin { .. }
+        | Statement::Commit { .. }
+        | Statement::Rollback { .. }
+        | Statement::Savepoint(_)
+        | Statement::RollbackTo(_)
+        | Statement::Release(_)
+        | Statement::UnlockTables => Vec::new(),
+        // Who may end whom depends on the thread.
+        Statement::Kill { .. } => Vec::new(),
+        Statement::CreateTable(create) => {
+            let mut all = vec![Need::Table(name_of(&create.name)?, P::CREATE)];
+            if let Some(ast::CreateTableLikeKind::Plain(like) | ast::CreateTableLikeKind::Parenthesized(like)) =
+                &create.like
+            {
+                all.push(Need::Table(name_of(&like.name)?, P::SELECT));
+            }
+            if create.query.is_some() {
+                all.push(Need::Table(name_of(&create.name)?, P::INSERT));
+            }
+            all.extend(parents(create)?);
+            all
+        }
+        Statement::AlterTable { table: name, operations } => altered(name, operations)?,
+        Statement::CreateIndex(create) => vec![Need::Table(name_of(&create.table_name)?, P::INDEX)],
+        Statement::DropIndex { table: name, .. } => vec![table(name, P::INDEX)],
+        Statement::DropTable { temporary: true, .. } => Vec::new(),
+        Statement::DropTable { tables, .. } => tables.iter().map(|name| table(name, P::DROP)).collect(),
+        Statement::Truncate(name) => vec![table(name, P::DROP)],
+        Statement::RenameTable(pairs) => pairs.iter().flat_map(|(from, to)| renamed(from, to)).collect(),
+        Statement::CreateDatabase { name, .. } => vec![Need::Database(name, P::CREATE)],
+        Statement::AlterDatabase { name: Some(name), .. } => vec![Need::Database(name, P::ALTER)],
+        // Of the current one: `check` fills it in.
+        Statement::AlterDatabase { name: None, .. } => vec![Need::Database("", P::ALTER)],
+        Statement::DropDatabase { name, .. } => vec![Need::Database(name, P::DROP)],
+        Statement::Use(name) => vec![Need::SomeOfDatabase(Some(name))],
+        Statement::Set(settings) => set(settings),
+        Statement::Show(show) => shown(&show.what),
+        Statement::Describe { table, .. } => vec![Need::SomeOfTable(table, "SELECT")],
+        Statement::LockTables(list) => {
+            let locked = |(name, _): &(Name, bool)| {
+                let schema = Need::Table(Name { name: String::new(), ..name.clone() }, P::LOCK_TABLES);
+                [schema, Need::Table(name.clone(), P::SELECT)]
+            };
+            list.iter().flat_map(locked).collect()
+        }
+        Statement::Maintain { what, tables } => {
+            let set = if *what == Maintenance::Check { P::SELECT } else { P::SELECT | P::INSERT };
+            tables.iter().map(|name| table(name, set)).collect()
+        }
+        Statement::Flush(_) | Statement::LockAll => vec![Need::Global(P::RELOAD)],
+        Statement::Accounting(what) => accounting(what),
+    })
+}
+
+/// Tables that foreign keys refer to.
+fn parents(create: &ast::CreateTable) -> Result<Vec<Need<'static>>> {
+    let mut all = Vec::new();
+    for constraint in &create.constraints {
+        if let ast::TableConstraint::ForeignKey(key) = constraint {
+            all.push(Need::Table(name_of(&key.foreign_table)?, P::REFERENCES));
+        }
+    }
+    Ok(all)
+}
+
+fn altered<'s>(name: &'s Name, operations: &'s [Alteration]) -> Result<Vec<Need<'s>>> {
+    let mut all = vec![table(name, P::ALTER)];
+    for operation in operations {
+        match operation {
+            Alteration::RenameTable(to) => all.extend(renamed(name, to)),
+            Alteration::Parsed(operation) => {
+                if let ast::AlterTableOperation::AddConstraint {
+                    constraint: ast::TableConstraint::ForeignKey(key),
+                    ..
+                } = &**operation
+                {
+                    all.push(Need::Table(name_of(&key.foreign_table)?, P::REFERENCES));
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(all)
+}
+
+fn renamed<'s>(from: &'s Name, to: &'s Name) -> [Need<'s>; 2] {
+    [table(from, P::ALTER | P::DROP), table(to, P::CREATE | P::INSERT)]
+}
+
+fn set(settings: &[Setting]) -> Vec<Need<'_>> {
+    let is_global = |setting: &Setting| {
+        matches!(
+            setting,
+            Setting::System { scope: Scope::Global, .. }
+                | Setting::Default { scope: Scope::Global, .. }
+                | Setting::Isolation { scope: Scope::Global, .. }
+                | Setting::Access { scope: Scope::Global, .. }
+        )
+    };
+    let some = settings.iter().any(is_global);
+    if some { vec![Need::Global(P::SUPER | P::SYSTEM_VARIABLES_ADMIN)] } else { Vec::new() }
+}
+
+fn shown(what: &Shown) -> Vec<Need<'_>> {
+    match what {
+        // Everybody's, or cut down to what one may see.
+        Shown::Databases
+        | Shown::Variables { .. }
+        | Shown::Status
+        | Shown::Warnings { .. }
+        | Shown::Engines
+        | Shown::Collation
+        | Shown::Charset
+        | Shown::Processlist
+        | Shown::Privileges
+        | Shown::Plugins
+        | Shown::OpenTables
+        | Shown::FunctionStatus
+        | Shown::ProcedureStatus
+        | Shown::Profiles => Vec::new(),
+        Shown::Tables { schema, .. } | Shown::TableStatus { schema } => vec![Need::SomeOfDatabase(schema.as_deref())],
+        Shown::Triggers | Shown::Events => Vec::new(),
+        Shown::Columns { table, .. } | Shown::Index { table } => vec![Need::SomeOfTable(table, "SELECT")],
+        Shown::CreateTable(name) => vec![Need::SomeOfTable(name, "SHOW")],
+        Shown::CreateDatabase(name) => vec![Need::SomeOfDatabase(Some(name))],
+        Shown::MasterStatus | Shown::ReplicaStatus | Shown::BinaryLogs => {
+            vec![Need::Global(P::SUPER | P::REPLICATION_CLIENT)]
+        }
+        Shown::Grants { of: None | Some(UserName::Current), .. } | Shown::CreateUser(UserName::Current) => Vec::new(),
+        // One's own by name is seen by everybody: `session` compares first.
+        Shown::Grants { .. } | Shown::CreateUser(_) => Vec::new(),
+    }
+}
+
+fn accounting(what: &Accounting) -> Vec<Need<'_>> {
+    match what {
+        Accounting::CreateUser { .. } | Accounting::DropUser { roles: false, .. } | Accounting::RenameUser(_) => {
+            vec![Need::Global(P::CREATE_USER)]
+        }
+        Accounting::CreateRole { .. } => vec![Need::Global(P::CREATE_USER | P::CREATE_ROLE)],
+        Accounting::DropUser { roles: true, .. } => vec![Need::Global(P::CREATE_USER | P::DROP_ROLE)],
+        // One's own password is one's own business; what may be passed on depends on the level.
+        Accounting::AlterUser { .. }
+        | Accounting::SetPassword { .. }
+        | Accounting::Grant { .. }
+        | Accounting::Revoke { .. }
+        | Accounting::RevokeAll { .. }
+        | Accounting::GrantRoles { .. }
+        | Accounting::RevokeRoles { .. }
+        | Accounting::SetDefaultRole { .. }
+        | Accounting::SetRole(_) => Vec::new(),
+    }
+}
+
+/// Everything that the statement needs, or the first error.
+pub fn check(statement: &Statement, rights: &Rights, current: Option<&str>) -> Result<()> {
+    for need in needs(statement)? {
+        check_one(need, rights, current)?;
+    }
+    Ok(())
+}
+
+fn check_one(need: Need<'_>, rights: &Rights, current: Option<&str>) -> Result<()> {
+    let schema_of = |name: &Name| {
+        let schema = name.schema.clone().or_else(|| current.map(str::to_owned));
+        schema.ok_or_else(|| error::NO_DB.bare())
+    };
+    match need {
+        Need::Global(some) => rights.need_global(some),
+        Need::Database(schema, all) => match (schema, current) {
+            ("", None) => Err(error::NO_DB.bare()),
+            ("", Some(current)) => rights.need_database(current, all),
+            (schema, _) => rights.need_database(schema, all),
+        },
+        // Of the whole database that the table is in.
+        Need::Table(name, all) if name.name.is_empty() => rights.need_database(&schema_of(&name)?, all),
+        Need::Table(name, all) => rights.need_table(&schema_of(&name)?, &name.name, all),
+        Need::SomeOfTable(name, command) => {
+            let schema = schema_of(name)?;
+            if rights.sees_table(&schema, &name.name) { Ok(()) } else { Err(rights.no_table(command, &name.name)) }
+        }
+        Need::SomeOfDatabase(schema) => {
+            let schema = schema.or(current).ok_or_else(|| error::NO_DB.bare())?;
+            if rights.sees_database(schema) { Ok(()) } else { Err(rights.no_database(schema)) }
+        }
+    }
+}
