@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use pager::TxnId;
+use stdx::sync::thread;
 
 use crate::error::{Error, Result};
 use crate::keyspace::{Segments, encode_version, version_key};
@@ -254,9 +255,17 @@ impl Rows {
     }
 
     /// Keeps others from rows that are about to be as they were before this transaction, which is not decided yet (M6).
+    ///
+    /// Who has written a row has it for himself, but whoever wants to lock it puts its entry in before it looks at the record (M5), and takes it out when it sees the writer: for that moment it is waited.
     pub(crate) fn hold(&self, writer: &mut Writer, map: &Arc<Map>, key: &[u8]) {
-        let taken = self.locks.take(map, key, writer.id, Strength::Exclusive, |id| self.slots.is_open(id));
-        if taken.expect("M6: who has written a row has it for himself") {
+        let is_open = |id| self.slots.is_open(id);
+        let is_new = loop {
+            match self.locks.take(map, key, writer.id, Strength::Exclusive, is_open) {
+                Ok(is_new) => break is_new,
+                Err(_) => thread::yield_now(),
+            }
+        };
+        if is_new {
             writer.row_locks.push((map.clone(), key.into()));
         }
     }

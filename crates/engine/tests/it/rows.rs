@@ -246,6 +246,35 @@ fn a_change_waits_for_the_writer_and_acts_on_what_he_leaves() {
 }
 
 #[test]
+fn a_row_is_put_back_while_others_try_to_lock_it() {
+    let world = World::new(44);
+    let map = filled(&world, &[("a", "1")]);
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    let mut txn = rows(&world).begin(RC);
+                    let found = txn.lock(map, b"a", Strength::Shared, Wait::SkipLocked, &mut Vec::new()).unwrap();
+                    assert_ne!(found, Locked::Absent);
+                }
+            });
+        }
+        let put_back = || {
+            let mut txn = rows(&world).begin(RC);
+            txn.set_lock_wait(Duration::from_secs(600));
+            let before = txn.savepoint();
+            assert!(txn.update(map, b"a", b"2").unwrap());
+            txn.rollback_to(before).unwrap();
+            txn.rollback();
+        };
+        let done = catch_unwind(AssertUnwindSafe(|| (0..3000).for_each(|_| put_back())));
+        is_over.store(true, Ordering::Relaxed);
+        done.unwrap();
+    });
+}
+
+#[test]
 fn locks_are_shared_or_not_waited_for_or_skipped() {
     let world = World::new(4);
     let map = filled(&world, &[("a", "1"), ("b", "2"), ("c", "3")]);
