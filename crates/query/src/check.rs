@@ -5,12 +5,16 @@
 
 use std::collections::BTreeSet;
 use std::ops::Bound;
+use std::sync::atomic::Ordering;
 
 use engine::Engine;
 use engine::rows::{CATALOG, Isolation, MapId, RowBatch, Transaction};
 
+use crate::catalog::Snapshot;
+use crate::catalog::foreign::ForeignKey;
 use crate::catalog::table::{Index, Table};
 use crate::error::Result;
+use crate::exec::foreign::each_orphan;
 use crate::exec::scan;
 use crate::key;
 use crate::session::Database;
@@ -27,6 +31,8 @@ pub struct Report {
     pub entries: u64,
     /// One line for each thing that is wrong; empty is good.
     pub problems: Vec<String>,
+    /// What is so because somebody wanted it: rows without parents, written while foreign keys were not checked.
+    pub notes: Vec<String>,
 }
 
 /// Looks at every table. An error means that the walk could not go on.
@@ -39,6 +45,9 @@ pub fn check(db: &Database) -> Result<Report> {
         used.insert(table.map);
         used.extend(table.indexes.iter().map(|index| index.map));
         Walk { table, engine: db.engine(), report: &mut report }.table()?;
+        for key in &table.foreign_keys {
+            Walk { table, engine: db.engine(), report: &mut report }.orphans(key, &snapshot)?;
+        }
     }
     for map in db.engine().rows().maps().into_iter().filter(|map| !used.contains(map)) {
         report.problems.push(format!("map {map} belongs to no table"));
@@ -145,6 +154,36 @@ impl Walk<'_> {
         }
         self.report.entries += entries;
         self.tell(&format!("{}, index {}", self.name(), index.name), wrong);
+        Ok(())
+    }
+
+    /// F6: every row has its parents, but where nobody has looked.
+    fn orphans(&mut self, key: &ForeignKey, snapshot: &Snapshot) -> Result<()> {
+        let whose = format!("{}, foreign key {}", self.name(), key.name);
+        let vouched = !self.table.live.unchecked.load(Ordering::Acquire);
+        let fit = snapshot
+            .table(&key.parent_schema, &key.parent)
+            .and_then(|parent| Ok((parent, key.fit(self.table, parent)?)));
+        let mut wrong = Wrong::default();
+        match fit {
+            Err(error) => wrong.add(|| error.message),
+            Ok((parent, by)) => {
+                let mut txn = self.begin();
+                let orphan = |row_key: &[u8]| {
+                    wrong.add(|| format!("row {} has no parent", hex(row_key)));
+                    Ok(())
+                };
+                each_orphan(&mut txn, self.table, key, parent, by, |_| Ok(()), orphan)?;
+            }
+        }
+        if vouched {
+            self.tell(&whose, wrong);
+        } else if wrong.count > 0 {
+            let count = wrong.count;
+            self.report
+                .notes
+                .push(format!("{whose}: {count} without a parent, from times when foreign_key_checks was off"));
+        }
         Ok(())
     }
 

@@ -248,6 +248,14 @@ codes! {
     TOO_MANY_VALUES_FOR_TYPE 1097 "HY000" "Too many strings for column {} and SET";
     KEY_REF_DO_NOT_MATCH_TABLE_REF 1240 "HY000" "Key reference and table reference don't match";
     FK_INCOMPATIBLE_COLUMNS 3780 "HY000" "Referencing column '{}' and referenced column '{}' in foreign key constraint '{}' are incompatible.";
+    FK_NO_COLUMN_PARENT 3734 "HY000" "Failed to add the foreign key constraint. Missing column '{}' for constraint '{}' in the referenced table '{}'";
+    FK_CANNOT_DROP_PARENT 3730 "HY000" "Cannot drop table '{}' referenced by a foreign key constraint '{}' on table '{}'.";
+    FK_DEPTH_EXCEEDED 3008 "HY000" "Foreign key cascade delete/update exceeds max depth of {}.";
+    FK_COLUMN_CANNOT_DROP_CHILD 1829 "HY000" "Cannot drop column '{}': needed in a foreign key constraint '{}' of table '{}'";
+    FK_COLUMN_CANNOT_CHANGE 1832 "HY000" "Cannot change column '{}': used in a foreign key constraint '{}'";
+    FK_COLUMN_CANNOT_CHANGE_CHILD 1833 "HY000" "Cannot change column '{}': used in a foreign key constraint '{}' of table '{}'";
+    CHECK_USES_FK_COLUMN 3823 "HY000" "Column '{}' cannot be used in a check constraint '{}': needed in a foreign key constraint '{}' referential action.";
+    DROP_INDEX_FK 1553 "HY000" "Cannot drop index '{}': needed in a foreign key constraint";
     FK_NO_INDEX_PARENT 1822 "HY000" "Failed to add the foreign key constraint. Missing index for constraint '{}' in the referenced table '{}'";
     FK_CANNOT_OPEN_PARENT 1824 "HY000" "Failed to open the referenced table '{}'";
     FK_COLUMN_CANNOT_DROP 1828 "HY000" "Cannot drop column '{}': needed in a foreign key constraint '{}'";

@@ -38,7 +38,7 @@ pub fn check(settings: &Settings, path: &str) -> Result<(), Failure> {
         report.expiry_entries,
         report.queued
     );
-    problems.iter().for_each(|problem| text += &format!("{problem}\n"));
+    tables.notes.iter().chain(&problems).for_each(|line| text += &format!("{line}\n"));
     if problems.is_empty() {
         say(&(text + "no damage found\n"));
         return Ok(());

@@ -12,6 +12,7 @@ use crate::catalog::table::{Default, Table, TableColumn};
 use crate::error::{self, Result, SqlError};
 use crate::parse::parse_expression;
 use crate::parse::statement::Name;
+use crate::plan::family::{Doing, Family};
 use crate::plan::join::Planner;
 use crate::plan::walk::conjuncts;
 use crate::plan::{Lock, LockWait, Node, SortKey};
@@ -44,6 +45,16 @@ pub struct Rules {
     /// Columns that follow the clock at every change.
     pub clocks: Vec<(usize, Expr)>,
     pub checks: Vec<(String, Expr)>,
+    /// What foreign keys make of it.
+    pub family: Option<Arc<Family>>,
+}
+
+impl Rules {
+    /// The tables whose rows change: this one, and those that cascades reach.
+    pub fn written(&self) -> Vec<Arc<Table>> {
+        let others = self.family.iter().flat_map(|family| family.changed());
+        std::iter::once(&self.table).chain(others).cloned().collect()
+    }
 }
 
 #[derive(Debug)]
@@ -78,6 +89,10 @@ pub struct Delete {
     pub targets: Vec<Target>,
 }
 
+fn targets_of(targets: &[Target]) -> impl Iterator<Item = &Arc<Table>> {
+    targets.iter().map(|target| &target.rules.table)
+}
+
 fn is_default(expr: &ast::Expr) -> bool {
     match expr {
         ast::Expr::Identifier(name) => name.quote_style.is_none() && name.value.eq_ignore_ascii_case("default"),
@@ -98,7 +113,7 @@ impl Bind<'_> {
     }
 
     /// Binds what belongs to the table itself; the current scope must be the table alone.
-    fn rules(&mut self, table: &Arc<Table>) -> Result<Rules> {
+    fn rules(&mut self, table: &Arc<Table>, doing: &[Doing]) -> Result<Rules> {
         let (mut defaults, mut clocks, mut checks) = (Vec::new(), Vec::new(), Vec::new());
         self.open_scope();
         self.add_table(table, &table.name, Columns::All);
@@ -112,7 +127,25 @@ impl Bind<'_> {
             checks.push((check.name.clone(), self.expr(&parse_expression(&check.text)?)?));
         }
         self.close_scope();
-        Ok(Rules { table: table.clone(), defaults, clocks, checks })
+        let family = self.family(table, doing, &clocks);
+        Ok(Rules { table: table.clone(), defaults, clocks, checks, family })
+    }
+
+    /// The tables that foreign keys bring in; their gates are to be passed too.
+    fn family(&mut self, table: &Arc<Table>, doing: &[Doing], clocks: &[(usize, Expr)]) -> Option<Arc<Family>> {
+        let mut doing = doing.to_vec();
+        for doing in &mut doing {
+            if let Doing::Update(sets) = doing {
+                sets.extend(clocks.iter().map(|(column, _)| *column));
+            }
+        }
+        let family = Family::of(table, &doing, &self.around.snapshot)?;
+        for other in family.others() {
+            if !self.linked.iter().any(|known| known.id == other.id) {
+                self.linked.push(other);
+            }
+        }
+        Some(family)
     }
 
     fn add_table(&mut self, table: &Arc<Table>, alias: &str, readable: Columns) -> usize {
@@ -147,7 +180,6 @@ impl Bind<'_> {
             self.rights.need_table(&schema, &name.name, Privileges::DELETE)?;
         }
         let table = self.base_table(&name)?;
-        let rules = self.rules(&table)?;
         let mut targets = Vec::new();
         for column in &insert.columns {
             targets.push(self.target(&table, column)?);
@@ -177,6 +209,14 @@ impl Bind<'_> {
             (None, false, false) => OnConflict::Fail,
         };
         let updates = self.on_duplicate(insert, &table)?;
+        let doing = match on_conflict {
+            OnConflict::Replace => vec![Doing::Insert, Doing::Delete],
+            OnConflict::Update => {
+                vec![Doing::Insert, Doing::Update(updates.iter().map(|(column, _)| *column).collect())]
+            }
+            OnConflict::Fail | OnConflict::Ignore => vec![Doing::Insert],
+        };
+        let rules = self.rules(&table, &doing)?;
         Ok(Insert { rules, targets, values, on_conflict, updates })
     }
 
@@ -361,13 +401,13 @@ impl Bind<'_> {
         Ok(limited(node, (limit, None)))
     }
 
-    fn changed(&mut self, at: usize, sets: Vec<(usize, Expr)>) -> Result<Target> {
+    fn changed(&mut self, at: usize, sets: Vec<(usize, Expr)>, doing: Doing) -> Result<Target> {
         let table = &self.scope().tables[at];
         let (offset, key_at) = (table.offset, table.key_at.unwrap_or(table.offset));
         let Origin::Base(base) = table.origin.clone() else {
             return Err(error::NON_UPDATABLE_TABLE.with(&[&table.alias.clone(), &"UPDATE"]));
         };
-        Ok(Target { rules: self.rules(&base)?, offset, key_at, sets })
+        Ok(Target { rules: self.rules(&base, &[doing])?, offset, key_at, sets })
     }
 
     pub fn update(&mut self, update: &ast::Update) -> Result<Update> {
@@ -410,7 +450,8 @@ impl Bind<'_> {
             self.changed_rows(&source, update.selection.as_ref(), &update.order_by, update.limit.as_ref(), &at)?;
         let mut targets = Vec::new();
         for (at, sets) in sets {
-            targets.push(self.changed(at, sets)?);
+            let doing = Doing::Update(sets.iter().map(|(column, _)| *column).collect());
+            targets.push(self.changed(at, sets, doing)?);
         }
         self.close_scope();
         Ok(Update { node, targets, ignore: false })
@@ -487,9 +528,19 @@ impl Bind<'_> {
             self.changed_rows(&source, delete.selection.as_ref(), &delete.order_by, delete.limit.as_ref(), &at)?;
         let mut targets = Vec::new();
         for at in at {
-            targets.push(self.changed(at, Vec::new())?);
+            targets.push(self.changed(at, Vec::new(), Doing::Delete)?);
         }
         self.close_scope();
+        let referred = |target: &Target| {
+            let table = &target.rules.table;
+            targets_of(&targets)
+                .filter(|other| other.id != table.id && other.refers_to(&table.schema, &table.name))
+                .count()
+        };
+        let order: Vec<usize> = targets.iter().map(referred).collect();
+        let mut numbered: Vec<(usize, Target)> = order.into_iter().zip(targets).collect();
+        numbered.sort_by_key(|(referred, _)| *referred);
+        let targets = numbered.into_iter().map(|(_, target)| target).collect();
         Ok(Delete { node, targets })
     }
 

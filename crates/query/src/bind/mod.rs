@@ -60,6 +60,8 @@ pub struct Bind<'s> {
     correlations: Vec<Vec<(usize, usize)>>,
     /// Tables whose gates the statement must pass.
     pub tables: Vec<Arc<Table>>,
+    /// And those that foreign keys bring in, which the statement does not name.
+    pub linked: Vec<Arc<Table>>,
     /// The plan holds for this run only.
     pub volatile: bool,
     next_id: usize,
@@ -82,6 +84,7 @@ impl<'s> Bind<'s> {
             commons: Vec::new(),
             correlations: vec![Vec::new()],
             tables: Vec::new(),
+            linked: Vec::new(),
             volatile: false,
             next_id: 0,
             keyed: false,

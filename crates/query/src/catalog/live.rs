@@ -3,7 +3,7 @@
 //! C1: whoever uses a table holds its gate shared from before the first look at the definition to the end of the transaction; DDL holds it alone from before its change to after
 //! the new definition is published. A counter of AUTO_INCREMENT is never below what the catalog says; the catalog runs ahead of it.
 
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use stdx::sync::{Condvar, Mutex};
@@ -29,6 +29,8 @@ pub struct Live {
     pub auto: Mutex<Auto>,
     /// The next hidden row id; 0: not looked for yet.
     pub row_id: Mutex<u64>,
+    /// Foreign keys of its rows were not always checked: the catalog says so too.
+    pub unchecked: AtomicBool,
     /// About how many rows there are; negative: not known.
     rows: AtomicI64,
 }

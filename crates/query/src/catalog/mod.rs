@@ -2,13 +2,14 @@
 //!
 //! A statement sees one `Snapshot`; DDL makes the next one, and publishes it after its transaction has committed. Only one DDL statement writes at a time (`writing`).
 
+pub mod foreign;
 pub mod live;
 pub(crate) mod record;
 pub mod still;
 pub mod table;
 mod trouble;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,7 +18,10 @@ use engine::Engine;
 use engine::rows::{CATALOG, Inserted, Isolation, RowBatch, Transaction};
 use stdx::sync::{Mutex, MutexGuard, RwLock};
 
-use crate::catalog::record::{In, Out, PIECE, auto_key, decode_table, encode_table, schema_key, table_key};
+use crate::catalog::foreign::Children;
+use crate::catalog::record::{
+    In, Out, PIECE, auto_key, decode_table, encode_table, schema_key, table_key, unchecked_key,
+};
 use crate::catalog::table::{Table, TableId};
 use crate::error::{self, Result, SqlError};
 use crate::types::Collation;
@@ -34,6 +38,8 @@ pub struct Schema {
 pub struct Snapshot {
     pub version: u64,
     pub schemas: BTreeMap<String, Arc<Schema>>,
+    /// Who refers to whom by foreign keys, when it was published.
+    pub children: Arc<Children>,
 }
 
 impl Snapshot {
@@ -65,7 +71,7 @@ impl Catalog {
     pub fn open(engine: Arc<Engine>) -> Result<Catalog> {
         let mut snapshot = Snapshot { version: 1, ..Snapshot::default() };
         let mut txn = engine.rows().begin(Isolation::RepeatableRead);
-        let (mut tables, mut highest) = (BTreeMap::<u64, Vec<u8>>::new(), 0);
+        let (mut tables, mut unchecked, mut highest) = (BTreeMap::<u64, Vec<u8>>::new(), BTreeSet::new(), 0);
         let mut cursor = txn.scan(CATALOG, Bound::Unbounded, Bound::Unbounded, false)?;
         let mut batch = RowBatch::new();
         while cursor.next(&mut txn, &mut batch)? {
@@ -86,6 +92,7 @@ impl Catalog {
                         tables.entry(id).or_default().extend_from_slice(value);
                     }
                     Some((b'a', _)) => {}
+                    Some((b'u', id)) => drop(unchecked.insert(id.to_vec())),
                     _ => return Err(SqlError::corrupt("a record of the catalog of no known kind")),
                 }
             }
@@ -94,10 +101,12 @@ impl Catalog {
         for (id, bytes) in tables {
             highest = id;
             let table = decode_table(&bytes)?;
+            table.live.unchecked.store(unchecked.contains(&id.to_be_bytes()[..]), Ordering::Relaxed);
             let schema =
                 snapshot.schemas.get_mut(&table.schema).ok_or_else(|| SqlError::corrupt("a table without a schema"))?;
             Arc::make_mut(schema).tables.insert(table.name.clone(), Arc::new(table));
         }
+        snapshot.children = Arc::new(snapshot.families());
         Ok(Catalog {
             engine,
             version: AtomicU64::new(snapshot.version),
@@ -129,6 +138,18 @@ impl Catalog {
         let present = txn.get(CATALOG, &auto_key(id), &mut out)?;
         txn.rollback();
         if present { In(&out).number() } else { Ok(0) }
+    }
+
+    /// Notes for good, in a transaction of its own, that foreign keys of the table's rows are not checked: before the first such row.
+    pub fn note_unchecked(&self, table: &Table) -> Result<()> {
+        if table.live.unchecked.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let mut txn = self.engine.rows().begin(Isolation::ReadCommitted);
+        put(&mut txn, &unchecked_key(table.id), &[])?;
+        txn.commit()?;
+        table.live.unchecked.store(true, Ordering::Release);
+        Ok(())
     }
 
     /// Speaks for the numbers below, in a transaction of its own. Whatever uses one of them commits later, so its gate covers this.
@@ -199,6 +220,7 @@ impl Writing<'_> {
         self.forget_name(table)?;
         self.forget_pieces(table.id)?;
         self.txn.delete(CATALOG, &auto_key(table.id))?;
+        self.txn.delete(CATALOG, &unchecked_key(table.id))?;
         self.txn.drop_map(table.map)?;
         for index in &table.indexes {
             self.txn.drop_map(index.map)?;
@@ -222,6 +244,7 @@ impl Writing<'_> {
     /// Makes it so, and lets statements see it. Answers the gate.
     pub fn commit(mut self) -> Result<engine::Lsn> {
         self.snapshot.version += 1;
+        self.snapshot.children = Arc::new(self.snapshot.families());
         let lsn = self.txn.commit()?;
         for table in self.snapshot.schemas.values().flat_map(|schema| schema.tables.values()) {
             table.live.version.store(table.version, Ordering::Release);

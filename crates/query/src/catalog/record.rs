@@ -4,18 +4,20 @@
 //!   's' name                     a schema: collation
 //!   't' id (8) piece (2)         a table's definition, cut into pieces that fit a record
 //!   'a' id (8)                   AUTO_INCREMENT: numbers below are spoken for
+//!   'u' id (8)                   rows of the table were written, or may have lost their parents, while foreign keys were not checked
 //! ```
 
 use std::sync::Arc;
 
+use crate::catalog::foreign::{Action, ForeignKey};
 use crate::catalog::live::Live;
 use crate::catalog::table::{Check, Default, Index, Part, Table, TableColumn};
 use crate::error::{Result, SqlError};
 use crate::row::{Layout, decode_value, encode_value};
 use crate::types::{Collation, Kind, Type};
 
-/// Of the bytes of a definition.
-const VERSION: u8 = 1;
+/// Of the bytes of a definition. Those of version 1 end before the foreign keys.
+const VERSION: u8 = 2;
 /// Bytes of one piece.
 pub const PIECE: usize = 1000;
 
@@ -30,6 +32,12 @@ pub fn table_key(id: u64, piece: u16) -> Vec<u8> {
 pub fn auto_key(id: u64) -> Vec<u8> {
     [&b"a"[..], &id.to_be_bytes()].concat()
 }
+
+pub fn unchecked_key(id: u64) -> Vec<u8> {
+    [&b"u"[..], &id.to_be_bytes()].concat()
+}
+
+const ACTIONS: &[Action] = &[Action::Nothing, Action::Restrict, Action::Cascade, Action::SetNull];
 
 const KINDS: &[Kind] = &[
     Kind::Null,
@@ -145,6 +153,22 @@ impl Out {
     }
 }
 
+impl Out {
+    fn foreign_key(&mut self, key: &ForeignKey) {
+        self.text(&key.name);
+        self.text(&key.parent_schema);
+        self.text(&key.parent);
+        for action in [key.on_delete, key.on_update] {
+            self.byte(ACTIONS.iter().position(|known| *known == action).unwrap_or(0) as u8);
+        }
+        self.count(key.columns.len());
+        for (own, theirs) in key.columns.iter().zip(&key.parent_columns) {
+            self.number(*own as u64);
+            self.text(theirs);
+        }
+    }
+}
+
 pub fn encode_table(table: &Table) -> Result<Vec<u8>> {
     let mut out = Out::default();
     out.byte(VERSION);
@@ -165,7 +189,7 @@ pub fn encode_table(table: &Table) -> Result<Vec<u8>> {
     for index in &table.indexes {
         out.text(&index.name);
         out.number(u64::from(index.map));
-        out.byte(u8::from(index.unique) | u8::from(index.invisible) << 1);
+        out.byte(u8::from(index.unique) | u8::from(index.invisible) << 1 | u8::from(index.generated) << 2);
         out.parts(&index.parts);
         out.text(&index.comment);
     }
@@ -178,6 +202,8 @@ pub fn encode_table(table: &Table) -> Result<Vec<u8>> {
     out.number(u64::from(table.collation.id()));
     out.text(&table.comment);
     out.number(table.created as u64);
+    out.count(table.foreign_keys.len());
+    table.foreign_keys.iter().for_each(|key| out.foreign_key(key));
     Ok(out.0)
 }
 
@@ -293,6 +319,21 @@ impl<'b> In<'b> {
         Ok(parts)
     }
 
+    fn action(&mut self) -> Result<Action> {
+        ACTIONS.get(usize::from(self.byte()?)).copied().ok_or_else(damaged)
+    }
+
+    fn foreign_key(&mut self, columns: usize) -> Result<ForeignKey> {
+        let (name, parent_schema, parent) = (self.text()?, self.text()?, self.text()?);
+        let (on_delete, on_update) = (self.action()?, self.action()?);
+        let pairs = self.list(|from| Ok((from.number()? as usize, from.text()?)))?;
+        if pairs.is_empty() || pairs.iter().any(|(column, _)| *column >= columns) {
+            return Err(damaged());
+        }
+        let (columns, parent_columns) = pairs.into_iter().unzip();
+        Ok(ForeignKey { name, columns, parent_schema, parent, parent_columns, on_delete, on_update })
+    }
+
     pub fn list<T>(&mut self, mut item: impl FnMut(&mut Self) -> Result<T>) -> Result<Vec<T>> {
         (0..self.count()?).map(|_| item(self)).collect()
     }
@@ -300,7 +341,8 @@ impl<'b> In<'b> {
 
 pub fn decode_table(bytes: &[u8]) -> Result<Table> {
     let mut from = In(bytes);
-    if from.byte()? != VERSION {
+    let format = from.byte()?;
+    if !(1..=VERSION).contains(&format) {
         return Err(SqlError::corrupt("a table of a later version"));
     }
     let (id, schema, name, version) = (from.number()?, from.text()?, from.text()?, from.number()?);
@@ -316,10 +358,19 @@ pub fn decode_table(bytes: &[u8]) -> Result<Table> {
     let indexes = from.list(|from| {
         let (name, map, flags) = (from.text()?, from.number()? as u32, from.byte()?);
         let (parts, comment) = (from.parts(count)?, from.text()?);
-        Ok(Index { name, map, unique: flags & 1 != 0, invisible: flags & 2 != 0, parts, comment })
+        Ok(Index {
+            name,
+            map,
+            unique: flags & 1 != 0,
+            invisible: flags & 2 != 0,
+            generated: flags & 4 != 0,
+            parts,
+            comment,
+        })
     })?;
     let checks = from.list(|from| Ok(Check { name: from.text()?, text: from.text()?, enforced: from.byte()? != 0 }))?;
     let (collation, comment, created) = (from.collation()?, from.text()?, from.number()? as i64);
+    let foreign_keys = if format < 2 { Vec::new() } else { from.list(|from| from.foreign_key(count))? };
     let table = Table {
         id,
         schema,
@@ -333,6 +384,7 @@ pub fn decode_table(bytes: &[u8]) -> Result<Table> {
         primary: has_primary.then_some(primary),
         indexes,
         checks,
+        foreign_keys,
         collation,
         comment,
         created,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use engine::rows::MapId;
 
+use crate::catalog::foreign::ForeignKey;
 use crate::catalog::live::Live;
 use crate::row::Layout;
 use crate::types::{Collation, Kind, Type};
@@ -29,6 +30,7 @@ pub struct Table {
     pub primary: Option<Vec<Part>>,
     pub indexes: Vec<Index>,
     pub checks: Vec<Check>,
+    pub foreign_keys: Vec<ForeignKey>,
     pub collation: Collation,
     pub comment: String,
     pub created: i64,
@@ -78,6 +80,8 @@ pub struct Index {
     pub parts: Vec<Part>,
     pub comment: String,
     pub invisible: bool,
+    /// Made for a foreign key without being asked for: it goes when another index can do its work.
+    pub generated: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -125,6 +129,7 @@ impl Table {
             primary: self.primary.clone(),
             indexes: self.indexes.clone(),
             checks: self.checks.clone(),
+            foreign_keys: self.foreign_keys.clone(),
             collation: self.collation,
             comment: self.comment.clone(),
             created: self.created,

@@ -12,7 +12,7 @@ use crate::bind::change::{Delete, Insert, OnConflict, Rules, Target, Update, Val
 use crate::catalog::table::{Index, Table};
 use crate::error::{self, Result, SqlError};
 use crate::exec::host::host;
-use crate::exec::{Exec, drain, scan};
+use crate::exec::{Exec, drain, foreign, scan};
 use crate::key;
 use crate::scalar::bind::present;
 use crate::scalar::store::implicit_default;
@@ -99,7 +99,7 @@ fn put(table: &Table, row: &[Value], ctx: &mut EvalContext) -> Result<Option<Con
 }
 
 /// Takes the row out.
-fn take_out(table: &Table, row_key: &[u8], row: &[Value], ctx: &mut EvalContext) -> Result<bool> {
+pub(super) fn take_out(table: &Table, row_key: &[u8], row: &[Value], ctx: &mut EvalContext) -> Result<bool> {
     let txn = host(ctx).txn()?;
     if !txn.delete(table.map, row_key)? {
         return Ok(false);
@@ -114,7 +114,13 @@ fn take_out(table: &Table, row_key: &[u8], row: &[Value], ctx: &mut EvalContext)
 }
 
 /// Puts the new row in the place of the old one.
-fn replace(table: &Table, row_key: &[u8], old: &[Value], new: &[Value], ctx: &mut EvalContext) -> Result<()> {
+pub(super) fn replace(
+    table: &Table,
+    row_key: &[u8],
+    old: &[Value],
+    new: &[Value],
+    ctx: &mut EvalContext,
+) -> Result<()> {
     let (mut new_key, mut bytes) = (Vec::new(), Vec::new());
     match &table.primary {
         Some(_) => key::primary(table, new, &mut new_key)?,
@@ -347,10 +353,24 @@ impl Inserting<'_> {
     }
 
     fn put(&mut self, row: Row, ctx: &mut EvalContext) -> Result<()> {
-        let table = &self.plan.rules.table;
+        let rules = &self.plan.rules;
+        let (table, family) = (&rules.table, rules.family.as_deref());
+        let missing = foreign::before_insert(family, &row, ctx)?;
         loop {
+            let before = host(ctx).txn()?.savepoint();
             let Some(conflict) = put(table, &row, ctx)? else {
-                self.changed.affected += 1;
+                match foreign::after_insert(family, &missing, &row, ctx) {
+                    Err(error) if ctx.ignore && error::NO_REFERENCED_ROW_2.is(&error) => {
+                        host(ctx).txn()?.rollback_to(before)?;
+                        table.live.add_rows(-1);
+                        self.duplicates += 1;
+                        ctx.warn(error);
+                    }
+                    done => {
+                        done?;
+                        self.changed.affected += 1;
+                    }
+                }
                 return Ok(());
             };
             match self.plan.on_conflict {
@@ -364,7 +384,9 @@ impl Inserting<'_> {
                 OnConflict::Replace => {
                     self.duplicates += 1;
                     if let Some(old) = current(table, &conflict.row_key, ctx)? {
-                        take_out(table, &conflict.row_key, &old, ctx)?;
+                        if take_out(table, &conflict.row_key, &old, ctx)? {
+                            foreign::after_delete(family, &old, ctx)?;
+                        }
                         self.changed.affected += 1;
                     }
                 }
@@ -393,7 +415,7 @@ impl Inserting<'_> {
         let sets: Vec<usize> = self.plan.updates.iter().map(|(column, _)| *column).collect();
         clocks(rules, &sets, &mut wide, ctx)?;
         check(rules, &wide, ctx)?;
-        replace(&rules.table, row_key, &old, &wide, ctx)?;
+        foreign::replace_row(rules.family.as_deref(), &rules.table, row_key, (&old, &wide), ctx)?;
         if let Some(column) = self.auto {
             // What LAST_INSERT_ID() tells of a row that was there: its number.
             match &wide[column] {
@@ -408,7 +430,7 @@ impl Inserting<'_> {
 }
 
 /// The newest version of a row, locked.
-fn current(table: &Table, row_key: &[u8], ctx: &mut EvalContext) -> Result<Option<Row>> {
+pub(super) fn current(table: &Table, row_key: &[u8], ctx: &mut EvalContext) -> Result<Option<Row>> {
     let mut bytes = Vec::new();
     let locked = host(ctx).txn()?.lock_patiently(table.map, row_key, Strength::Exclusive, &mut bytes)?;
     if locked != engine::rows::Locked::Present {
@@ -480,7 +502,7 @@ fn update_row(
     clocks(&target.rules, &sets, &mut new, ctx)?;
     check(&target.rules, &new, ctx)?;
     let table: &Arc<Table> = &target.rules.table;
-    replace(table, &row_key, &old, &new, ctx)?;
+    foreign::replace_row(target.rules.family.as_deref(), table, &row_key, (&old, &new), ctx)?;
     if let Some(auto) = table.auto_column()
         && let Value::Int(given @ 1..) = new[auto]
         && new[auto] != old[auto]
@@ -494,13 +516,17 @@ pub fn delete(plan: &Delete, ctx: &mut EvalContext) -> Result<Changed> {
     let mut exec = Exec::open(&plan.node, None, ctx)?;
     let rows = drain(&mut exec, ctx, usize::MAX)?;
     let mut affected = 0;
-    for row in &rows {
-        host(ctx).look_up()?;
-        for target in &plan.targets {
+    // Table by table, children first: so rows that go together are not in each other's way.
+    for target in &plan.targets {
+        for row in &rows {
+            host(ctx).look_up()?;
             let Some(row_key) = row[target.key_at].as_string_bytes() else { continue };
             let table = &target.rules.table;
             let range = target.offset..target.offset + table.columns.len();
-            affected += u64::from(take_out(table, row_key, &row[range], ctx)?);
+            if take_out(table, row_key, &row[range.clone()], ctx)? {
+                foreign::after_delete(target.rules.family.as_deref(), &row[range], ctx)?;
+                affected += 1;
+            }
         }
     }
     Ok(Changed { affected, ..Changed::default() })

@@ -29,6 +29,7 @@ pub struct Host {
     pub commons: HashMap<usize, Arc<Vec<Row>>>,
     pub users: HashMap<String, (Value, Type)>,
     pub deadline: Option<Instant>,
+    pub foreign_key_checks: bool,
     /// Bytes that sorts, groups and joins of a statement may hold.
     pub memory_max: usize,
     pub memory: usize,
@@ -48,6 +49,7 @@ impl Host {
             commons: HashMap::new(),
             users: HashMap::new(),
             deadline: None,
+            foreign_key_checks: true,
             memory_max: 256 << 20,
             memory: 0,
             checks: 0,

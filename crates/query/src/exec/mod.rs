@@ -4,6 +4,7 @@
 //! and no borrowed row between two calls, only positions and rows of its own. X2: whatever gathers rows counts their bytes with `Host::hold`.
 
 pub mod change;
+pub mod foreign;
 mod frame;
 pub mod group;
 pub mod host;

@@ -52,7 +52,7 @@ enum Sink<'s> {
 pub type Take<'t> = dyn FnMut(&[Value], &mut EvalContext) -> Result<()> + 't;
 
 /// The keys that begin with these bytes end before this.
-fn after(prefix: &[u8]) -> Bound<Vec<u8>> {
+pub(super) fn after(prefix: &[u8]) -> Bound<Vec<u8>> {
     let mut end = prefix.to_vec();
     while let Some(last) = end.pop() {
         if last < 0xFF {

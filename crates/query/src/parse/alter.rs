@@ -57,6 +57,9 @@ impl Cursor<'_> {
         } else if self.peek_word(0, "algorithm") || self.peek_word(0, "lock") {
             self.algorithm_and_lock()?;
             out.push(Alteration::Nothing);
+        } else if self.words(&["drop", "key"]) {
+            let name = self.parsed(|parser| parser.parse_identifier())?;
+            out.push(Alteration::Parsed(Box::new(ast::AlterTableOperation::DropIndex { name })));
         } else if self.words(&["rename", "index"]) || self.words(&["rename", "key"]) {
             let from = self.identifier()?;
             self.expect("to")?;

@@ -5,6 +5,7 @@
 
 pub mod access;
 pub mod explain;
+pub mod family;
 pub mod fit;
 pub mod join;
 pub mod walk;

@@ -19,7 +19,8 @@ use crate::parse::statement::{Alteration, Name};
 use crate::row::Layout;
 use crate::scalar::store::implicit_default;
 use crate::scalar::{EvalContext, Place, store};
-use crate::session::define::{self, same_storage};
+use crate::session::define::{self, Reach, same_storage};
+use crate::session::foreign::{Wanted, check_nullable, drop_needless_indexes};
 use crate::session::words::{self, Definition, Options, collation_of, index_name, option_of};
 use crate::session::{Outcome, Session};
 use crate::types::Collation;
@@ -39,6 +40,11 @@ struct Draft<'t> {
     from: Vec<From>,
     rebuild: bool,
     auto_increment: Option<u64>,
+    /// Foreign keys to be added when everything else is in its place.
+    foreign: Vec<Wanted>,
+    /// Foreign keys of others, by which this table is the parent.
+    referring: Vec<Arc<Table>>,
+    checks_foreign_keys: bool,
 }
 
 impl Session {
@@ -47,18 +53,35 @@ impl Session {
         let table = self.catalog.table(&schema, &name)?.clone();
         let mut auto = None;
         let id = table.id;
-        let outcome = self.change_table(&table, |session, new, writing| {
+        let reach = self.reach(&table, operations)?;
+        let outcome = self.change_table(&table, &reach, |session, new, writing| {
             let old = Arc::new(new.copy().settle());
             let from = (0..old.columns.len()).map(From::Old).collect();
-            let mut draft = Draft { old: &old, new, from, rebuild: false, auto_increment: None };
-            for operation in operations {
+            let mut draft = Draft {
+                old: &old,
+                new,
+                from,
+                rebuild: false,
+                auto_increment: None,
+                foreign: Vec::new(),
+                referring: writing.snapshot.children_now(&old.schema, &old.name),
+                checks_foreign_keys: session.checks_foreign_keys(),
+            };
+            // What is dropped no longer stands in the way of the rest.
+            let (first, rest): (Vec<&Alteration>, Vec<&Alteration>) =
+                operations.iter().partition(|operation| is_foreign_key_drop(operation));
+            for operation in first.into_iter().chain(rest) {
                 session.alteration(&mut draft, operation, writing)?;
             }
+            let foreign = std::mem::take(&mut draft.foreign);
+            session.add_foreign_keys(draft.new, foreign, writing)?;
+            draft.new.foreign_keys.iter().try_for_each(|key| check_nullable(key, draft.new))?;
+            drop_needless_indexes(draft.new);
             auto = draft.auto_increment;
             if draft.rebuild {
                 session.rebuild(&mut draft, writing)?;
             }
-            Ok(())
+            Ok(draft.renames())
         })?;
         if let Some(next) = auto {
             let mut counter = table.live.auto.lock();
@@ -67,6 +90,30 @@ impl Session {
             self.db.catalog().reserve_auto(id, next)?;
         }
         Ok(outcome)
+    }
+
+    /// What the operations touch besides the table and what it is tied to.
+    fn reach(&self, table: &Table, operations: &[Alteration]) -> Result<Reach> {
+        let mut reach = Reach::default();
+        for operation in operations {
+            match operation {
+                Alteration::RenameTable(name) => reach.becomes = Some(self.full_name(name)?),
+                Alteration::Parsed(operation) => match &**operation {
+                    AlterTableOperation::AddConstraint {
+                        constraint: ast::TableConstraint::ForeignKey(key), ..
+                    } => {
+                        let parent = name_of(&key.foreign_table)?;
+                        reach.parents.push((parent.schema.unwrap_or_else(|| table.schema.clone()), parent.name));
+                    }
+                    AlterTableOperation::RenameTable {
+                        table_name: RenameTableNameKind::As(name) | RenameTableNameKind::To(name),
+                    } => reach.becomes = Some(self.full_name(&name_of(name)?)?),
+                    _ => {}
+                },
+                _ => {}
+            }
+        }
+        Ok(reach)
     }
 
     fn alteration(&mut self, draft: &mut Draft<'_>, operation: &Alteration, writing: &mut Writing<'_>) -> Result<()> {
@@ -158,11 +205,15 @@ impl Session {
                 Ok(())
             }
             AlterTableOperation::DropIndex { name } => draft.drop_index(&name.value),
+            AlterTableOperation::DropForeignKey { name, .. } => draft.drop_foreign_key(&name.value),
             AlterTableOperation::DropConstraint { name, if_exists: false, .. } => {
                 match draft.new.checks.iter().position(|check| check.name.eq_ignore_ascii_case(&name.value)) {
                     Some(at) => {
                         draft.new.checks.remove(at);
                         Ok(())
+                    }
+                    None if draft.new.foreign_keys.iter().any(|key| key.name.eq_ignore_ascii_case(&name.value)) => {
+                        draft.drop_foreign_key(&name.value)
                     }
                     None => draft.drop_index(&name.value),
                 }
@@ -269,6 +320,9 @@ impl Session {
         let shrinks =
             made.ty.length < before.ty.length && (made.ty.is_string() || made.ty.kind == crate::types::Kind::Decimal);
         let narrows = before.ty.nullable && !made.ty.nullable;
+        if !same_storage(&made.ty, &before.ty) || made.ty.length < before.ty.length {
+            draft.check_changeable(at)?;
+        }
         if !same_storage(&made.ty, &before.ty) || shrinks || narrows {
             draft.rebuild = true;
         }
@@ -367,6 +421,10 @@ impl Session {
     }
 }
 
+fn is_foreign_key_drop(operation: &Alteration) -> bool {
+    matches!(operation, Alteration::Parsed(operation) if matches!(**operation, AlterTableOperation::DropForeignKey { .. }))
+}
+
 impl Draft<'_> {
     fn find(&self, name: &str) -> Result<usize> {
         self.new.column(name).ok_or_else(|| error::BAD_FIELD.with(&[&name, &self.old.name]))
@@ -399,6 +457,9 @@ impl Draft<'_> {
     fn renumber(&mut self, number: impl Fn(usize) -> usize) {
         let keys = self.new.primary.iter_mut().chain(self.new.indexes.iter_mut().map(|index| &mut index.parts));
         keys.flatten().for_each(|part| part.column = number(part.column));
+        let foreign = self.new.foreign_keys.iter_mut().flat_map(|key| &mut key.columns);
+        let wanted = self.foreign.iter_mut().flat_map(|wanted| &mut wanted.key.columns);
+        foreign.chain(wanted).for_each(|column| *column = number(*column));
     }
 
     fn drop_column(&mut self, name: &str) -> Result<()> {
@@ -406,6 +467,7 @@ impl Draft<'_> {
         if self.new.columns.len() == 1 {
             return Err(error::CANT_REMOVE_ALL_FIELDS.bare());
         }
+        self.check_droppable(at)?;
         if self.new.primary.iter().flatten().any(|part| part.column == at) {
             return Err(SqlError::unsupported("dropping a column of the primary key: drop the key first"));
         }
@@ -427,6 +489,62 @@ impl Draft<'_> {
         self.from.remove(at);
         self.renumber(|column| if column > at { column - 1 } else { column });
         Ok(())
+    }
+
+    /// Columns that have another name now: (old, new).
+    fn renames(&self) -> Vec<(String, String)> {
+        let pairs = self.new.columns.iter().zip(&self.from).filter_map(|(column, from)| match from {
+            From::Old(at) => Some((self.old.columns[*at].name.clone(), column.name.clone())),
+            From::Initial => None,
+        });
+        pairs.filter(|(old, new)| old != new).collect()
+    }
+
+    fn drop_foreign_key(&mut self, name: &str) -> Result<()> {
+        let at = self.new.foreign_keys.iter().position(|key| key.name.eq_ignore_ascii_case(name));
+        let at = at.ok_or_else(|| error::CANT_DROP_FIELD_OR_KEY.with(&[&name]))?;
+        self.new.foreign_keys.remove(at);
+        Ok(())
+    }
+
+    /// Foreign keys that refer to a column: (child, name).
+    fn referring_to(&self, at: usize) -> Option<(String, String)> {
+        let From::Old(old) = self.from[at] else { return None };
+        let name = &self.old.columns[old].name;
+        let keys = self.referring.iter().flat_map(|child| child.foreign_keys.iter().map(move |key| (child, key)));
+        let mut keys = keys.filter(|(child, key)| {
+            let stays = child.id != self.old.id || self.new.foreign_keys.iter().any(|known| known.name == key.name);
+            stays && key.refers_to(&self.old.schema, &self.old.name)
+        });
+        let (child, key) =
+            keys.find(|(_, key)| key.parent_columns.iter().any(|known| known.eq_ignore_ascii_case(name)))?;
+        Some((child.name.clone(), key.name.clone()))
+    }
+
+    fn check_droppable(&self, at: usize) -> Result<()> {
+        let name = &self.new.columns[at].name;
+        if let Some(key) = self.new.foreign_keys.iter().find(|key| key.columns.contains(&at)) {
+            return Err(error::FK_COLUMN_CANNOT_DROP.with(&[name, &key.name]));
+        }
+        match self.referring_to(at) {
+            Some((child, key)) => Err(error::FK_COLUMN_CANNOT_DROP_CHILD.with(&[name, &key, &child])),
+            None => Ok(()),
+        }
+    }
+
+    /// A column that a constraint compares keeps its type, unless nothing is checked; then the ends must still fit (F5).
+    fn check_changeable(&self, at: usize) -> Result<()> {
+        if !self.checks_foreign_keys {
+            return Ok(());
+        }
+        let name = &self.new.columns[at].name;
+        if let Some(key) = self.new.foreign_keys.iter().find(|key| key.columns.contains(&at)) {
+            return Err(error::FK_COLUMN_CANNOT_CHANGE.with(&[name, &key.name]));
+        }
+        match self.referring_to(at) {
+            Some((child, key)) => Err(error::FK_COLUMN_CANNOT_CHANGE_CHILD.with(&[name, &key, &child])),
+            None => Ok(()),
+        }
     }
 
     fn rename_column(&mut self, name: &str, new_name: &str) -> Result<()> {
@@ -451,7 +569,7 @@ impl Draft<'_> {
     ) -> Result<()> {
         let map = writing.txn.create_map()?;
         let name = index_name(self.new, name, &parts)?;
-        self.new.indexes.push(Index { name, map, unique, parts, comment, invisible: false });
+        self.new.indexes.push(Index { name, map, unique, parts, comment, invisible: false, generated: false });
         Ok(())
     }
 
@@ -482,6 +600,7 @@ impl Draft<'_> {
             primary: None,
             indexes: Vec::new(),
             checks: self.new.checks.clone(),
+            foreign: Vec::new(),
             collation: self.new.collation,
         };
         words::add_constraint(constraint, &mut definition, &self.old.name)?;
@@ -494,6 +613,7 @@ impl Draft<'_> {
         if let Some(parts) = definition.primary {
             self.set_primary(parts)?;
         }
+        self.foreign.append(&mut definition.foreign);
         for (name, unique, parts, comment) in definition.indexes {
             self.add_index(name, unique, parts, comment, writing)?;
         }

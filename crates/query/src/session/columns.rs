@@ -19,8 +19,14 @@ impl Session {
         collation: Collation,
         table: &str,
     ) -> Result<Definition> {
-        let mut definition =
-            Definition { columns: Vec::new(), primary: None, indexes: Vec::new(), checks: Vec::new(), collation };
+        let mut definition = Definition {
+            columns: Vec::new(),
+            primary: None,
+            indexes: Vec::new(),
+            checks: Vec::new(),
+            foreign: Vec::new(),
+            collation,
+        };
         for (slot, column) in columns.iter().enumerate() {
             if definition.columns.iter().any(|known| known.name.eq_ignore_ascii_case(&column.name.value)) {
                 return Err(error::DUP_FIELDNAME.with(&[&column.name.value]));

@@ -6,9 +6,9 @@ use engine::rows::{Inserted, MapId, RowBatch, Transaction};
 use sqlparser::ast::{self};
 
 use crate::bind::{Bind, name_of};
-use crate::catalog::Writing;
 use crate::catalog::live::Live;
 use crate::catalog::table::{Default, Index, Table};
+use crate::catalog::{Snapshot, Writing};
 use crate::error::{self, Result, SqlError};
 use crate::exec::scan::decode;
 use crate::key;
@@ -17,6 +17,7 @@ use crate::parse::statement::Name;
 use crate::row::Layout;
 use crate::scalar::temporal::Timestamp;
 use crate::scalar::{EvalContext, Level};
+use crate::session::foreign::{drop_needless_indexes, follow_names, refuse_acting_keys, touch};
 use crate::session::words::{
     check_keys, check_name, collation_of, comment_of, index_name, like_table, options_of, parts_of,
 };
@@ -92,23 +93,26 @@ impl Session {
     pub(super) fn drop_database(&mut self, name: &str, if_exists: bool) -> Result<Outcome> {
         self.refuse_system(name)?;
         let db = self.db.clone();
-        let Ok(schema) = self.catalog.schema(name).cloned() else {
+        if self.catalog.schema(name).is_err() {
             let missing = error::DB_DROP_EXISTS.with(&[&name]);
             if !if_exists {
                 return Err(missing);
             }
             self.note(missing);
             return Ok(Outcome::done());
-        };
-        let closed = schema.tables.values().map(|table| self.close_gate(table)).collect::<Result<Vec<_>>>()?;
-        let mut writing = db.catalog().write()?;
-        let tables: Vec<Arc<Table>> = writing.snapshot.schema(name)?.tables.values().cloned().collect();
-        if tables.len() != closed.len() {
-            return Err(error::LOCK_WAIT_TIMEOUT.bare());
         }
+        let all = |snapshot: &Snapshot| -> Result<Vec<Arc<Table>>> {
+            Ok(snapshot.schema(name)?.tables.values().cloned().collect())
+        };
+        let (_closed, mut writing) =
+            self.close_and_write(&db, |snapshot| Ok(with_relatives(all(snapshot)?, snapshot)))?;
+        let tables = all(&writing.snapshot)?;
+        self.check_unreferenced(&tables, &writing.snapshot)?;
+        let relatives = with_relatives(tables.clone(), &writing.snapshot);
         for table in &tables {
             writing.drop_table(table)?;
         }
+        touch(&mut writing, &relatives, 0)?;
         writing.drop_schema(name)?;
         self.finish(writing)?;
         for table in &tables {
@@ -140,13 +144,20 @@ impl Session {
             }
             self.note(error);
         }
-        let closed = found.iter().map(|table| self.close_gate(table)).collect::<Result<Vec<_>>>()?;
         let db = self.db.clone();
-        let mut writing = db.catalog().write()?;
+        let now = |snapshot: &Snapshot| {
+            let named = found.iter().map(|table: &Arc<Table>| snapshot.table(&table.schema, &table.name).cloned());
+            named.collect::<Result<Vec<_>>>()
+        };
+        let (closed, mut writing) =
+            self.close_and_write(&db, |snapshot| Ok(with_relatives(now(snapshot)?, snapshot)))?;
+        let found = now(&writing.snapshot)?;
+        self.check_unreferenced(&found, &writing.snapshot)?;
+        let relatives = with_relatives(found.clone(), &writing.snapshot);
         for table in &found {
-            let current = writing.snapshot.table(&table.schema, &table.name)?.clone();
-            writing.drop_table(&current)?;
+            writing.drop_table(table)?;
         }
+        touch(&mut writing, &relatives, 0)?;
         self.finish(writing)?;
         for table in &found {
             // Whoever waits at the gate finds that the table is gone.
@@ -159,11 +170,11 @@ impl Session {
 
     pub(super) fn truncate(&mut self, name: &Name) -> Result<Outcome> {
         let (schema, name) = self.full_name(name)?;
-        let table = self.catalog.table(&schema, &name)?.clone();
-        let _closed = self.close_gate(&table)?;
         let db = self.db.clone();
-        let mut writing = db.catalog().write()?;
+        let (_closed, mut writing) =
+            self.close_and_write(&db, |snapshot| Ok(vec![snapshot.table(&schema, &name)?.clone()]))?;
         let old = writing.snapshot.table(&schema, &name)?.clone();
+        self.check_truncatable(&old, &writing.snapshot)?;
         let mut new = old.copy();
         writing.txn.drop_map(old.map)?;
         new.map = writing.txn.create_map()?;
@@ -183,26 +194,30 @@ impl Session {
     }
 
     pub(super) fn rename_tables(&mut self, pairs: &[(Name, Name)]) -> Result<Outcome> {
-        let mut tables: Vec<Arc<Table>> = Vec::new();
-        for (from, _) in pairs {
-            let (schema, name) = self.full_name(from)?;
-            if let Ok(table) = self.catalog.table(&schema, &name)
-                && !tables.iter().any(|known| known.id == table.id)
-            {
-                tables.push(table.clone());
-            }
-        }
-        let _closed = tables.iter().map(|table| self.close_gate(table)).collect::<Result<Vec<_>>>()?;
-        let db = self.db.clone();
-        let mut writing = db.catalog().write()?;
+        let mut names = Vec::new();
         for (from, to) in pairs {
-            let ((schema, name), (to_schema, to_name)) = (self.full_name(from)?, self.full_name(to)?);
-            let table = writing.snapshot.table(&schema, &name)?.clone();
-            if !tables.iter().any(|known| known.id == table.id) {
-                return Err(error::NO_SUCH_TABLE.with(&[&schema, &name]));
-            }
-            rename(&mut writing, &table, &to_schema, &to_name)?;
+            names.push((self.full_name(from)?, self.full_name(to)?));
         }
+        let needs = |snapshot: &Snapshot| {
+            let mut tables = Vec::new();
+            for ((schema, name), (to_schema, to_name)) in &names {
+                tables.extend(snapshot.table(schema, name).ok().cloned());
+                // Constraints that have waited for such a name.
+                tables.extend(snapshot.children_now(to_schema, to_name));
+            }
+            Ok(with_relatives(tables, snapshot))
+        };
+        let db = self.db.clone();
+        let (_closed, mut writing) = self.close_and_write(&db, needs)?;
+        let relatives = needs(&writing.snapshot)?;
+        for ((schema, name), (to_schema, to_name)) in &names {
+            let table = writing.snapshot.table(schema, name)?.clone();
+            if !relatives.iter().any(|known| known.id == table.id) {
+                return Err(error::NO_SUCH_TABLE.with(&[schema, name]));
+            }
+            self.rename(&mut writing, &table, to_schema, to_name)?;
+        }
+        touch(&mut writing, &relatives, 0)?;
         self.finish(writing)?;
         Ok(Outcome::done())
     }
@@ -239,7 +254,16 @@ impl Session {
             None => self.definition(&create.columns, &create.constraints, collation, &name)?,
         };
         let db = self.db.clone();
-        let mut writing = db.catalog().write()?;
+        let needs = |snapshot: &Snapshot| {
+            // Parents, and constraints that have waited for such a table.
+            let parents = definition.foreign.iter().filter_map(|wanted| {
+                let parent_schema = Some(&wanted.key.parent_schema).filter(|name| !name.is_empty());
+                snapshot.table(parent_schema.unwrap_or(&schema), &wanted.key.parent).ok().cloned()
+            });
+            Ok(parents.chain(snapshot.children_now(&schema, &name)).collect::<Vec<_>>())
+        };
+        let (_closed, mut writing) = self.close_and_write(&db, needs)?;
+        let relatives = needs(&writing.snapshot)?;
         if writing.snapshot.table(&schema, &name).is_ok() {
             return Err(error::TABLE_EXISTS.with(&[&name]));
         }
@@ -259,6 +283,7 @@ impl Session {
             primary: definition.primary,
             indexes: Vec::new(),
             checks: definition.checks,
+            foreign_keys: Vec::new(),
             collation: definition.collation,
             comment: options.comment.unwrap_or_default(),
             created: Timestamp::now().0,
@@ -267,12 +292,15 @@ impl Session {
         for (name, unique, parts, comment) in definition.indexes {
             let map = writing.txn.create_map()?;
             let name = index_name(&table, name, &parts)?;
-            table.indexes.push(Index { name, map, unique, parts, comment, invisible: false });
+            table.indexes.push(Index { name, map, unique, parts, comment, invisible: false, generated: false });
         }
+        self.add_foreign_keys(&mut table, definition.foreign, &mut writing)?;
+        self.check_family(None, &table, &writing.snapshot)?;
         check_keys(&table)?;
         self.check_expressions(&table)?;
         table.live.set_rows(0);
         let table = writing.put_table(table)?;
+        touch(&mut writing, &relatives, table.id)?;
         self.finish(writing)?;
         if let Some(next) = options.auto_increment.filter(|next| *next > 1) {
             db.catalog().reserve_auto(table.id, next)?;
@@ -286,11 +314,12 @@ impl Session {
         let around = self.surroundings();
         let mut bind = Bind::new(&around);
         for check in &table.checks {
-            bind.over_table(&table, &parse_expression(&check.text)?).map_err(|error| match error.code {
+            let bound = bind.over_table(&table, &parse_expression(&check.text)?).map_err(|error| match error.code {
                 1054 => error::CHECK_CONSTRAINT_UNKNOWN_COLUMN
                     .with(&[&check.name, &error.message.split('\'').nth(1).unwrap_or("")]),
                 _ => error,
             })?;
+            refuse_acting_keys(&table, &check.name, &bound.columns())?;
         }
         for column in &table.columns {
             if let Default::Expression(text) = &column.default {
@@ -306,11 +335,13 @@ impl Session {
         let index = create.name.as_ref().map(name_of).transpose()?.map(|name| name.name).unwrap_or_default();
         let parts = parts_of(&table.columns, &create.columns)?;
         let comment = comment_of(&create.index_options);
-        self.change_table(&table, |_, new, writing| {
+        self.change_table(&table, &Reach::default(), |_, new, writing| {
             let map = writing.txn.create_map()?;
             let name = index_name(new, index, &parts)?;
-            new.indexes.push(Index { name, map, unique: create.unique, parts, comment, invisible: false });
-            Ok(())
+            let unique = create.unique;
+            new.indexes.push(Index { name, map, unique, parts, comment, invisible: false, generated: false });
+            drop_needless_indexes(new);
+            Ok(Vec::new())
         })
     }
 
@@ -318,15 +349,22 @@ impl Session {
     pub(super) fn change_table(
         &mut self,
         table: &Arc<Table>,
-        change: impl FnOnce(&mut Session, &mut Table, &mut Writing<'_>) -> Result<()>,
+        reach: &Reach,
+        change: impl FnOnce(&mut Session, &mut Table, &mut Writing<'_>) -> Result<Vec<(String, String)>>,
     ) -> Result<Outcome> {
         self.refuse_system(&table.schema)?;
-        let _closed = self.close_gate(table)?;
         let db = self.db.clone();
-        let mut writing = db.catalog().write()?;
+        let needs = |snapshot: &Snapshot| {
+            let mut tables = with_relatives(vec![snapshot.table(&table.schema, &table.name)?.clone()], snapshot);
+            tables.extend(reach.parents.iter().filter_map(|(schema, name)| snapshot.table(schema, name).ok().cloned()));
+            tables.extend(reach.becomes.iter().flat_map(|(schema, name)| snapshot.children_now(schema, name)));
+            Ok(tables)
+        };
+        let (_closed, mut writing) = self.close_and_write(&db, needs)?;
+        let relatives = needs(&writing.snapshot)?;
         let old = writing.snapshot.table(&table.schema, &table.name)?.clone();
         let mut new = old.copy();
-        change(self, &mut new, &mut writing)?;
+        let renames = change(self, &mut new, &mut writing)?;
         check_keys(&new)?;
         self.check_expressions(&new)?;
         let new = new.settle();
@@ -342,28 +380,59 @@ impl Session {
         if !fresh.is_empty() && new.map == old.map {
             fill(&mut writing.txn, &new, &fresh, &mut self.ctx)?;
         }
-        if new.name != old.name || new.schema != old.schema {
+        self.check_new_constraints(&old, &new, &mut writing)?;
+        let mut new = new;
+        follow_names(&mut writing, &old, &mut new, &renames)?;
+        let is_moved = new.name != old.name || new.schema != old.schema;
+        if is_moved {
             if writing.snapshot.table(&new.schema, &new.name).is_ok() {
                 return Err(error::TABLE_EXISTS.with(&[&new.name]));
             }
             writing.forget_name(&old)?;
         }
-        writing.put_table(new)?;
+        self.check_family(Some(&old), &new, &writing.snapshot)?;
+        let ties_change = is_moved || new.foreign_keys != old.foreign_keys;
+        let new = writing.put_table(new)?;
+        if ties_change {
+            touch(&mut writing, &relatives, new.id)?;
+        }
         self.finish(writing)?;
         Ok(Outcome::done())
     }
+
+    fn rename(&mut self, writing: &mut Writing<'_>, table: &Table, schema: &str, name: &str) -> Result<()> {
+        check_name(name, &error::WRONG_TABLE_NAME)?;
+        if writing.snapshot.schema(schema)?.tables.contains_key(name) {
+            return Err(error::TABLE_EXISTS.with(&[&name]));
+        }
+        let mut new = table.copy();
+        (new.schema, new.name) = (schema.to_owned(), name.to_owned());
+        follow_names(writing, table, &mut new, &[])?;
+        writing.forget_name(table)?;
+        self.check_family(None, &new, &writing.snapshot)?;
+        writing.put_table(new)?;
+        Ok(())
+    }
 }
 
-pub(super) fn rename(writing: &mut Writing<'_>, table: &Table, schema: &str, name: &str) -> Result<()> {
-    check_name(name, &error::WRONG_TABLE_NAME)?;
-    if writing.snapshot.schema(schema)?.tables.contains_key(name) {
-        return Err(error::TABLE_EXISTS.with(&[&name]));
+/// What a change of a table touches besides the constraints that it has.
+#[derive(std::default::Default)]
+pub(super) struct Reach {
+    /// Parents of new foreign keys.
+    pub parents: Vec<(String, String)>,
+    /// Its new name.
+    pub becomes: Option<(String, String)>,
+}
+
+/// The tables, and those that they are tied to.
+fn with_relatives(mut tables: Vec<Arc<Table>>, snapshot: &Snapshot) -> Vec<Arc<Table>> {
+    for at in 0..tables.len() {
+        let table = tables[at].clone();
+        tables.extend(snapshot.relatives(&table.schema, &table.name, &table.foreign_keys));
     }
-    let mut new = table.copy();
-    (new.schema, new.name) = (schema.to_owned(), name.to_owned());
-    writing.forget_name(table)?;
-    writing.put_table(new)?;
-    Ok(())
+    tables.sort_by_key(|table| table.id);
+    tables.dedup_by_key(|table| table.id);
+    tables
 }
 
 /// Puts every row's entries into new indexes.

@@ -118,8 +118,7 @@ impl Session {
                     return Err(SqlError { code: 1100, sqlstate: "HY000", message });
                 }
                 Some((_, false)) if writes => {
-                    let message = format!("Table '{}' was locked with a READ lock and can't be updated", table.name);
-                    return Err(SqlError { code: 1099, sqlstate: "HY000", message });
+                    return Err(read_locked(table));
                 }
                 Some(_) => {}
             }
@@ -168,6 +167,11 @@ fn let_go(table: &Table, exclusive: bool) {
         table.live.still.end();
         table.live.leave();
     }
+}
+
+pub(super) fn read_locked(table: &Table) -> SqlError {
+    let message = format!("Table '{}' was locked with a READ lock and can't be updated", table.name);
+    SqlError { code: 1099, sqlstate: "HY000", message }
 }
 
 fn conflict() -> SqlError {

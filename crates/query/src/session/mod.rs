@@ -11,6 +11,7 @@ mod columns;
 mod command;
 mod database;
 mod define;
+mod foreign;
 mod granted;
 mod grants;
 mod handle;

@@ -41,15 +41,17 @@ pub enum Plan {
 }
 
 impl Plan {
-    /// Tables whose rows it changes.
+    /// Tables whose rows it changes, those that foreign keys bring in among them.
     fn written(&self) -> Vec<Arc<Table>> {
-        let of = |targets: &[change::Target]| targets.iter().map(|target| target.rules.table.clone()).collect();
-        match self {
+        let of =
+            |targets: &'_ [change::Target]| targets.iter().map(|target| target.rules.written()).collect::<Vec<_>>();
+        let written = match self {
             Plan::Query { .. } | Plan::Do(_) => Vec::new(),
-            Plan::Insert(insert) => vec![insert.rules.table.clone()],
+            Plan::Insert(insert) => vec![insert.rules.written()],
             Plan::Update(update) => of(&update.targets),
             Plan::Delete(delete) => of(&delete.targets),
-        }
+        };
+        written.into_iter().flatten().collect()
     }
 }
 
@@ -59,6 +61,8 @@ pub struct Compiled {
     pub tables: Vec<Arc<Table>>,
     /// Those whose rows it changes.
     written: Vec<Arc<Table>>,
+    /// All whose gates are passed: these, and those that foreign keys bring in.
+    pub gates: Vec<Arc<Table>>,
     volatile: bool,
 }
 
@@ -203,7 +207,7 @@ impl Session {
 
     fn stands(&self, compiled: &Compiled) -> bool {
         compiled
-            .tables
+            .gates
             .iter()
             .all(|table| table.live.version.load(std::sync::atomic::Ordering::Acquire) == table.version)
             && !self.serializes()
@@ -263,12 +267,14 @@ impl Session {
         };
         let volatile = bind.volatile || reads_lock.is_some();
         let tables = std::mem::take(&mut bind.tables);
+        let mut gates = tables.clone();
+        gates.extend(bind.linked.drain(..).filter(|table| !tables.iter().any(|known| known.id == table.id)));
         drop(bind);
         for table in &tables {
             self.count_rows(table);
         }
         let written = plan.written();
-        Ok(Compiled { plan, tables, written, volatile })
+        Ok(Compiled { plan, tables, gates, written, volatile })
     }
 
     /// A first guess of how many rows a table has.
@@ -337,7 +343,7 @@ impl Session {
         let mut tries = 0;
         let writes = matches!(compiled.plan, Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_));
         self.check_locked(&compiled.tables, &compiled.written)?;
-        while !self.hold(&compiled.tables)? {
+        while !self.hold(&compiled.gates)? {
             tries += 1;
             self.refresh();
             compiled = again(self).filter(|_| tries < 100).ok_or_else(|| error::LOCK_WAIT_TIMEOUT.bare())?;

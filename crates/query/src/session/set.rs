@@ -203,6 +203,7 @@ impl Session {
                 self.plans.clear();
             }
             "group_concat_max_len" => self.ctx.group_concat_max_len = number as usize,
+            "foreign_key_checks" => self.host().foreign_key_checks = *value == Value::TRUE,
             "max_allowed_packet" => self.ctx.max_allowed_packet = number as usize,
             "max_error_count" => self.ctx.warnings.max_count = number as usize,
             "timestamp" => self.quick.timestamp = number,

@@ -469,6 +469,9 @@ impl Session {
             }
             lines.push(line);
         }
+        for key in &table.foreign_keys {
+            lines.push(format!("  {}", key.text(table)));
+        }
         for check in &table.checks {
             let enforced = if check.enforced { "" } else { " /*!80016 NOT ENFORCED */" };
             lines.push(format!("  CONSTRAINT {} CHECK ({}){enforced}", quoted_name(&check.name), check.text));

@@ -1,7 +1,7 @@
 //! Transactions of a session, and the gates of the tables they use.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use engine::rows::Isolation;
 
@@ -203,13 +203,42 @@ impl Session {
         Ok(())
     }
 
-    /// Closes a table's gate for DDL.
-    pub(super) fn close_gate(&self, table: &Table) -> Result<Closed> {
-        if self.locked.tables.iter().any(|(locked, exclusive)| locked.id == table.id && *exclusive) {
-            return Ok(Closed(None));
+    /// Closes tables' gates for DDL. While one is waited for, no other is held: who is inside may want in there next.
+    pub(super) fn close_gates(&self, tables: &[Arc<Table>]) -> Result<Vec<Closed>> {
+        const TRY: Duration = Duration::from_millis(100);
+        let until = Instant::now() + self.gate_wait();
+        let mut order: Vec<&Arc<Table>> = tables.iter().collect();
+        order.sort_by_key(|table| table.id);
+        order.dedup_by_key(|table| table.id);
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let mut closed = Vec::new();
+            let mut in_the_way = None;
+            for (nth, table) in order.iter().enumerate() {
+                match self.close_gate(table, if nth == 0 { left } else { left.min(TRY) }) {
+                    Ok(gate) => closed.push(gate),
+                    Err(error) if nth > 0 && error::LOCK_WAIT_TIMEOUT.is(&error) && left > TRY => {
+                        in_the_way = Some(nth);
+                        break;
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+            match in_the_way {
+                None => return Ok(closed),
+                Some(nth) => order.swap(0, nth),
+            }
+        }
+    }
+
+    fn close_gate(&self, table: &Table, patience: Duration) -> Result<Closed> {
+        match self.locked.tables.iter().find(|(locked, _)| locked.id == table.id) {
+            Some((_, true)) => return Ok(Closed(None)),
+            Some((_, false)) => return Err(super::locks::read_locked(table)),
+            None => {}
         }
         let handle = self.handle.clone();
-        table.live.close(self.gate_wait(), &|| handle.killed() != Kill::No)?;
+        table.live.close(patience, &|| handle.killed() != Kill::No)?;
         Ok(Closed(Some(table.live.clone())))
     }
 }

@@ -68,7 +68,7 @@ pub const VARIABLES: &[Variable] = &[
     of("div_precision_increment", Number(4), Set),
     of("event_scheduler", Word("OFF"), Read),
     of("explicit_defaults_for_timestamp", Flag(true), Keep),
-    of("foreign_key_checks", Flag(true), Accept),
+    of("foreign_key_checks", Flag(true), Set),
     of("group_concat_max_len", Number(1024), Set),
     of("gtid_mode", Word("OFF"), Read),
     of("have_openssl", Word("YES"), Read),

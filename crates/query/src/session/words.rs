@@ -4,6 +4,7 @@ use sqlparser::ast::{self, ColumnOption, TableConstraint};
 
 use crate::catalog::table::{Check, Part, Table, TableColumn};
 use crate::error::{self, Result, SqlError};
+use crate::session::foreign::{Wanted, wanted};
 use crate::types::{Charset, Collation};
 use crate::value::Value;
 
@@ -20,6 +21,7 @@ pub(super) struct Definition {
     /// (name, unique, parts, comment); an empty name is to be made up.
     pub indexes: Vec<(String, bool, Vec<Part>, String)>,
     pub checks: Vec<Check>,
+    pub foreign: Vec<Wanted>,
     pub collation: Collation,
 }
 
@@ -180,7 +182,7 @@ pub(super) fn add_constraint(constraint: &TableConstraint, definition: &mut Defi
             definition.indexes.push((name, false, parts, comment_of(&key.index_options)));
         }
         TableConstraint::Check(check) => add_check(check, definition, table)?,
-        TableConstraint::ForeignKey(_) => return Err(SqlError::unsupported("FOREIGN KEY")),
+        TableConstraint::ForeignKey(key) => definition.foreign.push(wanted(key, &definition.columns)?),
         TableConstraint::FulltextOrSpatial(_) => return Err(SqlError::unsupported("FULLTEXT and SPATIAL indexes")),
         other => return Err(SqlError::unsupported(other)),
     }
@@ -226,6 +228,7 @@ pub(super) fn like_table(table: &Table) -> Definition {
             .map(|index| (index.name.clone(), index.unique, index.parts.clone(), index.comment.clone()))
             .collect(),
         checks: table.checks.clone(),
+        foreign: Vec::new(),
         collation: table.collation,
     }
 }

@@ -172,7 +172,7 @@ pub const TABLES: &[SystemTable] = &[
             ("TABLE_NAME", NAME),
             ("REFERENCED_TABLE_NAME", NAME),
         ],
-        rows: nothing,
+        rows: references,
     },
     SystemTable {
         schema: "information_schema",
@@ -516,6 +516,24 @@ fn key_columns(ctx: &mut EvalContext) -> Result<Vec<Row>> {
                 rows.push(row);
             }
         }
+        for key in &table.foreign_keys {
+            for (at, (own, theirs)) in key.columns.iter().zip(&key.parent_columns).enumerate() {
+                rows.push(vec![
+                    text("def"),
+                    text(&table.schema),
+                    text(&key.name),
+                    text("def"),
+                    text(&table.schema),
+                    text(&table.name),
+                    text(&table.columns[*own].name),
+                    number(at as u64 + 1),
+                    number(at as u64 + 1),
+                    text(&key.parent_schema),
+                    text(&key.parent),
+                    text(theirs),
+                ]);
+            }
+        }
     }
     Ok(rows)
 }
@@ -538,7 +556,38 @@ fn constraints(ctx: &mut EvalContext) -> Result<Vec<Row>> {
         for (name, ..) in keys(&table).into_iter().filter(|key| key.1) {
             rows.push(row(name, if name == "PRIMARY" { "PRIMARY KEY" } else { "UNIQUE" }, true));
         }
+        rows.extend(table.foreign_keys.iter().map(|key| row(&key.name, "FOREIGN KEY", true)));
         rows.extend(table.checks.iter().map(|check| row(&check.name, "CHECK", check.enforced)));
+    }
+    Ok(rows)
+}
+
+fn references(ctx: &mut EvalContext) -> Result<Vec<Row>> {
+    let snapshot = host(ctx).db.catalog().snapshot();
+    let mut rows = Vec::new();
+    for table in all_tables(ctx) {
+        for key in &table.foreign_keys {
+            let parent = snapshot.table(&key.parent_schema, &key.parent).ok();
+            let by = parent.and_then(|parent| Some((parent, key.fit(&table, parent).ok()?)));
+            // A key that is not unique has no name here.
+            let unique = by.and_then(|(parent, by)| match by {
+                None => Some("PRIMARY"),
+                Some(at) => Some(&*parent.indexes[at].name).filter(|_| parent.indexes[at].unique),
+            });
+            rows.push(vec![
+                text("def"),
+                text(&table.schema),
+                text(&key.name),
+                text("def"),
+                text(&key.parent_schema),
+                unique.map_or(Value::Null, text),
+                text("NONE"),
+                text(key.on_update.name()),
+                text(key.on_delete.name()),
+                text(&table.name),
+                text(&key.parent),
+            ]);
+        }
     }
     Ok(rows)
 }

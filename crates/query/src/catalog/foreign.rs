@@ -1,0 +1,193 @@
+//! Foreign keys as definitions: what a table says of its parents, and how the two ends find each other.
+//!
+//! The child's definition holds everything, and names its parent: the parent may be missing (foreign_key_checks = 0), and whatever table has that name later is it. So the parent's side is a search
+//! over the definitions, kept in the snapshot as `children`. F5: a change of definitions leaves no constraint whose two ends do not fit, be the checks on or off.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::Arc;
+
+use crate::catalog::Snapshot;
+use crate::catalog::table::{Part, Table};
+use crate::error::{self, Result};
+use crate::types::{Kind, Type};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    Nothing,
+    Restrict,
+    Cascade,
+    SetNull,
+}
+
+impl Action {
+    pub fn name(self) -> &'static str {
+        match self {
+            Action::Nothing => "NO ACTION",
+            Action::Restrict => "RESTRICT",
+            Action::Cascade => "CASCADE",
+            Action::SetNull => "SET NULL",
+        }
+    }
+
+    /// Does it change the child's rows?
+    pub fn acts(self) -> bool {
+        matches!(self, Action::Cascade | Action::SetNull)
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForeignKey {
+    pub name: String,
+    /// Columns of the child.
+    pub columns: Vec<usize>,
+    pub parent_schema: String,
+    pub parent: String,
+    pub parent_columns: Vec<String>,
+    pub on_delete: Action,
+    pub on_update: Action,
+}
+
+/// By which key rows are found: an index, or the primary key.
+pub type KeyAt = Option<usize>;
+
+/// By schema and name of the parent: the tables that refer to it.
+pub type Children = BTreeMap<(String, String), Vec<(String, String)>>;
+
+impl ForeignKey {
+    pub fn refers_to(&self, schema: &str, name: &str) -> bool {
+        self.parent_schema == schema && self.parent == name
+    }
+
+    /// As SHOW CREATE TABLE and the messages have it.
+    pub fn text(&self, child: &Table) -> String {
+        let quoted = |names: &[&str]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        let own: Vec<&str> = self.columns.iter().map(|at| &*child.columns[*at].name).collect();
+        let theirs: Vec<&str> = self.parent_columns.iter().map(|name| &**name).collect();
+        let schema =
+            if self.parent_schema == child.schema { String::new() } else { format!("`{}`.", self.parent_schema) };
+        let mut text = format!(
+            "CONSTRAINT `{}` FOREIGN KEY ({}) REFERENCES {schema}`{}` ({})",
+            self.name,
+            quoted(&own),
+            self.parent,
+            quoted(&theirs)
+        );
+        for (event, action) in [("DELETE", self.on_delete), ("UPDATE", self.on_update)] {
+            if action != Action::Nothing {
+                let _ = write!(text, " ON {event} {}", action.name());
+            }
+        }
+        text
+    }
+
+    /// The columns of the parent that are referred to.
+    pub fn places_in(&self, parent: &Table) -> Result<Vec<usize>> {
+        let place = |name: &String| {
+            parent.column(name).ok_or_else(|| error::FK_NO_COLUMN_PARENT.with(&[name, &self.name, &parent.name]))
+        };
+        self.parent_columns.iter().map(place).collect()
+    }
+
+    /// Do the two ends fit? Answers the parent's key.
+    pub fn fit(&self, child: &Table, parent: &Table) -> Result<KeyAt> {
+        let places = self.places_in(parent)?;
+        for (own, theirs) in self.columns.iter().zip(&places) {
+            let (own, theirs) = (&child.columns[*own], &parent.columns[*theirs]);
+            if !are_compatible(&own.ty, &theirs.ty) {
+                return Err(error::FK_INCOMPATIBLE_COLUMNS.with(&[&own.name, &theirs.name, &self.name]));
+            }
+        }
+        parent.key_over(&places).ok_or_else(|| error::FK_NO_INDEX_PARENT.with(&[&self.name, &parent.name]))
+    }
+}
+
+/// Have values of both columns the same form and the same order, so that one can be looked up by the other?
+fn are_compatible(a: &Type, b: &Type) -> bool {
+    let is_same_kind =
+        a.kind == b.kind || a.kind.is_text() && b.kind.is_text() || a.kind.is_bytes() && b.kind.is_bytes();
+    is_same_kind
+        && match a.kind {
+            Kind::Enum | Kind::Set => a.kind == b.kind && a.collation == b.collation,
+            kind if kind.is_text() => !matches!(b.kind, Kind::Enum | Kind::Set) && a.collation == b.collation,
+            Kind::Decimal => a.length == b.length && a.scale == b.scale && a.unsigned == b.unsigned,
+            Kind::Bit => a.length == b.length,
+            kind if kind.is_bytes() => true,
+            _ => a.unsigned == b.unsigned && a.scale == b.scale,
+        }
+}
+
+/// Does the key begin with these columns, in this order and whole?
+pub fn leads(parts: &[Part], columns: &[usize]) -> bool {
+    parts.len() >= columns.len()
+        && parts.iter().zip(columns).all(|(part, column)| part.column == *column && part.prefix.is_none())
+}
+
+impl Table {
+    /// The best key by which rows with values of these columns are found; the inner None is the primary key.
+    pub fn key_over(&self, columns: &[usize]) -> Option<KeyAt> {
+        if self.primary.as_ref().is_some_and(|parts| leads(parts, columns)) {
+            return Some(None);
+        }
+        let fits = |unique: bool| {
+            let is_whole = |parts: &[Part]| !unique || parts.len() == columns.len();
+            self.indexes
+                .iter()
+                .position(|index| (index.unique || !unique) && leads(&index.parts, columns) && is_whole(&index.parts))
+        };
+        fits(true).or_else(|| fits(false)).map(Some)
+    }
+
+    pub fn key_parts(&self, key: KeyAt) -> &[Part] {
+        match key {
+            None => self.primary.as_deref().unwrap_or(&[]),
+            Some(at) => &self.indexes[at].parts,
+        }
+    }
+
+    pub fn refers_to(&self, schema: &str, name: &str) -> bool {
+        self.foreign_keys.iter().any(|key| key.refers_to(schema, name))
+    }
+}
+
+impl Snapshot {
+    /// Who refers to whom, in these definitions.
+    pub fn families(&self) -> Children {
+        let mut children = Children::new();
+        for table in self.schemas.values().flat_map(|schema| schema.tables.values()) {
+            for key in &table.foreign_keys {
+                let of_parent = children.entry((key.parent_schema.clone(), key.parent.clone())).or_default();
+                let child = (table.schema.clone(), table.name.clone());
+                if !of_parent.contains(&child) {
+                    of_parent.push(child);
+                }
+            }
+        }
+        children
+    }
+
+    /// The tables that refer to this name, as the published definitions have it; the table itself may be among them.
+    pub fn children(&self, schema: &str, name: &str) -> Vec<Arc<Table>> {
+        if self.children.is_empty() {
+            return Vec::new();
+        }
+        let found = self.children.get(&(schema.to_owned(), name.to_owned()));
+        found.into_iter().flatten().filter_map(|(schema, name)| self.table(schema, name).ok().cloned()).collect()
+    }
+
+    /// The same while the definitions are being changed.
+    pub fn children_now(&self, schema: &str, name: &str) -> Vec<Arc<Table>> {
+        let tables = self.schemas.values().flat_map(|schema| schema.tables.values());
+        tables.filter(|table| table.refers_to(schema, name)).cloned().collect()
+    }
+
+    /// All that a table is tied to by constraints, but itself.
+    pub fn relatives(&self, schema: &str, name: &str, keys: &[ForeignKey]) -> Vec<Arc<Table>> {
+        let parents = keys.iter().filter_map(|key| self.table(&key.parent_schema, &key.parent).ok().cloned());
+        let mut found: Vec<Arc<Table>> = parents.chain(self.children_now(schema, name)).collect();
+        found.retain(|table| table.schema != schema || table.name != name);
+        found.sort_by_key(|table| table.id);
+        found.dedup_by_key(|table| table.id);
+        found
+    }
+}

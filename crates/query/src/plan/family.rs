@@ -1,0 +1,164 @@
+//! What foreign keys make of a change of one table's rows: the tables that it reads and may change besides, and by which keys rows are found from one to the other.
+//!
+//! A family is a graph, for tables refer to themselves and to each other; its members name each other by number, the changed table is member 0. It is bound to definitions like the plan that it belongs to,
+//! and all its tables' gates are passed with the plan's (F4).
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::catalog::Snapshot;
+use crate::catalog::foreign::{Action, KeyAt};
+use crate::catalog::table::Table;
+
+/// How rows of a table are changed.
+#[derive(Clone, Debug)]
+pub enum Doing {
+    Insert,
+    /// These columns are set.
+    Update(Vec<usize>),
+    Delete,
+}
+
+#[derive(Debug, Default)]
+pub struct Family {
+    pub members: Vec<Member>,
+}
+
+#[derive(Debug)]
+pub struct Member {
+    pub table: Arc<Table>,
+    /// One for each of its foreign keys.
+    pub parents: Vec<Parent>,
+    pub children: Vec<Child>,
+    /// What has been looked for already: as a child, as a parent at a deletion, of an update of these columns.
+    has_parents: bool,
+    deleted: bool,
+    updated: BTreeSet<usize>,
+}
+
+/// Where a foreign key's parent is; None: there is no such table, or it does not fit.
+#[derive(Debug)]
+pub struct Parent {
+    pub found: Option<(Arc<Table>, KeyAt)>,
+}
+
+/// A foreign key of another member that refers to this one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Child {
+    pub member: usize,
+    /// Of the child's foreign keys.
+    pub foreign: usize,
+    /// The columns that are referred to, in the order of the foreign key's own.
+    pub columns: Vec<usize>,
+    /// By which the child's rows are found.
+    pub key: KeyAt,
+}
+
+impl Family {
+    /// The family of a change; None: no foreign key is concerned.
+    pub fn of(table: &Arc<Table>, doing: &[Doing], snapshot: &Snapshot) -> Option<Arc<Family>> {
+        let mut family = Family::default();
+        family.member(table);
+        for doing in doing {
+            family.follow(0, doing, snapshot);
+        }
+        let root = &family.members[0];
+        (!root.parents.is_empty() || !root.children.is_empty()).then(|| Arc::new(family))
+    }
+
+    /// Every table but the changed one.
+    pub fn others(&self) -> Vec<Arc<Table>> {
+        let members = self.members.iter().map(|member| &member.table);
+        let parents = self.members.iter().flat_map(|member| &member.parents).filter_map(|parent| parent.found.as_ref());
+        let mut all: Vec<Arc<Table>> = members.chain(parents.map(|found| &found.0)).cloned().collect();
+        all.sort_by_key(|table| table.id);
+        all.dedup_by_key(|table| table.id);
+        all.retain(|table| table.id != self.members[0].table.id);
+        all
+    }
+
+    /// The tables whose rows it may change besides.
+    pub fn changed(&self) -> impl Iterator<Item = &Arc<Table>> {
+        let acted = self.members.iter().skip(1).filter(|member| member.deleted || !member.updated.is_empty());
+        acted.map(|member| &member.table)
+    }
+
+    fn member(&mut self, table: &Arc<Table>) -> usize {
+        if let Some(at) = self.members.iter().position(|member| member.table.id == table.id) {
+            return at;
+        }
+        self.members.push(Member {
+            table: table.clone(),
+            parents: Vec::new(),
+            children: Vec::new(),
+            has_parents: false,
+            deleted: false,
+            updated: BTreeSet::new(),
+        });
+        self.members.len() - 1
+    }
+
+    fn follow(&mut self, at: usize, doing: &Doing, snapshot: &Snapshot) {
+        match doing {
+            Doing::Insert => self.find_parents(at, snapshot),
+            Doing::Update(sets) => {
+                let member = &mut self.members[at];
+                let fresh: Vec<usize> = sets.iter().copied().filter(|column| member.updated.insert(*column)).collect();
+                let table = member.table.clone();
+                if table.foreign_keys.iter().any(|key| key.columns.iter().any(|column| fresh.contains(column))) {
+                    self.find_parents(at, snapshot);
+                }
+                self.find_children(at, Some(&fresh), snapshot);
+            }
+            Doing::Delete => {
+                if !std::mem::replace(&mut self.members[at].deleted, true) {
+                    self.find_children(at, None, snapshot);
+                }
+            }
+        }
+    }
+
+    fn find_parents(&mut self, at: usize, snapshot: &Snapshot) {
+        if std::mem::replace(&mut self.members[at].has_parents, true) {
+            return;
+        }
+        let table = self.members[at].table.clone();
+        let parent = |key: &crate::catalog::foreign::ForeignKey| {
+            let parent = snapshot.table(&key.parent_schema, &key.parent).ok()?.clone();
+            let by = key.fit(&table, &parent).ok()?;
+            Some((parent, by))
+        };
+        self.members[at].parents = table.foreign_keys.iter().map(|key| Parent { found: parent(key) }).collect();
+    }
+
+    /// `sets`: only those whose columns are among these; None: all, for rows are deleted.
+    fn find_children(&mut self, at: usize, sets: Option<&[usize]>, snapshot: &Snapshot) {
+        let parent = self.members[at].table.clone();
+        for table in snapshot.children(&parent.schema, &parent.name) {
+            for (foreign, key) in table.foreign_keys.iter().enumerate() {
+                if !key.refers_to(&parent.schema, &parent.name) {
+                    continue;
+                }
+                let Ok(columns) = key.places_in(&parent) else { continue };
+                if sets.is_some_and(|sets| !columns.iter().any(|column| sets.contains(column))) {
+                    continue;
+                }
+                // Every child has an index over its columns (F5).
+                let Some(by) = table.key_over(&key.columns) else { continue };
+                let member = self.member(&table);
+                let child = Child { member, foreign, columns, key: by };
+                if !self.members[at].children.contains(&child) {
+                    self.members[at].children.push(child);
+                }
+                let action = if sets.is_some() { key.on_update } else { key.on_delete };
+                match (action, sets) {
+                    (Action::Cascade, None) => self.follow(member, &Doing::Delete, snapshot),
+                    (Action::Cascade | Action::SetNull, _) => {
+                        self.follow(member, &Doing::Update(key.columns.clone()), snapshot);
+                    }
+                    (Action::Nothing | Action::Restrict, _) => {}
+                }
+            }
+        }
+    }
+}
