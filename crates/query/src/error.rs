@@ -165,8 +165,16 @@ codes! {
     NONEXISTING_GRANT 1141 "42000" "There is no such grant defined for user '{}' on host '{}'";
     ILLEGAL_GRANT_FOR_TABLE 1144 "42000" "Illegal GRANT/REVOKE command; please consult the manual to see which privileges can be used";
     NONEXISTING_TABLE_GRANT 1147 "42000" "There is no such grant defined for user '{}' on host '{}' on table '{}'";
+    WRONG_OBJECT 1347 "HY000" "'{}.{}' is not {}";
+    NONUPDATEABLE_COLUMN 1348 "HY000" "Column '{}' is not updatable";
+    VIEW_SELECT_VARIABLE 1351 "HY000" "View's SELECT contains a variable or parameter";
+    VIEW_WRONG_LIST 1353 "HY000" "In definition of view, derived table or common table expression, SELECT list and column names list have different column counts";
+    VIEW_INVALID 1356 "HY000" "View '{}.{}' references invalid table(s) or column(s) or function(s) or definer/invoker of view lack rights to use them";
+    VIEW_NONUPD_CHECK 1368 "HY000" "CHECK OPTION on non-updatable view '{}.{}'";
+    VIEW_CHECK_FAILED 1369 "HY000" "CHECK OPTION failed '{}'";
     CANNOT_USER 1396 "HY000" "Operation {} failed for {}";
     CANT_CREATE_USER_WITH_GRANT 1410 "42000" "You are not allowed to create a user with GRANT";
+    NON_INSERTABLE_TABLE 1471 "HY000" "The target table {} of the {} is not insertable-into";
     PLUGIN_IS_NOT_LOADED 1524 "HY000" "Plugin '{}' is not loaded";
     MUST_CHANGE_PASSWORD 1820 "HY000" "You must reset your password using ALTER USER statement before executing this statement.";
     PASSWORD_FORMAT 1827 "HY000" "The password hash doesn't have the expected format.";
@@ -224,7 +232,6 @@ codes! {
     NO_DEFAULT_FOR_FIELD 1364 "HY000" "Field '{}' doesn't have a default value";
     TRUNCATED_WRONG_VALUE_FOR_FIELD 1366 "HY000" "Incorrect {} value: '{}' for column '{}' at row {}";
     ILLEGAL_VALUE_FOR_TYPE 1367 "22007" "Illegal {} '{}' value found during parsing";
-    VIEW_CHECK_FAILED 1369 "HY000" "CHECK OPTION failed '{}.{}'";
     PROCACCESS_DENIED 1370 "42000" "{} command denied to user '{}'@'{}' for routine '{}'";
     WRONG_PARAMCOUNT_TO_NATIVE_FCT 1582 "42000" "Incorrect parameter count in the call to native function '{}'";
     WRONG_PARAMETERS_TO_NATIVE_FCT 1583 "42000" "Incorrect parameters in the call to native function '{}'";
@@ -242,8 +249,10 @@ codes! {
     NON_GROUPING_FIELD_USED 1463 "42000" "Non-grouping field '{}' is used in {} clause";
     WRONG_VALUE 1525 "HY000" "Incorrect {} value: '{}'";
     CUT_VALUE_GROUP_CONCAT 1260 "HY000" "Row {} was cut by GROUP_CONCAT()";
+    NO_DEFAULT_FOR_VIEW_FIELD 1423 "HY000" "Field of view '{}.{}' underlying table doesn't have a default value";
+    NO_SUCH_USER 1449 "HY000" "The user specified as a definer ('{}'@'{}') does not exist";
+    VIEW_RECURSIVE 1462 "HY000" "`{}`.`{}` contains view recursion";
     WRONG_STRING_LENGTH 1470 "HY000" "String '{}' is too long for {} (should be no longer than {})";
-    NON_INSERTABLE_TABLE 1471 "HY000" "The target table {} of the {} is not insertable-into";
     NON_UPDATABLE_TABLE 1288 "HY000" "The target table {} of the {} is not updatable";
     TOO_MANY_VALUES_FOR_TYPE 1097 "HY000" "Too many strings for column {} and SET";
     KEY_REF_DO_NOT_MATCH_TABLE_REF 1240 "HY000" "Key reference and table reference don't match";

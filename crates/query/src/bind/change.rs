@@ -47,6 +47,8 @@ pub struct Rules {
     pub checks: Vec<(String, Expr)>,
     /// What foreign keys make of it.
     pub family: Option<Arc<Family>>,
+    /// WITH CHECK OPTION of the views through which rows are changed.
+    pub options: Vec<(String, Expr)>,
 }
 
 impl Rules {
@@ -128,7 +130,7 @@ impl Bind<'_> {
         }
         self.close_scope();
         let family = self.family(table, doing, &clocks);
-        Ok(Rules { table: table.clone(), defaults, clocks, checks, family })
+        Ok(Rules { table: table.clone(), defaults, clocks, checks, family, options: Vec::new() })
     }
 
     /// The tables that foreign keys bring in; their gates are to be passed too.
@@ -162,6 +164,7 @@ impl Bind<'_> {
             nullable: false,
             allowed: None,
             readable,
+            within: None,
         })
     }
 
@@ -179,7 +182,14 @@ impl Bind<'_> {
         if insert.replace_into {
             self.rights.need_table(&schema, &name.name, Privileges::DELETE)?;
         }
-        let table = self.base_table(&name)?;
+        let through = self.insert_view(&name, &schema, insert)?;
+        let table = match &through {
+            Some(through) => through.table.clone(),
+            None => self.base_table(&name)?,
+        };
+        // What a view calls the columns; those it does not have cannot be named.
+        let names = through.as_ref().map(|through| through.names.clone());
+        self.named_as = Some((name.name.clone(), names));
         let mut targets = Vec::new();
         for column in &insert.columns {
             targets.push(self.target(&table, column)?);
@@ -194,10 +204,20 @@ impl Bind<'_> {
             return Err(error::FIELD_SPECIFIED_TWICE.with(&[&table.columns[targets[twice]].name]));
         }
         let is_bare = targets.is_empty();
-        if is_bare {
+        if let (true, Some(through)) = (is_bare, &through) {
+            targets = through.columns.iter().copied().flatten().collect();
+        } else if is_bare {
             targets = (0..table.columns.len()).filter(|at| !table.columns[*at].invisible).collect();
         }
-        targets.iter().try_for_each(|at| self.check_change(&table, *at, Privileges::INSERT))?;
+        let mut options = Vec::new();
+        match &through {
+            Some(through) => {
+                let given = |at: &usize| through.columns.iter().position(|column| *column == Some(*at));
+                let given: Vec<usize> = targets.iter().filter_map(given).collect();
+                options = self.check_insert_view(&name, &given)?;
+            }
+            None => targets.iter().try_for_each(|at| self.check_change(&table, *at, Privileges::INSERT))?,
+        }
         let values = self.insert_values(insert, &table, &targets, is_bare)?;
         if matches!(&values, Values::Rows(rows) if rows.iter().all(Vec::is_empty)) {
             targets.clear();
@@ -216,7 +236,7 @@ impl Bind<'_> {
             }
             OnConflict::Fail | OnConflict::Ignore => vec![Doing::Insert],
         };
-        let rules = self.rules(&table, &doing)?;
+        let rules = Rules { options, ..self.rules(&table, &doing)? };
         Ok(Insert { rules, targets, values, on_conflict, updates })
     }
 
@@ -226,6 +246,20 @@ impl Bind<'_> {
             Some(table) => Err(self.rights.no_database(table.schema)),
             None => Ok(()),
         }
+    }
+
+    /// The table that INSERT names, or the one behind the view that it names, under these names.
+    fn add_target(&mut self, table: &Arc<Table>) {
+        let (alias, names) = self.named_as.clone().unwrap_or_else(|| (table.name.clone(), None));
+        let readable = if names.is_some() { Columns::All } else { self.readable(table) };
+        let at = self.add_table(table, &alias, readable);
+        for (column, name) in self.scope().tables[at].columns.iter_mut().zip(names.iter().flatten()) {
+            column.name = name.clone().unwrap_or_default();
+        }
+    }
+
+    fn is_through_view(&self) -> bool {
+        matches!(&self.named_as, Some((_, Some(_))))
     }
 
     /// The columns of the table that may be read.
@@ -250,7 +284,13 @@ impl Bind<'_> {
             Some(ast::ObjectNamePart::Identifier(name)) => name.value.clone(),
             _ => column.to_string(),
         };
-        table.column(&name).ok_or_else(|| error::BAD_FIELD.with(&[&name, &"field list"]))
+        let found = match &self.named_as {
+            Some((_, Some(names))) => {
+                names.iter().position(|known| known.as_ref().is_some_and(|known| known.eq_ignore_ascii_case(&name)))
+            }
+            _ => table.column(&name),
+        };
+        found.ok_or_else(|| error::BAD_FIELD.with(&[&name, &"field list"]))
     }
 
     fn insert_values(
@@ -262,7 +302,7 @@ impl Bind<'_> {
     ) -> Result<Values> {
         if !insert.assignments.is_empty() {
             self.open_scope();
-            self.add_table(table, &table.name, self.readable(table));
+            self.add_target(table);
             let mut row = Vec::new();
             for (assignment, column) in insert.assignments.iter().zip(targets) {
                 row.push(self.value_for(&assignment.value, table, *column)?);
@@ -279,7 +319,7 @@ impl Bind<'_> {
             return Ok(Values::Query(bound.node));
         };
         self.open_scope();
-        self.add_table(table, &table.name, self.readable(table));
+        self.add_target(table);
         let mut rows = Vec::with_capacity(values.rows.len());
         for (at, row) in values.rows.iter().enumerate() {
             let row = &row.content;
@@ -311,7 +351,7 @@ impl Bind<'_> {
             Some(_) => return Err(SqlError::unsupported("ON CONFLICT")),
         };
         self.open_scope();
-        self.add_table(table, &table.name, self.readable(table));
+        self.add_target(table);
         // The new row follows; it has a name if the statement gives it one.
         let new = insert.insert_alias.as_ref().map(|alias| alias.row_alias.to_string());
         let at = self.add_table(table, new.as_deref().unwrap_or("\u{0}new"), Columns::All);
@@ -326,7 +366,9 @@ impl Bind<'_> {
                 return Err(SqlError::unsupported("assignment of several columns"));
             };
             let column = self.target(table, name)?;
-            self.check_change(table, column, Privileges::UPDATE)?;
+            if !self.is_through_view() {
+                self.check_change(table, column, Privileges::UPDATE)?;
+            }
             let expr = match self.value_for(&assignment.value, table, column)? {
                 Some(expr) => expr,
                 None => self
@@ -424,16 +466,16 @@ impl Bind<'_> {
         let source = source?;
         self.scope().clause = "field list";
         let mut sets: Vec<(usize, Vec<(usize, Expr)>)> = Vec::new();
+        let mut options: Vec<(usize, Vec<(String, Expr)>)> = Vec::new();
         for assignment in &update.assignments {
             let ast::AssignmentTarget::ColumnName(name) = &assignment.target else {
                 return Err(SqlError::unsupported("assignment of several columns"));
             };
             let (at, column) = self.assigned_column(name)?;
-            let Origin::Base(table) = self.scope().tables[at].origin.clone() else {
-                let alias = self.scope().tables[at].alias.clone();
-                return Err(error::NON_UPDATABLE_TABLE.with(&[&alias, &"UPDATE"]));
-            };
-            self.check_change(&table, column, Privileges::UPDATE)?;
+            let through = self.through(at, Privileges::UPDATE, &[column])?;
+            let (table, at) = (through.table, through.at);
+            let column = through.columns[column].unwrap_or(column);
+            options.push((at, through.options));
             let expr = match self.value_for(&assignment.value, &table, column)? {
                 Some(expr) => expr,
                 None => self
@@ -451,7 +493,10 @@ impl Bind<'_> {
         let mut targets = Vec::new();
         for (at, sets) in sets {
             let doing = Doing::Update(sets.iter().map(|(column, _)| *column).collect());
-            targets.push(self.changed(at, sets, doing)?);
+            let mut target = self.changed(at, sets, doing)?;
+            let known = options.iter().find(|(of, _)| *of == at);
+            target.rules.options = known.map(|(_, options)| options.clone()).unwrap_or_default();
+            targets.push(target);
         }
         self.close_scope();
         Ok(Update { node, targets, ignore: false })
@@ -504,25 +549,19 @@ impl Bind<'_> {
         let source = source?;
         let mut at = Vec::new();
         if names.is_empty() {
-            at.push(0);
+            let first = self.scope().tables.iter().position(|table| table.within.is_none());
+            at.push(first.unwrap_or(0));
         }
         for name in &names {
             let found = self.scope().tables.iter().position(|table| {
-                table.alias == name.name && name.schema.as_ref().is_none_or(|schema| *schema == table.schema)
+                table.within.is_none()
+                    && table.alias == name.name
+                    && name.schema.as_ref().is_none_or(|schema| *schema == table.schema)
             });
             at.push(found.ok_or_else(|| error::UNKNOWN_TABLE.with(&[&name.name, &"MULTI DELETE"]))?);
         }
-        if let Some(alias) = at.iter().find_map(|at| match &self.scopes.last()?.tables[*at] {
-            ScopeTable { origin: Origin::Base(_), .. } => None,
-            table => Some(table.alias.clone()),
-        }) {
-            return Err(error::NON_UPDATABLE_TABLE.with(&[&alias, &"DELETE"]));
-        }
-        for at in &at {
-            if let Origin::Base(table) = &self.scope().tables[*at].origin {
-                let table = table.clone();
-                self.rights.need_table(&table.schema, &table.name, Privileges::DELETE)?;
-            }
+        for at in &mut at {
+            *at = self.through(*at, Privileges::DELETE, &[])?.at;
         }
         let node =
             self.changed_rows(&source, delete.selection.as_ref(), &delete.order_by, delete.limit.as_ref(), &at)?;

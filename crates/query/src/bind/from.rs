@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use sqlparser::ast::{self, JoinConstraint, JoinOperator, TableFactor};
+use sqlparser::tokenizer::Span;
 
 use crate::bind::scope::{Origin, ScopeTable, Source};
 use crate::bind::{Bind, name_of};
@@ -29,6 +30,18 @@ impl Bind<'_> {
 
     fn joined(&mut self, item: &ast::TableWithJoins) -> Result<Source> {
         let first = self.scope().tables.len();
+        let is_outer = |join: &ast::Join| {
+            use JoinOperator::{Left, LeftOuter, Right, RightOuter};
+            matches!(join.join_operator, Left(_) | LeftOuter(_) | Right(_) | RightOuter(_))
+        };
+        let plain_only = self.plain_only;
+        self.plain_only |= item.joins.iter().any(is_outer);
+        let joined = self.joined_from(item, first);
+        self.plain_only = plain_only;
+        joined
+    }
+
+    fn joined_from(&mut self, item: &ast::TableWithJoins, first: usize) -> Result<Source> {
         let mut left = self.factor(&item.relation)?;
         for join in &item.joins {
             let middle = self.scope().tables.len();
@@ -85,11 +98,13 @@ impl Bind<'_> {
                 let scope = self.scope();
                 let names: Vec<String> = scope.tables[first..middle]
                     .iter()
+                    .filter(|table| table.within.is_none())
                     .flat_map(|table| &table.columns)
                     .map(|column| column.name.clone())
                     .filter(|name| {
                         scope.tables[middle..]
                             .iter()
+                            .filter(|table| table.within.is_none())
                             .flat_map(|table| &table.columns)
                             .any(|column| column.name.eq_ignore_ascii_case(name))
                     })
@@ -105,7 +120,7 @@ impl Bind<'_> {
     fn common_column(&mut self, name: &str, first: usize, middle: usize, right_first: bool) -> Result<Expr> {
         let scope = self.scopes.last_mut().unwrap_or_else(|| unreachable!("a join is bound within a scope"));
         let find = |tables: &[ScopeTable]| {
-            tables.iter().find_map(|table| {
+            tables.iter().filter(|table| table.within.is_none()).find_map(|table| {
                 table
                     .columns
                     .iter()
@@ -121,9 +136,10 @@ impl Bind<'_> {
             scope.check_readable(&self.rights, place)?;
         }
         scope.merged.push(if right_first { (right, left) } else { (left, right) });
-        scope.used[left] = true;
-        scope.used[right] = true;
-        let (a, b) = (Expr::Column(left, scope.type_at(left)), Expr::Column(right, scope.type_at(right)));
+        let (a, b) = (scope.expr_at(left), scope.expr_at(right));
+        for place in a.columns().into_iter().chain(b.columns()) {
+            scope.used[place] = true;
+        }
         compare(self.settings(), Comparison::Equal, a, b)
     }
 
@@ -133,7 +149,8 @@ impl Bind<'_> {
                 if !partitions.is_empty() {
                     return Err(SqlError::unsupported("PARTITION (...)"));
                 }
-                self.named(&name_of(name)?, alias.as_ref())
+                let span = name.0.last().map(ast::Spanned::span);
+                self.named(&name_of(name)?, alias.as_ref(), span)
             }
             TableFactor::Derived { subquery, alias, lateral: false, .. } => {
                 let alias = alias.as_ref().ok_or_else(|| error::DERIVED_MUST_HAVE_ALIAS.bare())?;
@@ -166,18 +183,21 @@ impl Bind<'_> {
             nullable: false,
             allowed: None,
             readable: Columns::All,
+            within: None,
         })
     }
 
-    fn add(&mut self, table: ScopeTable) -> Result<Source> {
-        let taken = self.scope().tables.iter().any(|other| other.alias == table.alias && other.schema == table.schema);
+    pub fn add(&mut self, table: ScopeTable) -> Result<Source> {
+        let seen =
+            self.scopes.last().into_iter().flat_map(|scope| &scope.tables).filter(|table| table.within.is_none());
+        let taken = seen.into_iter().any(|other| other.alias == table.alias && other.schema == table.schema);
         if taken {
             return Err(error::NONUNIQ_TABLE.with(&[&table.alias]));
         }
         Ok(Source::Table(self.scope().add(table)))
     }
 
-    fn named(&mut self, name: &Name, alias: Option<&ast::TableAlias>) -> Result<Source> {
+    fn named(&mut self, name: &Name, alias: Option<&ast::TableAlias>, span: Option<Span>) -> Result<Source> {
         let shown = alias.map_or(name.name.clone(), |alias| alias.name.value.clone());
         if name.schema.is_none() {
             if let Some(common) =
@@ -189,6 +209,7 @@ impl Bind<'_> {
                 return Ok(Source::Inner(Vec::new(), Vec::new()));
             }
         }
+        self.record_table(name, span);
         let schema = name.schema.as_deref().or(self.around.database).unwrap_or("");
         if let Some(system) = crate::system::find(schema, &name.name) {
             self.rights.need_some_columns(system.schema, system.name, Privileges::SELECT)?;
@@ -208,6 +229,7 @@ impl Bind<'_> {
                 nullable: false,
                 allowed: None,
                 readable,
+                within: None,
             });
         }
         let schema = self.schema_of(name)?;
@@ -216,6 +238,9 @@ impl Bind<'_> {
         if !self.rights.has_any_column(&schema, &name.name, wanted | Privileges::SELECT) {
             let command = if self.keyed { self.changing } else { "SELECT" };
             return Err(self.rights.no_table(command, &name.name));
+        }
+        if let Some(view) = self.around.snapshot.view(&schema, &name.name).cloned() {
+            return self.view(&view, &shown);
         }
         let table = self.base_table(name)?;
         let names = table.columns.iter().map(|column| &*column.name);
@@ -233,6 +258,7 @@ impl Bind<'_> {
             nullable: false,
             allowed: None,
             readable,
+            within: None,
             origin: Origin::Base(table),
         })
     }

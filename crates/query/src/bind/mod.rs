@@ -12,6 +12,7 @@ mod name;
 pub mod scope;
 mod select;
 mod subquery;
+pub mod view;
 mod window;
 
 use std::sync::Arc;
@@ -21,6 +22,7 @@ use sqlparser::ast;
 use crate::bind::scope::{Common, Scope};
 use crate::catalog::Snapshot;
 use crate::catalog::table::Table;
+use crate::catalog::view::View;
 use crate::error::{Result, SqlError};
 use crate::parse::statement::{self, Name};
 use crate::plan::Lock;
@@ -33,6 +35,8 @@ use crate::value::Value;
 pub trait Variables {
     fn system(&self, scope: Option<statement::Scope>, name: &str) -> Result<(Value, Type)>;
     fn user(&self, name: &str) -> Type;
+    /// What an account may do; None: there is no such account.
+    fn rights_of(&self, account: &str) -> Result<Option<Arc<Rights>>>;
 }
 
 /// Everything around the statement that its meaning depends on.
@@ -50,11 +54,27 @@ pub struct Surroundings<'s> {
     pub reads_lock: Option<Lock>,
 }
 
+/// An alias, and for each column of the table what a view calls it.
+type NamedAs = (String, Option<Vec<Option<String>>>);
+
 pub struct Bind<'s> {
     pub around: &'s Surroundings<'s>,
     pub scopes: Vec<Scope>,
     /// Whose rights count here.
     pub rights: Arc<Rights>,
+    /// Views that the statement reads.
+    pub views: Vec<Arc<View>>,
+    /// Those whose bodies are being bound.
+    open_views: Vec<u64>,
+    /// Only columns may be merged, no other expressions: they may become NULL in an outer join.
+    plain_only: bool,
+    /// Where the text is to be completed: names of tables, and what `*` stands for.
+    pub recorder: Option<Vec<(std::ops::Range<usize>, String)>>,
+    /// The text that places of `recorder` refer to.
+    pub text: &'s str,
+    pub uses_variables: bool,
+    /// INSERT: what its table is called, and its columns if it is a view.
+    named_as: Option<NamedAs>,
     commons: Vec<Common>,
     /// For each depth, what its blocks read of blocks around it: (depth, place).
     correlations: Vec<Vec<(usize, usize)>>,
@@ -81,6 +101,13 @@ impl<'s> Bind<'s> {
             around,
             scopes: Vec::new(),
             rights: around.rights.clone(),
+            views: Vec::new(),
+            open_views: Vec::new(),
+            plain_only: false,
+            recorder: None,
+            text: "",
+            uses_variables: false,
+            named_as: None,
             commons: Vec::new(),
             correlations: vec![Vec::new()],
             tables: Vec::new(),

@@ -76,25 +76,31 @@ impl Bind<'_> {
     /// The value of a place of that scope, as the current one reads it.
     pub fn place(&mut self, depth: usize, place: usize) -> Result<Expr> {
         self.scopes[depth].check_readable(&self.rights, place)?;
-        self.scopes[depth].used[place] = true;
-        let expr = self.staged(depth, place)?;
+        for read in self.scopes[depth].expr_at(place).columns() {
+            self.scopes[depth].used[read] = true;
+        }
+        let mut expr = self.staged(depth, place)?;
         if depth + 1 == self.scopes.len() {
             return Ok(expr);
         }
-        let Expr::Column(at, ty) = expr else { unreachable!("a staged place is a column") };
-        for inner in &mut self.correlations[depth + 1..] {
-            if !inner.contains(&(depth, at)) {
-                inner.push((depth, at));
+        let inner = &mut self.correlations[depth + 1..];
+        expr.rewrite(&mut |expr| {
+            let Expr::Column(at, ty) = expr else { return };
+            for reads in inner.iter_mut().filter(|reads| !reads.contains(&(depth, *at))) {
+                reads.push((depth, *at));
             }
-        }
-        Ok(Expr::Hosted(Arc::new(Outer { depth, at }), ty))
+            *expr = Expr::Hosted(Arc::new(Outer { depth, at: *at }), ty.clone());
+        });
+        Ok(expr)
     }
 
     fn staged(&mut self, depth: usize, place: usize) -> Result<Expr> {
         let (item, clause, settings) = (self.item, self.scopes[depth].clause, self.settings());
         let scope = &mut self.scopes[depth];
-        let ty = scope.type_at(place);
-        let column = Expr::Column(place, ty.clone());
+        let column = scope.expr_at(place);
+        let ty = column.ty();
+        // A column of a view is one of its table.
+        let place = if let Expr::Column(below, _) = &column { *below } else { place };
         let Some(grouped) = &mut scope.grouped else { return Ok(column) };
         if let Some(at) = grouped.keys.iter().position(|key| same(key, &column)) {
             return Ok(Expr::Column(at, grouped.keys[at].ty()));
@@ -135,6 +141,7 @@ impl Bind<'_> {
 
     /// `@x`, `@@x`, `@@global.x`.
     pub fn variable(&mut self, name: &str) -> Result<Expr> {
+        self.uses_variables = true;
         self.volatile = true;
         if let Some(system) = name.strip_prefix("@@") {
             let lower = system.to_ascii_lowercase();

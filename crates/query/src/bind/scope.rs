@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::bind::view::Merged;
 use crate::bind::window::Windowed;
 use crate::catalog::table::Table;
 use crate::error::{self, Result};
@@ -16,8 +17,12 @@ use crate::types::{Column, Type};
 #[derive(Clone, Debug)]
 pub enum Origin {
     Base(Arc<Table>),
-    Derived { node: Arc<Node> },
+    Derived {
+        node: Arc<Node>,
+    },
     System(&'static SystemTable),
+    /// A view whose tables are in the same block.
+    View(Arc<Merged>),
 }
 
 #[derive(Clone, Debug)]
@@ -36,6 +41,8 @@ pub struct ScopeTable {
     pub allowed: Option<Vec<usize>>,
     /// Columns that whoever asks may read.
     pub readable: Columns,
+    /// It belongs to the body of the view that has this alias: no name reaches it.
+    pub within: Option<String>,
 }
 
 /// How FROM puts tables together.
@@ -90,7 +97,7 @@ impl Scope {
     /// The place of a column by its name. None: this block has no such column.
     pub fn find(&self, schema: Option<&str>, table: Option<&str>, name: &str) -> Result<Option<usize>> {
         let mut found: Option<usize> = None;
-        for candidate in &self.tables {
+        for candidate in self.tables.iter().filter(|table| table.within.is_none()) {
             if table.is_some_and(|table| table != candidate.alias)
                 || schema.is_some_and(|schema| schema != candidate.schema)
             {
@@ -119,6 +126,19 @@ impl Scope {
 
     pub fn column_at(&self, place: usize) -> Option<&Column> {
         self.table_at(place).map(|table| &table.columns[place - table.offset])
+    }
+
+    /// What the place stands for: itself, or a view's expression.
+    pub fn expr_at(&self, place: usize) -> Expr {
+        let table = self.table_at(place);
+        if let Some(ScopeTable { origin: Origin::View(merged), offset, .. }) = table {
+            let expr = merged.exprs[place - offset].clone();
+            return match expr {
+                Expr::Column(below, _) => Expr::Column(below, self.type_at(below)),
+                expr => expr,
+            };
+        }
+        Expr::Column(place, self.type_at(place))
     }
 
     /// May that column be read? Error 1143 if not.

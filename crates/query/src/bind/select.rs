@@ -22,7 +22,7 @@ use engine::rows::Strength;
 type Limits = (Option<Expr>, Option<Expr>);
 
 /// An item of the select list: an expression to bind, or a column that `*` stands for.
-enum Item<'a> {
+pub enum Item<'a> {
     Expr(&'a ast::Expr, Option<&'a str>),
     Place(usize),
 }
@@ -367,11 +367,15 @@ impl Bind<'_> {
             };
             let of = clause.of.as_ref().map(name_of).transpose()?;
             for table in &mut self.scope().tables {
+                let shown = table.within.as_ref().unwrap_or(&table.alias);
                 if let Origin::Base(base) = &table.origin
-                    && of.as_ref().is_none_or(|of| of.name == table.alias)
+                    && of.as_ref().is_none_or(|of| of.name == *shown)
                 {
                     let may = Privileges::UPDATE | Privileges::DELETE | Privileges::LOCK_TABLES;
-                    if strength == Strength::Exclusive && !rights.has_any_column(&base.schema, &base.name, may) {
+                    if strength == Strength::Exclusive
+                        && table.within.is_none()
+                        && !rights.has_any_column(&base.schema, &base.name, may)
+                    {
                         return Err(rights.no_table("SELECT with locking clause", &base.name));
                     }
                     table.lock = Some(Lock { strength, wait });
@@ -381,15 +385,23 @@ impl Bind<'_> {
         Ok(())
     }
 
-    fn items<'a>(&mut self, list: &'a [SelectItem]) -> Result<Vec<Item<'a>>> {
+    pub fn items<'a>(&mut self, list: &'a [SelectItem]) -> Result<Vec<Item<'a>>> {
         let mut items = Vec::new();
         for item in list {
             match item {
                 SelectItem::UnnamedExpr(expr) => items.push(Item::Expr(expr, None)),
                 SelectItem::ExprWithAlias { expr, alias } => items.push(Item::Expr(expr, Some(&alias.value))),
-                SelectItem::Wildcard(_) => self.star(None, &mut items)?,
-                SelectItem::QualifiedWildcard(ast::SelectItemQualifiedWildcardKind::ObjectName(name), _) => {
+                SelectItem::Wildcard(options) => {
+                    let first = items.len();
+                    self.star(None, &mut items)?;
+                    self.record_star(options.wildcard_token.0.span, &items[first..]);
+                }
+                SelectItem::QualifiedWildcard(ast::SelectItemQualifiedWildcardKind::ObjectName(name), options) => {
+                    let first = items.len();
                     self.star(Some(name_of(name)?), &mut items)?;
+                    let star = options.wildcard_token.0.span;
+                    let start = ast::Spanned::span(&name.0[0]).start;
+                    self.record_star(sqlparser::tokenizer::Span::new(start, star.end), &items[first..]);
                 }
                 other => return Err(SqlError::unsupported(other)),
             }
@@ -406,7 +418,7 @@ impl Bind<'_> {
             items.extend(scope.merged.iter().map(|(left, _)| Item::Place(*left)));
         }
         let merged = scope.merged.clone();
-        for table in &scope.tables {
+        for table in scope.tables.iter().filter(|table| table.within.is_none()) {
             if of.as_ref().is_some_and(|of| {
                 of.name != table.alias || of.schema.as_ref().is_some_and(|schema| *schema != table.schema)
             }) {
@@ -526,7 +538,7 @@ impl Bind<'_> {
         covered
     }
 
-    fn select_list(&mut self, items: &[Item<'_>]) -> Result<(Vec<Expr>, Vec<Column>)> {
+    pub fn select_list(&mut self, items: &[Item<'_>]) -> Result<(Vec<Expr>, Vec<Column>)> {
         let (mut exprs, mut columns) = (Vec::new(), Vec::new());
         for (at, item) in items.iter().enumerate() {
             self.item = at + 1;
@@ -555,6 +567,13 @@ impl Bind<'_> {
             columns.push(column);
         }
         Ok((exprs, columns))
+    }
+
+    pub fn place_of_item(&mut self, item: &Item<'_>) -> Option<usize> {
+        match item {
+            Item::Place(place) => Some(*place),
+            Item::Expr(node, _) => self.place_of(node),
+        }
     }
 
     /// If the item is a column of this block: its place.

@@ -8,6 +8,7 @@ pub(crate) mod record;
 pub mod still;
 pub mod table;
 mod trouble;
+pub mod view;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -23,6 +24,7 @@ use crate::catalog::record::{
     In, Out, PIECE, auto_key, decode_table, encode_table, schema_key, table_key, unchecked_key,
 };
 use crate::catalog::table::{Table, TableId};
+use crate::catalog::view::{View, decode_view, encode_view, view_key};
 use crate::error::{self, Result, SqlError};
 use crate::types::Collation;
 
@@ -31,6 +33,7 @@ pub struct Schema {
     pub name: String,
     pub collation: Collation,
     pub tables: BTreeMap<String, Arc<Table>>,
+    pub views: BTreeMap<String, Arc<View>>,
 }
 
 /// All definitions as of one moment.
@@ -45,6 +48,10 @@ pub struct Snapshot {
 impl Snapshot {
     pub fn schema(&self, name: &str) -> Result<&Arc<Schema>> {
         self.schemas.get(name).ok_or_else(|| error::BAD_DB.with(&[&name]))
+    }
+
+    pub fn view(&self, schema: &str, name: &str) -> Option<&Arc<View>> {
+        self.schemas.get(schema)?.views.get(name)
     }
 
     pub fn table(&self, schema: &str, name: &str) -> Result<&Arc<Table>> {
@@ -72,6 +79,7 @@ impl Catalog {
         let mut snapshot = Snapshot { version: 1, ..Snapshot::default() };
         let mut txn = engine.rows().begin(Isolation::RepeatableRead);
         let (mut tables, mut unchecked, mut highest) = (BTreeMap::<u64, Vec<u8>>::new(), BTreeSet::new(), 0);
+        let mut views = BTreeMap::<u64, Vec<u8>>::new();
         let mut cursor = txn.scan(CATALOG, Bound::Unbounded, Bound::Unbounded, false)?;
         let mut batch = RowBatch::new();
         while cursor.next(&mut txn, &mut batch)? {
@@ -83,6 +91,7 @@ impl Catalog {
                             name: name.to_owned(),
                             collation: In(value).collation()?,
                             tables: BTreeMap::new(),
+                            views: BTreeMap::new(),
                         };
                         snapshot.schemas.insert(schema.name.clone(), Arc::new(schema));
                     }
@@ -90,6 +99,10 @@ impl Catalog {
                         let id =
                             u64::from_be_bytes(rest[..8].try_into().map_err(|_| SqlError::corrupt("a table's id"))?);
                         tables.entry(id).or_default().extend_from_slice(value);
+                    }
+                    Some((b'v', rest)) if rest.len() == 10 => {
+                        let id = rest[..8].try_into().map_err(|_| SqlError::corrupt("a view's id"))?;
+                        views.entry(u64::from_be_bytes(id)).or_default().extend_from_slice(value);
                     }
                     Some((b'a', _)) => {}
                     Some((b'u', id)) => drop(unchecked.insert(id.to_vec())),
@@ -105,6 +118,13 @@ impl Catalog {
             let schema =
                 snapshot.schemas.get_mut(&table.schema).ok_or_else(|| SqlError::corrupt("a table without a schema"))?;
             Arc::make_mut(schema).tables.insert(table.name.clone(), Arc::new(table));
+        }
+        for (id, bytes) in views {
+            highest = highest.max(id);
+            let view = decode_view(&bytes)?;
+            let schema =
+                snapshot.schemas.get_mut(&view.schema).ok_or_else(|| SqlError::corrupt("a view without a schema"))?;
+            Arc::make_mut(schema).views.insert(view.name.clone(), Arc::new(view));
         }
         snapshot.children = Arc::new(snapshot.families());
         Ok(Catalog {
@@ -187,8 +207,10 @@ impl Writing<'_> {
         let mut out = Out::default();
         out.number(u64::from(collation.id()));
         put(&mut self.txn, &schema_key(name), &out.0)?;
-        let tables = self.snapshot.schemas.get(name).map(|schema| schema.tables.clone()).unwrap_or_default();
-        self.snapshot.schemas.insert(name.to_owned(), Arc::new(Schema { name: name.to_owned(), collation, tables }));
+        let old = self.snapshot.schemas.get(name);
+        let (tables, views) = old.map(|old| (old.tables.clone(), old.views.clone())).unwrap_or_default();
+        let schema = Schema { name: name.to_owned(), collation, tables, views };
+        self.snapshot.schemas.insert(name.to_owned(), Arc::new(schema));
         Ok(())
     }
 
@@ -225,6 +247,27 @@ impl Writing<'_> {
         for index in &table.indexes {
             self.txn.drop_map(index.map)?;
         }
+        Ok(())
+    }
+
+    /// Writes a view, new or in place of the one that has its name.
+    pub fn put_view(&mut self, view: View) -> Result<()> {
+        if let Some(old) = self.snapshot.view(&view.schema, &view.name).cloned() {
+            self.drop_view(&old)?;
+        }
+        for (piece, bytes) in encode_view(&view).chunks(PIECE).enumerate() {
+            put(&mut self.txn, &view_key(view.id, piece as u16), bytes)?;
+        }
+        self.schema_mut(&view.schema)?.views.insert(view.name.clone(), Arc::new(view));
+        Ok(())
+    }
+
+    pub fn drop_view(&mut self, view: &View) -> Result<()> {
+        let mut piece = 0;
+        while self.txn.delete(CATALOG, &view_key(view.id, piece))? {
+            piece += 1;
+        }
+        self.schema_mut(&view.schema)?.views.remove(&view.name);
         Ok(())
     }
 

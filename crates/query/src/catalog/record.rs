@@ -3,6 +3,7 @@
 //! ```text
 //!   's' name                     a schema: collation
 //!   't' id (8) piece (2)         a table's definition, cut into pieces that fit a record
+//!   'v' id (8) piece (2)         a view, likewise (`view`)
 //!   'a' id (8)                   AUTO_INCREMENT: numbers below are spoken for
 //!   'u' id (8)                   rows of the table were written, or may have lost their parents, while foreign keys were not checked
 //! ```
@@ -102,7 +103,7 @@ impl Out {
         self.byte(KINDS.iter().position(|known| *known == kind).unwrap_or(0) as u8);
     }
 
-    fn ty(&mut self, ty: &Type) {
+    pub fn ty(&mut self, ty: &Type) {
         self.kind(ty.kind);
         self.number(u64::from(ty.length));
         self.byte(ty.scale);
@@ -255,7 +256,7 @@ impl<'b> In<'b> {
         Collation::by_id(id).ok_or_else(damaged)
     }
 
-    fn ty(&mut self) -> Result<Type> {
+    pub fn ty(&mut self) -> Result<Type> {
         let kind = self.kind()?;
         let length = self.number()? as u32;
         let scale = self.byte()?;

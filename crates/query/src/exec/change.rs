@@ -219,6 +219,12 @@ fn check(rules: &Rules, row: &[Value], ctx: &mut EvalContext) -> Result<()> {
             return Err(error::CHECK_CONSTRAINT_VIOLATED.with(&[name]));
         }
     }
+    for (name, expr) in &rules.options {
+        // Unlike a constraint it must hold: NULL is not enough.
+        if !expr.holds(row, ctx)? {
+            return Err(error::VIEW_CHECK_FAILED.with(&[name]));
+        }
+    }
     Ok(())
 }
 

@@ -16,6 +16,9 @@ impl Cursor<'_> {
             let (charset, collation) = self.database_options()?;
             return Ok(Statement::AlterDatabase { name, charset, collation });
         }
+        if ["algorithm", "definer", "sql", "view"].iter().any(|word| self.peek_word(0, word)) {
+            return self.view(true);
+        }
         if self.word("user") {
             return self.alter_user();
         }

@@ -179,10 +179,13 @@ impl Cursor<'_> {
             Token::Word(word) => word.value.to_ascii_lowercase(),
             _ => String::new(),
         };
+        if self.is_create_view() {
+            self.parser.next_token();
+            return self.view(false);
+        }
         match object(1).as_str() {
             "database" | "schema" => return self.create_database(),
             "table" | "temporary" | "index" | "unique" => {}
-            "or" | "view" | "algorithm" | "definer" | "sql" => return Err(SqlError::unsupported("CREATE VIEW")),
             "fulltext" | "spatial" => return Err(SqlError::unsupported(format!("{} INDEX", object(1).to_uppercase()))),
             "user" | "role" => {
                 self.parser.next_token();
@@ -257,6 +260,12 @@ impl Cursor<'_> {
             let tables = self.names()?;
             let _ = self.word("restrict") || self.word("cascade");
             return Ok(Statement::DropTable { tables, if_exists, temporary });
+        }
+        if self.word("view") {
+            let if_exists = self.if_exists();
+            let names = self.names()?;
+            let _ = self.word("restrict") || self.word("cascade");
+            return Ok(Statement::DropView { names, if_exists });
         }
         if self.peek_word(0, "user") || self.peek_word(0, "role") {
             let roles = self.word("role") || !self.word("user");

@@ -11,6 +11,7 @@ pub mod normal;
 mod set;
 mod show;
 pub mod statement;
+pub mod view;
 
 #[cfg(test)]
 mod tests;

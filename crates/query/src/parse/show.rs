@@ -132,6 +132,7 @@ impl Cursor<'_> {
         let word = self.identifier()?.to_ascii_lowercase();
         let what = match word.as_str() {
             "table" => Shown::CreateTable(self.name()?),
+            "view" => Shown::CreateView(self.name()?),
             "user" => Shown::CreateUser(self.user_name()?),
             "database" | "schema" => {
                 self.words(&["if", "not", "exists"]);

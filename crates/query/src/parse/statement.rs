@@ -3,6 +3,7 @@
 use sqlparser::ast;
 
 use crate::parse::account::{Accounting, UserName};
+use crate::parse::view::CreateView;
 
 /// `schema.name`, or a name alone.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -98,6 +99,11 @@ pub enum Statement {
         tables: Vec<Name>,
     },
     Flush(String),
+    CreateView(Box<CreateView>),
+    DropView {
+        names: Vec<Name>,
+        if_exists: bool,
+    },
     /// Users, roles, privileges.
     Accounting(Box<Accounting>),
     /// A comment alone.
@@ -224,6 +230,7 @@ pub enum Shown {
         using: Vec<UserName>,
     },
     CreateUser(UserName),
+    CreateView(Name),
     Privileges,
     Plugins,
     OpenTables,
@@ -249,6 +256,8 @@ impl Statement {
                 | Statement::DropTable { .. }
                 | Statement::Truncate(_)
                 | Statement::RenameTable(_)
+                | Statement::CreateView(_)
+                | Statement::DropView { .. }
                 | Statement::CreateDatabase { .. }
                 | Statement::AlterDatabase { .. }
                 | Statement::DropDatabase { .. }

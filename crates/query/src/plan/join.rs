@@ -36,11 +36,24 @@ pub struct Part {
 impl Planner<'_> {
     pub fn plan(&self, source: &Source, mut conditions: Vec<Expr>) -> Part {
         let mut part = match source {
-            Source::Table(table) if self.tables.len() == 1 => self.leaf(*table, &mut conditions, &[], true),
+            Source::Table(table) if self.real_tables() == 1 => self.leaf(*table, &mut conditions, &[], true),
+            // A view of one table.
+            Source::Inner(items, on) if self.real_tables() == 1 && items.len() == 1 => {
+                conditions.extend(on.iter().cloned());
+                match &items[0] {
+                    Source::Table(table) => self.leaf(*table, &mut conditions, &[], true),
+                    source => self.source(source, &mut conditions, &[]),
+                }
+            }
             source => self.source(source, &mut conditions, &[]),
         };
         part.node = filter(part.node, conditions);
         part
+    }
+
+    /// Without views, which have no rows of their own.
+    fn real_tables(&self) -> usize {
+        self.tables.iter().filter(|table| !matches!(table.origin, Origin::View(_))).count()
     }
 
     fn owns(&self, tables: &[usize], place: usize) -> bool {
@@ -112,12 +125,18 @@ impl Planner<'_> {
                     output: None,
                     estimate: choice.rows,
                 };
-                Part { node: Arc::new(Node::Scan(Box::new(scan))), tables: vec![at], rows: choice.rows, ordered }
+                Part {
+                    node: Arc::new(Node::Scan(Box::new(scan))),
+                    tables: vec![at],
+                    rows: choice.rows,
+                    ordered: ordered && wants_order,
+                }
             }
             Origin::Derived { node } => {
                 let derived = Arc::new(Node::Derived { input: node.clone(), offset, width });
                 Part { node: filter(derived, ripe), tables: vec![at], rows: ROWS, ordered: false }
             }
+            Origin::View(_) => unreachable!("a view's tables are read, not the view"),
             Origin::System(system) => {
                 let node = Arc::new(Node::System { table: system, offset, width });
                 Part { node: filter(node, ripe), tables: vec![at], rows: ROWS, ordered: false }

@@ -72,6 +72,11 @@ fn needs(statement: &Statement) -> Result<Vec<Need<'_>>> {
         Statement::DropIndex { table: name, .. } => vec![table(name, P::INDEX)],
         Statement::DropTable { temporary: true, .. } => Vec::new(),
         Statement::DropTable { tables, .. } => tables.iter().map(|name| table(name, P::DROP)).collect(),
+        Statement::CreateView(create) => {
+            let replaces = if create.or_replace || create.alter { P::DROP } else { P::NONE };
+            vec![table(&create.name, P::CREATE_VIEW | replaces)]
+        }
+        Statement::DropView { names, .. } => names.iter().map(|name| table(name, P::DROP)).collect(),
         Statement::Truncate(name) => vec![table(name, P::DROP)],
         Statement::RenameTable(pairs) => pairs.iter().flat_map(|(from, to)| renamed(from, to)).collect(),
         Statement::CreateDatabase { name, .. } => vec![Need::Database(name, P::CREATE)],
@@ -104,10 +109,16 @@ fn parents(create: &ast::CreateTable) -> Result<Vec<Need<'static>>> {
     let mut all = Vec::new();
     for constraint in &create.constraints {
         if let ast::TableConstraint::ForeignKey(key) = constraint {
-            all.push(Need::Table(name_of(&key.foreign_table)?, P::REFERENCES));
+            all.push(parent(&name_of(&create.name)?, &key.foreign_table)?);
         }
     }
     Ok(all)
+}
+
+/// A parent without a schema is in the child's.
+fn parent(child: &Name, parent: &ast::ObjectName) -> Result<Need<'static>> {
+    let parent = name_of(parent)?;
+    Ok(Need::Table(Name { schema: parent.schema.or_else(|| child.schema.clone()), ..parent }, P::REFERENCES))
 }
 
 fn altered<'s>(name: &'s Name, operations: &'s [Alteration]) -> Result<Vec<Need<'s>>> {
@@ -121,7 +132,7 @@ fn altered<'s>(name: &'s Name, operations: &'s [Alteration]) -> Result<Vec<Need<
                     ..
                 } = &**operation
                 {
-                    all.push(Need::Table(name_of(&key.foreign_table)?, P::REFERENCES));
+                    all.push(parent(name, &key.foreign_table)?);
                 }
             }
             _ => {}
@@ -168,6 +179,8 @@ fn shown(what: &Shown) -> Vec<Need<'_>> {
         Shown::Tables { schema, .. } | Shown::TableStatus { schema } => vec![Need::SomeOfDatabase(schema.as_deref())],
         Shown::Triggers | Shown::Events => Vec::new(),
         Shown::Columns { table, .. } | Shown::Index { table } => vec![Need::SomeOfTable(table, "SELECT")],
+        // What exactly depends on whether it is a view.
+        Shown::CreateView(name) => vec![Need::SomeOfTable(name, "SHOW VIEW")],
         Shown::CreateTable(name) => vec![Need::SomeOfTable(name, "SHOW")],
         Shown::CreateDatabase(name) => vec![Need::SomeOfDatabase(Some(name))],
         Shown::MasterStatus | Shown::ReplicaStatus | Shown::BinaryLogs => {

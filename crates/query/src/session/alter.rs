@@ -50,6 +50,7 @@ struct Draft<'t> {
 impl Session {
     pub(super) fn alter_table(&mut self, name: &Name, operations: &[Alteration]) -> Result<Outcome> {
         let (schema, name) = self.full_name(name)?;
+        self.refuse_view(&schema, &name)?;
         let table = self.catalog.table(&schema, &name)?.clone();
         let mut auto = None;
         let id = table.id;

@@ -77,6 +77,8 @@ impl Session {
                 "tables" | "table" | "privileges" | "status" | "logs" | "hosts" => Ok(Outcome::done()),
                 other => Err(SqlError::unsupported(format!("FLUSH {}", other.to_uppercase()))),
             },
+            Statement::CreateView(create) => self.create_view(create),
+            Statement::DropView { names, if_exists } => self.drop_views(names, *if_exists),
             Statement::Accounting(what) => self.accounting(what),
             Statement::Nothing => Ok(Outcome::done()),
             Statement::Query(_)

@@ -31,7 +31,7 @@ impl Session {
         Ok((schema, name.name.clone()))
     }
 
-    fn refuse_system(&self, schema: &str) -> Result<()> {
+    pub(super) fn refuse_system(&self, schema: &str) -> Result<()> {
         if crate::system::is_system(schema) {
             return Err(error::DBACCESS_DENIED.with(&[&self.who.user, &self.who.host, &schema]));
         }
@@ -109,6 +109,10 @@ impl Session {
         let tables = all(&writing.snapshot)?;
         self.check_unreferenced(&tables, &writing.snapshot)?;
         let relatives = with_relatives(tables.clone(), &writing.snapshot);
+        let views: Vec<_> = writing.snapshot.schema(name)?.views.values().cloned().collect();
+        for view in &views {
+            writing.drop_view(view)?;
+        }
         for table in &tables {
             writing.drop_table(table)?;
         }
@@ -118,10 +122,11 @@ impl Session {
         for table in &tables {
             table.live.version.store(u64::MAX, std::sync::atomic::Ordering::Release);
         }
+        views.iter().for_each(|view| view.gone.store(true, std::sync::atomic::Ordering::Release));
         if self.database.as_deref() == Some(name) {
             self.set_database(None);
         }
-        Ok(Outcome::Done { affected: tables.len() as u64, last_insert_id: 0, info: String::new() })
+        Ok(Outcome::Done { affected: (tables.len() + views.len()) as u64, last_insert_id: 0, info: String::new() })
     }
 
     pub(super) fn drop_tables(&mut self, names: &[Name], if_exists: bool, temporary: bool) -> Result<Outcome> {
@@ -196,6 +201,10 @@ impl Session {
     pub(super) fn rename_tables(&mut self, pairs: &[(Name, Name)]) -> Result<Outcome> {
         let mut names = Vec::new();
         for (from, to) in pairs {
+            let (schema, name) = self.full_name(from)?;
+            if self.catalog.view(&schema, &name).is_some() {
+                return Err(crate::session::view::unsupported_of_view());
+            }
             names.push((self.full_name(from)?, self.full_name(to)?));
         }
         let needs = |snapshot: &Snapshot| {
@@ -236,7 +245,7 @@ impl Session {
         check_name(&name, &error::WRONG_TABLE_NAME)?;
         self.refuse_system(&schema)?;
         let default = self.catalog.schema(&schema)?.collation;
-        if self.catalog.table(&schema, &name).is_ok() {
+        if self.catalog.table(&schema, &name).is_ok() || self.catalog.view(&schema, &name).is_some() {
             let exists = error::TABLE_EXISTS.with(&[&name]);
             if !create.if_not_exists {
                 return Err(exists);
@@ -264,7 +273,7 @@ impl Session {
         };
         let (_closed, mut writing) = self.close_and_write(&db, needs)?;
         let relatives = needs(&writing.snapshot)?;
-        if writing.snapshot.table(&schema, &name).is_ok() {
+        if writing.snapshot.table(&schema, &name).is_ok() || writing.snapshot.view(&schema, &name).is_some() {
             return Err(error::TABLE_EXISTS.with(&[&name]));
         }
         let id = writing.new_id();
@@ -331,6 +340,7 @@ impl Session {
 
     pub(super) fn create_index(&mut self, create: &ast::CreateIndex) -> Result<Outcome> {
         let (schema, name) = self.full_name(&name_of(&create.table_name)?)?;
+        self.refuse_view(&schema, &name)?;
         let table = self.catalog.table(&schema, &name)?.clone();
         let index = create.name.as_ref().map(name_of).transpose()?.map(|name| name.name).unwrap_or_default();
         let parts = parts_of(&table.columns, &create.columns)?;
@@ -402,7 +412,8 @@ impl Session {
 
     fn rename(&mut self, writing: &mut Writing<'_>, table: &Table, schema: &str, name: &str) -> Result<()> {
         check_name(name, &error::WRONG_TABLE_NAME)?;
-        if writing.snapshot.schema(schema)?.tables.contains_key(name) {
+        let there = writing.snapshot.schema(schema)?;
+        if there.tables.contains_key(name) || there.views.contains_key(name) {
             return Err(error::TABLE_EXISTS.with(&[&name]));
         }
         let mut new = table.copy();

@@ -177,6 +177,13 @@ impl Session {
                 Some((column, _)) => Err(error::BAD_FIELD.with(&[column, &name])),
             };
         }
+        if let Some(view) = self.catalog.view(schema, name) {
+            let known = |column: &str| view.columns.iter().any(|known| known.eq_ignore_ascii_case(column));
+            return match meant.columns.iter().find(|(column, _)| !known(column)) {
+                None => Ok(()),
+                Some((column, _)) => Err(error::BAD_FIELD.with(&[column, &name])),
+            };
+        }
         match self.catalog.table(schema, name) {
             Ok(table) => match meant.columns.iter().find(|(column, _)| table.column(column).is_none()) {
                 None => Ok(()),

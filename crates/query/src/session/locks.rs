@@ -29,7 +29,11 @@ impl Session {
         let mut tables = Vec::new();
         for (name, exclusive) in names {
             let (schema, name) = self.full_name(name)?;
-            tables.push((self.catalog.table(&schema, &name)?.clone(), *exclusive));
+            match self.catalog.view(&schema, &name).cloned() {
+                // What it reads is locked with it.
+                Some(view) => tables.extend(self.tables_of_view(&view)?.into_iter().map(|table| (table, *exclusive))),
+                None => tables.push((self.catalog.table(&schema, &name)?.clone(), *exclusive)),
+            }
         }
         self.lock_tables(tables)?;
         Ok(Outcome::done())

@@ -23,6 +23,7 @@ mod show;
 mod transact;
 mod users;
 mod variables;
+mod view;
 mod words;
 
 use std::collections::HashMap;
@@ -284,8 +285,11 @@ impl Session {
         if !self.rights.sees_table(&database, table) {
             return Err(self.rights.no_table("SELECT", table));
         }
-        let found = self.catalog.table(&database, table)?;
-        let mut columns = crate::bind::columns_of(found, table);
+        let view = self.catalog.view(&database, table).cloned();
+        let mut columns = match view {
+            Some(view) => self.columns_of_view(&view)?,
+            None => crate::bind::columns_of(self.catalog.table(&database, table)?, table),
+        };
         if !like.is_empty() && like != "%" {
             columns.retain(|column| column.name.eq_ignore_ascii_case(like));
         }

@@ -68,6 +68,34 @@ impl Session {
         }
     }
 
+    /// What an account may do with its default roles, as who defines a view.
+    pub(super) fn rights_of_account(&self, name: &str) -> Result<Option<Arc<Rights>>> {
+        let accounts = self.db.engine().accounts();
+        let Some(account) = accounts.get(name) else { return Ok(None) };
+        let grants = Grants::of(&account)?;
+        let roles = grants.default_roles.iter().filter(|role| grants.roles.contains_key(*role)).cloned().collect();
+        let (global, of) = self.put_together(grants, &roles)?;
+        let who = Who::of(name, |name| accounts.get(name).is_some());
+        Ok(Some(Arc::new(Rights { user: who.user.clone(), host: who.host.clone(), who, global, of })))
+    }
+
+    /// An account's grants and those of its roles, and of theirs.
+    fn put_together(&self, own: Grants, roles: &BTreeSet<String>) -> Result<(Privileges, Vec<Arc<Grants>>)> {
+        let accounts = self.db.engine().accounts();
+        let mut global = own.global;
+        let mut of = vec![Arc::new(own)];
+        let mut waiting: Vec<String> = roles.iter().cloned().collect();
+        let mut seen = BTreeSet::new();
+        while let Some(name) = waiting.pop() {
+            let Some(role) = accounts.get(&name).filter(|_| seen.insert(name)) else { continue };
+            let role = Grants::of(&role)?;
+            global |= role.global;
+            waiting.extend(role.roles.keys().cloned());
+            of.push(Arc::new(role));
+        }
+        Ok((global, of))
+    }
+
     /// Puts together what the session may do now.
     pub(super) fn look_up_rights(&mut self) -> Result<()> {
         let db = self.db.clone();
@@ -77,18 +105,8 @@ impl Session {
         let own = accounts.get(&self.standing.account);
         let grants = own.map_or(Ok(Grants::default()), |account| Grants::of(&account))?;
         self.standing.roles.retain(|role| grants.roles.contains_key(role));
-        let mut global = self.standing.entered_with;
-        let mut of = vec![Arc::new(grants)];
-        // Roles of roles count with them.
-        let mut waiting: Vec<String> = self.standing.roles.iter().cloned().collect();
-        let mut seen = BTreeSet::new();
-        while let Some(name) = waiting.pop() {
-            let Some(role) = accounts.get(&name).filter(|_| seen.insert(name)) else { continue };
-            let role = Grants::of(&role)?;
-            global |= role.global;
-            waiting.extend(role.roles.keys().cloned());
-            of.push(Arc::new(role));
-        }
+        let grants = Grants { global: self.standing.entered_with, ..grants };
+        let (global, of) = self.put_together(grants, &self.standing.roles)?;
         let who = Who::of(&self.standing.account, is_known);
         let facts = &mut self.ctx.session;
         facts.current_user = Text::from(who.plain());

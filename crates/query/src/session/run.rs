@@ -13,6 +13,7 @@ use stdx::sync::Mutex;
 use crate::bind::change::{self, OnConflict};
 use crate::bind::{Bind, Surroundings, Variables};
 use crate::catalog::table::Table;
+use crate::catalog::view::View;
 use crate::error::{self, Result, SqlError};
 use crate::exec::{Exec, change as changes};
 use crate::parse::normal::text_of;
@@ -20,6 +21,7 @@ use crate::parse::statement::{self, Statement};
 use crate::parse::{self};
 use crate::plan::explain::explain;
 use crate::plan::{Lock, LockWait, Node};
+use crate::rights::Rights;
 use crate::scalar::Expr;
 use crate::scalar::temporal::Timestamp;
 use crate::session::{Outcome, Prepared, PreparedHandle, ResultSet, Session, text_column};
@@ -63,6 +65,7 @@ pub struct Compiled {
     written: Vec<Arc<Table>>,
     /// All whose gates are passed: these, and those that foreign keys bring in.
     pub gates: Vec<Arc<Table>>,
+    views: Vec<Arc<View>>,
     volatile: bool,
 }
 
@@ -80,6 +83,10 @@ pub struct Preparation {
 }
 
 impl Variables for Session {
+    fn rights_of(&self, account: &str) -> Result<Option<Arc<Rights>>> {
+        self.rights_of_account(account)
+    }
+
     fn system(&self, scope: Option<statement::Scope>, name: &str) -> Result<(Value, Type)> {
         self.system_variable(scope, name)
     }
@@ -210,6 +217,7 @@ impl Session {
             .gates
             .iter()
             .all(|table| table.live.version.load(std::sync::atomic::Ordering::Acquire) == table.version)
+            && compiled.views.iter().all(|view| !view.gone.load(std::sync::atomic::Ordering::Acquire))
             && !self.serializes()
     }
 
@@ -269,12 +277,13 @@ impl Session {
         let tables = std::mem::take(&mut bind.tables);
         let mut gates = tables.clone();
         gates.extend(bind.linked.drain(..).filter(|table| !tables.iter().any(|known| known.id == table.id)));
+        let views = std::mem::take(&mut bind.views);
         drop(bind);
         for table in &tables {
             self.count_rows(table);
         }
         let written = plan.written();
-        Ok(Compiled { plan, tables, gates, written, volatile })
+        Ok(Compiled { plan, tables, gates, written, views, volatile })
     }
 
     /// A first guess of how many rows a table has.

@@ -80,6 +80,7 @@ impl Session {
             nullable: false,
             allowed: None,
             readable: crate::rights::effective::Columns::All,
+            within: None,
         });
         let condition = bind.expr(&node)?;
         drop(bind);
@@ -108,7 +109,11 @@ impl Session {
             Shown::Columns { table, full } => self.show_columns(table, *full),
             Shown::Index { table } => self.show_index(table),
             Shown::CreateTable(name) => {
+                let of = name;
                 let (schema, name) = self.full_name(name)?;
+                if self.catalog.view(&schema, &name).is_some() {
+                    return self.show_create_view(of);
+                }
                 let table = self.catalog.table(&schema, &name)?.clone();
                 let sql = self.create_text(&table)?;
                 Ok((texts(&["Table", "Create Table"]), vec![vec![text(name), text(sql)]]))
@@ -238,6 +243,7 @@ impl Session {
                 Vec::new(),
             )),
             Shown::Grants { of, using } => self.show_grants(of.as_ref(), using),
+            Shown::CreateView(name) => self.show_create_view(name),
             Shown::CreateUser(name) => self.show_create_user(name),
             Shown::Privileges => Err(SqlError::unsupported("SHOW PRIVILEGES")),
             Shown::Profiles => Err(SqlError::unsupported("SHOW PROFILES")),
@@ -283,14 +289,20 @@ impl Session {
                 .map(|table| table.name.to_owned())
                 .collect()
         } else {
-            let names = self.catalog.schema(&schema)?.tables.keys();
-            names.filter(|name| self.rights.sees_table(&schema, name)).cloned().collect()
+            let found = self.catalog.schema(&schema)?;
+            let names = found.tables.keys().chain(found.views.keys());
+            let mut names: Vec<String> = names.filter(|name| self.rights.sees_table(&schema, name)).cloned().collect();
+            names.sort();
+            names
         };
         let mut columns = texts(&[&format!("Tables_in_{schema}")]);
         if full {
             columns.push(text_column("Table_type"));
         }
-        let row = |name: String| if full { vec![text(name), text(kind)] } else { vec![text(name)] };
+        let row = |name: String| {
+            let kind = if self.catalog.view(&schema, &name).is_some() { "VIEW" } else { kind };
+            if full { vec![text(name), text(kind)] } else { vec![text(name)] }
+        };
         Ok((columns, names.into_iter().map(row).collect()))
     }
 
@@ -357,8 +369,13 @@ impl Session {
             };
             return Ok((texts(names), table.columns_as(&name).into_iter().map(row).collect()));
         }
-        let table = self.catalog.table(&schema, &name)?.clone();
         let rights = self.rights.clone();
+        if let Some(view) = self.catalog.view(&schema, &name).cloned() {
+            let columns = self.columns_of_view(&view)?;
+            let rows = super::view::described(&columns, full, |column| rights.column_words(&schema, &name, column));
+            return Ok((texts(names), rows));
+        }
+        let table = self.catalog.table(&schema, &name)?.clone();
         let mut rows = Vec::new();
         for (at, column) in table.columns.iter().enumerate() {
             if !rights.sees_column(&schema, &name, &column.name) {

@@ -3,6 +3,7 @@
 mod absent;
 mod accounts;
 mod schema;
+mod views;
 
 pub use schema::{column_extra, column_key, default_text, keys, value_text};
 

@@ -10,7 +10,7 @@ use crate::scalar::EvalContext;
 use crate::scalar::temporal::Timestamp;
 use crate::session::Row;
 use crate::system::Holds::{DateTime, LongText, Number, Text};
-use crate::system::{SystemTable, text};
+use crate::system::{SystemTable, text, views};
 use crate::types::{Charset, Collation, Kind, Type};
 use crate::value::Value;
 
@@ -189,7 +189,7 @@ pub const TABLES: &[SystemTable] = &[
             ("CHARACTER_SET_CLIENT", NAME),
             ("COLLATION_CONNECTION", NAME),
         ],
-        rows: nothing,
+        rows: views::views,
     },
     SystemTable {
         schema: "information_schema",
@@ -313,6 +313,7 @@ fn tables(ctx: &mut EvalContext) -> Result<Vec<Row>> {
             text(&table.comment),
         ]);
     }
+    rows.extend(views::tables(ctx));
     let rights = host(ctx).rights.clone();
     for table in crate::system::all().filter(|table| rights.sees_table(table.schema, table.name)) {
         let mut row = vec![Value::Null; 21];
@@ -414,32 +415,11 @@ fn columns(ctx: &mut EvalContext) -> Result<Vec<Row>> {
             if !rights.sees_column(&table.schema, &table.name, &column.name) {
                 continue;
             }
-            let ty = &column.ty;
-            let has_length = ty.is_string();
-            let characters = has_length.then(|| u64::from(ty.length));
-            let bytes = has_length.then(|| u64::from(ty.byte_length()));
-            let (precision, scale) = numeric(ty);
-            let clock = matches!(ty.kind, Kind::Time | Kind::DateTime | Kind::Timestamp).then(|| u64::from(ty.scale));
-            let has_charset = ty.kind.is_text();
-            let charset = |name: &str| if has_charset { text(name) } else { Value::Null };
             let default = default_text(column, ctx).map_or(Value::Null, text);
-            rows.push(vec![
-                text("def"),
-                text(&table.schema),
-                text(&table.name),
-                text(&column.name),
-                number(at as u64 + 1),
-                default,
-                text(if ty.nullable { "YES" } else { "NO" }),
-                text(ty.kind.name()),
-                optional(characters),
-                optional(bytes),
-                optional(precision),
-                optional(scale),
-                optional(clock),
-                charset(ty.charset().name()),
-                charset(ty.collation.name()),
-                text(ty.name()),
+            let mut row = vec![text("def"), text(&table.schema), text(&table.name), text(&column.name)];
+            row.extend([number(at as u64 + 1), default]);
+            row.extend(type_columns(&column.ty));
+            row.extend([
                 text(column_key(&table, at)),
                 text(column_extra(column)),
                 text(rights.column_words(&table.schema, &table.name, &column.name)),
@@ -447,9 +427,46 @@ fn columns(ctx: &mut EvalContext) -> Result<Vec<Row>> {
                 text(""),
                 Value::Null,
             ]);
+            rows.push(row);
+        }
+    }
+    for view in views::seen(ctx) {
+        for (at, (name, ty)) in view.columns.iter().zip(&view.types).enumerate() {
+            if !rights.sees_column(&view.schema, &view.name, name) {
+                continue;
+            }
+            let mut row = vec![text("def"), text(&view.schema), text(&view.name), text(name)];
+            row.extend([number(at as u64 + 1), Value::Null]);
+            row.extend(type_columns(ty));
+            let words = text(rights.column_words(&view.schema, &view.name, name));
+            row.extend([text(""), text(""), words, text(""), text(""), Value::Null]);
+            rows.push(row);
         }
     }
     Ok(rows)
+}
+
+/// IS_NULLABLE to COLUMN_TYPE.
+fn type_columns(ty: &Type) -> Vec<Value> {
+    let has_length = ty.is_string();
+    let characters = has_length.then(|| u64::from(ty.length));
+    let bytes = has_length.then(|| u64::from(ty.byte_length()));
+    let (precision, scale) = numeric(ty);
+    let clock = matches!(ty.kind, Kind::Time | Kind::DateTime | Kind::Timestamp).then(|| u64::from(ty.scale));
+    let has_charset = ty.kind.is_text();
+    let charset = |name: &str| if has_charset { text(name) } else { Value::Null };
+    vec![
+        text(if ty.nullable { "YES" } else { "NO" }),
+        text(ty.kind.name()),
+        optional(characters),
+        optional(bytes),
+        optional(precision),
+        optional(scale),
+        optional(clock),
+        charset(ty.charset().name()),
+        charset(ty.collation.name()),
+        text(ty.name()),
+    ]
 }
 
 /// (name, unique, parts, comment, visible) of every key.

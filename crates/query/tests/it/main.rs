@@ -1,5 +1,6 @@
 //! Statements through sessions on a whole engine.
 
+mod accounts;
 mod foreign;
 mod scenarios;
 mod stress;
