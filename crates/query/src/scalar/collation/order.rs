@@ -71,7 +71,7 @@ impl Collation {
             return false;
         };
         if a.is_ascii() && b.is_ascii() {
-            let (a, b) = (table.ascii[a as usize], table.ascii[b as usize]);
+            let (a, b) = (table.single[a as usize], table.single[b as usize]);
             return a == b && a != 0;
         }
         let of = |c| {
@@ -85,24 +85,27 @@ impl Collation {
 
 /// The weights of the ASCII characters at the beginning, all at once; returns what follows them.
 fn plain_key<'t>(table: &Table, text: &'t [u8], out: &mut Vec<u8>) -> &'t [u8] {
-    let weight = |byte: &u8| table.ascii.get(usize::from(*byte)).copied().unwrap_or(0);
-    let (plain, rest) = text.split_at(text.iter().take_while(|byte| weight(byte) != 0).count());
     let start = out.len();
-    out.resize(start + 2 * plain.len(), 0);
-    for (place, byte) in out[start..].chunks_exact_mut(2).zip(plain) {
-        place.copy_from_slice(&weight(byte).to_be_bytes());
+    out.resize(start + 2 * text.len(), 0);
+    let mut all = true;
+    for (place, byte) in out[start..].as_chunks_mut::<2>().0.iter_mut().zip(text) {
+        let weight = table.single[usize::from(*byte)];
+        *place = weight.to_be_bytes();
+        all &= weight != 0;
     }
-    rest
+    if all {
+        return &[];
+    }
+    let plain = text.iter().take_while(|byte| table.single[usize::from(**byte)] != 0).count();
+    out.truncate(start + 2 * plain);
+    &text[plain..]
 }
 
 fn compare_weights(table: &Table, pads: bool, a: &[u8], b: &[u8]) -> Ordering {
     // As far as both are ASCII with one weight a character, which is nearly always far enough.
     let mut same = 0;
     for (a, b) in a.iter().zip(b) {
-        if *a >= 128 || *b >= 128 {
-            break;
-        }
-        let (a, b) = (table.ascii[usize::from(*a)], table.ascii[usize::from(*b)]);
+        let (a, b) = (table.single[usize::from(*a)], table.single[usize::from(*b)]);
         if a == 0 || b == 0 {
             break;
         }
@@ -202,8 +205,8 @@ impl Iterator for Stream<'_> {
             return Some(weight);
         }
         loop {
-            if let [first @ 0..128, rest @ ..] = self.rest {
-                let weight = self.table.ascii[usize::from(*first)];
+            if let [first, rest @ ..] = self.rest {
+                let weight = self.table.single[usize::from(*first)];
                 if weight != 0 {
                     self.rest = rest;
                     return Some(weight);

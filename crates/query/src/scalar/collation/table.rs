@@ -13,8 +13,8 @@ pub struct Table {
     /// By code point / 256: where each character's weights lie in `pool`.
     pages: Vec<Option<Box<[Span; 256]>>>,
     pool: Vec<u16>,
-    /// Of ASCII characters with exactly one weight; 0 for the others.
-    pub ascii: [u16; 128],
+    /// By a byte of UTF-8: of ASCII characters with exactly one weight; 0 for the others and for bytes that are no character.
+    pub single: [u16; 256],
     /// What blanks at the end are compared with.
     pub space: u16,
 }
@@ -79,7 +79,7 @@ impl Table {
     }
 
     fn empty(rule: Weights) -> Table {
-        Table { rule, pages: Vec::new(), pool: Vec::new(), ascii: [0; 128], space: 0 }
+        Table { rule, pages: Vec::new(), pool: Vec::new(), single: [0; 256], space: 0 }
     }
 
     fn set(&mut self, code: u32, weights: &[u16]) {
@@ -97,10 +97,10 @@ impl Table {
             let mut one = Vec::new();
             self.weights(char::from(code), |weight| one.push(weight));
             if let [weight] = one[..] {
-                self.ascii[usize::from(code)] = weight;
+                self.single[usize::from(code)] = weight;
             }
         }
-        self.space = self.ascii[usize::from(b' ')];
+        self.space = self.single[usize::from(b' ')];
         self
     }
 
