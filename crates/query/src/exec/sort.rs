@@ -27,11 +27,14 @@ pub fn gather(
     };
     let mut rows: Vec<(Vec<u8>, Row)> = Vec::new();
     let mut batch = Vec::new();
+    let mut key_bytes = 0;
     while input.next(ctx, &mut batch)? {
         for row in batch.drain(..) {
-            let mut key = Vec::new();
+            // Most keys are about as long as the one before.
+            let mut key = Vec::with_capacity(key_bytes);
             keys.iter().for_each(|sort| encode(&row[sort.at], &sort.ty, sort.descending, &mut key));
-            host(ctx).hold(key.len() + row_bytes(&row))?;
+            key_bytes = key.len();
+            host(ctx).hold(key_bytes + row_bytes(&row))?;
             rows.push((key, row));
         }
         if top <= TOP && rows.len() as u64 > 2 * top + 1000 {
