@@ -23,6 +23,8 @@ pub enum Error {
     ShuttingDown,
     /// Waited as long as allowed for somebody else's lock. Nothing was changed.
     LockTimeout,
+    /// The wait for somebody else's lock was cancelled. Nothing was changed.
+    Cancelled,
     /// Somebody else holds the lock, and the caller did not want to wait.
     LockNotAvailable,
     /// The transaction and others waited for each other; it has been rolled back.
@@ -61,6 +63,7 @@ impl fmt::Display for Error {
             Error::TooLarge { what, limit } => write!(f, "{what} exceeds the limit of {limit} bytes"),
             Error::ShuttingDown => write!(f, "the engine is closing"),
             Error::LockTimeout => write!(f, "lock wait timeout exceeded; try the statement again"),
+            Error::Cancelled => write!(f, "the wait for a lock was cancelled"),
             Error::LockNotAvailable => write!(f, "the row is locked by another transaction"),
             Error::Deadlock => write!(f, "deadlock; the transaction has been rolled back, try it again"),
             Error::SnapshotTooOld => write!(f, "snapshot too old: its versions took too much memory; begin again"),

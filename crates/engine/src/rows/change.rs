@@ -102,6 +102,7 @@ impl Transaction {
         let rows = self.rows.clone();
         let before = self.savepoint();
         loop {
+            let releases = rows.slots.releases();
             match rows.try_change(self.writer()?, &map, key, change)? {
                 Seen::Changed(None) => return Ok(true),
                 Seen::Changed(Some(version)) => {
@@ -116,7 +117,7 @@ impl Transaction {
                     Err(error) if rows.is_same(&map, key, &record)? => return Err(error),
                     Err(_) => {}
                 },
-                Seen::Blocked(holder) => self.wait_for(holder, self.patience())?,
+                Seen::Blocked(holder) => self.wait_for(holder, self.patience(), releases)?,
             }
         }
     }

@@ -43,7 +43,7 @@ pub use lock::Strength;
 pub use maps::MapId;
 pub use read::{Cursor, RowBatch};
 pub use slot::ROW_LOCK;
-pub use transaction::{Savepoint, Transaction};
+pub use transaction::{Cancel, Savepoint, Transaction};
 
 /// The map that every database has from its birth: descriptions of tables and whatever else belongs to the layer above.
 pub const CATALOG: MapId = crate::txn::ROW_CATALOG;
@@ -130,6 +130,11 @@ impl Rows {
     /// Begins a transaction. Nothing is written, and no snapshot taken, before it is needed.
     pub fn begin(self: &Arc<Rows>, isolation: Isolation) -> Transaction {
         Transaction::new(self.clone(), isolation)
+    }
+
+    /// Whoever waits for a lock asks his `Cancel` again.
+    pub fn rouse_waiters(&self) {
+        self.slots.rouse();
     }
 
     /// All maps that there are, those of open transactions included.

@@ -46,6 +46,17 @@ pub(crate) enum Waited {
     TimedOut,
     /// It waits, perhaps by way of others, for the one that asks.
     Deadlock,
+    /// The one that waits was told to stop.
+    Cancelled,
+}
+
+/// How long, and why no longer, somebody waits.
+pub(crate) struct Patience<'p> {
+    pub until: Instant,
+    /// Asked again whenever `Slots::rouse` was called.
+    pub is_cancelled: &'p dyn Fn() -> bool,
+    /// What `Slots::releases` was before the holder was found in the way.
+    pub releases: u64,
 }
 
 #[derive(Default)]
@@ -70,6 +81,8 @@ pub(crate) struct Slots {
     /// Who waits for whom.
     waits: Mutex<HashMap<TxnId, TxnId>>,
     shards: Box<[Shard]>,
+    /// How often a lock was given back before its transaction's end.
+    releases: AtomicU64,
 }
 
 impl Slots {
@@ -82,6 +95,7 @@ impl Slots {
             next: Mutex::new(first),
             waits: Mutex::default(),
             shards: (0..SHARDS).map(|_| Shard::default()).collect(),
+            releases: AtomicU64::new(0),
         }
     }
 
@@ -135,10 +149,7 @@ impl Slots {
 
     fn end(&self, id: TxnId, state: u64) {
         self.slot(id).state.store(state, Ordering::SeqCst);
-        let shard = &self.shards[id as usize % SHARDS];
-        if *shard.waiting.lock() > 0 {
-            shard.bell.notify_all();
-        }
+        self.ring(&self.shards[id as usize % SHARDS]);
     }
 
     pub fn status(&self, id: TxnId) -> Status {
@@ -186,8 +197,30 @@ impl Slots {
         }
     }
 
-    /// Waits until `holder` is decided, `me` being the one who waits.
-    pub fn wait(&self, me: TxnId, holder: TxnId, until: Instant) -> Waited {
+    /// To be asked before a lock is tried, for a wait that may follow.
+    pub fn releases(&self) -> u64 {
+        self.releases.load(Ordering::SeqCst)
+    }
+
+    /// A lock of `holder` is gone, and `holder` is not: whoever waits for it tries again.
+    pub fn released(&self, holder: TxnId) {
+        self.releases.fetch_add(1, Ordering::SeqCst);
+        self.ring(&self.shards[holder as usize % SHARDS]);
+    }
+
+    /// Everybody who waits asks whether he still may.
+    pub fn rouse(&self) {
+        self.shards.iter().for_each(|shard| self.ring(shard));
+    }
+
+    fn ring(&self, shard: &Shard) {
+        if *shard.waiting.lock() > 0 {
+            shard.bell.notify_all();
+        }
+    }
+
+    /// Waits until `holder` is decided, or some lock has been given back; `me` is the one who waits.
+    pub fn wait(&self, me: TxnId, holder: TxnId, patience: &Patience<'_>) -> Waited {
         {
             let mut waits = self.waits.lock();
             let mut at = holder;
@@ -199,35 +232,38 @@ impl Slots {
             }
             waits.insert(me, holder);
         }
-        let over = self.sleep(holder, until);
+        let waited = self.sleep(holder, patience);
         self.waits.lock().remove(&me);
-        if over { Waited::Over } else { Waited::TimedOut }
+        waited
     }
 
-    fn sleep(&self, holder: TxnId, until: Instant) -> bool {
+    fn sleep(&self, holder: TxnId, patience: &Patience<'_>) -> Waited {
         let _waiting = stdx::wait::announce(&ROW_LOCK);
         let shard = &self.shards[holder as usize % SHARDS];
         let mut waiting = shard.waiting.lock();
         *waiting += 1;
-        let over = loop {
-            if self.status(holder) != Status::Active {
-                break true;
+        let waited = loop {
+            if self.status(holder) != Status::Active || self.releases() != patience.releases {
+                break Waited::Over;
             }
-            let left = until.saturating_duration_since(Instant::now());
+            if (patience.is_cancelled)() {
+                break Waited::Cancelled;
+            }
+            let left = patience.until.saturating_duration_since(Instant::now());
             if left == Duration::ZERO {
-                break false;
+                break Waited::TimedOut;
             }
             waiting = shard.bell.wait_timeout(waiting, left).0;
         };
         *waiting -= 1;
-        over
+        waited
     }
 }
 
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use stdx::sync::atomic::AtomicU64;
+    use stdx::sync::atomic::AtomicBool;
 
     fn counter(first: u64) -> impl Fn() -> u64 {
         let next = AtomicU64::new(first);
@@ -278,19 +314,54 @@ mod tests {
         let slots = Slots::new(1);
         let ids = counter(1);
         let (a, b, c) = (slots.begin(&ids, 0), slots.begin(&ids, 0), slots.begin(&ids, 0));
-        let later = Instant::now() + Duration::from_secs(20);
+        let patience = |millis| Patience {
+            until: Instant::now() + Duration::from_millis(millis),
+            is_cancelled: &|| false,
+            releases: 0,
+        };
         std::thread::scope(|scope| {
-            let first = scope.spawn(|| slots.wait(a, b, later));
-            let second = scope.spawn(|| slots.wait(b, c, later));
+            let first = scope.spawn(|| slots.wait(a, b, &patience(20_000)));
+            let second = scope.spawn(|| slots.wait(b, c, &patience(20_000)));
             while slots.waits.lock().len() < 2 {
                 std::thread::yield_now();
             }
-            assert_eq!(slots.wait(c, a, later), Waited::Deadlock);
+            assert_eq!(slots.wait(c, a, &patience(20_000)), Waited::Deadlock);
             slots.aborted(c);
             assert_eq!(second.join().unwrap(), Waited::Over);
             slots.committed(b, 77);
             assert_eq!(first.join().unwrap(), Waited::Over);
         });
-        assert_eq!(slots.wait(b, a, Instant::now() + Duration::from_millis(5)), Waited::TimedOut);
+        assert_eq!(slots.wait(b, a, &patience(5)), Waited::TimedOut);
+    }
+
+    #[test]
+    fn a_wait_ends_when_a_lock_is_given_back_or_it_is_cancelled() {
+        let slots = Slots::new(1);
+        let ids = counter(1);
+        let (a, b) = (slots.begin(&ids, 0), slots.begin(&ids, 0));
+        let is_told = AtomicBool::new(false);
+        let is_cancelled = || is_told.load(Ordering::SeqCst);
+        let patience = |releases| Patience {
+            until: Instant::now() + Duration::from_secs(20),
+            is_cancelled: &is_cancelled,
+            releases,
+        };
+        let waits = || {
+            while slots.waits.lock().is_empty() {
+                std::thread::yield_now();
+            }
+        };
+        std::thread::scope(|scope| {
+            let waiter = scope.spawn(|| slots.wait(a, b, &patience(0)));
+            waits();
+            slots.released(b);
+            assert_eq!(waiter.join().unwrap(), Waited::Over);
+            assert_eq!(slots.wait(a, b, &patience(0)), Waited::Over, "given back before the wait began");
+            let waiter = scope.spawn(|| slots.wait(a, b, &patience(1)));
+            waits();
+            is_told.store(true, Ordering::SeqCst);
+            slots.rouse();
+            assert_eq!(waiter.join().unwrap(), Waited::Cancelled);
+        });
     }
 }

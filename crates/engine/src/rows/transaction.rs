@@ -20,13 +20,16 @@ use crate::error::{Error, Result};
 use crate::rows::lock::Strength;
 use crate::rows::maps::Map;
 use crate::rows::purge::Ended;
-use crate::rows::slot::Waited;
+use crate::rows::slot::{Patience, Waited};
 use crate::rows::snapshot::Seat;
 use crate::rows::{Isolation, Locked, MapId, Rows, Wait};
 use crate::txn::{Debt, Images, MAPS, QUEUE, encode_deltas, kind, owed};
 
 /// MySQL's own default.
 const LOCK_WAIT: Duration = Duration::from_secs(50);
+
+/// Says whether a wait for a lock has to end: see `Transaction::set_cancel`.
+pub type Cancel = Arc<dyn Fn() -> bool + Send + Sync>;
 
 /// A point to come back to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -70,6 +73,9 @@ pub struct Transaction {
     pub(crate) writer: Option<Writer>,
     pub(crate) gate: Lsn,
     lock_wait: Duration,
+    cancel: Option<Cancel>,
+    /// The last `lock` took a lock that the transaction did not have.
+    locked_anew: bool,
     /// It cannot be committed: why.
     doomed: Option<fn() -> Error>,
 }
@@ -92,6 +98,8 @@ impl Transaction {
             writer: None,
             gate: 0,
             lock_wait: LOCK_WAIT,
+            cancel: None,
+            locked_anew: false,
             doomed: None,
         }
     }
@@ -115,6 +123,11 @@ impl Transaction {
 
     pub fn set_lock_wait(&mut self, wait: Duration) {
         self.lock_wait = wait;
+    }
+
+    /// A wait for a lock ends with `Error::Cancelled` if `cancel` says so when it begins or when `Rows::rouse_waiters` is called.
+    pub fn set_cancel(&mut self, cancel: Cancel) {
+        self.cancel = Some(cancel);
     }
 
     /// Whoever is shown what the transaction has read must not be shown it before the log is durable up to here.
@@ -173,15 +186,18 @@ impl Transaction {
         }))
     }
 
-    /// Waits for the end of `holder`. A deadlock ends this transaction.
-    pub(crate) fn wait_for(&mut self, holder: TxnId, wait: Wait) -> Result<()> {
+    /// Waits for the end of `holder`, which was found in the way after `Slots::releases` said `releases`. A deadlock ends this transaction.
+    pub(crate) fn wait_for(&mut self, holder: TxnId, wait: Wait, releases: u64) -> Result<()> {
         let wait = match wait {
             Wait::For(wait) => wait,
             Wait::NoWait | Wait::SkipLocked => return Err(Error::LockNotAvailable),
         };
         let me = self.writer()?.id;
-        match self.rows.slots.wait(me, holder, Instant::now() + wait) {
+        let is_cancelled = || self.cancel.as_ref().is_some_and(|cancel| cancel());
+        let patience = Patience { until: Instant::now() + wait, is_cancelled: &is_cancelled, releases };
+        match self.rows.slots.wait(me, holder, &patience) {
             Waited::Over => Ok(()),
+            Waited::Cancelled => Err(Error::Cancelled),
             Waited::TimedOut => Err(Error::LockTimeout),
             Waited::Deadlock => {
                 self.roll_back();
@@ -207,11 +223,26 @@ impl Transaction {
     ) -> Result<Locked> {
         let map = self.rows.map(map)?;
         loop {
+            let releases = self.rows.slots.releases();
             match self.try_lock(&map, key, strength, out)? {
                 Ok(locked) => return Ok(locked),
                 Err(_) if wait == Wait::SkipLocked => return Ok(Locked::Skipped),
-                Err(holder) => self.wait_for(holder, wait)?,
+                Err(holder) => self.wait_for(holder, wait, releases)?,
             }
+        }
+    }
+
+    /// Gives back the lock of the last `lock`, unless the transaction had it before: the row turned out not to be wanted, and the isolation level does not ask
+    /// that it stays as it is.
+    pub fn unlock_last(&mut self) {
+        let rows = self.rows.clone();
+        if !std::mem::take(&mut self.locked_anew) {
+            return;
+        }
+        let Some(writer) = &mut self.writer else { return };
+        if let Some((map, key)) = writer.row_locks.pop() {
+            rows.locks.drop_row(&map, &key, writer.id);
+            rows.slots.released(writer.id);
         }
     }
 
@@ -237,10 +268,12 @@ impl Transaction {
         if is_new {
             writer.row_locks.push((map.clone(), key.into()));
         }
+        self.locked_anew = is_new;
         match self.newest(map, key, out)? {
             Ok(true) => Ok(Ok(Locked::Present)),
             Ok(false) => Ok(Ok(Locked::Absent)),
             Err(holder) => {
+                self.locked_anew = false;
                 if is_new && let Some((map, key)) = self.writer()?.row_locks.pop() {
                     let me = self.writer()?.id;
                     rows.locks.drop_row(&map, &key, me);

@@ -390,6 +390,7 @@ impl Bind<'_> {
         order: &[ast::OrderByExpr],
         limit: Option<&ast::Expr>,
         targets: &[usize],
+        wait: LockWait,
     ) -> Result<Arc<Node>> {
         let mut conditions = Vec::new();
         if let Some(selection) = selection {
@@ -401,10 +402,7 @@ impl Bind<'_> {
         let scope = self.scope();
         for (at, table) in scope.tables.iter_mut().enumerate() {
             let is_target = targets.contains(&at);
-            table.lock = Some(Lock {
-                strength: if is_target { Strength::Exclusive } else { Strength::Shared },
-                wait: LockWait::Patient,
-            });
+            table.lock = Some(Lock { strength: if is_target { Strength::Exclusive } else { Strength::Shared }, wait });
             if is_target {
                 scope.used[table.offset..table.offset + table.columns.len()].fill(true);
             }
@@ -488,8 +486,14 @@ impl Bind<'_> {
             }
         }
         let at: Vec<usize> = sets.iter().map(|(at, _)| *at).collect();
-        let node =
-            self.changed_rows(&source, update.selection.as_ref(), &update.order_by, update.limit.as_ref(), &at)?;
+        let node = self.changed_rows(
+            &source,
+            update.selection.as_ref(),
+            &update.order_by,
+            update.limit.as_ref(),
+            &at,
+            LockWait::Choosy,
+        )?;
         let mut targets = Vec::new();
         for (at, sets) in sets {
             let doing = Doing::Update(sets.iter().map(|(column, _)| *column).collect());
@@ -563,8 +567,14 @@ impl Bind<'_> {
         for at in &mut at {
             *at = self.through(*at, Privileges::DELETE, &[])?.at;
         }
-        let node =
-            self.changed_rows(&source, delete.selection.as_ref(), &delete.order_by, delete.limit.as_ref(), &at)?;
+        let node = self.changed_rows(
+            &source,
+            delete.selection.as_ref(),
+            &delete.order_by,
+            delete.limit.as_ref(),
+            &at,
+            LockWait::Patient,
+        )?;
         let mut targets = Vec::new();
         for at in at {
             targets.push(self.changed(at, Vec::new(), Doing::Delete)?);

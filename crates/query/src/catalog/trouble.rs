@@ -14,6 +14,7 @@ impl From<engine::Error> for SqlError {
         use engine::Error;
         match trouble {
             Error::LockTimeout => error::LOCK_WAIT_TIMEOUT.bare(),
+            Error::Cancelled => error::QUERY_INTERRUPTED.bare(),
             Error::LockNotAvailable => error::LOCK_NOWAIT.bare(),
             Error::Deadlock => error::LOCK_DEADLOCK.bare(),
             Error::DiskFull => error::DISK_FULL.with(&[&"beluga"]),

@@ -126,7 +126,7 @@ impl ScanState {
         let map = map_of(scan);
         let locks_gaps = host(ctx).isolation >= Isolation::RepeatableRead;
         let txn = host(ctx).txn()?;
-        if scan.lock.is_some_and(|lock| lock.wait == LockWait::Patient) && locks_gaps {
+        if scan.lock.is_some_and(|lock| matches!(lock.wait, LockWait::Patient | LockWait::Choosy)) && locks_gaps {
             let low = match &from {
                 Bound::Included(key) | Bound::Excluded(key) => &key[..],
                 Bound::Unbounded => &[],
@@ -208,6 +208,9 @@ impl ScanState {
             self.wide[at] = Value::bytes(key);
         }
         if !all_hold(conditions, &self.wide, ctx)? {
+            if scan.lock.is_some() && locks_what_it_takes(ctx) {
+                host(ctx).txn()?.unlock_last();
+            }
             return Ok(());
         }
         self.give(scan, ctx, sink)
@@ -218,7 +221,27 @@ impl ScanState {
         let txn = host(ctx).txn()?;
         let Some(lock) = scan.lock else { return Ok(txn.get(scan.table.map, key, bytes)?) };
         let is_new = scan.access.index.is_none() || self.seen.insert(key.to_vec());
+        if is_new && lock.wait == LockWait::Choosy && locks_what_it_takes(ctx) {
+            match host(ctx).txn()?.lock(scan.table.map, key, lock.strength, Wait::NoWait, bytes) {
+                Ok(locked) => return Ok(locked == Locked::Present),
+                Err(engine::Error::LockNotAvailable) if !self.is_wanted(scan, key, ctx)? => return Ok(false),
+                Err(engine::Error::LockNotAvailable) => bytes.clear(),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let txn = host(ctx).txn()?;
         Ok(is_new && take_lock(txn, scan.table.map, key, lock, bytes)? == Locked::Present)
+    }
+
+    /// Does the row's newest committed version satisfy the conditions?
+    fn is_wanted(&mut self, scan: &Scan, key: &[u8], ctx: &mut EvalContext) -> Result<bool> {
+        let mut bytes = Vec::new();
+        if !host(ctx).txn()?.get(scan.table.map, key, &mut bytes)? {
+            return Ok(false);
+        }
+        self.renew_wide(scan);
+        decode(&scan.table, &bytes, &scan.needed, &mut self.wide[scan.offset..])?;
+        all_hold(&scan.conditions, &self.wide, ctx)
     }
 
     fn renew_wide(&mut self, scan: &Scan) {
@@ -240,9 +263,14 @@ impl ScanState {
     }
 }
 
+/// At this isolation level only rows that are taken stay locked.
+fn locks_what_it_takes(ctx: &mut EvalContext) -> bool {
+    host(ctx).isolation <= Isolation::ReadCommitted
+}
+
 fn take_lock(txn: &mut Transaction, map: MapId, key: &[u8], lock: Lock, out: &mut Vec<u8>) -> Result<Locked> {
     Ok(match lock.wait {
-        LockWait::Patient => txn.lock_patiently(map, key, lock.strength, out)?,
+        LockWait::Patient | LockWait::Choosy => txn.lock_patiently(map, key, lock.strength, out)?,
         LockWait::NoWait => txn.lock(map, key, lock.strength, Wait::NoWait, out)?,
         LockWait::SkipLocked => txn.lock(map, key, lock.strength, Wait::SkipLocked, out)?,
     })

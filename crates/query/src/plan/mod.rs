@@ -171,6 +171,8 @@ pub struct Lock {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockWait {
     Patient,
+    /// Like `Patient`; but up to READ COMMITTED an UPDATE does not wait for a row that, as far as it is committed, it does not want (MySQL's semi-consistent read).
+    Choosy,
     NoWait,
     SkipLocked,
 }

@@ -61,6 +61,9 @@ impl Database {
     /// False: no such session.
     pub fn kill(&self, connection_id: u64, how: Kill) -> bool {
         let handle = self.sessions.lock().get(&connection_id).and_then(Weak::upgrade);
-        handle.inspect(|handle| handle.kill(how)).is_some()
+        let Some(handle) = handle else { return false };
+        handle.kill(how);
+        self.engine.rows().rouse_waiters();
+        true
     }
 }

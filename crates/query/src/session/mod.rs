@@ -169,6 +169,8 @@ struct Quick {
 pub struct Session {
     db: Arc<Database>,
     handle: Arc<Handle>,
+    /// Was the session, or its statement, killed? For whoever waits for a lock.
+    cancel: engine::rows::Cancel,
     who: Login,
     standing: Standing,
     rights: Arc<Rights>,
@@ -217,8 +219,10 @@ impl Session {
         let mut ctx = EvalContext::new();
         ctx.host = Some(Box::new(Host::new(db.clone(), handle.clone())));
         ctx.random = scalar::context::Random::from_seed(who.connection_id as u32 ^ ctx.now.0 as u32);
+        let watched = handle.clone();
         let mut session = Session {
             db: db.clone(),
+            cancel: Arc::new(move || watched.killed() != Kill::No),
             handle,
             who: who.clone(),
             standing: Standing::default(),

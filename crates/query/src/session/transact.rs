@@ -27,6 +27,7 @@ impl Session {
         }
         let mut txn = self.db.engine().rows().begin(isolation);
         txn.set_lock_wait(self.lock_wait());
+        txn.set_cancel(self.cancel.clone());
         let host = self.host();
         host.txn = Some(txn);
         host.isolation = isolation;
