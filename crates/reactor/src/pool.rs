@@ -195,6 +195,7 @@ impl Pool {
             pool: Arc::downgrade(&self.inner),
             queued: AtomicBool::new(false),
             kicked: AtomicBool::new(false),
+            runs: AtomicU64::new(0),
         }));
         job.kick();
         job
@@ -351,6 +352,8 @@ struct JobInner {
     /// A run is in the queue or under way.
     queued: AtomicBool,
     kicked: AtomicBool,
+    /// How often it has run: a timer set before the last run has nothing to say.
+    runs: AtomicU64,
 }
 
 impl Job {
@@ -370,6 +373,7 @@ impl Job {
 
     fn run(&self) {
         self.0.kicked.store(false, Ordering::SeqCst);
+        let run = self.0.runs.fetch_add(1, Ordering::SeqCst) + 1;
         let next = (self.0.body.lock())();
         if next == Next::Again {
             return self.enqueue();
@@ -383,7 +387,9 @@ impl Job {
             pool.timers.add(
                 delay,
                 Box::new(move || {
-                    if let Some(job) = job.upgrade() {
+                    if let Some(job) = job.upgrade()
+                        && job.runs.load(Ordering::SeqCst) == run
+                    {
                         Job(job).kick();
                     }
                 }),

@@ -559,6 +559,24 @@ fn draining_lets_gated_replies_out() {
 }
 
 #[test]
+fn a_job_that_is_kicked_while_it_waits_has_one_timer_all_the_same() {
+    let bench = start(Settings::default());
+    let (runs, start) = (Arc::new(AtomicUsize::new(0)), Instant::now());
+    let count = runs.clone();
+    let job = bench.pool.background(move || {
+        count.fetch_add(1, Ordering::SeqCst);
+        Next::After(Duration::from_millis(20))
+    });
+    for kicks in 1..=40 {
+        job.kick();
+        eventually("the run", || runs.load(Ordering::SeqCst) > kicks);
+    }
+    std::thread::sleep(Duration::from_millis(200));
+    let (runs, most) = (runs.load(Ordering::SeqCst), 42 + start.elapsed().as_millis() as usize / 20);
+    assert!(runs <= most, "{runs} runs, where the kicks and one timer make {most} at the most");
+}
+
+#[test]
 fn timers_tasks_and_jobs_run() {
     let bench = start(Settings::default());
     let order = Arc::new(Mutex::new(Vec::new()));
