@@ -11,7 +11,7 @@ use crate::bind::{Bind, name_of};
 use crate::catalog::table::{Default, Table, TableColumn};
 use crate::error::{self, Result, SqlError};
 use crate::parse::parse_expression;
-use crate::parse::statement::Name;
+use crate::parse::statement::{Ignoring, Name};
 use crate::plan::family::{Doing, Family};
 use crate::plan::join::Planner;
 use crate::plan::walk::conjuncts;
@@ -89,6 +89,7 @@ pub struct Update {
 pub struct Delete {
     pub node: Arc<Node>,
     pub targets: Vec<Target>,
+    pub ignore: bool,
 }
 
 fn targets_of(targets: &[Target]) -> impl Iterator<Item = &Arc<Table>> {
@@ -450,7 +451,7 @@ impl Bind<'_> {
         Ok(Target { rules: self.rules(&base, &[doing])?, offset, key_at, sets })
     }
 
-    pub fn update(&mut self, update: &ast::Update) -> Result<Update> {
+    pub fn update(&mut self, update: &Ignoring<ast::Update>) -> Result<Update> {
         if update.from.is_some() || update.returning.is_some() {
             return Err(SqlError::unsupported("this form of UPDATE"));
         }
@@ -503,7 +504,7 @@ impl Bind<'_> {
             targets.push(target);
         }
         self.close_scope();
-        Ok(Update { node, targets, ignore: false })
+        Ok(Update { node, targets, ignore: update.ignore })
     }
 
     fn assigned_column(&mut self, name: &ast::ObjectName) -> Result<(usize, usize)> {
@@ -529,7 +530,7 @@ impl Bind<'_> {
         Ok((at, place - scope.tables[at].offset))
     }
 
-    pub fn delete(&mut self, delete: &ast::Delete) -> Result<Delete> {
+    pub fn delete(&mut self, delete: &Ignoring<ast::Delete>) -> Result<Delete> {
         if delete.returning.is_some() {
             return Err(SqlError::unsupported("DELETE ... RETURNING"));
         }
@@ -590,7 +591,7 @@ impl Bind<'_> {
         let mut numbered: Vec<(usize, Target)> = order.into_iter().zip(targets).collect();
         numbered.sort_by_key(|(referred, _)| *referred);
         let targets = numbered.into_iter().map(|(_, target)| target).collect();
-        Ok(Delete { node, targets })
+        Ok(Delete { node, targets, ignore: delete.ignore })
     }
 
     /// An expression over one table's columns: of a CHECK, for CREATE TABLE to look at.

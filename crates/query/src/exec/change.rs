@@ -228,6 +228,25 @@ fn check(rules: &Rules, row: &[Value], ctx: &mut EvalContext) -> Result<()> {
     Ok(())
 }
 
+/// May IGNORE make a warning of it? The row is left as it is then.
+fn is_of_one_row(error: &SqlError) -> bool {
+    use error::{CHECK_CONSTRAINT_VIOLATED, DUP_ENTRY, NO_REFERENCED_ROW_2, ROW_IS_REFERENCED_2};
+    [DUP_ENTRY, NO_REFERENCED_ROW_2, ROW_IS_REFERENCED_2, CHECK_CONSTRAINT_VIOLATED].iter().any(|code| code.is(error))
+}
+
+/// Changes one row. None: it could not be changed, and the statement says IGNORE.
+fn or_ignored<T>(ctx: &mut EvalContext, change: impl FnOnce(&mut EvalContext) -> Result<T>) -> Result<Option<T>> {
+    let before = host(ctx).txn()?.savepoint();
+    match change(ctx) {
+        Err(error) if ctx.ignore && is_of_one_row(&error) => {
+            host(ctx).txn()?.rollback_to(before)?;
+            ctx.warn(error);
+            Ok(None)
+        }
+        done => done.map(Some),
+    }
+}
+
 /// What a column is given, in its own form.
 fn stored(rules: &Rules, column: usize, value: Value, row: u64, ctx: &mut EvalContext) -> Result<Value> {
     let definition = &rules.table.columns[column];
@@ -327,7 +346,10 @@ impl Inserting<'_> {
         if let Some(column) = self.auto {
             self.number(column, &mut row, ctx)?;
         }
-        check(rules, &row, ctx)?;
+        if or_ignored(ctx, |ctx| check(rules, &row, ctx))?.is_none() {
+            self.duplicates += 1;
+            return Ok(());
+        }
         self.put(row, ctx)
     }
 
@@ -366,7 +388,7 @@ impl Inserting<'_> {
             let before = host(ctx).txn()?.savepoint();
             let Some(conflict) = put(table, &row, ctx)? else {
                 match foreign::after_insert(family, &missing, &row, ctx) {
-                    Err(error) if ctx.ignore && error::NO_REFERENCED_ROW_2.is(&error) => {
+                    Err(error) if ctx.ignore && is_of_one_row(&error) => {
                         host(ctx).txn()?.rollback_to(before)?;
                         table.live.add_rows(-1);
                         self.duplicates += 1;
@@ -469,9 +491,14 @@ pub fn update(plan: &Update, ctx: &mut EvalContext) -> Result<Changed> {
     for row in &mut rows {
         host(ctx).look_up()?;
         for (target, done) in plan.targets.iter().zip(&mut done) {
-            if let Some(changed) = update_row(target, row, done, plan.targets.len() > 1, matched + 1, ctx)? {
-                matched += 1;
-                affected += u64::from(changed);
+            let is_join = plan.targets.len() > 1;
+            match or_ignored(ctx, |ctx| update_row(target, row, done, is_join, matched + 1, ctx))? {
+                Some(None) => {}
+                Some(Some(changed)) => {
+                    matched += 1;
+                    affected += u64::from(changed);
+                }
+                None => matched += 1,
             }
         }
     }
@@ -519,6 +546,7 @@ fn update_row(
 }
 
 pub fn delete(plan: &Delete, ctx: &mut EvalContext) -> Result<Changed> {
+    ctx.ignore = plan.ignore;
     let mut exec = Exec::open(&plan.node, None, ctx)?;
     let rows = drain(&mut exec, ctx, usize::MAX)?;
     let mut affected = 0;
@@ -528,11 +556,15 @@ pub fn delete(plan: &Delete, ctx: &mut EvalContext) -> Result<Changed> {
             host(ctx).look_up()?;
             let Some(row_key) = row[target.key_at].as_string_bytes() else { continue };
             let table = &target.rules.table;
-            let range = target.offset..target.offset + table.columns.len();
-            if take_out(table, row_key, &row[range.clone()], ctx)? {
-                foreign::after_delete(target.rules.family.as_deref(), &row[range], ctx)?;
-                affected += 1;
-            }
+            let old = &row[target.offset..target.offset + table.columns.len()];
+            let taken = or_ignored(ctx, |ctx| {
+                let found = take_out(table, row_key, old, ctx)?;
+                if found {
+                    foreign::after_delete(target.rules.family.as_deref(), old, ctx)?;
+                }
+                Ok(found)
+            })?;
+            affected += u64::from(taken == Some(true));
         }
     }
     Ok(Changed { affected, ..Changed::default() })

@@ -5,7 +5,7 @@ use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::Token;
 
 use crate::error::{Result, SqlError};
-use crate::parse::statement::{Maintenance, Name, Statement};
+use crate::parse::statement::{Ignoring, Maintenance, Name, Statement};
 use crate::parse::syntax;
 
 pub struct Cursor<'t> {
@@ -163,13 +163,20 @@ impl Cursor<'_> {
     }
 
     fn change(&mut self) -> Result<Statement> {
-        if self.peek_word(1, "ignore") && !self.peek_word(0, "insert") {
-            return Err(SqlError::unsupported("IGNORE in UPDATE and DELETE"));
+        let (is_update, is_delete) = (self.peek_word(0, "update"), self.peek_word(0, "delete"));
+        if !is_update && !is_delete {
+            return match self.parsed(|parser| parser.parse_statement())? {
+                ast::Statement::Insert(insert) => Ok(Statement::Insert(Box::new(insert))),
+                _ => Err(self.error_here()),
+            };
         }
-        match self.parsed(|parser| parser.parse_statement())? {
-            ast::Statement::Insert(insert) => Ok(Statement::Insert(Box::new(insert))),
-            ast::Statement::Update(update) => Ok(Statement::Update(Box::new(update))),
-            ast::Statement::Delete(delete) => Ok(Statement::Delete(Box::new(delete))),
+        let verb = self.parser.next_token();
+        let ignore = self.word("ignore");
+        let changed =
+            self.parsed(|parser| if is_update { parser.parse_update(verb) } else { parser.parse_delete(verb) });
+        match changed? {
+            ast::Statement::Update(node) => Ok(Statement::Update(Box::new(Ignoring { node, ignore }))),
+            ast::Statement::Delete(node) => Ok(Statement::Delete(Box::new(Ignoring { node, ignore }))),
             _ => Err(self.error_here()),
         }
     }

@@ -96,6 +96,9 @@ fn rewrite(tokens: Vec<TokenWithSpan>) -> (Vec<TokenWithSpan>, usize) {
             tokens.remove(1);
         }
     }
+    if tokens.first().is_some_and(|first| is(first, "update")) {
+        join_tables(&mut tokens);
+    }
     let mut at = 0;
     while at + 3 < tokens.len() {
         // LOCK IN SHARE MODE is FOR SHARE.
@@ -126,6 +129,26 @@ fn rewrite(tokens: Vec<TokenWithSpan>) -> (Vec<TokenWithSpan>, usize) {
         }
     }
     (tokens, parameters)
+}
+
+/// UPDATE a, b SET is UPDATE a CROSS JOIN b SET.
+fn join_tables(tokens: &mut Vec<TokenWithSpan>) {
+    let (mut at, mut depth) = (1, 0usize);
+    while at < tokens.len() {
+        match &tokens[at].token {
+            Token::LParen => depth += 1,
+            Token::RParen => depth = depth.saturating_sub(1),
+            Token::Word(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case("set") => return,
+            Token::Comma if depth == 0 => {
+                let span = tokens[at].span;
+                let words = ["CROSS", "JOIN"].map(|word| TokenWithSpan::new(Token::make_keyword(word), span));
+                tokens.splice(at..=at, words);
+                at += 1;
+            }
+            _ => {}
+        }
+        at += 1;
+    }
 }
 
 /// What stands between SELECT and FROM, cut at its commas.

@@ -12,12 +12,27 @@ pub struct Name {
     pub name: String,
 }
 
+/// The parser's tree of a change, and whether the statement says IGNORE: rows that cannot be changed are left, with a warning.
+#[derive(Clone, Debug)]
+pub struct Ignoring<T> {
+    pub node: T,
+    pub ignore: bool,
+}
+
+impl<T> std::ops::Deref for Ignoring<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.node
+    }
+}
+
 #[derive(Clone, Debug)]
 pub enum Statement {
     Query(Box<ast::Query>),
     Insert(Box<ast::Insert>),
-    Update(Box<ast::Update>),
-    Delete(Box<ast::Delete>),
+    Update(Box<Ignoring<ast::Update>>),
+    Delete(Box<Ignoring<ast::Delete>>),
     Do(Vec<ast::Expr>),
     CreateTable(Box<ast::CreateTable>),
     AlterTable {
