@@ -84,7 +84,7 @@ pub struct Index {
     pub generated: bool,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
     pub name: String,
     pub text: String,

@@ -60,6 +60,13 @@ impl Cursor<'_> {
         } else if self.peek_word(0, "algorithm") || self.peek_word(0, "lock") {
             self.algorithm_and_lock()?;
             out.push(Alteration::Nothing);
+        } else if self.words(&["drop", "check"]) {
+            out.push(Alteration::DropCheck(self.identifier()?));
+        } else if self.words(&["alter", "check"]) || self.words(&["alter", "constraint"]) {
+            let name = self.identifier()?;
+            let enforced = !self.word("not");
+            self.expect("enforced")?;
+            out.push(Alteration::EnforceCheck { name, enforced });
         } else if self.words(&["drop", "key"]) {
             let name = self.parsed(|parser| parser.parse_identifier())?;
             out.push(Alteration::Parsed(Box::new(ast::AlterTableOperation::DropIndex { name })));
@@ -91,9 +98,7 @@ impl Cursor<'_> {
                 && self.peek_word(1, "column")
                 && self.parser.peek_nth_token_ref(2).token == Token::LParen
         {
-            return Err(SqlError::unsupported(
-                "ADD COLUMN (...) with several columns: name each with its own ADD COLUMN",
-            ));
+            self.added_columns(out)?;
         } else if [
             "engine",
             "comment",
@@ -123,6 +128,25 @@ impl Cursor<'_> {
             out.push(Alteration::Parsed(Box::new(operation)));
         }
         Ok(())
+    }
+
+    /// ADD [COLUMN] (a ..., b ...).
+    fn added_columns(&mut self, out: &mut Vec<Alteration>) -> Result<()> {
+        self.expect("add")?;
+        self.word("column");
+        self.expect_token(&Token::LParen)?;
+        loop {
+            let column_def = self.parsed(|parser| parser.parse_column_def())?;
+            out.push(Alteration::Parsed(Box::new(ast::AlterTableOperation::AddColumn {
+                column_keyword: true,
+                if_not_exists: false,
+                column_def,
+                column_position: None,
+            })));
+            if !self.take(&Token::Comma) {
+                return self.expect_token(&Token::RParen);
+            }
+        }
     }
 
     fn charset(&mut self, convert: bool, out: &mut Vec<Alteration>) -> Result<()> {

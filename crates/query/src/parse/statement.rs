@@ -141,6 +141,12 @@ pub enum Alteration {
         to: String,
     },
     RenameTable(Name),
+    DropCheck(String),
+    /// ALTER CHECK ... [NOT] ENFORCED.
+    EnforceCheck {
+        name: String,
+        enforced: bool,
+    },
     /// ENGINE=, COMMENT=, ROW_FORMAT= and their like.
     Option {
         name: String,

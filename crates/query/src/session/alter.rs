@@ -8,17 +8,18 @@ use sqlparser::ast::{
     self, AlterColumnOperation, AlterTableOperation, ColumnOption, MySQLColumnPosition, RenameTableNameKind,
 };
 
-use crate::bind::name_of;
+use crate::bind::{Bind, name_of};
 use crate::catalog::Writing;
-use crate::catalog::table::{Default, Index, Part, Table, TableColumn};
+use crate::catalog::table::{Check, Default, Index, Part, Table, TableColumn};
 use crate::error::{self, Result, SqlError};
 use crate::exec::change::encode_row;
 use crate::exec::scan::decode;
 use crate::key;
+use crate::parse::parse_expression;
 use crate::parse::statement::{Alteration, Name};
 use crate::row::Layout;
 use crate::scalar::store::implicit_default;
-use crate::scalar::{EvalContext, Place, store};
+use crate::scalar::{EvalContext, Expr, Place, store};
 use crate::session::define::{self, Reach, same_storage};
 use crate::session::foreign::{Wanted, check_nullable, drop_needless_indexes};
 use crate::session::words::{self, Definition, Options, collation_of, index_name, option_of};
@@ -45,6 +46,8 @@ struct Draft<'t> {
     /// Foreign keys of others, by which this table is the parent.
     referring: Vec<Arc<Table>>,
     checks_foreign_keys: bool,
+    /// Of each CHECK that was there, the columns that it looks at.
+    looked_at: Vec<(String, Vec<String>)>,
 }
 
 impl Session {
@@ -67,10 +70,11 @@ impl Session {
                 foreign: Vec::new(),
                 referring: writing.snapshot.children_now(&old.schema, &old.name),
                 checks_foreign_keys: session.checks_foreign_keys(),
+                looked_at: session.looked_at(&old)?,
             };
             // What is dropped no longer stands in the way of the rest.
             let (first, rest): (Vec<&Alteration>, Vec<&Alteration>) =
-                operations.iter().partition(|operation| is_foreign_key_drop(operation));
+                operations.iter().partition(|operation| drops_constraint(operation));
             for operation in first.into_iter().chain(rest) {
                 session.alteration(&mut draft, operation, writing)?;
             }
@@ -78,10 +82,10 @@ impl Session {
             session.add_foreign_keys(draft.new, foreign, writing)?;
             draft.new.foreign_keys.iter().try_for_each(|key| check_nullable(key, draft.new))?;
             drop_needless_indexes(draft.new);
-            auto = draft.auto_increment;
             if draft.rebuild {
                 session.rebuild(&mut draft, writing)?;
             }
+            auto = draft.auto_increment;
             Ok(draft.renames())
         })?;
         if let Some(next) = auto {
@@ -124,6 +128,16 @@ impl Session {
                 let (schema, name) = self.full_name(name)?;
                 writing.snapshot.schema(&schema)?;
                 (draft.new.schema, draft.new.name) = (schema, name);
+                Ok(())
+            }
+            Alteration::DropCheck(name) => {
+                let at = draft.check(name)?;
+                draft.new.checks.remove(at);
+                Ok(())
+            }
+            Alteration::EnforceCheck { name, enforced } => {
+                let at = draft.check(name)?;
+                draft.new.checks[at].enforced = *enforced;
                 Ok(())
             }
             Alteration::RenameIndex { from, to } => {
@@ -181,7 +195,7 @@ impl Session {
                 self.column_keys(draft, &column_def.name.value, &options, writing)
             }
             AlterTableOperation::DropColumn { column_names, if_exists: false, .. } => {
-                column_names.iter().try_for_each(|name| draft.drop_column(&name.value))
+                column_names.iter().try_for_each(|name| draft.drop_column(&name.value, writing))
             }
             AlterTableOperation::ModifyColumn { col_name, data_type, options, column_position } => self.change_column(
                 draft,
@@ -244,9 +258,8 @@ impl Session {
             return Err(error::DUP_FIELDNAME.with(&[&column.name]));
         }
         column.initial = self.initial(&column)?;
-        if column.auto_increment {
-            return Err(SqlError::unsupported("adding an AUTO_INCREMENT column to a table that exists"));
-        }
+        // Each row has a number, or a value, of its own.
+        draft.rebuild |= column.auto_increment || matches!(column.default, Default::Expression(_));
         draft.new.slots.push(column.ty.kind);
         draft.new.columns.push(column);
         draft.from.push(From::Initial);
@@ -269,9 +282,7 @@ impl Session {
                     &mut EvalContext { zone: self.ctx.zone.clone(), ..EvalContext::new() },
                 )?
             }
-            Default::Expression(_) => {
-                return Err(SqlError::unsupported("adding a column with an expression as its default"));
-            }
+            Default::Expression(_) => Value::Null,
         })
     }
 
@@ -329,8 +340,8 @@ impl Session {
         }
         made.initial = before.initial;
         draft.new.columns[at] = made;
-        if !name.eq_ignore_ascii_case(new_name) && !draft.new.checks.is_empty() {
-            return Err(SqlError::unsupported("renaming a column of a table with CHECK constraints"));
+        if !name.eq_ignore_ascii_case(new_name) {
+            draft.check_unlooked(name)?;
         }
         draft.place(at, position)
     }
@@ -370,6 +381,7 @@ impl Session {
         let mut cursor = writing.txn.scan(draft.old.map, Unbounded, Unbounded, false)?;
         let (mut batch, mut old_row, mut number) = (RowBatch::new(), vec![Value::Null; all.len()], 0u64);
         let (mut row_key, mut bytes) = (Vec::new(), Vec::new());
+        let computed = self.computed(new, &draft.from)?;
         self.ctx.changes_rows = true;
         while cursor.next(&mut writing.txn, &mut batch)? {
             self.host().look_up()?;
@@ -379,9 +391,17 @@ impl Session {
                 let mut row = Vec::with_capacity(new.columns.len());
                 for (column, from) in new.columns.iter().zip(&draft.from) {
                     row.push(match from {
+                        From::Initial if column.auto_increment => {
+                            let place = Place { column: &column.name, row: number };
+                            store(Value::UInt(number), &column.ty, place, &mut self.ctx)?
+                        }
                         From::Initial => column.initial.clone(),
                         From::Old(at) => self.converted(&old_row[*at], &draft.old.columns[*at], column, number)?,
                     });
+                }
+                for (at, expr) in &computed {
+                    let (column, value) = (&new.columns[*at], expr.eval(&row, &mut self.ctx)?);
+                    row[*at] = store(value, &column.ty, Place { column: &column.name, row: number }, &mut self.ctx)?;
                 }
                 row_key.clear();
                 match &new.primary {
@@ -402,8 +422,43 @@ impl Session {
             }
         }
         *new.live.row_id.lock() = 0;
+        if new
+            .columns
+            .iter()
+            .zip(&draft.from)
+            .any(|(column, from)| column.auto_increment && matches!(from, From::Initial))
+        {
+            draft.auto_increment = Some(draft.auto_increment.unwrap_or(1).max(number + 1));
+        }
         let every: Vec<usize> = (0..new.indexes.len()).collect();
         define::fill(&mut writing.txn, new, &every, &mut self.ctx)
+    }
+
+    /// Columns that are new and have an expression as their default, bound over the new table.
+    fn computed(&mut self, table: &Table, from: &[From]) -> Result<Vec<(usize, Expr)>> {
+        let shown = Arc::new(table.copy().settle());
+        let around = self.surroundings();
+        let mut bind = Bind::new(&around);
+        let mut exprs = Vec::new();
+        for (at, (column, from)) in table.columns.iter().zip(from).enumerate() {
+            if let (Default::Expression(text), From::Initial) = (&column.default, from) {
+                exprs.push((at, bind.over_table(&shown, &parse_expression(text)?)?));
+            }
+        }
+        Ok(exprs)
+    }
+
+    /// The columns that each CHECK of a table looks at.
+    fn looked_at(&self, table: &Arc<Table>) -> Result<Vec<(String, Vec<String>)>> {
+        let around = self.surroundings();
+        let mut bind = Bind::new(&around);
+        let columns = |check: &Check| {
+            let mut places = bind.over_table(table, &parse_expression(&check.text)?)?.columns();
+            places.sort_unstable();
+            places.dedup();
+            Ok((check.name.clone(), places.into_iter().map(|at| table.columns[at].name.clone()).collect()))
+        };
+        table.checks.iter().map(columns).collect()
     }
 
     fn converted(&mut self, value: &Value, old: &TableColumn, new: &TableColumn, row: u64) -> Result<Value> {
@@ -422,8 +477,13 @@ impl Session {
     }
 }
 
-fn is_foreign_key_drop(operation: &Alteration) -> bool {
-    matches!(operation, Alteration::Parsed(operation) if matches!(**operation, AlterTableOperation::DropForeignKey { .. }))
+fn drops_constraint(operation: &Alteration) -> bool {
+    use AlterTableOperation::{DropConstraint, DropForeignKey};
+    match operation {
+        Alteration::Parsed(operation) => matches!(**operation, DropForeignKey { .. } | DropConstraint { .. }),
+        Alteration::DropCheck(_) => true,
+        _ => false,
+    }
 }
 
 impl Draft<'_> {
@@ -463,29 +523,28 @@ impl Draft<'_> {
         foreign.chain(wanted).for_each(|column| *column = number(*column));
     }
 
-    fn drop_column(&mut self, name: &str) -> Result<()> {
+    fn drop_column(&mut self, name: &str, writing: &mut Writing<'_>) -> Result<()> {
         let at = self.new.column(name).ok_or_else(|| error::CANT_DROP_FIELD_OR_KEY.with(&[&name]))?;
         if self.new.columns.len() == 1 {
             return Err(error::CANT_REMOVE_ALL_FIELDS.bare());
         }
         self.check_droppable(at)?;
-        if self.new.primary.iter().flatten().any(|part| part.column == at) {
-            return Err(SqlError::unsupported("dropping a column of the primary key: drop the key first"));
+        self.drop_checks_of(name)?;
+        if let Some(parts) = &mut self.new.primary
+            && parts.iter().any(|part| part.column == at)
+        {
+            parts.retain(|part| part.column != at);
+            self.rebuild = true;
         }
-        if self.new.indexes.iter().flat_map(|index| &index.parts).any(|part| part.column == at) {
-            // MySQL takes the column out of its indexes; an index of this column alone goes.
-            if self
-                .new
-                .indexes
-                .iter()
-                .any(|index| index.parts.len() > 1 && index.parts.iter().any(|part| part.column == at))
-            {
-                return Err(SqlError::unsupported(
-                    "dropping a column of an index of several columns: drop the index first",
-                ));
+        self.new.primary = self.new.primary.take().filter(|parts| !parts.is_empty());
+        // The column leaves its indexes, which are filled anew; an index of this column alone goes.
+        for index in self.new.indexes.iter_mut().filter(|index| index.parts.iter().any(|part| part.column == at)) {
+            index.parts.retain(|part| part.column != at);
+            if !index.parts.is_empty() {
+                index.map = writing.txn.create_map()?;
             }
-            self.new.indexes.retain(|index| index.parts[0].column != at);
         }
+        self.new.indexes.retain(|index| !index.parts.is_empty());
         self.new.columns.remove(at);
         self.from.remove(at);
         self.renumber(|column| if column > at { column - 1 } else { column });
@@ -548,14 +607,45 @@ impl Draft<'_> {
         }
     }
 
+    fn check(&self, name: &str) -> Result<usize> {
+        let at = self.new.checks.iter().position(|check| check.name.eq_ignore_ascii_case(name));
+        at.ok_or_else(|| error::CHECK_CONSTRAINT_NOT_FOUND.with(&[&name]))
+    }
+
+    /// CHECKs that are still there and look at a column: (name, whether they look at nothing else).
+    fn looking_at(&self, column: &str) -> Vec<(String, bool)> {
+        let stays = |name: &str| self.new.checks.iter().any(|check| check.name == name);
+        let looking = self
+            .looked_at
+            .iter()
+            .filter(|(name, columns)| stays(name) && columns.iter().any(|known| known.eq_ignore_ascii_case(column)));
+        looking.map(|(name, columns)| (name.clone(), columns.len() == 1)).collect()
+    }
+
+    fn check_unlooked(&self, column: &str) -> Result<()> {
+        match self.looking_at(column).first() {
+            Some((check, _)) => Err(error::DEPENDENT_BY_CHECK_CONSTRAINT.with(&[check, &column])),
+            None => Ok(()),
+        }
+    }
+
+    /// CHECKs of a column alone go with it.
+    fn drop_checks_of(&mut self, column: &str) -> Result<()> {
+        for (name, is_alone) in self.looking_at(column) {
+            if !is_alone {
+                return Err(error::DEPENDENT_BY_CHECK_CONSTRAINT.with(&[&name, &column]));
+            }
+            self.new.checks.retain(|check| check.name != name);
+        }
+        Ok(())
+    }
+
     fn rename_column(&mut self, name: &str, new_name: &str) -> Result<()> {
         let at = self.find(name)?;
         if !name.eq_ignore_ascii_case(new_name) && self.new.column(new_name).is_some() {
             return Err(error::DUP_FIELDNAME.with(&[&new_name]));
         }
-        if !self.new.checks.is_empty() {
-            return Err(SqlError::unsupported("renaming a column of a table with CHECK constraints"));
-        }
+        self.check_unlooked(name)?;
         new_name.clone_into(&mut self.new.columns[at].name);
         Ok(())
     }
@@ -606,9 +696,6 @@ impl Draft<'_> {
         };
         words::add_constraint(constraint, &mut definition, &self.old.name)?;
         if definition.checks.len() > self.new.checks.len() {
-            if self.old.live.rows() != Some(0) {
-                return Err(SqlError::unsupported("adding a CHECK constraint to a table with rows"));
-            }
             self.new.checks = definition.checks;
         }
         if let Some(parts) = definition.primary {

@@ -328,11 +328,55 @@ impl Session {
                     .with(&[&check.name, &error.message.split('\'').nth(1).unwrap_or("")]),
                 _ => error,
             })?;
-            refuse_acting_keys(&table, &check.name, &bound.columns())?;
+            let columns = bound.columns();
+            refuse_acting_keys(&table, &check.name, &columns)?;
+            if columns.iter().any(|at| table.columns[*at].auto_increment) {
+                return Err(error::CHECK_CONSTRAINT_REFERS_AUTO_INCREMENT_COLUMN.with(&[&check.name]));
+            }
         }
-        for column in &table.columns {
-            if let Default::Expression(text) = &column.default {
-                bind.over_table(&table, &parse_expression(text)?)?;
+        for (nth, column) in table.columns.iter().enumerate() {
+            let Default::Expression(text) = &column.default else { continue };
+            // Numbers are given, and later expressions computed, after this one.
+            for at in bind.over_table(&table, &parse_expression(text)?)?.columns() {
+                if table.columns[at].auto_increment {
+                    return Err(error::DEFAULT_VAL_GENERATED_REF_AUTO_INC.with(&[&column.name]));
+                }
+                if at >= nth && matches!(table.columns[at].default, Default::Expression(_)) {
+                    return Err(error::DEFAULT_VAL_GENERATED_NON_PRIOR.with(&[&column.name]));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Do the rows obey CHECKs that are new, or all of them, if the rows were written anew?
+    fn check_new_checks(&mut self, old: &Table, new: &Table, writing: &mut Writing<'_>) -> Result<()> {
+        use std::ops::Bound::Unbounded;
+        let table = Arc::new(new.copy().settle());
+        let around = self.surroundings();
+        let mut bind = Bind::new(&around);
+        let mut checks = Vec::new();
+        for check in new.checks.iter().filter(|check| check.enforced) {
+            if new.map != old.map || !old.checks.contains(check) {
+                checks.push((&check.name, bind.over_table(&table, &parse_expression(&check.text)?)?));
+            }
+        }
+        drop(bind);
+        if checks.is_empty() {
+            return Ok(());
+        }
+        let all: Vec<usize> = (0..table.columns.len()).collect();
+        let mut cursor = writing.txn.scan(table.map, Unbounded, Unbounded, false)?;
+        let (mut batch, mut row) = (RowBatch::new(), vec![Value::Null; all.len()]);
+        while cursor.next(&mut writing.txn, &mut batch)? {
+            self.host().look_up()?;
+            for (_, bytes) in batch.iter() {
+                decode(&table, bytes, &all, &mut row)?;
+                for (name, check) in &checks {
+                    if !check.eval(&row, &mut self.ctx)?.is_null() && !check.holds(&row, &mut self.ctx)? {
+                        return Err(error::CHECK_CONSTRAINT_VIOLATED.with(&[name]));
+                    }
+                }
             }
         }
         Ok(())
@@ -391,6 +435,7 @@ impl Session {
             fill(&mut writing.txn, &new, &fresh, &mut self.ctx)?;
         }
         self.check_new_constraints(&old, &new, &mut writing)?;
+        self.check_new_checks(&old, &new, &mut writing)?;
         let mut new = new;
         follow_names(&mut writing, &old, &mut new, &renames)?;
         let is_moved = new.name != old.name || new.schema != old.schema;
