@@ -42,6 +42,7 @@ suite() {
     mysql_logins) "$python" $here/python/mysql_logins.py ;;
     mysql_rights) "$python" $here/python/mysql_rights.py ;;
     mysql_views) "$python" $here/python/mysql_views.py ;;
+    two_faces) "$python" $here/python/two_faces.py ;;
     mysql_python) "$python" $here/python/mysql_clients.py ;;
     mysql_dump) "$python" $here/python/mysql_dump.py ;;
     mysql_node) cp $here/node/*.mjs target/clients/node/ && "$python" $here/python/with_server.py --mysql node target/clients/node/mysql.mjs ;;
@@ -63,7 +64,7 @@ if [ "${1:-}" = soak ]; then
     ROUNDS=$((minutes * 3)) suite mysql_crash
     DIFFERENTIAL_ARGS= SECONDS_DIFFERENTIAL=$((minutes * 30)) suite differential
 else
-    for name in "${@:-cli python node java errors tls introspection mysql_logins mysql_rights mysql_views mysql_python mysql_dump mysql_node mysql_java mysql_anomalies mysql_crash sysbench disk_full device memory crash differential}"; do
+    for name in "${@:-cli python node java errors tls introspection mysql_logins mysql_rights mysql_views two_faces mysql_python mysql_dump mysql_node mysql_java mysql_anomalies mysql_crash sysbench disk_full device memory crash differential}"; do
         for one in $name; do suite "$one"; done
     done
 fi

@@ -244,6 +244,9 @@ impl Bind<'_> {
     fn refuse_system(&self, name: &Name) -> Result<()> {
         let schema = name.schema.as_deref().or(self.around.database).unwrap_or("");
         match crate::system::find(schema, &name.name) {
+            Some(table) if table.schema == crate::system::keys::SCHEMA => {
+                Err(SqlError::unsupported("changes of Redis keys by SQL"))
+            }
             Some(table) => Err(self.rights.no_database(table.schema)),
             None => Ok(()),
         }

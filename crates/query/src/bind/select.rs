@@ -368,6 +368,11 @@ impl Bind<'_> {
             let of = clause.of.as_ref().map(name_of).transpose()?;
             for table in &mut self.scope().tables {
                 let shown = table.within.as_ref().unwrap_or(&table.alias);
+                if matches!(&table.origin, Origin::System(system) if system.schema == crate::system::keys::SCHEMA)
+                    && of.as_ref().is_none_or(|of| of.name == *shown)
+                {
+                    return Err(SqlError::unsupported("locks on Redis keys"));
+                }
                 if let Origin::Base(base) = &table.origin
                     && of.as_ref().is_none_or(|of| of.name == *shown)
                 {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
+use engine::Lsn;
 use engine::rows::{Isolation, Transaction};
 
 use crate::error::{self, Result, SqlError};
@@ -28,6 +29,8 @@ pub struct Host {
     /// Rows of common table expressions; and of the last round of those being made.
     pub commons: HashMap<usize, Arc<Vec<Row>>>,
     pub users: HashMap<String, (Value, Type)>,
+    /// What has been read outside of the transaction is durable when the log is, up to here.
+    pub seen: Lsn,
     pub deadline: Option<Instant>,
     pub foreign_key_checks: bool,
     /// Bytes that sorts, groups and joins of a statement may hold.
@@ -48,6 +51,7 @@ impl Host {
             answers: HashMap::new(),
             commons: HashMap::new(),
             users: HashMap::new(),
+            seen: 0,
             deadline: None,
             foreign_key_checks: true,
             memory_max: 256 << 20,

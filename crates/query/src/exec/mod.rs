@@ -88,9 +88,14 @@ impl Exec {
             }
             Node::Common { id, source, recursion } => State::Shared(common(*id, source, recursion.as_ref(), ctx)?, 0),
             Node::LastRound { id } => State::Shared(host(ctx).commons.get(id).cloned().unwrap_or_default(), 0),
-            Node::System { table, offset, width } => {
+            Node::System { table, offset, width, wanted } => {
                 let mut rows = Vec::new();
-                for values in (table.rows)(ctx)? {
+                let found = if table.schema == crate::system::keys::SCHEMA {
+                    crate::system::keys::rows(wanted, *offset, base.map(|row| &**row), ctx)?
+                } else {
+                    (table.rows)(ctx)?
+                };
+                for values in found {
                     let mut row = template(base, *width);
                     values.into_iter().enumerate().for_each(|(at, value)| row[offset + at] = value);
                     rows.push(row);

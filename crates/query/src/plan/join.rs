@@ -11,6 +11,7 @@ use crate::plan::walk::columns;
 use crate::plan::{HashJoin, JoinKind, Node, Scan, SortKey};
 use crate::scalar::Expr;
 use crate::scalar::expr::{Comparison, Domain};
+use crate::system::keys;
 use crate::types::{Kind, Type};
 
 /// A guess where nothing is known.
@@ -138,7 +139,8 @@ impl Planner<'_> {
             }
             Origin::View(_) => unreachable!("a view's tables are read, not the view"),
             Origin::System(system) => {
-                let node = Arc::new(Node::System { table: system, offset, width });
+                let wanted = if system.schema == keys::SCHEMA { ripe.clone() } else { Vec::new() };
+                let node = Arc::new(Node::System { table: system, offset, width, wanted });
                 Part { node: filter(node, ripe), tables: vec![at], rows: ROWS, ordered: false }
             }
         }
@@ -230,6 +232,19 @@ impl Planner<'_> {
     /// A hash join, where the right side is one table without a better way to its rows.
     fn hash(&self, left: &Part, right: &Source, pool: &mut Vec<Expr>, bound: &[usize], kind: JoinKind) -> Option<Part> {
         let Source::Table(at) = right else { return None };
+        // A key that is known from the left is read by itself.
+        let by_key = |place: usize| keys::is_key(&self.tables[*at], place);
+        let names_key = |condition: &Expr| {
+            let Expr::Compare(compare) = condition else { return false };
+            let sides = [(&compare.left, &compare.right), (&compare.right, &compare.left)];
+            compare.op == Comparison::Equal
+                && sides.iter().any(|(mine, other)| {
+                    matches!(mine, Expr::Column(place, _) if by_key(*place)) && self.covers(bound, other)
+                })
+        };
+        if pool.iter().any(names_key) {
+            return None;
+        }
         let mut with = bound.to_vec();
         with.push(*at);
         let ripe: Vec<Expr> = pool.iter().filter(|condition| self.covers(&with, condition)).cloned().collect();

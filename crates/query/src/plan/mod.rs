@@ -100,6 +100,8 @@ pub enum Node {
         table: &'static SystemTable,
         offset: usize,
         width: usize,
+        /// Conditions that are looked at above, and may spare reading here.
+        wanted: Vec<Expr>,
     },
     /// Rows that are known: VALUES, SHOW.
     Rows {

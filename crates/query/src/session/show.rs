@@ -269,7 +269,7 @@ impl Session {
             .zip(pick)
             .map(|(at, (_, shown))| Column { name: (*shown).to_owned(), ..all[*at].clone() })
             .collect();
-        let node = Arc::new(Node::System { table, offset: 0, width: all.len() });
+        let node = Arc::new(Node::System { table, offset: 0, width: all.len(), wanted: Vec::new() });
         let mut exec = Exec::open(&node, None, &mut self.ctx)?;
         let rows = drain(&mut exec, &mut self.ctx, usize::MAX)?;
         Ok((columns, rows.into_iter().map(|row| places.iter().map(|at| row[*at].clone()).collect()).collect()))

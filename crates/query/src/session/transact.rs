@@ -60,6 +60,7 @@ impl Session {
         self.explicit = false;
         self.savepoints.clear();
         self.statement_start = None;
+        self.note_gate();
         let txn = self.host().txn.take();
         let committed = match txn {
             Some(txn) => {
@@ -77,6 +78,7 @@ impl Session {
         self.explicit = false;
         self.savepoints.clear();
         self.statement_start = None;
+        self.note_gate();
         if let Some(txn) = self.host().txn.take() {
             self.gate = self.gate.max(txn.gate());
             txn.rollback();
@@ -134,7 +136,8 @@ impl Session {
 
     /// What the transaction has read bounds when its replies may leave.
     pub(super) fn note_gate(&mut self) {
-        let gate = self.host().txn.as_ref().map_or(0, |txn| txn.gate());
+        let host = self.host();
+        let gate = host.txn.as_ref().map_or(0, |txn| txn.gate()).max(host.seen);
         self.gate = self.gate.max(gate);
     }
 

@@ -2,6 +2,7 @@
 
 mod absent;
 mod accounts;
+pub mod keys;
 mod schema;
 mod views;
 
@@ -20,6 +21,10 @@ pub enum Holds {
     LongText,
     Number,
     DateTime,
+    Bytes(u32),
+    LongBytes,
+    /// A point in time, with milliseconds.
+    Moment,
 }
 
 pub struct SystemTable {
@@ -45,6 +50,9 @@ impl SystemTable {
                 }
                 Holds::Number => Type::unsigned(),
                 Holds::DateTime => Type::new(Kind::DateTime),
+                Holds::Bytes(length) => Type::bytes(*length),
+                Holds::LongBytes => Type::new(Kind::LongBlob),
+                Holds::Moment => Type::temporal(Kind::Timestamp, 3).with_nullable(true),
             };
             Column {
                 schema: self.schema.to_owned(),
@@ -59,7 +67,7 @@ impl SystemTable {
 }
 
 /// Names of schemas whose tables are made here.
-pub const SCHEMAS: &[&str] = &["information_schema", "mysql", "performance_schema", "sys"];
+pub const SCHEMAS: &[&str] = &["information_schema", "mysql", "performance_schema", "redis", "sys"];
 
 pub fn is_system(schema: &str) -> bool {
     SCHEMAS.iter().any(|known| known.eq_ignore_ascii_case(schema))
@@ -70,7 +78,7 @@ pub fn find(schema: &str, name: &str) -> Option<&'static SystemTable> {
 }
 
 pub fn all() -> impl Iterator<Item = &'static SystemTable> {
-    [schema::TABLES, absent::TABLES, accounts::TABLES].into_iter().flatten()
+    [schema::TABLES, absent::TABLES, accounts::TABLES, keys::TABLES].into_iter().flatten()
 }
 
 /// Those that SHOW DATABASES lists: a dump of all databases must not meet one that cannot be made by statements.

@@ -1,0 +1,220 @@
+//! The keys of the Redis door as a table: docs/decisions/0011-keys-as-tables.md, F1 to F7.
+//!
+//! Conditions on the key and the database only narrow what is read; all of them are looked at again above, so what is not understood here costs time and nothing else.
+
+use engine::{Entry, Keyspace, Kind, Locks, Lsn};
+
+use crate::bind::scope::{Origin, ScopeTable};
+use crate::error::Result;
+use crate::exec::host::host;
+use crate::scalar::expr::{Comparison, Domain};
+use crate::scalar::temporal::Timestamp;
+use crate::scalar::{EvalContext, Expr};
+use crate::session::Row;
+use crate::system::Holds::{Bytes, LongBytes, Moment, Number};
+use crate::system::SystemTable;
+use crate::types::Collation;
+use crate::value::Value;
+
+pub const SCHEMA: &str = "redis";
+/// Keys whose values are read together in a scan.
+const TOGETHER: usize = 64;
+
+const DB: usize = 0;
+const KEY: usize = 1;
+
+pub const TABLES: &[SystemTable] = &[SystemTable {
+    schema: SCHEMA,
+    name: "strings",
+    columns: &[("db", Number), ("key", Bytes(65_535)), ("value", LongBytes), ("expires_at", Moment)],
+    rows: all,
+}];
+
+/// Is that place the key's column of this table?
+pub fn is_key(table: &ScopeTable, place: usize) -> bool {
+    matches!(&table.origin, Origin::System(system) if system.schema == SCHEMA) && place == table.offset + KEY
+}
+
+/// What conditions leave to be read.
+#[derive(Debug, Default)]
+struct Wanted {
+    /// None: all of them.
+    databases: Option<Vec<u8>>,
+    /// None: those with the prefix.
+    keys: Option<Vec<Vec<u8>>>,
+    prefix: Vec<u8>,
+}
+
+impl Wanted {
+    fn want_keys(&mut self, keys: Vec<Vec<u8>>) {
+        match &mut self.keys {
+            None => self.keys = Some(keys),
+            Some(known) => known.retain(|key| keys.contains(key)),
+        }
+    }
+
+    fn want_databases(&mut self, databases: Vec<u8>) {
+        match &mut self.databases {
+            None => self.databases = Some(databases),
+            Some(known) => known.retain(|db| databases.contains(db)),
+        }
+    }
+}
+
+fn all(ctx: &mut EvalContext) -> Result<Vec<Row>> {
+    rows(&[], 0, None, ctx)
+}
+
+/// The rows for which these conditions can hold. `base` is the row around, `offset` where the table's columns lie in it.
+pub fn rows(conditions: &[Expr], offset: usize, base: Option<&Row>, ctx: &mut EvalContext) -> Result<Vec<Row>> {
+    let wanted = wanted(conditions, offset, base, ctx)?;
+    let databases = wanted.databases.unwrap_or_else(|| (0..engine::DATABASES).collect());
+    let keyspace = host(ctx).db.engine().keyspace().clone();
+    let mut rows = Vec::new();
+    if let Some(keys) = wanted.keys {
+        let named: Vec<(u8, &[u8])> = databases.iter().flat_map(|db| keys.iter().map(|key| (*db, &**key))).collect();
+        read(&keyspace, &named, &mut rows, ctx)?;
+        return Ok(rows);
+    }
+    for db in databases {
+        let (mut keys, mut bytes): (Vec<Vec<u8>>, usize) = (Vec::new(), 0);
+        let walked = keyspace.read::<(), engine::Error>(Locks::Keys(&[]), |unit| {
+            keys.clear();
+            bytes = 0;
+            unit.keys(db, &wanted.prefix, |key, kind| {
+                if kind == Kind::String {
+                    bytes += 48 + key.len();
+                    keys.push(key.to_vec());
+                }
+            })
+        });
+        let (_, gate) = walked?;
+        host(ctx).seen = host(ctx).seen.max(gate);
+        host(ctx).hold(bytes)?;
+        for some in keys.chunks(TOGETHER) {
+            host(ctx).look_up()?;
+            let named: Vec<(u8, &[u8])> = some.iter().map(|key| (db, &**key)).collect();
+            read(&keyspace, &named, &mut rows, ctx)?;
+        }
+    }
+    Ok(rows)
+}
+
+/// Reads these keys as of one moment (F1).
+fn read(keyspace: &Keyspace, keys: &[(u8, &[u8])], rows: &mut Vec<Row>, ctx: &mut EvalContext) -> Result<()> {
+    type Seen = (Entry, Vec<u8>);
+    let read = |unit: &mut engine::Unit<'_>| -> std::result::Result<Vec<Option<Seen>>, engine::Error> {
+        let one = |(db, key): &(u8, &[u8])| {
+            let Some(entry) = unit.peek(*db, key)?.filter(|entry| entry.kind == Kind::String) else { return Ok(None) };
+            let mut value = Vec::with_capacity(entry.len as usize);
+            unit.value(&entry, 0..entry.len, &mut value)?;
+            Ok(Some((entry, value)))
+        };
+        keys.iter().map(one).collect()
+    };
+    let (found, gate): (Vec<Option<Seen>>, Lsn) = keyspace.read(Locks::Keys(keys), read)?;
+    host(ctx).seen = host(ctx).seen.max(gate);
+    for ((db, key), seen) in keys.iter().zip(found) {
+        let Some((entry, value)) = seen else { continue };
+        host(ctx).hold(128 + key.len() + value.len())?;
+        let time = entry.expire_at_ms.map(|ms| Value::Timestamp(Timestamp((ms as i64).saturating_mul(1000))));
+        rows.push(vec![
+            Value::UInt(u64::from(*db)),
+            Value::bytes(key),
+            Value::bytes(value),
+            time.unwrap_or(Value::Null),
+        ]);
+    }
+    Ok(())
+}
+
+/// The value of an expression that does not depend on the table's own row.
+fn known(expr: &Expr, offset: usize, base: Option<&Row>, ctx: &mut EvalContext) -> Result<Option<Value>> {
+    let reads = expr.columns();
+    let own = offset..offset + TABLES[0].columns.len();
+    let width = base.map_or(0, Vec::len);
+    if reads.iter().any(|place| own.contains(place) || *place >= width) {
+        return Ok(None);
+    }
+    expr.eval(base.map_or(&[][..], |row| row), ctx).map(Some)
+}
+
+fn wanted(conditions: &[Expr], offset: usize, base: Option<&Row>, ctx: &mut EvalContext) -> Result<Wanted> {
+    let mut wanted = Wanted::default();
+    let is = |expr: &Expr, column: usize| matches!(expr, Expr::Column(place, _) if *place == offset + column);
+    for condition in conditions {
+        match condition {
+            Expr::Compare(compare) if compare.op == Comparison::Equal && fits(compare.domain) => {
+                for (mine, other) in [(&compare.left, &compare.right), (&compare.right, &compare.left)] {
+                    let (of_key, of_db) = (is(mine, KEY), is(mine, DB));
+                    let value = if of_key || of_db { known(other, offset, base, ctx)? } else { None };
+                    match value {
+                        Some(value) if of_key => as_keys(&[value]).into_iter().for_each(|keys| wanted.want_keys(keys)),
+                        Some(value) => as_database(&value).into_iter().for_each(|of| wanted.want_databases(of)),
+                        None => {}
+                    }
+                }
+            }
+            Expr::In(list) if !list.negated && is(&list.needle, KEY) && list.list.iter().all(|(_, of)| fits(*of)) => {
+                let mut values = Vec::new();
+                for (item, _) in &list.list {
+                    values.extend(known(item, offset, base, ctx)?);
+                }
+                if values.len() == list.list.len()
+                    && let Some(keys) = as_keys(&values)
+                {
+                    wanted.want_keys(keys);
+                }
+            }
+            Expr::Like(like)
+                if !like.negated
+                    && like.escape.is_none()
+                    && like.collation == Collation::Binary
+                    && is(&like.text, KEY) =>
+            {
+                let pattern = known(&like.pattern, offset, base, ctx)?;
+                let prefix = pattern.as_ref().and_then(Value::as_string_bytes).map(prefix_of);
+                if let Some(prefix) = prefix.filter(|prefix| prefix.len() > wanted.prefix.len()) {
+                    wanted.prefix = prefix;
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(wanted)
+}
+
+/// Comparisons of bytes with bytes, and of numbers; what is compared by other rules is not looked up.
+fn fits(domain: Domain) -> bool {
+    matches!(domain, Domain::Bytes | Domain::Dynamic | Domain::Integer)
+}
+
+/// As bytes, each once; nothing equals NULL. None: a value is no string, and may equal keys that are written otherwise.
+fn as_keys(values: &[Value]) -> Option<Vec<Vec<u8>>> {
+    let mut keys: Vec<Vec<u8>> = Vec::new();
+    for value in values.iter().filter(|value| !value.is_null()) {
+        let bytes = match value {
+            Value::Text(_) | Value::Bytes(_) => value.as_string_bytes()?.to_vec(),
+            _ => return None,
+        };
+        if !keys.contains(&bytes) {
+            keys.push(bytes);
+        }
+    }
+    Some(keys)
+}
+
+fn as_database(value: &Value) -> Option<Vec<u8>> {
+    let number = match value {
+        Value::UInt(number) => *number,
+        Value::Int(number) => u64::try_from(*number).unwrap_or(u64::MAX),
+        Value::Null => return Some(Vec::new()),
+        _ => return None,
+    };
+    Some(u8::try_from(number).ok().filter(|db| *db < engine::DATABASES).into_iter().collect())
+}
+
+/// What stands before the first wildcard of a LIKE; a backslash ends it too, for what it means depends on the mode.
+fn prefix_of(pattern: &[u8]) -> Vec<u8> {
+    pattern.iter().copied().take_while(|byte| !matches!(byte, b'%' | b'_' | b'\\')).collect()
+}
