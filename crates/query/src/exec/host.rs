@@ -10,6 +10,7 @@ use engine::rows::{Isolation, Transaction};
 use crate::error::{self, Result, SqlError};
 use crate::exec::hosted::Answer;
 use crate::rights::Rights;
+use crate::exec::measure::Measures;
 use crate::scalar::EvalContext;
 use crate::session::{Database, Handle, Kill, Row};
 use crate::types::Type;
@@ -33,6 +34,8 @@ pub struct Host {
     pub seen: Lsn,
     pub deadline: Option<Instant>,
     pub foreign_key_checks: bool,
+    /// EXPLAIN ANALYZE: what each node does.
+    pub measures: Option<Measures>,
     /// Bytes that sorts, groups and joins of a statement may hold.
     pub memory_max: usize,
     pub memory: usize,
@@ -54,6 +57,7 @@ impl Host {
             seen: 0,
             deadline: None,
             foreign_key_checks: true,
+            measures: None,
             memory_max: 256 << 20,
             memory: 0,
             checks: 0,
@@ -65,6 +69,7 @@ impl Host {
         self.answers.clear();
         self.commons.clear();
         self.memory = 0;
+        self.measures = None;
     }
 
     pub fn txn(&mut self) -> Result<&mut Transaction> {

@@ -21,6 +21,10 @@ pub struct Outer {
 }
 
 impl Hosted for Outer {
+    fn as_any(&self) -> Option<&dyn std::any::Any> {
+        Some(self)
+    }
+
     fn eval(&self, _row: &[Value], ctx: &mut EvalContext) -> Result<Value> {
         let row = host(ctx).outer.get(self.depth);
         Ok(row.and_then(|row| row.get(self.at)).cloned().unwrap_or_default())
@@ -34,6 +38,10 @@ pub struct UserVariable {
 }
 
 impl Hosted for UserVariable {
+    fn as_any(&self) -> Option<&dyn std::any::Any> {
+        Some(self)
+    }
+
     fn eval(&self, _row: &[Value], ctx: &mut EvalContext) -> Result<Value> {
         Ok(host(ctx).users.get(&self.name).map(|(value, _)| value.clone()).unwrap_or_default())
     }
@@ -47,6 +55,10 @@ pub struct SetUser {
 }
 
 impl Hosted for SetUser {
+    fn as_any(&self) -> Option<&dyn std::any::Any> {
+        Some(self)
+    }
+
     fn eval(&self, row: &[Value], ctx: &mut EvalContext) -> Result<Value> {
         let value = self.value.eval(row, ctx)?;
         let ty = self.value.ty();
@@ -96,6 +108,22 @@ pub struct Answer {
 }
 
 impl Subquery {
+    /// As EXPLAIN shows it; `words` writes an expression.
+    pub fn words(&self, words: impl Fn(&Expr) -> String) -> String {
+        let select = format!("select #{}", self.id + 1);
+        let sign = |test: &Expr| match test {
+            Expr::Compare(compare) => compare.op.sign(),
+            _ => "?",
+        };
+        match &self.question {
+            Question::Value => format!("({select})"),
+            Question::Exists => format!("exists({select})"),
+            Question::Some { needle, test, .. } if sign(test) == "=" => format!("({} in ({select}))", words(needle)),
+            Question::Some { needle, test, .. } => format!("({} {} any ({select}))", words(needle), sign(test)),
+            Question::All { needle, test } => format!("({} {} all ({select}))", words(needle), sign(test)),
+        }
+    }
+
     fn run(&self, row: &[Value], ctx: &mut EvalContext) -> Result<Arc<Answer>> {
         if !self.is_correlated
             && let Some(known) = host(ctx).answers.get(&self.id)
@@ -153,6 +181,10 @@ impl Subquery {
 }
 
 impl Hosted for Subquery {
+    fn as_any(&self) -> Option<&dyn std::any::Any> {
+        Some(self)
+    }
+
     fn eval(&self, row: &[Value], ctx: &mut EvalContext) -> Result<Value> {
         let answer = self.run(row, ctx)?;
         let (needle, test, all) = match &self.question {

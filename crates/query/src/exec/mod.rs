@@ -10,6 +10,7 @@ pub mod group;
 pub mod host;
 pub mod hosted;
 pub mod join;
+pub mod measure;
 pub mod scan;
 pub mod sort;
 mod sorter;
@@ -17,6 +18,7 @@ pub mod window;
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use crate::error::{self, Result};
 use crate::exec::host::{host, row_bytes};
@@ -36,6 +38,8 @@ pub struct Exec {
     state: State,
     /// The left row that the wide rows begin with.
     base: Option<Arc<Row>>,
+    /// EXPLAIN ANALYZE: how long it took up to here, while it has not given a row.
+    idle: Option<Duration>,
 }
 
 enum State {
@@ -61,6 +65,22 @@ enum State {
 
 impl Exec {
     pub fn open(node: &Arc<Node>, base: Option<&Arc<Row>>, ctx: &mut EvalContext) -> Result<Exec> {
+        if host(ctx).measures.is_none() {
+            return Exec::begin(node, base, ctx);
+        }
+        let start = Instant::now();
+        let mut exec = Exec::begin(node, base, ctx)?;
+        let took = start.elapsed();
+        exec.idle = Some(took);
+        if let Some(measures) = &mut host(ctx).measures {
+            let measure = measures.of_mut(node);
+            measure.loops += 1;
+            measure.time += took;
+        }
+        Ok(exec)
+    }
+
+    fn begin(node: &Arc<Node>, base: Option<&Arc<Row>>, ctx: &mut EvalContext) -> Result<Exec> {
         let state = match &**node {
             Node::One { width } => State::Rows(vec![template(base, *width)].into_iter()),
             Node::Scan(scan) => State::Scan(Box::new(scan::ScanState::open(scan, base, ctx)?)),
@@ -107,13 +127,32 @@ impl Exec {
                 State::Rows(rows.collect::<Result<Vec<Row>>>()?.into_iter())
             }
         };
-        Ok(Exec { node: node.clone(), state, base: base.cloned() })
+        Ok(Exec { node: node.clone(), state, base: base.cloned(), idle: None })
     }
 
     /// Replaces `out` by the next rows; false, and nothing, at the end.
     pub fn next(&mut self, ctx: &mut EvalContext, out: &mut Vec<Row>) -> Result<bool> {
         out.clear();
         host(ctx).look_up()?;
+        if host(ctx).measures.is_none() {
+            return self.step(ctx, out);
+        }
+        let start = Instant::now();
+        let more = self.step(ctx, out)?;
+        let took = start.elapsed();
+        if let Some(measures) = &mut host(ctx).measures {
+            let measure = measures.of_mut(&self.node);
+            measure.time += took;
+            measure.rows += out.len() as u64;
+            match &mut self.idle {
+                Some(idle) if !more => *idle += took,
+                idle => measure.first += idle.take().map_or(Duration::ZERO, |idle| idle + took),
+            }
+        }
+        Ok(more)
+    }
+
+    fn step(&mut self, ctx: &mut EvalContext, out: &mut Vec<Row>) -> Result<bool> {
         match (&*self.node, &mut self.state) {
             (_, State::Rows(rows)) => out.extend(rows.take(BATCH)),
             (_, State::Shared(rows, at)) => {

@@ -316,7 +316,11 @@ impl Cursor<'_> {
             self.expect_token(&Token::Eq)?;
             format = Some(self.text_or_name()?.to_ascii_lowercase());
         }
-        let _ = self.word("extended");
+        if self.word("for") {
+            self.expect("connection")?;
+            return Err(SqlError::unsupported("EXPLAIN FOR CONNECTION"));
+        }
+        let _ = self.word("extended") || self.word("partitions");
         let explains = ["select", "insert", "update", "delete", "replace", "with", "table", "values"];
         if explains.iter().any(|word| self.peek_word(0, word)) || self.parser.peek_token_ref().token == Token::LParen {
             return Ok(Statement::Explain { statement: Box::new(self.statement()?), analyze, format });

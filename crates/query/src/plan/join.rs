@@ -7,15 +7,13 @@ use std::sync::Arc;
 
 use crate::bind::scope::{Origin, ScopeTable, Source};
 use crate::plan::access::{Choice, Target};
+use crate::plan::estimate::{KEPT, ROWS};
 use crate::plan::walk::columns;
 use crate::plan::{HashJoin, JoinKind, Node, Scan, SortKey};
 use crate::scalar::Expr;
 use crate::scalar::expr::{Comparison, Domain};
 use crate::system::keys;
 use crate::types::{Kind, Type};
-
-/// A guess where nothing is known.
-const ROWS: f64 = 1000.0;
 
 pub struct Planner<'p> {
     pub tables: &'p [ScopeTable],
@@ -111,6 +109,9 @@ impl Planner<'_> {
                 let mut access = choice.access;
                 access.covering =
                     needed.is_empty() && access.index.is_some() && table.lock.is_none() && table.key_at.is_none();
+                let served =
+                    access.equal.len() + usize::from(access.low.is_some()) + usize::from(access.high.is_some());
+                let kept = KEPT.powi(ripe.len().saturating_sub(served).min(3) as i32);
                 let scan = Scan {
                     table: base.clone(),
                     alias: table.alias.clone(),
@@ -124,7 +125,9 @@ impl Planner<'_> {
                     implied,
                     lock: table.lock,
                     output: None,
-                    estimate: choice.rows,
+                    found: choice.rows,
+                    estimate: choice.rows * kept,
+                    cost: choice.cost,
                 };
                 Part {
                     node: Arc::new(Node::Scan(Box::new(scan))),
@@ -134,7 +137,9 @@ impl Planner<'_> {
                 }
             }
             Origin::Derived { node } => {
-                let derived = Arc::new(Node::Derived { input: node.clone(), offset, width });
+                let alias = table.alias.clone();
+                let columns = table.columns.iter().map(|column| column.name.clone()).collect();
+                let derived = Arc::new(Node::Derived { input: node.clone(), alias, columns, offset, width });
                 Part { node: filter(derived, ripe), tables: vec![at], rows: ROWS, ordered: false }
             }
             Origin::View(_) => unreachable!("a view's tables are read, not the view"),
@@ -291,7 +296,17 @@ impl Planner<'_> {
         let part = self.leaf(*at, &mut own, &[], false);
         let right = filter(part.node, own);
         let fills = self.fills(&[*at]);
-        let node = HashJoin { left: left.node.clone(), right, kind, left_keys, right_keys, types, on, fills };
+        let node = HashJoin {
+            left: left.node.clone(),
+            right,
+            kind,
+            left_keys,
+            right_keys,
+            types,
+            on,
+            fills,
+            estimate: left.rows * 2.0,
+        };
         let tables = left.tables.iter().copied().chain([*at]).collect();
         Some(Part { node: Arc::new(Node::Hash(node)), tables, rows: left.rows * 2.0, ordered: false })
     }

@@ -4,6 +4,7 @@
 //! joins come grouped rows (keys, then aggregates), above them projected ones.
 
 pub mod access;
+pub mod estimate;
 pub mod explain;
 pub mod family;
 pub mod fit;
@@ -15,7 +16,7 @@ use std::sync::Arc;
 
 use engine::rows::Strength;
 
-use crate::catalog::table::Table;
+use crate::catalog::table::{Part, Table};
 use crate::scalar::Expr;
 use crate::scalar::aggregate::Aggregate;
 use crate::system::SystemTable;
@@ -83,6 +84,8 @@ pub enum Node {
     /// A derived table: its rows at their place in the wide row.
     Derived {
         input: Arc<Node>,
+        alias: String,
+        columns: Vec<String>,
         offset: usize,
         width: usize,
     },
@@ -144,7 +147,20 @@ pub struct Scan {
     pub lock: Option<Lock>,
     /// Give these places of the wide row, each once, and no wide row: nobody above wants more.
     pub output: Option<Vec<usize>>,
+    /// About how many rows the access finds, how many of them the conditions leave, and what reading them costs.
+    pub found: f64,
     pub estimate: f64,
+    pub cost: f64,
+}
+
+impl Scan {
+    /// The parts of the key that it goes by.
+    pub fn parts(&self) -> &[Part] {
+        match self.access.index {
+            Some(at) => &self.table.indexes[at].parts,
+            None => self.table.primary.as_deref().unwrap_or(&[]),
+        }
+    }
 }
 
 impl Scan {
@@ -213,6 +229,7 @@ pub struct HashJoin {
     pub on: Vec<Expr>,
     /// The places that the right side fills.
     pub fills: Vec<(usize, usize)>,
+    pub estimate: f64,
 }
 
 #[derive(Debug)]

@@ -77,6 +77,10 @@ impl Aggregate {
         NAMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, kind)| *kind)
     }
 
+    pub fn name(&self) -> &'static str {
+        NAMES.iter().find(|(_, kind)| *kind == self.kind).map_or("", |(name, _)| name)
+    }
+
     /// The result's type comes from the arguments'; error 1064 for a wrong number of them.
     pub fn new(kind: Kind, distinct: bool, arguments: Vec<Type>, settings: &bind::Settings) -> Result<Aggregate> {
         let wanted = match kind {

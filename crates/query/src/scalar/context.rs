@@ -309,6 +309,11 @@ pub trait Hosted: std::fmt::Debug + Send + Sync {
         Vec::new()
     }
 
+    /// The thing itself, for those who know its kind: to show a plan.
+    fn as_any(&self) -> Option<&dyn std::any::Any> {
+        None
+    }
+
     /// Is it the same at every evaluation within a statement?
     fn is_constant(&self) -> bool {
         false

@@ -14,6 +14,7 @@ mod define;
 mod foreign;
 mod granted;
 mod grants;
+mod explain;
 mod handle;
 mod locks;
 mod rights;

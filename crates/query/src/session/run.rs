@@ -19,12 +19,11 @@ use crate::exec::{Exec, change as changes};
 use crate::parse::normal::text_of;
 use crate::parse::statement::{self, Statement};
 use crate::parse::{self};
-use crate::plan::explain::explain;
 use crate::plan::{Lock, LockWait, Node};
 use crate::rights::Rights;
 use crate::scalar::Expr;
 use crate::scalar::temporal::Timestamp;
-use crate::session::{Outcome, Prepared, PreparedHandle, ResultSet, Session, text_column};
+use crate::session::{Outcome, Prepared, PreparedHandle, ResultSet, Session};
 use crate::types::{Column, Kind, Type};
 use crate::value::Value;
 
@@ -99,7 +98,7 @@ impl Variables for Session {
 }
 
 /// The type of a parameter whose value is known.
-fn type_of(value: &Value, collation: crate::types::Collation) -> Type {
+pub(super) fn type_of(value: &Value, collation: crate::types::Collation) -> Type {
     let ty = match value {
         Value::Null => return Type::null(),
         Value::Int(_) => Type::integer(),
@@ -328,7 +327,7 @@ impl Session {
                 })
             }
             Statement::Explain { statement, analyze, format } => {
-                self.explain(statement, *analyze, format.as_deref(), &parameters)
+                self.explain(statement, *analyze, format.as_deref(), parameters)
             }
             other => {
                 self.host().deadline = None;
@@ -342,7 +341,7 @@ impl Session {
     }
 
     /// Runs a plan; `again` makes it anew if a table has changed meanwhile.
-    fn run(
+    pub(super) fn run(
         &mut self,
         compiled: &Arc<Compiled>,
         parameters: Vec<Value>,
@@ -412,38 +411,6 @@ impl Session {
         }
         let exec = (!is_over).then_some(exec);
         Ok(Outcome::Rows(ResultSet { columns, ready, exec, number: self.number }))
-    }
-
-    fn explain(
-        &mut self,
-        statement: &Statement,
-        analyze: bool,
-        format: Option<&str>,
-        parameters: &[Value],
-    ) -> Result<Outcome> {
-        if analyze {
-            return Err(SqlError::unsupported("EXPLAIN ANALYZE"));
-        }
-        if format.is_some_and(|format| format != "tree" && format != "traditional") {
-            return Err(SqlError::unsupported("EXPLAIN FORMAT=JSON"));
-        }
-        let types: Vec<Type> = parameters.iter().map(|value| type_of(value, self.settings.collation)).collect();
-        let compiled = self.compile(statement, &[], &types)?;
-        let text = match &compiled.plan {
-            Plan::Query { node, .. } => explain(node),
-            Plan::Update(update) => format!("-> Update\n{}", indented(&explain(&update.node))),
-            Plan::Delete(delete) => format!("-> Delete\n{}", indented(&explain(&delete.node))),
-            Plan::Insert(insert) => match &insert.values {
-                change::Values::Rows(rows) => {
-                    format!("-> Insert into {}: {} row(s)", insert.rules.table.name, rows.len())
-                }
-                change::Values::Query(node) => {
-                    format!("-> Insert into {}\n{}", insert.rules.table.name, indented(&explain(node)))
-                }
-            },
-            Plan::Do(_) => "-> Rows fetched before execution".to_owned(),
-        };
-        Ok(self.rows(vec![text_column("EXPLAIN")], vec![vec![Value::text(text)]]))
     }
 
     pub fn prepare(&mut self, sql: &str) -> Result<Prepared> {
@@ -547,10 +514,6 @@ impl Session {
         (&self.settings, &self.database, self.rights_number).hash(&mut hasher);
         hasher.finish()
     }
-}
-
-fn indented(text: &str) -> String {
-    text.lines().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n")
 }
 
 /// May statements that differ in literals share the plan? Literals must not name columns, nor count them.

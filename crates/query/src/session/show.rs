@@ -48,7 +48,10 @@ impl Session {
             Statement::Describe { table, .. } => {
                 Ok(self.shown(&Shown::Columns { table: table.clone(), full: false })?.0)
             }
-            _ => Ok(texts(&["EXPLAIN"])),
+            Statement::Explain { analyze, format, .. } => {
+                Ok(super::explain::columns(super::explain::form(format.as_deref(), *analyze)?))
+            }
+            _ => Ok(Vec::new()),
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod accounts;
 mod foreign;
+mod explain;
 mod scenarios;
 mod stress;
 mod support;

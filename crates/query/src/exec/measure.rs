@@ -1,0 +1,42 @@
+//! What the nodes of a plan have done: EXPLAIN ANALYZE.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::plan::Node;
+
+/// Of one node, over all its runs.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Measure {
+    pub loops: u64,
+    pub rows: u64,
+    /// Up to the first rows, and in all; what is below included.
+    pub first: Duration,
+    pub time: Duration,
+}
+
+/// By the node's place in memory: plans do not move while they run.
+#[derive(Debug, Default)]
+pub struct Measures(HashMap<usize, Measure>);
+
+impl Measures {
+    pub fn of(&self, node: &Arc<Node>) -> Option<&Measure> {
+        self.0.get(&(Arc::as_ptr(node) as usize))
+    }
+
+    pub fn of_mut(&mut self, node: &Arc<Node>) -> &mut Measure {
+        self.0.entry(Arc::as_ptr(node) as usize).or_default()
+    }
+}
+
+/// As MySQL writes it: milliseconds and rows of one run on average, and how many runs.
+impl std::fmt::Display for Measure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let loops = self.loops.max(1) as f64;
+        let each = |time: Duration| time.as_secs_f64() * 1000.0 / loops;
+        let rows = self.rows as f64 / loops;
+        let rows = if rows.fract() == 0.0 { format!("{rows:.0}") } else { format!("{rows:.2}") };
+        write!(f, "(actual time={:.3}..{:.3} rows={rows} loops={})", each(self.first), each(self.time), self.loops)
+    }
+}

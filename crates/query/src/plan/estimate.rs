@@ -1,0 +1,80 @@
+//! How many rows a node gives and what that costs, as the planner guesses. One unit of cost is a row looked at where it lies.
+
+use std::sync::Arc;
+
+use crate::plan::{JoinKind, Node};
+use crate::scalar::Expr;
+use crate::value::Value;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    pub rows: f64,
+    pub cost: f64,
+}
+
+/// Of rows that a condition is asked of, so many are kept where nothing better is known.
+pub const KEPT: f64 = 1.0 / 3.0;
+/// To compute something of a row, to hash it, to compare it.
+const STEP: f64 = 0.1;
+/// Where nothing is known of a table.
+pub const ROWS: f64 = 1000.0;
+
+pub fn estimate(node: &Arc<Node>) -> Estimate {
+    let of = |rows: f64, cost: f64| Estimate { rows, cost };
+    match &**node {
+        Node::One { .. } => of(1.0, 0.0),
+        Node::Scan(scan) => of(scan.estimate, scan.cost),
+        Node::Loop { left, right, kind, .. } => {
+            let (left, right) = (estimate(left), estimate(right));
+            let rows = left.rows * if *kind == JoinKind::Left { right.rows.max(1.0) } else { right.rows };
+            of(rows, left.cost + left.rows * right.cost.max(STEP))
+        }
+        Node::Hash(join) => {
+            let (left, right) = (estimate(&join.left), estimate(&join.right));
+            of(join.estimate, left.cost + right.cost + (left.rows + right.rows + join.estimate) * STEP)
+        }
+        Node::Filter { input, conditions } => {
+            let input = estimate(input);
+            let rows = input.rows * KEPT.powi(conditions.len().min(3) as i32);
+            of(rows, input.cost + input.rows * STEP)
+        }
+        Node::Group(group) => {
+            let input = estimate(&group.input);
+            let rows = if group.is_whole { 1.0 } else { (input.rows / 10.0).max(1.0) };
+            of(rows, input.cost + input.rows * STEP)
+        }
+        Node::Window(window) => sorted(estimate(&window.input)),
+        Node::Sort { input, .. } => sorted(estimate(input)),
+        Node::Distinct { input, .. } => {
+            let input = estimate(input);
+            of((input.rows / 2.0).max(1.0), input.cost + input.rows * STEP)
+        }
+        Node::Project { input, .. } | Node::Strip { input, .. } | Node::Derived { input, .. } => estimate(input),
+        Node::Limit { input, limit, .. } => {
+            let input = estimate(input);
+            let limit = match limit {
+                Some(Expr::Literal(Value::Int(limit), _)) => *limit as f64,
+                _ => f64::INFINITY,
+            };
+            of(input.rows.min(limit), input.cost)
+        }
+        Node::Union { inputs } => {
+            inputs.iter().map(estimate).fold(of(0.0, 0.0), |sum, next| of(sum.rows + next.rows, sum.cost + next.cost))
+        }
+        Node::SetOperation { left, right, .. } => {
+            let (left, right) = (estimate(left), estimate(right));
+            of(left.rows / 2.0, left.cost + right.cost + (left.rows + right.rows) * STEP)
+        }
+        Node::Common { source, recursion, .. } => {
+            let source = estimate(source);
+            of(if recursion.is_some() { source.rows * 10.0 } else { source.rows }, source.cost)
+        }
+        Node::LastRound { .. } => of(1.0, 1.0),
+        Node::System { .. } => of(ROWS, ROWS),
+        Node::Rows { rows } => of(rows.len() as f64, rows.len() as f64 * STEP),
+    }
+}
+
+fn sorted(input: Estimate) -> Estimate {
+    Estimate { rows: input.rows, cost: input.cost + input.rows * input.rows.max(2.0).log2() * STEP }
+}

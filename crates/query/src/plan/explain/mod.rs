@@ -1,0 +1,229 @@
+//! What a plan looks like: FORMAT=TREE (`tree`), the rows of MySQL's table and FORMAT=JSON (`table`, `json`, both over `block`).
+//!
+//! The hard thing is names: nodes know places of rows, people know columns. `names` finds out what each place of a node's rows is called, from the scans up.
+
+mod block;
+mod json;
+mod table;
+mod tree;
+mod words;
+
+use std::sync::Arc;
+
+use crate::exec::hosted::Subquery;
+use crate::exec::measure::Measures;
+use crate::plan::Node;
+use crate::plan::window::What;
+use crate::scalar::Expr;
+use crate::session::Row;
+use crate::types::Column;
+
+pub use words::{Names, words};
+
+/// A statement to be shown: what it does, to which table, and the plan of its rows.
+pub struct Explained<'p> {
+    pub verb: Verb,
+    pub table: Option<&'p str>,
+    pub node: Option<&'p Arc<Node>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    Select,
+    Insert,
+    Replace,
+    Update,
+    Delete,
+}
+
+impl Verb {
+    pub fn name(self) -> &'static str {
+        match self {
+            Verb::Select => "SELECT",
+            Verb::Insert => "INSERT",
+            Verb::Replace => "REPLACE",
+            Verb::Update => "UPDATE",
+            Verb::Delete => "DELETE",
+        }
+    }
+}
+
+/// As a tree, one node a line; with what has been measured, if it has run.
+pub fn tree(explained: &Explained<'_>, measures: Option<&Measures>) -> String {
+    tree::draw(explained, measures)
+}
+
+pub fn json(explained: &Explained<'_>) -> String {
+    json::write(explained)
+}
+
+pub fn table_columns() -> Vec<Column> {
+    table::columns()
+}
+
+pub fn table_rows(explained: &Explained<'_>) -> Vec<Row> {
+    table::rows(explained)
+}
+
+/// What the places of the node's rows are called.
+pub fn names(node: &Arc<Node>, around: &[Names]) -> Names {
+    match &**node {
+        Node::Scan(scan) => {
+            let name = |at: usize| format!("{}.{}", scan.alias, scan.table.columns[at].name);
+            let all = (0..scan.table.columns.len()).map(|at| (scan.offset + at, name(at)));
+            match &scan.output {
+                None => all.collect(),
+                Some(places) => {
+                    let place = |at: usize| places.iter().position(|place| *place == at);
+                    all.filter_map(|(at, name)| Some((place(at)?, name))).collect()
+                }
+            }
+        }
+        Node::Loop { left, right, .. } => joined(left, right, around),
+        Node::Hash(join) => joined(&join.left, &join.right, around),
+        Node::Filter { input, .. }
+        | Node::Sort { input, .. }
+        | Node::Distinct { input, .. }
+        | Node::Strip { input, .. }
+        | Node::Limit { input, .. } => names(input, around),
+        Node::Union { inputs } => inputs.first().map_or(Names::new(), |input| names(input, around)),
+        Node::SetOperation { left, .. } => names(left, around),
+        Node::Common { source, .. } => names(source, around),
+        Node::Group(group) => {
+            let below = names(&group.input, around);
+            let keys = group.keys.iter().map(|key| words(key, &below, around));
+            let calls = group.calls.iter().map(|call| call_words(call, &below, around));
+            keys.chain(calls).enumerate().collect()
+        }
+        Node::Window(window) => {
+            let mut names = names(&window.input, around);
+            let results: Vec<_> =
+                window.calls.iter().map(|call| (call.at, what_words(&call.what, &names, around))).collect();
+            names.extend(results);
+            names
+        }
+        Node::Project { input, exprs } => {
+            let below = names(input, around);
+            exprs.iter().map(|expr| words(expr, &below, around)).enumerate().collect()
+        }
+        Node::Derived { offset, columns, alias, .. } => {
+            columns.iter().enumerate().map(|(at, name)| (offset + at, format!("{alias}.{name}"))).collect()
+        }
+        Node::System { table, offset, .. } => {
+            table.columns.iter().enumerate().map(|(at, (name, _))| (offset + at, (*name).to_owned())).collect()
+        }
+        Node::One { .. } | Node::LastRound { .. } | Node::Rows { .. } => Names::new(),
+    }
+}
+
+fn joined(left: &Arc<Node>, right: &Arc<Node>, around: &[Names]) -> Names {
+    let mut all = names(left, around);
+    all.extend(names(right, around));
+    all
+}
+
+pub fn call_words(call: &crate::plan::Call, names: &Names, around: &[Names]) -> String {
+    let arguments: Vec<String> = call.arguments.iter().map(|argument| words(argument, names, around)).collect();
+    let distinct = if call.aggregate.distinct { "distinct " } else { "" };
+    let arguments = if arguments.is_empty() { "0".to_owned() } else { arguments.join(",") };
+    format!("{}({distinct}{arguments})", call.aggregate.name())
+}
+
+pub fn what_words(what: &What, names: &Names, around: &[Names]) -> String {
+    let of = |name: &str, expr: &Expr| format!("{name}({}) OVER", words(expr, names, around));
+    match what {
+        What::RowNumber => "row_number() OVER".into(),
+        What::Rank => "rank() OVER".into(),
+        What::DenseRank => "dense_rank() OVER".into(),
+        What::PercentRank => "percent_rank() OVER".into(),
+        What::CumeDist => "cume_dist() OVER".into(),
+        What::Ntile(count) => of("ntile", count),
+        What::Shift { value, ahead, .. } => of(if *ahead { "lead" } else { "lag" }, value),
+        What::First(value) => of("first_value", value),
+        What::Last(value) => of("last_value", value),
+        What::Nth(value, _) => of("nth_value", value),
+        What::Aggregate(call) => format!("{} OVER", call_words(call, names, around)),
+    }
+}
+
+/// The expressions of the node itself.
+pub fn exprs(node: &Node) -> Vec<&Expr> {
+    match node {
+        Node::Scan(scan) => {
+            let access = &scan.access;
+            let bounds = [&access.low, &access.high].into_iter().flatten().map(|(expr, _)| expr);
+            // What an index is asked for stands in a condition too, as the same expression.
+            scan.conditions.iter().chain(bounds.filter(|_| scan.conditions.is_empty())).collect()
+        }
+        Node::Loop { on, .. } => on.iter().collect(),
+        Node::Hash(join) => join.left_keys.iter().chain(&join.right_keys).chain(&join.on).collect(),
+        Node::Filter { conditions, .. } => conditions.iter().collect(),
+        Node::Group(group) => group.keys.iter().chain(group.calls.iter().flat_map(|call| &call.arguments)).collect(),
+        Node::Window(window) => {
+            let order = window.order.iter().map(|(expr, _)| expr);
+            let arguments = window.calls.iter().flat_map(|call| match &call.what {
+                What::Aggregate(call) => call.arguments.iter().collect(),
+                What::Shift { value, otherwise, .. } => vec![value, otherwise],
+                What::First(value) | What::Last(value) | What::Nth(value, _) => vec![value],
+                _ => Vec::new(),
+            });
+            window.partition.iter().chain(order).chain(arguments).collect()
+        }
+        Node::Project { exprs, .. } => exprs.iter().collect(),
+        Node::Rows { rows } => rows.iter().flatten().collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The nodes below.
+pub fn inputs(node: &Node) -> Vec<&Arc<Node>> {
+    match node {
+        Node::Loop { left, right, .. } | Node::SetOperation { left, right, .. } => vec![left, right],
+        Node::Hash(join) => vec![&join.left, &join.right],
+        Node::Filter { input, .. }
+        | Node::Project { input, .. }
+        | Node::Strip { input, .. }
+        | Node::Distinct { input, .. }
+        | Node::Sort { input, .. }
+        | Node::Limit { input, .. }
+        | Node::Derived { input, .. } => vec![input],
+        Node::Group(group) => vec![&group.input],
+        Node::Window(window) => vec![&window.input],
+        Node::Union { inputs } => inputs.iter().collect(),
+        Node::Common { source, recursion, .. } => {
+            std::iter::once(source).chain(recursion.iter().map(|recursion| &recursion.part)).collect()
+        }
+        Node::One { .. } | Node::Scan(_) | Node::LastRound { .. } | Node::System { .. } | Node::Rows { .. } => {
+            Vec::new()
+        }
+    }
+}
+
+/// Calls `visit` for the subqueries in the node's expressions.
+pub fn subqueries<'n>(node: &'n Node, visit: &mut dyn FnMut(&'n Subquery)) {
+    for expr in exprs(node) {
+        expr.walk(&mut |expr| {
+            if let Expr::Hosted(hosted, _) = expr
+                && let Some(subquery) = hosted.as_any().and_then(|hosted| hosted.downcast_ref::<Subquery>())
+            {
+                visit(subquery);
+            }
+        });
+    }
+}
+
+/// What the blocks around a subquery of this node call their places.
+pub fn around_of(subquery: &Subquery, node: &Node, around: &[Names]) -> Vec<Names> {
+    let mut rows = Names::new();
+    for input in inputs(node) {
+        rows.extend(names(input, around));
+    }
+    if let Node::Scan(scan) = node {
+        let name = |at: usize| format!("{}.{}", scan.alias, scan.table.columns[at].name);
+        rows.extend((0..scan.table.columns.len()).map(|at| (scan.offset + at, name(at))));
+    }
+    let mut inside: Vec<Names> = around.iter().take(subquery.depth).cloned().collect();
+    inside.resize(subquery.depth, Names::new());
+    inside.push(rows);
+    inside
+}

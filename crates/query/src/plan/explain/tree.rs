@@ -1,0 +1,236 @@
+//! FORMAT=TREE and ANALYZE: a node a line, what is below it further in.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use super::{Explained, Names, Verb, around_of, call_words, inputs, names, subqueries, what_words, words};
+use crate::exec::measure::Measures;
+use crate::plan::estimate::estimate;
+use crate::plan::{Access, JoinKind, Node, Scan};
+use crate::scalar::Expr;
+
+struct Drawing<'m> {
+    measures: Option<&'m Measures>,
+    out: String,
+}
+
+pub fn draw(explained: &Explained<'_>, measures: Option<&Measures>) -> String {
+    let mut drawing = Drawing { measures, out: String::new() };
+    let mut depth = 0;
+    if explained.verb != Verb::Select {
+        let verb = match explained.verb {
+            Verb::Insert => "Insert into",
+            Verb::Replace => "Replace into",
+            Verb::Update => "Update",
+            _ => "Delete from",
+        };
+        drawing.line(0, format!("{verb} {}", explained.table.unwrap_or("")));
+        depth = 1;
+    }
+    match explained.node {
+        Some(node) => drawing.node(node, depth, &[], &Names::new()),
+        None if depth == 0 => drawing.line(0, "Rows fetched before execution".into()),
+        None => {}
+    }
+    drawing.out
+}
+
+impl Drawing<'_> {
+    fn line(&mut self, depth: usize, text: String) {
+        let _ = writeln!(self.out, "{}-> {text}", "    ".repeat(depth));
+    }
+
+    /// `beside`: what the rows on the left of a join are called.
+    fn node(&mut self, node: &Arc<Node>, depth: usize, around: &[Names], beside: &Names) {
+        if matches!(&**node, Node::Project { .. } | Node::Strip { .. }) {
+            for input in inputs(node) {
+                self.node(input, depth, around, beside);
+            }
+            return self.subqueries(node, depth + 1, around, "projection");
+        }
+        let guess = estimate(node);
+        let mut text = node_words(node, around, beside);
+        let _ = write!(text, "  (cost={:.2} rows={:.0})", guess.cost, guess.rows.clamp(1.0, 1e15));
+        if let Some(measures) = self.measures {
+            match measures.of(node) {
+                Some(measure) => {
+                    let _ = write!(text, " {measure}");
+                }
+                None => text.push_str(" (never executed)"),
+            }
+        }
+        self.line(depth, text);
+        let below = inputs(node);
+        let mut beside = beside.clone();
+        for input in below {
+            self.node(input, depth + 1, around, &beside);
+            if matches!(&**node, Node::Loop { .. } | Node::Hash(_)) {
+                beside.extend(names(input, around));
+            }
+        }
+        self.subqueries(node, depth + 1, around, "condition");
+    }
+
+    fn subqueries(&mut self, node: &Arc<Node>, depth: usize, around: &[Names], place: &str) {
+        let mut found = Vec::new();
+        subqueries(node, &mut |subquery| found.push(subquery));
+        for subquery in found {
+            let how = if subquery.is_correlated { "dependent" } else { "run only once" };
+            self.line(depth, format!("Select #{} (subquery in {place}; {how})", subquery.id + 1));
+            self.node(&subquery.node, depth + 1, &around_of(subquery, node, around), &Names::new());
+        }
+    }
+}
+
+fn node_words(node: &Arc<Node>, around: &[Names], beside: &Names) -> String {
+    let mut names = names(node, around);
+    names.extend(beside.iter().map(|(at, name)| (*at, name.clone())));
+    let all = |exprs: &[Expr], names: &Names| {
+        let list: Vec<String> = exprs.iter().map(|expr| words(expr, names, around)).collect();
+        if list.len() == 1 { list.into_iter().collect() } else { format!("({})", list.join(" and ")) }
+    };
+    match &**node {
+        Node::One { .. } => "Rows fetched before execution".into(),
+        Node::Scan(scan) => scan_words(scan, &names, around),
+        Node::Loop { kind, on, .. } => {
+            let on = if on.is_empty() { String::new() } else { format!(", on {}", all(on, &names)) };
+            format!("Nested loop {}{on}", kind_name(*kind))
+        }
+        Node::Hash(join) => {
+            let keys: Vec<String> = join
+                .left_keys
+                .iter()
+                .zip(&join.right_keys)
+                .map(|(left, right)| format!("({} = {})", words(left, &names, around), words(right, &names, around)))
+                .collect();
+            let on = if join.on.is_empty() { String::new() } else { format!(", on {}", all(&join.on, &names)) };
+            let kind = if join.kind == JoinKind::Left { "Left" } else { "Inner" };
+            format!("{kind} hash join {}{on}", keys.join(", "))
+        }
+        Node::Filter { conditions, .. } => format!("Filter: {}", all(conditions, &names)),
+        Node::Group(group) => {
+            let below = super::names(&group.input, around);
+            let calls: Vec<String> = group.calls.iter().map(|call| call_words(call, &below, around)).collect();
+            let keys: Vec<String> = group.keys.iter().map(|key| words(key, &below, around)).collect();
+            match group.is_whole {
+                true => format!("Aggregate: {}", calls.join(", ")),
+                false => format!("Group by hash: {} [{}]", keys.join(", "), calls.join(", ")),
+            }
+        }
+        Node::Window(window) => {
+            let below = super::names(&window.input, around);
+            let calls: Vec<String> = window.calls.iter().map(|call| what_words(&call.what, &below, around)).collect();
+            let mut text = format!("Window: {}", calls.join(", "));
+            let list = |exprs: &mut dyn Iterator<Item = &Expr>| {
+                exprs.map(|expr| words(expr, &below, around)).collect::<Vec<_>>().join(", ")
+            };
+            if !window.partition.is_empty() {
+                let _ = write!(text, ", partition by {}", list(&mut window.partition.iter()));
+            }
+            if !window.order.is_empty() {
+                let _ = write!(text, ", order by {}", list(&mut window.order.iter().map(|(expr, _)| expr)));
+            }
+            text
+        }
+        Node::Project { .. } | Node::Strip { .. } => String::new(),
+        Node::Distinct { .. } => "Remove duplicates by hash".into(),
+        Node::Sort { keys, limit, unique, .. } => {
+            let keys: Vec<String> = keys
+                .iter()
+                .map(|key| {
+                    let name = names.get(&key.at).cloned().unwrap_or_else(|| format!("#{}", key.at));
+                    if key.descending { format!("{name} DESC") } else { name }
+                })
+                .collect();
+            let top = match limit {
+                Some((limit, _)) => format!(", limit {} row(s)", words(limit, &names, around)),
+                None => String::new(),
+            };
+            format!("Sort{}: {}{top}", if *unique { " with duplicate removal" } else { "" }, keys.join(", "))
+        }
+        Node::Limit { limit, offset, .. } => {
+            let word = |expr: &Option<Expr>| {
+                expr.as_ref().map_or_else(|| "all".to_owned(), |expr| words(expr, &names, around))
+            };
+            match offset {
+                None => format!("Limit: {} row(s)", word(limit)),
+                Some(_) => format!("Limit/Offset: {}/{} row(s)", word(limit), word(offset)),
+            }
+        }
+        Node::Union { .. } => "Append".into(),
+        Node::SetOperation { keeps_common, .. } => if *keeps_common { "Intersect" } else { "Except" }.into(),
+        Node::Derived { alias, .. } => format!("Derived table {alias}"),
+        Node::Common { recursion, .. } => match recursion {
+            None => "Materialize CTE".into(),
+            Some(_) => "Materialize recursive CTE".into(),
+        },
+        Node::LastRound { .. } => "Scan new records of the CTE".into(),
+        Node::System { table, .. } => format!("Table scan on {}.{}", table.schema, table.name),
+        Node::Rows { rows } => format!("{} row(s)", rows.len()),
+    }
+}
+
+fn kind_name(kind: JoinKind) -> &'static str {
+    match kind {
+        JoinKind::Inner => "inner join",
+        JoinKind::Left => "left join",
+    }
+}
+
+fn scan_words(scan: &Scan, names: &Names, around: &[Names]) -> String {
+    let name = |at: usize| (scan.offset + at, format!("{}.{}", scan.alias, scan.table.columns[at].name));
+    let mut names = names.clone();
+    names.extend((0..scan.table.columns.len()).map(name));
+    let Access { index, equal, low, high, backward, is_point, covering } = &scan.access;
+    let used = index.is_some() || !equal.is_empty() || low.is_some() || high.is_some();
+    let way = match () {
+        () if *is_point && equal.iter().all(|part| part.len() == 1) => "Single-row index lookup",
+        () if low.is_some() || high.is_some() || equal.iter().any(|part| part.len() > 1) => "Index range scan",
+        () if !equal.is_empty() => "Index lookup",
+        () if *covering => "Covering index scan",
+        () if index.is_some() => "Index scan",
+        () => "Table scan",
+    };
+    let mut text = format!("{way} on {}", scan.alias);
+    if used {
+        let parts = scan.parts();
+        let _ = write!(text, " using {}", index.map_or("PRIMARY", |at| &scan.table.indexes[at].name));
+        let column = |at: usize| parts.get(at).map_or("", |part| &*scan.table.columns[part.column].name);
+        let mut ranges: Vec<String> = equal
+            .iter()
+            .enumerate()
+            .map(|(at, values)| {
+                let list: Vec<String> = values.iter().map(|value| words(value, &names, around)).collect();
+                if list.len() == 1 {
+                    format!("{}={}", column(at), list[0])
+                } else {
+                    format!("{} in ({})", column(at), list.join(","))
+                }
+            })
+            .collect();
+        for (bound, signs) in [(low, [">", ">="]), (high, ["<", "<="])] {
+            if let Some((value, inclusive)) = bound {
+                ranges.push(format!(
+                    "{} {} {}",
+                    column(equal.len()),
+                    signs[usize::from(*inclusive)],
+                    words(value, &names, around)
+                ));
+            }
+        }
+        if !ranges.is_empty() {
+            let _ = write!(text, " ({})", ranges.join(", "));
+        }
+    }
+    if *backward {
+        text.push_str(" (reverse)");
+    }
+    if !scan.conditions.is_empty() {
+        let list: Vec<String> = scan.conditions.iter().map(|expr| words(expr, &names, around)).collect();
+        let _ = write!(text, ", where {}", list.join(" and "));
+    }
+    if scan.lock.is_some() {
+        text.push_str(", locking");
+    }
+    text
+}

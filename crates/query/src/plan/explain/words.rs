@@ -1,0 +1,110 @@
+//! An expression as text, for people: columns by name as far as the plan knows them.
+
+use std::collections::HashMap;
+
+use crate::exec::hosted::{Outer, SetUser, Subquery, UserVariable};
+use crate::scalar::Expr;
+use crate::scalar::convert;
+use crate::scalar::expr::Operator;
+use crate::value::Value;
+
+/// What the places of a row are called.
+pub type Names = HashMap<usize, String>;
+
+/// The expression over rows whose places have these names; `around` are those of the blocks around it.
+pub fn words(expr: &Expr, names: &Names, around: &[Names]) -> String {
+    let within = |expr: &Expr| words(expr, names, around);
+    let list =
+        |exprs: &mut dyn Iterator<Item = &Expr>, between: &str| exprs.map(within).collect::<Vec<_>>().join(between);
+    match expr {
+        Expr::Literal(value, ty) => match value {
+            Value::Null => "NULL".into(),
+            value if ty.is_string() || ty.kind.is_temporal() => {
+                format!("'{}'", convert::to_text(value, ty).replace('\'', "''"))
+            }
+            value => convert::to_text(value, ty).to_string(),
+        },
+        Expr::Column(at, _) => names.get(at).cloned().unwrap_or_else(|| format!("#{at}")),
+        Expr::Parameter(..) => "?".into(),
+        Expr::Hosted(hosted, _) => hosted_words(hosted.as_any(), names, around),
+        Expr::And(sides) => format!("({})", list(&mut sides.iter(), " and ")),
+        Expr::Or(sides) => format!("({})", list(&mut sides.iter(), " or ")),
+        Expr::Xor(sides) => format!("({})", list(&mut sides.iter(), " xor ")),
+        Expr::Not(inner) => match &**inner {
+            Expr::IsNull(inner) => format!("({} is not null)", within(inner)),
+            inner => format!("(not {})", within(inner)),
+        },
+        Expr::IsNull(inner) => format!("({} is null)", within(inner)),
+        Expr::IsTruth(inner, truth) => format!("({} is {truth})", within(inner)),
+        Expr::Compare(node) => format!("({} {} {})", within(&node.left), node.op.sign(), within(&node.right)),
+        Expr::Between(node) => format!(
+            "({}{} between {} and {})",
+            within(&node.needle),
+            not(node.negated),
+            within(&node.low),
+            within(&node.high)
+        ),
+        Expr::In(node) => format!(
+            "({}{} in ({}))",
+            within(&node.needle),
+            not(node.negated),
+            list(&mut node.list.iter().map(|(expr, _)| expr), ",")
+        ),
+        Expr::Like(node) => {
+            format!("({}{} like {})", within(&node.text), not(node.negated), within(&node.pattern))
+        }
+        Expr::Arithmetic(node) => match sign(node.op) {
+            (sign, true) => format!("{sign}{}", within(&node.left)),
+            (sign, false) => format!("({} {sign} {})", within(&node.left), within(&node.right)),
+        },
+        Expr::Case(node) => {
+            let arms = node.arms.iter().map(|(when, then)| format!(" when {} then {}", within(when), within(then)));
+            format!("(case{} else {} end)", arms.collect::<String>(), within(&node.otherwise))
+        }
+        Expr::Cast(inner, ty) => format!("cast({} as {})", within(inner), ty.name()),
+        Expr::Present(inner, _) => within(inner),
+        Expr::Call(call) => format!("{}({})", call.function.name(), list(&mut call.arguments.iter(), ",")),
+        Expr::Collate(inner, ty) => format!("({} collate {})", within(inner), ty.collation.name()),
+    }
+}
+
+fn hosted_words(hosted: Option<&dyn std::any::Any>, names: &Names, around: &[Names]) -> String {
+    let Some(hosted) = hosted else { return "(...)".into() };
+    if let Some(outer) = hosted.downcast_ref::<Outer>() {
+        let name = around.get(outer.depth).and_then(|names| names.get(&outer.at));
+        return name.cloned().unwrap_or_else(|| format!("#{}", outer.at));
+    }
+    if let Some(variable) = hosted.downcast_ref::<UserVariable>() {
+        return format!("(@{})", variable.name);
+    }
+    if let Some(set) = hosted.downcast_ref::<SetUser>() {
+        return format!("(@{} := {})", set.name, words(&set.value, names, around));
+    }
+    match hosted.downcast_ref::<Subquery>() {
+        Some(subquery) => subquery.words(|expr| words(expr, names, around)),
+        None => "(...)".into(),
+    }
+}
+
+fn not(negated: bool) -> &'static str {
+    if negated { " not" } else { "" }
+}
+
+/// The sign, and whether it stands before one operand.
+fn sign(op: Operator) -> (&'static str, bool) {
+    match op {
+        Operator::Add => ("+", false),
+        Operator::Subtract => ("-", false),
+        Operator::Multiply => ("*", false),
+        Operator::Divide => ("/", false),
+        Operator::IntDivide => ("DIV", false),
+        Operator::Modulo => ("%", false),
+        Operator::BitAnd => ("&", false),
+        Operator::BitOr => ("|", false),
+        Operator::BitXor => ("^", false),
+        Operator::ShiftLeft => ("<<", false),
+        Operator::ShiftRight => (">>", false),
+        Operator::Negate => ("-", true),
+        Operator::BitNot => ("~", true),
+    }
+}

@@ -1,0 +1,102 @@
+//! EXPLAIN: a plan shown in the form that is asked for; with ANALYZE after it has run.
+
+use std::sync::Arc;
+
+use crate::bind::change::{OnConflict, Values};
+use crate::error::{self, Result, SqlError};
+use crate::parse::statement::Statement;
+use crate::plan::explain::{Explained, Verb, json, table_columns, table_rows, tree};
+use crate::session::run::{Plan, type_of};
+use crate::session::{Outcome, Session, text_column};
+use crate::types::{Column, Type};
+use crate::value::Value;
+
+/// What EXPLAIN answers with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    Table,
+    Tree,
+    Json,
+}
+
+/// The form of that name. ANALYZE is a tree.
+pub fn form(format: Option<&str>, analyze: bool) -> Result<Form> {
+    match (format, analyze) {
+        (None | Some("tree"), true) => Ok(Form::Tree),
+        (Some(format @ ("json" | "traditional" | "default")), true) => {
+            Err(SqlError::unsupported(format!("EXPLAIN ANALYZE with {} format", format.to_uppercase())))
+        }
+        (None | Some("traditional" | "default"), false) => Ok(Form::Table),
+        (Some("tree"), false) => Ok(Form::Tree),
+        (Some("json"), false) => Ok(Form::Json),
+        (Some(other), _) => Err(error::UNKNOWN_EXPLAIN_FORMAT.with(&[&other])),
+    }
+}
+
+pub fn columns(form: Form) -> Vec<Column> {
+    if form == Form::Table { table_columns() } else { vec![text_column("EXPLAIN")] }
+}
+
+impl Session {
+    pub(super) fn explain(
+        &mut self,
+        statement: &Statement,
+        analyze: bool,
+        format: Option<&str>,
+        parameters: Vec<Value>,
+    ) -> Result<Outcome> {
+        let form = form(format, analyze)?;
+        let types: Vec<Type> = parameters.iter().map(|value| type_of(value, self.settings.collation)).collect();
+        let compiled = Arc::new(self.compile(statement, &[], &types)?);
+        let mut measures = None;
+        if analyze {
+            let Plan::Query { .. } = compiled.plan else {
+                return Err(SqlError::unsupported("EXPLAIN ANALYZE of a statement that is no query"));
+            };
+            self.host().measures = Some(Default::default());
+            let ran = self.run_through(&compiled, parameters);
+            measures = self.host().measures.take();
+            ran?;
+        }
+        let explained = explained(&compiled.plan);
+        let (columns, rows) = match form {
+            Form::Table => (table_columns(), table_rows(&explained)),
+            Form::Tree => (vec![text_column("EXPLAIN")], vec![vec![Value::text(tree(&explained, measures.as_ref()))]]),
+            Form::Json => (vec![text_column("EXPLAIN")], vec![vec![Value::text(json(&explained))]]),
+        };
+        Ok(self.rows(columns, rows))
+    }
+
+    /// Runs it to its end, for nobody.
+    fn run_through(&mut self, compiled: &Arc<super::run::Compiled>, parameters: Vec<Value>) -> Result<()> {
+        let outcome = self.run(compiled, parameters, &mut |_| None)?;
+        if let Outcome::Rows(mut rows) = outcome {
+            let mut batch = Vec::new();
+            while rows.next(self, &mut batch)? {}
+        }
+        Ok(())
+    }
+}
+
+fn explained(plan: &Plan) -> Explained<'_> {
+    match plan {
+        Plan::Query { node, .. } => Explained { verb: Verb::Select, table: None, node: Some(node) },
+        Plan::Update(update) => {
+            let table = update.targets.first().map(|target| &*target.rules.table.name);
+            Explained { verb: Verb::Update, table, node: Some(&update.node) }
+        }
+        Plan::Delete(delete) => {
+            let table = delete.targets.first().map(|target| &*target.rules.table.name);
+            Explained { verb: Verb::Delete, table, node: Some(&delete.node) }
+        }
+        Plan::Insert(insert) => {
+            let verb = if insert.on_conflict == OnConflict::Replace { Verb::Replace } else { Verb::Insert };
+            let node = match &insert.values {
+                Values::Query(node) => Some(node),
+                Values::Rows(_) => None,
+            };
+            Explained { verb, table: Some(&insert.rules.table.name), node }
+        }
+        Plan::Do(_) => Explained { verb: Verb::Select, table: None, node: None },
+    }
+}
