@@ -228,6 +228,7 @@ codes! {
     SP_DOES_NOT_EXIST 1305 "42000" "{} {} does not exist";
     QUERY_INTERRUPTED 1317 "70100" "Query execution was interrupted";
     SP_WRONG_NO_OF_ARGS 1318 "42000" "Incorrect number of arguments for {} {}; expected {}, got {}";
+    SP_FETCH_NO_DATA 1329 "02000" "No data - zero rows fetched, selected, or processed";
     DIVISION_BY_ZERO 1365 "22012" "Division by 0";
     NO_DEFAULT_FOR_FIELD 1364 "HY000" "Field '{}' doesn't have a default value";
     TRUNCATED_WRONG_VALUE_FOR_FIELD 1366 "HY000" "Incorrect {} value: '{}' for column '{}' at row {}";

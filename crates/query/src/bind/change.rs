@@ -166,6 +166,7 @@ impl Bind<'_> {
             allowed: None,
             readable,
             within: None,
+            after: Vec::new(),
         })
     }
 

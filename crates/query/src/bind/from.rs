@@ -5,6 +5,7 @@ use std::sync::Arc;
 use sqlparser::ast::{self, JoinConstraint, JoinOperator, TableFactor};
 use sqlparser::tokenizer::Span;
 
+use crate::bind::hints::allowed;
 use crate::bind::scope::{Origin, ScopeTable, Source};
 use crate::bind::{Bind, name_of};
 use crate::catalog::table::Table;
@@ -55,6 +56,13 @@ impl Bind<'_> {
                 JoinOperator::Right(on) | JoinOperator::RightOuter(on) => (on, 'r'),
                 other => return Err(SqlError::unsupported(format!("{other:?}"))),
             };
+            if kind == 'r' && self.scope().tables[middle..].iter().any(|table| !table.after.is_empty()) {
+                return Err(SqlError::unsupported("RIGHT JOIN of a LATERAL table that looks at the left"));
+            }
+            if matches!(join.join_operator, JoinOperator::StraightJoin(_)) {
+                let before: Vec<usize> = (first..middle).collect();
+                self.scope().tables[middle..].iter_mut().for_each(|table| table.after.extend(&before));
+            }
             let on = self.constraint(constraint, first, middle, kind == 'r')?;
             let nullable = match kind {
                 'l' => middle..self.scope().tables.len(),
@@ -145,12 +153,14 @@ impl Bind<'_> {
 
     fn factor(&mut self, factor: &TableFactor) -> Result<Source> {
         match factor {
-            TableFactor::Table { name, alias, args: None, partitions, .. } => {
+            TableFactor::Table { name, alias, args: None, partitions, index_hints, .. } => {
                 if !partitions.is_empty() {
                     return Err(SqlError::unsupported("PARTITION (...)"));
                 }
                 let span = name.0.last().map(ast::Spanned::span);
-                self.named(&name_of(name)?, alias.as_ref(), span)
+                let source = self.named(&name_of(name)?, alias.as_ref(), span)?;
+                self.hinted(&source, index_hints)?;
+                Ok(source)
             }
             TableFactor::Derived { subquery, alias, lateral: false, .. } => {
                 let alias = alias.as_ref().ok_or_else(|| error::DERIVED_MUST_HAVE_ALIAS.bare())?;
@@ -162,9 +172,46 @@ impl Bind<'_> {
                 rename(&mut bound.columns, alias)?;
                 self.derived(&alias.name.value, bound.columns, bound.node)
             }
+            TableFactor::Derived { subquery, alias, lateral: true, .. } => {
+                let alias = alias.as_ref().ok_or_else(|| error::DERIVED_MUST_HAVE_ALIAS.bare())?;
+                self.lateral(subquery, alias)
+            }
             TableFactor::NestedJoin { table_with_joins, alias: None } => self.joined(table_with_joins),
             other => Err(SqlError::unsupported(other)),
         }
+    }
+
+    /// It sees the tables before it, as a subquery sees those around it.
+    fn lateral(&mut self, subquery: &ast::Query, alias: &ast::TableAlias) -> Result<Source> {
+        let depth = self.scopes.len() - 1;
+        let (bound, outside) = self.deeper(|bind| bind.query(subquery))?;
+        let mut columns = bound.columns;
+        rename(&mut columns, alias)?;
+        let mut reads: Vec<usize> = Vec::new();
+        for (_, place) in outside.iter().filter(|(at, _)| *at == depth) {
+            let table = self
+                .scope()
+                .tables
+                .iter()
+                .position(|table| (table.offset..table.offset + table.columns.len()).contains(place));
+            reads.extend(table);
+        }
+        let source = self.derived(&alias.name.value, columns, bound.node.clone())?;
+        if let (Source::Table(at), false) = (&source, outside.is_empty()) {
+            let table = &mut self.scope().tables[*at];
+            table.origin = Origin::Lateral { node: bound.node, depth };
+            table.after = reads;
+        }
+        Ok(source)
+    }
+
+    fn hinted(&mut self, source: &Source, hints: &[ast::TableIndexHints]) -> Result<()> {
+        let Source::Table(at) = source else { return Ok(()) };
+        let table = &mut self.scope().tables[*at];
+        if let Origin::Base(base) = &table.origin {
+            table.allowed = allowed(base, &table.alias, hints)?;
+        }
+        Ok(())
     }
 
     fn derived(&mut self, alias: &str, mut columns: Vec<Column>, node: Arc<Node>) -> Result<Source> {
@@ -184,6 +231,7 @@ impl Bind<'_> {
             allowed: None,
             readable: Columns::All,
             within: None,
+            after: Vec::new(),
         })
     }
 
@@ -230,6 +278,7 @@ impl Bind<'_> {
                 allowed: None,
                 readable,
                 within: None,
+                after: Vec::new(),
             });
         }
         let schema = self.schema_of(name)?;
@@ -259,6 +308,7 @@ impl Bind<'_> {
             allowed: None,
             readable,
             within: None,
+            after: Vec::new(),
             origin: Origin::Base(table),
         })
     }

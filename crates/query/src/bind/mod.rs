@@ -7,6 +7,7 @@
 mod aggregate;
 pub mod change;
 mod from;
+pub mod hints;
 pub use from::columns_of;
 mod name;
 pub mod scope;
@@ -201,6 +202,9 @@ impl<'s> Bind<'s> {
                 self.quantified(left, compare_op, right, false).map(Some)
             }
             ast::Expr::AllOp { left, compare_op, right } => self.quantified(left, compare_op, right, true).map(Some),
+            ast::Expr::BinaryOp { left, op, right } if *op != ast::BinaryOperator::Assignment => {
+                self.row_comparison(left, op, right)
+            }
             ast::Expr::BinaryOp { left, op: ast::BinaryOperator::Assignment, right } => {
                 self.assignment(left, right).map(Some)
             }

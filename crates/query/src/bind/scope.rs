@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::bind::hints::Allowed;
 use crate::bind::view::Merged;
 use crate::bind::window::Windowed;
 use crate::catalog::table::Table;
@@ -19,6 +20,11 @@ pub enum Origin {
     Base(Arc<Table>),
     Derived {
         node: Arc<Node>,
+    },
+    /// A derived table that looks at the tables before it: made anew for each of their rows, as a subquery so deep.
+    Lateral {
+        node: Arc<Node>,
+        depth: usize,
     },
     System(&'static SystemTable),
     /// A view whose tables are in the same block.
@@ -38,11 +44,13 @@ pub struct ScopeTable {
     pub lock: Option<Lock>,
     /// On the inner side of an outer join: its columns can be NULL.
     pub nullable: bool,
-    pub allowed: Option<Vec<usize>>,
+    pub allowed: Option<Allowed>,
     /// Columns that whoever asks may read.
     pub readable: Columns,
     /// It belongs to the body of the view that has this alias: no name reaches it.
     pub within: Option<String>,
+    /// Tables that must be read before this one: those that a LATERAL one looks at, and the left of STRAIGHT_JOIN.
+    pub after: Vec<usize>,
 }
 
 /// How FROM puts tables together.

@@ -81,7 +81,10 @@ impl Bind<'_> {
         if !keys.is_empty() {
             bound.node = Arc::new(Node::Sort { input: bound.node, keys, limit: None, unique: false });
         }
-        bound.node = limited(bound.node, limits);
+        bound.node = match first_select(&query.body) {
+            Some(first) if counts_rows(first) => counted(bound.node, limits),
+            _ => limited(bound.node, limits),
+        };
         Ok(bound)
     }
 
@@ -120,12 +123,12 @@ impl Bind<'_> {
         let types: Vec<Type> = left.columns.iter().map(|column| column.ty.clone()).collect();
         let node = match (op, all) {
             (ast::SetOperator::Union, _) => Arc::new(Node::Union { inputs: vec![left.node, right.node] }),
-            (ast::SetOperator::Intersect | ast::SetOperator::Except, false) => {
+            (ast::SetOperator::Intersect | ast::SetOperator::Except, all) => {
                 let keeps_common = *op == ast::SetOperator::Intersect;
-                Arc::new(Node::SetOperation { left: left.node, right: right.node, types: types.clone(), keeps_common })
+                let (left, right) = (left.node, right.node);
+                Arc::new(Node::SetOperation { left, right, types: types.clone(), keeps_common, all })
             }
-            (op, true) => return Err(SqlError::unsupported(format!("{op} ALL"))),
-            (op, false) => return Err(SqlError::unsupported(op)),
+            (op, _) => return Err(SqlError::unsupported(op)),
         };
         let node = if all { node } else { Arc::new(Node::Distinct { input: node, types }) };
         Ok(Bound { node, columns: left.columns })
@@ -234,9 +237,6 @@ impl Bind<'_> {
         if select.qualify.is_some() {
             return Err(SqlError::parse("'QUALIFY' at line 1"));
         }
-        if select.select_modifiers.as_ref().is_some_and(|modifiers| modifiers.sql_calc_found_rows) {
-            return Err(SqlError::unsupported("SQL_CALC_FOUND_ROWS"));
-        }
         let limits = self.limits(limit)?;
         self.open_scope();
         let bound = self.block(select, order, limits, locks);
@@ -269,6 +269,12 @@ impl Bind<'_> {
         let Above { mut exprs, columns, having, sorts } = above;
         let distinct = matches!(select.distinct, Some(ast::Distinct::Distinct));
 
+        let counts = counts_rows(select) && limits.0.is_some();
+        if select.select_modifiers.as_ref().is_some_and(|modifiers| modifiers.straight_join) {
+            for (at, table) in self.scope().tables.iter_mut().enumerate() {
+                table.after = (0..at).collect();
+            }
+        }
         let mut scope = std::mem::take(self.scope());
         let wants = wanted_order(&sorts, is_grouped || distinct || is_windowed);
         let planner = Planner {
@@ -276,7 +282,7 @@ impl Bind<'_> {
             used: &scope.used,
             width: scope.width,
             order: &wants,
-            limited: limits.0.is_some(),
+            limited: limits.0.is_some() && !counts,
         };
         let part = planner.plan(&source, conditions);
         let is_sorted = sorts.is_empty() || (part.ordered && wants.len() == sorts.len());
@@ -310,13 +316,14 @@ impl Bind<'_> {
             node = Arc::new(Node::Distinct { input: node, types });
         }
         if !keys.is_empty() {
-            let limit = limits.0.clone().filter(|_| !unique).map(|limit| (limit, limits.1.clone()));
+            let limit = limits.0.clone().filter(|_| !unique && !counts).map(|limit| (limit, limits.1.clone()));
             node = Arc::new(Node::Sort { input: node, keys, limit, unique });
         }
         if is_wider {
             node = Arc::new(Node::Strip { input: node, width });
         }
-        Ok(Bound { node: limited(node, limits), columns })
+        let node = if counts { counted(node, limits) } else { limited(node, limits) };
+        Ok(Bound { node, columns })
     }
 
     /// What stands above the joins and the grouping: the select list, HAVING, ORDER BY.
@@ -708,7 +715,28 @@ fn group_node(mut input: Arc<Node>, grouped: &Grouped, select: &ast::Select) -> 
 }
 
 pub fn limited(input: Arc<Node>, (limit, offset): Limits) -> Arc<Node> {
-    if limit.is_none() && offset.is_none() { input } else { Arc::new(Node::Limit { input, limit, offset }) }
+    match limit.is_none() && offset.is_none() {
+        true => input,
+        false => Arc::new(Node::Limit { input, limit, offset, counts: false }),
+    }
+}
+
+fn counted(input: Arc<Node>, (limit, offset): Limits) -> Arc<Node> {
+    Arc::new(Node::Limit { input, limit, offset, counts: true })
+}
+
+/// SQL_CALC_FOUND_ROWS
+fn counts_rows(select: &ast::Select) -> bool {
+    select.select_modifiers.as_ref().is_some_and(|modifiers| modifiers.sql_calc_found_rows)
+}
+
+/// The SELECT that a set operation begins with.
+fn first_select(body: &SetExpr) -> Option<&ast::Select> {
+    match body {
+        SetExpr::Select(select) => Some(select),
+        SetExpr::SetOperation { left, .. } => first_select(left),
+        _ => None,
+    }
 }
 
 fn cast(expr: Expr, ty: &Type) -> Expr {

@@ -8,7 +8,7 @@ use crate::bind::Bind;
 use crate::error::{self, Result, SqlError};
 use crate::exec::hosted::{Question, Subquery};
 use crate::scalar::Expr;
-use crate::scalar::bind::compare;
+use crate::scalar::bind::{compare_rows, comparison, row_parts};
 use crate::scalar::expr::Comparison;
 use crate::types::{Column, Type};
 
@@ -20,18 +20,24 @@ impl Bind<'_> {
         question: impl FnOnce(&mut Self, &[Column]) -> Result<Question>,
     ) -> Result<(Subquery, Vec<Column>)> {
         let depth = self.scopes.len() - 1;
-        self.correlations.push(Vec::new());
-        let bound = self.query(query);
-        let outside = self.correlations.pop().unwrap_or_default();
-        let bound = bound?;
+        let (bound, outside) = self.deeper(|bind| bind.query(query))?;
         let question = question(self, &bound.columns)?;
         let mut reads: Vec<usize> = outside.iter().filter(|(at, _)| *at == depth).map(|(_, place)| *place).collect();
         let is_correlated = !outside.is_empty();
-        if let Question::Some { needle, .. } | Question::All { needle, .. } = &question {
+        for needle in question.needles() {
             reads.extend(crate::plan::walk::columns(needle));
         }
         let id = self.new_id();
         Ok((Subquery { node: bound.node, question, depth, reads, is_correlated, id }, bound.columns))
+    }
+
+    /// Binds one level deeper; with it, what is read of the blocks around.
+    #[allow(clippy::type_complexity)]
+    pub fn deeper<T>(&mut self, bind: impl FnOnce(&mut Self) -> Result<T>) -> Result<(T, Vec<(usize, usize)>)> {
+        self.correlations.push(Vec::new());
+        let bound = bind(self);
+        let outside = self.correlations.pop().unwrap_or_default();
+        Ok((bound?, outside))
     }
 
     fn one_column(columns: &[Column]) -> Result<&Column> {
@@ -73,34 +79,77 @@ impl Bind<'_> {
             },
             _ => return Err(SqlError::parse(format!("'{right}' at line 1"))),
         };
-        let op = match op {
-            ast::BinaryOperator::Eq => Comparison::Equal,
-            ast::BinaryOperator::NotEq => Comparison::NotEqual,
-            ast::BinaryOperator::Lt => Comparison::Less,
-            ast::BinaryOperator::LtEq => Comparison::LessEqual,
-            ast::BinaryOperator::Gt => Comparison::Greater,
-            ast::BinaryOperator::GtEq => Comparison::GreaterEqual,
-            op => return Err(SqlError::parse(format!("'{op}' at line 1"))),
-        };
-        self.compared(left, op, query, all)
+        match comparison(op) {
+            Some(Comparison::NullSafeEqual) | None => Err(SqlError::parse(format!("'{op}' at line 1"))),
+            Some(op) => self.compared(left, op, query, all),
+        }
     }
 
     fn compared(&mut self, needle: &ast::Expr, op: Comparison, query: &ast::Query, all: bool) -> Result<Expr> {
-        if matches!(needle, ast::Expr::Tuple(_)) {
-            return Err(SqlError::unsupported("rows of several columns compared with a subquery"));
-        }
-        let needle = self.expr(needle)?;
+        let needles: Vec<Expr> = match row_parts(needle) {
+            Some(parts) => parts.into_iter().map(|part| self.expr(part)).collect::<Result<_>>()?,
+            None => vec![self.expr(needle)?],
+        };
         let (subquery, _) = self.nested(query, |bind, columns| {
-            let column = Self::one_column(columns)?;
-            let test = compare(bind.settings(), op, Expr::Column(0, needle.ty()), Expr::Column(1, column.ty.clone()))?;
-            let key = match &test {
+            if columns.len() != needles.len() {
+                return Err(error::OPERAND_COLUMNS.with(&[&needles.len()]));
+            }
+            let test = bind.row_test(op, &needles, columns)?;
+            let parts = match &test {
+                Expr::And(parts) => &parts[..],
+                test => std::slice::from_ref(test),
+            };
+            let key = |part: &Expr| match part {
                 Expr::Compare(compare) if op == Comparison::Equal => {
                     crate::plan::join::key_type(&compare.left, &compare.right, compare.domain)
                 }
                 _ => None,
             };
-            Ok(if all { Question::All { needle, test } } else { Question::Some { needle, test, key } })
+            let keys = parts.iter().map(key).collect();
+            Ok(if all { Question::All { needles, test } } else { Question::Some { needles, test, keys } })
         })?;
         Ok(Expr::Hosted(Arc::new(subquery), Type::boolean().with_nullable(true)))
+    }
+
+    /// Compares values at the first places of a row with those behind them.
+    fn row_test(&self, op: Comparison, needles: &[Expr], columns: &[Column]) -> Result<Expr> {
+        let pair = |at: usize| {
+            let right = Expr::Column(needles.len() + at, columns[at].ty.clone());
+            (Expr::Column(at, needles[at].ty()), right)
+        };
+        let pairs: Vec<(Expr, Expr)> = (0..needles.len()).map(pair).collect();
+        compare_rows(self.settings(), op, &pairs)
+    }
+
+    /// `(a, b) = (SELECT c, d ...)`, from either side.
+    pub fn row_comparison(
+        &mut self,
+        left: &ast::Expr,
+        op: &ast::BinaryOperator,
+        right: &ast::Expr,
+    ) -> Result<Option<Expr>> {
+        let Some(op) = comparison(op) else { return Ok(None) };
+        let (parts, query, op) = match (row_parts(left), row_parts(right), subquery_of(left), subquery_of(right)) {
+            (Some(parts), _, _, Some(query)) => (parts, query, op),
+            (_, Some(parts), Some(query), _) => (parts, query, op.flipped()),
+            _ => return Ok(None),
+        };
+        let needles: Vec<Expr> = parts.into_iter().map(|part| self.expr(part)).collect::<Result<_>>()?;
+        let (subquery, _) = self.nested(query, |bind, columns| {
+            if columns.len() != needles.len() {
+                return Err(error::OPERAND_COLUMNS.with(&[&needles.len()]));
+            }
+            let test = bind.row_test(op, &needles, columns)?;
+            Ok(Question::Row { needles, test })
+        })?;
+        Ok(Some(Expr::Hosted(Arc::new(subquery), Type::boolean().with_nullable(true))))
+    }
+}
+
+fn subquery_of(node: &ast::Expr) -> Option<&ast::Query> {
+    match node {
+        ast::Expr::Subquery(query) => Some(query),
+        ast::Expr::Nested(inner) => subquery_of(inner),
+        _ => None,
     }
 }

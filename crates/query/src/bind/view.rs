@@ -483,6 +483,7 @@ fn table_of(view: &View, shown: &str, columns: Vec<Column>, readable: Columns, o
         lock: None,
         nullable: false,
         allowed: None,
+        after: Vec::new(),
         readable,
         within: None,
     }

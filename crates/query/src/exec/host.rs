@@ -9,8 +9,8 @@ use engine::rows::{Isolation, Transaction};
 
 use crate::error::{self, Result, SqlError};
 use crate::exec::hosted::Answer;
-use crate::rights::Rights;
 use crate::exec::measure::Measures;
+use crate::rights::Rights;
 use crate::scalar::EvalContext;
 use crate::session::{Database, Handle, Kill, Row};
 use crate::types::Type;
@@ -34,6 +34,8 @@ pub struct Host {
     pub seen: Lsn,
     pub deadline: Option<Instant>,
     pub foreign_key_checks: bool,
+    /// SQL_CALC_FOUND_ROWS: what FOUND_ROWS() will say.
+    pub found_rows: Option<u64>,
     /// EXPLAIN ANALYZE: what each node does.
     pub measures: Option<Measures>,
     /// Bytes that sorts, groups and joins of a statement may hold.
@@ -57,6 +59,7 @@ impl Host {
             seen: 0,
             deadline: None,
             foreign_key_checks: true,
+            found_rows: None,
             measures: None,
             memory_max: 256 << 20,
             memory: 0,
@@ -70,6 +73,7 @@ impl Host {
         self.commons.clear();
         self.memory = 0;
         self.measures = None;
+        self.found_rows = None;
     }
 
     pub fn txn(&mut self) -> Result<&mut Transaction> {

@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use crate::error::{self, Result};
 use crate::exec::host::host;
-use crate::exec::{Exec, drain};
+use crate::exec::{Exec, drain, key_of};
 use crate::plan::Node;
-use crate::scalar::key::encode;
 use crate::scalar::{EvalContext, Expr, Hosted};
 use crate::session::Row;
 use crate::types::Type;
@@ -77,16 +76,31 @@ pub enum Question {
     /// The value of the one row.
     Value,
     Exists,
-    /// Does `test`, over (needle, value), hold for one of them? `key`: equality by keys.
+    /// Does `test`, over needles and a row's values, hold for one of them? `keys`: each part is equality by such keys.
     Some {
-        needle: Expr,
+        needles: Vec<Expr>,
         test: Expr,
-        key: Option<Type>,
+        keys: Option<Vec<Type>>,
     },
     All {
-        needle: Expr,
+        needles: Vec<Expr>,
         test: Expr,
     },
+    /// The same for the one row.
+    Row {
+        needles: Vec<Expr>,
+        test: Expr,
+    },
+}
+
+impl Question {
+    /// What rows are compared with.
+    pub fn needles(&self) -> &[Expr] {
+        match self {
+            Question::Value | Question::Exists => &[],
+            Question::Some { needles, .. } | Question::All { needles, .. } | Question::Row { needles, .. } => needles,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -107,6 +121,23 @@ pub struct Answer {
     has_null: bool,
 }
 
+/// Runs something with that row around it, so many blocks deep.
+pub fn around<T>(
+    depth: usize,
+    row: &[Value],
+    ctx: &mut EvalContext,
+    run: impl FnOnce(&mut EvalContext) -> Result<T>,
+) -> Result<T> {
+    let outer = std::mem::take(&mut host(ctx).outer);
+    let mut here = outer[..depth.min(outer.len())].to_vec();
+    here.resize(depth, Row::new());
+    here.push(row.to_vec());
+    host(ctx).outer = here;
+    let ran = run(ctx);
+    host(ctx).outer = outer;
+    ran
+}
+
 impl Subquery {
     /// As EXPLAIN shows it; `words` writes an expression.
     pub fn words(&self, words: impl Fn(&Expr) -> String) -> String {
@@ -115,12 +146,16 @@ impl Subquery {
             Expr::Compare(compare) => compare.op.sign(),
             _ => "?",
         };
+        let needles: Vec<String> = self.question.needles().iter().map(words).collect();
+        let needle = if needles.len() == 1 { needles.concat() } else { format!("({})", needles.join(",")) };
         match &self.question {
             Question::Value => format!("({select})"),
             Question::Exists => format!("exists({select})"),
-            Question::Some { needle, test, .. } if sign(test) == "=" => format!("({} in ({select}))", words(needle)),
-            Question::Some { needle, test, .. } => format!("({} {} any ({select}))", words(needle), sign(test)),
-            Question::All { needle, test } => format!("({} {} all ({select}))", words(needle), sign(test)),
+            Question::Some { keys: Some(_), .. } => format!("({needle} in ({select}))"),
+            Question::Some { test, .. } if sign(test) == "=" => format!("({needle} in ({select}))"),
+            Question::Some { test, .. } => format!("({needle} {} any ({select}))", sign(test)),
+            Question::All { test, .. } => format!("({needle} {} all ({select}))", sign(test)),
+            Question::Row { test, .. } => format!("({needle} {} ({select}))", sign(test)),
         }
     }
 
@@ -131,14 +166,8 @@ impl Subquery {
             return Ok(known.clone());
         }
         let held = host(ctx).memory;
-        let outer = std::mem::take(&mut host(ctx).outer);
-        let mut here = outer[..self.depth.min(outer.len())].to_vec();
-        here.resize(self.depth, Row::new());
-        here.push(row.to_vec());
-        host(ctx).outer = here;
-        let rows = self.rows(ctx);
-        host(ctx).outer = outer;
-        let answer = Arc::new(self.answer(rows?));
+        let rows = around(self.depth, row, ctx, |ctx| self.rows(ctx))?;
+        let answer = Arc::new(self.answer(rows));
         if self.is_correlated {
             // What one run has gathered is gone before the next.
             host(ctx).memory = held;
@@ -157,7 +186,7 @@ impl Subquery {
                 rows.truncate(1);
                 Ok(rows)
             }
-            Question::Value => {
+            Question::Value | Question::Row { .. } => {
                 let rows = drain(&mut exec, ctx, 2)?;
                 if rows.len() > 1 { Err(error::SUBQUERY_NO_1_ROW.bare()) } else { Ok(rows) }
             }
@@ -167,13 +196,11 @@ impl Subquery {
 
     fn answer(&self, rows: Vec<Row>) -> Answer {
         let (mut keys, mut has_null) = (None, false);
-        if let Question::Some { key: Some(ty), .. } = &self.question {
+        if let Question::Some { keys: Some(types), .. } = &self.question {
             let keys = keys.insert(HashSet::with_capacity(rows.len()));
             for row in &rows {
-                has_null |= row[0].is_null();
-                let mut key = Vec::new();
-                encode(&row[0], ty, false, &mut key);
-                keys.insert(key);
+                has_null |= row.iter().any(Value::is_null);
+                keys.insert(key_of(row, types));
             }
         }
         Answer { rows, keys, has_null }
@@ -187,28 +214,38 @@ impl Hosted for Subquery {
 
     fn eval(&self, row: &[Value], ctx: &mut EvalContext) -> Result<Value> {
         let answer = self.run(row, ctx)?;
-        let (needle, test, all) = match &self.question {
+        let (needles, test, all) = match &self.question {
             Question::Value => return Ok(answer.rows.first().map(|row| row[0].clone()).unwrap_or_default()),
             Question::Exists => return Ok(Value::from(!answer.rows.is_empty())),
-            Question::Some { needle, test, .. } => (needle, test, false),
-            Question::All { needle, test } => (needle, test, true),
+            Question::Row { .. } if answer.rows.is_empty() => return Ok(Value::Null),
+            Question::Some { needles, test, .. } | Question::Row { needles, test } => (needles, test, false),
+            Question::All { needles, test } => (needles, test, true),
         };
         if answer.rows.is_empty() {
             return Ok(Value::from(all));
         }
-        let needle = needle.eval(row, ctx)?;
-        if let (Some(keys), Question::Some { key: Some(ty), .. }) = (&answer.keys, &self.question) {
-            if needle.is_null() {
+        let mut pair: Row = needles.iter().map(|needle| needle.eval(row, ctx)).collect::<Result<_>>()?;
+        let count = pair.len();
+        if let (Some(keys), Question::Some { keys: Some(types), .. }) = (&answer.keys, &self.question) {
+            let has_null = pair.iter().any(Value::is_null);
+            if has_null && count == 1 {
                 return Ok(Value::Null);
             }
-            let mut key = Vec::new();
-            encode(&needle, ty, false, &mut key);
-            let found = keys.contains(&key);
-            return Ok(if !found && answer.has_null { Value::Null } else { Value::from(found) });
+            if !has_null {
+                let found = keys.contains(&key_of(&pair, types));
+                if found || !answer.has_null {
+                    return Ok(Value::from(found));
+                }
+                if count == 1 {
+                    return Ok(Value::Null);
+                }
+            }
         }
         let mut unknown = false;
         for candidate in &answer.rows {
-            let verdict = test.eval(&[needle.clone(), candidate[0].clone()], ctx)?;
+            pair.truncate(count);
+            pair.extend_from_slice(&candidate[..count]);
+            let verdict = test.eval(&pair, ctx)?;
             match verdict {
                 Value::Null => unknown = true,
                 Value::Int(truth) if (truth != 0) != all => return Ok(Value::from(!all)),

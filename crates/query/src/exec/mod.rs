@@ -16,7 +16,7 @@ pub mod sort;
 mod sorter;
 pub mod window;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -59,6 +59,13 @@ enum State {
         skip: u64,
         left: u64,
     },
+    /// The same, and how many rows there have been.
+    Count {
+        input: Box<Exec>,
+        skip: u64,
+        left: u64,
+        rows: u64,
+    },
     Union(Option<Box<Exec>>, usize),
     Shared(Arc<Vec<Row>>, usize),
 }
@@ -97,14 +104,31 @@ impl Exec {
             }
             Node::Sort { input, .. } => State::Gather(Box::new(Exec::open(input, base, ctx)?), None),
             Node::Distinct { input, .. } => State::Distinct(Box::new(Exec::open(input, base, ctx)?), HashSet::new()),
-            Node::Limit { input, limit, offset } => {
+            Node::Limit { input, limit, offset, counts: true } => {
+                let (left, skip) = limits(limit.as_ref(), offset.as_ref(), ctx)?;
+                State::Count { input: Box::new(Exec::open(input, base, ctx)?), skip, left, rows: 0 }
+            }
+            Node::Limit { input, limit, offset, .. } => {
                 let (left, skip) = limits(limit.as_ref(), offset.as_ref(), ctx)?;
                 let input = if left == 0 { None } else { Some(Box::new(Exec::open(input, base, ctx)?)) };
                 State::Limit { input, skip, left }
             }
             Node::Union { .. } => State::Union(None, 0),
-            Node::SetOperation { left, right, types, keeps_common } => {
-                State::Rows(set_operation(left, right, types, *keeps_common, ctx)?.into_iter())
+            Node::SetOperation { left, right, types, keeps_common, all } => {
+                let how = SetHow { keeps_common: *keeps_common, all: *all };
+                State::Rows(set_operation(left, right, types, how, ctx)?.into_iter())
+            }
+            Node::Lateral { input, depth, offset, width, .. } => {
+                let rows = hosted::around(*depth, base.map_or(&[], |row| row), ctx, |ctx| {
+                    let mut exec = Exec::open(input, None, ctx)?;
+                    drain(&mut exec, ctx, usize::MAX)
+                })?;
+                let placed = rows.into_iter().map(|values| {
+                    let mut row = template(base, *width);
+                    values.into_iter().enumerate().for_each(|(at, value)| row[offset + at] = value);
+                    row
+                });
+                State::Rows(placed.collect::<Vec<Row>>().into_iter())
             }
             Node::Common { id, source, recursion } => State::Shared(common(*id, source, recursion.as_ref(), ctx)?, 0),
             Node::LastRound { id } => State::Shared(host(ctx).commons.get(id).cloned().unwrap_or_default(), 0),
@@ -206,6 +230,19 @@ impl Exec {
             }
             (_, State::Limit { input, skip, left }) => {
                 limit(input, skip, left, ctx, out)?;
+            }
+            (_, State::Count { input, skip, left, rows }) => {
+                while out.is_empty() && input.next(ctx, out)? {
+                    *rows += out.len() as u64;
+                    let skipped = (*skip).min(out.len() as u64);
+                    *skip -= skipped;
+                    out.drain(..skipped as usize);
+                    out.truncate(usize::try_from(*left).unwrap_or(usize::MAX));
+                    *left -= out.len() as u64;
+                }
+                if out.is_empty() {
+                    host(ctx).found_rows = Some(*rows);
+                }
             }
             (Node::Union { inputs }, State::Union(current, at)) => {
                 while out.is_empty() && *at < inputs.len() {
@@ -358,18 +395,38 @@ pub fn drain(exec: &mut Exec, ctx: &mut EvalContext, most: usize) -> Result<Vec<
     Ok(rows)
 }
 
+#[derive(Clone, Copy)]
+struct SetHow {
+    keeps_common: bool,
+    all: bool,
+}
+
 fn set_operation(
     left: &Arc<Node>,
     right: &Arc<Node>,
     types: &[Type],
-    keeps_common: bool,
+    how: SetHow,
     ctx: &mut EvalContext,
 ) -> Result<Vec<Row>> {
     let mut exec = Exec::open(right, None, ctx)?;
-    let keys: HashSet<Vec<u8>> = drain(&mut exec, ctx, usize::MAX)?.iter().map(|row| key_of(row, types)).collect();
+    let mut counts: HashMap<Vec<u8>, u64> = HashMap::new();
+    for row in drain(&mut exec, ctx, usize::MAX)? {
+        *counts.entry(key_of(&row, types)).or_default() += 1;
+    }
     let mut exec = Exec::open(left, None, ctx)?;
     let mut rows = drain(&mut exec, ctx, usize::MAX)?;
-    rows.retain(|row| keys.contains(&key_of(row, types)) == keeps_common);
+    rows.retain(|row| {
+        let is_common = match counts.get_mut(&key_of(row, types)) {
+            Some(count) if how.all => {
+                let is_left = *count > 0;
+                *count = count.saturating_sub(1);
+                is_left
+            }
+            Some(_) => true,
+            None => false,
+        };
+        is_common == how.keeps_common
+    });
     Ok(rows)
 }
 

@@ -11,6 +11,7 @@ use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Token, Word};
 
+use crate::parse::notation;
 use crate::scalar::SqlMode;
 
 const ASSIGN: u8 = 1;
@@ -128,6 +129,7 @@ impl Dialect for Grammar {
 
     fn get_next_precedence(&self, parser: &Parser) -> Option<Result<u8, ParserError>> {
         let strength = match &parser.peek_token_ref().token {
+            Token::Word(_) if notation::sounds_like(parser) => PREDICATE,
             Token::Word(word) => self.word_precedence(parser, word),
             Token::Assignment => ASSIGN,
             Token::StringConcat if self.pipes_concat => UNARY - 1,
@@ -174,11 +176,18 @@ impl Dialect for Grammar {
                     format: None,
                 }))
             }
+            Token::Word(word) if word.quote_style.is_none() => {
+                let word = word.value.clone();
+                notation::prefix(parser, &word)
+            }
             _ => None,
         }
     }
 
     fn parse_infix(&self, parser: &mut Parser, left: &Expr, precedence: u8) -> Option<Result<Expr, ParserError>> {
+        if notation::sounds_like(parser) {
+            return Some(notation::sounding(parser, left, precedence));
+        }
         let op = match &parser.peek_token_ref().token {
             Token::StringConcat if !self.pipes_concat => BinaryOperator::Or,
             Token::Word(word) if word.keyword == Keyword::DIV => BinaryOperator::MyIntegerDivide,

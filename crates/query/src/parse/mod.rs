@@ -8,6 +8,8 @@ mod cursor;
 mod dialect;
 pub mod lexical;
 pub mod normal;
+mod notation;
+mod rewrite;
 mod set;
 mod show;
 pub mod statement;
@@ -22,6 +24,7 @@ use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 use crate::error::{self, Result, SqlError};
 use crate::parse::cursor::Cursor;
 use crate::parse::dialect::Grammar;
+use crate::parse::rewrite::{Rewritten, is_hint, rewrite};
 use crate::parse::statement::Statement;
 use crate::scalar::SqlMode;
 
@@ -50,11 +53,14 @@ pub fn parse(text: &str, mode: SqlMode) -> Result<Parsed> {
     let grammar = Grammar::new(mode);
     let tokens = Tokenizer::new(&grammar, text).tokenize_with_location();
     let tokens = tokens.map_err(|error| syntax(text, error.location.line, error.location.column))?;
-    let (tokens, parameters) = rewrite(tokens);
+    let Rewritten { tokens, parameters, into } = rewrite(tokens)?;
     let names = item_texts(text, &tokens);
     let parser = Parser::new(&grammar).with_recursion_limit(DEPTH).with_tokens_with_locations(tokens);
     let mut cursor = Cursor { parser, text };
-    let statement = cursor.statement()?;
+    let mut statement = cursor.statement()?;
+    if let (Statement::Query(query), Some(names)) = (&statement, into) {
+        statement = Statement::SelectInto(query.clone(), names);
+    }
     while cursor.parser.consume_token(&Token::SemiColon) {}
     match cursor.parser.peek_token_ref().token {
         Token::EOF => Ok(Parsed { statement, parameters, names }),
@@ -85,72 +91,6 @@ fn syntax(text: &str, line: u64, column: u64) -> SqlError {
     SqlError::parse(format!("'{near}' at line {}", line.max(1)))
 }
 
-/// Words in MySQL's order that the parser knows in another one.
-fn rewrite(tokens: Vec<TokenWithSpan>) -> (Vec<TokenWithSpan>, usize) {
-    let mut tokens: Vec<TokenWithSpan> =
-        tokens.into_iter().filter(|token| !matches!(token.token, Token::Whitespace(_))).collect();
-    let is = |token: &TokenWithSpan, word: &str| matches!(&token.token, Token::Word(found) if found.quote_style.is_none() && found.value.eq_ignore_ascii_case(word));
-    // Wishes about when to do it: it is done now.
-    if tokens.first().is_some_and(|first| is(first, "update") || is(first, "delete")) {
-        while tokens.get(1).is_some_and(|token| is(token, "low_priority") || is(token, "quick")) {
-            tokens.remove(1);
-        }
-    }
-    if tokens.first().is_some_and(|first| is(first, "update")) {
-        join_tables(&mut tokens);
-    }
-    let mut at = 0;
-    while at + 3 < tokens.len() {
-        // LOCK IN SHARE MODE is FOR SHARE.
-        if is(&tokens[at], "lock")
-            && is(&tokens[at + 1], "in")
-            && is(&tokens[at + 2], "share")
-            && is(&tokens[at + 3], "mode")
-        {
-            let span = tokens[at].span;
-            let words = ["FOR", "SHARE"].map(|word| TokenWithSpan::new(Token::make_keyword(word), span));
-            tokens.splice(at..at + 4, words);
-        }
-        // NTH_VALUE(...) FROM FIRST OVER ... says what is the case anyway.
-        if tokens[at].token == Token::RParen
-            && is(&tokens[at + 1], "from")
-            && is(&tokens[at + 2], "first")
-            && ["over", "respect"].iter().any(|word| is(&tokens[at + 3], word))
-        {
-            tokens.drain(at + 1..at + 3);
-        }
-        at += 1;
-    }
-    let mut parameters = 0;
-    for token in &mut tokens {
-        if let Token::Placeholder(name) = &mut token.token {
-            *name = format!("?{parameters}");
-            parameters += 1;
-        }
-    }
-    (tokens, parameters)
-}
-
-/// UPDATE a, b SET is UPDATE a CROSS JOIN b SET.
-fn join_tables(tokens: &mut Vec<TokenWithSpan>) {
-    let (mut at, mut depth) = (1, 0usize);
-    while at < tokens.len() {
-        match &tokens[at].token {
-            Token::LParen => depth += 1,
-            Token::RParen => depth = depth.saturating_sub(1),
-            Token::Word(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case("set") => return,
-            Token::Comma if depth == 0 => {
-                let span = tokens[at].span;
-                let words = ["CROSS", "JOIN"].map(|word| TokenWithSpan::new(Token::make_keyword(word), span));
-                tokens.splice(at..=at, words);
-                at += 1;
-            }
-            _ => {}
-        }
-        at += 1;
-    }
-}
-
 /// What stands between SELECT and FROM, cut at its commas.
 fn item_texts(text: &str, tokens: &[TokenWithSpan]) -> Vec<String> {
     let word = |token: &TokenWithSpan| match &token.token {
@@ -179,6 +119,8 @@ fn item_texts(text: &str, tokens: &[TokenWithSpan]) -> Vec<String> {
         Some(start + rest.char_indices().nth(column as usize - 1).map_or(rest.len(), |(at, _)| at))
     };
     let modifiers = [
+        "sql_calc_found_rows",
+        "sql_buffer_result",
         "distinct",
         "all",
         "distinctrow",
@@ -195,7 +137,7 @@ fn item_texts(text: &str, tokens: &[TokenWithSpan]) -> Vec<String> {
             || depths[at] == level
                 && matches!(word(token).as_str(), "from" | "limit" | "union" | "where" | "for" | "order");
         let is_comma = depths[at] == level && token.token == Token::Comma;
-        if start.is_none() && modifiers.contains(&word(token).as_str()) {
+        if start.is_none() && (is_hint(token) || modifiers.contains(&word(token).as_str())) {
             continue;
         }
         let here = offset(token.span.start.line, token.span.start.column);

@@ -30,6 +30,8 @@ impl<T> std::ops::Deref for Ignoring<T> {
 #[derive(Clone, Debug)]
 pub enum Statement {
     Query(Box<ast::Query>),
+    /// Its one row goes to these user variables.
+    SelectInto(Box<ast::Query>, Vec<String>),
     Insert(Box<ast::Insert>),
     Update(Box<Ignoring<ast::Update>>),
     Delete(Box<Ignoring<ast::Delete>>),

@@ -4,6 +4,7 @@
 //! finds may have to be looked at again, for a value may not fit its column (`fit`), and locking reads look at newer rows than the index. `implied` are those that need not if
 //! every value fits exactly and the rows are those of the index's snapshot.
 
+use crate::bind::hints::Allowed;
 use crate::catalog::table::{Part, Table};
 use crate::plan::fit::is_promising;
 use crate::plan::{Access, SortKey};
@@ -39,7 +40,7 @@ pub struct Target<'t> {
     /// May this place of the row be read before the table's row is?
     pub is_bound: &'t dyn Fn(usize) -> bool,
     /// Indexes that hints allow; None: all.
-    pub allowed: Option<&'t [usize]>,
+    pub allowed: Option<&'t Allowed>,
     pub rows: f64,
 }
 
@@ -120,13 +121,18 @@ impl Target<'_> {
     pub fn choose(&self, conditions: &[Expr], order: &[SortKey], prefers_order: bool) -> (Choice, bool) {
         let bounds = self.bounds(conditions);
         let full = Access::default();
-        let mut best = (Choice { access: full, implied: Vec::new(), rows: self.rows, cost: self.rows + 1.0 }, false);
-        if let Some(parts) = &self.table.primary {
+        // FORCE INDEX: the whole table is the last resort.
+        let dear = if self.allowed.is_some_and(|allowed| allowed.forced) { 1e9 } else { 1.0 };
+        let cost = (self.rows + 1.0) * dear;
+        let mut best = (Choice { access: full, implied: Vec::new(), rows: self.rows, cost }, false);
+        if let Some(parts) = &self.table.primary
+            && self.allowed.is_none_or(|allowed| allowed.primary)
+        {
             let ways = self.way(None, parts, true, (conditions, &bounds), order);
             better(&mut best, ways, prefers_order);
         }
         for (at, index) in self.table.indexes.iter().enumerate() {
-            if index.invisible || self.allowed.is_some_and(|allowed| !allowed.contains(&at)) {
+            if index.invisible || self.allowed.is_some_and(|allowed| !allowed.indexes.contains(&at)) {
                 continue;
             }
             let way = self.way(Some(at), &index.parts, index.unique, (conditions, &bounds), order);

@@ -49,7 +49,10 @@ pub fn estimate(node: &Arc<Node>) -> Estimate {
             let input = estimate(input);
             of((input.rows / 2.0).max(1.0), input.cost + input.rows * STEP)
         }
-        Node::Project { input, .. } | Node::Strip { input, .. } | Node::Derived { input, .. } => estimate(input),
+        Node::Project { input, .. }
+        | Node::Strip { input, .. }
+        | Node::Derived { input, .. }
+        | Node::Lateral { input, .. } => estimate(input),
         Node::Limit { input, limit, .. } => {
             let input = estimate(input);
             let limit = match limit {

@@ -90,7 +90,7 @@ impl Planner<'_> {
         let is_bound = |place: usize| self.owns(before, place);
         let rows = base.live.rows().map_or(ROWS, |rows| (rows as f64).max(1.0));
         let target =
-            Target { table: base, offset: table.offset, is_bound: &is_bound, allowed: table.allowed.as_deref(), rows };
+            Target { table: base, offset: table.offset, is_bound: &is_bound, allowed: table.allowed.as_ref(), rows };
         let order = if wants_order { self.order } else { &[] };
         Some(target.choose(conditions, order, self.limited && wants_order && !self.order.is_empty()))
     }
@@ -111,7 +111,7 @@ impl Planner<'_> {
                     needed.is_empty() && access.index.is_some() && table.lock.is_none() && table.key_at.is_none();
                 let served =
                     access.equal.len() + usize::from(access.low.is_some()) + usize::from(access.high.is_some());
-                let kept = KEPT.powi(ripe.len().saturating_sub(served).min(3) as i32);
+                let kept = KEPT.powi(conditions.len().saturating_sub(served.max(implied)).min(3) as i32);
                 let scan = Scan {
                     table: base.clone(),
                     alias: table.alias.clone(),
@@ -143,6 +143,12 @@ impl Planner<'_> {
                 Part { node: filter(derived, ripe), tables: vec![at], rows: ROWS, ordered: false }
             }
             Origin::View(_) => unreachable!("a view's tables are read, not the view"),
+            Origin::Lateral { node, depth } => {
+                let alias = table.alias.clone();
+                let columns = table.columns.iter().map(|column| column.name.clone()).collect();
+                let lateral = Node::Lateral { input: node.clone(), alias, columns, depth: *depth, offset, width };
+                Part { node: filter(Arc::new(lateral), ripe), tables: vec![at], rows: 10.0, ordered: false }
+            }
             Origin::System(system) => {
                 let wanted = if system.schema == keys::SCHEMA { ripe.clone() } else { Vec::new() };
                 let node = Arc::new(Node::System { table: system, offset, width, wanted });
@@ -165,6 +171,16 @@ impl Planner<'_> {
         }
     }
 
+    /// Are the tables read that must be before those of the source?
+    fn may_come(&self, source: &Source, bound: &[usize]) -> bool {
+        let mut own = Vec::new();
+        tables_of(source, &mut own);
+        own.iter()
+            .flat_map(|table| &self.tables[*table].after)
+            .filter(|before| !matches!(self.tables[**before].origin, Origin::View(_)))
+            .all(|before| bound.contains(before) || own.contains(before))
+    }
+
     fn inner(&self, items: &[Source], conditions: &mut Vec<Expr>, before: &[usize]) -> Part {
         let mut rest: Vec<&Source> = items.iter().collect();
         let mut done: Option<Part> = None;
@@ -172,7 +188,8 @@ impl Planner<'_> {
             let mut bound = before.to_vec();
             bound.extend(done.iter().flat_map(|part| &part.tables));
             let weights: Vec<f64> = rest.iter().map(|item| self.weight(item, conditions, &bound)).collect();
-            let best = (0..rest.len()).min_by(|a, b| weights[*a].total_cmp(&weights[*b])).unwrap_or(0);
+            let may = |item: &usize| self.may_come(rest[*item], &bound);
+            let best = (0..rest.len()).filter(may).min_by(|a, b| weights[*a].total_cmp(&weights[*b])).unwrap_or(0);
             let next = rest.remove(best);
             done = Some(match done {
                 None => self.source(next, conditions, before),
@@ -237,6 +254,9 @@ impl Planner<'_> {
     /// A hash join, where the right side is one table without a better way to its rows.
     fn hash(&self, left: &Part, right: &Source, pool: &mut Vec<Expr>, bound: &[usize], kind: JoinKind) -> Option<Part> {
         let Source::Table(at) = right else { return None };
+        if matches!(self.tables[*at].origin, Origin::Lateral { .. }) {
+            return None;
+        }
         // A key that is known from the left is read by itself.
         let by_key = |place: usize| keys::is_key(&self.tables[*at], place);
         let names_key = |condition: &Expr| {
@@ -321,6 +341,17 @@ fn implied_first(conditions: Vec<Expr>, implied: &[usize]) -> (Vec<Expr>, usize)
     let count = first.len();
     first.append(&mut others);
     (first, count)
+}
+
+fn tables_of(source: &Source, out: &mut Vec<usize>) {
+    match source {
+        Source::Table(table) => out.push(*table),
+        Source::Inner(items, _) => items.iter().for_each(|item| tables_of(item, out)),
+        Source::Left(left, right, _) => {
+            tables_of(left, out);
+            tables_of(right, out);
+        }
+    }
 }
 
 pub fn filter(input: Arc<Node>, conditions: Vec<Expr>) -> Arc<Node> {

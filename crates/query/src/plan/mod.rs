@@ -70,6 +70,8 @@ pub enum Node {
         input: Arc<Node>,
         limit: Option<Expr>,
         offset: Option<Expr>,
+        /// SQL_CALC_FOUND_ROWS: goes on to the end, and tells how many there are.
+        counts: bool,
     },
     Union {
         inputs: Vec<Arc<Node>>,
@@ -80,12 +82,24 @@ pub enum Node {
         right: Arc<Node>,
         types: Vec<Type>,
         keeps_common: bool,
+        /// Each row of the right counts once.
+        all: bool,
     },
     /// A derived table: its rows at their place in the wide row.
     Derived {
         input: Arc<Node>,
         alias: String,
         columns: Vec<String>,
+        offset: usize,
+        width: usize,
+    },
+    /// A derived table that looks at the row it is joined to: made anew for each.
+    Lateral {
+        input: Arc<Node>,
+        alias: String,
+        columns: Vec<String>,
+        /// As subqueries count it.
+        depth: usize,
         offset: usize,
         width: usize,
     },

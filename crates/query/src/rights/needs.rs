@@ -35,6 +35,7 @@ fn needs(statement: &Statement) -> Result<Vec<Need<'_>>> {
     Ok(match statement {
         // Looked at as they are bound, or when the statement within runs.
         Statement::Query(_)
+        | Statement::SelectInto(..)
         | Statement::Insert(_)
         | Statement::Update(_)
         | Statement::Delete(_)

@@ -86,6 +86,7 @@ impl Session {
             | Statement::Update(_)
             | Statement::Delete(_)
             | Statement::Do(_)
+            | Statement::SelectInto(..)
             | Statement::Explain { .. } => unreachable!("run_statement takes these"),
         }
     }

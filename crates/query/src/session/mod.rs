@@ -11,10 +11,10 @@ mod columns;
 mod command;
 mod database;
 mod define;
+mod explain;
 mod foreign;
 mod granted;
 mod grants;
-mod explain;
 mod handle;
 mod locks;
 mod rights;
@@ -412,7 +412,7 @@ impl Session {
     /// The last row has been made.
     fn end_rows(&mut self) -> Result<()> {
         self.end_statement()?;
-        self.ctx.session.found_rows = self.found_rows;
+        self.ctx.session.found_rows = self.host().found_rows.unwrap_or(self.found_rows);
         self.ctx.session.row_count = -1;
         Ok(())
     }

@@ -11,6 +11,7 @@ use sqlparser::ast;
 use stdx::sync::Mutex;
 
 use crate::bind::change::{self, OnConflict};
+use crate::bind::hints::max_execution_ms;
 use crate::bind::{Bind, Surroundings, Variables};
 use crate::catalog::table::Table;
 use crate::catalog::view::View;
@@ -320,12 +321,14 @@ impl Session {
             | Statement::Update(_)
             | Statement::Delete(_)
             | Statement::Do(_) => {
+                self.obey_hints(statement);
                 let types: Vec<Type> = parameters.iter().map(|value| type_of(value, self.settings.collation)).collect();
                 let compiled = Arc::new(self.compile(statement, names, &types)?);
                 self.run(&compiled, parameters, &mut |session| {
                     session.compile(statement, names, &types).ok().map(Arc::new)
                 })
             }
+            Statement::SelectInto(query, names) => self.select_into(query, names, parameters),
             Statement::Explain { statement, analyze, format } => {
                 self.explain(statement, *analyze, format.as_deref(), parameters)
             }
@@ -338,6 +341,49 @@ impl Session {
                 Ok(outcome)
             }
         }
+    }
+
+    /// MAX_EXECUTION_TIME of the statement itself.
+    fn obey_hints(&mut self, statement: &Statement) {
+        if let Statement::Query(query) = statement
+            && let Some(limit) = max_execution_ms(query)
+        {
+            self.host().deadline = (limit > 0).then(|| Instant::now() + Duration::from_millis(limit));
+        }
+    }
+
+    /// SELECT ... INTO @a, @b: its one row becomes their values.
+    fn select_into(&mut self, query: &ast::Query, names: &[String], parameters: Vec<Value>) -> Result<Outcome> {
+        let types: Vec<Type> = parameters.iter().map(|value| type_of(value, self.settings.collation)).collect();
+        let statement = Statement::Query(Box::new(query.clone()));
+        self.obey_hints(&statement);
+        let compiled = Arc::new(self.compile(&statement, &[], &types)?);
+        let outcome = self
+            .run(&compiled, parameters, &mut |session| session.compile(&statement, &[], &types).ok().map(Arc::new))?;
+        let Outcome::Rows(mut result) = outcome else { return Ok(outcome) };
+        let types: Vec<Type> = result.columns().iter().map(|column| column.ty.clone()).collect();
+        if types.len() != names.len() {
+            result.close(self);
+            return Err(error::WRONG_NUMBER_OF_COLUMNS_IN_SELECT.bare());
+        }
+        let (mut rows, mut batch) = (Vec::new(), Vec::new());
+        while rows.len() < 2 && result.next(self, &mut batch)? {
+            rows.append(&mut batch);
+        }
+        result.close(self);
+        if rows.len() > 1 {
+            return Err(error::TOO_MANY_ROWS.bare());
+        }
+        let affected = rows.len() as u64;
+        match rows.pop() {
+            None => self.ctx.warn(error::SP_FETCH_NO_DATA.bare()),
+            Some(row) => {
+                for ((name, value), ty) in names.iter().zip(row).zip(types) {
+                    self.host().users.insert(name.clone(), (value, ty));
+                }
+            }
+        }
+        Ok(Outcome::Done { affected, last_insert_id: 0, info: String::new() })
     }
 
     /// Runs a plan; `again` makes it anew if a table has changed meanwhile.
@@ -482,6 +528,7 @@ impl Session {
         }
         self.ctx.warnings.clear();
         self.check_password_age(&prepared.statement)?;
+        self.obey_hints(&prepared.statement);
         let collation = self.settings.collation;
         let types: Vec<Type> = parameters.iter().map(|value| type_of(value, collation)).collect();
         let known = prepared

@@ -84,6 +84,7 @@ impl Session {
             allowed: None,
             readable: crate::rights::effective::Columns::All,
             within: None,
+            after: Vec::new(),
         });
         let condition = bind.expr(&node)?;
         drop(bind);

@@ -1,8 +1,8 @@
 //! Statements through sessions on a whole engine.
 
 mod accounts;
-mod foreign;
 mod explain;
+mod foreign;
 mod scenarios;
 mod stress;
 mod support;

@@ -161,6 +161,15 @@ impl Walk {
                 shown.name = Some(format!("<derived{id}>"));
                 shown.made_by = (made_by != at).then_some(made_by);
             }
+            Node::Lateral { input, depth, .. } => {
+                let place = self.blocks[at].tables.len();
+                let rows = estimate(input).rows;
+                self.push(at, Shown { access: Some("ALL"), rows, filtered: 100.0, ..Shown::default() });
+                let inside = super::deeper(*depth, beside, around);
+                let made_by = self.begin("DEPENDENT DERIVED", input, &inside);
+                self.blocks[at].tables[place].name = Some(format!("<derived{}>", self.blocks[made_by].id));
+                self.blocks[at].tables[place].made_by = Some(made_by);
+            }
             Node::Common { source, recursion, .. } => {
                 self.walk(at, source, around, beside);
                 if let Some(recursion) = recursion {

@@ -106,7 +106,7 @@ pub fn names(node: &Arc<Node>, around: &[Names]) -> Names {
             let below = names(input, around);
             exprs.iter().map(|expr| words(expr, &below, around)).enumerate().collect()
         }
-        Node::Derived { offset, columns, alias, .. } => {
+        Node::Derived { offset, columns, alias, .. } | Node::Lateral { offset, columns, alias, .. } => {
             columns.iter().enumerate().map(|(at, name)| (offset + at, format!("{alias}.{name}"))).collect()
         }
         Node::System { table, offset, .. } => {
@@ -186,7 +186,8 @@ pub fn inputs(node: &Node) -> Vec<&Arc<Node>> {
         | Node::Distinct { input, .. }
         | Node::Sort { input, .. }
         | Node::Limit { input, .. }
-        | Node::Derived { input, .. } => vec![input],
+        | Node::Derived { input, .. }
+        | Node::Lateral { input, .. } => vec![input],
         Node::Group(group) => vec![&group.input],
         Node::Window(window) => vec![&window.input],
         Node::Union { inputs } => inputs.iter().collect(),
@@ -222,8 +223,12 @@ pub fn around_of(subquery: &Subquery, node: &Node, around: &[Names]) -> Vec<Name
         let name = |at: usize| format!("{}.{}", scan.alias, scan.table.columns[at].name);
         rows.extend((0..scan.table.columns.len()).map(|at| (scan.offset + at, name(at))));
     }
-    let mut inside: Vec<Names> = around.iter().take(subquery.depth).cloned().collect();
-    inside.resize(subquery.depth, Names::new());
-    inside.push(rows);
+    deeper(subquery.depth, &rows, around)
+}
+
+fn deeper(depth: usize, rows: &Names, around: &[Names]) -> Vec<Names> {
+    let mut inside: Vec<Names> = around.iter().take(depth).cloned().collect();
+    inside.resize(depth, Names::new());
+    inside.push(rows.clone());
     inside
 }

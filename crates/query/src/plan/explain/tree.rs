@@ -63,7 +63,13 @@ impl Drawing<'_> {
         let below = inputs(node);
         let mut beside = beside.clone();
         for input in below {
-            self.node(input, depth + 1, around, &beside);
+            match &**node {
+                Node::Lateral { depth: at, .. } => {
+                    let inside = super::deeper(*at, &beside, around);
+                    self.node(input, depth + 1, &inside, &Names::new());
+                }
+                _ => self.node(input, depth + 1, around, &beside),
+            }
             if matches!(&**node, Node::Loop { .. } | Node::Hash(_)) {
                 beside.extend(names(input, around));
             }
@@ -160,6 +166,7 @@ fn node_words(node: &Arc<Node>, around: &[Names], beside: &Names) -> String {
         Node::Union { .. } => "Append".into(),
         Node::SetOperation { keeps_common, .. } => if *keeps_common { "Intersect" } else { "Except" }.into(),
         Node::Derived { alias, .. } => format!("Derived table {alias}"),
+        Node::Lateral { alias, .. } => format!("Derived table {alias} (made for each row)"),
         Node::Common { recursion, .. } => match recursion {
             None => "Materialize CTE".into(),
             Some(_) => "Materialize recursive CTE".into(),

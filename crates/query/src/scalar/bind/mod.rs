@@ -19,7 +19,7 @@ use crate::scalar::temporal::Unit;
 use crate::types::{Collation, Kind, Type};
 use crate::value::Value;
 
-pub use operator::{arithmetic, between, compare, in_list};
+pub use operator::{arithmetic, between, compare, comparison, in_list};
 pub use types::{
     charset_type, common_type, data_type, display_length, merge_collations, string_type, unified, union_type,
 };
@@ -236,35 +236,15 @@ impl<'b> Binder<'b> {
         if a.len() != b.len() {
             return Err(error::OPERAND_COLUMNS.with(&[&a.len()]));
         }
-        self.compare_rows(op, &a, &b)
-    }
-
-    fn compare_rows(&mut self, op: Comparison, a: &[&ast::Expr], b: &[&ast::Expr]) -> Result<Expr> {
-        let (first, rest) = ((a[0], b[0]), (&a[1..], &b[1..]));
-        if rest.0.is_empty() {
-            return self.comparison(op, first.0, first.1);
+        let nested = a.iter().chain(&b).any(|part| row_parts(part).is_some());
+        if nested {
+            return Err(SqlError::unsupported("rows within rows"));
         }
-        match op {
-            Comparison::Equal | Comparison::NullSafeEqual => {
-                let pairs = a.iter().zip(b).map(|(a, b)| self.comparison(op, a, b));
-                Ok(Expr::And(pairs.collect::<Result<_>>()?))
-            }
-            Comparison::NotEqual => {
-                let pairs = a.iter().zip(b).map(|(a, b)| self.comparison(op, a, b));
-                Ok(Expr::Or(pairs.collect::<Result<_>>()?))
-            }
-            _ => {
-                let strict = match op {
-                    Comparison::LessEqual => Comparison::Less,
-                    Comparison::GreaterEqual => Comparison::Greater,
-                    strict => strict,
-                };
-                let decides = self.comparison(strict, first.0, first.1)?;
-                let ties = self.comparison(Comparison::Equal, first.0, first.1)?;
-                let rest = self.compare_rows(op, rest.0, rest.1)?;
-                Ok(Expr::Or(vec![decides, Expr::And(vec![ties, rest])]))
-            }
+        let mut pairs = Vec::new();
+        for (a, b) in a.into_iter().zip(b) {
+            pairs.push((self.bind(a)?, self.bind(b)?));
         }
+        compare_rows(self.settings, op, &pairs)
     }
 
     fn in_list(&mut self, needle: &ast::Expr, list: &[ast::Expr], not: bool) -> Result<Expr> {
@@ -398,6 +378,31 @@ impl<'b> Binder<'b> {
     }
 }
 
+/// Rows compare part by part.
+pub fn compare_rows(settings: &Settings, op: Comparison, pairs: &[(Expr, Expr)]) -> Result<Expr> {
+    let [(left, right), rest @ ..] = pairs else { return Ok(Expr::truth(true)) };
+    let one = |op, (left, right): &(Expr, Expr)| compare(settings, op, left.clone(), right.clone());
+    if rest.is_empty() {
+        return compare(settings, op, left.clone(), right.clone());
+    }
+    match op {
+        Comparison::Equal | Comparison::NullSafeEqual => {
+            Ok(Expr::And(pairs.iter().map(|pair| one(op, pair)).collect::<Result<_>>()?))
+        }
+        Comparison::NotEqual => Ok(Expr::Or(pairs.iter().map(|pair| one(op, pair)).collect::<Result<_>>()?)),
+        _ => {
+            let strict = match op {
+                Comparison::LessEqual => Comparison::Less,
+                Comparison::GreaterEqual => Comparison::Greater,
+                strict => strict,
+            };
+            let (decides, ties) = (one(strict, &pairs[0])?, one(Comparison::Equal, &pairs[0])?);
+            let rest = compare_rows(settings, op, rest)?;
+            Ok(Expr::Or(vec![decides, Expr::And(vec![ties, rest])]))
+        }
+    }
+}
+
 /// NOT, put into the node where it has a place for it.
 pub fn negated(expr: Expr, not: bool) -> Expr {
     match (expr, not) {
@@ -419,7 +424,7 @@ pub fn negated(expr: Expr, not: bool) -> Expr {
 }
 
 /// The parts of `(a, b)` and `ROW(a, b)`.
-fn row_parts(node: &ast::Expr) -> Option<Vec<&ast::Expr>> {
+pub fn row_parts(node: &ast::Expr) -> Option<Vec<&ast::Expr>> {
     match node {
         ast::Expr::Tuple(parts) if parts.len() > 1 => Some(parts.iter().collect()),
         ast::Expr::Nested(inner) => row_parts(inner),

@@ -1,0 +1,60 @@
+//! What a statement wishes of the planner: index hints, STRAIGHT_JOIN, MAX_EXECUTION_TIME. Other hints in comments are wishes that may go unheard.
+
+use sqlparser::ast;
+
+use crate::catalog::table::Table;
+use crate::error::{self, Result};
+
+/// Which keys of a table may lead to its rows.
+#[derive(Clone, Debug)]
+pub struct Allowed {
+    pub primary: bool,
+    pub indexes: Vec<usize>,
+    /// FORCE: rather any of them than the whole table.
+    pub forced: bool,
+}
+
+/// USE, FORCE and IGNORE INDEX; error 1176 for an index that the table has not.
+pub fn allowed(table: &Table, alias: &str, hints: &[ast::TableIndexHints]) -> Result<Option<Allowed>> {
+    let hints: Vec<&ast::TableIndexHints> = hints
+        .iter()
+        .filter(|hint| matches!(hint.for_clause, None | Some(ast::TableIndexHintForClause::Join)))
+        .collect();
+    if hints.is_empty() {
+        return Ok(None);
+    }
+    let all: Vec<usize> = (0..table.indexes.len()).collect();
+    let chooses = hints.iter().any(|hint| !matches!(hint.hint_type, ast::TableIndexHintType::Ignore));
+    let mut allowed = match chooses {
+        true => Allowed { primary: false, indexes: Vec::new(), forced: false },
+        false => Allowed { primary: true, indexes: all, forced: false },
+    };
+    for hint in hints {
+        let ignores = matches!(hint.hint_type, ast::TableIndexHintType::Ignore);
+        allowed.forced |= matches!(hint.hint_type, ast::TableIndexHintType::Force);
+        for name in &hint.index_names {
+            if name.value.eq_ignore_ascii_case("primary") && table.primary.is_some() {
+                allowed.primary = !ignores;
+                continue;
+            }
+            let at = table.index(&name.value);
+            let at = at.ok_or_else(|| error::KEY_DOES_NOT_EXIST.with(&[&name.value, &alias]))?;
+            allowed.indexes.retain(|known| *known != at);
+            if !ignores {
+                allowed.indexes.push(at);
+            }
+        }
+    }
+    Ok(Some(allowed))
+}
+
+/// `/*+ MAX_EXECUTION_TIME(1000) */` of the outermost SELECT, in milliseconds.
+pub fn max_execution_ms(query: &ast::Query) -> Option<u64> {
+    let ast::SetExpr::Select(select) = &*query.body else { return None };
+    select.optimizer_hints.iter().find_map(|hint| {
+        let text = hint.text.to_ascii_uppercase();
+        let rest = &text[text.find("MAX_EXECUTION_TIME")? + "MAX_EXECUTION_TIME".len()..];
+        let inside = rest.trim_start().strip_prefix('(')?;
+        inside[..inside.find(')')?].trim().parse().ok()
+    })
+}

@@ -1,0 +1,227 @@
+//! Words in MySQL's order that the parser knows in another one, or not: changed in the tokens before it sees them.
+
+use sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace};
+
+use crate::error::{Result, SqlError};
+
+/// The tokens of a statement as the parser is given them.
+pub struct Rewritten {
+    pub tokens: Vec<TokenWithSpan>,
+    pub parameters: usize,
+    /// SELECT ... INTO: the user variables that take the row.
+    pub into: Option<Vec<String>>,
+}
+
+fn is(token: &TokenWithSpan, word: &str) -> bool {
+    matches!(&token.token, Token::Word(found) if found.quote_style.is_none() && found.value.eq_ignore_ascii_case(word))
+}
+
+/// `/*+ ... */`
+pub fn is_hint(token: &TokenWithSpan) -> bool {
+    matches!(&token.token, Token::Whitespace(Whitespace::MultiLineComment(text)) if text.starts_with('+'))
+}
+
+fn is_any(token: &TokenWithSpan, words: &[&str]) -> bool {
+    words.iter().any(|word| is(token, word))
+}
+
+pub fn rewrite(tokens: Vec<TokenWithSpan>) -> Result<Rewritten> {
+    let mut tokens: Vec<TokenWithSpan> =
+        tokens.into_iter().filter(|token| !matches!(token.token, Token::Whitespace(_)) || is_hint(token)).collect();
+    // Wishes about when to do it: it is done now.
+    if tokens.first().is_some_and(|first| is_any(first, &["update", "delete"])) {
+        while tokens.get(1).is_some_and(|token| is_any(token, &["low_priority", "quick"])) {
+            tokens.remove(1);
+        }
+    }
+    if tokens.first().is_some_and(|first| is(first, "update")) {
+        join_tables(&mut tokens);
+    }
+    let reads = tokens.iter().find(|token| token.token != Token::LParen).is_some_and(|first| {
+        is_any(
+            first,
+            &[
+                "select", "with", "table", "values", "insert", "replace", "explain", "describe", "desc", "update",
+                "delete", "do", "set",
+            ],
+        )
+    });
+    if reads {
+        lock_in_share_mode(&mut tokens);
+        from_first(&mut tokens);
+        table_statement(&mut tokens);
+        comma_in_brackets(&mut tokens);
+        outer_join_braces(&mut tokens);
+    }
+    let into = select_into(&mut tokens)?;
+    let mut parameters = 0;
+    for token in &mut tokens {
+        if let Token::Placeholder(name) = &mut token.token {
+            *name = format!("?{parameters}");
+            parameters += 1;
+        }
+    }
+    Ok(Rewritten { tokens, parameters, into })
+}
+
+fn words(words: &[&str], like: &TokenWithSpan) -> Vec<TokenWithSpan> {
+    words.iter().map(|word| TokenWithSpan::new(Token::make_keyword(word), like.span)).collect()
+}
+
+/// UPDATE a, b SET is UPDATE a CROSS JOIN b SET.
+fn join_tables(tokens: &mut Vec<TokenWithSpan>) {
+    let (mut at, mut depth) = (1, 0usize);
+    while at < tokens.len() {
+        match &tokens[at].token {
+            Token::LParen => depth += 1,
+            Token::RParen => depth = depth.saturating_sub(1),
+            Token::Word(_) if is(&tokens[at], "set") => return,
+            Token::Comma if depth == 0 => {
+                let put = words(&["CROSS", "JOIN"], &tokens[at]);
+                tokens.splice(at..=at, put);
+                at += 1;
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+}
+
+/// LOCK IN SHARE MODE is FOR SHARE.
+fn lock_in_share_mode(tokens: &mut Vec<TokenWithSpan>) {
+    let mut at = 0;
+    while at + 3 < tokens.len() {
+        let words_are =
+            ["lock", "in", "share", "mode"].iter().enumerate().all(|(nth, word)| is(&tokens[at + nth], word));
+        if words_are {
+            let put = words(&["FOR", "SHARE"], &tokens[at]);
+            tokens.splice(at..at + 4, put);
+        }
+        at += 1;
+    }
+}
+
+/// NTH_VALUE(...) FROM FIRST OVER ... says what is the case anyway.
+fn from_first(tokens: &mut Vec<TokenWithSpan>) {
+    let mut at = 0;
+    while at + 3 < tokens.len() {
+        if tokens[at].token == Token::RParen
+            && is(&tokens[at + 1], "from")
+            && is(&tokens[at + 2], "first")
+            && is_any(&tokens[at + 3], &["over", "respect"])
+        {
+            tokens.drain(at + 1..at + 3);
+        }
+        at += 1;
+    }
+}
+
+/// TABLE t, where a query can stand, is SELECT * FROM t.
+fn table_statement(tokens: &mut Vec<TokenWithSpan>) {
+    let begins = ["union", "all", "distinct", "intersect", "except", "explain", "describe", "desc", "analyze", "as"];
+    let inserts = tokens.first().is_some_and(|first| is_any(first, &["insert", "replace"]));
+    let mut depth = 0i32;
+    let mut at = 0;
+    while at + 1 < tokens.len() {
+        match tokens[at].token {
+            Token::LParen => depth += 1,
+            Token::RParen => depth -= 1,
+            _ => {}
+        }
+        let before = at.checked_sub(1).map(|before| &tokens[before]);
+        let fits = match before {
+            None => true,
+            Some(before) if before.token == Token::LParen || before.token == Token::Eq => true,
+            Some(before) if is_any(before, &begins) => true,
+            Some(before) => inserts && depth == 0 && at > 2 && !is(before, "into"),
+        };
+        if fits && is(&tokens[at], "table") && matches!(tokens[at + 1].token, Token::Word(_)) {
+            let mut put = words(&["SELECT"], &tokens[at]);
+            put.push(TokenWithSpan::new(Token::Mul, tokens[at].span));
+            put.extend(words(&["FROM"], &tokens[at]));
+            tokens.splice(at..=at, put);
+        }
+        at += 1;
+    }
+}
+
+/// FROM (a, b) is FROM (a CROSS JOIN b).
+fn comma_in_brackets(tokens: &mut Vec<TokenWithSpan>) {
+    let mut at = 0;
+    while at + 2 < tokens.len() {
+        let opens = is_any(&tokens[at], &["from", "join", "straight_join"])
+            && tokens[at + 1].token == Token::LParen
+            && matches!(&tokens[at + 2].token, Token::Word(_))
+            && !is_any(&tokens[at + 2], &["select", "with", "values", "table"]);
+        at += 1;
+        if !opens {
+            continue;
+        }
+        let (mut depth, mut inside) = (0, at);
+        while inside < tokens.len() {
+            match tokens[inside].token {
+                Token::LParen => depth += 1,
+                Token::RParen if depth == 1 => break,
+                Token::RParen => depth -= 1,
+                Token::Comma if depth == 1 => {
+                    let put = words(&["CROSS", "JOIN"], &tokens[inside]);
+                    tokens.splice(inside..=inside, put);
+                }
+                _ => {}
+            }
+            inside += 1;
+        }
+    }
+}
+
+/// `{ OJ a LEFT JOIN b ON ... }` of ODBC.
+fn outer_join_braces(tokens: &mut Vec<TokenWithSpan>) {
+    while let Some(from) = tokens.windows(2).position(|pair| pair[0].token == Token::LBrace && is(&pair[1], "oj")) {
+        let Some(to) = tokens[from..].iter().position(|token| token.token == Token::RBrace) else { return };
+        tokens.remove(from + to);
+        tokens.drain(from..from + 2);
+    }
+}
+
+/// Takes out `INTO @a, @b` of a query.
+fn select_into(tokens: &mut Vec<TokenWithSpan>) -> Result<Option<Vec<String>>> {
+    if !tokens
+        .iter()
+        .find(|token| token.token != Token::LParen)
+        .is_some_and(|first| is_any(first, &["select", "with", "values"]))
+    {
+        return Ok(None);
+    }
+    let mut depth = 0;
+    let found = tokens.iter().position(|token| {
+        match token.token {
+            Token::LParen => depth += 1,
+            Token::RParen => depth -= 1,
+            _ => {}
+        }
+        depth == 0 && is(token, "into")
+    });
+    let Some(from) = found else { return Ok(None) };
+    let (mut names, mut at) = (Vec::new(), from + 1);
+    loop {
+        match tokens.get(at).map(|token| &token.token) {
+            Some(Token::Word(word)) if word.quote_style.is_none() && word.value.starts_with('@') => {
+                names.push(word.value.trim_start_matches('@').to_ascii_lowercase());
+            }
+            Some(Token::Word(word))
+                if ["outfile", "dumpfile"].iter().any(|known| word.value.eq_ignore_ascii_case(known)) =>
+            {
+                return Err(SqlError::unsupported("SELECT ... INTO a file"));
+            }
+            Some(token) => return Err(SqlError::parse(format!("'{token}' at line {}", tokens[at].span.start.line))),
+            None => return Err(SqlError::parse("''")),
+        }
+        at += 1;
+        if tokens.get(at).is_none_or(|token| token.token != Token::Comma) {
+            break;
+        }
+        at += 1;
+    }
+    tokens.drain(from..at);
+    Ok(Some(names))
+}
