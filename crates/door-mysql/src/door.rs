@@ -78,6 +78,11 @@ impl MysqlDoor {
         &self.shared.stats
     }
 
+    /// The tables behind it.
+    pub fn database(&self) -> &Arc<Database> {
+        &self.shared.database
+    }
+
     pub fn connection_count(&self) -> usize {
         self.shared.clients.count()
     }

@@ -61,9 +61,11 @@ impl Folder for RealFolder {
     fn list(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
         for entry in std::fs::read_dir(&self.path)? {
-            let name = entry?.file_name();
+            let entry = entry?;
+            let name = entry.file_name();
             if let Some(name) = name.to_str()
                 && name != "lock"
+                && !entry.file_type()?.is_dir()
             {
                 names.push(name.to_owned());
             }

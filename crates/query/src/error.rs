@@ -83,6 +83,8 @@ codes! {
     DB_CREATE_EXISTS 1007 "HY000" "Can't create database '{}'; database exists";
     DB_DROP_EXISTS 1008 "HY000" "Can't drop database '{}'; database doesn't exist";
     DISK_FULL 1021 "HY000" "Disk full ({}); waiting for someone to free some space...";
+    ERROR_ON_READ 1024 "HY000" "Error reading file '{}' (errno: {} - {})";
+    ERROR_ON_WRITE 1026 "HY000" "Error writing file '{}' (errno: {} - {})";
     DUP_KEY 1022 "23000" "Can't write; duplicate key in table '{}'";
     OUT_OF_MEMORY 1037 "HY001" "Out of memory; restart server and try again (needed {} bytes)";
     CON_COUNT 1040 "08004" "Too many connections";

@@ -239,6 +239,13 @@ fn mysql_door(
     }
     let database = Database::open(engine.clone());
     let database = database.map_err(|e| Failure::new(Exit::Data, format!("data: the catalog of tables: {e}")))?;
+    let share = match settings.number(Name::StatementMemory) {
+        0 => (settings.number(Name::Memory) / 16).min(1 << 30),
+        bytes => bytes.max(64 << 10),
+    };
+    let spill = PathBuf::from(settings.text(Name::Data)).join("spill");
+    let opened = database.spill_to(&spill, usize::try_from(share).unwrap_or(usize::MAX));
+    opened.map_err(|e| Failure::new(Exit::Data, format!("data: the folder {}: {e}", spill.display())))?;
     let options = door_mysql::Options {
         protected_mode: settings.is_on(Name::MysqlProtectedMode),
         tls: tls::mysql(settings)?,

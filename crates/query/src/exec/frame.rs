@@ -43,13 +43,13 @@ impl Edges {
     /// The rows of the frame of the row `at`, from and up to.
     pub fn frame(
         &mut self,
-        partition: &Partition,
+        partition: &mut Partition,
         at: usize,
         frame: &Frame,
         amounts: &Amounts,
         ctx: &mut EvalContext,
     ) -> Result<(usize, usize)> {
-        let count = partition.rows.len();
+        let count = partition.len();
         let rows = |amount: Option<u64>| usize::try_from(amount.unwrap_or(0)).unwrap_or(usize::MAX);
         let start = match (&frame.start, frame.counts_rows) {
             (Edge::Far, _) => 0,
@@ -74,20 +74,20 @@ impl Edges {
 
     fn reach_start(
         &mut self,
-        partition: &Partition,
+        partition: &mut Partition,
         at: usize,
         distance: &Distance,
         precedes: bool,
         ctx: &mut EvalContext,
     ) -> Result<usize> {
         let Some(reach) = &distance.reach else { return Ok(at) };
-        let row = &partition.rows[at];
+        let row = partition.row(at)?;
         if reach.key.eval(row, ctx)?.is_null() {
             return Ok(partition.peers.0);
         }
         let boundary = reach.boundary.eval(row, ctx)?;
-        while let Some(row) = partition.rows.get(self.start) {
-            let key = reach.key.eval(row, ctx)?;
+        while self.start < partition.len() {
+            let key = reach.key.eval(partition.row(self.start)?, ctx)?;
             let is_outside = match key.is_null() {
                 true => !reach.descending,
                 // Beyond what the type can say.
@@ -104,20 +104,20 @@ impl Edges {
 
     fn reach_end(
         &mut self,
-        partition: &Partition,
+        partition: &mut Partition,
         at: usize,
         distance: &Distance,
         precedes: bool,
         ctx: &mut EvalContext,
     ) -> Result<usize> {
         let Some(reach) = &distance.reach else { return Ok(at + 1) };
-        let row = &partition.rows[at];
+        let row = partition.row(at)?;
         if reach.key.eval(row, ctx)?.is_null() {
             return Ok(partition.peers.1);
         }
         let boundary = reach.boundary.eval(row, ctx)?;
-        while let Some(row) = partition.rows.get(self.end) {
-            let key = reach.key.eval(row, ctx)?;
+        while self.end < partition.len() {
+            let key = reach.key.eval(partition.row(self.end)?, ctx)?;
             let is_outside = match key.is_null() {
                 true => reach.descending,
                 false if boundary.is_null() => precedes,

@@ -10,6 +10,8 @@ use engine::rows::{Isolation, Transaction};
 use crate::error::{self, Result, SqlError};
 use crate::exec::hosted::Answer;
 use crate::exec::measure::Measures;
+use crate::exec::spill::Spill;
+use crate::exec::spill::rows::Rows;
 use crate::rights::Rights;
 use crate::scalar::EvalContext;
 use crate::session::{Database, Handle, Kill, Row};
@@ -28,7 +30,7 @@ pub struct Host {
     /// Answers of subqueries that depend on nothing.
     pub answers: HashMap<usize, Arc<Answer>>,
     /// Rows of common table expressions; and of the last round of those being made.
-    pub commons: HashMap<usize, Arc<Vec<Row>>>,
+    pub commons: HashMap<usize, Arc<Rows>>,
     pub users: HashMap<String, (Value, Type)>,
     /// What has been read outside of the transaction is durable when the log is, up to here.
     pub seen: Lsn,
@@ -46,6 +48,7 @@ pub struct Host {
 
 impl Host {
     pub fn new(db: Arc<Database>, handle: Arc<Handle>) -> Host {
+        let memory_max = db.spill().map_or(256 << 20, |spill| spill.memory_max);
         Host {
             db,
             handle,
@@ -61,7 +64,7 @@ impl Host {
             foreign_key_checks: true,
             found_rows: None,
             measures: None,
-            memory_max: 256 << 20,
+            memory_max,
             memory: 0,
             checks: 0,
         }
@@ -90,6 +93,31 @@ impl Host {
             return Err(error::QUERY_TIMEOUT.bare());
         }
         Ok(())
+    }
+
+    /// The same where more would be written to files before it is too much.
+    pub fn count(&mut self, bytes: usize) -> Result<()> {
+        match self.db.spill() {
+            Some(_) => {
+                self.memory += bytes;
+                Ok(())
+            }
+            None => self.hold(bytes),
+        }
+    }
+
+    pub fn release(&mut self, bytes: usize) {
+        self.memory = self.memory.saturating_sub(bytes);
+    }
+
+    /// Is memory short, and is it worth while to write out what `own` says that the caller holds?
+    pub fn must_spill(&self, own: usize, more: usize) -> bool {
+        const LEAST: usize = 256 << 10;
+        self.memory + more > self.memory_max && own >= LEAST.min(self.memory_max / 4) && self.db.spill().is_some()
+    }
+
+    pub fn spill(&self) -> Result<Arc<Spill>> {
+        self.db.spill().cloned().ok_or_else(|| error::OUT_OF_MEMORY.with(&[&self.memory]))
     }
 
     /// So much more is held in memory.

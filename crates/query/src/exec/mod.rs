@@ -4,9 +4,11 @@
 //! and no borrowed row between two calls, only positions and rows of its own. X2: whatever gathers rows counts their bytes with `Host::hold`.
 
 pub mod change;
+mod distinct;
 pub mod foreign;
 mod frame;
 pub mod group;
+mod hash;
 pub mod host;
 pub mod hosted;
 pub mod join;
@@ -14,6 +16,7 @@ pub mod measure;
 pub mod scan;
 pub mod sort;
 mod sorter;
+pub mod spill;
 pub mod window;
 
 use std::collections::{HashMap, HashSet};
@@ -22,6 +25,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::{self, Result};
 use crate::exec::host::{host, row_bytes};
+use crate::exec::spill::rows::Rows;
 use crate::plan::{Node, Recursion};
 use crate::scalar::key::encode;
 use crate::scalar::{EvalContext, Expr};
@@ -49,11 +53,11 @@ enum State {
     /// One input, nothing else to remember.
     Input(Box<Exec>),
     Loop(Box<join::LoopState>),
-    Hash(Box<join::HashState>),
+    Hash(Box<hash::HashState>),
     Window(Box<window::WindowState>),
-    /// Gathers everything at the first call.
-    Gather(Box<Exec>, Option<std::vec::IntoIter<Row>>),
-    Distinct(Box<Exec>, HashSet<Vec<u8>>),
+    Group(Box<group::GroupState>),
+    Sort(Box<sort::SortState>),
+    Distinct(Box<distinct::DistinctState>),
     Limit {
         input: Option<Box<Exec>>,
         skip: u64,
@@ -67,7 +71,8 @@ enum State {
         rows: u64,
     },
     Union(Option<Box<Exec>>, usize),
-    Shared(Arc<Vec<Row>>, usize),
+    /// Rows of a common table expression, and the next block.
+    Shared(Arc<Rows>, usize),
 }
 
 impl Exec {
@@ -92,18 +97,20 @@ impl Exec {
             Node::One { width } => State::Rows(vec![template(base, *width)].into_iter()),
             Node::Scan(scan) => State::Scan(Box::new(scan::ScanState::open(scan, base, ctx)?)),
             Node::Loop { left, .. } => State::Loop(Box::new(join::LoopState::new(Exec::open(left, base, ctx)?))),
-            Node::Hash(join) => State::Hash(Box::new(join::HashState::new(Exec::open(&join.left, base, ctx)?))),
+            Node::Hash(join) => State::Hash(Box::new(hash::HashState::new(Exec::open(&join.left, base, ctx)?))),
             Node::Filter { input, .. } | Node::Project { input, .. } | Node::Strip { input, .. } => {
                 State::Input(Box::new(Exec::open(input, base, ctx)?))
             }
             Node::Derived { input, .. } => State::Input(Box::new(Exec::open(input, None, ctx)?)),
-            Node::Group(group) => State::Gather(Box::new(Exec::open(&group.input, base, ctx)?), None),
+            Node::Group(group) => State::Group(Box::new(group::GroupState::new(Exec::open(&group.input, base, ctx)?))),
             Node::Window(window) => {
                 let input = Exec::open(&window.input, base, ctx)?;
                 State::Window(Box::new(window::WindowState::open(window, input, ctx)?))
             }
-            Node::Sort { input, .. } => State::Gather(Box::new(Exec::open(input, base, ctx)?), None),
-            Node::Distinct { input, .. } => State::Distinct(Box::new(Exec::open(input, base, ctx)?), HashSet::new()),
+            Node::Sort { input, .. } => State::Sort(Box::new(sort::SortState::new(Exec::open(input, base, ctx)?))),
+            Node::Distinct { input, .. } => {
+                State::Distinct(Box::new(distinct::DistinctState::new(Exec::open(input, base, ctx)?)))
+            }
             Node::Limit { input, limit, offset, counts: true } => {
                 let (left, skip) = limits(limit.as_ref(), offset.as_ref(), ctx)?;
                 State::Count { input: Box::new(Exec::open(input, base, ctx)?), skip, left, rows: 0 }
@@ -180,9 +187,8 @@ impl Exec {
         match (&*self.node, &mut self.state) {
             (_, State::Rows(rows)) => out.extend(rows.take(BATCH)),
             (_, State::Shared(rows, at)) => {
-                let end = (*at + BATCH).min(rows.len());
-                out.extend(rows[*at..end].iter().cloned());
-                *at = end;
+                out.extend(rows.block(*at)?.iter().cloned());
+                *at += 1;
             }
             (Node::Scan(scan), State::Scan(state)) => state.next(scan, ctx, out)?,
             (Node::Loop { right, kind, on, fills, .. }, State::Loop(state)) => {
@@ -210,24 +216,12 @@ impl Exec {
                     values.into_iter().enumerate().for_each(|(at, value)| row[offset + at] = value);
                 }
             }
-            (Node::Group(group), State::Gather(input, rows)) => {
-                if rows.is_none() {
-                    *rows = Some(group::gather(group, input, ctx)?.into_iter());
-                }
-                out.extend(rows.iter_mut().flatten().take(BATCH));
-            }
+            (Node::Group(group), State::Group(state)) => state.next(group, ctx, out)?,
             (Node::Window(window), State::Window(state)) => state.next(window, ctx, out)?,
-            (Node::Sort { keys, limit, unique, .. }, State::Gather(input, rows)) => {
-                if rows.is_none() {
-                    *rows = Some(sort::gather(keys, limit.as_ref(), *unique, input, ctx)?.into_iter());
-                }
-                out.extend(rows.iter_mut().flatten().take(BATCH));
+            (Node::Sort { keys, limit, unique, .. }, State::Sort(state)) => {
+                state.next(keys, limit.as_ref(), *unique, ctx, out)?
             }
-            (Node::Distinct { types, .. }, State::Distinct(input, seen)) => {
-                while out.is_empty() && input.next(ctx, out)? {
-                    distinct(types, seen, ctx, out)?;
-                }
-            }
+            (Node::Distinct { types, .. }, State::Distinct(state)) => state.next(types, ctx, out)?,
             (_, State::Limit { input, skip, left }) => {
                 limit(input, skip, left, ctx, out)?;
             }
@@ -265,6 +259,7 @@ impl Exec {
     pub fn each(&mut self, ctx: &mut EvalContext, take: &mut scan::Take<'_>) -> Result<()> {
         if let (Node::Scan(scan), State::Scan(state)) = (&*self.node, &mut self.state)
             && scan.output.is_none()
+            && host(ctx).measures.is_none()
         {
             return state.each(scan, ctx, take);
         }
@@ -325,21 +320,6 @@ pub fn all_hold(conditions: &[Expr], row: &[Value], ctx: &mut EvalContext) -> Re
         }
     }
     Ok(true)
-}
-
-fn distinct(types: &[Type], seen: &mut HashSet<Vec<u8>>, ctx: &mut EvalContext, rows: &mut Vec<Row>) -> Result<()> {
-    let mut kept = 0;
-    for at in 0..rows.len() {
-        let key = key_of(&rows[at], types);
-        let bytes = key.len() + 48;
-        if seen.insert(key) {
-            host(ctx).hold(bytes)?;
-            rows.swap(kept, at);
-            kept += 1;
-        }
-    }
-    rows.truncate(kept);
-    Ok(())
 }
 
 /// The first values of a row as one key.
@@ -433,41 +413,66 @@ fn set_operation(
 const RECURSIONS: usize = 1000;
 
 /// The rows of a common table expression, made at first use.
-fn common(
-    id: usize,
-    source: &Arc<Node>,
-    recursion: Option<&Recursion>,
-    ctx: &mut EvalContext,
-) -> Result<Arc<Vec<Row>>> {
+fn common(id: usize, source: &Arc<Node>, recursion: Option<&Recursion>, ctx: &mut EvalContext) -> Result<Arc<Rows>> {
     if let Some(rows) = host(ctx).commons.get(&id) {
         return Ok(rows.clone());
     }
-    let mut exec = Exec::open(source, None, ctx)?;
-    let mut rows = drain(&mut exec, ctx, usize::MAX)?;
-    if let Some(recursion) = recursion {
-        let mut seen = HashSet::new();
-        let mut fresh = |rows: &mut Vec<Row>| {
-            if recursion.distinct {
-                rows.retain(|row| seen.insert(key_of(row, &recursion.types)));
-            }
-        };
-        fresh(&mut rows);
-        let mut round = Arc::new(rows.clone());
-        let mut rounds = 0;
-        while !round.is_empty() {
-            rounds += 1;
-            if rounds > RECURSIONS {
-                return Err(error::CTE_MAX_RECURSION_DEPTH.with(&[&rounds]));
-            }
-            host(ctx).commons.insert(id, round);
-            let mut exec = Exec::open(&recursion.part, None, ctx)?;
-            let mut more = drain(&mut exec, ctx, usize::MAX)?;
-            fresh(&mut more);
-            rows.extend(more.iter().cloned());
-            round = Arc::new(more);
-        }
+    let mut rows = Rows::default();
+    match recursion {
+        None => fill(source, ctx, &mut |row, ctx| rows.push(row, ctx))?,
+        Some(recursion) => recurse(id, source, recursion, &mut rows, ctx)?,
     }
     let rows = Arc::new(rows);
     host(ctx).commons.insert(id, rows.clone());
     Ok(rows)
+}
+
+/// All rows of the plan, one after the other.
+fn fill(
+    node: &Arc<Node>,
+    ctx: &mut EvalContext,
+    take: &mut dyn FnMut(Row, &mut EvalContext) -> Result<()>,
+) -> Result<()> {
+    let mut exec = Exec::open(node, None, ctx)?;
+    let mut batch = Vec::new();
+    while exec.next(ctx, &mut batch)? {
+        batch.drain(..).try_for_each(|row| take(row, ctx))?;
+    }
+    Ok(())
+}
+
+/// Round after round, each over the rows of the one before, until one gives nothing new.
+fn recurse(id: usize, source: &Arc<Node>, recursion: &Recursion, rows: &mut Rows, ctx: &mut EvalContext) -> Result<()> {
+    let mut seen = HashSet::new();
+    let mut round = |node: &Arc<Node>, rows: &mut Rows, ctx: &mut EvalContext| -> Result<Rows> {
+        let mut fresh = Rows::default();
+        fill(node, ctx, &mut |row, ctx| {
+            if recursion.distinct {
+                let key = key_of(&row, &recursion.types);
+                host(ctx).hold(key.len() + 48)?;
+                if !seen.insert(key) {
+                    return Ok(());
+                }
+            }
+            rows.push(row.clone(), ctx)?;
+            fresh.push(row, ctx)
+        })?;
+        Ok(fresh)
+    };
+    let mut last = round(source, rows, ctx)?;
+    let mut rounds = 0;
+    while last.len() > 0 {
+        rounds += 1;
+        if rounds > RECURSIONS {
+            return Err(error::CTE_MAX_RECURSION_DEPTH.with(&[&rounds]));
+        }
+        host(ctx).commons.insert(id, Arc::new(last));
+        last = round(&recursion.part, rows, ctx)?;
+        if let Some(gone) = host(ctx).commons.remove(&id)
+            && let Ok(mut gone) = Arc::try_unwrap(gone)
+        {
+            gone.release(ctx);
+        }
+    }
+    Ok(())
 }

@@ -1,8 +1,8 @@
-//! Sorting, in memory: by keys that compare as bytes. With a limit only so many rows are kept.
+//! Sorting by keys that compare as bytes. With a limit only so many rows are kept.
 
 use crate::error::Result;
-use crate::exec::host::{host, row_bytes};
-use crate::exec::{Exec, limits};
+use crate::exec::sorter::{Sorted, Sorter};
+use crate::exec::{BATCH, Exec, limits};
 use crate::plan::SortKey;
 use crate::scalar::key::encode;
 use crate::scalar::{EvalContext, Expr};
@@ -11,13 +11,50 @@ use crate::session::Row;
 /// Beyond this many rows the smallest are not kept apart.
 const TOP: u64 = 10_000;
 
-pub fn gather(
+pub struct SortState {
+    input: Option<Exec>,
+    sorted: Option<Sorted>,
+    /// The key of the last row, where equal ones are left out.
+    last: Option<Vec<u8>>,
+}
+
+impl SortState {
+    pub fn new(input: Exec) -> SortState {
+        SortState { input: Some(input), sorted: None, last: None }
+    }
+
+    pub fn next(
+        &mut self,
+        keys: &[SortKey],
+        limit: Option<&(Expr, Option<Expr>)>,
+        unique: bool,
+        ctx: &mut EvalContext,
+        out: &mut Vec<Row>,
+    ) -> Result<()> {
+        if let Some(input) = self.input.take() {
+            self.sorted = Some(gather(keys, limit, input, ctx)?);
+        }
+        let Some(sorted) = &mut self.sorted else { return Ok(()) };
+        while out.len() < BATCH {
+            let Some((key, row)) = sorted.next(ctx)? else { return Ok(()) };
+            if unique {
+                if self.last.as_ref() == Some(&key) {
+                    continue;
+                }
+                self.last = Some(key);
+            }
+            out.push(row);
+        }
+        Ok(())
+    }
+}
+
+fn gather(
     keys: &[SortKey],
     limit: Option<&(Expr, Option<Expr>)>,
-    unique: bool,
-    input: &mut Exec,
+    mut input: Exec,
     ctx: &mut EvalContext,
-) -> Result<Vec<Row>> {
+) -> Result<Sorted> {
     let top = match limit {
         None => u64::MAX,
         Some((limit, offset)) => {
@@ -25,7 +62,7 @@ pub fn gather(
             limit.saturating_add(offset)
         }
     };
-    let mut rows: Vec<(Vec<u8>, Row)> = Vec::new();
+    let mut sorter = Sorter::default();
     let mut batch = Vec::new();
     let mut key_bytes = 0;
     while input.next(ctx, &mut batch)? {
@@ -34,20 +71,11 @@ pub fn gather(
             let mut key = Vec::with_capacity(key_bytes);
             keys.iter().for_each(|sort| encode(&row[sort.at], &sort.ty, sort.descending, &mut key));
             key_bytes = key.len();
-            host(ctx).hold(key_bytes + row_bytes(&row))?;
-            rows.push((key, row));
+            sorter.push(key, row, ctx)?;
         }
-        if top <= TOP && rows.len() as u64 > 2 * top + 1000 {
-            rows.sort_by(|a, b| a.0.cmp(&b.0));
-            let gone = rows.drain(top as usize..).map(|(key, row)| key.len() + row_bytes(&row)).sum::<usize>();
-            let host = host(ctx);
-            host.memory = host.memory.saturating_sub(gone);
+        if top <= TOP && sorter.len() as u64 > 2 * top + 1000 {
+            sorter.keep(top as usize, ctx);
         }
     }
-    // Stable: what is equal stays in the order it came.
-    rows.sort_by(|a, b| a.0.cmp(&b.0));
-    if unique {
-        rows.dedup_by(|a, b| a.0 == b.0);
-    }
-    Ok(rows.into_iter().map(|(_, row)| row).collect())
+    sorter.finish(ctx)
 }

@@ -8,8 +8,9 @@ use std::collections::VecDeque;
 
 use crate::error::{self, Result};
 use crate::exec::frame::{Edges, amounts};
-use crate::exec::host::{host, row_bytes};
+use crate::exec::host::host;
 use crate::exec::sorter::{Sorted, Sorter};
+use crate::exec::spill::rows::{Near, Rows};
 use crate::exec::{BATCH, Exec};
 use crate::plan::Call;
 use crate::plan::window::{What, Window, WindowCall};
@@ -35,16 +36,16 @@ pub struct Amounts {
     pub end: Option<u64>,
 }
 
+/// The rows of a partition, each with the key that orders it as one more value.
 pub struct Partition {
-    pub rows: Vec<Row>,
-    /// The keys that order the rows.
-    keys: Vec<Vec<u8>>,
+    rows: Rows,
+    /// What has been looked at of them lately.
+    near: Near,
     at: usize,
     /// The rows that are equal in order to the one that is looked at: from, up to, and how many such groups there have been.
     pub peers: (usize, usize),
     groups: u64,
     calls: Vec<Progress>,
-    held: usize,
 }
 
 /// How far one function has come.
@@ -85,8 +86,7 @@ impl WindowState {
             match partition.next(window, &self.amounts, ctx)? {
                 Some(row) => out.push(row),
                 None => {
-                    let host = host(ctx);
-                    host.memory = host.memory.saturating_sub(partition.held);
+                    partition.rows.release(ctx);
                     self.partition = None;
                 }
             }
@@ -97,15 +97,12 @@ impl WindowState {
     fn read_partition(&mut self, window: &Window, ctx: &mut EvalContext) -> Result<Option<Partition>> {
         let (Some(sorted), Some((key, row))) = (&mut self.sorted, self.ahead.take()) else { return Ok(None) };
         let split = split_of(&key);
-        let (mut rows, mut keys, mut held) = (Vec::new(), Vec::new(), 0);
+        let mut rows = Rows::default();
         let name = key[..split].to_vec();
         let mut next = Some((key, row));
-        while let Some((key, row)) = next.take_if(|(key, _)| split_of(key) == split && key[..split] == name) {
-            let bytes = key.len() + row_bytes(&row);
-            host(ctx).hold(bytes)?;
-            held += bytes;
-            keys.push(key[split..key.len() - 4].to_vec());
-            rows.push(row);
+        while let Some((key, mut row)) = next.take_if(|(key, _)| split_of(key) == split && key[..split] == name) {
+            row.push(Value::bytes(&key[split..key.len() - 4]));
+            rows.push(row, ctx)?;
             if rows.len().is_multiple_of(BATCH) {
                 host(ctx).look_up()?;
             }
@@ -113,7 +110,7 @@ impl WindowState {
         }
         self.ahead = next;
         let calls = window.calls.iter().map(Progress::new).collect();
-        Ok(Some(Partition { rows, keys, at: 0, peers: (0, 0), groups: 0, calls, held }))
+        Ok(Some(Partition { rows, near: Near::default(), at: 0, peers: (0, 0), groups: 0, calls }))
     }
 }
 
@@ -136,7 +133,7 @@ fn gather(window: &Window, mut input: Exec, ctx: &mut EvalContext) -> Result<Sor
             sorter.push(key, row, ctx)?;
         }
     }
-    Ok(sorter.finish())
+    sorter.finish(ctx)
 }
 
 fn split_of(key: &[u8]) -> usize {
@@ -169,9 +166,12 @@ impl Partition {
             host(ctx).look_up()?;
         }
         if at >= self.peers.1 {
-            let key = &self.keys[at];
-            let count = self.keys[at..].iter().take_while(|other| *other == key).count();
-            self.peers = (at, at + count);
+            let key = self.key(at)?;
+            let mut end = at + 1;
+            while end < self.rows.len() && self.key(end)? == key {
+                end += 1;
+            }
+            self.peers = (at, end);
             self.groups += 1;
         }
         let mut calls = std::mem::take(&mut self.calls);
@@ -181,25 +181,41 @@ impl Partition {
         }
         self.calls = calls;
         self.at += 1;
-        let mut row = self.rows[at].clone();
+        let mut row = self.row(at)?.clone();
+        row.pop();
         for (call, result) in window.calls.iter().zip(results) {
             row[call.at] = result;
         }
         Ok(Some(row))
     }
 
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    pub fn row(&mut self, at: usize) -> Result<&Row> {
+        self.near.row(&self.rows, at)
+    }
+
+    fn key(&mut self, at: usize) -> Result<Value> {
+        Ok(self.row(at)?.last().cloned().unwrap_or_default())
+    }
+
+    fn eval(&mut self, place: Option<usize>, value: &Expr, ctx: &mut EvalContext) -> Result<Value> {
+        match place {
+            Some(place) => value.eval(self.row(place)?, ctx),
+            None => Ok(Value::Null),
+        }
+    }
+
     fn result(
-        &self,
+        &mut self,
         call: &WindowCall,
         progress: &mut Progress,
         amounts: &Amounts,
         ctx: &mut EvalContext,
     ) -> Result<Value> {
         let (at, count) = (self.at, self.rows.len());
-        let value_at = |place: Option<usize>, value: &Expr, ctx: &mut EvalContext| match place {
-            Some(place) => value.eval(&self.rows[place], ctx),
-            None => Ok(Value::Null),
-        };
         Ok(match &call.what {
             What::RowNumber => Value::UInt(at as u64 + 1),
             What::Rank => Value::UInt(self.peers.0 as u64 + 1),
@@ -212,28 +228,28 @@ impl Partition {
                 let by = usize::try_from(amounts.number.unwrap_or(1)).unwrap_or(usize::MAX);
                 let place = if *ahead { at.checked_add(by) } else { at.checked_sub(by) };
                 match place.filter(|place| *place < count) {
-                    Some(place) => value.eval(&self.rows[place], ctx)?,
-                    None => otherwise.eval(&self.rows[at], ctx)?,
+                    Some(place) => self.eval(Some(place), value, ctx)?,
+                    None => self.eval(Some(at), otherwise, ctx)?,
                 }
             }
             What::First(value) => {
                 let (from, to) = progress.edges.frame(self, at, &call.frame, amounts, ctx)?;
-                value_at((from < to).then_some(from), value, ctx)?
+                self.eval((from < to).then_some(from), value, ctx)?
             }
             What::Last(value) => {
                 let (from, to) = progress.edges.frame(self, at, &call.frame, amounts, ctx)?;
-                value_at((from < to).then(|| to - 1), value, ctx)?
+                self.eval((from < to).then(|| to - 1), value, ctx)?
             }
             What::Nth(value, _) => {
                 let (from, to) = progress.edges.frame(self, at, &call.frame, amounts, ctx)?;
                 let nth = usize::try_from(amounts.number.unwrap_or(1)).unwrap_or(usize::MAX);
                 let place = from.checked_add(nth - 1).filter(|place| *place < to);
-                value_at(place, value, ctx)?
+                self.eval(place, value, ctx)?
             }
             What::Aggregate(aggregate) => {
                 let frame = progress.edges.frame(self, at, &call.frame, amounts, ctx)?;
                 match &mut progress.sum {
-                    Some(running) => running.of(frame, aggregate, &self.rows, ctx)?,
+                    Some(running) => running.of(frame, aggregate, self, ctx)?,
                     None => Value::Null,
                 }
             }
@@ -264,7 +280,7 @@ impl Running {
     }
 
     /// What the frame comes to.
-    fn of(&mut self, frame: (usize, usize), call: &Call, rows: &[Row], ctx: &mut EvalContext) -> Result<Value> {
+    fn of(&mut self, frame: (usize, usize), call: &Call, rows: &mut Partition, ctx: &mut EvalContext) -> Result<Value> {
         let (from, to) = (frame.0.min(frame.1), frame.1);
         if self.frame == (from, to)
             && let Some(last) = &self.last
@@ -282,7 +298,13 @@ impl Running {
         Ok(value)
     }
 
-    fn total(&mut self, (from, to): (usize, usize), call: &Call, rows: &[Row], ctx: &mut EvalContext) -> Result<Value> {
+    fn total(
+        &mut self,
+        (from, to): (usize, usize),
+        call: &Call,
+        rows: &mut Partition,
+        ctx: &mut EvalContext,
+    ) -> Result<Value> {
         let (mut begin, mut end) = self.frame;
         let is_disjoint = from >= end || to < end || from < begin;
         if is_disjoint || (from > begin && !self.sum.can_remove(&call.aggregate)) {
@@ -290,12 +312,12 @@ impl Running {
             (begin, end) = (from, from);
         }
         while begin < from {
-            let values = arguments(call, &rows[begin], ctx)?;
+            let values = arguments(call, rows.row(begin)?, ctx)?;
             self.sum.remove(&call.aggregate, &values, ctx)?;
             begin += 1;
         }
         while end < to {
-            let values = arguments(call, &rows[end], ctx)?;
+            let values = arguments(call, rows.row(end)?, ctx)?;
             self.sum.add(&call.aggregate, &values, ctx)?;
             end += 1;
             if end.is_multiple_of(4096) {
@@ -310,13 +332,13 @@ impl Running {
         &mut self,
         (from, to): (usize, usize),
         call: &Call,
-        rows: &[Row],
+        rows: &mut Partition,
         ctx: &mut EvalContext,
     ) -> Result<Value> {
         let seen = if self.best.is_some() { self.frame.1 } else { from };
         let best = self.best.get_or_insert_default();
-        for (at, row) in rows.iter().enumerate().take(to).skip(seen.max(from)) {
-            let value = call.arguments[0].eval(row, ctx)?;
+        for at in seen.max(from)..to {
+            let value = call.arguments[0].eval(rows.row(at)?, ctx)?;
             if value.is_null() {
                 continue;
             }

@@ -1,7 +1,7 @@
 //! What all sessions share.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use engine::Engine;
 use stdx::sync::Mutex;
@@ -10,6 +10,7 @@ use crate::catalog::Catalog;
 use crate::catalog::still::Stillness;
 use crate::catalog::table::Table;
 use crate::error::Result;
+use crate::exec::spill::Spill;
 use crate::session::handle::{Handle, Kill};
 use crate::value::Value;
 
@@ -19,6 +20,8 @@ pub struct Database {
     sessions: Mutex<BTreeMap<u64, Weak<Handle>>>,
     /// Who changes definitions, and who wants them to stay.
     pub(crate) definitions: Stillness,
+    /// Where statements put what does not fit into memory; None: nowhere.
+    spill: OnceLock<Arc<Spill>>,
     /// Values of SET GLOBAL.
     pub(crate) globals: Mutex<HashMap<&'static str, Value>>,
 }
@@ -28,7 +31,25 @@ impl Database {
     pub fn open(engine: Arc<Engine>) -> Result<Arc<Database>> {
         let catalog = Catalog::open(engine.clone())?;
         let (sessions, definitions) = (Mutex::default(), Stillness::default());
-        Ok(Arc::new(Database { engine, catalog, sessions, definitions, globals: Mutex::default() }))
+        Ok(Arc::new(Database {
+            engine,
+            catalog,
+            sessions,
+            definitions,
+            spill: OnceLock::new(),
+            globals: Mutex::default(),
+        }))
+    }
+
+    /// Statements may write what does not fit into `memory_max` into that folder, which is emptied. To be called before the first session.
+    pub fn spill_to(&self, folder: &std::path::Path, memory_max: usize) -> std::io::Result<()> {
+        let spill = Arc::new(Spill::open(folder, memory_max)?);
+        let _ = self.spill.set(spill);
+        Ok(())
+    }
+
+    pub fn spill(&self) -> Option<&Arc<Spill>> {
+        self.spill.get()
     }
 
     pub fn engine(&self) -> &Arc<Engine> {

@@ -4,6 +4,7 @@ mod accounts;
 mod explain;
 mod foreign;
 mod scenarios;
+mod spill;
 mod stress;
 mod support;
 mod trouble;

@@ -194,6 +194,18 @@ pub(super) const LIST: &[Row] = &[
         "Rows of results written by the MySQL door.",
     ),
     row(
+        "beluga_sql_spilled_files_total",
+        Counter,
+        |s, o| mysql(s, o, |door, o| o.value(door.database().spill().map_or(0, |spill| spill.file_count()))),
+        "Files that statements began because what they gathered did not fit into `statement_memory`.",
+    ),
+    row(
+        "beluga_sql_spilled_bytes_total",
+        Counter,
+        |s, o| mysql(s, o, |door, o| o.value(door.database().spill().map_or(0, |spill| spill.byte_count()))),
+        "Bytes that statements have written to such files.",
+    ),
+    row(
         "beluga_mysql_prepared_statements",
         Gauge,
         |s, o| mysql(s, o, |door, o| o.value(door.stats().prepared.get())),

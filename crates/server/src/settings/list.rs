@@ -175,6 +175,10 @@ settings! {
         MysqlSslKey = text("mysql_ssl_key", "", "Private key of the certificate, a PEM file.");
         MysqlRequireSecureTransport = switch("mysql_require_secure_transport", false, "Refuses clients that do not use TLS.");
     }
+    "SQL" {
+        StatementMemory = bytes("statement_memory", 0..=TIB, 0,
+            "Memory that the sorts, groups, joins and other gathered rows of one SQL statement may take. What is more goes to files in the folder `spill` of the data, which need no recovery. 0: a sixteenth of `memory`, but not more than 1gb.");
+    }
     "Thread pool" {
         MaxConnections = count("max_connections", 1..=1_000_000, 10_000,
             "Connections of all doors together; one more is told so and closed.").redis("maxclients", Redis::AsIs);

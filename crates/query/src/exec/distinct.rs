@@ -1,0 +1,97 @@
+//! Rows that differ: the first of each goes on at once. When memory is short, rows that have not been seen are parted into files by their keys, and looked at part by part afterwards.
+
+use std::collections::HashSet;
+
+use crate::error::Result;
+use crate::exec::host::host;
+use crate::exec::spill::partition::{LEVELS, Part, Partitions, Rows};
+use crate::exec::{Exec, key_of};
+use crate::scalar::EvalContext;
+use crate::session::Row;
+use crate::types::Type;
+
+pub struct DistinctState {
+    input: Option<Exec>,
+    seen: HashSet<Vec<u8>>,
+    held: usize,
+    level: u32,
+    others: Option<Partitions>,
+    parts: Vec<Part>,
+    reading: Option<Rows>,
+}
+
+impl DistinctState {
+    pub fn new(input: Exec) -> DistinctState {
+        let (seen, parts) = (HashSet::new(), Vec::new());
+        DistinctState { input: Some(input), seen, held: 0, level: 0, others: None, parts, reading: None }
+    }
+
+    pub fn next(&mut self, types: &[Type], ctx: &mut EvalContext, out: &mut Vec<Row>) -> Result<()> {
+        while out.is_empty() {
+            if let Some(input) = &mut self.input {
+                if input.next(ctx, out)? {
+                    self.filter(types, ctx, out)?;
+                    continue;
+                }
+                self.input = None;
+            } else if let Some(rows) = &mut self.reading {
+                for _ in 0..crate::exec::BATCH {
+                    let Some((_, row)) = rows.next()? else { break };
+                    out.push(row);
+                }
+                if !out.is_empty() {
+                    host(ctx).look_up()?;
+                    self.filter(types, ctx, out)?;
+                    continue;
+                }
+            }
+            if !self.next_part(ctx)? {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn next_part(&mut self, ctx: &mut EvalContext) -> Result<bool> {
+        if let Some(others) = self.others.take() {
+            self.parts.extend(others.finish()?.into_iter().filter(|part| !part.run.is_empty()));
+        }
+        self.seen.clear();
+        host(ctx).release(std::mem::take(&mut self.held));
+        let Some(part) = self.parts.pop() else { return Ok(false) };
+        self.level = part.level;
+        self.reading = Some(part.rows());
+        Ok(true)
+    }
+
+    /// Keeps what has not been seen.
+    fn filter(&mut self, types: &[Type], ctx: &mut EvalContext, rows: &mut Vec<Row>) -> Result<()> {
+        let mut kept = 0;
+        for at in 0..rows.len() {
+            let key = key_of(&rows[at], types);
+            if self.seen.contains(&key) {
+                continue;
+            }
+            let bytes = key.len() + 48;
+            if self.others.is_some() || (self.level < LEVELS && host(ctx).must_spill(self.held, bytes)) {
+                let others = match &mut self.others {
+                    Some(others) => others,
+                    None => self.others.insert(Partitions::new(&host(ctx).spill()?, self.level)?),
+                };
+                others.put(&key, &rows[at])?;
+                continue;
+            }
+            if self.level < LEVELS {
+                host(ctx).count(bytes)?
+            } else {
+                host(ctx).hold(bytes)?
+            }
+            self.held += bytes;
+            self.seen.insert(key);
+            rows.swap(kept, at);
+            kept += 1;
+        }
+        rows.truncate(kept);
+        Ok(())
+    }
+}

@@ -1,0 +1,222 @@
+//! A join by a hash table of the right side.
+//!
+//! When the right side does not fit, both sides are parted into files by the hash of their keys, and each part is joined on its own; a part that is still too large
+//! is parted again.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::error::Result;
+use crate::exec::host::{host, row_bytes};
+use crate::exec::join::without;
+use crate::exec::spill::partition::{LEVELS, Part, Partitions, Rows};
+use crate::exec::{BATCH, Exec, all_hold};
+use crate::plan::{HashJoin, JoinKind};
+use crate::scalar::key::encode;
+use crate::scalar::{EvalContext, Expr};
+use crate::session::Row;
+use crate::types::Type;
+
+type Table = HashMap<Vec<u8>, Vec<Row>>;
+/// Gives a row with its key, or the end.
+type Next<'n> = dyn FnMut(&mut EvalContext) -> Result<Option<(Vec<u8>, Row)>> + 'n;
+
+pub struct HashState {
+    left: Option<Exec>,
+    lefts: std::vec::IntoIter<Row>,
+    table: Option<Table>,
+    held: usize,
+    /// Left rows of the part whose right rows are in the table.
+    reading: Option<Rows>,
+    /// Parts of both sides.
+    parts: Vec<(Part, Part)>,
+}
+
+/// What became of a right side.
+enum Built {
+    Table(Table),
+    Parted(Partitions),
+}
+
+impl HashState {
+    pub fn new(left: Exec) -> HashState {
+        let lefts = Vec::new().into_iter();
+        HashState { left: Some(left), lefts, table: None, held: 0, reading: None, parts: Vec::new() }
+    }
+
+    pub fn next(
+        &mut self,
+        join: &HashJoin,
+        base: Option<&Arc<Row>>,
+        ctx: &mut EvalContext,
+        out: &mut Vec<Row>,
+    ) -> Result<()> {
+        if self.table.is_none() {
+            self.begin(join, base, ctx)?;
+        }
+        while out.len() < BATCH {
+            let Some((key, left)) = self.next_left(join, ctx)? else {
+                if self.next_part(ctx)? {
+                    continue;
+                }
+                return Ok(());
+            };
+            let mut matched = false;
+            let found = key.and_then(|key| self.table.as_ref().and_then(|table| table.get(&key)));
+            for right in found.into_iter().flatten() {
+                let mut row = left.clone();
+                for (from, to) in &join.fills {
+                    row[*from..*to].clone_from_slice(&right[*from..*to]);
+                }
+                if all_hold(&join.on, &row, ctx)? {
+                    matched = true;
+                    out.push(row);
+                }
+            }
+            if join.kind == JoinKind::Left && !matched {
+                out.push(without(&left, &join.fills));
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the right side; if it is too large, both.
+    fn begin(&mut self, join: &HashJoin, base: Option<&Arc<Row>>, ctx: &mut EvalContext) -> Result<()> {
+        let mut right = Exec::open(&join.right, base, ctx)?;
+        let mut batch = Vec::new();
+        let mut next = |ctx: &mut EvalContext| -> Result<Option<(Vec<u8>, Row)>> {
+            loop {
+                if let Some(row) = batch.pop() {
+                    if let Some(key) = key(&join.right_keys, &join.types, &row, ctx)? {
+                        return Ok(Some((key, row)));
+                    }
+                } else if !right.next(ctx, &mut batch)? {
+                    return Ok(None);
+                } else {
+                    batch.reverse();
+                }
+            }
+        };
+        match self.build(0, ctx, &mut next)? {
+            Built::Table(table) => self.table = Some(table),
+            Built::Parted(rights) => {
+                self.table = Some(Table::new());
+                let mut lefts = Partitions::new(&host(ctx).spill()?, 0)?;
+                let Some(mut left) = self.left.take() else { return Ok(()) };
+                let (mut rows, mut alone) = (Vec::new(), Vec::new());
+                while left.next(ctx, &mut rows)? {
+                    for row in rows.drain(..) {
+                        match key(&join.left_keys, &join.types, &row, ctx)? {
+                            Some(key) => lefts.put(&key, &row)?,
+                            // A NULL equals nothing: of no part.
+                            None if join.kind == JoinKind::Left => alone.push(row),
+                            None => {}
+                        }
+                    }
+                    if alone.len() > BATCH {
+                        // An empty key stands for them; no other is empty.
+                        alone.drain(..).try_for_each(|row| lefts.put(&[], &row))?;
+                    }
+                }
+                alone.drain(..).try_for_each(|row| lefts.put(&[], &row))?;
+                self.parts = lefts.finish()?.into_iter().zip(rights.finish()?).collect();
+            }
+        }
+        Ok(())
+    }
+
+    /// A table of the right rows, or parts of them if memory is short.
+    fn build(&mut self, level: u32, ctx: &mut EvalContext, next: &mut Next<'_>) -> Result<Built> {
+        let (mut table, mut parted): (Table, Option<Partitions>) = (Table::new(), None);
+        while let Some((key, row)) = next(ctx)? {
+            let bytes = 2 * key.len() + 48 + row_bytes(&row);
+            if parted.is_none() && level < LEVELS && host(ctx).must_spill(self.held, bytes) {
+                let mut partitions = Partitions::new(&host(ctx).spill()?, level)?;
+                for (key, rows) in table.drain() {
+                    rows.iter().try_for_each(|row| partitions.put(&key, row))?;
+                }
+                host(ctx).release(std::mem::take(&mut self.held));
+                parted = Some(partitions);
+            }
+            if let Some(partitions) = &mut parted {
+                partitions.put(&key, &row)?;
+                continue;
+            }
+            if level < LEVELS {
+                host(ctx).count(bytes)?
+            } else {
+                host(ctx).hold(bytes)?
+            }
+            self.held += bytes;
+            table.entry(key).or_default().push(row);
+        }
+        Ok(match parted {
+            Some(partitions) => Built::Parted(partitions),
+            None => Built::Table(table),
+        })
+    }
+
+    /// The next left row, with its key.
+    fn next_left(&mut self, join: &HashJoin, ctx: &mut EvalContext) -> Result<Option<(Option<Vec<u8>>, Row)>> {
+        if let Some(rows) = &mut self.reading {
+            return Ok(rows.next()?.map(|(key, row)| (Some(key), row)));
+        }
+        let Some(left) = &mut self.left else { return Ok(None) };
+        loop {
+            if let Some(row) = self.lefts.next() {
+                return Ok(Some((key(&join.left_keys, &join.types, &row, ctx)?, row)));
+            }
+            let mut rows = Vec::new();
+            if !left.next(ctx, &mut rows)? {
+                self.left = None;
+                return Ok(None);
+            }
+            self.lefts = rows.into_iter();
+        }
+    }
+
+    /// The right rows of the next part become the table. False: there is none.
+    fn next_part(&mut self, ctx: &mut EvalContext) -> Result<bool> {
+        self.reading = None;
+        host(ctx).release(std::mem::take(&mut self.held));
+        let Some((left, right)) = self.parts.pop() else { return Ok(false) };
+        host(ctx).look_up()?;
+        let (mut rows, mut count) = (right.rows(), 0u64);
+        let mut next = |ctx: &mut EvalContext| {
+            count += 1;
+            if count.is_multiple_of(1024) {
+                host(ctx).look_up()?;
+            }
+            rows.next()
+        };
+        match self.build(right.level, ctx, &mut next)? {
+            Built::Table(table) => {
+                self.table = Some(table);
+                self.reading = Some(left.rows());
+            }
+            Built::Parted(rights) => {
+                self.table = Some(Table::new());
+                let mut lefts = Partitions::new(&host(ctx).spill()?, left.level)?;
+                let mut rows = left.rows();
+                while let Some((key, row)) = rows.next()? {
+                    lefts.put(&key, &row)?;
+                }
+                self.parts.extend(lefts.finish()?.into_iter().zip(rights.finish()?));
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// None: a NULL, which equals nothing.
+fn key(exprs: &[Expr], types: &[Type], row: &Row, ctx: &mut EvalContext) -> Result<Option<Vec<u8>>> {
+    let mut key = Vec::new();
+    for (expr, ty) in exprs.iter().zip(types) {
+        let value = expr.eval(row, ctx)?;
+        if value.is_null() {
+            return Ok(None);
+        }
+        encode(&value, ty, false, &mut key);
+    }
+    Ok(Some(key))
+}

@@ -1,0 +1,183 @@
+//! What does not fit into memory: files without a name, in a folder of their own beside the data.
+//!
+//! A file has no name from the moment it is open, so a crash leaves nothing behind; it takes part in no log and no checkpoint. Records are written once, one behind the other, and read in
+//! runs. S1: an operator writes only what it has counted with `Host::hold`, and lets go of it afterwards. A full disk ends the statement and nothing else.
+
+mod bytes;
+pub mod partition;
+pub mod rows;
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use stdx::wait::{self, Reason};
+
+pub use bytes::{decode_row, encode_row};
+
+use crate::error::{self, Result, SqlError};
+
+static SPILL: Reason = Reason::of_others("spill");
+
+/// Bytes that are written, or read, at once.
+const PIECE: usize = 64 << 10;
+
+/// Where statements put what does not fit, and how much that has been.
+#[derive(Debug)]
+pub struct Spill {
+    folder: PathBuf,
+    /// What one statement may hold in memory.
+    pub memory_max: usize,
+    next: AtomicU64,
+    files: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl Spill {
+    /// Whatever is in the folder is of a server that is no more.
+    pub fn open(folder: &Path, memory_max: usize) -> io::Result<Spill> {
+        fs::create_dir_all(folder)?;
+        for entry in fs::read_dir(folder)? {
+            fs::remove_file(entry?.path())?;
+        }
+        let folder = folder.to_owned();
+        let [next, files, bytes] = [0, 0, 0].map(AtomicU64::new);
+        Ok(Spill { folder, memory_max, next, files, bytes })
+    }
+
+    pub fn file_count(&self) -> u64 {
+        self.files.load(Ordering::Relaxed)
+    }
+
+    pub fn byte_count(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    fn create(&self) -> Result<File> {
+        let path = self.folder.join(format!("{}.spill", self.next.fetch_add(1, Ordering::Relaxed)));
+        let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path);
+        let file = file.map_err(|error| self.failed(&error))?;
+        fs::remove_file(&path).map_err(|error| self.failed(&error))?;
+        self.files.fetch_add(1, Ordering::Relaxed);
+        Ok(file)
+    }
+
+    fn failed(&self, error: &io::Error) -> SqlError {
+        let folder = self.folder.display();
+        match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+                error::DISK_FULL.with(&[&folder])
+            }
+            _ => error::ERROR_ON_WRITE.with(&[&folder, &error.raw_os_error().unwrap_or(0), &error]),
+        }
+    }
+}
+
+/// A file under way: records go to its end.
+pub struct Writer {
+    spill: Arc<Spill>,
+    file: Arc<File>,
+    buffer: Vec<u8>,
+    written: u64,
+}
+
+/// A part of a file, to be read once from its beginning.
+#[derive(Clone)]
+pub struct Run {
+    file: Arc<File>,
+    from: u64,
+    to: u64,
+}
+
+pub struct Reader {
+    run: Run,
+    buffer: Vec<u8>,
+    at: usize,
+}
+
+impl Writer {
+    pub fn new(spill: &Arc<Spill>) -> Result<Writer> {
+        Ok(Writer { spill: spill.clone(), file: Arc::new(spill.create()?), buffer: Vec::new(), written: 0 })
+    }
+
+    /// Where the next record begins.
+    pub fn position(&self) -> u64 {
+        self.written + self.buffer.len() as u64
+    }
+
+    pub fn put(&mut self, record: &[u8]) -> Result<()> {
+        self.buffer.extend_from_slice(&(record.len() as u32).to_le_bytes());
+        self.buffer.extend_from_slice(record);
+        if self.buffer.len() >= PIECE { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        let _waiting = wait::announce(&SPILL);
+        let done = self.file.write_all_at(&self.buffer, self.written);
+        done.map_err(|error| self.spill.failed(&error))?;
+        self.spill.bytes.fetch_add(self.buffer.len() as u64, Ordering::Relaxed);
+        self.written += self.buffer.len() as u64;
+        self.buffer.clear();
+        Ok(())
+    }
+
+    /// What has been put since that position.
+    pub fn run(&mut self, from: u64) -> Result<Run> {
+        self.flush()?;
+        Ok(Run { file: self.file.clone(), from, to: self.written })
+    }
+}
+
+impl Run {
+    pub fn read(&self) -> Reader {
+        Reader { run: self.clone(), buffer: Vec::new(), at: 0 }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.from == self.to
+    }
+}
+
+impl Reader {
+    /// The next record; None at the end.
+    pub fn next(&mut self) -> Result<Option<&[u8]>> {
+        if !self.fill(4)? {
+            return Ok(None);
+        }
+        let Some(length) = self.buffer[self.at..].first_chunk::<4>() else { return Ok(None) };
+        let length = u32::from_le_bytes(*length) as usize;
+        if !self.fill(4 + length)? {
+            return Err(SqlError::corrupt("a record in a temporary file"));
+        }
+        let from = self.at + 4;
+        self.at = from + length;
+        Ok(Some(&self.buffer[from..self.at]))
+    }
+
+    /// Sees to it that so many bytes are there. False: the run ends before.
+    fn fill(&mut self, bytes: usize) -> Result<bool> {
+        let left = self.buffer.len() - self.at;
+        if left >= bytes {
+            return Ok(true);
+        }
+        let rest = self.run.to - self.run.from;
+        if ((bytes - left) as u64) > rest {
+            return Ok(false);
+        }
+        self.buffer.drain(..self.at);
+        self.at = 0;
+        let more = ((bytes - left).max(PIECE) as u64).min(rest) as usize;
+        self.buffer.resize(left + more, 0);
+        let _waiting = wait::announce(&SPILL);
+        let done = self.run.file.read_exact_at(&mut self.buffer[left..], self.run.from);
+        done.map_err(|error| error::ERROR_ON_READ.with(&[&"spill", &error.raw_os_error().unwrap_or(0), &error]))?;
+        self.run.from += more as u64;
+        Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,74 @@
+//! Rows apart by the hash of a key, so that what belongs together can be worked on with less memory at a time.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use super::{Reader, Run, Spill, Writer, decode_row, encode_row};
+use crate::error::Result;
+use crate::session::Row;
+use crate::value::Value;
+
+/// Parts that are made at once.
+const PARTS: usize = 16;
+/// Parted so often, what is left has one key, or a hash that does not help.
+pub const LEVELS: u32 = 6;
+
+/// Parts that are being filled.
+pub struct Partitions {
+    writers: Vec<Writer>,
+    level: u32,
+}
+
+/// Rows of one part, with their keys.
+pub struct Part {
+    pub run: Run,
+    /// How often the rows have been parted.
+    pub level: u32,
+}
+
+pub struct Rows(Reader);
+
+impl Partitions {
+    pub fn new(spill: &Arc<Spill>, level: u32) -> Result<Partitions> {
+        let writers = (0..PARTS).map(|_| Writer::new(spill)).collect::<Result<_>>()?;
+        Ok(Partitions { writers, level })
+    }
+
+    pub fn put(&mut self, key: &[u8], row: &[Value]) -> Result<()> {
+        let mut hasher = DefaultHasher::new();
+        (self.level, key).hash(&mut hasher);
+        let mut record = Vec::with_capacity(key.len() + 64);
+        record.extend_from_slice(&(key.len() as u32).to_le_bytes());
+        record.extend_from_slice(key);
+        encode_row(row, &mut record);
+        self.writers[hasher.finish() as usize % PARTS].put(&record)
+    }
+
+    /// The parts, in the order of the hash; empty ones too.
+    pub fn finish(self) -> Result<Vec<Part>> {
+        let level = self.level + 1;
+        self.writers.into_iter().map(|mut writer| Ok(Part { run: writer.run(0)?, level })).collect()
+    }
+}
+
+impl Part {
+    pub fn rows(&self) -> Rows {
+        Rows(self.run.read())
+    }
+}
+
+impl Rows {
+    pub fn next(&mut self) -> Result<Option<(Vec<u8>, Row)>> {
+        let Some(mut record) = self.0.next()? else { return Ok(None) };
+        key_and_row(&mut record).map(Some)
+    }
+}
+
+/// Takes a key and its row off the front.
+pub fn key_and_row(record: &mut &[u8]) -> Result<(Vec<u8>, Row)> {
+    let damaged = || crate::error::SqlError::corrupt("a key in a temporary file");
+    let (length, rest) = record.split_first_chunk::<4>().ok_or_else(damaged)?;
+    let (key, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize).ok_or_else(damaged)?;
+    *record = rest;
+    Ok((key.to_vec(), decode_row(record)?))
+}
