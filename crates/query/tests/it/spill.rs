@@ -32,7 +32,11 @@ fn fill(world: &World) -> query::Session {
     for from in (0..6000).step_by(500) {
         let row = |id: u32| {
             let k = id * 7919 % 1500;
-            let s = if id % 11 == 0 { "null".into() } else { format!("'text {} of some length, {}'", k % 700, id % 3) };
+            let s = if id.is_multiple_of(11) {
+                "null".into()
+            } else {
+                format!("'text {} of some length, {}'", k % 700, id % 3)
+            };
             format!(
                 "({id}, {k}, {s}, {}.{:04}, {k}.5, '2024-01-0{} 10:00:00.{:06}', x'{:08x}', '{{\"k\": {k}}}')",
                 id as i64 * 1_000_000_007 - 5_000_000,
@@ -47,7 +51,7 @@ fn fill(world: &World) -> query::Session {
         let row = |id: u32| {
             format!(
                 "({id}, {}, 'note {}')",
-                if id % 13 == 0 { "null".into() } else { (id % 2000).to_string() },
+                if id.is_multiple_of(13) { "null".into() } else { (id % 2000).to_string() },
                 id % 50
             )
         };
