@@ -2,7 +2,7 @@
 # Installs what a target of the Makefile needs and this machine lacks.
 #
 #   scripts/setup.sh run        a C compiler: the linker, and the few C files among the dependencies
-#   scripts/setup.sh test       and redis-server, redis-tools, MariaDB's client and server, sysbench, and the Python, Node and Java clients of tests/clients
+#   scripts/setup.sh test       and redis-server, redis-tools, MariaDB's client and server, sysbench, and the Python, Node, Java and Go clients of tests/clients
 #   scripts/setup.sh bench      and redis-server to compare with
 #   scripts/setup.sh licences   cargo-deny
 #   scripts/setup.sh miri       a nightly compiler with Miri
@@ -142,6 +142,18 @@ java_client() {
     cp "$list" "$mark"
 }
 
+go_client() {
+    local list=tests/clients/go/go.sum mark=$clients/go.installed
+    [ -e "$list" ] || return 0
+    fresh "$list" "$mark" && return 0
+    # The driver wants Go 1.21; where a package manager has an older one, its suite is skipped.
+    (cd tests/clients/go && GOTOOLCHAIN=local go list >/dev/null 2>&1) || { say "Go is older than the driver wants: no Go client"; return 0; }
+    say "Go client"
+    mkdir -p "$clients"
+    (cd tests/clients/go && retry go mod download)
+    cp "$list" "$mark"
+}
+
 for_build() { want build-essential -- has cc; }
 for_peers() {
     want redis-server -- has redis-server
@@ -167,6 +179,7 @@ test)
     want mariadb-client -- has mariadb
     want mariadb-server -- has mariadbd
     want sysbench -- has sysbench
+    want golang-go -- has go
     want default-jdk-headless -- has javac
     want maven -- has mvn
     install_wanted
@@ -174,6 +187,7 @@ test)
     python_client
     node_client
     java_client
+    go_client
     ;;
 licences)
     for_build

@@ -16,6 +16,11 @@ canary() {
         grep -q '^FAILED round 1 ' target/clients/canary.log
 }
 
+mysql_canary() {
+    ! "$python" $here/python/mysql_differential.py --seed 1 --rounds 1 --canary >target/clients/mysql_canary.log 2>&1 &&
+        grep -q -e '^FAILED round 0 ' -e '^0 passed, 0 failed, 1 skipped' target/clients/mysql_canary.log
+}
+
 suite() {
     echo "-- $1"
     case "$1" in
@@ -45,6 +50,17 @@ suite() {
     two_faces) "$python" $here/python/two_faces.py ;;
     mysql_python) "$python" $here/python/mysql_clients.py ;;
     mysql_dump) "$python" $here/python/mysql_dump.py ;;
+    mysql_sqlalchemy) "$python" $here/python/mysql_sqlalchemy.py ;;
+    mysql_django) "$python" $here/python/mysql_django.py ;;
+    mysql_go)
+        if [ -e target/clients/go.installed ]; then
+            (cd $here/go && go build -o ../../../target/clients/go-client .) &&
+                "$python" $here/python/with_server.py --mysql target/clients/go-client
+        else
+            echo "skipped: no Go that the driver takes"
+            echo "0 passed, 0 failed, 1 skipped"
+        fi
+        ;;
     mysql_node) cp $here/node/*.mjs target/clients/node/ && "$python" $here/python/with_server.py --mysql node target/clients/node/mysql.mjs ;;
     mysql_java)
         mkdir -p target/clients/java/classes &&
@@ -52,6 +68,11 @@ suite() {
             "$python" $here/python/with_server.py --mysql java -cp 'target/clients/java/classes:target/clients/java/lib/*' Mysql
         ;;
     mysql_crash) "$python" $here/python/mysql_crash.py --rounds "${ROUNDS:-8}" ;;
+    mysql_differential)
+        # As above: a known history here, new ones in soak.
+        "$python" $here/python/mysql_differential.py --seconds "${SECONDS_DIFFERENTIAL:-60}" ${MYSQL_DIFFERENTIAL_ARGS---seed 20261121 --rounds 40} &&
+            mysql_canary
+        ;;
     mysql_anomalies) "$python" $here/python/mysql_anomalies.py ;;
     sysbench) "$python" $here/python/sysbench.py ;;
     *) echo "no suite '$1'" >&2; return 64 ;;
@@ -63,8 +84,9 @@ if [ "${1:-}" = soak ]; then
     ROUNDS=$((minutes * 6)) suite crash
     ROUNDS=$((minutes * 3)) suite mysql_crash
     DIFFERENTIAL_ARGS= SECONDS_DIFFERENTIAL=$((minutes * 30)) suite differential
+    MYSQL_DIFFERENTIAL_ARGS= SECONDS_DIFFERENTIAL=$((minutes * 15)) suite mysql_differential
 else
-    for name in "${@:-cli python node java errors tls introspection mysql_logins mysql_rights mysql_views two_faces mysql_python mysql_dump mysql_node mysql_java mysql_anomalies mysql_crash sysbench disk_full device memory crash differential}"; do
+    for name in "${@:-cli python node java errors tls introspection mysql_logins mysql_rights mysql_views two_faces mysql_python mysql_dump mysql_sqlalchemy mysql_django mysql_go mysql_node mysql_java mysql_anomalies mysql_differential mysql_crash sysbench disk_full device memory crash differential}"; do
         for one in $name; do suite "$one"; done
     done
 fi

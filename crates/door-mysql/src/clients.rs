@@ -15,6 +15,7 @@ use stdx::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use crate::errors;
 use crate::protocol::capability;
 use crate::reply::Writer;
+use crate::squeeze;
 
 /// How long a client may take to log in, as MySQL's `connect_timeout`.
 pub const LOGIN_MAX: Duration = Duration::from_secs(10);
@@ -38,6 +39,8 @@ pub struct Client {
     reply: AtomicU32,
     /// It has been told that it is cut off.
     told: AtomicBool,
+    /// It reads compressed frames.
+    squeezed: AtomicBool,
 }
 
 impl Client {
@@ -49,6 +52,11 @@ impl Client {
     pub fn rest(&self, now_ms: u64, sequence: u8) {
         self.reply.store(u32::from(sequence.wrapping_add(1)), Ordering::Relaxed);
         self.since_ms.store(now_ms, Ordering::Relaxed);
+    }
+
+    /// From here on what it reads is compressed.
+    pub fn squeeze(&self) {
+        self.squeezed.store(true, Ordering::Relaxed);
     }
 
     /// When it will have been idle for too long, if it is not served again before.
@@ -93,6 +101,7 @@ impl Clients {
             limit_ms: AtomicU64::new(0),
             reply: AtomicU32::new(2),
             told: AtomicBool::new(false),
+            squeezed: AtomicBool::new(false),
         });
         self.by_id.lock().insert(id, client.clone());
         self.allow(&client, LOGIN_MAX);
@@ -160,6 +169,9 @@ fn cut_off(client: &Client, pool: &Arc<Pool>) {
     let (mut out, mut sequence) = (Vec::new(), client.reply.load(Ordering::Relaxed) as u8);
     Writer { out: &mut out, sequence: &mut sequence, capabilities: capability::PROTOCOL_41 }
         .error(&errors::IDLE.bare());
+    if client.squeezed.load(Ordering::Relaxed) {
+        out = squeeze::as_it_is(&out, client.reply.load(Ordering::Relaxed) as u8);
+    }
     client.handle.push(&out);
     let handle = client.handle.clone();
     pool.timer(LAST_WORD, Box::new(move || handle.kill()));

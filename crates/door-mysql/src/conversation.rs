@@ -104,6 +104,7 @@ impl Conversation {
     /// What the client's answer asked for besides entering.
     fn settle(&mut self, (collation, database, capabilities): Wants<'_>) -> Result<()> {
         let collation = collation_of(collation)?;
+        self.sql.count_found(capabilities & capability::FOUND_ROWS != 0);
         self.sql.set_names(collation.charset().name(), Some(collation.name()))?;
         if capabilities & capability::INTERACTIVE != 0
             && let Some(seconds) = self.number("interactive_timeout")

@@ -10,6 +10,7 @@ pub const BAD_HANDSHAKE: Code = code("BAD_HANDSHAKE", 1043, "08S01", "Bad handsh
 pub const PACKET_TOO_LARGE: Code =
     code("NET_PACKET_TOO_LARGE", 1153, "08S01", "Got a packet bigger than 'max_allowed_packet' bytes");
 pub const OUT_OF_ORDER: Code = code("NET_PACKETS_OUT_OF_ORDER", 1156, "08S01", "Got packets out of order");
+pub const UNCOMPRESS: Code = code("NET_UNCOMPRESS_ERROR", 1157, "08S01", "Couldn't uncompress communication packet");
 pub const TOO_MANY_STATEMENTS: Code = code(
     "MAX_PREPARED_STMT_COUNT_REACHED",
     1461,

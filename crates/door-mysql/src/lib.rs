@@ -18,6 +18,7 @@ mod reply;
 mod rows;
 mod seal;
 mod session;
+mod squeeze;
 mod statements;
 mod stats;
 mod wire;

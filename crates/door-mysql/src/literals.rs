@@ -59,6 +59,10 @@ fn put_hex(out: &mut String, literal: &[u8], backslash_escapes: bool) {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
     let quote = literal[0];
     let mut rest = literal[1..literal.len() - 1].iter().copied();
+    // `_binary'...'` must not become one word.
+    if out.ends_with(|letter: char| letter.is_alphanumeric() || letter == '_') {
+        out.push(' ');
+    }
     out.push_str("x'");
     while let Some(byte) = rest.next() {
         let byte = match byte {
@@ -94,7 +98,7 @@ mod tests {
     fn only_literals_that_are_no_text_are_written_anew() {
         let statement =
             b"insert into `t` /* ' */ values ('\xc3\xa4', _binary'a\xff\\0\\'\\\\''b', \"\xfe\") -- it's\n, # '\n 'x'";
-        let expected = "insert into `t` /* ' */ values ('ä', _binaryx'61FF00275C2762', x'FE') -- it's\n, # '\n 'x'";
+        let expected = "insert into `t` /* ' */ values ('ä', _binary x'61FF00275C2762', x'FE') -- it's\n, # '\n 'x'";
         assert_eq!(as_text(statement, true).as_deref(), Some(expected));
         assert_eq!(as_text(b"'\xff\\', 1", false).as_deref(), Some("x'FF5C', 1"));
     }

@@ -7,6 +7,7 @@ pub mod capability {
     pub const FOUND_ROWS: u32 = 1 << 1;
     pub const LONG_FLAG: u32 = 1 << 2;
     pub const CONNECT_WITH_DB: u32 = 1 << 3;
+    pub const COMPRESS: u32 = 1 << 5;
     pub const ODBC: u32 = 1 << 6;
     pub const IGNORE_SPACE: u32 = 1 << 8;
     pub const PROTOCOL_41: u32 = 1 << 9;
@@ -26,11 +27,12 @@ pub mod capability {
     pub const SESSION_TRACK: u32 = 1 << 23;
     pub const DEPRECATE_EOF: u32 = 1 << 24;
 
-    /// What this server can do. Not LOCAL INFILE, not compression, not query attributes: a client that is not offered them does without.
+    /// What this server can do. Not LOCAL INFILE, not zstd, not query attributes: a client that is not offered them does without.
     pub const OFFERED: u32 = LONG_PASSWORD
         | FOUND_ROWS
         | LONG_FLAG
         | CONNECT_WITH_DB
+        | COMPRESS
         | ODBC
         | IGNORE_SPACE
         | PROTOCOL_41

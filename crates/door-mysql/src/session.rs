@@ -21,6 +21,7 @@ use crate::handshake::{self, Answer, First, SCRAMBLE};
 use crate::packet::{self, Cut};
 use crate::protocol::{capability, status};
 use crate::reply::{Ending, Writer};
+use crate::squeeze::{Opened, Squeeze};
 
 /// Before the login a client gets no more room than its answer may need: names, and attributes of up to 64 KB.
 const LOGIN_PACKET_MAX: usize = 128 << 10;
@@ -54,6 +55,15 @@ enum Skip {
     Bytes(usize, bool),
 }
 
+/// What the connection's bytes are.
+enum Stream {
+    Plain,
+    /// Frames, from the login on, if the client asked for it.
+    Squeezed(Box<Squeeze>),
+    /// What was in a frame, while it is served.
+    Inside,
+}
+
 pub struct Session {
     shared: Arc<Shared>,
     client: Arc<Client>,
@@ -66,6 +76,7 @@ pub struct Session {
     is_private: bool,
     phase: Phase,
     skip: Skip,
+    stream: Stream,
 }
 
 impl Session {
@@ -83,6 +94,7 @@ impl Session {
             is_private: false,
             phase: Phase::Greeted,
             skip: Skip::No,
+            stream: Stream::Plain,
         };
         let (id, scramble, offered) = (session.connection_id as u32, session.scramble, session.offered());
         let mut greeting = Vec::with_capacity(128);
@@ -107,12 +119,56 @@ impl Session {
 
     pub(crate) fn serve(&mut self, io: &mut Io<'_>) -> Flow {
         self.client.begin();
-        let flow = self.run(io);
+        let flow = match std::mem::replace(&mut self.stream, Stream::Inside) {
+            Stream::Squeezed(squeeze) => self.run_squeezed(io, squeeze),
+            plain => {
+                self.stream = plain;
+                self.run(io)
+            }
+        };
         // While rows are under way it is the client's turn to read, which the pool watches.
         if matches!(&self.phase, Phase::Ready(conversation) if conversation.is_running()) {
             return flow;
         }
         self.client.rest(self.shared.clients.now_ms(), self.sequence);
+        flow
+    }
+
+    /// Opens frame after frame and runs what is inside. A frame is consumed when all that is in it has been, or when the rest waits for more: not while rows are under way.
+    fn run_squeezed(&mut self, io: &mut Io<'_>, mut squeeze: Box<Squeeze>) -> Flow {
+        let flow = loop {
+            let inside = {
+                let Squeeze { input, out, .. } = &mut *squeeze;
+                io.inside(input, out, |inner| self.run(inner))
+            };
+            squeeze.consume(inside.consumed);
+            squeeze.put(io.out());
+            if inside.result != Flow::Continue {
+                break inside.result;
+            }
+            if inside.is_paused {
+                io.pause();
+                break Flow::Continue;
+            }
+            io.consume(std::mem::take(&mut squeeze.held));
+            match squeeze.open(io.input()) {
+                Opened::Frame(size) => squeeze.held = size,
+                Opened::More(size) => {
+                    if !io.input().is_empty() {
+                        io.expect(size);
+                    }
+                    break Flow::Continue;
+                }
+                Opened::Broken => {
+                    self.shared.stats.errors.add(1);
+                    self.writer(&mut squeeze.out).error(&errors::UNCOMPRESS.bare());
+                    squeeze.put(io.out());
+                    self.phase = Phase::Over;
+                    break Flow::Close;
+                }
+            }
+        };
+        self.stream = Stream::Squeezed(squeeze);
         flow
     }
 
@@ -132,6 +188,12 @@ impl Session {
             if flow != Flow::Continue {
                 self.phase = Phase::Over;
                 return flow;
+            }
+            let wants = self.capabilities & capability::COMPRESS != 0;
+            if wants && matches!((&self.stream, &self.phase), (Stream::Plain, Phase::Ready(_))) {
+                self.client.squeeze();
+                self.stream = Stream::Inside;
+                return self.run_squeezed(io, Box::default());
             }
         }
     }

@@ -301,11 +301,12 @@ codes! {
     JSON_DOCUMENT_NULL_KEY 3158 "22032" "JSON documents may not contain NULL member names.";
     NULL_IN_JSON_PATH_ARRAY 3165 "42000" "A path expression is not a path to a cell in an array.";
     CHECK_CONSTRAINT_VIOLATED 3819 "HY000" "Check constraint '{}' is violated.";
+    CHECK_CONSTRAINT_NOT_FOUND 3821 "HY000" "Check constraint '{}' is not found in the table.";
+    PK_INDEX_CANT_BE_INVISIBLE 3522 "HY000" "A primary key index cannot be invisible";
     CHECK_CONSTRAINT_DUP_NAME 3822 "HY000" "Duplicate check constraint name '{}'.";
     DEFAULT_VAL_GENERATED_NON_PRIOR 3767 "HY000" "Default value expression of column '{}' cannot refer to a column defined after it if that column is a generated column or has an expression as default value.";
     DEFAULT_VAL_GENERATED_REF_AUTO_INC 3768 "HY000" "Default value expression of column '{}' cannot refer to an auto-increment column.";
     CHECK_CONSTRAINT_REFERS_AUTO_INCREMENT_COLUMN 3818 "HY000" "Check constraint '{}' cannot refer to an auto-increment column.";
-    CHECK_CONSTRAINT_NOT_FOUND 3821 "HY000" "Check constraint '{}' is not found in the table.";
     DEPENDENT_BY_CHECK_CONSTRAINT 3959 "HY000" "Check constraint '{}' uses column '{}', hence column cannot be dropped or renamed.";
     CHECK_CONSTRAINT_UNKNOWN_COLUMN 3820 "HY000" "Check constraint '{}' refers to non-existing column '{}'.";
     INVALID_BITWISE_OPERANDS_SIZE 3513 "HY000" "Binary operands of bitwise operators must be of equal length";

@@ -125,9 +125,47 @@ impl<'a> Io<'a> {
         self.tls = Some(config.clone());
     }
 
+    /// The same for what lies inside of this input and output: of a protocol that wraps another. What the inner one consumes, and whether it pauses, is `consumed` and `is_paused`; its
+    /// gate and its parking hold here at once.
+    pub fn inside<'b, R>(
+        &mut self,
+        input: &'b [u8],
+        out: &mut Vec<u8>,
+        serve: impl FnOnce(&mut Io<'_>) -> R,
+    ) -> Inside<R>
+    where
+        'a: 'b,
+    {
+        let out_max = self.out_max.saturating_sub(self.out.len());
+        let mut inner = Io {
+            input,
+            consumed: 0,
+            want: 0,
+            out,
+            gate: self.gate,
+            park: false,
+            out_max,
+            paused: false,
+            tls: None,
+            connection: self.connection,
+        };
+        let result = serve(&mut inner);
+        let (consumed, is_paused) = (inner.consumed, inner.paused);
+        self.gate = inner.gate;
+        self.park |= inner.park;
+        Inside { result, consumed, is_paused }
+    }
+
     pub fn connection(&self) -> &'a Arc<Connection> {
         self.connection
     }
+}
+
+/// How `Io::inside` went.
+pub struct Inside<R> {
+    pub result: R,
+    pub consumed: usize,
+    pub is_paused: bool,
 }
 
 /// A session that has been taken out of its connection for a round.

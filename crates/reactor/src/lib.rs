@@ -15,7 +15,7 @@ mod timer;
 mod tls;
 
 pub use connection::{Connection, Handle};
-pub use door::{Arrived, Door, Fetch, Flow, Io};
+pub use door::{Arrived, Door, Fetch, Flow, Inside, Io};
 pub use mailbox::Task;
 pub use pool::{Job, ListenOptions, Listener, Next, Pool, Source};
 pub use settings::Settings;

@@ -25,7 +25,8 @@ public class Mysql {
     public static void main(String[] args) throws SQLException {
         String port = args[args.length - 1];
         for (String prepared : new String[] {"false", "true"}) {
-            String options = "?sslMode=DISABLED&allowPublicKeyRetrieval=true&useCursorFetch=true&useServerPrepStmts=" + prepared;
+            // One way is compressed.
+            String options = "?useCompression=" + prepared + "&sslMode=DISABLED&allowPublicKeyRetrieval=true&useCursorFetch=true&useServerPrepStmts=" + prepared;
             try (Connection connection = DriverManager.getConnection("jdbc:mysql://127.0.0.1:" + port + "/" + options, "root", "")) {
                 run(connection, prepared);
             }

@@ -144,6 +144,37 @@ class Peer:
         shutil.rmtree(self.home, ignore_errors=True)
 
 
+class MariaDB:
+    """A server of Debian's package, if it is installed."""
+
+    def __init__(self):
+        self.port = free_port()
+        self.home = tempfile.mkdtemp(prefix="mariadb-test-")
+
+    def __enter__(self):
+        data = os.path.join(self.home, "data")
+        install = ["mariadb-install-db", f"--datadir={data}", "--auth-root-authentication-method=normal", "--user=root", "--skip-test-db"]
+        subprocess.run(install, check=True, capture_output=True, timeout=120)
+        options = [f"--datadir={data}", f"--port={self.port}", f"--socket={self.home}/socket", "--bind-address=127.0.0.1", "--user=root", "--innodb-buffer-pool-size=32M", "--innodb-flush-log-at-trx-commit=0",
+                   "--character-set-server=utf8mb4"]
+        self.process = subprocess.Popen(["mariadbd", "--no-defaults", *options], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        until = time.monotonic() + 60
+        while time.monotonic() < until:
+            try:
+                with socket.create_connection(("127.0.0.1", self.port), 1) as probe:
+                    if probe.recv(1):
+                        return self
+            except OSError:
+                pass
+            time.sleep(0.05)
+        raise RuntimeError("mariadbd does not answer")
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        shutil.rmtree(self.home, ignore_errors=True)
+
+
 class Tally:
     """Counts checks, and closes with the line that the summary adds up."""
 

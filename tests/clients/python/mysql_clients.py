@@ -118,7 +118,46 @@ def transactions(server):
     tally.equal("duplicate", code(lambda: ask(one, "INSERT INTO many VALUES (40000, 'again')")), 1062)
 
 
+def compressed(server):
+    """CLIENT_COMPRESS by Connector/Python and the mariadb command line."""
+    connection = mysql.connector.connect(host="127.0.0.1", port=server.mysql_port, user="root", database="shop", use_pure=True, autocommit=True, compress=True, connection_timeout=120)
+    cursor = connection.cursor()
+
+    def asked(statement, *arguments):
+        cursor.execute(statement, *arguments)
+        return cursor.fetchall()
+
+    tally.equal("compressed small", asked("SELECT 1, 'a'"), [(1, "a")])
+    for size in (16777215, 16777216, 40000000):
+        tally.equal(f"a compressed statement of {size}", asked("SELECT LENGTH('" + "a" * (size - 17) + "')")[0][0], size - 17)
+    tally.equal("a long compressed value", len(asked("SELECT REPEAT('x', 20000000)")[0][0]), 20000000)
+    tally.equal("many compressed rows", [row[0] for row in asked("SELECT id, filler FROM many WHERE id < 20000 ORDER BY id")], list(range(20000)))
+    tally.equal("a compressed error", code(lambda: asked("SELECT * FROM nothing")), 1146)
+    prepared = connection.cursor(prepared=True)
+    prepared.execute("SELECT ?, REPEAT(?, 1000)", (7, "ab"))
+    tally.equal("compressed prepared", prepared.fetchall(), [(7, "ab" * 1000)])
+    connection.close()
+    words = ["mariadb", "-h127.0.0.1", f"-P{server.mysql_port}", "-uroot", "--batch", "--skip-column-names", "--compress", "--quick", "shop"]
+    done = subprocess.run(words, input="SELECT id, filler FROM many WHERE id < 20000 ORDER BY id;\nSELECT 1;\nSHOW TABLES;", capture_output=True, text=True, timeout=120)
+    lines = done.stdout.splitlines()
+    tally.equal("cli compressed", (len(lines), lines[19999], lines[20000]), (20003, "19999\t" + "x" * 200, "1"))
+
+
 LONG = "SELECT COUNT(*) FROM many a JOIN many b ON a.filler <> b.filler"
+
+
+def insert_ids(server):
+    """What the reply to an INSERT tells, and what LAST_INSERT_ID() does."""
+    connection = connect(server, database="shop", autocommit=True)
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE TABLE ids (id INT PRIMARY KEY AUTO_INCREMENT, v INT UNIQUE)")
+        for statement, told, kept in (("INSERT INTO ids (v) VALUES (1), (2)", 1, 1), ("INSERT INTO ids VALUES (10, 10), (20, 20)", 20, 1), ("INSERT INTO ids (v) VALUES (3)", 21, 21),
+                                      ("UPDATE ids SET v = LAST_INSERT_ID(v + 100) WHERE id = 1", 101, 101), ("INSERT INTO ids VALUES (NULL, 4), (50, 50)", 22, 22),
+                                      ("INSERT INTO ids (v) VALUES (10) ON DUPLICATE KEY UPDATE id = LAST_INSERT_ID(id), v = 11", 10, 10), ("UPDATE ids SET v = 5 WHERE id = 50", 0, 10)):
+            cursor.execute(statement)
+            tally.equal(f"told by {statement}", cursor.lastrowid, told)
+            tally.equal(f"kept by {statement}", ask(connection, "SELECT LAST_INSERT_ID()"), ((kept,),))
+        cursor.execute("DROP TABLE ids")
 
 
 def kill(server):
@@ -148,7 +187,7 @@ def command_line(server):
 def main():
     with Server(mysql=True) as server:
         ask(connect(server), "CREATE DATABASE shop")
-        for part in (types, sizes, long_results, several, transactions, kill, command_line):
+        for part in (types, sizes, long_results, several, compressed, insert_ids, transactions, kill, command_line):
             try:
                 part(server)
             except Exception as error:

@@ -13,7 +13,7 @@ import time
 
 import pymysql
 
-from beluga import Server, Tally, free_port
+from beluga import MariaDB, Server, Tally
 
 tally = Tally()
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -219,33 +219,6 @@ def questions_of_mysql(server):
                 found = error.args[0]
             tally.equal(statement, found, expected)
     connection.close()
-
-
-class MariaDB:
-    """A server of Debian's package, if it is installed."""
-
-    def __init__(self):
-        self.port = free_port()
-        self.home = tempfile.mkdtemp(prefix="mariadb-test-")
-
-    def __enter__(self):
-        data = os.path.join(self.home, "data")
-        run(["mariadb-install-db", f"--datadir={data}", "--auth-root-authentication-method=normal", "--user=root", "--skip-test-db"])
-        options = [f"--datadir={data}", f"--port={self.port}", f"--socket={self.home}/socket", "--bind-address=127.0.0.1", "--user=root", "--innodb-buffer-pool-size=32M", "--innodb-flush-log-at-trx-commit=0"]
-        self.process = subprocess.Popen(["mariadbd", "--no-defaults", *options], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        until = time.monotonic() + 60
-        while time.monotonic() < until:
-            try:
-                pymysql.connect(host="127.0.0.1", port=self.port, user="root").close()
-                return self
-            except pymysql.Error:
-                time.sleep(0.05)
-        raise RuntimeError("mariadbd does not answer")
-
-    def __exit__(self, *_):
-        self.process.kill()
-        self.process.wait()
-        shutil.rmtree(self.home, ignore_errors=True)
 
 
 def from_mariadb(server):

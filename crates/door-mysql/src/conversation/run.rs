@@ -155,10 +155,6 @@ impl Conversation {
         (affected, last_insert_id, info): (u64, u64, &str),
         more: bool,
     ) {
-        let affected = match found_rows(info) {
-            Some(found) if turn.capabilities & capability::FOUND_ROWS != 0 => found,
-            _ => affected,
-        };
         let mut changes = Vec::new();
         if turn.capabilities & capability::SESSION_TRACK != 0 {
             self.track(&mut changes);
@@ -249,21 +245,5 @@ impl Conversation {
         let ending = self.ending(false);
         turn.writer().rows_end(&Ending { status: ending.status | word, ..ending });
         Ok(true)
-    }
-}
-
-/// The rows that an UPDATE found, for clients that count those.
-fn found_rows(info: &str) -> Option<u64> {
-    info.strip_prefix("Rows matched: ")?.split_whitespace().next()?.parse().ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn found_rows_are_read_from_the_words_of_an_update() {
-        assert_eq!(found_rows("Rows matched: 3  Changed: 1  Warnings: 0"), Some(3));
-        assert_eq!(found_rows("Records: 3  Duplicates: 0  Warnings: 0"), None);
     }
 }

@@ -86,8 +86,19 @@ impl Bind<'_> {
         for clause in &list.clauses {
             match clause {
                 ast::FunctionArgumentClause::OrderBy(keys) => {
+                    let own = arguments.len();
                     for key in keys {
-                        arguments.push(self.expr(&key.expr)?);
+                        let at = match position(&key.expr) {
+                            Some(number) if number == 0 || number > own => {
+                                return Err(error::BAD_FIELD.with(&[&number, &"order clause"]));
+                            }
+                            at => at,
+                        };
+                        let key_expr = match at {
+                            Some(number) => arguments[number - 1].clone(),
+                            None => self.expr(&key.expr)?,
+                        };
+                        arguments.push(key_expr);
                         order.push(descends(&key.options));
                     }
                 }
@@ -124,6 +135,17 @@ impl Bind<'_> {
         let place = place.ok_or_else(|| error::BAD_FIELD.with(&[&name.value, &"field list"]))?;
         let ty = self.scope().type_at(place).with_nullable(true);
         Ok(Expr::Column(base + place, ty))
+    }
+}
+
+/// A number alone names an argument, as in ORDER BY it names an item.
+fn position(expr: &ast::Expr) -> Option<usize> {
+    match expr {
+        ast::Expr::Value(value) => match &value.value {
+            ast::Value::Number(digits, _) => digits.parse().ok(),
+            _ => None,
+        },
+        _ => None,
     }
 }
 

@@ -559,7 +559,7 @@ impl Bind<'_> {
                 Item::Place(place) => (self.place(depth, *place)?, None, Some(*place)),
                 Item::Expr(node, alias) => {
                     let place = self.place_of(node);
-                    let name = alias.map_or_else(|| item_name(node, self.around.names), str::to_owned);
+                    let name = alias.map_or_else(|| shortened(item_name(node, self.around.names)), str::to_owned);
                     (self.expr(node)?, Some(name), place)
                 }
             };
@@ -630,6 +630,15 @@ fn position(expr: &ast::Expr, count: usize) -> Result<Option<usize>> {
         Ok(at) if (1..=count).contains(&at) => Ok(Some(at - 1)),
         Ok(_) => Err(error::BAD_FIELD.with(&[number, &"order clause"])),
         Err(_) => Ok(None),
+    }
+}
+
+/// A name that is made of an expression has at most so many letters.
+fn shortened(name: String) -> String {
+    const NAME_MAX: usize = 256;
+    match name.char_indices().nth(NAME_MAX) {
+        Some((end, _)) => name[..end].to_owned(),
+        None => name,
     }
 }
 

@@ -99,7 +99,17 @@ impl Table {
         for (at, column) in self.columns.iter().enumerate() {
             self.slot_columns[column.slot] = Some(at);
         }
+        self.order_indexes();
         self
+    }
+
+    /// MySQL's order, which decides which of several rows in the way is met first: unique ones without NULL, other unique ones, the rest; each as they were defined.
+    fn order_indexes(&mut self) {
+        let columns = &self.columns;
+        self.indexes.sort_by_key(|index| {
+            let may_be_null = index.parts.iter().any(|part| columns[part.column].ty.nullable);
+            (!index.unique, index.unique && may_be_null)
+        });
     }
 
     pub fn column(&self, name: &str) -> Option<usize> {

@@ -18,6 +18,7 @@ use crate::scalar::bind::present;
 use crate::scalar::store::implicit_default;
 use crate::scalar::{EvalContext, Expr, Place, SqlMode, store};
 use crate::session::Row;
+use crate::session::count::Count;
 use crate::types::Type;
 use crate::value::Value;
 
@@ -25,7 +26,10 @@ use crate::value::Value;
 #[derive(Debug, Default)]
 pub struct Changed {
     pub affected: u64,
+    /// The first number that was made.
     pub last_insert_id: u64,
+    /// The last number that a row came with.
+    pub given_id: u64,
     pub info: String,
 }
 
@@ -95,6 +99,7 @@ fn put(table: &Table, row: &[Value], ctx: &mut EvalContext) -> Result<Option<Con
         }
     }
     table.live.add_rows(1);
+    host(ctx).handle.counts.add(Count::HandlerWrite);
     Ok(None)
 }
 
@@ -110,6 +115,7 @@ pub(super) fn take_out(table: &Table, row_key: &[u8], row: &[Value], ctx: &mut E
         txn.delete(index.map, &entry_key)?;
     }
     table.live.add_rows(-1);
+    host(ctx).handle.counts.add(Count::HandlerDelete);
     Ok(true)
 }
 
@@ -127,6 +133,7 @@ pub(super) fn replace(
         None => new_key.extend_from_slice(row_key),
     }
     encode_row(table, new, &mut bytes)?;
+    host(ctx).handle.counts.add(Count::HandlerUpdate);
     let txn = host(ctx).txn()?;
     if new_key == row_key {
         txn.update(table.map, row_key, &bytes)?;
@@ -376,6 +383,7 @@ impl Inserting<'_> {
                 _ => 0,
             };
             auto_number(table, Some(given), ctx)?;
+            self.changed.given_id = given;
         }
         Ok(())
     }
@@ -438,6 +446,7 @@ impl Inserting<'_> {
         }
         wide.truncate(count);
         if wide == old {
+            self.changed.affected += u64::from(ctx.counts_found);
             return Ok(());
         }
         let sets: Vec<usize> = self.plan.updates.iter().map(|(column, _)| *column).collect();
@@ -503,7 +512,8 @@ pub fn update(plan: &Update, ctx: &mut EvalContext) -> Result<Changed> {
         }
     }
     let info = format!("Rows matched: {matched}  Changed: {affected}  Warnings: {}", ctx.warnings.count());
-    Ok(Changed { affected, last_insert_id: 0, info })
+    let affected = if ctx.counts_found { matched } else { affected };
+    Ok(Changed { affected, info, ..Changed::default() })
 }
 
 /// None: the target has no row here, or it has been changed already.

@@ -199,8 +199,9 @@ impl<'g> Table<'g> {
     fn add_to(&mut self, at: usize, row: &[Value], ctx: &mut EvalContext) -> Result<()> {
         for (call, sum) in self.group.calls.iter().zip(&mut self.groups[at].sums) {
             self.values.clear();
+            let exact = call.aggregate.sums_exactly();
             for argument in &call.arguments {
-                self.values.push(argument.eval(row, ctx)?);
+                self.values.push(if exact { argument.eval_exact(row, ctx)? } else { argument.eval(row, ctx)? });
             }
             sum.add(&call.aggregate, &self.values, ctx)?;
         }

@@ -70,6 +70,13 @@ impl Cursor<'_> {
         } else if self.words(&["drop", "key"]) {
             let name = self.parsed(|parser| parser.parse_identifier())?;
             out.push(Alteration::Parsed(Box::new(ast::AlterTableOperation::DropIndex { name })));
+        } else if self.words(&["alter", "index"]) {
+            let name = self.identifier()?;
+            let visible = self.word("visible");
+            if !visible {
+                self.expect("invisible")?;
+            }
+            out.push(Alteration::IndexVisible { name, visible });
         } else if self.words(&["rename", "index"]) || self.words(&["rename", "key"]) {
             let from = self.identifier()?;
             self.expect("to")?;

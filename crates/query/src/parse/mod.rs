@@ -4,6 +4,7 @@
 
 pub mod account;
 mod alter;
+mod commas;
 mod cursor;
 mod dialect;
 pub mod lexical;

@@ -34,9 +34,7 @@ pub fn rewrite(tokens: Vec<TokenWithSpan>) -> Result<Rewritten> {
             tokens.remove(1);
         }
     }
-    if tokens.first().is_some_and(|first| is(first, "update")) {
-        join_tables(&mut tokens);
-    }
+    super::commas::as_joins(&mut tokens);
     let reads = tokens.iter().find(|token| token.token != Token::LParen).is_some_and(|first| {
         is_any(
             first,
@@ -66,25 +64,6 @@ pub fn rewrite(tokens: Vec<TokenWithSpan>) -> Result<Rewritten> {
 
 fn words(words: &[&str], like: &TokenWithSpan) -> Vec<TokenWithSpan> {
     words.iter().map(|word| TokenWithSpan::new(Token::make_keyword(word), like.span)).collect()
-}
-
-/// UPDATE a, b SET is UPDATE a CROSS JOIN b SET.
-fn join_tables(tokens: &mut Vec<TokenWithSpan>) {
-    let (mut at, mut depth) = (1, 0usize);
-    while at < tokens.len() {
-        match &tokens[at].token {
-            Token::LParen => depth += 1,
-            Token::RParen => depth = depth.saturating_sub(1),
-            Token::Word(_) if is(&tokens[at], "set") => return,
-            Token::Comma if depth == 0 => {
-                let put = words(&["CROSS", "JOIN"], &tokens[at]);
-                tokens.splice(at..=at, put);
-                at += 1;
-            }
-            _ => {}
-        }
-        at += 1;
-    }
 }
 
 /// LOCK IN SHARE MODE is FOR SHARE.

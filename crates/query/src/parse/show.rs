@@ -32,7 +32,7 @@ impl Cursor<'_> {
             "index" | "indexes" | "keys" => Shown::Index { table: self.table_clause()? },
             "create" => return self.show_create(),
             "variables" => Shown::Variables { global },
-            "status" => Shown::Status,
+            "status" => Shown::Status { global },
             "warnings" | "errors" => self.show_warnings(word == "errors", false)?,
             "count" => {
                 for token in [Token::LParen, Token::Mul, Token::RParen] {

@@ -149,6 +149,10 @@ pub enum Alteration {
         name: String,
         enforced: bool,
     },
+    IndexVisible {
+        name: String,
+        visible: bool,
+    },
     /// ENGINE=, COMMENT=, ROW_FORMAT= and their like.
     Option {
         name: String,
@@ -237,7 +241,9 @@ pub enum Shown {
     Variables {
         global: bool,
     },
-    Status,
+    Status {
+        global: bool,
+    },
     Warnings {
         errors: bool,
         count: bool,

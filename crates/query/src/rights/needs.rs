@@ -165,7 +165,7 @@ fn shown(what: &Shown) -> Vec<Need<'_>> {
         // Everybody's, or cut down to what one may see.
         Shown::Databases
         | Shown::Variables { .. }
-        | Shown::Status
+        | Shown::Status { .. }
         | Shown::Warnings { .. }
         | Shown::Engines
         | Shown::Collation

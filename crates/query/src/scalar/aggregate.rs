@@ -72,6 +72,11 @@ pub struct Aggregate {
 }
 
 impl Aggregate {
+    /// Sums take quotients with all their digits, as MySQL's do; what is made distinct first is what is shown.
+    pub fn sums_exactly(&self) -> bool {
+        matches!(self.kind, Kind::Sum | Kind::Avg) && !self.distinct
+    }
+
     /// Is that a name of an aggregate? In any case.
     pub fn kind(name: &str) -> Option<Kind> {
         NAMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, kind)| *kind)

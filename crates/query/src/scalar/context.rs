@@ -18,6 +18,8 @@ pub struct EvalContext {
     pub ignore: bool,
     /// The statement changes rows: strict modes turn bad conversions into errors.
     pub changes_rows: bool,
+    /// Rows that were found count as affected, changed or not: what CLIENT_FOUND_ROWS asks for.
+    pub counts_found: bool,
     pub warnings: Warnings,
     pub session: SessionFacts,
     /// Values of `Expr::Parameter`.
@@ -59,6 +61,7 @@ impl EvalContext {
             sql_mode: SqlMode::DEFAULT,
             ignore: false,
             changes_rows: false,
+            counts_found: false,
             warnings: Warnings::default(),
             session: SessionFacts::default(),
             parameters: Vec::new(),

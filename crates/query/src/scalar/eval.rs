@@ -36,8 +36,8 @@ impl Expr {
         }
     }
 
-    /// A quotient with all the digits that were computed: for the operators it is within.
-    fn eval_exact(&self, row: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    /// A quotient with all the digits that were computed: for the operators it is within, and for sums.
+    pub fn eval_exact(&self, row: &[Value], ctx: &mut EvalContext) -> Result<Value> {
         match self {
             Expr::Arithmetic(node) => {
                 let left = node.left.eval_exact(row, ctx)?;

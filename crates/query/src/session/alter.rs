@@ -55,10 +55,8 @@ impl Session {
         let (schema, name) = self.full_name(name)?;
         self.refuse_view(&schema, &name)?;
         let table = self.catalog.table(&schema, &name)?.clone();
-        let mut auto = None;
-        let id = table.id;
         let reach = self.reach(&table, operations)?;
-        let outcome = self.change_table(&table, &reach, |session, new, writing| {
+        self.change_table(&table, &reach, |session, new, writing| {
             let old = Arc::new(new.copy().settle());
             let from = (0..old.columns.len()).map(From::Old).collect();
             let mut draft = Draft {
@@ -85,16 +83,11 @@ impl Session {
             if draft.rebuild {
                 session.rebuild(&mut draft, writing)?;
             }
-            auto = draft.auto_increment;
+            if let Some(wanted) = draft.auto_increment {
+                session.set_auto(draft.new, wanted, &mut writing.txn)?;
+            }
             Ok(draft.renames())
-        })?;
-        if let Some(next) = auto {
-            let mut counter = table.live.auto.lock();
-            let next = next.max(counter.next);
-            (counter.next, counter.reserved) = (next, next);
-            self.db.catalog().reserve_auto(id, next)?;
-        }
-        Ok(outcome)
+        })
     }
 
     /// What the operations touch besides the table and what it is tied to.
@@ -147,6 +140,15 @@ impl Session {
                 let at =
                     draft.new.index(from).ok_or_else(|| error::KEY_DOES_NOT_EXIST.with(&[from, &draft.old.name]))?;
                 draft.new.indexes[at].name.clone_from(to);
+                Ok(())
+            }
+            Alteration::IndexVisible { name, visible } => {
+                if name.eq_ignore_ascii_case("primary") {
+                    return Err(error::PK_INDEX_CANT_BE_INVISIBLE.bare());
+                }
+                let at =
+                    draft.new.index(name).ok_or_else(|| error::KEY_DOES_NOT_EXIST.with(&[name, &draft.old.name]))?;
+                draft.new.indexes[at].invisible = !visible;
                 Ok(())
             }
             Alteration::Option { name, value } => {

@@ -5,12 +5,16 @@ use sqlparser::ast;
 use crate::error::{self, Result, SqlError};
 use crate::parse::statement::{Maintenance, Name, Shown, Statement};
 use crate::rights::{Privileges, needs};
+use crate::session::count;
 use crate::session::{Kill, Outcome, Prepared, Session, text_column};
 use crate::types::Column;
 use crate::value::Value;
 
 impl Session {
     pub(super) fn command(&mut self, statement: &Statement) -> Result<Outcome> {
+        if let Some(count) = count::of_statement(statement) {
+            self.handle.counts.add(count);
+        }
         let mut _defining = None;
         if statement.commits_implicitly() {
             self.commit()?;
@@ -74,7 +78,11 @@ impl Session {
             Statement::Maintain { what, tables } => self.maintain(*what, tables),
             Statement::Flush(what) => match what.as_str() {
                 // Nothing of these is cached, or they lose nothing by staying.
-                "tables" | "table" | "privileges" | "status" | "logs" | "hosts" => Ok(Outcome::done()),
+                "tables" | "table" | "privileges" | "logs" | "hosts" => Ok(Outcome::done()),
+                "status" => {
+                    self.db.count_anew(&self.handle);
+                    Ok(Outcome::done())
+                }
                 other => Err(SqlError::unsupported(format!("FLUSH {}", other.to_uppercase()))),
             },
             Statement::CreateView(create) => self.create_view(create),

@@ -1,7 +1,9 @@
 //! What all sessions share.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
+use std::time::Instant;
 
 use engine::Engine;
 use stdx::sync::Mutex;
@@ -11,6 +13,7 @@ use crate::catalog::still::Stillness;
 use crate::catalog::table::Table;
 use crate::error::Result;
 use crate::exec::spill::Spill;
+use crate::session::count::Counts;
 use crate::session::handle::{Handle, Kill};
 use crate::value::Value;
 
@@ -22,6 +25,12 @@ pub struct Database {
     pub(crate) definitions: Stillness,
     /// Where statements put what does not fit into memory; None: nowhere.
     spill: OnceLock<Arc<Spill>>,
+    /// Counted by sessions that have gone.
+    gone: Counts,
+    /// How many have come, and the most at a time.
+    connections: AtomicU64,
+    most: AtomicU64,
+    pub(crate) opened: Instant,
     /// Values of SET GLOBAL.
     pub(crate) globals: Mutex<HashMap<&'static str, Value>>,
 }
@@ -36,6 +45,10 @@ impl Database {
             catalog,
             sessions,
             definitions,
+            gone: Counts::default(),
+            connections: AtomicU64::new(0),
+            most: AtomicU64::new(0),
+            opened: Instant::now(),
             spill: OnceLock::new(),
             globals: Mutex::default(),
         }))
@@ -67,11 +80,37 @@ impl Database {
     }
 
     pub(crate) fn enlist(&self, handle: &Arc<Handle>) {
-        self.sessions.lock().insert(handle.connection_id, Arc::downgrade(handle));
+        let mut sessions = self.sessions.lock();
+        sessions.insert(handle.connection_id, Arc::downgrade(handle));
+        self.connections.fetch_add(1, Ordering::Relaxed);
+        self.most.fetch_max(sessions.len() as u64, Ordering::Relaxed);
     }
 
-    pub(crate) fn delist(&self, connection_id: u64) {
-        self.sessions.lock().remove(&connection_id);
+    pub(crate) fn delist(&self, handle: &Handle) {
+        let mut sessions = self.sessions.lock();
+        sessions.remove(&handle.connection_id);
+        self.gone.take(&handle.counts);
+    }
+
+    /// FLUSH STATUS: the session counts anew, the server does not.
+    pub(crate) fn count_anew(&self, handle: &Handle) {
+        let _sessions = self.sessions.lock();
+        self.gone.take(&handle.counts);
+    }
+
+    /// What all sessions have counted, those that have gone too.
+    pub(crate) fn counted(&self) -> Vec<u64> {
+        let sessions = self.sessions.lock();
+        let mut sums = self.gone.all();
+        for handle in sessions.values().filter_map(Weak::upgrade) {
+            sums.iter_mut().zip(handle.counts.all()).for_each(|(sum, more)| *sum += more);
+        }
+        sums
+    }
+
+    /// How many sessions have come, and the most at a time.
+    pub(crate) fn connections(&self) -> (u64, u64) {
+        (self.connections.load(Ordering::Relaxed), self.most.load(Ordering::Relaxed))
     }
 
     /// All sessions, for the process list.

@@ -5,6 +5,8 @@ use std::time::Instant;
 
 use stdx::sync::Mutex;
 
+use crate::session::count::Counts;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kill {
     No,
@@ -17,6 +19,8 @@ pub enum Kill {
 /// One session as the others know it.
 pub struct Handle {
     pub connection_id: u64,
+    /// What this session has counted.
+    pub(crate) counts: Counts,
     kill: AtomicU8,
     shown: Mutex<Shown>,
     wake: Mutex<Option<Box<dyn Fn() + Send + Sync>>>,
@@ -39,7 +43,8 @@ impl Handle {
     pub(crate) fn new(connection_id: u64, user: String, host: String) -> Handle {
         let shown =
             Shown { user, host, account: String::new(), database: None, since: Instant::now(), statement: None };
-        Handle { connection_id, kill: AtomicU8::new(0), shown: Mutex::new(shown), wake: Mutex::new(None) }
+        let (counts, shown) = (Counts::default(), Mutex::new(shown));
+        Handle { connection_id, counts, kill: AtomicU8::new(0), shown, wake: Mutex::new(None) }
     }
 
     /// Called, from any thread, when the session is to end: the door closes the connection.

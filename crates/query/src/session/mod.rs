@@ -7,8 +7,10 @@
 //! `handle` (what sessions share).
 
 mod alter;
+mod auto;
 mod columns;
 mod command;
+pub(crate) mod count;
 mod database;
 mod define;
 mod explain;
@@ -23,7 +25,7 @@ mod set;
 mod show;
 mod transact;
 mod users;
-mod variables;
+pub(crate) mod variables;
 mod view;
 mod words;
 
@@ -393,6 +395,11 @@ impl Session {
         self.host().users.clear();
     }
 
+    /// Whether UPDATE and ON DUPLICATE KEY UPDATE count the rows that they find, not those that they change.
+    pub fn count_found(&mut self, found: bool) {
+        self.ctx.counts_found = found;
+    }
+
     /// Through which others see and end this session.
     pub fn handle(&self) -> &Arc<Handle> {
         &self.handle
@@ -428,7 +435,7 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         self.abandon();
-        self.db.delist(self.who.connection_id);
+        self.db.delist(&self.handle);
     }
 }
 

@@ -24,6 +24,7 @@ use crate::plan::{Lock, LockWait, Node};
 use crate::rights::Rights;
 use crate::scalar::Expr;
 use crate::scalar::temporal::Timestamp;
+use crate::session::count::{self, Count};
 use crate::session::{Outcome, Prepared, PreparedHandle, ResultSet, Session};
 use crate::types::{Column, Kind, Type};
 use crate::value::Value;
@@ -131,6 +132,7 @@ impl Session {
 
     fn begin_statement(&mut self, sql: &str) -> Result<()> {
         self.number += 1;
+        self.handle.counts.add(Count::Questions);
         if std::mem::take(&mut self.is_open) {
             // A result that was not read to its end.
             let _ = self.end_statement();
@@ -159,11 +161,8 @@ impl Session {
 
     /// Notes what the session's functions tell of the statement.
     fn told(&mut self, outcome: Outcome) -> Outcome {
-        if let Outcome::Done { affected, last_insert_id, .. } = &outcome {
+        if let Outcome::Done { affected, .. } = &outcome {
             self.ctx.session.row_count = *affected as i64;
-            if *last_insert_id > 0 {
-                self.ctx.session.last_insert_id = *last_insert_id;
-            }
         }
         if let Some(id) = self.ctx.session.set_last_insert_id.take() {
             self.ctx.session.last_insert_id = id;
@@ -394,6 +393,7 @@ impl Session {
         again: &mut dyn FnMut(&mut Session) -> Option<Arc<Compiled>>,
     ) -> Result<Outcome> {
         let mut compiled = compiled.clone();
+        self.handle.counts.add(count::of_plan(&compiled.plan));
         let mut tries = 0;
         let writes = matches!(compiled.plan, Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_));
         self.check_locked(&compiled.tables, &compiled.written)?;
@@ -436,7 +436,13 @@ impl Session {
             }
         };
         self.end_statement()?;
-        Ok(Outcome::Done { affected: changed.affected, last_insert_id: changed.last_insert_id, info: changed.info })
+        // The client is told of numbers that it gave itself too, LAST_INSERT_ID() is not.
+        let made = changed.last_insert_id;
+        if made > 0 {
+            self.ctx.session.last_insert_id = made;
+        }
+        let told = if made > 0 { made } else { self.ctx.session.set_last_insert_id.unwrap_or(changed.given_id) };
+        Ok(Outcome::Done { affected: changed.affected, last_insert_id: told, info: changed.info })
     }
 
     /// Makes the first rows at once. If they are all, the statement is over.
@@ -461,6 +467,7 @@ impl Session {
 
     pub fn prepare(&mut self, sql: &str) -> Result<Prepared> {
         let begun = self.begin_statement(sql);
+        self.handle.counts.add(Count::StmtPrepare);
         self.ctx.warnings.clear();
         let prepared = begun.and_then(|()| self.prepare_text(sql));
         self.handle.show(|shown| shown.statement = None);
@@ -506,6 +513,7 @@ impl Session {
     }
 
     pub fn execute_prepared(&mut self, handle: &PreparedHandle, parameters: Vec<Value>) -> Result<Outcome> {
+        self.handle.counts.add(Count::StmtExecute);
         match self.begin_statement(&handle.0.text).and_then(|()| self.execute_preparation(&handle.0, parameters)) {
             Ok(outcome) => Ok(self.told(outcome)),
             Err(error) => Err(self.fail(error)),

@@ -141,10 +141,8 @@ impl Session {
                 }
                 Ok((texts(&["Variable_name", "Value"]), rows))
             }
-            Shown::Status => {
-                let uptime = self.db.sessions().len().to_string();
-                let rows = vec![vec![text("Threads_connected"), text(uptime)]];
-                Ok((texts(&["Variable_name", "Value"]), rows))
+            Shown::Status { global } => {
+                Ok((texts(&["Variable_name", "Value"]), system::status::rows(&mut self.ctx, *global)))
             }
             Shown::Warnings { errors, count, limit } => Ok(self.show_warnings(*errors, *count, *limit)),
             Shown::Engines => self.of_system(

@@ -8,6 +8,7 @@ use engine::rows::Isolation;
 use crate::catalog::table::Table;
 use crate::error::{self, Result, SqlError};
 use crate::scalar::Level;
+use crate::session::count::Count;
 use crate::session::{Kill, Session, has_ended_transaction};
 
 impl Session {
@@ -65,6 +66,7 @@ impl Session {
         let committed = match txn {
             Some(txn) => {
                 self.gate = self.gate.max(txn.gate());
+                self.handle.counts.add(Count::HandlerCommit);
                 txn.commit()
             }
             None => Ok(0),
@@ -81,6 +83,7 @@ impl Session {
         self.note_gate();
         if let Some(txn) = self.host().txn.take() {
             self.gate = self.gate.max(txn.gate());
+            self.handle.counts.add(Count::HandlerRollback);
             txn.rollback();
         }
         self.release();
@@ -180,6 +183,7 @@ impl Session {
         }
         self.need_transaction();
         let point = self.host().txn()?.savepoint();
+        self.handle.counts.add(Count::HandlerSavepoint);
         self.savepoints.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
         self.savepoints.push((name.to_owned(), point));
         Ok(())
@@ -193,6 +197,7 @@ impl Session {
     pub(super) fn rollback_to(&mut self, name: &str) -> Result<()> {
         let at = self.find_savepoint(name)?;
         let point = self.savepoints[at].1;
+        self.handle.counts.add(Count::HandlerSavepointRollback);
         self.savepoints.truncate(at + 1);
         if let Err(error) = self.host().txn()?.rollback_to(point) {
             self.roll_back();

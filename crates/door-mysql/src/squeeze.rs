@@ -1,0 +1,167 @@
+//! CLIENT_COMPRESS: the stream of packets cut into frames, each of them a zlib stream or, where that would not be shorter, as it is.
+//!
+//! ```text
+//!   3 bytes: length of what follows · 1 byte: number · 3 bytes: length before compression, 0 if it is not compressed · the bytes
+//! ```
+//! Frames know nothing of packets: a packet may lie in several frames and a frame may hold several packets. Frames are opened one at a time, and what a frame says it holds bounds the room it
+//! gets, so that nobody's few bytes become many. A frame whose command still makes rows stays at the front of the connection's input (Y2), opened only once (Y11).
+
+use miniz_oxide::deflate::compress_to_vec_zlib;
+use miniz_oxide::inflate::decompress_to_vec_zlib_with_limit;
+
+pub const HEADER: usize = 7;
+/// The most that one frame holds: the lengths have three bytes.
+const HELD_MAX: usize = 0xff_ffff;
+/// Room that is kept for the next frames.
+const KEPT: usize = 256 << 10;
+/// Shorter ones are not worth it, says MySQL too.
+const WORTH: usize = 50;
+/// Of 1 to 9: quick.
+const LEVEL: u8 = 3;
+
+/// What stands at the front of the input.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Opened {
+    /// So many bytes are needed in all, as far as can be seen.
+    More(usize),
+    /// The bytes have been added; the frame takes up so many of the input.
+    Frame(usize),
+    Broken,
+}
+
+/// A frame of few bytes.
+pub fn as_it_is(bytes: &[u8], number: u8) -> Vec<u8> {
+    let [a, b, c, _] = (bytes.len() as u32).to_le_bytes();
+    [&[a, b, c, number, 0, 0, 0], bytes].concat()
+}
+
+/// Both directions of a connection.
+#[derive(Debug, Default)]
+pub struct Squeeze {
+    /// Opened and not yet consumed.
+    pub input: Vec<u8>,
+    /// Written and not yet squeezed.
+    pub out: Vec<u8>,
+    /// Bytes of the connection's input that are opened and wait to be consumed.
+    pub held: usize,
+    /// Of the next frame, whoever sends it.
+    number: u8,
+}
+
+impl Squeeze {
+    /// Opens the frame at the front of `input`. A command's first frame has the number 0, whatever came before.
+    pub fn open(&mut self, input: &[u8]) -> Opened {
+        let Some([a, b, c, number, d, e, f]) = input.first_chunk::<HEADER>() else { return Opened::More(HEADER) };
+        let length = u32::from_le_bytes([*a, *b, *c, 0]) as usize;
+        let before = u32::from_le_bytes([*d, *e, *f, 0]) as usize;
+        let size = HEADER + length;
+        if *number != self.number && *number != 0 {
+            return Opened::Broken;
+        }
+        let Some(body) = input.get(HEADER..size) else { return Opened::More(size) };
+        if before == 0 {
+            self.input.extend_from_slice(body);
+        } else {
+            match decompress_to_vec_zlib_with_limit(body, before) {
+                Ok(opened) if opened.len() == before => self.input.extend_from_slice(&opened),
+                _ => return Opened::Broken,
+            }
+        }
+        self.number = number.wrapping_add(1);
+        Opened::Frame(size)
+    }
+
+    /// Writes what waits in `out` as frames, as long as they may be: there are clients who look for a packet in two of them and no more.
+    pub fn put(&mut self, to: &mut Vec<u8>) {
+        let out = std::mem::take(&mut self.out);
+        for chunk in out.chunks(HELD_MAX) {
+            let squeezed = (chunk.len() >= WORTH).then(|| compress_to_vec_zlib(chunk, LEVEL));
+            let squeezed = squeezed.filter(|squeezed| squeezed.len() < chunk.len());
+            let (body, before) = match &squeezed {
+                Some(squeezed) => (&squeezed[..], chunk.len()),
+                None => (chunk, 0),
+            };
+            to.extend_from_slice(&(body.len() as u32).to_le_bytes()[..3]);
+            to.push(self.number);
+            to.extend_from_slice(&(before as u32).to_le_bytes()[..3]);
+            to.extend_from_slice(body);
+            self.number = self.number.wrapping_add(1);
+        }
+        self.out = out;
+        self.out.clear();
+        // A long result's room is not kept for the next short one.
+        self.out.shrink_to(KEPT);
+    }
+
+    /// So many bytes of what was opened are done with.
+    pub fn consume(&mut self, count: usize) {
+        self.input.drain(..count);
+        if self.input.is_empty() {
+            self.input.shrink_to(KEPT);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use stdx::prng::Prng;
+
+    use super::*;
+
+    fn through(bytes: &[u8]) -> Vec<u8> {
+        let (mut here, mut there) = (Squeeze::default(), Squeeze::default());
+        here.out.extend_from_slice(bytes);
+        let mut wire = Vec::new();
+        here.put(&mut wire);
+        let mut at = 0;
+        while at < wire.len() {
+            match there.open(&wire[at..]) {
+                Opened::Frame(size) => at += size,
+                other => panic!("{other:?}"),
+            }
+        }
+        there.input
+    }
+
+    #[test]
+    fn what_goes_in_comes_out() {
+        let mut random = Prng::new(7);
+        for length in [0, 1, WORTH - 1, WORTH, 1000, 100_000, HELD_MAX, HELD_MAX + 5] {
+            let same = vec![b'x'; length];
+            assert_eq!(through(&same), same);
+            let noise: Vec<u8> = (0..length).map(|_| random.next_u64() as u8).collect();
+            assert_eq!(through(&noise), noise);
+        }
+    }
+
+    #[test]
+    fn a_frame_that_is_cut_waits_and_one_that_lies_is_refused() {
+        let mut here = Squeeze { out: vec![b'y'; 10_000], ..Squeeze::default() };
+        let mut wire = Vec::new();
+        here.put(&mut wire);
+        for cut in 0..wire.len() {
+            assert_eq!(
+                Squeeze::default().open(&wire[..cut]),
+                Opened::More(if cut < HEADER { HEADER } else { wire.len() })
+            );
+        }
+        // It says less, and more, than it holds.
+        for said in [1, 9_999, 10_001] {
+            wire[4..7].copy_from_slice(&(said as u32).to_le_bytes()[..3]);
+            assert_eq!(Squeeze::default().open(&wire), Opened::Broken, "{said}");
+        }
+        wire[3] = 5;
+        assert_eq!(Squeeze::default().open(&wire), Opened::Broken);
+    }
+
+    #[test]
+    fn random_bytes_are_refused_or_wait() {
+        let mut random = Prng::new(20261121);
+        for _ in 0..2000 {
+            let length = random.below(64) as usize;
+            let mut bytes: Vec<u8> = (0..length).map(|_| random.next_u64() as u8).collect();
+            bytes.iter_mut().take(4).skip(1).for_each(|byte| *byte = 0);
+            let _ = Squeeze::default().open(&bytes);
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! What is counted: statements by kind, changes of rows, ends of transactions. One table of names; SHOW STATUS and performance_schema come from it.
+//!
+//! A session counts for itself, where nobody else writes; what the server has counted is the sum over those that are there and those that have gone. So counting costs no line of
+//! memory that two processors want.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::parse::statement::{Maintenance, Shown, Statement};
+use crate::session::run::Plan;
+
+macro_rules! counts {
+    ($($name:ident $text:literal;)*) => {
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Count { $($name),* }
+
+        /// As MySQL calls them.
+        pub const NAMES: &[&str] = &[$($text),*];
+    };
+}
+
+counts! {
+    AlterDb "Com_alter_db";
+    AlterTable "Com_alter_table";
+    Analyze "Com_analyze";
+    Begin "Com_begin";
+    ChangeDb "Com_change_db";
+    Commit "Com_commit";
+    CreateDb "Com_create_db";
+    CreateIndex "Com_create_index";
+    CreateTable "Com_create_table";
+    DeallocSql "Com_dealloc_sql";
+    Delete "Com_delete";
+    Do "Com_do";
+    DropDb "Com_drop_db";
+    DropIndex "Com_drop_index";
+    DropTable "Com_drop_table";
+    ExecuteSql "Com_execute_sql";
+    Flush "Com_flush";
+    Insert "Com_insert";
+    InsertSelect "Com_insert_select";
+    Kill "Com_kill";
+    LockTables "Com_lock_tables";
+    PrepareSql "Com_prepare_sql";
+    ReleaseSavepoint "Com_release_savepoint";
+    RenameTable "Com_rename_table";
+    Replace "Com_replace";
+    ReplaceSelect "Com_replace_select";
+    Rollback "Com_rollback";
+    RollbackToSavepoint "Com_rollback_to_savepoint";
+    Savepoint "Com_savepoint";
+    Select "Com_select";
+    SetOption "Com_set_option";
+    ShowCreateDb "Com_show_create_db";
+    ShowCreateTable "Com_show_create_table";
+    ShowDatabases "Com_show_databases";
+    ShowFields "Com_show_fields";
+    ShowKeys "Com_show_keys";
+    ShowProcesslist "Com_show_processlist";
+    ShowStatus "Com_show_status";
+    ShowTableStatus "Com_show_table_status";
+    ShowTables "Com_show_tables";
+    ShowVariables "Com_show_variables";
+    ShowWarnings "Com_show_warnings";
+    StmtExecute "Com_stmt_execute";
+    StmtPrepare "Com_stmt_prepare";
+    Truncate "Com_truncate";
+    UnlockTables "Com_unlock_tables";
+    Update "Com_update";
+    HandlerCommit "Handler_commit";
+    HandlerDelete "Handler_delete";
+    HandlerRollback "Handler_rollback";
+    HandlerSavepoint "Handler_savepoint";
+    HandlerSavepointRollback "Handler_savepoint_rollback";
+    HandlerUpdate "Handler_update";
+    HandlerWrite "Handler_write";
+    Questions "Questions";
+}
+
+/// One number for each name.
+pub struct Counts([AtomicU64; NAMES.len()]);
+
+impl Default for Counts {
+    fn default() -> Counts {
+        Counts(std::array::from_fn(|_| AtomicU64::new(0)))
+    }
+}
+
+impl Counts {
+    /// Only its owner calls this.
+    pub fn add(&self, count: Count) {
+        let number = &self.0[count as usize];
+        number.store(number.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+
+    pub fn all(&self) -> Vec<u64> {
+        self.0.iter().map(|number| number.load(Ordering::Relaxed)).collect()
+    }
+
+    /// Takes over another's numbers, which begin anew.
+    pub fn take(&self, other: &Counts) {
+        for (mine, theirs) in self.0.iter().zip(&other.0) {
+            mine.fetch_add(theirs.swap(0, Ordering::Relaxed), Ordering::Relaxed);
+        }
+    }
+}
+
+/// What a statement counts as. Those that MySQL has no name for, or that are counted by their plan, are none.
+pub fn of_statement(statement: &Statement) -> Option<Count> {
+    Some(match statement {
+        Statement::CreateTable(_) => Count::CreateTable,
+        Statement::AlterTable { .. } => Count::AlterTable,
+        Statement::CreateIndex(_) => Count::CreateIndex,
+        Statement::DropIndex { .. } => Count::DropIndex,
+        Statement::DropTable { .. } => Count::DropTable,
+        Statement::Truncate(_) => Count::Truncate,
+        Statement::RenameTable(_) => Count::RenameTable,
+        Statement::CreateDatabase { .. } => Count::CreateDb,
+        Statement::AlterDatabase { .. } => Count::AlterDb,
+        Statement::DropDatabase { .. } => Count::DropDb,
+        Statement::Use(_) => Count::ChangeDb,
+        Statement::Set(_) => Count::SetOption,
+        Statement::Describe { .. } => Count::ShowFields,
+        Statement::Begin { .. } => Count::Begin,
+        Statement::Commit { .. } => Count::Commit,
+        Statement::Rollback { .. } => Count::Rollback,
+        Statement::Savepoint(_) => Count::Savepoint,
+        Statement::RollbackTo(_) => Count::RollbackToSavepoint,
+        Statement::Release(_) => Count::ReleaseSavepoint,
+        Statement::LockTables(_) => Count::LockTables,
+        Statement::LockAll | Statement::Flush(_) => Count::Flush,
+        Statement::UnlockTables => Count::UnlockTables,
+        Statement::Kill { .. } => Count::Kill,
+        Statement::Prepare { .. } => Count::PrepareSql,
+        Statement::Execute { .. } => Count::ExecuteSql,
+        Statement::Deallocate(_) => Count::DeallocSql,
+        Statement::Maintain { what: Maintenance::Analyze, .. } => Count::Analyze,
+        Statement::Show(show) => of_show(&show.what)?,
+        _ => return None,
+    })
+}
+
+fn of_show(what: &Shown) -> Option<Count> {
+    Some(match what {
+        Shown::Databases => Count::ShowDatabases,
+        Shown::Tables { .. } => Count::ShowTables,
+        Shown::TableStatus { .. } => Count::ShowTableStatus,
+        Shown::Columns { .. } => Count::ShowFields,
+        Shown::Index { .. } => Count::ShowKeys,
+        Shown::CreateTable(_) => Count::ShowCreateTable,
+        Shown::CreateDatabase(_) => Count::ShowCreateDb,
+        Shown::Variables { .. } => Count::ShowVariables,
+        Shown::Status { .. } => Count::ShowStatus,
+        Shown::Warnings { .. } => Count::ShowWarnings,
+        Shown::Processlist => Count::ShowProcesslist,
+        _ => return None,
+    })
+}
+
+pub fn of_plan(plan: &Plan) -> Count {
+    use crate::bind::change::{OnConflict, Values};
+    match plan {
+        Plan::Query { .. } => Count::Select,
+        Plan::Do(_) => Count::Do,
+        Plan::Insert(insert) => match (&insert.on_conflict, &insert.values) {
+            (OnConflict::Replace, Values::Query(_)) => Count::ReplaceSelect,
+            (OnConflict::Replace, _) => Count::Replace,
+            (_, Values::Query(_)) => Count::InsertSelect,
+            _ => Count::Insert,
+        },
+        Plan::Update(_) => Count::Update,
+        Plan::Delete(_) => Count::Delete,
+    }
+}

@@ -1,0 +1,80 @@
+//! SHOW STATUS and performance_schema's tables of it: what sessions count (`session::count`), and what the server and its engine know of themselves. What is not counted has no row.
+
+use crate::error::Result;
+use crate::exec::host::host;
+use crate::scalar::EvalContext;
+use crate::session::count::NAMES;
+use crate::session::variables::{VARIABLES, shown};
+use crate::session::{Database, Row};
+use crate::system::Holds::Text;
+use crate::system::{SystemTable, text};
+
+const COLUMNS: &[(&str, crate::system::Holds)] = &[("VARIABLE_NAME", Text(64)), ("VARIABLE_VALUE", Text(1024))];
+
+pub const TABLES: &[SystemTable] = &[
+    SystemTable {
+        schema: "performance_schema",
+        name: "global_status",
+        columns: COLUMNS,
+        rows: |ctx| Ok(rows(ctx, true)),
+    },
+    SystemTable { schema: "performance_schema", name: "global_variables", columns: COLUMNS, rows: global_variables },
+    SystemTable {
+        schema: "performance_schema",
+        name: "session_status",
+        columns: COLUMNS,
+        rows: |ctx| Ok(rows(ctx, false)),
+    },
+];
+
+/// Name and value, in the order of the names. Numbers of the whole server stand beside those of the session.
+pub fn rows(ctx: &mut EvalContext, global: bool) -> Vec<Row> {
+    let host = host(ctx);
+    let of_all = host.db.counted();
+    let counted = if global { of_all.clone() } else { host.handle.counts.all() };
+    let named = |name: &str| of_all[NAMES.iter().position(|known| *known == name).expect("a name of the table")];
+    let mut found: Vec<(&str, u64)> = NAMES.iter().copied().zip(counted).collect();
+    found.extend([
+        ("Innodb_rows_deleted", named("Handler_delete")),
+        ("Innodb_rows_inserted", named("Handler_write")),
+        ("Innodb_rows_updated", named("Handler_update")),
+        ("Queries", named("Questions")),
+    ]);
+    found.extend(of_server(&host.db));
+    found.sort_by_key(|(name, _)| name.to_ascii_lowercase());
+    found.into_iter().map(|(name, number)| vec![text(name), text(number.to_string())]).collect()
+}
+
+fn of_server(db: &Database) -> Vec<(&'static str, u64)> {
+    const PAGE: u64 = 4096;
+    let (connections, most) = db.connections();
+    let sessions = db.sessions();
+    let running = sessions.iter().filter(|handle| handle.shown().statement.is_some()).count();
+    let pager = db.engine().pager();
+    let (total, used, dirty) = pager.frame_use();
+    vec![
+        ("Connections", connections),
+        ("Innodb_buffer_pool_bytes_data", used * PAGE),
+        ("Innodb_buffer_pool_bytes_dirty", dirty * PAGE),
+        ("Innodb_buffer_pool_pages_data", used),
+        ("Innodb_buffer_pool_pages_dirty", dirty),
+        ("Innodb_buffer_pool_pages_free", total.saturating_sub(used)),
+        ("Innodb_buffer_pool_pages_total", total),
+        ("Innodb_page_size", PAGE),
+        ("Innodb_redo_log_checkpoint_lsn", pager.checkpoint_lsn()),
+        ("Innodb_redo_log_current_lsn", pager.log_head()),
+        ("Max_used_connections", most),
+        ("Threads_connected", sessions.len() as u64),
+        ("Threads_running", running as u64),
+        ("Uptime", db.opened.elapsed().as_secs()),
+    ]
+}
+
+fn global_variables(ctx: &mut EvalContext) -> Result<Vec<Row>> {
+    let globals = host(ctx).db.globals.lock();
+    let row = |variable: &crate::session::variables::Variable| {
+        let value = globals.get(variable.name).cloned().unwrap_or_else(|| variable.default());
+        vec![text(variable.name), text(shown(variable, &value))]
+    };
+    Ok(VARIABLES.iter().map(row).collect())
+}

@@ -1,0 +1,99 @@
+"""Django: its own migrations and those of an application, forth and back; then the application's tests, by Django's runner (tests/clients/django/library)."""
+
+import io
+import os
+import shutil
+import sys
+import traceback
+import unittest
+
+from beluga import Server, Tally
+
+tally = Tally()
+SITE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../django")
+
+
+def migrations(home):
+    from django.core.management import call_command
+    from django.db import connection
+    from django.db.migrations.executor import MigrationExecutor
+
+    call_command("check", database=["default"], stdout=io.StringIO())
+    call_command("makemigrations", "library", verbosity=0)
+    second = os.path.join(home, "library/migrations/0002_changes.py")
+    call_command("migrate", verbosity=0)
+    with connection.cursor() as cursor:
+        before = {name: connection.introspection.get_table_description(cursor, name) for name in connection.introspection.table_names(cursor)}
+        tally.check("tables", {"auth_user", "auth_user_groups", "django_admin_log", "django_session", "library_book", "library_book_labels"} <= set(before), sorted(before))
+        cursor.execute("INSERT INTO library_author (name, email) VALUES ('Ann', 'a@x.org'), ('Bob', '')")
+        with open(second, "w") as file:
+            file.write("from library.changes import Migration\n")
+        call_command("migrate", verbosity=0)
+        cursor.execute("SELECT name, nick, `rank`, mail FROM library_author ORDER BY name")
+        tally.equal("after the second", cursor.fetchall(), (("Ann", "Ann", 7, "a@x.org"), ("Bob", "Bob", 7, "")))
+        tally.check("renamed", "labels" in connection.introspection.table_names(cursor) and "library_label" not in connection.introspection.table_names(cursor))
+        call_command("migrate", "library", "0001", verbosity=0)
+        after = {name: connection.introspection.get_table_description(cursor, name) for name in connection.introspection.table_names(cursor)}
+        # A column that comes back is the last one.
+        tally.equal("and back", {name: sorted(map(str, columns)) for name, columns in after.items()}, {name: sorted(map(str, columns)) for name, columns in before.items()})
+        cursor.execute("SELECT name, email FROM library_author ORDER BY name")
+        tally.equal("rows", cursor.fetchall(), (("Ann", "a@x.org"), ("Bob", "")))
+    os.unlink(second)
+    call_command("migrate", "library", "zero", verbosity=0)
+    call_command("migrate", verbosity=0)
+    call_command("sqlsequencereset", "library", stdout=io.StringIO())
+    executor = MigrationExecutor(connection)
+    tally.equal("nothing is left to do", executor.migration_plan(executor.loader.graph.leaf_nodes()), [])
+    connection.close()
+
+
+def tests():
+    from django.test.runner import DiscoverRunner
+
+    runner = DiscoverRunner(verbosity=0, interactive=False)
+    suite = runner.build_suite(["library"])
+    old = runner.setup_databases()
+    result = unittest.TestResult()
+    suite.run(result)
+    runner.teardown_databases(old)
+    for case, text in result.failures + result.errors:
+        tally.check(str(case), False, text[-1500:])
+    tally.passed += result.testsRun - len(result.failures) - len(result.errors)
+    tally.check("some tests ran", result.testsRun > 10)
+
+
+def main():
+    with Server(mysql=True) as server:
+        home = os.path.join(server.home, "site")
+        shutil.copytree(SITE, home)
+        sys.path.insert(0, home)
+        os.environ["DJANGO_PORT"] = str(server.mysql_port)
+        os.environ["DJANGO_SETTINGS_MODULE"] = "settings"
+        sys.dont_write_bytecode = True
+        import django
+        import pymysql
+
+        connection = pymysql.connect(host="127.0.0.1", port=server.mysql_port, user="root", autocommit=True)
+        with connection.cursor() as cursor:
+            cursor.execute("CREATE DATABASE site")
+        django.setup()
+        from django.db import connection as used
+
+        # Beluga's answer decides whether Django makes foreign keys.
+        with connection.cursor() as cursor:
+            try:
+                cursor.execute("CREATE TABLE site.one (id INT PRIMARY KEY, two INT, FOREIGN KEY (two) REFERENCES site.one (id))")
+                cursor.execute("DROP TABLE site.one")
+            except pymysql.Error as error:
+                if error.args[0] != 1235:
+                    raise
+                used.features.supports_foreign_keys = False
+        for part in (lambda: migrations(home), tests):
+            try:
+                part()
+            except Exception:
+                tally.check("part", False, traceback.format_exc()[-2500:])
+
+
+main()
+tally.close()
