@@ -20,9 +20,6 @@ use exit::{Exit, Failure, say};
 use machine::Machine;
 use settings::{Arguments, Name, Settings};
 
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 const HELP: &str = "\
 Beluga, a durable database that speaks Redis and MySQL.
 
