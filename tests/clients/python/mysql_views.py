@@ -3,24 +3,11 @@
 import subprocess
 
 import mysql.connector
-import pymysql
 
 from beluga import Server, Tally
+from sql import ask, come
 
 tally = Tally()
-
-
-def come(server, user="root", **more):
-    return pymysql.connect(host="127.0.0.1", port=server.mysql_port, user=user, connect_timeout=60, read_timeout=60, ssl_disabled=True, autocommit=True, **more)
-
-
-def ask(connection, sql, *values):
-    try:
-        with connection.cursor() as cursor:
-            cursor.execute(sql, values or None)
-            return [list(row) for row in cursor.fetchall()]
-    except pymysql.Error as error:
-        return error.args[0]
 
 
 MAKE = [

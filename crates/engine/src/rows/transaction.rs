@@ -235,14 +235,13 @@ impl Transaction {
     /// Gives back the lock of the last `lock`, unless the transaction had it before: the row turned out not to be wanted, and the isolation level does not ask
     /// that it stays as it is.
     pub fn unlock_last(&mut self) {
-        let rows = self.rows.clone();
         if !std::mem::take(&mut self.locked_anew) {
             return;
         }
         let Some(writer) = &mut self.writer else { return };
         if let Some((map, key)) = writer.row_locks.pop() {
-            rows.locks.drop_row(&map, &key, writer.id);
-            rows.slots.released(writer.id);
+            self.rows.locks.drop_row(&map, &key, writer.id);
+            self.rows.slots.released(writer.id);
         }
     }
 

@@ -57,8 +57,8 @@ impl Edges {
             (Edge::Current, false) => partition.peers.0,
             (Edge::Preceding(_), true) => at.saturating_sub(rows(amounts.start)),
             (Edge::Following(_), true) => at.saturating_add(rows(amounts.start)).min(count),
-            (Edge::Preceding(distance), false) => self.reach_start(partition, at, distance, true, ctx)?,
-            (Edge::Following(distance), false) => self.reach_start(partition, at, distance, false, ctx)?,
+            (Edge::Preceding(distance), false) => self.reach(partition, at, distance, true, true, ctx)?,
+            (Edge::Following(distance), false) => self.reach(partition, at, distance, false, true, ctx)?,
         };
         let end = match (&frame.end, frame.counts_rows) {
             (Edge::Far, _) => count,
@@ -66,69 +66,44 @@ impl Edges {
             (Edge::Current, false) => partition.peers.1,
             (Edge::Preceding(_), true) => (at + 1).saturating_sub(rows(amounts.end)),
             (Edge::Following(_), true) => at.saturating_add(rows(amounts.end)).saturating_add(1).min(count),
-            (Edge::Preceding(distance), false) => self.reach_end(partition, at, distance, true, ctx)?,
-            (Edge::Following(distance), false) => self.reach_end(partition, at, distance, false, ctx)?,
+            (Edge::Preceding(distance), false) => self.reach(partition, at, distance, true, false, ctx)?,
+            (Edge::Following(distance), false) => self.reach(partition, at, distance, false, false, ctx)?,
         };
         Ok((start, end))
     }
 
-    fn reach_start(
+    /// Where the frame of row `at` begins, or ends: the place moves on from where the row before left it.
+    fn reach(
         &mut self,
         partition: &mut Partition,
         at: usize,
         distance: &Distance,
         precedes: bool,
+        is_start: bool,
         ctx: &mut EvalContext,
     ) -> Result<usize> {
-        let Some(reach) = &distance.reach else { return Ok(at) };
+        let Some(reach) = &distance.reach else { return Ok(if is_start { at } else { at + 1 }) };
         let row = partition.row(at)?;
         if reach.key.eval(row, ctx)?.is_null() {
-            return Ok(partition.peers.0);
+            return Ok(if is_start { partition.peers.0 } else { partition.peers.1 });
         }
         let boundary = reach.boundary.eval(row, ctx)?;
-        while self.start < partition.len() {
-            let key = reach.key.eval(partition.row(self.start)?, ctx)?;
+        let place = if is_start { &mut self.start } else { &mut self.end };
+        while *place < partition.len() {
+            let key = reach.key.eval(partition.row(*place)?, ctx)?;
             let is_outside = match key.is_null() {
-                true => !reach.descending,
+                true => reach.descending != is_start,
                 // Beyond what the type can say.
-                false if boundary.is_null() => !precedes,
+                false if boundary.is_null() => precedes != is_start,
                 false => outside(reach, &boundary, key, ctx)?,
             };
-            if !is_outside {
+            // It begins behind rows that are outside, and ends before the first.
+            if is_outside != is_start {
                 break;
             }
-            self.start += 1;
+            *place += 1;
         }
-        Ok(self.start)
-    }
-
-    fn reach_end(
-        &mut self,
-        partition: &mut Partition,
-        at: usize,
-        distance: &Distance,
-        precedes: bool,
-        ctx: &mut EvalContext,
-    ) -> Result<usize> {
-        let Some(reach) = &distance.reach else { return Ok(at + 1) };
-        let row = partition.row(at)?;
-        if reach.key.eval(row, ctx)?.is_null() {
-            return Ok(partition.peers.1);
-        }
-        let boundary = reach.boundary.eval(row, ctx)?;
-        while self.end < partition.len() {
-            let key = reach.key.eval(partition.row(self.end)?, ctx)?;
-            let is_outside = match key.is_null() {
-                true => reach.descending,
-                false if boundary.is_null() => precedes,
-                false => outside(reach, &boundary, key, ctx)?,
-            };
-            if is_outside {
-                break;
-            }
-            self.end += 1;
-        }
-        Ok(self.end)
+        Ok(*place)
     }
 }
 

@@ -1,5 +1,7 @@
 //! What a restart leaves, and sessions in each other's way.
 
+use query::Session;
+
 use crate::support::{World, run};
 
 #[test]
@@ -114,14 +116,20 @@ fn prepared_statements_run_again_and_again() {
     }
 }
 
-#[test]
-fn of_two_who_wait_for_each_other_one_is_told() {
-    let world = World::new(16);
+/// Sessions 1 and 2, and a table `d.t` with the rows (1, 0) and (2, 0).
+fn two_sessions_and_two_rows(seed: u64) -> (World, Session, Session) {
+    let world = World::new(seed);
     let mut one = world.session(1);
-    let mut two = world.session(2);
+    let two = world.session(2);
     run(&mut one, "create database d");
     run(&mut one, "create table d.t (id int primary key, v int)");
     run(&mut one, "insert into d.t values (1, 0), (2, 0)");
+    (world, one, two)
+}
+
+#[test]
+fn of_two_who_wait_for_each_other_one_is_told() {
+    let (_world, mut one, mut two) = two_sessions_and_two_rows(16);
     run(&mut one, "begin");
     run(&mut two, "begin");
     run(&mut one, "update d.t set v = 1 where id = 1");
@@ -142,12 +150,7 @@ fn of_two_who_wait_for_each_other_one_is_told() {
 
 #[test]
 fn a_statement_that_waits_for_a_row_can_be_killed() {
-    let world = World::new(17);
-    let mut one = world.session(1);
-    let mut two = world.session(2);
-    run(&mut one, "create database d");
-    run(&mut one, "create table d.t (id int primary key, v int)");
-    run(&mut one, "insert into d.t values (1, 0), (2, 0)");
+    let (world, mut one, mut two) = two_sessions_and_two_rows(17);
     run(&mut one, "begin");
     run(&mut one, "update d.t set v = 1 where id = 1");
     run(&mut two, "begin");
