@@ -1,8 +1,9 @@
 //! In which order tables are read, and how they are joined.
 //!
-//! Inner joins are ordered greedily: next comes the table of which the fewest rows are read, given the columns at hand. Outer joins keep their sides. A table without
+//! Inner joins are ordered greedily: next comes, of the tables that a condition ties to those before, the one of which the fewest rows are left, given the columns at hand. Outer joins keep their sides. A table without
 //! a usable index is hashed by its equalities.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use crate::bind::scope::{Origin, ScopeTable, Source};
@@ -164,11 +165,26 @@ impl Planner<'_> {
                 let with: Vec<usize> = before.iter().copied().chain([*at]).collect();
                 let ripe: Vec<Expr> =
                     conditions.iter().filter(|condition| self.covers(&with, condition)).cloned().collect();
-                self.choice(*at, &ripe, before, false).map_or(ROWS, |(choice, _)| choice.rows)
+                self.choice(*at, &ripe, before, false).map_or(ROWS, |(choice, _)| {
+                    let left = ripe.len().saturating_sub(choice.access.equal.len()).min(3);
+                    choice.rows * KEPT.powi(left as i32)
+                })
             }
             Source::Inner(items, _) => items.iter().map(|item| self.weight(item, conditions, before)).product(),
             Source::Left(left, _, _) => self.weight(left, conditions, before) * 2.0,
         }
+    }
+
+    /// Does a condition tie the source to what is read already? What nothing ties comes last: each of its rows meets every row before.
+    fn is_joined(&self, source: &Source, conditions: &[Expr], bound: &[usize]) -> bool {
+        let mut own = Vec::new();
+        tables_of(source, &mut own);
+        let with: Vec<usize> = bound.iter().chain(&own).copied().collect();
+        let ties = |condition: &Expr| {
+            let places = columns(condition);
+            places.iter().any(|place| self.owns(bound, *place)) && places.iter().any(|place| self.owns(&own, *place))
+        };
+        bound.is_empty() || conditions.iter().any(|condition| ties(condition) && self.covers(&with, condition))
     }
 
     /// Are the tables read that must be before those of the source?
@@ -188,8 +204,11 @@ impl Planner<'_> {
             let mut bound = before.to_vec();
             bound.extend(done.iter().flat_map(|part| &part.tables));
             let weights: Vec<f64> = rest.iter().map(|item| self.weight(item, conditions, &bound)).collect();
-            let may = |item: &usize| self.may_come(rest[*item], &bound);
-            let best = (0..rest.len()).filter(may).min_by(|a, b| weights[*a].total_cmp(&weights[*b])).unwrap_or(0);
+            let rank = |item: &usize| (!self.is_joined(rest[*item], conditions, &bound), weights[*item]);
+            let best = (0..rest.len())
+                .filter(|item| self.may_come(rest[*item], &bound))
+                .min_by(|a, b| rank(a).partial_cmp(&rank(b)).unwrap_or(Ordering::Equal))
+                .unwrap_or(0);
             let next = rest.remove(best);
             done = Some(match done {
                 None => self.source(next, conditions, before),

@@ -20,8 +20,33 @@ pub fn is_volatile(expr: &Expr) -> bool {
 pub fn conjuncts(expr: Expr, out: &mut Vec<Expr>) {
     match expr {
         Expr::And(list) => list.into_iter().for_each(|item| conjuncts(item, out)),
+        Expr::Or(arms) => {
+            let common = common_of(&arms);
+            out.push(Expr::Or(arms));
+            out.extend(common);
+        }
         expr => out.push(expr),
     }
+}
+
+/// What every arm of an OR asks for. The OR stands as it is; but only conditions on their own lead to rows and join tables.
+fn common_of(arms: &[Expr]) -> Vec<Expr> {
+    let parts = |arm: &Expr| {
+        let mut parts = Vec::new();
+        conjuncts(arm.clone(), &mut parts);
+        parts
+    };
+    let [first, rest @ ..] = arms else { return Vec::new() };
+    let mut common = parts(first);
+    common.retain(|part| matches!(part, Expr::Compare(_) | Expr::Between(_) | Expr::In(_)) && !is_volatile(part));
+    for arm in rest {
+        if common.is_empty() {
+            break;
+        }
+        let others = parts(arm);
+        common.retain(|part| others.iter().any(|other| same(part, other)));
+    }
+    common
 }
 
 /// The same expression read: equal texts mean equal expressions, but for subqueries.
