@@ -95,12 +95,15 @@ class Builder(threading.Thread):
                 state = self.tables.setdefault(number, {"absent"})
                 if state == {"absent"}:
                     state.add("present")
-                    cursor.execute(f"create table made{number} (id int primary key, k int, key (k))")
+                    cursor.execute(f"create table made{number} (id int primary key, k int, v int as (k * 2), s varchar(20) as (concat('s', k)) stored, key (k), key ((k + id)))")
                     self.tables[number] = {"present"}
                     rows = ", ".join(f"({at}, {at % 7})" for at in range(50))
-                    cursor.execute(f"insert into made{number} values {rows}")
+                    cursor.execute(f"insert into made{number} (id, k) values {rows}")
                 elif self.random.random() < 0.5:
-                    cursor.execute(f"create index more on made{number} (k, id)")
+                    # A VIRTUAL column comes into a key, and so into the rows; a functional index brings a column of its own.
+                    parts = self.random.choice(["k, id", "v", "(lower(s)), v", "(k % 3) desc, s"])
+                    cursor.execute(f"create index more on made{number} ({parts})")
+                    cursor.execute(f"update made{number} set k = k where v > 4")
                     cursor.execute(f"drop index more on made{number}")
                 else:
                     state.add("absent")
@@ -169,6 +172,10 @@ def verify(port, acknowledged, tables, name):
         tally.check(f"{name}: table made{number}", state in possible, f"{state}, expected {possible}")
         tables[number] = {state}
         if state == "present":
+            cursor.execute(f"select count(*) from made{number} where v <> k * 2 or s <> concat('s', k)")
+            tally.equal(f"{name}: generated columns of made{number}", cursor.fetchone()[0], 0)
+            cursor.execute(f"select count(*), (select count(*) from made{number}) from made{number} where k + id = 8")
+            tally.check(f"{name}: functional index of made{number}", cursor.fetchone() in [(1, 50), (0, 0)], "rows that the index does not find")
             cursor.execute(f"select count(*), sum(k) from made{number}")
             tally.check(f"{name}: rows of made{number}", cursor.fetchone() in [(50, 147), (0, None)], "a statement by half")
             cursor.execute(f"drop table made{number}")

@@ -161,6 +161,54 @@ def with_flags(server):
         shutil.rmtree(folder)
 
 
+def read(name):
+    with open(os.path.join(HERE, "../sql", name), encoding="utf-8") as file:
+        return file.read()
+
+
+def values(port, *tables):
+    connection = pymysql.connect(host="127.0.0.1", port=port, user="root", database="dump_derived", charset="utf8mb4", read_timeout=120)
+    with connection.cursor() as cursor:
+        found = {}
+        for table in tables:
+            cursor.execute(f"SELECT * FROM {table} ORDER BY id")
+            found[table] = cursor.fetchall()
+    connection.close()
+    return found
+
+
+def derived(server):
+    """Columns that follow from others: mariadb-dump writes their values out, in rows that a server which is not strict takes and computes anew."""
+    load(server.mysql_port, read("derived.sql"))
+    ours = values(server.mysql_port, "both_know", "own")
+    tally.equal("computed rows", [row[2] for row in ours["both_know"]], [6, -6, 10])
+    for flags in ([], ["--single-transaction", "--complete-insert"], ["--skip-opt", "--create-options", "--insert-ignore"]):
+        text, _ = dump(server.mysql_port, *flags, "--databases", "dump_derived")
+        tally.check(f"definitions {flags}", "GENERATED ALWAYS AS" in text and "((a * 10 + id) DESC,(LOWER(name)))" in text, text)
+        with Server(mysql=True) as second:
+            load(second.mysql_port, text)
+            same(f"derived {flags}", text, dump(second.mysql_port, *flags, "--databases", "dump_derived")[0])
+            tally.equal(f"rows of derived {flags}", values(second.mysql_port, "both_know", "own"), ours)
+            second.terminate()
+            checked = subprocess.run([second.binary, "check", second.folder], capture_output=True, text=True, timeout=120)
+            tally.check(f"beluga check {flags}", checked.returncode == 0, checked.stdout[-500:] + checked.stderr[-500:])
+            second.start()
+            same(f"derived after a restart {flags}", text, dump(second.mysql_port, *flags, "--databases", "dump_derived")[0])
+    if not shutil.which("mariadbd") or not shutil.which("mariadb-install-db"):
+        tally.skip("no MariaDB server is installed")
+        return
+    with MariaDB() as maria, Server(mysql=True) as second:
+        load(maria.port, read("derived.sql").split("-- MySQL alone")[0])
+        theirs = values(maria.port, "both_know")
+        tally.equal("rows as MariaDB computes them", ours["both_know"], theirs["both_know"])
+        load(second.mysql_port, dump(maria.port, "--databases", "dump_derived")[0])
+        tally.equal("rows of MariaDB's dump of derived", values(second.mysql_port, "both_know"), theirs)
+        text, _ = dump(second.mysql_port, "--databases", "dump_derived")
+        load(maria.port, "DROP DATABASE dump_derived;")
+        load(maria.port, text)
+        tally.equal("rows of our dump of derived in MariaDB", values(maria.port, "both_know"), theirs)
+
+
 def under_writers(server):
     """Money moves between two tables all the while: every dump has all of it."""
     connection = pymysql.connect(host="127.0.0.1", port=server.mysql_port, user="root", autocommit=True, read_timeout=120)
@@ -246,7 +294,7 @@ def from_mariadb(server):
 def main():
     with Server(mysql=True) as server:
         fill(server.mysql_port)
-        for part in (in_binary, with_flags, under_writers, questions_of_mysql, from_mariadb):
+        for part in (in_binary, with_flags, derived, under_writers, questions_of_mysql, from_mariadb):
             try:
                 part(server)
             except Exception as error:

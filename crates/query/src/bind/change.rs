@@ -5,6 +5,7 @@ use std::sync::Arc;
 use sqlparser::ast;
 
 use crate::bind::from::columns_of;
+use crate::bind::generated::order_by_formulas;
 use crate::bind::scope::{Origin, ScopeTable, Source};
 use crate::bind::select::limited;
 use crate::bind::{Bind, name_of};
@@ -67,6 +68,8 @@ pub struct Insert {
     pub on_conflict: OnConflict,
     /// ON DUPLICATE KEY UPDATE: over the row that is there, followed by the new one.
     pub updates: Vec<(usize, Expr)>,
+    /// Generated columns that were given values all the same.
+    pub disregarded: Vec<usize>,
 }
 
 /// A table whose rows are changed, and where they lie in the wide row.
@@ -96,6 +99,15 @@ fn targets_of(targets: &[Target]) -> impl Iterator<Item = &Arc<Table>> {
     targets.iter().map(|target| &target.rules.table)
 }
 
+/// A generated column takes DEFAULT alone.
+fn refuse_value(table: &Table, column: usize) -> Result<()> {
+    let definition = &table.columns[column];
+    match definition.generated {
+        None => Ok(()),
+        Some(_) => Err(error::GENERATED_COLUMN_NOT_ALLOWED.with(&[&definition.name, &table.name])),
+    }
+}
+
 fn is_default(expr: &ast::Expr) -> bool {
     match expr {
         ast::Expr::Identifier(name) => name.quote_style.is_none() && name.value.eq_ignore_ascii_case("default"),
@@ -107,6 +119,8 @@ impl Bind<'_> {
     /// What the column holds where nothing is given.
     fn default_of(&mut self, column: &TableColumn) -> Result<Option<Expr>> {
         Ok(match &column.default {
+            // Whatever is given, it is computed in the end.
+            Default::None if column.generated.is_some() => Some(Expr::null()),
             Default::None if column.ty.nullable => Some(Expr::null()),
             Default::None => None,
             Default::Value(value) => Some(Expr::Literal(value.clone(), column.ty.clone())),
@@ -130,28 +144,35 @@ impl Bind<'_> {
             checks.push((check.name.clone(), self.expr(&parse_expression(&check.text)?)?));
         }
         self.close_scope();
-        let family = self.family(table, doing, &clocks);
+        let family = self.family(table, doing, &clocks)?;
         Ok(Rules { table: table.clone(), defaults, clocks, checks, family, options: Vec::new() })
     }
 
     /// The tables that foreign keys bring in; their gates are to be passed too.
-    fn family(&mut self, table: &Arc<Table>, doing: &[Doing], clocks: &[(usize, Expr)]) -> Option<Arc<Family>> {
+    fn family(&mut self, table: &Arc<Table>, doing: &[Doing], clocks: &[(usize, Expr)]) -> Result<Option<Arc<Family>>> {
         let mut doing = doing.to_vec();
         for doing in &mut doing {
             if let Doing::Update(sets) = doing {
                 sets.extend(clocks.iter().map(|(column, _)| *column));
+                let formulas = table.formulas.get().into_iter().flatten();
+                let moved: Vec<usize> = formulas
+                    .filter(|formula| formula.reads.iter().any(|read| sets.contains(read)))
+                    .map(|formula| formula.column)
+                    .collect();
+                sets.extend(moved);
             }
         }
-        let family = Family::of(table, &doing, &self.around.snapshot)?;
+        let Some(family) = Family::of(table, &doing, &self.around.snapshot) else { return Ok(None) };
         for other in family.others() {
+            self.formulas(&other)?;
             if !self.linked.iter().any(|known| known.id == other.id) {
                 self.linked.push(other);
             }
         }
-        Some(family)
+        Ok(Some(family))
     }
 
-    fn add_table(&mut self, table: &Arc<Table>, alias: &str, readable: Columns) -> usize {
+    pub(super) fn add_table(&mut self, table: &Arc<Table>, alias: &str, readable: Columns) -> usize {
         let columns = columns_of(table, alias);
         self.scope().add(ScopeTable {
             alias: alias.to_owned(),
@@ -209,7 +230,7 @@ impl Bind<'_> {
         if let (true, Some(through)) = (is_bare, &through) {
             targets = through.columns.iter().copied().flatten().collect();
         } else if is_bare {
-            targets = (0..table.columns.len()).filter(|at| !table.columns[*at].invisible).collect();
+            targets = table.named().filter(|(_, column)| !column.invisible).map(|(at, _)| at).collect();
         }
         let mut options = Vec::new();
         match &through {
@@ -239,7 +260,8 @@ impl Bind<'_> {
             OnConflict::Fail | OnConflict::Ignore => vec![Doing::Insert],
         };
         let rules = Rules { options, ..self.rules(&table, &doing)? };
-        Ok(Insert { rules, targets, values, on_conflict, updates })
+        let disregarded = self.disregarded(insert, &table, &targets);
+        Ok(Insert { rules, targets, values, on_conflict, updates, disregarded })
     }
 
     fn refuse_system(&self, name: &Name) -> Result<()> {
@@ -317,6 +339,7 @@ impl Bind<'_> {
         }
         let Some(source) = &insert.source else { return Ok(Values::Rows(vec![Vec::new()])) };
         let ast::SetExpr::Values(values) = &*source.body else {
+            targets.iter().try_for_each(|at| refuse_value(table, *at))?;
             let bound = self.query(source)?;
             if bound.columns.len() != targets.len() {
                 return Err(error::WRONG_VALUE_COUNT_ON_ROW.with(&[&1]));
@@ -334,6 +357,10 @@ impl Bind<'_> {
             }
             let mut exprs = Vec::with_capacity(row.len());
             for (expr, column) in row.iter().zip(targets) {
+                if self.disregards(table, *column) {
+                    exprs.push(None);
+                    continue;
+                }
                 exprs.push(self.value_for(expr, table, *column)?);
             }
             rows.push(exprs);
@@ -346,7 +373,23 @@ impl Bind<'_> {
         if is_default(expr) {
             return Ok(None);
         }
+        refuse_value(table, column)?;
         self.assigned(expr, &table.columns[column].ty).map(Some)
+    }
+
+    /// mariadb-dump writes out what generated columns hold, and loads it under a mode that is not strict: there a value in VALUES counts as DEFAULT, with a warning.
+    fn disregards(&self, table: &Table, column: usize) -> bool {
+        table.columns[column].generated.is_some() && !self.settings().sql_mode.is_strict()
+    }
+
+    fn disregarded(&self, insert: &ast::Insert, table: &Table, targets: &[usize]) -> Vec<usize> {
+        let Some(ast::SetExpr::Values(values)) = insert.source.as_ref().map(|source| &*source.body) else {
+            return Vec::new();
+        };
+        let is_given =
+            |nth: usize| values.rows.iter().any(|row| row.content.get(nth).is_some_and(|expr| !is_default(expr)));
+        let places = targets.iter().enumerate();
+        places.filter(|(nth, at)| self.disregards(table, **at) && is_given(*nth)).map(|(_, at)| *at).collect()
     }
 
     fn on_duplicate(&mut self, insert: &ast::Insert, table: &Arc<Table>) -> Result<Vec<(usize, Expr)>> {
@@ -380,7 +423,9 @@ impl Bind<'_> {
                     .default_of(&table.columns[column])?
                     .ok_or_else(|| error::NO_DEFAULT_FOR_FIELD.with(&[&table.columns[column].name]))?,
             };
-            updates.push((column, expr));
+            if table.columns[column].generated.is_none() {
+                updates.push((column, expr));
+            }
         }
         self.values_at = None;
         self.close_scope();
@@ -412,13 +457,10 @@ impl Bind<'_> {
                 scope.used[table.offset..table.offset + table.columns.len()].fill(true);
             }
         }
-        let wants: Vec<SortKey> = sorts
-            .iter()
-            .map_while(|(expr, descending)| match expr {
-                Expr::Column(at, ty) => Some(SortKey { at: *at, ty: ty.clone(), descending: *descending }),
-                _ => None,
-            })
-            .collect();
+        let scope = std::mem::take(self.scope());
+        self.note_likeness(&scope, &conditions);
+        self.note_likeness(&scope, &sorts.iter().map(|(expr, _)| expr.clone()).collect::<Vec<_>>());
+        let wants = order_by_formulas(&scope, &sorts);
         let planner = Planner {
             tables: &scope.tables,
             used: &scope.used,
@@ -443,6 +485,7 @@ impl Bind<'_> {
                 unique: false,
             });
         }
+        *self.scope() = scope;
         Ok(limited(node, (limit, None)))
     }
 
@@ -485,9 +528,12 @@ impl Bind<'_> {
                     .default_of(&table.columns[column])?
                     .ok_or_else(|| error::NO_DEFAULT_FOR_FIELD.with(&[&table.columns[column].name]))?,
             };
+            // DEFAULT, the only thing that can be said of a generated column, says nothing.
+            let set = (column, expr);
+            let set = if table.columns[column].generated.is_some() { Vec::new() } else { vec![set] };
             match sets.iter_mut().find(|(known, _)| *known == at) {
-                Some((_, list)) => list.push((column, expr)),
-                None => sets.push((at, vec![(column, expr)])),
+                Some((_, list)) => list.extend(set),
+                None => sets.push((at, set)),
             }
         }
         let at: Vec<usize> = sets.iter().map(|(at, _)| *at).collect();

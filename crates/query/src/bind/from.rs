@@ -300,7 +300,7 @@ impl Bind<'_> {
             columns: columns_of(&table, &shown),
             alias: shown,
             schema: table.schema.clone(),
-            hidden: table.columns.iter().map(|column| column.invisible).collect(),
+            hidden: table.columns.iter().map(|column| column.invisible || column.is_hidden()).collect(),
             offset: 0,
             key_at: keyed.then_some(0),
             lock,
@@ -355,7 +355,8 @@ pub fn columns_of(table: &Table, alias: &str) -> Vec<Column> {
         schema: table.schema.clone(),
         table: alias.to_owned(),
         org_table: table.name.clone(),
-        name: column.name.clone(),
+        // No name can be written that reaches a column behind a functional index.
+        name: if column.is_hidden() { format!("\0{alias}\0{at}") } else { column.name.clone() },
         org_name: column.name.clone(),
         ty: column.ty.clone(),
         flags: ColumnFlags {
@@ -365,7 +366,8 @@ pub fn columns_of(table: &Table, alias: &str) -> Vec<Column> {
             auto_increment: column.auto_increment,
             no_default: column.default == crate::catalog::table::Default::None
                 && !column.ty.nullable
-                && !column.auto_increment,
+                && !column.auto_increment
+                && column.generated.is_none(),
             on_update_now: column.on_update_now,
         },
     });

@@ -7,6 +7,7 @@
 mod aggregate;
 pub mod change;
 mod from;
+pub mod generated;
 pub mod hints;
 pub use from::columns_of;
 mod name;
@@ -175,6 +176,7 @@ impl<'s> Bind<'s> {
         let schema = self.schema_of(name)?;
         let table = self.around.snapshot.table(&schema, &name.name)?.clone();
         if !self.tables.iter().any(|known| known.id == table.id) {
+            self.formulas(&table)?;
             self.tables.push(table.clone());
         }
         Ok(table)

@@ -6,7 +6,8 @@ use sqlparser::ast::{self, GroupByExpr, LimitClause, SelectItem, SetExpr};
 
 use crate::bind::aggregate::{descends, has_aggregate, has_window, window_exprs};
 use crate::bind::from::rename;
-use crate::bind::scope::{Bound, Common, Grouped, Origin};
+use crate::bind::generated::order_by_formulas;
+use crate::bind::scope::{Bound, Common, Grouped, Origin, Scope};
 use crate::bind::{Bind, name_of};
 use crate::error::{self, Result, SqlError};
 use crate::plan::join::{Planner, filter};
@@ -276,7 +277,9 @@ impl Bind<'_> {
             }
         }
         let mut scope = std::mem::take(self.scope());
-        let wants = wanted_order(&sorts, is_grouped || distinct || is_windowed);
+        let wants = wanted_order(&scope, &sorts, is_grouped || distinct || is_windowed);
+        self.note_likeness(&scope, &conditions);
+        self.note_likeness(&scope, &sorts.iter().map(|(expr, _)| expr.clone()).collect::<Vec<_>>());
         let planner = Planner {
             tables: &scope.tables,
             used: &scope.used,
@@ -680,17 +683,9 @@ fn bare_text(text: &str) -> String {
 }
 
 /// The order to ask of a table: of columns only.
-fn wanted_order(sorts: &[(Expr, bool)], is_above: bool) -> Vec<SortKey> {
-    let mut keys = Vec::new();
-    for (expr, descending) in sorts {
-        match expr {
-            Expr::Column(at, ty) if !is_above => {
-                keys.push(SortKey { at: *at, ty: ty.clone(), descending: *descending })
-            }
-            _ => return Vec::new(),
-        }
-    }
-    keys
+fn wanted_order(scope: &Scope, sorts: &[(Expr, bool)], is_above: bool) -> Vec<SortKey> {
+    let keys = if is_above { Vec::new() } else { order_by_formulas(scope, sorts) };
+    if keys.len() == sorts.len() { keys } else { Vec::new() }
 }
 
 /// The expressions over the node's rows. A scan gives columns alone by itself.

@@ -379,6 +379,7 @@ impl Bind<'_> {
                 && column.default == crate::catalog::table::Default::None
                 && !column.ty.nullable
                 && !column.auto_increment
+                && column.generated.is_none()
         };
         if through.table.columns.iter().enumerate().any(lacks) {
             return Err(error::NO_DEFAULT_FOR_VIEW_FIELD.with(&[&view.schema, &view.name]));

@@ -8,17 +8,18 @@
 //!   'u' id (8)                   rows of the table were written, or may have lost their parents, while foreign keys were not checked
 //! ```
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::catalog::foreign::{Action, ForeignKey};
+use crate::catalog::generated::Generated;
 use crate::catalog::live::Live;
 use crate::catalog::table::{Check, Default, Index, Part, Table, TableColumn};
 use crate::error::{Result, SqlError};
 use crate::row::{Layout, decode_value, encode_value};
 use crate::types::{Collation, Kind, Type};
 
-/// Of the bytes of a definition. Those of version 1 end before the foreign keys.
-const VERSION: u8 = 2;
+/// Of the bytes of a definition. Those of version 1 end before the foreign keys, those of version 2 before the generated columns.
+const VERSION: u8 = 3;
 /// Bytes of one piece.
 pub const PIECE: usize = 1000;
 
@@ -205,6 +206,13 @@ pub fn encode_table(table: &Table) -> Result<Vec<u8>> {
     out.number(table.created as u64);
     out.count(table.foreign_keys.len());
     table.foreign_keys.iter().for_each(|key| out.foreign_key(key));
+    let generated = table.columns.iter().enumerate().filter_map(|(at, column)| Some((at, column.generated.as_ref()?)));
+    out.count(generated.clone().count());
+    for (at, generated) in generated {
+        out.number(at as u64);
+        out.text(&generated.text);
+        out.byte(u8::from(generated.stored) | u8::from(generated.hidden) << 1);
+    }
     Ok(out.0)
 }
 
@@ -303,6 +311,7 @@ impl<'b> In<'b> {
             invisible: flags & 4 != 0,
             comment,
             initial,
+            generated: None,
         })
     }
 
@@ -335,6 +344,11 @@ impl<'b> In<'b> {
         Ok(ForeignKey { name, columns, parent_schema, parent, parent_columns, on_delete, on_update })
     }
 
+    fn generated(&mut self) -> Result<(usize, Generated)> {
+        let (at, text, flags) = (self.number()? as usize, self.text()?, self.byte()?);
+        Ok((at, Generated { text, stored: flags & 1 != 0, hidden: flags & 2 != 0, kept: false }))
+    }
+
     pub fn list<T>(&mut self, mut item: impl FnMut(&mut Self) -> Result<T>) -> Result<Vec<T>> {
         (0..self.count()?).map(|_| item(self)).collect()
     }
@@ -349,7 +363,7 @@ pub fn decode_table(bytes: &[u8]) -> Result<Table> {
     let (id, schema, name, version) = (from.number()?, from.text()?, from.text()?, from.number()?);
     let map = from.number()? as u32;
     let slots = from.list(In::kind)?;
-    let columns = from.list(In::column)?;
+    let mut columns = from.list(In::column)?;
     let count = columns.len();
     if columns.iter().any(|column| column.slot >= slots.len()) {
         return Err(damaged());
@@ -372,6 +386,9 @@ pub fn decode_table(bytes: &[u8]) -> Result<Table> {
     let checks = from.list(|from| Ok(Check { name: from.text()?, text: from.text()?, enforced: from.byte()? != 0 }))?;
     let (collation, comment, created) = (from.collation()?, from.text()?, from.number()? as i64);
     let foreign_keys = if format < 2 { Vec::new() } else { from.list(|from| from.foreign_key(count))? };
+    for (at, generated) in if format < 3 { Vec::new() } else { from.list(In::generated)? } {
+        columns.get_mut(at).ok_or_else(damaged)?.generated = Some(generated);
+    }
     let table = Table {
         id,
         schema,
@@ -390,6 +407,7 @@ pub fn decode_table(bytes: &[u8]) -> Result<Table> {
         comment,
         created,
         live: Arc::new(Live::new(version)),
+        formulas: OnceLock::new(),
     };
     Ok(table.settle())
 }

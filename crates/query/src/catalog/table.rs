@@ -1,10 +1,11 @@
 //! A table as statements see it: one version, never changed in place.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use engine::rows::MapId;
 
 use crate::catalog::foreign::ForeignKey;
+use crate::catalog::generated::{Formula, Generated};
 use crate::catalog::live::Live;
 use crate::row::Layout;
 use crate::types::{Collation, Kind, Type};
@@ -36,6 +37,8 @@ pub struct Table {
     pub created: i64,
     /// What all versions of the table share.
     pub live: Arc<Live>,
+    /// Expressions of its generated columns, bound by the first statement that uses this version.
+    pub formulas: OnceLock<Vec<Formula>>,
 }
 
 #[derive(Clone, Debug)]
@@ -50,6 +53,8 @@ pub struct TableColumn {
     pub comment: String,
     /// What rows have that are older than the column.
     pub initial: Value,
+    /// Its values follow from others of the row.
+    pub generated: Option<Generated>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -100,6 +105,7 @@ impl Table {
             self.slot_columns[column.slot] = Some(at);
         }
         self.order_indexes();
+        self.keep_what_keys_need();
         self
     }
 
@@ -112,8 +118,9 @@ impl Table {
         });
     }
 
+    /// The column of that name; those behind functional indexes have none.
     pub fn column(&self, name: &str) -> Option<usize> {
-        self.columns.iter().position(|column| column.name.eq_ignore_ascii_case(name))
+        self.columns.iter().position(|column| !column.is_hidden() && column.name.eq_ignore_ascii_case(name))
     }
 
     pub fn index(&self, name: &str) -> Option<usize> {
@@ -122,6 +129,40 @@ impl Table {
 
     pub fn auto_column(&self) -> Option<usize> {
         self.columns.iter().position(|column| column.auto_increment)
+    }
+
+    /// Columns alone, for expressions to be bound over.
+    pub fn draft(name: &str, columns: &[TableColumn]) -> Table {
+        let table = Table {
+            id: 0,
+            schema: String::new(),
+            name: name.to_owned(),
+            version: 0,
+            map: 0,
+            columns: columns.to_vec(),
+            slots: Vec::new(),
+            layout: Layout::default(),
+            slot_columns: Vec::new(),
+            primary: None,
+            indexes: Vec::new(),
+            checks: Vec::new(),
+            foreign_keys: Vec::new(),
+            collation: Collation::DEFAULT,
+            comment: String::new(),
+            created: 0,
+            live: Arc::new(Live::new(0)),
+            formulas: OnceLock::new(),
+        };
+        table.laid_out()
+    }
+
+    /// Gives every column a slot of its own, in order: for rows that are written anew.
+    pub fn laid_out(mut self) -> Table {
+        for (slot, column) in self.columns.iter_mut().enumerate() {
+            column.slot = slot;
+        }
+        self.slots = self.columns.iter().map(|column| column.ty.kind).collect();
+        self.settle()
     }
 
     /// The same definition as a new version to be changed.
@@ -144,6 +185,7 @@ impl Table {
             comment: self.comment.clone(),
             created: self.created,
             live: self.live.clone(),
+            formulas: OnceLock::new(),
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::bind::change::{Delete, Insert, OnConflict, Rules, Target, Update, Val
 use crate::catalog::table::{Index, Table};
 use crate::error::{self, Result, SqlError};
 use crate::exec::host::host;
-use crate::exec::{Exec, drain, foreign, scan};
+use crate::exec::{Exec, drain, foreign, generated};
 use crate::key;
 use crate::scalar::bind::present;
 use crate::scalar::store::implicit_default;
@@ -71,7 +71,8 @@ fn duplicate(table: &Table, index: Option<usize>, row: &[Value], ctx: &mut EvalC
 pub fn encode_row(table: &Table, row: &[Value], out: &mut Vec<u8>) -> Result<()> {
     out.clear();
     let null = Value::Null;
-    table.layout.encode(|slot| table.slot_columns[slot].map_or(&null, |column| &row[column]), out)
+    let held = |slot: usize| table.slot_columns[slot].filter(|column| !table.columns[*column].is_computed());
+    table.layout.encode(|slot| held(slot).map_or(&null, |column| &row[column]), out)
 }
 
 /// Puts the row in. Some: another row is in the way, and nothing was changed.
@@ -337,7 +338,10 @@ impl Inserting<'_> {
                 }
             }
         }
-        for column in (0..count).filter(|column| !given[*column] && Some(*column) != self.auto) {
+        let is_left = |column: &usize| {
+            !given[*column] && Some(*column) != self.auto && table.columns[*column].generated.is_none()
+        };
+        for column in (0..count).filter(is_left) {
             row[column] = match &rules.defaults[column] {
                 Some(Expr::Literal(value, _)) => value.clone(),
                 Some(expr) => {
@@ -353,6 +357,10 @@ impl Inserting<'_> {
         if let Some(column) = self.auto {
             self.number(column, &mut row, ctx)?;
         }
+        for column in &self.plan.disregarded {
+            ctx.warn(error::GENERATED_COLUMN_NOT_ALLOWED.with(&[&table.columns[*column].name, &table.name]));
+        }
+        generated::compute(table, &mut row, None, self.records, ctx)?;
         if or_ignored(ctx, |ctx| check(rules, &row, ctx))?.is_none() {
             self.duplicates += 1;
             return Ok(());
@@ -451,6 +459,7 @@ impl Inserting<'_> {
         }
         let sets: Vec<usize> = self.plan.updates.iter().map(|(column, _)| *column).collect();
         clocks(rules, &sets, &mut wide, ctx)?;
+        generated::compute(&rules.table, &mut wide, Some(&old), self.records, ctx)?;
         check(rules, &wide, ctx)?;
         foreign::replace_row(rules.family.as_deref(), &rules.table, row_key, (&old, &wide), ctx)?;
         if let Some(column) = self.auto {
@@ -475,7 +484,7 @@ pub(super) fn current(table: &Table, row_key: &[u8], ctx: &mut EvalContext) -> R
     }
     let mut row = vec![Value::Null; table.columns.len()];
     let all: Vec<usize> = (0..row.len()).collect();
-    scan::decode(table, &bytes, &all, &mut row)?;
+    generated::decode(table, &bytes, &all, &mut row, ctx)?;
     Ok(Some(row))
 }
 
@@ -543,6 +552,7 @@ fn update_row(
     }
     let sets: Vec<usize> = target.sets.iter().map(|(column, _)| *column).collect();
     clocks(&target.rules, &sets, &mut new, ctx)?;
+    generated::compute(&target.rules.table, &mut new, Some(&old), number, ctx)?;
     check(&target.rules, &new, ctx)?;
     let table: &Arc<Table> = &target.rules.table;
     foreign::replace_row(target.rules.family.as_deref(), table, &row_key, (&old, &new), ctx)?;

@@ -12,6 +12,7 @@ use crate::catalog::foreign::{Action, ForeignKey, KeyAt};
 use crate::catalog::table::Table;
 use crate::error::{self, Result, SqlError};
 use crate::exec::change::{current, replace, take_out};
+use crate::exec::generated;
 use crate::exec::host::host;
 use crate::exec::scan::after;
 use crate::key::{encode_part, row_key};
@@ -262,6 +263,7 @@ impl Way<'_> {
             for (own, theirs) in key.columns.iter().zip(&child.columns) {
                 new[*own] = parent.map_or(Value::Null, |parent| parent[*theirs].clone());
             }
+            generated::compute(&table, &mut new, Some(&row), 1, ctx)?;
             self.deeper(ctx, |way, ctx| way.update(child.member, &row_key, (&row, &new), Some(child.foreign), ctx))?;
         }
         Ok(())

@@ -7,6 +7,7 @@ pub mod change;
 mod distinct;
 pub mod foreign;
 mod frame;
+pub mod generated;
 pub mod group;
 mod hash;
 pub mod host;

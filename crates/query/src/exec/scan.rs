@@ -11,8 +11,8 @@ use engine::rows::{Cursor, Isolation, Locked, MapId, RowBatch, Transaction, Wait
 
 use crate::catalog::table::{Index, Part, Table};
 use crate::error::Result;
-use crate::exec::all_hold;
 use crate::exec::host::host;
+use crate::exec::{all_hold, generated};
 use crate::key::{encode_part, row_key};
 use crate::plan::fit::{Fit, fit};
 use crate::plan::{Lock, LockWait, Scan};
@@ -202,7 +202,7 @@ impl ScanState {
             true => (&scan.needed_after, &scan.conditions[scan.implied..]),
             false => (&scan.needed, &scan.conditions[..]),
         };
-        decode(&scan.table, known.unwrap_or(&bytes), needed, &mut self.wide[scan.offset..])?;
+        generated::decode(&scan.table, known.unwrap_or(&bytes), needed, &mut self.wide[scan.offset..], ctx)?;
         self.bytes = bytes;
         if let Some(at) = scan.key_at {
             self.wide[at] = Value::bytes(key);
@@ -240,7 +240,7 @@ impl ScanState {
             return Ok(false);
         }
         self.renew_wide(scan);
-        decode(&scan.table, &bytes, &scan.needed, &mut self.wide[scan.offset..])?;
+        generated::decode(&scan.table, &bytes, &scan.needed, &mut self.wide[scan.offset..], ctx)?;
         all_hold(&scan.conditions, &self.wide, ctx)
     }
 
@@ -276,7 +276,7 @@ fn take_lock(txn: &mut Transaction, map: MapId, key: &[u8], lock: Lock, out: &mu
     })
 }
 
-/// Fills in the columns that are needed.
+/// Fills in the columns that are needed, as far as the row holds them; `generated::decode` computes the others.
 pub fn decode(table: &Table, row: &[u8], needed: &[usize], out: &mut [Value]) -> Result<()> {
     let row: Opened<'_> = table.layout.open(row)?;
     for at in needed {

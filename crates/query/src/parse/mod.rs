@@ -14,6 +14,7 @@ mod rewrite;
 mod set;
 mod show;
 pub mod statement;
+pub mod stored;
 pub mod view;
 
 #[cfg(test)]

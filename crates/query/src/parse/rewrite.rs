@@ -35,6 +35,7 @@ pub fn rewrite(tokens: Vec<TokenWithSpan>) -> Result<Rewritten> {
         }
     }
     super::commas::as_joins(&mut tokens);
+    refuse_arrays(&tokens)?;
     let reads = tokens.iter().find(|token| token.token != Token::LParen).is_some_and(|first| {
         is_any(
             first,
@@ -60,6 +61,20 @@ pub fn rewrite(tokens: Vec<TokenWithSpan>) -> Result<Rewritten> {
         }
     }
     Ok(Rewritten { tokens, parameters, into })
+}
+
+/// CAST(... AS type ARRAY), of which multi-valued indexes are made.
+fn refuse_arrays(tokens: &[TokenWithSpan]) -> Result<()> {
+    let types = ["unsigned", "signed", "char", "binary", "date", "time", "datetime", "decimal", "double", "integer"];
+    let is_array = |at: &usize| {
+        is(&tokens[*at], "array")
+            && tokens.get(at + 1).is_some_and(|next| next.token == Token::RParen)
+            && (is_any(&tokens[at - 1], &types) || tokens[at - 1].token == Token::RParen)
+    };
+    match (1..tokens.len()).find(is_array) {
+        Some(_) => Err(SqlError::unsupported("multi-valued indexes: CAST ... AS ... ARRAY")),
+        None => Ok(()),
+    }
 }
 
 fn words(words: &[&str], like: &TokenWithSpan) -> Vec<TokenWithSpan> {

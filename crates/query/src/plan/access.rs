@@ -4,6 +4,7 @@
 //! finds may have to be looked at again, for a value may not fit its column (`fit`), and locking reads look at newer rows than the index. `implied` are those that need not if
 //! every value fits exactly and the rows are those of the index's snapshot.
 
+use crate::bind::generated::is_like;
 use crate::bind::hints::Allowed;
 use crate::catalog::table::{Part, Table};
 use crate::plan::fit::is_promising;
@@ -42,6 +43,8 @@ pub struct Target<'t> {
     /// Indexes that hints allow; None: all.
     pub allowed: Option<&'t Allowed>,
     pub rows: f64,
+    /// Columns of its keys that are computed, by which expressions over the wide row.
+    pub formulas: Vec<(usize, Expr)>,
 }
 
 impl Target<'_> {
@@ -50,8 +53,17 @@ impl Target<'_> {
             Expr::Column(at, _) if (self.offset..self.offset + self.table.columns.len()).contains(at) => {
                 Some(at - self.offset)
             }
-            _ => None,
+            Expr::Column(..) => None,
+            // What a generated column holds, the index of that column finds.
+            expr => self.formulas.iter().find(|(_, formula)| is_like(expr, formula, false)).map(|(column, _)| *column),
         }
+    }
+
+    /// Is it about a column itself, not about what a generated one is computed by?
+    fn is_direct(&self, condition: &Expr) -> bool {
+        let mut found = false;
+        condition.walk(&mut |expr| found |= self.formulas.iter().any(|(_, formula)| is_like(expr, formula, false)));
+        !found
     }
 
     fn is_known(&self, expr: &Expr) -> bool {
@@ -192,7 +204,8 @@ impl Target<'_> {
             && serves_order(parts, access.equal.len(), order, self.offset, &mut access.backward, access.is_point);
         // Through an index each row is looked up on its own.
         let cost = if index.is_some() { rows * 2.0 + 1.0 } else { rows + 1.0 };
-        let implied = implied(conditions, &taken);
+        let mut implied = implied(conditions, &taken);
+        implied.retain(|at| self.formulas.is_empty() || self.is_direct(&conditions[*at]));
         (Choice { access, implied, rows, cost }, ordered)
     }
 }

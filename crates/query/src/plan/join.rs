@@ -6,6 +6,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use crate::bind::generated::indexed;
 use crate::bind::scope::{Origin, ScopeTable, Source};
 use crate::plan::access::{Choice, Target};
 use crate::plan::estimate::{KEPT, ROWS};
@@ -90,8 +91,14 @@ impl Planner<'_> {
         let Origin::Base(base) = &table.origin else { return None };
         let is_bound = |place: usize| self.owns(before, place);
         let rows = base.live.rows().map_or(ROWS, |rows| (rows as f64).max(1.0));
-        let target =
-            Target { table: base, offset: table.offset, is_bound: &is_bound, allowed: table.allowed.as_ref(), rows };
+        let target = Target {
+            table: base,
+            offset: table.offset,
+            is_bound: &is_bound,
+            allowed: table.allowed.as_ref(),
+            rows,
+            formulas: indexed(base, table.offset),
+        };
         let order = if wants_order { self.order } else { &[] };
         Some(target.choose(conditions, order, self.limited && wants_order && !self.order.is_empty()))
     }
@@ -106,6 +113,7 @@ impl Planner<'_> {
                 let (choice, ordered) =
                     self.choice(at, &ripe, before, wants_order).unwrap_or_else(|| unreachable!("a base table"));
                 let needed: Vec<usize> = (0..base.columns.len()).filter(|column| self.used[offset + column]).collect();
+                let needed = base.with_sources(needed);
                 let (conditions, implied) = implied_first(ripe, &choice.implied);
                 let mut access = choice.access;
                 access.covering =

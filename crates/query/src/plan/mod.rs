@@ -189,7 +189,9 @@ impl Scan {
         above.for_each(&mut read);
         self.conditions[self.implied..].iter().for_each(&mut read);
         if !has_query {
-            self.needed_after.retain(|column| wanted.contains(&(self.offset + column)));
+            let mut kept = self.needed_after.clone();
+            kept.retain(|column| wanted.contains(&(self.offset + column)));
+            self.needed_after = self.table.with_sources(kept);
         }
     }
 }

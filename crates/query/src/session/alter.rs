@@ -13,13 +13,14 @@ use crate::catalog::Writing;
 use crate::catalog::table::{Check, Default, Index, Part, Table, TableColumn};
 use crate::error::{self, Result, SqlError};
 use crate::exec::change::encode_row;
+use crate::exec::generated;
 use crate::exec::scan::decode;
 use crate::key;
 use crate::parse::parse_expression;
 use crate::parse::statement::{Alteration, Name};
 use crate::row::Layout;
 use crate::scalar::store::implicit_default;
-use crate::scalar::{EvalContext, Expr, Place, store};
+use crate::scalar::{EvalContext, Expr, Place, SqlMode, store};
 use crate::session::define::{self, Reach, same_storage};
 use crate::session::foreign::{Wanted, check_nullable, drop_needless_indexes};
 use crate::session::words::{self, Definition, Options, collation_of, index_name, option_of};
@@ -48,6 +49,8 @@ struct Draft<'t> {
     checks_foreign_keys: bool,
     /// Of each CHECK that was there, the columns that it looks at.
     looked_at: Vec<(String, Vec<String>)>,
+    /// Under which the statement was written.
+    sql_mode: SqlMode,
 }
 
 impl Session {
@@ -69,6 +72,7 @@ impl Session {
                 referring: writing.snapshot.children_now(&old.schema, &old.name),
                 checks_foreign_keys: session.checks_foreign_keys(),
                 looked_at: session.looked_at(&old)?,
+                sql_mode: session.ctx.sql_mode,
             };
             // What is dropped no longer stands in the way of the rest.
             let (first, rest): (Vec<&Alteration>, Vec<&Alteration>) =
@@ -80,6 +84,9 @@ impl Session {
             session.add_foreign_keys(draft.new, foreign, writing)?;
             draft.new.foreign_keys.iter().try_for_each(|key| check_nullable(key, draft.new))?;
             drop_needless_indexes(draft.new);
+            draft.drop_needless_columns();
+            draft.rebuild |= draft.keeps_more();
+            session.check_generated(Some(&old), draft.new)?;
             if draft.rebuild {
                 session.rebuild(&mut draft, writing)?;
             }
@@ -213,7 +220,7 @@ impl Session {
                 draft.rename_column(&old_column_name.value, &new_column_name.value)
             }
             AlterTableOperation::AlterColumn { column_name, op } => self.column_default(draft, &column_name.value, op),
-            AlterTableOperation::AddConstraint { constraint, .. } => draft.add_constraint(constraint, writing),
+            AlterTableOperation::AddConstraint { constraint, .. } => self.add_constraint(draft, constraint, writing),
             AlterTableOperation::DropPrimaryKey { .. } => {
                 if draft.new.primary.take().is_none() {
                     return Err(error::CANT_DROP_FIELD_OR_KEY.with(&[&"PRIMARY"]));
@@ -261,7 +268,8 @@ impl Session {
         }
         column.initial = self.initial(&column)?;
         // Each row has a number, or a value, of its own.
-        draft.rebuild |= column.auto_increment || matches!(column.default, Default::Expression(_));
+        let is_kept = column.generated.as_ref().is_some_and(|generated| generated.stored);
+        draft.rebuild |= column.auto_increment || matches!(column.default, Default::Expression(_)) || is_kept;
         draft.new.slots.push(column.ty.kind);
         draft.new.columns.push(column);
         draft.from.push(From::Initial);
@@ -271,6 +279,7 @@ impl Session {
     /// What rows have that are there already.
     fn initial(&mut self, column: &TableColumn) -> Result<Value> {
         Ok(match &column.default {
+            _ if column.generated.is_some() => Value::Null,
             Default::Value(value) => value.clone(),
             Default::None if column.ty.nullable => Value::Null,
             Default::None => implicit_default(&column.ty),
@@ -337,7 +346,7 @@ impl Session {
         if !same_storage(&made.ty, &before.ty) || made.ty.length < before.ty.length {
             draft.check_changeable(at)?;
         }
-        if !same_storage(&made.ty, &before.ty) || shrinks || narrows {
+        if !same_storage(&made.ty, &before.ty) || shrinks || narrows || becomes_other(&before, &made)? {
             draft.rebuild = true;
         }
         made.initial = before.initial;
@@ -384,6 +393,7 @@ impl Session {
         let (mut batch, mut old_row, mut number) = (RowBatch::new(), vec![Value::Null; all.len()], 0u64);
         let (mut row_key, mut bytes) = (Vec::new(), Vec::new());
         let computed = self.computed(new, &draft.from)?;
+        let settled = self.with_formulas(new)?;
         self.ctx.changes_rows = true;
         while cursor.next(&mut writing.txn, &mut batch)? {
             self.host().look_up()?;
@@ -397,6 +407,7 @@ impl Session {
                             let place = Place { column: &column.name, row: number };
                             store(Value::UInt(number), &column.ty, place, &mut self.ctx)?
                         }
+                        _ if column.generated.is_some() => Value::Null,
                         From::Initial => column.initial.clone(),
                         From::Old(at) => self.converted(&old_row[*at], &draft.old.columns[*at], column, number)?,
                     });
@@ -405,12 +416,13 @@ impl Session {
                     let (column, value) = (&new.columns[*at], expr.eval(&row, &mut self.ctx)?);
                     row[*at] = store(value, &column.ty, Place { column: &column.name, row: number }, &mut self.ctx)?;
                 }
+                generated::compute(&settled, &mut row, None, number, &mut self.ctx)?;
                 row_key.clear();
                 match &new.primary {
                     Some(_) => key::primary(new, &row, &mut row_key)?,
                     None => row_key.extend_from_slice(&number.to_be_bytes()),
                 }
-                encode_row(new, &row, &mut bytes)?;
+                encode_row(&settled, &row, &mut bytes)?;
                 if writing.txn.insert(new.map, &row_key, &bytes, &mut Vec::new())? == Inserted::Exists {
                     let parts = new.primary.as_deref().unwrap_or(&[]);
                     let shown: Vec<String> = parts
@@ -450,6 +462,31 @@ impl Session {
         Ok(exprs)
     }
 
+    /// The definition as it is to be, with what its generated columns are computed by.
+    fn with_formulas(&self, table: &Table) -> Result<Arc<Table>> {
+        let settled = Arc::new(table.copy().settle());
+        let around = self.surroundings();
+        Bind::new(&around).formulas(&settled)?;
+        Ok(settled)
+    }
+
+    fn add_constraint(
+        &mut self,
+        draft: &mut Draft<'_>,
+        constraint: &ast::TableConstraint,
+        writing: &mut Writing<'_>,
+    ) -> Result<()> {
+        let named =
+            self.name_key_expressions(constraint, &draft.new.columns, draft.new.slots.len(), &draft.old.name)?;
+        for column in named.columns {
+            draft.new.slots.push(column.ty.kind);
+            draft.new.columns.push(column);
+            draft.from.push(From::Initial);
+        }
+        draft.sql_mode = self.ctx.sql_mode;
+        draft.add_constraint(&named.constraint, writing)
+    }
+
     /// The columns that each CHECK of a table looks at.
     fn looked_at(&self, table: &Arc<Table>) -> Result<Vec<(String, Vec<String>)>> {
         let around = self.surroundings();
@@ -477,6 +514,16 @@ impl Session {
             .eval(&[], &mut self.ctx)?;
         store(shown, &new.ty, Place { column: &new.name, row }, &mut self.ctx)
     }
+}
+
+/// Does a column's being generated, or its expression, change so that rows are to be written anew? Only from and to STORED is there a way.
+fn becomes_other(before: &TableColumn, made: &TableColumn) -> Result<bool> {
+    let is_virtual = |column: &TableColumn| column.generated.as_ref().is_some_and(|generated| !generated.stored);
+    if is_virtual(before) != is_virtual(made) {
+        return Err(error::UNSUPPORTED_ACTION_ON_GENERATED_COLUMN.with(&[&"Changing the STORED status"]));
+    }
+    let text = |column: &TableColumn| column.generated.as_ref().map(|generated| generated.text.clone());
+    Ok(made.generated.is_some() && text(before) != text(made))
 }
 
 fn drops_constraint(operation: &Alteration) -> bool {
@@ -560,6 +607,30 @@ impl Draft<'_> {
             From::Initial => None,
         });
         pairs.filter(|(old, new)| old != new).collect()
+    }
+
+    /// Columns behind functional indexes go with these.
+    fn drop_needless_columns(&mut self) {
+        while let Some(at) =
+            (0..self.new.columns.len()).find(|at| self.new.columns[*at].is_hidden() && !self.new.is_in_key(*at))
+        {
+            self.new.columns.remove(at);
+            self.from.remove(at);
+            self.renumber(|column| if column > at { column - 1 } else { column });
+        }
+    }
+
+    /// Are there columns whose values rows hold from now on (G1)?
+    fn keeps_more(&self) -> bool {
+        let was_kept = |from: &From| match from {
+            From::Old(at) => self.old.columns[*at].generated.as_ref().is_none_or(|generated| generated.kept),
+            From::Initial => false,
+        };
+        let columns = self.new.columns.iter().zip(&self.from).enumerate();
+        let mut kept = columns.filter(|(at, (column, _))| {
+            column.generated.as_ref().is_some_and(|generated| generated.stored || self.new.is_in_key(*at))
+        });
+        kept.any(|(_, (_, from))| !was_kept(from))
     }
 
     fn drop_foreign_key(&mut self, name: &str) -> Result<()> {
@@ -695,6 +766,7 @@ impl Draft<'_> {
             checks: self.new.checks.clone(),
             foreign: Vec::new(),
             collation: self.new.collation,
+            sql_mode: self.sql_mode,
         };
         words::add_constraint(constraint, &mut definition, &self.old.name)?;
         if definition.checks.len() > self.new.checks.len() {

@@ -2,11 +2,14 @@
 
 use sqlparser::ast::{self, ColumnOption, TableConstraint};
 
+use crate::catalog::generated::Generated;
 use crate::catalog::table::{Default, TableColumn};
 use crate::error::{self, Result, SqlError};
+use crate::parse::stored::stored_text;
 use crate::scalar::bind::data_type;
 use crate::scalar::{EvalContext, Place, store};
 use crate::session::Session;
+use crate::session::generated::check_generated_options;
 use crate::session::words::{COLUMNS_MAX, Definition, add_constraint, check_name, collation_of, key_options};
 use crate::types::{Collation, Kind};
 use crate::value::Value;
@@ -26,6 +29,7 @@ impl Session {
             checks: Vec::new(),
             foreign: Vec::new(),
             collation,
+            sql_mode: self.ctx.sql_mode,
         };
         for (slot, column) in columns.iter().enumerate() {
             if definition.columns.iter().any(|known| known.name.eq_ignore_ascii_case(&column.name.value)) {
@@ -43,7 +47,10 @@ impl Session {
             return Err(error::TOO_MANY_FIELDS.bare());
         }
         for constraint in constraints {
-            add_constraint(constraint, &mut definition, table)?;
+            let taken = definition.columns.len();
+            let named = self.name_key_expressions(constraint, &definition.columns, taken, table)?;
+            definition.columns.extend(named.columns);
+            add_constraint(&named.constraint, &mut definition, table)?;
         }
         if let Some(primary) = &definition.primary {
             for part in primary {
@@ -87,6 +94,7 @@ impl Session {
             invisible: false,
             comment: String::new(),
             initial: Value::Null,
+            generated: None,
         };
         let serial = data_type_node.to_string().eq_ignore_ascii_case("serial");
         if serial {
@@ -102,6 +110,7 @@ impl Session {
         for option in options {
             self.column_option(&mut column, option)?;
         }
+        check_generated_options(&column, options)?;
         if column.auto_increment {
             column.ty.nullable = false;
             if !(column.ty.kind.is_integer() || matches!(column.ty.kind, Kind::Float | Kind::Double)) {
@@ -139,7 +148,11 @@ impl Session {
                     other => return Err(SqlError::unsupported(other)),
                 }
             }
-            ColumnOption::Generated { .. } => return Err(SqlError::unsupported("generated columns")),
+            ColumnOption::Generated { generation_expr: Some(expr), generation_expr_mode, .. } => {
+                let stored = *generation_expr_mode == Some(ast::GeneratedExpressionMode::Stored);
+                let text = stored_text(expr, self.ctx.sql_mode)?;
+                column.generated = Some(Generated { text, stored, hidden: false, kept: stored });
+            }
             // MySQL itself reads REFERENCES behind a column and does nothing about it.
             ColumnOption::ForeignKey(_) => {}
             other => return Err(SqlError::unsupported(other)),
@@ -162,7 +175,7 @@ impl Session {
             return if scale == column.ty.scale { Ok(Default::Now(scale)) } else { Err(invalid()) };
         }
         if let ast::Expr::Nested(inner) = expr {
-            return Ok(Default::Expression(inner.to_string()));
+            return Ok(Default::Expression(stored_text(inner, self.ctx.sql_mode)?));
         }
         if column.ty.kind.is_blob() {
             if matches!(expr, ast::Expr::Value(value) if value.value == ast::Value::Null) {

@@ -1,6 +1,6 @@
 //! DDL: schemas, tables, indexes. Each statement is a transaction of its own: what was open is committed before, and either everything of it is there or nothing.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use engine::rows::{Inserted, MapId, RowBatch, Transaction};
 use sqlparser::ast::{self};
@@ -10,17 +10,16 @@ use crate::catalog::live::Live;
 use crate::catalog::table::{Default, Index, Table};
 use crate::catalog::{Snapshot, Writing};
 use crate::error::{self, Result, SqlError};
+use crate::exec::generated;
 use crate::exec::scan::decode;
 use crate::key;
 use crate::parse::parse_expression;
-use crate::parse::statement::Name;
+use crate::parse::statement::{Alteration, Name};
 use crate::row::Layout;
 use crate::scalar::temporal::Timestamp;
 use crate::scalar::{EvalContext, Level};
-use crate::session::foreign::{drop_needless_indexes, follow_names, refuse_acting_keys, touch};
-use crate::session::words::{
-    check_keys, check_name, collation_of, comment_of, index_name, like_table, options_of, parts_of,
-};
+use crate::session::foreign::{follow_names, refuse_acting_keys, touch};
+use crate::session::words::{check_keys, check_name, collation_of, index_name, like_table, options_of};
 use crate::session::{Outcome, Session};
 use crate::types::{Collation, Type};
 use crate::value::Value;
@@ -297,6 +296,7 @@ impl Session {
             comment: options.comment.unwrap_or_default(),
             created: Timestamp::now().0,
             live: Arc::new(Live::new(1)),
+            formulas: OnceLock::new(),
         };
         for (name, unique, parts, comment) in definition.indexes {
             let map = writing.txn.create_map()?;
@@ -304,8 +304,9 @@ impl Session {
             table.indexes.push(Index { name, map, unique, parts, comment, invisible: false, generated: false });
         }
         self.add_foreign_keys(&mut table, definition.foreign, &mut writing)?;
-        self.check_family(None, &table, &writing.snapshot)?;
         check_keys(&table)?;
+        self.check_generated(None, &table)?;
+        self.check_family(None, &table, &writing.snapshot)?;
         self.check_expressions(&table)?;
         table.live.set_rows(0);
         let table = writing.put_table(table)?;
@@ -361,17 +362,18 @@ impl Session {
                 checks.push((&check.name, bind.over_table(&table, &parse_expression(&check.text)?)?));
             }
         }
-        drop(bind);
         if checks.is_empty() {
             return Ok(());
         }
+        bind.formulas(&table)?;
+        drop(bind);
         let all: Vec<usize> = (0..table.columns.len()).collect();
         let mut cursor = writing.txn.scan(table.map, Unbounded, Unbounded, false)?;
         let (mut batch, mut row) = (RowBatch::new(), vec![Value::Null; all.len()]);
         while cursor.next(&mut writing.txn, &mut batch)? {
             self.host().look_up()?;
             for (_, bytes) in batch.iter() {
-                decode(&table, bytes, &all, &mut row)?;
+                generated::decode(&table, bytes, &all, &mut row, &mut self.ctx)?;
                 for (name, check) in &checks {
                     if !check.eval(&row, &mut self.ctx)?.is_null() && !check.holds(&row, &mut self.ctx)? {
                         return Err(error::CHECK_CONSTRAINT_VIOLATED.with(&[name]));
@@ -385,18 +387,34 @@ impl Session {
     pub(super) fn create_index(&mut self, create: &ast::CreateIndex) -> Result<Outcome> {
         let (schema, name) = self.full_name(&name_of(&create.table_name)?)?;
         self.refuse_view(&schema, &name)?;
-        let table = self.catalog.table(&schema, &name)?.clone();
-        let index = create.name.as_ref().map(name_of).transpose()?.map(|name| name.name).unwrap_or_default();
-        let parts = parts_of(&table.columns, &create.columns)?;
-        let comment = comment_of(&create.index_options);
-        self.change_table(&table, &Reach::default(), |_, new, writing| {
-            let map = writing.txn.create_map()?;
-            let name = index_name(new, index, &parts)?;
-            let unique = create.unique;
-            new.indexes.push(Index { name, map, unique, parts, comment, invisible: false, generated: false });
-            drop_needless_indexes(new);
-            Ok(Vec::new())
-        })
+        let index = create.name.as_ref().map(name_of).transpose()?.map(|name| ast::Ident::with_quote('`', name.name));
+        let index_options = create.index_options.clone();
+        let (columns, index_type, characteristics) = (create.columns.clone(), None, None);
+        let constraint = if create.unique {
+            ast::TableConstraint::Unique(ast::UniqueConstraint {
+                name: None,
+                index_name: index,
+                index_type_display: ast::KeyOrIndexDisplay::None,
+                index_type,
+                columns,
+                index_options,
+                characteristics,
+                nulls_distinct: ast::NullsDistinctOption::None,
+                include: Vec::new(),
+            })
+        } else {
+            let display_as_key = true;
+            let name = index;
+            ast::TableConstraint::Index(ast::IndexConstraint {
+                display_as_key,
+                name,
+                index_type,
+                columns,
+                index_options,
+            })
+        };
+        let operation = ast::AlterTableOperation::AddConstraint { constraint, not_valid: false };
+        self.alter_table(&Name { schema: Some(schema), name }, &[Alteration::Parsed(Box::new(operation))])
     }
 
     /// Changes a table's definition: its gate closed, new indexes filled from its rows.
@@ -420,6 +438,7 @@ impl Session {
         let mut new = old.copy();
         let renames = change(self, &mut new, &mut writing)?;
         check_keys(&new)?;
+        self.check_generated(Some(&old), &new)?;
         self.check_expressions(&new)?;
         let new = new.settle();
         let fresh: Vec<usize> = (0..new.indexes.len())

@@ -12,6 +12,7 @@ use crate::catalog::table::{Index, Table, TableColumn};
 use crate::catalog::{Snapshot, Writing};
 use crate::error::{self, Result};
 use crate::exec::foreign::check_rows;
+use crate::session::generated::check_parent;
 use crate::session::words::{check_name, index_name, single};
 use crate::session::{Database, Session, transact::Closed};
 
@@ -157,10 +158,10 @@ impl Session {
     /// F5 from the child's side. A parent may be missing only while nothing is checked.
     fn check_ends(&self, key: &ForeignKey, child: &Table, snapshot: &Snapshot) -> Result<()> {
         if key.refers_to(&child.schema, &child.name) {
-            return key.fit(child, child).map(drop);
+            return check_parent(key, child).and_then(|()| key.fit(child, child).map(drop));
         }
         match snapshot.table(&key.parent_schema, &key.parent) {
-            Ok(parent) => key.fit(child, parent).map(drop),
+            Ok(parent) => check_parent(key, parent).and_then(|()| key.fit(child, parent).map(drop)),
             Err(_) if !self.checks_foreign_keys() => Ok(()),
             Err(_) => Err(error::FK_CANNOT_OPEN_PARENT.with(&[&key.parent])),
         }
@@ -188,6 +189,7 @@ impl Session {
         let children = snapshot.children_now(&new.schema, &new.name);
         for child in children.iter().filter(|child| child.id != new.id) {
             for key in child.foreign_keys.iter().filter(|key| key.refers_to(&new.schema, &new.name)) {
+                check_parent(key, new)?;
                 key.fit(child, new).map_err(|error| match error.code {
                     1822 => lost_index().unwrap_or(error),
                     _ => error,

@@ -15,6 +15,7 @@ mod database;
 mod define;
 mod explain;
 mod foreign;
+mod generated;
 mod granted;
 mod grants;
 mod handle;
@@ -295,7 +296,13 @@ impl Session {
         let view = self.catalog.view(&database, table).cloned();
         let mut columns = match view {
             Some(view) => self.columns_of_view(&view)?,
-            None => crate::bind::columns_of(self.catalog.table(&database, table)?, table),
+            None => {
+                let table = self.catalog.table(&database, table)?;
+                let mut columns = crate::bind::columns_of(table, &table.name);
+                let mut named = table.columns.iter().map(|column| !column.is_hidden());
+                columns.retain(|_| named.next().unwrap_or_default());
+                columns
+            }
         };
         if !like.is_empty() && like != "%" {
             columns.retain(|column| column.name.eq_ignore_ascii_case(like));

@@ -379,7 +379,7 @@ impl Session {
         }
         let table = self.catalog.table(&schema, &name)?.clone();
         let mut rows = Vec::new();
-        for (at, column) in table.columns.iter().enumerate() {
+        for (at, column) in table.named() {
             if !rights.sees_column(&schema, &name, &column.name) {
                 continue;
             }
@@ -426,7 +426,7 @@ impl Session {
                     Value::UInt(u64::from(!unique)),
                     text(key),
                     Value::UInt(at as u64 + 1),
-                    text(&column.name),
+                    optional(table.expression_of(part.column).is_none().then_some(&column.name)),
                     text(if part.descending { "D" } else { "A" }),
                     Value::UInt(table.live.rows().unwrap_or(0)),
                     part.prefix.map_or(Value::Null, |prefix| Value::UInt(u64::from(prefix))),
@@ -436,7 +436,7 @@ impl Session {
                     text(""),
                     text(comment),
                     text(if visible { "YES" } else { "NO" }),
-                    Value::Null,
+                    optional(table.expression_of(part.column)),
                 ]);
             }
         }
@@ -462,7 +462,7 @@ impl Session {
     /// What would make the table as it is.
     fn create_text(&mut self, table: &Table) -> Result<String> {
         let mut lines = Vec::new();
-        for column in &table.columns {
+        for (_, column) in table.named() {
             lines.push(self.column_text(table, column));
         }
         for (name, unique, parts, comment, visible) in keys(table) {
@@ -476,7 +476,10 @@ impl Session {
                 .map(|part| {
                     let prefix = part.prefix.map_or(String::new(), |prefix| format!("({prefix})"));
                     let direction = if part.descending { " DESC" } else { "" };
-                    format!("{}{prefix}{direction}", quoted_name(&table.columns[part.column].name))
+                    match table.expression_of(part.column) {
+                        Some(expression) => format!("({expression}){direction}"),
+                        None => format!("{}{prefix}{direction}", quoted_name(&table.columns[part.column].name)),
+                    }
                 })
                 .collect();
             let _ = write!(line, "{})", parts.join(","));
@@ -519,12 +522,17 @@ impl Session {
             }
             let _ = write!(line, " COLLATE {}", ty.collation.name());
         }
+        if let Some(generated) = &column.generated {
+            let kind = if generated.stored { "STORED" } else { "VIRTUAL" };
+            let _ = write!(line, " GENERATED ALWAYS AS ({}) {kind}", generated.text);
+        }
         if !ty.nullable {
             line.push_str(" NOT NULL");
         } else if ty.kind == Kind::Timestamp {
             line.push_str(" NULL");
         }
         match &column.default {
+            Default::None if column.generated.is_some() => {}
             Default::None if ty.nullable && !ty.kind.is_blob() => line.push_str(" DEFAULT NULL"),
             Default::None => {}
             Default::Value(value) if value.is_null() => line.push_str(" DEFAULT NULL"),

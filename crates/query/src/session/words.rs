@@ -4,6 +4,8 @@ use sqlparser::ast::{self, ColumnOption, TableConstraint};
 
 use crate::catalog::table::{Check, Part, Table, TableColumn};
 use crate::error::{self, Result, SqlError};
+use crate::parse::stored::stored_text;
+use crate::scalar::SqlMode;
 use crate::session::foreign::{Wanted, wanted};
 use crate::types::{Charset, Collation};
 use crate::value::Value;
@@ -23,6 +25,8 @@ pub(super) struct Definition {
     pub checks: Vec<Check>,
     pub foreign: Vec<Wanted>,
     pub collation: Collation,
+    /// Under which its expressions were written.
+    pub sql_mode: SqlMode,
 }
 
 pub(super) fn collation_of(charset: Option<&str>, collation: Option<&str>, default: Collation) -> Result<Collation> {
@@ -68,9 +72,15 @@ pub(super) fn index_name(table: &Table, name: String, parts: &[Part]) -> Result<
         check_name(&name, &error::WRONG_COLUMN_NAME)?;
         return if taken(&name) { Err(error::DUP_KEYNAME.with(&[&name])) } else { Ok(name) };
     }
-    let first = &table.columns[parts[0].column].name;
-    let mut names = std::iter::once(first.clone()).chain((2..).map(|number| format!("{first}_{number}")));
+    let first = &table.columns[parts[0].column];
+    let first = if first.is_hidden() { "functional_index" } else { &first.name };
+    let mut names = std::iter::once(first.to_owned()).chain((2..).map(|number| format!("{first}_{number}")));
     Ok(names.find(|name| !taken(name)).unwrap_or_default())
+}
+
+/// An expression is a part of a key in brackets only.
+fn without_brackets(item: &ast::IndexColumn) -> SqlError {
+    SqlError::parse(format!("'{}' at line 1", item.column.expr))
 }
 
 /// Columns of a key, with prefixes and directions.
@@ -87,10 +97,10 @@ pub(super) fn parts_of(columns: &[TableColumn], list: &[ast::IndexColumn]) -> Re
                     }
                     _ => None,
                 };
-                let Some(prefix) = argument else { return Err(SqlError::unsupported("indexes on expressions")) };
+                let Some(prefix) = argument else { return Err(without_brackets(item)) };
                 (function.name.to_string().trim_matches('`').to_owned(), Some(prefix))
             }
-            _ => return Err(SqlError::unsupported("indexes on expressions")),
+            _ => return Err(without_brackets(item)),
         };
         let column = columns.iter().position(|column| column.name.eq_ignore_ascii_case(&name));
         let column = column.ok_or_else(|| error::KEY_COLUMN_DOES_NOT_EXIST.with(&[&name]))?;
@@ -159,7 +169,8 @@ pub(super) fn add_check(check: &ast::CheckConstraint, definition: &mut Definitio
     if definition.checks.iter().any(|check| check.name.eq_ignore_ascii_case(&name)) {
         return Err(error::CHECK_CONSTRAINT_DUP_NAME.with(&[&name]));
     }
-    definition.checks.push(Check { name, text: check.expr.to_string(), enforced: check.enforced.unwrap_or(true) });
+    let text = stored_text(&check.expr, definition.sql_mode)?;
+    definition.checks.push(Check { name, text, enforced: check.enforced.unwrap_or(true) });
     Ok(())
 }
 
@@ -230,6 +241,7 @@ pub(super) fn like_table(table: &Table) -> Definition {
         checks: table.checks.clone(),
         foreign: Vec::new(),
         collation: table.collation,
+        sql_mode: SqlMode::DEFAULT,
     }
 }
 

@@ -352,6 +352,9 @@ pub fn column_extra(column: &TableColumn) -> String {
     if column.auto_increment {
         extra.push("auto_increment".to_owned());
     }
+    if let Some(generated) = &column.generated {
+        extra.push(if generated.stored { "STORED GENERATED" } else { "VIRTUAL GENERATED" }.to_owned());
+    }
     if matches!(column.default, Default::Now(_) | Default::Expression(_)) {
         extra.push("DEFAULT_GENERATED".to_owned());
     }
@@ -411,20 +414,20 @@ fn columns(ctx: &mut EvalContext) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     let rights = host(ctx).rights.clone();
     for table in all_tables(ctx) {
-        for (at, column) in table.columns.iter().enumerate() {
+        for (nth, (at, column)) in table.named().enumerate() {
             if !rights.sees_column(&table.schema, &table.name, &column.name) {
                 continue;
             }
             let default = default_text(column, ctx).map_or(Value::Null, text);
             let mut row = vec![text("def"), text(&table.schema), text(&table.name), text(&column.name)];
-            row.extend([number(at as u64 + 1), default]);
+            row.extend([number(nth as u64 + 1), default]);
             row.extend(type_columns(&column.ty));
             row.extend([
                 text(column_key(&table, at)),
                 text(column_extra(column)),
                 text(rights.column_words(&table.schema, &table.name, &column.name)),
                 text(&column.comment),
-                text(""),
+                text(column.generated.as_ref().map_or("", |generated| &*generated.text)),
                 Value::Null,
             ]);
             rows.push(row);
@@ -496,7 +499,7 @@ fn statistics(ctx: &mut EvalContext) -> Result<Vec<Row>> {
                     text(&table.schema),
                     text(name),
                     number(at as u64 + 1),
-                    text(&column.name),
+                    table.expression_of(part.column).map_or_else(|| text(&column.name), |_| Value::Null),
                     text(if part.descending { "D" } else { "A" }),
                     number(table.live.rows().unwrap_or(0)),
                     optional(part.prefix.map(u64::from)),
@@ -506,7 +509,7 @@ fn statistics(ctx: &mut EvalContext) -> Result<Vec<Row>> {
                     text(""),
                     text(comment),
                     text(if visible { "YES" } else { "NO" }),
-                    Value::Null,
+                    table.expression_of(part.column).map_or(Value::Null, text),
                 ]);
             }
         }
@@ -518,7 +521,8 @@ fn key_columns(ctx: &mut EvalContext) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     for table in all_tables(ctx) {
         for (name, _, parts, ..) in keys(&table).into_iter().filter(|key| key.1) {
-            for (at, part) in parts.iter().enumerate() {
+            let named = |part: &&Part| !table.columns[part.column].is_hidden();
+            for (at, part) in parts.iter().filter(named).enumerate() {
                 let mut row = vec![
                     text("def"),
                     text(&table.schema),

@@ -7,4 +7,5 @@ mod scenarios;
 mod spill;
 mod stress;
 mod support;
+mod tables;
 mod trouble;

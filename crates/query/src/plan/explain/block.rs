@@ -258,7 +258,16 @@ fn shown(scan: &Scan, around: &[Names], beside: &Names) -> Shown {
         access.equal.iter().flatten().map(|expr| reference(expr, &known)).collect()
     };
     let asked: Vec<usize> = scan.conditions.iter().flat_map(|condition| condition.columns()).collect();
-    let leads = |column: usize| asked.contains(&(scan.offset + column));
+    let through = crate::bind::generated::indexed(table, scan.offset);
+    let is_asked = |formula: &Expr| {
+        let mut found = false;
+        let mut look = |expr: &Expr| found |= crate::bind::generated::is_like(expr, formula, false);
+        scan.conditions.iter().for_each(|condition| condition.walk(&mut look));
+        found
+    };
+    let computed: Vec<usize> =
+        through.iter().filter(|(_, formula)| is_asked(formula)).map(|(column, _)| *column).collect();
+    let leads = |column: usize| asked.contains(&(scan.offset + column)) || computed.contains(&column);
     let primary = table.primary.iter().filter(|parts| leads(parts[0].column)).map(|_| "PRIMARY".to_owned());
     let others = table.indexes.iter().filter(|index| leads(index.parts[0].column)).map(|index| index.name.clone());
     Shown {
@@ -273,7 +282,12 @@ fn shown(scan: &Scan, around: &[Names], beside: &Names) -> Shown {
         cost: scan.cost,
         filtered: (scan.estimate / scan.found.max(0.01) * 100.0).clamp(0.01, 100.0),
         conditions: scan.conditions.iter().map(|expr| words(expr, &known, around)).collect(),
-        columns: scan.needed.iter().map(|at| table.columns[*at].name.clone()).collect(),
+        columns: scan
+            .needed
+            .iter()
+            .filter(|at| !table.columns[**at].is_hidden())
+            .map(|at| table.columns[*at].name.clone())
+            .collect(),
         covers: access.covering,
         backward: access.backward,
         ..Shown::default()

@@ -1,0 +1,156 @@
+//! Generated columns: their expressions bound to a table, and found again where a query writes the same.
+//!
+//! A formula is bound once for a version of its table, with the settings that a new session has: what it means must not hang on who comes first.
+
+use std::sync::Arc;
+
+use crate::bind::scope::{Origin, Scope, ScopeTable};
+use crate::bind::{Bind, Surroundings};
+use crate::catalog::generated::Formula;
+use crate::catalog::table::Table;
+use crate::error::Result;
+use crate::parse::parse_expression;
+use crate::plan::SortKey;
+use crate::scalar::bind::present;
+use crate::scalar::{Expr, Settings};
+use crate::types::{Kind, Type};
+
+impl Bind<'_> {
+    /// Binds what the table's generated columns are computed by, if nobody has.
+    pub fn formulas(&self, table: &Arc<Table>) -> Result<()> {
+        if table.formulas.get().is_some() || !table.is_generated() {
+            return Ok(());
+        }
+        let mut formulas: Vec<Formula> = Vec::new();
+        for (column, definition) in table.columns.iter().enumerate() {
+            let Some(generated) = &definition.generated else { continue };
+            let expr = self.formula(table, &generated.text, Some(&definition.ty))?;
+            let mut reads = expr.columns();
+            for formula in &formulas {
+                if reads.contains(&formula.column) {
+                    reads.extend(&formula.reads);
+                }
+            }
+            reads.sort_unstable();
+            reads.dedup();
+            formulas.push(Formula { column, expr, reads });
+        }
+        // Somebody else may have been quicker, with the same result.
+        let _ = table.formulas.set(formulas);
+        Ok(())
+    }
+
+    /// An expression over the table's columns, on its way to a column of that type.
+    pub fn formula(&self, table: &Arc<Table>, text: &str, target: Option<&Type>) -> Result<Expr> {
+        let settings = Settings::default();
+        let around = Surroundings {
+            snapshot: self.around.snapshot.clone(),
+            rights: self.around.rights,
+            settings: &settings,
+            database: None,
+            variables: self.around.variables,
+            parameters: &[],
+            names: &[],
+            reads_lock: None,
+        };
+        let mut bind = Bind::new(&around);
+        bind.open_scope();
+        bind.scope().clause = if target.is_some() { "generated column function" } else { "functional index" };
+        bind.add_table(table, &table.name, crate::rights::effective::Columns::All);
+        let node = parse_expression(text)?;
+        let expr = match target {
+            Some(ty) => bind.assigned(&node, ty)?,
+            None => bind.expr(&node)?,
+        };
+        let same_form = target.is_some_and(|ty| ty.kind == expr.ty().kind && ty.members == expr.ty().members);
+        Ok(if same_form { expr } else { present(expr) })
+    }
+
+    /// Might the expression be one of these if its parameters were literals? Then a plan for other literals is no plan for these.
+    pub(super) fn note_likeness(&mut self, scope: &Scope, exprs: &[Expr]) {
+        let tables = scope.tables.iter().filter_map(|table| Some((table, base(table)?)));
+        for (table, base) in tables.filter(|(_, base)| base.is_generated()) {
+            for (_, formula) in indexed(base, table.offset) {
+                for expr in exprs {
+                    expr.walk(&mut |expr| {
+                        self.volatile |= is_like(expr, &formula, true) && !is_like(expr, &formula, false)
+                    });
+                }
+            }
+        }
+    }
+}
+
+fn base(table: &ScopeTable) -> Option<&Arc<Table>> {
+    match &table.origin {
+        Origin::Base(base) => Some(base),
+        _ => None,
+    }
+}
+
+/// The generated columns that keys begin with or contain, and their formulas over the wide row.
+pub fn indexed(table: &Table, offset: usize) -> Vec<(usize, Expr)> {
+    let formulas = table.formulas.get().into_iter().flatten();
+    let useful = formulas.filter(|formula| {
+        let ty = &table.columns[formula.column].ty;
+        table.is_in_key(formula.column)
+            && holds_all(ty, &formula.expr.ty())
+            && !matches!(formula.expr, Expr::Column(..))
+    });
+    let shifted = useful.map(|formula| {
+        let mut expr = formula.expr.clone();
+        expr.rewrite(&mut |expr| {
+            if let Expr::Column(at, _) = expr {
+                *at += offset;
+            }
+        });
+        (formula.column, expr)
+    });
+    shifted.collect()
+}
+
+/// Has the column the values of the expression, not others that they were turned into?
+fn holds_all(column: &Type, expr: &Type) -> bool {
+    match column.kind {
+        kind if kind.is_integer() => expr.kind.is_integer() && column.unsigned == expr.unsigned,
+        Kind::Decimal => expr.kind == Kind::Decimal && column.scale >= expr.scale,
+        Kind::Double | Kind::Date | Kind::Json | Kind::Year => column.kind == expr.kind,
+        Kind::Time | Kind::DateTime => column.kind == expr.kind && column.scale >= expr.scale,
+        Kind::Char | Kind::VarChar | Kind::TinyText | Kind::Text | Kind::MediumText | Kind::LongText => {
+            expr.kind.is_text() && !matches!(expr.kind, Kind::Enum | Kind::Set) && column.collation == expr.collation
+        }
+        kind if kind.is_bytes() => expr.kind.is_bytes() && column.length >= expr.length,
+        _ => false,
+    }
+}
+
+/// Is it the formula, read over the same columns? `loosely`: a parameter may stand for a literal.
+pub fn is_like(expr: &Expr, formula: &Expr, loosely: bool) -> bool {
+    let same_head = match (expr, formula) {
+        // A literal takes its collation from the connection, and gives way to that of columns.
+        (Expr::Literal(a, s), Expr::Literal(b, t)) => a == b && s.kind == t.kind,
+        (Expr::Parameter(..), Expr::Literal(..)) => loosely,
+        (expr, formula) => expr.has_same_head(formula),
+    };
+    let (ours, theirs) = (expr.children(), formula.children());
+    same_head && ours.len() == theirs.len() && ours.into_iter().zip(theirs).all(|(a, b)| is_like(a, b, loosely))
+}
+
+/// The order that is wanted, where expressions that an indexed column is computed by count as the column.
+pub fn order_by_formulas(scope: &Scope, sorts: &[(Expr, bool)]) -> Vec<SortKey> {
+    let place = |expr: &Expr| match expr {
+        Expr::Column(at, ty) => Some((*at, ty.clone())),
+        _ => {
+            let tables = scope.tables.iter().filter_map(|table| Some((table, base(table)?)));
+            let mut found = tables.filter(|(_, base)| base.is_generated()).flat_map(|(table, base)| {
+                let like = indexed(base, table.offset).into_iter().find(|(_, formula)| is_like(expr, formula, false));
+                like.map(|(column, _)| (table.offset + column, base.columns[column].ty.clone()))
+            });
+            found.next()
+        }
+    };
+    let keys = sorts
+        .iter()
+        .map_while(|(expr, descending)| place(expr).map(|(at, ty)| SortKey { at, ty, descending: *descending }));
+    keys.collect()
+}

@@ -1,0 +1,79 @@
+//! The values of generated columns: computed before a row is written, and, of those that rows do not hold (G1), when one is read.
+//!
+//! What is written obeys the session's mode: data that does not fit is an error under a strict one. What is read never is: it leaves a warning at most.
+
+use crate::catalog::generated::Formula;
+use crate::catalog::table::Table;
+use crate::error::{self, Result, SqlError};
+use crate::exec::scan;
+use crate::scalar::store::implicit_default;
+use crate::scalar::{EvalContext, Place, store};
+use crate::value::Value;
+
+/// Fills in what follows from the other columns of a row that is about to be written: all of it, or, where `old` is given, what has another source now.
+pub fn compute(
+    table: &Table,
+    row: &mut [Value],
+    old: Option<&[Value]>,
+    number: u64,
+    ctx: &mut EvalContext,
+) -> Result<()> {
+    for formula in table.formulas()? {
+        let stays = old.is_some_and(|old| formula.reads.iter().all(|column| old[*column] == row[*column]));
+        if !stays {
+            row[formula.column] = value(table, formula, row, number, ctx)?;
+        }
+    }
+    Ok(())
+}
+
+fn value(table: &Table, formula: &Formula, row: &[Value], number: u64, ctx: &mut EvalContext) -> Result<Value> {
+    let column = &table.columns[formula.column];
+    let changes_rows = std::mem::replace(&mut ctx.changes_rows, true);
+    let computed = formula.expr.eval(row, ctx);
+    ctx.changes_rows = changes_rows;
+    let stored = computed.and_then(|value| {
+        if value.is_null() && !column.ty.nullable && ctx.ignore {
+            ctx.warn(error::BAD_NULL.with(&[&column.name]));
+            return Ok(implicit_default(&column.ty));
+        }
+        store(value, &column.ty, Place { column: &column.name, row: number }, ctx)
+    });
+    stored.map_err(|error| if column.is_hidden() { of_index(table, formula.column, number, error) } else { error })
+}
+
+/// An error about the column behind a functional index, which has no name: it tells of the index.
+fn of_index(table: &Table, column: usize, number: u64, error: SqlError) -> SqlError {
+    let index = table.indexes.iter().find(|index| index.parts.iter().any(|part| part.column == column));
+    let name = index.map_or("", |index| &*index.name);
+    match error.code {
+        1264 => error::DATA_OUT_OF_RANGE_FUNCTIONAL_INDEX.with(&[&name, &number]),
+        1265 | 1366 | 1406 => error::DATA_TRUNCATED_FUNCTIONAL_INDEX.with(&[&name, &number]),
+        _ => error,
+    }
+}
+
+/// Decodes a row, the columns that it does not hold among them. `needed` has the sources of those too (`Table::with_sources`).
+pub fn decode(table: &Table, bytes: &[u8], needed: &[usize], out: &mut [Value], ctx: &mut EvalContext) -> Result<()> {
+    scan::decode(table, bytes, needed, out)?;
+    if !needed.iter().any(|at| table.columns[*at].is_computed()) {
+        return Ok(());
+    }
+    for formula in table.formulas()?.iter().filter(|formula| needed.contains(&formula.column)) {
+        if table.columns[formula.column].is_computed() {
+            out[formula.column] = shown(table, formula, out, ctx)?;
+        }
+    }
+    Ok(())
+}
+
+fn shown(table: &Table, formula: &Formula, row: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    let column = &table.columns[formula.column];
+    let (changes_rows, ignore) = (std::mem::take(&mut ctx.changes_rows), std::mem::replace(&mut ctx.ignore, true));
+    let value = formula.expr.eval(row, ctx).and_then(|value| match value {
+        Value::Null if !column.ty.nullable => Ok(implicit_default(&column.ty)),
+        value => store(value, &column.ty, Place { column: &column.name, row: 1 }, ctx),
+    });
+    (ctx.changes_rows, ctx.ignore) = (changes_rows, ignore);
+    value
+}
