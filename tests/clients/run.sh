@@ -49,6 +49,7 @@ suite() {
     mysql_views) "$python" $here/python/mysql_views.py ;;
     two_faces) "$python" $here/python/two_faces.py ;;
     mysql_python) "$python" $here/python/mysql_clients.py ;;
+    mysql_load) "$python" $here/python/mysql_load.py ;;
     mysql_dump) "$python" $here/python/mysql_dump.py ;;
     mysql_sqlalchemy) "$python" $here/python/mysql_sqlalchemy.py ;;
     mysql_django) "$python" $here/python/mysql_django.py ;;
@@ -86,7 +87,7 @@ if [ "${1:-}" = soak ]; then
     DIFFERENTIAL_ARGS= SECONDS_DIFFERENTIAL=$((minutes * 30)) suite differential
     MYSQL_DIFFERENTIAL_ARGS= SECONDS_DIFFERENTIAL=$((minutes * 15)) suite mysql_differential
 else
-    for name in "${@:-cli python node java errors tls introspection mysql_logins mysql_rights mysql_views two_faces mysql_python mysql_dump mysql_sqlalchemy mysql_django mysql_go mysql_node mysql_java mysql_anomalies mysql_differential mysql_crash sysbench disk_full device memory crash differential}"; do
+    for name in "${@:-cli python node java errors tls introspection mysql_logins mysql_rights mysql_views two_faces mysql_python mysql_load mysql_dump mysql_sqlalchemy mysql_django mysql_go mysql_node mysql_java mysql_anomalies mysql_differential mysql_crash sysbench disk_full device memory crash differential}"; do
         for one in $name; do suite "$one"; done
     done
 fi

@@ -217,6 +217,8 @@ fn execute(conversation: &mut Conversation, turn: &mut Turn<'_, '_>, payload: &[
             Ok(Next::Done(size))
         }
         Outcome::Rows(result) => Ok(conversation.begin_rows(turn, result, size)),
+        // LOAD DATA cannot be prepared.
+        Outcome::File(_) => Err(error::UNSUPPORTED_PS.bare()),
     }
 }
 

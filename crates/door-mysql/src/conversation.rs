@@ -1,5 +1,6 @@
 //! What a client and `query` say to each other: commands in, replies out.
 
+mod incoming;
 mod obeyed;
 mod run;
 
@@ -19,6 +20,7 @@ use crate::protocol::{capability, status};
 use crate::reply::{Ending, Writer};
 use crate::statements::Statements;
 
+use incoming::Incoming;
 use obeyed::{Obeyed, TRACKED, Told, collation_of};
 use run::Running;
 
@@ -31,6 +33,8 @@ pub enum Next {
     Done(usize),
     /// There is more to write.
     Running,
+    /// The command took up so many bytes of the input; what the client sends next belongs to it.
+    Awaits(usize),
     /// The client is gone, or must go.
     Close,
 }
@@ -63,6 +67,7 @@ pub struct Conversation {
     obeyed: Obeyed,
     told: Told,
     running: Option<Running>,
+    incoming: Option<Incoming>,
 }
 
 /// The collation, the database and the capabilities of the client's answer.
@@ -88,6 +93,7 @@ impl Conversation {
             obeyed: Obeyed { client: Charset::Utf8mb4, results: Results::UTF8, packet_max: 0, idle: Duration::ZERO },
             told: Told::default(),
             running: None,
+            incoming: None,
         });
         conversation.settle(wants)?;
         Ok(conversation)
@@ -104,6 +110,7 @@ impl Conversation {
     /// What the client's answer asked for besides entering.
     fn settle(&mut self, (collation, database, capabilities): Wants<'_>) -> Result<()> {
         let collation = collation_of(collation)?;
+        self.sql.allow_local_files(capabilities & capability::LOCAL_FILES != 0);
         self.sql.count_found(capabilities & capability::FOUND_ROWS != 0);
         self.sql.set_names(collation.charset().name(), Some(collation.name()))?;
         if capabilities & capability::INTERACTIVE != 0

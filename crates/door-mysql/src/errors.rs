@@ -7,8 +7,7 @@ const fn code(name: &'static str, code: u16, sqlstate: &'static str, format: &'s
 }
 
 pub const BAD_HANDSHAKE: Code = code("BAD_HANDSHAKE", 1043, "08S01", "Bad handshake");
-pub const PACKET_TOO_LARGE: Code =
-    code("NET_PACKET_TOO_LARGE", 1153, "08S01", "Got a packet bigger than 'max_allowed_packet' bytes");
+pub const PACKET_TOO_LARGE: Code = query::error::NET_PACKET_TOO_LARGE;
 pub const OUT_OF_ORDER: Code = code("NET_PACKETS_OUT_OF_ORDER", 1156, "08S01", "Got packets out of order");
 pub const UNCOMPRESS: Code = code("NET_UNCOMPRESS_ERROR", 1157, "08S01", "Couldn't uncompress communication packet");
 pub const TOO_MANY_STATEMENTS: Code = code(

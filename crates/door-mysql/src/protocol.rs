@@ -10,6 +10,8 @@ pub mod capability {
     pub const COMPRESS: u32 = 1 << 5;
     pub const ODBC: u32 = 1 << 6;
     pub const IGNORE_SPACE: u32 = 1 << 8;
+    /// The client can be asked for a file.
+    pub const LOCAL_FILES: u32 = 1 << 7;
     pub const PROTOCOL_41: u32 = 1 << 9;
     pub const INTERACTIVE: u32 = 1 << 10;
     pub const SSL: u32 = 1 << 11;
@@ -27,13 +29,14 @@ pub mod capability {
     pub const SESSION_TRACK: u32 = 1 << 23;
     pub const DEPRECATE_EOF: u32 = 1 << 24;
 
-    /// What this server can do. Not LOCAL INFILE, not zstd, not query attributes: a client that is not offered them does without.
+    /// What this server can do. Not zstd, not query attributes: a client that is not offered them does without.
     pub const OFFERED: u32 = LONG_PASSWORD
         | FOUND_ROWS
         | LONG_FLAG
         | CONNECT_WITH_DB
         | COMPRESS
         | ODBC
+        | LOCAL_FILES
         | IGNORE_SPACE
         | PROTOCOL_41
         | INTERACTIVE

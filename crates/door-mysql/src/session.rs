@@ -208,6 +208,27 @@ impl Session {
         match conversation.go_on(&mut turn) {
             Next::Running => {}
             Next::Close => return Some(Flow::Close),
+            Next::Awaits(size) => turn.io.consume(size),
+            Next::Done(size) => {
+                turn.io.consume(size);
+                self.sequence = 0;
+            }
+        }
+        Some(Flow::Continue)
+    }
+
+    /// What comes belongs to the client's file: its frames are passed on as far as they have come. `None`: more must come first.
+    fn take_file(&mut self, io: &mut Io<'_>) -> Option<Flow> {
+        let Phase::Ready(conversation) = &mut self.phase else { return None };
+        let mut turn = Turn { shared: &self.shared, sequence: &mut self.sequence, capabilities: self.capabilities, io };
+        let next = match conversation.receive(&mut turn) {
+            Ok(next) => next?,
+            Err(error) => return Some(self.break_off(io, &error)),
+        };
+        match next {
+            Next::Running => {}
+            Next::Close => return Some(Flow::Close),
+            Next::Awaits(size) => turn.io.consume(size),
             Next::Done(size) => {
                 turn.io.consume(size);
                 self.sequence = 0;
@@ -224,6 +245,9 @@ impl Session {
         let input = io.input();
         if input.is_empty() {
             return None;
+        }
+        if matches!(&self.phase, Phase::Ready(conversation) if conversation.is_receiving()) {
+            return self.take_file(io);
         }
         let (expected, payload_max) = match &self.phase {
             Phase::Ready(conversation) => (0, conversation.packet_max()),
@@ -307,6 +331,7 @@ impl Session {
         match next {
             Next::Running => {}
             Next::Close => return Flow::Close,
+            Next::Awaits(size) => turn.io.consume(size),
             Next::Done(size) => {
                 turn.io.consume(size);
                 self.sequence = 0;

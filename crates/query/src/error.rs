@@ -122,6 +122,9 @@ codes! {
     WRONG_SUB_KEY 1089 "HY000" "Incorrect prefix key; the used key part isn't a string, the used length is longer than the key part, or the storage engine doesn't support unique prefix keys";
     CANT_REMOVE_ALL_FIELDS 1090 "42000" "You can't delete all columns with ALTER TABLE; use DROP TABLE instead";
     CANT_DROP_FIELD_OR_KEY 1091 "42000" "Can't DROP '{}'; check that column/key exists";
+    WRONG_FIELD_TERMINATORS 1083 "42000" "Field separator argument is not what is expected; check the manual";
+    TEXTFILE_NOT_READABLE 1085 "HY000" "The file '{}' must be in the database directory or be readable by all";
+    FILE_EXISTS 1086 "HY000" "File '{}' already exists";
     UPDATE_TABLE_USED 1093 "HY000" "You can't specify target table '{}' for update in FROM clause";
     NO_SUCH_THREAD 1094 "HY000" "Unknown thread id: {}";
     BLOB_CANT_HAVE_DEFAULT 1101 "42000" "BLOB, TEXT, GEOMETRY or JSON column '{}' can't have a default value";
@@ -147,6 +150,7 @@ codes! {
     WRONG_KEY_COLUMN 1167 "42000" "The used storage engine can't index column '{}'";
     BLOB_KEY_WITHOUT_LENGTH 1170 "42000" "BLOB/TEXT column '{}' used in key specification without a key length";
     PRIMARY_CANT_HAVE_NULL 1171 "42000" "All parts of a PRIMARY KEY must be NOT NULL; if you need NULL in a key, use UNIQUE instead";
+    NET_PACKET_TOO_LARGE 1153 "08S01" "Got a packet bigger than 'max_allowed_packet' bytes";
     TOO_MANY_ROWS 1172 "42000" "Result consisted of more than one row";
     REQUIRES_PRIMARY_KEY 1173 "42000" "This table type requires a primary key";
     KEY_DOES_NOT_EXIST 1176 "42000" "Key '{}' doesn't exist in table '{}'";
@@ -326,6 +330,7 @@ codes! {
     DEFAULT_VAL_GENERATED_NON_PRIOR 3767 "HY000" "Default value expression of column '{}' cannot refer to a column defined after it if that column is a generated column or has an expression as default value.";
     DEFAULT_VAL_GENERATED_REF_AUTO_INC 3768 "HY000" "Default value expression of column '{}' cannot refer to an auto-increment column.";
     CHECK_CONSTRAINT_REFERS_AUTO_INCREMENT_COLUMN 3818 "HY000" "Check constraint '{}' cannot refer to an auto-increment column.";
+    CLIENT_LOCAL_FILES_DISABLED 3948 "42000" "Loading local data is disabled; this must be enabled on both the client and server sides";
     DEPENDENT_BY_CHECK_CONSTRAINT 3959 "HY000" "Check constraint '{}' uses column '{}', hence column cannot be dropped or renamed.";
     CHECK_CONSTRAINT_UNKNOWN_COLUMN 3820 "HY000" "Check constraint '{}' refers to non-existing column '{}'.";
     INVALID_BITWISE_OPERANDS_SIZE 3513 "HY000" "Binary operands of bitwise operators must be of equal length";

@@ -246,6 +246,12 @@ fn mysql_door(
     let spill = PathBuf::from(settings.text(Name::Data)).join("spill");
     let opened = database.spill_to(&spill, usize::try_from(share).unwrap_or(usize::MAX));
     opened.map_err(|e| Failure::new(Exit::Data, format!("data: the folder {}: {e}", spill.display())))?;
+    let files = settings.text(Name::SecureFilePriv);
+    let files = (!files.is_empty()).then(|| PathBuf::from(files));
+    if let Some(folder) = files.as_ref().filter(|folder| !folder.is_dir()) {
+        return Err(Failure::new(Exit::Config, format!("secure_file_priv: {} is not a folder", folder.display())));
+    }
+    database.allow_files(files.as_deref(), settings.is_on(Name::LocalInfile));
     let options = door_mysql::Options {
         protected_mode: settings.is_on(Name::MysqlProtectedMode),
         tls: tls::mysql(settings)?,

@@ -116,6 +116,17 @@ impl Conversation {
         if may_set(statement) {
             self.obey();
         }
+        self.answer(turn, outcome, size, script)
+    }
+
+    /// Begins, or is, the reply to a statement.
+    pub(super) fn answer(
+        &mut self,
+        turn: &mut Turn<'_, '_>,
+        outcome: Result<Outcome>,
+        size: usize,
+        script: Option<(String, usize)>,
+    ) -> Next {
         match outcome {
             Err(error) => {
                 turn.error(&error);
@@ -131,6 +142,7 @@ impl Conversation {
                     }
                 }
             }
+            Ok(Outcome::File(name)) => self.ask_for(turn, &name, script, size),
             Ok(Outcome::Rows(result)) => {
                 let writer = RowWriter::new(self.results(), false);
                 self.write_columns(turn, result.columns(), script.is_some());

@@ -100,7 +100,7 @@ fn targets_of(targets: &[Target]) -> impl Iterator<Item = &Arc<Table>> {
 }
 
 /// A generated column takes DEFAULT alone.
-fn refuse_value(table: &Table, column: usize) -> Result<()> {
+pub(super) fn refuse_value(table: &Table, column: usize) -> Result<()> {
     let definition = &table.columns[column];
     match definition.generated {
         None => Ok(()),
@@ -242,7 +242,7 @@ impl Bind<'_> {
             None => targets.iter().try_for_each(|at| self.check_change(&table, *at, Privileges::INSERT))?,
         }
         let values = self.insert_values(insert, &table, &targets, is_bare)?;
-        if matches!(&values, Values::Rows(rows) if rows.iter().all(Vec::is_empty)) {
+        if insert.source.is_some() && matches!(&values, Values::Rows(rows) if rows.iter().all(Vec::is_empty)) {
             targets.clear();
         }
         let on_conflict = match (&insert.on, insert.replace_into, insert.ignore) {
@@ -276,7 +276,7 @@ impl Bind<'_> {
     }
 
     /// The table that INSERT names, or the one behind the view that it names, under these names.
-    fn add_target(&mut self, table: &Arc<Table>) {
+    pub(super) fn add_target(&mut self, table: &Arc<Table>) {
         let (alias, names) = self.named_as.clone().unwrap_or_else(|| (table.name.clone(), None));
         let readable = if names.is_some() { Columns::All } else { self.readable(table) };
         let at = self.add_table(table, &alias, readable);
@@ -306,7 +306,7 @@ impl Bind<'_> {
         Err(rights.no_column(one.first(), name, &table.name))
     }
 
-    fn target(&mut self, table: &Table, column: &ast::ObjectName) -> Result<usize> {
+    pub(super) fn target(&mut self, table: &Table, column: &ast::ObjectName) -> Result<usize> {
         let name = match column.0.last() {
             Some(ast::ObjectNamePart::Identifier(name)) => name.value.clone(),
             _ => column.to_string(),
@@ -369,7 +369,7 @@ impl Bind<'_> {
         Ok(Values::Rows(rows))
     }
 
-    fn value_for(&mut self, expr: &ast::Expr, table: &Table, column: usize) -> Result<Option<Expr>> {
+    pub(super) fn value_for(&mut self, expr: &ast::Expr, table: &Table, column: usize) -> Result<Option<Expr>> {
         if is_default(expr) {
             return Ok(None);
         }
@@ -378,7 +378,7 @@ impl Bind<'_> {
     }
 
     /// mariadb-dump writes out what generated columns hold, and loads it under a mode that is not strict: there a value in VALUES counts as DEFAULT, with a warning.
-    fn disregards(&self, table: &Table, column: usize) -> bool {
+    pub(super) fn disregards(&self, table: &Table, column: usize) -> bool {
         table.columns[column].generated.is_some() && !self.settings().sql_mode.is_strict()
     }
 

@@ -274,17 +274,22 @@ fn asks_for_number(value: &Value, ctx: &EvalContext) -> bool {
     }
 }
 
-struct Inserting<'i> {
+/// What has become of the rows so far.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    pub changed: Changed,
+    pub records: u64,
+    pub duplicates: u64,
+}
+
+pub(super) struct Inserting<'i> {
     plan: &'i Insert,
     auto: Option<usize>,
-    changed: Changed,
-    records: u64,
-    duplicates: u64,
+    pub tally: Tally,
 }
 
 pub fn insert(plan: &Insert, ctx: &mut EvalContext) -> Result<Changed> {
-    let auto = plan.rules.table.auto_column();
-    let mut inserting = Inserting { plan, auto, changed: Changed::default(), records: 0, duplicates: 0 };
+    let mut inserting = Inserting::new(plan, Tally::default());
     ctx.ignore = plan.on_conflict == OnConflict::Ignore;
     match &plan.values {
         Values::Rows(rows) => {
@@ -301,14 +306,18 @@ pub fn insert(plan: &Insert, ctx: &mut EvalContext) -> Result<Changed> {
             }
         }
     }
-    let Inserting { mut changed, records, duplicates, .. } = inserting;
+    let Tally { mut changed, records, duplicates } = inserting.tally;
     if records > 1 || matches!(plan.values, Values::Query(_)) {
         changed.info = format!("Records: {records}  Duplicates: {duplicates}  Warnings: {}", ctx.warnings.count());
     }
     Ok(changed)
 }
 
-impl Inserting<'_> {
+impl<'i> Inserting<'i> {
+    pub fn new(plan: &'i Insert, tally: Tally) -> Inserting<'i> {
+        Inserting { plan, auto: plan.rules.table.auto_column(), tally }
+    }
+
     /// One row: expressions for the targets, or their values.
     fn row<'e>(
         &mut self,
@@ -316,7 +325,7 @@ impl Inserting<'_> {
         values: Option<Row>,
         ctx: &mut EvalContext,
     ) -> Result<()> {
-        self.records += 1;
+        self.tally.records += 1;
         let rules = &self.plan.rules;
         let table = &rules.table;
         let count = table.columns.len();
@@ -338,51 +347,64 @@ impl Inserting<'_> {
                 }
             }
         }
-        let is_left = |column: &usize| {
-            !given[*column] && Some(*column) != self.auto && table.columns[*column].generated.is_none()
-        };
-        for column in (0..count).filter(is_left) {
-            row[column] = match &rules.defaults[column] {
-                Some(Expr::Literal(value, _)) => value.clone(),
-                Some(expr) => {
-                    let value = expr.eval(&row, ctx)?;
-                    stored(rules, column, value, self.records, ctx)?
-                }
-                None => {
-                    ctx.complain(error::NO_DEFAULT_FOR_FIELD.with(&[&table.columns[column].name]))?;
-                    implicit_default(&table.columns[column].ty)
-                }
-            };
+        for column in (0..count).filter(|column| !given[*column]) {
+            row[column] = self.default(column, &row, ctx)?;
         }
+        self.finish(row, ctx)
+    }
+
+    /// What a column holds that is given nothing.
+    pub fn default(&self, column: usize, row: &Row, ctx: &mut EvalContext) -> Result<Value> {
+        let rules = &self.plan.rules;
+        match &rules.defaults[column] {
+            // Numbered, or computed, later.
+            _ if Some(column) == self.auto || rules.table.columns[column].generated.is_some() => Ok(Value::Null),
+            Some(Expr::Literal(value, _)) => Ok(value.clone()),
+            Some(expr) => {
+                let value = expr.eval(row, ctx)?;
+                stored(rules, column, value, self.tally.records, ctx)
+            }
+            None => {
+                let column = &rules.table.columns[column];
+                ctx.complain(error::NO_DEFAULT_FOR_FIELD.with(&[&column.name]))?;
+                Ok(implicit_default(&column.ty))
+            }
+        }
+    }
+
+    /// Numbers the row, looks at its conditions and puts it in.
+    pub fn finish(&mut self, mut row: Row, ctx: &mut EvalContext) -> Result<()> {
+        let rules = &self.plan.rules;
+        let table = &rules.table;
         if let Some(column) = self.auto {
             self.number(column, &mut row, ctx)?;
         }
         for column in &self.plan.disregarded {
             ctx.warn(error::GENERATED_COLUMN_NOT_ALLOWED.with(&[&table.columns[*column].name, &table.name]));
         }
-        generated::compute(table, &mut row, None, self.records, ctx)?;
+        generated::compute(table, &mut row, None, self.tally.records, ctx)?;
         if or_ignored(ctx, |ctx| check(rules, &row, ctx))?.is_none() {
-            self.duplicates += 1;
+            self.tally.duplicates += 1;
             return Ok(());
         }
         self.put(row, ctx)
     }
 
-    fn take(&self, column: usize, value: Value, ctx: &mut EvalContext) -> Result<Value> {
+    pub fn take(&self, column: usize, value: Value, ctx: &mut EvalContext) -> Result<Value> {
         if Some(column) == self.auto && value.is_null() {
             return Ok(value);
         }
-        stored(&self.plan.rules, column, value, self.records, ctx)
+        stored(&self.plan.rules, column, value, self.tally.records, ctx)
     }
 
     fn number(&mut self, column: usize, row: &mut Row, ctx: &mut EvalContext) -> Result<()> {
         let table = &self.plan.rules.table;
         if asks_for_number(&row[column], ctx) {
             let number = auto_number(table, None, ctx)?;
-            let value = stored(&self.plan.rules, column, Value::UInt(number), self.records, ctx)?;
+            let value = stored(&self.plan.rules, column, Value::UInt(number), self.tally.records, ctx)?;
             row[column] = value;
-            if self.changed.last_insert_id == 0 {
-                self.changed.last_insert_id = number;
+            if self.tally.changed.last_insert_id == 0 {
+                self.tally.changed.last_insert_id = number;
             }
         } else if let Value::Int(1..) | Value::UInt(1..) = &row[column] {
             let given = match &row[column] {
@@ -391,7 +413,7 @@ impl Inserting<'_> {
                 _ => 0,
             };
             auto_number(table, Some(given), ctx)?;
-            self.changed.given_id = given;
+            self.tally.changed.given_id = given;
         }
         Ok(())
     }
@@ -407,12 +429,12 @@ impl Inserting<'_> {
                     Err(error) if ctx.ignore && is_of_one_row(&error) => {
                         host(ctx).txn()?.rollback_to(before)?;
                         table.live.add_rows(-1);
-                        self.duplicates += 1;
+                        self.tally.duplicates += 1;
                         ctx.warn(error);
                     }
                     done => {
                         done?;
-                        self.changed.affected += 1;
+                        self.tally.changed.affected += 1;
                     }
                 }
                 return Ok(());
@@ -420,23 +442,23 @@ impl Inserting<'_> {
             match self.plan.on_conflict {
                 OnConflict::Fail => return Err(duplicate(table, conflict.index, &row, ctx)),
                 OnConflict::Ignore => {
-                    self.duplicates += 1;
+                    self.tally.duplicates += 1;
                     let warning = duplicate(table, conflict.index, &row, ctx);
                     ctx.warn(warning);
                     return Ok(());
                 }
                 OnConflict::Replace => {
-                    self.duplicates += 1;
+                    self.tally.duplicates += 1;
                     if let Some(old) = current(table, &conflict.row_key, ctx)? {
                         if take_out(table, &conflict.row_key, &old, ctx)? {
                             foreign::after_delete(family, &old, ctx)?;
                         }
-                        self.changed.affected += 1;
+                        self.tally.changed.affected += 1;
                     }
                 }
                 OnConflict::Update => {
                     if let Some(old) = current(table, &conflict.row_key, ctx)? {
-                        self.duplicates += 1;
+                        self.tally.duplicates += 1;
                         return self.update(&conflict.row_key, old, row, ctx);
                     }
                 }
@@ -450,27 +472,27 @@ impl Inserting<'_> {
         let mut wide: Row = old.iter().cloned().chain(new).collect();
         for (column, expr) in &self.plan.updates {
             let value = expr.eval(&wide, ctx)?;
-            wide[*column] = stored(rules, *column, value, self.records, ctx)?;
+            wide[*column] = stored(rules, *column, value, self.tally.records, ctx)?;
         }
         wide.truncate(count);
         if wide == old {
-            self.changed.affected += u64::from(ctx.counts_found);
+            self.tally.changed.affected += u64::from(ctx.counts_found);
             return Ok(());
         }
         let sets: Vec<usize> = self.plan.updates.iter().map(|(column, _)| *column).collect();
         clocks(rules, &sets, &mut wide, ctx)?;
-        generated::compute(&rules.table, &mut wide, Some(&old), self.records, ctx)?;
+        generated::compute(&rules.table, &mut wide, Some(&old), self.tally.records, ctx)?;
         check(rules, &wide, ctx)?;
         foreign::replace_row(rules.family.as_deref(), &rules.table, row_key, (&old, &wide), ctx)?;
         if let Some(column) = self.auto {
             // What LAST_INSERT_ID() tells of a row that was there: its number.
             match &wide[column] {
-                Value::Int(number) => self.changed.last_insert_id = *number as u64,
-                Value::UInt(number) => self.changed.last_insert_id = *number,
+                Value::Int(number) => self.tally.changed.last_insert_id = *number as u64,
+                Value::UInt(number) => self.tally.changed.last_insert_id = *number,
                 _ => {}
             }
         }
-        self.changed.affected += 2;
+        self.tally.changed.affected += 2;
         Ok(())
     }
 }

@@ -13,6 +13,7 @@ mod hash;
 pub mod host;
 pub mod hosted;
 pub mod join;
+pub mod load;
 pub mod measure;
 pub mod scan;
 pub mod sort;

@@ -155,7 +155,8 @@ impl Cursor<'_> {
             "flush" => self.flush(),
             "grant" => self.grant(),
             "revoke" => self.revoke(),
-            "call" | "load" | "handler" | "xa" | "install" | "uninstall" | "change" | "reset" | "purge" | "repair"
+            "load" => self.load(),
+            "call" | "handler" | "xa" | "install" | "uninstall" | "change" | "reset" | "purge" | "repair"
             | "checksum" | "import" | "binlog" | "cache" | "shutdown" | "restart" | "clone" | "signal" | "resignal"
             | "help" => Err(SqlError::unsupported(word.to_uppercase())),
             _ => Err(self.error_here()),

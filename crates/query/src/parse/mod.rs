@@ -8,6 +8,7 @@ mod commas;
 mod cursor;
 mod dialect;
 pub mod lexical;
+pub mod load;
 pub mod normal;
 mod notation;
 mod rewrite;
@@ -55,13 +56,13 @@ pub fn parse(text: &str, mode: SqlMode) -> Result<Parsed> {
     let grammar = Grammar::new(mode);
     let tokens = Tokenizer::new(&grammar, text).tokenize_with_location();
     let tokens = tokens.map_err(|error| syntax(text, error.location.line, error.location.column))?;
-    let Rewritten { tokens, parameters, into } = rewrite(tokens)?;
+    let Rewritten { tokens, parameters, into } = rewrite(tokens, &grammar, text)?;
     let names = item_texts(text, &tokens);
     let parser = Parser::new(&grammar).with_recursion_limit(DEPTH).with_tokens_with_locations(tokens);
     let mut cursor = Cursor { parser, text };
     let mut statement = cursor.statement()?;
-    if let (Statement::Query(query), Some(names)) = (&statement, into) {
-        statement = Statement::SelectInto(query.clone(), names);
+    if let (Statement::Query(query), Some(target)) = (&statement, into) {
+        statement = Statement::SelectInto(query.clone(), Box::new(target));
     }
     while cursor.parser.consume_token(&Token::SemiColon) {}
     match cursor.parser.peek_token_ref().token {

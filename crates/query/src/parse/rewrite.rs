@@ -1,15 +1,19 @@
 //! Words in MySQL's order that the parser knows in another one, or not: changed in the tokens before it sees them.
 
+use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace};
 
 use crate::error::{Result, SqlError};
+use crate::parse::cursor::Cursor;
+use crate::parse::dialect::Grammar;
+use crate::parse::load::Target;
 
 /// The tokens of a statement as the parser is given them.
 pub struct Rewritten {
     pub tokens: Vec<TokenWithSpan>,
     pub parameters: usize,
-    /// SELECT ... INTO: the user variables that take the row.
-    pub into: Option<Vec<String>>,
+    /// SELECT ... INTO: what takes the rows.
+    pub into: Option<Target>,
 }
 
 fn is(token: &TokenWithSpan, word: &str) -> bool {
@@ -25,7 +29,7 @@ fn is_any(token: &TokenWithSpan, words: &[&str]) -> bool {
     words.iter().any(|word| is(token, word))
 }
 
-pub fn rewrite(tokens: Vec<TokenWithSpan>) -> Result<Rewritten> {
+pub fn rewrite(tokens: Vec<TokenWithSpan>, grammar: &Grammar, text: &str) -> Result<Rewritten> {
     let mut tokens: Vec<TokenWithSpan> =
         tokens.into_iter().filter(|token| !matches!(token.token, Token::Whitespace(_)) || is_hint(token)).collect();
     // Wishes about when to do it: it is done now.
@@ -52,7 +56,7 @@ pub fn rewrite(tokens: Vec<TokenWithSpan>) -> Result<Rewritten> {
         comma_in_brackets(&mut tokens);
         outer_join_braces(&mut tokens);
     }
-    let into = select_into(&mut tokens)?;
+    let into = select_into(&mut tokens, grammar, text)?;
     let mut parameters = 0;
     for token in &mut tokens {
         if let Token::Placeholder(name) = &mut token.token {
@@ -177,8 +181,8 @@ fn outer_join_braces(tokens: &mut Vec<TokenWithSpan>) {
     }
 }
 
-/// Takes out `INTO @a, @b` of a query.
-fn select_into(tokens: &mut Vec<TokenWithSpan>) -> Result<Option<Vec<String>>> {
+/// Takes out `INTO @a, @b`, or a file, of a query.
+fn select_into(tokens: &mut Vec<TokenWithSpan>, grammar: &Grammar, text: &str) -> Result<Option<Target>> {
     if !tokens
         .iter()
         .find(|token| token.token != Token::LParen)
@@ -196,26 +200,9 @@ fn select_into(tokens: &mut Vec<TokenWithSpan>) -> Result<Option<Vec<String>>> {
         depth == 0 && is(token, "into")
     });
     let Some(from) = found else { return Ok(None) };
-    let (mut names, mut at) = (Vec::new(), from + 1);
-    loop {
-        match tokens.get(at).map(|token| &token.token) {
-            Some(Token::Word(word)) if word.quote_style.is_none() && word.value.starts_with('@') => {
-                names.push(word.value.trim_start_matches('@').to_ascii_lowercase());
-            }
-            Some(Token::Word(word))
-                if ["outfile", "dumpfile"].iter().any(|known| word.value.eq_ignore_ascii_case(known)) =>
-            {
-                return Err(SqlError::unsupported("SELECT ... INTO a file"));
-            }
-            Some(token) => return Err(SqlError::parse(format!("'{token}' at line {}", tokens[at].span.start.line))),
-            None => return Err(SqlError::parse("''")),
-        }
-        at += 1;
-        if tokens.get(at).is_none_or(|token| token.token != Token::Comma) {
-            break;
-        }
-        at += 1;
-    }
-    tokens.drain(from..at);
-    Ok(Some(names))
+    let rest = tokens[from + 1..].to_vec();
+    let mut cursor = Cursor { parser: Parser::new(grammar).with_tokens_with_locations(rest), text };
+    let target = cursor.select_target()?;
+    tokens.drain(from..from + 1 + cursor.parser.index());
+    Ok(Some(target))
 }

@@ -3,6 +3,7 @@
 use sqlparser::ast;
 
 use crate::parse::account::{Accounting, UserName};
+use crate::parse::load::{Load, Target};
 use crate::parse::view::CreateView;
 
 /// `schema.name`, or a name alone.
@@ -30,8 +31,9 @@ impl<T> std::ops::Deref for Ignoring<T> {
 #[derive(Clone, Debug)]
 pub enum Statement {
     Query(Box<ast::Query>),
-    /// Its one row goes to these user variables.
-    SelectInto(Box<ast::Query>, Vec<String>),
+    /// Its one row goes to user variables, or its rows to a file.
+    SelectInto(Box<ast::Query>, Box<Target>),
+    Load(Box<Load>),
     Insert(Box<ast::Insert>),
     Update(Box<Ignoring<ast::Update>>),
     Delete(Box<Ignoring<ast::Delete>>),

@@ -126,6 +126,11 @@ impl Rights {
         Err(self.no_table(one.first(), name))
     }
 
+    /// FILE is missing where it is asked for together with rights of a table.
+    pub fn no_file(&self) -> SqlError {
+        error::ACCESS_DENIED.with(&[&self.user, &self.host, &"YES"])
+    }
+
     pub fn no_table(&self, command: &str, name: &str) -> SqlError {
         error::TABLEACCESS_DENIED.with(&[&command, &self.user, &self.host, &name])
     }

@@ -36,6 +36,7 @@ fn needs(statement: &Statement) -> Result<Vec<Need<'_>>> {
         // Looked at as they are bound, or when the statement within runs.
         Statement::Query(_)
         | Statement::SelectInto(..)
+        | Statement::Load(_)
         | Statement::Insert(_)
         | Statement::Update(_)
         | Statement::Delete(_)

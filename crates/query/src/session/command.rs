@@ -95,6 +95,7 @@ impl Session {
             | Statement::Delete(_)
             | Statement::Do(_)
             | Statement::SelectInto(..)
+            | Statement::Load(_)
             | Statement::Explain { .. } => unreachable!("run_statement takes these"),
         }
     }

@@ -39,6 +39,7 @@ counts! {
     Insert "Com_insert";
     InsertSelect "Com_insert_select";
     Kill "Com_kill";
+    Load "Com_load";
     LockTables "Com_lock_tables";
     PrepareSql "Com_prepare_sql";
     ReleaseSavepoint "Com_release_savepoint";
@@ -169,5 +170,6 @@ pub fn of_plan(plan: &Plan) -> Count {
         },
         Plan::Update(_) => Count::Update,
         Plan::Delete(_) => Count::Delete,
+        Plan::Load(_) => Count::Load,
     }
 }

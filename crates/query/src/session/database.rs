@@ -61,6 +61,15 @@ impl Database {
         Ok(())
     }
 
+    /// Files of the server that LOAD DATA and SELECT ... INTO may touch are those in this folder, and clients may be asked for theirs. To be called before the first session.
+    pub fn allow_files(&self, folder: Option<&std::path::Path>, local: bool) {
+        let mut globals = self.globals.lock();
+        if let Some(folder) = folder {
+            globals.insert("secure_file_priv", Value::text(folder.display().to_string()));
+        }
+        globals.insert("local_infile", Value::from(local));
+    }
+
     pub fn spill(&self) -> Option<&Arc<Spill>> {
         self.spill.get()
     }

@@ -97,6 +97,7 @@ fn explained(plan: &Plan) -> Explained<'_> {
             };
             Explained { verb, table: Some(&insert.rules.table.name), node }
         }
-        Plan::Do(_) => Explained { verb: Verb::Select, table: None, node: None },
+        // EXPLAIN does not take LOAD DATA.
+        Plan::Load(_) | Plan::Do(_) => Explained { verb: Verb::Select, table: None, node: None },
     }
 }

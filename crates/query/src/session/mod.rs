@@ -19,9 +19,11 @@ mod generated;
 mod granted;
 mod grants;
 mod handle;
+mod load;
 mod locks;
+mod outfile;
 mod rights;
-mod run;
+pub(crate) mod run;
 mod set;
 mod show;
 mod transact;
@@ -45,6 +47,7 @@ use crate::parse::lexical;
 use crate::parse::normal::Normal;
 use crate::rights::Rights;
 use crate::scalar::{self, EvalContext, SqlMode};
+use crate::session::load::Incoming;
 use crate::session::locks::Locked;
 use crate::session::rights::Standing;
 use crate::session::run::Compiled;
@@ -71,8 +74,14 @@ pub struct Login {
 /// What a statement answers.
 #[derive(Debug)]
 pub enum Outcome {
-    Done { affected: u64, last_insert_id: u64, info: String },
+    Done {
+        affected: u64,
+        last_insert_id: u64,
+        info: String,
+    },
     Rows(ResultSet),
+    /// LOAD DATA LOCAL: the client is to send this file, for `load_data` and `load_end`.
+    File(String),
 }
 
 impl Outcome {
@@ -210,6 +219,9 @@ pub struct Session {
     /// Those of them that it writes.
     written: Vec<Arc<Table>>,
     locked: Locked,
+    /// The client can send files.
+    local_files: bool,
+    loading: Option<Incoming>,
 
     normal: Normal,
     /// Plans by text without literals; None: such a text does not share its plan.
@@ -253,6 +265,8 @@ impl Session {
             held: Vec::new(),
             written: Vec::new(),
             locked: Locked::default(),
+            local_files: false,
+            loading: None,
             normal: Normal::default(),
             plans: HashMap::new(),
             named: HashMap::new(),
@@ -392,6 +406,7 @@ impl Session {
     fn abandon(&mut self) {
         self.number += 1;
         self.is_open = false;
+        self.loading = None;
         self.roll_back();
         self.unlock_tables();
         self.values = Values::default();

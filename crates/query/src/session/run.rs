@@ -12,11 +12,14 @@ use stdx::sync::Mutex;
 
 use crate::bind::change::{self, OnConflict};
 use crate::bind::hints::max_execution_ms;
+use crate::bind::load;
 use crate::bind::{Bind, Surroundings, Variables};
 use crate::catalog::table::Table;
 use crate::catalog::view::View;
 use crate::error::{self, Result, SqlError};
+use crate::exec::load::Loading;
 use crate::exec::{Exec, change as changes};
+use crate::parse::load::Target;
 use crate::parse::normal::text_of;
 use crate::parse::statement::{self, Statement};
 use crate::parse::{self};
@@ -25,6 +28,7 @@ use crate::rights::Rights;
 use crate::scalar::Expr;
 use crate::scalar::temporal::Timestamp;
 use crate::session::count::{self, Count};
+use crate::session::load::Incoming;
 use crate::session::{Outcome, Prepared, PreparedHandle, ResultSet, Session};
 use crate::types::{Column, Kind, Type};
 use crate::value::Value;
@@ -41,6 +45,7 @@ pub enum Plan {
     Update(change::Update),
     Delete(change::Delete),
     Do(Vec<Expr>),
+    Load(load::Load),
 }
 
 impl Plan {
@@ -53,6 +58,7 @@ impl Plan {
             Plan::Insert(insert) => vec![insert.rules.written()],
             Plan::Update(update) => of(&update.targets),
             Plan::Delete(delete) => of(&delete.targets),
+            Plan::Load(load) => vec![load.insert.rules.written()],
         };
         written.into_iter().flatten().collect()
     }
@@ -133,6 +139,10 @@ impl Session {
     fn begin_statement(&mut self, sql: &str) -> Result<()> {
         self.number += 1;
         self.handle.counts.add(Count::Questions);
+        if self.loading.take().is_some() {
+            // A file that was not sent to its end.
+            let _ = self.fail(error::QUERY_INTERRUPTED.bare());
+        }
         if std::mem::take(&mut self.is_open) {
             // A result that was not read to its end.
             let _ = self.end_statement();
@@ -160,7 +170,7 @@ impl Session {
     }
 
     /// Notes what the session's functions tell of the statement.
-    fn told(&mut self, outcome: Outcome) -> Outcome {
+    pub(super) fn told(&mut self, outcome: Outcome) -> Outcome {
         if let Outcome::Done { affected, .. } = &outcome {
             self.ctx.session.row_count = *affected as i64;
         }
@@ -266,6 +276,7 @@ impl Session {
             Statement::Insert(insert) => Plan::Insert(bind.insert(insert)?),
             Statement::Update(update) => Plan::Update(bind.update(update)?),
             Statement::Delete(delete) => Plan::Delete(bind.delete(delete)?),
+            Statement::Load(load) => Plan::Load(bind.load(load)?),
             Statement::Do(list) => {
                 bind.open_scope();
                 Plan::Do(list.iter().map(|expr| bind.expr(expr)).collect::<Result<_>>()?)
@@ -327,7 +338,13 @@ impl Session {
                     session.compile(statement, names, &types).ok().map(Arc::new)
                 })
             }
-            Statement::SelectInto(query, names) => self.select_into(query, names, parameters),
+            Statement::SelectInto(query, target) => match &**target {
+                Target::Variables(names) => self.select_into(query, names, parameters),
+                Target::File { file, charset, format } => {
+                    self.select_into_file(query, (file, charset.as_deref(), format.as_ref()), parameters)
+                }
+            },
+            Statement::Load(load) => self.load(load),
             Statement::Explain { statement, analyze, format } => {
                 self.explain(statement, *analyze, format.as_deref(), parameters)
             }
@@ -395,7 +412,7 @@ impl Session {
         let mut compiled = compiled.clone();
         self.handle.counts.add(count::of_plan(&compiled.plan));
         let mut tries = 0;
-        let writes = matches!(compiled.plan, Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_));
+        let writes = matches!(compiled.plan, Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Load(_));
         self.check_locked(&compiled.tables, &compiled.written)?;
         while !self.hold(&compiled.gates)? {
             tries += 1;
@@ -433,6 +450,10 @@ impl Session {
                     expr.eval(&[], &mut self.ctx)?;
                 }
                 changes::Changed::default()
+            }
+            Plan::Load(load) => {
+                self.loading = Some(Incoming::Loading(Box::new(Loading::new(compiled.clone()))));
+                return Ok(Outcome::File(load.file.clone()));
             }
         };
         self.end_statement()?;
@@ -493,6 +514,7 @@ impl Session {
             Statement::Prepare { .. }
             | Statement::Execute { .. }
             | Statement::Deallocate(_)
+            | Statement::Load(_)
             | Statement::LockTables(_) => {
                 return Err(error::UNSUPPORTED_PS.bare());
             }

@@ -31,7 +31,9 @@ impl Session {
             }
         }
         let variable = find(name)?;
-        let value = if scope == Some(Scope::Global) { self.global(variable) } else { self.values.get(variable) };
+        let is_global =
+            scope == Some(Scope::Global) || matches!(variable.may, variables::May::Global | variables::May::Read);
+        let value = if is_global { self.global(variable) } else { self.values.get(variable) };
         let value = if name == "character_set_results" && value == Value::text("") { Value::Null } else { value };
         Ok((value, variable.ty()))
     }
@@ -132,6 +134,9 @@ impl Session {
             self.verify(variable.name, &value)?;
             self.db.globals.lock().insert(variable.name, value);
             return Ok(());
+        }
+        if variable.may == variables::May::Global {
+            return Err(error::GLOBAL_VARIABLE.with(&[&variable.name]));
         }
         let value = self.verify(variable.name, &value)?;
         self.obey(variable.name, &value)?;

@@ -21,6 +21,8 @@ pub enum Is {
 pub enum May {
     /// Obeyed, and set per session or globally.
     Set,
+    /// Obeyed, and set globally alone.
+    Global,
     /// Any value does no harm.
     Accept,
     /// Only the value it has.
@@ -40,7 +42,7 @@ const fn of(name: &'static str, is: Is, may: May) -> Variable {
 }
 
 use Is::{Flag, Number, Word};
-use May::{Accept, Keep, Read, Set};
+use May::{Accept, Global, Keep, Read, Set};
 
 pub const VARIABLES: &[Variable] = &[
     of("auto_increment_increment", Number(1), Keep),
@@ -81,7 +83,7 @@ pub const VARIABLES: &[Variable] = &[
     of("innodb_strict_mode", Flag(true), Accept),
     of("interactive_timeout", Number(28800), Accept),
     of("license", Word("Apache-2.0"), Read),
-    of("local_infile", Flag(false), Read),
+    of("local_infile", Flag(false), Global),
     of("lock_wait_timeout", Number(31_536_000), Set),
     of("log_bin", Flag(false), Read),
     of("lower_case_file_system", Flag(false), Read),
@@ -93,7 +95,7 @@ pub const VARIABLES: &[Variable] = &[
     of("max_heap_table_size", Number(16_777_216), Accept),
     of("max_sort_length", Number(1024), Accept),
     of("net_buffer_length", Number(16_384), Accept),
-    of("net_read_timeout", Number(30), Accept),
+    of("net_read_timeout", Number(30), Set),
     of("net_write_timeout", Number(60), Accept),
     of("new", Flag(false), Accept),
     of("old_alter_table", Flag(false), Accept),
@@ -103,6 +105,7 @@ pub const VARIABLES: &[Variable] = &[
     of("profiling", Flag(false), Keep),
     of("protocol_version", Number(10), Read),
     of("read_only", Flag(false), Keep),
+    of("secure_file_priv", Word("NULL"), Read),
     of("server_id", Number(1), Accept),
     of("session_track_gtids", Word("OFF"), Keep),
     of("session_track_schema", Flag(true), Accept),
@@ -206,7 +209,7 @@ impl Variable {
             Read => Err(error::INCORRECT_GLOBAL_LOCAL_VAR.with(&[&self.name, &"read only"])),
             Keep if text_of(value).eq_ignore_ascii_case(&text_of(&self.default())) => Ok(()),
             Keep => Err(error::SqlError::unsupported(format!("{} = {}", self.name, text_of(value)))),
-            Accept | Set => Ok(()),
+            Accept | Global | Set => Ok(()),
         }
     }
 }

@@ -176,6 +176,10 @@ settings! {
         MysqlRequireSecureTransport = switch("mysql_require_secure_transport", false, "Refuses clients that do not use TLS.");
     }
     "SQL" {
+        LocalInfile = switch("local_infile", false,
+            "Lets LOAD DATA LOCAL ask clients for their files, as long as SET GLOBAL local_infile says nothing else.");
+        SecureFilePriv = text("secure_file_priv", "",
+            "Folder for the files of LOAD DATA INFILE and SELECT ... INTO OUTFILE; empty: there is none, and such statements get error 1290.");
         StatementMemory = bytes("statement_memory", 0..=TIB, 0,
             "Memory that the sorts, groups, joins and other gathered rows of one SQL statement may take. What is more goes to files in the folder `spill` of the data, which need no recovery. 0: a sixteenth of `memory`, but not more than 1gb.");
     }

@@ -1,0 +1,274 @@
+//! A file's bytes, cut into records and fields as LOAD DATA cuts them.
+//!
+//! Bytes come in pieces of any size. A record is cut when it is whole, else nothing of it is; looking again waits until there is twice as much, so that a long record is not looked at
+//! once for each piece. What of a rule is odd (what comes behind the last field, a quote within quotes, the end of the file) is MySQL's `READ_INFO`, step by step.
+
+use crate::parse::load::Format;
+
+/// More bytes must come before it can be told.
+struct Short;
+
+type Seen<T> = std::result::Result<T, Short>;
+
+#[derive(Debug, PartialEq, Eq)]
+pub enum Cut {
+    More,
+    End,
+    /// True: there was more in the line than fields to take it.
+    Record(bool),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Field {
+    from: usize,
+    to: usize,
+    is_null: bool,
+}
+
+#[derive(Debug)]
+pub struct Cutter {
+    format: Format,
+    /// Fields of a record.
+    count: usize,
+    /// Lines that are passed over first.
+    skip: u64,
+    bytes: Vec<u8>,
+    at: usize,
+    ended: bool,
+    /// So many bytes were not enough.
+    tried: usize,
+    /// The record's fields, without quotes and escapes.
+    text: Vec<u8>,
+    fields: Vec<Field>,
+}
+
+impl Cutter {
+    pub fn new(mut format: Format, count: usize, mut skip: u64) -> Cutter {
+        // Records then end with their last field, and no line is passed over, for there is none.
+        if format.field_end == format.line_end && !format.line_end.is_empty() {
+            format.line_end.clear();
+            skip = 0;
+        }
+        let (bytes, text, fields) = (Vec::new(), Vec::new(), Vec::new());
+        Cutter { format, count, skip, bytes, at: 0, ended: false, tried: 0, text, fields }
+    }
+
+    pub fn add(&mut self, bytes: &[u8]) {
+        self.bytes.drain(..std::mem::take(&mut self.at));
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Nothing more comes.
+    pub fn end(&mut self) {
+        self.ended = true;
+    }
+
+    /// Bytes of a record that is not whole.
+    pub fn held(&self) -> usize {
+        self.bytes.len() - self.at
+    }
+
+    /// The field's bytes, None for NULL; the outer None: the line ended before it.
+    pub fn field(&self, nth: usize) -> Option<Option<&[u8]>> {
+        self.fields.get(nth).map(|field| (!field.is_null).then(|| &self.text[field.from..field.to]))
+    }
+
+    pub fn next(&mut self) -> Cut {
+        if !self.ended && self.held() < self.tried * 2 {
+            return Cut::More;
+        }
+        match self.try_next() {
+            Ok(cut) => {
+                self.tried = 0;
+                cut
+            }
+            Err(Short) => {
+                self.tried = self.held().max(1);
+                Cut::More
+            }
+        }
+    }
+
+    fn try_next(&mut self) -> Seen<Cut> {
+        while self.skip > 0 {
+            let (over, to) = match self.format.line_end.is_empty() {
+                true => {
+                    let (cut, to) = self.record()?;
+                    (cut == Cut::End, to)
+                }
+                false => {
+                    let (end, to) = self.rest_of_line(self.at)?;
+                    (end.is_none(), to)
+                }
+            };
+            self.at = to;
+            self.skip -= 1;
+            if over {
+                return Ok(Cut::End);
+            }
+        }
+        let (cut, to) = self.record()?;
+        self.at = to;
+        Ok(cut)
+    }
+
+    /// The byte there, None at the end of the file.
+    fn get(&self, at: usize) -> Seen<Option<u8>> {
+        match self.bytes.get(at) {
+            Some(byte) => Ok(Some(*byte)),
+            None if self.ended => Ok(None),
+            None => Err(Short),
+        }
+    }
+
+    /// Does this separator stand there?
+    fn stands(&self, separator: &[u8], at: usize) -> Seen<bool> {
+        if separator.is_empty() {
+            return Ok(false);
+        }
+        for (nth, byte) in separator.iter().enumerate() {
+            if self.get(at + nth)? != Some(*byte) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn record(&mut self) -> Seen<(Cut, usize)> {
+        self.text.clear();
+        self.fields.clear();
+        let mut at = self.at;
+        if !self.format.line_start.is_empty() {
+            while !self.stands(&self.format.line_start, at)? {
+                if self.get(at)?.is_none() {
+                    return Ok((Cut::End, at));
+                }
+                at += 1;
+            }
+            at += self.format.line_start.len();
+        }
+        let mut line_is_over = false;
+        while self.fields.len() < self.count && !line_is_over {
+            if self.get(at)?.is_none() {
+                if self.fields.is_empty() {
+                    return Ok((Cut::End, at));
+                }
+                break;
+            }
+            (line_is_over, at) = self.one_field(at)?;
+        }
+        if self.count == 0 && self.get(at)?.is_none() {
+            return Ok((Cut::End, at));
+        }
+        if line_is_over || self.format.line_end.is_empty() {
+            return Ok((Cut::Record(false), at));
+        }
+        let (end, to) = self.rest_of_line(at)?;
+        // What the file's end cuts off is not told.
+        Ok((Cut::Record(end == Some(true)), to))
+    }
+
+    /// Takes the field that begins there. True: its line, or the file, is over.
+    fn one_field(&mut self, mut at: usize) -> Seen<(bool, usize)> {
+        let (enclosed, escape) = (self.format.enclosed, self.format.escape);
+        let quote = enclosed.filter(|quote| self.bytes.get(at) == Some(quote));
+        let from = self.text.len();
+        let (mut has_null, mut is_closed) = (false, false);
+        at += usize::from(quote.is_some());
+        let line_is_over = loop {
+            let Some(mut byte) = self.get(at)? else {
+                // A quote that was never closed is part of the value.
+                if let Some(quote) = quote {
+                    self.text.insert(from, quote);
+                }
+                break true;
+            };
+            if Some(byte) == escape {
+                let Some(next) = self.get(at + 1)? else {
+                    self.text.push(byte);
+                    at += 1;
+                    continue;
+                };
+                // A quote that escapes itself escapes nothing else.
+                if escape != enclosed || next == byte {
+                    has_null |= next == b'N';
+                    self.text.push(unescaped(next));
+                    at += 2;
+                    continue;
+                }
+            }
+            if quote.is_none() && self.stands(&self.format.line_end, at)? {
+                at += self.format.line_end.len();
+                break true;
+            }
+            if Some(byte) == quote {
+                let next = self.get(at + 1)?;
+                if next == quote {
+                    self.text.push(byte);
+                    at += 2;
+                    continue;
+                }
+                is_closed = true;
+                if next.is_none() {
+                    at += 1;
+                    break true;
+                }
+                if self.stands(&self.format.line_end, at + 1)? {
+                    at += 1 + self.format.line_end.len();
+                    break true;
+                }
+                if self.stands(&self.format.field_end, at + 1)? {
+                    at += 1 + self.format.field_end.len();
+                    break false;
+                }
+                is_closed = false;
+                byte = quote.unwrap_or(byte);
+            } else if quote.is_none() && self.stands(&self.format.field_end, at)? {
+                at += self.format.field_end.len();
+                break false;
+            }
+            self.text.push(byte);
+            at += 1;
+        };
+        let value = &self.text[from..];
+        let is_word = enclosed.is_some() && !is_closed && value == b"NULL";
+        let field = Field { from, to: self.text.len(), is_null: is_word || has_null && value == b"N" };
+        self.fields.push(field);
+        Ok((line_is_over, at))
+    }
+
+    /// Where the next line begins. Some: the line has an end, and whether there was anything before it.
+    fn rest_of_line(&self, mut at: usize) -> Seen<(Option<bool>, usize)> {
+        let mut any = false;
+        loop {
+            let Some(byte) = self.get(at)? else { return Ok((None, at)) };
+            if Some(byte) == self.format.escape {
+                any = true;
+                if self.get(at + 1)?.is_none() {
+                    return Ok((None, at + 1));
+                }
+                at += 2;
+            } else if self.stands(&self.format.line_end, at)? {
+                return Ok((Some(any), at + self.format.line_end.len()));
+            } else {
+                any = true;
+                at += 1;
+            }
+        }
+    }
+}
+
+fn unescaped(byte: u8) -> u8 {
+    match byte {
+        b'n' => b'\n',
+        b't' => b'\t',
+        b'r' => b'\r',
+        b'b' => 8,
+        b'0' => 0,
+        b'Z' => 26,
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,190 @@
+//! LOAD DATA: records become rows.
+//!
+//! It is fed: whoever has the file (the session, or a client through its door) gives bytes as they come, and every record that is whole is put in at once. Between two pieces nothing
+//! is held but the statement's transaction and the bytes of a record that is not whole, which `max_allowed_packet` bounds.
+
+mod cut;
+
+use std::sync::Arc;
+
+use crate::bind::change::OnConflict;
+use crate::bind::load::{Into, Load};
+use crate::error::{self, Result};
+use crate::exec::change::{Changed, Inserting, Tally};
+use crate::exec::host::host;
+use crate::scalar::store::implicit_default;
+use crate::scalar::temporal::Timestamp;
+use crate::scalar::{EvalContext, Expr};
+use crate::session::Row;
+use crate::session::run::{Compiled, Plan};
+use crate::types::{Charset, Kind, Type, latin1_char};
+use crate::value::Value;
+
+use cut::{Cut, Cutter};
+
+/// A LOAD DATA under way.
+#[derive(Debug)]
+pub struct Loading {
+    compiled: Arc<Compiled>,
+    cutter: Cutter,
+    tally: Tally,
+}
+
+impl Loading {
+    /// `compiled` is the plan of a LOAD DATA.
+    pub fn new(compiled: Arc<Compiled>) -> Loading {
+        let cutter = match &compiled.plan {
+            Plan::Load(load) => Cutter::new(load.format.clone(), load.fields.len(), load.skip),
+            _ => unreachable!("the caller has looked"),
+        };
+        Loading { compiled, cutter, tally: Tally::default() }
+    }
+
+    /// Puts in what these bytes make whole.
+    pub fn feed(&mut self, bytes: &[u8], ctx: &mut EvalContext) -> Result<()> {
+        self.cutter.add(bytes);
+        self.rows(ctx)?;
+        if self.cutter.held() > ctx.max_allowed_packet {
+            return Err(error::NET_PACKET_TOO_LARGE.bare());
+        }
+        Ok(())
+    }
+
+    /// There are no more bytes.
+    pub fn end(mut self, ctx: &mut EvalContext) -> Result<Changed> {
+        self.cutter.end();
+        self.rows(ctx)?;
+        let Tally { mut changed, records, duplicates } = self.tally;
+        let Plan::Load(load) = &self.compiled.plan else { unreachable!("see new") };
+        let (deleted, skipped) = match load.insert.on_conflict {
+            OnConflict::Replace => (duplicates, 0),
+            _ => (0, duplicates),
+        };
+        changed.info =
+            format!("Records: {records}  Deleted: {deleted}  Skipped: {skipped}  Warnings: {}", ctx.warnings.count());
+        Ok(changed)
+    }
+
+    fn rows(&mut self, ctx: &mut EvalContext) -> Result<()> {
+        let compiled = self.compiled.clone();
+        let Plan::Load(load) = &compiled.plan else { unreachable!("see new") };
+        ctx.ignore = load.insert.on_conflict == OnConflict::Ignore;
+        ctx.changes_rows = true;
+        let mut inserting = Inserting::new(&load.insert, std::mem::take(&mut self.tally));
+        let done = loop {
+            match self.cutter.next() {
+                Cut::More | Cut::End => break Ok(()),
+                Cut::Record(is_cut) => {
+                    let put = host(ctx).look_up().and_then(|()| one(load, &self.cutter, &mut inserting, is_cut, ctx));
+                    if put.is_err() {
+                        break put;
+                    }
+                }
+            }
+        };
+        self.tally = inserting.tally;
+        done
+    }
+}
+
+/// One record becomes a row.
+fn one(load: &Load, cutter: &Cutter, inserting: &mut Inserting<'_>, is_cut: bool, ctx: &mut EvalContext) -> Result<()> {
+    inserting.tally.records += 1;
+    let number = inserting.tally.records;
+    let table = load.insert.rules.table.clone();
+    let mut row: Row = vec![Value::Null; table.columns.len()];
+    let mut given = vec![false; row.len()];
+    for (nth, field) in load.fields.iter().enumerate() {
+        match (field, cutter.field(nth)) {
+            (Into::Column(at), Some(bytes)) => {
+                given[*at] = true;
+                row[*at] = taken(load, *at, bytes, inserting, ctx)?;
+            }
+            (Into::Variable(name), bytes) => {
+                let value = bytes.flatten().map_or(Value::Null, |bytes| value_of(bytes, load.charset));
+                host(ctx).users.insert(name.clone(), (value, variable_type()));
+            }
+            (Into::Column(at), None) => {
+                given[*at] = true;
+                ctx.complain(error::WARN_TOO_FEW_RECORDS.with(&[&number]))?;
+                row[*at] = missing(load, *at, ctx);
+            }
+        }
+    }
+    for (at, _) in load.sets.iter().filter(|(_, expr)| expr.is_some()) {
+        given[*at] = true;
+    }
+    for at in (0..row.len()).filter(|at| !given[*at]) {
+        row[at] = inserting.default(at, &row, ctx)?;
+    }
+    for (at, expr) in &load.sets {
+        row[*at] = match expr {
+            Some(expr) => {
+                let value = expr.eval(&row, ctx)?;
+                inserting.take(*at, value, ctx)?
+            }
+            None => inserting.default(*at, &row, ctx)?,
+        };
+    }
+    inserting.finish(row, ctx)?;
+    if is_cut {
+        ctx.complain(error::WARN_TOO_MANY_RECORDS.with(&[&number]))?;
+    }
+    Ok(())
+}
+
+/// What a column holds whose field is missing: not its default, says MySQL, but NULL if that is it, else nothing of its kind.
+fn missing(load: &Load, at: usize, ctx: &EvalContext) -> Value {
+    let table = &load.insert.rules.table;
+    match &load.insert.rules.defaults[at] {
+        _ if table.auto_column() == Some(at) => Value::Null,
+        Some(Expr::Literal(Value::Null, _)) => Value::Null,
+        _ => nothing(&table.columns[at].ty, ctx),
+    }
+}
+
+fn nothing(ty: &Type, ctx: &EvalContext) -> Value {
+    match ty.kind {
+        Kind::Timestamp if !ty.nullable => {
+            Value::Timestamp(Timestamp(ctx.now.0 - ctx.now.0.rem_euclid(10i64.pow(6 - u32::from(ty.scale.min(6))))))
+        }
+        Kind::Enum => Value::UInt(0),
+        _ => implicit_default(ty),
+    }
+}
+
+/// What user variables of a LOAD DATA are.
+pub fn variable_type() -> Type {
+    Type::new(Kind::LongText).with_nullable(true)
+}
+
+fn taken(
+    load: &Load,
+    at: usize,
+    bytes: Option<&[u8]>,
+    inserting: &Inserting<'_>,
+    ctx: &mut EvalContext,
+) -> Result<Value> {
+    let table = &load.insert.rules.table;
+    let column = &table.columns[at];
+    match bytes {
+        None if column.ty.nullable || table.auto_column() == Some(at) => Ok(Value::Null),
+        None => {
+            ctx.complain(error::WARN_NULL_TO_NOTNULL.with(&[&column.name, &inserting.tally.records]))?;
+            Ok(nothing(&column.ty, ctx))
+        }
+        Some(bytes) => {
+            let is_raw = column.ty.kind.is_bytes() || column.ty.kind == Kind::Bit;
+            let value = if is_raw { Value::bytes(bytes) } else { value_of(bytes, load.charset) };
+            inserting.take(at, value, ctx)
+        }
+    }
+}
+
+/// The field as text, where it is text in the file's character set.
+fn value_of(bytes: &[u8], charset: Charset) -> Value {
+    match charset {
+        Charset::Latin1 => Value::text(bytes.iter().map(|byte| latin1_char(*byte)).collect::<String>()),
+        _ => std::str::from_utf8(bytes).map_or_else(|_| Value::bytes(bytes), Value::text),
+    }
+}
