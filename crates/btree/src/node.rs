@@ -19,6 +19,7 @@
 //! reader brought along or by the page's size, and nothing here panics on any content (T9).
 
 use std::cmp::Ordering;
+use std::ops::Range;
 
 mod edit;
 #[cfg(test)]
@@ -55,6 +56,18 @@ impl WordsMut for &pager::Exclusive<'_> {
     #[inline(always)]
     fn store(self, at: usize, word: u64) {
         pager::Exclusive::store(self, at, word);
+    }
+}
+
+/// A page copied out as bytes, after its copy was validated.
+#[derive(Clone, Copy)]
+pub(crate) struct Image<'b>(pub(crate) &'b [u8]);
+
+impl Words for Image<'_> {
+    #[inline(always)]
+    fn load(self, at: usize) -> u64 {
+        let at = (at & (PAGE_WORDS - 1)) * 8;
+        u64::from_le_bytes(self.0[at..at + 8].try_into().expect("eight bytes"))
     }
 }
 
@@ -165,6 +178,12 @@ impl Slot {
 /// A page looked at as a node. Copying it copies a reference.
 #[derive(Clone, Copy)]
 pub(crate) struct Node<W>(pub(crate) W);
+
+/// `len` bytes from word `at` on, as far as the page goes.
+fn place(at: usize, len: usize) -> Range<usize> {
+    let from = (at * 8).min(PAGE_WORDS * 8);
+    from..(from + len).min(PAGE_WORDS * 8)
+}
 
 /// Where a key is, or where it would have to go.
 pub(crate) type Place = Result<usize, usize>;
@@ -446,10 +465,26 @@ impl<W: Words> Node<W> {
         }
     }
 
+    /// Where the value of a leaf's record lies in the page's bytes.
+    pub(crate) fn value_place(self, index: usize) -> Range<usize> {
+        let slot = self.slot(index);
+        place(slot.offset() + LEAF_HEAD + words_of(slot.key_len()), self.value_len(index))
+    }
+
+    /// Where what a record has of its key lies in the page's bytes: what follows the prefix.
+    pub(crate) fn key_place(self, index: usize) -> Range<usize> {
+        let slot = self.slot(index);
+        place(slot.offset() + self.record_head(), slot.key_len())
+    }
+
+    pub(crate) fn push_prefix(self, out: &mut Vec<u8>) {
+        self.push_bytes(self.field(WORD_FENCES, 0), self.prefix_len(), out);
+    }
+
     /// The whole key of a record, prefix included.
     pub(crate) fn push_key(self, index: usize, out: &mut Vec<u8>) {
         let slot = self.slot(index);
-        self.push_bytes(self.field(WORD_FENCES, 0), self.prefix_len(), out);
+        self.push_prefix(out);
         self.push_bytes(slot.offset() + self.record_head(), slot.key_len(), out);
     }
 
@@ -475,15 +510,12 @@ impl<W: Words> Node<W> {
         let len = len.min(PAGE_WORDS * 8);
         let start = out.len();
         out.resize(start + len, 0);
-        let mut chunks = out[start..].chunks_exact_mut(8);
-        let mut word = at;
-        for chunk in &mut chunks {
-            chunk.copy_from_slice(&self.0.load(word).to_le_bytes());
-            word += 1;
+        let (chunks, rest) = out[start..].as_chunks_mut::<8>();
+        for (nth, chunk) in chunks.iter_mut().enumerate() {
+            *chunk = self.0.load(at + nth).to_le_bytes();
         }
-        let rest = chunks.into_remainder();
         if !rest.is_empty() {
-            rest.copy_from_slice(&self.0.load(word).to_le_bytes()[..rest.len()]);
+            rest.copy_from_slice(&self.0.load(at + len / 8).to_le_bytes()[..rest.len()]);
         }
     }
 
@@ -498,7 +530,7 @@ impl<W: Words> Node<W> {
 
     /// The first record that is not below `key`, which may lie outside the fences.
     pub(crate) fn position(self, key: &[u8]) -> usize {
-        if self.compare_low(key) == Ordering::Greater {
+        if self.compare_low(key) != Ordering::Less {
             return 0;
         }
         if self.compare_high(key) != Ordering::Greater {

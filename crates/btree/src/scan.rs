@@ -3,22 +3,31 @@
 //! A scan holds nothing between batches. It copies what qualifies in one leaf, seen at one moment, and remembers the fence it has come
 //! to: forward the high one, backward the low one. The next batch descends to that fence again. So splits, removals and freed pages
 //! under a scan need no care: a fence is a key, and every key is covered by exactly one leaf at every moment (T1, T2).
+//!
+//! Forward the way down is mostly spared: the leaf's right neighbour is looked at first, and taken if it still begins at the fence (T10).
 
-use std::ops::Bound;
+use std::ops::{Bound, Range};
 
-use pager::{Lsn, PageRef, Result};
+use pager::{Lsn, PAGE_BYTES, PageId, PageRef, Result};
 use stdx::prng::Prng;
 
-use crate::node::Node;
+use crate::node::{Image, Node};
 use crate::search::Seek;
 use crate::tree::Tree;
 
 /// Tries to meet a record at random before the range is searched in order.
 const RANDOM_TRIES: usize = 16;
 
+/// Cache lines of the next leaf that are asked for while this one's records are looked at.
+const NEXT_LINES: usize = 16;
+/// From so many records on the whole leaf is copied, which is cheaper than to pick them out one by one.
+const WHOLE_FROM: usize = 6;
+
 /// Records copied out of one leaf. Reuse it: it keeps its memory.
 #[derive(Default, Debug)]
 pub struct Batch {
+    keys: Vec<u8>,
+    /// Values one behind the other, or a whole leaf in which they lie.
     bytes: Vec<u8>,
     items: Vec<Item>,
 }
@@ -26,8 +35,9 @@ pub struct Batch {
 #[derive(Clone, Copy, Debug)]
 struct Item {
     key: u32,
+    key_end: u32,
     value: u32,
-    end: u32,
+    value_end: u32,
     word: u64,
 }
 
@@ -56,8 +66,8 @@ impl Batch {
     pub fn get(&self, index: usize) -> Entry<'_> {
         let item = self.items[index];
         Entry {
-            key: &self.bytes[item.key as usize..item.value as usize],
-            value: &self.bytes[item.value as usize..item.end as usize],
+            key: &self.keys[item.key as usize..item.key_end as usize],
+            value: &self.bytes[item.value as usize..item.value_end as usize],
             word: item.word,
         }
     }
@@ -67,16 +77,51 @@ impl Batch {
     }
 
     fn clear(&mut self) {
-        self.bytes.clear();
+        self.keys.clear();
         self.items.clear();
     }
 
+    /// Replaces what is there by the records `range` of a leaf, backward if so; a whole leaf is only copied, for `list`. May meet rubbish (T9).
+    fn copy(&mut self, leaf: Node<PageRef<'_>>, range: Range<usize>, is_backward: bool) {
+        self.clear();
+        if range.len() >= WHOLE_FROM {
+            self.bytes.resize(PAGE_BYTES, 0);
+            leaf.0.copy_out(&mut self.bytes);
+            return;
+        }
+        self.bytes.clear();
+        for nth in 0..range.len() {
+            self.push(leaf, if is_backward { range.end - 1 - nth } else { range.start + nth });
+        }
+    }
+
     fn push(&mut self, leaf: Node<PageRef<'_>>, index: usize) {
-        let key = self.bytes.len() as u32;
-        leaf.push_key(index, &mut self.bytes);
-        let value = self.bytes.len() as u32;
+        let (key, value) = (self.keys.len() as u32, self.bytes.len() as u32);
+        leaf.push_key(index, &mut self.keys);
         leaf.push_value(index, &mut self.bytes);
-        self.items.push(Item { key, value, end: self.bytes.len() as u32, word: leaf.version(index) });
+        let value_end = self.bytes.len() as u32;
+        self.items.push(Item { key, key_end: self.keys.len() as u32, value, value_end, word: leaf.version(index) });
+    }
+
+    /// Finds the records `range` in the leaf that was copied, if it was. What was copied has been validated.
+    fn list(&mut self, range: Range<usize>, is_backward: bool) {
+        if range.len() < WHOLE_FROM {
+            return;
+        }
+        let Batch { keys, bytes, items } = self;
+        let leaf = Node(Image(bytes));
+        let prefix = keys.len();
+        leaf.push_prefix(keys);
+        let prefix = prefix..keys.len();
+        for nth in 0..range.len() {
+            let index = if is_backward { range.end - 1 - nth } else { range.start + nth };
+            let key = keys.len() as u32;
+            keys.extend_from_within(prefix.clone());
+            keys.extend_from_slice(&bytes[leaf.key_place(index)]);
+            let (key_end, value) = (keys.len() as u32, leaf.value_place(index));
+            let (value, value_end) = (value.start as u32, value.end as u32);
+            items.push(Item { key, key_end, value, value_end, word: leaf.version(index) });
+        }
     }
 }
 
@@ -103,6 +148,9 @@ pub struct Span {
     is_done: bool,
     limit: usize,
     gate: Lsn,
+    /// Forward: the leaf that began at `from` when the last one was read.
+    right: Option<PageId>,
+    fence: Vec<u8>,
 }
 
 /// The smallest key that is greater than `key`.
@@ -156,11 +204,9 @@ impl Tree {
         for _ in 0..RANDOM_TRIES {
             let draw = prng.next_u64();
             self.read(Seek::Random { from, to, draw }, |leaf| {
-                batch.clear();
                 let (start, end) = leaf.range(from, to);
-                if start < end {
-                    batch.push(leaf, start + (draw as usize >> 8) % (end - start));
-                }
+                let some = if start < end { start + (draw as usize >> 8) % (end - start) } else { end };
+                batch.copy(leaf, some..(some + 1).min(end), false);
             })?;
             if !batch.is_empty() {
                 return Ok(Some(batch.get(0).into()));
@@ -206,7 +252,7 @@ impl Span {
     pub fn new(from: Bound<&[u8]>, to: Bound<&[u8]>, is_backward: bool) -> Span {
         let (from, to) = (lower(from), upper(to));
         let is_done = to.as_ref().is_some_and(|to| *to <= from);
-        Span { from, to, is_backward, is_done, limit: usize::MAX, gate: 0 }
+        Span { from, to, is_backward, is_done, limit: usize::MAX, gate: 0, right: None, fence: Vec::new() }
     }
 
     /// True if nothing is left.
@@ -224,56 +270,74 @@ impl Span {
     }
 
     fn step(&mut self, tree: &Tree, batch: &mut Batch) -> Result<()> {
-        let (limit, from, to) = (self.limit, self.from.as_slice(), self.to.as_deref());
-        let mut fence = Vec::new();
-        let (lsn, is_last, is_cut) = tree.read(Seek::At(from), |leaf| {
-            batch.clear();
-            fence.clear();
+        let Span { from, to, fence, limit, .. } = self;
+        let (from, to) = (from.as_slice(), to.as_deref());
+        let mut look = |leaf: Node<PageRef<'_>>| {
             let (start, end) = leaf.range(from, to);
-            let stop = end.min(start.saturating_add(limit));
-            for index in start..stop {
-                batch.push(leaf, index);
+            let stop = end.min(start.saturating_add(*limit));
+            batch.copy(leaf, start..stop, false);
+            fence.clear();
+            leaf.push_high(fence);
+            Seen {
+                lsn: leaf.page_lsn(),
+                range: start..stop,
+                is_cut: stop < end,
+                is_last: leaf.is_last(),
+                right: leaf.right(),
             }
-            leaf.push_high(&mut fence);
-            (leaf.page_lsn(), leaf.is_last(), stop < end)
-        })?;
-        self.gate = self.gate.max(lsn);
-        if is_cut {
+        };
+        let beside = self.right.take().and_then(|right| tree.read_beside(right, from, &mut look));
+        let seen = match beside {
+            Some(seen) => seen,
+            None => tree.read(Seek::At(from), look)?,
+        };
+        batch.list(seen.range, false);
+        self.gate = self.gate.max(seen.lsn);
+        if seen.is_cut {
             self.from = successor(batch.get(batch.len() - 1).key);
-        } else if is_last || self.to.as_ref().is_some_and(|to| fence >= *to) {
+        } else if seen.is_last || self.to.as_ref().is_some_and(|to| self.fence >= *to) {
             self.is_done = true;
-        } else if fence <= self.from {
+        } else if self.fence <= self.from {
             return Err(tree.corrupt(tree.root, "T1: a leaf ends before it begins"));
         } else {
-            self.from = fence;
+            std::mem::swap(&mut self.from, &mut self.fence);
+            tree.pager.hint(seen.right, NEXT_LINES);
+            self.right = Some(seen.right);
         }
         Ok(())
     }
 
     fn step_back(&mut self, tree: &Tree, batch: &mut Batch) -> Result<()> {
-        let (limit, from, to) = (self.limit, self.from.as_slice(), self.to.as_deref());
-        let mut fence = Vec::new();
-        let (lsn, is_cut) = tree.read(to.map_or(Seek::Last, Seek::Before), |leaf| {
-            batch.clear();
-            fence.clear();
+        let Span { from, to, fence, limit, .. } = self;
+        let (from, to) = (from.as_slice(), to.as_deref());
+        let (lsn, range, is_cut) = tree.read(to.map_or(Seek::Last, Seek::Before), |leaf| {
             let (start, end) = leaf.range(from, to);
-            let stop = start.max(end.saturating_sub(limit));
-            for index in (stop..end).rev() {
-                batch.push(leaf, index);
-            }
-            leaf.push_low(&mut fence);
-            (leaf.page_lsn(), stop > start)
+            let stop = start.max(end.saturating_sub(*limit));
+            batch.copy(leaf, stop..end, true);
+            fence.clear();
+            leaf.push_low(fence);
+            (leaf.page_lsn(), stop..end, stop > start)
         })?;
+        batch.list(range, true);
         self.gate = self.gate.max(lsn);
         if is_cut {
             self.to = Some(batch.get(batch.len() - 1).key.to_vec());
-        } else if fence <= self.from {
+        } else if self.fence <= self.from {
             self.is_done = true;
-        } else if self.to.as_ref().is_some_and(|to| fence >= *to) {
+        } else if self.to.as_ref().is_some_and(|to| self.fence >= *to) {
             return Err(tree.corrupt(tree.root, "T1: a leaf begins behind its end"));
         } else {
-            self.to = Some(fence);
+            self.to = Some(std::mem::take(&mut self.fence));
         }
         Ok(())
     }
+}
+
+/// What a step saw of a leaf.
+struct Seen {
+    lsn: Lsn,
+    range: Range<usize>,
+    is_cut: bool,
+    is_last: bool,
+    right: PageId,
 }

@@ -133,6 +133,25 @@ impl Tree {
         }
     }
 
+    /// The same of the leaf that somebody's right link named a while ago, if it begins at `low` (T10). None: it does not, or cannot be read; go down.
+    pub(crate) fn read_beside<R>(
+        &self,
+        leaf: PageId,
+        low: &[u8],
+        mut look: impl FnMut(Node<PageRef<'_>>) -> R,
+    ) -> Option<R> {
+        if self.mode != Mode::Optimistic {
+            return None;
+        }
+        let sight = self.pager.optimistic(leaf).ok()?;
+        let node = Node(sight.page());
+        if !node.is_of(self.id, 0) || node.compare_low(low) != Ordering::Equal {
+            return None;
+        }
+        let result = look(node);
+        sight.validate().then_some(result)
+    }
+
     /// The node at `level` that `seek` leads to, under the exclusive latch and sound.
     pub(crate) fn exclusive(&self, seek: Seek<'_>, level: u8, walk: &mut Walk) -> Result<Exclusive<'_>> {
         if self.mode == Mode::Optimistic {

@@ -2,6 +2,7 @@
 //!
 //! The value must be of its column's kind. A binary row has no room for another, so a value that is not is an error of the statement, not a guess.
 
+use query::batch::{Cell, Cells};
 use query::error::{self, SqlError};
 use query::scalar::convert::write_text;
 use query::types::{Column, Kind, Type};
@@ -24,15 +25,25 @@ impl RowWriter {
 
     /// The payload of a row.
     #[inline]
-    pub fn put_row(&mut self, out: &mut Vec<u8>, columns: &[Column], row: &[Value]) -> Result<(), SqlError> {
+    pub fn put_row(&mut self, out: &mut Vec<u8>, columns: &[Column], row: Cells<'_>) -> Result<(), SqlError> {
         assert_eq!(columns.len(), row.len());
         if self.binary {
             return self.put_binary_row(out, columns, row);
         }
-        for (column, value) in columns.iter().zip(row) {
-            self.put_text(out, &column.ty, value);
+        for (column, cell) in columns.iter().zip(row.iter()) {
+            self.put_cell(out, &column.ty, cell);
         }
         Ok(())
+    }
+
+    /// A cell as text behind its length.
+    #[inline]
+    fn put_cell(&mut self, out: &mut Vec<u8>, ty: &Type, cell: Cell<'_>) {
+        match cell {
+            Cell::Text(text) => self.results.put_text(out, text),
+            Cell::Bytes(bytes) => put_bytes(out, bytes),
+            Cell::Value(value) => self.put_text(out, ty, value),
+        }
     }
 
     /// A value as text behind its length.
@@ -62,16 +73,18 @@ impl RowWriter {
         }
     }
 
-    fn put_binary_row(&mut self, out: &mut Vec<u8>, columns: &[Column], row: &[Value]) -> Result<(), SqlError> {
+    fn put_binary_row(&mut self, out: &mut Vec<u8>, columns: &[Column], row: Cells<'_>) -> Result<(), SqlError> {
         out.push(0);
         let bitmap = out.len();
         // The first two bits are not used.
         out.resize(bitmap + (row.len() + 9) / 8, 0);
-        for (at, (column, value)) in columns.iter().zip(row).enumerate() {
-            if value.is_null() {
-                out[bitmap + (at + 2) / 8] |= 1 << ((at + 2) % 8);
-            } else {
-                self.put_binary(out, column, value)?;
+        for (at, (column, cell)) in columns.iter().zip(row.iter()).enumerate() {
+            match cell {
+                Cell::Value(Value::Null) => out[bitmap + (at + 2) / 8] |= 1 << ((at + 2) % 8),
+                Cell::Value(value) => self.put_binary(out, column, value)?,
+                // What a string column shows is a string in binary too.
+                cell if column.ty.is_string() => self.put_cell(out, &column.ty, cell),
+                cell => self.put_binary(out, column, &cell.to_value())?,
             }
         }
         Ok(())

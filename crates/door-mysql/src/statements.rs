@@ -6,8 +6,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use query::batch::Batch;
 use query::error::{self, Result, SqlError};
-use query::{Prepared, ResultSet, Row, Session};
+use query::{Prepared, ResultSet, Session};
 
 use crate::door::Shared;
 use crate::errors;
@@ -139,12 +140,12 @@ impl Cursor {
     /// Draws some more rows. False: there are none.
     fn draw(&mut self, session: &mut Session) -> Result<bool> {
         let Some(live) = &mut self.live else { return Ok(false) };
-        let mut rows: Vec<Row> = Vec::new();
+        let mut rows = Batch::new();
         let drawn = live.next(session, &mut rows);
         if !matches!(drawn, Ok(true)) {
             self.live = None;
         }
-        for row in &rows {
+        for row in rows.rows() {
             let at = self.kept.len();
             self.kept.extend_from_slice(&[0; 4]);
             if let Err(error) = self.writer.put_row(&mut self.kept, &self.columns, row) {

@@ -66,11 +66,12 @@ impl<'p> PageRef<'p> {
         self.load(WORD_LSN)
     }
 
-    /// Copies the whole page out, little-endian. Call under a latch.
+    /// Copies the whole page out, little-endian. Under a latch, or to be validated.
+    #[inline]
     pub fn copy_out(self, out: &mut [u8]) {
         assert_eq!(out.len(), PAGE_BYTES);
-        for (chunk, word) in out.chunks_exact_mut(8).zip(self.words) {
-            chunk.copy_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
+        for (chunk, word) in out.as_chunks_mut::<8>().0.iter_mut().zip(self.words) {
+            *chunk = word.load(Ordering::Relaxed).to_le_bytes();
         }
     }
 }

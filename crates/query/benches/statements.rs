@@ -12,7 +12,7 @@ const ROWS: u64 = 20_000;
 
 fn drained(session: &mut Session, outcome: Outcome) -> usize {
     let Outcome::Rows(mut rows) = outcome else { return 0 };
-    let (mut count, mut batch) = (0, Vec::new());
+    let (mut count, mut batch) = (0, query::batch::Batch::new());
     while rows.next(session, &mut batch).expect("rows") {
         count += batch.len();
     }

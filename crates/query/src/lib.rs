@@ -1,6 +1,7 @@
 //! SQL: types, text to plan, plan to rows. Start with README.md beside this crate.
 #![forbid(unsafe_code)]
 
+pub mod batch;
 pub mod error;
 pub mod types;
 pub mod value;

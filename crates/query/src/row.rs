@@ -5,6 +5,7 @@
 
 use num_bigint::BigInt;
 
+use crate::batch::Batch;
 use crate::error::{Result, SqlError};
 use crate::types::{Kind, Type};
 use crate::value::{Bytes, Date, DateTime, Decimal, Json, Text, Time, Timestamp, Value};
@@ -130,12 +131,32 @@ impl Layout {
         Ok(Opened { row, count, base, ends, step, data })
     }
 
+    /// Appends the value of a slot to a batch, or `initial` where the row is older than the slot.
+    pub fn append(&self, row: &Opened<'_>, slot: usize, (ty, initial): (&Type, &Value), out: &mut Batch) -> Result<()> {
+        if let Some(Place::Variable(nth)) = self.places.get(slot)
+            && slot < row.count
+            && !row.is_null(slot)
+            && ty.is_string()
+        {
+            let bytes = row.variable(*nth)?;
+            if ty.kind.is_bytes() {
+                out.push_bytes(bytes);
+            } else {
+                out.push_text(std::str::from_utf8(bytes).map_err(|_| damaged_column())?);
+            }
+            return Ok(());
+        }
+        out.push(self.value(row, slot, ty)?.unwrap_or_else(|| initial.clone()));
+        Ok(())
+    }
+
     /// The value of a slot; None: the row is older than the slot.
+    #[inline]
     pub fn value(&self, row: &Opened<'_>, slot: usize, ty: &Type) -> Result<Option<Value>> {
         if slot >= row.count {
             return Ok(None);
         }
-        if row.row[HEAD + slot / 8] & (1 << (slot % 8)) != 0 {
+        if row.is_null(slot) {
             return Ok(Some(Value::Null));
         }
         match self.places[slot] {
@@ -144,11 +165,7 @@ impl Layout {
                 bits[..width].copy_from_slice(&row.row[row.base + offset..row.base + offset + width]);
                 Ok(Some(fixed_value(u64::from_le_bytes(bits), width, ty)))
             }
-            Place::Variable(nth) => {
-                let from = if nth == 0 { 0 } else { row.end(nth - 1) };
-                let bytes = row.row.get(row.data + from..row.data + row.end(nth));
-                bytes.ok_or_else(|| SqlError::corrupt("a column's end")).and_then(|bytes| parse(bytes, ty)).map(Some)
-            }
+            Place::Variable(nth) => parse(row.variable(nth)?, ty).map(Some),
         }
     }
 }
@@ -163,7 +180,18 @@ pub struct Opened<'r> {
     data: usize,
 }
 
-impl Opened<'_> {
+impl<'r> Opened<'r> {
+    /// Of a slot that the row has.
+    fn is_null(&self, slot: usize) -> bool {
+        self.row[HEAD + slot / 8] & (1 << (slot % 8)) != 0
+    }
+
+    fn variable(&self, nth: usize) -> Result<&'r [u8]> {
+        let from = if nth == 0 { 0 } else { self.end(nth - 1) };
+        let bytes = self.row.get(self.data + from..self.data + self.end(nth));
+        bytes.ok_or_else(|| SqlError::corrupt("a column's end"))
+    }
+
     fn end(&self, nth: usize) -> usize {
         let at = self.ends + nth * self.step;
         match self.step {
@@ -246,8 +274,12 @@ fn append(value: &Value, out: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
+fn damaged_column() -> SqlError {
+    SqlError::corrupt("a column's bytes")
+}
+
 fn parse(bytes: &[u8], ty: &Type) -> Result<Value> {
-    let damaged = || SqlError::corrupt("a column's bytes");
+    let damaged = damaged_column;
     Ok(match ty.kind {
         Kind::Decimal => {
             let [scale, digits @ ..] = bytes else { return Err(damaged()) };

@@ -2,9 +2,10 @@
 //!
 //! What is left of rows, and of a text of several statements, waits in `Running`; the command stays in the input until its reply is whole (Y2).
 
+use query::batch::Batch;
 use query::error::{Result, SqlError};
 use query::types::Column;
-use query::{Outcome, ResultSet, Row};
+use query::{Outcome, ResultSet};
 
 use super::{Conversation, Next, Turn, obeyed::may_set};
 use crate::columns::put_column;
@@ -17,7 +18,7 @@ use crate::wire::put_length;
 /// A reply under way.
 enum Reply {
     /// The rows of a statement, and what comes behind it in its text.
-    Rows { result: ResultSet, writer: RowWriter, batch: Vec<Row> },
+    Rows { result: ResultSet, writer: RowWriter },
     /// So many rows of a cursor.
     Fetch { statement: u32, left: u32 },
     /// The next statement of the text.
@@ -47,9 +48,9 @@ impl Conversation {
 
     fn advance(&mut self, turn: &mut Turn<'_, '_>, mut running: Running) -> Next {
         let finished = match &mut running.reply {
-            Reply::Rows { result, writer, batch } => {
+            Reply::Rows { result, writer } => {
                 let more = running.script.is_some();
-                match self.write_rows(turn, result, writer, batch) {
+                match self.write_rows(turn, result, writer) {
                     Ok(true) => {
                         let ending = self.ending(more);
                         turn.writer().rows_end(&ending);
@@ -146,7 +147,7 @@ impl Conversation {
             Ok(Outcome::Rows(result)) => {
                 let writer = RowWriter::new(self.results(), false);
                 self.write_columns(turn, result.columns(), script.is_some());
-                self.running = Some(Running { size, reply: Reply::Rows { result, writer, batch: Vec::new() }, script });
+                self.running = Some(Running { size, reply: Reply::Rows { result, writer }, script });
                 Next::Running
             }
         }
@@ -191,20 +192,15 @@ impl Conversation {
     }
 
     /// Writes rows while there is room. True: that was the last.
-    fn write_rows(
-        &mut self,
-        turn: &mut Turn<'_, '_>,
-        result: &mut ResultSet,
-        writer: &mut RowWriter,
-        batch: &mut Vec<Row>,
-    ) -> Result<bool> {
+    fn write_rows(&mut self, turn: &mut Turn<'_, '_>, result: &mut ResultSet, writer: &mut RowWriter) -> Result<bool> {
+        let mut batch = Batch::new();
         loop {
             if turn.io.is_full() {
                 return Ok(false);
             }
-            let any = result.next(&mut self.sql, batch)?;
+            let any = result.next(&mut self.sql, &mut batch)?;
             turn.shared.stats.rows.add(batch.len() as u64);
-            for row in &*batch {
+            for row in batch.rows() {
                 let at = packet::begin(turn.io.out());
                 if let Err(error) = writer.put_row(turn.io.out(), result.columns(), row) {
                     turn.io.out().truncate(at);
@@ -222,7 +218,7 @@ impl Conversation {
     pub fn begin_rows(&mut self, turn: &mut Turn<'_, '_>, result: ResultSet, size: usize) -> Next {
         self.write_columns(turn, result.columns(), false);
         let writer = RowWriter::new(self.results(), true);
-        self.running = Some(Running { size, reply: Reply::Rows { result, writer, batch: Vec::new() }, script: None });
+        self.running = Some(Running { size, reply: Reply::Rows { result, writer }, script: None });
         Next::Running
     }
 

@@ -1,3 +1,4 @@
+use query::batch::Batch;
 use query::scalar::decimal::Decimal;
 use query::types::Collation;
 
@@ -7,7 +8,7 @@ fn row(binary: bool, cells: &[(Type, Value)]) -> Vec<u8> {
     let columns: Vec<Column> = cells.iter().map(|(ty, _)| Column::computed("x", ty.clone())).collect();
     let values: Vec<Value> = cells.iter().map(|(_, value)| value.clone()).collect();
     let mut out = Vec::new();
-    RowWriter::new(Results::UTF8, binary).put_row(&mut out, &columns, &values).unwrap();
+    RowWriter::new(Results::UTF8, binary).put_row(&mut out, &columns, Batch::from(vec![values]).row(0)).unwrap();
     out
 }
 
@@ -107,7 +108,8 @@ fn nulls_of_a_binary_row_are_bits_from_the_third_on() {
 #[test]
 fn a_value_of_another_kind_is_an_error_in_binary() {
     let columns = [Column::computed("n", Type::integer())];
-    let error =
-        RowWriter::new(Results::UTF8, true).put_row(&mut Vec::new(), &columns, &[Value::text("7")]).unwrap_err();
+    let error = RowWriter::new(Results::UTF8, true)
+        .put_row(&mut Vec::new(), &columns, Batch::from(vec![vec![Value::text("7")]]).row(0))
+        .unwrap_err();
     assert_eq!((error.code, &error.message[..]), (1105, "column 'n' is bigint, and its value is not"));
 }

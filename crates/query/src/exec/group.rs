@@ -5,15 +5,16 @@
 
 use std::collections::HashMap;
 
+use crate::batch::Cell;
 use crate::error::Result;
 use crate::exec::host::{host, row_bytes};
 use crate::exec::sorter::{Sorted, Sorter};
 use crate::exec::spill::partition::{LEVELS, Part, Partitions};
 use crate::exec::{BATCH, Exec};
 use crate::plan::Group;
-use crate::scalar::EvalContext;
 use crate::scalar::aggregate::Accumulator;
 use crate::scalar::key::encode;
+use crate::scalar::{EvalContext, Expr};
 use crate::session::Row;
 use crate::value::Value;
 
@@ -109,15 +110,15 @@ impl GroupState {
                         key.push(u8::from(value.is_null()));
                         encode(value, ty, false, &mut key);
                     }
-                    sorter.push(key, row, ctx)?;
+                    sorter.push(|out| out.extend_from_slice(&key), row.iter().map(Cell::Value), ctx)?;
                 }
             }
             self.sorted = Some(sorter.finish(ctx)?);
         }
         let Some(sorted) = &mut self.sorted else { return Ok(()) };
         while out.len() < BATCH {
-            let Some((_, row)) = sorted.next(ctx)? else { return Ok(()) };
-            out.push(row);
+            let Some(record) = sorted.next(ctx)? else { return Ok(()) };
+            out.push(record.row()?);
         }
         Ok(())
     }
@@ -198,6 +199,10 @@ impl<'g> Table<'g> {
 
     fn add_to(&mut self, at: usize, row: &[Value], ctx: &mut EvalContext) -> Result<()> {
         for (call, sum) in self.group.calls.iter().zip(&mut self.groups[at].sums) {
+            if let [Expr::Column(place, _)] = &call.arguments[..] {
+                sum.add(&call.aggregate, std::slice::from_ref(&row[*place]), ctx)?;
+                continue;
+            }
             self.values.clear();
             let exact = call.aggregate.sums_exactly();
             for argument in &call.arguments {

@@ -25,6 +25,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::batch::{Batch, Cells};
 use crate::error::{self, Result};
 use crate::exec::host::{host, row_bytes};
 use crate::exec::spill::rows::Rows;
@@ -221,7 +222,9 @@ impl Exec {
             (Node::Group(group), State::Group(state)) => state.next(group, ctx, out)?,
             (Node::Window(window), State::Window(state)) => state.next(window, ctx, out)?,
             (Node::Sort { keys, limit, unique, .. }, State::Sort(state)) => {
-                state.next(keys, limit.as_ref(), *unique, ctx, out)?
+                let mut batch = Batch::new();
+                state.next(keys, limit.as_ref(), *unique, ctx, &mut batch)?;
+                out.extend(batch.rows().map(Cells::to_row));
             }
             (Node::Distinct { types, .. }, State::Distinct(state)) => state.next(types, ctx, out)?,
             (_, State::Limit { input, skip, left }) => {
@@ -255,6 +258,33 @@ impl Exec {
             _ => unreachable!("open makes the state that belongs to the node"),
         }
         Ok(!out.is_empty())
+    }
+
+    /// Adds the next rows to a batch; false, and none, at the end. What `next` does, for rows that are on their way out: where it counts, without rows of their own.
+    pub fn fill(&mut self, ctx: &mut EvalContext, out: &mut Batch) -> Result<bool> {
+        let before = out.len();
+        if host(ctx).measures.is_none() {
+            host(ctx).look_up()?;
+            match (&*self.node, &mut self.state) {
+                (Node::Scan(scan), State::Scan(state)) if scan.output.is_some() => {
+                    state.fill(scan, ctx, out)?;
+                    return Ok(out.len() > before);
+                }
+                (Node::Sort { keys, limit, unique, .. }, State::Sort(state)) => {
+                    state.next(keys, limit.as_ref(), *unique, ctx, out)?;
+                    return Ok(out.len() > before);
+                }
+                (_, State::Limit { input, skip, left }) => {
+                    fill_limited(input, skip, left, ctx, out)?;
+                    return Ok(out.len() > before);
+                }
+                _ => {}
+            }
+        }
+        let mut rows = out.lend_list();
+        self.next(ctx, &mut rows)?;
+        out.put_back(rows);
+        Ok(out.len() > before)
     }
 
     /// Shows every row that is left. A scan makes no rows of their own for it.
@@ -350,6 +380,33 @@ fn limit(
         out.truncate(usize::try_from(*left).unwrap_or(usize::MAX));
         *left -= out.len() as u64;
         if *left == 0 {
+            *input = None;
+        }
+    }
+    Ok(())
+}
+
+/// The same into a batch.
+fn fill_limited(
+    input: &mut Option<Box<Exec>>,
+    skip: &mut u64,
+    left: &mut u64,
+    ctx: &mut EvalContext,
+    out: &mut Batch,
+) -> Result<()> {
+    let before = out.len();
+    while out.len() == before
+        && let Some(exec) = input
+    {
+        let more = exec.fill(ctx, out)?;
+        let came = (out.len() - before) as u64;
+        let skipped = (*skip).min(came);
+        let taken = (came - skipped).min(*left);
+        out.remove(before + (skipped + taken) as usize..out.len());
+        out.remove(before..before + skipped as usize);
+        *skip -= skipped;
+        *left -= taken;
+        if !more || *left == 0 {
             *input = None;
         }
     }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use engine::rows::{Cursor, Isolation, Locked, MapId, RowBatch, Transaction, Wait};
 
+use crate::batch::Batch;
 use crate::catalog::table::{Index, Part, Table};
 use crate::error::Result;
 use crate::exec::host::host;
@@ -34,6 +35,8 @@ pub struct ScanState {
     ranges: VecDeque<Range>,
     /// What is found satisfies the implied conditions.
     is_exact: bool,
+    /// What it puts out stands in the rows as it is.
+    is_plain: bool,
     cursor: Option<Cursor>,
     batch: RowBatch,
     seen: HashSet<Vec<u8>>,
@@ -45,6 +48,8 @@ pub struct ScanState {
 /// Where rows go.
 enum Sink<'s> {
     Rows(&'s mut Vec<Row>),
+    /// Only the columns that the scan puts out.
+    Batch(&'s mut Batch),
     /// Somebody looks at each and keeps none. What it says ends the scan.
     Each(&'s mut Take<'s>),
 }
@@ -76,6 +81,7 @@ impl ScanState {
             base: base.cloned(),
             ranges: ranges.into(),
             is_exact: is_exact && scan.lock.is_none(),
+            is_plain: is_plain(scan),
             cursor: None,
             batch: RowBatch::new(),
             seen: HashSet::new(),
@@ -87,6 +93,13 @@ impl ScanState {
     /// Adds some rows; none at the end.
     pub fn next(&mut self, scan: &Scan, ctx: &mut EvalContext, out: &mut Vec<Row>) -> Result<()> {
         while out.is_empty() && self.step(scan, ctx, &mut Sink::Rows(out))? {}
+        Ok(())
+    }
+
+    /// The same into a batch. Only of a scan that puts out some places.
+    pub fn fill(&mut self, scan: &Scan, ctx: &mut EvalContext, out: &mut Batch) -> Result<()> {
+        let before = out.len();
+        while out.len() == before && self.step(scan, ctx, &mut Sink::Batch(out))? {}
         Ok(())
     }
 
@@ -197,11 +210,18 @@ impl ScanState {
             self.bytes = bytes;
             return Ok(());
         }
-        self.renew_wide(scan);
         let (needed, conditions) = match self.is_exact {
             true => (&scan.needed_after, &scan.conditions[scan.implied..]),
             false => (&scan.needed, &scan.conditions[..]),
         };
+        if let (Sink::Batch(out), Some(places), true) = (&mut *sink, &scan.output, conditions.is_empty())
+            && self.is_plain
+        {
+            let result = append(scan, places, known.unwrap_or(&bytes), out);
+            self.bytes = bytes;
+            return result;
+        }
+        self.renew_wide(scan);
         generated::decode(&scan.table, known.unwrap_or(&bytes), needed, &mut self.wide[scan.offset..], ctx)?;
         self.bytes = bytes;
         if let Some(at) = scan.key_at {
@@ -254,6 +274,10 @@ impl ScanState {
     fn give(&mut self, scan: &Scan, ctx: &mut EvalContext, sink: &mut Sink<'_>) -> Result<()> {
         match (sink, &scan.output) {
             (Sink::Each(take), _) => take(&self.wide, ctx)?,
+            (Sink::Batch(out), places) => {
+                places.iter().flatten().for_each(|at| out.push(std::mem::take(&mut self.wide[*at])));
+                out.end_row();
+            }
             (Sink::Rows(out), Some(places)) => {
                 out.push(places.iter().map(|at| std::mem::take(&mut self.wide[*at])).collect());
             }
@@ -286,6 +310,25 @@ pub fn decode(table: &Table, row: &[u8], needed: &[usize], out: &mut [Value]) ->
             None => column.initial.clone(),
         };
     }
+    Ok(())
+}
+
+/// Are the places that the scan puts out columns that its rows hold?
+fn is_plain(scan: &Scan) -> bool {
+    let columns = &scan.table.columns;
+    let is_held = |place: &usize| columns.get(place.wrapping_sub(scan.offset)).is_some_and(|column| !column.is_computed());
+    scan.key_at.is_none() && scan.output.iter().flatten().all(is_held)
+}
+
+/// Puts out some columns of a row, which is that of the only table there is.
+fn append(scan: &Scan, places: &[usize], row: &[u8], out: &mut Batch) -> Result<()> {
+    let layout = &scan.table.layout;
+    let row = layout.open(row)?;
+    for place in places {
+        let column = &scan.table.columns[*place - scan.offset];
+        layout.append(&row, column.slot, (&column.ty, &column.initial), out)?;
+    }
+    out.end_row();
     Ok(())
 }
 

@@ -1,12 +1,12 @@
 //! Sorting by keys that compare as bytes. With a limit only so many rows are kept.
 
+use crate::batch::Batch;
 use crate::error::Result;
 use crate::exec::sorter::{Sorted, Sorter};
 use crate::exec::{BATCH, Exec, limits};
 use crate::plan::SortKey;
-use crate::scalar::key::encode;
+use crate::scalar::key::encode_cell;
 use crate::scalar::{EvalContext, Expr};
-use crate::session::Row;
 
 /// Beyond this many rows the smallest are not kept apart.
 const TOP: u64 = 10_000;
@@ -29,21 +29,24 @@ impl SortState {
         limit: Option<&(Expr, Option<Expr>)>,
         unique: bool,
         ctx: &mut EvalContext,
-        out: &mut Vec<Row>,
+        out: &mut Batch,
     ) -> Result<()> {
         if let Some(input) = self.input.take() {
             self.sorted = Some(gather(keys, limit, input, ctx)?);
         }
         let Some(sorted) = &mut self.sorted else { return Ok(()) };
-        while out.len() < BATCH {
-            let Some((key, row)) = sorted.next(ctx)? else { return Ok(()) };
+        let enough = out.len() + BATCH;
+        while out.len() < enough {
+            let Some(record) = sorted.next(ctx)? else { return Ok(()) };
             if unique {
-                if self.last.as_ref() == Some(&key) {
+                if self.last.as_deref() == Some(record.key) {
                     continue;
                 }
-                self.last = Some(key);
+                let last = self.last.get_or_insert_default();
+                last.clear();
+                last.extend_from_slice(record.key);
             }
-            out.push(row);
+            record.unpack(out)?;
         }
         Ok(())
     }
@@ -63,16 +66,15 @@ fn gather(
         }
     };
     let mut sorter = Sorter::default();
-    let mut batch = Vec::new();
-    let mut key_bytes = 0;
-    while input.next(ctx, &mut batch)? {
-        for row in batch.drain(..) {
-            // Most keys are about as long as the one before.
-            let mut key = Vec::with_capacity(key_bytes);
-            keys.iter().for_each(|sort| encode(&row[sort.at], &sort.ty, sort.descending, &mut key));
-            key_bytes = key.len();
-            sorter.push(key, row, ctx)?;
+    let mut batch = Batch::new();
+    while input.fill(ctx, &mut batch)? {
+        for row in batch.rows() {
+            let key = |out: &mut Vec<u8>| {
+                keys.iter().for_each(|sort| encode_cell(row.get(sort.at), &sort.ty, sort.descending, out));
+            };
+            sorter.push(key, row.iter(), ctx)?;
         }
+        batch.clear();
         if top <= TOP && sorter.len() as u64 > 2 * top + 1000 {
             sorter.keep(top as usize, ctx);
         }

@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 
+use crate::batch::Cell;
 use crate::error::{self, Result};
 use crate::exec::frame::{Edges, amounts};
 use crate::exec::host::host;
@@ -72,7 +73,7 @@ impl WindowState {
     pub fn next(&mut self, window: &Window, ctx: &mut EvalContext, out: &mut Vec<Row>) -> Result<()> {
         if let Some(input) = self.input.take() {
             let mut sorted = gather(window, *input, ctx)?;
-            self.ahead = sorted.next(ctx)?;
+            self.ahead = sorted.next(ctx)?.map(|record| record.to_owned()).transpose()?;
             self.sorted = Some(sorted);
         }
         while out.len() < BATCH {
@@ -106,7 +107,7 @@ impl WindowState {
             if rows.len().is_multiple_of(BATCH) {
                 host(ctx).look_up()?;
             }
-            next = sorted.next(ctx)?;
+            next = sorted.next(ctx)?.map(|record| record.to_owned()).transpose()?;
         }
         self.ahead = next;
         let calls = window.calls.iter().map(Progress::new).collect();
@@ -130,7 +131,7 @@ fn gather(window: &Window, mut input: Exec, ctx: &mut EvalContext) -> Result<Sor
             }
             key.extend_from_slice(&split.to_be_bytes());
             row.resize(window.width.max(row.len()), Value::Null);
-            sorter.push(key, row, ctx)?;
+            sorter.push(|out| out.extend_from_slice(&key), row.iter().map(Cell::Value), ctx)?;
         }
     }
     sorter.finish(ctx)

@@ -14,6 +14,7 @@
 //! | DATE | 4 bytes; TIME, DATETIME, TIMESTAMP: 8 bytes |
 //! | JSON | rank of the kind, then the content |
 
+use crate::batch::Cell;
 use crate::scalar::convert;
 use crate::scalar::decimal::Decimal;
 use crate::scalar::json::{Json, Node};
@@ -34,6 +35,22 @@ pub fn encode(value: &Value, ty: &Type, descending: bool, out: &mut Vec<u8>) {
             encode_some(value, ty, out);
         }
     }
+    if descending {
+        out[from..].iter_mut().for_each(|byte| *byte = !*byte);
+    }
+}
+
+/// The same of a row's cell.
+pub fn encode_cell(cell: Cell<'_>, ty: &Type, descending: bool, out: &mut Vec<u8>) {
+    let string = match cell {
+        Cell::Text(text) if ty.is_string() => text.as_bytes(),
+        Cell::Bytes(bytes) if ty.is_string() => bytes,
+        Cell::Value(value) => return encode(value, ty, descending, out),
+        other => return encode(&other.to_value(), ty, descending, out),
+    };
+    let from = out.len();
+    out.push(SOME);
+    ty.collation.sort_key(string, out);
     if descending {
         out[from..].iter_mut().for_each(|byte| *byte = !*byte);
     }

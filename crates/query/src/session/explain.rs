@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::batch::Batch;
 use crate::bind::change::{OnConflict, Values};
 use crate::error::{self, Result, SqlError};
 use crate::parse::statement::Statement;
@@ -71,7 +72,7 @@ impl Session {
     fn run_through(&mut self, compiled: &Arc<super::run::Compiled>, parameters: Vec<Value>) -> Result<()> {
         let outcome = self.run(compiled, parameters, &mut |_| None)?;
         if let Outcome::Rows(mut rows) = outcome {
-            let mut batch = Vec::new();
+            let mut batch = Batch::new();
             while rows.next(self, &mut batch)? {}
         }
         Ok(())

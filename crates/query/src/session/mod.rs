@@ -38,6 +38,7 @@ use std::sync::Arc;
 use engine::Lsn;
 use engine::rows::{Isolation, Savepoint};
 
+use crate::batch::Batch;
 use crate::catalog::Snapshot;
 use crate::catalog::table::Table;
 use crate::error::{self, Result, SqlError};
@@ -95,8 +96,8 @@ impl Outcome {
 pub struct ResultSet {
     columns: Arc<[Column]>,
     /// Rows that were made before anybody asked: errors mostly show then, and small results are whole.
-    ready: Vec<Row>,
-    exec: Option<Exec>,
+    ready: Batch,
+    exec: Option<Box<Exec>>,
     /// The statement of the session that makes them.
     number: u64,
 }
@@ -107,7 +108,7 @@ impl ResultSet {
     }
 
     /// Replaces `out` by the next rows, some tens or hundreds; false, and nothing, at the end. An error ends the result.
-    pub fn next(&mut self, session: &mut Session, out: &mut Vec<Row>) -> Result<bool> {
+    pub fn next(&mut self, session: &mut Session, out: &mut Batch) -> Result<bool> {
         out.clear();
         if !self.ready.is_empty() {
             std::mem::swap(&mut self.ready, out);
@@ -117,7 +118,7 @@ impl ResultSet {
             return Err(error::QUERY_INTERRUPTED.bare());
         }
         let Some(exec) = &mut self.exec else { return Ok(false) };
-        match exec.next(&mut session.ctx, out) {
+        match exec.fill(&mut session.ctx, out) {
             Ok(true) => {
                 session.found_rows += out.len() as u64;
                 session.note_gate();
@@ -450,7 +451,7 @@ impl Session {
     fn rows(&mut self, columns: Vec<Column>, rows: Vec<Row>) -> Outcome {
         self.found_rows = rows.len() as u64;
         self.handle.show(|shown| shown.statement = None);
-        Outcome::Rows(ResultSet { columns: columns.into(), ready: rows, exec: None, number: self.number })
+        Outcome::Rows(ResultSet { columns: columns.into(), ready: rows.into(), exec: None, number: self.number })
     }
 }
 

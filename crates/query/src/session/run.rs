@@ -10,6 +10,7 @@ use engine::rows::{Isolation, Strength};
 use sqlparser::ast;
 use stdx::sync::Mutex;
 
+use crate::batch::{Batch, Cells};
 use crate::bind::change::{self, OnConflict};
 use crate::bind::hints::max_execution_ms;
 use crate::bind::load;
@@ -382,9 +383,9 @@ impl Session {
             result.close(self);
             return Err(error::WRONG_NUMBER_OF_COLUMNS_IN_SELECT.bare());
         }
-        let (mut rows, mut batch) = (Vec::new(), Vec::new());
+        let (mut rows, mut batch) = (Vec::new(), Batch::new());
         while rows.len() < 2 && result.next(self, &mut batch)? {
-            rows.append(&mut batch);
+            rows.extend(batch.rows().map(Cells::to_row));
         }
         result.close(self);
         if rows.len() > 1 {
@@ -469,11 +470,10 @@ impl Session {
     /// Makes the first rows at once. If they are all, the statement is over.
     fn first_rows(&mut self, columns: Arc<[Column]>, mut exec: Exec) -> Result<Outcome> {
         const FEW: usize = 64;
-        let (mut ready, mut more) = (Vec::new(), Vec::new());
-        let mut is_over = !exec.next(&mut self.ctx, &mut ready)?;
+        let mut ready = Batch::new();
+        let mut is_over = false;
         while !is_over && ready.len() < FEW {
-            is_over = !exec.next(&mut self.ctx, &mut more)?;
-            ready.append(&mut more);
+            is_over = !exec.fill(&mut self.ctx, &mut ready)?;
         }
         self.found_rows = ready.len() as u64;
         self.is_open = true;
@@ -482,7 +482,7 @@ impl Session {
         } else {
             self.note_gate();
         }
-        let exec = (!is_over).then_some(exec);
+        let exec = (!is_over).then(|| Box::new(exec));
         Ok(Outcome::Rows(ResultSet { columns, ready, exec, number: self.number }))
     }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use engine::{Engine, Options};
 use os::{Folder, SimClock, SimFolder};
+use query::batch::Batch;
 use query::error::SqlError;
 use query::value::Value;
 use query::{Database, Login, Outcome, Session};
@@ -110,12 +111,14 @@ pub fn run(session: &mut Session, sql: &str) -> Vec<String> {
         Ok(Outcome::Rows(mut rows)) => {
             let names: Vec<&str> = rows.columns().iter().map(|column| column.name.as_str()).collect();
             let mut lines = vec![format!("[{}]", names.join(" | "))];
-            let mut batch = Vec::new();
+            let mut batch = Batch::new();
             loop {
                 match rows.next(session, &mut batch) {
                     Ok(false) => return lines,
                     Ok(true) => {
-                        lines.extend(batch.iter().map(|row| row.iter().map(shown).collect::<Vec<_>>().join(" | ")));
+                        lines.extend(
+                            batch.rows().map(|row| row.to_row().iter().map(shown).collect::<Vec<_>>().join(" | ")),
+                        );
                     }
                     Err(error) => {
                         lines.push(format!("error {} {}", error.code, error.message));

@@ -1,6 +1,7 @@
 //! What a restart leaves, and sessions in each other's way.
 
 use query::Session;
+use query::batch::{Batch, Cells};
 
 use crate::support::{World, run};
 
@@ -80,7 +81,7 @@ fn a_killed_statement_ends() {
     assert_eq!(run(&mut one, many), ["ok 900, Records: 900  Duplicates: 0  Warnings: 0"]);
     let Ok(query::Outcome::Rows(mut rows)) = one.execute("select * from d.t") else { panic!("rows") };
     assert!(world.db.kill(1, query::Kill::Query));
-    let mut batch = Vec::new();
+    let mut batch = Batch::new();
     assert!(rows.next(&mut one, &mut batch).expect("rows that were there already"));
     assert_eq!(rows.next(&mut one, &mut batch).expect_err("it was killed").code, 1317);
     assert_eq!(run(&mut one, "select 1"), ["[1]", "1"]);
@@ -107,11 +108,11 @@ fn prepared_statements_run_again_and_again() {
         else {
             panic!("rows")
         };
-        let mut batch = Vec::new();
+        let mut batch = Batch::new();
         let found = rows.next(&mut session, &mut batch).expect("it reads");
         assert_eq!(found, number < 9);
         if found {
-            assert_eq!(batch, [[Value::text(format!("c{number}"))]]);
+            assert_eq!(batch.rows().map(Cells::to_row).collect::<Vec<_>>(), [[Value::text(format!("c{number}"))]]);
         }
     }
 }

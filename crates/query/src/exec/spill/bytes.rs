@@ -1,21 +1,34 @@
 //! A row as bytes and back, without its types: each value says what it is.
 
+use crate::batch::{Batch, Cell};
 use crate::error::{Result, SqlError};
 use crate::scalar::json::Json;
 use crate::session::Row;
 use crate::value::{Bytes, Date, DateTime, Decimal, Text, Time, Timestamp, Value};
 
+const TEXT: u8 = 7;
+const BYTES: u8 = 8;
+
 pub fn encode_row(row: &[Value], out: &mut Vec<u8>) {
+    encode_cells(row.iter().map(Cell::Value), out);
+}
+
+pub fn encode_cells<'c>(row: impl ExactSizeIterator<Item = Cell<'c>>, out: &mut Vec<u8>) {
     out.extend_from_slice(&(row.len() as u32).to_le_bytes());
-    row.iter().for_each(|value| encode(value, out));
+    row.for_each(|cell| match cell {
+        Cell::Value(value) => encode(value, out),
+        Cell::Text(text) => long(TEXT, text.as_bytes(), out),
+        Cell::Bytes(bytes) => long(BYTES, bytes, out),
+    });
+}
+
+fn long(tag: u8, bytes: &[u8], out: &mut Vec<u8>) {
+    out.push(tag);
+    out.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
+    out.extend_from_slice(bytes);
 }
 
 fn encode(value: &Value, out: &mut Vec<u8>) {
-    let long = |tag: u8, bytes: &[u8], out: &mut Vec<u8>| {
-        out.push(tag);
-        out.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
-        out.extend_from_slice(bytes);
-    };
     let word = |tag: u8, bits: u64, out: &mut Vec<u8>| {
         out.push(tag);
         out.extend_from_slice(&bits.to_le_bytes());
@@ -33,8 +46,8 @@ fn encode(value: &Value, out: &mut Vec<u8>) {
             }
             None => long(6, decimal.to_string().as_bytes(), out),
         },
-        Value::Text(text) => long(7, text.as_bytes(), out),
-        Value::Bytes(bytes) => long(8, bytes, out),
+        Value::Text(text) => long(TEXT, text.as_bytes(), out),
+        Value::Bytes(bytes) => long(BYTES, bytes, out),
         Value::Date(date) => {
             out.push(9);
             date_bytes(*date, out);
@@ -65,7 +78,45 @@ pub fn decode_row(bytes: &mut &[u8]) -> Result<Row> {
         let count = u32::from_le_bytes(take(bytes)?) as usize;
         (0..count).map(|_| decode(bytes)).collect::<Option<Row>>()
     };
-    read().ok_or_else(|| SqlError::corrupt("a row in a temporary file"))
+    read().ok_or_else(damaged)
+}
+
+/// Takes the row off the front of the bytes and adds it to a batch.
+pub fn unpack_row(bytes: &mut &[u8], out: &mut Batch) -> Result<()> {
+    let count = u32::from_le_bytes(take(bytes).ok_or_else(damaged)?);
+    for _ in 0..count {
+        unpack(bytes, out).ok_or_else(damaged)?;
+    }
+    out.end_row();
+    Ok(())
+}
+
+fn unpack(bytes: &mut &[u8], out: &mut Batch) -> Option<()> {
+    let tag = *bytes.first()?;
+    if tag != TEXT && tag != BYTES {
+        out.push(decode(bytes)?);
+        return Some(());
+    }
+    *bytes = &bytes[1..];
+    let string = stretch(bytes)?;
+    if tag == TEXT {
+        out.push_text(std::str::from_utf8(string).ok()?)
+    } else {
+        out.push_bytes(string)
+    }
+    Some(())
+}
+
+fn damaged() -> SqlError {
+    SqlError::corrupt("a row in a temporary file")
+}
+
+/// Bytes behind their length.
+fn stretch<'b>(bytes: &mut &'b [u8]) -> Option<&'b [u8]> {
+    let length = u32::from_le_bytes(take(bytes)?) as usize;
+    let (head, rest) = bytes.split_at_checked(length)?;
+    *bytes = rest;
+    Some(head)
 }
 
 fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
@@ -95,14 +146,12 @@ fn decode(bytes: &mut &[u8]) -> Option<Value> {
         10 => Value::Time(Time::checked(i64::from_le_bytes(take(bytes)?))?),
         11 => Value::DateTime(DateTime::new(date(bytes)?, i64::from_le_bytes(take(bytes)?))),
         12 => Value::Timestamp(Timestamp(i64::from_le_bytes(take(bytes)?))),
-        6 | 7 | 8 | 13 => {
-            let length = u32::from_le_bytes(take(bytes)?) as usize;
-            let (head, rest) = bytes.split_at_checked(length)?;
-            *bytes = rest;
+        6 | TEXT | BYTES | 13 => {
+            let head = stretch(bytes)?;
             match tag {
                 6 => Value::Decimal(Decimal::parse(std::str::from_utf8(head).ok()?)?),
-                7 => Value::Text(Text::new(std::str::from_utf8(head).ok()?)),
-                8 => Value::Bytes(Bytes::new(head)),
+                TEXT => Value::Text(Text::new(std::str::from_utf8(head).ok()?)),
+                BYTES => Value::Bytes(Bytes::new(head)),
                 _ => Value::Json(Json::decode(head)?),
             }
         }

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use stdx::wait::{self, Reason};
 
-pub use bytes::{decode_row, encode_row};
+pub use bytes::{decode_row, encode_cells, encode_row, unpack_row};
 
 use crate::error::{self, Result, SqlError};
 

@@ -59,16 +59,15 @@ impl Part {
 
 impl Rows {
     pub fn next(&mut self) -> Result<Option<(Vec<u8>, Row)>> {
-        let Some(mut record) = self.0.next()? else { return Ok(None) };
-        key_and_row(&mut record).map(Some)
+        let Some(record) = self.0.next()? else { return Ok(None) };
+        let (key, mut row) = key_and_rest(record)?;
+        Ok(Some((key.to_vec(), decode_row(&mut row)?)))
     }
 }
 
-/// Takes a key and its row off the front.
-pub fn key_and_row(record: &mut &[u8]) -> Result<(Vec<u8>, Row)> {
+/// The key that a record begins with, and what follows it.
+pub fn key_and_rest(record: &[u8]) -> Result<(&[u8], &[u8])> {
     let damaged = || crate::error::SqlError::corrupt("a key in a temporary file");
     let (length, rest) = record.split_first_chunk::<4>().ok_or_else(damaged)?;
-    let (key, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize).ok_or_else(damaged)?;
-    *record = rest;
-    Ok((key.to_vec(), decode_row(record)?))
+    rest.split_at_checked(u32::from_le_bytes(*length) as usize).ok_or_else(damaged)
 }
