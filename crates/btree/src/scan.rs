@@ -63,6 +63,11 @@ impl Batch {
         self.items.is_empty()
     }
 
+    /// Bytes of memory that it keeps.
+    pub fn capacity(&self) -> usize {
+        self.keys.capacity() + self.bytes.capacity() + self.items.capacity() * size_of::<Item>()
+    }
+
     pub fn get(&self, index: usize) -> Entry<'_> {
         let item = self.items[index];
         Entry {

@@ -213,7 +213,7 @@ fn execute(conversation: &mut Conversation, turn: &mut Turn<'_, '_>, payload: &[
                 turn.writer().rows_end(&ending);
             }
             let writer = RowWriter::new(conversation.results(), true);
-            conversation.statements.get(id, NAME)?.cursor = Some(Cursor::new(result, writer));
+            conversation.statements.open_cursor(id, Cursor::new(result, writer), NAME)?;
             Ok(Next::Done(size))
         }
         Outcome::Rows(result) => Ok(conversation.begin_rows(turn, result, size)),

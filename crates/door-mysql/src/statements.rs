@@ -37,11 +37,13 @@ pub struct Statements {
     shared: Arc<Shared>,
     by_id: HashMap<u32, Statement>,
     last_id: u32,
+    /// Some statement may have a cursor that is still being drawn.
+    may_draw: bool,
 }
 
 impl Statements {
     pub fn new(shared: &Arc<Shared>) -> Statements {
-        Statements { shared: shared.clone(), by_id: HashMap::new(), last_id: 0 }
+        Statements { shared: shared.clone(), by_id: HashMap::new(), last_id: 0, may_draw: false }
     }
 
     pub fn add(&mut self, prepared: Prepared, may_set: bool) -> Result<u32> {
@@ -90,10 +92,22 @@ impl Statements {
         for cursor in self.by_id.values_mut().filter_map(|statement| statement.cursor.as_mut()) {
             cursor.draw_all(session);
         }
+        self.may_draw = false;
+    }
+
+    /// The statement's rows are drawn by fetches from now on.
+    pub fn open_cursor(&mut self, id: u32, cursor: Cursor, command: &str) -> Result<()> {
+        self.may_draw = true;
+        self.get(id, command)?.cursor = Some(cursor);
+        Ok(())
     }
 
     pub fn has_live_cursor(&self) -> bool {
-        self.by_id.values().any(|statement| statement.cursor.as_ref().is_some_and(|cursor| cursor.live.is_some()))
+        self.may_draw
+            && self
+                .by_id
+                .values()
+                .any(|statement| statement.cursor.as_ref().is_some_and(|cursor| cursor.live.is_some()))
     }
 }
 

@@ -135,14 +135,13 @@ impl Transaction {
     }
 
     fn get_seen(&mut self, map: &Map, key: &[u8], view: (Snapshot, Option<TxnId>), out: &mut Vec<u8>) -> Result<bool> {
-        let mut record = Vec::new();
         loop {
-            record.clear();
-            let found = map.tree.get(key, &mut record)?;
+            self.record.clear();
+            let found = map.tree.get(key, &mut self.record)?;
             if !found.present {
                 return Ok(false);
             }
-            let seen = self.rows.resolve(map, key, (found.word, &record), view, &mut self.gate, out)?;
+            let seen = self.rows.resolve(map, key, (found.word, &self.record), view, &mut self.gate, out)?;
             if let Some(present) = seen {
                 return Ok(present);
             }
@@ -302,6 +301,11 @@ impl RowBatch {
 
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
+    }
+
+    /// Bytes of memory that it keeps.
+    pub fn capacity(&self) -> usize {
+        self.records.capacity() + self.aside.capacity() + self.items.capacity() * size_of::<Item>()
     }
 
     /// Key and value.

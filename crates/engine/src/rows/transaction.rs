@@ -76,6 +76,8 @@ pub struct Transaction {
     cancel: Option<Cancel>,
     /// The last `lock` took a lock that the transaction did not have.
     locked_anew: bool,
+    /// For the record that is looked at; it keeps its memory.
+    pub(crate) record: Vec<u8>,
     /// It cannot be committed: why.
     doomed: Option<fn() -> Error>,
 }
@@ -100,6 +102,7 @@ impl Transaction {
             lock_wait: LOCK_WAIT,
             cancel: None,
             locked_anew: false,
+            record: Vec::new(),
             doomed: None,
         }
     }

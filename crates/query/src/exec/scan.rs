@@ -3,6 +3,7 @@
 //! Two ways of reading. Plain reads see the transaction's snapshot. Locking reads walk over what is there now, lock each row, and look at the newest version: so
 //! every condition is looked at again on the row that is locked, and a row that is met twice, under its old and its new index entry, counts once.
 
+use std::cell::RefCell;
 use std::collections::{HashSet, VecDeque};
 use std::ops::Bound;
 use std::sync::Arc;
@@ -22,6 +23,9 @@ use crate::scalar::{EvalContext, Expr};
 use crate::session::Row;
 use crate::value::Value;
 
+/// Room for the key of a point; most are shorter.
+const POINT_BYTES: usize = 32;
+
 /// A part of a map.
 #[derive(Clone, Debug)]
 enum Range {
@@ -32,17 +36,55 @@ enum Range {
 
 pub struct ScanState {
     base: Option<Arc<Row>>,
+    /// The next range, and those behind it.
+    range: Option<Range>,
     ranges: VecDeque<Range>,
     /// What is found satisfies the implied conditions.
     is_exact: bool,
     /// What it puts out stands in the rows as it is.
     is_plain: bool,
     cursor: Option<Cursor>,
-    batch: RowBatch,
     seen: HashSet<Vec<u8>>,
-    bytes: Vec<u8>,
+    memory: Memory,
     /// The wide row that is being looked at; empty if it was given away.
     wide: Row,
+}
+
+/// Memory that a scan works with, and leaves to the next one of the same thread.
+#[derive(Default)]
+struct Memory {
+    batch: RowBatch,
+    bytes: Vec<u8>,
+}
+
+thread_local! {
+    static SPARE: RefCell<Vec<Memory>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Memory {
+    /// Scans of a thread whose memory is kept, and how much of each.
+    const KEPT: usize = 4;
+    const KEPT_MAX: usize = 64 << 10;
+
+    fn new() -> Memory {
+        SPARE.with_borrow_mut(Vec::pop).unwrap_or_default()
+    }
+}
+
+impl Drop for ScanState {
+    fn drop(&mut self) {
+        let memory = std::mem::take(&mut self.memory);
+        if memory.bytes.capacity() + memory.batch.capacity() > Memory::KEPT_MAX {
+            return;
+        }
+        // At the end of a thread there is nobody to keep it for.
+        let _ = SPARE.try_with(|spare| {
+            let mut spare = spare.borrow_mut();
+            if spare.len() < Memory::KEPT {
+                spare.push(memory);
+            }
+        });
+    }
 }
 
 /// Where rows go.
@@ -76,16 +118,21 @@ impl ScanState {
     pub fn open(scan: &Scan, base: Option<&Arc<Row>>, ctx: &mut EvalContext) -> Result<ScanState> {
         let row: &[Value] = base.map_or(&[], |base| base);
         let mut is_exact = true;
-        let ranges = ranges(scan, row, ctx, &mut is_exact)?;
+        let mut ranges: VecDeque<Range> = VecDeque::new();
+        let mut range = point(scan, row, ctx)?.map(Range::Point);
+        if range.is_none() {
+            ranges = self::ranges(scan, row, ctx, &mut is_exact)?.into();
+            range = ranges.pop_front();
+        }
         Ok(ScanState {
             base: base.cloned(),
-            ranges: ranges.into(),
+            range,
+            ranges,
             is_exact: is_exact && scan.lock.is_none(),
             is_plain: is_plain(scan),
             cursor: None,
-            batch: RowBatch::new(),
             seen: HashSet::new(),
-            bytes: Vec::new(),
+            memory: Memory::new(),
             wide: Row::new(),
         })
     }
@@ -114,14 +161,16 @@ impl ScanState {
     /// A batch, a range, or a point further; false at the end.
     fn step(&mut self, scan: &Scan, ctx: &mut EvalContext, sink: &mut Sink<'_>) -> Result<bool> {
         if let Some(cursor) = &mut self.cursor {
-            if !cursor.next(host(ctx).txn()?, &mut self.batch)? {
+            if !cursor.next(host(ctx).txn()?, &mut self.memory.batch)? {
                 self.cursor = None;
             }
             host(ctx).look_up()?;
             self.take_batch(scan, ctx, sink)?;
             return Ok(true);
         }
-        match self.ranges.pop_front() {
+        let range = self.range.take();
+        self.range = self.ranges.pop_front();
+        match range {
             None => return Ok(false),
             Some(Range::Point(key)) => self.point(scan, &key, ctx, sink)?,
             Some(Range::Between(from, to)) => self.open_cursor(scan, from, to, ctx)?,
@@ -164,10 +213,10 @@ impl ScanState {
     /// One entry by its whole key.
     fn point(&mut self, scan: &Scan, key: &[u8], ctx: &mut EvalContext, sink: &mut Sink<'_>) -> Result<()> {
         let Some(index) = scan.access.index else { return self.row(scan, key, None, ctx, sink) };
-        self.bytes.clear();
+        self.memory.bytes.clear();
         let map = scan.table.indexes[index].map;
         let txn = host(ctx).txn()?;
-        let mut entry = std::mem::take(&mut self.bytes);
+        let mut entry = std::mem::take(&mut self.memory.bytes);
         let present = match scan.lock {
             None => txn.get(map, key, &mut entry)?,
             Some(lock) => take_lock(txn, map, key, lock, &mut entry)? == Locked::Present,
@@ -176,12 +225,12 @@ impl ScanState {
             let row_key = row_key(key, &entry).to_vec();
             self.row(scan, &row_key, None, ctx, sink)?;
         }
-        self.bytes = entry;
+        self.memory.bytes = entry;
         Ok(())
     }
 
     fn take_batch(&mut self, scan: &Scan, ctx: &mut EvalContext, sink: &mut Sink<'_>) -> Result<()> {
-        let batch = std::mem::take(&mut self.batch);
+        let batch = std::mem::take(&mut self.memory.batch);
         let result = batch.iter().try_for_each(|(key, value)| match scan.access.index {
             None => self.row(scan, key, Some(value), ctx, sink),
             Some(_) if scan.access.covering => {
@@ -190,7 +239,7 @@ impl ScanState {
             }
             Some(_) => self.row(scan, row_key(key, value), None, ctx, sink),
         });
-        self.batch = batch;
+        self.memory.batch = batch;
         result
     }
 
@@ -204,10 +253,10 @@ impl ScanState {
         sink: &mut Sink<'_>,
     ) -> Result<()> {
         let known = known.filter(|_| scan.lock.is_none());
-        let mut bytes = std::mem::take(&mut self.bytes);
+        let mut bytes = std::mem::take(&mut self.memory.bytes);
         bytes.clear();
         if known.is_none() && !self.fetch(scan, key, ctx, &mut bytes)? {
-            self.bytes = bytes;
+            self.memory.bytes = bytes;
             return Ok(());
         }
         let (needed, conditions) = match self.is_exact {
@@ -218,12 +267,12 @@ impl ScanState {
             && self.is_plain
         {
             let result = append(scan, places, known.unwrap_or(&bytes), out);
-            self.bytes = bytes;
+            self.memory.bytes = bytes;
             return result;
         }
         self.renew_wide(scan);
         generated::decode(&scan.table, known.unwrap_or(&bytes), needed, &mut self.wide[scan.offset..], ctx)?;
-        self.bytes = bytes;
+        self.memory.bytes = bytes;
         if let Some(at) = scan.key_at {
             self.wide[at] = Value::bytes(key);
         }
@@ -316,7 +365,8 @@ pub fn decode(table: &Table, row: &[u8], needed: &[usize], out: &mut [Value]) ->
 /// Are the places that the scan puts out columns that its rows hold?
 fn is_plain(scan: &Scan) -> bool {
     let columns = &scan.table.columns;
-    let is_held = |place: &usize| columns.get(place.wrapping_sub(scan.offset)).is_some_and(|column| !column.is_computed());
+    let is_held =
+        |place: &usize| columns.get(place.wrapping_sub(scan.offset)).is_some_and(|column| !column.is_computed());
     scan.key_at.is_none() && scan.output.iter().flatten().all(is_held)
 }
 
@@ -330,6 +380,23 @@ fn append(scan: &Scan, places: &[usize], row: &[u8], out: &mut Batch) -> Result<
     }
     out.end_row();
     Ok(())
+}
+
+/// The key of an access that names one entry, with values that fit. None: it is to be looked at with more care.
+fn point(scan: &Scan, row: &[Value], ctx: &mut EvalContext) -> Result<Option<Vec<u8>>> {
+    let access = &scan.access;
+    if !access.is_point {
+        return Ok(None);
+    }
+    let parts = scan.parts();
+    let mut key = Vec::with_capacity(POINT_BYTES);
+    for (part, exprs) in parts.iter().zip(&access.equal) {
+        let ty = &scan.table.columns[part.column].ty;
+        let [expr] = &exprs[..] else { return Ok(None) };
+        let Fit::Exact(value) = fit(&expr.eval(row, ctx)?, ty, ctx) else { return Ok(None) };
+        encode_part(part, &value, ty, &mut key);
+    }
+    Ok(Some(key))
 }
 
 /// What the access says of keys, its expressions computed over the left row.

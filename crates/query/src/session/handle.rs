@@ -35,14 +35,40 @@ pub struct Shown {
     pub account: String,
     pub database: Option<String>,
     pub since: Instant,
+    /// The text of the last statement.
+    text: String,
+    runs: bool,
+}
+
+impl Shown {
     /// What runs now.
-    pub statement: Option<String>,
+    pub fn statement(&self) -> Option<&str> {
+        self.runs.then_some(&*self.text)
+    }
+
+    pub(crate) fn begin(&mut self, text: &str) {
+        self.since = Instant::now();
+        self.text.clear();
+        self.text.push_str(text);
+        self.runs = true;
+    }
+
+    pub(crate) fn end(&mut self) {
+        self.runs = false;
+    }
 }
 
 impl Handle {
     pub(crate) fn new(connection_id: u64, user: String, host: String) -> Handle {
-        let shown =
-            Shown { user, host, account: String::new(), database: None, since: Instant::now(), statement: None };
+        let shown = Shown {
+            user,
+            host,
+            account: String::new(),
+            database: None,
+            since: Instant::now(),
+            text: String::new(),
+            runs: false,
+        };
         let (counts, shown) = (Counts::default(), Mutex::new(shown));
         Handle { connection_id, counts, kill: AtomicU8::new(0), shown, wake: Mutex::new(None) }
     }

@@ -57,6 +57,7 @@ use crate::types::{Column, Type};
 use crate::value::{Text, Value};
 
 pub use database::Database;
+pub(crate) use handle::Shown;
 pub use handle::{Handle, Kill};
 
 /// A row of a result.
@@ -450,7 +451,7 @@ impl Session {
     /// Rows that are known already, as a result.
     fn rows(&mut self, columns: Vec<Column>, rows: Vec<Row>) -> Outcome {
         self.found_rows = rows.len() as u64;
-        self.handle.show(|shown| shown.statement = None);
+        self.handle.show(Shown::end);
         Outcome::Rows(ResultSet { columns: columns.into(), ready: rows.into(), exec: None, number: self.number })
     }
 }

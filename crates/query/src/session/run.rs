@@ -27,6 +27,7 @@ use crate::parse::{self};
 use crate::plan::{Lock, LockWait, Node};
 use crate::rights::Rights;
 use crate::scalar::Expr;
+use crate::scalar::Settings;
 use crate::scalar::temporal::Timestamp;
 use crate::session::count::{self, Count};
 use crate::session::load::Incoming;
@@ -77,8 +78,35 @@ pub struct Compiled {
     volatile: bool,
 }
 
-/// The types of the parameters, the session's settings, and the plan for them.
-type LastRun = (Vec<Type>, u64, Arc<Compiled>);
+/// What a prepared statement was last run as.
+#[derive(Debug)]
+struct LastRun {
+    /// Of the parameters.
+    types: Vec<Type>,
+    bound_in: Bound,
+    compiled: Arc<Compiled>,
+}
+
+/// What a plan is bound to and its types do not tell.
+#[derive(Debug)]
+struct Bound {
+    settings: Settings,
+    database: Option<String>,
+    rights_number: u64,
+}
+
+impl Bound {
+    fn of(session: &Session) -> Bound {
+        let (settings, database) = (session.settings.clone(), session.database.clone());
+        Bound { settings, database, rights_number: session.rights_number }
+    }
+
+    fn is_of(&self, session: &Session) -> bool {
+        self.rights_number == session.rights_number
+            && self.settings == session.settings
+            && self.database == session.database
+    }
+}
 
 /// A prepared statement: its tree, and the plan for the parameter types it was last run with.
 #[derive(Debug)]
@@ -153,11 +181,8 @@ impl Session {
         self.refresh();
         let followed = self.follow_accounts();
         self.handle.forget_query_kill();
-        self.handle.show(|shown| {
-            shown.since = Instant::now();
-            let end = (0..=sql.len().min(1024)).rev().find(|end| sql.is_char_boundary(*end)).unwrap_or(0);
-            shown.statement = Some(sql[..end].to_owned());
-        });
+        let end = (0..=sql.len().min(1024)).rev().find(|end| sql.is_char_boundary(*end)).unwrap_or(0);
+        self.handle.show(|shown| shown.begin(&sql[..end]));
         let timestamp = self.quick.timestamp;
         self.ctx.now = if timestamp > 0 { Timestamp(timestamp as i64 * 1_000_000) } else { Timestamp::now() };
         self.ctx.ignore = false;
@@ -353,7 +378,7 @@ impl Session {
                 self.host().deadline = None;
                 let outcome = self.command(other)?;
                 if !self.is_open {
-                    self.handle.show(|shown| shown.statement = None);
+                    self.handle.show(super::Shown::end);
                 }
                 Ok(outcome)
             }
@@ -411,6 +436,7 @@ impl Session {
         again: &mut dyn FnMut(&mut Session) -> Option<Arc<Compiled>>,
     ) -> Result<Outcome> {
         let mut compiled = compiled.clone();
+        self.ctx.parameters = parameters;
         self.handle.counts.add(count::of_plan(&compiled.plan));
         let mut tries = 0;
         let writes = matches!(compiled.plan, Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Load(_));
@@ -428,7 +454,6 @@ impl Session {
         let txn = self.host().txn()?;
         txn.begin_statement();
         self.statement_start = Some(self.host().txn()?.savepoint());
-        self.ctx.parameters = parameters;
         self.ctx.changes_rows = writes;
         if !matches!(compiled.plan, Plan::Query { .. }) {
             // The limit is one of queries.
@@ -491,7 +516,7 @@ impl Session {
         self.handle.counts.add(Count::StmtPrepare);
         self.ctx.warnings.clear();
         let prepared = begun.and_then(|()| self.prepare_text(sql));
-        self.handle.show(|shown| shown.statement = None);
+        self.handle.show(super::Shown::end);
         prepared.map_err(|error| self.fail(error))
     }
 
@@ -560,36 +585,28 @@ impl Session {
         self.check_password_age(&prepared.statement)?;
         self.obey_hints(&prepared.statement);
         let collation = self.settings.collation;
-        let types: Vec<Type> = parameters.iter().map(|value| type_of(value, collation)).collect();
-        let known = prepared
-            .last
-            .lock()
-            .as_ref()
-            .filter(|(known, settings, compiled)| {
-                *known == types && *settings == self.settings_mark() && self.stands(compiled)
-            })
-            .map(|(_, _, compiled)| compiled.clone());
+        let is_known = |last: &&LastRun| {
+            let same = |(ty, value): (&Type, &Value)| *ty == type_of(value, collation);
+            last.types.iter().zip(&parameters).all(same) && last.bound_in.is_of(self) && self.stands(&last.compiled)
+        };
+        let known = prepared.last.lock().as_ref().filter(is_known).map(|last| last.compiled.clone());
+        let types = |parameters: &[Value]| parameters.iter().map(|value| type_of(value, collation)).collect();
         let compiled = match known {
             Some(compiled) => compiled,
             None => {
+                let types: Vec<Type> = types(&parameters);
                 let compiled = Arc::new(self.compile(&prepared.statement, &prepared.names, &types)?);
                 if !compiled.volatile {
-                    *prepared.last.lock() = Some((types.clone(), self.settings_mark(), compiled.clone()));
+                    let (bound_in, compiled) = (Bound::of(self), compiled.clone());
+                    *prepared.last.lock() = Some(LastRun { types, bound_in, compiled });
                 }
                 compiled
             }
         };
         self.run(&compiled, parameters, &mut |session| {
+            let types: Vec<Type> = types(&session.ctx.parameters);
             session.compile(&prepared.statement, &prepared.names, &types).ok().map(Arc::new)
         })
-    }
-
-    /// Changes with everything that a plan is bound to and its types do not tell.
-    fn settings_mark(&self) -> u64 {
-        use std::hash::{DefaultHasher, Hash, Hasher};
-        let mut hasher = DefaultHasher::new();
-        (&self.settings, &self.database, self.rights_number).hash(&mut hasher);
-        hasher.finish()
     }
 }
 

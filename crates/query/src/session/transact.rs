@@ -148,7 +148,7 @@ impl Session {
     pub(super) fn end_statement(&mut self) -> Result<()> {
         self.is_open = false;
         self.statement_start = None;
-        self.handle.show(|shown| shown.statement = None);
+        self.handle.show(super::Shown::end);
         if self.explicit || !self.autocommit {
             self.note_gate();
             return Ok(());
@@ -159,7 +159,7 @@ impl Session {
     /// The statement has failed: what it has changed is taken back.
     pub(super) fn fail(&mut self, error: SqlError) -> SqlError {
         self.is_open = false;
-        self.handle.show(|shown| shown.statement = None);
+        self.handle.show(super::Shown::end);
         let start = self.statement_start.take();
         let keeps = self.in_transaction() && !has_ended_transaction(&error);
         let undone = match (keeps, start) {

@@ -676,13 +676,13 @@ fn processes(ctx: &mut EvalContext) -> Result<Vec<Row>> {
         let shown = handle.shown();
         vec![
             number(handle.connection_id),
-            text(shown.user),
-            text(shown.host),
-            shown.database.map_or(Value::Null, text),
-            text(if shown.statement.is_some() { "Query" } else { "Sleep" }),
+            text(&*shown.user),
+            text(&*shown.host),
+            shown.database.as_ref().map_or(Value::Null, |name| text(&**name)),
+            text(if shown.statement().is_some() { "Query" } else { "Sleep" }),
             number(shown.since.elapsed().as_secs()),
-            text(if shown.statement.is_some() { "executing" } else { "" }),
-            shown.statement.map_or(Value::Null, text),
+            text(if shown.statement().is_some() { "executing" } else { "" }),
+            shown.statement().map_or(Value::Null, text),
         ]
     };
     let seen = sessions.into_iter().filter(|handle| sees_all || handle.shown().account == own);

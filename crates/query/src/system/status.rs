@@ -49,7 +49,7 @@ fn of_server(db: &Database) -> Vec<(&'static str, u64)> {
     const PAGE: u64 = 4096;
     let (connections, most) = db.connections();
     let sessions = db.sessions();
-    let running = sessions.iter().filter(|handle| handle.shown().statement.is_some()).count();
+    let running = sessions.iter().filter(|handle| handle.shown().statement().is_some()).count();
     let pager = db.engine().pager();
     let (total, used, dirty) = pager.frame_use();
     vec![
