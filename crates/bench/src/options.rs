@@ -51,7 +51,10 @@ bench cases, goals, orca, all:
 bench sysbench, besides --rounds, --seconds, --out, --folder, --beluga:
       --threads A,B     64                     --tables N  4          --rows N    of a table, 100000
       --sides A,B       of beluga, mariadb, postgresql                --only TEXT scripts whose name contains it
-      --memory N        MiB for the pages of each server, 1024
+      --memory N        MiB for the pages of each server, 1024        --page NAME of the result, sysbench
+      --script-options X  what else sysbench is told, as `--range-selects=0`
+      --bounded         each server in a memory cgroup of 5/4 of --memory and 96 MiB, for data that does not fit; PostgreSQL's own buffers are a
+                        quarter of it then, for it reads through the system's cache
 ";
 
 pub enum Command {
@@ -178,6 +181,7 @@ fn sysbench(parser: &mut Parser) -> Result<Command> {
     let mut given = Given::default();
     let (mut threads, mut tables, mut rows, mut memory_mib) = (vec![64], 4, 100_000, 1024);
     let (mut sides, mut only) = (sql::Side::ALL.to_vec(), String::new());
+    let (mut script_options, mut page, mut bounded) = (Vec::new(), "sysbench".to_string(), false);
     while let Some(argument) = parser.next().map_err(text)? {
         match argument {
             Arg::Long("rounds") => given.rounds = Some(positive(parser)?),
@@ -188,6 +192,11 @@ fn sysbench(parser: &mut Parser) -> Result<Command> {
             Arg::Long("memory") => memory_mib = positive(parser)? as u64,
             Arg::Long("sides") => sides = list(parser, sql::Side::from_name)?,
             Arg::Long("only") => only = word(parser)?,
+            Arg::Long("script-options") => {
+                script_options = word(parser)?.split_whitespace().map(str::to_string).collect();
+            }
+            Arg::Long("page") => page = word(parser)?,
+            Arg::Long("bounded") => bounded = true,
             Arg::Long("out") => given.out = Some(word(parser)?.into()),
             Arg::Long("folder") => given.folder = Some(word(parser)?.into()),
             Arg::Long("beluga") => given.beluga = Some(word(parser)?.into()),
@@ -197,7 +206,8 @@ fn sysbench(parser: &mut Parser) -> Result<Command> {
     let (rounds, turn) = (given.rounds.unwrap_or(5), given.turn.unwrap_or(Duration::from_secs(10)));
     let setup = given.setup("sysbench")?;
     let beluga = setup.place.beluga.clone();
-    let options = sql::Options { rounds, turn, threads, tables, rows, sides, only, memory_mib, beluga };
+    let (data, memory) = (sql::Data { tables, rows }, sql::Memory { mib: memory_mib, bounded });
+    let options = sql::Options { rounds, turn, threads, data, sides, only, script_options, page, memory, beluga };
     Ok(Command::Sysbench { setup, options })
 }
 

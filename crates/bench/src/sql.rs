@@ -14,9 +14,10 @@ use crate::setup::Setup;
 use crate::svg::{Chart, Panel};
 use crate::table::{Cell, Table, grouped};
 
-pub use server::Side;
+pub use server::{Memory, Side};
 use server::{Programs, Server};
-use sysbench::{Data, Told};
+pub use sysbench::Data;
+use sysbench::Told;
 
 const SCRIPTS: [&str; 7] = [
     "oltp_point_select",
@@ -33,12 +34,15 @@ pub struct Options {
     pub rounds: usize,
     pub turn: Duration,
     pub threads: Vec<usize>,
-    pub tables: usize,
-    pub rows: u64,
+    pub data: Data,
     pub sides: Vec<Side>,
     /// Only scripts whose names contain it.
     pub only: String,
-    pub memory_mib: u64,
+    /// What else sysbench is told.
+    pub script_options: Vec<String>,
+    /// The name of the page.
+    pub page: String,
+    pub memory: Memory,
     pub beluga: PathBuf,
 }
 
@@ -67,13 +71,12 @@ impl Row {
 /// True when no script lost a connection or met an error that is not part of the game.
 pub fn run(setup: &Setup, options: &Options) -> io::Result<bool> {
     let programs = Programs::debian(options.beluga.clone());
-    let data = Data { tables: options.tables, rows: options.rows };
     let mut servers = Vec::new();
     for side in &options.sides {
         eprintln!("sysbench: {} starts and is filled", side.name());
         let folder = setup.place.work.path().join(format!("sql-{}", side.name().to_lowercase()));
-        let server = Server::start(*side, &programs, &folder, options.memory_mib)?;
-        sysbench::prepare(*side, data)?;
+        let server = Server::start(*side, &programs, &folder, options.memory)?;
+        sysbench::prepare(*side, options.data)?;
         server.settle(SETTLE_PATIENCE);
         servers.push(server);
     }
@@ -83,7 +86,7 @@ pub fn run(setup: &Setup, options: &Options) -> io::Result<bool> {
             eprintln!("sysbench: {script}, {threads} threads");
             let mut row = Row { script, threads: *threads, turns: BTreeMap::new() };
             for round in 0..options.rounds {
-                play(&mut row, &servers, round, data, options.turn)?;
+                play(&mut row, &servers, round, options)?;
             }
             rows.push(row);
         }
@@ -94,14 +97,14 @@ pub fn run(setup: &Setup, options: &Options) -> io::Result<bool> {
 }
 
 /// One turn for each side, in an order that alternates.
-fn play(row: &mut Row, servers: &[Server], round: usize, data: Data, time: Duration) -> io::Result<()> {
+fn play(row: &mut Row, servers: &[Server], round: usize, options: &Options) -> io::Result<()> {
     let mut order: Vec<&Server> = servers.iter().collect();
     if round % 2 == 1 {
         order.reverse();
     }
     for server in order {
         let before = process::usage(server.pid());
-        let told = sysbench::run(server.side, row.script, data, row.threads, time)?;
+        let told = sysbench::run(server.side, row.script, row.threads, options)?;
         let rss_bytes = process::rss_bytes(server.pid()) as f64;
         server.settle(SETTLE_PATIENCE);
         let cpu = process::usage(server.pid()).since(before).cpu;
@@ -158,8 +161,14 @@ fn publish(setup: &Setup, options: &Options, programs: &Programs, rows: &[Row]) 
         goals.row(line);
     }
     let charts = [
-        ("sysbench-tps", chart(rows, options, "Transactions", "per second", |turn| turn.told.per_second)),
-        ("sysbench-cpu", chart(rows, options, "Server processor time", "us for a transaction", |turn| turn.cpu_us)),
+        (
+            format!("{}-tps", options.page),
+            chart(rows, options, "Transactions", "per second", |turn| turn.told.per_second),
+        ),
+        (
+            format!("{}-cpu", options.page),
+            chart(rows, options, "Server processor time", "us for a transaction", |turn| turn.cpu_us),
+        ),
     ];
     let mut page = String::from("# sysbench beside MariaDB and PostgreSQL\n\n");
     page += &setup.machine()?;
@@ -167,12 +176,13 @@ fn publish(setup: &Setup, options: &Options, programs: &Programs, rows: &[Row]) 
              `cargo run --release -p bench -- sysbench --out docs/bench`.\n\n";
     let versions: Vec<String> = options.sides.iter().map(|side| programs.version(*side)).collect();
     page += &format!(
-        "Servers: {}. Each has {} MiB for its pages and acknowledges a commit when it is on disk. {} tables of {} rows, in memory; Debian's sysbench on the same machine, prepared statements, \
+        "Servers: {}. Each has {} and acknowledges a commit when it is on disk. {} tables of {} rows; Debian's sysbench{} on the same machine, prepared statements, \
          uniform keys; turns of {:.0} s, {} rounds in alternating order, medians. Server CPU counts until the server is quiet again.\n\n",
         versions.join(", "),
-        options.memory_mib,
-        options.tables,
-        grouped(options.rows as f64, 0),
+        options.memory.words(),
+        options.data.tables,
+        grouped(options.data.rows as f64, 0),
+        options.script_options.iter().map(|option| format!(" `{option}`")).collect::<String>(),
         options.turn.as_secs_f64(),
         options.rounds,
     );
@@ -183,8 +193,8 @@ fn publish(setup: &Setup, options: &Options, programs: &Programs, rows: &[Row]) 
         page += &format!("![{}]({name}.svg)\n\n", chart.title);
     }
     page += &format!("## All figures\n\n{}", all.markdown());
-    let charts: Vec<(&str, &Chart)> = charts.iter().map(|(name, chart)| (*name, chart)).collect();
-    setup.publish("sysbench", &page, &[("sysbench", &all)], &charts)
+    let charts: Vec<(&str, &Chart)> = charts.iter().map(|(name, chart)| (&**name, chart)).collect();
+    setup.publish(&options.page, &page, &[(&options.page, &all)], &charts)
 }
 
 fn chart(rows: &[Row], options: &Options, title: &str, unit: &str, of: fn(&Turn) -> f64) -> Chart {

@@ -6,7 +6,7 @@ use engine::Engine;
 use os::Clock;
 use query::Database;
 use reactor::{Connection, Door, Flow, Io, Pool, TlsConfig};
-use stdx::sync::atomic::{AtomicBool, Ordering};
+use stdx::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::auth::Remembered;
 use crate::clients::Clients;
@@ -17,7 +17,7 @@ use crate::session::Session;
 use crate::stats::Stats;
 
 /// How the door is opened.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Options {
     /// Connections from beyond loopback are refused while the account `default` needs no password.
     pub protected_mode: bool,
@@ -25,6 +25,14 @@ pub struct Options {
     pub tls: Option<Arc<TlsConfig>>,
     /// Who does not ask for TLS is refused.
     pub require_secure_transport: bool,
+    /// Prepared statements of all clients together.
+    pub statements_max: u64,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { protected_mode: false, tls: None, require_secure_transport: false, statements_max: 16_382 }
+    }
 }
 
 /// What the connections of a door share.
@@ -38,6 +46,7 @@ pub(crate) struct Shared {
     pub protected_mode: AtomicBool,
     pub tls: Option<Arc<TlsConfig>>,
     pub require_secure_transport: bool,
+    pub statements_max: AtomicU64,
     pub started_ns: u64,
 }
 
@@ -65,6 +74,7 @@ impl MysqlDoor {
             protected_mode: AtomicBool::new(options.protected_mode),
             tls: options.tls,
             require_secure_transport: options.require_secure_transport,
+            statements_max: AtomicU64::new(options.statements_max),
         });
         MysqlDoor { shared }
     }
@@ -89,6 +99,10 @@ impl MysqlDoor {
 
     pub fn set_protected_mode(&self, on: bool) {
         self.shared.protected_mode.store(on, Ordering::Relaxed);
+    }
+
+    pub fn set_statements_max(&self, count: u64) {
+        self.shared.statements_max.store(count, Ordering::Relaxed);
     }
 
     fn is_protected_from(&self, connection: &Connection) -> bool {

@@ -6,6 +6,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use stdx::sync::atomic::Ordering;
+
 use query::batch::Batch;
 use query::error::{self, Result, SqlError};
 use query::{Prepared, ResultSet, Session};
@@ -16,8 +18,6 @@ use crate::params::Bound;
 use crate::rows::RowWriter;
 use crate::wire::Reader;
 
-/// As MySQL's `max_prepared_stmt_count`, for the whole server.
-const COUNT_MAX: u64 = 16_382;
 /// A cursor whose rest has to be kept may take up so much.
 const KEPT_MAX: usize = 256 << 20;
 
@@ -48,8 +48,9 @@ impl Statements {
 
     pub fn add(&mut self, prepared: Prepared, may_set: bool) -> Result<u32> {
         let count = self.shared.stats.prepared.get();
-        if count >= COUNT_MAX {
-            return Err(errors::TOO_MANY_STATEMENTS.with(&[&count]));
+        let most = self.shared.statements_max.load(Ordering::Relaxed);
+        if count >= most {
+            return Err(errors::TOO_MANY_STATEMENTS.with(&[&most]));
         }
         self.last_id = self.last_id.wrapping_add(1).max(1);
         let long = vec![None; prepared.parameters.len()];

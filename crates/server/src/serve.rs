@@ -256,6 +256,7 @@ fn mysql_door(
         protected_mode: settings.is_on(Name::MysqlProtectedMode),
         tls: tls::mysql(settings)?,
         require_secure_transport: settings.is_on(Name::MysqlRequireSecureTransport),
+        statements_max: settings.number(Name::MaxPreparedStmtCount),
     };
     let door = Arc::new(MysqlDoor::new(database, Arc::new(RealClock::new()), options));
     door.attach(pool);
@@ -263,6 +264,7 @@ fn mysql_door(
     settings.on_change(Box::new(move |_, settings| {
         if let Some(door) = tuned.upgrade() {
             door.set_protected_mode(settings.is_on(Name::MysqlProtectedMode));
+            door.set_statements_max(settings.number(Name::MaxPreparedStmtCount));
         }
     }));
     for (address, needed) in bind_addresses("mysql", &settings.text(Name::MysqlBind), port)? {

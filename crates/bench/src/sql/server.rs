@@ -58,6 +58,57 @@ impl Side {
     }
 }
 
+/// What a server gets.
+#[derive(Clone, Copy)]
+pub struct Memory {
+    /// For its pages.
+    pub mib: u64,
+    /// It cannot take more: the data does not fit.
+    pub bounded: bool,
+}
+
+impl Memory {
+    /// All that a bounded server may take, the system's cache of its files included.
+    fn limit_mib(self) -> u64 {
+        self.mib * 5 / 4 + 96
+    }
+
+    fn of_postgres(self) -> u64 {
+        if self.bounded { self.mib / 4 } else { self.mib }
+    }
+
+    pub fn words(self) -> String {
+        match self.bounded {
+            false => format!("{} MiB for its pages, which hold all data,", self.mib),
+            true => format!(
+                "{} MiB for its pages (PostgreSQL {} and the system's cache) and cannot take more than {} MiB in all (a memory cgroup)",
+                self.mib,
+                self.of_postgres(),
+                self.limit_mib()
+            ),
+        }
+    }
+
+    /// A memory cgroup of that limit, where this machine lets one be made.
+    fn cgroup(self, side: Side) -> io::Result<PathBuf> {
+        let root = Path::new("/sys/fs/cgroup");
+        let is_second = root.join("cgroup.controllers").exists();
+        let (parent, file) = match is_second {
+            true => (root.to_owned(), "memory.max"),
+            false => (root.join("memory"), "memory.limit_in_bytes"),
+        };
+        let folder = parent.join(format!("beluga-bench-{}", side.name().to_lowercase()));
+        let made = || {
+            fs::create_dir_all(&folder)?;
+            fs::write(folder.join(file), (self.limit_mib() << 20).to_string())
+        };
+        made().map_err(|error| {
+            io::Error::other(format!("--bounded needs a memory cgroup, and {}: {error}", folder.display()))
+        })?;
+        Ok(folder)
+    }
+}
+
 /// Where the programs are.
 pub struct Programs {
     pub beluga: PathBuf,
@@ -98,6 +149,7 @@ pub struct Server {
     pub side: Side,
     child: Child,
     log: PathBuf,
+    cgroup: Option<PathBuf>,
 }
 
 fn run(command: &mut Command) -> io::Result<()> {
@@ -120,22 +172,26 @@ fn unprivileged(program: PathBuf) -> Command {
 
 impl Server {
     /// Starts with an empty data folder `data` and makes the database `sbtest`.
-    pub fn start(side: Side, programs: &Programs, data: &Path, memory_mib: u64) -> io::Result<Server> {
+    pub fn start(side: Side, programs: &Programs, data: &Path, memory: Memory) -> io::Result<Server> {
         fs::create_dir_all(data)?;
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, side.port()));
         if TcpStream::connect(address).is_ok() {
             return Err(io::Error::other(format!("{address} is in use; the figures need a server of their own")));
         }
         let mut command = match side {
-            Side::Beluga => beluga(programs, data, memory_mib),
-            Side::MariaDb => mariadb(programs, data, memory_mib)?,
-            Side::PostgreSql => postgres(programs, data, memory_mib)?,
+            Side::Beluga => beluga(programs, data, memory.mib),
+            Side::MariaDb => mariadb(programs, data, memory.mib)?,
+            Side::PostgreSql => postgres(programs, data, memory.of_postgres())?,
         };
         let log = data.with_extension("log");
         let file = fs::File::create(&log)?;
         let child = command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file).spawn();
         let child = child.map_err(|error| io::Error::other(format!("{command:?}: {error}")))?;
-        let mut server = Server { side, child, log };
+        let mut server = Server { side, child, log, cgroup: None };
+        if memory.bounded {
+            let cgroup = server.cgroup.insert(memory.cgroup(side)?);
+            fs::write(cgroup.join("cgroup.procs"), server.child.id().to_string())?;
+        }
         server.wait_until_serving(address)?;
         server.make_database(programs)?;
         Ok(server)
@@ -185,6 +241,15 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
+        self.stop();
+        if let Some(cgroup) = &self.cgroup {
+            let _ = fs::remove_dir(cgroup);
+        }
+    }
+}
+
+impl Server {
+    fn stop(&mut self) {
         let pid = rustix::process::Pid::from_child(&self.child);
         let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
         let start = Instant::now();
@@ -216,6 +281,7 @@ fn beluga(programs: &Programs, data: &Path, memory_mib: u64) -> Command {
     command.args(["--pdeathsig", "KILL", "--"]).arg(&programs.beluga).arg("--data").arg(data);
     command.args(["--mysql-port", &Side::Beluga.port().to_string(), "--redis-port", "0"]);
     command.args(["--memory", &format!("{memory_mib}mb"), "--max-connections", "5000"]);
+    command.args(["--max-prepared-stmt-count", "1048576"]);
     command
 }
 
@@ -233,7 +299,12 @@ fn mariadb(programs: &Programs, data: &Path, memory_mib: u64) -> io::Result<Comm
     command.args(["--pdeathsig", "KILL", "--"]).arg(&programs.mariadbd).args(["--no-defaults", &folder, "--user=root"]);
     command.arg(format!("--socket={}", data.join("socket").display()));
     command.args([format!("--port={}", Side::MariaDb.port()), "--bind-address=127.0.0.1".into()]);
-    command.args(["--max-connections=2000", "--skip-log-bin", "--performance-schema=off"]);
+    command.args([
+        "--max-connections=2000",
+        "--max-prepared-stmt-count=1048576",
+        "--skip-log-bin",
+        "--performance-schema=off",
+    ]);
     command.args(["--innodb-flush-log-at-trx-commit=1", "--innodb-flush-method=O_DIRECT", "--innodb-log-file-size=1G"]);
     command.arg(format!("--innodb-buffer-pool-size={memory_mib}M"));
     Ok(command)

@@ -2,8 +2,8 @@
 
 use std::io;
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
+use crate::sql::Options;
 use crate::sql::server::Side;
 
 /// Tables and rows that a script works on.
@@ -52,9 +52,10 @@ pub fn prepare(side: Side, data: Data) -> io::Result<()> {
     said(command).map(drop)
 }
 
-pub fn run(side: Side, script: &str, data: Data, threads: usize, time: Duration) -> io::Result<Told> {
-    let mut command = command(side, script, data, threads);
-    command.args([format!("--time={}", time.as_secs().max(1)), "run".into()]);
+pub fn run(side: Side, script: &str, threads: usize, options: &Options) -> io::Result<Told> {
+    let mut command = command(side, script, options.data, threads);
+    command.args(&options.script_options);
+    command.args([format!("--time={}", options.turn.as_secs().max(1)), "run".into()]);
     let text = said(command)?;
     parse(&text).ok_or_else(|| io::Error::other(format!("sysbench said nothing that makes sense: {text}")))
 }

@@ -173,6 +173,8 @@ settings! {
             .dynamic();
         MysqlSslCert = text("mysql_ssl_cert", "", "Certificate chain, a PEM file. With it and mysql_ssl_key clients are offered TLS on the same port.");
         MysqlSslKey = text("mysql_ssl_key", "", "Private key of the certificate, a PEM file.");
+        MaxPreparedStmtCount = count("max_prepared_stmt_count", 0..=4_194_304, 16_382,
+            "Prepared statements of all clients together; one more gets error 1461.").dynamic();
         MysqlRequireSecureTransport = switch("mysql_require_secure_transport", false, "Refuses clients that do not use TLS.");
     }
     "SQL" {
