@@ -11,6 +11,7 @@ use std::sync::Arc;
 use sqlparser::ast;
 use stdx::wait::{self, Reason};
 
+use crate::batch::{Batch, Cell};
 use crate::error::{self, Result, SqlError};
 use crate::parse::load::Format;
 use crate::parse::statement::Statement;
@@ -65,13 +66,12 @@ impl Session {
 
     fn write_all(&mut self, mut result: ResultSet, writing: &mut Writing<'_>) -> Result<()> {
         let columns = result.columns().to_vec();
-        let mut batch: Vec<Row> = Vec::new();
+        let mut batch = Batch::new();
         while result.next(self, &mut batch)? {
-            for row in &mut batch {
-                for (value, column) in row.iter_mut().zip(&columns) {
-                    *value = cast::present(std::mem::take(value), &column.ty, &self.ctx);
-                }
-                if let Err(error) = writing.row(row, &columns) {
+            for cells in batch.rows() {
+                let shown = |(cell, column): (Cell<'_>, &Column)| cast::present(cell.to_value(), &column.ty, &self.ctx);
+                let row: Row = cells.iter().zip(&columns).map(shown).collect();
+                if let Err(error) = writing.row(&row, &columns) {
                     result.close(self);
                     return Err(error);
                 }
