@@ -24,7 +24,7 @@ use crate::metrics::Sources;
 use crate::metrics::door::MetricsDoor;
 use crate::redis::{self, ServerHost};
 use crate::settings::value::print_bytes;
-use crate::settings::{Name, Settings};
+use crate::settings::{Name, Settings, list};
 use crate::store::{self, Until};
 use crate::tls;
 
@@ -37,6 +37,7 @@ const FULL_MAX: Duration = Duration::from_secs(20);
 pub fn run(settings: Settings) -> Result<(), Failure> {
     let settings = Arc::new(settings);
     let shares = shares(&settings)?;
+    check_ways(&settings)?;
     let processors = os::cpu::allowed().len();
     os::memory::bound_allocator(shares.allocator_pools(processors), shares.allocator_block_bytes(processors));
     // Before anything is opened, so that a signal during recovery ends the process in order as soon as that is done.
@@ -114,6 +115,32 @@ fn give_up_when_full(engine: &Arc<Engine>) {
     }
 }
 
+/// Some ways of working can be named and not be left.
+fn check_ways(settings: &Settings) -> Result<(), Failure> {
+    match [Name::CsnLockfree, Name::BlinkTree].into_iter().find(|name| !settings.is_on(*name)) {
+        None => Ok(()),
+        Some(name) => {
+            let name = list::list()[name as usize].name;
+            Err(Failure::new(
+                Exit::Config,
+                format!("{name} cannot be off: there is no other way here; take the line out"),
+            ))
+        }
+    }
+}
+
+/// What SQL shows of the settings.
+fn facts(settings: &Settings, pool: &Pool) -> [(&'static str, u64); 5] {
+    let threads = pool.settings().epoll_groups * pool.settings().epoll_threads_per_group;
+    [
+        ("innodb_lock_sys_rec_partition", settings.number(Name::LockPartitions)),
+        ("max_connections", settings.number(Name::MaxConnections)),
+        ("max_prepared_stmt_count", settings.number(Name::MaxPreparedStmtCount)),
+        ("port", settings.number(Name::MysqlPort)),
+        ("thread_pool_size", threads as u64),
+    ]
+}
+
 fn shares(settings: &Settings) -> Result<Shares, Failure> {
     let divided = memory::divide(settings.number(Name::Memory), settings.number(Name::LogBuffer));
     divided.map_err(|e| Failure::new(Exit::Config, e))
@@ -122,8 +149,17 @@ fn shares(settings: &Settings) -> Result<Shares, Failure> {
 fn pool(settings: &Settings, shares: &Shares, engine: &Engine) -> Result<Pool, Failure> {
     let number = |name| settings.number(name) as usize;
     let time = |name| Duration::from_micros(settings.number(name));
+    let (threads, in_group) = (number(Name::ThreadPoolSize), number(Name::EpollThreadsPerGroup));
+    let epoll_groups = match (number(Name::EpollGroups), threads) {
+        (groups, 0) => groups,
+        (0, threads) => threads.div_ceil(in_group.max(1)),
+        _ => {
+            let message = "thread_pool_size and polarx_rpc_epoll_groups say the same in two ways; set one of them";
+            return Err(Failure::new(Exit::Config, message));
+        }
+    };
     let sizes = reactor::Settings {
-        epoll_groups: number(Name::EpollGroups),
+        epoll_groups,
         epoll_threads_per_group: number(Name::EpollThreadsPerGroup),
         epoll_events_per_thread: number(Name::EpollEventsPerThread),
         epoll_group_threads_max: number(Name::GroupThreadsMax),
@@ -258,11 +294,13 @@ fn mysql_door(
         require_secure_transport: settings.is_on(Name::MysqlRequireSecureTransport),
         statements_max: settings.number(Name::MaxPreparedStmtCount),
     };
+    database.tell(facts(settings, pool));
     let door = Arc::new(MysqlDoor::new(database, Arc::new(RealClock::new()), options));
     door.attach(pool);
-    let tuned = Arc::downgrade(&door);
+    let (tuned, threads) = (Arc::downgrade(&door), Arc::downgrade(pool));
     settings.on_change(Box::new(move |_, settings| {
-        if let Some(door) = tuned.upgrade() {
+        if let (Some(door), Some(pool)) = (tuned.upgrade(), threads.upgrade()) {
+            door.database().tell(facts(settings, &pool));
             door.set_protected_mode(settings.is_on(Name::MysqlProtectedMode));
             door.set_statements_max(settings.number(Name::MaxPreparedStmtCount));
         }

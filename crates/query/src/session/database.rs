@@ -70,6 +70,16 @@ impl Database {
         globals.insert("local_infile", Value::from(local));
     }
 
+    /// What the server has been set to, for variables that sessions can read and not change. Panics for a name that is no such variable.
+    pub fn tell(&self, facts: impl IntoIterator<Item = (&'static str, u64)>) {
+        let mut globals = self.globals.lock();
+        for (name, number) in facts {
+            let known = super::variables::find(name).is_ok_and(|variable| variable.may == super::variables::May::Read);
+            assert!(known, "{name} is no variable that is only read");
+            globals.insert(name, Value::UInt(number));
+        }
+    }
+
     pub fn spill(&self) -> Option<&Arc<Spill>> {
         self.spill.get()
     }

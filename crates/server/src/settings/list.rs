@@ -178,6 +178,12 @@ settings! {
         MysqlRequireSecureTransport = switch("mysql_require_secure_transport", false, "Refuses clients that do not use TLS.");
     }
     "SQL" {
+        LockPartitions = count("innodb_lock_sys_rec_partition", 1..=1024, 64, "Partitions of the table of row locks.")
+            .derived(|machine| (16 * machine.cores).clamp(64, 1024), "sixteen for each processor, at least 64");
+        CsnLockfree = switch("innodb_csn_lockfree", true,
+            "Commit numbers are taken and read without a lock. There is no other way here: off is refused.");
+        BlinkTree = switch("innodb_polar_blink_tree", true,
+            "Tables and indexes are B-link trees, whose readers take no latch. There is no other way here: off is refused.");
         LocalInfile = switch("local_infile", false,
             "Lets LOAD DATA LOCAL ask clients for their files, as long as SET GLOBAL local_infile says nothing else.");
         SecureFilePriv = text("secure_file_priv", "",
@@ -188,6 +194,8 @@ settings! {
     "Thread pool" {
         MaxConnections = count("max_connections", 1..=1_000_000, 10_000,
             "Connections of all doors together; one more is told so and closed.").redis("maxclients", Redis::AsIs);
+        ThreadPoolSize = count("thread_pool_size", 0..=4096, 0,
+            "Threads that the pool always has, in as many groups as `polarx_rpc_epoll_threads_per_group` makes of them; 0: as `polarx_rpc_epoll_groups` says.");
         EpollGroups = count("polarx_rpc_epoll_groups", 0..=128, 0,
             "Groups of threads, each with an epoll instance; 0: as many as give every processor a thread.");
         EpollThreadsPerGroup = count("polarx_rpc_epoll_threads_per_group", 0..=128, 0,

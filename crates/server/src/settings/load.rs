@@ -56,7 +56,7 @@ impl Arguments {
                 let value =
                     if *takes_value { parser.value().and_then(|v| v.string()).map_err(usage)? } else { String::new() };
                 parsed.options.insert(option, value);
-            } else if let Some(at) = list::find(&name) {
+            } else if let Some(at) = list::find(without_loose(&name)) {
                 let value = parser.value().and_then(|v| v.string());
                 let value = value.map_err(|_| bad_value(&format!("--{name}"), at, None))?;
                 parsed.flags.push((at, value));
@@ -89,7 +89,7 @@ impl Settings {
         let mut warnings = Vec::new();
         let file = arguments.option("config").or_else(|| environment.get("BELUGA_CONFIG").map(String::as_str));
         if let Some(file) = file {
-            settings.read_file(Path::new(file))?;
+            warnings = settings.read_file(Path::new(file))?;
             settings.file = Some(PathBuf::from(file));
         }
         for (variable, text) in &environment {
@@ -112,7 +112,8 @@ impl Settings {
         Ok(())
     }
 
-    fn read_file(&self, path: &Path) -> Result<(), Failure> {
+    /// Returns what is unknown and loose, which is as MySQL has it no error.
+    fn read_file(&self, path: &Path) -> Result<Vec<String>, Failure> {
         let file = path.display();
         let fail = |message: String| Failure::new(Exit::Config, format!("settings file {file}: {message}"));
         let text =
@@ -121,15 +122,23 @@ impl Settings {
             let line = e.span().map_or(0, |s| text[..s.start.min(text.len())].lines().count().max(1));
             fail(format!("line {line}: {}", e.message()))
         })?;
-        let mut entries = Vec::new();
+        let (mut entries, mut warnings) = (Vec::new(), Vec::new());
         flatten("", document.as_table(), &mut entries);
         for (name, value) in entries {
             let place = format!("settings file {file}: {name}");
-            let Some(at) = list::find(&name) else { return Err(unknown(&place, &name, Exit::Config)) };
+            let tight = without_loose(&name);
+            let Some(at) = list::find(tight) else {
+                let unknown = unknown(&place, tight, Exit::Config);
+                if tight == name {
+                    return Err(unknown);
+                }
+                warnings.push(unknown.message);
+                continue;
+            };
             let text = value.ok_or_else(|| bad_value(&place, at, None))?;
             self.take(at, &text, Source::File, &place)?;
         }
-        Ok(())
+        Ok(warnings)
     }
 
     /// Writes what was changed while the server ran into the settings file; comments and order in it stay.
@@ -177,11 +186,20 @@ fn flatten(prefix: &str, table: &dyn TableLike, entries: &mut Vec<(String, Optio
     }
 }
 
+/// MySQL's prefix for options that not every server knows.
+fn without_loose(name: &str) -> &str {
+    match name.get(..6) {
+        Some(prefix) if prefix.eq_ignore_ascii_case("loose_") || prefix.eq_ignore_ascii_case("loose-") => &name[6..],
+        _ => name,
+    }
+}
+
 /// Changes the value where it stands; a new one goes to the top.
 fn put(table: &mut dyn TableLike, name: &str, value: Toml) {
     let keys: Vec<String> = table.iter().map(|(key, _)| key.to_string()).collect();
     for key in keys {
         let plain = key.replace('-', "_").to_ascii_lowercase();
+        let plain = without_loose(&plain).to_string();
         if plain == name {
             let item = table.get_mut(&key).expect("the key was just listed");
             let decor = item.as_value().map(|v| v.decor().clone());

@@ -190,3 +190,17 @@ fn the_lists_for_people_hold_every_setting() {
     }
     assert!(effective.contains("log_level = \"info\"   (flag)"));
 }
+
+#[test]
+fn a_loose_name_is_the_setting_and_a_loose_unknown_one_is_only_mentioned() {
+    let text =
+        "loose_innodb_lock_sys_rec_partition = 120\nloose-innodb-polar-blink-tree = true\nloose_no_such_thing = 1\n";
+    let file = File::with("loose", text);
+    let load = |words: &[&str]| Settings::load(&arguments(words).unwrap(), [], MACHINE).unwrap();
+    let (settings, warnings) = load(&file.flags());
+    assert_eq!(settings.number(Name::LockPartitions), 120);
+    assert!(settings.is_on(Name::BlinkTree));
+    assert!(matches!(&warnings[..], [only] if only.contains("no_such_thing")), "{warnings:?}");
+    let (settings, _) = load(&["--loose-thread-pool-size", "4"]);
+    assert_eq!(settings.number(Name::ThreadPoolSize), 4);
+}
