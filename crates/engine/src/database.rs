@@ -15,7 +15,7 @@ use stdx::watermark::Watermark;
 use crate::accounts::Accounts;
 use crate::catalog::Settings;
 use crate::check::{self, Report};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::keyspace::{Keyspace, Others, Progress};
 use crate::metrics::Metrics;
 use crate::rows::Rows;
@@ -69,7 +69,8 @@ impl Engine {
         progress: &dyn Fn(&pager::Recovered),
     ) -> Result<Arc<Engine>> {
         let redo = RedoTable::new().own(btree::redo::KINDS, btree::redo::redo());
-        let mut recovery = Recovery::default();
+        let versions_max = if options.versions_max == 0 { VERSIONS_MAX } else { options.versions_max };
+        let mut recovery = Recovery::new(folder.clone(), versions_max);
         let threaded = options.pager.background == Background::Threads;
         let opened = Pager::open(
             folder,
@@ -80,8 +81,8 @@ impl Engine {
             options.random,
             progress,
         )?;
-        if let Some(what) = recovery.damage.take() {
-            return Err(Error::corrupt(what));
+        if let Some(error) = recovery.damage.take() {
+            return Err(error);
         }
         let metrics = Arc::new(Metrics::default());
         let store = Arc::new(Store::open(opened.pager.clone(), metrics.clone(), threaded)?);
@@ -94,7 +95,7 @@ impl Engine {
         }));
         let undone = recovery.undo_losers(&store)?;
         keyspace.settle(&recovery)?;
-        let rows = open_rows(&store, &keyspace, options.versions_max);
+        let rows = open_rows(&store, &keyspace, versions_max);
         let accounts = Accounts::open(store.clone())?;
         let thread = threaded.then(|| keyspace.start_background());
         Ok(Arc::new(Engine {
@@ -176,7 +177,6 @@ impl Engine {
 
 /// Rows share the keyspace's background thread.
 fn open_rows(store: &Arc<Store>, keyspace: &Arc<Keyspace>, versions_max: u64) -> Arc<Rows> {
-    let versions_max = if versions_max == 0 { VERSIONS_MAX } else { versions_max };
     let call = |how: fn(&Keyspace)| -> Box<dyn Fn() + Send + Sync> {
         let keyspace = Arc::downgrade(keyspace);
         Box::new(move || {

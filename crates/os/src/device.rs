@@ -46,6 +46,8 @@ pub trait Folder: Send + Sync {
     /// Names of all files, sorted; the lock file is not one of them.
     fn list(&self) -> io::Result<Vec<String>>;
     fn remove(&self, name: &str) -> io::Result<()>;
+    /// A file without a name: gone when it is dropped, and after a crash. Never synced.
+    fn scratch(&self) -> io::Result<Arc<dyn Device>>;
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
     /// Makes creations, removals and renames durable.
     fn sync(&self) -> io::Result<()>;

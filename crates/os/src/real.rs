@@ -78,6 +78,24 @@ impl Folder for RealFolder {
         std::fs::remove_file(self.path.join(name))
     }
 
+    fn scratch(&self) -> io::Result<Arc<dyn Device>> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true);
+        let file = match options.clone().custom_flags(libc::O_TMPFILE).open(&self.path) {
+            // A file system that knows only files with names: it has one for a moment.
+            Err(error) if matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::EISDIR)) => {
+                static NEXT: AtomicU64 = AtomicU64::new(0);
+                let path = self.path.join(format!("scratch-{}", NEXT.fetch_add(1, Ordering::Relaxed)));
+                let file = options.create(true).truncate(true).open(&path)?;
+                std::fs::remove_file(path)?;
+                file
+            }
+            other => other?,
+        };
+        let (name, len) = ("scratch".to_owned(), AtomicU64::new(0));
+        Ok(Arc::new(RealDevice { name, file, len, growing: Mutex::new(()) }))
+    }
+
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         std::fs::rename(self.path.join(from), self.path.join(to))
     }

@@ -348,6 +348,11 @@ impl Folder for SimFolder {
         state.names.remove(name).map(drop).ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
+    fn scratch(&self) -> io::Result<Arc<dyn Device>> {
+        lock(&self.state).step().map_err(|(error, _)| error)?;
+        Ok(Arc::new(SimDevice { name: "scratch".into(), file: Shared::default(), state: self.state.clone() }))
+    }
+
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         let mut state = lock(&self.state);
         state.step().map_err(|(error, _)| error)?;

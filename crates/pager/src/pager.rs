@@ -302,7 +302,8 @@ impl Pager {
         assert!(self.failure_hook.set(hook).is_ok(), "one hook");
     }
 
-    /// To be called before a write latches anything: fails while the disk is full, and waits while the log has no prepared segment.
+    /// To be called before a write latches anything: fails while the disk is full, and waits while the log has no prepared segment. Whoever takes something
+    /// back (`spend`) is let in: room for that is put aside.
     #[inline]
     pub fn admit(&self) -> Result<()> {
         if self.log().short_of_room() { self.make_room() } else { Ok(()) }
@@ -310,6 +311,9 @@ impl Pager {
 
     #[cold]
     fn make_room(&self) -> Result<()> {
+        if crate::aside::is_spending() {
+            return Ok(());
+        }
         let result = self.log().prepare();
         self.full.store(result.is_err(), Ordering::Relaxed);
         match result {

@@ -5,7 +5,7 @@
 //!
 //! what is fixed     the cleaner's batch, the log's next write, the buffers of the page readers, counters and histograms
 //! the rest          an eighth for replies that clients have not taken, a quarter for threads that wait, an eighth for empty buffers that threads keep,
-//!                   an eighth for old versions of rows; what is left for requests that are not whole yet, page reads under way (half a megabyte for each group), undo,
+//!                   an eighth for old versions of rows, as much for undo and for locks where transactions are large; what is left for requests that are not whole yet, page reads under way (half a megabyte for each group),
 //!                   sessions, and what the allocator does not give back
 //! ```
 //! The frames are all mapped at the start and fill up as data is read, so that what they may take has to leave room for the rest from the beginning.

@@ -16,7 +16,7 @@ mod databases;
 mod expiry;
 mod flush;
 mod key;
-mod locks;
+pub(crate) mod locks;
 mod purge;
 pub(crate) mod record;
 mod scan;

@@ -10,8 +10,9 @@ use stdx::sync::thread;
 
 use crate::error::{Error, Result};
 use crate::keyspace::{Segments, encode_version, version_key};
-use crate::rows::lock::Strength;
+use crate::rows::lock::{Asker, Strength};
 use crate::rows::maps::{self, Map};
+use crate::rows::run::Step;
 use crate::rows::transaction::{Savepoint, Transaction, Writer};
 use crate::rows::version::{HEAD_BYTES, Head, Stored};
 use crate::rows::{HERE_MAX, Inserted, MapId, ROW_KEY_MAX, ROW_VALUE_MAX, Rows};
@@ -77,6 +78,7 @@ impl Transaction {
             return change(self, New { bytes: value, is_long: false });
         }
         self.alive()?;
+        self.make_room()?;
         let rows = self.rows.clone();
         let len = value.len() as u64;
         let segments = Segments::write(&rows.store, len, |range, out| {
@@ -97,7 +99,33 @@ impl Transaction {
         done
     }
 
+    /// Puts a new row into a map that this transaction has made: as `insert`, but cheaper. Nobody else knows the map, so there is no lock to look for, no version to keep, and nothing to remember:
+    /// whoever takes the transaction back lets the map go with all its rows. It can be taken back as a whole only. Keys in ascending order fill the pages best.
+    pub fn load(&mut self, map: MapId, key: &[u8], value: &[u8]) -> Result<Inserted> {
+        if value.len() > HERE_MAX || key.len() > ROW_KEY_MAX {
+            // The queue names long values until a record does: that has to be taken back.
+            return self.insert(map, key, value, &mut Vec::new());
+        }
+        let rows = self.rows.clone();
+        let writer = self.writer()?;
+        if !writer.made.contains(&map) {
+            return Err(Error::Misuse("loading into a map of others"));
+        }
+        let map = rows.map(map)?;
+        let head = Head { writer: writer.id, is_ghost: false, is_long: false }.bytes();
+        writer.loaded = true;
+        let done = map.tree.modify(key, None, |old, change| {
+            if old.is_some() {
+                return Inserted::Exists;
+            }
+            change.put(&[&head, value]);
+            Inserted::Done
+        })?;
+        Ok(done.result)
+    }
+
     fn change(&mut self, map: MapId, key: &[u8], change: Change<'_>, old: &mut Vec<u8>) -> Result<bool> {
+        self.make_room()?;
         let map = self.rows.map(map)?;
         let rows = self.rows.clone();
         let before = self.savepoint();
@@ -122,6 +150,13 @@ impl Transaction {
         }
     }
 
+    /// Steps that are too many for memory go to a file, before there are more of them.
+    fn make_room(&mut self) -> Result<()> {
+        let Some(writer) = &mut self.writer else { return Ok(()) };
+        let rows = &self.rows;
+        writer.undo.make_room(writer.id, &rows.budget, &rows.versions, rows.store.pager.folder().as_ref())
+    }
+
     /// The second half of a change. If it fails, the first half is taken back too: a record and the purge queue must not name the same value.
     fn half_way(&mut self, before: Savepoint, half: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         half(self).or_else(|error| {
@@ -140,7 +175,7 @@ impl Transaction {
         rows.store.queue.modify(&key, Some(writer.id), |old, change| {
             let before = old.map(|old| old.value);
             let now = entry.map_or(0, <[u8]>::len);
-            writer.remember(QUEUE, &key, before, before.map_or(0, <[u8]>::len), now);
+            writer.remember_plain(QUEUE, &key, before, now, &rows.budget);
             match entry {
                 Some(entry) => change.put(&[entry]),
                 None => change.delete(),
@@ -160,7 +195,7 @@ impl Transaction {
         let map = rows.store.maps.create(&rows.store.pager, |map, root| {
             let (key, value) = (maps::key(map), root.to_le_bytes());
             rows.store.maps_tree.modify(&key, Some(id), |old, change| {
-                writer.remember(MAPS, &key, None, 0, value.len());
+                writer.remember_plain(MAPS, &key, None, value.len(), &rows.budget);
                 assert!(old.is_none(), "E8: a map has a number of its own");
                 change.allocated(root, 1);
                 change.put(&[&value]);
@@ -181,12 +216,12 @@ impl Transaction {
         rows.store.pager.admit()?;
         writer.aside.pages(writer.debt.pages_with_one_more())?;
         rows.store.queue.modify(&queue_key, Some(writer.id), |old, change| {
-            writer.remember(QUEUE, &queue_key, old.map(|old| old.value), 0, entry.len());
+            writer.remember_plain(QUEUE, &queue_key, old.map(|old| old.value), entry.len(), &rows.budget);
             change.put(&[&entry]);
         })?;
         rows.store.maps_tree.modify(&key, Some(writer.id), |old, change| {
             let value = old.map(|old| old.value);
-            writer.remember(MAPS, &key, value, value.map_or(0, <[u8]>::len), 0);
+            writer.remember_plain(MAPS, &key, value, 0, &rows.budget);
             change.delete();
         })?;
         writer.aside.log(writer.debt.log_bytes);
@@ -215,16 +250,14 @@ impl Rows {
                 (Change::Update(_) | Change::Delete, false) => return Ok(Seen::NoRow),
             };
             let (old_len, now) = (before.map_or(0, <[u8]>::len), HEAD_BYTES + value.bytes.len());
-            let is_first = writer.remember(map.id, key, before, old_len, now);
-            if let (Some(before), Some(head)) = (before, head)
-                && is_first
-                && head.writer != id
-            {
+            // The transaction has not written it yet: others may see what was there.
+            let is_version = head.is_some_and(|head| head.writer != id);
+            if let (true, Some(before)) = (is_version, before) {
                 self.versions.push(map.id, key, id, before);
             }
-            if is_ghost {
-                writer.ghosts.push((map.id, key.into()));
-            }
+            let image = before.map(Into::into);
+            let step = Step { map: map.id, key: key.into(), before: image, is_version, deletes: is_ghost };
+            writer.remember(step, old_len, now, &self.budget);
             change.put(&[&Head { writer: id, is_ghost, is_long: value.is_long }.bytes(), value.bytes]);
             Ok(Seen::Changed(match parsed {
                 Some((_, Stored::Segments { version, .. })) => Some(version),
@@ -251,7 +284,8 @@ impl Rows {
         {
             return Some(head.writer);
         }
-        let holder = self.locks.holder(map, key, id, is_open);
+        let owns = head.is_some_and(|head| head.writer == id);
+        let holder = self.locks.holder(map, key, id, owns, is_open);
         if is_row { holder } else { holder.or_else(|| self.locks.range_holder(map, key, id, is_open)) }
     }
 
@@ -260,14 +294,13 @@ impl Rows {
     /// Who has written a row has it for himself, but whoever wants to lock it puts its entry in before it looks at the record (M5), and takes it out when it sees the writer: for that moment it is waited.
     pub(crate) fn hold(&self, writer: &mut Writer, map: &Arc<Map>, key: &[u8]) {
         let is_open = |id| self.slots.is_open(id);
-        let is_new = loop {
-            match self.locks.take(map, key, writer.id, Strength::Exclusive, is_open) {
-                Ok(is_new) => break is_new,
+        let asker = writer.asker(Strength::Exclusive);
+        let taken = loop {
+            match self.locks.take(map, key, Asker { owns: true, ..asker }, is_open) {
+                Ok(taken) => break taken,
                 Err(_) => thread::yield_now(),
             }
         };
-        if is_new {
-            writer.row_locks.push((map.clone(), key.into()));
-        }
+        writer.note_lock(map, key, taken);
     }
 }

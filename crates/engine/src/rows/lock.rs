@@ -3,20 +3,33 @@
 //! A row that a transaction has changed needs no entry here, for its record names the writer. Entries belong to a transaction and count while it is
 //! open, so a lock ends at the very moment its transaction is decided; the entries are swept up afterwards.
 //!
+//! ```text
+//!   few locks of a transaction      an entry for each, with its key
+//!   many                            `Many`: for each map and shard the hashes of the keys, some 16 bytes a lock
+//!   more than memory is given       the hashes of a shard are let go, and all rows of that shard of the map are its own that nobody else has
+//! ```
+//! Two keys with one hash are locked together: that locks too much, never too little.
+//!
 //! Hard part: a writer looks here under the latch of the row's leaf, whoever locks looks at the record after putting the entry in, and both with a full fence between:
 //! one of them sees the other (M5).
 
-use std::collections::HashMap;
-use std::hash::{BuildHasher, RandomState};
+use std::collections::{HashMap, HashSet};
 
 use pager::TxnId;
-use stdx::sync::atomic::{Ordering, fence};
+use stdx::sync::atomic::{AtomicU64, Ordering, fence};
 use stdx::sync::{Mutex, RwLock};
 
 use crate::rows::MapId;
+use crate::rows::hash::Seed;
 use crate::rows::maps::Map;
 
 const SHARDS: usize = 64;
+/// So many entries with keys a transaction may always have, and so many if there is room.
+const EXACT_MIN: usize = 128;
+const EXACT_MAX: usize = 8192;
+/// What an entry with its key takes in memory, and a hash, about.
+const EXACT_BYTES: u64 = 256;
+const HASH_BYTES: u64 = 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strength {
@@ -28,6 +41,21 @@ pub enum Strength {
 struct Holder {
     txn: TxnId,
     strength: Strength,
+    /// This very row is meant, not just all that nobody else has.
+    is_sure: bool,
+}
+
+/// A lock with its key.
+struct Exact {
+    map: MapId,
+    key: Box<[u8]>,
+    holder: Holder,
+}
+
+impl Exact {
+    fn is_of(&self, map: MapId, key: &[u8]) -> bool {
+        self.map == map && *self.key == *key
+    }
 }
 
 /// `from <= key < to`.
@@ -37,90 +65,278 @@ struct Range {
     to: Option<Vec<u8>>,
 }
 
-type Key = (MapId, Box<[u8]>);
-
-type Shard = Mutex<HashMap<Key, Vec<Holder>>>;
-
-pub(crate) struct Locks {
-    shards: Box<[Shard]>,
-    ranges: RwLock<HashMap<MapId, Vec<Range>>>,
-    hasher: RandomState,
+/// Locks of one strength without their keys.
+enum Set {
+    Hashes(HashSet<u64, Seed>),
+    /// Whatever nobody else has.
+    All,
 }
 
-impl Default for Locks {
-    fn default() -> Self {
-        Locks {
-            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
-            ranges: RwLock::default(),
-            hasher: RandomState::new(),
+impl Set {
+    fn has(&self, hash: u64) -> bool {
+        match self {
+            Set::Hashes(hashes) => hashes.contains(&hash),
+            Set::All => true,
         }
     }
 }
 
-impl Locks {
-    fn shard(&self, map: MapId, key: &[u8]) -> &Shard {
-        &self.shards[self.hasher.hash_one((map, key)) as usize % SHARDS]
+/// The locks of a transaction with many, in one shard of one map.
+struct Many {
+    txn: TxnId,
+    map: MapId,
+    shared: Set,
+    exclusive: Set,
+}
+
+impl Many {
+    fn holder(&self, hash: u64) -> Option<Holder> {
+        let of = |set: &Set, strength| {
+            let is_sure = matches!(set, Set::Hashes(_));
+            set.has(hash).then_some(Holder { txn: self.txn, strength, is_sure })
+        };
+        of(&self.exclusive, Strength::Exclusive).or_else(|| of(&self.shared, Strength::Shared))
     }
 
-    /// Takes the lock, or names an open transaction that is in the way. True: `txn` had no entry for the row before.
-    pub fn take(
+    fn set(&mut self, strength: Strength) -> &mut Set {
+        if strength == Strength::Shared { &mut self.shared } else { &mut self.exclusive }
+    }
+}
+
+struct Shard {
+    /// By the row's hash.
+    rows: HashMap<u64, Vec<Exact>, Seed>,
+    many: Vec<Many>,
+}
+
+impl Shard {
+    /// Locks of the row that have its key, those of transactions that are decided included.
+    fn exact(&self, map: MapId, key: &[u8], hash: u64) -> impl Iterator<Item = Holder> {
+        let of_hash = self.rows.get(&hash).into_iter().flatten();
+        of_hash.filter(move |exact| exact.is_of(map, key)).map(|exact| exact.holder)
+    }
+
+    /// Those without.
+    fn in_many(&self, map: MapId, hash: u64) -> impl Iterator<Item = Holder> {
+        let of_map = self.many.iter().filter(move |many| many.map == map);
+        of_map.filter_map(move |many| many.holder(hash))
+    }
+
+    fn holders(&self, map: MapId, key: &[u8], hash: u64) -> impl Iterator<Item = Holder> {
+        self.exact(map, key, hash).chain(self.in_many(map, hash))
+    }
+}
+
+/// How a lock was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Taken {
+    /// The transaction had it before.
+    Had,
+    Exact,
+    InMany,
+}
+
+/// Who asks for a lock.
+#[derive(Clone, Copy)]
+pub(crate) struct Asker {
+    pub txn: TxnId,
+    pub strength: Strength,
+    /// How many locks with keys it has.
+    pub exact: usize,
+    /// It has written the row and puts it back: what others claim in bulk does not stand against that.
+    pub owns: bool,
+}
+
+pub(crate) struct Locks {
+    shards: Box<[Mutex<Shard>]>,
+    ranges: RwLock<HashMap<MapId, Vec<Range>>>,
+    seed: Seed,
+    exact: AtomicU64,
+    hashes: AtomicU64,
+    bytes_max: AtomicU64,
+}
+
+impl Locks {
+    pub fn new(bytes_max: u64) -> Locks {
+        let seed = Seed::default();
+        let shard = || Mutex::new(Shard { rows: HashMap::with_hasher(seed), many: Vec::new() });
+        Locks {
+            shards: (0..SHARDS).map(|_| shard()).collect(),
+            ranges: RwLock::default(),
+            seed,
+            exact: AtomicU64::new(0),
+            hashes: AtomicU64::new(0),
+            bytes_max: AtomicU64::new(bytes_max),
+        }
+    }
+
+    pub fn limit(&self, bytes: u64) {
+        self.bytes_max.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Memory that locks take, about.
+    pub fn bytes(&self) -> u64 {
+        self.exact.load(Ordering::Relaxed) * EXACT_BYTES + self.hashes.load(Ordering::Relaxed) * HASH_BYTES
+    }
+
+    /// Locks with keys may take a quarter, those without the rest.
+    fn is_full(&self, taken: u64, parts: u64) -> bool {
+        taken > self.bytes_max.load(Ordering::Relaxed) / 4 * parts
+    }
+
+    /// The hash of a row, and its shard.
+    fn place(&self, map: MapId, key: &[u8]) -> (u64, &Mutex<Shard>) {
+        let hash = self.seed.row(map, key);
+        // Other bits than those that the shard's tables go by.
+        (hash, &self.shards[(hash >> 40) as usize % SHARDS])
+    }
+
+    /// Takes the lock, or names an open transaction that is in the way.
+    pub fn take(&self, map: &Map, key: &[u8], asker: Asker, is_open: impl Fn(TxnId) -> bool) -> Result<Taken, TxnId> {
+        let (hash, shard) = self.place(map.id, key);
+        let mut shard = shard.lock();
+        let own = || shard.holders(map.id, key, hash).filter(|holder| holder.txn == asker.txn);
+        let is_enough = |own: &Holder| own.strength == Strength::Exclusive || own.strength == asker.strength;
+        if own().any(|own| own.is_sure && is_enough(&own)) {
+            return Ok(Taken::Had);
+        }
+        let in_the_way = |holder: &Holder| {
+            holder.txn != asker.txn && conflict(holder.strength, asker.strength) && is_open(holder.txn)
+        };
+        let in_many = || shard.in_many(map.id, hash).filter(|_| !asker.owns);
+        if let Some(holder) = shard.exact(map.id, key, hash).chain(in_many()).find(in_the_way) {
+            return Err(holder.txn);
+        }
+        if own().any(|own| is_enough(&own)) {
+            return Ok(Taken::Had);
+        }
+        let has_weaker = own().next().is_some();
+        let is_full = || self.is_full(self.exact.load(Ordering::Relaxed) * EXACT_BYTES, 1);
+        let is_many = asker.exact >= EXACT_MAX || (asker.exact >= EXACT_MIN && is_full());
+        let taken = if has_weaker {
+            self.strengthen(&mut shard, map, key, hash, asker.txn);
+            Taken::Had
+        } else if is_many {
+            self.add_to_many(&mut shard, map, hash, asker);
+            Taken::InMany
+        } else {
+            let holder = Holder { txn: asker.txn, strength: asker.strength, is_sure: true };
+            shard.rows.entry(hash).or_default().push(Exact { map: map.id, key: key.into(), holder });
+            self.exact.fetch_add(1, Ordering::Relaxed);
+            map.row_locks.fetch_add(1, Ordering::SeqCst);
+            Taken::Exact
+        };
+        drop(shard);
+        fence(Ordering::SeqCst);
+        Ok(taken)
+    }
+
+    /// A shared lock that the transaction has becomes an exclusive one.
+    fn strengthen(&self, shard: &mut Shard, map: &Map, key: &[u8], hash: u64, txn: TxnId) {
+        let is_own = |exact: &&mut Exact| exact.holder.txn == txn && exact.is_of(map.id, key);
+        if let Some(own) = shard.rows.get_mut(&hash).and_then(|of_hash| of_hash.iter_mut().find(is_own)) {
+            own.holder.strength = Strength::Exclusive;
+            return;
+        }
+        let asker = Asker { txn, strength: Strength::Exclusive, exact: 0, owns: false };
+        self.add_to_many(shard, map, hash, asker);
+    }
+
+    fn add_to_many(&self, shard: &mut Shard, map: &Map, hash: u64, asker: Asker) {
+        let is_own = |many: &Many| (many.txn, many.map) == (asker.txn, map.id);
+        let at = shard.many.iter().position(is_own).unwrap_or_else(|| {
+            let none = || Set::Hashes(HashSet::with_hasher(self.seed));
+            shard.many.push(Many { txn: asker.txn, map: map.id, shared: none(), exclusive: none() });
+            map.row_locks.fetch_add(1, Ordering::SeqCst);
+            shard.many.len() - 1
+        });
+        let is_full = self.is_full(self.hashes.load(Ordering::Relaxed) * HASH_BYTES, 3);
+        let set = shard.many[at].set(asker.strength);
+        let Set::Hashes(hashes) = set else { return };
+        if is_full && hashes.len() >= EXACT_MIN / 8 {
+            self.hashes.fetch_sub(hashes.len() as u64, Ordering::Relaxed);
+            *set = Set::All;
+        } else if hashes.insert(hash) {
+            self.hashes.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// An open transaction other than `txn` that locks the row. Called under the latch of the row's leaf. `owns`: `txn` has written the row.
+    pub fn holder(
         &self,
         map: &Map,
         key: &[u8],
         txn: TxnId,
-        strength: Strength,
+        owns: bool,
         is_open: impl Fn(TxnId) -> bool,
-    ) -> Result<bool, TxnId> {
-        let mut shard = self.shard(map.id, key).lock();
-        let holders = shard.entry((map.id, key.into())).or_default();
-        holders.retain(|holder| holder.txn == txn || is_open(holder.txn));
-        let in_the_way = |holder: &&Holder| holder.txn != txn && conflict(holder.strength, strength);
-        if let Some(holder) = holders.iter().find(in_the_way) {
-            return Err(holder.txn);
-        }
-        let is_new = match holders.iter_mut().find(|holder| holder.txn == txn) {
-            Some(own) => {
-                if strength == Strength::Exclusive {
-                    own.strength = strength;
-                }
-                false
-            }
-            None => {
-                holders.push(Holder { txn, strength });
-                true
-            }
-        };
-        if is_new {
-            map.row_locks.fetch_add(1, Ordering::SeqCst);
-        }
-        drop(shard);
-        fence(Ordering::SeqCst);
-        Ok(is_new)
-    }
-
-    /// An open transaction other than `txn` that locks the row. Called under the latch of the row's leaf.
-    pub fn holder(&self, map: &Map, key: &[u8], txn: TxnId, is_open: impl Fn(TxnId) -> bool) -> Option<TxnId> {
+    ) -> Option<TxnId> {
         fence(Ordering::SeqCst);
         if map.row_locks.load(Ordering::SeqCst) == 0 {
             return None;
         }
-        let shard = self.shard(map.id, key).lock();
-        let holders = shard.get(&(map.id, key.into()) as &Key)?;
-        holders.iter().map(|holder| holder.txn).find(|holder| *holder != txn && is_open(*holder))
+        let (hash, shard) = self.place(map.id, key);
+        let shard = shard.lock();
+        let has = |own: Holder| own.txn == txn && own.strength == Strength::Exclusive && own.is_sure;
+        // Whoever has it for himself has it from before others claimed all: they mean the rest.
+        if owns || shard.holders(map.id, key, hash).any(has) {
+            let mut others = shard.exact(map.id, key, hash).map(|holder| holder.txn);
+            return others.find(|holder| *holder != txn && is_open(*holder));
+        }
+        let mut others = shard.holders(map.id, key, hash).map(|holder| holder.txn);
+        others.find(|holder| *holder != txn && is_open(*holder))
+    }
+
+    /// Gives a lock back that was just taken.
+    pub fn give_back(&self, map: &Map, key: &[u8], txn: TxnId, taken: Taken) {
+        match taken {
+            Taken::Had => {}
+            Taken::Exact => self.drop_row(map, key, txn),
+            Taken::InMany => {
+                let (hash, shard) = self.place(map.id, key);
+                let mut shard = shard.lock();
+                let Some(many) = shard.many.iter_mut().find(|many| (many.txn, many.map) == (txn, map.id)) else {
+                    return;
+                };
+                for set in [&mut many.shared, &mut many.exclusive] {
+                    if let Set::Hashes(hashes) = set
+                        && hashes.remove(&hash)
+                    {
+                        self.hashes.fetch_sub(1, Ordering::Relaxed);
+                    }
+                }
+            }
+        }
     }
 
     /// Sweeps up an entry.
     pub fn drop_row(&self, map: &Map, key: &[u8], txn: TxnId) {
-        let mut shard = self.shard(map.id, key).lock();
-        let owned = (map.id, key.into());
-        if let Some(holders) = shard.get_mut(&owned as &Key) {
-            holders.retain(|holder| holder.txn != txn);
-            if holders.is_empty() {
-                shard.remove(&owned);
+        let (hash, shard) = self.place(map.id, key);
+        let mut shard = shard.lock();
+        if let Some(of_hash) = shard.rows.get_mut(&hash) {
+            of_hash.retain(|exact| exact.holder.txn != txn || !exact.is_of(map.id, key));
+            if of_hash.is_empty() {
+                shard.rows.remove(&hash);
             }
         }
         drop(shard);
+        self.exact.fetch_sub(1, Ordering::Relaxed);
         map.row_locks.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// Sweeps up the locks without keys.
+    pub fn drop_many(&self, map: &Map, txn: TxnId) {
+        for shard in &self.shards {
+            let mut shard = shard.lock();
+            let Some(at) = shard.many.iter().position(|many| (many.txn, many.map) == (txn, map.id)) else { continue };
+            let many = shard.many.swap_remove(at);
+            drop(shard);
+            for set in [&many.shared, &many.exclusive] {
+                if let Set::Hashes(hashes) = set {
+                    self.hashes.fetch_sub(hashes.len() as u64, Ordering::Relaxed);
+                }
+            }
+            map.row_locks.fetch_sub(1, Ordering::SeqCst);
+        }
     }
 
     /// Until `txn` is decided nobody else puts a new row into `from <= key < to`.

@@ -150,7 +150,7 @@ impl Store {
         }
         let (map, root) = parse(key, &value)?;
         let (key, value) = garbage(map, root, txn);
-        self.queue.modify(&key, Some(txn), |_, change| change.put(&[&value]))?;
+        self.queue.modify(&key, None, |_, change| change.put(&[&value]))?;
         Ok(())
     }
 }

@@ -11,16 +11,19 @@
 //! Invariants M1 to M9 stand in the crate's README.
 
 mod change;
+pub(crate) mod hash;
 mod lock;
 pub(crate) mod maps;
 #[cfg(all(test, loom))]
 mod model;
 mod purge;
 mod read;
+pub(crate) mod run;
 mod slot;
 mod snapshot;
 mod transaction;
-mod version;
+pub(crate) mod undo;
+pub(crate) mod version;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -36,6 +39,7 @@ use crate::rows::maps::Map;
 use crate::rows::purge::Ended;
 use crate::rows::slot::Slots;
 use crate::rows::snapshot::Snapshots;
+use crate::rows::undo::Budget;
 use crate::rows::version::{Stored, Versions};
 use crate::txn::{Store, first_id};
 
@@ -102,6 +106,8 @@ pub struct Rows {
     ended: Mutex<VecDeque<Ended>>,
     /// Commits up to here were seen by every snapshot when somebody looked last.
     kept: AtomicU64,
+    /// What open transactions keep in memory of what they may take back.
+    budget: Budget,
     /// Old versions may take so much memory before the oldest snapshot is given up.
     versions_max: AtomicU64,
     /// Calls the background soon, and now.
@@ -117,10 +123,11 @@ impl Rows {
             slots: Slots::new(first_id(&store.pager)),
             snapshots: Snapshots::default(),
             versions: Versions::default(),
-            locks: Locks::default(),
+            locks: Locks::new(versions_max),
             ended: Mutex::default(),
             kept: AtomicU64::new(0),
             versions_max: AtomicU64::new(versions_max),
+            budget: Budget::new(versions_max),
             store,
             ring,
             wake,
@@ -150,6 +157,26 @@ impl Rows {
     /// Old versions may take about so many bytes; beyond, the oldest snapshot is given up (`Error::SnapshotTooOld`).
     pub fn limit_versions(&self, bytes: u64) {
         self.versions_max.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Open transactions keep about so many bytes in memory of what they may take back; beyond, it goes to files.
+    pub fn limit_undo(&self, bytes: u64) {
+        self.budget.limit(bytes);
+    }
+
+    /// Memory that open transactions take for what they may take back, about.
+    pub fn undo_bytes(&self) -> u64 {
+        self.budget.bytes()
+    }
+
+    /// Locks take about so many bytes; beyond, transactions with many lock whole parts of a map.
+    pub fn limit_locks(&self, bytes: u64) {
+        self.locks.limit(bytes);
+    }
+
+    /// Memory that locks take, about.
+    pub fn lock_bytes(&self) -> u64 {
+        self.locks.bytes()
     }
 
     fn map(&self, map: MapId) -> Result<Arc<Map>> {

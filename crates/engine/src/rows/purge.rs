@@ -3,11 +3,14 @@
 //! What a transaction has replaced is needed as long as a snapshot is older than its commit. The record of a deleted row goes when, besides, the commit is durable: so who finds no record
 //! at all need not wait for the log (M7).
 
+use std::sync::Arc;
+
 use pager::{Lsn, TxnId};
 use stdx::sync::atomic::Ordering;
 
 use crate::error::Result;
 use crate::keyspace::Progress;
+use crate::rows::run::{Run, Step};
 use crate::rows::version::Head;
 use crate::rows::{MapId, Rows};
 
@@ -21,10 +24,9 @@ const COMMIT_BUDGET: usize = 256;
 pub(crate) struct Ended {
     pub id: TxnId,
     pub lsn: Lsn,
-    /// Rows that it changed.
-    pub keys: Vec<(MapId, Box<[u8]>)>,
-    /// Rows that it deleted.
-    pub ghosts: Vec<(MapId, Box<[u8]>)>,
+    /// Its steps: those in memory, and runs of those that are not, oldest first.
+    pub tail: Vec<Step>,
+    pub runs: Vec<Arc<Run>>,
     /// Long values that it replaced stand in the purge queue, and `Store::held` keeps the background from them.
     pub holds_values: bool,
 }
@@ -38,16 +40,15 @@ impl Rows {
             all.len()
         };
         // What fails here is left to the background.
-        if !gathered.is_multiple_of(GATHERED) || !matches!(self.purge(COMMIT_BUDGET), Ok(true)) {
+        if !gathered.is_multiple_of(GATHERED) || !matches!(self.purge(COMMIT_BUDGET), Ok((_, true))) {
             (self.ring)();
         }
     }
 
     /// One step of the background, of about so many rows.
     pub(crate) fn background_step(&self, budget: usize) -> Result<Progress> {
-        let before = self.ended.lock().len();
-        let is_empty = self.purge(budget)?;
-        if self.ended.lock().len() < before {
+        let (has_done, is_empty) = self.purge(budget)?;
+        if has_done {
             // There may be more, and what was held up before is not any more.
             return Ok(Progress::more());
         }
@@ -59,8 +60,8 @@ impl Rows {
         self.oldest_snapshot().min(self.store.pager.durable().get())
     }
 
-    /// True if nothing is left.
-    fn purge(&self, budget: usize) -> Result<bool> {
+    /// Has it done something, and is nothing left?
+    fn purge(&self, budget: usize) -> Result<(bool, bool)> {
         let purgeable = self.purgeable();
         self.kept.store(purgeable, Ordering::Relaxed);
         self.slots.advance(self.store.pager.durable().get(), purgeable);
@@ -68,39 +69,65 @@ impl Rows {
         while done < budget {
             let ended = {
                 let mut ended = self.ended.lock();
-                if ended.front().is_none_or(|front| front.lsn > purgeable) {
+                // What is in files is for the background: a commit does not read them.
+                let is_later =
+                    |front: &Ended| front.lsn > purgeable || (budget == COMMIT_BUDGET && !front.runs.is_empty());
+                if ended.front().is_none_or(is_later) {
                     break;
                 }
                 ended.pop_front().expect("looked at above")
             };
-            done += 1 + ended.keys.len();
-            if let Err(error) = self.forget(&ended) {
+            let mut ended = ended;
+            match self.forget(&mut ended) {
+                Ok(steps) => done += 1 + steps,
+                Err(error) => {
+                    self.ended.lock().push_front(ended);
+                    return Err(error);
+                }
+            }
+            if !ended.runs.is_empty() {
                 self.ended.lock().push_front(ended);
-                return Err(error);
             }
         }
         self.keep_within_limit();
-        Ok(self.ended.lock().is_empty())
+        Ok((done > 0, self.ended.lock().is_empty()))
     }
 
-    /// May run twice.
-    fn forget(&self, ended: &Ended) -> Result<()> {
-        for (map, key) in &ended.keys {
-            self.versions.remove(*map, key, ended.id);
+    /// Forgets one run, or the rest. Returns how many steps those were. May run twice.
+    fn forget(&self, ended: &mut Ended) -> Result<usize> {
+        if let Some(run) = ended.runs.last() {
+            run.each(|entry| if entry.deletes() { self.bury(entry.map, entry.key, ended.id) } else { Ok(()) })?;
+            let steps = run.steps as usize;
+            ended.runs.pop();
+            if !ended.runs.is_empty() {
+                return Ok(steps);
+            }
         }
-        let ghost = Head { writer: ended.id, is_ghost: true, is_long: false }.bytes();
-        for (map, key) in &ended.ghosts {
-            let Some(map) = self.store.maps.get(*map) else { continue };
-            map.tree.modify(key, None, |old, change| {
-                if old.is_some_and(|old| old.value == ghost) {
-                    change.delete();
-                }
-            })?;
+        self.versions.withdraw(ended.id);
+        for step in &ended.tail {
+            if step.is_version {
+                self.versions.remove(step.map, &step.key, ended.id);
+            }
+            if step.deletes {
+                self.bury(step.map, &step.key, ended.id)?;
+            }
         }
         if ended.holds_values {
             self.store.held.lock().remove(&ended.id);
             (self.wake)();
         }
+        Ok(ended.tail.len())
+    }
+
+    /// Removes the record of a row that `by` has deleted, if it still is that.
+    fn bury(&self, map: MapId, key: &[u8], by: TxnId) -> Result<()> {
+        let ghost = Head { writer: by, is_ghost: true, is_long: false }.bytes();
+        let Some(map) = self.store.maps.get(map) else { return Ok(()) };
+        map.tree.modify(key, None, |old, change| {
+            if old.is_some_and(|old| old.value == ghost) {
+                change.delete();
+            }
+        })?;
         Ok(())
     }
 

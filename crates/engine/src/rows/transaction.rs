@@ -5,11 +5,10 @@
 //!   reads     a snapshot, registered
 //!   changes   an id and a slot; each change a log record with what was there before; room put aside for taking it back (E11)
 //!   commit    COMMITTING | COMMIT in the log | its end is the number          visible at once, to be acknowledged when durable
-//!   rollback  oldest images put back | ABORT | ABORTED
+//!   rollback  oldest images put back, stretch by stretch of the steps (`undo`) | ABORT | ABORTED
 //! ```
 //! Between the last image put back and ABORTED others still take the rows for locked, so nobody sees a half (M6).
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -17,13 +16,15 @@ use pager::{Aside, Lsn, TxnId};
 use stdx::sync::atomic::Ordering;
 
 use crate::error::{Error, Result};
-use crate::rows::lock::Strength;
+use crate::rows::lock::{Asker, Strength, Taken};
 use crate::rows::maps::Map;
 use crate::rows::purge::Ended;
+use crate::rows::run::Step;
 use crate::rows::slot::{Patience, Waited};
 use crate::rows::snapshot::Seat;
+use crate::rows::undo::{Budget, Undo, stretches};
 use crate::rows::{Isolation, Locked, MapId, Rows, Wait};
-use crate::txn::{Debt, Images, MAPS, QUEUE, encode_deltas, kind, owed};
+use crate::txn::{Debt, Images, MAPS, encode_deltas, kind, owed};
 
 /// MySQL's own default.
 const LOCK_WAIT: Duration = Duration::from_secs(50);
@@ -35,28 +36,20 @@ pub type Cancel = Arc<dyn Fn() -> bool + Send + Sync>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Savepoint(usize);
 
-/// A change that can be taken back.
-pub(crate) struct Step {
-    pub map: MapId,
-    pub key: Box<[u8]>,
-    /// The record as it was before, head and all.
-    pub before: Option<Box<[u8]>>,
-}
-
 /// What a transaction has from its first change or lock on.
 pub(crate) struct Writer {
     pub id: TxnId,
     pub aside: Aside,
     pub debt: Debt,
-    pub steps: Vec<Step>,
+    pub undo: Undo,
     /// The log holds records of this transaction, so that it must say how it ended, also if all of them were taken back.
     pub has_records: bool,
-    /// The first step of each record.
-    pub first: HashMap<(MapId, Box<[u8]>), usize>,
+    /// Rows were put into maps of its own without steps: only the whole can be taken back.
+    pub loaded: bool,
     pub row_locks: Vec<(Arc<Map>, Box<[u8]>)>,
+    /// Maps of which it has locks without keys.
+    pub many_locks: Vec<Arc<Map>>,
     pub range_locks: Vec<Arc<Map>>,
-    /// Rows that it has deleted, some of them perhaps put in again.
-    pub ghosts: Vec<(MapId, Box<[u8]>)>,
     /// It has put long values into the purge queue, or taken some out of it.
     pub has_values: bool,
     pub made: Vec<MapId>,
@@ -74,8 +67,8 @@ pub struct Transaction {
     pub(crate) gate: Lsn,
     lock_wait: Duration,
     cancel: Option<Cancel>,
-    /// The last `lock` took a lock that the transaction did not have.
-    locked_anew: bool,
+    /// The last lock that `lock` took and that the transaction did not have.
+    locked_anew: Option<(Arc<Map>, Box<[u8]>, Taken)>,
     /// For the record that is looked at; it keeps its memory.
     pub(crate) record: Vec<u8>,
     /// It cannot be committed: why.
@@ -101,7 +94,7 @@ impl Transaction {
             gate: 0,
             lock_wait: LOCK_WAIT,
             cancel: None,
-            locked_anew: false,
+            locked_anew: None,
             record: Vec::new(),
             doomed: None,
         }
@@ -140,7 +133,7 @@ impl Transaction {
 
     /// True if it has changed something.
     pub fn has_changes(&self) -> bool {
-        self.writer.as_ref().is_some_and(|writer| !writer.steps.is_empty())
+        self.writer.as_ref().is_some_and(|writer| writer.undo.len() > 0 || writer.loaded)
     }
 
     /// The snapshot of plain reads, taken at the first of them.
@@ -176,12 +169,12 @@ impl Transaction {
                 id,
                 aside: rows.store.pager.aside(),
                 debt: Debt::default(),
-                steps: Vec::new(),
+                undo: Undo::default(),
                 has_records: false,
-                first: HashMap::new(),
+                loaded: false,
                 row_locks: Vec::new(),
+                many_locks: Vec::new(),
                 range_locks: Vec::new(),
-                ghosts: Vec::new(),
                 has_values: false,
                 made: Vec::new(),
                 dropped: Vec::new(),
@@ -238,14 +231,11 @@ impl Transaction {
     /// Gives back the lock of the last `lock`, unless the transaction had it before: the row turned out not to be wanted, and the isolation level does not ask
     /// that it stays as it is.
     pub fn unlock_last(&mut self) {
-        if !std::mem::take(&mut self.locked_anew) {
-            return;
-        }
+        let Some((map, key, taken)) = self.locked_anew.take() else { return };
         let Some(writer) = &mut self.writer else { return };
-        if let Some((map, key)) = writer.row_locks.pop() {
-            self.rows.locks.drop_row(&map, &key, writer.id);
-            self.rows.slots.released(writer.id);
-        }
+        writer.unnote_lock(taken);
+        self.rows.locks.give_back(&map, &key, writer.id, taken);
+        self.rows.slots.released(writer.id);
     }
 
     /// The same with the wait that `set_lock_wait` has set.
@@ -262,24 +252,25 @@ impl Transaction {
         out: &mut Vec<u8>,
     ) -> Result<Result<Locked, TxnId>> {
         let rows = self.rows.clone();
+        self.locked_anew = None;
         let writer = self.writer()?;
-        let is_new = match rows.locks.take(map, key, writer.id, strength, |id| rows.slots.is_open(id)) {
-            Ok(is_new) => is_new,
+        let asker = writer.asker(strength);
+        let taken = match rows.locks.take(map, key, asker, |id| rows.slots.is_open(id)) {
+            Ok(taken) => taken,
             Err(holder) => return Ok(Err(holder)),
         };
-        if is_new {
-            writer.row_locks.push((map.clone(), key.into()));
-        }
-        self.locked_anew = is_new;
+        writer.note_lock(map, key, taken);
         match self.newest(map, key, out)? {
-            Ok(true) => Ok(Ok(Locked::Present)),
-            Ok(false) => Ok(Ok(Locked::Absent)),
-            Err(holder) => {
-                self.locked_anew = false;
-                if is_new && let Some((map, key)) = self.writer()?.row_locks.pop() {
-                    let me = self.writer()?.id;
-                    rows.locks.drop_row(&map, &key, me);
+            Ok(present) => {
+                if taken != Taken::Had {
+                    self.locked_anew = Some((map.clone(), key.into(), taken));
                 }
+                Ok(Ok(if present { Locked::Present } else { Locked::Absent }))
+            }
+            Err(holder) => {
+                let writer = self.writer()?;
+                writer.unnote_lock(taken);
+                rows.locks.give_back(map, key, writer.id, taken);
                 Ok(Err(holder))
             }
         }
@@ -298,12 +289,17 @@ impl Transaction {
 
     /// A point to come back to, before the next change.
     pub fn savepoint(&self) -> Savepoint {
-        Savepoint(self.writer.as_ref().map_or(0, |writer| writer.steps.len()))
+        Savepoint(self.writer.as_ref().map_or(0, |writer| writer.undo.len()))
     }
 
     /// Takes back every change since `savepoint`. Locks stay. An error means that the whole transaction has been rolled back.
     pub fn rollback_to(&mut self, savepoint: Savepoint) -> Result<()> {
         self.alive()?;
+        if self.writer.as_ref().is_some_and(|writer| writer.loaded) {
+            self.roll_back();
+            self.doomed = Some(|| Error::Misuse("the transaction has been rolled back"));
+            return Err(Error::Misuse("what was loaded cannot be taken back alone"));
+        }
         while self.savepoint() > savepoint {
             if let Err(error) = self.take_back_last() {
                 self.roll_back();
@@ -318,7 +314,10 @@ impl Transaction {
         let rows = self.rows.clone();
         let _spending = rows.store.pager.spend();
         let Some(writer) = &mut self.writer else { return Ok(()) };
-        let Some(Step { map: id, key, before }) = writer.steps.pop() else { return Ok(()) };
+        writer.undo.bring_back(writer.id, &rows.budget, &rows.versions)?;
+        let Some((Step { map: id, key, before, is_version, .. }, is_first)) = writer.undo.pop(&rows.budget) else {
+            return Ok(());
+        };
         if id == MAPS {
             return Err(Error::Misuse("making or dropping a map cannot be taken back alone"));
         }
@@ -328,15 +327,17 @@ impl Transaction {
             rows.hold(writer, map, &key);
         }
         let (mut then, mut now) = (0, 0);
-        tree.modify(&key, Some(writer.id), |old, change| {
+        let done = tree.modify(&key, None, |old, change| {
             then = old.map_or(0, |old| old.value.len());
             match &before {
                 Some(before) => change.put(&[before]),
                 None => change.delete(),
             }
             now = change.len_after(then);
-        })?;
-        if writer.forget(id, &key, before.as_deref(), then, now) && map.is_some() {
+        });
+        done?;
+        writer.forget(id, &key, (before.as_deref(), is_first), then, now);
+        if is_version {
             rows.versions.remove(id, &key, writer.id);
         }
         writer.aside.log(writer.debt.log_bytes);
@@ -346,7 +347,7 @@ impl Transaction {
     /// Makes the changes count. They are seen from here on; the LSN returned is the gate of whoever is told so.
     pub fn commit(mut self) -> Result<Lsn> {
         self.alive()?;
-        let Some(writer) = self.writer.take() else {
+        let Some(mut writer) = self.writer.take() else {
             self.leave();
             return Ok(0);
         };
@@ -369,10 +370,11 @@ impl Transaction {
         writer.dropped.iter().for_each(|map| rows.store.maps.forget(*map));
         rows.sweep_locks(&writer);
         self.leave();
+        let (tail, runs) = writer.undo.end(&rows.budget);
         if lsn > 0 {
-            let keys = writer.first.into_keys().filter(|(map, _)| !matches!(*map, MAPS | QUEUE)).collect();
-            let (ghosts, holds_values) = (writer.ghosts, writer.has_values);
-            rows.end(Ended { id: writer.id, lsn, keys, ghosts, holds_values });
+            rows.end(Ended { id: writer.id, lsn, tail, runs, holds_values: writer.has_values });
+        } else {
+            rows.versions.withdraw(writer.id);
         }
         Ok(lsn)
     }
@@ -387,25 +389,19 @@ impl Transaction {
         let Some(mut writer) = self.writer.take() else { return };
         let rows = &self.rows;
         if writer.has_records {
-            let touched: Vec<(MapId, Box<[u8]>)> = writer.first.keys().cloned().collect();
-            for (map, key) in touched {
-                if let Some(map) = rows.store.maps.get(map) {
-                    rows.hold(&mut writer, &map, &key);
-                }
-            }
-            let images = images(&writer.steps);
             loop {
-                match rows.store.undo(writer.id, &images) {
-                    Ok(_) => break,
+                match rows.put_back(&mut writer) {
+                    Ok(()) => break,
                     Err(Error::DiskFull) if rows.store.is_threaded => rows.store.wait_for_disk(),
                     // The changes stand in pages that can no longer be reached. Recovery can put it right, going on cannot.
                     Err(error) => rows.store.fail(&error),
                 }
             }
-            for (map, key) in writer.first.keys() {
-                rows.versions.remove(*map, key, writer.id);
-            }
+            let versioned = writer.undo.tail().iter().filter(|step| step.is_version);
+            versioned.for_each(|step| rows.versions.remove(step.map, &step.key, writer.id));
         }
+        rows.versions.withdraw(writer.id);
+        writer.undo.end(&rows.budget);
         rows.slots.aborted(writer.id);
         rows.store.delist(writer.id);
         writer.made.iter().for_each(|map| rows.store.maps.forget(*map));
@@ -432,53 +428,83 @@ impl Drop for Transaction {
 }
 
 impl Rows {
+    /// Puts everything back as it was before the transaction, and logs that it has been (U2). After an error it may run again.
+    fn put_back(&self, writer: &mut Writer) -> Result<()> {
+        let store = &self.store;
+        let directory = writer.undo.directory().clone();
+        store.put_back(writer.id, &directory, &directory)?;
+        let stretch = writer.undo.tail_images();
+        self.put_back_stretch(writer, &stretch, &directory)?;
+        for run in writer.undo.runs().iter().rev() {
+            stretches(run, |stretch| self.put_back_stretch(writer, stretch, &directory))?;
+        }
+        store.log_abort(writer.id);
+        Ok(())
+    }
+
+    fn put_back_stretch(&self, writer: &mut Writer, images: &Images, directory: &Images) -> Result<()> {
+        for (map, key) in images.keys() {
+            if let Some(map) = self.store.maps.get(*map) {
+                self.hold(writer, &map, key);
+            }
+        }
+        self.store.put_back(writer.id, images, directory)
+    }
+
     fn sweep_locks(&self, writer: &Writer) {
         writer.row_locks.iter().for_each(|(map, key)| self.locks.drop_row(map, key, writer.id));
+        writer.many_locks.iter().for_each(|map| self.locks.drop_many(map, writer.id));
         writer.range_locks.iter().for_each(|map| self.locks.drop_ranges(map, writer.id));
     }
 }
 
-/// The oldest image of each record.
-fn images(steps: &[Step]) -> Images {
-    let mut images = Images::new();
-    for step in steps {
-        let before = || step.before.as_ref().map(|before| before.to_vec());
-        images.entry((step.map, step.key.to_vec())).or_insert_with(before);
-    }
-    images
-}
-
 impl Writer {
-    /// A record is about to change: remembers how it was. `now` bytes will stand there. Returns false if this transaction has written it before.
-    pub fn remember(&mut self, map: MapId, key: &[u8], before: Option<&[u8]>, old_len: usize, now: usize) -> bool {
-        let at = (map, key.into());
-        let first = self.first.get(&at).copied();
-        let image = match first {
-            Some(first) => self.steps[first].before.as_deref(),
-            None => before,
-        };
-        let debt_before = if first.is_some() { owed(image, key, old_len) } else { Debt::default() };
-        let debt_now = owed(image, key, now);
-        self.debt.replace(debt_before, debt_now);
-        if first.is_none() {
-            self.first.insert(at, self.steps.len());
-        }
-        self.has_records = true;
-        self.steps.push(Step { map, key: key.into(), before: before.map(Into::into) });
-        first.is_none()
+    pub fn asker(&self, strength: Strength) -> Asker {
+        Asker { txn: self.id, strength, exact: self.row_locks.len(), owns: false }
     }
 
-    /// The last step has been taken back: `then` bytes stood there before that, `now` do now. True if nothing of this transaction is left in the record.
-    fn forget(&mut self, map: MapId, key: &[u8], before: Option<&[u8]>, then: usize, now: usize) -> bool {
-        let at = (map, key.into());
-        let first = self.first[&at];
-        let is_first = first == self.steps.len();
-        let image = if is_first { before } else { self.steps[first].before.as_deref() };
-        let (debt_before, debt_now) = (owed(image, key, then), owed(image, key, now));
-        self.debt.replace(debt_before, if is_first { Debt::default() } else { debt_now });
-        if is_first {
-            self.first.remove(&at);
+    /// Remembers a lock for the sweep.
+    pub fn note_lock(&mut self, map: &Arc<Map>, key: &[u8], taken: Taken) {
+        match taken {
+            Taken::Had => {}
+            Taken::Exact => self.row_locks.push((map.clone(), key.into())),
+            Taken::InMany if self.many_locks.iter().any(|known| known.id == map.id) => {}
+            Taken::InMany => self.many_locks.push(map.clone()),
         }
-        is_first
+    }
+
+    /// The lock noted last is about to be given back.
+    fn unnote_lock(&mut self, taken: Taken) {
+        if taken == Taken::Exact {
+            self.row_locks.pop();
+        }
+    }
+
+    /// A record is about to change: remembers how it was. `now` bytes will stand there.
+    pub fn remember(&mut self, step: Step, old_len: usize, now: usize, budget: &Budget) {
+        let known = self.undo.image(step.map, &step.key);
+        let debt_before = known.map_or(Debt::default(), |image| owed(image, &step.key, old_len));
+        let debt_now = owed(known.unwrap_or(step.before.as_deref()), &step.key, now);
+        self.debt.replace(debt_before, debt_now);
+        self.has_records = true;
+        self.undo.push(step, budget);
+    }
+
+    /// The same of a record that is no row.
+    pub fn remember_plain(&mut self, map: MapId, key: &[u8], before: Option<&[u8]>, now: usize, budget: &Budget) {
+        let old_len = before.map_or(0, <[u8]>::len);
+        let before = before.map(Into::into);
+        let step = Step { map, key: key.into(), before, is_version: false, deletes: false };
+        self.remember(step, old_len, now, budget);
+    }
+
+    /// The last step, which put this image away, has been taken back: `then` bytes stood there before that, `now` do now.
+    fn forget(&mut self, map: MapId, key: &[u8], (before, is_first): (Option<&[u8]>, bool), then: usize, now: usize) {
+        if is_first {
+            self.debt.replace(owed(before, key, then), Debt::default());
+        } else if let Some(image) = self.undo.image(map, key) {
+            let (debt_before, debt_now) = (owed(image, key, then), owed(image, key, now));
+            self.debt.replace(debt_before, debt_now);
+        }
     }
 }

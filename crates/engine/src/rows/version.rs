@@ -4,14 +4,15 @@
 //! here, under the latch of the row's leaf: whoever reads the new version finds the one before (M1). Nothing of this is durable; after a crash there are no snapshots.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher, RandomState};
 
 use pager::TxnId;
-use stdx::sync::Mutex;
 use stdx::sync::atomic::{AtomicU64, Ordering};
+use stdx::sync::{Mutex, RwLock};
 
 use crate::error::{Error, Result};
 use crate::rows::MapId;
+use crate::rows::hash::Seed;
+use crate::rows::undo::Runs;
 
 const SHARDS: usize = 64;
 pub(crate) const HEAD_BYTES: usize = 8;
@@ -70,27 +71,40 @@ impl Head {
 
 /// A version that another one has replaced.
 struct Old {
+    map: MapId,
+    key: Box<[u8]>,
     /// Who replaced it.
     by: TxnId,
     record: Box<[u8]>,
 }
 
-type Key = (MapId, Box<[u8]>);
+impl Old {
+    fn is_of(&self, map: MapId, key: &[u8]) -> bool {
+        self.map == map && *self.key == *key
+    }
+}
 
-type Shard = Mutex<HashMap<Key, Vec<Old>>>;
+/// By the row's hash.
+type Shard = Mutex<HashMap<u64, Vec<Old>, Seed>>;
 
 pub(crate) struct Versions {
     shards: Box<[Shard]>,
-    hasher: RandomState,
+    seed: Seed,
     bytes: AtomicU64,
+    /// What transactions have written out (U3), and how many they are.
+    runs: RwLock<HashMap<TxnId, Runs>>,
+    run_count: AtomicU64,
 }
 
 impl Default for Versions {
     fn default() -> Self {
+        let seed = Seed::default();
         Versions {
-            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
-            hasher: RandomState::new(),
+            shards: (0..SHARDS).map(|_| Mutex::new(HashMap::with_hasher(seed))).collect(),
+            seed,
             bytes: AtomicU64::new(0),
+            runs: RwLock::default(),
+            run_count: AtomicU64::new(0),
         }
     }
 }
@@ -100,8 +114,29 @@ fn cost(key: &[u8], record: &[u8]) -> u64 {
 }
 
 impl Versions {
-    fn shard(&self, map: MapId, key: &[u8]) -> &Shard {
-        &self.shards[self.hasher.hash_one((map, key)) as usize % SHARDS]
+    /// The hash of a row, and its shard.
+    fn place(&self, map: MapId, key: &[u8]) -> (u64, &Shard) {
+        let hash = self.seed.row(map, key);
+        // Other bits than those that the shard's table goes by.
+        (hash, &self.shards[(hash >> 40) as usize % SHARDS])
+    }
+
+    pub fn seed(&self) -> Seed {
+        self.seed
+    }
+
+    /// What `by` has replaced is found in its runs too.
+    pub fn publish(&self, by: TxnId, runs: &Runs) {
+        if self.runs.write().insert(by, runs.clone()).is_none() {
+            self.run_count.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    /// Nobody needs the runs of `by` any more.
+    pub fn withdraw(&self, by: TxnId) {
+        if self.run_count.load(Ordering::SeqCst) > 0 && self.runs.write().remove(&by).is_some() {
+            self.run_count.fetch_sub(1, Ordering::SeqCst);
+        }
     }
 
     /// Memory that old versions take, about.
@@ -112,24 +147,43 @@ impl Versions {
     /// `by` replaces `record`. Called under the latch of the row's leaf.
     pub fn push(&self, map: MapId, key: &[u8], by: TxnId, record: &[u8]) {
         self.bytes.fetch_add(cost(key, record), Ordering::Relaxed);
-        let old = Old { by, record: record.into() };
-        self.shard(map, key).lock().entry((map, key.into())).or_default().push(old);
+        let old = Old { map, key: key.into(), by, record: record.into() };
+        let (hash, shard) = self.place(map, key);
+        shard.lock().entry(hash).or_default().push(old);
     }
 
     /// The newest version before that of `writer` which `sees` accepts, as a record.
     ///
     /// Each step goes from a version to the one it replaced. Whoever is taken back meanwhile leaves no step, and what lies further back is not what he had replaced.
     pub fn find(&self, map: MapId, key: &[u8], writer: TxnId, sees: impl Fn(TxnId) -> bool) -> Result<Option<Vec<u8>>> {
-        let shard = self.shard(map, key).lock();
-        let Some(olds) = shard.get(&(map, key.into()) as &Key) else { return Ok(None) };
         let mut by = writer;
-        for old in olds.iter().rev() {
-            if old.by != by {
-                continue;
-            }
-            by = Head::parse(&old.record)?.0.writer;
+        loop {
+            let Some(record) = self.replaced(map, key, by)? else { return Ok(None) };
+            by = Head::parse(&record)?.0.writer;
             if sees(by) {
+                return Ok(Some(record));
+            }
+        }
+    }
+
+    /// What `by` has replaced.
+    fn replaced(&self, map: MapId, key: &[u8], by: TxnId) -> Result<Option<Vec<u8>>> {
+        let (hash, shard) = self.place(map, key);
+        {
+            let shard = shard.lock();
+            let mut olds = shard.get(&hash).into_iter().flatten();
+            if let Some(old) = olds.find(|old| old.by == by && old.is_of(map, key)) {
                 return Ok(Some(old.record.to_vec()));
+            }
+        }
+        if self.run_count.load(Ordering::SeqCst) == 0 {
+            return Ok(None);
+        }
+        let Some(runs) = self.runs.read().get(&by).cloned() else { return Ok(None) };
+        let runs = runs.read().clone();
+        for run in runs {
+            if let Some(record) = run.version(map, key, hash)? {
+                return Ok(Some(record));
             }
         }
         Ok(None)
@@ -137,17 +191,18 @@ impl Versions {
 
     /// Forgets what `by` replaced.
     pub fn remove(&self, map: MapId, key: &[u8], by: TxnId) {
-        let mut shard = self.shard(map, key).lock();
-        let owned = (map, key.into());
-        let Some(olds) = shard.get_mut(&owned as &Key) else { return };
+        let (hash, shard) = self.place(map, key);
+        let mut shard = shard.lock();
+        let Some(olds) = shard.get_mut(&hash) else { return };
         olds.retain(|old| {
-            if old.by == by {
+            let goes = old.by == by && old.is_of(map, key);
+            if goes {
                 self.bytes.fetch_sub(cost(key, &old.record), Ordering::Relaxed);
             }
-            old.by != by
+            !goes
         });
         if olds.is_empty() {
-            shard.remove(&owned);
+            shard.remove(&hash);
         }
     }
 }

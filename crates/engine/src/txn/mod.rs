@@ -213,6 +213,21 @@ impl Store {
 
     /// Puts the images back and logs ABORT. Repeatable: after any part of it the whole may run again.
     pub fn undo(&self, txn: TxnId, images: &Images) -> Result<Lsn> {
+        self.put_back(txn, images, images)?;
+        Ok(self.log_abort(txn))
+    }
+
+    pub fn log_abort(&self, txn: TxnId) -> Lsn {
+        let lsn = self.logical(kind::ABORT, Some(txn), &[]);
+        self.metrics.txn_aborts.add(1);
+        lsn
+    }
+
+    /// Puts images back. `directory` has those of the directory of maps, whether they are among `images` or not.
+    ///
+    /// What it writes to rows and the queue names no transaction: to recovery it is no step that would have to be taken back in its turn (U2). Records of keys are counted when their transaction
+    /// is committed, so theirs do name it.
+    pub fn put_back(&self, txn: TxnId, images: &Images, directory: &Images) -> Result<()> {
         let _spending = self.pager.spend();
         let mut protected = HashSet::new();
         for ((tree, _), image) in images {
@@ -220,7 +235,7 @@ impl Store {
                 protected.extend(record::pages_of(image)?);
             }
         }
-        let made = |map: &[u8]| images.get(&(MAPS, map.to_vec())).is_some_and(Option::is_none);
+        let made = |map: &[u8]| directory.get(&(MAPS, map.to_vec())).is_some_and(Option::is_none);
         for ((tree_id, key), image) in images {
             match *tree_id {
                 // A map that this transaction has made stays garbage, whoever has written the entry.
@@ -229,7 +244,8 @@ impl Store {
                 _ => {}
             }
             let tree = self.tree(*tree_id).ok_or_else(|| Error::corrupt(format!("undo of unknown tree {tree_id}")))?;
-            let done = tree.modify(key, Some(txn), |old, change| -> Result<()> {
+            let named = matches!(*tree_id, CATALOG | RECORDS | EXPIRY).then_some(txn);
+            let done = tree.modify(key, named, |old, change| -> Result<()> {
                 let current = old.map(|old| old.value);
                 if current == image.as_deref() {
                     return Ok(());
@@ -248,10 +264,13 @@ impl Store {
             })?;
             done.result?;
         }
-        let lsn = self.logical(kind::ABORT, Some(txn), &[]);
-        self.metrics.txn_aborts.add(1);
-        Ok(lsn)
+        Ok(())
     }
+}
+
+/// Records that say which maps there are and which are garbage: few, and taken back as a whole.
+pub(crate) fn is_directory(tree: TreeId, key: &[u8]) -> bool {
+    tree == MAPS || (tree == QUEUE && key.first() == Some(&MAP_GARBAGE))
 }
 
 /// What taking a transaction back may need.

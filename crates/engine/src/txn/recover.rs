@@ -1,18 +1,23 @@
 //! What recovery must know beside the pages: which transactions were not decided, and how many keys there are.
 //!
 //! The pager shows every record from the checkpoint on, in log order. Before-images of a transaction are kept until its COMMIT or ABORT comes by; what is
-//! left at the end is undone. Keys are counted from the last COUNTS record: see `keyspace/counts.rs` for how that is a consistent cut.
+//! left at the end is undone: that of rows may be more than memory holds, and goes to a file in sorted runs then, as that of transactions under way does. Keys are counted from the last COUNTS record: see `keyspace/counts.rs` for how that is a consistent cut.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use btree::Tree;
 use btree::redo::{self, Kind};
+use os::{Device, Folder};
 use pager::{Lsn, Observer, Record, TxnId};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::keyspace::{MAP_KEY, Map, meta_of};
+use crate::rows::hash::Seed;
 use crate::rows::maps;
-use crate::txn::{CATALOG, EXPIRY, Images, MAPS, RECORDS, Store, decode_deltas, kind};
+use crate::rows::run::{Run, Step, scratch};
+use crate::rows::undo::{Budget, stretches};
+use crate::txn::{CATALOG, EXPIRY, Images, MAPS, RECORDS, Store, decode_deltas, is_directory, kind};
 
 /// Keys and expiries of a keyspace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,25 +29,86 @@ pub(crate) struct Counted {
 #[derive(Default)]
 struct Loser {
     first: Lsn,
+    /// Of keys, and of the directory of maps.
     images: Images,
+    /// Of rows: those met last, and runs of those before.
+    rows: Images,
+    rows_bytes: u64,
+    runs: Vec<Run>,
+    file: Option<Arc<dyn Device>>,
+}
+
+impl Loser {
+    /// The oldest image of a row since the last run counts.
+    fn add_row(&mut self, at: (u32, Vec<u8>), before: Option<Vec<u8>>, budget: &Budget) {
+        let bytes = (128 + at.1.len() + before.as_ref().map_or(0, Vec::len)) as u64;
+        self.rows.entry(at).or_insert_with(|| {
+            budget.add(bytes);
+            self.rows_bytes += bytes;
+            before
+        });
+    }
+
+    /// Writes the rows in memory out.
+    fn write_out(&mut self, folder: &dyn Folder, seed: Seed) -> Result<()> {
+        let device = match &self.file {
+            Some(device) => device,
+            None => self.file.insert(scratch(folder)?),
+        };
+        let steps: Vec<Step> = std::mem::take(&mut self.rows)
+            .into_iter()
+            .map(|((map, key), before)| Step {
+                map,
+                key: key.into(),
+                before: before.map(Into::into),
+                is_version: false,
+                deletes: false,
+            })
+            .collect();
+        let from = self.runs.last().map_or(0, Run::end);
+        self.runs.push(Run::write(device, from, &steps, seed)?);
+        Ok(())
+    }
 }
 
 type Counts = HashMap<u32, Counted>;
 
 /// Watches the log while the pager recovers.
-#[derive(Default)]
 pub(crate) struct Recovery {
+    folder: Arc<dyn Folder>,
+    /// What rows' images may take in memory.
+    budget: Budget,
+    seed: Seed,
     losers: BTreeMap<TxnId, Loser>,
     counts: Counts,
     /// What was counted since the last mark, until the COUNTS record that belongs to it is seen.
     mark: Option<(Lsn, Counts)>,
     /// The first keyspace number that no unit has given out, be it decided or not.
     next_space: u32,
-    /// Records that could not be understood: recovery must not go on.
-    pub damage: Option<String>,
+    /// Records that could not be understood, or images that could not be kept: recovery must not go on.
+    pub damage: Option<Error>,
 }
 
 impl Recovery {
+    pub fn new(folder: Arc<dyn Folder>, images_max: u64) -> Recovery {
+        Recovery {
+            folder,
+            budget: Budget::new(images_max),
+            seed: Seed::default(),
+            losers: BTreeMap::new(),
+            counts: Counts::new(),
+            mark: None,
+            next_space: 0,
+            damage: None,
+        }
+    }
+
+    fn forget(&mut self, txn: TxnId) {
+        if let Some(loser) = self.losers.remove(&txn) {
+            self.budget.sub(loser.rows_bytes);
+        }
+    }
+
     fn add(&mut self, space: u32, keys: i64, expiries: i64) {
         let since_mark = self.mark.as_mut().map(|(_, counts)| counts);
         for counts in [Some(&mut self.counts), since_mark].into_iter().flatten() {
@@ -62,7 +128,18 @@ impl Recovery {
         if let Some(txn) = record.txn {
             let loser = self.losers.entry(txn).or_insert_with(|| Loser { first: record.lsn_start, ..Loser::default() });
             let before = change.before.map(|(_, before)| before.to_vec());
-            loser.images.entry((change.tree, change.key.to_vec())).or_insert(before);
+            let at = (change.tree, change.key.to_vec());
+            if matches!(change.tree, CATALOG | RECORDS | EXPIRY) || is_directory(change.tree, change.key) {
+                loser.images.entry(at).or_insert(before);
+                return;
+            }
+            loser.add_row(at, before, &self.budget);
+            if self.budget.is_too_much(loser.rows_bytes) {
+                self.budget.sub(std::mem::take(&mut loser.rows_bytes));
+                if let Err(error) = loser.write_out(self.folder.as_ref(), self.seed) {
+                    self.damage.get_or_insert(error);
+                }
+            }
             return;
         }
         let by = match change.kind {
@@ -88,13 +165,13 @@ impl Recovery {
     fn logical(&mut self, record: &Record<'_>) -> Option<()> {
         match (record.kind, record.txn) {
             (kind::COMMIT, Some(txn)) => {
-                self.losers.remove(&txn);
+                self.forget(txn);
                 for (space, keys, expiries) in decode_deltas(record.body)? {
                     self.add(space, keys, expiries);
                 }
             }
             (kind::ABORT, Some(txn)) => {
-                self.losers.remove(&txn);
+                self.forget(txn);
             }
             (kind::MARK, None) => self.mark = Some((record.lsn_end, Counts::new())),
             (kind::COUNTS, None) => {
@@ -134,6 +211,8 @@ impl Recovery {
     pub fn undo_losers(&self, store: &Store) -> Result<usize> {
         // A map that a loser has dropped is in its images only.
         store.maps.load(store)?;
+        // And one that a loser has made may be garbage already, if the crash came while it was taken back: what hangs on its rows is put right as before.
+        store.garbage_maps()?.into_iter().for_each(|tree| store.maps.add(tree));
         for ((tree, key), image) in self.losers.values().flat_map(|loser| &loser.images) {
             if let (MAPS, Some(image)) = (*tree, image) {
                 let (map, root) = maps::parse(key, image)?;
@@ -141,7 +220,12 @@ impl Recovery {
             }
         }
         for (txn, loser) in &self.losers {
-            store.undo(*txn, &loser.images)?;
+            store.put_back(*txn, &loser.images, &loser.images)?;
+            store.put_back(*txn, &loser.rows, &loser.images)?;
+            for run in loser.runs.iter().rev() {
+                stretches(run, |stretch| store.put_back(*txn, stretch, &loser.images))?;
+            }
+            store.log_abort(*txn);
             store.delist(*txn);
         }
         store.maps.clear();
@@ -157,7 +241,7 @@ impl Observer for Recovery {
             None => {
                 if self.logical(record).is_none() {
                     let what = format!("log record of kind {:#x} at {} makes no sense", record.kind, record.lsn_end);
-                    self.damage.get_or_insert(what);
+                    self.damage.get_or_insert(Error::corrupt(what));
                 }
             }
         }

@@ -1,5 +1,6 @@
 mod support;
 
+mod large;
 mod rows;
 mod stress;
 mod strings;

@@ -50,10 +50,14 @@ impl World {
 
     /// Loses what was not durable and opens again.
     pub fn crash(self) -> World {
+        self.crash_with(options())
+    }
+
+    pub fn crash_with(self, options: Options) -> World {
         let World { folder, clock, engine } = self;
         let after = folder.crash();
         drop(engine);
-        World::on(after, clock).expect("it recovers")
+        World::with(after, clock, options).expect("it recovers")
     }
 
     pub fn flush(&self) {

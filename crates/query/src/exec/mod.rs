@@ -17,7 +17,7 @@ pub mod load;
 pub mod measure;
 pub mod scan;
 pub mod sort;
-mod sorter;
+pub(crate) mod sorter;
 pub mod spill;
 pub mod window;
 

@@ -21,6 +21,7 @@ use crate::parse::statement::{Alteration, Name};
 use crate::row::Layout;
 use crate::scalar::store::implicit_default;
 use crate::scalar::{EvalContext, Expr, Place, SqlMode, store};
+use crate::session::build::{self, Progress};
 use crate::session::define::{self, Reach, same_storage};
 use crate::session::foreign::{Wanted, check_nullable, drop_needless_indexes};
 use crate::session::words::{self, Definition, Options, collation_of, index_name, option_of};
@@ -395,8 +396,10 @@ impl Session {
         let computed = self.computed(new, &draft.from)?;
         let settled = self.with_formulas(new)?;
         self.ctx.changes_rows = true;
+        let mut progress = Progress::begin("copy to tmp table", draft.old);
         while cursor.next(&mut writing.txn, &mut batch)? {
             self.host().look_up()?;
+            progress.add(batch.len(), self.host());
             for (_, old_bytes) in batch.iter() {
                 number += 1;
                 decode(draft.old, old_bytes, &all, &mut old_row)?;
@@ -423,7 +426,7 @@ impl Session {
                     None => row_key.extend_from_slice(&number.to_be_bytes()),
                 }
                 encode_row(&settled, &row, &mut bytes)?;
-                if writing.txn.insert(new.map, &row_key, &bytes, &mut Vec::new())? == Inserted::Exists {
+                if writing.txn.load(new.map, &row_key, &bytes)? == Inserted::Exists {
                     let parts = new.primary.as_deref().unwrap_or(&[]);
                     let shown: Vec<String> = parts
                         .iter()
@@ -445,7 +448,7 @@ impl Session {
             draft.auto_increment = Some(draft.auto_increment.unwrap_or(1).max(number + 1));
         }
         let every: Vec<usize> = (0..new.indexes.len()).collect();
-        define::fill(&mut writing.txn, new, &every, &mut self.ctx)
+        build::fill(&mut writing.txn, new, &every, &mut self.ctx)
     }
 
     /// Columns that are new and have an expression as their default, bound over the new table.

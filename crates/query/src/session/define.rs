@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use engine::rows::{Inserted, MapId, RowBatch, Transaction};
+use engine::rows::{MapId, RowBatch};
 use sqlparser::ast::{self};
 
 use crate::bind::{Bind, name_of};
@@ -11,13 +11,13 @@ use crate::catalog::table::{Default, Index, Table};
 use crate::catalog::{Snapshot, Writing};
 use crate::error::{self, Result, SqlError};
 use crate::exec::generated;
-use crate::exec::scan::decode;
-use crate::key;
 use crate::parse::parse_expression;
 use crate::parse::statement::{Alteration, Name};
 use crate::row::Layout;
+use crate::scalar::Level;
 use crate::scalar::temporal::Timestamp;
-use crate::scalar::{EvalContext, Level};
+
+use crate::session::build;
 use crate::session::foreign::{follow_names, refuse_acting_keys, touch};
 use crate::session::words::{check_keys, check_name, collation_of, index_name, like_table, options_of};
 use crate::session::{Outcome, Session};
@@ -451,7 +451,7 @@ impl Session {
             }
         }
         if !fresh.is_empty() && new.map == old.map {
-            fill(&mut writing.txn, &new, &fresh, &mut self.ctx)?;
+            build::fill(&mut writing.txn, &new, &fresh, &mut self.ctx)?;
         }
         self.check_new_constraints(&old, &new, &mut writing)?;
         self.check_new_checks(&old, &new, &mut writing)?;
@@ -508,34 +508,6 @@ fn with_relatives(mut tables: Vec<Arc<Table>>, snapshot: &Snapshot) -> Vec<Arc<T
     tables.sort_by_key(|table| table.id);
     tables.dedup_by_key(|table| table.id);
     tables
-}
-
-/// Puts every row's entries into new indexes.
-pub(super) fn fill(txn: &mut Transaction, table: &Table, fresh: &[usize], ctx: &mut EvalContext) -> Result<()> {
-    use std::ops::Bound::Unbounded;
-    let all: Vec<usize> = (0..table.columns.len()).collect();
-    let mut cursor = txn.scan(table.map, Unbounded, Unbounded, false)?;
-    let (mut batch, mut row) = (RowBatch::new(), vec![Value::Null; all.len()]);
-    let (mut key, mut value) = (Vec::new(), Vec::new());
-    while cursor.next(txn, &mut batch)? {
-        crate::exec::host::host(ctx).look_up()?;
-        for (row_key, bytes) in batch.iter() {
-            decode(table, bytes, &all, &mut row)?;
-            for at in fresh {
-                let index = &table.indexes[*at];
-                key::entry(table, index, &row, row_key, &mut key, &mut value)?;
-                if txn.insert(index.map, &key, &value, &mut Vec::new())? == Inserted::Exists {
-                    let shown: Vec<String> = index
-                        .parts
-                        .iter()
-                        .map(|part| crate::system::value_text(&row[part.column], &table.columns[part.column].ty, ctx))
-                        .collect();
-                    return Err(error::DUP_ENTRY.with(&[&shown.join("-"), &format!("{}.{}", table.name, index.name)]));
-                }
-            }
-        }
-    }
-    Ok(())
 }
 
 /// A map whose rows are gone when the transaction has committed.

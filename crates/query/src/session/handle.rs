@@ -38,6 +38,8 @@ pub struct Shown {
     /// The text of the last statement.
     text: String,
     runs: bool,
+    /// At what, where it says so.
+    pub state: Option<String>,
 }
 
 impl Shown {
@@ -50,6 +52,7 @@ impl Shown {
         self.since = Instant::now();
         self.text.clear();
         self.text.push_str(text);
+        self.state = None;
         self.runs = true;
     }
 
@@ -68,6 +71,7 @@ impl Handle {
             since: Instant::now(),
             text: String::new(),
             runs: false,
+            state: None,
         };
         let (counts, shown) = (Counts::default(), Mutex::new(shown));
         Handle { connection_id, counts, kill: AtomicU8::new(0), shown, wake: Mutex::new(None) }

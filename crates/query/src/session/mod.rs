@@ -8,6 +8,7 @@
 
 mod alter;
 mod auto;
+mod build;
 mod columns;
 mod command;
 pub(crate) mod count;

@@ -1,0 +1,330 @@
+//! Steps that did not stay in memory: sorted by row, in blocks of a file without a name.
+//!
+//! ```text
+//!   block, 32 KiB    bytes used u32 | entries          entry    map u32 | step u32 | flags u8 | key length u16 | image length u16 | key | image
+//! ```
+//! A run holds a stretch of a transaction's steps. Whoever takes them back reads it whole, whoever looks for an old version finds the block by its first row, and mostly does not read it:
+//! a filter knows which rows have no version here. The file goes with the last who holds it, and with the process: a crash leaves the log, which has all of it (U1).
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use os::{Aligned, Device};
+
+use crate::error::{Error, Result};
+use crate::rows::MapId;
+use crate::rows::hash::Seed;
+
+const BLOCK: usize = 32 << 10;
+const BLOCK_HEAD: usize = 4;
+const ENTRY_HEAD: usize = 13;
+const _: () = assert!(BLOCK_HEAD + ENTRY_HEAD + btree::Tree::KEY_MAX + btree::Tree::VALUE_MAX <= BLOCK);
+
+const HAS_IMAGE: u8 = 1;
+const IS_VERSION: u8 = 2;
+const DELETES: u8 = 4;
+
+/// Bits of the filter for each version, and how many of them one sets: one lookup in eighty reads a block for nothing.
+const FILTER_BITS: usize = 10;
+const FILTER_PROBES: u64 = 4;
+
+/// A change that can be taken back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Step {
+    pub map: MapId,
+    pub key: Box<[u8]>,
+    /// The record as it was before, head and all.
+    pub before: Option<Box<[u8]>>,
+    /// What was before is a version that others may see: the transaction had not written the row yet.
+    pub is_version: bool,
+    /// The row was deleted.
+    pub deletes: bool,
+}
+
+impl Step {
+    pub fn bytes(&self) -> usize {
+        // Itself, the first step of its row, the version beside it.
+        256 + 3 * self.key.len() + 2 * self.before.as_ref().map_or(0, |before| before.len())
+    }
+}
+
+/// One step as a block has it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry<'b> {
+    pub map: MapId,
+    pub step: u32,
+    pub key: &'b [u8],
+    pub before: Option<&'b [u8]>,
+    flags: u8,
+}
+
+impl Entry<'_> {
+    pub fn is_version(&self) -> bool {
+        self.flags & IS_VERSION != 0
+    }
+
+    pub fn deletes(&self) -> bool {
+        self.flags & DELETES != 0
+    }
+
+    fn parse<'b>(bytes: &mut &'b [u8]) -> Option<Entry<'b>> {
+        let (head, rest) = bytes.split_first_chunk::<ENTRY_HEAD>()?;
+        let word = |at: usize| u32::from_le_bytes(head[at..at + 4].try_into().expect("four bytes"));
+        let half = |at: usize| usize::from(u16::from_le_bytes([head[at], head[at + 1]]));
+        let flags = head[8];
+        let (key, rest) = rest.split_at_checked(half(9))?;
+        let (before, rest) = rest.split_at_checked(half(11))?;
+        *bytes = rest;
+        Some(Entry { map: word(0), step: word(4), key, before: (flags & HAS_IMAGE != 0).then_some(before), flags })
+    }
+}
+
+fn append(step: &Step, number: u32, out: &mut Vec<u8>) {
+    let flag = |on: bool, bit: u8| if on { bit } else { 0 };
+    let before = step.before.as_deref().unwrap_or_default();
+    out.extend_from_slice(&step.map.to_le_bytes());
+    out.extend_from_slice(&number.to_le_bytes());
+    out.push(flag(step.before.is_some(), HAS_IMAGE) | flag(step.is_version, IS_VERSION) | flag(step.deletes, DELETES));
+    out.extend_from_slice(&(step.key.len() as u16).to_le_bytes());
+    out.extend_from_slice(&(before.len() as u16).to_le_bytes());
+    out.extend_from_slice(&step.key);
+    out.extend_from_slice(before);
+}
+
+/// Which rows may have a version in a run.
+#[derive(Debug)]
+struct Filter(Box<[u64]>);
+
+impl Filter {
+    fn places(&self, hash: u64) -> impl Iterator<Item = (usize, u64)> {
+        let bits = self.0.len() as u64 * 64;
+        let step = hash.rotate_left(32) | 1;
+        (0..FILTER_PROBES).map(move |probe| {
+            let bit = hash.wrapping_add(step.wrapping_mul(probe)) % bits;
+            ((bit / 64) as usize, 1 << (bit % 64))
+        })
+    }
+
+    fn of(hashes: &[u64]) -> Filter {
+        let mut filter = Filter(vec![0; (hashes.len() * FILTER_BITS).div_ceil(64).max(1)].into());
+        for hash in hashes {
+            for (word, bit) in filter.places(*hash).collect::<Vec<_>>() {
+                filter.0[word] |= bit;
+            }
+        }
+        filter
+    }
+
+    fn may_have(&self, hash: u64) -> bool {
+        self.places(hash).all(|(word, bit)| self.0[word] & bit != 0)
+    }
+}
+
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Fence(MapId, Box<[u8]>);
+
+impl Fence {
+    fn at_most(&self, map: MapId, key: &[u8]) -> bool {
+        (self.0, &*self.1) <= (map, key)
+    }
+}
+
+pub(crate) struct Run {
+    /// Its own among all runs.
+    id: u64,
+    device: Arc<dyn Device>,
+    pub from: u64,
+    /// First row of each block.
+    fences: Vec<Fence>,
+    filter: Filter,
+    /// How many steps it holds.
+    pub steps: u32,
+}
+
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
+thread_local! {
+    /// The block that this thread has looked into last: a scan meets the rows of one after another.
+    static LAST: RefCell<Option<((u64, usize), Aligned)>> = const { RefCell::new(None) };
+}
+
+fn failed(error: std::io::Error) -> Error {
+    match error.kind() {
+        std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => Error::DiskFull,
+        _ => Error::Io(std::io::Error::new(error.kind(), format!("a file for undo: {error}"))),
+    }
+}
+
+/// A file for runs.
+pub(crate) fn scratch(folder: &dyn os::Folder) -> Result<Arc<dyn Device>> {
+    folder.scratch().map_err(failed)
+}
+
+impl Run {
+    /// Writes steps, in the order in which they were made, from `from` on.
+    pub fn write(device: &Arc<dyn Device>, from: u64, steps: &[Step], seed: Seed) -> Result<Run> {
+        let mut order: Vec<u32> = (0..steps.len() as u32).collect();
+        order.sort_unstable_by_key(|number| {
+            let step = &steps[*number as usize];
+            (step.map, &step.key, *number)
+        });
+        let versions = steps.iter().filter(|step| step.is_version);
+        let hashes: Vec<u64> = versions.map(|step| seed.row(step.map, &step.key)).collect();
+        let mut run = Run {
+            id: NEXT.fetch_add(1, Ordering::Relaxed),
+            device: device.clone(),
+            from,
+            fences: Vec::new(),
+            filter: Filter::of(&hashes),
+            steps: steps.len() as u32,
+        };
+        let (mut block, mut entry) = (Vec::with_capacity(BLOCK), Vec::new());
+        let mut out = Aligned::with_capacity(BLOCK);
+        for number in order {
+            let step = &steps[number as usize];
+            entry.clear();
+            append(step, number, &mut entry);
+            if BLOCK_HEAD + block.len() + entry.len() > BLOCK {
+                run.write_block(&block, &mut out)?;
+                block.clear();
+            }
+            if block.is_empty() {
+                run.fences.push(Fence(step.map, step.key.clone()));
+            }
+            block.extend_from_slice(&entry);
+        }
+        run.write_block(&block, &mut out)?;
+        Ok(run)
+    }
+
+    /// The block whose fence was pushed last.
+    fn write_block(&self, block: &[u8], out: &mut Aligned) -> Result<()> {
+        let Some(number) = self.fences.len().checked_sub(1) else { return Ok(()) };
+        let bytes = out.as_mut_slice();
+        bytes[..BLOCK_HEAD].copy_from_slice(&(block.len() as u32).to_le_bytes());
+        bytes[BLOCK_HEAD..BLOCK_HEAD + block.len()].copy_from_slice(block);
+        self.device.write(self.from + (number * BLOCK) as u64, bytes).map_err(failed)
+    }
+
+    /// Where the next run begins.
+    pub fn end(&self) -> u64 {
+        self.from + (self.fences.len() * BLOCK) as u64
+    }
+
+    fn read(&self, number: usize, out: &mut Aligned) -> Result<()> {
+        self.device.read(self.from + (number * BLOCK) as u64, out.as_mut_slice()).map_err(failed)
+    }
+
+    /// The entries of a block.
+    fn entries(block: &[u8]) -> Result<impl Iterator<Item = Result<Entry<'_>>>> {
+        let damaged = || Error::corrupt("a file for undo is not what was written");
+        let (used, rest) = block.split_first_chunk::<BLOCK_HEAD>().ok_or_else(damaged)?;
+        let mut rest = rest.get(..u32::from_le_bytes(*used) as usize).ok_or_else(damaged)?;
+        Ok(std::iter::from_fn(move || {
+            if rest.is_empty() {
+                return None;
+            }
+            let entry = Entry::parse(&mut rest).ok_or_else(damaged);
+            if entry.is_err() {
+                rest = &[];
+            }
+            Some(entry)
+        }))
+    }
+
+    /// Shows all entries, by row, those of a row in the order in which they were made.
+    pub fn each(&self, mut f: impl FnMut(&Entry<'_>) -> Result<()>) -> Result<()> {
+        let mut block = Aligned::with_capacity(BLOCK);
+        for number in 0..self.fences.len() {
+            self.read(number, &mut block)?;
+            for entry in Self::entries(block.as_slice())? {
+                f(&entry?)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The steps again as they were written.
+    pub fn load(&self) -> Result<Vec<Step>> {
+        let mut steps = Vec::with_capacity(self.steps as usize);
+        self.each(|entry| {
+            steps.push((
+                entry.step,
+                Step {
+                    map: entry.map,
+                    key: entry.key.into(),
+                    before: entry.before.map(Into::into),
+                    is_version: entry.is_version(),
+                    deletes: entry.deletes(),
+                },
+            ));
+            Ok(())
+        })?;
+        steps.sort_unstable_by_key(|(number, _)| *number);
+        Ok(steps.into_iter().map(|(_, step)| step).collect())
+    }
+
+    /// The version of a row that this run replaced; `hash`: of the row.
+    pub fn version(&self, map: MapId, key: &[u8], hash: u64) -> Result<Option<Vec<u8>>> {
+        let after = self.fences.partition_point(|fence| fence.at_most(map, key));
+        if !self.filter.may_have(hash) {
+            return Ok(None);
+        }
+        // A row's entries may begin in the block before the one that begins with it.
+        let equal = self.fences.partition_point(|fence| (fence.0, &*fence.1) < (map, key));
+        LAST.with_borrow_mut(|last| {
+            for number in equal.saturating_sub(1)..after {
+                let block = match last {
+                    Some((block, bytes)) if *block == (self.id, number) => bytes,
+                    _ => {
+                        let mut bytes = last.take().map_or_else(|| Aligned::with_capacity(BLOCK), |(_, bytes)| bytes);
+                        self.read(number, &mut bytes)?;
+                        &mut last.insert(((self.id, number), bytes)).1
+                    }
+                };
+                for entry in Self::entries(block.as_slice())? {
+                    let entry = entry?;
+                    if entry.is_version() && (entry.map, entry.key) == (map, key) {
+                        return Ok(entry.before.map(<[u8]>::to_vec));
+                    }
+                }
+            }
+            Ok(None)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use os::SimFolder;
+
+    #[test]
+    fn what_was_written_is_found_and_comes_back_in_order() {
+        let folder = SimFolder::new(1);
+        let (device, seed) = (scratch(folder.as_ref()).unwrap(), Seed::default());
+        let step = |number: u32| Step {
+            map: 16 + number % 3,
+            key: (number * 7919 % 1000).to_be_bytes().as_slice().into(),
+            before: (number % 4 != 0).then(|| vec![number as u8; number as usize % 1300].into()),
+            is_version: number % 4 == 1,
+            deletes: number % 5 == 0,
+        };
+        let steps: Vec<Step> = (0..3000).map(step).collect();
+        let empty = Run::write(&device, 0, &[], seed).unwrap();
+        assert_eq!((empty.end(), empty.version(16, b"k", seed.row(16, b"k")).unwrap()), (0, None));
+        let first = Run::write(&device, 0, &steps[..1000], seed).unwrap();
+        let second = Run::write(&device, first.end(), &steps[1000..], seed).unwrap();
+        assert_eq!((first.load().unwrap(), second.load().unwrap()), (steps[..1000].to_vec(), steps[1000..].to_vec()));
+        for (run, steps) in [(&first, &steps[..1000]), (&second, &steps[1000..])] {
+            for step in steps {
+                let of_row = |other: &&Step| other.is_version && (other.map, &other.key) == (step.map, &step.key);
+                let expected = steps.iter().find(of_row).map(|step| step.before.as_deref().unwrap().to_vec());
+                let found = run.version(step.map, &step.key, seed.row(step.map, &step.key)).unwrap();
+                assert_eq!(found, expected);
+            }
+        }
+        assert_eq!(first.version(99, b"nobody", seed.row(99, b"nobody")).unwrap(), None);
+    }
+}

@@ -1,0 +1,107 @@
+//! New indexes over rows that are there: entries are gathered, sorted, and loaded in their order.
+//!
+//! The rows are read once for all indexes. Entries that memory does not hold are sorted in runs of a file (`exec/sorter`), so an index of any size takes `statement_memory`, and its pages are filled one after another.
+//! The maps are this transaction's own: what is loaded into them needs no undo, for taking the statement back lets them go as a whole (`engine::rows::Transaction::load`).
+
+use std::ops::Bound::Unbounded;
+
+use engine::rows::{Inserted, RowBatch, Transaction};
+
+use crate::batch::Cell;
+use crate::catalog::table::{Index, Table};
+use crate::error::{self, Result, SqlError};
+use crate::exec::host::{Host, host};
+use crate::exec::scan::decode;
+use crate::exec::sorter::{Sorted, Sorter};
+use crate::key;
+use crate::scalar::EvalContext;
+use crate::value::Value;
+
+/// How often the process list hears of it, in rows.
+const STEP: u64 = 10_000;
+
+/// What a statement over a whole table tells the process list while it runs.
+pub(super) struct Progress {
+    stage: &'static str,
+    total: Option<u64>,
+    done: u64,
+    told: u64,
+}
+
+impl Progress {
+    pub fn begin(stage: &'static str, table: &Table) -> Progress {
+        Progress { stage, total: table.live.rows(), done: 0, told: 0 }
+    }
+
+    pub fn add(&mut self, rows: usize, host: &Host) {
+        self.done += rows as u64;
+        if self.done - self.told < STEP {
+            return;
+        }
+        self.told = self.done;
+        let of = self.total.map_or(String::new(), |total| format!(" of {}", total.max(self.done)));
+        host.handle.show(|shown| shown.state = Some(format!("{} ({}{of} rows)", self.stage, self.done)));
+    }
+}
+
+/// Puts every row's entries into new indexes.
+pub(super) fn fill(txn: &mut Transaction, table: &Table, fresh: &[usize], ctx: &mut EvalContext) -> Result<()> {
+    let mut sorters: Vec<Sorter> = fresh.iter().map(|_| Sorter::default()).collect();
+    let all: Vec<usize> = (0..table.columns.len()).collect();
+    let mut cursor = txn.scan(table.map, Unbounded, Unbounded, false)?;
+    let (mut batch, mut row) = (RowBatch::new(), vec![Value::Null; all.len()]);
+    let (mut key, mut value) = (Vec::new(), Vec::new());
+    let mut progress = Progress::begin("altering table: reading", table);
+    while cursor.next(txn, &mut batch)? {
+        host(ctx).look_up()?;
+        progress.add(batch.len(), host(ctx));
+        for (row_key, bytes) in batch.iter() {
+            decode(table, bytes, &all, &mut row)?;
+            for (at, sorter) in fresh.iter().zip(&mut sorters) {
+                key::entry(table, &table.indexes[*at], &row, row_key, &mut key, &mut value)?;
+                sorter.push(|out| out.extend_from_slice(&key), std::iter::once(Cell::Bytes(&value)), ctx)?;
+            }
+        }
+    }
+    for (at, sorter) in fresh.iter().zip(sorters) {
+        let entries = sorter.finish(ctx)?;
+        load(txn, table, &table.indexes[*at], entries, ctx)?;
+    }
+    Ok(())
+}
+
+fn load(txn: &mut Transaction, table: &Table, index: &Index, mut entries: Sorted, ctx: &mut EvalContext) -> Result<()> {
+    let (mut progress, mut count) = (Progress::begin("altering table: building", table), 0u64);
+    while let Some(record) = entries.next(ctx)? {
+        let (key, entry) = record.to_owned()?;
+        let [Value::Bytes(value)] = &entry[..] else { return Err(SqlError::corrupt("an entry in a temporary file")) };
+        count += 1;
+        if count.is_multiple_of(256) {
+            host(ctx).look_up()?;
+            progress.add(256, host(ctx));
+        }
+        if txn.load(index.map, &key, value.as_ref())? == Inserted::Exists {
+            return Err(duplicate(txn, table, index, (&key, value.as_ref()), ctx)?);
+        }
+    }
+    Ok(())
+}
+
+/// Two rows have the entry; this one is the second.
+fn duplicate(
+    txn: &mut Transaction,
+    table: &Table,
+    index: &Index,
+    (key, value): (&[u8], &[u8]),
+    ctx: &mut EvalContext,
+) -> Result<SqlError> {
+    let all: Vec<usize> = (0..table.columns.len()).collect();
+    let (mut bytes, mut row) = (Vec::new(), vec![Value::Null; all.len()]);
+    txn.get(table.map, key::row_key(key, value), &mut bytes)?;
+    decode(table, &bytes, &all, &mut row)?;
+    let text = |part: &crate::catalog::table::Part| {
+        crate::system::value_text(&row[part.column], &table.columns[part.column].ty, ctx)
+    };
+    let shown: Vec<String> = index.parts.iter().map(text).collect();
+    Ok(error::DUP_ENTRY.with(&[&shown.join("-"), &format!("{}.{}", table.name, index.name)]))
+}
