@@ -5,7 +5,7 @@ use std::sync::Arc;
 use os::{SimClock, SimFolder};
 use stdx::prng::Prng;
 
-use crate::history::Shape;
+use crate::history::{Shape, plays_rows};
 use crate::life::{Left, Life, Opened, Wrong};
 use crate::report::{Summary, Violation, mix};
 use crate::world::{Machine, START_MS};
@@ -48,7 +48,7 @@ impl Every {
     fn play(&self, crash: Option<u64>) -> Result<(Left, u64, Vec<String>), Violation> {
         let mut prng = Prng::new(self.seed);
         let machine = Machine::draw(&mut prng);
-        let shape = Shape { keys: 8, trouble: self.seed.is_multiple_of(4), copies: false };
+        let shape = Shape { keys: 8, trouble: self.seed.is_multiple_of(4), copies: false, rows: plays_rows(self.seed) };
         let folder = SimFolder::new(mix(self.seed, crash.unwrap_or(0)));
         if let Some(liar) = self.liar {
             folder.lie_about_sync(liar);

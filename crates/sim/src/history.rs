@@ -7,6 +7,7 @@ use engine::{Error, Expire, Unit};
 use stdx::prng::Prng;
 
 use crate::model::{DATABASES, Name};
+use crate::tables::{self, Ending, RowOp};
 
 /// One change within a unit.
 #[derive(Clone)]
@@ -60,6 +61,11 @@ pub enum Step {
     Sync(Victim, u64),
     Backup,
     BackupLog,
+    /// A transaction over rows from its beginning to its end.
+    Rows(Vec<RowOp>, Ending),
+    /// More of a transaction that stays open; and its end.
+    Bystander(Vec<RowOp>),
+    BystanderEnds(Ending),
 }
 
 /// What sort of history.
@@ -71,6 +77,13 @@ pub struct Shape {
     pub trouble: bool,
     /// Copies are taken and opened.
     pub copies: bool,
+    /// Transactions over rows, beside the keys.
+    pub rows: bool,
+}
+
+/// Which seeds play rows too. Those that failed before there were rows are none of them, so that they stay what they were.
+pub fn plays_rows(seed: u64) -> bool {
+    matches!(seed % 11, 0 | 1 | 3 | 4)
 }
 
 impl Op {
@@ -122,6 +135,7 @@ fn show(name: &Name) -> String {
 impl Step {
     /// One line for the report.
     pub fn brief(&self) -> String {
+        let rows = |ops: &[RowOp]| ops.iter().map(RowOp::brief).collect::<Vec<_>>().join(", ");
         let list = |ops: &[Op]| ops.iter().map(Op::brief).collect::<Vec<_>>().join(", ");
         match self {
             Step::Set(name, value, expire) => format!("set {} {}b {expire:?}", show(name), value.len()),
@@ -145,6 +159,9 @@ impl Step {
             Step::Sync(victim, n) => format!("{victim:?}: sync {n} from now fails"),
             Step::Backup => "backup".into(),
             Step::BackupLog => "backup of the log".into(),
+            Step::Rows(ops, ending) => format!("rows [{}] {ending:?}", rows(ops)),
+            Step::Bystander(ops) => format!("bystander [{}]", rows(ops)),
+            Step::BystanderEnds(ending) => format!("bystander: {ending:?}"),
         }
     }
 }
@@ -244,6 +261,13 @@ pub fn draw(prng: &mut Prng, now: u64, shape: &Shape) -> Step {
         let count = 2 + prng.below(4);
         (0..count).map(|_| draw_op(prng, now, shape)).collect()
     };
+    if shape.rows && prng.chance(0.4) {
+        return match prng.below(8) {
+            0..6 => Step::Rows(tables::draw(prng, shape.keys), tables::draw_ending(prng)),
+            6 => Step::Bystander(tables::draw_bystander(prng)),
+            _ => Step::BystanderEnds(tables::draw_ending(prng)),
+        };
+    }
     let account = |prng: &mut Prng| format!("user{}", prng.below(3));
     match prng.below(64) {
         0..8 => Step::Set(draw_name(prng, shape), draw_value(prng), draw_expire(prng, now)),

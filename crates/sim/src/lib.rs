@@ -9,6 +9,7 @@ mod life;
 mod model;
 mod random;
 mod report;
+mod tables;
 mod world;
 
 pub use canary::{LIES, Lie};

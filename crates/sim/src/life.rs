@@ -7,6 +7,7 @@ use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Once};
 
+use engine::rows::{Isolation, Transaction};
 use engine::{Account, Error, Locks, Lsn};
 use os::{Fault, Folder, SimClock, SimFolder};
 use pager::Until;
@@ -14,6 +15,7 @@ use stdx::prng::Prng;
 
 use crate::history::{Op, Shape, Step, Victim, bytes, draw};
 use crate::model::{Model, Name};
+use crate::tables::{Ending, RowOp};
 use crate::world::{Machine, World};
 
 /// Steps between two looks at everything.
@@ -164,6 +166,8 @@ pub struct Life<'p> {
     is_full: bool,
     is_faulty: bool,
     copied: Option<Copied>,
+    /// A transaction that stays open over steps, and what it has done.
+    bystander: Option<(Transaction, Vec<RowOp>)>,
     /// What happened, for the report.
     pub trace: Vec<String>,
 }
@@ -172,8 +176,9 @@ impl<'p> Life<'p> {
     pub fn new(world: World, model: Model, shape: Shape, prng: &'p mut Prng) -> Life<'p> {
         let now = os::Clock::wall_ms(world.clock.as_ref());
         let (models, trace) = (vec![(model, 0)], Vec::new());
-        let (doubt, reads, copied) = (None, Vec::new(), None);
-        Life { world, shape, prng, now, models, doubt, reads, is_full: false, is_faulty: false, copied, trace }
+        let (doubt, reads, copied, bystander) = (None, Vec::new(), None, None);
+        let (is_full, is_faulty) = (false, false);
+        Life { world, shape, prng, now, models, doubt, reads, is_full, is_faulty, copied, bystander, trace }
     }
 
     /// Plays so many steps; the life ends after them by a power cut, or before.
@@ -202,6 +207,10 @@ impl<'p> Life<'p> {
         let possible = self.models[written.max(shown)..].iter().map(|(model, _)| model.at(self.now)).collect();
         let folder = self.world.folder.crash();
         folder.set_capacity(None);
+        // The process is dead: what it would still do counts no more.
+        let bystander = self.bystander.take();
+        self.world.folder.crash_at_io(1);
+        let _ = catch(|| drop(bystander));
         Left { folder, clock: self.world.clock.clone(), machine: self.world.machine, possible }
     }
 
@@ -321,6 +330,23 @@ impl<'p> Life<'p> {
             Step::Sync(victim, n) => self.fail(*victim, Fault::Sync(*n)),
             Step::Backup => self.backup()?,
             Step::BackupLog => self.backup_log()?,
+            Step::Rows(ops, ending) => {
+                let mut txn = self.begin();
+                ops.iter().try_for_each(|op| op.run(&mut txn))?;
+                self.end_rows(txn, ops, *ending)?;
+            }
+            Step::Bystander(ops) => {
+                let (mut txn, mut done) = self.bystander.take().unwrap_or_else(|| (self.begin(), Vec::new()));
+                // After an error it is gone with all that it has done.
+                ops.iter().try_for_each(|op| op.run(&mut txn))?;
+                done.extend_from_slice(ops);
+                self.bystander = Some((txn, done));
+            }
+            Step::BystanderEnds(ending) => {
+                if let Some((txn, ops)) = self.bystander.take() {
+                    self.end_rows(txn, &ops, *ending)?;
+                }
+            }
         }
         Ok(())
     }
@@ -356,6 +382,27 @@ impl<'p> Life<'p> {
         Ok(())
     }
 
+    fn begin(&self) -> Transaction {
+        let mut txn = self.world.engine.rows().begin(Isolation::RepeatableRead);
+        txn.set_lock_wait(std::time::Duration::ZERO);
+        txn
+    }
+
+    fn end_rows(&mut self, txn: Transaction, ops: &[RowOp], ending: Ending) -> Result<(), Outcome> {
+        match ending {
+            Ending::Commit => {
+                let mut after = self.last().clone();
+                ops.iter().for_each(|op| op.apply(&mut after.tables));
+                self.doubt = Some(after.clone());
+                let gate = txn.commit()?;
+                self.done(after, gate);
+            }
+            Ending::Rollback => txn.rollback(),
+            Ending::Forgotten => drop(txn),
+        }
+        Ok(())
+    }
+
     fn get(&mut self, name: &Name) -> Result<(), Outcome> {
         let (found, gate) = self.world.get(name)?;
         let shows = |model: &Model| model.live(name, self.now).map(|(value, _)| value.as_slice()) == found.as_deref();
@@ -373,6 +420,8 @@ impl<'p> Life<'p> {
         self.world.folder.set_capacity(None);
         self.is_full = false;
         self.is_faulty = false;
+        // Who closes has ended his transactions.
+        drop(self.bystander.take());
         self.world.undisturbed(|| self.world.engine.close())?;
         let (folder, clock, machine) = (self.world.folder.clone(), self.world.clock.clone(), self.world.machine);
         let possible = vec![self.last().at(self.now)];

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use engine::Expire;
 
 use crate::history::Op;
+use crate::tables::Tables;
 
 /// Databases that histories use.
 pub const DATABASES: u8 = 3;
@@ -21,6 +22,7 @@ pub struct Model {
     pub databases: [BTreeMap<Vec<u8>, Kept>; DATABASES as usize],
     /// Accounts and their rules.
     pub accounts: BTreeMap<String, String>,
+    pub tables: Tables,
 }
 
 impl Model {
@@ -103,6 +105,16 @@ impl Model {
                 model.accounts.iter().map(|(name, rules)| format!("{name}:{}", rules.len())).collect()
             };
             lines.push(format!("accounts {:?} / {:?}", sizes(self), sizes(other)));
+        }
+        for table in 0..=u8::MAX {
+            let (ours, theirs) = (self.tables.get(&table), other.tables.get(&table));
+            if ours != theirs {
+                let count = |table: Option<&crate::tables::Table>| table.map(BTreeMap::len);
+                let differ = |key: &&Vec<u8>| ours.and_then(|t| t.get(*key)) != theirs.and_then(|t| t.get(*key));
+                let keys = ours.into_iter().chain(theirs).flat_map(BTreeMap::keys);
+                let key = keys.filter(differ).min();
+                lines.push(format!("table {table}: {:?} / {:?} rows, first at {key:02x?}", count(ours), count(theirs)));
+            }
         }
         let more = lines.len().saturating_sub(4);
         lines.truncate(4);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use os::{SimClock, SimFolder};
 use stdx::prng::Prng;
 
-use crate::history::Shape;
+use crate::history::{Shape, plays_rows};
 use crate::life::{Left, Life, Opened, Wrong};
 use crate::report::{Summary, Violation, mix};
 use crate::world::{Machine, START_MS};
@@ -33,6 +33,7 @@ impl Random {
             keys: [8, 8, 60, 400][prng.below(4) as usize],
             trouble: prng.chance(0.4),
             copies: prng.chance(0.3),
+            rows: plays_rows(self.seed),
         };
         let folder = SimFolder::new(prng.next_u64());
         if let Some(liar) = self.liar {

@@ -13,6 +13,7 @@ use pager::{Background, Between, Pager, Until};
 use stdx::prng::Prng;
 
 use crate::model::{DATABASES, Model, Name};
+use crate::tables;
 
 pub const START_MS: u64 = 1_700_000_000_000;
 
@@ -51,7 +52,9 @@ impl Machine {
             between: Some(Between(Arc::new(move |pager| turns.take(pager)))),
             ..pager::Options::default()
         };
-        engine::Options { pager, random: 7, ..engine::Options::default() }
+        // With little memory for them, steps of transactions go to files soon.
+        let versions_max = [0, 1 << 10, 8 << 10, 64 << 10][(self.seed % 4) as usize];
+        engine::Options { pager, random: 7, versions_max }
     }
 }
 
@@ -151,6 +154,9 @@ impl World {
                 model.accounts.insert(account.name.clone(), account.rules.clone());
             }
         }
+        let rows = self.engine.rows();
+        let mut txn = rows.begin(engine::rows::Isolation::RepeatableRead);
+        model.tables = tables::read(&mut txn)?;
         Ok(model)
     }
 
