@@ -74,6 +74,8 @@ suite() {
         "$python" $here/python/mysql_differential.py --seconds "${SECONDS_DIFFERENTIAL:-60}" ${MYSQL_DIFFERENTIAL_ARGS---seed 20261121 --rounds 40} &&
             mysql_canary
         ;;
+    large) "$python" $here/python/large.py ${LARGE_ARGS-} ;;
+    tpcc) "$python" $here/python/tpcc.py ;;
     mysql_anomalies) "$python" $here/python/mysql_anomalies.py ;;
     sysbench) "$python" $here/python/sysbench.py ;;
     *) echo "no suite '$1'" >&2; return 64 ;;
@@ -84,10 +86,12 @@ if [ "${1:-}" = soak ]; then
     minutes="${SOAK_MINUTES:-60}"
     ROUNDS=$((minutes * 6)) suite crash
     ROUNDS=$((minutes * 3)) suite mysql_crash
+    LARGE_ARGS="--memory 256mb --megabytes 2500" suite large
+    TPCC_SECONDS=$((minutes * 3)) TPCC_WAREHOUSES=4 suite tpcc
     DIFFERENTIAL_ARGS= SECONDS_DIFFERENTIAL=$((minutes * 30)) suite differential
     MYSQL_DIFFERENTIAL_ARGS= SECONDS_DIFFERENTIAL=$((minutes * 15)) suite mysql_differential
 else
-    for name in "${@:-cli python node java errors tls introspection mysql_logins mysql_rights mysql_views two_faces mysql_python mysql_load mysql_dump mysql_sqlalchemy mysql_django mysql_go mysql_node mysql_java mysql_anomalies mysql_differential mysql_crash sysbench disk_full device memory crash differential}"; do
+    for name in "${@:-cli python node java errors tls introspection mysql_logins mysql_rights mysql_views two_faces mysql_python mysql_load mysql_dump mysql_sqlalchemy mysql_django mysql_go mysql_node mysql_java mysql_anomalies mysql_differential mysql_crash large tpcc sysbench disk_full device memory crash differential}"; do
         for one in $name; do suite "$one"; done
     done
 fi

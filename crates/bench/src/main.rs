@@ -16,6 +16,7 @@ mod setup;
 mod sql;
 mod svg;
 mod table;
+mod tpcc;
 
 use std::io;
 use std::process::ExitCode;
@@ -28,8 +29,9 @@ const INDEX: &str = "\
 - [Goals and figures](goals.md): Beluga beside Redis, the disk and itself; what was asked for and what came out.
 - [The 48 rows of the reference table](orca.md): connections, value sizes, pipelines and mixes.
 - [sysbench beside MariaDB and PostgreSQL](sysbench.md): transactions and server CPU of each oltp script (`bench -- sysbench`).
+- [A load like TPC-C's beside MariaDB](tpcc.md): New-Orders a minute, server CPU of a transaction, and whether the tables contradict themselves afterwards (`bench -- tpcc`).
 
-All pages, the CSV files and the plots here are written by `make bench` and `bench -- sysbench`. How it is measured stands on each page; the program is [bench](../../crates/bench/README.md).
+All pages, the CSV files and the plots here are written by `make bench`, `bench -- sysbench` and `bench -- tpcc`. How it is measured stands on each page; the program is [bench](../../crates/bench/README.md).
 ";
 
 fn main() -> ExitCode {
@@ -63,6 +65,7 @@ fn run(command: Command) -> io::Result<bool> {
         Command::Goals { setup, part } => return goals::run(&setup, part.as_deref()),
         Command::Orca { setup, options } => return orca::run(&setup, &options),
         Command::Sysbench { setup, options } => return sql::run(&setup, &options),
+        Command::Tpcc { setup, options } => return tpcc::run(&setup, &options),
         Command::All { setup, options } => {
             let complete = goals::run(&setup, None)? & orca::run(&setup, &options)?;
             setup.publish("README", INDEX, &[], &[])?;

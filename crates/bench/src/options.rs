@@ -14,6 +14,7 @@ use crate::orca;
 use crate::server::{Place, Side, WorkFolder};
 use crate::setup::Setup;
 use crate::sql;
+use crate::tpcc;
 
 pub const HELP: &str = "\
 bench load      play one load against a server that speaks RESP2
@@ -21,6 +22,7 @@ bench cases     the cases of the table of goals, figures only
 bench goals     the table of goals, all parts or one (--part)
 bench orca      the 48 rows of the reference table
 bench sysbench  sysbench against Beluga, MariaDB and PostgreSQL
+bench tpcc      a load like TPC-C's against Beluga and MariaDB, and its consistency conditions
 bench all       goals and orca, results to docs/bench
 
 bench load:
@@ -55,6 +57,12 @@ bench sysbench, besides --rounds, --seconds, --out, --folder, --beluga:
       --script-options X  what else sysbench is told, as `--range-selects=0`
       --bounded         each server in a memory cgroup of 5/4 of --memory and 96 MiB, for data that does not fit; PostgreSQL's own buffers are a
                         quarter of it then, for it reads through the system's cache
+
+bench tpcc, besides --rounds, --seconds, --memory, --out, --folder, --beluga:
+      --warehouses N    10                     --threads A,B  connections, 16
+      --sides A,B       of beluga, mariadb     --seed N     1
+      --scale N         divides items and customers: for tests, 1
+      --at PORT         fills, loads and checks the server that runs there, and only that
 ";
 
 pub enum Command {
@@ -64,6 +72,7 @@ pub enum Command {
     Goals { setup: Setup, part: Option<String> },
     Orca { setup: Setup, options: orca::Options },
     Sysbench { setup: Setup, options: sql::Options },
+    Tpcc { setup: Setup, options: tpcc::Options },
     All { setup: Setup, options: orca::Options },
 }
 
@@ -79,6 +88,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command> {
         Some(Arg::Value(word)) => match word.to_str() {
             Some("load") => load(&mut parser).map(|shape| Command::Load(Box::new(shape))),
             Some("sysbench") => sysbench(&mut parser),
+            Some("tpcc") => tpcc(&mut parser),
             Some(word @ ("cases" | "goals" | "orca" | "all")) => measurement(word, &mut parser),
             Some("help") => Ok(Command::Help),
             _ => Err(format!("unknown command {word:?}; bench --help lists them")),
@@ -209,6 +219,35 @@ fn sysbench(parser: &mut Parser) -> Result<Command> {
     let (data, memory) = (sql::Data { tables, rows }, sql::Memory { mib: memory_mib, bounded });
     let options = sql::Options { rounds, turn, threads, data, sides, only, script_options, page, memory, beluga };
     Ok(Command::Sysbench { setup, options })
+}
+
+fn tpcc(parser: &mut Parser) -> Result<Command> {
+    let mut given = Given::default();
+    let (mut threads, mut warehouses, mut scale, mut memory_mib, mut seed, mut at) = (vec![16], 10, 1, 1024, 1, None);
+    let mut sides = vec![sql::Side::Beluga, sql::Side::MariaDb];
+    let speaks_mysql = |word: &str| sql::Side::from_name(word).filter(|side| *side != sql::Side::PostgreSql);
+    while let Some(argument) = parser.next().map_err(text)? {
+        match argument {
+            Arg::Long("rounds") => given.rounds = Some(positive(parser)?),
+            Arg::Long("seconds") => given.turn = Some(seconds(parser)?),
+            Arg::Long("threads") => threads = list(parser, |word| word.parse().ok().filter(|count| *count > 0))?,
+            Arg::Long("warehouses") => warehouses = positive(parser)? as u32,
+            Arg::Long("scale") => scale = positive(parser)?.min(100) as u32,
+            Arg::Long("memory") => memory_mib = positive(parser)? as u64,
+            Arg::Long("sides") => sides = list(parser, speaks_mysql)?,
+            Arg::Long("seed") => seed = number(parser)?,
+            Arg::Long("at") => at = Some(number(parser)?),
+            Arg::Long("out") => given.out = Some(word(parser)?.into()),
+            Arg::Long("folder") => given.folder = Some(word(parser)?.into()),
+            Arg::Long("beluga") => given.beluga = Some(word(parser)?.into()),
+            other => return Err(text(other.unexpected())),
+        }
+    }
+    let (rounds, turn) = (given.rounds.unwrap_or(3), given.turn.unwrap_or(Duration::from_secs(30)));
+    let setup = given.setup("tpcc")?;
+    let beluga = setup.place.beluga.clone();
+    let options = tpcc::Options { rounds, turn, threads, warehouses, scale, sides, memory_mib, seed, at, beluga };
+    Ok(Command::Tpcc { setup, options })
 }
 
 fn part(name: &str) -> Result<String> {
@@ -347,6 +386,8 @@ mod tests {
             "cases --sides beluga,postgres",
             "sysbench --sides redis",
             "sysbench --threads 0",
+            "tpcc --sides postgresql",
+            "tpcc --warehouses 0",
         ] {
             let error = parse(words(line)).err().unwrap_or_else(|| panic!("{line:?} was accepted"));
             assert!(!error.is_empty() && !error.contains('\n'), "{line:?}: {error:?}");

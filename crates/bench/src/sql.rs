@@ -1,5 +1,6 @@
 //! sysbench against Beluga, MariaDB and PostgreSQL: the same scripts and data, the same promise (on disk before the reply), one after the other in every round.
 
+pub mod client;
 mod server;
 mod sysbench;
 
@@ -14,8 +15,7 @@ use crate::setup::Setup;
 use crate::svg::{Chart, Panel};
 use crate::table::{Cell, Table, grouped};
 
-pub use server::{Memory, Side};
-use server::{Programs, Server};
+pub use server::{Memory, Programs, Server, Side};
 pub use sysbench::Data;
 use sysbench::Told;
 

@@ -42,7 +42,7 @@ impl Side {
         Side::ALL.into_iter().find(|side| side.name().eq_ignore_ascii_case(name))
     }
 
-    fn port(self) -> u16 {
+    pub fn port(self) -> u16 {
         16440 + self as u16
     }
 

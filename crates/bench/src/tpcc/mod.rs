@@ -1,0 +1,271 @@
+//! A load like TPC-C's beside MariaDB: nine tables, five transactions in their mix, and afterwards the question whether the tables contradict themselves.
+//!
+//! It is not TPC-C: there are no terminals that type and think, response times are not judged, and nobody has audited it. What is the same are the tables, what they hold, what the transactions do, and their mix.
+
+mod check;
+mod data;
+mod transactions;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+
+use crate::measure::median;
+use crate::process;
+use crate::setup::Setup;
+use crate::sql::client::{Client, Failure};
+use crate::sql::{Memory, Programs, Server, Side};
+use crate::table::{Cell, Table};
+
+use data::{Random, Size};
+use transactions::{Kind, Terminal};
+
+const SETTLE_PATIENCE: Duration = Duration::from_secs(5);
+const DATABASE: &str = "tpcc";
+
+pub struct Options {
+    pub rounds: usize,
+    pub turn: Duration,
+    pub threads: Vec<usize>,
+    pub warehouses: u32,
+    /// Items and customers are divided by it: for tests.
+    pub scale: u32,
+    pub sides: Vec<Side>,
+    pub memory_mib: u64,
+    pub seed: u64,
+    /// A server that runs already: it alone is filled, loaded and checked.
+    pub at: Option<u16>,
+    pub beluga: PathBuf,
+}
+
+/// What a turn counted.
+#[derive(Default)]
+struct Turn {
+    /// Of each kind, how long: all that were committed, or rolled back on purpose.
+    times: BTreeMap<Kind, Vec<Duration>>,
+    /// Deadlocks and waits that were too long; each was tried again.
+    again: u64,
+    elapsed: Duration,
+    cpu: Duration,
+}
+
+impl Turn {
+    fn count(&self) -> usize {
+        self.times.values().map(Vec::len).sum()
+    }
+
+    /// New-Orders a minute.
+    fn per_minute(&self) -> f64 {
+        self.times.get(&Kind::NewOrder).map_or(0, Vec::len) as f64 * 60.0 / self.elapsed.as_secs_f64().max(1e-9)
+    }
+
+    fn cpu_us(&self) -> f64 {
+        self.cpu.as_secs_f64() * 1e6 / self.count().max(1) as f64
+    }
+
+    fn quantile_ms(&self, kind: Kind, quantile: f64) -> f64 {
+        let mut histogram = Histogram::<u64>::new(3).expect("three digits");
+        for time in self.times.get(&kind).into_iter().flatten() {
+            histogram.saturating_record(time.as_micros() as u64);
+        }
+        histogram.value_at_quantile(quantile) as f64 / 1e3
+    }
+}
+
+fn named(side: &str, failure: Failure) -> io::Error {
+    io::Error::other(format!("{side}: {}", io::Error::from(failure)))
+}
+
+fn address(port: u16) -> SocketAddr {
+    SocketAddr::from((Ipv4Addr::LOCALHOST, port))
+}
+
+fn fill(name: &str, port: u16, options: &Options) -> io::Result<()> {
+    let size = Size::new(options.warehouses, options.scale);
+    let work = || -> Result<(), Failure> {
+        Client::connect(address(port), "")?.ask(&format!("create database {DATABASE}"))?;
+        data::fill(&mut Client::connect(address(port), DATABASE)?, size, options.seed)
+    };
+    work().map_err(|failure| named(name, failure))
+}
+
+/// So many terminals for so long. A transaction that met a deadlock is tried again, and its time counts from the first try.
+fn play(port: u16, options: &Options, threads: usize, round: usize) -> Result<Turn, Failure> {
+    let size = Size::new(options.warehouses, options.scale);
+    let turn = Mutex::new(Turn::default());
+    let failed = Mutex::new(None);
+    let begin = Instant::now();
+    let terminal = |number: usize| -> Result<(), Failure> {
+        let seed = options.seed ^ ((round as u64) << 32 | number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let random = Random::new(seed, options.seed);
+        let client = Client::connect(address(port), DATABASE)?;
+        let mut terminal = Terminal { client, random, size, home: number as u32 % size.warehouses + 1 };
+        let (mut times, mut again) = (BTreeMap::<Kind, Vec<Duration>>::new(), 0);
+        while begin.elapsed() < options.turn {
+            let (kind, start) = (Kind::draw(&mut terminal.random), Instant::now());
+            loop {
+                match terminal.play(kind) {
+                    Ok(_) => break,
+                    Err(failure) if failure.is_transient() => again += 1,
+                    Err(failure) => return Err(failure),
+                }
+            }
+            times.entry(kind).or_default().push(start.elapsed());
+        }
+        let mut turn = turn.lock().expect("nobody panics with it");
+        times.into_iter().for_each(|(kind, times)| turn.times.entry(kind).or_default().extend(times));
+        turn.again += again;
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        for number in 0..threads {
+            let (terminal, failed) = (&terminal, &failed);
+            scope.spawn(move || {
+                if let Err(failure) = terminal(number) {
+                    failed.lock().expect("nobody panics with it").get_or_insert(failure);
+                }
+            });
+        }
+    });
+    if let Some(failure) = failed.into_inner().expect("nobody panics with it") {
+        return Err(failure);
+    }
+    let mut turn = turn.into_inner().expect("nobody panics with it");
+    turn.elapsed = begin.elapsed();
+    Ok(turn)
+}
+
+/// Prints what the tables contradict. True: nothing.
+fn check(name: &str, port: u16) -> io::Result<bool> {
+    let ask = || check::check(&mut Client::connect(address(port), DATABASE)?);
+    let wrong = ask().map_err(|failure| named(name, failure))?;
+    wrong.iter().for_each(|line| println!("{name}: {line}"));
+    Ok(wrong.is_empty())
+}
+
+/// True when every table was consistent afterwards.
+pub fn run(setup: &Setup, options: &Options) -> io::Result<bool> {
+    if let Some(port) = options.at {
+        return run_at(port, options);
+    }
+    let programs = Programs::debian(options.beluga.clone());
+    let mut servers = Vec::new();
+    for side in &options.sides {
+        eprintln!("tpcc: {} starts and is filled", side.name());
+        let folder = setup.place.work.path().join(format!("tpcc-{}", side.name().to_lowercase()));
+        let server = Server::start(*side, &programs, &folder, Memory { mib: options.memory_mib, bounded: false })?;
+        fill(side.name(), side.port(), options)?;
+        server.settle(SETTLE_PATIENCE);
+        servers.push(server);
+    }
+    let mut turns: BTreeMap<(usize, Side), Vec<Turn>> = BTreeMap::new();
+    for threads in &options.threads {
+        for round in 0..options.rounds {
+            let mut order: Vec<&Server> = servers.iter().collect();
+            if round % 2 == 1 {
+                order.reverse();
+            }
+            for server in order {
+                eprintln!("tpcc: {}, {threads} threads, round {}", server.side.name(), round + 1);
+                let before = process::usage(server.pid());
+                let turn = play(server.side.port(), options, *threads, round);
+                let mut turn = turn.map_err(|failure| named(server.side.name(), failure))?;
+                server.settle(SETTLE_PATIENCE);
+                turn.cpu = process::usage(server.pid()).since(before).cpu;
+                turns.entry((*threads, server.side)).or_default().push(turn);
+            }
+        }
+    }
+    let mut is_consistent = true;
+    for server in &servers {
+        is_consistent &= check(server.side.name(), server.side.port())?;
+    }
+    drop(servers);
+    publish(setup, options, &programs, &turns, is_consistent)?;
+    Ok(is_consistent)
+}
+
+fn run_at(port: u16, options: &Options) -> io::Result<bool> {
+    fill("the server", port, options)?;
+    let mut is_consistent = check("freshly filled", port)?;
+    for threads in &options.threads {
+        for round in 0..options.rounds {
+            let turn = play(port, options, *threads, round).map_err(|failure| named("the server", failure))?;
+            is_consistent &= check("the server", port)?;
+            println!(
+                "{threads} threads, round {}: {} transactions, {:.0} New-Orders a minute, {} tried again, {}",
+                round + 1,
+                turn.count(),
+                turn.per_minute(),
+                turn.again,
+                if is_consistent { "consistent" } else { "NOT consistent" }
+            );
+            is_consistent &= turn.count() > 0;
+        }
+    }
+    Ok(is_consistent)
+}
+
+fn publish(
+    setup: &Setup,
+    options: &Options,
+    programs: &Programs,
+    turns: &BTreeMap<(usize, Side), Vec<Turn>>,
+    is_consistent: bool,
+) -> io::Result<()> {
+    let mut whole =
+        Table::new(&["threads", "server", "New-Orders a minute", "server CPU us a transaction", "tried again"]);
+    let mut each = Table::new(&["threads", "server", "transaction", "share %", "p50 ms", "p99 ms"]);
+    for ((threads, side), turns) in turns {
+        let middle = |of: &dyn Fn(&Turn) -> f64| median(turns.iter().map(of).collect());
+        whole.row(vec![
+            Cell::Number(*threads as f64, 0),
+            side.name().into(),
+            Cell::Number(middle(&Turn::per_minute), 0),
+            Cell::Number(middle(&Turn::cpu_us), 0),
+            Cell::Number(turns.iter().map(|turn| turn.again as f64).sum(), 0),
+        ]);
+        for kind in Kind::ALL {
+            let share =
+                |turn: &Turn| turn.times.get(&kind).map_or(0, Vec::len) as f64 * 100.0 / turn.count().max(1) as f64;
+            each.row(vec![
+                Cell::Number(*threads as f64, 0),
+                side.name().into(),
+                kind.name().into(),
+                Cell::Number(middle(&share), 1),
+                Cell::Number(middle(&|turn| turn.quantile_ms(kind, 0.5)), 2),
+                Cell::Number(middle(&|turn| turn.quantile_ms(kind, 0.99)), 2),
+            ]);
+        }
+    }
+    let versions: Vec<String> = options.sides.iter().map(|side| programs.version(*side)).collect();
+    let mut page = String::from("# A load like TPC-C's, beside MariaDB\n\n");
+    page += &setup.machine()?;
+    page += "- To reproduce: `apt-get install mariadb-server`, then `cargo build --release -p server` and `cargo run --release -p bench -- tpcc --out docs/bench`.\n\n";
+    page += &format!(
+        "Servers: {}. Each has {} MiB for its pages and acknowledges a commit when it is on disk. {} warehouses{}, REPEATABLE READ, statements as text from the same machine, no keying and no thinking time; turns of \
+         {:.0} s, {} rounds in alternating order, medians. It is not TPC-C and its figures are not tpmC: nobody waits as terminals do, and nobody has audited it. A transaction that met a deadlock is tried again, and \
+         its time counts from the first try.\n\n",
+        versions.join(", "),
+        options.memory_mib,
+        options.warehouses,
+        if options.scale > 1 {
+            format!(" with a {}th of the items and customers", options.scale)
+        } else {
+            String::new()
+        },
+        options.turn.as_secs_f64(),
+        options.rounds,
+    );
+    let verdict = if is_consistent { "none was contradicted" } else { "**some were contradicted**" };
+    page += &format!(
+        "After the last round the consistency conditions 1 to 10 and 12 were checked on each server: {verdict}.\n\n"
+    );
+    page += &format!("{}\n## Each transaction\n\n{}", whole.markdown(), each.markdown());
+    setup.publish("tpcc", &page, &[("tpcc", &whole), ("tpcc-each", &each)], &[])
+}
