@@ -7,7 +7,6 @@ use std::collections::BTreeSet;
 use std::ops::Bound;
 use std::sync::atomic::Ordering;
 
-use engine::Engine;
 use engine::rows::{CATALOG, Isolation, MapId, RowBatch, Transaction};
 
 use crate::catalog::Snapshot;
@@ -44,21 +43,33 @@ pub fn check(db: &Database) -> Result<Report> {
     for table in tables {
         used.insert(table.map);
         used.extend(table.indexes.iter().map(|index| index.map));
-        Walk { table, engine: db.engine(), report: &mut report }.table()?;
-        for key in &table.foreign_keys {
-            Walk { table, engine: db.engine(), report: &mut report }.orphans(key, &snapshot)?;
-        }
+        Walk::new(db, table, &mut report, &mut |_| Ok(())).whole(&snapshot)?;
     }
+    used.extend(db.catalog().temporary_maps()?);
     for map in db.engine().rows().maps().into_iter().filter(|map| !used.contains(map)) {
         report.problems.push(format!("map {map} belongs to no table"));
     }
     Ok(report)
 }
 
+/// Looks at one table as of one moment, whatever else is going on. `tick` is asked now and then whether to go on.
+pub(crate) fn check_table(
+    db: &Database,
+    table: &Table,
+    snapshot: &Snapshot,
+    tick: &mut dyn FnMut(usize) -> Result<()>,
+) -> Result<Report> {
+    let mut report = Report::default();
+    Walk::new(db, table, &mut report, tick).whole(snapshot)?;
+    Ok(report)
+}
+
 struct Walk<'w> {
     table: &'w Table,
-    engine: &'w Engine,
     report: &'w mut Report,
+    /// All is read as of its snapshot; away while rows are walked over.
+    txn: Option<Transaction>,
+    tick: &'w mut dyn FnMut(usize) -> Result<()>,
 }
 
 /// Problems of one kind of thing.
@@ -77,13 +88,27 @@ impl Wrong {
     }
 }
 
-impl Walk<'_> {
+impl<'w> Walk<'w> {
+    fn new(
+        db: &Database,
+        table: &'w Table,
+        report: &'w mut Report,
+        tick: &'w mut dyn FnMut(usize) -> Result<()>,
+    ) -> Walk<'w> {
+        let mut txn = db.engine().rows().begin(Isolation::RepeatableRead);
+        txn.take_snapshot();
+        Walk { table, report, txn: Some(txn), tick }
+    }
+
     fn name(&self) -> String {
         format!("table {}.{}", self.table.schema, self.table.name)
     }
 
-    fn begin(&self) -> Transaction {
-        self.engine.rows().begin(Isolation::RepeatableRead)
+    /// Indexes and constraints too.
+    fn whole(mut self, snapshot: &Snapshot) -> Result<()> {
+        self.table()?;
+        let table = self.table;
+        table.foreign_keys.iter().try_for_each(|key| self.orphans(key, snapshot))
     }
 
     fn table(&mut self) -> Result<()> {
@@ -168,12 +193,12 @@ impl Walk<'_> {
         match fit {
             Err(error) => wrong.add(|| error.message),
             Ok((parent, by)) => {
-                let mut txn = self.begin();
+                let Some(txn) = &mut self.txn else { return Ok(()) };
                 let orphan = |row_key: &[u8]| {
                     wrong.add(|| format!("row {} has no parent", hex(row_key)));
                     Ok(())
                 };
-                each_orphan(&mut txn, self.table, key, parent, by, |_| Ok(()), orphan)?;
+                each_orphan(txn, self.table, key, parent, by, &mut *self.tick, orphan)?;
             }
         }
         if vouched {
@@ -192,14 +217,16 @@ impl Walk<'_> {
         map: MapId,
         mut f: impl FnMut(&Self, &mut Transaction, &[u8], &[u8]) -> Result<()>,
     ) -> Result<()> {
-        let mut txn = self.begin();
+        let Some(mut txn) = self.txn.take() else { return Ok(()) };
         let mut cursor = txn.scan(map, Bound::Unbounded, Bound::Unbounded, false)?;
         let mut batch = RowBatch::new();
         while cursor.next(&mut txn, &mut batch)? {
+            (self.tick)(batch.len())?;
             for (key, value) in batch.iter() {
                 f(self, &mut txn, key, value)?;
             }
         }
+        self.txn = Some(txn);
         Ok(())
     }
 

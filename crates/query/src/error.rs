@@ -174,10 +174,13 @@ codes! {
     WRONG_OBJECT 1347 "HY000" "'{}.{}' is not {}";
     NONUPDATEABLE_COLUMN 1348 "HY000" "Column '{}' is not updatable";
     VIEW_SELECT_VARIABLE 1351 "HY000" "View's SELECT contains a variable or parameter";
+    VIEW_SELECT_TMPTABLE 1352 "HY000" "View's SELECT refers to a temporary table '{}'";
+    FOREIGN_KEY_WITH_ATOMIC_CREATE_SELECT 3978 "HY000" "Foreign key creation is not allowed with CREATE TABLE as SELECT and CREATE TABLE with START TRANSACTION statement.";
     VIEW_WRONG_LIST 1353 "HY000" "In definition of view, derived table or common table expression, SELECT list and column names list have different column counts";
     VIEW_INVALID 1356 "HY000" "View '{}.{}' references invalid table(s) or column(s) or function(s) or definer/invoker of view lack rights to use them";
     VIEW_NONUPD_CHECK 1368 "HY000" "CHECK OPTION on non-updatable view '{}.{}'";
     VIEW_CHECK_FAILED 1369 "HY000" "CHECK OPTION failed '{}'";
+    VIEW_DELETE_MERGE_VIEW 1395 "HY000" "Can not delete from join view '{}.{}'";
     CANNOT_USER 1396 "HY000" "Operation {} failed for {}";
     CANT_CREATE_USER_WITH_GRANT 1410 "42000" "You are not allowed to create a user with GRANT";
     NON_INSERTABLE_TABLE 1471 "HY000" "The target table {} of the {} is not insertable-into";

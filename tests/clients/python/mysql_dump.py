@@ -209,6 +209,15 @@ def derived(server):
         tally.equal("rows of our dump of derived in MariaDB", values(maria.port, "both_know"), theirs)
 
 
+def maintenance(server):
+    """mariadb-check, which asks CHECK, ANALYZE, OPTIMIZE and REPAIR TABLE of everything."""
+    before = rows(server.mysql_port)
+    for way, expected in (("--check", "OK"), ("--analyze", "OK"), ("--optimize", "recreate + analyze"), ("--repair", "doesn't support repair")):
+        said = run(words("mariadb-check", server.mysql_port, way, "--databases", *DATABASES)).stdout.decode()
+        tally.check(f"mariadb-check {way}", "dump_one.numbers" in said and expected in said and "rror" not in said, said)
+    tally.equal("rows after mariadb-check", rows(server.mysql_port), before)
+
+
 def under_writers(server):
     """Money moves between two tables all the while: every dump has all of it."""
     connection = pymysql.connect(host="127.0.0.1", port=server.mysql_port, user="root", autocommit=True, read_timeout=120)
@@ -294,7 +303,7 @@ def from_mariadb(server):
 def main():
     with Server(mysql=True) as server:
         fill(server.mysql_port)
-        for part in (in_binary, with_flags, derived, under_writers, questions_of_mysql, from_mariadb):
+        for part in (in_binary, with_flags, derived, maintenance, under_writers, questions_of_mysql, from_mariadb):
             try:
                 part(server)
             except Exception as error:

@@ -70,6 +70,8 @@ pub struct Insert {
     pub updates: Vec<(usize, Expr)>,
     /// Generated columns that were given values all the same.
     pub disregarded: Vec<usize>,
+    /// INSERT IGNORE: rows that cannot be put in, or changed, are left out.
+    pub ignore: bool,
 }
 
 /// A table whose rows are changed, and where they lie in the wide row.
@@ -130,7 +132,7 @@ impl Bind<'_> {
     }
 
     /// Binds what belongs to the table itself; the current scope must be the table alone.
-    fn rules(&mut self, table: &Arc<Table>, doing: &[Doing]) -> Result<Rules> {
+    pub fn rules(&mut self, table: &Arc<Table>, doing: &[Doing]) -> Result<Rules> {
         let (mut defaults, mut clocks, mut checks) = (Vec::new(), Vec::new(), Vec::new());
         self.open_scope();
         self.add_table(table, &table.name, Columns::All);
@@ -261,7 +263,7 @@ impl Bind<'_> {
         };
         let rules = Rules { options, ..self.rules(&table, &doing)? };
         let disregarded = self.disregarded(insert, &table, &targets);
-        Ok(Insert { rules, targets, values, on_conflict, updates, disregarded })
+        Ok(Insert { rules, targets, values, on_conflict, updates, disregarded, ignore: insert.ignore })
     }
 
     fn refuse_system(&self, name: &Name) -> Result<()> {
@@ -380,6 +382,11 @@ impl Bind<'_> {
     /// mariadb-dump writes out what generated columns hold, and loads it under a mode that is not strict: there a value in VALUES counts as DEFAULT, with a warning.
     pub(super) fn disregards(&self, table: &Table, column: usize) -> bool {
         table.columns[column].generated.is_some() && !self.settings().sql_mode.is_strict()
+    }
+
+    /// Error 3105 for a generated column: something else than DEFAULT is on its way to it.
+    pub fn refuse_generated(&self, table: &Table, column: usize) -> Result<()> {
+        refuse_value(table, column)
     }
 
     fn disregarded(&self, insert: &ast::Insert, table: &Table, targets: &[usize]) -> Vec<usize> {

@@ -288,7 +288,7 @@ impl Bind<'_> {
             let command = if self.keyed { self.changing } else { "SELECT" };
             return Err(self.rights.no_table(command, &name.name));
         }
-        if let Some(view) = self.around.snapshot.view(&schema, &name.name).cloned() {
+        if let Some(view) = self.definitions().view(&schema, &name.name).cloned() {
             return self.view(&view, &shown);
         }
         let table = self.base_table(name)?;

@@ -172,10 +172,15 @@ impl<'s> Bind<'s> {
         }
     }
 
+    /// What can be named here: a view knows nothing of the session's own tables.
+    pub fn definitions(&self) -> &Snapshot {
+        if self.open_views.is_empty() { &self.around.snapshot } else { self.around.snapshot.shared() }
+    }
+
     /// The table of that name, to be used by the statement. The right to do so has been looked at.
     pub fn base_table(&mut self, name: &Name) -> Result<Arc<Table>> {
         let schema = self.schema_of(name)?;
-        let table = self.around.snapshot.table(&schema, &name.name)?.clone();
+        let table = self.definitions().table(&schema, &name.name)?.clone();
         if !self.tables.iter().any(|known| known.id == table.id) {
             self.formulas(&table)?;
             self.tables.push(table.clone());

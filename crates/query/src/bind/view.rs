@@ -104,7 +104,7 @@ impl Bind<'_> {
         let names = view.columns.iter().map(|column| &**column);
         let readable = self.rights.columns(&view.schema, &view.name, names, Privileges::SELECT);
         let rights = if view.invoker {
-            self.rights.clone()
+            self.rights.shared()
         } else {
             let found = self.around.variables.rights_of(&view.definer)?;
             let who = || crate::rights::Who::of(&view.definer, |_| false);
@@ -284,7 +284,12 @@ impl Bind<'_> {
                         pending.extend(merged.conditions.iter().map(|condition| (top.clone(), condition.clone())));
                     }
                     cascaded |= view.check == CheckOption::Cascaded;
-                    let Some((below, places)) = &merged.over else { return Err(not_updatable()) };
+                    let Some((below, places)) = &merged.over else {
+                        return Err(match one {
+                            Privileges::DELETE => error::VIEW_DELETE_MERGE_VIEW.with(&[&view.schema, &view.name]),
+                            _ => not_updatable(),
+                        });
+                    };
                     for column in &mut map {
                         *column = column.and_then(|column| places.get(column).copied().flatten());
                     }

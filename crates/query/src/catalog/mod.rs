@@ -8,6 +8,7 @@ pub mod live;
 pub(crate) mod record;
 pub mod still;
 pub mod table;
+mod temporary;
 mod trouble;
 pub mod view;
 
@@ -22,7 +23,7 @@ use stdx::sync::{Mutex, MutexGuard, RwLock};
 
 use crate::catalog::foreign::Children;
 use crate::catalog::record::{
-    In, Out, PIECE, auto_key, decode_table, encode_table, schema_key, table_key, unchecked_key,
+    In, Out, PIECE, auto_key, decode_table, encode_table, schema_key, table_key, temporary_key, unchecked_key,
 };
 use crate::catalog::table::{Table, TableId};
 use crate::catalog::view::{View, decode_view, encode_view, view_key};
@@ -44,6 +45,8 @@ pub struct Snapshot {
     pub schemas: BTreeMap<String, Arc<Schema>>,
     /// Who refers to whom by foreign keys, when it was published.
     pub children: Arc<Children>,
+    /// What a session's temporary tables lie over; None: nothing lies over anything.
+    pub below: Option<Arc<Snapshot>>,
 }
 
 impl Snapshot {
@@ -72,6 +75,8 @@ pub struct Catalog {
     current: RwLock<Arc<Snapshot>>,
     version: AtomicU64,
     writing: Mutex<u64>,
+    /// Temporary tables have numbers of their own.
+    next_temporary: AtomicU64,
 }
 
 impl Catalog {
@@ -80,6 +85,7 @@ impl Catalog {
         let mut snapshot = Snapshot { version: 1, ..Snapshot::default() };
         let mut txn = engine.rows().begin(Isolation::RepeatableRead);
         let (mut tables, mut unchecked, mut highest) = (BTreeMap::<u64, Vec<u8>>::new(), BTreeSet::new(), 0);
+        let mut left = Vec::new();
         let mut views = BTreeMap::<u64, Vec<u8>>::new();
         let mut cursor = txn.scan(CATALOG, Bound::Unbounded, Bound::Unbounded, false)?;
         let mut batch = RowBatch::new();
@@ -106,12 +112,14 @@ impl Catalog {
                         views.entry(u64::from_be_bytes(id)).or_default().extend_from_slice(value);
                     }
                     Some((b'a', _)) => {}
+                    Some((b'p', _)) => left.push((key.to_vec(), value.to_vec())),
                     Some((b'u', id)) => drop(unchecked.insert(id.to_vec())),
                     _ => return Err(SqlError::corrupt("a record of the catalog of no known kind")),
                 }
             }
         }
         txn.rollback();
+        temporary::drop_left(&engine, &left)?;
         for (id, bytes) in tables {
             highest = id;
             let table = decode_table(&bytes)?;
@@ -133,6 +141,7 @@ impl Catalog {
             version: AtomicU64::new(snapshot.version),
             current: RwLock::new(Arc::new(snapshot)),
             writing: Mutex::new(highest + 1),
+            next_temporary: AtomicU64::new(temporary::FIRST),
         })
     }
 
@@ -149,11 +158,14 @@ impl Catalog {
         let next_id = self.writing.lock();
         let snapshot = Snapshot::clone(&self.snapshot());
         let txn = self.engine.rows().begin(Isolation::ReadCommitted);
-        Ok(Writing { catalog: self, next_id, snapshot, txn })
+        Ok(Writing { catalog: self, next_id: Some(next_id), snapshot, txn, temporary: false })
     }
 
     /// What the catalog says of a table's AUTO_INCREMENT: numbers below are spoken for.
     pub fn auto_reserved(&self, id: TableId) -> Result<u64> {
+        if id >= temporary::FIRST {
+            return Ok(0);
+        }
         let mut txn = self.engine.rows().begin(Isolation::ReadCommitted);
         let mut out = Vec::new();
         let present = txn.get(CATALOG, &auto_key(id), &mut out)?;
@@ -174,7 +186,11 @@ impl Catalog {
     }
 
     /// Speaks for the numbers below, in a transaction of its own. Whatever uses one of them commits later, so its gate covers this.
+    /// Those of temporary tables nobody needs after a restart.
     pub fn reserve_auto(&self, id: TableId, below: u64) -> Result<()> {
+        if id >= temporary::FIRST {
+            return Ok(());
+        }
         let mut txn = self.engine.rows().begin(Isolation::ReadCommitted);
         put(&mut txn, &auto_key(id), &below.to_le_bytes())?;
         txn.commit()?;
@@ -192,16 +208,23 @@ fn put(txn: &mut Transaction, key: &[u8], value: &[u8]) -> Result<()> {
 /// A change of definitions under way: one transaction and the snapshot that follows from it. Dropped, nothing has happened.
 pub struct Writing<'c> {
     catalog: &'c Catalog,
-    next_id: MutexGuard<'c, u64>,
+    /// Held while definitions that all see are changed.
+    next_id: Option<MutexGuard<'c, u64>>,
     pub snapshot: Snapshot,
     pub txn: Transaction,
+    /// Of temporary tables alone: nobody else is told.
+    pub temporary: bool,
 }
 
 impl Writing<'_> {
     pub fn new_id(&mut self) -> TableId {
-        let id = *self.next_id;
-        *self.next_id += 1;
-        id
+        match &mut self.next_id {
+            None => self.catalog.next_temporary.fetch_add(1, Ordering::Relaxed),
+            Some(next) => {
+                **next += 1;
+                **next - 1
+            }
+        }
     }
 
     pub fn put_schema(&mut self, name: &str, collation: Collation) -> Result<()> {
@@ -225,6 +248,11 @@ impl Writing<'_> {
     /// Writes a table's definition, new or changed.
     pub fn put_table(&mut self, table: Table) -> Result<Arc<Table>> {
         let table = Arc::new(table.settle());
+        if table.temporary {
+            put(&mut self.txn, &temporary_key(table.id), &temporary::maps_as_bytes(&table))?;
+            self.schema_mut(&table.schema)?.tables.insert(table.name.clone(), table.clone());
+            return Ok(table);
+        }
         self.forget_pieces(table.id)?;
         for (piece, bytes) in encode_table(&table)?.chunks(PIECE).enumerate() {
             put(&mut self.txn, &table_key(table.id, piece as u16), bytes)?;
@@ -241,6 +269,9 @@ impl Writing<'_> {
 
     pub fn drop_table(&mut self, table: &Table) -> Result<()> {
         self.forget_name(table)?;
+        if table.temporary {
+            self.txn.delete(CATALOG, &temporary_key(table.id))?;
+        }
         self.forget_pieces(table.id)?;
         self.txn.delete(CATALOG, &auto_key(table.id))?;
         self.txn.delete(CATALOG, &unchecked_key(table.id))?;
@@ -287,6 +318,13 @@ impl Writing<'_> {
 
     /// Makes it so, and lets statements see it. Answers the gate.
     pub fn commit(mut self) -> Result<engine::Lsn> {
+        if self.temporary {
+            let lsn = self.txn.commit()?;
+            for table in self.snapshot.temporary_tables() {
+                table.live.version.store(table.version, Ordering::Release);
+            }
+            return Ok(lsn);
+        }
         self.snapshot.version += 1;
         self.snapshot.children = Arc::new(self.snapshot.families());
         let lsn = self.txn.commit()?;

@@ -5,6 +5,7 @@
 //!   't' id (8) piece (2)         a table's definition, cut into pieces that fit a record
 //!   'v' id (8) piece (2)         a view, likewise (`view`)
 //!   'a' id (8)                   AUTO_INCREMENT: numbers below are spoken for
+//!   'p' id (8)                   maps of a temporary table (4 each): garbage after a restart
 //!   'u' id (8)                   rows of the table were written, or may have lost their parents, while foreign keys were not checked
 //! ```
 
@@ -33,6 +34,10 @@ pub fn table_key(id: u64, piece: u16) -> Vec<u8> {
 
 pub fn auto_key(id: u64) -> Vec<u8> {
     [&b"a"[..], &id.to_be_bytes()].concat()
+}
+
+pub fn temporary_key(id: u64) -> Vec<u8> {
+    [&b"p"[..], &id.to_be_bytes()].concat()
 }
 
 pub fn unchecked_key(id: u64) -> Vec<u8> {
@@ -406,6 +411,7 @@ pub fn decode_table(bytes: &[u8]) -> Result<Table> {
         collation,
         comment,
         created,
+        temporary: false,
         live: Arc::new(Live::new(version)),
         formulas: OnceLock::new(),
     };

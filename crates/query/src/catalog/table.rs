@@ -35,6 +35,8 @@ pub struct Table {
     pub collation: Collation,
     pub comment: String,
     pub created: i64,
+    /// Of one session, which drops it when it goes.
+    pub temporary: bool,
     /// What all versions of the table share.
     pub live: Arc<Live>,
     /// Expressions of its generated columns, bound by the first statement that uses this version.
@@ -131,6 +133,10 @@ impl Table {
         self.columns.iter().position(|column| column.auto_increment)
     }
 
+    pub fn maps(&self) -> Vec<MapId> {
+        std::iter::once(self.map).chain(self.indexes.iter().map(|index| index.map)).collect()
+    }
+
     /// Columns alone, for expressions to be bound over.
     pub fn draft(name: &str, columns: &[TableColumn]) -> Table {
         let table = Table {
@@ -150,6 +156,7 @@ impl Table {
             collation: Collation::DEFAULT,
             comment: String::new(),
             created: 0,
+            temporary: false,
             live: Arc::new(Live::new(0)),
             formulas: OnceLock::new(),
         };
@@ -184,6 +191,7 @@ impl Table {
             collation: self.collation,
             comment: self.comment.clone(),
             created: self.created,
+            temporary: self.temporary,
             live: self.live.clone(),
             formulas: OnceLock::new(),
         }

@@ -238,8 +238,9 @@ fn check(rules: &Rules, row: &[Value], ctx: &mut EvalContext) -> Result<()> {
 
 /// May IGNORE make a warning of it? The row is left as it is then.
 fn is_of_one_row(error: &SqlError) -> bool {
-    use error::{CHECK_CONSTRAINT_VIOLATED, DUP_ENTRY, NO_REFERENCED_ROW_2, ROW_IS_REFERENCED_2};
-    [DUP_ENTRY, NO_REFERENCED_ROW_2, ROW_IS_REFERENCED_2, CHECK_CONSTRAINT_VIOLATED].iter().any(|code| code.is(error))
+    use error::{CHECK_CONSTRAINT_VIOLATED, DUP_ENTRY, NO_REFERENCED_ROW_2, ROW_IS_REFERENCED_2, VIEW_CHECK_FAILED};
+    let codes = [DUP_ENTRY, NO_REFERENCED_ROW_2, ROW_IS_REFERENCED_2, CHECK_CONSTRAINT_VIOLATED, VIEW_CHECK_FAILED];
+    codes.iter().any(|code| code.is(error))
 }
 
 /// Changes one row. None: it could not be changed, and the statement says IGNORE.
@@ -290,7 +291,7 @@ pub(super) struct Inserting<'i> {
 
 pub fn insert(plan: &Insert, ctx: &mut EvalContext) -> Result<Changed> {
     let mut inserting = Inserting::new(plan, Tally::default());
-    ctx.ignore = plan.on_conflict == OnConflict::Ignore;
+    ctx.ignore = plan.ignore;
     match &plan.values {
         Values::Rows(rows) => {
             for exprs in rows {
@@ -459,7 +460,7 @@ impl<'i> Inserting<'i> {
                 OnConflict::Update => {
                     if let Some(old) = current(table, &conflict.row_key, ctx)? {
                         self.tally.duplicates += 1;
-                        return self.update(&conflict.row_key, old, row, ctx);
+                        return or_ignored(ctx, |ctx| self.update(&conflict.row_key, old, row, ctx)).map(drop);
                     }
                 }
             }

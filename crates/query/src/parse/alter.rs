@@ -55,7 +55,9 @@ impl Cursor<'_> {
     }
 
     fn alteration(&mut self, out: &mut Vec<Alteration>) -> Result<()> {
-        if self.word("force") || self.words(&["disable", "keys"]) || self.words(&["enable", "keys"]) {
+        if self.word("force") {
+            out.push(Alteration::Rebuild);
+        } else if self.words(&["disable", "keys"]) || self.words(&["enable", "keys"]) {
             out.push(Alteration::Nothing);
         } else if self.peek_word(0, "algorithm") || self.peek_word(0, "lock") {
             self.algorithm_and_lock()?;

@@ -5,12 +5,14 @@ use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::Token;
 
 use crate::error::{Result, SqlError};
-use crate::parse::statement::{Ignoring, Maintenance, Name, Statement};
+use crate::parse::load::Duplicates;
+use crate::parse::statement::{CreateTable, Ignoring, Maintenance, Name, Statement};
 use crate::parse::syntax;
 
 pub struct Cursor<'t> {
     pub parser: Parser<'t>,
     pub text: &'t str,
+    pub duplicates: Duplicates,
 }
 
 impl Cursor<'_> {
@@ -149,16 +151,17 @@ impl Cursor<'_> {
             "describe" | "desc" | "explain" => self.describe(),
             "begin" | "start" | "commit" | "rollback" | "savepoint" | "release" => self.transaction(&word),
             "lock" | "unlock" => self.lock(),
-            "analyze" | "check" | "optimize" => self.maintain(&word),
+            "analyze" | "check" | "optimize" | "repair" | "checksum" => self.maintain(&word),
             "kill" => self.kill(),
             "prepare" | "execute" | "deallocate" => self.prepared(&word),
             "flush" => self.flush(),
             "grant" => self.grant(),
             "revoke" => self.revoke(),
             "load" => self.load(),
-            "call" | "handler" | "xa" | "install" | "uninstall" | "change" | "reset" | "purge" | "repair"
-            | "checksum" | "import" | "binlog" | "cache" | "shutdown" | "restart" | "clone" | "signal" | "resignal"
-            | "help" => Err(SqlError::unsupported(word.to_uppercase())),
+            "call" | "handler" | "xa" | "install" | "uninstall" | "change" | "reset" | "purge" | "import" | "binlog"
+            | "cache" | "shutdown" | "restart" | "clone" | "signal" | "resignal" | "help" => {
+                Err(SqlError::unsupported(word.to_uppercase()))
+            }
             _ => Err(self.error_here()),
         }
     }
@@ -209,7 +212,10 @@ impl Cursor<'_> {
             }
         }
         match self.parsed(|parser| parser.parse_statement())? {
-            ast::Statement::CreateTable(table) => Ok(Statement::CreateTable(Box::new(table))),
+            ast::Statement::CreateTable(node) => {
+                let (duplicates, names) = (self.duplicates, Vec::new());
+                Ok(Statement::CreateTable(Box::new(CreateTable { node, duplicates, names })))
+            }
             ast::Statement::CreateIndex(index) => Ok(Statement::CreateIndex(Box::new(index))),
             _ => Err(self.error_here()),
         }
@@ -445,18 +451,25 @@ impl Cursor<'_> {
         if !self.word("table") && !self.word("tables") {
             return Err(self.error_here());
         }
+        let tables = self.names()?;
         let what = match word {
             "analyze" => Maintenance::Analyze,
             "check" => Maintenance::Check,
+            "repair" => Maintenance::Repair,
+            "checksum" => {
+                let is_quick = self.word("quick");
+                let _ = is_quick || self.word("extended");
+                Maintenance::Checksum(is_quick)
+            }
             _ => Maintenance::Optimize,
         };
-        let tables = self.names()?;
-        if what == Maintenance::Check {
-            while ["for", "upgrade", "quick", "fast", "medium", "extended", "changed"]
-                .iter()
-                .any(|word| self.word(word))
-            {}
-        }
+        // How thoroughly: there is one way.
+        let options: &[&str] = match what {
+            Maintenance::Check => &["for", "upgrade", "quick", "fast", "medium", "extended", "changed"],
+            Maintenance::Repair => &["quick", "extended", "use_frm"],
+            _ => &[],
+        };
+        while options.iter().any(|word| self.word(word)) {}
         Ok(Statement::Maintain { what, tables })
     }
 

@@ -56,13 +56,16 @@ pub fn parse(text: &str, mode: SqlMode) -> Result<Parsed> {
     let grammar = Grammar::new(mode);
     let tokens = Tokenizer::new(&grammar, text).tokenize_with_location();
     let tokens = tokens.map_err(|error| syntax(text, error.location.line, error.location.column))?;
-    let Rewritten { tokens, parameters, into } = rewrite(tokens, &grammar, text)?;
+    let Rewritten { tokens, parameters, into, duplicates } = rewrite(tokens, &grammar, text)?;
     let names = item_texts(text, &tokens);
     let parser = Parser::new(&grammar).with_recursion_limit(DEPTH).with_tokens_with_locations(tokens);
-    let mut cursor = Cursor { parser, text };
+    let mut cursor = Cursor { parser, text, duplicates };
     let mut statement = cursor.statement()?;
     if let (Statement::Query(query), Some(target)) = (&statement, into) {
         statement = Statement::SelectInto(query.clone(), Box::new(target));
+    }
+    if let Statement::CreateTable(create) = &mut statement {
+        create.names.clone_from(&names);
     }
     while cursor.parser.consume_token(&Token::SemiColon) {}
     match cursor.parser.peek_token_ref().token {

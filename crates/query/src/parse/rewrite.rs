@@ -6,7 +6,7 @@ use sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace};
 use crate::error::{Result, SqlError};
 use crate::parse::cursor::Cursor;
 use crate::parse::dialect::Grammar;
-use crate::parse::load::Target;
+use crate::parse::load::{Duplicates, Target};
 
 /// The tokens of a statement as the parser is given them.
 pub struct Rewritten {
@@ -14,6 +14,8 @@ pub struct Rewritten {
     pub parameters: usize,
     /// SELECT ... INTO: what takes the rows.
     pub into: Option<Target>,
+    /// CREATE TABLE ... IGNORE or REPLACE SELECT.
+    pub duplicates: Duplicates,
 }
 
 fn is(token: &TokenWithSpan, word: &str) -> bool {
@@ -56,6 +58,7 @@ pub fn rewrite(tokens: Vec<TokenWithSpan>, grammar: &Grammar, text: &str) -> Res
         comma_in_brackets(&mut tokens);
         outer_join_braces(&mut tokens);
     }
+    let duplicates = create_from_query(&mut tokens);
     let into = select_into(&mut tokens, grammar, text)?;
     let mut parameters = 0;
     for token in &mut tokens {
@@ -64,7 +67,55 @@ pub fn rewrite(tokens: Vec<TokenWithSpan>, grammar: &Grammar, text: &str) -> Res
             parameters += 1;
         }
     }
-    Ok(Rewritten { tokens, parameters, into })
+    Ok(Rewritten { tokens, parameters, into, duplicates })
+}
+
+/// CREATE TABLE ... [IGNORE | REPLACE] [AS] query: takes the word out, and puts AS before a query that has none, where the parser looks for it.
+fn create_from_query(tokens: &mut Vec<TokenWithSpan>) -> Duplicates {
+    let is_create = tokens.first().is_some_and(|first| is(first, "create"))
+        && tokens.iter().take(3).skip(1).any(|token| is(token, "table"));
+    if !is_create {
+        return Duplicates::Fail;
+    }
+    let (mut depth, mut found) = (0, None);
+    for at in 0..tokens.len() {
+        match tokens[at].token {
+            Token::LParen if depth == 0 && begins_query(tokens, at) => {
+                found = Some(at);
+                break;
+            }
+            Token::LParen => depth += 1,
+            Token::RParen => depth -= 1,
+            _ => {}
+        }
+        let begins = at + 1 < tokens.len()
+            && is_any(&tokens[at], &["ignore", "replace", "as"])
+            && begins_query(tokens, at + 1 + usize::from(is(&tokens[at + 1], "as")));
+        if depth == 0 && (begins || is_any(&tokens[at], &["select", "values"]) || is(&tokens[at], "with")) {
+            found = Some(at);
+            break;
+        }
+    }
+    let Some(at) = found else { return Duplicates::Fail };
+    let duplicates = match () {
+        () if is(&tokens[at], "ignore") => Duplicates::Ignore,
+        () if is(&tokens[at], "replace") => Duplicates::Replace,
+        () => Duplicates::Fail,
+    };
+    if duplicates != Duplicates::Fail {
+        tokens.remove(at);
+    }
+    if !is(&tokens[at], "as") {
+        let put = words(&["AS"], &tokens[at]);
+        tokens.splice(at..at, put);
+    }
+    table_statement(tokens);
+    duplicates
+}
+
+fn begins_query(tokens: &[TokenWithSpan], at: usize) -> bool {
+    let opened = tokens[at..].iter().find(|token| token.token != Token::LParen);
+    opened.is_some_and(|first| is_any(first, &["select", "with", "values", "table"]))
 }
 
 /// CAST(... AS type ARRAY), of which multi-valued indexes are made.
@@ -201,7 +252,7 @@ fn select_into(tokens: &mut Vec<TokenWithSpan>, grammar: &Grammar, text: &str) -
     });
     let Some(from) = found else { return Ok(None) };
     let rest = tokens[from + 1..].to_vec();
-    let mut cursor = Cursor { parser: Parser::new(grammar).with_tokens_with_locations(rest), text };
+    let mut cursor = Cursor { parser: Parser::new(grammar).with_tokens_with_locations(rest), text, duplicates: Duplicates::Fail };
     let target = cursor.select_target()?;
     tokens.drain(from..from + 1 + cursor.parser.index());
     Ok(Some(target))

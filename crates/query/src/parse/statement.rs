@@ -3,7 +3,7 @@
 use sqlparser::ast;
 
 use crate::parse::account::{Accounting, UserName};
-use crate::parse::load::{Load, Target};
+use crate::parse::load::{Duplicates, Load, Target};
 use crate::parse::view::CreateView;
 
 /// `schema.name`, or a name alone.
@@ -28,6 +28,23 @@ impl<T> std::ops::Deref for Ignoring<T> {
     }
 }
 
+/// The parser's tree of CREATE TABLE, and what becomes of rows of its query that are in each other's way.
+#[derive(Clone, Debug)]
+pub struct CreateTable {
+    pub node: ast::CreateTable,
+    pub duplicates: Duplicates,
+    /// How the query writes the items of its select list.
+    pub names: Vec<String>,
+}
+
+impl std::ops::Deref for CreateTable {
+    type Target = ast::CreateTable;
+
+    fn deref(&self) -> &ast::CreateTable {
+        &self.node
+    }
+}
+
 #[derive(Clone, Debug)]
 pub enum Statement {
     Query(Box<ast::Query>),
@@ -38,7 +55,7 @@ pub enum Statement {
     Update(Box<Ignoring<ast::Update>>),
     Delete(Box<Ignoring<ast::Delete>>),
     Do(Vec<ast::Expr>),
-    CreateTable(Box<ast::CreateTable>),
+    CreateTable(Box<CreateTable>),
     AlterTable {
         table: Name,
         operations: Vec<Alteration>,
@@ -134,11 +151,16 @@ pub enum Maintenance {
     Analyze,
     Check,
     Optimize,
+    Repair,
+    /// True: QUICK, only what is known without reading.
+    Checksum(bool),
 }
 
 /// One part of ALTER TABLE: the parser's, or one that it does not know.
 #[derive(Clone, Debug)]
 pub enum Alteration {
+    /// FORCE: all rows are written anew.
+    Rebuild,
     Parsed(Box<ast::AlterTableOperation>),
     RenameIndex {
         from: String,
@@ -278,6 +300,11 @@ pub enum Shown {
 impl Statement {
     /// Is it one that commits what is open before it begins?
     pub fn commits_implicitly(&self) -> bool {
+        if matches!(self, Statement::CreateTable(create) if create.temporary)
+            || matches!(self, Statement::DropTable { temporary: true, .. })
+        {
+            return false;
+        }
         matches!(
             self,
             Statement::CreateTable(_)

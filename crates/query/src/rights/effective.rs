@@ -20,6 +20,8 @@ pub struct Rights {
     /// What holds everywhere.
     pub global: Privileges,
     pub of: Vec<Arc<Grants>>,
+    /// The session's temporary tables, with which it may do anything.
+    pub own: Option<Arc<Grants>>,
 }
 
 /// Which columns of a table may be read or written.
@@ -45,27 +47,39 @@ fn is_open(schema: &str) -> bool {
 }
 
 impl Rights {
+    fn all(&self) -> impl Iterator<Item = &Arc<Grants>> {
+        self.of.iter().chain(&self.own)
+    }
+
+    /// Without what holds for temporary tables: of what all sessions see.
+    pub fn shared(self: &Arc<Rights>) -> Arc<Rights> {
+        match self.own {
+            None => self.clone(),
+            Some(_) => Arc::new(Rights { own: None, ..Rights::clone(self) }),
+        }
+    }
+
     /// At a database, with what holds everywhere.
     pub fn database(&self, schema: &str) -> Privileges {
         let open = if is_open(schema) { Privileges::SELECT } else { Privileges::NONE };
-        self.of.iter().fold(self.global | open, |set, grants| set | grants.database(schema))
+        self.all().fold(self.global | open, |set, grants| set | grants.database(schema))
     }
 
     /// At a table, with what its database gives.
     pub fn table(&self, schema: &str, name: &str) -> Privileges {
-        let own = self.of.iter().filter_map(|grants| grants.table(schema, name));
+        let own = self.all().filter_map(|grants| grants.table(schema, name));
         own.fold(self.database(schema), |set, of| set | of.table)
     }
 
     /// What any column of the table has of its own.
     pub fn any_column(&self, schema: &str, name: &str) -> Privileges {
-        let own = self.of.iter().filter_map(|grants| grants.table(schema, name));
+        let own = self.all().filter_map(|grants| grants.table(schema, name));
         own.flat_map(|of| of.columns.values()).fold(Privileges::NONE, |set, more| set | *more)
     }
 
     pub fn column(&self, schema: &str, name: &str, column: &str) -> Privileges {
         let lower = column.to_lowercase();
-        let own = self.of.iter().filter_map(|grants| grants.table(schema, name)?.columns.get(&lower));
+        let own = self.all().filter_map(|grants| grants.table(schema, name)?.columns.get(&lower));
         own.fold(self.table(schema, name), |set, more| set | *more)
     }
 
@@ -73,7 +87,7 @@ impl Rights {
     pub fn sees_database(&self, schema: &str) -> bool {
         is_open(schema)
             || self.database(schema).has_any(Privileges::OF_DATABASE | Privileges::GRANT)
-            || self.of.iter().any(|grants| grants.tables.keys().any(|(known, _)| known == schema))
+            || self.all().any(|grants| grants.tables.keys().any(|(known, _)| known == schema))
     }
 
     pub fn sees_table(&self, schema: &str, name: &str) -> bool {

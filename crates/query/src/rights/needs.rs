@@ -58,12 +58,17 @@ fn needs(statement: &Statement) -> Result<Vec<Need<'_>>> {
         Statement::Kill { .. } => Vec::new(),
         Statement::CreateTable(create) => {
             let mut all = vec![Need::Table(name_of(&create.name)?, P::CREATE)];
+            if create.temporary {
+                // Of the database that it is in.
+                let name = Name { name: String::new(), ..name_of(&create.name)? };
+                all = vec![Need::Table(name, P::CREATE_TEMPORARY_TABLES)];
+            }
             if let Some(ast::CreateTableLikeKind::Plain(like) | ast::CreateTableLikeKind::Parenthesized(like)) =
                 &create.like
             {
                 all.push(Need::Table(name_of(&like.name)?, P::SELECT));
             }
-            if create.query.is_some() {
+            if create.query.is_some() && !create.temporary {
                 all.push(Need::Table(name_of(&create.name)?, P::INSERT));
             }
             all.extend(parents(create)?);
@@ -215,8 +220,25 @@ fn accounting(what: &Accounting) -> Vec<Need<'_>> {
 }
 
 /// Everything that the statement needs, or the first error.
-pub fn check(statement: &Statement, rights: &Rights, current: Option<&str>) -> Result<()> {
+pub fn check(
+    statement: &Statement,
+    rights: &Rights,
+    current: Option<&str>,
+    own: &dyn Fn(&str, &str) -> bool,
+) -> Result<()> {
+    let is_own = |name: &Name| {
+        let schema = name.schema.as_deref().or(current);
+        schema.is_some_and(|schema| own(schema, &name.name))
+    };
     for need in needs(statement)? {
+        let of_own = match &need {
+            Need::Table(name, set) => !set.has(P::CREATE) && is_own(name),
+            Need::SomeOfTable(name, _) => is_own(name),
+            _ => false,
+        };
+        if of_own {
+            continue;
+        }
         check_one(need, rights, current)?;
     }
     Ok(())

@@ -125,6 +125,10 @@ impl Session {
     fn alteration(&mut self, draft: &mut Draft<'_>, operation: &Alteration, writing: &mut Writing<'_>) -> Result<()> {
         match operation {
             Alteration::Nothing => Ok(()),
+            Alteration::Rebuild => {
+                draft.rebuild = true;
+                Ok(())
+            }
             Alteration::RenameTable(name) => {
                 let (schema, name) = self.full_name(name)?;
                 writing.snapshot.schema(&schema)?;

@@ -14,6 +14,16 @@ use crate::session::words::{COLUMNS_MAX, Definition, add_constraint, check_name,
 use crate::types::{Collation, Kind};
 use crate::value::Value;
 
+/// A column on its way into a definition.
+enum Wanted<'w> {
+    Defined(&'w ast::ColumnDef),
+    Selected(&'w TableColumn),
+}
+
+fn named<'c>(columns: &'c [TableColumn], name: &str) -> Option<&'c TableColumn> {
+    columns.iter().find(|column| column.name.eq_ignore_ascii_case(name))
+}
+
 impl Session {
     pub(super) fn definition(
         &mut self,
@@ -21,6 +31,7 @@ impl Session {
         constraints: &[TableConstraint],
         collation: Collation,
         table: &str,
+        selected: &[TableColumn],
     ) -> Result<Definition> {
         let mut definition = Definition {
             columns: Vec::new(),
@@ -31,7 +42,27 @@ impl Session {
             collation,
             sql_mode: self.ctx.sql_mode,
         };
-        for (slot, column) in columns.iter().enumerate() {
+        if let Some(twice) = (1..columns.len()).find(|at| {
+            columns[..*at].iter().any(|known| known.name.value.eq_ignore_ascii_case(&columns[*at].name.value))
+        }) {
+            return Err(error::DUP_FIELDNAME.with(&[&columns[twice].name.value]));
+        }
+        // Those that a query gives come last, in its order; some of them are defined here.
+        let is_selected = |column: &&ast::ColumnDef| named(selected, &column.name.value).is_some();
+        let wanted = columns.iter().filter(|column| !is_selected(column)).map(Wanted::Defined);
+        let wanted = wanted.chain(selected.iter().map(|made| {
+            let defined = columns.iter().find(|column| column.name.value.eq_ignore_ascii_case(&made.name));
+            defined.map_or(Wanted::Selected(made), Wanted::Defined)
+        }));
+        for (slot, wanted) in wanted.enumerate() {
+            let column = match wanted {
+                Wanted::Defined(column) => column,
+                Wanted::Selected(made) => {
+                    check_name(&made.name, &error::WRONG_COLUMN_NAME)?;
+                    definition.columns.push(TableColumn { slot, ..made.clone() });
+                    continue;
+                }
+            };
             if definition.columns.iter().any(|known| known.name.eq_ignore_ascii_case(&column.name.value)) {
                 return Err(error::DUP_FIELDNAME.with(&[&column.name.value]));
             }

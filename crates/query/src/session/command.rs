@@ -3,11 +3,10 @@
 use sqlparser::ast;
 
 use crate::error::{self, Result, SqlError};
-use crate::parse::statement::{Maintenance, Name, Shown, Statement};
-use crate::rights::{Privileges, needs};
+use crate::parse::statement::{Shown, Statement};
+use crate::rights::Privileges;
 use crate::session::count;
-use crate::session::{Kill, Outcome, Prepared, Session, text_column};
-use crate::types::Column;
+use crate::session::{Kill, Outcome, Prepared, Session};
 use crate::value::Value;
 
 impl Session {
@@ -23,7 +22,7 @@ impl Session {
                 _defining = Some(self.define()?);
             }
         }
-        needs::check(statement, &self.rights, self.database.as_deref())?;
+        self.check_needs(statement)?;
         match statement {
             Statement::CreateTable(create) => self.create_table(create),
             Statement::AlterTable { table, operations } => self.alter_table(table, operations),
@@ -159,42 +158,5 @@ impl Session {
             return Err(error::WRONG_ARGUMENTS.with(&[&"EXECUTE"]));
         }
         self.execute_preparation(&handle.0, values)
-    }
-
-    fn maintain(&mut self, what: Maintenance, names: &[Name]) -> Result<Outcome> {
-        let mut rows = Vec::new();
-        let verb = match what {
-            Maintenance::Analyze => "analyze",
-            Maintenance::Check => return Err(SqlError::unsupported("CHECK TABLE")),
-            Maintenance::Optimize => return Err(SqlError::unsupported("OPTIMIZE TABLE")),
-        };
-        for name in names {
-            let (schema, name) = self.full_name(name)?;
-            let shown = Value::text(format!("{schema}.{name}"));
-            match self.catalog.table(&schema, &name).cloned() {
-                Ok(table) => {
-                    table.live.set_rows(self.count_all(&table)?);
-                    rows.push(vec![shown, Value::text(verb), Value::text("status"), Value::text("OK")]);
-                }
-                Err(error) => {
-                    rows.push(vec![shown, Value::text(verb), Value::text("Error"), Value::text(error.message)])
-                }
-            }
-        }
-        let columns: Vec<Column> = ["Table", "Op", "Msg_type", "Msg_text"].map(text_column).into();
-        Ok(self.rows(columns, rows))
-    }
-
-    fn count_all(&mut self, table: &crate::catalog::table::Table) -> Result<u64> {
-        use std::ops::Bound::Unbounded;
-        let mut txn = self.db.engine().rows().begin(engine::rows::Isolation::ReadCommitted);
-        let mut cursor = txn.scan(table.map, Unbounded, Unbounded, false)?;
-        let (mut batch, mut rows) = (engine::rows::RowBatch::new(), 0);
-        while cursor.next(&mut txn, &mut batch)? {
-            self.host().look_up()?;
-            rows += batch.len() as u64;
-        }
-        txn.rollback();
-        Ok(rows)
     }
 }

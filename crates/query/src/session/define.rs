@@ -12,7 +12,7 @@ use crate::catalog::{Snapshot, Writing};
 use crate::error::{self, Result, SqlError};
 use crate::exec::generated;
 use crate::parse::parse_expression;
-use crate::parse::statement::{Alteration, Name};
+use crate::parse::statement::{Alteration, CreateTable, Name};
 use crate::row::Layout;
 use crate::scalar::Level;
 use crate::scalar::temporal::Timestamp;
@@ -38,8 +38,10 @@ impl Session {
     }
 
     pub(super) fn finish(&mut self, writing: Writing<'_>) -> Result<()> {
+        let made = writing.temporary.then(|| writing.snapshot.clone());
         let lsn = writing.commit()?;
         self.gate = self.gate.max(lsn);
+        made.iter().for_each(|made| self.take_temporary(made));
         Ok(())
     }
 
@@ -92,7 +94,7 @@ impl Session {
     pub(super) fn drop_database(&mut self, name: &str, if_exists: bool) -> Result<Outcome> {
         self.refuse_system(name)?;
         let db = self.db.clone();
-        if self.catalog.schema(name).is_err() {
+        if self.catalog.shared().schema(name).is_err() {
             let missing = error::DB_DROP_EXISTS.with(&[&name]);
             if !if_exists {
                 return Err(missing);
@@ -129,16 +131,14 @@ impl Session {
     }
 
     pub(super) fn drop_tables(&mut self, names: &[Name], if_exists: bool, temporary: bool) -> Result<Outcome> {
-        if temporary {
-            return Err(SqlError::unsupported("temporary tables"));
-        }
-        let (mut found, mut missing) = (Vec::new(), Vec::new());
+        let (mut own, mut found, mut missing) = (Vec::new(), Vec::new(), Vec::new());
         for name in names {
             let (schema, name) = self.full_name(name)?;
             self.refuse_system(&schema)?;
             match self.catalog.table(&schema, &name) {
-                Ok(table) => found.push(table.clone()),
-                Err(_) => missing.push(format!("{schema}.{name}")),
+                Ok(table) if table.temporary => own.push(table.clone()),
+                Ok(table) if !temporary => found.push(table.clone()),
+                _ => missing.push(format!("{schema}.{name}")),
             }
         }
         if !missing.is_empty() {
@@ -147,6 +147,10 @@ impl Session {
                 return Err(error);
             }
             self.note(error);
+        }
+        if found.is_empty() {
+            self.drop_temporary(&own)?;
+            return Ok(Outcome::done());
         }
         let db = self.db.clone();
         let now = |snapshot: &Snapshot| {
@@ -169,14 +173,18 @@ impl Session {
         }
         self.locked.tables.retain(|(table, _)| !found.iter().any(|gone| gone.id == table.id));
         drop(closed);
+        self.drop_temporary(&own)?;
         Ok(Outcome::done())
     }
 
     pub(super) fn truncate(&mut self, name: &Name) -> Result<Outcome> {
         let (schema, name) = self.full_name(name)?;
         let db = self.db.clone();
-        let (_closed, mut writing) =
-            self.close_and_write(&db, |snapshot| Ok(vec![snapshot.table(&schema, &name)?.clone()]))?;
+        let (_closed, mut writing) = if self.catalog.is_temporary(&schema, &name) {
+            (Vec::new(), self.write_temporary(&db))
+        } else {
+            self.close_and_write(&db, |snapshot| Ok(vec![snapshot.table(&schema, &name)?.clone()]))?
+        };
         let old = writing.snapshot.table(&schema, &name)?.clone();
         self.check_truncatable(&old, &writing.snapshot)?;
         let mut new = old.copy();
@@ -230,13 +238,7 @@ impl Session {
         Ok(Outcome::done())
     }
 
-    pub(super) fn create_table(&mut self, create: &ast::CreateTable) -> Result<Outcome> {
-        if create.temporary {
-            return Err(SqlError::unsupported("temporary tables"));
-        }
-        if create.query.is_some() {
-            return Err(SqlError::unsupported("CREATE TABLE ... SELECT"));
-        }
+    pub(super) fn create_table(&mut self, create: &CreateTable) -> Result<Outcome> {
         if create.partition_by.is_some() {
             return Err(SqlError::unsupported("PARTITION BY"));
         }
@@ -244,7 +246,7 @@ impl Session {
         check_name(&name, &error::WRONG_TABLE_NAME)?;
         self.refuse_system(&schema)?;
         let default = self.catalog.schema(&schema)?.collation;
-        if self.catalog.table(&schema, &name).is_ok() || self.catalog.view(&schema, &name).is_some() {
+        if self.name_is_taken(&schema, &name, create.temporary) {
             let exists = error::TABLE_EXISTS.with(&[&name]);
             if !create.if_not_exists {
                 return Err(exists);
@@ -254,12 +256,18 @@ impl Session {
         }
         let options = options_of(&create.table_options)?;
         let collation = collation_of(options.charset.as_deref(), options.collation.as_deref(), default)?;
+        let mut like = None;
+        let selection = self.selection(create)?;
+        let selected = selection.as_ref().map_or(&[][..], |selection| &selection.columns);
         let definition = match &create.like {
-            Some(ast::CreateTableLikeKind::Plain(like) | ast::CreateTableLikeKind::Parenthesized(like)) => {
-                let (like_schema, like_name) = self.full_name(&name_of(&like.name)?)?;
-                like_table(self.catalog.table(&like_schema, &like_name)?)
+            Some(ast::CreateTableLikeKind::Plain(named) | ast::CreateTableLikeKind::Parenthesized(named)) => {
+                let (like_schema, like_name) = self.full_name(&name_of(&named.name)?)?;
+                let table = self.catalog.table(&like_schema, &like_name)?.clone();
+                let definition = like_table(&table, &name);
+                like = Some(table);
+                definition
             }
-            None => self.definition(&create.columns, &create.constraints, collation, &name)?,
+            None => self.definition(&create.columns, &create.constraints, collation, &name, selected)?,
         };
         let db = self.db.clone();
         let needs = |snapshot: &Snapshot| {
@@ -270,9 +278,18 @@ impl Session {
             });
             Ok(parents.chain(snapshot.children_now(&schema, &name)).collect::<Vec<_>>())
         };
-        let (_closed, mut writing) = self.close_and_write(&db, needs)?;
-        let relatives = needs(&writing.snapshot)?;
-        if writing.snapshot.table(&schema, &name).is_ok() || writing.snapshot.view(&schema, &name).is_some() {
+        if selection.is_some() && !definition.foreign.is_empty() {
+            return Err(error::FOREIGN_KEY_WITH_ATOMIC_CREATE_SELECT.bare());
+        }
+        if create.temporary && !definition.foreign.is_empty() {
+            return Err(error::CANNOT_ADD_FOREIGN.bare());
+        }
+        let (_closed, mut writing) =
+            if create.temporary { (Vec::new(), self.write_temporary(&db)) } else { self.close_and_write(&db, needs)? };
+        let relatives = if create.temporary { Vec::new() } else { needs(&writing.snapshot)? };
+        let is_there =
+            writing.snapshot.table(&schema, &name).is_ok() || writing.snapshot.view(&schema, &name).is_some();
+        if !create.temporary && is_there {
             return Err(error::TABLE_EXISTS.with(&[&name]));
         }
         let id = writing.new_id();
@@ -293,15 +310,18 @@ impl Session {
             checks: definition.checks,
             foreign_keys: Vec::new(),
             collation: definition.collation,
-            comment: options.comment.unwrap_or_default(),
+            comment: like.as_ref().map_or(options.comment.unwrap_or_default(), |like| like.comment.clone()),
             created: Timestamp::now().0,
+            temporary: create.temporary,
             live: Arc::new(Live::new(1)),
             formulas: OnceLock::new(),
         };
         for (name, unique, parts, comment) in definition.indexes {
             let map = writing.txn.create_map()?;
             let name = index_name(&table, name, &parts)?;
-            table.indexes.push(Index { name, map, unique, parts, comment, invisible: false, generated: false });
+            let twin = like.as_ref().and_then(|like| like.indexes.get(like.index(&name)?));
+            let invisible = twin.is_some_and(|twin| twin.invisible);
+            table.indexes.push(Index { name, map, unique, parts, comment, invisible, generated: false });
         }
         self.add_foreign_keys(&mut table, definition.foreign, &mut writing)?;
         check_keys(&table)?;
@@ -309,13 +329,29 @@ impl Session {
         self.check_family(None, &table, &writing.snapshot)?;
         self.check_expressions(&table)?;
         table.live.set_rows(0);
-        let table = writing.put_table(table)?;
-        touch(&mut writing, &relatives, table.id)?;
-        self.finish(writing)?;
         if let Some(next) = options.auto_increment.filter(|next| *next > 1) {
+            let mut auto = table.live.auto.lock();
+            (auto.next, auto.reserved) = (next, next);
             db.catalog().reserve_auto(table.id, next)?;
         }
-        Ok(Outcome::done())
+        let table = writing.put_table(table)?;
+        touch(&mut writing, &relatives, table.id)?;
+        let filled = match &selection {
+            Some(selection) if !create.temporary => {
+                Some(self.fill_from(&table, selection, create.duplicates, &mut writing)?)
+            }
+            _ => None,
+        };
+        self.finish(writing)?;
+        match (filled, &selection) {
+            (Some(filled), _) => {
+                // The gates of the query's tables.
+                self.commit()?;
+                Ok(filled)
+            }
+            (None, Some(selection)) => self.fill_temporary(&table, selection, create.duplicates),
+            (None, None) => Ok(Outcome::done()),
+        }
     }
 
     /// Binds the CHECKs and expression defaults once, so that errors come now and not at the first row.
@@ -432,11 +468,15 @@ impl Session {
             tables.extend(reach.becomes.iter().flat_map(|(schema, name)| snapshot.children_now(schema, name)));
             Ok(tables)
         };
-        let (_closed, mut writing) = self.close_and_write(&db, needs)?;
-        let relatives = needs(&writing.snapshot)?;
+        let (_closed, mut writing) =
+            if table.temporary { (Vec::new(), self.write_temporary(&db)) } else { self.close_and_write(&db, needs)? };
+        let relatives = if table.temporary { Vec::new() } else { needs(&writing.snapshot)? };
         let old = writing.snapshot.table(&table.schema, &table.name)?.clone();
         let mut new = old.copy();
         let renames = change(self, &mut new, &mut writing)?;
+        if new.temporary && !new.foreign_keys.is_empty() {
+            return Err(error::CANNOT_ADD_FOREIGN.bare());
+        }
         check_keys(&new)?;
         self.check_generated(Some(&old), &new)?;
         self.check_expressions(&new)?;
@@ -459,7 +499,9 @@ impl Session {
         follow_names(&mut writing, &old, &mut new, &renames)?;
         let is_moved = new.name != old.name || new.schema != old.schema;
         if is_moved {
-            if writing.snapshot.table(&new.schema, &new.name).is_ok() {
+            let taken =
+                writing.snapshot.table(&new.schema, &new.name).is_ok_and(|there| there.temporary || !new.temporary);
+            if taken {
                 return Err(error::TABLE_EXISTS.with(&[&new.name]));
             }
             writing.forget_name(&old)?;

@@ -32,6 +32,8 @@ impl Session {
             match self.catalog.view(&schema, &name).cloned() {
                 // What it reads is locked with it.
                 Some(view) => tables.extend(self.tables_of_view(&view)?.into_iter().map(|table| (table, *exclusive))),
+                // Nobody else gets at a temporary one.
+                None if self.catalog.is_temporary(&schema, &name) => {}
                 None => tables.push((self.catalog.table(&schema, &name)?.clone(), *exclusive)),
             }
         }
@@ -46,7 +48,8 @@ impl Session {
         self.db.definitions.begin(self.gate_wait(), &|| handle.killed() != Kill::No)?;
         self.locked.is_all = true;
         self.refresh();
-        let all = self.catalog.schemas.values().flat_map(|schema| schema.tables.values());
+        let shared = self.db.catalog().snapshot();
+        let all = shared.schemas.values().flat_map(|schema| schema.tables.values());
         let tables = all.map(|table| (table.clone(), false)).collect();
         let locked = self.lock_tables(tables);
         if locked.is_err() {
@@ -108,13 +111,13 @@ impl Session {
 
     /// LOCK TABLES is on: a statement may use only what it names, and write only what it locks for that.
     pub(super) fn check_locked(&self, tables: &[Arc<Table>], written: &[Arc<Table>]) -> Result<()> {
-        if self.locked.is_all && !written.is_empty() {
+        if self.locked.is_all && written.iter().any(|table| !table.temporary) {
             return Err(conflict());
         }
         if self.locked.tables.is_empty() {
             return Ok(());
         }
-        for table in tables {
+        for table in tables.iter().filter(|table| !table.temporary) {
             let writes = written.iter().any(|one| one.id == table.id);
             match self.locked.tables.iter().find(|(locked, _)| locked.id == table.id) {
                 None => {

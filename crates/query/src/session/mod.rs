@@ -12,6 +12,7 @@ mod build;
 mod columns;
 mod command;
 pub(crate) mod count;
+mod create_as;
 mod database;
 mod define;
 mod explain;
@@ -22,11 +23,13 @@ mod grants;
 mod handle;
 mod load;
 mod locks;
+mod maintain;
 mod outfile;
 mod rights;
 pub(crate) mod run;
 mod set;
 mod show;
+mod temporary;
 mod transact;
 mod users;
 pub(crate) mod variables;
@@ -53,6 +56,7 @@ use crate::session::load::Incoming;
 use crate::session::locks::Locked;
 use crate::session::rights::Standing;
 use crate::session::run::Compiled;
+use crate::session::temporary::Temporary;
 use crate::session::variables::Values;
 use crate::types::{Column, Type};
 use crate::value::{Text, Value};
@@ -225,6 +229,7 @@ pub struct Session {
     /// The client can send files.
     local_files: bool,
     loading: Option<Incoming>,
+    temporary: Temporary,
 
     normal: Normal,
     /// Plans by text without literals; None: such a text does not share its plan.
@@ -270,6 +275,7 @@ impl Session {
             locked: Locked::default(),
             local_files: false,
             loading: None,
+            temporary: Temporary::default(),
             normal: Normal::default(),
             plans: HashMap::new(),
             named: HashMap::new(),
@@ -412,6 +418,7 @@ impl Session {
         self.loading = None;
         self.roll_back();
         self.unlock_tables();
+        self.drop_all_temporary();
         self.values = Values::default();
         self.named.clear();
         self.plans.clear();
@@ -437,7 +444,7 @@ impl Session {
     /// The newest definitions.
     fn refresh(&mut self) {
         if self.db.catalog().version() != self.catalog.version {
-            self.catalog = self.db.catalog().snapshot();
+            self.look_anew();
         }
     }
 

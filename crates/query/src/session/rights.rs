@@ -76,7 +76,7 @@ impl Session {
         let roles = grants.default_roles.iter().filter(|role| grants.roles.contains_key(*role)).cloned().collect();
         let (global, of) = self.put_together(grants, &roles)?;
         let who = Who::of(name, |name| accounts.get(name).is_some());
-        Ok(Some(Arc::new(Rights { user: who.user.clone(), host: who.host.clone(), who, global, of })))
+        Ok(Some(Arc::new(Rights { user: who.user.clone(), host: who.host.clone(), who, global, of, own: None })))
     }
 
     /// An account's grants and those of its roles, and of theirs.
@@ -112,10 +112,11 @@ impl Session {
         facts.current_user = Text::from(who.plain());
         let roles: Vec<String> = self.standing.roles.iter().map(|role| Who::of(role, is_known).quoted()).collect();
         facts.current_role = Text::from(if roles.is_empty() { "NONE".to_owned() } else { roles.join(",") });
-        let rights = Rights { user: self.who.user.clone(), host: self.who.host.clone(), who, global, of };
+        let own = self.rights_of_temporary();
+        let rights = Rights { user: self.who.user.clone(), host: self.who.host.clone(), who, global, of, own };
         self.rights = Arc::new(rights);
         self.rights_number += 1;
-        self.host().rights = self.rights.clone();
+        self.host().rights = self.rights.shared();
         self.plans.clear();
         Ok(())
     }

@@ -11,7 +11,7 @@ use sqlparser::ast;
 use stdx::sync::Mutex;
 
 use crate::batch::{Batch, Cells};
-use crate::bind::change::{self, OnConflict};
+use crate::bind::change;
 use crate::bind::hints::max_execution_ms;
 use crate::bind::load;
 use crate::bind::{Bind, Surroundings, Variables};
@@ -78,6 +78,15 @@ pub struct Compiled {
     volatile: bool,
 }
 
+impl Compiled {
+    /// Another plan over the same tables, that writes one more.
+    pub(super) fn with_plan(&self, plan: Plan, written: &Arc<Table>) -> Compiled {
+        let and = |tables: &[Arc<Table>]| tables.iter().chain([written]).cloned().collect();
+        let (tables, gates) = (and(&self.tables), and(&self.gates));
+        Compiled { plan, tables, gates, written: vec![written.clone()], views: self.views.clone(), volatile: true }
+    }
+}
+
 /// What a prepared statement was last run as.
 #[derive(Debug)]
 struct LastRun {
@@ -93,16 +102,20 @@ struct Bound {
     settings: Settings,
     database: Option<String>,
     rights_number: u64,
+    /// Of the session's temporary tables.
+    temporary_number: u64,
 }
 
 impl Bound {
     fn of(session: &Session) -> Bound {
         let (settings, database) = (session.settings.clone(), session.database.clone());
-        Bound { settings, database, rights_number: session.rights_number }
+        let (rights_number, temporary_number) = (session.rights_number, session.temporary.number);
+        Bound { settings, database, rights_number, temporary_number }
     }
 
     fn is_of(&self, session: &Session) -> bool {
         self.rights_number == session.rights_number
+            && self.temporary_number == session.temporary.number
             && self.settings == session.settings
             && self.database == session.database
     }
@@ -448,7 +461,7 @@ impl Session {
         }
         self.hold_to_write(&compiled.written)?;
         self.need_transaction();
-        if self.read_only && writes {
+        if self.read_only && writes && compiled.written.iter().any(|table| !table.temporary) {
             return Err(error::CANT_EXECUTE_IN_READ_ONLY_TRANSACTION.bare());
         }
         let txn = self.host().txn()?;
@@ -465,10 +478,7 @@ impl Session {
                 let exec = Exec::open(node, None, &mut self.ctx)?;
                 return self.first_rows(columns, exec);
             }
-            Plan::Insert(insert) => {
-                self.ctx.ignore = insert.on_conflict == OnConflict::Ignore;
-                changes::insert(insert, &mut self.ctx)?
-            }
+            Plan::Insert(insert) => changes::insert(insert, &mut self.ctx)?,
             Plan::Update(update) => changes::update(update, &mut self.ctx)?,
             Plan::Delete(delete) => changes::delete(delete, &mut self.ctx)?,
             Plan::Do(list) => {

@@ -291,7 +291,8 @@ impl Session {
                 .map(|table| table.name.to_owned())
                 .collect()
         } else {
-            let found = self.catalog.schema(&schema)?;
+            // As in MySQL, temporary tables are not among them.
+            let found = self.catalog.shared().schema(&schema)?;
             let names = found.tables.keys().chain(found.views.keys());
             let mut names: Vec<String> = names.filter(|name| self.rights.sees_table(&schema, name)).cloned().collect();
             names.sort();
@@ -302,7 +303,7 @@ impl Session {
             columns.push(text_column("Table_type"));
         }
         let row = |name: String| {
-            let kind = if self.catalog.view(&schema, &name).is_some() { "VIEW" } else { kind };
+            let kind = if self.catalog.shared().view(&schema, &name).is_some() { "VIEW" } else { kind };
             if full { vec![text(name), text(kind)] } else { vec![text(name)] }
         };
         Ok((columns, names.into_iter().map(row).collect()))
@@ -498,7 +499,8 @@ impl Session {
             let enforced = if check.enforced { "" } else { " /*!80016 NOT ENFORCED */" };
             lines.push(format!("  CONSTRAINT {} CHECK ({}){enforced}", quoted_name(&check.name), check.text));
         }
-        let mut sql = format!("CREATE TABLE {} (\n{}\n) ENGINE=InnoDB", quoted_name(&table.name), lines.join(",\n"));
+        let what = if table.temporary { "CREATE TEMPORARY TABLE" } else { "CREATE TABLE" };
+        let mut sql = format!("{what} {} (\n{}\n) ENGINE=InnoDB", quoted_name(&table.name), lines.join(",\n"));
         if table.auto_column().is_some()
             && let Some(next @ 2..) = self.db.next_auto(table)?
         {

@@ -73,7 +73,7 @@ impl Session {
         };
         self.release();
         self.gate = self.gate.max(committed?);
-        Ok(())
+        self.end_doomed()
     }
 
     pub(super) fn roll_back(&mut self) {
@@ -87,6 +87,8 @@ impl Session {
             txn.rollback();
         }
         self.release();
+        // What cannot be dropped now, the next start drops.
+        let _ = self.end_doomed();
     }
 
     /// Lets the tables go.

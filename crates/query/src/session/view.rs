@@ -109,6 +109,7 @@ impl Session {
         if bind.views.iter().any(|view| view.schema == schema && view.name == view_name) {
             return Err(error::VIEW_RECURSIVE.with(&[&schema, &view_name]));
         }
+        super::temporary::refuse_in_view(&bind.tables)?;
         let mut marks = bind.recorder.take().unwrap_or_default();
         drop(bind);
         let mut columns: Vec<String> = bound.columns.iter().map(|column| column.name.clone()).collect();

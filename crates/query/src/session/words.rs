@@ -224,7 +224,8 @@ pub(super) fn check_keys(table: &Table) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn like_table(table: &Table) -> Definition {
+/// A definition like the table's. Its constraints get names of their own, its foreign keys stay behind.
+pub(super) fn like_table(table: &Table, name: &str) -> Definition {
     let mut columns = table.columns.clone();
     columns.iter_mut().enumerate().for_each(|(slot, column)| {
         column.slot = slot;
@@ -238,7 +239,12 @@ pub(super) fn like_table(table: &Table) -> Definition {
             .iter()
             .map(|index| (index.name.clone(), index.unique, index.parts.clone(), index.comment.clone()))
             .collect(),
-        checks: table.checks.clone(),
+        checks: table
+            .checks
+            .iter()
+            .enumerate()
+            .map(|(at, check)| Check { name: format!("{name}_chk_{}", at + 1), ..check.clone() })
+            .collect(),
         foreign: Vec::new(),
         collation: table.collation,
         sql_mode: SqlMode::DEFAULT,

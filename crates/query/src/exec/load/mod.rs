@@ -68,7 +68,7 @@ impl Loading {
     fn rows(&mut self, ctx: &mut EvalContext) -> Result<()> {
         let compiled = self.compiled.clone();
         let Plan::Load(load) = &compiled.plan else { unreachable!("see new") };
-        ctx.ignore = load.insert.on_conflict == OnConflict::Ignore;
+        ctx.ignore = load.insert.ignore;
         ctx.changes_rows = true;
         let mut inserting = Inserting::new(&load.insert, std::mem::take(&mut self.tally));
         let done = loop {

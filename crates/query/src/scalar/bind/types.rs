@@ -394,6 +394,10 @@ fn member_type<'m>(kind: Kind, names: impl Iterator<Item = &'m str>, collation: 
             return Err(error::DUPLICATED_VALUE_IN_TYPE.with(&[&"", &name, &kind.name().to_uppercase()]));
         }
     }
+    // A value of a SET is its members with commas between them.
+    if let Some(torn) = names.iter().find(|name| kind == Kind::Set && name.contains(',')) {
+        return Err(error::ILLEGAL_VALUE_FOR_TYPE.with(&[&"set", torn]));
+    }
     if kind == Kind::Set && names.len() > 64 {
         return Err(error::TOO_MANY_VALUES_FOR_TYPE.with(&[&""]));
     }

@@ -13,6 +13,8 @@ mod numeric;
 mod regexp;
 mod string;
 
+pub use numeric::crc32_of;
+
 use std::collections::HashMap;
 use std::sync::LazyLock;
 

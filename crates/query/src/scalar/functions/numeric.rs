@@ -395,7 +395,10 @@ fn oct(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
 
 fn crc32(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let bytes = Args::new(call, values).own_bytes(0, ctx);
+    Ok(Value::UInt(crc32_of(&bytes).into()))
+}
+
+pub fn crc32_of(bytes: &[u8]) -> u32 {
     let step = |crc: u32, _| if crc & 1 == 1 { crc >> 1 ^ 0xEDB8_8320 } else { crc >> 1 };
-    let crc = bytes.iter().fold(u32::MAX, |crc, byte| (0..8).fold(crc ^ u32::from(*byte), step));
-    Ok(Value::UInt((!crc).into()))
+    !bytes.iter().fold(u32::MAX, |crc, byte| (0..8).fold(crc ^ u32::from(*byte), step))
 }
