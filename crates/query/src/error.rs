@@ -357,6 +357,7 @@ codes! {
     WINDOW_INVALID_WINDOW_FUNC_ALIAS_USE 3594 "HY000" "You cannot use the alias '{}' of an expression containing a window function in this context.'";
     WINDOW_NESTED_WINDOW_FUNC_USE_IN_WINDOW_SPEC 3595 "HY000" "You cannot nest a window function in the specification of window '{}'.";
     WINDOW_ROWS_INTERVAL_USE 3596 "HY000" "Window '{}': INTERVAL can only be used with RANGE frames.";
+    FIELD_IN_GROUPING_NOT_GROUP_BY 3602 "HY000" "Argument #{} of GROUPING function is not in GROUP BY";
     WRONG_VALUE_FOR_TYPE 1411 "HY000" "Incorrect {} value: '{}' for function {}";
     REGEXP_ILLEGAL_ARGUMENT 3685 "HY000" "Illegal argument to a regular expression.";
     REGEXP_INDEX_OUTOFBOUNDS 3686 "HY000" "Index out of bounds in regular expression search.";

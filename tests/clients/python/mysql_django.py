@@ -47,6 +47,46 @@ def migrations(home):
     connection.close()
 
 
+def generated():
+    """GeneratedField, and an index over an expression: made by the schema editor, read back after each change."""
+    from django.db import connection, models
+    from django.db.models import F, Value
+    from django.db.models.functions import Concat, Lower
+
+    class Square(models.Model):
+        side = models.IntegerField()
+        name = models.CharField(max_length=30)
+        area = models.GeneratedField(expression=F("side") * F("side"), output_field=models.BigIntegerField(), db_persist=True)
+        label = models.GeneratedField(expression=Concat(Lower("name"), Value("/")), output_field=models.CharField(max_length=40), db_persist=False)
+
+        class Meta:
+            app_label = "library"
+            indexes = [models.Index(Lower("name"), F("side").desc(), name="by_lower")]
+
+    with connection.schema_editor() as editor:
+        editor.create_model(Square)
+    made = Square.objects.create(side=4, name="Big")
+    tally.equal("generated values", (made.pk and Square.objects.get(pk=made.pk).area, Square.objects.get(pk=made.pk).label), (16, "big/"))
+    Square.objects.create(side=2, name="SMALL")
+    Square.objects.filter(name="Big").update(side=F("side") + 1)
+    tally.equal("by a generated column", list(Square.objects.filter(area=25).values_list("label", "area")), [("big/", 25)])
+    tally.equal("in order", list(Square.objects.order_by("-area").values_list("side", flat=True)), [5, 2])
+    tally.equal("by the expression", Square.objects.annotate(low=Lower("name")).filter(low="small").count(), 1)
+    twice = models.GeneratedField(expression=F("side") * 2, output_field=models.IntegerField(), db_persist=False)
+    twice.contribute_to_class(Square, "twice")
+    with connection.schema_editor() as editor:
+        editor.add_field(Square, twice)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT side, twice FROM library_square ORDER BY side")
+        tally.equal("a field that came later", cursor.fetchall(), ((2, 4), (5, 10)))
+        constraints = connection.introspection.get_constraints(cursor, "library_square")
+        tally.check("the index", "by_lower" in constraints, sorted(constraints))
+    with connection.schema_editor() as editor:
+        editor.remove_field(Square, twice)
+        editor.remove_index(Square, Square._meta.indexes[0])
+        editor.delete_model(Square)
+
+
 def tests():
     from django.test.runner import DiscoverRunner
 
@@ -88,7 +128,7 @@ def main():
                 if error.args[0] != 1235:
                     raise
                 used.features.supports_foreign_keys = False
-        for part in (lambda: migrations(home), tests):
+        for part in (lambda: migrations(home), generated, tests):
             try:
                 part()
             except Exception:

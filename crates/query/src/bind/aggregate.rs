@@ -9,6 +9,7 @@ use crate::plan::Call;
 use crate::plan::walk::same;
 use crate::scalar::Expr;
 use crate::scalar::aggregate::Aggregate;
+use crate::scalar::expr::{Case, Compare, Comparison, Domain};
 use crate::types::Type;
 
 impl Bind<'_> {
@@ -55,6 +56,9 @@ impl Bind<'_> {
         {
             return self.values(function, base).map(Some);
         }
+        if name.eq_ignore_ascii_case("grouping") {
+            return self.grouping(function).map(Some);
+        }
         let Some(kind) = Aggregate::kind(&name) else { return Ok(None) };
         let ast::FunctionArguments::List(list) = &function.args else { return Ok(None) };
         if self.scope().grouped.is_none() {
@@ -63,13 +67,66 @@ impl Bind<'_> {
         // The arguments are of the rows that are grouped.
         let call = self.below(|bind| bind.without_windows(|bind| bind.call(kind, list)))?;
         let Some(grouped) = &mut self.scope().grouped else { unreachable!("put back") };
-        let known = grouped.calls.iter().position(|other| format!("{other:?}") == format!("{call:?}"));
+        let is_same =
+            |(at, other): (usize, &Call)| grouped.level != Some(at) && format!("{other:?}") == format!("{call:?}");
+        let known = grouped.calls.iter().enumerate().position(is_same);
         let ty = call.aggregate.ty.clone();
         let at = known.unwrap_or_else(|| {
             grouped.calls.push(call);
             grouped.calls.len() - 1
         });
         Ok(Some(Expr::Column(grouped.keys.len() + at, ty)))
+    }
+
+    /// GROUPING(key, ...): a bit for each, set in rows that ROLLUP has put in over all values of the key. It follows from how many keys count in the row.
+    fn grouping(&mut self, function: &ast::Function) -> Result<Expr> {
+        let ast::FunctionArguments::List(list) = &function.args else {
+            return Err(SqlError::parse(format!("'{function}' at line 1")));
+        };
+        if !self.scope().grouped.as_ref().is_some_and(|grouped| grouped.rollup) {
+            return Err(error::INVALID_GROUP_FUNC_USE.bare());
+        }
+        let mut places = Vec::new();
+        for (at, argument) in list.args.iter().enumerate() {
+            let ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(node)) = argument else {
+                return Err(SqlError::parse(format!("'{function}' at line 1")));
+            };
+            let bound = self.expr(node);
+            let keys = self.scope().grouped.as_ref().map_or(0, |grouped| grouped.keys.len());
+            match bound {
+                Ok(Expr::Column(place, _)) if place < keys => places.push(place),
+                Err(error) if !matches!(error.code, 1055 | 1140) => return Err(error),
+                _ => return Err(error::FIELD_IN_GROUPING_NOT_GROUP_BY.with(&[&(at + 1)])),
+            }
+        }
+        if places.is_empty() || places.len() > 64 {
+            return Err(error::WRONG_PARAMCOUNT_TO_NATIVE_FCT.with(&[&"GROUPING"]));
+        }
+        let level = self.level()?;
+        let keys = self.scope().grouped.as_ref().map_or(0, |grouped| grouped.keys.len());
+        let bits = |level: usize| places.iter().fold(0, |bits, place| bits << 1 | i64::from(*place >= level));
+        let is_level = |at: usize| {
+            let (left, right) = (level.clone(), Expr::integer(at as i64));
+            Expr::Compare(Box::new(Compare { op: Comparison::Equal, left, right, domain: Domain::Integer }))
+        };
+        let arms = (0..keys).map(|at| (is_level(at), Expr::integer(bits(at)))).collect();
+        let ty = Type::integer().with_nullable(false);
+        Ok(Expr::Case(Box::new(Case { arms, otherwise: Expr::integer(0), ty })))
+    }
+
+    /// How many keys count in a row of the grouping.
+    fn level(&mut self) -> Result<Expr> {
+        let settings = self.settings();
+        let Some(grouped) = &mut self.scope().grouped else { return Err(error::INVALID_GROUP_FUNC_USE.bare()) };
+        let at = match grouped.level {
+            Some(at) => at,
+            None => {
+                let aggregate = Aggregate::new(crate::scalar::aggregate::Kind::Count, false, Vec::new(), settings)?;
+                grouped.calls.push(Call { aggregate, arguments: Vec::new() });
+                *grouped.level.insert(grouped.calls.len() - 1)
+            }
+        };
+        Ok(Expr::Column(grouped.keys.len() + at, Type::integer().with_nullable(false)))
     }
 
     pub fn call(&mut self, kind: crate::scalar::aggregate::Kind, list: &ast::FunctionArgumentList) -> Result<Call> {

@@ -69,6 +69,10 @@ pub struct Grouped {
     /// Columns of the block that the keys decide, or that may be any of the group's: 1055 for others.
     pub lenient: bool,
     pub primary_covered: Vec<usize>,
+    /// WITH ROLLUP
+    pub rollup: bool,
+    /// The call in whose place stands how many keys count.
+    pub level: Option<usize>,
 }
 
 #[derive(Debug, Default)]

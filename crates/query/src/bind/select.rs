@@ -291,7 +291,7 @@ impl Bind<'_> {
         let is_sorted = sorts.is_empty() || (part.ordered && wants.len() == sorts.len());
         let mut node = part.node;
         if let Some(grouped) = &scope.grouped {
-            node = group_node(node, grouped, select);
+            node = group_node(node, grouped);
         }
         node = filter(node, having);
         if let Some(windowed) = scope.windowed.take() {
@@ -360,6 +360,7 @@ impl Bind<'_> {
         if let (Some(grouped), Some(windowed)) = (&mut scope.grouped, &mut scope.windowed) {
             windowed.settle(grouped.keys.len() + grouped.calls.len());
             grouped.calls.clear();
+            grouped.level = None;
         }
     }
 
@@ -498,7 +499,8 @@ impl Bind<'_> {
         }
         let lenient = !self.has_mode(SqlMode::ONLY_FULL_GROUP_BY);
         let primary_covered = self.covered(&keys);
-        self.scope().grouped = Some(Grouped { keys, calls: Vec::new(), lenient, primary_covered });
+        let (rollup, level) = (!modifiers.is_empty(), None);
+        self.scope().grouped = Some(Grouped { keys, calls: Vec::new(), lenient, primary_covered, rollup, level });
         Ok(true)
     }
 
@@ -703,18 +705,18 @@ fn projected(mut input: Arc<Node>, exprs: Vec<Expr>) -> Arc<Node> {
     Arc::new(Node::Project { input, exprs })
 }
 
-fn group_node(mut input: Arc<Node>, grouped: &Grouped, select: &ast::Select) -> Arc<Node> {
+fn group_node(mut input: Arc<Node>, grouped: &Grouped) -> Arc<Node> {
     if let Some(Node::Scan(scan)) = Arc::get_mut(&mut input) {
         scan.narrow(grouped.keys.iter().chain(grouped.calls.iter().flat_map(|call| &call.arguments)));
     }
-    let rollup = matches!(&select.group_by, GroupByExpr::Expressions(_, modifiers) if !modifiers.is_empty());
     Arc::new(Node::Group(Group {
         input,
         types: grouped.keys.iter().map(Expr::ty).collect(),
         keys: grouped.keys.clone(),
         calls: grouped.calls.clone(),
         is_whole: grouped.keys.is_empty(),
-        rollup,
+        rollup: grouped.rollup,
+        level: grouped.level,
     }))
 }
 

@@ -48,6 +48,7 @@ impl Table {
                 generated.kept = generated.stored || in_key;
             }
         }
+        self.computes = self.columns.iter().any(TableColumn::is_computed);
     }
 
     pub fn is_in_key(&self, column: usize) -> bool {

@@ -412,6 +412,7 @@ pub fn decode_table(bytes: &[u8]) -> Result<Table> {
         comment,
         created,
         temporary: false,
+        computes: false,
         live: Arc::new(Live::new(version)),
         formulas: OnceLock::new(),
     };

@@ -37,6 +37,8 @@ pub struct Table {
     pub created: i64,
     /// Of one session, which drops it when it goes.
     pub temporary: bool,
+    /// Has it columns that rows do not hold (G1)? Follows from the definition.
+    pub computes: bool,
     /// What all versions of the table share.
     pub live: Arc<Live>,
     /// Expressions of its generated columns, bound by the first statement that uses this version.
@@ -157,6 +159,7 @@ impl Table {
             comment: String::new(),
             created: 0,
             temporary: false,
+            computes: false,
             live: Arc::new(Live::new(0)),
             formulas: OnceLock::new(),
         };
@@ -192,6 +195,7 @@ impl Table {
             comment: self.comment.clone(),
             created: self.created,
             temporary: self.temporary,
+            computes: false,
             live: self.live.clone(),
             formulas: OnceLock::new(),
         }

@@ -71,7 +71,8 @@ fn duplicate(table: &Table, index: Option<usize>, row: &[Value], ctx: &mut EvalC
 pub fn encode_row(table: &Table, row: &[Value], out: &mut Vec<u8>) -> Result<()> {
     out.clear();
     let null = Value::Null;
-    let held = |slot: usize| table.slot_columns[slot].filter(|column| !table.columns[*column].is_computed());
+    let is_held = |column: &usize| !table.computes || !table.columns[*column].is_computed();
+    let held = |slot: usize| table.slot_columns[slot].filter(is_held);
     table.layout.encode(|slot| held(slot).map_or(&null, |column| &row[column]), out)
 }
 

@@ -56,7 +56,7 @@ fn of_index(table: &Table, column: usize, number: u64, error: SqlError) -> SqlEr
 /// Decodes a row, the columns that it does not hold among them. `needed` has the sources of those too (`Table::with_sources`).
 pub fn decode(table: &Table, bytes: &[u8], needed: &[usize], out: &mut [Value], ctx: &mut EvalContext) -> Result<()> {
     scan::decode(table, bytes, needed, out)?;
-    if !needed.iter().any(|at| table.columns[*at].is_computed()) {
+    if !table.computes || !needed.iter().any(|at| table.columns[*at].is_computed()) {
         return Ok(());
     }
     for formula in table.formulas()?.iter().filter(|formula| needed.contains(&formula.column)) {

@@ -20,6 +20,8 @@ use crate::value::Value;
 
 struct Gathering {
     keys: Row,
+    /// How many of the keys count: ROLLUP.
+    level: usize,
     sums: Vec<Accumulator>,
 }
 
@@ -126,8 +128,11 @@ impl GroupState {
 
 fn finished(group: &Group, mut gathering: Gathering, ctx: &mut EvalContext) -> Result<Row> {
     let mut row = gathering.keys;
-    for (call, sum) in group.calls.iter().zip(&mut gathering.sums) {
-        row.push(sum.finish(&call.aggregate, ctx)?);
+    for (at, (call, sum)) in group.calls.iter().zip(&mut gathering.sums).enumerate() {
+        row.push(match group.level == Some(at) {
+            true => Value::Int(gathering.level as i64),
+            false => sum.finish(&call.aggregate, ctx)?,
+        });
     }
     Ok(row)
 }
@@ -144,14 +149,14 @@ impl<'g> Table<'g> {
             values: Vec::new(),
         };
         if group.is_whole {
-            table.begin(Row::new());
+            table.begin(Row::new(), 0);
         }
         table
     }
 
-    fn begin(&mut self, keys: Row) {
+    fn begin(&mut self, keys: Row, level: usize) {
         let sums = self.group.calls.iter().map(|call| call.aggregate.init()).collect();
-        self.groups.push(Gathering { keys, sums });
+        self.groups.push(Gathering { keys, level, sums });
     }
 
     /// A row of the input. ROLLUP counts it in the groups of every shorter key too.
@@ -193,7 +198,7 @@ impl<'g> Table<'g> {
         }
         self.held += bytes;
         self.places.insert(key, self.groups.len());
-        self.begin(keys);
+        self.begin(keys, level);
         self.add_to(self.groups.len() - 1, row, ctx)
     }
 

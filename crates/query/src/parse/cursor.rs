@@ -158,8 +158,8 @@ impl Cursor<'_> {
             "grant" => self.grant(),
             "revoke" => self.revoke(),
             "load" => self.load(),
-            "call" | "handler" | "xa" | "install" | "uninstall" | "change" | "reset" | "purge" | "import" | "binlog"
-            | "cache" | "shutdown" | "restart" | "clone" | "signal" | "resignal" | "help" => {
+            "call" | "handler" | "xa" | "install" | "uninstall" | "change" | "reset" | "purge" | "import"
+            | "binlog" | "cache" | "shutdown" | "restart" | "clone" | "signal" | "resignal" | "help" => {
                 Err(SqlError::unsupported(word.to_uppercase()))
             }
             _ => Err(self.error_here()),

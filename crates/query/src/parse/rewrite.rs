@@ -252,7 +252,8 @@ fn select_into(tokens: &mut Vec<TokenWithSpan>, grammar: &Grammar, text: &str) -
     });
     let Some(from) = found else { return Ok(None) };
     let rest = tokens[from + 1..].to_vec();
-    let mut cursor = Cursor { parser: Parser::new(grammar).with_tokens_with_locations(rest), text, duplicates: Duplicates::Fail };
+    let mut cursor =
+        Cursor { parser: Parser::new(grammar).with_tokens_with_locations(rest), text, duplicates: Duplicates::Fail };
     let target = cursor.select_target()?;
     tokens.drain(from..from + 1 + cursor.parser.index());
     Ok(Some(target))

@@ -257,6 +257,8 @@ pub struct Group {
     /// Without GROUP BY there is one group, also of no rows.
     pub is_whole: bool,
     pub rollup: bool,
+    /// Which of the calls is none: in its place stands how many of the keys count, for GROUPING().
+    pub level: Option<usize>,
 }
 
 #[derive(Clone, Debug)]

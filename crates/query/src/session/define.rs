@@ -313,6 +313,7 @@ impl Session {
             comment: like.as_ref().map_or(options.comment.unwrap_or_default(), |like| like.comment.clone()),
             created: Timestamp::now().0,
             temporary: create.temporary,
+            computes: false,
             live: Arc::new(Live::new(1)),
             formulas: OnceLock::new(),
         };

@@ -19,6 +19,8 @@ const STEP: Duration = Duration::from_millis(100);
 pub(super) struct Locked {
     /// (table, may be written).
     pub tables: Vec<(Arc<Table>, bool)>,
+    /// Those of them that nobody has named: foreign keys reach them.
+    implied: Vec<u64>,
     /// FLUSH TABLES WITH READ LOCK: there are no other tables, and there will be none.
     pub is_all: bool,
 }
@@ -37,8 +39,38 @@ impl Session {
                 None => tables.push((self.catalog.table(&schema, &name)?.clone(), *exclusive)),
             }
         }
+        let named: Vec<u64> = tables.iter().map(|(table, _)| table.id).collect();
+        let reached: Vec<_> = tables.iter().flat_map(|(table, exclusive)| self.reached(table, *exclusive)).collect();
+        tables.extend(reached);
+        let implied = tables.iter().map(|(table, _)| table.id).filter(|id| !named.contains(id)).collect();
         self.lock_tables(tables)?;
+        self.locked.implied = implied;
         Ok(Outcome::done())
+    }
+
+    /// What changes of a table's rows come to by foreign keys: parents and children are looked at, and children that cascades reach are written.
+    fn reached(&self, table: &Table, exclusive: bool) -> Vec<(Arc<Table>, bool)> {
+        if !exclusive {
+            return Vec::new();
+        }
+        let mut found: Vec<(Arc<Table>, bool)> = Vec::new();
+        for key in &table.foreign_keys {
+            found
+                .extend(self.catalog.table(&key.parent_schema, &key.parent).ok().map(|parent| (parent.clone(), false)));
+        }
+        let (mut waiting, mut seen) = (vec![(table.schema.clone(), table.name.clone())], vec![table.id]);
+        while let Some((schema, name)) = waiting.pop() {
+            for child in self.catalog.children(&schema, &name) {
+                let mut keys = child.foreign_keys.iter().filter(|key| key.refers_to(&schema, &name));
+                let acts = keys.any(|key| key.on_delete.acts() || key.on_update.acts());
+                if acts && !seen.contains(&child.id) {
+                    seen.push(child.id);
+                    waiting.push((child.schema.clone(), child.name.clone()));
+                }
+                found.push((child, acts));
+            }
+        }
+        found
     }
 
     /// Every table for reading, and no DDL.
@@ -104,6 +136,7 @@ impl Session {
                 let_go(&table, exclusive);
             }
         }
+        self.locked.implied.clear();
         if std::mem::take(&mut self.locked.is_all) {
             self.db.definitions.end();
         }
@@ -119,7 +152,9 @@ impl Session {
         }
         for table in tables.iter().filter(|table| !table.temporary) {
             let writes = written.iter().any(|one| one.id == table.id);
-            match self.locked.tables.iter().find(|(locked, _)| locked.id == table.id) {
+            let is_named =
+                |(locked, _): &&(Arc<Table>, bool)| locked.id == table.id && !self.locked.implied.contains(&locked.id);
+            match self.locked.tables.iter().find(is_named) {
                 None => {
                     let message = format!("Table '{}' was not locked with LOCK TABLES", table.name);
                     return Err(SqlError { code: 1100, sqlstate: "HY000", message });

@@ -92,7 +92,10 @@ pub fn names(node: &Arc<Node>, around: &[Names]) -> Names {
         Node::Group(group) => {
             let below = names(&group.input, around);
             let keys = group.keys.iter().map(|key| words(key, &below, around));
-            let calls = group.calls.iter().map(|call| call_words(call, &below, around));
+            let calls = group.calls.iter().enumerate().map(|(at, call)| match group.level == Some(at) {
+                true => "grouping()".to_owned(),
+                false => call_words(call, &below, around),
+            });
             keys.chain(calls).enumerate().collect()
         }
         Node::Window(window) => {

@@ -116,7 +116,8 @@ fn node_words(node: &Arc<Node>, around: &[Names], beside: &Names) -> String {
         Node::Filter { conditions, .. } => format!("Filter: {}", all(conditions, &names)),
         Node::Group(group) => {
             let below = super::names(&group.input, around);
-            let calls: Vec<String> = group.calls.iter().map(|call| call_words(call, &below, around)).collect();
+            let told = group.calls.iter().enumerate().filter(|(at, _)| group.level != Some(*at));
+            let calls: Vec<String> = told.map(|(_, call)| call_words(call, &below, around)).collect();
             let keys: Vec<String> = group.keys.iter().map(|key| words(key, &below, around)).collect();
             match group.is_whole {
                 true => format!("Aggregate: {}", calls.join(", ")),
