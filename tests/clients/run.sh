@@ -63,6 +63,14 @@ suite() {
         fi
         ;;
     mysql_node) cp $here/node/*.mjs target/clients/node/ && "$python" $here/python/with_server.py --mysql node target/clients/node/mysql.mjs ;;
+    mysql_typeorm) cp $here/node/*.mjs target/clients/node/ && "$python" $here/python/with_server.py --mysql node target/clients/node/orm.mjs ;;
+    mysql_beside) "$python" $here/python/mysql_beside.py && ! "$python" $here/python/mysql_beside.py --canary >target/clients/beside_canary.log 2>&1 ;;
+    mysql_tools) "$python" $here/python/mysql_tools.py ;;
+    mysql_metadata)
+        mkdir -p target/clients/java/classes &&
+            javac -cp 'target/clients/java/lib/*' -d target/clients/java/classes $here/java/Metadata.java &&
+            "$python" $here/python/with_server.py --mysql java -cp 'target/clients/java/classes:target/clients/java/lib/*' Metadata
+        ;;
     mysql_java)
         mkdir -p target/clients/java/classes &&
             javac -cp 'target/clients/java/lib/*' -d target/clients/java/classes $here/java/Mysql.java &&
@@ -92,7 +100,7 @@ if [ "${1:-}" = soak ]; then
     DIFFERENTIAL_ARGS= SECONDS_DIFFERENTIAL=$((minutes * 30)) suite differential
     MYSQL_DIFFERENTIAL_ARGS= SECONDS_DIFFERENTIAL=$((minutes * 15)) suite mysql_differential
 else
-    for name in "${@:-cli python node java errors tls introspection mysql_logins mysql_rights mysql_views two_faces mysql_python mysql_load mysql_dump mysql_sqlalchemy mysql_django mysql_go mysql_node mysql_java mysql_anomalies mysql_differential mysql_crash mysql_crowd large tpcc sysbench disk_full device memory crash differential}"; do
+    for name in "${@:-cli python node java errors tls introspection mysql_logins mysql_rights mysql_views two_faces mysql_python mysql_load mysql_dump mysql_sqlalchemy mysql_django mysql_go mysql_node mysql_typeorm mysql_java mysql_metadata mysql_tools mysql_beside mysql_anomalies mysql_differential mysql_crash mysql_crowd large tpcc sysbench disk_full device memory crash differential}"; do
         for one in $name; do suite "$one"; done
     done
 fi

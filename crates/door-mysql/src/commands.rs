@@ -28,6 +28,7 @@ const COMMANDS: &[Command] = &[
     Command { code: 0x02, run: init_db },
     Command { code: 0x03, run: query },
     Command { code: 0x04, run: field_list },
+    Command { code: 0x07, run: refresh },
     Command { code: 0x09, run: statistics },
     Command { code: 0x0a, run: process_info },
     Command { code: 0x0c, run: process_kill },
@@ -123,6 +124,22 @@ fn statistics(_: &mut Conversation, turn: &mut Turn<'_, '_>, _: &[u8], size: usi
     );
     turn.writer().packet(|out| out.extend_from_slice(line.as_bytes()));
     Ok(Next::Done(size))
+}
+
+/// FLUSH of what the bits name, as mysqladmin and mariadb-dump ask for it.
+fn refresh(conversation: &mut Conversation, turn: &mut Turn<'_, '_>, payload: &[u8], size: usize) -> Reply {
+    const NAMES: [(u8, &str); 5] = [(1, "PRIVILEGES"), (2, "LOGS"), (8, "HOSTS"), (16, "STATUS"), (4, "TABLES")];
+    let bits = Reader(payload).u8().ok_or_else(malformed)?;
+    let known = NAMES.iter().fold(0, |all, (bit, _)| all | bit);
+    // There are no threads to forget, no replica and no binary log.
+    const NOTHING: u8 = 32 | 64 | 128;
+    if bits & !(known | NOTHING) != 0 {
+        return Err(error::UNKNOWN_COM.bare());
+    }
+    let names: Vec<&str> = NAMES.iter().filter(|(bit, _)| bits & bit != 0).map(|(_, name)| *name).collect();
+    // The right to it is asked for in any case.
+    let text = if names.is_empty() { "FLUSH LOGS".to_owned() } else { format!("FLUSH {}", names.join(", ")) };
+    Ok(conversation.run_text(turn, &text, size))
 }
 
 fn process_info(conversation: &mut Conversation, turn: &mut Turn<'_, '_>, _: &[u8], size: usize) -> Reply {

@@ -33,6 +33,7 @@ struct Entering {
     login: Login,
     collation: u16,
     database: Vec<u8>,
+    attributes: Vec<(String, String)>,
     /// CHANGE_USER: what goes on if it succeeds.
     conversation: Option<Box<Conversation>>,
 }
@@ -119,6 +120,7 @@ impl Session {
 
     pub(crate) fn serve(&mut self, io: &mut Io<'_>) -> Flow {
         self.client.begin();
+        let before = (io.input().len(), io.out().len());
         let flow = match std::mem::replace(&mut self.stream, Stream::Inside) {
             Stream::Squeezed(squeeze) => self.run_squeezed(io, squeeze),
             plain => {
@@ -126,12 +128,21 @@ impl Session {
                 self.run(io)
             }
         };
+        self.count(before, io);
         // While rows are under way it is the client's turn to read, which the pool watches.
         if matches!(&self.phase, Phase::Ready(conversation) if conversation.is_running()) {
             return flow;
         }
         self.client.rest(self.shared.clients.now_ms(), self.sequence);
         flow
+    }
+
+    /// Counts what came and went, from the login on: Bytes_received, Bytes_sent.
+    fn count(&self, (input, out): (usize, usize), io: &mut Io<'_>) {
+        if let Phase::Ready(conversation) = &self.phase {
+            let (received, sent) = (input.saturating_sub(io.input().len()), io.out().len().saturating_sub(out));
+            conversation.sql.count_bytes(received as u64, sent as u64);
+        }
     }
 
     /// Opens frame after frame and runs what is inside. A frame is consumed when all that is in it has been, or when the rest waits for more: not while rows are under way.
@@ -382,7 +393,9 @@ impl Session {
         let (login, step) =
             Login::begin(&self.ground(), user, &self.host, self.scramble, answer.plugin, answer.response);
         let database = answer.database.to_vec();
-        self.step(io, Entering { login, collation: answer.collation, database, conversation }, step)
+        let words = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let attributes = answer.attributes.iter().map(|(name, value)| (words(name), words(value))).collect();
+        self.step(io, Entering { login, collation: answer.collation, database, attributes, conversation }, step)
     }
 
     fn step(&mut self, io: &mut Io<'_>, entering: Entering, step: Step) -> Flow {
@@ -421,7 +434,7 @@ impl Session {
 
     /// Begins the conversation, or gives it to somebody else.
     fn welcome(&mut self, io: &mut Io<'_>, entering: Entering, account: &str) -> Flow {
-        let Entering { login, collation, database, conversation } = entering;
+        let Entering { login, collation, database, attributes, conversation } = entering;
         let name = if login.user.is_empty() { account.to_string() } else { login.user };
         let who = query::Login {
             user: name.clone(),
@@ -441,6 +454,7 @@ impl Session {
                 self.break_off(io, &error)
             }
             Ok(conversation) => {
+                conversation.sql.describe_client(attributes);
                 self.shared.stats.logins.add(1);
                 let status = conversation.status_word();
                 self.writer(io.out()).ok(&Ending { status, ..Ending::default() });

@@ -151,6 +151,7 @@ codes! {
     BLOB_KEY_WITHOUT_LENGTH 1170 "42000" "BLOB/TEXT column '{}' used in key specification without a key length";
     PRIMARY_CANT_HAVE_NULL 1171 "42000" "All parts of a PRIMARY KEY must be NOT NULL; if you need NULL in a key, use UNIQUE instead";
     NET_PACKET_TOO_LARGE 1153 "08S01" "Got a packet bigger than 'max_allowed_packet' bytes";
+    UPDATE_WITHOUT_KEY_IN_SAFE_MODE 1175 "HY000" "You are using safe update mode and you tried to update a table without a WHERE that uses a KEY column. ";
     TOO_MANY_ROWS 1172 "42000" "Result consisted of more than one row";
     REQUIRES_PRIMARY_KEY 1173 "42000" "This table type requires a primary key";
     KEY_DOES_NOT_EXIST 1176 "42000" "Key '{}' doesn't exist in table '{}'";
@@ -223,6 +224,7 @@ codes! {
     UNKNOWN_COLLATION 1273 "HY000" "Unknown collation: '{}'";
     WARN_DEPRECATED_SYNTAX 1287 "HY000" "'{}' is deprecated and will be removed in a future release. Please use {} instead";
     FEATURE_DISABLED 1289 "HY000" "The '{}' feature is disabled; you need MySQL built with '{}' to have it working";
+    UNKNOWN_STORAGE_ENGINE 1286 "42000" "Unknown storage engine '{}'";
     OPTION_PREVENTS_STATEMENT 1290 "HY000" "The MySQL server is running with the {} option so it cannot execute this statement";
     DUPLICATED_VALUE_IN_TYPE 1291 "HY000" "Column '{}' has duplicated value '{}' in {}";
     TRUNCATED_WRONG_VALUE 1292 "22007" "Truncated incorrect {} value: '{}'";

@@ -97,6 +97,17 @@ pub struct Delete {
     pub ignore: bool,
 }
 
+/// Is a table that is changed read from end to end?
+fn reads_all(node: &Node) -> bool {
+    match node {
+        Node::Scan(scan) => scan.access.is_full() && scan.lock.is_some_and(|lock| lock.strength == Strength::Exclusive),
+        Node::Loop { left, right, .. } => reads_all(left) || reads_all(right),
+        Node::Hash(join) => reads_all(&join.left) || reads_all(&join.right),
+        Node::Filter { input, .. } => reads_all(input),
+        _ => false,
+    }
+}
+
 fn targets_of(targets: &[Target]) -> impl Iterator<Item = &Arc<Table>> {
     targets.iter().map(|target| &target.rules.table)
 }
@@ -240,6 +251,16 @@ impl Bind<'_> {
                 let given = |at: &usize| through.columns.iter().position(|column| *column == Some(*at));
                 let given: Vec<usize> = targets.iter().filter_map(given).collect();
                 options = self.check_insert_view(&name, &given)?;
+            }
+            // Who may not give all columns is told of none of them, if none is named.
+            None if is_bare => {
+                let rights = &self.rights;
+                let may = |at: &usize| {
+                    rights.column(&table.schema, &table.name, &table.columns[*at].name).has(Privileges::INSERT)
+                };
+                if !targets.iter().all(may) {
+                    return Err(rights.no_table("INSERT", &table.name));
+                }
             }
             None => targets.iter().try_for_each(|at| self.check_change(&table, *at, Privileges::INSERT))?,
         }
@@ -477,6 +498,9 @@ impl Bind<'_> {
         };
         let part = planner.plan(source, conditions);
         let mut node = part.node;
+        if limit.is_none() && self.settings().safe_updates && reads_all(&node) {
+            return Err(error::UPDATE_WITHOUT_KEY_IN_SAFE_MODE.bare());
+        }
         if !(sorts.is_empty() || part.ordered && wants.len() == sorts.len()) {
             let mut exprs: Vec<Expr> = (0..scope.width).map(|at| Expr::Column(at, scope.type_at(at))).collect();
             let mut keys = Vec::new();
@@ -510,7 +534,13 @@ impl Bind<'_> {
             return Err(SqlError::unsupported("this form of UPDATE"));
         }
         if let ast::TableFactor::Table { name, .. } = &update.table.relation {
-            self.refuse_system(&name_of(name)?)?;
+            let name = name_of(name)?;
+            self.refuse_system(&name)?;
+            // Of one table the right to change it is looked at before the table (R2).
+            if update.table.joins.is_empty() {
+                let schema = self.schema_of(&name)?;
+                self.rights.need_some_columns(&schema, &name.name, Privileges::UPDATE)?;
+            }
         }
         self.open_scope();
         (self.keyed, self.changing) = (true, "UPDATE");
@@ -604,6 +634,15 @@ impl Bind<'_> {
             (None, []) => (Vec::new(), from),
             (None, tables) => (tables.iter().map(name_of).collect::<Result<_>>()?, from),
         };
+        if let (true, [ast::TableWithJoins { relation: ast::TableFactor::Table { name, .. }, joins }]) =
+            (names.is_empty(), from)
+            && joins.is_empty()
+        {
+            // As for UPDATE.
+            let name = name_of(name)?;
+            let schema = self.schema_of(&name)?;
+            self.rights.need_table(&schema, &name.name, Privileges::DELETE)?;
+        }
         self.open_scope();
         (self.keyed, self.changing) = (true, "DELETE");
         let source = self.from(from);

@@ -13,7 +13,7 @@ pub mod load;
 pub use from::columns_of;
 mod name;
 pub mod scope;
-mod select;
+pub(crate) mod select;
 mod subquery;
 pub mod view;
 mod window;

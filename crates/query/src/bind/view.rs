@@ -356,8 +356,10 @@ impl Bind<'_> {
         let keyed = std::mem::replace(&mut self.keyed, true);
         let bound = self.view(view, &view.name);
         self.keyed = keyed;
+        // Where it could not be bound there may be no scope any more, and nothing is bound after it.
+        bound?;
         let at = self.scope().tables.len().saturating_sub(1);
-        let done = bound.and_then(|_| then(self, at));
+        let done = then(self, at);
         self.close_scope();
         done
     }

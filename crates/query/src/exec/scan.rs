@@ -21,6 +21,7 @@ use crate::plan::{Lock, LockWait, Scan};
 use crate::row::Opened;
 use crate::scalar::{EvalContext, Expr};
 use crate::session::Row;
+use crate::session::count::Count;
 use crate::value::Value;
 
 /// Room for the key of a point; most are shorter.
@@ -110,6 +111,15 @@ pub(super) fn after(prefix: &[u8]) -> Bound<Vec<u8>> {
     Bound::Unbounded
 }
 
+/// What MySQL counts the rows of such a walk as.
+fn counted_as(scan: &Scan) -> Count {
+    match scan.access.index {
+        _ if scan.access.backward => Count::HandlerReadPrev,
+        None if scan.access.is_full() => Count::HandlerReadRndNext,
+        _ => Count::HandlerReadNext,
+    }
+}
+
 fn map_of(scan: &Scan) -> MapId {
     scan.access.index.map_or(scan.table.map, |at| scan.table.indexes[at].map)
 }
@@ -164,7 +174,9 @@ impl ScanState {
             if !cursor.next(host(ctx).txn()?, &mut self.memory.batch)? {
                 self.cursor = None;
             }
-            host(ctx).look_up()?;
+            let host = host(ctx);
+            host.look_up()?;
+            host.handle.counts.add_many(counted_as(scan), self.memory.batch.len() as u64);
             self.take_batch(scan, ctx, sink)?;
             return Ok(true);
         }
@@ -172,7 +184,10 @@ impl ScanState {
         self.range = self.ranges.pop_front();
         match range {
             None => return Ok(false),
-            Some(Range::Point(key)) => self.point(scan, &key, ctx, sink)?,
+            Some(Range::Point(key)) => {
+                host(ctx).handle.counts.add(Count::HandlerReadKey);
+                self.point(scan, &key, ctx, sink)?;
+            }
             Some(Range::Between(from, to)) => self.open_cursor(scan, from, to, ctx)?,
         }
         Ok(true)
@@ -185,6 +200,12 @@ impl ScanState {
         to: Bound<Vec<u8>>,
         ctx: &mut EvalContext,
     ) -> Result<()> {
+        let first = match (&from, &to) {
+            (Bound::Unbounded, _) if !scan.access.backward => Count::HandlerReadFirst,
+            (_, Bound::Unbounded) if scan.access.backward => Count::HandlerReadLast,
+            _ => Count::HandlerReadKey,
+        };
+        host(ctx).handle.counts.add(first);
         let map = map_of(scan);
         let locks_gaps = host(ctx).isolation >= Isolation::RepeatableRead;
         let txn = host(ctx).txn()?;

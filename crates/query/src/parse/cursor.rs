@@ -406,13 +406,21 @@ impl Cursor<'_> {
                 let tables: Vec<_> = names.into_iter().map(|name| (name, false)).collect();
                 return Ok(if tables.is_empty() { Statement::LockAll } else { Statement::LockTables(tables) });
             }
-            return Ok(Statement::Flush(what));
+            return Ok(Statement::Flush(vec![what]));
         }
-        // Kinds of logs.
-        if self.word("logs") {
-            return Ok(Statement::Flush("logs".to_owned()));
+        let mut all = vec![what];
+        loop {
+            // Kinds of logs.
+            if self.word("logs")
+                && let Some(last) = all.last_mut()
+            {
+                *last = "logs".to_owned();
+            }
+            if !self.take(&Token::Comma) {
+                return Ok(Statement::Flush(all));
+            }
+            all.push(self.identifier()?.to_ascii_lowercase());
         }
-        Ok(Statement::Flush(what))
     }
 
     fn lock(&mut self) -> Result<Statement> {

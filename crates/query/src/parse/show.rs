@@ -2,7 +2,7 @@
 
 use sqlparser::tokenizer::Token;
 
-use crate::error::{Result, SqlError};
+use crate::error::{self, Result, SqlError};
 use crate::parse::cursor::Cursor;
 use crate::parse::statement::{Name, Pattern, Show, Shown, Statement};
 
@@ -91,7 +91,17 @@ impl Cursor<'_> {
                 }
             }
             "profiles" => Shown::Profiles,
-            "engine" | "profile" | "relaylog" | "binlog" | "replicas" => {
+            "engine" => {
+                let name = self.identifier()?;
+                if !["innodb", "all"].iter().any(|known| name.eq_ignore_ascii_case(known)) {
+                    return Err(error::UNKNOWN_STORAGE_ENGINE.with(&[&name]));
+                }
+                if !self.word("status") {
+                    return Err(SqlError::unsupported("SHOW ENGINE of anything but STATUS"));
+                }
+                Shown::EngineStatus
+            }
+            "profile" | "relaylog" | "binlog" | "replicas" => {
                 return Err(SqlError::unsupported(format!("SHOW {}", word.to_uppercase())));
             }
             _ => {

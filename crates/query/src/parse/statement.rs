@@ -134,7 +134,7 @@ pub enum Statement {
         what: Maintenance,
         tables: Vec<Name>,
     },
-    Flush(String),
+    Flush(Vec<String>),
     CreateView(Box<CreateView>),
     DropView {
         names: Vec<Name>,
@@ -285,6 +285,8 @@ pub enum Shown {
     CreateUser(UserName),
     CreateView(Name),
     Privileges,
+    /// SHOW ENGINE ... STATUS.
+    EngineStatus,
     Plugins,
     OpenTables,
     Triggers,

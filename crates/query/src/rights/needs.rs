@@ -183,6 +183,7 @@ fn shown(what: &Shown) -> Vec<Need<'_>> {
         | Shown::FunctionStatus
         | Shown::ProcedureStatus
         | Shown::Profiles => Vec::new(),
+        Shown::EngineStatus => vec![Need::Global(P::PROCESS)],
         Shown::Tables { schema, .. } | Shown::TableStatus { schema } => vec![Need::SomeOfDatabase(schema.as_deref())],
         Shown::Triggers | Shown::Events => Vec::new(),
         Shown::Columns { table, .. } | Shown::Index { table } => vec![Need::SomeOfTable(table, "SELECT")],

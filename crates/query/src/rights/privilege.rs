@@ -8,14 +8,14 @@ pub struct Privileges(pub u64);
 
 /// Where a privilege can be given.
 const GLOBAL: u8 = 1;
-const DATABASE: u8 = 2;
-const TABLE: u8 = 4;
+pub(crate) const DATABASE: u8 = 2;
+pub(crate) const TABLE: u8 = 4;
 const COLUMN: u8 = 8;
 
 pub struct Row {
     pub name: &'static str,
     pub set: Privileges,
-    levels: u8,
+    pub(crate) levels: u8,
     /// MySQL 8.0 keeps it apart from those it always had.
     pub is_dynamic: bool,
     /// Its column in `mysql.user`.

@@ -24,6 +24,11 @@ fn named<'c>(columns: &'c [TableColumn], name: &str) -> Option<&'c TableColumn> 
     columns.iter().find(|column| column.name.eq_ignore_ascii_case(name))
 }
 
+/// A name without the quotes, of whichever kind, that it may stand in.
+fn bare(name: &str) -> String {
+    name.trim_matches(['`', '\'', '"']).to_owned()
+}
+
 impl Session {
     pub(super) fn definition(
         &mut self,
@@ -107,8 +112,8 @@ impl Session {
         let (mut charset, mut named) = (None, None);
         for option in options {
             match option {
-                ColumnOption::CharacterSet(name) => charset = Some(name.to_string()),
-                ColumnOption::Collation(name) => named = Some(name.to_string().trim_matches(['`', '\'']).to_owned()),
+                ColumnOption::CharacterSet(name) => charset = Some(bare(&name.to_string())),
+                ColumnOption::Collation(name) => named = Some(bare(&name.to_string())),
                 _ => {}
             }
         }

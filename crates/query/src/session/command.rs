@@ -75,15 +75,18 @@ impl Session {
                 None => Err(error::UNKNOWN_STMT_HANDLER.with(&[name, &"DEALLOCATE PREPARE"])),
             },
             Statement::Maintain { what, tables } => self.maintain(*what, tables),
-            Statement::Flush(what) => match what.as_str() {
-                // Nothing of these is cached, or they lose nothing by staying.
-                "tables" | "table" | "privileges" | "logs" | "hosts" => Ok(Outcome::done()),
-                "status" => {
-                    self.db.count_anew(&self.handle);
-                    Ok(Outcome::done())
+            Statement::Flush(all) => {
+                for what in all {
+                    match what.as_str() {
+                        // Nothing of these is cached or counted, or they lose nothing by staying.
+                        "tables" | "table" | "privileges" | "logs" | "hosts" | "user_resources" | "optimizer_costs" => {
+                        }
+                        "status" => self.db.count_anew(&self.handle),
+                        other => return Err(SqlError::unsupported(format!("FLUSH {}", other.to_uppercase()))),
+                    }
                 }
-                other => Err(SqlError::unsupported(format!("FLUSH {}", other.to_uppercase()))),
-            },
+                Ok(Outcome::done())
+            }
             Statement::CreateView(create) => self.create_view(create),
             Statement::DropView { names, if_exists } => self.drop_views(names, *if_exists),
             Statement::Accounting(what) => self.accounting(what),

@@ -67,14 +67,23 @@ counts! {
     Truncate "Com_truncate";
     UnlockTables "Com_unlock_tables";
     Update "Com_update";
+    BytesReceived "Bytes_received";
+    BytesSent "Bytes_sent";
     HandlerCommit "Handler_commit";
     HandlerDelete "Handler_delete";
+    HandlerReadFirst "Handler_read_first";
+    HandlerReadKey "Handler_read_key";
+    HandlerReadLast "Handler_read_last";
+    HandlerReadNext "Handler_read_next";
+    HandlerReadPrev "Handler_read_prev";
+    HandlerReadRndNext "Handler_read_rnd_next";
     HandlerRollback "Handler_rollback";
     HandlerSavepoint "Handler_savepoint";
     HandlerSavepointRollback "Handler_savepoint_rollback";
     HandlerUpdate "Handler_update";
     HandlerWrite "Handler_write";
     Questions "Questions";
+    SlowQueries "Slow_queries";
 }
 
 /// One number for each name.
@@ -89,8 +98,12 @@ impl Default for Counts {
 impl Counts {
     /// Only its owner calls this.
     pub fn add(&self, count: Count) {
+        self.add_many(count, 1);
+    }
+
+    pub fn add_many(&self, count: Count, more: u64) {
         let number = &self.0[count as usize];
-        number.store(number.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        number.store(number.load(Ordering::Relaxed) + more, Ordering::Relaxed);
     }
 
     pub fn all(&self) -> Vec<u64> {

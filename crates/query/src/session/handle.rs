@@ -35,6 +35,8 @@ pub struct Shown {
     pub account: String,
     pub database: Option<String>,
     pub since: Instant,
+    /// What the client has said of itself, in pairs.
+    pub attributes: std::sync::Arc<[(String, String)]>,
     /// The text of the last statement.
     text: String,
     runs: bool,
@@ -48,8 +50,8 @@ impl Shown {
         self.runs.then_some(&*self.text)
     }
 
-    pub(crate) fn begin(&mut self, text: &str) {
-        self.since = Instant::now();
+    pub(crate) fn begin(&mut self, text: &str, now: Instant) {
+        self.since = now;
         self.text.clear();
         self.text.push_str(text);
         self.state = None;
@@ -69,6 +71,7 @@ impl Handle {
             account: String::new(),
             database: None,
             since: Instant::now(),
+            attributes: std::sync::Arc::default(),
             text: String::new(),
             runs: false,
             state: None,

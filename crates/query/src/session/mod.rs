@@ -30,6 +30,7 @@ pub(crate) mod run;
 mod set;
 mod show;
 mod temporary;
+mod tell;
 mod transact;
 mod users;
 pub(crate) mod variables;
@@ -38,6 +39,7 @@ mod words;
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Instant;
 
 use engine::Lsn;
 use engine::rows::{Isolation, Savepoint};
@@ -203,6 +205,8 @@ pub struct Session {
     catalog: Arc<Snapshot>,
     /// Statements so far.
     number: u64,
+    /// When the last of them began.
+    began: Instant,
     /// A statement's rows are still being made.
     is_open: bool,
     found_rows: u64,
@@ -258,6 +262,7 @@ impl Session {
             database: None,
             catalog: db.catalog().snapshot(),
             number: 0,
+            began: Instant::now(),
             is_open: false,
             found_rows: 0,
             gate: 0,
@@ -430,6 +435,17 @@ impl Session {
     /// Whether UPDATE and ON DUPLICATE KEY UPDATE count the rows that they find, not those that they change.
     pub fn count_found(&mut self, found: bool) {
         self.ctx.counts_found = found;
+    }
+
+    /// So many bytes came from the client, and went to it.
+    pub fn count_bytes(&self, received: u64, sent: u64) {
+        self.handle.counts.add_many(count::Count::BytesReceived, received);
+        self.handle.counts.add_many(count::Count::BytesSent, sent);
+    }
+
+    /// What the client says of itself: performance_schema.session_connect_attrs.
+    pub fn describe_client(&self, attributes: Vec<(String, String)>) {
+        self.handle.show(|shown| shown.attributes = attributes.into());
     }
 
     /// Through which others see and end this session.

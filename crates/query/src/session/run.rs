@@ -194,8 +194,10 @@ impl Session {
         self.refresh();
         let followed = self.follow_accounts();
         self.handle.forget_query_kill();
+        self.began = Instant::now();
+        let began = self.began;
         let end = (0..=sql.len().min(1024)).rev().find(|end| sql.is_char_boundary(*end)).unwrap_or(0);
-        self.handle.show(|shown| shown.begin(&sql[..end]));
+        self.handle.show(|shown| shown.begin(&sql[..end], began));
         let timestamp = self.quick.timestamp;
         self.ctx.now = if timestamp > 0 { Timestamp(timestamp as i64 * 1_000_000) } else { Timestamp::now() };
         self.ctx.ignore = false;
@@ -310,7 +312,14 @@ impl Session {
         let plan = match statement {
             Statement::Query(query) => {
                 let bound = bind.statement_query(query)?;
-                Plan::Query { node: bound.node, columns: bound.columns.into() }
+                let node = match self.settings.select_limit {
+                    limit if limit < u64::MAX && query.limit_clause.is_none() => {
+                        let limit = Expr::Literal(Value::UInt(limit), Type::unsigned());
+                        crate::bind::select::limited(bound.node, (Some(limit), None))
+                    }
+                    _ => bound.node,
+                };
+                Plan::Query { node, columns: bound.columns.into() }
             }
             Statement::Insert(insert) => Plan::Insert(bind.insert(insert)?),
             Statement::Update(update) => Plan::Update(bind.update(update)?),

@@ -207,6 +207,14 @@ impl Session {
                 self.settings.div_precision_increment = number.min(30) as u8;
                 self.plans.clear();
             }
+            "sql_select_limit" => {
+                self.settings.select_limit = number;
+                self.plans.clear();
+            }
+            "sql_safe_updates" => {
+                self.settings.safe_updates = *value == Value::TRUE;
+                self.plans.clear();
+            }
             "group_concat_max_len" => self.ctx.group_concat_max_len = number as usize,
             "foreign_key_checks" => self.host().foreign_key_checks = *value == Value::TRUE,
             "max_allowed_packet" => self.ctx.max_allowed_packet = number as usize,

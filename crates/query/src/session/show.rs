@@ -20,9 +20,9 @@ use crate::system::{self, column_extra, column_key, default_text, keys, text};
 use crate::types::{Column, Type};
 use crate::value::Value;
 
-type Answer = (Vec<Column>, Vec<Row>);
+pub(super) type Answer = (Vec<Column>, Vec<Row>);
 
-fn texts(names: &[&str]) -> Vec<Column> {
+pub(super) fn texts(names: &[&str]) -> Vec<Column> {
     names.iter().map(|name| text_column(name)).collect()
 }
 
@@ -33,11 +33,15 @@ fn optional(value: Option<impl AsRef<str>>) -> Value {
 impl Session {
     pub(super) fn show(&mut self, show: &Show) -> Result<Outcome> {
         self.refresh();
-        let (columns, rows) = self.shown(&show.what)?;
+        let (mut columns, rows) = self.shown(&show.what)?;
         let rows = match &show.pattern {
             None => rows,
             Some(pattern) => self.matching(&columns, rows, pattern)?,
         };
+        // The pattern is part of the column's name here, as in MySQL.
+        if let (Shown::Databases | Shown::Tables { .. }, Some(Pattern::Like(like))) = (&show.what, &show.pattern) {
+            columns[0].name = format!("{} ({like})", columns[0].name);
+        }
         Ok(self.rows(columns, rows))
     }
 
@@ -190,7 +194,16 @@ impl Session {
                     ("INFO", "Info"),
                 ],
             ),
-            Shown::Plugins => Ok((texts(&["Name", "Status", "Type", "Library", "License"]), Vec::new())),
+            Shown::Plugins => self.of_system(
+                "PLUGINS",
+                &[
+                    ("PLUGIN_NAME", "Name"),
+                    ("PLUGIN_STATUS", "Status"),
+                    ("PLUGIN_TYPE", "Type"),
+                    ("PLUGIN_LIBRARY", "Library"),
+                    ("PLUGIN_LICENSE", "License"),
+                ],
+            ),
             Shown::OpenTables => Ok((texts(&["Database", "Table", "In_use", "Name_locked"]), Vec::new())),
             Shown::Triggers => Ok((
                 texts(&[
@@ -247,7 +260,8 @@ impl Session {
             Shown::Grants { of, using } => self.show_grants(of.as_ref(), using),
             Shown::CreateView(name) => self.show_create_view(name),
             Shown::CreateUser(name) => self.show_create_user(name),
-            Shown::Privileges => Err(SqlError::unsupported("SHOW PRIVILEGES")),
+            Shown::Privileges => Ok(self.show_privileges()),
+            Shown::EngineStatus => self.show_engine_status(),
             Shown::Profiles => Err(SqlError::unsupported("SHOW PROFILES")),
             // There is no binary log and no replica.
             Shown::MasterStatus => {

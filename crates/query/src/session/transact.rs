@@ -146,8 +146,18 @@ impl Session {
         self.gate = self.gate.max(gate);
     }
 
+    /// Counts a statement that has taken long.
+    fn note_slowness(&mut self) {
+        /// `long_query_time`, which cannot be set.
+        const LONG: Duration = Duration::from_secs(10);
+        if self.began.elapsed() > LONG {
+            self.handle.counts.add(Count::SlowQueries);
+        }
+    }
+
     /// The statement has ended well: outside of a transaction it counts now.
     pub(super) fn end_statement(&mut self) -> Result<()> {
+        self.note_slowness();
         self.is_open = false;
         self.statement_start = None;
         self.handle.show(super::Shown::end);
@@ -160,6 +170,7 @@ impl Session {
 
     /// The statement has failed: what it has changed is taken back.
     pub(super) fn fail(&mut self, error: SqlError) -> SqlError {
+        self.note_slowness();
         self.is_open = false;
         self.handle.show(super::Shown::end);
         let start = self.statement_start.take();

@@ -68,9 +68,11 @@ pub const VARIABLES: &[Variable] = &[
     of("default_tmp_storage_engine", Word("InnoDB"), Keep),
     of("default_week_format", Number(0), Keep),
     of("div_precision_increment", Number(4), Set),
+    of("default_authentication_plugin", Word("caching_sha2_password"), Read),
     of("event_scheduler", Word("OFF"), Read),
     of("explicit_defaults_for_timestamp", Flag(true), Keep),
     of("foreign_key_checks", Flag(true), Set),
+    of("general_log", Flag(false), Keep),
     of("group_concat_max_len", Number(1024), Set),
     of("gtid_mode", Word("OFF"), Read),
     of("have_openssl", Word("YES"), Read),
@@ -87,10 +89,13 @@ pub const VARIABLES: &[Variable] = &[
     of("innodb_polar_blink_tree", Flag(true), Read),
     of("innodb_strict_mode", Flag(true), Accept),
     of("interactive_timeout", Number(28800), Accept),
+    of("lc_messages", Word("en_US"), Keep),
+    of("lc_time_names", Word("en_US"), Keep),
     of("license", Word("Apache-2.0"), Read),
     of("local_infile", Flag(false), Global),
     of("lock_wait_timeout", Number(31_536_000), Set),
     of("log_bin", Flag(false), Read),
+    of("long_query_time", Word("10.000000"), Keep),
     of("lower_case_file_system", Flag(false), Read),
     of("lower_case_table_names", Number(0), Read),
     of("max_allowed_packet", Number(67_108_864), Set),
@@ -104,6 +109,7 @@ pub const VARIABLES: &[Variable] = &[
     of("net_read_timeout", Number(30), Set),
     of("net_write_timeout", Number(60), Accept),
     of("new", Flag(false), Accept),
+    of("offline_mode", Flag(false), Keep),
     of("old_alter_table", Flag(false), Accept),
     of("optimizer_switch", Word(""), Accept),
     of("performance_schema", Flag(false), Read),
@@ -122,6 +128,8 @@ pub const VARIABLES: &[Variable] = &[
         Accept,
     ),
     of("session_track_transaction_info", Word("OFF"), Accept),
+    of("skip_name_resolve", Flag(true), Read),
+    of("slow_query_log", Flag(false), Keep),
     of("sort_buffer_size", Number(262_144), Accept),
     of("sql_auto_is_null", Flag(false), Keep),
     of("sql_big_selects", Flag(true), Accept),
@@ -138,8 +146,8 @@ pub const VARIABLES: &[Variable] = &[
     of("sql_notes", Flag(true), Accept),
     of("sql_quote_show_create", Flag(true), Keep),
     of("sql_require_primary_key", Flag(false), Keep),
-    of("sql_safe_updates", Flag(false), Keep),
-    of("sql_select_limit", Number(u64::MAX), Keep),
+    of("sql_safe_updates", Flag(false), Set),
+    of("sql_select_limit", Number(u64::MAX), Set),
     of("sql_warnings", Flag(false), Accept),
     of("super_read_only", Flag(false), Keep),
     of("system_time_zone", Word("UTC"), Read),
@@ -282,7 +290,7 @@ mod tests {
 
     #[test]
     fn what_has_no_effect_cannot_be_asked_for() {
-        let variable = find("sql_safe_updates").expect("known");
+        let variable = find("sql_auto_is_null").expect("known");
         assert!(variable.check(&Value::FALSE).is_ok());
         assert_eq!(variable.check(&Value::TRUE).expect_err("not served").code, 1235);
         assert_eq!(find("no_such_thing").err().expect("unknown").code, 1193);

@@ -199,7 +199,7 @@ pub const TABLES: &[SystemTable] = &[
             ("PLUGIN_LICENSE", Text(80)),
             ("LOAD_OPTION", NAME),
         ],
-        rows: nothing,
+        rows: plugins,
     },
     SystemTable {
         schema: "information_schema",
@@ -285,6 +285,21 @@ pub const TABLES: &[SystemTable] = &[
         rows: partitions,
     },
 ];
+
+/// What MySQL has as plugins and what is built in here.
+fn plugins(_: &mut EvalContext) -> Result<Vec<Row>> {
+    let row = |(name, version, kind, api, words): (&str, &str, &str, &str, &str)| {
+        let [name, version, kind, api, words] = [name, version, kind, api, words].map(text);
+        let (active, always, licence) = (text("ACTIVE"), text("FORCE"), text("Apache-2.0"));
+        vec![name, version, active, kind, api, Value::Null, Value::Null, text("Beluga"), words, licence, always]
+    };
+    let all = [
+        ("caching_sha2_password", "1.0", "AUTHENTICATION", "2.1", "Caching sha2 authentication"),
+        ("mysql_native_password", "1.1", "AUTHENTICATION", "2.1", "Native MySQL authentication"),
+        ("InnoDB", "8.0", "STORAGE ENGINE", "80040.0", "Supports transactions, row-level locking, and foreign keys"),
+    ];
+    Ok(all.into_iter().map(row).collect())
+}
 
 fn partitions(ctx: &mut EvalContext) -> Result<Vec<Row>> {
     let mut rows = Vec::new();

@@ -5,6 +5,7 @@ mod accounts;
 pub mod keys;
 mod schema;
 pub(crate) mod status;
+mod tools;
 mod views;
 
 pub use schema::{column_extra, column_key, default_text, keys, value_text};
@@ -79,7 +80,9 @@ pub fn find(schema: &str, name: &str) -> Option<&'static SystemTable> {
 }
 
 pub fn all() -> impl Iterator<Item = &'static SystemTable> {
-    [schema::TABLES, absent::TABLES, status::TABLES, accounts::TABLES, keys::TABLES].into_iter().flatten()
+    [schema::TABLES, absent::TABLES, status::TABLES, accounts::TABLES, keys::TABLES, tools::TABLES]
+        .into_iter()
+        .flatten()
 }
 
 /// Those that SHOW DATABASES lists: a dump of all databases must not meet one that cannot be made by statements.

@@ -45,7 +45,7 @@ pub fn rows(ctx: &mut EvalContext, global: bool) -> Vec<Row> {
     found.into_iter().map(|(name, number)| vec![text(name), text(number.to_string())]).collect()
 }
 
-fn of_server(db: &Database) -> Vec<(&'static str, u64)> {
+pub fn of_server(db: &Database) -> Vec<(&'static str, u64)> {
     const PAGE: u64 = 4096;
     let (connections, most) = db.connections();
     let sessions = db.sessions();

@@ -31,11 +31,21 @@ pub struct Settings {
     /// `collation_connection`: of literals.
     pub collation: Collation,
     pub div_precision_increment: u8,
+    /// `sql_select_limit`: of a SELECT that has no LIMIT of its own.
+    pub select_limit: u64,
+    /// Changes must find their rows by a key, or say LIMIT.
+    pub safe_updates: bool,
 }
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { sql_mode: SqlMode::DEFAULT, collation: Collation::DEFAULT, div_precision_increment: 4 }
+        Settings {
+            sql_mode: SqlMode::DEFAULT,
+            collation: Collation::DEFAULT,
+            div_precision_increment: 4,
+            select_limit: u64::MAX,
+            safe_updates: false,
+        }
     }
 }
 
