@@ -19,6 +19,7 @@ use crate::error::Result;
 use crate::keyspace::{Keyspace, Others, Progress};
 use crate::metrics::Metrics;
 use crate::rows::Rows;
+use crate::rows::lock::PARTITIONS;
 use crate::txn::{Recovery, Store};
 
 /// What is known about opening, for the log line at start.
@@ -40,6 +41,8 @@ pub struct Options {
     pub random: u64,
     /// Memory for old versions of rows, in bytes; 0: 64 MiB. Beyond it the oldest snapshot is given up.
     pub versions_max: u64,
+    /// Partitions of the table of row locks; 0: 64.
+    pub lock_partitions: usize,
 }
 
 const VERSIONS_MAX: u64 = 64 << 20;
@@ -95,7 +98,7 @@ impl Engine {
         }));
         let undone = recovery.undo_losers(&store)?;
         keyspace.settle(&recovery)?;
-        let rows = open_rows(&store, &keyspace, versions_max);
+        let rows = open_rows(&store, &keyspace, versions_max, options.lock_partitions);
         let accounts = Accounts::open(store.clone())?;
         let thread = threaded.then(|| keyspace.start_background());
         Ok(Arc::new(Engine {
@@ -176,7 +179,8 @@ impl Engine {
 }
 
 /// Rows share the keyspace's background thread.
-fn open_rows(store: &Arc<Store>, keyspace: &Arc<Keyspace>, versions_max: u64) -> Arc<Rows> {
+fn open_rows(store: &Arc<Store>, keyspace: &Arc<Keyspace>, versions_max: u64, partitions: usize) -> Arc<Rows> {
+    let partitions = if partitions == 0 { PARTITIONS } else { partitions };
     let call = |how: fn(&Keyspace)| -> Box<dyn Fn() + Send + Sync> {
         let keyspace = Arc::downgrade(keyspace);
         Box::new(move || {
@@ -185,7 +189,7 @@ fn open_rows(store: &Arc<Store>, keyspace: &Arc<Keyspace>, versions_max: u64) ->
             }
         })
     };
-    let rows = Arc::new(Rows::new(store.clone(), versions_max, call(Keyspace::ring), call(Keyspace::wake)));
+    let rows = Arc::new(Rows::new(store.clone(), versions_max, partitions, call(Keyspace::ring), call(Keyspace::wake)));
     let work = rows.clone();
     let others: Others = Box::new(move |budget| work.background_step(budget));
     assert!(keyspace.others.set(others).is_ok(), "set once");

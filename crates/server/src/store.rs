@@ -57,6 +57,7 @@ pub fn open(
     }
     let mut options = Options { random: random()?, ..Options::default() };
     options.versions_max = shares.versions_bytes();
+    options.lock_partitions = settings.number(Name::LockPartitions) as usize;
     options.pager.frame_bytes = shares.frame_bytes;
     options.pager.ring_bytes = shares.log_buffer_bytes as usize;
     options.pager.segment_bytes = segment_bytes;

@@ -54,7 +54,7 @@ impl Machine {
         };
         // With little memory for them, steps of transactions go to files soon.
         let versions_max = [0, 1 << 10, 8 << 10, 64 << 10][(self.seed % 4) as usize];
-        engine::Options { pager, random: 7, versions_max }
+        engine::Options { pager, random: 7, versions_max, ..Default::default() }
     }
 }
 

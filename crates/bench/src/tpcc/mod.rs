@@ -101,7 +101,7 @@ fn play(port: u16, options: &Options, threads: usize, round: usize) -> Result<Tu
     let failed = Mutex::new(None);
     let begin = Instant::now();
     let terminal = |number: usize| -> Result<(), Failure> {
-        let seed = options.seed ^ ((round as u64) << 32 | number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let seed = options.seed ^ (((round as u64) << 32) | (number as u64 + 1)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let random = Random::new(seed, options.seed);
         let client = Client::connect(address(port), DATABASE)?;
         let mut terminal = Terminal { client, random, size, home: number as u32 % size.warehouses + 1 };

@@ -23,7 +23,8 @@ use crate::rows::MapId;
 use crate::rows::hash::Seed;
 use crate::rows::maps::Map;
 
-const SHARDS: usize = 64;
+/// Partitions where nobody says how many.
+pub(crate) const PARTITIONS: usize = 64;
 /// So many entries with keys a transaction may always have, and so many if there is room.
 const EXACT_MIN: usize = 128;
 const EXACT_MAX: usize = 8192;
@@ -157,11 +158,11 @@ pub(crate) struct Locks {
 }
 
 impl Locks {
-    pub fn new(bytes_max: u64) -> Locks {
+    pub fn new(bytes_max: u64, partitions: usize) -> Locks {
         let seed = Seed::default();
         let shard = || Mutex::new(Shard { rows: HashMap::with_hasher(seed), many: Vec::new() });
         Locks {
-            shards: (0..SHARDS).map(|_| shard()).collect(),
+            shards: (0..partitions.max(1)).map(|_| shard()).collect(),
             ranges: RwLock::default(),
             seed,
             exact: AtomicU64::new(0),
@@ -188,7 +189,7 @@ impl Locks {
     fn place(&self, map: MapId, key: &[u8]) -> (u64, &Mutex<Shard>) {
         let hash = self.seed.row(map, key);
         // Other bits than those that the shard's tables go by.
-        (hash, &self.shards[(hash >> 40) as usize % SHARDS])
+        (hash, &self.shards[(hash >> 40) as usize % self.shards.len()])
     }
 
     /// Takes the lock, or names an open transaction that is in the way.

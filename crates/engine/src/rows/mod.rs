@@ -12,7 +12,7 @@
 
 mod change;
 pub(crate) mod hash;
-mod lock;
+pub(crate) mod lock;
 pub(crate) mod maps;
 #[cfg(all(test, loom))]
 mod model;
@@ -118,12 +118,12 @@ pub struct Rows {
 type Call = Box<dyn Fn() + Send + Sync>;
 
 impl Rows {
-    pub(crate) fn new(store: Arc<Store>, versions_max: u64, ring: Call, wake: Call) -> Rows {
+    pub(crate) fn new(store: Arc<Store>, versions_max: u64, partitions: usize, ring: Call, wake: Call) -> Rows {
         Rows {
             slots: Slots::new(first_id(&store.pager)),
             snapshots: Snapshots::default(),
             versions: Versions::default(),
-            locks: Locks::new(versions_max),
+            locks: Locks::new(versions_max, partitions),
             ended: Mutex::default(),
             kept: AtomicU64::new(0),
             versions_max: AtomicU64::new(versions_max),
@@ -144,9 +144,11 @@ impl Rows {
         self.slots.rouse();
     }
 
-    /// All maps that there are, those of open transactions included.
+    /// All maps that there are, in the order of their numbers, those of open transactions included.
     pub fn maps(&self) -> Vec<MapId> {
-        self.store.maps.all().iter().map(|map| map.id).collect()
+        let mut ids: Vec<MapId> = self.store.maps.all().iter().map(|map| map.id).collect();
+        ids.sort_unstable();
+        ids
     }
 
     /// Memory that old versions take, about.

@@ -307,9 +307,9 @@ mod tests {
         let step = |number: u32| Step {
             map: 16 + number % 3,
             key: (number * 7919 % 1000).to_be_bytes().as_slice().into(),
-            before: (number % 4 != 0).then(|| vec![number as u8; number as usize % 1300].into()),
+            before: (!number.is_multiple_of(4)).then(|| vec![number as u8; number as usize % 1300].into()),
             is_version: number % 4 == 1,
-            deletes: number % 5 == 0,
+            deletes: number.is_multiple_of(5),
         };
         let steps: Vec<Step> = (0..3000).map(step).collect();
         let empty = Run::write(&device, 0, &[], seed).unwrap();

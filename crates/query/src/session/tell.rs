@@ -129,7 +129,7 @@ impl Session {
                 count("Innodb_rows_deleted")
             )],
         );
-        out += &format!("----------------------------\nEND OF BELUGA MONITOR OUTPUT\n============================\n");
+        out += "----------------------------\nEND OF BELUGA MONITOR OUTPUT\n============================\n";
         Ok((texts(&["Type", "Name", "Status"]), vec![vec![Value::text("InnoDB"), Value::text(""), Value::text(out)]]))
     }
 }
