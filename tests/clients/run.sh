@@ -21,6 +21,23 @@ mysql_canary() {
         grep -q -e '^FAILED round 0 ' -e '^0 passed, 0 failed, 1 skipped' target/clients/mysql_canary.log
 }
 
+# TPC-H's queries over few rows: the answers of MariaDB.
+tpch() {
+    if [ ! -x /usr/sbin/mariadbd ]; then
+        echo "skipped: no MariaDB to compare with"
+        echo "0 passed, 0 failed, 1 skipped"
+        return 0
+    fi
+    cargo build -q -p bench &&
+        target/debug/bench tpch --quick --scale 0.01 --rounds 1 --memory 256 --beluga "$SERVER_UNDER_TEST" >target/clients/tpch.log 2>&1
+    local status=$?
+    local wrong
+    wrong=$(grep -c -e DIFFERENT target/clients/tpch.log)
+    grep -e DIFFERENT -e '^bench: ' target/clients/tpch.log
+    echo "$(($(grep -c '^tpch: Q' target/clients/tpch.log) - wrong)) passed, $wrong failed"
+    return $status
+}
+
 suite() {
     echo "-- $1"
     case "$1" in
@@ -87,6 +104,7 @@ suite() {
     tpcc) "$python" $here/python/tpcc.py ;;
     mysql_anomalies) "$python" $here/python/mysql_anomalies.py ;;
     sysbench) "$python" $here/python/sysbench.py ;;
+    tpch) tpch ;;
     *) echo "no suite '$1'" >&2; return 64 ;;
     esac || failed=1
 }
@@ -100,7 +118,7 @@ if [ "${1:-}" = soak ]; then
     DIFFERENTIAL_ARGS= SECONDS_DIFFERENTIAL=$((minutes * 30)) suite differential
     MYSQL_DIFFERENTIAL_ARGS= SECONDS_DIFFERENTIAL=$((minutes * 15)) suite mysql_differential
 else
-    for name in "${@:-cli python node java errors tls introspection mysql_logins mysql_rights mysql_views two_faces mysql_python mysql_load mysql_dump mysql_sqlalchemy mysql_django mysql_go mysql_node mysql_typeorm mysql_java mysql_metadata mysql_tools mysql_beside mysql_anomalies mysql_differential mysql_crash mysql_crowd large tpcc sysbench disk_full device memory crash differential}"; do
+    for name in "${@:-cli python node java errors tls introspection mysql_logins mysql_rights mysql_views two_faces mysql_python mysql_load mysql_dump mysql_sqlalchemy mysql_django mysql_go mysql_node mysql_typeorm mysql_java mysql_metadata mysql_tools mysql_beside mysql_anomalies mysql_differential mysql_crash mysql_crowd large tpcc tpch sysbench disk_full device memory crash differential}"; do
         for one in $name; do suite "$one"; done
     done
 fi

@@ -17,6 +17,7 @@ mod sql;
 mod svg;
 mod table;
 mod tpcc;
+mod tpch;
 
 use std::io;
 use std::process::ExitCode;
@@ -30,8 +31,9 @@ const INDEX: &str = "\
 - [The 48 rows of the reference table](orca.md): connections, value sizes, pipelines and mixes.
 - [sysbench beside MariaDB and PostgreSQL](sysbench.md): transactions and server CPU of each oltp script (`bench -- sysbench`).
 - [A load like TPC-C's beside MariaDB](tpcc.md): New-Orders a minute, server CPU of a transaction, and whether the tables contradict themselves afterwards (`bench -- tpcc`).
+- [TPC-H's queries beside MariaDB](tpch.md): times of each, answers compared (`bench -- tpch`).
 
-All pages, the CSV files and the plots here are written by `make bench`, `bench -- sysbench` and `bench -- tpcc`. How it is measured stands on each page; the program is [bench](../../crates/bench/README.md).
+All pages, the CSV files and the plots here are written by `make bench`, `bench -- sysbench`, `bench -- tpcc` and `bench -- tpch`. How it is measured stands on each page; the program is [bench](../../crates/bench/README.md).
 ";
 
 fn main() -> ExitCode {
@@ -66,6 +68,7 @@ fn run(command: Command) -> io::Result<bool> {
         Command::Orca { setup, options } => return orca::run(&setup, &options),
         Command::Sysbench { setup, options } => return sql::run(&setup, &options),
         Command::Tpcc { setup, options } => return tpcc::run(&setup, &options),
+        Command::Tpch { setup, options } => return tpch::run(&setup, &options),
         Command::All { setup, options } => {
             let complete = goals::run(&setup, None)? & orca::run(&setup, &options)?;
             setup.publish("README", INDEX, &[], &[])?;

@@ -15,6 +15,7 @@ use crate::server::{Place, Side, WorkFolder};
 use crate::setup::Setup;
 use crate::sql;
 use crate::tpcc;
+use crate::tpch;
 
 pub const HELP: &str = "\
 bench load      play one load against a server that speaks RESP2
@@ -23,6 +24,7 @@ bench goals     the table of goals, all parts or one (--part)
 bench orca      the 48 rows of the reference table
 bench sysbench  sysbench against Beluga, MariaDB and PostgreSQL
 bench tpcc      a load like TPC-C's against Beluga and MariaDB, and its consistency conditions
+bench tpch      TPC-H's 22 queries against Beluga and MariaDB, answers compared
 bench all       goals and orca, results to docs/bench
 
 bench load:
@@ -63,6 +65,9 @@ bench tpcc, besides --rounds, --seconds, --memory, --out, --folder, --beluga:
       --sides A,B       of beluga, mariadb     --seed N     1
       --scale N         divides items and customers: for tests, 1
       --at PORT         fills, loads and checks the server that runs there, and only that
+
+bench tpch, besides --quick, --rounds, --out, --folder, --beluga, --memory:
+      --scale X         0.1                    --only A,B  numbers of queries
 ";
 
 pub enum Command {
@@ -73,6 +78,7 @@ pub enum Command {
     Orca { setup: Setup, options: orca::Options },
     Sysbench { setup: Setup, options: sql::Options },
     Tpcc { setup: Setup, options: tpcc::Options },
+    Tpch { setup: Setup, options: tpch::Options },
     All { setup: Setup, options: orca::Options },
 }
 
@@ -89,6 +95,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command> {
             Some("load") => load(&mut parser).map(|shape| Command::Load(Box::new(shape))),
             Some("sysbench") => sysbench(&mut parser),
             Some("tpcc") => tpcc(&mut parser),
+            Some("tpch") => tpch(&mut parser),
             Some(word @ ("cases" | "goals" | "orca" | "all")) => measurement(word, &mut parser),
             Some("help") => Ok(Command::Help),
             _ => Err(format!("unknown command {word:?}; bench --help lists them")),
@@ -250,6 +257,33 @@ fn tpcc(parser: &mut Parser) -> Result<Command> {
     Ok(Command::Tpcc { setup, options })
 }
 
+fn tpch(parser: &mut Parser) -> Result<Command> {
+    let mut given = Given::default();
+    let (mut scale, mut only, mut memory_mib) = (0.1, Vec::new(), 1024);
+    while let Some(argument) = parser.next().map_err(text)? {
+        match argument {
+            Arg::Long("rounds") => given.rounds = Some(positive(parser)?),
+            Arg::Long("scale") => scale = number(parser)?,
+            Arg::Long("only") => {
+                only = list(parser, |word| word.parse().ok().filter(|query| (1..=22).contains(query)))?
+            }
+            Arg::Long("memory") => memory_mib = positive(parser)? as u64,
+            Arg::Long("quick") => given.quick = true,
+            Arg::Long("out") => given.out = Some(word(parser)?.into()),
+            Arg::Long("folder") => given.folder = Some(word(parser)?.into()),
+            Arg::Long("beluga") => given.beluga = Some(word(parser)?.into()),
+            other => return Err(text(other.unexpected())),
+        }
+    }
+    if !(0.001..=10.0).contains(&scale) {
+        return Err(format!("a scale of {scale}: it goes from 0.001 to 10"));
+    }
+    let rounds = given.rounds.unwrap_or(5);
+    let setup = given.setup("tpch")?;
+    let beluga = setup.place.beluga.clone();
+    Ok(Command::Tpch { setup, options: tpch::Options { scale, rounds, only, memory_mib, beluga } })
+}
+
 fn part(name: &str) -> Result<String> {
     let names = goals::part_names();
     if names.contains(&name) {
@@ -388,6 +422,8 @@ mod tests {
             "sysbench --threads 0",
             "tpcc --sides postgresql",
             "tpcc --warehouses 0",
+            "tpch --only 23",
+            "tpch --scale 0",
         ] {
             let error = parse(words(line)).err().unwrap_or_else(|| panic!("{line:?} was accepted"));
             assert!(!error.is_empty() && !error.contains('\n'), "{line:?}: {error:?}");

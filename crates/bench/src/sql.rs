@@ -75,7 +75,7 @@ pub fn run(setup: &Setup, options: &Options) -> io::Result<bool> {
     for side in &options.sides {
         eprintln!("sysbench: {} starts and is filled", side.name());
         let folder = setup.place.work.path().join(format!("sql-{}", side.name().to_lowercase()));
-        let server = Server::start(*side, &programs, &folder, options.memory)?;
+        let server = Server::start(*side, &programs, &folder, options.memory, "sbtest")?;
         sysbench::prepare(*side, options.data)?;
         server.settle(SETTLE_PATIENCE);
         servers.push(server);

@@ -87,7 +87,7 @@ impl Batch {
     }
 
     /// Replaces what is there by the records `range` of a leaf, backward if so; a whole leaf is only copied, for `list`. May meet rubbish (T9).
-    fn copy(&mut self, leaf: Node<PageRef<'_>>, range: Range<usize>, is_backward: bool) {
+    pub(crate) fn copy(&mut self, leaf: Node<PageRef<'_>>, range: Range<usize>, is_backward: bool) {
         self.clear();
         if range.len() >= WHOLE_FROM {
             self.bytes.resize(PAGE_BYTES, 0);
@@ -109,7 +109,7 @@ impl Batch {
     }
 
     /// Finds the records `range` in the leaf that was copied, if it was. What was copied has been validated.
-    fn list(&mut self, range: Range<usize>, is_backward: bool) {
+    pub(crate) fn list(&mut self, range: Range<usize>, is_backward: bool) {
         if range.len() < WHOLE_FROM {
             return;
         }
@@ -258,6 +258,11 @@ impl Span {
         let (from, to) = (lower(from), upper(to));
         let is_done = to.as_ref().is_some_and(|to| *to <= from);
         Span { from, to, is_backward, is_done, limit: usize::MAX, gate: 0, right: None, fence: Vec::new() }
+    }
+
+    /// `from <= key < to`.
+    pub fn bounds(self) -> (Vec<u8>, Option<Vec<u8>>) {
+        (self.from, self.to)
     }
 
     /// True if nothing is left.

@@ -13,7 +13,7 @@ use crate::node::{Node, Words};
 use crate::tree::{Found, Mode, Tree};
 
 /// Failed optimistic tries after which latches are taken.
-const TRIES_MAX: usize = 8;
+pub(crate) const TRIES_MAX: usize = 8;
 /// Steps to the right that an optimistic descent makes before it suspects rubbish.
 const MOVES_MAX: usize = 64;
 /// Steps to the right under latches that only a damaged chain needs.
@@ -62,7 +62,7 @@ impl Seek<'_> {
             Seek::Random { from, to, draw } => {
                 let first = if node.compare_low(from) == Ordering::Greater { 0 } else { node.child_at(from) };
                 let last = match to {
-                    Some(to) if node.compare_high(to) != Ordering::Greater => node.child_before(to),
+                    Some(to) if node.compare_high(to) != Ordering::Less => node.child_before(to),
                     _ => node.count().saturating_sub(1),
                 };
                 // Another part of the number decides on each level.
@@ -90,13 +90,20 @@ impl Walk {
 }
 
 /// A page under either latch.
-enum Held<'p> {
+pub(crate) enum Held<'p> {
     Shared(Shared<'p>),
     Exclusive(Exclusive<'p>),
 }
 
 impl Held<'_> {
-    fn page(&self) -> PageRef<'_> {
+    pub(crate) fn pid(&self) -> PageId {
+        match self {
+            Held::Shared(guard) => guard.pid(),
+            Held::Exclusive(guard) => guard.pid(),
+        }
+    }
+
+    pub(crate) fn page(&self) -> PageRef<'_> {
         match self {
             Held::Shared(guard) => guard.page(),
             Held::Exclusive(guard) => guard.page(),
@@ -177,7 +184,7 @@ impl Tree {
 
     /// One optimistic descent. The node returned was the right one when its version was taken; None means that something changed on the way.
     #[inline]
-    fn sight(&self, seek: Seek<'_>, level: u8, walk: &mut Walk) -> Result<Option<Optimistic<'_>>> {
+    pub(crate) fn sight(&self, seek: Seek<'_>, level: u8, walk: &mut Walk) -> Result<Option<Optimistic<'_>>> {
         let mut sight = self.pager.optimistic(self.root)?;
         let mut node = Node(sight.page());
         let mut expected = node.level();
@@ -226,7 +233,7 @@ impl Tree {
     }
 
     /// One latched descent after the other until one arrives.
-    fn latch(&self, seek: Seek<'_>, level: u8, exclusive: bool, walk: &mut Walk) -> Result<Held<'_>> {
+    pub(crate) fn latch(&self, seek: Seek<'_>, level: u8, exclusive: bool, walk: &mut Walk) -> Result<Held<'_>> {
         loop {
             if let Some(held) = self.try_latch(seek, level, exclusive, walk)? {
                 return Ok(held);

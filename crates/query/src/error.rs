@@ -184,6 +184,7 @@ codes! {
     VIEW_DELETE_MERGE_VIEW 1395 "HY000" "Can not delete from join view '{}.{}'";
     CANNOT_USER 1396 "HY000" "Operation {} failed for {}";
     CANT_CREATE_USER_WITH_GRANT 1410 "42000" "You are not allowed to create a user with GRANT";
+    TABLE_DEF_CHANGED 1412 "HY000" "Table definition has changed, please retry transaction";
     NON_INSERTABLE_TABLE 1471 "HY000" "The target table {} of the {} is not insertable-into";
     PLUGIN_IS_NOT_LOADED 1524 "HY000" "Plugin '{}' is not loaded";
     MUST_CHANGE_PASSWORD 1820 "HY000" "You must reset your password using ALTER USER statement before executing this statement.";

@@ -171,8 +171,8 @@ fn unprivileged(program: PathBuf) -> Command {
 }
 
 impl Server {
-    /// Starts with an empty data folder `data` and makes the database `sbtest`.
-    pub fn start(side: Side, programs: &Programs, data: &Path, memory: Memory) -> io::Result<Server> {
+    /// Starts with an empty data folder `data` and makes a database.
+    pub fn start(side: Side, programs: &Programs, data: &Path, memory: Memory, database: &str) -> io::Result<Server> {
         fs::create_dir_all(data)?;
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, side.port()));
         if TcpStream::connect(address).is_ok() {
@@ -193,7 +193,7 @@ impl Server {
             fs::write(cgroup.join("cgroup.procs"), server.child.id().to_string())?;
         }
         server.wait_until_serving(address)?;
-        server.make_database(programs)?;
+        server.make_database(programs, database)?;
         Ok(server)
     }
 
@@ -211,12 +211,12 @@ impl Server {
         Ok(())
     }
 
-    fn make_database(&self, programs: &Programs) -> io::Result<()> {
+    fn make_database(&self, programs: &Programs, database: &str) -> io::Result<()> {
         let port = self.side.port().to_string();
         match self.side {
             Side::Beluga | Side::MariaDb => run(Command::new(&programs.mariadb)
                 .args(["--no-defaults", "-h", "127.0.0.1", "-P", &port, "-u", "root"])
-                .args(["-e", "create database sbtest"])),
+                .args(["-e", &format!("create database {database}")])),
             Side::PostgreSql => run(Command::new(programs.postgres.join("createdb")).args([
                 "-h",
                 "127.0.0.1",
@@ -224,7 +224,7 @@ impl Server {
                 &port,
                 "-U",
                 "bench",
-                "sbtest",
+                database,
             ])),
         }
     }

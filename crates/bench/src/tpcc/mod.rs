@@ -88,7 +88,7 @@ fn address(port: u16) -> SocketAddr {
 fn fill(name: &str, port: u16, options: &Options) -> io::Result<()> {
     let size = Size::new(options.warehouses, options.scale);
     let work = || -> Result<(), Failure> {
-        Client::connect(address(port), "")?.ask(&format!("create database {DATABASE}"))?;
+        Client::connect(address(port), "")?.ask(&format!("create database if not exists {DATABASE}"))?;
         data::fill(&mut Client::connect(address(port), DATABASE)?, size, options.seed)
     };
     work().map_err(|failure| named(name, failure))
@@ -158,7 +158,8 @@ pub fn run(setup: &Setup, options: &Options) -> io::Result<bool> {
     for side in &options.sides {
         eprintln!("tpcc: {} starts and is filled", side.name());
         let folder = setup.place.work.path().join(format!("tpcc-{}", side.name().to_lowercase()));
-        let server = Server::start(*side, &programs, &folder, Memory { mib: options.memory_mib, bounded: false })?;
+        let server =
+            Server::start(*side, &programs, &folder, Memory { mib: options.memory_mib, bounded: false }, DATABASE)?;
         fill(side.name(), side.port(), options)?;
         server.settle(SETTLE_PATIENCE);
         servers.push(server);

@@ -1,5 +1,6 @@
 //! The tree on a pager over simulated disk: against a model, from many threads, across crashes.
 
+mod estimate;
 mod hardship;
 mod model;
 mod shadow;

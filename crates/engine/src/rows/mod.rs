@@ -19,6 +19,7 @@ mod model;
 mod purge;
 mod read;
 pub(crate) mod run;
+mod sample;
 mod slot;
 mod snapshot;
 mod transaction;

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use btree::{Batch, Span};
 use pager::{Lsn, TxnId};
+use stdx::prng::Prng;
 
 use crate::error::{Error, Result};
 use crate::keyspace::record::Body;
@@ -226,6 +227,16 @@ impl Cursor {
             }
         }
         Ok(!out.is_empty())
+    }
+
+    /// The rows of some leaf: the scan itself stays where it is.
+    pub(super) fn draw(&self, txn: &mut Transaction, prng: &mut Prng, out: &mut RowBatch) -> Result<()> {
+        out.clear();
+        self.map.tree.random_leaf(prng, &mut out.records)?;
+        match self.snapshot {
+            Some(snapshot) => self.take_seen(snapshot, txn, out),
+            None => take_current(txn, out),
+        }
     }
 
     /// Rows as the snapshot has them. Nearly all of them are what stands in the tree.

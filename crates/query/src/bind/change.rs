@@ -15,6 +15,7 @@ use crate::parse::parse_expression;
 use crate::parse::statement::{Ignoring, Name};
 use crate::plan::family::{Doing, Family};
 use crate::plan::join::Planner;
+use crate::plan::share::Sight;
 use crate::plan::walk::conjuncts;
 use crate::plan::{Lock, LockWait, Node, SortKey};
 use crate::rights::Privileges;
@@ -477,6 +478,7 @@ impl Bind<'_> {
         }
         let sorts = self.order(order, &[])?;
         let limit = limit.map(|limit| self.expr(limit)).transpose()?;
+        let around = self.around;
         let scope = self.scope();
         for (at, table) in scope.tables.iter_mut().enumerate() {
             let is_target = targets.contains(&at);
@@ -489,12 +491,15 @@ impl Bind<'_> {
         self.note_likeness(&scope, &conditions);
         self.note_likeness(&scope, &sorts.iter().map(|(expr, _)| expr.clone()).collect::<Vec<_>>());
         let wants = order_by_formulas(&scope, &sorts);
+        let (variables, values) = (around.variables, around.values);
+        let sight = Sight { tables: &scope.tables, variables, values };
         let planner = Planner {
             tables: &scope.tables,
             used: &scope.used,
             width: scope.width,
             order: &wants,
             limited: limit.is_some(),
+            sight,
         };
         let part = planner.plan(source, conditions);
         let mut node = part.node;

@@ -292,6 +292,7 @@ impl Bind<'_> {
             return self.view(&view, &shown);
         }
         let table = self.base_table(name)?;
+        self.know(&table);
         let names = table.columns.iter().map(|column| &*column.name);
         let readable = self.rights.columns(&schema, &table.name, names, Privileges::SELECT);
         let keyed = self.keyed;

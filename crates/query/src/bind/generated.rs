@@ -50,6 +50,7 @@ impl Bind<'_> {
             database: None,
             variables: self.around.variables,
             parameters: &[],
+            values: &[],
             names: &[],
             reads_lock: None,
         };

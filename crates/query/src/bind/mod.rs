@@ -18,8 +18,11 @@ mod subquery;
 pub mod view;
 mod window;
 
+use std::ops::Bound;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
+use engine::rows::MapId;
 use sqlparser::ast;
 
 use crate::bind::scope::{Common, Scope};
@@ -40,6 +43,10 @@ pub trait Variables {
     fn user(&self, name: &str) -> Type;
     /// What an account may do; None: there is no such account.
     fn rights_of(&self, account: &str) -> Result<Option<Arc<Rights>>>;
+    /// The table is about to be planned over: what is known of it should not be old.
+    fn know(&self, table: &Arc<Table>);
+    /// About how many records a map has from one key to before another.
+    fn extent(&self, map: MapId, from: Bound<&[u8]>, to: Bound<&[u8]>) -> Option<f64>;
 }
 
 /// Everything around the statement that its meaning depends on.
@@ -51,6 +58,8 @@ pub struct Surroundings<'s> {
     pub variables: &'s dyn Variables,
     /// Types of the parameters, as far as known.
     pub parameters: &'s [Type],
+    /// And their values, as far as known: plans are made with an eye to them, but hold for others too.
+    pub values: &'s [Value],
     /// How the statement writes the items of its select list: what unnamed columns are called.
     pub names: &'s [String],
     /// What plain SELECTs lock: SERIALIZABLE.
@@ -85,6 +94,8 @@ pub struct Bind<'s> {
     pub tables: Vec<Arc<Table>>,
     /// And those that foreign keys bring in, which the statement does not name.
     pub linked: Vec<Arc<Table>>,
+    /// Those that it reads, with the ages of what is known of them.
+    pub known: Vec<(Arc<Table>, u64)>,
     /// The plan holds for this run only.
     pub volatile: bool,
     next_id: usize,
@@ -115,6 +126,7 @@ impl<'s> Bind<'s> {
             correlations: vec![Vec::new()],
             tables: Vec::new(),
             linked: Vec::new(),
+            known: Vec::new(),
             volatile: false,
             next_id: 0,
             keyed: false,
@@ -186,6 +198,15 @@ impl<'s> Bind<'s> {
             self.tables.push(table.clone());
         }
         Ok(table)
+    }
+
+    /// Sees to it that what the planner will ask of the table is known.
+    fn know(&mut self, table: &Arc<Table>) {
+        if self.known.iter().any(|(known, _)| known.id == table.id) {
+            return;
+        }
+        self.around.variables.know(table);
+        self.known.push((table.clone(), table.live.age.load(Ordering::Acquire)));
     }
 
     fn hook(&mut self, node: &ast::Expr) -> Result<Option<Expr>> {

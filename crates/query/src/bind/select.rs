@@ -11,6 +11,7 @@ use crate::bind::scope::{Bound, Common, Grouped, Origin, Scope};
 use crate::bind::{Bind, name_of};
 use crate::error::{self, Result, SqlError};
 use crate::plan::join::{Planner, filter};
+use crate::plan::share::Sight;
 use crate::plan::walk::{conjuncts, same};
 use crate::plan::{Group, Lock, LockWait, Node, Recursion, SortKey};
 use crate::rights::Privileges;
@@ -276,16 +277,20 @@ impl Bind<'_> {
                 table.after = (0..at).collect();
             }
         }
+        let around = self.around;
         let mut scope = std::mem::take(self.scope());
         let wants = wanted_order(&scope, &sorts, is_grouped || distinct || is_windowed);
         self.note_likeness(&scope, &conditions);
         self.note_likeness(&scope, &sorts.iter().map(|(expr, _)| expr.clone()).collect::<Vec<_>>());
+        let (variables, values) = (around.variables, around.values);
+        let sight = Sight { tables: &scope.tables, variables, values };
         let planner = Planner {
             tables: &scope.tables,
             used: &scope.used,
             width: scope.width,
             order: &wants,
             limited: limits.0.is_some() && !counts,
+            sight,
         };
         let part = planner.plan(&source, conditions);
         let is_sorted = sorts.is_empty() || (part.ordered && wants.len() == sorts.len());

@@ -3,12 +3,14 @@
 //! C1: whoever uses a table holds its gate shared from before the first look at the definition to the end of the transaction; DDL holds it alone from before its change to after
 //! the new definition is published. A counter of AUTO_INCREMENT is never below what the catalog says; the catalog runs ahead of it.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use stdx::sync::{Condvar, Mutex};
+use stdx::sync::{Condvar, Mutex, RwLock};
 use stdx::wait::{self, Reason};
 
+use crate::catalog::statistics::Statistics;
 use crate::catalog::still::Stillness;
 use crate::error::{self, Result};
 
@@ -33,6 +35,15 @@ pub struct Live {
     pub unchecked: AtomicBool,
     /// About how many rows there are; negative: not known.
     rows: AtomicI64,
+    known: RwLock<Option<Arc<Statistics>>>,
+    /// Moves when `known` does: plans that were made by what was known before are made again.
+    pub age: AtomicU64,
+    /// Rows that were changed since it was gathered, and how many make it old.
+    changes: AtomicU64,
+    changes_max: AtomicU64,
+    gathering: AtomicBool,
+    /// What is known is from before the last start: nobody has counted the changes since.
+    unsure: AtomicBool,
 }
 
 /// The counter of AUTO_INCREMENT.
@@ -124,6 +135,66 @@ impl Live {
         self.moved.notify_all();
     }
 
+    /// A row was changed.
+    pub fn note_change(&self) {
+        self.changes.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub fn statistics(&self) -> Option<Arc<Statistics>> {
+        self.known.read().clone()
+    }
+
+    /// Has so much changed that what is known should be gathered anew?
+    pub fn is_old(&self) -> bool {
+        self.changes.load(Ordering::Relaxed) > self.changes_max.load(Ordering::Relaxed)
+    }
+
+    /// Whoever gets true gathers, and says so with `learn` or `give_up`. Changes from now on count as later ones.
+    pub fn begin_gathering(&self) -> bool {
+        let begins = !self.gathering.swap(true, Ordering::AcqRel);
+        if begins {
+            self.changes.store(0, Ordering::Relaxed);
+        }
+        begins
+    }
+
+    /// What the catalog has kept from before.
+    pub fn recall(&self, statistics: Statistics) {
+        self.learn(Arc::new(statistics));
+        self.unsure.store(true, Ordering::Relaxed);
+    }
+
+    pub fn is_unsure(&self) -> bool {
+        self.unsure.load(Ordering::Relaxed)
+    }
+
+    /// It has been looked at: about so many rows are there, which is no other table than what is known.
+    pub fn be_sure(&self, rows: u64) {
+        self.set_rows(rows);
+        self.unsure.store(false, Ordering::Relaxed);
+    }
+
+    /// All rows are gone.
+    pub fn forget(&self) {
+        self.set_rows(0);
+        *self.known.write() = None;
+        self.age.fetch_add(1, Ordering::Release);
+    }
+
+    pub fn give_up(&self) {
+        self.gathering.store(false, Ordering::Release);
+    }
+
+    /// What is known from now on. A tenth of the rows changed makes it old, and a few more for small tables.
+    pub fn learn(&self, statistics: Arc<Statistics>) {
+        const FEW: u64 = 16;
+        self.be_sure(statistics.rows);
+        self.changes_max.store(statistics.rows / 10 + FEW, Ordering::Relaxed);
+        *self.known.write() = Some(statistics);
+        self.age.fetch_add(1, Ordering::Release);
+        self.give_up();
+    }
+
     pub fn rows(&self) -> Option<u64> {
         u64::try_from(self.rows.load(Ordering::Relaxed)).ok()
     }
@@ -133,6 +204,7 @@ impl Live {
     }
 
     pub fn add_rows(&self, more: i64) {
+        self.note_change();
         let _ = self
             .rows
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |rows| (rows >= 0).then(|| (rows + more).max(0)));

@@ -3,9 +3,11 @@
 //! A statement sees one `Snapshot`; DDL makes the next one, and publishes it after its transaction has committed. Only one DDL statement writes at a time (`writing`).
 
 pub mod foreign;
+pub mod gather;
 pub mod generated;
 pub mod live;
 pub(crate) mod record;
+pub mod statistics;
 pub mod still;
 pub mod table;
 mod temporary;
@@ -23,8 +25,10 @@ use stdx::sync::{Mutex, MutexGuard, RwLock};
 
 use crate::catalog::foreign::Children;
 use crate::catalog::record::{
-    In, Out, PIECE, auto_key, decode_table, encode_table, schema_key, table_key, temporary_key, unchecked_key,
+    In, Out, PIECE, auto_key, decode_table, encode_table, schema_key, statistics_key, table_key, temporary_key,
+    unchecked_key,
 };
+use crate::catalog::statistics::{Statistics, decode_statistics, encode_statistics};
 use crate::catalog::table::{Table, TableId};
 use crate::catalog::view::{View, decode_view, encode_view, view_key};
 use crate::error::{self, Result, SqlError};
@@ -86,7 +90,7 @@ impl Catalog {
         let mut txn = engine.rows().begin(Isolation::RepeatableRead);
         let (mut tables, mut unchecked, mut highest) = (BTreeMap::<u64, Vec<u8>>::new(), BTreeSet::new(), 0);
         let mut left = Vec::new();
-        let mut views = BTreeMap::<u64, Vec<u8>>::new();
+        let (mut views, mut known) = (BTreeMap::<u64, Vec<u8>>::new(), BTreeMap::<u64, Vec<u8>>::new());
         let mut cursor = txn.scan(CATALOG, Bound::Unbounded, Bound::Unbounded, false)?;
         let mut batch = RowBatch::new();
         while cursor.next(&mut txn, &mut batch)? {
@@ -111,6 +115,11 @@ impl Catalog {
                         let id = rest[..8].try_into().map_err(|_| SqlError::corrupt("a view's id"))?;
                         views.entry(u64::from_be_bytes(id)).or_default().extend_from_slice(value);
                     }
+                    Some((b'i', rest)) if rest.len() == 10 => {
+                        let id =
+                            rest[..8].try_into().map_err(|_| SqlError::corrupt("the id of a table's statistics"))?;
+                        known.entry(u64::from_be_bytes(id)).or_default().extend_from_slice(value);
+                    }
                     Some((b'a', _)) => {}
                     Some((b'p', _)) => left.push((key.to_vec(), value.to_vec())),
                     Some((b'u', id)) => drop(unchecked.insert(id.to_vec())),
@@ -124,6 +133,9 @@ impl Catalog {
             highest = id;
             let table = decode_table(&bytes)?;
             table.live.unchecked.store(unchecked.contains(&id.to_be_bytes()[..]), Ordering::Relaxed);
+            if let Some(bytes) = known.get(&id) {
+                table.live.recall(decode_statistics(bytes)?);
+            }
             let schema =
                 snapshot.schemas.get_mut(&table.schema).ok_or_else(|| SqlError::corrupt("a table without a schema"))?;
             Arc::make_mut(schema).tables.insert(table.name.clone(), Arc::new(table));
@@ -183,6 +195,21 @@ impl Catalog {
         txn.commit()?;
         table.live.unchecked.store(true, Ordering::Release);
         Ok(())
+    }
+
+    /// Keeps what is known of a table's rows, in a transaction of its own. Answers the gate.
+    pub fn keep_statistics(&self, table: &Table, statistics: &Statistics) -> Result<engine::Lsn> {
+        let mut txn = self.engine.rows().begin(Isolation::ReadCommitted);
+        let bytes = encode_statistics(statistics, table)?;
+        let mut pieces = 0;
+        for bytes in bytes.chunks(PIECE) {
+            put(&mut txn, &statistics_key(table.id, pieces), bytes)?;
+            pieces += 1;
+        }
+        while txn.delete(CATALOG, &statistics_key(table.id, pieces))? {
+            pieces += 1;
+        }
+        Ok(txn.commit()?)
     }
 
     /// Speaks for the numbers below, in a transaction of its own. Whatever uses one of them commits later, so its gate covers this.
@@ -273,6 +300,10 @@ impl Writing<'_> {
             self.txn.delete(CATALOG, &temporary_key(table.id))?;
         }
         self.forget_pieces(table.id)?;
+        let mut piece = 0;
+        while self.txn.delete(CATALOG, &statistics_key(table.id, piece))? {
+            piece += 1;
+        }
         self.txn.delete(CATALOG, &auto_key(table.id))?;
         self.txn.delete(CATALOG, &unchecked_key(table.id))?;
         self.txn.drop_map(table.map)?;

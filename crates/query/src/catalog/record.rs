@@ -6,6 +6,7 @@
 //!   'v' id (8) piece (2)         a view, likewise (`view`)
 //!   'a' id (8)                   AUTO_INCREMENT: numbers below are spoken for
 //!   'p' id (8)                   maps of a temporary table (4 each): garbage after a restart
+//!   'i' id (8) piece (2)         what is known of a table's rows, likewise (`statistics`)
 //!   'u' id (8)                   rows of the table were written, or may have lost their parents, while foreign keys were not checked
 //! ```
 
@@ -38,6 +39,10 @@ pub fn auto_key(id: u64) -> Vec<u8> {
 
 pub fn temporary_key(id: u64) -> Vec<u8> {
     [&b"p"[..], &id.to_be_bytes()].concat()
+}
+
+pub fn statistics_key(id: u64, piece: u16) -> Vec<u8> {
+    [&b"i"[..], &id.to_be_bytes(), &piece.to_be_bytes()].concat()
 }
 
 pub fn unchecked_key(id: u64) -> Vec<u8> {
@@ -251,7 +256,7 @@ impl<'b> In<'b> {
         if count > self.0.len() { Err(damaged()) } else { Ok(count) }
     }
 
-    fn bytes(&mut self) -> Result<&'b [u8]> {
+    pub fn bytes(&mut self) -> Result<&'b [u8]> {
         let length = self.count()?;
         self.take(length)
     }

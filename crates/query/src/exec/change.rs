@@ -138,6 +138,7 @@ pub(super) fn replace(
     host(ctx).handle.counts.add(Count::HandlerUpdate);
     let txn = host(ctx).txn()?;
     if new_key == row_key {
+        table.live.note_change();
         txn.update(table.map, row_key, &bytes)?;
     } else {
         txn.delete(table.map, row_key)?;

@@ -17,7 +17,7 @@ use crate::exec::host::host;
 use crate::exec::{all_hold, generated};
 use crate::key::{encode_part, row_key};
 use crate::plan::fit::{Fit, fit};
-use crate::plan::{Lock, LockWait, Scan};
+use crate::plan::{Access, Lock, LockWait, Scan};
 use crate::row::Opened;
 use crate::scalar::{EvalContext, Expr};
 use crate::session::Row;
@@ -100,7 +100,7 @@ enum Sink<'s> {
 pub type Take<'t> = dyn FnMut(&[Value], &mut EvalContext) -> Result<()> + 't;
 
 /// The keys that begin with these bytes end before this.
-pub(super) fn after(prefix: &[u8]) -> Bound<Vec<u8>> {
+pub(crate) fn after(prefix: &[u8]) -> Bound<Vec<u8>> {
     let mut end = prefix.to_vec();
     while let Some(last) = end.pop() {
         if last < 0xFF {
@@ -131,7 +131,7 @@ impl ScanState {
         let mut ranges: VecDeque<Range> = VecDeque::new();
         let mut range = point(scan, row, ctx)?.map(Range::Point);
         if range.is_none() {
-            ranges = self::ranges(scan, row, ctx, &mut is_exact)?.into();
+            ranges = self::ranges(&scan.table, &scan.access, row, ctx, &mut is_exact)?.into();
             range = ranges.pop_front();
         }
         Ok(ScanState {
@@ -422,21 +422,26 @@ fn point(scan: &Scan, row: &[Value], ctx: &mut EvalContext) -> Result<Option<Vec
 
 /// What the access says of keys, its expressions computed over the left row.
 /// `is_exact` becomes false if they are wider than the conditions that they come from.
-fn ranges(scan: &Scan, row: &[Value], ctx: &mut EvalContext, is_exact: &mut bool) -> Result<Vec<Range>> {
-    let access = &scan.access;
+fn ranges(
+    table: &Table,
+    access: &Access,
+    row: &[Value],
+    ctx: &mut EvalContext,
+    is_exact: &mut bool,
+) -> Result<Vec<Range>> {
     let whole = || vec![Range::Between(Bound::Unbounded, Bound::Unbounded)];
     if access.is_full() {
         return Ok(whole());
     }
-    let index: Option<&Index> = access.index.map(|at| &scan.table.indexes[at]);
+    let index: Option<&Index> = access.index.map(|at| &table.indexes[at]);
     let parts: &[Part] = match index {
         Some(index) => &index.parts,
-        None => scan.table.primary.as_deref().unwrap_or(&[]),
+        None => table.primary.as_deref().unwrap_or(&[]),
     };
     let mut prefixes: Vec<Vec<u8>> = vec![Vec::new()];
     let mut is_whole = true;
     for (part, exprs) in parts.iter().zip(&access.equal) {
-        let ty = &scan.table.columns[part.column].ty;
+        let ty = &table.columns[part.column].ty;
         let mut values = Vec::new();
         for expr in exprs {
             if is_null_literal(expr) {
@@ -482,7 +487,7 @@ fn ranges(scan: &Scan, row: &[Value], ctx: &mut EvalContext, is_exact: &mut bool
         let end = parts.get(access.equal.len()).filter(|_| is_whole);
         match end {
             Some(part) if access.low.is_some() || access.high.is_some() => {
-                ranges.extend(between(scan, part, &prefix, row, ctx, is_exact)?);
+                ranges.extend(between((table, access), part, &prefix, row, ctx, is_exact)?);
             }
             _ if prefix.is_empty() => return Ok(whole()),
             _ => ranges.push(Range::Between(Bound::Included(prefix.clone()), after(&prefix))),
@@ -491,20 +496,32 @@ fn ranges(scan: &Scan, row: &[Value], ctx: &mut EvalContext, is_exact: &mut bool
     Ok(ranges)
 }
 
+/// From where to where in a map.
+pub(crate) type Bounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);
+
+/// The parts of the map that the access leads to, as far as its expressions can be computed without a row.
+pub(crate) fn bounds(table: &Table, access: &Access, ctx: &mut EvalContext) -> Result<Vec<Bounds>> {
+    let part = |range| match range {
+        Range::Point(key) => (Bound::Included(key.clone()), Bound::Included(key)),
+        Range::Between(from, to) => (from, to),
+    };
+    Ok(ranges(table, access, &[], ctx, &mut true)?.into_iter().map(part).collect())
+}
+
 fn is_null_literal(expr: &Expr) -> bool {
     matches!(expr, Expr::Literal(value, _) if value.is_null())
 }
 
 /// The bounds on one part behind a prefix of equal ones. None: no row can be between.
 fn between(
-    scan: &Scan,
+    (table, access): (&Table, &Access),
     part: &Part,
     prefix: &[u8],
     row: &[Value],
     ctx: &mut EvalContext,
     is_exact: &mut bool,
 ) -> Result<Option<Range>> {
-    let ty = &scan.table.columns[part.column].ty;
+    let ty = &table.columns[part.column].ty;
     // A NULL is not between anything: begin behind it.
     let mut null = prefix.to_vec();
     encode_part(part, &Value::Null, ty, &mut null);
@@ -515,7 +532,7 @@ fn between(
     } else {
         from = after(&null);
     }
-    for (bound, is_low) in [(&scan.access.low, true), (&scan.access.high, false)] {
+    for (bound, is_low) in [(&access.low, true), (&access.high, false)] {
         let Some((expr, inclusive)) = bound else { continue };
         let value = match fit(&expr.eval(row, ctx)?, ty, ctx) {
             Fit::Exact(value) => value,

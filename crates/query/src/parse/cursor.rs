@@ -4,9 +4,9 @@ use sqlparser::ast;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::Token;
 
-use crate::error::{Result, SqlError};
+use crate::error::{self, Result, SqlError};
 use crate::parse::load::Duplicates;
-use crate::parse::statement::{CreateTable, Ignoring, Maintenance, Name, Statement};
+use crate::parse::statement::{CreateTable, Histograms, Ignoring, Maintenance, Name, Statement};
 use crate::parse::syntax;
 
 pub struct Cursor<'t> {
@@ -478,7 +478,34 @@ impl Cursor<'_> {
             _ => &[],
         };
         while options.iter().any(|word| self.word(word)) {}
-        Ok(Statement::Maintain { what, tables })
+        let histograms = if what == Maintenance::Analyze { self.histograms()? } else { None };
+        Ok(Statement::Maintain { what, tables, histograms })
+    }
+
+    /// `UPDATE HISTOGRAM ON a, b [WITH n BUCKETS]`, `DROP HISTOGRAM ON a, b`.
+    fn histograms(&mut self) -> Result<Option<Histograms>> {
+        const BUCKETS: u32 = 100;
+        let updates = self.word("update");
+        if !updates && !self.word("drop") {
+            return Ok(None);
+        }
+        self.expect("histogram")?;
+        self.expect("on")?;
+        let mut columns = vec![self.identifier()?];
+        while self.take(&Token::Comma) {
+            columns.push(self.identifier()?);
+        }
+        if !updates {
+            return Ok(Some(Histograms::Drop(columns)));
+        }
+        if !self.word("with") {
+            return Ok(Some(Histograms::Update(columns, BUCKETS)));
+        }
+        let Token::Number(number, _) = self.parser.next_token().token else { return Err(self.error_here()) };
+        let number = number.parse::<u32>().ok().filter(|number| (1..=1024).contains(number));
+        let number = number.ok_or_else(|| error::DATA_OUT_OF_RANGE.with(&[&"Number of buckets", &"ANALYZE TABLE"]))?;
+        self.expect("buckets")?;
+        Ok(Some(Histograms::Update(columns, number)))
     }
 
     fn kill(&mut self) -> Result<Statement> {

@@ -133,6 +133,7 @@ pub enum Statement {
     Maintain {
         what: Maintenance,
         tables: Vec<Name>,
+        histograms: Option<Histograms>,
     },
     Flush(Vec<String>),
     CreateView(Box<CreateView>),
@@ -154,6 +155,22 @@ pub enum Maintenance {
     Repair,
     /// True: QUICK, only what is known without reading.
     Checksum(bool),
+}
+
+/// What ANALYZE TABLE does to histograms instead.
+#[derive(Clone, Debug)]
+pub enum Histograms {
+    /// Of these columns, with so many buckets.
+    Update(Vec<String>, u32),
+    Drop(Vec<String>),
+}
+
+impl Histograms {
+    pub fn columns(&self) -> &[String] {
+        match self {
+            Histograms::Update(columns, _) | Histograms::Drop(columns) => columns,
+        }
+    }
 }
 
 /// One part of ALTER TABLE: the parser's, or one that it does not know.

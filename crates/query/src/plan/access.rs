@@ -7,7 +7,9 @@
 use crate::bind::generated::is_like;
 use crate::bind::hints::Allowed;
 use crate::catalog::table::{Part, Table};
+use crate::plan::cost::{KEPT, KEPT_BETWEEN, LOOKUP, RANGE, ROW, WHOLE};
 use crate::plan::fit::is_promising;
+use crate::plan::share::Sight;
 use crate::plan::{Access, SortKey};
 use crate::scalar::Expr;
 use crate::scalar::expr::{Comparison, Domain};
@@ -30,6 +32,8 @@ pub struct Choice {
     pub access: Access,
     /// Conditions that say nothing more than the access, by their places.
     pub implied: Vec<usize>,
+    /// And those that `rows` counts in already.
+    pub served: Vec<usize>,
     pub rows: f64,
     pub cost: f64,
 }
@@ -45,6 +49,7 @@ pub struct Target<'t> {
     pub rows: f64,
     /// Columns of its keys that are computed, by which expressions over the wide row.
     pub formulas: Vec<(usize, Expr)>,
+    pub sight: Sight<'t>,
 }
 
 impl Target<'_> {
@@ -135,8 +140,9 @@ impl Target<'_> {
         let full = Access::default();
         // FORCE INDEX: the whole table is the last resort.
         let dear = if self.allowed.is_some_and(|allowed| allowed.forced) { 1e9 } else { 1.0 };
-        let cost = (self.rows + 1.0) * dear;
-        let mut best = (Choice { access: full, implied: Vec::new(), rows: self.rows, cost }, false);
+        let cost = (self.rows * ROW + WHOLE) * dear;
+        let (implied, served) = (Vec::new(), Vec::new());
+        let mut best = (Choice { access: full, implied, served, rows: self.rows, cost }, false);
         if let Some(parts) = &self.table.primary
             && self.allowed.is_none_or(|allowed| allowed.primary)
         {
@@ -162,9 +168,9 @@ impl Target<'_> {
         order: &[SortKey],
     ) -> (Choice, bool) {
         let mut access = Access { index, ..Access::default() };
-        let (mut rows, mut has_list) = (self.rows, false);
+        let mut has_list = false;
         let mut has_null = false;
-        let mut taken = Vec::new();
+        let (mut taken, mut served) = (Vec::new(), Vec::new());
         for part in parts {
             let Some(equal) = &bounds[part.column].equal else { break };
             if equal.len() > 1 && std::mem::replace(&mut has_list, true) {
@@ -173,10 +179,10 @@ impl Target<'_> {
             // A prefix finds more than what is equal; what follows it in the key is of no use then.
             has_null |= equal.iter().any(is_null);
             access.equal.push(equal.clone());
+            served.push(bounds[part.column].equal_by);
             if part.prefix.is_none() {
                 taken.push(bounds[part.column].equal_by);
             }
-            rows = (rows / 10.0).max(1.0) * equal.len() as f64;
             if part.prefix.is_some() {
                 break;
             }
@@ -184,7 +190,6 @@ impl Target<'_> {
         let is_whole = access.equal.len() == parts.len() && parts.iter().all(|part| part.prefix.is_none());
         if unique && is_whole && !has_null {
             access.is_point = true;
-            rows = access.equal.iter().map(Vec::len).product::<usize>() as f64;
         } else if access.equal.len() < parts.len()
             && access.equal.iter().zip(parts).all(|(_, part)| part.prefix.is_none())
         {
@@ -195,18 +200,54 @@ impl Target<'_> {
                 access.high = bounds.high.clone();
                 taken.extend(access.low.is_some().then_some(bounds.low_by));
                 taken.extend(access.high.is_some().then_some(bounds.high_by));
-                let share = [&access.low, &access.high].into_iter().flatten().count();
-                rows /= [1.0, 3.0, 20.0][share];
+                served.extend(access.low.is_some().then_some(bounds.low_by));
+                served.extend(access.high.is_some().then_some(bounds.high_by));
             }
         }
-        let rows = rows.max(0.01);
+        let rows = self.found(&access, conditions, &served);
         let ordered = !has_list
             && serves_order(parts, access.equal.len(), order, self.offset, &mut access.backward, access.is_point);
         // Through an index each row is looked up on its own.
-        let cost = if index.is_some() { rows * 2.0 + 1.0 } else { rows + 1.0 };
+        let each = if index.is_some() { ROW + LOOKUP } else { ROW };
+        let begin = if access.is_full() { WHOLE } else { RANGE };
+        let cost = rows * each + begin;
         let mut implied = implied(conditions, &taken);
         implied.retain(|at| self.formulas.is_empty() || self.is_direct(&conditions[*at]));
-        (Choice { access, implied, rows, cost }, ordered)
+        (Choice { access, implied, served, rows, cost }, ordered)
+    }
+
+    /// About how many rows the access finds: measured in the tree where its bounds are known, else by what is known of its key and columns.
+    fn found(&self, access: &Access, conditions: &[Expr], served: &[usize]) -> f64 {
+        let lists = access.equal.iter().map(Vec::len).product::<usize>() as f64;
+        if access.is_point {
+            return lists;
+        }
+        if access.is_full() {
+            return self.rows;
+        }
+        if let Some(rows) = self.sight.measured(self.table, access) {
+            return rows.max(0.01);
+        }
+        let known = self.table.live.statistics();
+        let map = access.index.map_or(self.table.map, |at| self.table.indexes[at].map);
+        let equal = access.equal.len();
+        let distinct = known.as_ref().and_then(|known| known.distinct(map, equal));
+        let rows = match distinct {
+            Some(distinct) => self.rows / distinct * lists,
+            None if equal > 0 => (self.rows / 10f64.powi(equal as i32)).max(1.0) * lists,
+            None => self.rows,
+        };
+        let mut share = 1.0;
+        if access.low.is_some() || access.high.is_some() {
+            // Behind those of the equal parts.
+            let mut bounds: Vec<usize> = served[equal..].to_vec();
+            bounds.dedup();
+            share = bounds.iter().map(|at| self.sight.share(&conditions[*at])).product();
+            if access.low.is_some() && access.high.is_some() && bounds.len() == 2 && share >= KEPT * KEPT {
+                share = KEPT_BETWEEN;
+            }
+        }
+        (rows * share).max(0.01)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::plan::cost::{KEPT, ROWS, STEP};
 use crate::plan::{JoinKind, Node};
 use crate::scalar::Expr;
 use crate::value::Value;
@@ -11,13 +12,6 @@ pub struct Estimate {
     pub rows: f64,
     pub cost: f64,
 }
-
-/// Of rows that a condition is asked of, so many are kept where nothing better is known.
-pub const KEPT: f64 = 1.0 / 3.0;
-/// To compute something of a row, to hash it, to compare it.
-const STEP: f64 = 0.1;
-/// Where nothing is known of a table.
-pub const ROWS: f64 = 1000.0;
 
 pub fn estimate(node: &Arc<Node>) -> Estimate {
     let of = |rows: f64, cost: f64| Estimate { rows, cost };

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use crate::bind::generated::indexed;
 use crate::bind::scope::{Origin, ScopeTable, Source};
 use crate::plan::access::{Choice, Target};
-use crate::plan::estimate::{KEPT, ROWS};
+use crate::plan::cost::ROWS;
+use crate::plan::share::Sight;
 use crate::plan::walk::columns;
 use crate::plan::{HashJoin, JoinKind, Node, Scan, SortKey};
 use crate::scalar::Expr;
@@ -24,6 +25,7 @@ pub struct Planner<'p> {
     /// Of a single table: the order that is wanted, and whether a limit makes it worth much.
     pub order: &'p [SortKey],
     pub limited: bool,
+    pub sight: Sight<'p>,
 }
 
 /// A part of the plan: its node, the tables in it, about how many rows, whether in the wanted order.
@@ -90,17 +92,23 @@ impl Planner<'_> {
         let table = &self.tables[at];
         let Origin::Base(base) = &table.origin else { return None };
         let is_bound = |place: usize| self.owns(before, place);
-        let rows = base.live.rows().map_or(ROWS, |rows| (rows as f64).max(1.0));
         let target = Target {
             table: base,
             offset: table.offset,
             is_bound: &is_bound,
             allowed: table.allowed.as_ref(),
-            rows,
+            rows: self.sight.rows(table),
             formulas: indexed(base, table.offset),
+            sight: self.sight,
         };
         let order = if wants_order { self.order } else { &[] };
         Some(target.choose(conditions, order, self.limited && wants_order && !self.order.is_empty()))
+    }
+
+    /// Of the rows that the choice finds, the share that the other conditions keep.
+    fn kept(&self, conditions: &[Expr], choice: &Choice) -> f64 {
+        let others = conditions.iter().enumerate().filter(|(at, _)| !choice.served.contains(at));
+        others.map(|(_, condition)| self.sight.share(condition)).product()
     }
 
     fn leaf(&self, at: usize, conditions: &mut Vec<Expr>, before: &[usize], wants_order: bool) -> Part {
@@ -114,13 +122,11 @@ impl Planner<'_> {
                     self.choice(at, &ripe, before, wants_order).unwrap_or_else(|| unreachable!("a base table"));
                 let needed: Vec<usize> = (0..base.columns.len()).filter(|column| self.used[offset + column]).collect();
                 let needed = base.with_sources(needed);
+                let kept = self.kept(&ripe, &choice);
                 let (conditions, implied) = implied_first(ripe, &choice.implied);
                 let mut access = choice.access;
                 access.covering =
                     needed.is_empty() && access.index.is_some() && table.lock.is_none() && table.key_at.is_none();
-                let served =
-                    access.equal.len() + usize::from(access.low.is_some()) + usize::from(access.high.is_some());
-                let kept = KEPT.powi(conditions.len().saturating_sub(served.max(implied)).min(3) as i32);
                 let scan = Scan {
                     table: base.clone(),
                     alias: table.alias.clone(),
@@ -141,7 +147,7 @@ impl Planner<'_> {
                 Part {
                     node: Arc::new(Node::Scan(Box::new(scan))),
                     tables: vec![at],
-                    rows: choice.rows,
+                    rows: (choice.rows * kept).max(0.01),
                     ordered: ordered && wants_order,
                 }
             }
@@ -149,7 +155,9 @@ impl Planner<'_> {
                 let alias = table.alias.clone();
                 let columns = table.columns.iter().map(|column| column.name.clone()).collect();
                 let derived = Arc::new(Node::Derived { input: node.clone(), alias, columns, offset, width });
-                Part { node: filter(derived, ripe), tables: vec![at], rows: ROWS, ordered: false }
+                let rows =
+                    self.sight.rows(table) * ripe.iter().map(|condition| self.sight.share(condition)).product::<f64>();
+                Part { node: filter(derived, ripe), tables: vec![at], rows: rows.max(0.01), ordered: false }
             }
             Origin::View(_) => unreachable!("a view's tables are read, not the view"),
             Origin::Lateral { node, depth } => {
@@ -173,10 +181,10 @@ impl Planner<'_> {
                 let with: Vec<usize> = before.iter().copied().chain([*at]).collect();
                 let ripe: Vec<Expr> =
                     conditions.iter().filter(|condition| self.covers(&with, condition)).cloned().collect();
-                self.choice(*at, &ripe, before, false).map_or(ROWS, |(choice, _)| {
-                    let left = ripe.len().saturating_sub(choice.access.equal.len()).min(3);
-                    choice.rows * KEPT.powi(left as i32)
-                })
+                match self.choice(*at, &ripe, before, false) {
+                    Some((choice, _)) => choice.rows * self.kept(&ripe, &choice),
+                    None => self.sight.rows(&self.tables[*at]),
+                }
             }
             Source::Inner(items, _) => items.iter().map(|item| self.weight(item, conditions, before)).product(),
             Source::Left(left, _, _) => self.weight(left, conditions, before) * 2.0,

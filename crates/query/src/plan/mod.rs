@@ -4,11 +4,13 @@
 //! joins come grouped rows (keys, then aggregates), above them projected ones.
 
 pub mod access;
+pub mod cost;
 pub mod estimate;
 pub mod explain;
 pub mod family;
 pub mod fit;
 pub mod join;
+pub mod share;
 pub mod walk;
 pub mod window;
 

@@ -102,7 +102,7 @@ fn needs(statement: &Statement) -> Result<Vec<Need<'_>>> {
             };
             list.iter().flat_map(locked).collect()
         }
-        Statement::Maintain { what, tables } => {
+        Statement::Maintain { what, tables, .. } => {
             let set = if *what == Maintenance::Check { P::SELECT } else { P::SELECT | P::INSERT };
             tables.iter().map(|name| table(name, set)).collect()
         }

@@ -234,6 +234,29 @@ pub fn decode(key: &[u8], ty: &Type, descending: bool) -> Option<(Value, usize)>
     })
 }
 
+/// How many bytes at the beginning of `key` are one value of the type. None: it is no such key, or of a kind that never stands in one.
+pub fn length(key: &[u8], ty: &Type, descending: bool) -> Option<usize> {
+    let byte = |place: usize| key.get(place).map(|byte| if descending { !byte } else { *byte });
+    if byte(0)? == NULL {
+        return Some(1);
+    }
+    match ty.kind {
+        Kind::Date => Some(5),
+        Kind::Decimal => {
+            let class = byte(1)?;
+            if class == 1 {
+                return Some(2);
+            }
+            let end = if class == 0 { 0xFF } else { 0 };
+            (4..key.len()).find(|at| byte(*at) == Some(end)).map(|at| at + 1)
+        }
+        Kind::Json => None,
+        kind if kind.is_integer() || kind.is_number() => Some(9),
+        Kind::Year | Kind::Enum | Kind::Set | Kind::Bit | Kind::Time | Kind::DateTime | Kind::Timestamp => Some(9),
+        _ => ty.collation.sort_key_length(|at| byte(at + 1)).map(|length| length + 1),
+    }
+}
+
 fn date_of(bits: u32) -> Date {
     Date::new((bits >> 9) as u16, (bits >> 5 & 15) as u8, (bits & 31) as u8)
 }

@@ -3,7 +3,7 @@
 use sqlparser::ast;
 
 use crate::error::{self, Result, SqlError};
-use crate::parse::statement::{Shown, Statement};
+use crate::parse::statement::{Maintenance, Shown, Statement};
 use crate::rights::Privileges;
 use crate::session::count;
 use crate::session::{Kill, Outcome, Prepared, Session};
@@ -74,7 +74,10 @@ impl Session {
                 Some(_) => Ok(Outcome::done()),
                 None => Err(error::UNKNOWN_STMT_HANDLER.with(&[name, &"DEALLOCATE PREPARE"])),
             },
-            Statement::Maintain { what, tables } => self.maintain(*what, tables),
+            Statement::Maintain { what: Maintenance::Analyze, tables, histograms } => {
+                self.analyze_tables(tables, histograms.as_ref())
+            }
+            Statement::Maintain { what, tables, .. } => self.maintain(*what, tables),
             Statement::Flush(all) => {
                 for what in all {
                     match what.as_str() {

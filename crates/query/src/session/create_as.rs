@@ -37,7 +37,7 @@ impl Session {
         let Some(query) = &create.query else { return Ok(None) };
         let statement = Statement::Query(query.clone());
         for _ in 0..100 {
-            let compiled = Arc::new(self.compile(&statement, &create.names, &[])?);
+            let compiled = Arc::new(self.compile(&statement, &create.names, (&[], &[]))?);
             self.check_locked(&compiled.tables, &[])?;
             if !self.hold(&compiled.gates)? {
                 self.refresh();

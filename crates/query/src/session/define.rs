@@ -196,7 +196,7 @@ impl Session {
         }
         writing.put_table(new)?;
         self.finish(writing)?;
-        old.live.set_rows(0);
+        old.live.forget();
         *old.live.row_id.lock() = 0;
         let mut auto = old.live.auto.lock();
         (auto.next, auto.reserved) = (1, 0);

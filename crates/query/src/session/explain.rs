@@ -48,7 +48,7 @@ impl Session {
     ) -> Result<Outcome> {
         let form = form(format, analyze)?;
         let types: Vec<Type> = parameters.iter().map(|value| type_of(value, self.settings.collation)).collect();
-        let compiled = Arc::new(self.compile(statement, &[], &types)?);
+        let compiled = Arc::new(self.compile(statement, &[], (&types, &parameters))?);
         let mut measures = None;
         if analyze {
             let Plan::Query { .. } = compiled.plan else {

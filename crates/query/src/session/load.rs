@@ -49,10 +49,11 @@ impl Session {
             }
         }
         let statement = Statement::Load(Box::new(load.clone()));
-        let compiled = Arc::new(self.compile(&statement, &[], &[])?);
+        let compiled = Arc::new(self.compile(&statement, &[], (&[], &[]))?);
         let file = if load.is_local { None } else { Some(self.readable(&load.file)?) };
-        let outcome =
-            self.run(&compiled, Vec::new(), &mut |session| session.compile(&statement, &[], &[]).ok().map(Arc::new))?;
+        let outcome = self.run(&compiled, Vec::new(), &mut |session| {
+            session.compile(&statement, &[], (&[], &[])).ok().map(Arc::new)
+        })?;
         match file {
             None => Ok(outcome),
             Some(file) => self.load_file(&load.file, file),

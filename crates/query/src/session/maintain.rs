@@ -1,4 +1,4 @@
-//! ANALYZE, CHECK, OPTIMIZE, REPAIR and CHECKSUM TABLE: a row or two for each table, and no error for one that is not as it should be.
+//! CHECK, OPTIMIZE, REPAIR and CHECKSUM TABLE: a row or two for each table, and no error for one that is not as it should be.
 //!
 //! CHECK walks over the table as `beluga check` does, as of one moment, so writers need not stop. OPTIMIZE writes the rows anew. There is nothing that REPAIR could do which a start does not.
 
@@ -24,7 +24,7 @@ type Said = Vec<(&'static str, String)>;
 impl Session {
     pub(super) fn maintain(&mut self, what: Maintenance, names: &[Name]) -> Result<Outcome> {
         let verb = match what {
-            Maintenance::Analyze => "analyze",
+            Maintenance::Analyze => return self.analyze_tables(names, None),
             Maintenance::Check => "check",
             Maintenance::Optimize => "optimize",
             Maintenance::Repair => "repair",
@@ -67,18 +67,15 @@ impl Session {
             Maintenance::Optimize => {
                 let name = Name { schema: Some(schema.to_owned()), name: name.to_owned() };
                 self.alter_table(&name, &[Alteration::Rebuild])?;
-                let table = self.catalog_table(schema, &name.name)?;
-                table.live.set_rows(self.count_all(&table)?);
+                self.refresh();
+                self.analyze(schema, &name.name)?;
                 let note = "Table does not support optimize, doing recreate + analyze instead";
                 Ok(vec![("note", note.to_owned()), fine()])
             }
             Maintenance::Repair => {
                 Ok(vec![("note", "The storage engine for the table doesn't support repair".to_owned())])
             }
-            Maintenance::Analyze | Maintenance::Checksum(_) => {
-                table.live.set_rows(self.count_all(&table)?);
-                Ok(vec![fine()])
-            }
+            Maintenance::Analyze | Maintenance::Checksum(_) => Ok(vec![fine()]),
         }
     }
 
@@ -165,18 +162,6 @@ impl Session {
         }
         txn.rollback();
         Ok(u64::from(sum))
-    }
-
-    fn count_all(&mut self, table: &Table) -> Result<u64> {
-        let mut txn = self.db.engine().rows().begin(Isolation::ReadCommitted);
-        let mut cursor = txn.scan(table.map, Unbounded, Unbounded, false)?;
-        let (mut batch, mut rows) = (RowBatch::new(), 0);
-        while cursor.next(&mut txn, &mut batch)? {
-            self.host().look_up()?;
-            rows += batch.len() as u64;
-        }
-        txn.rollback();
-        Ok(rows)
     }
 }
 

@@ -7,6 +7,7 @@
 //! `handle` (what sessions share).
 
 mod alter;
+mod analyze;
 mod auto;
 mod build;
 mod columns;

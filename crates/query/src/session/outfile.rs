@@ -40,7 +40,7 @@ impl Session {
     ) -> Result<Outcome> {
         let types: Vec<Type> = parameters.iter().map(|value| type_of(value, self.settings.collation)).collect();
         let statement = Statement::Query(Box::new(query.clone()));
-        let compiled = Arc::new(self.compile(&statement, &[], &types)?);
+        let compiled = Arc::new(self.compile(&statement, &[], (&types, &parameters))?);
         if !self.rights.global.has(Privileges::FILE) {
             return Err(self.rights.no_file());
         }
@@ -49,8 +49,9 @@ impl Session {
         }
         let charset = charset.map_or(Ok(Charset::Binary), Charset::by_name)?;
         let path = self.creatable(name)?;
-        let outcome = self
-            .run(&compiled, parameters, &mut |session| session.compile(&statement, &[], &types).ok().map(Arc::new))?;
+        let outcome = self.run(&compiled, parameters, &mut |session| {
+            session.compile(&statement, &[], (&types, &[])).ok().map(Arc::new)
+        })?;
         let Outcome::Rows(result) = outcome else { return Ok(outcome) };
         let file = OpenOptions::new().write(true).create_new(true).mode(0o640).open(&path);
         let written = file.map_err(|error| cannot_create(name, &error)).and_then(|file| {

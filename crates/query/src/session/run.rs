@@ -3,10 +3,12 @@
 //! The short way: the text without its literals is known, its plan is at hand, the literals are its parameters. The long way: parse, bind, plan, run. A plan is bound to versions of tables;
 //! `hold` finds out whether they still stand, and if not the statement is planned again.
 
+use std::ops;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use engine::rows::{Isolation, Strength};
+use engine::rows::{Isolation, MapId, Strength};
 use sqlparser::ast;
 use stdx::sync::Mutex;
 
@@ -24,6 +26,7 @@ use crate::parse::load::Target;
 use crate::parse::normal::text_of;
 use crate::parse::statement::{self, Statement};
 use crate::parse::{self};
+use crate::plan::estimate::estimate;
 use crate::plan::{Lock, LockWait, Node};
 use crate::rights::Rights;
 use crate::scalar::Expr;
@@ -39,6 +42,8 @@ use crate::value::Value;
 const PLANS: usize = 256;
 /// Statements of more literals are not looked for: they are bulk loads.
 const LITERALS: usize = 64;
+/// Plans that are expected to cost more are made anew for each run: it is a small part of it.
+const HEAVY: f64 = 5000.0;
 
 #[derive(Debug)]
 pub enum Plan {
@@ -51,6 +56,16 @@ pub enum Plan {
 }
 
 impl Plan {
+    /// What it is expected to cost to find its rows.
+    fn cost(&self) -> f64 {
+        match self {
+            Plan::Query { node, .. } => estimate(node).cost,
+            Plan::Update(update) => estimate(&update.node).cost,
+            Plan::Delete(delete) => estimate(&delete.node).cost,
+            Plan::Insert(_) | Plan::Load(_) | Plan::Do(_) => 0.0,
+        }
+    }
+
     /// Tables whose rows it changes, those that foreign keys bring in among them.
     fn written(&self) -> Vec<Arc<Table>> {
         let of =
@@ -75,7 +90,11 @@ pub struct Compiled {
     /// All whose gates are passed: these, and those that foreign keys bring in.
     pub gates: Vec<Arc<Table>>,
     views: Vec<Arc<View>>,
+    /// Tables that are read, with the ages of what was known of them.
+    known: Vec<(Arc<Table>, u64)>,
     volatile: bool,
+    /// It is expected to read much: worth a plan of its own for each run.
+    is_heavy: bool,
 }
 
 impl Compiled {
@@ -83,7 +102,8 @@ impl Compiled {
     pub(super) fn with_plan(&self, plan: Plan, written: &Arc<Table>) -> Compiled {
         let and = |tables: &[Arc<Table>]| tables.iter().chain([written]).cloned().collect();
         let (tables, gates) = (and(&self.tables), and(&self.gates));
-        Compiled { plan, tables, gates, written: vec![written.clone()], views: self.views.clone(), volatile: true }
+        let (views, known, written) = (self.views.clone(), self.known.clone(), vec![written.clone()]);
+        Compiled { plan, tables, gates, written, views, known, volatile: true, is_heavy: self.is_heavy }
     }
 }
 
@@ -138,6 +158,14 @@ impl Variables for Session {
 
     fn system(&self, scope: Option<statement::Scope>, name: &str) -> Result<(Value, Type)> {
         self.system_variable(scope, name)
+    }
+
+    fn know(&self, table: &Arc<Table>) {
+        Session::know(self, table);
+    }
+
+    fn extent(&self, map: MapId, from: ops::Bound<&[u8]>, to: ops::Bound<&[u8]>) -> Option<f64> {
+        self.db.engine().rows().extent(map, from, to).ok().map(|extent| extent.records)
     }
 
     fn user(&self, name: &str) -> Type {
@@ -250,7 +278,10 @@ impl Session {
                     if self.plans.len() >= PLANS {
                         self.plans.clear();
                     }
-                    self.plans.insert(normal.key.clone(), compiled.clone());
+                    // What reads much is planned for its own literals each time.
+                    if compiled.as_ref().is_none_or(|compiled| !compiled.is_heavy) {
+                        self.plans.insert(normal.key.clone(), compiled.clone());
+                    }
                     compiled
                 }
             }
@@ -267,6 +298,10 @@ impl Session {
             .gates
             .iter()
             .all(|table| table.live.version.load(std::sync::atomic::Ordering::Acquire) == table.version)
+            && compiled
+                .known
+                .iter()
+                .all(|(table, age)| table.live.age.load(Ordering::Acquire) == *age && !table.live.is_old())
             && compiled.views.iter().all(|view| !view.gone.load(std::sync::atomic::Ordering::Acquire))
             && !self.serializes()
     }
@@ -285,6 +320,7 @@ impl Session {
             database: self.database.as_deref(),
             variables: self,
             parameters: &[],
+            values: &[],
             names: &[],
             reads_lock: None,
         }
@@ -299,15 +335,21 @@ impl Session {
             return None;
         }
         let types: Vec<Type> = literals.iter().map(|value| type_of(value, self.settings.collation)).collect();
-        let compiled = self.compile(&parsed.statement, &parsed.names, &types).ok()?;
+        let compiled = self.compile(&parsed.statement, &parsed.names, (&types, literals)).ok()?;
         (!compiled.volatile).then_some(compiled)
     }
 
-    pub(super) fn compile(&mut self, statement: &Statement, names: &[String], parameters: &[Type]) -> Result<Compiled> {
+    /// `values`: of the parameters, as far as they are known: the plan is made with an eye to them.
+    pub(super) fn compile(
+        &mut self,
+        statement: &Statement,
+        names: &[String],
+        (parameters, values): (&[Type], &[Value]),
+    ) -> Result<Compiled> {
         self.refresh();
         let reads_lock = (self.serializes() && (self.explicit || !self.autocommit))
             .then_some(Lock { strength: Strength::Shared, wait: LockWait::Patient });
-        let around = Surroundings { parameters, names, reads_lock, ..self.surroundings() };
+        let around = Surroundings { parameters, values, names, reads_lock, ..self.surroundings() };
         let mut bind = Bind::new(&around);
         let plan = match statement {
             Statement::Query(query) => {
@@ -336,31 +378,10 @@ impl Session {
         let mut gates = tables.clone();
         gates.extend(bind.linked.drain(..).filter(|table| !tables.iter().any(|known| known.id == table.id)));
         let views = std::mem::take(&mut bind.views);
+        let known = std::mem::take(&mut bind.known);
         drop(bind);
-        for table in &tables {
-            self.count_rows(table);
-        }
-        let written = plan.written();
-        Ok(Compiled { plan, tables, gates, written, views, volatile })
-    }
-
-    /// A first guess of how many rows a table has.
-    fn count_rows(&mut self, table: &Arc<Table>) {
-        const ENOUGH: u64 = 2000;
-        if table.live.rows().is_some() {
-            return;
-        }
-        let mut txn = self.db.engine().rows().begin(Isolation::ReadCommitted);
-        let mut batch = engine::rows::RowBatch::new();
-        let mut rows = 0;
-        let cursor = txn.scan(table.map, std::ops::Bound::Unbounded, std::ops::Bound::Unbounded, false);
-        if let Ok(mut cursor) = cursor {
-            while rows < ENOUGH && cursor.next(&mut txn, &mut batch).unwrap_or(false) {
-                rows += batch.len() as u64;
-            }
-        }
-        txn.rollback();
-        table.live.set_rows(if rows < ENOUGH { rows } else { 100_000 });
+        let (written, is_heavy) = (plan.written(), plan.cost() > HEAVY);
+        Ok(Compiled { plan, tables, gates, written, views, known, volatile, is_heavy })
     }
 
     pub(super) fn run_statement(
@@ -381,9 +402,9 @@ impl Session {
             | Statement::Do(_) => {
                 self.obey_hints(statement);
                 let types: Vec<Type> = parameters.iter().map(|value| type_of(value, self.settings.collation)).collect();
-                let compiled = Arc::new(self.compile(statement, names, &types)?);
+                let compiled = Arc::new(self.compile(statement, names, (&types, &parameters))?);
                 self.run(&compiled, parameters, &mut |session| {
-                    session.compile(statement, names, &types).ok().map(Arc::new)
+                    session.compile(statement, names, (&types, &[])).ok().map(Arc::new)
                 })
             }
             Statement::SelectInto(query, target) => match &**target {
@@ -421,9 +442,10 @@ impl Session {
         let types: Vec<Type> = parameters.iter().map(|value| type_of(value, self.settings.collation)).collect();
         let statement = Statement::Query(Box::new(query.clone()));
         self.obey_hints(&statement);
-        let compiled = Arc::new(self.compile(&statement, &[], &types)?);
-        let outcome = self
-            .run(&compiled, parameters, &mut |session| session.compile(&statement, &[], &types).ok().map(Arc::new))?;
+        let compiled = Arc::new(self.compile(&statement, &[], (&types, &parameters))?);
+        let outcome = self.run(&compiled, parameters, &mut |session| {
+            session.compile(&statement, &[], (&types, &[])).ok().map(Arc::new)
+        })?;
         let Outcome::Rows(mut result) = outcome else { return Ok(outcome) };
         let types: Vec<Type> = result.columns().iter().map(|column| column.ty.clone()).collect();
         if types.len() != names.len() {
@@ -550,7 +572,7 @@ impl Session {
             | Statement::Delete(_)
             | Statement::Do(_) => {
                 if let Plan::Query { columns: found, .. } =
-                    self.compile(&parsed.statement, &parsed.names, &unknown)?.plan
+                    self.compile(&parsed.statement, &parsed.names, (&unknown, &[]))?.plan
                 {
                     columns = found.to_vec();
                 }
@@ -614,8 +636,8 @@ impl Session {
             Some(compiled) => compiled,
             None => {
                 let types: Vec<Type> = types(&parameters);
-                let compiled = Arc::new(self.compile(&prepared.statement, &prepared.names, &types)?);
-                if !compiled.volatile {
+                let compiled = Arc::new(self.compile(&prepared.statement, &prepared.names, (&types, &parameters))?);
+                if !compiled.volatile && !compiled.is_heavy {
                     let (bound_in, compiled) = (Bound::of(self), compiled.clone());
                     *prepared.last.lock() = Some(LastRun { types, bound_in, compiled });
                 }
@@ -624,7 +646,7 @@ impl Session {
         };
         self.run(&compiled, parameters, &mut |session| {
             let types: Vec<Type> = types(&session.ctx.parameters);
-            session.compile(&prepared.statement, &prepared.names, &types).ok().map(Arc::new)
+            session.compile(&prepared.statement, &prepared.names, (&types, &[])).ok().map(Arc::new)
         })
     }
 }

@@ -16,6 +16,7 @@ use crate::scalar::Level;
 use crate::scalar::context::level_name;
 use crate::session::variables::{VARIABLES, shown};
 use crate::session::{Outcome, Row, Session, number_column, text_column};
+use crate::system::statistics::cardinality;
 use crate::system::{self, column_extra, column_key, default_text, keys, text};
 use crate::types::{Column, Type};
 use crate::value::Value;
@@ -425,6 +426,7 @@ impl Session {
     fn show_index(&mut self, name: &Name) -> Result<Answer> {
         let (schema, name) = self.full_name(name)?;
         let table = self.catalog.table(&schema, &name)?.clone();
+        self.know(&table);
         let mut columns = texts(&["Table"]);
         columns.push(number_column("Non_unique"));
         columns.push(text_column("Key_name"));
@@ -443,7 +445,7 @@ impl Session {
                     Value::UInt(at as u64 + 1),
                     optional(table.expression_of(part.column).is_none().then_some(&column.name)),
                     text(if part.descending { "D" } else { "A" }),
-                    Value::UInt(table.live.rows().unwrap_or(0)),
+                    Value::UInt(cardinality(&table, parts, at + 1).or(table.live.rows()).unwrap_or(0)),
                     part.prefix.map_or(Value::Null, |prefix| Value::UInt(u64::from(prefix))),
                     Value::Null,
                     text(if column.ty.nullable { "YES" } else { "" }),

@@ -179,12 +179,6 @@ pub const TABLES: &[SystemTable] = &[
     },
     SystemTable {
         schema: "information_schema",
-        name: "COLUMN_STATISTICS",
-        columns: &[("SCHEMA_NAME", NAME), ("TABLE_NAME", NAME), ("COLUMN_NAME", NAME), ("HISTOGRAM", LongText)],
-        rows: nothing,
-    },
-    SystemTable {
-        schema: "information_schema",
         name: "PLUGINS",
         columns: &[
             ("PLUGIN_NAME", NAME),
@@ -308,7 +302,7 @@ fn partitions(ctx: &mut EvalContext) -> Result<Vec<Row>> {
         row[0] = text("def");
         row[1] = text(&table.schema);
         row[2] = text(&table.name);
-        row[12] = Value::UInt(table.live.rows().unwrap_or(0));
+        row[12] = Value::UInt(crate::system::statistics::rows_of(&table, ctx));
         row[18] = Value::DateTime(ctx.zone.local(Timestamp(table.created)));
         row[22] = text("");
         rows.push(row);

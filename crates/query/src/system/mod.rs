@@ -4,6 +4,7 @@ mod absent;
 mod accounts;
 pub mod keys;
 mod schema;
+pub(crate) mod statistics;
 pub(crate) mod status;
 mod tools;
 mod views;
@@ -80,7 +81,7 @@ pub fn find(schema: &str, name: &str) -> Option<&'static SystemTable> {
 }
 
 pub fn all() -> impl Iterator<Item = &'static SystemTable> {
-    [schema::TABLES, absent::TABLES, status::TABLES, accounts::TABLES, keys::TABLES, tools::TABLES]
+    [schema::TABLES, statistics::TABLES, absent::TABLES, status::TABLES, accounts::TABLES, keys::TABLES, tools::TABLES]
         .into_iter()
         .flatten()
 }

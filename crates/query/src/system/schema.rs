@@ -10,6 +10,7 @@ use crate::scalar::EvalContext;
 use crate::scalar::temporal::Timestamp;
 use crate::session::Row;
 use crate::system::Holds::{DateTime, LongText, Number, Text};
+use crate::system::statistics::{cardinality, rows_of};
 use crate::system::{SystemTable, text, views};
 use crate::types::{Charset, Collation, Kind, Type};
 use crate::value::Value;
@@ -289,6 +290,7 @@ fn tables(ctx: &mut EvalContext) -> Result<Vec<Row>> {
     for table in all_tables(ctx) {
         let next = if table.auto_column().is_some() { host(ctx).db.next_auto(&table)? } else { None };
         let created = Value::DateTime(ctx.zone.local(Timestamp(table.created)));
+        let count = rows_of(&table, ctx);
         rows.push(vec![
             text("def"),
             text(&table.schema),
@@ -297,7 +299,7 @@ fn tables(ctx: &mut EvalContext) -> Result<Vec<Row>> {
             text("InnoDB"),
             number(10),
             text("Dynamic"),
-            number(table.live.rows().unwrap_or(0)),
+            number(count),
             number(0),
             number(0),
             number(0),
@@ -501,7 +503,7 @@ fn statistics(ctx: &mut EvalContext) -> Result<Vec<Row>> {
                     number(at as u64 + 1),
                     table.expression_of(part.column).map_or_else(|| text(&column.name), |_| Value::Null),
                     text(if part.descending { "D" } else { "A" }),
-                    number(table.live.rows().unwrap_or(0)),
+                    number(cardinality(&table, parts, at + 1).unwrap_or(rows_of(&table, ctx))),
                     optional(part.prefix.map(u64::from)),
                     Value::Null,
                     text(if column.ty.nullable { "YES" } else { "" }),

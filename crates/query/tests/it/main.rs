@@ -5,6 +5,7 @@ mod explain;
 mod foreign;
 mod scenarios;
 mod spill;
+mod statistics;
 mod stress;
 mod support;
 mod tables;

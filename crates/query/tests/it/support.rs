@@ -95,6 +95,11 @@ pub fn run(session: &mut Session, sql: &str) -> Vec<String> {
         }
         other => other,
     };
+    told(session, outcome)
+}
+
+/// What came, as lines.
+pub fn told(session: &mut Session, outcome: Result<Outcome, SqlError>) -> Vec<String> {
     match outcome {
         Ok(Outcome::File(_)) => unreachable!("a file asks for no other"),
         Err(error) => vec![format!("error {} {}", error.code, error.message)],

@@ -62,6 +62,43 @@ impl Collation {
         }
     }
 
+    /// How long a sort key is that begins with these bytes.
+    pub fn sort_key_length(self, byte: impl Fn(usize) -> Option<u8>) -> Option<usize> {
+        let table = table::of(self.weights());
+        let unit = if table.is_some() { 2 } else { 1 };
+        let blank = table.map_or([b' ', 0], |table| table.space.to_be_bytes());
+        let mut at = 0;
+        loop {
+            let first = byte(at)?;
+            let second = if unit == 2 { byte(at + 1)? } else { 0 };
+            at += unit;
+            match (self.pads(), unit) {
+                (false, 1) if first == 0 => {
+                    let is_end = byte(at)? == 0;
+                    at += 1;
+                    if is_end {
+                        return Some(at);
+                    }
+                }
+                (false, _) if [first, second] == [0, 0] && unit == 2 => return Some(at),
+                (true, _) if [first, second] == blank => {
+                    let follows = byte(at)?;
+                    at += 1;
+                    let more = match follows {
+                        END => return Some(at),
+                        LESS_FOLLOWS => 255,
+                        _ => 0,
+                    };
+                    while byte(at)? == more {
+                        at += 1;
+                    }
+                    at += 1;
+                }
+                _ => {}
+            }
+        }
+    }
+
     /// Are two single characters the same letter?
     pub fn same_char(self, a: char, b: char) -> bool {
         if a == b {

@@ -20,6 +20,11 @@ fn order_of(value: &Value, other: &Value, ty: &Type) -> (Ordering, Ordering) {
     encode(value, ty, true, &mut c);
     encode(other, ty, true, &mut d);
     assert_eq!(c.cmp(&d), a.cmp(&b).reverse(), "descending: {value:?} {other:?}");
+    if ty.kind != Kind::Json {
+        // Whatever follows, a key's length is told by itself.
+        assert_eq!(length(&[&a[..], &b].concat(), ty, false), Some(a.len()), "{value:?}");
+        assert_eq!(length(&[&c[..], &[0xFF; 4]].concat(), ty, true), Some(c.len()), "{value:?}");
+    }
     (a.cmp(&b), expected)
 }
 

@@ -1,0 +1,271 @@
+//! TPC-H's 22 queries against Beluga and MariaDB: the same rows (`generate`), the same client, answers compared to the letter, times as medians of rounds in alternating order.
+//!
+//! A time is that between two statements around the query, which the server itself is asked for: so neither the client's start nor its printing counts.
+
+mod generate;
+mod queries;
+mod words;
+
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::measure::median;
+use crate::process;
+use crate::setup::Setup;
+use crate::sql::{Memory, Programs, Server, Side};
+use crate::table::{Cell, Table, grouped};
+
+use generate::Sizes;
+
+const SIDES: [Side; 2] = [Side::Beluga, Side::MariaDb];
+const SETTLE_PATIENCE: Duration = Duration::from_secs(10);
+/// A query that takes longer has failed.
+const PATIENCE_S: u64 = 600;
+
+pub struct Options {
+    pub scale: f64,
+    pub rounds: usize,
+    /// Numbers of queries.
+    pub only: Vec<usize>,
+    pub memory_mib: u64,
+    pub beluga: PathBuf,
+}
+
+/// A query, and what each side made of it.
+struct Row {
+    number: usize,
+    lines: usize,
+    /// In milliseconds, Beluga's and MariaDB's.
+    times: [Vec<f64>; 2],
+    /// What was different.
+    trouble: Option<String>,
+}
+
+/// True when all answers were the same.
+pub fn run(setup: &Setup, options: &Options) -> io::Result<bool> {
+    let programs = Programs::debian(options.beluga.clone());
+    let mut servers = Vec::new();
+    let mut loads = Vec::new();
+    for side in SIDES {
+        eprintln!("tpch: {} starts and is filled", side.name());
+        let folder = setup.place.work.path().join(format!("tpch-{}", side.name().to_lowercase()));
+        let server =
+            Server::start(side, &programs, &folder, Memory { mib: options.memory_mib, bounded: false }, "tpch")?;
+        let start = Instant::now();
+        fill(&server, &programs, options.scale)?;
+        loads.push(start.elapsed());
+        server.settle(SETTLE_PATIENCE);
+        servers.push(server);
+    }
+    let mut rows = Vec::new();
+    for number in 1..=queries::QUERIES.len() {
+        if options.only.is_empty() || options.only.contains(&number) {
+            let row = play(number, &servers, &programs, options)?;
+            eprintln!(
+                "tpch: Q{number}: {:.1} ms, {:.1} ms{}",
+                median(row.times[0].clone()),
+                median(row.times[1].clone()),
+                row.trouble.as_ref().map_or(String::new(), |trouble| format!(", DIFFERENT: {trouble}"))
+            );
+            rows.push(row);
+        }
+    }
+    let rss: Vec<f64> = servers.iter().map(|server| process::rss_bytes(server.pid()) as f64).collect();
+    drop(servers);
+    publish(setup, options, &programs, &rows, (&loads, &rss))?;
+    Ok(rows.iter().all(|row| row.trouble.is_none()))
+}
+
+fn client(server: &Server, programs: &Programs) -> Command {
+    let mut command = Command::new(&programs.mariadb);
+    command.args(["--no-defaults", "-h", "127.0.0.1", "-P", &server.side.port().to_string(), "-u", "root"]);
+    command.args(["--skip-ssl", "--batch", "--skip-column-names", "tpch"]);
+    command
+}
+
+/// Creates the tables, fills them, and lets the server look at them.
+fn fill(server: &Server, programs: &Programs, scale: f64) -> io::Result<()> {
+    let mut child = client(server, programs).stdin(Stdio::piped()).stdout(Stdio::null()).spawn()?;
+    let pipe = child.stdin.take().ok_or_else(|| io::Error::other("the client has no input"))?;
+    let mut out = BufWriter::with_capacity(1 << 20, pipe);
+    let written = out
+        .write_all(generate::TABLES.as_bytes())
+        .and_then(|()| generate::write(scale, &mut out))
+        .and_then(|()| {
+            out.write_all(b"analyze table region, nation, supplier, part, partsupp, customer, orders, lineitem;\n")
+        })
+        .and_then(|()| out.flush());
+    drop(out);
+    let status = child.wait()?;
+    if status.success() {
+        written
+    } else {
+        Err(io::Error::other(format!("{} could not be filled", server.side.name())))
+    }
+}
+
+/// The query as it is at this scale.
+fn query(number: usize, scale: f64) -> String {
+    // The specification's fraction is of a scale factor of 1; its quantity finds nothing in very few orders.
+    let fraction = format!("{:.10}", 0.0001 / scale);
+    let quantity = if scale < 0.1 { "250" } else { "300" };
+    queries::QUERIES[number - 1].replace("{fraction}", &fraction).replace("{quantity}", quantity)
+}
+
+/// The rows as the client prints them, and the time in milliseconds.
+fn ask(server: &Server, programs: &Programs, query: &str) -> io::Result<Result<(String, f64), String>> {
+    const CLOCK: &str = "select 'at', timestampdiff(microsecond, '2020-01-01', sysdate(6));";
+    let statement = format!("{CLOCK} {query}; {CLOCK}");
+    let mut command = Command::new("timeout");
+    let inner = client(server, programs);
+    command.arg(PATIENCE_S.to_string()).arg(inner.get_program()).args(inner.get_args()).args(["-e", &statement]);
+    let output = command.stdin(Stdio::null()).output()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr).trim().to_string();
+        return Ok(Err(if said.is_empty() { format!("no answer after {PATIENCE_S} s") } else { said }));
+    }
+    let lines: Vec<&str> = text.lines().collect();
+    let clock = |line: Option<&&str>| line.and_then(|line| line.strip_prefix("at\t")?.parse::<f64>().ok());
+    let (Some(from), Some(to)) = (clock(lines.first()), clock(lines.last())) else {
+        return Ok(Err("the client says nothing that makes sense".into()));
+    };
+    Ok(Ok((lines[1..lines.len() - 1].join("\n"), (to - from) / 1000.0)))
+}
+
+/// All rounds of one query; what the first one of a server brings into memory is not measured.
+fn play(number: usize, servers: &[Server], programs: &Programs, options: &Options) -> io::Result<Row> {
+    let query = query(number, options.scale);
+    let mut row = Row { number, lines: 0, times: [Vec::new(), Vec::new()], trouble: None };
+    let mut first: Vec<String> = Vec::new();
+    for server in servers {
+        match ask(server, programs, &query)? {
+            Ok((answer, _)) => first.push(answer),
+            Err(trouble) => {
+                row.trouble = Some(format!("{}: {trouble}", server.side.name()));
+                return Ok(row);
+            }
+        }
+    }
+    row.lines = first[1].lines().count();
+    row.trouble = difference(&first[0], &first[1]);
+    for round in 0..options.rounds {
+        let mut order: Vec<usize> = (0..servers.len()).collect();
+        if round % 2 == 1 {
+            order.reverse();
+        }
+        for at in order {
+            match ask(&servers[at], programs, &query)? {
+                Ok((answer, time)) => {
+                    row.times[at].push(time);
+                    let again = (answer != first[at]).then(|| format!("{} answers anew", servers[at].side.name()));
+                    row.trouble = row.trouble.or(again);
+                }
+                Err(trouble) => row.trouble = Some(format!("{}: {trouble}", servers[at].side.name())),
+            }
+        }
+    }
+    Ok(row)
+}
+
+/// The first line that is not the same.
+fn difference(ours: &str, theirs: &str) -> Option<String> {
+    if ours == theirs {
+        return None;
+    }
+    let (mut a, mut b) = (ours.lines(), theirs.lines());
+    let mut line = 1;
+    loop {
+        match (a.next(), b.next()) {
+            (Some(ours), Some(theirs)) if ours == theirs => line += 1,
+            (ours, theirs) => {
+                let shown = |line: Option<&str>| line.unwrap_or("nothing").to_string();
+                return Some(format!("line {line}: {} for {}", shown(ours), shown(theirs)));
+            }
+        }
+    }
+}
+
+fn publish(
+    setup: &Setup,
+    options: &Options,
+    programs: &Programs,
+    rows: &[Row],
+    (loads, rss): (&[Duration], &[f64]),
+) -> io::Result<()> {
+    let mut table = Table::new(&["query", "rows", "Beluga ms", "MariaDB ms", "times MariaDB's", "answers"]);
+    let mut sums = [0.0, 0.0];
+    for row in rows {
+        let [ours, theirs] = [0, 1].map(|side| median(row.times[side].clone()));
+        (sums[0], sums[1]) = (sums[0] + ours, sums[1] + theirs);
+        table.row(vec![
+            format!("Q{}", row.number).into(),
+            Cell::Number(row.lines as f64, 0),
+            Cell::Number(ours, 1),
+            Cell::Number(theirs, 1),
+            Cell::Number(ours / theirs, 2),
+            row.trouble.clone().map_or("the same".into(), |trouble| format!("**{trouble}**")).into(),
+        ]);
+    }
+    table.row(vec![
+        "all".into(),
+        "".into(),
+        Cell::Number(sums[0], 1),
+        Cell::Number(sums[1], 1),
+        Cell::Number(sums[0] / sums[1], 2),
+        "".into(),
+    ]);
+    let sizes = Sizes::of(options.scale);
+    let mut page = String::from("# TPC-H's queries beside MariaDB\n\n");
+    page += &setup.machine()?;
+    page += &format!(
+        "- To reproduce: `apt-get install mariadb-server`, then `cargo build --release -p server` and `cargo run --release -p bench -- tpch --scale {} --out docs/bench`.\n\n",
+        options.scale
+    );
+    let versions: Vec<String> = SIDES.iter().map(|side| programs.version(*side)).collect();
+    page += &format!(
+        "Servers: {}. Each has {} MiB for its pages; all rows are in memory. Scale factor {}: {} orders, {} customers, {} parts. {} rounds in alternating order after one that is not counted; medians of \
+         the time that a query takes as the server's clock has it. Answers are compared to the letter, in their order.\n\n\
+         This is not a result of TPC-H: rows come from a generator of this program that has dbgen's sizes, keys, ranges and links between tables, but draws its texts word by word and everything evenly; \
+         parameters are those that the specification validates with; ORDER BY is completed where it leaves a choice; there are no refreshes and no throughput test. Tables have their primary keys and \
+         indexes over foreign keys and over `o_orderdate` and `l_shipdate`.\n\n",
+        versions.join(", "),
+        options.memory_mib,
+        options.scale,
+        grouped(sizes.orders as f64, 0),
+        grouped(sizes.customers as f64, 0),
+        grouped(sizes.parts as f64, 0),
+        options.rounds,
+    );
+    page += &table.markdown();
+    page += &format!(
+        "\nLoading took {:.0} s and {:.0} s by INSERTs of 500 rows, one connection; afterwards the servers held {:.0} and {:.0} MiB.\n",
+        loads[0].as_secs_f64(),
+        loads[1].as_secs_f64(),
+        rss[0] / f64::from(1 << 20),
+        rss[1] / f64::from(1 << 20),
+    );
+    setup.publish("tpch", &page, &[("tpch", &table)], &[])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_line_that_differs_is_told() {
+        assert_eq!(difference("a\nb", "a\nb"), None);
+        assert_eq!(difference("a\nb", "a\nc").as_deref(), Some("line 2: b for c"));
+        assert_eq!(difference("a", "a\nc").as_deref(), Some("line 2: nothing for c"));
+    }
+
+    #[test]
+    fn queries_are_whole_at_any_scale() {
+        for number in 1..=22 {
+            assert!(!query(number, 0.01).contains(['{', '}']), "Q{number}");
+        }
+        assert!(query(11, 0.1).contains("* 0.0010000000"));
+    }
+}

@@ -1,0 +1,108 @@
+//! About how many records a range has, from a few nodes of each level.
+//!
+//! Both ends of the range are followed from the root down. On each level the children between them are counted where both ends stand in one node; where they do not, the nodes between them
+//! are taken to be as full as some that are drawn at random. So a range within two neighbouring leaves is counted exactly, and a large one costs a few nodes a level however large it is.
+//! Levels are read one after the other: while others change the tree the answer is of no one moment.
+
+use pager::{PageId, PageRef, Result};
+use stdx::prng::Prng;
+
+use crate::node::Node;
+use crate::scan::Batch;
+use crate::search::{Seek, TRIES_MAX, Walk};
+use crate::tree::{Mode, Tree};
+
+/// Nodes that are drawn on each level.
+const DRAWN: usize = 8;
+
+/// A range's size, about.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Extent {
+    pub records: f64,
+    /// Leaves that have a part of it: at least one.
+    pub leaves: f64,
+}
+
+/// Of one node: the entries of the range, from where to where, and how many there are in all.
+struct Part {
+    first: usize,
+    end: usize,
+    count: usize,
+}
+
+impl Tree {
+    /// About how many records lie in `from <= key < to`, and in how many leaves.
+    pub fn extent(&self, from: &[u8], to: Option<&[u8]>) -> Result<Extent> {
+        if to.is_some_and(|to| to <= from) {
+            return Ok(Extent { records: 0.0, leaves: 1.0 });
+        }
+        let top = self.pager.shared(self.root).map(|root| Node(root.page()).level())?;
+        let mut prng = Prng::new(u64::from(self.id));
+        let mut nodes = 1.0f64;
+        for level in (0..=top).rev() {
+            let (left, first) = self.part(Seek::At(from), level, from, to)?;
+            let (right, last) = self.part(to.map_or(Seek::Last, Seek::Before), level, from, to)?;
+            let entries = if left == right {
+                last.end.saturating_sub(first.first) as f64
+            } else {
+                let between = (nodes - 2.0).max(0.0);
+                let ends = first.count.saturating_sub(first.first) + last.end;
+                ends as f64 + if between > 0.0 { between * self.fill(from, to, level, &mut prng)? } else { 0.0 }
+            };
+            if level == 0 {
+                return Ok(Extent { records: entries, leaves: nodes });
+            }
+            nodes = entries.max(1.0);
+        }
+        unreachable!("level 0 is the last one")
+    }
+
+    /// How many entries nodes of the range have, going by some of them.
+    fn fill(&self, from: &[u8], to: Option<&[u8]>, level: u8, prng: &mut Prng) -> Result<f64> {
+        let mut sum = 0;
+        for _ in 0..DRAWN {
+            sum += self.part(Seek::Random { from, to, draw: prng.next_u64() }, level, from, to)?.1.count;
+        }
+        Ok(sum as f64 / DRAWN as f64)
+    }
+
+    fn part(&self, seek: Seek<'_>, level: u8, from: &[u8], to: Option<&[u8]>) -> Result<(PageId, Part)> {
+        let look = |node: Node<PageRef<'_>>| {
+            let count = node.count();
+            let (first, end) = if level == 0 {
+                node.range(from, to)
+            } else {
+                let is_first = node.compare_low(from).is_gt();
+                let first = if is_first { 0 } else { node.child_at(from) };
+                let last = match to {
+                    Some(to) if node.compare_high(to).is_gt() || node.compare_high(to).is_eq() => node.child_before(to),
+                    _ => count.saturating_sub(1),
+                };
+                (first, last + 1)
+            };
+            Part { first, end, count }
+        };
+        if self.mode == Mode::Optimistic {
+            for _ in 0..TRIES_MAX {
+                let Some(node) = self.sight(seek, level, &mut Walk::default())? else { continue };
+                let part = look(Node(node.page()));
+                if node.validate() {
+                    return Ok((node.pid(), part));
+                }
+            }
+        }
+        let held = self.latch(seek, level, false, &mut Walk::default())?;
+        Ok((held.pid(), look(Node(held.page()))))
+    }
+
+    /// The records of some leaf, each about as likely as another: all of it replace the batch, which is empty if the leaf is.
+    pub fn random_leaf(&self, prng: &mut Prng, batch: &mut Batch) -> Result<()> {
+        let draw = prng.next_u64();
+        let count = self.read(Seek::Random { from: &[], to: None, draw }, |leaf| {
+            batch.copy(leaf, 0..leaf.count(), false);
+            leaf.count()
+        })?;
+        batch.list(0..count, false);
+        Ok(())
+    }
+}

@@ -1,0 +1,296 @@
+//! How statistics come about: a bounded number of leaves, drawn at random, of the rows and of every index.
+//!
+//! A small table is read whole. Of a large one leaves of its rows tell how columns are spread, and leaves of an index, where equal values lie side by side, how often its values change from one
+//! entry to the next: times the number of entries that is how many there are. Values that are few lie further apart than a leaf is long; they are counted by going from each to the next.
+
+use std::collections::{BTreeMap, HashSet};
+use std::ops::Bound;
+
+use engine::Engine;
+use engine::rows::{Isolation, MapId, RowBatch, Transaction};
+use stdx::prng::Prng;
+
+use crate::catalog::statistics::{ColumnStatistics, Histogram, KeyStatistics, Statistics, buckets, is_spread};
+use crate::catalog::table::{Part, Table};
+use crate::error::Result;
+use crate::exec::scan::{after, decode};
+use crate::key::{cut, encode_parts};
+use crate::scalar::key::{encode, length};
+use crate::scalar::temporal::Timestamp;
+use crate::types::Type;
+use crate::value::Value;
+
+/// How much is read.
+#[derive(Clone, Copy)]
+pub struct Effort {
+    /// Leaves of the rows, and of each index.
+    pub leaves: usize,
+    /// Values of the beginning of an index that are counted one by one.
+    pub jumps: usize,
+}
+
+/// At a statement's expense.
+pub const QUICK: Effort = Effort { leaves: 24, jumps: 32 };
+/// ANALYZE TABLE.
+pub const THOROUGH: Effort = Effort { leaves: 200, jumps: 256 };
+
+/// Tables of so many rows are read whole.
+const WHOLE: f64 = 2000.0;
+/// Buckets that are kept of each column without being asked for.
+const BUCKETS: usize = 24;
+/// Of a text so many characters are kept in a bucket.
+const LETTERS: u32 = 42;
+/// So many rows are looked at for a histogram at most.
+const HISTOGRAM_ROWS: f64 = 200_000.0;
+
+/// Whoever gathers looks up now and then: an error ends it.
+pub type LookUp<'l> = dyn FnMut() -> Result<()> + 'l;
+
+struct Gathering<'g> {
+    table: &'g Table,
+    txn: Transaction,
+    prng: Prng,
+    batch: RowBatch,
+    look_up: &'g mut LookUp<'g>,
+}
+
+/// About how many rows a table has: a few pages are read.
+pub fn count(engine: &Engine, table: &Table) -> Result<f64> {
+    Ok(engine.rows().extent(table.map, Bound::Unbounded, Bound::Unbounded)?.records)
+}
+
+pub fn gather<'g>(
+    engine: &Engine,
+    table: &'g Table,
+    effort: Effort,
+    look_up: &'g mut LookUp<'g>,
+) -> Result<Statistics> {
+    let mut gathering = Gathering::new(engine, table, look_up);
+    let about = count(engine, table)?;
+    let gathered = Timestamp::now().0;
+    let is_wanted = |at: &usize| is_spread(&table.columns[*at].ty) && !table.columns[*at].is_computed();
+    let wanted: Vec<usize> = (0..table.columns.len()).filter(is_wanted).collect();
+    if about <= WHOLE {
+        let rows = gathering.all(&wanted)?;
+        let keys = gathering.keys().into_iter().map(|(map, parts)| exact(table, map, parts, &rows)).collect();
+        let columns = columns(table, &wanted, &rows, rows.len() as f64);
+        return Ok(Statistics { rows: rows.len() as u64, gathered, keys, columns });
+    }
+    let sample = gathering.leaves(&wanted, effort.leaves)?;
+    let keys = gathering
+        .keys()
+        .into_iter()
+        .map(|(map, parts)| gathering.key(engine, (map, parts), effort, about))
+        .collect::<Result<Vec<_>>>()?;
+    let mut columns = columns(table, &wanted, &sample, about);
+    for column in &mut columns {
+        // An index knows better.
+        let leads = |(map, parts): &(MapId, &[Part])| {
+            let is_first = parts.first().is_some_and(|part| table.columns[part.column].slot == column.slot);
+            (is_first && parts[0].prefix.is_none()).then_some(*map)
+        };
+        let known = gathering.keys().iter().find_map(leads);
+        let key = known.and_then(|map| keys.iter().find(|key| key.map == map));
+        column.distinct = key.and_then(|key| key.distinct.first().copied()).unwrap_or(column.distinct);
+    }
+    Ok(Statistics { rows: about as u64, gathered, keys, columns })
+}
+
+/// A histogram of one column. Up to some rows the whole table is read, beyond about so many are.
+pub fn histogram<'g>(
+    engine: &Engine,
+    table: &'g Table,
+    column: usize,
+    wanted: u32,
+    look_up: &'g mut LookUp<'g>,
+) -> Result<Histogram> {
+    let mut gathering = Gathering::new(engine, table, look_up);
+    let extent = engine.rows().extent(table.map, Bound::Unbounded, Bound::Unbounded)?;
+    let (rows, rate) = if extent.records <= HISTOGRAM_ROWS {
+        (gathering.all(&[column])?, 1.0)
+    } else {
+        let leaves = (HISTOGRAM_ROWS / (extent.records / extent.leaves)).max(1.0);
+        let rows = gathering.leaves(&[column], leaves as usize)?;
+        let rate = (rows.len() as f64 / extent.records).min(1.0);
+        (rows, rate)
+    };
+    let ty = &table.columns[column].ty;
+    let (values, nulls) = sorted(rows.iter().map(|row| &row[column]), ty);
+    Ok(Histogram {
+        buckets: buckets(&values, nulls, wanted as usize, ty),
+        nulls,
+        updated: Timestamp::now().0,
+        rate,
+        wanted,
+    })
+}
+
+impl<'g> Gathering<'g> {
+    fn new(engine: &Engine, table: &'g Table, look_up: &'g mut LookUp<'g>) -> Gathering<'g> {
+        let txn = engine.rows().begin(Isolation::ReadCommitted);
+        Gathering { table, txn, prng: Prng::new(table.id), batch: RowBatch::new(), look_up }
+    }
+
+    /// The maps of the rows and of the indexes, with their parts.
+    fn keys(&self) -> Vec<(MapId, &'g [Part])> {
+        let primary = self.table.primary.iter().map(|parts| (self.table.map, &parts[..]));
+        primary.chain(self.table.indexes.iter().map(|index| (index.map, &index.parts[..]))).collect()
+    }
+
+    fn take(&mut self, wanted: &[usize], rows: &mut Vec<Vec<Value>>) -> Result<()> {
+        for (_, bytes) in self.batch.iter() {
+            let mut row = vec![Value::Null; self.table.columns.len()];
+            decode(self.table, bytes, wanted, &mut row)?;
+            rows.push(row);
+        }
+        Ok(())
+    }
+
+    fn all(&mut self, wanted: &[usize]) -> Result<Vec<Vec<Value>>> {
+        let mut rows = Vec::new();
+        let mut cursor = self.txn.scan(self.table.map, Bound::Unbounded, Bound::Unbounded, false)?;
+        while cursor.next(&mut self.txn, &mut self.batch)? {
+            (self.look_up)()?;
+            self.take(wanted, &mut rows)?;
+        }
+        Ok(rows)
+    }
+
+    fn leaves(&mut self, wanted: &[usize], leaves: usize) -> Result<Vec<Vec<Value>>> {
+        let mut rows = Vec::new();
+        for _ in 0..leaves {
+            (self.look_up)()?;
+            self.txn.sample(self.table.map, &mut self.prng, &mut self.batch)?;
+            self.take(wanted, &mut rows)?;
+        }
+        Ok(rows)
+    }
+
+    fn key(
+        &mut self,
+        engine: &Engine,
+        (map, parts): (MapId, &[Part]),
+        effort: Effort,
+        rows: f64,
+    ) -> Result<KeyStatistics> {
+        let leaves = engine.rows().extent(map, Bound::Unbounded, Bound::Unbounded)?.leaves as u64;
+        let types: Vec<(&Type, bool)> =
+            parts.iter().map(|part| (&self.table.columns[part.column].ty, part.descending)).collect();
+        let mut changes = vec![0usize; parts.len()];
+        let mut pairs = 0;
+        for _ in 0..effort.leaves {
+            (self.look_up)()?;
+            self.txn.sample(map, &mut self.prng, &mut self.batch)?;
+            for at in 1..self.batch.len() {
+                let (left, right) = (self.batch.get(at - 1).0, self.batch.get(at).0);
+                pairs += 1;
+                let same = same_parts(left, right, &types);
+                changes[same..].iter_mut().for_each(|count| *count += 1);
+            }
+        }
+        let mut distinct = Vec::new();
+        let mut few = true;
+        for at in 0..parts.len() {
+            let guessed = 1.0 + changes[at] as f64 / f64::from(pairs.max(1)) * (rows - 1.0).max(0.0);
+            let counted = if few { self.count_values(map, &types[..=at], effort.jumps)? } else { None };
+            few = counted.is_some();
+            let least = distinct.last().copied().unwrap_or(1);
+            distinct.push(counted.unwrap_or_else(|| (guessed as u64).max(effort.jumps as u64)).max(least));
+        }
+        Ok(KeyStatistics { map, leaves, distinct })
+    }
+
+    /// How many values the beginning of the key has, if they are not many: going from each to the next.
+    fn count_values(&mut self, map: MapId, types: &[(&Type, bool)], most: usize) -> Result<Option<u64>> {
+        let mut from = Bound::Unbounded;
+        for count in 0..=most {
+            (self.look_up)()?;
+            let mut cursor = self.txn.scan(map, from.as_ref().map(Vec::as_slice), Bound::Unbounded, false)?;
+            if !cursor.next(&mut self.txn, &mut self.batch)? {
+                return Ok(Some(count as u64));
+            }
+            let key = self.batch.get(0).0;
+            let Some(end) = end_of(key, types) else { return Ok(None) };
+            from = match after(&key[..end]) {
+                Bound::Excluded(key) => Bound::Included(key),
+                _ => return Ok(Some(count as u64 + 1)),
+            };
+        }
+        Ok(None)
+    }
+}
+
+/// Where the parts end in a key.
+fn end_of(key: &[u8], types: &[(&Type, bool)]) -> Option<usize> {
+    types.iter().try_fold(0, |from, (ty, descending)| Some(from + length(key.get(from..)?, ty, *descending)?))
+}
+
+/// How many of the first parts are the same in both keys.
+fn same_parts(left: &[u8], right: &[u8], types: &[(&Type, bool)]) -> usize {
+    let common = left.iter().zip(right).take_while(|(a, b)| a == b).count();
+    let ends = |at: &usize| end_of(left, &types[..*at]).is_some_and(|end| end <= common);
+    (1..=types.len()).take_while(ends).count()
+}
+
+/// Of a table whose rows are all at hand.
+fn exact(table: &Table, map: MapId, parts: &[Part], rows: &[Vec<Value>]) -> KeyStatistics {
+    let distinct = (1..=parts.len()).map(|count| {
+        let key = |row: &Vec<Value>| {
+            let mut key = Vec::new();
+            encode_parts(table, &parts[..count], row, &mut key);
+            key
+        };
+        rows.iter().map(key).collect::<HashSet<_>>().len() as u64
+    });
+    KeyStatistics { map, leaves: 1, distinct: distinct.collect() }
+}
+
+/// Values in their order, without NULLs, and the share of those. Long texts are cut.
+fn sorted<'v>(values: impl Iterator<Item = &'v Value>, ty: &Type) -> (Vec<Value>, f64) {
+    let (mut keyed, mut nulls, mut all) = (Vec::new(), 0usize, 0usize);
+    for value in values {
+        all += 1;
+        if value.is_null() {
+            nulls += 1;
+            continue;
+        }
+        let value = cut(value, LETTERS);
+        let mut key = Vec::new();
+        encode(&value, ty, false, &mut key);
+        keyed.push((key, value));
+    }
+    keyed.sort_by(|a, b| a.0.cmp(&b.0));
+    (keyed.into_iter().map(|(_, value)| value).collect(), nulls as f64 / (all as f64).max(1.0))
+}
+
+fn columns(table: &Table, wanted: &[usize], rows: &[Vec<Value>], all: f64) -> Vec<ColumnStatistics> {
+    let column = |at: &usize| {
+        let ty = &table.columns[*at].ty;
+        let (values, nulls) = sorted(rows.iter().map(|row| &row[*at]), ty);
+        ColumnStatistics {
+            slot: table.columns[*at].slot,
+            nulls,
+            distinct: guess(&values, all * (1.0 - nulls), ty),
+            spread: buckets(&values, nulls, BUCKETS, ty),
+            histogram: None,
+        }
+    };
+    wanted.iter().map(column).collect()
+}
+
+/// How many different values there are among `all`, going by a sample of them: many that were met once mean many that were not met (the estimator "Duj1" of Haas and Stokes, 1998).
+fn guess(values: &[Value], all: f64, ty: &Type) -> u64 {
+    let mut runs: BTreeMap<Vec<u8>, usize> = BTreeMap::new();
+    for value in values {
+        let mut key = Vec::new();
+        encode(value, ty, false, &mut key);
+        *runs.entry(key).or_default() += 1;
+    }
+    let (seen, different) = (values.len() as f64, runs.len() as f64);
+    let once = runs.values().filter(|count| **count == 1).count() as f64;
+    if seen >= all || seen == 0.0 {
+        return different as u64;
+    }
+    let guess = seen * different / (seen - once + once * seen / all);
+    guess.clamp(different, all) as u64
+}

@@ -1,0 +1,360 @@
+//! What is known of a table's rows without reading them: how many there are, how many different values the beginnings of its keys have, how the values of its columns are spread.
+//!
+//! All of it is a guess, of rows as they were when it was gathered (`gather`). Plans differ by it, answers never do. Columns are named by their slots and keys by their maps, so what is known survives
+//! ALTER TABLE: of a column or an index that is gone nobody asks.
+
+use std::cmp::Ordering;
+
+use engine::rows::MapId;
+
+use crate::catalog::record::{In, Out};
+use crate::catalog::table::Table;
+use crate::error::{Result, SqlError};
+use crate::row::{decode_value, encode_value};
+use crate::scalar::key::encode;
+use crate::scalar::temporal::calendar::day_number;
+use crate::types::{Kind, Type};
+use crate::value::Value;
+
+const VERSION: u8 = 1;
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Statistics {
+    pub rows: u64,
+    /// When it was gathered, in microseconds since 1970.
+    pub gathered: i64,
+    pub keys: Vec<KeyStatistics>,
+    pub columns: Vec<ColumnStatistics>,
+}
+
+/// Of the rows themselves, or of an index.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct KeyStatistics {
+    pub map: MapId,
+    pub leaves: u64,
+    /// How many different values its first part has, its first two, and so on.
+    pub distinct: Vec<u64>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ColumnStatistics {
+    pub slot: usize,
+    /// The share of rows that have NULL.
+    pub nulls: f64,
+    pub distinct: u64,
+    /// How the other values are spread, as far as a sample tells.
+    pub spread: Vec<Bucket>,
+    /// What ANALYZE TABLE ... UPDATE HISTOGRAM has made; it stays until that is said again.
+    pub histogram: Option<Histogram>,
+}
+
+/// Values from `low` to `high`, both included.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bucket {
+    pub low: Value,
+    pub high: Value,
+    /// The share of all rows that are NULL not, and not greater than `high`.
+    pub upto: f64,
+    pub distinct: u64,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Histogram {
+    pub buckets: Vec<Bucket>,
+    pub nulls: f64,
+    pub updated: i64,
+    /// The share of rows that was looked at.
+    pub rate: f64,
+    /// So many buckets were asked for.
+    pub wanted: u32,
+}
+
+impl Statistics {
+    pub fn key(&self, map: MapId) -> Option<&KeyStatistics> {
+        self.keys.iter().find(|key| key.map == map)
+    }
+
+    pub fn column(&self, slot: usize) -> Option<&ColumnStatistics> {
+        self.columns.iter().find(|column| column.slot == slot)
+    }
+
+    /// About how many different values the first `parts` parts of a key have.
+    pub fn distinct(&self, map: MapId, parts: usize) -> Option<f64> {
+        let known = self.key(map)?.distinct.get(parts.checked_sub(1)?)?;
+        Some((*known as f64).max(1.0))
+    }
+
+    /// Is it so far from a table of so many rows that it says little?
+    pub fn is_off(&self, rows: f64) -> bool {
+        (rows - self.rows as f64).abs() > self.rows as f64 / 10.0 + 100.0
+    }
+}
+
+fn order(a: &Value, b: &Value, ty: &Type) -> Ordering {
+    let (mut left, mut right) = (Vec::new(), Vec::new());
+    encode(a, ty, false, &mut left);
+    encode(b, ty, false, &mut right);
+    left.cmp(&right)
+}
+
+/// A value as a number, where values have distances.
+fn position(value: &Value) -> Option<f64> {
+    Some(match value {
+        Value::Int(number) => *number as f64,
+        Value::UInt(number) => *number as f64,
+        Value::Float(number) => f64::from(*number),
+        Value::Double(number) => *number,
+        Value::Decimal(number) => number.to_f64(),
+        Value::Date(date) => day_number(*date) as f64,
+        Value::DateTime(at) => day_number(at.date) as f64 + at.micros_of_day() as f64 / 86_400e6,
+        Value::Timestamp(at) => at.0 as f64,
+        Value::Time(time) => time.micros() as f64,
+        _ => return None,
+    })
+}
+
+impl ColumnStatistics {
+    fn buckets(&self) -> &[Bucket] {
+        self.histogram.as_ref().map_or(&self.spread, |histogram| &histogram.buckets)
+    }
+
+    /// The share of rows that are not NULL.
+    pub fn some(&self) -> f64 {
+        1.0 - self.histogram.as_ref().map_or(self.nulls, |histogram| histogram.nulls)
+    }
+
+    /// The share of rows that equal the value; None: some value.
+    pub fn equal(&self, value: Option<&Value>, ty: &Type) -> f64 {
+        let average = self.some() / (self.distinct as f64).max(1.0);
+        let (Some(value), buckets) = (value, self.buckets()) else { return average };
+        let at = buckets.partition_point(|bucket| order(&bucket.high, value, ty).is_lt());
+        let Some(bucket) = buckets.get(at) else {
+            return if buckets.is_empty() { average } else { average.min(0.001) };
+        };
+        if order(value, &bucket.low, ty).is_lt() {
+            return average.min(0.001);
+        }
+        let before = if at == 0 { 0.0 } else { buckets[at - 1].upto };
+        // Within a bucket of many values the sample has seen few of them.
+        let distinct = if order(&bucket.low, &bucket.high, ty).is_eq() {
+            1.0
+        } else {
+            (bucket.distinct as f64).max(self.distinct as f64 / buckets.len() as f64)
+        };
+        (bucket.upto - before) / distinct.max(1.0)
+    }
+
+    /// The share of rows that are less than the value, or equal to it if `inclusive`. None: nothing is known.
+    pub fn below(&self, value: &Value, inclusive: bool, ty: &Type) -> Option<f64> {
+        let buckets = self.buckets();
+        let last = buckets.last()?;
+        let at = buckets.partition_point(|bucket| order(&bucket.high, value, ty).is_lt());
+        let Some(bucket) = buckets.get(at) else { return Some(last.upto) };
+        let before = if at == 0 { 0.0 } else { buckets[at - 1].upto };
+        let share = bucket.upto - before;
+        if order(value, &bucket.low, ty).is_lt() {
+            return Some(before);
+        }
+        let within = match (position(&bucket.low), position(&bucket.high), position(value)) {
+            (Some(low), Some(high), Some(value)) if high > low => (value - low) / (high - low),
+            _ if order(value, &bucket.high, ty).is_eq() => 1.0,
+            _ => 0.5,
+        };
+        let equal = self.equal(Some(value), ty);
+        let exclusive = if order(value, &bucket.high, ty).is_eq() { share - equal } else { share * within };
+        Some((before + exclusive + if inclusive { equal } else { 0.0 }).clamp(0.0, bucket.upto))
+    }
+}
+
+/// The values, sorted and none of them NULL, in so many buckets of about as many rows each; as many as there are values, if they suffice.
+pub fn buckets(values: &[Value], nulls: f64, wanted: usize, ty: &Type) -> Vec<Bucket> {
+    let mut runs: Vec<(&Value, usize)> = Vec::new();
+    for value in values {
+        match runs.last_mut() {
+            Some((last, count)) if order(last, value, ty).is_eq() => *count += 1,
+            _ => runs.push((value, 1)),
+        }
+    }
+    let total = values.len() as f64;
+    let is_enough = runs.len() <= wanted;
+    let mut made: Vec<Bucket> = Vec::new();
+    // Rows of the bucket that is being filled, and how many it should have: its part of what was left when it began.
+    let (mut seen, mut open, mut height) = (0usize, 0usize, 0.0);
+    for (value, count) in runs {
+        let left = wanted - made.len();
+        let opens = made.is_empty() || is_enough || (left > 0 && (open + count) as f64 > height);
+        if opens {
+            (open, height) = (0, (total - seen as f64) / left as f64);
+            made.push(Bucket { low: value.clone(), high: value.clone(), upto: 0.0, distinct: 0 });
+        }
+        (open, seen) = (open + count, seen + count);
+        if let Some(bucket) = made.last_mut() {
+            let upto = seen as f64 / total * (1.0 - nulls);
+            (bucket.high, bucket.upto, bucket.distinct) = (value.clone(), upto, bucket.distinct + 1);
+        }
+    }
+    made
+}
+
+/// Kinds whose values are neither sorted nor kept here.
+pub fn is_spread(ty: &Type) -> bool {
+    !matches!(
+        ty.kind,
+        Kind::Json
+            | Kind::TinyBlob
+            | Kind::Blob
+            | Kind::MediumBlob
+            | Kind::LongBlob
+            | Kind::MediumText
+            | Kind::LongText
+    )
+}
+
+impl Out {
+    fn share(&mut self, share: f64) {
+        self.number(share.to_bits());
+    }
+
+    fn buckets(&mut self, buckets: &[Bucket], ty: &Type) -> Result<()> {
+        self.count(buckets.len());
+        for bucket in buckets {
+            for value in [&bucket.low, &bucket.high] {
+                let mut bytes = Vec::new();
+                encode_value(value, ty, &mut bytes)?;
+                self.bytes(&bytes);
+            }
+            self.share(bucket.upto);
+            self.number(bucket.distinct);
+        }
+        Ok(())
+    }
+}
+
+impl In<'_> {
+    fn share(&mut self) -> Result<f64> {
+        let share = f64::from_bits(self.number()?);
+        if (0.0..=1.0).contains(&share) { Ok(share) } else { Err(SqlError::corrupt("a share in a table's statistics")) }
+    }
+
+    fn buckets(&mut self, ty: &Type) -> Result<Vec<Bucket>> {
+        self.list(|from| {
+            let low = decode_value(from.bytes()?, ty)?;
+            let high = decode_value(from.bytes()?, ty)?;
+            Ok(Bucket { low, high, upto: from.share()?, distinct: from.number()? })
+        })
+    }
+}
+
+/// As bytes: of columns that the table still has.
+pub fn encode_statistics(statistics: &Statistics, table: &Table) -> Result<Vec<u8>> {
+    let mut out = Out::default();
+    out.byte(VERSION);
+    out.number(statistics.rows);
+    out.number(statistics.gathered as u64);
+    out.count(statistics.keys.len());
+    for key in &statistics.keys {
+        out.number(u64::from(key.map));
+        out.number(key.leaves);
+        out.count(key.distinct.len());
+        key.distinct.iter().for_each(|distinct| out.number(*distinct));
+    }
+    let type_of = |slot: usize| table.slot_columns.get(slot).copied().flatten().map(|at| &table.columns[at].ty);
+    let columns: Vec<_> =
+        statistics.columns.iter().filter_map(|column| Some((column, type_of(column.slot)?))).collect();
+    out.count(columns.len());
+    for (column, ty) in columns {
+        out.number(column.slot as u64);
+        // Values are read back as they were written, also after an ALTER TABLE that widens the column.
+        out.ty(ty);
+        out.share(column.nulls);
+        out.number(column.distinct);
+        out.buckets(&column.spread, ty)?;
+        out.byte(u8::from(column.histogram.is_some()));
+        if let Some(histogram) = &column.histogram {
+            out.buckets(&histogram.buckets, ty)?;
+            out.share(histogram.nulls);
+            out.number(histogram.updated as u64);
+            out.share(histogram.rate);
+            out.number(u64::from(histogram.wanted));
+        }
+    }
+    Ok(out.0)
+}
+
+pub fn decode_statistics(bytes: &[u8]) -> Result<Statistics> {
+    let mut from = In(bytes);
+    if from.byte()? != VERSION {
+        return Err(SqlError::corrupt("a table's statistics of a later version"));
+    }
+    let (rows, gathered) = (from.number()?, from.number()? as i64);
+    let keys = from.list(|from| {
+        let (map, leaves) = (from.number()? as u32, from.number()?);
+        Ok(KeyStatistics { map, leaves, distinct: from.list(In::number)? })
+    })?;
+    let columns = from.list(|from| {
+        let (slot, ty) = (from.number()? as usize, from.ty()?);
+        let (nulls, distinct) = (from.share()?, from.number()?);
+        let spread = from.buckets(&ty)?;
+        let histogram = match from.byte()? {
+            0 => None,
+            _ => Some(Histogram {
+                buckets: from.buckets(&ty)?,
+                nulls: from.share()?,
+                updated: from.number()? as i64,
+                rate: from.share()?,
+                wanted: from.number()? as u32,
+            }),
+        };
+        Ok(ColumnStatistics { slot, nulls, distinct, spread, histogram })
+    })?;
+    Ok(Statistics { rows, gathered, keys, columns })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spread(values: &[i64], nulls: f64, wanted: usize) -> ColumnStatistics {
+        let values: Vec<Value> = values.iter().map(|value| Value::Int(*value)).collect();
+        let mut distinct = values.clone();
+        distinct.dedup();
+        let spread = buckets(&values, nulls, wanted, &Type::integer());
+        ColumnStatistics { slot: 0, nulls, distinct: distinct.len() as u64, spread, histogram: None }
+    }
+
+    #[test]
+    fn shares_of_even_values_are_even() {
+        let column = spread(&(0..1000).collect::<Vec<_>>(), 0.0, 10);
+        let ty = Type::integer();
+        assert_eq!(column.spread.len(), 10);
+        for at in [0, 1, 99, 100, 500, 999] {
+            let below = column.below(&Value::Int(at), false, &ty).expect("known");
+            assert!((below - at as f64 / 1000.0).abs() < 0.005, "{at}: {below}");
+            let equal = column.equal(Some(&Value::Int(at)), &ty);
+            assert!((equal - 0.001).abs() < 0.0005, "{at}: {equal}");
+        }
+        assert_eq!(column.below(&Value::Int(-1), true, &ty), Some(0.0));
+        assert_eq!(column.below(&Value::Int(5000), true, &ty), Some(1.0));
+    }
+
+    #[test]
+    fn a_value_of_many_rows_has_its_share_and_nulls_have_theirs() {
+        let mut values = vec![7; 800];
+        values.extend(0..200);
+        values.sort_unstable();
+        let column = spread(&values, 0.5, 8);
+        let ty = Type::integer();
+        let equal = column.equal(Some(&Value::Int(7)), &ty);
+        assert!((equal - 0.4).abs() < 0.01, "{equal}");
+        assert!(column.equal(Some(&Value::Int(150)), &ty) < 0.01);
+        assert!(column.equal(Some(&Value::Int(9999)), &ty) <= 0.001);
+        assert_eq!(column.below(&Value::Int(200), true, &ty), Some(0.5));
+        for wanted in 1..9 {
+            assert!(spread(&values, 0.0, wanted).spread.len() <= wanted);
+        }
+        let single = spread(&[1, 1, 2, 3], 0.0, 8);
+        assert_eq!(single.equal(Some(&Value::Int(1)), &ty), 0.5);
+        assert_eq!(single.below(&Value::Int(2), false, &ty), Some(0.5));
+        assert_eq!(single.below(&Value::Int(2), true, &ty), Some(0.75));
+    }
+}

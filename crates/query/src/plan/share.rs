@@ -1,0 +1,220 @@
+//! Which share of the rows a condition keeps, going by what is known of columns and values.
+//!
+//! Conditions are taken to be independent of each other. Values count as far as they are at hand when the plan is made: literals, and parameters if the plan is made for a run. Nothing here decides
+//! an answer.
+
+use crate::bind::Variables;
+use crate::bind::scope::{Origin, ScopeTable};
+use crate::catalog::statistics::ColumnStatistics;
+use crate::catalog::table::Table;
+use crate::plan::Access;
+use crate::plan::cost::{KEPT, KEPT_BETWEEN, KEPT_EQUAL, ROWS};
+use crate::plan::estimate::estimate;
+use crate::plan::fit::{Fit, fit};
+use crate::plan::walk::is_volatile;
+use crate::scalar::expr::{Between, Compare, Comparison, In, Like};
+use crate::scalar::{EvalContext, Expr};
+use crate::types::Type;
+use crate::value::Value;
+
+/// What the planner may ask about tables and values.
+#[derive(Clone, Copy)]
+pub struct Sight<'p> {
+    pub tables: &'p [ScopeTable],
+    pub variables: &'p dyn Variables,
+    /// Of the parameters; empty: not known.
+    pub values: &'p [Value],
+}
+
+/// Ranges of an access that are measured in the tree; beyond, statistics must do.
+const DIVES: usize = 16;
+
+impl Sight<'_> {
+    fn context(&self) -> EvalContext {
+        EvalContext { parameters: self.values.to_vec(), ..EvalContext::new() }
+    }
+
+    /// The value of an expression that is the same for all rows, if it is known already.
+    pub fn constant(&self, expr: &Expr) -> Option<Value> {
+        if let Expr::Literal(value, _) = expr {
+            return Some(value.clone());
+        }
+        let mut known = !is_volatile(expr);
+        expr.walk(&mut |part| match part {
+            Expr::Column(..) | Expr::Hosted(..) => known = false,
+            Expr::Parameter(at, _) => known &= *at < self.values.len(),
+            _ => {}
+        });
+        if !known {
+            return None;
+        }
+        expr.eval(&[], &mut self.context()).ok()
+    }
+
+    fn table_at(&self, place: usize) -> Option<&ScopeTable> {
+        self.tables.iter().find(|table| {
+            !matches!(table.origin, Origin::View(_))
+                && (table.offset..table.offset + table.columns.len()).contains(&place)
+        })
+    }
+
+    /// About how many rows the table has.
+    pub fn rows(&self, table: &ScopeTable) -> f64 {
+        match &table.origin {
+            Origin::Base(base) => base.live.rows().map_or(ROWS, |rows| (rows as f64).max(1.0)),
+            Origin::Derived { node } => estimate(node).rows.max(1.0),
+            Origin::Lateral { node, .. } => estimate(node).rows.max(1.0),
+            Origin::View(_) | Origin::System(_) => ROWS,
+        }
+    }
+
+    /// What is known of a column, and the column's type; and how many rows its table has.
+    fn column<T>(&self, expr: &Expr, look: impl FnOnce(&ColumnStatistics, &Type, f64) -> T) -> Option<T> {
+        let Expr::Column(place, _) = expr else { return None };
+        let table = self.table_at(*place)?;
+        let Origin::Base(base) = &table.origin else { return None };
+        let column = &base.columns[place - table.offset];
+        let known = base.live.statistics()?;
+        let statistics = known.column(column.slot)?;
+        Some(look(statistics, &column.ty, self.rows(table)))
+    }
+
+    /// How many different values the expression has, if it is a column of which that is known.
+    pub fn distinct(&self, expr: &Expr) -> Option<f64> {
+        self.column(expr, |column, _, _| (column.distinct as f64).max(1.0)).or_else(|| {
+            let Expr::Column(place, _) = expr else { return None };
+            let table = self.table_at(*place)?;
+            match table.origin {
+                Origin::Derived { .. } => Some(self.rows(table)),
+                _ => None,
+            }
+        })
+    }
+
+    /// The share of rows, or of pairs of rows, that satisfy the condition.
+    pub fn share(&self, condition: &Expr) -> f64 {
+        if let Some(value) = self.constant(condition) {
+            let holds =
+                matches!(value, Value::Int(truth) if truth != 0) || matches!(value, Value::UInt(truth) if truth != 0);
+            return f64::from(u8::from(holds));
+        }
+        let share = match condition {
+            Expr::And(parts) => parts.iter().map(|part| self.share(part)).product(),
+            Expr::Or(parts) => 1.0 - parts.iter().map(|part| 1.0 - self.share(part)).product::<f64>(),
+            Expr::Not(inner) => 1.0 - self.share(inner),
+            Expr::Compare(compare) => self.of_compare(compare),
+            Expr::Between(between) => self.of_between(between),
+            Expr::In(list) => self.of_list(list),
+            Expr::Like(like) => self.of_like(like),
+            Expr::IsNull(inner) => self.column(inner, |column, _, _| 1.0 - column.some()).unwrap_or(KEPT_EQUAL),
+            Expr::Hosted(..) => 0.5,
+            _ => KEPT,
+        };
+        share.clamp(1e-9, 1.0)
+    }
+
+    fn of_compare(&self, compare: &Compare) -> f64 {
+        let (left, right) = (&compare.left, &compare.right);
+        if let (Expr::Column(..), Expr::Column(..)) = (left, right) {
+            return match compare.op {
+                Comparison::Equal | Comparison::NullSafeEqual => {
+                    let most = self.distinct(left).into_iter().chain(self.distinct(right)).fold(0.0, f64::max);
+                    if most > 0.0 { 1.0 / most } else { KEPT_EQUAL }
+                }
+                Comparison::NotEqual => 1.0 - KEPT_EQUAL,
+                _ => KEPT,
+            };
+        }
+        let sides = [(left, right, compare.op), (right, left, compare.op.flipped())];
+        let found = sides.into_iter().find_map(|(column, other, op)| {
+            self.column(column, |known, ty, _| {
+                let equal = |value: Option<&Value>| known.equal(value, ty);
+                let value = self.constant(other).map(|value| fit(&value, ty, &self.context()));
+                match (op, value) {
+                    (_, Some(Fit::Null)) => 0.0,
+                    (Comparison::Equal | Comparison::NullSafeEqual, Some(Fit::Exact(value))) => equal(Some(&value)),
+                    (Comparison::Equal | Comparison::NullSafeEqual, Some(Fit::Below | Fit::Above)) => 0.0,
+                    (Comparison::Equal | Comparison::NullSafeEqual, _) => equal(None),
+                    (Comparison::NotEqual, Some(Fit::Exact(value))) => known.some() - equal(Some(&value)),
+                    (Comparison::NotEqual, _) => known.some() - equal(None),
+                    (op, Some(Fit::Exact(value))) => {
+                        let is_upper = matches!(op, Comparison::Less | Comparison::LessEqual);
+                        let inclusive = matches!(op, Comparison::LessEqual | Comparison::Greater);
+                        match known.below(&value, inclusive, ty) {
+                            Some(below) if is_upper => below,
+                            Some(below) => known.some() - below,
+                            None => KEPT,
+                        }
+                    }
+                    (Comparison::Less | Comparison::LessEqual, Some(Fit::Above))
+                    | (Comparison::Greater | Comparison::GreaterEqual, Some(Fit::Below)) => known.some(),
+                    (_, Some(Fit::Above | Fit::Below)) => 0.0,
+                    _ => KEPT,
+                }
+            })
+        });
+        found.unwrap_or(match compare.op {
+            Comparison::Equal | Comparison::NullSafeEqual => KEPT_EQUAL,
+            Comparison::NotEqual => 1.0 - KEPT_EQUAL,
+            _ => KEPT,
+        })
+    }
+
+    fn of_between(&self, between: &Between) -> f64 {
+        let share = self.column(&between.needle, |known, ty, _| {
+            let bound = |expr: &Expr, inclusive: bool| match fit(&self.constant(expr)?, ty, &self.context()) {
+                Fit::Exact(value) => known.below(&value, inclusive, ty),
+                Fit::Below => Some(0.0),
+                Fit::Above => Some(known.some()),
+                _ => None,
+            };
+            Some((bound(&between.high, true)? - bound(&between.low, false)?).max(0.0))
+        });
+        let share = share.flatten().unwrap_or(KEPT_BETWEEN);
+        if between.negated { 1.0 - share } else { share }
+    }
+
+    fn of_list(&self, list: &In) -> f64 {
+        let one = |item: &Expr| {
+            let known = self.column(&list.needle, |known, ty, _| {
+                match self.constant(item).map(|value| fit(&value, ty, &self.context())) {
+                    Some(Fit::Exact(value)) => known.equal(Some(&value), ty),
+                    Some(Fit::Null | Fit::Below | Fit::Above) => 0.0,
+                    _ => known.equal(None, ty),
+                }
+            });
+            known.unwrap_or(KEPT_EQUAL)
+        };
+        let share = list.list.iter().map(|(item, _)| one(item)).sum::<f64>().min(if list.negated { 0.95 } else { 1.0 });
+        let is_guessed = self.distinct(&list.needle).is_none();
+        let share = if is_guessed { share.min(0.5) } else { share };
+        if list.negated { 1.0 - share } else { share }
+    }
+
+    fn of_like(&self, like: &Like) -> f64 {
+        let is_exact = self.constant(&like.pattern).is_some_and(|pattern| {
+            pattern.as_string_bytes().is_some_and(|text| !text.iter().any(|byte| b"%_\\".contains(byte)))
+        });
+        let share = if is_exact { self.column(&like.text, |known, ty, _| known.equal(None, ty)) } else { None };
+        let share = share.unwrap_or(KEPT_BETWEEN);
+        if like.negated { 1.0 - share } else { share }
+    }
+
+    /// About how many rows the access finds, measured in the tree: if all its bounds are known and it is not of too many ranges.
+    pub fn measured(&self, table: &Table, access: &Access) -> Option<f64> {
+        let bounds = [&access.low, &access.high].into_iter().flatten().map(|(expr, _)| expr);
+        if access.equal.iter().map(Vec::len).product::<usize>() > DIVES
+            || access.equal.iter().flatten().chain(bounds).any(|expr| self.constant(expr).is_none())
+        {
+            return None;
+        }
+        let map = access.index.map_or(table.map, |at| table.indexes[at].map);
+        let ranges = crate::exec::scan::bounds(table, access, &mut self.context()).ok()?;
+        ranges
+            .iter()
+            .map(|(from, to)| {
+                self.variables.extent(map, from.as_ref().map(Vec::as_slice), to.as_ref().map(Vec::as_slice))
+            })
+            .sum()
+    }
+}
