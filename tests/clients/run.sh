@@ -46,7 +46,7 @@ suite() {
     node) cp $here/node/*.mjs target/clients/node/ && "$python" $here/python/with_server.py node target/clients/node/client.mjs ;;
     java)
         mkdir -p target/clients/java/classes &&
-            javac -cp 'target/clients/java/lib/*' -d target/clients/java/classes $here/java/Client.java &&
+            javac -cp 'target/clients/java/lib/*' -d target/clients/java/classes $here/java/Tally.java $here/java/Client.java &&
             "$python" $here/python/with_server.py java -cp 'target/clients/java/classes:target/clients/java/lib/*' Client
         ;;
     errors) "$python" $here/python/errors.py ;;
@@ -85,12 +85,12 @@ suite() {
     mysql_tools) "$python" $here/python/mysql_tools.py ;;
     mysql_metadata)
         mkdir -p target/clients/java/classes &&
-            javac -cp 'target/clients/java/lib/*' -d target/clients/java/classes $here/java/Metadata.java &&
+            javac -cp 'target/clients/java/lib/*' -d target/clients/java/classes $here/java/Tally.java $here/java/Metadata.java &&
             "$python" $here/python/with_server.py --mysql java -cp 'target/clients/java/classes:target/clients/java/lib/*' Metadata
         ;;
     mysql_java)
         mkdir -p target/clients/java/classes &&
-            javac -cp 'target/clients/java/lib/*' -d target/clients/java/classes $here/java/Mysql.java &&
+            javac -cp 'target/clients/java/lib/*' -d target/clients/java/classes $here/java/Tally.java $here/java/Mysql.java &&
             "$python" $here/python/with_server.py --mysql java -cp 'target/clients/java/classes:target/clients/java/lib/*' Mysql
         ;;
     mysql_crash) "$python" $here/python/mysql_crash.py --rounds "${ROUNDS:-8}" ;;

@@ -1,7 +1,6 @@
 import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
-import java.util.Objects;
 import java.util.Set;
 import redis.clients.jedis.DefaultJedisClientConfig;
 import redis.clients.jedis.HostAndPort;
@@ -17,18 +16,6 @@ import redis.clients.jedis.resps.ScanResult;
 
 /** Jedis with both protocols: strings, expiry, transactions, scanning, pipelines, binary values. */
 public class Client {
-    static int passed;
-    static int failed;
-
-    static void equal(String name, Object found, Object expected) {
-        if (Objects.deepEquals(found, expected)) {
-            passed++;
-        } else {
-            failed++;
-            System.out.println("FAILED " + name + ": found " + found + ", expected " + expected);
-        }
-    }
-
     public static void main(String[] args) {
         HostAndPort address = new HostAndPort("127.0.0.1", Integer.parseInt(args[args.length - 1]));
         for (RedisProtocol protocol : List.of(RedisProtocol.RESP2, RedisProtocol.RESP3)) {
@@ -38,41 +25,40 @@ public class Client {
                 run(jedis, other);
             }
         }
-        System.out.println(passed + " passed, " + failed + " failed");
-        System.exit(failed == 0 ? 0 : 1);
+        Tally.tell();
     }
 
     static void run(Jedis jedis, Jedis other) {
-        equal("set", jedis.set("a", "1"), "OK");
-        equal("set nx", jedis.set("a", "2", SetParams.setParams().nx()), null);
-        equal("incr", jedis.incrBy("a", 41), 42L);
-        equal("float", jedis.incrByFloat("a", 0.25), 42.25);
-        equal("mget", jedis.mget("a", "none"), Arrays.asList("42.25", null));
-        equal("expire", jedis.expire("a", 100), 1L);
-        equal("ttl", jedis.ttl("a"), 100L);
+        Tally.equal("set", jedis.set("a", "1"), "OK");
+        Tally.equal("set nx", jedis.set("a", "2", SetParams.setParams().nx()), null);
+        Tally.equal("incr", jedis.incrBy("a", 41), 42L);
+        Tally.equal("float", jedis.incrByFloat("a", 0.25), 42.25);
+        Tally.equal("mget", jedis.mget("a", "none"), Arrays.asList("42.25", null));
+        Tally.equal("expire", jedis.expire("a", 100), 1L);
+        Tally.equal("ttl", jedis.ttl("a"), 100L);
         byte[] binary = new byte[100_000];
         for (int at = 0; at < binary.length; at++) {
             binary[at] = (byte) (at * 31);
         }
         jedis.set("binary".getBytes(), binary);
-        equal("binary", jedis.get("binary".getBytes()), binary);
+        Tally.equal("binary", jedis.get("binary".getBytes()), binary);
         Transaction transaction = jedis.multi();
         transaction.set("t", "1");
         transaction.incr("t");
-        equal("exec", transaction.exec(), Arrays.asList("OK", 2L));
+        Tally.equal("exec", transaction.exec(), Arrays.asList("OK", 2L));
         jedis.watch("t");
         other.set("t", "other");
         Transaction late = jedis.multi();
         late.set("t", "mine");
-        equal("watch", late.exec(), null);
-        equal("not overwritten", jedis.get("t"), "other");
+        Tally.equal("watch", late.exec(), null);
+        Tally.equal("not overwritten", jedis.get("t"), "other");
         Pipeline pipeline = jedis.pipelined();
         for (int n = 0; n < 3000; n++) {
             pipeline.set("key:" + n, "v" + n);
         }
         Response<String> last = pipeline.get("key:2999");
         pipeline.sync();
-        equal("pipeline", last.get(), "v2999");
+        Tally.equal("pipeline", last.get(), "v2999");
         Set<String> seen = new HashSet<>();
         String cursor = ScanParams.SCAN_POINTER_START;
         do {
@@ -80,17 +66,17 @@ public class Client {
             seen.addAll(page.getResult());
             cursor = page.getCursor();
         } while (!cursor.equals(ScanParams.SCAN_POINTER_START));
-        equal("scan", seen.size(), 3000);
+        Tally.equal("scan", seen.size(), 3000);
         String error = "";
         try {
             jedis.incr("binary");
         } catch (JedisDataException exception) {
             error = exception.getMessage();
         }
-        equal("error", error, "ERR value is not an integer or out of range");
-        equal("rename", jedis.rename("key:1", "renamed"), "OK");
-        equal("type", jedis.type("renamed"), "string");
-        equal("bits", jedis.setbit("bits", 77, true), false);
-        equal("bitcount", jedis.bitcount("bits"), 1L);
+        Tally.equal("error", error, "ERR value is not an integer or out of range");
+        Tally.equal("rename", jedis.rename("key:1", "renamed"), "OK");
+        Tally.equal("type", jedis.type("renamed"), "string");
+        Tally.equal("bits", jedis.setbit("bits", 77, true), false);
+        Tally.equal("bitcount", jedis.bitcount("bits"), 1L);
     }
 }

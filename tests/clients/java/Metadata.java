@@ -12,22 +12,9 @@ import java.sql.Statement;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.Objects;
 
 /** Connector/J's DatabaseMetaData: every method, by SHOW commands as is its default, and what the main ones tell; setMaxRows, which is SQL_SELECT_LIMIT. */
 public class Metadata {
-    static int passed;
-    static int failed;
-
-    static void equal(String name, Object found, Object expected) {
-        if (Objects.deepEquals(found, expected)) {
-            passed++;
-        } else {
-            failed++;
-            System.out.println("FAILED " + name + ": found " + found + ", expected " + expected);
-        }
-    }
-
     public static void main(String[] args) throws Exception {
         String port = args[args.length - 1];
         String url = "jdbc:mysql://127.0.0.1:" + port + "/";
@@ -52,8 +39,7 @@ public class Metadata {
                 }
             }
         }
-        System.out.println(passed + " passed, " + failed + " failed");
-        System.exit(failed == 0 ? 0 : 1);
+        Tally.tell();
     }
 
     /** Each method once, with arguments that fit. What the driver itself does not have is no matter. */
@@ -89,10 +75,10 @@ public class Metadata {
                         }
                     }
                 }
-                passed++;
+                Tally.pass();
             } catch (InvocationTargetException error) {
                 boolean isNone = error.getCause() instanceof SQLFeatureNotSupportedException;
-                equal(method.getName() + Arrays.toString(types) + more + ": " + error.getCause(), isNone, true);
+                Tally.equal(method.getName() + Arrays.toString(types) + more + ": " + error.getCause(), isNone, true);
             }
         }
     }
@@ -115,30 +101,30 @@ public class Metadata {
         DatabaseMetaData data = connection.getMetaData();
         String catalog = byCatalog ? "store" : null;
         String schema = byCatalog ? null : "store";
-        equal("product" + more, data.getDatabaseProductName() + " " + data.getDatabaseMajorVersion() + "." + data.getDatabaseMinorVersion(), "MySQL 8.0");
-        equal("user" + more, data.getUserName(), "root@localhost");
-        equal("tables" + more, rows(data.getTables(catalog, schema, "%", new String[] {"TABLE", "VIEW"}), "TABLE_NAME", "TABLE_TYPE"), List.of("author|TABLE", "book|TABLE", "cheap|VIEW"));
-        equal("columns" + more, rows(data.getColumns(catalog, schema, "author", "%"), "COLUMN_NAME", "DATA_TYPE", "TYPE_NAME", "COLUMN_SIZE", "NULLABLE", "COLUMN_DEF", "REMARKS", "IS_AUTOINCREMENT"),
+        Tally.equal("product" + more, data.getDatabaseProductName() + " " + data.getDatabaseMajorVersion() + "." + data.getDatabaseMinorVersion(), "MySQL 8.0");
+        Tally.equal("user" + more, data.getUserName(), "root@localhost");
+        Tally.equal("tables" + more, rows(data.getTables(catalog, schema, "%", new String[] {"TABLE", "VIEW"}), "TABLE_NAME", "TABLE_TYPE"), List.of("author|TABLE", "book|TABLE", "cheap|VIEW"));
+        Tally.equal("columns" + more, rows(data.getColumns(catalog, schema, "author", "%"), "COLUMN_NAME", "DATA_TYPE", "TYPE_NAME", "COLUMN_SIZE", "NULLABLE", "COLUMN_DEF", "REMARKS", "IS_AUTOINCREMENT"),
             List.of("id|4|INT UNSIGNED|10|0|null||YES", "name|12|VARCHAR|40|0|x|who|NO", "born|91|DATE|10|1|null||NO"));
-        equal("columns of book" + more, rows(data.getColumns(catalog, schema, "book", "%"), "COLUMN_NAME", "TYPE_NAME", "COLUMN_SIZE", "DECIMAL_DIGITS", "ORDINAL_POSITION"),
+        Tally.equal("columns of book" + more, rows(data.getColumns(catalog, schema, "book", "%"), "COLUMN_NAME", "TYPE_NAME", "COLUMN_SIZE", "DECIMAL_DIGITS", "ORDINAL_POSITION"),
             List.of("id|BIGINT|19|null|1", "author|INT UNSIGNED|10|null|2", "title|TEXT|65535|null|3", "price|DECIMAL|8|2|4", "at|TIMESTAMP|23|null|5", "kind|ENUM|1|null|6", "flag|BIT|1|null|7"));
-        equal("primary key" + more, rows(data.getPrimaryKeys(catalog, schema, "book"), "COLUMN_NAME", "KEY_SEQ", "PK_NAME"), List.of("id|1|PRIMARY"));
-        equal("imported" + more, rows(data.getImportedKeys(catalog, schema, "book"), "PKTABLE_NAME", "PKCOLUMN_NAME", "FKTABLE_NAME", "FKCOLUMN_NAME", "KEY_SEQ", "DELETE_RULE", "FK_NAME"), List.of("author|id|book|author|1|0|wrote"));
-        equal("exported" + more, rows(data.getExportedKeys(catalog, schema, "author"), "FKTABLE_NAME", "FK_NAME"), List.of("book|wrote"));
-        equal("cross" + more, rows(data.getCrossReference(catalog, schema, "author", catalog, schema, "book"), "FKCOLUMN_NAME"), List.of("author"));
-        equal("indexes" + more, rows(data.getIndexInfo(catalog, schema, "book", false, false), "INDEX_NAME", "NON_UNIQUE", "ORDINAL_POSITION", "COLUMN_NAME"), List.of("PRIMARY|false|1|id", "of_author|true|1|author", "of_author|true|2|price"));
-        equal("row id" + more, rows(data.getBestRowIdentifier(catalog, schema, "author", 2, true), "COLUMN_NAME"), List.of("id"));
-        equal("types" + more, rows(data.getTableTypes(), "TABLE_TYPE"), List.of("LOCAL TEMPORARY", "SYSTEM TABLE", "SYSTEM VIEW", "TABLE", "VIEW"));
-        equal("procedures" + more, rows(data.getProcedures(catalog, schema, "%"), "PROCEDURE_NAME"), List.of());
-        equal("keywords" + more, data.getSQLKeywords().isEmpty(), false);
+        Tally.equal("primary key" + more, rows(data.getPrimaryKeys(catalog, schema, "book"), "COLUMN_NAME", "KEY_SEQ", "PK_NAME"), List.of("id|1|PRIMARY"));
+        Tally.equal("imported" + more, rows(data.getImportedKeys(catalog, schema, "book"), "PKTABLE_NAME", "PKCOLUMN_NAME", "FKTABLE_NAME", "FKCOLUMN_NAME", "KEY_SEQ", "DELETE_RULE", "FK_NAME"), List.of("author|id|book|author|1|0|wrote"));
+        Tally.equal("exported" + more, rows(data.getExportedKeys(catalog, schema, "author"), "FKTABLE_NAME", "FK_NAME"), List.of("book|wrote"));
+        Tally.equal("cross" + more, rows(data.getCrossReference(catalog, schema, "author", catalog, schema, "book"), "FKCOLUMN_NAME"), List.of("author"));
+        Tally.equal("indexes" + more, rows(data.getIndexInfo(catalog, schema, "book", false, false), "INDEX_NAME", "NON_UNIQUE", "ORDINAL_POSITION", "COLUMN_NAME"), List.of("PRIMARY|false|1|id", "of_author|true|1|author", "of_author|true|2|price"));
+        Tally.equal("row id" + more, rows(data.getBestRowIdentifier(catalog, schema, "author", 2, true), "COLUMN_NAME"), List.of("id"));
+        Tally.equal("types" + more, rows(data.getTableTypes(), "TABLE_TYPE"), List.of("LOCAL TEMPORARY", "SYSTEM TABLE", "SYSTEM VIEW", "TABLE", "VIEW"));
+        Tally.equal("procedures" + more, rows(data.getProcedures(catalog, schema, "%"), "PROCEDURE_NAME"), List.of());
+        Tally.equal("keywords" + more, data.getSQLKeywords().isEmpty(), false);
     }
 
     static void limits(Connection connection, String more) throws SQLException {
         try (Statement statement = connection.createStatement()) {
             statement.setMaxRows(2);
-            equal("max rows" + more, rows(statement.executeQuery("SELECT table_name AS n FROM information_schema.tables ORDER BY 1"), "n").size(), 2);
+            Tally.equal("max rows" + more, rows(statement.executeQuery("SELECT table_name AS n FROM information_schema.tables ORDER BY 1"), "n").size(), 2);
             statement.setMaxRows(0);
-            equal("all rows" + more, rows(statement.executeQuery("SELECT table_name AS n FROM information_schema.tables ORDER BY 1"), "n").size() > 2, true);
+            Tally.equal("all rows" + more, rows(statement.executeQuery("SELECT table_name AS n FROM information_schema.tables ORDER BY 1"), "n").size() > 2, true);
         }
     }
 }

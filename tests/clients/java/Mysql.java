@@ -6,22 +6,9 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.sql.Timestamp;
-import java.util.Objects;
 
 /** Connector/J: statements of the client's and of the server's preparing, batches, cursors, transactions, errors. */
 public class Mysql {
-    static int passed;
-    static int failed;
-
-    static void equal(String name, Object found, Object expected) {
-        if (Objects.deepEquals(found, expected)) {
-            passed++;
-        } else {
-            failed++;
-            System.out.println("FAILED " + name + ": found " + found + ", expected " + expected);
-        }
-    }
-
     public static void main(String[] args) throws SQLException {
         String port = args[args.length - 1];
         for (String prepared : new String[] {"false", "true"}) {
@@ -31,8 +18,7 @@ public class Mysql {
                 run(connection, prepared);
             }
         }
-        System.out.println(passed + " passed, " + failed + " failed");
-        System.exit(failed == 0 ? 0 : 1);
+        Tally.tell();
     }
 
     static void run(Connection connection, String way) throws SQLException {
@@ -52,7 +38,7 @@ public class Mysql {
                 insert.setTimestamp(4, Timestamp.valueOf("2026-11-21 08:05:04.123456"));
                 insert.addBatch();
             }
-            equal("batch", insert.executeBatch().length, 1000);
+            Tally.equal("batch", insert.executeBatch().length, 1000);
         }
         connection.commit();
         try (PreparedStatement select = connection.prepareStatement("SELECT id, name, price, at FROM t WHERE id >= ? ORDER BY id")) {
@@ -64,17 +50,17 @@ public class Mysql {
                     long id = 500 + count++;
                     if (rows.getLong(1) != id || !rows.getString(2).equals("name " + id) || rows.getBigDecimal(3).compareTo(BigDecimal.valueOf(id, 2)) != 0
                             || !rows.getTimestamp(4).equals(Timestamp.valueOf("2026-11-21 08:05:04.123456"))) {
-                        equal("row " + id, rows.getString(1) + rows.getString(2) + rows.getString(3) + rows.getString(4), "");
+                        Tally.equal("row " + id, rows.getString(1) + rows.getString(2) + rows.getString(3) + rows.getString(4), "");
                     }
                 }
             }
-            equal("rows by cursor", count, 500);
+            Tally.equal("rows by cursor", count, 500);
         }
         try (Statement statement = connection.createStatement()) {
             statement.executeUpdate("INSERT INTO t (id) VALUES (1)");
-            equal("duplicate", "let in", "1062");
+            Tally.equal("duplicate", "let in", "1062");
         } catch (SQLException error) {
-            equal("duplicate", error.getErrorCode() + error.getSQLState(), "106223000");
+            Tally.equal("duplicate", error.getErrorCode() + error.getSQLState(), "106223000");
         }
         connection.rollback();
     }

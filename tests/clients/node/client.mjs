@@ -1,18 +1,9 @@
 // node-redis and ioredis: strings, expiry, transactions, scanning, pipelines.
 import { createClient } from 'redis';
 import Redis from 'ioredis';
+import { equal, tell } from './tally.mjs';
 
 const port = Number(process.argv.at(-1));
-let passed = 0;
-let failed = 0;
-function equal(name, found, expected) {
-  if (JSON.stringify(found) === JSON.stringify(expected)) {
-    passed += 1;
-  } else {
-    failed += 1;
-    console.log(`FAILED ${name}: found ${JSON.stringify(found)}, expected ${JSON.stringify(expected)}`);
-  }
-}
 
 const client = createClient({ socket: { host: '127.0.0.1', port } });
 await client.connect();
@@ -51,5 +42,4 @@ equal('ioredis error', await io.incr('bytes').catch((error) => error.message), '
 equal('ioredis unknown', await io.call('NOSUCH').catch((error) => error.message.startsWith("ERR unknown command 'NOSUCH'")), true);
 equal('ioredis select', [await io.select(3), await io.dbsize()], ['OK', 0]);
 io.disconnect();
-console.log(`${passed} passed, ${failed} failed`);
-process.exit(failed ? 1 : 0);
+tell();

@@ -1,17 +1,8 @@
 // mysql2: text and prepared statements, types, errors, transactions, many statements at once.
 import mysql from 'mysql2/promise';
+import { equal, tell } from './tally.mjs';
 
 const port = Number(process.argv.at(-1));
-let passed = 0;
-let failed = 0;
-function equal(name, found, expected) {
-  if (JSON.stringify(found) === JSON.stringify(expected)) {
-    passed += 1;
-  } else {
-    failed += 1;
-    console.log(`FAILED ${name}: found ${JSON.stringify(found)}, expected ${JSON.stringify(expected)}`);
-  }
-}
 async function code(action) {
   try {
     await action();
@@ -46,5 +37,4 @@ equal('compressed both ways', (await squeezed.execute('SELECT ? AS x', ['y'.repe
 equal('compressed error', await code(() => squeezed.query('SELEC 1')), [1064, '42000']);
 await squeezed.end();
 await client.end();
-console.log(`${passed} passed, ${failed} failed`);
-process.exit(failed ? 1 : 0);
+tell();

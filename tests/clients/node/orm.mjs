@@ -1,18 +1,9 @@
 // TypeORM: entities of all kinds of columns, relations, synchronize twice without a difference, migrations there and back, transactions, the query builder.
 import 'reflect-metadata';
 import { DataSource, EntitySchema, In, Table, TableColumn, TableIndex } from 'typeorm';
+import { equal, tell } from './tally.mjs';
 
 const port = Number(process.argv.at(-1));
-let passed = 0;
-let failed = 0;
-function equal(name, found, expected) {
-  if (JSON.stringify(found) === JSON.stringify(expected)) {
-    passed += 1;
-  } else {
-    failed += 1;
-    console.log(`FAILED ${name}: found ${JSON.stringify(found)}, expected ${JSON.stringify(expected)}`);
-  }
-}
 async function fails(action) {
   try {
     await action();
@@ -170,5 +161,4 @@ const last = await db.driver.createSchemaBuilder().log();
 equal('still nothing to do', last.upQueries.map((query) => query.query), []);
 await db.dropDatabase();
 await db.destroy();
-console.log(`${passed} passed, ${failed} failed`);
-process.exit(failed === 0 ? 0 : 1);
+tell();

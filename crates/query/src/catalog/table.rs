@@ -61,6 +61,24 @@ pub struct TableColumn {
     pub generated: Option<Generated>,
 }
 
+impl TableColumn {
+    /// A column with nothing but a name and a type.
+    pub fn new(name: String, ty: Type, slot: usize) -> TableColumn {
+        TableColumn {
+            name,
+            ty,
+            slot,
+            default: Default::None,
+            on_update_now: false,
+            auto_increment: false,
+            invisible: false,
+            comment: String::new(),
+            initial: Value::Null,
+            generated: None,
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub enum Default {
     /// A value must be given.

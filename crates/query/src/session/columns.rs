@@ -120,18 +120,7 @@ impl Session {
         let collation = collation_of(charset.as_deref(), named.as_deref(), collation)?;
         let mut ty = data_type(data_type_node, collation)?;
         ty.nullable = true;
-        let mut column = TableColumn {
-            name: name.to_owned(),
-            ty,
-            slot,
-            default: Default::None,
-            on_update_now: false,
-            auto_increment: false,
-            invisible: false,
-            comment: String::new(),
-            initial: Value::Null,
-            generated: None,
-        };
+        let mut column = TableColumn::new(name.to_owned(), ty, slot);
         let serial = data_type_node.to_string().eq_ignore_ascii_case("serial");
         if serial {
             column.auto_increment = true;

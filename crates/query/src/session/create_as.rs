@@ -20,7 +20,6 @@ use crate::scalar::store::implicit_default;
 use crate::session::run::{Compiled, Plan};
 use crate::session::{Outcome, Session};
 use crate::types::{Collation, Column, Kind, Type};
-use crate::value::Value;
 
 /// Strings of more characters become TEXT.
 const LONG: u32 = 512;
@@ -60,18 +59,7 @@ impl Session {
     fn column_of_result(&self, column: &Column) -> TableColumn {
         let table = self.catalog.table(&column.schema, &column.org_table).ok();
         let origin = table.and_then(|table| table.columns.get(table.column(&column.org_name)?));
-        let mut made = TableColumn {
-            name: column.name.clone(),
-            ty: column.ty.clone(),
-            slot: 0,
-            default: Default::None,
-            on_update_now: false,
-            auto_increment: false,
-            invisible: false,
-            comment: String::new(),
-            initial: Value::Null,
-            generated: None,
-        };
+        let mut made = TableColumn::new(column.name.clone(), column.ty.clone(), 0);
         let Some(origin) = origin else {
             made.ty = type_of_result(&column.ty);
             made.default = default_of(&made.ty);

@@ -9,13 +9,12 @@ use sqlparser::ast::{self, ColumnOption, TableConstraint};
 use crate::bind::Bind;
 use crate::catalog::foreign::{Action, ForeignKey};
 use crate::catalog::generated::Generated;
-use crate::catalog::table::{Default, Table, TableColumn};
+use crate::catalog::table::{Table, TableColumn};
 use crate::error::{self, Result, SqlError};
 use crate::parse::stored::{Disallowed, disallowed, stored_text};
 use crate::scalar::Expr;
 use crate::session::Session;
 use crate::types::{Kind, Type};
-use crate::value::Value;
 
 /// A key whose expressions have become columns.
 pub(super) struct Named {
@@ -70,18 +69,8 @@ impl Session {
             let mut names = (0..).map(|number| format!("!hidden!{index}!{nth}!{number}"));
             let name = names.find(|name| !taken(name)).unwrap_or_default();
             part.column.expr = ast::Expr::Identifier(ast::Ident::with_quote('`', &name));
-            made.push(TableColumn {
-                name,
-                ty,
-                slot: slot + made.len(),
-                default: Default::None,
-                on_update_now: false,
-                auto_increment: false,
-                invisible: false,
-                comment: String::new(),
-                initial: Value::Null,
-                generated: Some(Generated { text, stored: false, hidden: true, kept: true }),
-            });
+            let generated = Some(Generated { text, stored: false, hidden: true, kept: true });
+            made.push(TableColumn { generated, ..TableColumn::new(name, ty, slot + made.len()) });
         }
         Ok(Named { constraint, columns: made })
     }
