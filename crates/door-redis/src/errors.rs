@@ -22,6 +22,9 @@ pub fn of_engine(error: &engine::Error) -> String {
             "MISCONF disk full: writes are refused until there is room again, reads go on".to_owned()
         }
         engine::Error::TooLarge { .. } => TOO_LONG.to_owned(),
+        engine::Error::LockTimeout => {
+            "LOCKED the key is held by a transaction of SQL that has not ended; nothing was changed".to_owned()
+        }
         engine::Error::ShuttingDown => "ERR the server is shutting down".to_owned(),
         other => format!("ERR {other}"),
     }

@@ -19,7 +19,7 @@ use crate::error::Result;
 use crate::keyspace::{Keyspace, Others, Progress};
 use crate::metrics::Metrics;
 use crate::rows::Rows;
-use crate::rows::lock::PARTITIONS;
+use crate::rows::lock::{Locks, PARTITIONS};
 use crate::txn::{Recovery, Store};
 
 /// What is known about opening, for the log line at start.
@@ -90,7 +90,10 @@ impl Engine {
         let metrics = Arc::new(Metrics::default());
         let store = Arc::new(Store::open(opened.pager.clone(), metrics.clone(), threaded)?);
         recovery.announce(&store);
-        let keyspace = Arc::new(Keyspace::new(store.clone(), clock, options.random));
+        let partitions = if options.lock_partitions == 0 { PARTITIONS } else { options.lock_partitions };
+        // Keys and rows are locked in one table.
+        let locks = Locks::new(versions_max, partitions);
+        let keyspace = Arc::new(Keyspace::new(store.clone(), clock, locks, options.random));
         let hooked = Arc::downgrade(&keyspace);
         opened.pager.set_checkpoint_hook(Box::new(move || match hooked.upgrade() {
             Some(keyspace) => keyspace.cut(threaded),
@@ -98,7 +101,7 @@ impl Engine {
         }));
         let undone = recovery.undo_losers(&store)?;
         keyspace.settle(&recovery)?;
-        let rows = open_rows(&store, &keyspace, versions_max, options.lock_partitions);
+        let rows = open_rows(&keyspace, versions_max);
         let accounts = Accounts::open(store.clone())?;
         let thread = threaded.then(|| keyspace.start_background());
         Ok(Arc::new(Engine {
@@ -179,8 +182,7 @@ impl Engine {
 }
 
 /// Rows share the keyspace's background thread.
-fn open_rows(store: &Arc<Store>, keyspace: &Arc<Keyspace>, versions_max: u64, partitions: usize) -> Arc<Rows> {
-    let partitions = if partitions == 0 { PARTITIONS } else { partitions };
+fn open_rows(keyspace: &Arc<Keyspace>, versions_max: u64) -> Arc<Rows> {
     let call = |how: fn(&Keyspace)| -> Box<dyn Fn() + Send + Sync> {
         let keyspace = Arc::downgrade(keyspace);
         Box::new(move || {
@@ -189,7 +191,7 @@ fn open_rows(store: &Arc<Store>, keyspace: &Arc<Keyspace>, versions_max: u64, pa
             }
         })
     };
-    let rows = Arc::new(Rows::new(store.clone(), versions_max, partitions, call(Keyspace::ring), call(Keyspace::wake)));
+    let rows = Arc::new(Rows::new(keyspace, versions_max, call(Keyspace::ring), call(Keyspace::wake)));
     let work = rows.clone();
     let others: Others = Box::new(move |budget| work.background_step(budget));
     assert!(keyspace.others.set(others).is_ok(), "set once");

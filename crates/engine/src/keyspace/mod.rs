@@ -10,11 +10,13 @@
 //! ```
 
 mod background;
+pub(crate) mod claims;
 mod counts;
 mod cursors;
 mod databases;
 mod expiry;
 mod flush;
+pub(crate) mod joint;
 mod key;
 pub(crate) mod locks;
 mod purge;
@@ -38,6 +40,7 @@ use stdx::sync::atomic::{AtomicBool, Ordering};
 use crate::DATABASES;
 use crate::error::{Error, Result};
 use crate::keyspace::background::Bell;
+use crate::keyspace::claims::Claims;
 use crate::keyspace::counts::Counts;
 use crate::keyspace::cursors::Cursors;
 use crate::keyspace::databases::Databases;
@@ -48,7 +51,8 @@ use crate::keyspace::unit::{Mode, Stripes, check_database};
 use crate::keyspace::value::Fresh;
 use crate::keyspace::watch::{Registry, Touch};
 use crate::keyspace::write::{Put, Target};
-use crate::txn::{Counted, Pages, Recovery, Store};
+use crate::rows::lock;
+use crate::txn::{Counted, Pages, Recovery, Store, first_id};
 
 pub(crate) use databases::{MAP_KEY, Map};
 pub(crate) use key::meta_of;
@@ -72,6 +76,8 @@ pub struct Keyspace {
     pub(crate) store: Arc<Store>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) locks: KeyLocks,
+    /// Who beside units has a say in which keys may change.
+    pub(crate) claims: Arc<Claims>,
     pub(crate) databases: Databases,
     pub(crate) counts: Counts,
     pub(crate) watched: Registry,
@@ -132,14 +138,16 @@ const CURSORS: u64 = 0x5ca9;
 
 impl Keyspace {
     /// Not to be used before `settle`; but the checkpoint's hook may already be.
-    pub(crate) fn new(store: Arc<Store>, clock: Arc<dyn Clock>, seed: u64) -> Keyspace {
+    pub(crate) fn new(store: Arc<Store>, clock: Arc<dyn Clock>, row_locks: lock::Locks, seed: u64) -> Keyspace {
         let locks = KeyLocks::new();
         locks.lock(locks::ALL);
         let counts = Counts::new(store.pager.checkpoint_lsn());
+        let claims = Claims::new(store.records.clone(), row_locks, first_id(&store.pager));
         Keyspace {
             store,
             clock,
             locks,
+            claims: Arc::new(claims),
             databases: Databases::default(),
             counts,
             watched: Registry::new(),
@@ -297,7 +305,7 @@ impl Keyspace {
         let mut space = self.databases.space(db);
         let mut tree_key = TreeKey::new(space, key);
         let stripe = KeyLocks::stripe(db, tree_key.suffix());
-        let mut held = self.locks.hold(stripe);
+        let mut held = self.hold_unclaimed(db, &tree_key, stripe)?;
         if self.databases.space(db) != space {
             space = self.databases.space(db);
             tree_key = TreeKey::new(space, key);
@@ -392,9 +400,7 @@ impl Keyspace {
         several: bool,
         f: impl FnOnce(&mut Unit<'_>) -> Result<R, E>,
     ) -> Result<(R, Lsn), E> {
-        // Before any lock: it may wait for room in the log.
-        self.store.pager.admit().map_err(Error::from)?;
-        let mut unit = Unit::new(self, Self::stripes(locks)?, Mode::Writing, several, self.clock.wall_ms());
+        let mut unit = self.unclaimed_unit(locks, several)?;
         match f(&mut unit) {
             Ok(result) => {
                 unit.count_lookups();
@@ -408,7 +414,7 @@ impl Keyspace {
         }
     }
 
-    fn stripes(locks: Locks<'_>) -> Result<Stripes> {
+    pub(crate) fn stripes(locks: Locks<'_>) -> Result<Stripes> {
         match locks {
             Locks::Keys(keys) => Self::stripes_of(keys),
             Locks::All => Ok(Stripes::All(Vec::new())),
@@ -430,6 +436,11 @@ impl Keyspace {
         Unit::new(self, Stripes::Some(StripeSet::collect(std::iter::once(stripe))), Mode::Writing, false, now)
     }
 
+    /// A unit that holds a key and changes nothing.
+    pub(crate) fn lock_to_read(&self, db: u8, key: &[u8]) -> Result<Unit<'_>> {
+        Ok(Unit::new(self, Self::stripes_of(&[(db, key)])?, Mode::Locked, false, self.clock.wall_ms()))
+    }
+
     /// Runs `f` with a key's suffix, time to go and the clock while the key's stripe is held.
     pub(crate) fn while_locked<R>(
         &self,
@@ -437,8 +448,7 @@ impl Keyspace {
         key: &[u8],
         f: impl FnOnce(&[u8], Option<u64>, u64) -> R,
     ) -> Result<R> {
-        let stripes = Self::stripes_of(&[(db, key)])?;
-        let unit = Unit::new(self, stripes, Mode::Locked, false, self.clock.wall_ms());
+        let unit = self.lock_to_read(db, key)?;
         let place = unit.place(db, key)?;
         let mut record = Vec::new();
         self.store.records.get(place.key.as_slice(), &mut record)?;

@@ -20,7 +20,7 @@ use crate::keyspace::value::{self, Fresh};
 use crate::keyspace::watch::Touch;
 use crate::keyspace::write::{Put, Segments, Target};
 use crate::keyspace::{Keyspace, VALUE_MAX};
-use crate::txn::{Counted, Txn};
+use crate::txn::{Counted, Deltas, Txn};
 
 /// Bit of a version word: written inside a transaction, so the word is not the LSN that decides (E2).
 const IN_TXN: u64 = 1 << 63;
@@ -641,20 +641,7 @@ impl<'k> Unit<'k> {
         };
         match txn.commit() {
             Ok((lsn, deltas)) => {
-                for (space, keys, expiries) in deltas {
-                    if let Some(db) = self.keyspace.databases.database_of(space) {
-                        self.keyspace.counts.add(db, space, Counted { keys, expiries }, lsn);
-                    }
-                }
-                for entry in std::mem::take(&mut self.stale_if_committed) {
-                    // One that stays is found out when its time comes.
-                    let _ = self.keyspace.remove_expiry_if_stale(&entry);
-                }
-                self.last = self.last.max(lsn);
-                if self.before_remap.is_some() {
-                    self.keyspace.databases.decided(lsn);
-                }
-                self.end((self.last != 0).then_some(self.last));
+                self.decided(lsn, deltas);
                 Ok(self.gate())
             }
             Err(error) => {
@@ -662,6 +649,24 @@ impl<'k> Unit<'k> {
                 Err(error)
             }
         }
+    }
+
+    /// The transaction is committed at `lsn`: counts, and gives the stripes back.
+    pub(crate) fn decided(&mut self, lsn: Lsn, deltas: Deltas) {
+        for (space, keys, expiries) in deltas {
+            if let Some(db) = self.keyspace.databases.database_of(space) {
+                self.keyspace.counts.add(db, space, Counted { keys, expiries }, lsn);
+            }
+        }
+        for entry in std::mem::take(&mut self.stale_if_committed) {
+            // One that stays is found out when its time comes.
+            let _ = self.keyspace.remove_expiry_if_stale(&entry);
+        }
+        self.last = self.last.max(lsn);
+        if self.before_remap.is_some() {
+            self.keyspace.databases.decided(lsn);
+        }
+        self.end((self.last != 0).then_some(self.last));
     }
 
     /// Takes everything back and gives the stripes back.
@@ -673,7 +678,7 @@ impl<'k> Unit<'k> {
     }
 
     /// The transaction has been rolled back: the rest of what it left behind.
-    fn undone(&mut self) {
+    pub(crate) fn undone(&mut self) {
         if let Some(before) = self.before_remap.take() {
             // The numbers given out stay so: entries of the expiry tree may have them for a while.
             let next = self.keyspace.databases.map().next;

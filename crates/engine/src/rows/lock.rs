@@ -80,6 +80,10 @@ impl Set {
             Set::All => true,
         }
     }
+
+    fn is_empty(&self) -> bool {
+        matches!(self, Set::Hashes(hashes) if hashes.is_empty())
+    }
 }
 
 /// The locks of a transaction with many, in one shard of one map.
@@ -97,6 +101,11 @@ impl Many {
             set.has(hash).then_some(Holder { txn: self.txn, strength, is_sure })
         };
         of(&self.exclusive, Strength::Exclusive).or_else(|| of(&self.shared, Strength::Shared))
+    }
+
+    /// All were given back.
+    fn is_empty(&self) -> bool {
+        self.shared.is_empty() && self.exclusive.is_empty()
     }
 
     fn set(&mut self, strength: Strength) -> &mut Set {
@@ -307,6 +316,17 @@ impl Locks {
                 }
             }
         }
+    }
+
+    /// An open transaction that locks any row of the map.
+    pub fn any_holder(&self, map: &Map, is_open: impl Fn(TxnId) -> bool) -> Option<TxnId> {
+        self.shards.iter().find_map(|shard| {
+            let shard = shard.lock();
+            let exact = shard.rows.values().flatten().filter(|exact| exact.map == map.id);
+            let many = shard.many.iter().filter(|many| many.map == map.id && !many.is_empty());
+            let mut holders = exact.map(|exact| exact.holder.txn).chain(many.map(|many| many.txn));
+            holders.find(|holder| is_open(*holder))
+        })
     }
 
     /// Sweeps up an entry.

@@ -35,6 +35,12 @@ pub(crate) struct Map {
     pub range_locks: AtomicU64,
 }
 
+impl Map {
+    pub fn new(tree: Tree) -> Map {
+        Map { id: tree.id(), tree, row_locks: AtomicU64::new(0), range_locks: AtomicU64::new(0) }
+    }
+}
+
 #[derive(Default)]
 pub(crate) struct Maps {
     open: RwLock<HashMap<MapId, Arc<Map>>>,
@@ -72,9 +78,8 @@ impl Maps {
     }
 
     pub fn add(&self, tree: Tree) {
-        let (id, zero) = (tree.id(), || AtomicU64::new(0));
-        let map = Map { id, tree, row_locks: zero(), range_locks: zero() };
-        self.open.write().insert(id, Arc::new(map));
+        let id = tree.id();
+        self.open.write().insert(id, Arc::new(Map::new(tree)));
         self.next.fetch_max(id + 1, Ordering::Relaxed);
     }
 

@@ -12,6 +12,7 @@
 
 mod change;
 pub(crate) mod hash;
+pub(crate) mod keys;
 pub(crate) mod lock;
 pub(crate) mod maps;
 #[cfg(all(test, loom))]
@@ -20,14 +21,14 @@ mod purge;
 mod read;
 pub(crate) mod run;
 mod sample;
-mod slot;
+pub(crate) mod slot;
 mod snapshot;
 mod transaction;
 pub(crate) mod undo;
 pub(crate) mod version;
 
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use pager::Lsn;
@@ -35,6 +36,8 @@ use stdx::sync::Mutex;
 use stdx::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Error, Result};
+use crate::keyspace::Keyspace;
+use crate::keyspace::claims::Claims;
 use crate::rows::lock::Locks;
 use crate::rows::maps::Map;
 use crate::rows::purge::Ended;
@@ -42,8 +45,9 @@ use crate::rows::slot::Slots;
 use crate::rows::snapshot::Snapshots;
 use crate::rows::undo::Budget;
 use crate::rows::version::{Stored, Versions};
-use crate::txn::{Store, first_id};
+use crate::txn::Store;
 
+pub use keys::{KeyValue, LockedKey};
 pub use lock::Strength;
 pub use maps::MapId;
 pub use read::{Cursor, RowBatch};
@@ -99,10 +103,13 @@ pub enum Inserted {
 /// All maps of rows of a database.
 pub struct Rows {
     store: Arc<Store>,
-    slots: Slots,
+    /// What keys and rows share: slots, locks, and with them waits.
+    claims: Arc<Claims>,
+    slots: Arc<Slots>,
     snapshots: Snapshots,
     versions: Versions,
-    locks: Locks,
+    locks: Arc<Locks>,
+    keyspace: Weak<Keyspace>,
     /// Committed transactions whose old versions and ghosts are still there, about in the order of their commits.
     ended: Mutex<VecDeque<Ended>>,
     /// Commits up to here were seen by every snapshot when somebody looked last.
@@ -119,17 +126,20 @@ pub struct Rows {
 type Call = Box<dyn Fn() + Send + Sync>;
 
 impl Rows {
-    pub(crate) fn new(store: Arc<Store>, versions_max: u64, partitions: usize, ring: Call, wake: Call) -> Rows {
+    pub(crate) fn new(keyspace: &Arc<Keyspace>, versions_max: u64, ring: Call, wake: Call) -> Rows {
+        let claims = keyspace.claims.clone();
         Rows {
-            slots: Slots::new(first_id(&store.pager)),
+            slots: claims.slots.clone(),
             snapshots: Snapshots::default(),
             versions: Versions::default(),
-            locks: Locks::new(versions_max, partitions),
+            locks: claims.locks.clone(),
+            claims,
+            keyspace: Arc::downgrade(keyspace),
             ended: Mutex::default(),
             kept: AtomicU64::new(0),
             versions_max: AtomicU64::new(versions_max),
             budget: Budget::new(versions_max),
-            store,
+            store: keyspace.store.clone(),
             ring,
             wake,
         }

@@ -237,7 +237,8 @@ impl Slots {
         waited
     }
 
-    fn sleep(&self, holder: TxnId, patience: &Patience<'_>) -> Waited {
+    /// Waits as somebody for whom nobody waits.
+    pub fn sleep(&self, holder: TxnId, patience: &Patience<'_>) -> Waited {
         let _waiting = stdx::wait::announce(&ROW_LOCK);
         let shard = &self.shards[holder as usize % SHARDS];
         let mut waiting = shard.waiting.lock();

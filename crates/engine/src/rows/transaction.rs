@@ -16,6 +16,8 @@ use pager::{Aside, Lsn, TxnId};
 use stdx::sync::atomic::Ordering;
 
 use crate::error::{Error, Result};
+use crate::keyspace::joint::Joint;
+use crate::rows::keys::KeyChanges;
 use crate::rows::lock::{Asker, Strength, Taken};
 use crate::rows::maps::Map;
 use crate::rows::purge::Ended;
@@ -34,7 +36,10 @@ pub type Cancel = Arc<dyn Fn() -> bool + Send + Sync>;
 
 /// A point to come back to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Savepoint(usize);
+pub struct Savepoint {
+    steps: usize,
+    keys: usize,
+}
 
 /// What a transaction has from its first change or lock on.
 pub(crate) struct Writer {
@@ -54,6 +59,7 @@ pub(crate) struct Writer {
     pub has_values: bool,
     pub made: Vec<MapId>,
     pub dropped: Vec<MapId>,
+    pub keys: KeyChanges,
 }
 
 /// A transaction. Dropped before its end, it is rolled back.
@@ -67,8 +73,8 @@ pub struct Transaction {
     pub(crate) gate: Lsn,
     lock_wait: Duration,
     cancel: Option<Cancel>,
-    /// The last lock that `lock` took and that the transaction did not have.
-    locked_anew: Option<(Arc<Map>, Box<[u8]>, Taken)>,
+    /// The last lock that `lock` or `lock_key` took and that the transaction did not have.
+    pub(crate) locked_anew: Option<(Arc<Map>, Box<[u8]>, Taken)>,
     /// For the record that is looked at; it keeps its memory.
     pub(crate) record: Vec<u8>,
     /// It cannot be committed: why.
@@ -133,7 +139,8 @@ impl Transaction {
 
     /// True if it has changed something.
     pub fn has_changes(&self) -> bool {
-        self.writer.as_ref().is_some_and(|writer| writer.undo.len() > 0 || writer.loaded)
+        let changes = |writer: &Writer| writer.undo.len() > 0 || writer.loaded || !writer.keys.is_empty();
+        self.writer.as_ref().is_some_and(changes)
     }
 
     /// The snapshot of plain reads, taken at the first of them.
@@ -178,6 +185,7 @@ impl Transaction {
                 has_values: false,
                 made: Vec::new(),
                 dropped: Vec::new(),
+                keys: KeyChanges::default(),
             }
         }))
     }
@@ -289,7 +297,8 @@ impl Transaction {
 
     /// A point to come back to, before the next change.
     pub fn savepoint(&self) -> Savepoint {
-        Savepoint(self.writer.as_ref().map_or(0, |writer| writer.undo.len()))
+        let counts = |writer: &Writer| Savepoint { steps: writer.undo.len(), keys: writer.keys.count() };
+        self.writer.as_ref().map_or(Savepoint { steps: 0, keys: 0 }, counts)
     }
 
     /// Takes back every change since `savepoint`. Locks stay. An error means that the whole transaction has been rolled back.
@@ -300,7 +309,10 @@ impl Transaction {
             self.doomed = Some(|| Error::Misuse("the transaction has been rolled back"));
             return Err(Error::Misuse("what was loaded cannot be taken back alone"));
         }
-        while self.savepoint() > savepoint {
+        if let Some(writer) = &mut self.writer {
+            writer.keys.take_back_to(savepoint.keys);
+        }
+        while self.savepoint().steps > savepoint.steps {
             if let Err(error) = self.take_back_last() {
                 self.roll_back();
                 self.doomed = Some(|| Error::Misuse("the transaction has been rolled back"));
@@ -347,9 +359,27 @@ impl Transaction {
     /// Makes the changes count. They are seen from here on; the LSN returned is the gate of whoever is told so.
     pub fn commit(mut self) -> Result<Lsn> {
         self.alive()?;
+        let rows = self.rows.clone();
+        let Some(writer) = self.writer.as_mut().filter(|writer| !writer.keys.is_empty()) else {
+            return Ok(self.decide(None));
+        };
+        let keyspace = rows.keyspace()?;
+        rows.store.pager.admit()?;
+        let mut joint = Joint::new(&keyspace, writer.id, &writer.keys)?;
+        writer.has_records = true;
+        match joint.apply(&writer.keys) {
+            Ok(()) => Ok(self.decide(Some(joint))),
+            Err(error) => {
+                self.roll_back_with(Some(joint));
+                Err(error)
+            }
+        }
+    }
+
+    fn decide(&mut self, keys: Option<Joint<'_>>) -> Lsn {
         let Some(mut writer) = self.writer.take() else {
             self.leave();
-            return Ok(0);
+            return 0;
         };
         let rows = self.rows.clone();
         let mut lsn = 0;
@@ -360,13 +390,16 @@ impl Transaction {
                 rows.store.held.lock().insert(writer.id);
             }
             let mut body = Vec::new();
-            encode_deltas(&[], &mut body);
+            encode_deltas(keys.as_ref().map_or(&[][..], |keys| keys.deltas()), &mut body);
             rows.slots.committing(writer.id);
             lsn = rows.store.logical(kind::COMMIT, Some(writer.id), &body);
             rows.slots.committed(writer.id, lsn);
             rows.store.metrics.txn_commits.add(1);
         }
         rows.store.delist(writer.id);
+        if let Some(keys) = keys {
+            keys.committed(lsn);
+        }
         writer.dropped.iter().for_each(|map| rows.store.maps.forget(*map));
         rows.sweep_locks(&writer);
         self.leave();
@@ -376,7 +409,7 @@ impl Transaction {
         } else {
             rows.versions.withdraw(writer.id);
         }
-        Ok(lsn)
+        lsn
     }
 
     /// Takes everything back.
@@ -385,12 +418,18 @@ impl Transaction {
     }
 
     fn roll_back(&mut self) {
+        self.roll_back_with(None);
+    }
+
+    /// `keys`: their part, if the commit has failed while they were put in their places.
+    fn roll_back_with(&mut self, mut keys: Option<Joint<'_>>) {
         self.leave();
         let Some(mut writer) = self.writer.take() else { return };
         let rows = &self.rows;
         if writer.has_records {
+            let keys = keys.as_mut().map_or_else(Images::new, Joint::images);
             loop {
-                match rows.put_back(&mut writer) {
+                match rows.put_back(&mut writer, &keys) {
                     Ok(()) => break,
                     Err(Error::DiskFull) if rows.store.is_threaded => rows.store.wait_for_disk(),
                     // The changes stand in pages that can no longer be reached. Recovery can put it right, going on cannot.
@@ -404,6 +443,7 @@ impl Transaction {
         writer.undo.end(&rows.budget);
         rows.slots.aborted(writer.id);
         rows.store.delist(writer.id);
+        keys.into_iter().for_each(Joint::taken_back);
         writer.made.iter().for_each(|map| rows.store.maps.forget(*map));
         rows.sweep_locks(&writer);
         if writer.has_values || !writer.made.is_empty() {
@@ -429,8 +469,11 @@ impl Drop for Transaction {
 
 impl Rows {
     /// Puts everything back as it was before the transaction, and logs that it has been (U2). After an error it may run again.
-    fn put_back(&self, writer: &mut Writer) -> Result<()> {
+    ///
+    /// `keys` first: they were changed last, in the commit that failed, and all at once, for a page is freed unless any of their images names it (E8). Recovery goes the same way.
+    fn put_back(&self, writer: &mut Writer, keys: &Images) -> Result<()> {
         let store = &self.store;
+        store.put_back(writer.id, keys, &Images::new())?;
         let directory = writer.undo.directory().clone();
         store.put_back(writer.id, &directory, &directory)?;
         let stretch = writer.undo.tail_images();

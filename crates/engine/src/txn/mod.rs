@@ -158,6 +158,10 @@ impl Store {
     pub fn begin(&self) -> Txn<'_> {
         let id = self.new_id();
         self.enlist(id);
+        self.txn(id)
+    }
+
+    fn txn(&self, id: TxnId) -> Txn<'_> {
         Txn {
             store: self,
             id,
@@ -170,8 +174,16 @@ impl Store {
             last: 0,
             removes: false,
             broken: None,
+            joined: false,
             decided: false,
         }
+    }
+
+    /// Changes of keys that stand or fall with the rows of an open transaction: it logs how both end.
+    pub fn join(&self, id: TxnId) -> Txn<'_> {
+        let mut txn = self.txn(id);
+        txn.joined = true;
+        txn
     }
 
     pub fn is_active(&self, txn: TxnId) -> bool {
@@ -325,7 +337,16 @@ pub(crate) struct Txn<'s> {
     removes: bool,
     /// A change failed half-way through a command: nothing of this transaction may be committed.
     broken: Option<bool>,
+    /// It is the keys' part of a transaction of rows, which decides it.
+    joined: bool,
     decided: bool,
+}
+
+/// A transaction whose COMMIT can no longer fail.
+pub(crate) struct Prepared {
+    /// Entries of the purge queue whose pages are free once it is committed.
+    queued: Vec<[u8; 13]>,
+    pub deltas: Deltas,
 }
 
 impl<'s> Txn<'s> {
@@ -389,14 +410,24 @@ impl<'s> Txn<'s> {
 
     /// Makes the changes count. The caller still holds the key locks; the LSN is the gate of every reply that shows them.
     pub fn commit(mut self) -> Result<(Lsn, Deltas)> {
+        let prepared = self.prepare()?;
+        if self.last == 0 {
+            self.finish();
+            return Ok((0, Deltas::new()));
+        }
+        let mut body = Vec::new();
+        encode_deltas(&prepared.deltas, &mut body);
+        let lsn = self.store.logical(kind::COMMIT, Some(self.id), &body);
+        self.store.metrics.txn_commits.add(1);
+        Ok((lsn, self.committed(prepared)))
+    }
+
+    /// Everything before COMMIT that may fail.
+    pub fn prepare(&mut self) -> Result<Prepared> {
         match self.broken {
             Some(true) => return Err(Error::DiskFull),
             Some(false) => return Err(Error::Io(std::io::Error::other("an earlier change of the unit failed"))),
             None => {}
-        }
-        if self.last == 0 {
-            self.finish();
-            return Ok((0, Deltas::new()));
         }
         let deferred = std::mem::take(&mut self.deferred);
         let mut queued = Vec::new();
@@ -407,18 +438,31 @@ impl<'s> Txn<'s> {
             self.change(queue, &key, |_, pages| pages.change.put(&[&value]))?;
             queued.push(key);
         }
-        let mut body = Vec::new();
         self.deltas.retain(|delta| (delta.1, delta.2) != (0, 0));
-        encode_deltas(&self.deltas, &mut body);
-        let lsn = self.store.logical(kind::COMMIT, Some(self.id), &body);
-        self.store.metrics.txn_commits.add(1);
-        let deltas = std::mem::take(&mut self.deltas);
+        Ok(Prepared { queued, deltas: std::mem::take(&mut self.deltas) })
+    }
+
+    /// COMMIT is in the log: frees what it has made free.
+    pub fn committed(mut self, prepared: Prepared) -> Deltas {
         self.finish();
-        for key in queued {
+        for key in prepared.queued {
             // What fails here is left to the background, which finds it in the queue.
             let _ = self.store.free_queued_pages(&key);
         }
-        Ok((lsn, deltas))
+        prepared.deltas
+    }
+
+    /// For the rollback of the transaction that this one has joined.
+    pub fn take_images(&mut self) -> Images {
+        // Now, so that a panic on the way does not begin again.
+        self.decided = true;
+        std::mem::take(&mut self.images)
+    }
+
+    /// The transaction that this one has joined has been rolled back, with its images.
+    pub fn taken_back(mut self) {
+        self.store.undone.fetch_add(1, Ordering::AcqRel);
+        self.finish();
     }
 
     /// Takes everything back. Returns the LSN of ABORT, 0 if nothing had been changed.
@@ -452,13 +496,19 @@ impl<'s> Txn<'s> {
         if self.removes {
             self.store.removing.fetch_sub(1, Ordering::AcqRel);
         }
-        self.store.delist(self.id);
+        if !self.joined {
+            self.store.delist(self.id);
+        }
     }
 }
 
 impl Drop for Txn<'_> {
     fn drop(&mut self) {
-        if !self.decided {
+        if self.joined && !self.decided && !self.store.pager.is_dead() {
+            // A panic in the midst of a commit. Rows and keys could only be taken back apart, and the log must not say ABORT twice.
+            self.store.fail(&Error::Misuse("a commit of rows and keys broke off"));
+        }
+        if !self.decided && !self.joined {
             self.roll_back();
         }
     }

@@ -1,5 +1,6 @@
 mod support;
 
+mod joint;
 mod large;
 mod rows;
 mod stress;
