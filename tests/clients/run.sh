@@ -65,6 +65,7 @@ suite() {
     mysql_rights) "$python" $here/python/mysql_rights.py ;;
     mysql_views) "$python" $here/python/mysql_views.py ;;
     two_faces) "$python" $here/python/two_faces.py ;;
+    two_faces_crash) "$python" $here/python/two_faces_crash.py --rounds "${ROUNDS:-6}" ;;
     mysql_python) "$python" $here/python/mysql_clients.py ;;
     mysql_load) "$python" $here/python/mysql_load.py ;;
     mysql_dump) "$python" $here/python/mysql_dump.py ;;
@@ -113,12 +114,13 @@ if [ "${1:-}" = soak ]; then
     minutes="${SOAK_MINUTES:-60}"
     ROUNDS=$((minutes * 6)) suite crash
     ROUNDS=$((minutes * 3)) suite mysql_crash
+    ROUNDS=$((minutes * 3)) suite two_faces_crash
     LARGE_ARGS="--memory 256mb --megabytes 2500" suite large
     TPCC_SECONDS=$((minutes * 3)) TPCC_WAREHOUSES=4 suite tpcc
     DIFFERENTIAL_ARGS= SECONDS_DIFFERENTIAL=$((minutes * 30)) suite differential
     MYSQL_DIFFERENTIAL_ARGS= SECONDS_DIFFERENTIAL=$((minutes * 15)) suite mysql_differential
 else
-    for name in "${@:-cli python node java errors tls introspection mysql_logins mysql_rights mysql_views two_faces mysql_python mysql_load mysql_dump mysql_sqlalchemy mysql_django mysql_go mysql_node mysql_typeorm mysql_java mysql_metadata mysql_tools mysql_beside mysql_anomalies mysql_differential mysql_crash mysql_crowd large tpcc tpch sysbench disk_full device memory crash differential}"; do
+    for name in "${@:-cli python node java errors tls introspection mysql_logins mysql_rights mysql_views two_faces two_faces_crash mysql_python mysql_load mysql_dump mysql_sqlalchemy mysql_django mysql_go mysql_node mysql_typeorm mysql_java mysql_metadata mysql_tools mysql_beside mysql_anomalies mysql_differential mysql_crash mysql_crowd large tpcc tpch sysbench disk_full device memory crash differential}"; do
         for one in $name; do suite "$one"; done
     done
 fi

@@ -21,6 +21,7 @@ use crate::plan::{Lock, LockWait, Node, SortKey};
 use crate::rights::Privileges;
 use crate::rights::effective::Columns;
 use crate::scalar::Expr;
+use crate::system::keys;
 use engine::rows::Strength;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -291,9 +292,7 @@ impl Bind<'_> {
     fn refuse_system(&self, name: &Name) -> Result<()> {
         let schema = name.schema.as_deref().or(self.around.database).unwrap_or("");
         match crate::system::find(schema, &name.name) {
-            Some(table) if table.schema == crate::system::keys::SCHEMA => {
-                Err(SqlError::unsupported("changes of Redis keys by SQL"))
-            }
+            Some(table) if keys::is_keys(table) => Ok(()),
             Some(table) => Err(self.rights.no_database(table.schema)),
             None => Ok(()),
         }
@@ -528,8 +527,10 @@ impl Bind<'_> {
     fn changed(&mut self, at: usize, sets: Vec<(usize, Expr)>, doing: Doing) -> Result<Target> {
         let table = &self.scope().tables[at];
         let (offset, key_at) = (table.offset, table.key_at.unwrap_or(table.offset));
-        let Origin::Base(base) = table.origin.clone() else {
-            return Err(error::NON_UPDATABLE_TABLE.with(&[&table.alias.clone(), &"UPDATE"]));
+        let base = match &table.origin {
+            Origin::Base(base) => base.clone(),
+            Origin::System(system) if keys::is_keys(system) => keys::table().clone(),
+            _ => return Err(error::NON_UPDATABLE_TABLE.with(&[&table.alias.clone(), &"UPDATE"])),
         };
         Ok(Target { rules: self.rules(&base, &[doing])?, offset, key_at, sets })
     }

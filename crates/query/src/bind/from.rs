@@ -18,6 +18,7 @@ use crate::rights::effective::Columns;
 use crate::scalar::Expr;
 use crate::scalar::bind::compare;
 use crate::scalar::expr::Comparison;
+use crate::system::keys;
 use crate::types::{Column, ColumnFlags};
 
 impl Bind<'_> {
@@ -260,7 +261,12 @@ impl Bind<'_> {
         self.record_table(name, span);
         let schema = name.schema.as_deref().or(self.around.database).unwrap_or("");
         if let Some(system) = crate::system::find(schema, &name.name) {
-            self.rights.need_some_columns(system.schema, system.name, Privileges::SELECT)?;
+            // As of other tables below.
+            let keyed = self.keyed && keys::is_keys(system);
+            let others = Privileges::UPDATE | Privileges::DELETE;
+            if !keyed || !self.rights.has_any_column(system.schema, system.name, others) {
+                self.rights.need_some_columns(system.schema, system.name, Privileges::SELECT)?;
+            }
             let names = system.columns.iter().map(|(name, _)| *name);
             let readable = self.rights.columns(system.schema, system.name, names, Privileges::SELECT);
             self.volatile = true;
@@ -272,7 +278,7 @@ impl Bind<'_> {
                 origin: Origin::System(system),
                 offset: 0,
                 columns,
-                key_at: None,
+                key_at: keyed.then_some(0),
                 lock: None,
                 nullable: false,
                 allowed: None,

@@ -192,6 +192,9 @@ impl<'s> Bind<'s> {
     /// The table of that name, to be used by the statement. The right to do so has been looked at.
     pub fn base_table(&mut self, name: &Name) -> Result<Arc<Table>> {
         let schema = self.schema_of(name)?;
+        if crate::system::find(&schema, &name.name).is_some_and(crate::system::keys::is_keys) {
+            return Ok(crate::system::keys::table().clone());
+        }
         let table = self.definitions().table(&schema, &name.name)?.clone();
         if !self.tables.iter().any(|known| known.id == table.id) {
             self.formulas(&table)?;

@@ -17,6 +17,7 @@ use crate::plan::{Group, Lock, LockWait, Node, Recursion, SortKey};
 use crate::rights::Privileges;
 use crate::scalar::bind::{present, union_type};
 use crate::scalar::{Expr, SqlMode};
+use crate::system::keys;
 use crate::types::{Column, Type};
 use engine::rows::Strength;
 
@@ -384,12 +385,12 @@ impl Bind<'_> {
             let of = clause.of.as_ref().map(name_of).transpose()?;
             for table in &mut self.scope().tables {
                 let shown = table.within.as_ref().unwrap_or(&table.alias);
-                if matches!(&table.origin, Origin::System(system) if system.schema == crate::system::keys::SCHEMA)
-                    && of.as_ref().is_none_or(|of| of.name == *shown)
-                {
-                    return Err(SqlError::unsupported("locks on Redis keys"));
-                }
-                if let Origin::Base(base) = &table.origin
+                let base = match &table.origin {
+                    Origin::Base(base) => Some(base),
+                    Origin::System(system) if keys::is_keys(system) => Some(keys::table()),
+                    _ => None,
+                };
+                if let Some(base) = base
                     && of.as_ref().is_none_or(|of| of.name == *shown)
                 {
                     let may = Privileges::UPDATE | Privileges::DELETE | Privileges::LOCK_TABLES;

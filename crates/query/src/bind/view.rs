@@ -25,6 +25,7 @@ use crate::plan::walk::conjuncts;
 use crate::rights::effective::Columns;
 use crate::rights::{Privileges, Rights};
 use crate::scalar::{Expr, SqlMode};
+use crate::system::keys;
 use crate::types::Column;
 
 /// What a merged view is made of.
@@ -267,7 +268,9 @@ impl Bind<'_> {
         loop {
             let table = &self.scope().tables[at];
             match table.origin.clone() {
-                Origin::Base(base) => {
+                Origin::System(system) if !keys::is_keys(system) => return Err(not_updatable()),
+                origin @ (Origin::Base(_) | Origin::System(_)) => {
+                    let base = if let Origin::Base(base) = origin { base } else { keys::table().clone() };
                     let names = base.columns.iter().map(|column| &*column.name);
                     check_given(&rights, (&base.schema, &base.name), one, names.collect(), &map, columns)?;
                     let offset = table.offset;

@@ -12,7 +12,7 @@ use crate::bind::change::{Delete, Insert, OnConflict, Rules, Target, Update, Val
 use crate::catalog::table::{Index, Table};
 use crate::error::{self, Result, SqlError};
 use crate::exec::host::host;
-use crate::exec::{Exec, drain, foreign, generated};
+use crate::exec::{Exec, drain, foreign, generated, keys};
 use crate::key;
 use crate::scalar::bind::present;
 use crate::scalar::store::implicit_default;
@@ -78,6 +78,11 @@ pub fn encode_row(table: &Table, row: &[Value], out: &mut Vec<u8>) -> Result<()>
 
 /// Puts the row in. Some: another row is in the way, and nothing was changed.
 fn put(table: &Table, row: &[Value], ctx: &mut EvalContext) -> Result<Option<Conflict>> {
+    if keys::is_keys(table) {
+        let taken = keys::put(row, ctx)?;
+        host(ctx).handle.counts.add(Count::HandlerWrite);
+        return Ok(taken.map(|row_key| Conflict { index: None, row_key }));
+    }
     let (mut row_key, mut bytes, mut old) = (Vec::new(), Vec::new(), Vec::new());
     match &table.primary {
         Some(_) => key::primary(table, row, &mut row_key)?,
@@ -107,6 +112,10 @@ fn put(table: &Table, row: &[Value], ctx: &mut EvalContext) -> Result<Option<Con
 
 /// Takes the row out.
 pub(super) fn take_out(table: &Table, row_key: &[u8], row: &[Value], ctx: &mut EvalContext) -> Result<bool> {
+    if keys::is_keys(table) {
+        host(ctx).handle.counts.add(Count::HandlerDelete);
+        return keys::take_out(row_key, ctx);
+    }
     let txn = host(ctx).txn()?;
     if !txn.delete(table.map, row_key)? {
         return Ok(false);
@@ -129,6 +138,11 @@ pub(super) fn replace(
     new: &[Value],
     ctx: &mut EvalContext,
 ) -> Result<()> {
+    if keys::is_keys(table) {
+        host(ctx).handle.counts.add(Count::HandlerUpdate);
+        let done = keys::replace(row_key, old, new, ctx)?;
+        return if done { Ok(()) } else { Err(duplicate(table, None, new, ctx)) };
+    }
     let (mut new_key, mut bytes) = (Vec::new(), Vec::new());
     match &table.primary {
         Some(_) => key::primary(table, new, &mut new_key)?,
@@ -265,7 +279,11 @@ fn stored(rules: &Rules, column: usize, value: Value, row: u64, ctx: &mut EvalCo
         ctx.warn(error::BAD_NULL.with(&[&definition.name]));
         return Ok(implicit_default(&definition.ty));
     }
-    store(value, &definition.ty, Place { column: &definition.name, row }, ctx)
+    let value = store(value, &definition.ty, Place { column: &definition.name, row }, ctx)?;
+    if keys::is_keys(&rules.table) {
+        keys::check(column, &value, row)?;
+    }
+    Ok(value)
 }
 
 /// A number that MySQL reads as "give me the next one".
@@ -502,6 +520,9 @@ impl<'i> Inserting<'i> {
 
 /// The newest version of a row, locked.
 pub(super) fn current(table: &Table, row_key: &[u8], ctx: &mut EvalContext) -> Result<Option<Row>> {
+    if keys::is_keys(table) {
+        return keys::current(row_key, ctx);
+    }
     let mut bytes = Vec::new();
     let locked = host(ctx).txn()?.lock_patiently(table.map, row_key, Strength::Exclusive, &mut bytes)?;
     if locked != engine::rows::Locked::Present {

@@ -13,6 +13,7 @@ mod hash;
 pub mod host;
 pub mod hosted;
 pub mod join;
+pub mod keys;
 pub mod load;
 pub mod measure;
 pub mod scan;
@@ -142,9 +143,14 @@ impl Exec {
             }
             Node::Common { id, source, recursion } => State::Shared(common(*id, source, recursion.as_ref(), ctx)?, 0),
             Node::LastRound { id } => State::Shared(host(ctx).commons.get(id).cloned().unwrap_or_default(), 0),
-            Node::System { table, offset, width, wanted } => {
+            Node::System { offset, width, wanted, lock: Some(lock), key_at, .. } => {
+                let (lock, offset, width) = (*lock, *offset, *width);
+                let locking = keys::Locking { conditions: wanted, lock, offset, width, key_at: *key_at, base };
+                State::Rows(locking.rows(ctx)?.into_iter())
+            }
+            Node::System { table, offset, width, wanted, .. } => {
                 let mut rows = Vec::new();
-                let found = if table.schema == crate::system::keys::SCHEMA {
+                let found = if crate::system::keys::is_keys(table) {
                     crate::system::keys::rows(wanted, *offset, base.map(|row| &**row), ctx)?
                 } else {
                     (table.rows)(ctx)?

@@ -167,8 +167,9 @@ impl Planner<'_> {
                 Part { node: filter(Arc::new(lateral), ripe), tables: vec![at], rows: 10.0, ordered: false }
             }
             Origin::System(system) => {
-                let wanted = if system.schema == keys::SCHEMA { ripe.clone() } else { Vec::new() };
-                let node = Arc::new(Node::System { table: system, offset, width, wanted });
+                let wanted = if keys::is_keys(system) { ripe.clone() } else { Vec::new() };
+                let (lock, key_at) = (table.lock.filter(|_| keys::is_keys(system)), table.key_at);
+                let node = Arc::new(Node::System { table: system, offset, width, wanted, lock, key_at });
                 Part { node: filter(node, ripe), tables: vec![at], rows: ROWS, ordered: false }
             }
         }
@@ -289,7 +290,8 @@ impl Planner<'_> {
     /// A hash join, where the right side is one table without a better way to its rows.
     fn hash(&self, left: &Part, right: &Source, pool: &mut Vec<Expr>, bound: &[usize], kind: JoinKind) -> Option<Part> {
         let Source::Table(at) = right else { return None };
-        if matches!(self.tables[*at].origin, Origin::Lateral { .. }) {
+        let is_locked = matches!(self.tables[*at].origin, Origin::System(_)) && self.tables[*at].lock.is_some();
+        if is_locked || matches!(self.tables[*at].origin, Origin::Lateral { .. }) {
             return None;
         }
         // A key that is known from the left is read by itself.

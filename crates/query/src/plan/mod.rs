@@ -121,6 +121,9 @@ pub enum Node {
         width: usize,
         /// Conditions that are looked at above, and may spare reading here.
         wanted: Vec<Expr>,
+        /// Keys only: as of a `Scan`.
+        lock: Option<Lock>,
+        key_at: Option<usize>,
     },
     /// Rows that are known: VALUES, SHOW.
     Rows {

@@ -179,6 +179,9 @@ impl Session {
 
     pub(super) fn truncate(&mut self, name: &Name) -> Result<Outcome> {
         let (schema, name) = self.full_name(name)?;
+        if crate::system::find(&schema, &name).is_some_and(crate::system::keys::is_keys) {
+            return Err(SqlError::unsupported("TRUNCATE of Redis keys"));
+        }
         let db = self.db.clone();
         let (_closed, mut writing) = if self.catalog.is_temporary(&schema, &name) {
             (Vec::new(), self.write_temporary(&db))

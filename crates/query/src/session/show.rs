@@ -286,7 +286,8 @@ impl Session {
             .zip(pick)
             .map(|(at, (_, shown))| Column { name: (*shown).to_owned(), ..all[*at].clone() })
             .collect();
-        let node = Arc::new(Node::System { table, offset: 0, width: all.len(), wanted: Vec::new() });
+        let node =
+            Arc::new(Node::System { table, offset: 0, width: all.len(), wanted: Vec::new(), lock: None, key_at: None });
         let mut exec = Exec::open(&node, None, &mut self.ctx)?;
         let rows = drain(&mut exec, &mut self.ctx, usize::MAX)?;
         Ok((columns, rows.into_iter().map(|row| places.iter().map(|at| row[*at].clone()).collect()).collect()))
@@ -366,7 +367,9 @@ impl Session {
         } else {
             &["Field", "Type", "Null", "Key", "Default", "Extra"]
         };
-        if let Some(table) = system::find(&schema, &name) {
+        let found = system::find(&schema, &name);
+        let is_keys = found.is_some_and(system::keys::is_keys);
+        if let Some(table) = found.filter(|_| !is_keys) {
             let row = |column: Column| {
                 let (field, ty) = (text(&column.name), text(column.ty.name()));
                 if full {
@@ -393,7 +396,10 @@ impl Session {
             let rows = super::view::described(&columns, full, |column| rights.column_words(&schema, &name, column));
             return Ok((texts(names), rows));
         }
-        let table = self.catalog.table(&schema, &name)?.clone();
+        let table = match is_keys {
+            true => system::keys::table().clone(),
+            false => self.catalog.table(&schema, &name)?.clone(),
+        };
         let mut rows = Vec::new();
         for (at, column) in table.named() {
             if !rights.sees_column(&schema, &name, &column.name) {

@@ -1,27 +1,35 @@
-//! The keys of the Redis door as a table: docs/decisions/0011-keys-as-tables.md, F1 to F7.
+//! The keys of the Redis door as a table: docs/decisions/0011-keys-as-tables.md, F1 to F10. How they are locked and changed is in `exec/keys`.
 //!
 //! Conditions on the key and the database only narrow what is read; all of them are looked at again above, so what is not understood here costs time and nothing else.
 
+use std::sync::{Arc, OnceLock};
+
+use engine::rows::KeyValue;
 use engine::{Entry, Keyspace, Kind, Locks, Lsn};
 
 use crate::bind::scope::{Origin, ScopeTable};
+use crate::catalog::live::Live;
+use crate::catalog::table::{Default, Part, Table, TableColumn};
 use crate::error::Result;
 use crate::exec::host::host;
+use crate::row::Layout;
 use crate::scalar::expr::{Comparison, Domain};
 use crate::scalar::temporal::Timestamp;
 use crate::scalar::{EvalContext, Expr};
 use crate::session::Row;
 use crate::system::Holds::{Bytes, LongBytes, Moment, Number};
 use crate::system::SystemTable;
-use crate::types::Collation;
+use crate::types::{Collation, Type};
 use crate::value::Value;
 
 pub const SCHEMA: &str = "redis";
 /// Keys whose values are read together in a scan.
 const TOGETHER: usize = 64;
 
-const DB: usize = 0;
-const KEY: usize = 1;
+pub const DB: usize = 0;
+pub const KEY: usize = 1;
+pub const VALUE: usize = 2;
+pub const EXPIRES_AT: usize = 3;
 
 pub const TABLES: &[SystemTable] = &[SystemTable {
     schema: SCHEMA,
@@ -30,9 +38,64 @@ pub const TABLES: &[SystemTable] = &[SystemTable {
     rows: all,
 }];
 
+/// Is it a table whose rows are keys?
+pub fn is_keys(table: &SystemTable) -> bool {
+    table.schema == SCHEMA
+}
+
+/// The keys' table as those see it who change rows. Its rows are in no map.
+pub fn table() -> &'static Arc<Table> {
+    static TABLE: OnceLock<Arc<Table>> = OnceLock::new();
+    TABLE.get_or_init(|| {
+        let [strings] = TABLES else { unreachable!("one table") };
+        let types = strings.columns_as(strings.name).into_iter().map(|column| column.ty);
+        let column = |(at, ty): (usize, Type)| TableColumn {
+            name: strings.columns[at].0.to_owned(),
+            ty: ty.with_nullable(at == EXPIRES_AT),
+            slot: at,
+            default: match at {
+                DB => Default::Value(Value::UInt(0)),
+                EXPIRES_AT => Default::Value(Value::Null),
+                _ => Default::None,
+            },
+            on_update_now: false,
+            auto_increment: false,
+            invisible: false,
+            comment: String::new(),
+            initial: Value::Null,
+            generated: None,
+        };
+        let columns: Vec<TableColumn> = types.enumerate().map(column).collect();
+        let part = |column| Part { column, prefix: None, descending: false };
+        let table = Table {
+            id: u64::MAX,
+            schema: SCHEMA.to_owned(),
+            name: strings.name.to_owned(),
+            version: 1,
+            map: engine::rows::MapId::MAX,
+            slots: columns.iter().map(|column| column.ty.kind).collect(),
+            columns,
+            layout: Layout::default(),
+            slot_columns: Vec::new(),
+            formulas: OnceLock::from(Vec::new()),
+            primary: Some(vec![part(DB), part(KEY)]),
+            indexes: Vec::new(),
+            checks: Vec::new(),
+            foreign_keys: Vec::new(),
+            collation: Collation::Binary,
+            comment: String::new(),
+            created: 0,
+            temporary: false,
+            computes: false,
+            live: Arc::new(Live::new(1)),
+        };
+        Arc::new(table.settle())
+    })
+}
+
 /// Is that place the key's column of this table?
 pub fn is_key(table: &ScopeTable, place: usize) -> bool {
-    matches!(&table.origin, Origin::System(system) if system.schema == SCHEMA) && place == table.offset + KEY
+    matches!(&table.origin, Origin::System(system) if is_keys(system)) && place == table.offset + KEY
 }
 
 /// What conditions leave to be read.
@@ -65,43 +128,83 @@ fn all(ctx: &mut EvalContext) -> Result<Vec<Row>> {
     rows(&[], 0, None, ctx)
 }
 
-/// The rows for which these conditions can hold. `base` is the row around, `offset` where the table's columns lie in it.
-pub fn rows(conditions: &[Expr], offset: usize, base: Option<&Row>, ctx: &mut EvalContext) -> Result<Vec<Row>> {
+/// Where keys are found: named ones, or all of a database with a prefix.
+pub enum Found {
+    Named(Vec<(u8, Vec<u8>)>),
+    Walked(u8, Vec<Vec<u8>>),
+}
+
+/// Calls `each` with the keys for which these conditions can hold. `base` is the row around, `offset` where the table's columns lie in it.
+pub fn find(
+    conditions: &[Expr],
+    offset: usize,
+    base: Option<&Row>,
+    ctx: &mut EvalContext,
+    mut each: impl FnMut(Found, &mut EvalContext) -> Result<()>,
+) -> Result<()> {
     let wanted = wanted(conditions, offset, base, ctx)?;
     let databases = wanted.databases.unwrap_or_else(|| (0..engine::DATABASES).collect());
-    let keyspace = host(ctx).db.engine().keyspace().clone();
-    let mut rows = Vec::new();
     if let Some(keys) = wanted.keys {
-        let named: Vec<(u8, &[u8])> = databases.iter().flat_map(|db| keys.iter().map(|key| (*db, &**key))).collect();
-        read(&keyspace, &named, &mut rows, ctx)?;
-        return Ok(rows);
+        let named = databases.iter().flat_map(|db| keys.iter().map(|key| (*db, key.clone()))).collect();
+        return each(Found::Named(named), ctx);
     }
     for db in databases {
-        let (mut keys, mut bytes): (Vec<Vec<u8>>, usize) = (Vec::new(), 0);
-        let walked = keyspace.read::<(), engine::Error>(Locks::Keys(&[]), |unit| {
-            keys.clear();
-            bytes = 0;
-            unit.keys(db, &wanted.prefix, |key, kind| {
-                if kind == Kind::String {
-                    bytes += 48 + key.len();
-                    keys.push(key.to_vec());
-                }
-            })
-        });
-        let (_, gate) = walked?;
-        host(ctx).seen = host(ctx).seen.max(gate);
-        host(ctx).hold(bytes)?;
-        for some in keys.chunks(TOGETHER) {
+        let keys = walk(db, &wanted.prefix, ctx)?;
+        each(Found::Walked(db, keys), ctx)?;
+    }
+    Ok(())
+}
+
+/// All keys of a database with the prefix, those included that the transaction has put in.
+fn walk(db: u8, prefix: &[u8], ctx: &mut EvalContext) -> Result<Vec<Vec<u8>>> {
+    let keyspace = host(ctx).db.engine().keyspace().clone();
+    let (mut keys, mut bytes): (Vec<Vec<u8>>, usize) = (Vec::new(), 0);
+    let walked = keyspace.read::<(), engine::Error>(Locks::Keys(&[]), |unit| {
+        keys.clear();
+        bytes = 0;
+        unit.keys(db, prefix, |key, kind| {
+            if kind == Kind::String {
+                bytes += 48 + key.len();
+                keys.push(key.to_vec());
+            }
+        })
+    });
+    let (_, gate) = walked?;
+    host(ctx).seen = host(ctx).seen.max(gate);
+    let own: Vec<Vec<u8>> = match &host(ctx).txn {
+        Some(txn) => txn.own_keys(db).filter(|key| key.starts_with(prefix)).map(<[u8]>::to_vec).collect(),
+        None => Vec::new(),
+    };
+    if !own.is_empty() {
+        bytes += own.iter().map(|key| 48 + key.len()).sum::<usize>();
+        keys.extend(own);
+        keys.sort_unstable();
+        keys.dedup();
+    }
+    host(ctx).hold(bytes)?;
+    Ok(keys)
+}
+
+/// The rows for which these conditions can hold.
+pub fn rows(conditions: &[Expr], offset: usize, base: Option<&Row>, ctx: &mut EvalContext) -> Result<Vec<Row>> {
+    let keyspace = host(ctx).db.engine().keyspace().clone();
+    let mut rows = Vec::new();
+    find(conditions, offset, base, ctx, |found, ctx| match found {
+        Found::Named(keys) => {
+            let named: Vec<(u8, &[u8])> = keys.iter().map(|(db, key)| (*db, &**key)).collect();
+            read(&keyspace, &named, &mut rows, ctx)
+        }
+        Found::Walked(db, keys) => keys.chunks(TOGETHER).try_for_each(|some| {
             host(ctx).look_up()?;
             let named: Vec<(u8, &[u8])> = some.iter().map(|key| (db, &**key)).collect();
-            read(&keyspace, &named, &mut rows, ctx)?;
-        }
-    }
+            read(&keyspace, &named, &mut rows, ctx)
+        }),
+    })?;
     Ok(rows)
 }
 
-/// Reads these keys as of one moment (F1).
-fn read(keyspace: &Keyspace, keys: &[(u8, &[u8])], rows: &mut Vec<Row>, ctx: &mut EvalContext) -> Result<()> {
+/// Reads these keys as of one moment (F1), and as the transaction has changed them.
+pub fn read(keyspace: &Keyspace, keys: &[(u8, &[u8])], rows: &mut Vec<Row>, ctx: &mut EvalContext) -> Result<()> {
     type Seen = (Entry, Vec<u8>);
     let read = |unit: &mut engine::Unit<'_>| -> std::result::Result<Vec<Option<Seen>>, engine::Error> {
         let one = |(db, key): &(u8, &[u8])| {
@@ -115,17 +218,21 @@ fn read(keyspace: &Keyspace, keys: &[(u8, &[u8])], rows: &mut Vec<Row>, ctx: &mu
     let (found, gate): (Vec<Option<Seen>>, Lsn) = keyspace.read(Locks::Keys(keys), read)?;
     host(ctx).seen = host(ctx).seen.max(gate);
     for ((db, key), seen) in keys.iter().zip(found) {
-        let Some((entry, value)) = seen else { continue };
-        host(ctx).hold(128 + key.len() + value.len())?;
-        let time = entry.expire_at_ms.map(|ms| Value::Timestamp(Timestamp((ms as i64).saturating_mul(1000))));
-        rows.push(vec![
-            Value::UInt(u64::from(*db)),
-            Value::bytes(key),
-            Value::bytes(value),
-            time.unwrap_or(Value::Null),
-        ]);
+        let own = host(ctx).txn.as_ref().and_then(|txn| txn.own_key(*db, key)).map(|own| own.cloned());
+        let row = match (own, seen) {
+            (Some(Some(KeyValue { value, expire_at_ms })), _) => row(*db, key, &value, expire_at_ms),
+            (Some(None), _) | (None, None) => continue,
+            (None, Some((entry, value))) => row(*db, key, &value, entry.expire_at_ms),
+        };
+        host(ctx).hold(crate::exec::host::row_bytes(&row))?;
+        rows.push(row);
     }
     Ok(())
+}
+
+pub fn row(db: u8, key: &[u8], value: &[u8], expire_at_ms: Option<u64>) -> Row {
+    let time = expire_at_ms.map(|ms| Value::Timestamp(Timestamp((ms as i64).saturating_mul(1000))));
+    vec![Value::UInt(u64::from(db)), Value::bytes(key), Value::bytes(value), time.unwrap_or(Value::Null)]
 }
 
 /// The value of an expression that does not depend on the table's own row.

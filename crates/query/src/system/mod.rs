@@ -57,6 +57,7 @@ impl SystemTable {
                 Holds::LongBytes => Type::new(Kind::LongBlob),
                 Holds::Moment => Type::temporal(Kind::Timestamp, 3).with_nullable(true),
             };
+            let ty = if keys::is_keys(self) { ty.with_nullable(*name == "expires_at") } else { ty };
             Column {
                 schema: self.schema.to_owned(),
                 table: alias.to_owned(),

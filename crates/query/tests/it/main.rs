@@ -3,6 +3,7 @@
 mod accounts;
 mod explain;
 mod foreign;
+mod keys;
 mod scenarios;
 mod spill;
 mod statistics;

@@ -1,0 +1,183 @@
+//! Rows of `redis.strings` locked and changed: each is a key, claimed for the transaction, and changed with it.
+//!
+//! A row's key is the number of its database and the name. Locking reads claim named keys whether they are there or not. Of a walk they claim what satisfies the conditions as it
+//! is committed, and look at these once more when they have it; so a walk does not hold up who changes other keys. A key that turns out not to be wanted is given back, at every
+//! isolation level: keys have no ranges to protect.
+
+use std::sync::Arc;
+
+use engine::rows::{KeyValue, LockedKey, Strength, Wait};
+
+use crate::catalog::table::Table;
+use crate::error::{self, Result, SqlError};
+use crate::exec::all_hold;
+use crate::exec::host::{host, row_bytes};
+use crate::plan::{Lock, LockWait};
+use crate::scalar::{EvalContext, Expr};
+use crate::session::Row;
+use crate::system::keys::{DB, EXPIRES_AT, Found, KEY, VALUE, find, read, row, table};
+use crate::value::Value;
+
+/// Keys that are looked at together before they are claimed.
+const TOGETHER: usize = 64;
+
+pub fn is_keys(of: &Table) -> bool {
+    of.id == table().id
+}
+
+fn row_key(db: u8, key: &[u8]) -> Vec<u8> {
+    [&[db], key].concat()
+}
+
+fn named(row_key: &[u8]) -> Result<(u8, &[u8])> {
+    let (db, key) = row_key.split_first().ok_or_else(|| SqlError::corrupt("a key without a database"))?;
+    Ok((*db, key))
+}
+
+fn database(value: &Value) -> Option<u8> {
+    match value {
+        Value::UInt(db) => u8::try_from(*db).ok().filter(|db| *db < engine::DATABASES),
+        _ => None,
+    }
+}
+
+/// What a column is given must be what keys can have. A number of no database is an error in every SQL mode: cut to what fits it would be another key.
+pub fn check(column: usize, value: &Value, row: u64) -> Result<()> {
+    let is_too_long = || value.as_string_bytes().is_some_and(|bytes| bytes.len() as u64 > engine::VALUE_MAX);
+    match column {
+        DB if database(value).is_none() => Err(error::WARN_DATA_OUT_OF_RANGE.with(&[&"db", &row])),
+        VALUE if is_too_long() => Err(error::DATA_TOO_LONG.with(&[&"value", &row])),
+        _ => Ok(()),
+    }
+}
+
+/// Database and key of a row that is to be.
+fn name_of(row: &[Value]) -> Result<(u8, &[u8])> {
+    let db = database(&row[DB]).ok_or_else(|| SqlError::corrupt("a key of no database"))?;
+    Ok((db, row[KEY].as_string_bytes().unwrap_or_default()))
+}
+
+/// `kept`: the time that the key has, if the row still shows it.
+fn value_of(row: &[Value], kept: Option<(&Value, Option<u64>)>) -> KeyValue {
+    let expire_at_ms = match (&row[EXPIRES_AT], kept) {
+        (time, Some((shown, known))) if time == shown => known,
+        (Value::Timestamp(time), _) => Some(u64::try_from(time.0 / 1000).unwrap_or(0)),
+        _ => None,
+    };
+    KeyValue { value: row[VALUE].as_string_bytes().unwrap_or_default().into(), expire_at_ms }
+}
+
+/// Puts the key in. Some: it is there already; its row key.
+pub fn put(row: &[Value], ctx: &mut EvalContext) -> Result<Option<Vec<u8>>> {
+    let (db, key) = name_of(row)?;
+    let new = value_of(row, None);
+    let txn = host(ctx).txn()?;
+    if let LockedKey::Present(_) = txn.lock_key_patiently(db, key, Strength::Exclusive)? {
+        return Ok(Some(row_key(db, key)));
+    }
+    txn.put_key(db, key, new)?;
+    Ok(None)
+}
+
+/// False: its time has come meanwhile.
+pub fn take_out(row_key: &[u8], ctx: &mut EvalContext) -> Result<bool> {
+    let (db, key) = named(row_key)?;
+    Ok(host(ctx).txn()?.delete_key(db, key)?)
+}
+
+/// Gives the key its new value, and another name if that is new. False: that one is taken.
+pub fn replace(at: &[u8], old: &[Value], new: &[Value], ctx: &mut EvalContext) -> Result<bool> {
+    let (db, key) = named(at)?;
+    let (new_db, new_key) = name_of(new)?;
+    let txn = host(ctx).txn()?;
+    let known = match txn.lock_key_patiently(db, key, Strength::Exclusive)? {
+        LockedKey::Present(known) => known.expire_at_ms,
+        // Its time has come since it was found: what is written has come too late as well.
+        _ => return Ok(true),
+    };
+    let value = value_of(new, Some((&old[EXPIRES_AT], known)));
+    if (db, key) != (new_db, new_key) {
+        if let LockedKey::Present(_) = txn.lock_key_patiently(new_db, new_key, Strength::Exclusive)? {
+            return Ok(false);
+        }
+        txn.delete_key(db, key)?;
+    }
+    txn.put_key(new_db, new_key, value)?;
+    Ok(true)
+}
+
+/// The key's row, claimed.
+pub fn current(row_key: &[u8], ctx: &mut EvalContext) -> Result<Option<Row>> {
+    let (db, key) = named(row_key)?;
+    Ok(match host(ctx).txn()?.lock_key_patiently(db, key, Strength::Exclusive)? {
+        LockedKey::Present(found) => Some(row(db, key, &found.value, found.expire_at_ms)),
+        LockedKey::Absent | LockedKey::Skipped => None,
+    })
+}
+
+/// Where a table of keys stands in a statement, and how its rows are locked.
+pub struct Locking<'l> {
+    pub conditions: &'l [Expr],
+    pub lock: Lock,
+    pub offset: usize,
+    pub width: usize,
+    pub key_at: Option<usize>,
+    pub base: Option<&'l Arc<Row>>,
+}
+
+impl Locking<'_> {
+    /// The wide rows that satisfy the conditions, their keys claimed.
+    pub fn rows(&self, ctx: &mut EvalContext) -> Result<Vec<Row>> {
+        let mut rows = Vec::new();
+        find(self.conditions, self.offset, self.base.map(|row| &**row), ctx, |found, ctx| match found {
+            Found::Named(keys) => keys.iter().try_for_each(|(db, key)| self.take(*db, key, &mut rows, ctx)),
+            Found::Walked(db, keys) => keys.chunks(TOGETHER).try_for_each(|some| self.walk(db, some, &mut rows, ctx)),
+        })?;
+        Ok(rows)
+    }
+
+    fn walk(&self, db: u8, keys: &[Vec<u8>], rows: &mut Vec<Row>, ctx: &mut EvalContext) -> Result<()> {
+        host(ctx).look_up()?;
+        let keyspace = host(ctx).db.engine().keyspace().clone();
+        let names: Vec<(u8, &[u8])> = keys.iter().map(|key| (db, &**key)).collect();
+        let mut committed = Vec::new();
+        read(&keyspace, &names, &mut committed, ctx)?;
+        for values in committed {
+            host(ctx).release(row_bytes(&values));
+            let key = values[KEY].as_string_bytes().unwrap_or_default().to_vec();
+            if self.wide(db, &key, values, ctx)?.is_some() {
+                self.take(db, &key, rows, ctx)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&self, db: u8, key: &[u8], rows: &mut Vec<Row>, ctx: &mut EvalContext) -> Result<()> {
+        let strength = self.lock.strength;
+        let txn = host(ctx).txn()?;
+        let locked = match self.lock.wait {
+            LockWait::Patient | LockWait::Choosy => txn.lock_key_patiently(db, key, strength)?,
+            LockWait::NoWait => txn.lock_key(db, key, strength, Wait::NoWait)?,
+            LockWait::SkipLocked => txn.lock_key(db, key, strength, Wait::SkipLocked)?,
+        };
+        let LockedKey::Present(found) = locked else { return Ok(()) };
+        match self.wide(db, key, row(db, key, &found.value, found.expire_at_ms), ctx)? {
+            Some(wide) => {
+                host(ctx).hold(row_bytes(&wide))?;
+                rows.push(wide);
+            }
+            None => host(ctx).txn()?.unlock_last(),
+        }
+        Ok(())
+    }
+
+    /// None: it does not satisfy the conditions.
+    fn wide(&self, db: u8, key: &[u8], values: Row, ctx: &mut EvalContext) -> Result<Option<Row>> {
+        let mut wide = super::template(self.base, self.width);
+        values.into_iter().enumerate().for_each(|(at, value)| wide[self.offset + at] = value);
+        if let Some(at) = self.key_at {
+            wide[at] = Value::bytes(row_key(db, key));
+        }
+        Ok(all_hold(self.conditions, &wide, ctx)?.then_some(wide))
+    }
+}
