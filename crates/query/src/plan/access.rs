@@ -116,7 +116,9 @@ impl Target<'_> {
                     if let Some(Some(at)) = at
                         && all[at].equal.as_ref().is_none_or(|known| known.len() > 1)
                     {
-                        all[at].equal = Some(list.list.iter().map(|(item, _)| item.clone()).collect());
+                        // Nothing equals a NULL of the list; as a key it would find the NULLs of the column.
+                        let items = list.list.iter().map(|(item, _)| item).filter(|item| !is_null(item));
+                        all[at].equal = Some(items.cloned().collect());
                         all[at].equal_by = by;
                     }
                 }
@@ -291,7 +293,7 @@ fn mirrored(op: Comparison) -> Comparison {
 
 fn add(bounds: &mut Bounds, op: Comparison, other: &Expr, by: usize) {
     match op {
-        Comparison::Equal => {
+        Comparison::Equal if !is_null(other) => {
             bounds.equal = Some(vec![other.clone()]);
             bounds.equal_by = by;
         }
