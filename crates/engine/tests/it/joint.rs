@@ -381,6 +381,21 @@ fn a_commit_that_finds_the_disk_full_takes_back_what_was_written_out() {
     full_at_commit(hasty_with(8, small()), 200);
 }
 
+/// Leaves some room on the disk for what comes first, and not for what comes last. Returns how many keys database 1 has then.
+fn fill_disk(world: &World) -> u64 {
+    world.folder.set_capacity(Some(world.folder.used_bytes() + (24 << 20)));
+    let mut count = 0u32;
+    while world.engine.keyspace().set(1, &count.to_be_bytes(), &bytes(10_000, 1), Expire::None).is_ok() {
+        world.flush();
+        count += 1;
+    }
+    for at in 0..40u32 {
+        world.one(1, &at.to_be_bytes(), |unit| unit.delete(1, &at.to_be_bytes()));
+    }
+    world.flush();
+    u64::from(count) - 40
+}
+
 /// `others`: rows that the transaction changes too.
 fn full_at_commit(world: World, others: u32) {
     world.set(0, b"a", b"old");
@@ -390,17 +405,7 @@ fn full_at_commit(world: World, others: u32) {
         txn.insert(CATALOG, &[b"other", &other.to_be_bytes()[..]].concat(), b"old", &mut Vec::new()).unwrap();
     }
     txn.commit().unwrap();
-    world.folder.set_capacity(Some(world.folder.used_bytes() + (24 << 20)));
-    let mut count = 0u32;
-    while world.engine.keyspace().set(1, &count.to_be_bytes(), &bytes(10_000, 1), Expire::None).is_ok() {
-        world.flush();
-        count += 1;
-    }
-    // Some room for what comes first, and not for what comes last.
-    for at in 0..40u32 {
-        world.one(1, &at.to_be_bytes(), |unit| unit.delete(1, &at.to_be_bytes()));
-    }
-    world.flush();
+    fill_disk(&world);
     let aborts = world.engine.metrics().txn_aborts.get();
     let mut txn = begin(&world);
     assert!(txn.update(CATALOG, b"row", b"2").unwrap());
@@ -466,16 +471,7 @@ fn a_commit_that_takes_everything_back_may_be_cut_anywhere() {
         }
         txn.commit().unwrap();
         world.flush();
-        world.folder.set_capacity(Some(world.folder.used_bytes() + (24 << 20)));
-        let mut count = 0u32;
-        while world.engine.keyspace().set(1, &count.to_be_bytes(), &bytes(10_000, 1), Expire::None).is_ok() {
-            world.flush();
-            count += 1;
-        }
-        for at in 0..40u32 {
-            world.one(1, &at.to_be_bytes(), |unit| unit.delete(1, &at.to_be_bytes()));
-        }
-        world.flush();
+        let filled = fill_disk(&world);
         let mut txn = begin(&world);
         for number in 0..40 {
             match number % 4 {
@@ -491,7 +487,7 @@ fn a_commit_that_takes_everything_back_may_be_cut_anywhere() {
         put(&mut txn, b"e", &bytes(3_000_000, 1));
         world.flush();
         is_flushing.store(true, Ordering::Relaxed);
-        (world, txn, u64::from(count) - 40)
+        (world, txn, filled)
     };
     let total = {
         let (world, txn, _) = prepared();

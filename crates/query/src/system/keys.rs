@@ -49,21 +49,14 @@ pub fn table() -> &'static Arc<Table> {
     TABLE.get_or_init(|| {
         let [strings] = TABLES else { unreachable!("one table") };
         let types = strings.columns_as(strings.name).into_iter().map(|column| column.ty);
-        let column = |(at, ty): (usize, Type)| TableColumn {
-            name: strings.columns[at].0.to_owned(),
-            ty: ty.with_nullable(at == EXPIRES_AT),
-            slot: at,
-            default: match at {
+        let column = |(at, ty): (usize, Type)| {
+            let default = match at {
                 DB => Default::Value(Value::UInt(0)),
                 EXPIRES_AT => Default::Value(Value::Null),
                 _ => Default::None,
-            },
-            on_update_now: false,
-            auto_increment: false,
-            invisible: false,
-            comment: String::new(),
-            initial: Value::Null,
-            generated: None,
+            };
+            let name = strings.columns[at].0.to_owned();
+            TableColumn { default, ..TableColumn::new(name, ty.with_nullable(at == EXPIRES_AT), at) }
         };
         let columns: Vec<TableColumn> = types.enumerate().map(column).collect();
         let part = |column| Part { column, prefix: None, descending: false };
