@@ -124,6 +124,42 @@ impl Batch {
         self.parts.places.push(Place::Bytes(from, self.parts.bytes.len()));
     }
 
+    /// The same of another row's value. Returns how much memory it takes.
+    #[inline]
+    pub fn push_cell(&mut self, cell: Cell<'_>) -> usize {
+        let behind = match cell {
+            Cell::Value(value) => {
+                self.push(value.clone());
+                value.heap_bytes()
+            }
+            Cell::Text(text) => {
+                self.push_text(text);
+                text.len()
+            }
+            Cell::Bytes(bytes) => {
+                self.push_bytes(bytes);
+                bytes.len()
+            }
+        };
+        size_of::<Place>() + behind
+    }
+
+    /// A row of another batch.
+    #[inline]
+    pub fn push_cells(&mut self, row: Cells<'_>) {
+        row.iter().for_each(|cell| {
+            self.push_cell(cell);
+        });
+        self.end_row();
+    }
+
+    /// How much memory the rows take.
+    pub fn held_bytes(&self) -> usize {
+        let Parts { places, text, bytes, .. } = &self.parts;
+        let behind = |place: &Place| if let Place::Value(value) = place { value.heap_bytes() } else { 0 };
+        size_of_val(&places[..]) + text.len() + bytes.len() + places.iter().map(behind).sum::<usize>()
+    }
+
     /// The row that was being added is whole. All rows of a batch are of one width.
     #[inline]
     pub fn end_row(&mut self) {

@@ -60,6 +60,14 @@ impl Value {
             _ => None,
         }
     }
+
+    /// About how much memory it takes beside itself.
+    pub fn heap_bytes(&self) -> usize {
+        match self {
+            Value::Json(json) => json.node().held_bytes(),
+            other => other.as_string_bytes().map_or(0, |bytes| if bytes.len() > 22 { bytes.len() } else { 0 }),
+        }
+    }
 }
 
 impl From<bool> for Value {

@@ -138,7 +138,5 @@ pub fn host(ctx: &mut EvalContext) -> &mut Host {
 
 /// About what a row takes.
 pub fn row_bytes(row: &[Value]) -> usize {
-    let long =
-        |value: &Value| value.as_string_bytes().map_or(0, |bytes| if bytes.len() > 22 { bytes.len() } else { 0 });
-    48 + row.iter().map(|value| 32 + long(value)).sum::<usize>()
+    48 + row.iter().map(|value| size_of::<Value>() + value.heap_bytes()).sum::<usize>()
 }

@@ -1,6 +1,6 @@
 //! Sorting by keys that compare as bytes. With a limit only so many rows are kept.
 
-use crate::batch::Batch;
+use crate::batch::{Batch, Cells};
 use crate::error::Result;
 use crate::exec::sorter::{Sorted, Sorter};
 use crate::exec::{BATCH, Exec, limits};
@@ -65,16 +65,13 @@ fn gather(
             limit.saturating_add(offset)
         }
     };
+    let key = |row: Cells<'_>, out: &mut Vec<u8>| {
+        keys.iter().for_each(|sort| encode_cell(row.get(sort.at), &sort.ty, sort.descending, out));
+    };
     let mut sorter = Sorter::default();
     let mut batch = Batch::new();
     while input.fill(ctx, &mut batch)? {
-        for row in batch.rows() {
-            let key = |out: &mut Vec<u8>| {
-                keys.iter().for_each(|sort| encode_cell(row.get(sort.at), &sort.ty, sort.descending, out));
-            };
-            sorter.push(key, row.iter(), ctx)?;
-        }
-        batch.clear();
+        sorter.push_batch(std::mem::replace(&mut batch, Batch::new()), key, ctx)?;
         if top <= TOP && sorter.len() as u64 > 2 * top + 1000 {
             sorter.keep(top as usize, ctx);
         }

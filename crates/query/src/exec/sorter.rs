@@ -1,13 +1,14 @@
 //! Rows by keys of bytes. What is equal stays in the order it came.
 //!
-//! Keys and rows lie packed in pieces of memory, as they would in a file; what is sorted are their places, each with the first bytes of its key. As much as memory allows is sorted
-//! at a time; what is more becomes a run of a file, and the runs are merged when the rows are asked for. Of many runs some are merged into
+//! Rows stay in the batches that they came in, their keys lie one behind the other in pieces; what is sorted are their places, each with the first bytes of its key. As much as
+//! memory allows is sorted at a time; what is more becomes a run of a file, and the runs are merged when the rows are asked for. Of many runs some are merged into
 //! longer ones first, so that not all of them need a buffer at once.
 
+use std::cell::RefCell;
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-use crate::batch::{Batch, Cell};
+use crate::batch::{Batch, Cell, Cells};
 use crate::error::Result;
 use crate::exec::host::host;
 use crate::exec::spill::{Reader, Run, Writer, decode_row, encode_cells, unpack_row};
@@ -16,23 +17,32 @@ use crate::session::Row;
 
 /// Runs that are merged at once.
 const WAYS: usize = 64;
-/// A piece takes records until it is so long.
+/// A piece takes keys until it is so long.
 const PIECE: usize = 64 << 10;
+/// A batch of ours takes rows until it has so many.
+const BATCH_ROWS: usize = 256;
+/// Batches with fewer rows are copied into ours.
+const ADOPTED_MIN: usize = 32;
 /// What the place of a record takes.
 const PLACE_BYTES: usize = size_of::<Place>();
 
 #[derive(Default)]
 pub struct Sorter {
-    packed: Packed,
-    held: usize,
+    held: Held,
+    held_bytes: usize,
     runs: Vec<Run>,
     writer: Option<Writer>,
+    /// A record on its way to a file.
+    record: Vec<u8>,
 }
 
-/// Records in memory: length of the key, the key, the row.
-#[derive(Default)]
-struct Packed {
+/// Records in memory.
+struct Held {
+    /// Their keys.
     pieces: Vec<Vec<u8>>,
+    batches: Vec<Batch>,
+    /// The last batch is ours and takes more rows.
+    is_open: bool,
     places: Vec<Place>,
 }
 
@@ -41,15 +51,23 @@ struct Place {
     /// The key's first bytes as a number that compares like them.
     head: u64,
     piece: u32,
+    /// Where in the piece: a key begins in the first `PIECE` bytes.
+    key_from: u32,
     key_len: u32,
-    from: usize,
-    to: usize,
+    batch: u32,
+    row: u32,
 }
 
 /// A row with its key.
 pub struct Record<'s> {
     pub key: &'s [u8],
-    row: &'s [u8],
+    row: Stored<'s>,
+}
+
+enum Stored<'s> {
+    Here(Cells<'s>),
+    /// As it stood in a file.
+    Packed(&'s [u8]),
 }
 
 /// The rows in order.
@@ -66,33 +84,98 @@ pub struct Merge {
     current: Vec<u8>,
 }
 
-impl Packed {
-    /// Adds a record; returns how much memory it takes.
-    fn push(&mut self, key: impl FnOnce(&mut Vec<u8>), row: impl FnOnce(&mut Vec<u8>)) -> usize {
+/// The keys' pieces and the places of a sort that is over.
+type Spare = (Vec<Vec<u8>>, Vec<Place>);
+
+/// Sorts of a thread whose memory is kept, and how much of each.
+const KEPT: usize = 2;
+const KEPT_MAX: usize = 64 << 10;
+
+thread_local! {
+    static SPARE: RefCell<Vec<Spare>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Default for Held {
+    fn default() -> Held {
+        let (pieces, places) = SPARE.with_borrow_mut(Vec::pop).unwrap_or_default();
+        Held { pieces, batches: Vec::new(), is_open: false, places }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let keys: usize = self.pieces.iter().map(Vec::capacity).sum();
+        if self.places.capacity() == 0 || self.places.capacity() * PLACE_BYTES + keys > KEPT_MAX {
+            return;
+        }
+        let (mut pieces, mut places) = (std::mem::take(&mut self.pieces), std::mem::take(&mut self.places));
+        pieces.truncate(1);
+        pieces.iter_mut().for_each(Vec::clear);
+        places.clear();
+        // At the end of a thread there is nobody to keep it for.
+        let _ = SPARE.try_with(|spare| {
+            let mut spare = spare.borrow_mut();
+            if spare.len() < KEPT {
+                spare.push((pieces, places));
+            }
+        });
+    }
+}
+
+impl Held {
+    /// Adds the place of a row and its key; returns how much memory they take.
+    fn place(&mut self, key: impl FnOnce(&mut Vec<u8>), batch: usize, row: usize) -> usize {
         if self.pieces.last().is_none_or(|piece| piece.len() >= PIECE) {
             self.pieces.push(Vec::with_capacity(if self.pieces.is_empty() { 0 } else { PIECE + PIECE / 8 }));
         }
         let piece = self.pieces.len() - 1;
         let bytes = &mut self.pieces[piece];
         let from = bytes.len();
-        bytes.extend_from_slice(&[0; 4]);
         key(bytes);
-        let key_len = bytes.len() - from - 4;
-        bytes[from..from + 4].copy_from_slice(&(key_len as u32).to_le_bytes());
-        row(bytes);
-        let head = head(&bytes[from + 4..from + 4 + key_len]);
-        let to = bytes.len();
-        self.places.push(Place { head, piece: piece as u32, key_len: key_len as u32, from, to });
-        to - from + PLACE_BYTES
+        let key = &bytes[from..];
+        let (head, key_len) = (head(key), key.len());
+        self.places.push(Place {
+            head,
+            piece: piece as u32,
+            key_from: from as u32,
+            key_len: key_len as u32,
+            batch: batch as u32,
+            row: row as u32,
+        });
+        key_len + PLACE_BYTES
     }
 
-    fn bytes(&self, place: &Place) -> &[u8] {
-        &self.pieces[place.piece as usize][place.from..place.to]
+    /// Adds a record; returns how much memory it takes.
+    fn push<'c>(&mut self, key: impl FnOnce(&mut Vec<u8>), row: impl Iterator<Item = Cell<'c>>) -> usize {
+        if !self.is_open || self.batches.last().is_none_or(|batch| batch.len() >= BATCH_ROWS) {
+            self.batches.push(Batch::new());
+            self.is_open = true;
+        }
+        let at = self.batches.len() - 1;
+        let batch = &mut self.batches[at];
+        let bytes: usize = row.map(|cell| batch.push_cell(cell)).sum();
+        batch.end_row();
+        let row = batch.len() - 1;
+        bytes + self.place(key, at, row)
     }
 
-    fn record(&self, place: &Place) -> Record<'_> {
-        let (key, row) = self.bytes(place)[4..].split_at(place.key_len as usize);
-        Record { key, row }
+    fn adopt(&mut self, batch: Batch, key: impl Fn(Cells<'_>, &mut Vec<u8>)) -> usize {
+        let at = self.batches.len();
+        self.is_open = false;
+        let mut bytes = batch.held_bytes();
+        for (row, cells) in batch.rows().enumerate() {
+            bytes += self.place(|out| key(cells, out), at, row);
+        }
+        self.batches.push(batch);
+        bytes
+    }
+
+    fn key(&self, place: &Place) -> &[u8] {
+        &self.pieces[place.piece as usize][place.key_from as usize..][..place.key_len as usize]
+    }
+
+    fn row(&self, place: &Place) -> Cells<'_> {
+        self.batches[place.batch as usize].row(place.row as usize)
     }
 
     fn sort(&mut self) {
@@ -102,25 +185,26 @@ impl Packed {
     }
 
     fn compare(&self, a: &Place, b: &Place) -> Ordering {
-        let by_key = a.head.cmp(&b.head).then_with(|| self.record(a).key.cmp(self.record(b).key));
-        by_key.then_with(|| (a.piece, a.from).cmp(&(b.piece, b.from)))
+        let by_key = a.head.cmp(&b.head).then_with(|| self.key(a).cmp(self.key(b)));
+        by_key.then_with(|| (a.batch, a.row).cmp(&(b.batch, b.row)))
     }
 
-    /// The first `most` in pieces of their own.
-    fn first(&self, most: usize) -> (Packed, usize) {
-        let (mut first, mut held) = (Packed::default(), 0);
+    /// The first `most` in batches of their own.
+    fn first(&self, most: usize) -> (Held, usize) {
+        let (mut first, mut bytes) = (Held::default(), 0);
         for place in &self.places[..most] {
-            let record = self.record(place);
-            held += first.push(|out| out.extend_from_slice(record.key), |out| out.extend_from_slice(record.row));
+            bytes += first.push(|out| out.extend_from_slice(self.key(place)), self.row(place).iter());
         }
-        (first, held)
+        (first, bytes)
     }
 }
 
 fn head(key: &[u8]) -> u64 {
+    if let Some(head) = key.first_chunk() {
+        return u64::from_be_bytes(*head);
+    }
     let mut head = [0; 8];
-    let len = key.len().min(8);
-    head[..len].copy_from_slice(&key[..len]);
+    head[..key.len()].copy_from_slice(key);
     u64::from_be_bytes(head)
 }
 
@@ -132,15 +216,34 @@ impl Sorter {
         row: impl ExactSizeIterator<Item = Cell<'c>>,
         ctx: &mut EvalContext,
     ) -> Result<()> {
-        let bytes = self.packed.push(key, |out| encode_cells(row, out));
-        let is_short = host(ctx).must_spill(self.held, bytes);
+        let bytes = self.held.push(key, row);
+        self.count(bytes, ctx)
+    }
+
+    /// Adds all rows of a batch; `key` appends a row's key.
+    pub fn push_batch(
+        &mut self,
+        batch: Batch,
+        key: impl Fn(Cells<'_>, &mut Vec<u8>),
+        ctx: &mut EvalContext,
+    ) -> Result<()> {
+        if batch.len() < ADOPTED_MIN {
+            return batch.rows().try_for_each(|row| self.push(|out| key(row, out), row.iter(), ctx));
+        }
+        let bytes = self.held.adopt(batch, key);
+        self.count(bytes, ctx)
+    }
+
+    /// So much has come.
+    fn count(&mut self, bytes: usize, ctx: &mut EvalContext) -> Result<()> {
+        let is_short = host(ctx).must_spill(self.held_bytes, bytes);
         host(ctx).count(bytes)?;
-        self.held += bytes;
+        self.held_bytes += bytes;
         if is_short { self.write_out(ctx) } else { Ok(()) }
     }
 
     pub fn len(&self) -> usize {
-        self.packed.places.len()
+        self.held.places.len()
     }
 
     /// Forgets all but so many of the smallest. Only while nothing has been written.
@@ -148,35 +251,39 @@ impl Sorter {
         if !self.runs.is_empty() || self.len() <= most {
             return;
         }
-        self.packed.sort();
-        let (first, held) = self.packed.first(most);
-        host(ctx).release(self.held.saturating_sub(held));
-        self.packed = first;
-        self.held = held;
+        self.held.sort();
+        let (first, bytes) = self.held.first(most);
+        host(ctx).release(self.held_bytes.saturating_sub(bytes));
+        self.held = first;
+        self.held_bytes = bytes;
     }
 
     fn write_out(&mut self, ctx: &mut EvalContext) -> Result<()> {
-        self.packed.sort();
+        self.held.sort();
         let writer = match &mut self.writer {
             Some(writer) => writer,
             None => self.writer.insert(Writer::new(&host(ctx).spill()?)?),
         };
         let from = writer.position();
-        let packed = std::mem::take(&mut self.packed);
-        for (nth, place) in packed.places.iter().enumerate() {
-            writer.put(packed.bytes(place))?;
+        let held = std::mem::take(&mut self.held);
+        for (nth, place) in held.places.iter().enumerate() {
+            self.record.clear();
+            self.record.extend_from_slice(&place.key_len.to_le_bytes());
+            self.record.extend_from_slice(held.key(place));
+            encode_cells(held.row(place).iter(), &mut self.record);
+            writer.put(&self.record)?;
             if nth.is_multiple_of(4096) {
                 host(ctx).look_up()?;
             }
         }
         self.runs.push(writer.run(from)?);
-        host(ctx).release(std::mem::take(&mut self.held));
+        host(ctx).release(std::mem::take(&mut self.held_bytes));
         Ok(())
     }
 
     pub fn finish(mut self, ctx: &mut EvalContext) -> Result<Sorted> {
         if self.runs.is_empty() {
-            self.packed.sort();
+            self.held.sort();
             return Ok(Sorted::Here { sorter: self, next: 0 });
         }
         self.write_out(ctx)?;
@@ -240,13 +347,13 @@ impl Sorted {
                 Record::parse(&merge.current).map(Some)
             }
             Sorted::Here { sorter, next } => {
-                let Some(place) = sorter.packed.places.get(*next) else {
-                    host(ctx).release(std::mem::take(&mut sorter.held));
-                    sorter.packed = Packed::default();
+                let Some(place) = sorter.held.places.get(*next) else {
+                    host(ctx).release(std::mem::take(&mut sorter.held_bytes));
+                    sorter.held = Held::default();
                     return Ok(None);
                 };
                 *next += 1;
-                Ok(Some(sorter.packed.record(place)))
+                Ok(Some(Record { key: sorter.held.key(place), row: Stored::Here(sorter.held.row(place)) }))
             }
         }
     }
@@ -255,11 +362,14 @@ impl Sorted {
 impl<'s> Record<'s> {
     fn parse(bytes: &'s [u8]) -> Result<Record<'s>> {
         let (key, row) = crate::exec::spill::partition::key_and_rest(bytes)?;
-        Ok(Record { key, row })
+        Ok(Record { key, row: Stored::Packed(row) })
     }
 
     pub fn row(&self) -> Result<Row> {
-        decode_row(&mut &*self.row)
+        match self.row {
+            Stored::Here(cells) => Ok(cells.to_row()),
+            Stored::Packed(mut bytes) => decode_row(&mut bytes),
+        }
     }
 
     /// Key and row of their own.
@@ -269,6 +379,10 @@ impl<'s> Record<'s> {
 
     /// Adds the row to a batch.
     pub fn unpack(&self, out: &mut Batch) -> Result<()> {
-        unpack_row(&mut &*self.row, out)
+        match self.row {
+            Stored::Here(cells) => out.push_cells(cells),
+            Stored::Packed(mut bytes) => unpack_row(&mut bytes, out)?,
+        }
+        Ok(())
     }
 }

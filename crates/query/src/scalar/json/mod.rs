@@ -75,6 +75,20 @@ impl Json {
 }
 
 impl Node {
+    /// About how much memory it takes.
+    pub fn held_bytes(&self) -> usize {
+        let inner = match self {
+            Node::String(text) => text.len(),
+            Node::Bytes(bytes) => bytes.len(),
+            Node::Array(elements) => elements.iter().map(Node::held_bytes).sum(),
+            Node::Object(members) => {
+                members.iter().map(|(name, node)| size_of_val(name) + name.len() + node.held_bytes()).sum()
+            }
+            _ => 0,
+        };
+        size_of::<Node>() + inner
+    }
+
     pub fn scalar(value: &Value) -> Node {
         match value {
             Value::Null => Node::Null,
