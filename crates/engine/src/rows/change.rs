@@ -10,6 +10,7 @@ use stdx::sync::thread;
 
 use crate::error::{Error, Result};
 use crate::keyspace::{Segments, encode_version, version_key};
+use crate::rows::line::Turn;
 use crate::rows::lock::{Asker, Strength};
 use crate::rows::maps::{self, Map};
 use crate::rows::run::Step;
@@ -129,6 +130,7 @@ impl Transaction {
         let map = self.rows.map(map)?;
         let rows = self.rows.clone();
         let before = self.savepoint();
+        let mut turn = Turn::new(&rows, map.id, key, Strength::Exclusive);
         loop {
             let releases = rows.slots.releases();
             match rows.try_change(self.writer()?, &map, key, change)? {
@@ -145,7 +147,7 @@ impl Transaction {
                     Err(error) if rows.is_same(&map, key, &record)? => return Err(error),
                     Err(_) => {}
                 },
-                Seen::Blocked(holder) => self.wait_for(holder, self.patience(), releases)?,
+                Seen::Blocked(holder) => self.wait_for(&mut turn, holder, self.patience(), releases)?,
             }
         }
     }

@@ -13,6 +13,7 @@ use crate::DATABASES;
 use crate::error::{Error, Result};
 use crate::keyspace::record::Kind;
 use crate::keyspace::{Keyspace, Unit, VALUE_MAX, claims};
+use crate::rows::line::Turn;
 use crate::rows::lock::{Strength, Taken};
 use crate::rows::transaction::Transaction;
 use crate::rows::{Rows, Wait};
@@ -93,13 +94,15 @@ impl Transaction {
     pub fn lock_key(&mut self, db: u8, key: &[u8], strength: Strength, wait: Wait) -> Result<LockedKey> {
         self.alive()?;
         let (rows, keyspace) = (self.rows.clone(), self.rows.keyspace()?);
+        let name = [&[db], key].concat();
+        let mut turn = Turn::new(&rows, rows.claims.keys.id, &name, strength);
         loop {
             let releases = rows.slots.releases();
             match self.try_lock_key(&keyspace, (db, key), strength)? {
                 Ok(Some(value)) => return Ok(LockedKey::Present(value)),
                 Ok(None) => return Ok(LockedKey::Absent),
                 Err(_) if wait == Wait::SkipLocked => return Ok(LockedKey::Skipped),
-                Err(holder) => self.wait_for(holder, wait, releases)?,
+                Err(holder) => self.wait_for(&mut turn, holder, wait, releases)?,
             }
         }
     }

@@ -8,11 +8,12 @@
 //! A record whose writer is open is the exclusive lock on the row. Reads wait for nobody: they take the newest version that their snapshot may see. Changes and locking
 //! reads wait for whoever is in the way, and act on the newest committed version.
 //!
-//! Invariants M1 to M9 stand in the crate's README.
+//! Invariants M1 to M11 stand in the crate's README.
 
 mod change;
 pub(crate) mod hash;
 pub(crate) mod keys;
+mod line;
 pub(crate) mod lock;
 pub(crate) mod maps;
 #[cfg(all(test, loom))]
@@ -38,6 +39,7 @@ use stdx::sync::atomic::{AtomicU64, Ordering};
 use crate::error::{Error, Result};
 use crate::keyspace::Keyspace;
 use crate::keyspace::claims::Claims;
+use crate::rows::line::Lines;
 use crate::rows::lock::Locks;
 use crate::rows::maps::Map;
 use crate::rows::purge::Ended;
@@ -106,6 +108,7 @@ pub struct Rows {
     /// What keys and rows share: slots, locks, and with them waits.
     claims: Arc<Claims>,
     slots: Arc<Slots>,
+    lines: Lines,
     snapshots: Snapshots,
     versions: Versions,
     locks: Arc<Locks>,
@@ -134,6 +137,7 @@ impl Rows {
             versions: Versions::default(),
             locks: claims.locks.clone(),
             claims,
+            lines: Lines::default(),
             keyspace: Arc::downgrade(keyspace),
             ended: Mutex::default(),
             kept: AtomicU64::new(0),
@@ -153,6 +157,7 @@ impl Rows {
     /// Whoever waits for a lock asks his `Cancel` again.
     pub fn rouse_waiters(&self) {
         self.slots.rouse();
+        self.lines.rouse();
     }
 
     /// All maps that there are, in the order of their numbers, those of open transactions included.

@@ -221,20 +221,39 @@ impl Slots {
 
     /// Waits until `holder` is decided, or some lock has been given back; `me` is the one who waits.
     pub fn wait(&self, me: TxnId, holder: TxnId, patience: &Patience<'_>) -> Waited {
-        {
-            let mut waits = self.waits.lock();
-            let mut at = holder;
-            while let Some(next) = waits.get(&at) {
-                if *next == me {
-                    return Waited::Deadlock;
-                }
-                at = *next;
-            }
-            waits.insert(me, holder);
+        if !self.note_wait(me, holder) {
+            return Waited::Deadlock;
         }
         let waited = self.sleep(holder, patience);
-        self.waits.lock().remove(&me);
+        self.forget_wait(me);
         waited
+    }
+
+    /// `me` is about to wait for `holder`. False: that would close a circle, and is not noted.
+    pub fn note_wait(&self, me: TxnId, holder: TxnId) -> bool {
+        let mut waits = self.waits.lock();
+        let mut at = holder;
+        while at != me {
+            match waits.get(&at) {
+                Some(next) => at = *next,
+                None => {
+                    waits.insert(me, holder);
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    pub fn forget_wait(&self, me: TxnId) {
+        self.waits.lock().remove(&me);
+    }
+
+    /// Who waits waits for another one now, for whom the former one waited: that closes no circle.
+    pub fn wait_instead(&self, waiter: TxnId, holder: TxnId) {
+        if let Some(noted) = self.waits.lock().get_mut(&waiter) {
+            *noted = holder;
+        }
     }
 
     /// Waits as somebody for whom nobody waits.

@@ -10,7 +10,7 @@
 //! Between the last image put back and ABORTED others still take the rows for locked, so nobody sees a half (M6).
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pager::{Aside, Lsn, TxnId};
 use stdx::sync::atomic::Ordering;
@@ -18,11 +18,12 @@ use stdx::sync::atomic::Ordering;
 use crate::error::{Error, Result};
 use crate::keyspace::joint::Joint;
 use crate::rows::keys::KeyChanges;
+use crate::rows::line::Turn;
 use crate::rows::lock::{Asker, Strength, Taken};
 use crate::rows::maps::Map;
 use crate::rows::purge::Ended;
 use crate::rows::run::Step;
-use crate::rows::slot::{Patience, Waited};
+use crate::rows::slot::Waited;
 use crate::rows::snapshot::Seat;
 use crate::rows::undo::{Budget, Undo, stretches};
 use crate::rows::{Isolation, Locked, MapId, Rows, Wait};
@@ -191,15 +192,15 @@ impl Transaction {
     }
 
     /// Waits for the end of `holder`, which was found in the way after `Slots::releases` said `releases`. A deadlock ends this transaction.
-    pub(crate) fn wait_for(&mut self, holder: TxnId, wait: Wait, releases: u64) -> Result<()> {
+    /// Waits for the row of `turn`, which `holder` has, to be tried again. `releases`: what `Slots::releases` was before it was tried.
+    pub(crate) fn wait_for(&mut self, turn: &mut Turn<'_>, holder: TxnId, wait: Wait, releases: u64) -> Result<()> {
         let wait = match wait {
             Wait::For(wait) => wait,
             Wait::NoWait | Wait::SkipLocked => return Err(Error::LockNotAvailable),
         };
         let me = self.writer()?.id;
         let is_cancelled = || self.cancel.as_ref().is_some_and(|cancel| cancel());
-        let patience = Patience { until: Instant::now() + wait, is_cancelled: &is_cancelled, releases };
-        match self.rows.slots.wait(me, holder, &patience) {
+        match turn.wait(me, holder, wait, &is_cancelled, releases) {
             Waited::Over => Ok(()),
             Waited::Cancelled => Err(Error::Cancelled),
             Waited::TimedOut => Err(Error::LockTimeout),
@@ -225,13 +226,15 @@ impl Transaction {
         wait: Wait,
         out: &mut Vec<u8>,
     ) -> Result<Locked> {
-        let map = self.rows.map(map)?;
+        let rows = self.rows.clone();
+        let map = rows.map(map)?;
+        let mut turn = Turn::new(&rows, map.id, key, strength);
         loop {
-            let releases = self.rows.slots.releases();
+            let releases = rows.slots.releases();
             match self.try_lock(&map, key, strength, out)? {
                 Ok(locked) => return Ok(locked),
                 Err(_) if wait == Wait::SkipLocked => return Ok(Locked::Skipped),
-                Err(holder) => self.wait_for(holder, wait, releases)?,
+                Err(holder) => self.wait_for(&mut turn, holder, wait, releases)?,
             }
         }
     }

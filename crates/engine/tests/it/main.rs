@@ -2,6 +2,7 @@ mod support;
 
 mod joint;
 mod large;
+mod lines;
 mod rows;
 mod stress;
 mod strings;

@@ -1,0 +1,321 @@
+//! Lines of those who wait for a row: when its holder ends, one of them tries, not all.
+//!
+//! ```text
+//!   holder  <-  first in line  <-  second  <-  third        each waits for the one before it
+//! ```
+//! Who finds a row taken and wants it for himself alone gets a place at the end of the row's line. The first waits for the holder's end (`slot`) and tries again then; the others
+//! sleep. A place is left when the row was got and as well when nobody wants it any more, and the next one is woken. A newcomer who finds the row free takes it,
+//! whoever stands in line: the first one tries again at that one's end.
+//!
+//! Hard part: circles. Who stands in line waits for the one before him as far as the search for deadlocks knows, and that is true only because each would be kept waiting by
+//! whoever has the row. It is not true of who has a part of the row already: so a circle that only a line closes is none, and who closes one does without a place (M11).
+
+use std::collections::{HashMap, VecDeque};
+use std::time::{Duration, Instant};
+
+use pager::TxnId;
+use stdx::sync::{Arc, Condvar, Mutex, MutexGuard};
+
+use crate::rows::hash::Seed;
+use crate::rows::lock::Strength;
+use crate::rows::slot::{Patience, ROW_LOCK, Slots, Waited};
+use crate::rows::{MapId, Rows};
+
+const SHARDS: usize = if cfg!(loom) { 1 } else { 64 };
+
+type Row = (MapId, Box<[u8]>);
+type Line = VecDeque<Arc<Ticket>>;
+
+struct Ticket {
+    txn: TxnId,
+    /// Of the shard's mutex.
+    bell: Condvar,
+}
+
+pub(crate) struct Lines {
+    shards: Box<[Mutex<HashMap<Row, Line>>]>,
+    seed: Seed,
+}
+
+/// One row's being asked for, again and again until it is got.
+pub(crate) struct Turn<'r> {
+    rows: &'r Rows,
+    row: (MapId, &'r [u8]),
+    /// When patience ends, from the first wait on.
+    until: Option<Instant>,
+    stands_in_line: bool,
+    place: Option<Place<'r>>,
+}
+
+/// Somebody's place; given back when dropped.
+struct Place<'l> {
+    lines: &'l Lines,
+    slots: &'l Slots,
+    row: Row,
+    ticket: Arc<Ticket>,
+}
+
+/// What came of asking for a place.
+enum Joined<'l> {
+    /// The first one: the holder is to be waited for.
+    First(Place<'l>),
+    /// Was not the first and is now: the row is to be tried again.
+    Moved(Place<'l>),
+    /// To stand in line would close a circle.
+    Circle,
+    /// `TimedOut` or `Cancelled`.
+    GaveUp(Waited),
+}
+
+impl Default for Lines {
+    fn default() -> Lines {
+        Lines { shards: (0..SHARDS).map(|_| Mutex::default()).collect(), seed: Seed::default() }
+    }
+}
+
+impl Lines {
+    fn shard(&self, row: &Row) -> &Mutex<HashMap<Row, Line>> {
+        &self.shards[(self.seed.row(row.0, &row.1) >> 40) as usize % self.shards.len()]
+    }
+
+    /// A place in the row's line, at its head when this returns.
+    fn join<'l>(
+        &'l self,
+        slots: &'l Slots,
+        (map, key): (MapId, &[u8]),
+        me: TxnId,
+        patience: &Patience<'_>,
+    ) -> Joined<'l> {
+        let row: Row = (map, key.into());
+        let mut shard = self.shard(&row).lock();
+        let line = shard.entry(row.clone()).or_default();
+        let before = line.back().map(|ticket| ticket.txn);
+        if before.is_some_and(|before| !slots.note_wait(me, before)) {
+            return Joined::Circle;
+        }
+        let ticket = Arc::new(Ticket { txn: me, bell: Condvar::default() });
+        line.push_back(ticket.clone());
+        let place = Place { lines: self, slots, row, ticket };
+        if before.is_none() {
+            return Joined::First(place);
+        }
+        let waited = place.sleep(shard, patience);
+        slots.forget_wait(me);
+        if waited == Waited::Over { Joined::Moved(place) } else { Joined::GaveUp(waited) }
+    }
+
+    /// Everybody who stands in line asks whether he still may.
+    pub fn rouse(&self) {
+        for shard in &self.shards {
+            shard.lock().values().flatten().for_each(|ticket| ticket.bell.notify_all());
+        }
+    }
+}
+
+impl<'r> Turn<'r> {
+    /// Of who wants a row shared nobody keeps another one waiting: they stand in no line.
+    pub fn new(rows: &'r Rows, map: MapId, key: &'r [u8], strength: Strength) -> Turn<'r> {
+        Turn { rows, row: (map, key), until: None, stands_in_line: strength == Strength::Exclusive, place: None }
+    }
+
+    /// Waits until the row may be tried again, which `holder` has; `me` is the one who waits, `wait` in all. A place in line is kept until the turn is dropped.
+    pub fn wait(
+        &mut self,
+        me: TxnId,
+        holder: TxnId,
+        wait: Duration,
+        is_cancelled: &dyn Fn() -> bool,
+        releases: u64,
+    ) -> Waited {
+        let until = *self.until.get_or_insert_with(|| Instant::now() + wait);
+        let (patience, rows) = (Patience { until, is_cancelled, releases }, self.rows);
+        if self.stands_in_line && self.place.is_none() {
+            match rows.lines.join(&rows.slots, self.row, me, &patience) {
+                Joined::First(place) => self.place = Some(place),
+                Joined::Moved(place) => {
+                    self.place = Some(place);
+                    return Waited::Over;
+                }
+                Joined::Circle => self.stands_in_line = false,
+                Joined::GaveUp(waited) => return waited,
+            }
+        }
+        let waited = rows.slots.wait(me, holder, &patience);
+        if waited != Waited::Deadlock || self.place.take().is_none() {
+            return waited;
+        }
+        self.stands_in_line = false;
+        rows.slots.wait(me, holder, &patience)
+    }
+}
+
+impl Place<'_> {
+    fn sleep(&self, mut shard: MutexGuard<'_, HashMap<Row, Line>>, patience: &Patience<'_>) -> Waited {
+        let _waiting = stdx::wait::announce(&ROW_LOCK);
+        loop {
+            if shard.get(&self.row).and_then(Line::front).is_some_and(|first| Arc::ptr_eq(first, &self.ticket)) {
+                return Waited::Over;
+            }
+            if (patience.is_cancelled)() {
+                return Waited::Cancelled;
+            }
+            let left = patience.until.saturating_duration_since(Instant::now());
+            if left == Duration::ZERO {
+                return Waited::TimedOut;
+            }
+            shard = self.ticket.bell.wait_timeout(shard, left).0;
+        }
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        let mut shard = self.lines.shard(&self.row).lock();
+        let Some(line) = shard.get_mut(&self.row) else { return };
+        let Some(at) = line.iter().position(|ticket| Arc::ptr_eq(ticket, &self.ticket)) else { return };
+        line.remove(at);
+        match (line.get(at), at.checked_sub(1).map(|before| line[before].txn)) {
+            (Some(next), None) => {
+                // It waits for nobody until it has tried.
+                self.slots.forget_wait(next.txn);
+                next.bell.notify_all();
+            }
+            (Some(next), Some(before)) => self.slots.wait_instead(next.txn, before),
+            (None, None) => {
+                shard.remove(&self.row);
+            }
+            (None, Some(_)) => {}
+        }
+    }
+}
+
+#[cfg(all(test, loom))]
+mod model {
+    use super::*;
+    use stdx::sync::thread;
+
+    /// M11: whoever stands in line comes to its head, whatever those before do at the same time; nobody sleeps on.
+    #[test]
+    fn loom_who_stands_in_line_comes_to_its_head() {
+        loom::model(|| {
+            let (lines, slots) = (Arc::new(Lines::default()), Arc::new(Slots::new(1)));
+            let others: Vec<_> = (2..4)
+                .map(|txn| {
+                    let (lines, slots) = (lines.clone(), slots.clone());
+                    thread::spawn(move || come(&lines, &slots, txn))
+                })
+                .collect();
+            come(&lines, &slots, 1);
+            others.into_iter().for_each(|other| other.join().unwrap());
+            assert!(lines.shards.iter().all(|shard| shard.lock().is_empty()));
+        });
+    }
+
+    fn come(lines: &Lines, slots: &Slots, txn: TxnId) {
+        let until = Instant::now() + Duration::from_secs(1000);
+        let patience = Patience { until, is_cancelled: &|| false, releases: 0 };
+        match lines.join(slots, (7, b"row"), txn, &patience) {
+            Joined::First(place) | Joined::Moved(place) => {
+                let shard = place.lines.shard(&place.row).lock();
+                assert!(shard[&place.row].front().is_some_and(|first| first.txn == txn));
+            }
+            _ => panic!("nobody is in a circle, and nobody gives up"),
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+
+    const ROW: (MapId, &[u8]) = (7, b"row");
+
+    fn patience(millis: u64, is_cancelled: &dyn Fn() -> bool) -> Patience<'_> {
+        Patience { until: Instant::now() + Duration::from_millis(millis), is_cancelled, releases: 0 }
+    }
+
+    fn first<'l>(lines: &'l Lines, slots: &'l Slots, txn: TxnId) -> Place<'l> {
+        match lines.join(slots, ROW, txn, &patience(0, &|| false)) {
+            Joined::First(place) => place,
+            _ => panic!("somebody stands in line"),
+        }
+    }
+
+    fn wait_until_long(lines: &Lines, len: usize) {
+        while lines.shards.iter().all(|shard| shard.lock().values().all(|line| line.len() < len)) {
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn who_leaves_wakes_the_next_one_alone() {
+        let (lines, slots) = (Lines::default(), Slots::new(1));
+        let (told, came) = mpsc::channel();
+        let mut place = first(&lines, &slots, 1);
+        std::thread::scope(|scope| {
+            for txn in 2..6 {
+                let (lines, slots, told) = (&lines, &slots, told.clone());
+                scope.spawn(move || match lines.join(slots, ROW, txn, &patience(20_000, &|| false)) {
+                    Joined::Moved(place) => told.send((txn, place)).unwrap(),
+                    _ => panic!("{txn} is not the first, and closes no circle"),
+                });
+                wait_until_long(lines, txn as usize);
+            }
+            for txn in 2..6 {
+                assert!(came.try_recv().is_err(), "only one at a time");
+                drop(place);
+                let (next, its) = came.recv().unwrap();
+                assert_eq!(next, txn, "in the order in which they came");
+                place = its;
+            }
+            drop(place);
+        });
+        assert!(lines.shards.iter().all(|shard| shard.lock().is_empty()));
+        assert!((2..6).all(|txn| slots.note_wait(1, txn)), "nobody waits any more");
+    }
+
+    #[test]
+    fn who_gives_up_in_the_middle_ties_those_around_him_together() {
+        let (lines, slots) = (Lines::default(), Slots::new(1));
+        let place = first(&lines, &slots, 1);
+        std::thread::scope(|scope| {
+            let second = scope.spawn(|| lines.join(&slots, ROW, 2, &patience(100, &|| false)));
+            wait_until_long(&lines, 2);
+            let third = scope.spawn(|| lines.join(&slots, ROW, 3, &patience(20_000, &|| false)));
+            wait_until_long(&lines, 3);
+            assert!(matches!(second.join().unwrap(), Joined::GaveUp(Waited::TimedOut)));
+            assert!(!slots.note_wait(1, 3), "the third waits for the first, also without the second");
+            assert!(slots.note_wait(1, 2), "the second waits for nobody");
+            slots.forget_wait(1);
+            drop(place);
+            assert!(matches!(third.join().unwrap(), Joined::Moved(_)));
+        });
+    }
+
+    #[test]
+    fn a_circle_that_the_line_would_close_is_told_and_not_noted() {
+        let (lines, slots) = (Lines::default(), Slots::new(1));
+        let _place = first(&lines, &slots, 1);
+        assert!(slots.note_wait(1, 2), "the first waits for the second as the one who has a part of the row");
+        assert!(matches!(lines.join(&slots, ROW, 2, &patience(20_000, &|| false)), Joined::Circle));
+        assert!(slots.note_wait(2, 3) && !slots.note_wait(3, 1), "and yet real ones are seen");
+    }
+
+    #[test]
+    fn who_is_told_to_stop_leaves_the_line() {
+        let (lines, slots) = (Lines::default(), Slots::new(1));
+        let place = first(&lines, &slots, 1);
+        let is_told = std::sync::atomic::AtomicBool::new(false);
+        let is_cancelled = || is_told.load(std::sync::atomic::Ordering::SeqCst);
+        std::thread::scope(|scope| {
+            let second = scope.spawn(|| lines.join(&slots, ROW, 2, &patience(20_000, &is_cancelled)));
+            wait_until_long(&lines, 2);
+            is_told.store(true, std::sync::atomic::Ordering::SeqCst);
+            lines.rouse();
+            assert!(matches!(second.join().unwrap(), Joined::GaveUp(Waited::Cancelled)));
+        });
+        drop(place);
+        assert!(lines.shards.iter().all(|shard| shard.lock().is_empty()));
+    }
+}
