@@ -38,9 +38,11 @@ pub struct Live {
     known: RwLock<Option<Arc<Statistics>>>,
     /// Moves when `known` does: plans that were made by what was known before are made again.
     pub age: AtomicU64,
-    /// Rows that were changed since it was gathered, and how many make it old.
+    /// Rows that were changed since it was gathered, how many make it old in time, and how many at once.
     changes: AtomicU64,
     changes_max: AtomicU64,
+    changes_soon: AtomicU64,
+    learned: Mutex<Option<Instant>>,
     gathering: AtomicBool,
     /// What is known is from before the last start: nobody has counted the changes since.
     unsure: AtomicBool,
@@ -54,6 +56,9 @@ pub struct Auto {
     /// Numbers below are spoken for in the catalog.
     pub reserved: u64,
 }
+
+/// What is known is good for so long, unless very much changes.
+const LEARNT_FOR: Duration = Duration::from_secs(1);
 
 /// How often who waits looks up.
 pub(super) const STEP: Duration = Duration::from_millis(100);
@@ -146,7 +151,10 @@ impl Live {
 
     /// Has so much changed that what is known should be gathered anew?
     pub fn is_old(&self) -> bool {
-        self.changes.load(Ordering::Relaxed) > self.changes_max.load(Ordering::Relaxed)
+        let changes = self.changes.load(Ordering::Relaxed);
+        changes > self.changes_max.load(Ordering::Relaxed)
+            && (changes > self.changes_soon.load(Ordering::Relaxed)
+                || self.learned.lock().is_none_or(|learned| learned.elapsed() >= LEARNT_FOR))
     }
 
     /// Whoever gets true gathers, and says so with `learn` or `give_up`. Changes from now on count as later ones.
@@ -185,11 +193,15 @@ impl Live {
         self.gathering.store(false, Ordering::Release);
     }
 
-    /// What is known from now on. A tenth of the rows changed makes it old, and a few more for small tables.
+    /// What is known from now on. A tenth of the rows changed makes it old after a while, and a few more for small tables; many more at once. So a small table that
+    /// is changed all the time is not looked at, nor are its plans made anew, all the time.
     pub fn learn(&self, statistics: Arc<Statistics>) {
         const FEW: u64 = 16;
+        const MANY: u64 = 4_000;
         self.be_sure(statistics.rows);
         self.changes_max.store(statistics.rows / 10 + FEW, Ordering::Relaxed);
+        self.changes_soon.store(statistics.rows * 4 + MANY, Ordering::Relaxed);
+        *self.learned.lock() = Some(Instant::now());
         *self.known.write() = Some(statistics);
         self.age.fetch_add(1, Ordering::Release);
         self.give_up();
@@ -208,5 +220,27 @@ impl Live {
         let _ = self
             .rows
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |rows| (rows >= 0).then(|| (rows + more).max(0)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_known_of_a_small_busy_table_is_good_for_a_while() {
+        let live = Live::new(1);
+        assert!(!live.is_old());
+        live.note_change();
+        assert!(live.is_old(), "nothing is known, and there is a change");
+        assert!(live.begin_gathering());
+        live.learn(Arc::new(Statistics { rows: 1, ..Statistics::default() }));
+        (0..100).for_each(|_| live.note_change());
+        assert!(!live.is_old(), "it was gathered just now");
+        *live.learned.lock() = Instant::now().checked_sub(LEARNT_FOR);
+        assert!(live.is_old(), "it was gathered a while ago, and much has changed");
+        live.learn(Arc::new(Statistics { rows: 1, ..Statistics::default() }));
+        (0..5_000).for_each(|_| live.note_change());
+        assert!(live.is_old(), "it is another table by now");
     }
 }
