@@ -26,6 +26,19 @@ pub fn pin(cpus: &[usize]) -> bool {
     }
 }
 
+/// From now on the calling thread does not take the processor from one that works when it wakes, and waits for its turn. Where a processor is idle it runs at once as
+/// before. Best effort: false if the kernel refuses.
+pub fn do_not_preempt() -> bool {
+    if cfg!(miri) {
+        return false;
+    }
+    // SAFETY: an all-zero parameter is valid, and the only one that this policy takes.
+    unsafe {
+        let parameter: libc::sched_param = std::mem::zeroed();
+        libc::sched_setscheduler(0, libc::SCHED_BATCH, &parameter) == 0
+    }
+}
+
 /// The processor that the calling thread runs on now.
 pub fn current() -> usize {
     // SAFETY: no memory is passed; it fails on no kernel that has epoll.
@@ -51,6 +64,17 @@ mod tests {
         std::thread::spawn(move || {
             assert!(super::pin(&cpus[..1]));
             assert_eq!(super::allowed(), cpus[..1]);
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
+    fn a_thread_may_leave_others_the_processor() {
+        std::thread::spawn(|| {
+            assert!(super::do_not_preempt());
+            // SAFETY: no memory is passed.
+            assert_eq!(unsafe { libc::sched_getscheduler(0) }, libc::SCHED_BATCH);
         })
         .join()
         .unwrap();
