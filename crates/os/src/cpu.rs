@@ -70,6 +70,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg(not(miri))]
     fn a_thread_may_leave_others_the_processor() {
         std::thread::spawn(|| {
             assert!(super::do_not_preempt());
