@@ -264,16 +264,17 @@ impl Server {
     }
 }
 
-/// MySQL's protocol: the server speaks first. PostgreSQL's: it answers whether it has TLS.
+/// MySQL's protocol: the server speaks first. PostgreSQL's: it lets a user in, or says that it is still starting.
 fn serves(side: Side, address: SocketAddr) -> bool {
     let Ok(mut stream) = TcpStream::connect(address) else { return false };
     let _ = stream.set_read_timeout(Some(Duration::from_secs(2)));
-    const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
-    if side == Side::PostgreSql && stream.write_all(&SSL_REQUEST).is_err() {
+    const LET_IN: u8 = b'R';
+    const STARTUP: &[u8] = b"\0\0\0\x26\0\x03\0\0user\0bench\0database\0postgres\0\0";
+    if side == Side::PostgreSql && stream.write_all(STARTUP).is_err() {
         return false;
     }
     let mut first = [0; 1];
-    matches!(stream.read(&mut first), Ok(1))
+    matches!(stream.read(&mut first), Ok(1)) && (side != Side::PostgreSql || first == [LET_IN])
 }
 
 fn beluga(programs: &Programs, data: &Path, memory_mib: u64) -> Command {
