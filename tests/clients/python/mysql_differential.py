@@ -192,7 +192,7 @@ class Draw:
         return text, scope
 
     def select(self):
-        return self.one(self.plain, self.plain, self.grouped, self.grouped, self.sets, self.common, self.windowed)()
+        return self.one(self.plain, self.plain, self.grouped, self.grouped, self.matched, self.matched, self.sets, self.common, self.windowed)()
 
     def plain(self):
         source, scope = self.sources()
@@ -201,6 +201,41 @@ class Draw:
         if self.chance(0.7):
             text += f" WHERE {self.condition(scope)}"
         return text
+
+    def match(self, scope, alias, depth=2):
+        """A subquery that may become a join: equal values, NULLs, several tables, one within another."""
+        name = self.one(*self.tables)
+        inner = self.scope_of(name, alias)
+        source = f"{name} {alias}"
+        if self.chance(0.3):
+            other = self.one(*self.tables)
+            more = self.scope_of(other, alias + "x")
+            kind = self.one(NUMBER, TEXT)
+            source += f" {self.one('JOIN', 'LEFT JOIN')} {other} {alias}x ON {self.column(more, kind)} = {self.column(inner, kind)}"
+            inner = inner + more
+        where = [self.condition(inner, 0)] if self.chance(0.4) else []
+        for _ in range(self.one(0, 1, 1, 2)):
+            kind = self.one(NUMBER, NUMBER, TEXT, DATE)
+            where.append(f"{self.column(inner, kind)} {self.one('=', '=', '=', '<', '<>')} {self.column(scope, kind)}")
+        if depth > 1 and self.chance(0.3):
+            where.append(self.match(self.one(inner, inner + scope), alias + "n", depth - 1))
+        where = f" WHERE {' AND '.join(where)}" if where else ""
+        kind = self.one(NUMBER, NUMBER, TEXT)
+        return self.one(
+            lambda: f"{self.one('', 'NOT ')}EXISTS (SELECT 1 FROM {source}{where})",
+            lambda: f"{self.column(scope, kind)} {self.one('', 'NOT ')}IN (SELECT {self.column(inner, kind)} FROM {source}{where})",
+            lambda: f"{self.one('', 'NOT ')}({self.column(scope, NUMBER)}, {self.column(scope, kind)}) IN (SELECT {self.column(inner, NUMBER)}, {self.column(inner, kind)} FROM {source}{where})",
+            lambda: f"{self.column(scope, NUMBER)} {self.one('IN', 'NOT IN')} (SELECT {self.one('COUNT(*)', 'MAX')}({self.column(inner, NUMBER)}) FROM {source}{where} GROUP BY {self.column(inner, kind)})".replace("COUNT(*)(", "COUNT("))()
+
+    def matched(self):
+        source, scope = self.sources()
+        conditions = [self.match(scope, "s")] + ([self.match(scope, "r")] if self.chance(0.3) else [])
+        if self.chance(0.4):
+            common = self.condition(scope, 0)
+            conditions.append(f"(({common} AND {self.condition(scope, 0)}) OR ({self.condition(scope, 0)} AND {common}))")
+        self.random.shuffle(conditions)
+        items = ", ".join(self.column(scope, kind) for kind in (NUMBER, TEXT))
+        return f"SELECT {self.one('COUNT(*)', items)} FROM {source} WHERE {' AND '.join(conditions)}"
 
     def grouped(self):
         source, scope = self.sources()

@@ -14,6 +14,7 @@ pub use from::columns_of;
 mod name;
 pub mod scope;
 pub(crate) mod select;
+pub mod semi;
 mod subquery;
 pub mod view;
 mod window;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::bind::hints::Allowed;
+use crate::bind::semi::Plain;
 use crate::bind::view::Merged;
 use crate::bind::window::Windowed;
 use crate::catalog::table::Table;
@@ -54,11 +55,13 @@ pub struct ScopeTable {
 }
 
 /// How FROM puts tables together.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Source {
     Table(usize),
     Inner(Vec<Source>, Vec<Expr>),
     Left(Box<Source>, Box<Source>, Vec<Expr>),
+    /// No table that is joined: of what it stands beside, the rows stay that have a match in it, or (true) those that have none. All that says what a match is, is here.
+    Semi(Box<Source>, Vec<Expr>, bool),
 }
 
 /// What rows look like above the joins.
@@ -189,4 +192,6 @@ pub struct Common {
 pub struct Bound {
     pub node: Arc<Node>,
     pub columns: Vec<Column>,
+    /// The block itself, if it is one that can become part of the block around.
+    pub plain: Option<Arc<Plain>>,
 }

@@ -8,6 +8,7 @@ use crate::bind::aggregate::{descends, has_aggregate, has_window, window_exprs};
 use crate::bind::from::rename;
 use crate::bind::generated::order_by_formulas;
 use crate::bind::scope::{Bound, Common, Grouped, Origin, Scope};
+use crate::bind::semi::{Plain, pull};
 use crate::bind::{Bind, name_of};
 use crate::error::{self, Result, SqlError};
 use crate::plan::join::{Planner, filter};
@@ -134,7 +135,7 @@ impl Bind<'_> {
             (op, _) => return Err(SqlError::unsupported(op)),
         };
         let node = if all { node } else { Arc::new(Node::Distinct { input: node, types }) };
-        Ok(Bound { node, columns: left.columns })
+        Ok(Bound { node, columns: left.columns, plain: None })
     }
 
     fn values_rows(&mut self, values: &ast::Values) -> Result<Bound> {
@@ -157,7 +158,7 @@ impl Bind<'_> {
         let rows = rows.into_iter().map(cast).collect();
         let columns =
             types.iter().enumerate().map(|(at, ty)| Column::computed(format!("column_{at}"), ty.clone())).collect();
-        Ok(Bound { node: Arc::new(Node::Rows { rows }), columns })
+        Ok(Bound { node: Arc::new(Node::Rows { rows }), columns, plain: None })
     }
 
     fn common(&mut self, cte: &ast::Cte, recursive: bool) -> Result<()> {
@@ -174,7 +175,7 @@ impl Bind<'_> {
                 let mut bound = self.query(&cte.query)?;
                 rename(&mut bound.columns, &cte.alias)?;
                 let node = Arc::new(Node::Common { id, source: bound.node, recursion: None });
-                Bound { node, columns: bound.columns }
+                Bound { node, columns: bound.columns, plain: None }
             }
         };
         if self.correlations.last().map_or(0, Vec::len) != reads {
@@ -208,7 +209,7 @@ impl Bind<'_> {
         let part = Arc::new(Node::Project { input: bound.node, exprs });
         let recursion = Some(Recursion { part, distinct: !all, types });
         let node = Arc::new(Node::Common { id, source: source.node, recursion });
-        Ok(Bound { node, columns: source.columns })
+        Ok(Bound { node, columns: source.columns, plain: None })
     }
 
     pub fn limits(&mut self, clause: Option<&LimitClause>) -> Result<Limits> {
@@ -283,6 +284,12 @@ impl Bind<'_> {
         let wants = wanted_order(&scope, &sorts, is_grouped || distinct || is_windowed);
         self.note_likeness(&scope, &conditions);
         self.note_likeness(&scope, &sorts.iter().map(|(expr, _)| expr.clone()).collect::<Vec<_>>());
+        let depth = self.scopes.len() - 1;
+        // A limit over an order that an index gives ends early: then each row is asked for by itself.
+        let ends_early = limits.0.is_some() && !(is_grouped || distinct || is_windowed);
+        let source = if ends_early { source } else { pull(&mut scope, depth, source, &mut conditions) };
+        let is_plain = depth > 0 && limits.0.is_none() && !is_grouped && !is_windowed && having.is_empty();
+        let plain = if is_plain { Plain::of(&scope, &source, &conditions, &exprs) } else { None };
         let (variables, values) = (around.variables, around.values);
         let sight = Sight { tables: &scope.tables, variables, values };
         let planner = Planner {
@@ -332,7 +339,7 @@ impl Bind<'_> {
             node = Arc::new(Node::Strip { input: node, width });
         }
         let node = if counts { counted(node, limits) } else { limited(node, limits) };
-        Ok(Bound { node, columns })
+        Ok(Bound { node, columns, plain })
     }
 
     /// What stands above the joins and the grouping: the select list, HAVING, ORDER BY.

@@ -28,7 +28,8 @@ impl Bind<'_> {
             reads.extend(crate::plan::walk::columns(needle));
         }
         let id = self.new_id();
-        Ok((Subquery { node: bound.node, question, depth, reads, is_correlated, id }, bound.columns))
+        let (node, plain) = (bound.node, bound.plain);
+        Ok((Subquery { node, question, depth, reads, is_correlated, id, plain }, bound.columns))
     }
 
     /// Binds one level deeper; with it, what is read of the blocks around.

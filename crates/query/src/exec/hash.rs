@@ -63,18 +63,31 @@ impl HashState {
             };
             let mut matched = false;
             let found = key.and_then(|key| self.table.as_ref().and_then(|table| table.get(&key)));
+            let is_decided = join.on.is_empty() && matches!(join.kind, JoinKind::Semi | JoinKind::Anti);
+            if is_decided {
+                if found.is_some() == (join.kind == JoinKind::Semi) {
+                    out.push(left);
+                }
+                continue;
+            }
             for right in found.into_iter().flatten() {
                 let mut row = left.clone();
-                for (from, to) in &join.fills {
-                    row[*from..*to].clone_from_slice(&right[*from..*to]);
+                for (place, value) in join.kept.iter().zip(right) {
+                    row[*place].clone_from(value);
                 }
                 if all_hold(&join.on, &row, ctx)? {
                     matched = true;
+                    if matches!(join.kind, JoinKind::Semi | JoinKind::Anti) {
+                        break;
+                    }
                     out.push(row);
                 }
             }
-            if join.kind == JoinKind::Left && !matched {
-                out.push(without(&left, &join.fills));
+            match join.kind {
+                JoinKind::Left if !matched => out.push(without(&left, &join.fills)),
+                JoinKind::Semi if matched => out.push(left),
+                JoinKind::Anti if !matched => out.push(left),
+                _ => {}
             }
         }
         Ok(())
@@ -86,9 +99,11 @@ impl HashState {
         let mut batch = Vec::new();
         let mut next = |ctx: &mut EvalContext| -> Result<Option<(Vec<u8>, Row)>> {
             loop {
-                if let Some(row) = batch.pop() {
+                if let Some(mut row) = batch.pop() {
                     if let Some(key) = key(&join.right_keys, &join.types, &row, ctx)? {
-                        return Ok(Some((key, row)));
+                        // Of a wide row only what is its own, and asked for.
+                        let own = join.kept.iter().map(|place| std::mem::take(&mut row[*place])).collect();
+                        return Ok(Some((key, own)));
                     }
                 } else if !right.next(ctx, &mut batch)? {
                     return Ok(None);
@@ -109,7 +124,7 @@ impl HashState {
                         match key(&join.left_keys, &join.types, &row, ctx)? {
                             Some(key) => lefts.put(&key, &row)?,
                             // A NULL equals nothing: of no part.
-                            None if join.kind == JoinKind::Left => alone.push(row),
+                            None if matches!(join.kind, JoinKind::Left | JoinKind::Anti) => alone.push(row),
                             None => {}
                         }
                     }

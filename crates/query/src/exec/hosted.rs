@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use crate::bind::semi::Plain;
 use crate::error::{self, Result};
 use crate::exec::host::host;
 use crate::exec::{Exec, drain, key_of};
@@ -111,6 +112,8 @@ pub struct Subquery {
     pub reads: Vec<usize>,
     pub is_correlated: bool,
     pub id: usize,
+    /// The same as a block that can become part of the block around.
+    pub plain: Option<Arc<Plain>>,
 }
 
 /// What is kept of a subquery that depends on nothing.
@@ -139,6 +142,33 @@ pub fn around<T>(
 }
 
 impl Subquery {
+    /// The same for rows whose values lie elsewhere.
+    pub fn with_places(&self, place: impl Fn(usize) -> usize) -> Subquery {
+        let moved = |exprs: &[Expr]| {
+            let mut exprs = exprs.to_vec();
+            exprs.iter_mut().for_each(|expr| {
+                expr.rewrite(&mut |expr| {
+                    if let Expr::Column(at, _) = expr {
+                        *at = place(*at);
+                    }
+                })
+            });
+            exprs
+        };
+        let question = match &self.question {
+            Question::Value => Question::Value,
+            Question::Exists => Question::Exists,
+            Question::Some { needles, test, keys } => {
+                Question::Some { needles: moved(needles), test: test.clone(), keys: keys.clone() }
+            }
+            Question::All { needles, test } => Question::All { needles: moved(needles), test: test.clone() },
+            Question::Row { needles, test } => Question::Row { needles: moved(needles), test: test.clone() },
+        };
+        let reads = self.reads.iter().map(|at| place(*at)).collect();
+        let (node, plain) = (self.node.clone(), self.plain.clone());
+        Subquery { node, question, reads, plain, ..*self }
+    }
+
     /// As EXPLAIN shows it; `words` writes an expression.
     pub fn words(&self, words: impl Fn(&Expr) -> String) -> String {
         let select = format!("select #{}", self.id + 1);

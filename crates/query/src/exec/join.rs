@@ -57,13 +57,22 @@ impl LoopState {
                 for row in self.batch.drain(..) {
                     if all_hold(on, &row, ctx)? {
                         *matched = true;
+                        if matches!(kind, JoinKind::Semi | JoinKind::Anti) {
+                            break;
+                        }
                         out.push(row);
                     }
                 }
-                continue;
+                // The first match decides.
+                if !*matched || matches!(kind, JoinKind::Inner | JoinKind::Left) {
+                    continue;
+                }
             }
-            if kind == JoinKind::Left && !*matched {
-                out.push(without(left, fills));
+            match kind {
+                JoinKind::Left if !*matched => out.push(without(left, fills)),
+                JoinKind::Semi if *matched => out.push(Row::clone(left)),
+                JoinKind::Anti if !*matched => out.push(Row::clone(left)),
+                _ => {}
             }
             self.current = None;
             host(ctx).memory = self.held;

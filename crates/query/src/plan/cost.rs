@@ -13,6 +13,13 @@ pub const WHOLE: f64 = 20.0;
 /// To compute something of a row, to compare it, to pass it on.
 pub const STEP: f64 = 0.1;
 
+/// To put a row into a hash table.
+pub const HASH: f64 = 1.5;
+/// To look up a row in a hash table.
+pub const PROBE: f64 = 0.7;
+/// To open the right side of a loop for a row.
+pub const OPEN: f64 = 2.0;
+
 /// Where nothing is known of a table.
 pub const ROWS: f64 = 1000.0;
 /// Of rows that a condition is asked of which nothing is known, the share that is kept.

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::plan::cost::{KEPT, ROWS, STEP};
+use crate::plan::cost::{HASH, KEPT, OPEN, PROBE, ROWS, STEP};
+use crate::plan::order::kept;
 use crate::plan::{JoinKind, Node};
 use crate::scalar::Expr;
 use crate::value::Value;
@@ -20,12 +21,17 @@ pub fn estimate(node: &Arc<Node>) -> Estimate {
         Node::Scan(scan) => of(scan.estimate, scan.cost),
         Node::Loop { left, right, kind, .. } => {
             let (left, right) = (estimate(left), estimate(right));
-            let rows = left.rows * if *kind == JoinKind::Left { right.rows.max(1.0) } else { right.rows };
-            of(rows, left.cost + left.rows * right.cost.max(STEP))
+            let rows = match kind {
+                JoinKind::Inner => left.rows * right.rows,
+                JoinKind::Left => left.rows * right.rows.max(1.0),
+                JoinKind::Semi => left.rows * kept(right.rows.min(1.0), false),
+                JoinKind::Anti => left.rows * kept(right.rows.min(1.0), true),
+            };
+            of(rows, left.cost + left.rows * (OPEN + right.cost))
         }
         Node::Hash(join) => {
             let (left, right) = (estimate(&join.left), estimate(&join.right));
-            of(join.estimate, left.cost + right.cost + (left.rows + right.rows + join.estimate) * STEP)
+            of(join.estimate, left.cost + right.cost + right.rows * HASH + left.rows * PROBE + join.estimate * STEP)
         }
         Node::Filter { input, conditions } => {
             let input = estimate(input);

@@ -1,17 +1,18 @@
 //! In which order tables are read, and how they are joined.
 //!
-//! Inner joins are ordered greedily: next comes, of the tables that a condition ties to those before, the one of which the fewest rows are left, given the columns at hand. Outer joins keep their sides. A table without
-//! a usable index is hashed by its equalities.
+//! `order` decides for inner joins; outer joins keep their sides. What stands on the right of a join is opened anew for each row on the left, which may lead through an index, or read once into a hash table. Semi-joins, to
+//! which subqueries become (`bind::semi`), are items of an inner join that come after the tables that they look at.
 
-use std::cmp::Ordering;
 use std::sync::Arc;
 
 use crate::bind::generated::indexed;
 use crate::bind::scope::{Origin, ScopeTable, Source};
 use crate::plan::access::{Choice, Target};
-use crate::plan::cost::ROWS;
+use crate::plan::cost::{HASH, OPEN, PROBE, ROWS};
+use crate::plan::estimate::estimate;
+use crate::plan::order::{Way, kept, order};
 use crate::plan::share::Sight;
-use crate::plan::walk::columns;
+use crate::plan::walk::{columns, is_volatile};
 use crate::plan::{HashJoin, JoinKind, Node, Scan, SortKey};
 use crate::scalar::Expr;
 use crate::scalar::expr::{Comparison, Domain};
@@ -59,14 +60,14 @@ impl Planner<'_> {
         self.tables.iter().filter(|table| !matches!(table.origin, Origin::View(_))).count()
     }
 
-    fn owns(&self, tables: &[usize], place: usize) -> bool {
+    pub(super) fn owns(&self, tables: &[usize], place: usize) -> bool {
         tables.iter().any(|table| {
             let table = &self.tables[*table];
             (table.offset..table.offset + table.columns.len()).contains(&place)
         })
     }
 
-    fn covers(&self, tables: &[usize], expr: &Expr) -> bool {
+    pub(super) fn covers(&self, tables: &[usize], expr: &Expr) -> bool {
         columns(expr).into_iter().all(|place| self.owns(tables, place))
     }
 
@@ -77,7 +78,7 @@ impl Planner<'_> {
         ripe
     }
 
-    fn source(&self, source: &Source, conditions: &mut Vec<Expr>, before: &[usize]) -> Part {
+    pub(super) fn source(&self, source: &Source, conditions: &mut Vec<Expr>, before: &[usize]) -> Part {
         match source {
             Source::Table(table) => self.leaf(*table, conditions, before, false),
             Source::Inner(items, on) => {
@@ -85,10 +86,17 @@ impl Planner<'_> {
                 self.inner(items, conditions, before)
             }
             Source::Left(left, right, on) => self.outer(left, right, on, conditions, before),
+            Source::Semi(inner, ..) => self.source(inner, conditions, before),
         }
     }
 
-    fn choice(&self, at: usize, conditions: &[Expr], before: &[usize], wants_order: bool) -> Option<(Choice, bool)> {
+    pub(super) fn choice(
+        &self,
+        at: usize,
+        conditions: &[Expr],
+        before: &[usize],
+        wants_order: bool,
+    ) -> Option<(Choice, bool)> {
         let table = &self.tables[at];
         let Origin::Base(base) = &table.origin else { return None };
         let is_bound = |place: usize| self.owns(before, place);
@@ -175,61 +183,16 @@ impl Planner<'_> {
         }
     }
 
-    /// About what one pass over the source reads, given the tables before.
-    fn weight(&self, source: &Source, conditions: &[Expr], before: &[usize]) -> f64 {
-        match source {
-            Source::Table(at) => {
-                let with: Vec<usize> = before.iter().copied().chain([*at]).collect();
-                let ripe: Vec<Expr> =
-                    conditions.iter().filter(|condition| self.covers(&with, condition)).cloned().collect();
-                match self.choice(*at, &ripe, before, false) {
-                    Some((choice, _)) => choice.rows * self.kept(&ripe, &choice),
-                    None => self.sight.rows(&self.tables[*at]),
-                }
-            }
-            Source::Inner(items, _) => items.iter().map(|item| self.weight(item, conditions, before)).product(),
-            Source::Left(left, _, _) => self.weight(left, conditions, before) * 2.0,
-        }
-    }
-
-    /// Does a condition tie the source to what is read already? What nothing ties comes last: each of its rows meets every row before.
-    fn is_joined(&self, source: &Source, conditions: &[Expr], bound: &[usize]) -> bool {
-        let mut own = Vec::new();
-        tables_of(source, &mut own);
-        let with: Vec<usize> = bound.iter().chain(&own).copied().collect();
-        let ties = |condition: &Expr| {
-            let places = columns(condition);
-            places.iter().any(|place| self.owns(bound, *place)) && places.iter().any(|place| self.owns(&own, *place))
-        };
-        bound.is_empty() || conditions.iter().any(|condition| ties(condition) && self.covers(&with, condition))
-    }
-
-    /// Are the tables read that must be before those of the source?
-    fn may_come(&self, source: &Source, bound: &[usize]) -> bool {
-        let mut own = Vec::new();
-        tables_of(source, &mut own);
-        own.iter()
-            .flat_map(|table| &self.tables[*table].after)
-            .filter(|before| !matches!(self.tables[**before].origin, Origin::View(_)))
-            .all(|before| bound.contains(before) || own.contains(before))
-    }
-
     fn inner(&self, items: &[Source], conditions: &mut Vec<Expr>, before: &[usize]) -> Part {
-        let mut rest: Vec<&Source> = items.iter().collect();
         let mut done: Option<Part> = None;
-        while !rest.is_empty() {
-            let mut bound = before.to_vec();
-            bound.extend(done.iter().flat_map(|part| &part.tables));
-            let weights: Vec<f64> = rest.iter().map(|item| self.weight(item, conditions, &bound)).collect();
-            let rank = |item: &usize| (!self.is_joined(rest[*item], conditions, &bound), weights[*item]);
-            let best = (0..rest.len())
-                .filter(|item| self.may_come(rest[*item], &bound))
-                .min_by(|a, b| rank(a).partial_cmp(&rank(b)).unwrap_or(Ordering::Equal))
-                .unwrap_or(0);
-            let next = rest.remove(best);
-            done = Some(match done {
-                None => self.source(next, conditions, before),
-                Some(left) => self.join(left, next, Vec::new(), conditions, before, JoinKind::Inner),
+        for (at, way) in order(self, items, conditions, before) {
+            done = Some(match (done, &items[at]) {
+                (None, item) => self.source(item, conditions, before),
+                (Some(left), Source::Semi(right, on, is_anti)) => {
+                    let kind = if *is_anti { JoinKind::Anti } else { JoinKind::Semi };
+                    self.join(left, right, (kind, way), on.clone(), conditions, before)
+                }
+                (Some(left), item) => self.join(left, item, (JoinKind::Inner, way), Vec::new(), conditions, before),
             });
         }
         done.unwrap_or_else(|| Part {
@@ -242,36 +205,56 @@ impl Planner<'_> {
 
     fn outer(&self, left: &Source, right: &Source, on: &[Expr], conditions: &mut Vec<Expr>, before: &[usize]) -> Part {
         let left = self.source(left, conditions, before);
-        self.join(left, right, on.to_vec(), conditions, before, JoinKind::Left)
+        let bound: Vec<usize> = before.iter().chain(&left.tables).copied().collect();
+        let way = self.way(left.rows, right, on, &bound);
+        self.join(left, right, (JoinKind::Left, way), on.to_vec(), conditions, before)
     }
 
-    /// Conditions of WHERE go to the right side of an inner join; of an outer join only what ON says.
+    /// The cheaper way to join that on the right of so many rows.
+    fn way(&self, left: f64, right: &Source, conditions: &[Expr], bound: &[usize]) -> Way {
+        let mut own = Vec::new();
+        tables_of(right, &mut own);
+        // Both ways are planned: of large sources only once.
+        if left <= 1.5 || own.len() > 4 || !self.is_hashable(right, conditions, &own) {
+            return Way::Loop;
+        }
+        let looped = self.source(right, &mut conditions.to_vec(), bound);
+        let mut alone: Vec<Expr> =
+            conditions.iter().filter(|condition| self.covers(&own, condition)).cloned().collect();
+        let hashed = self.source(right, &mut alone, &[]);
+        let hash_cost = estimate(&hashed.node).cost + hashed.rows * HASH + left * PROBE;
+        if hash_cost < left * (OPEN + estimate(&looped.node).cost) { Way::Hash } else { Way::Loop }
+    }
+
+    /// Conditions of WHERE go to the right side of an inner join; of others only those that belong to the join.
     fn join(
         &self,
         left: Part,
         right: &Source,
+        (kind, way): (JoinKind, Way),
         on: Vec<Expr>,
         conditions: &mut Vec<Expr>,
         before: &[usize],
-        kind: JoinKind,
     ) -> Part {
         let mut bound = before.to_vec();
         bound.extend(&left.tables);
-        let mut pool = if kind == JoinKind::Left { on } else { std::mem::take(conditions) };
-        if let Some(part) = self.hash(&left, right, &mut pool, &bound, kind) {
+        let mut pool = if kind == JoinKind::Inner { std::mem::take(conditions) } else { on };
+        if way == Way::Hash
+            && let Some(part) = self.hash(&left, right, &mut pool, &bound, kind)
+        {
             if kind == JoinKind::Inner {
                 *conditions = pool;
             }
             return part;
         }
         let right = self.source(right, &mut pool, &bound);
-        let (on, rest) = if kind == JoinKind::Left { (pool, Vec::new()) } else { (Vec::new(), pool) };
+        let (on, rest) = if kind == JoinKind::Inner { (Vec::new(), pool) } else { (pool, Vec::new()) };
         if kind == JoinKind::Inner {
             *conditions = rest;
         }
         let fills = self.fills(&right.tables);
-        let rows = left.rows * right.rows.max(if kind == JoinKind::Left { 1.0 } else { 0.0 });
-        let tables = left.tables.iter().chain(&right.tables).copied().collect();
+        let rows = joined_rows(kind, left.rows, right.rows);
+        let tables = tables_after(kind, &left, &right.tables);
         Part {
             node: Arc::new(Node::Loop { left: left.node, right: right.node, kind, on, fills }),
             tables,
@@ -287,86 +270,114 @@ impl Planner<'_> {
         tables.iter().map(|table| of(&self.tables[*table])).collect()
     }
 
-    /// A hash join, where the right side is one table without a better way to its rows.
-    fn hash(&self, left: &Part, right: &Source, pool: &mut Vec<Expr>, bound: &[usize], kind: JoinKind) -> Option<Part> {
-        let Source::Table(at) = right else { return None };
-        let is_locked = matches!(self.tables[*at].origin, Origin::System(_)) && self.tables[*at].lock.is_some();
-        if is_locked || matches!(self.tables[*at].origin, Origin::Lateral { .. }) {
-            return None;
+    /// Can the right side be read once, by itself, into a hash table? Some equality must tie it to other tables.
+    pub(super) fn is_hashable(&self, right: &Source, conditions: &[Expr], own: &[usize]) -> bool {
+        let is_odd = |at: &usize| {
+            let table = &self.tables[*at];
+            table.lock.is_some()
+                || matches!(table.origin, Origin::Lateral { .. })
+                    && !table.after.iter().all(|before| own.contains(before))
+        };
+        if own.iter().any(is_odd) {
+            return false;
         }
-        // A key that is known from the left is read by itself.
-        let by_key = |place: usize| keys::is_key(&self.tables[*at], place);
-        let names_key = |condition: &Expr| {
+        let is_elsewhere = |expr: &Expr| columns(expr).iter().all(|place| !self.owns(own, *place));
+        if let Source::Table(at) = right
+            && self.names_key(*at, conditions, &is_elsewhere)
+        {
+            return false;
+        }
+        conditions.iter().any(|condition| self.key(condition, own, &is_elsewhere).is_some())
+    }
+
+    /// A Redis key that is known from elsewhere is read by itself.
+    pub(super) fn names_key(&self, at: usize, conditions: &[Expr], is_known: &dyn Fn(&Expr) -> bool) -> bool {
+        conditions.iter().any(|condition| {
             let Expr::Compare(compare) = condition else { return false };
             let sides = [(&compare.left, &compare.right), (&compare.right, &compare.left)];
-            compare.op == Comparison::Equal
-                && sides.iter().any(|(mine, other)| {
-                    matches!(mine, Expr::Column(place, _) if by_key(*place)) && self.covers(bound, other)
-                })
-        };
-        if pool.iter().any(names_key) {
+            let is_key = |mine: &Expr| matches!(mine, Expr::Column(place, _) if keys::is_key(&self.tables[at], *place));
+            compare.op == Comparison::Equal && sides.iter().any(|(mine, other)| is_key(mine) && is_known(other))
+        })
+    }
+
+    /// The condition as an equality of keys: the other side's, ours, and their type.
+    fn key<'e>(
+        &self,
+        condition: &'e Expr,
+        own: &[usize],
+        is_theirs: &dyn Fn(&Expr) -> bool,
+    ) -> Option<(&'e Expr, &'e Expr, Type)> {
+        let Expr::Compare(compare) = condition else { return None };
+        if compare.op != Comparison::Equal {
             return None;
         }
-        let mut with = bound.to_vec();
-        with.push(*at);
-        let ripe: Vec<Expr> = pool.iter().filter(|condition| self.covers(&with, condition)).cloned().collect();
-        if let Some((choice, _)) = self.choice(*at, &ripe, bound, false)
-            && (!choice.access.equal.is_empty() || left.rows <= 1.5 || self.tables[*at].lock.is_some())
-        {
-            return None;
-        }
+        let sides = [(&compare.left, &compare.right), (&compare.right, &compare.left)];
+        sides.into_iter().find_map(|(theirs, mine)| {
+            let is_mine = !columns(mine).is_empty() && !columns(theirs).is_empty() && self.covers(own, mine);
+            let fits = is_mine && is_theirs(theirs) && !is_volatile(theirs) && !is_volatile(mine);
+            if fits { Some((theirs, mine, key_type(theirs, mine, compare.domain)?)) } else { None }
+        })
+    }
+
+    /// A hash join, if some equality ties the right side to the left.
+    fn hash(&self, left: &Part, right: &Source, pool: &mut Vec<Expr>, bound: &[usize], kind: JoinKind) -> Option<Part> {
+        let mut tables = Vec::new();
+        tables_of(right, &mut tables);
+        let is_theirs = |expr: &Expr| self.covers(bound, expr);
         let (mut left_keys, mut right_keys, mut types) = (Vec::new(), Vec::new(), Vec::new());
-        for condition in &ripe {
-            let Expr::Compare(compare) = condition else { continue };
-            if compare.op != Comparison::Equal {
-                continue;
-            }
-            for (mine, theirs) in [(&compare.left, &compare.right), (&compare.right, &compare.left)] {
-                let is_theirs =
-                    columns(theirs).iter().any(|place| self.owns(&[*at], *place)) && self.covers(&[*at], theirs);
-                if is_theirs
-                    && self.covers(bound, mine)
-                    && let Some(ty) = key_type(mine, theirs, compare.domain)
-                {
-                    left_keys.push(mine.clone());
-                    right_keys.push(theirs.clone());
-                    types.push(ty);
-                    break;
-                }
+        for condition in pool.iter() {
+            if let Some((theirs, mine, ty)) = self.key(condition, &tables, &is_theirs) {
+                left_keys.push(theirs.clone());
+                right_keys.push(mine.clone());
+                types.push(ty);
             }
         }
         if types.is_empty() {
             return None;
         }
         // The right side is read on its own: with conditions on itself only.
-        let mut own: Vec<Expr> = Vec::new();
-        let mut on = Vec::new();
+        let with: Vec<usize> = bound.iter().chain(&tables).copied().collect();
+        let (mut own, mut on, mut share) = (Vec::new(), Vec::new(), 1.0);
         for condition in std::mem::take(pool) {
             if !self.covers(&with, &condition) {
                 pool.push(condition);
-            } else if self.covers(&[*at], &condition) {
+            } else if self.covers(&tables, &condition) {
                 own.push(condition);
             } else {
-                on.push(condition);
+                share *= self.sight.share(&condition);
+                if self.key(&condition, &tables, &is_theirs).is_none() {
+                    on.push(condition);
+                }
             }
         }
-        let part = self.leaf(*at, &mut own, &[], false);
+        let part = self.source(right, &mut own, &[]);
         let right = filter(part.node, own);
-        let fills = self.fills(&[*at]);
-        let node = HashJoin {
-            left: left.node.clone(),
-            right,
-            kind,
-            left_keys,
-            right_keys,
-            types,
-            on,
-            fills,
-            estimate: left.rows * 2.0,
-        };
-        let tables = left.tables.iter().copied().chain([*at]).collect();
-        Some(Part { node: Arc::new(Node::Hash(node)), tables, rows: left.rows * 2.0, ordered: false })
+        let rows = joined_rows(kind, left.rows, part.rows * share);
+        let (fills, tables) = (self.fills(&part.tables), tables_after(kind, left, &part.tables));
+        let (left, estimate) = (left.node.clone(), rows);
+        // Where the key alone decides, nothing else of the right is wanted.
+        let is_decided = on.is_empty() && matches!(kind, JoinKind::Semi | JoinKind::Anti);
+        let asked = fills.iter().flat_map(|(from, to)| *from..*to).filter(|place| !is_decided && self.used[*place]);
+        let kept = asked.collect();
+        let node = HashJoin { left, right, kind, left_keys, right_keys, types, on, fills, kept, estimate };
+        Some(Part { node: Arc::new(Node::Hash(node)), tables, rows, ordered: false })
     }
+}
+
+/// About how many rows a join has whose right side has so many for each on the left.
+fn joined_rows(kind: JoinKind, left: f64, each: f64) -> f64 {
+    match kind {
+        JoinKind::Inner => left * each,
+        JoinKind::Left => left * each.max(1.0),
+        JoinKind::Semi => left * kept(each.min(1.0), false),
+        JoinKind::Anti => left * kept(each.min(1.0), true),
+    }
+}
+
+/// The tables that rows of a join have.
+fn tables_after(kind: JoinKind, left: &Part, right: &[usize]) -> Vec<usize> {
+    let right = if matches!(kind, JoinKind::Semi | JoinKind::Anti) { &[] } else { right };
+    left.tables.iter().chain(right).copied().collect()
 }
 
 /// The implied conditions before the others, and how many they are.
@@ -380,9 +391,10 @@ fn implied_first(conditions: Vec<Expr>, implied: &[usize]) -> (Vec<Expr>, usize)
     (first, count)
 }
 
-fn tables_of(source: &Source, out: &mut Vec<usize>) {
+pub(super) fn tables_of(source: &Source, out: &mut Vec<usize>) {
     match source {
         Source::Table(table) => out.push(*table),
+        Source::Semi(inner, ..) => tables_of(inner, out),
         Source::Inner(items, _) => items.iter().for_each(|item| tables_of(item, out)),
         Source::Left(left, right, _) => {
             tables_of(left, out);

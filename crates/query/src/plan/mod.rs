@@ -10,6 +10,7 @@ pub mod explain;
 pub mod family;
 pub mod fit;
 pub mod join;
+pub mod order;
 pub mod share;
 pub mod walk;
 pub mod window;
@@ -142,6 +143,10 @@ pub struct Recursion {
 pub enum JoinKind {
     Inner,
     Left,
+    /// Left rows that have a match, each once.
+    Semi,
+    /// Left rows that have none.
+    Anti,
 }
 
 /// Rows of a table.
@@ -248,8 +253,9 @@ pub struct HashJoin {
     /// By which both sides are encoded.
     pub types: Vec<Type>,
     pub on: Vec<Expr>,
-    /// The places that the right side fills.
+    /// The places that the right side fills, and those of them that anybody asks for.
     pub fills: Vec<(usize, usize)>,
+    pub kept: Vec<usize>,
     pub estimate: f64,
 }
 

@@ -22,14 +22,26 @@ pub fn conjuncts(expr: Expr, out: &mut Vec<Expr>) {
         Expr::And(list) => list.into_iter().for_each(|item| conjuncts(item, out)),
         Expr::Or(arms) => {
             let common = common_of(&arms);
-            out.push(Expr::Or(arms));
+            let rest = if common.is_empty() { Some(Expr::Or(arms)) } else { without(&arms, &common) };
+            out.extend(rest);
             out.extend(common);
         }
         expr => out.push(expr),
     }
 }
 
-/// What every arm of an OR asks for. The OR stands as it is; but only conditions on their own lead to rows and join tables.
+/// The OR of what its arms ask for besides; None if one of them asks for nothing else: (a and b) or a is a, whatever is NULL.
+fn without(arms: &[Expr], common: &[Expr]) -> Option<Expr> {
+    let rest = |arm: &Expr| {
+        let mut parts = Vec::new();
+        conjuncts(arm.clone(), &mut parts);
+        parts.retain(|part| !common.iter().any(|known| same(known, part)));
+        (!parts.is_empty()).then(|| Expr::and(parts))
+    };
+    arms.iter().map(rest).collect::<Option<Vec<Expr>>>().map(Expr::or)
+}
+
+/// What every arm of an OR asks for. Only conditions on their own lead to rows and join tables.
 fn common_of(arms: &[Expr]) -> Vec<Expr> {
     let parts = |arm: &Expr| {
         let mut parts = Vec::new();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Explained, Names, Verb, around_of, inputs, names, subqueries, words};
 use crate::plan::estimate::estimate;
-use crate::plan::{Node, Scan};
+use crate::plan::{JoinKind, Node, Scan};
 use crate::scalar::Expr;
 use crate::scalar::expr::Expr as E;
 use crate::types::{Kind, Type};
@@ -39,6 +39,8 @@ pub struct Shown {
     pub covers: bool,
     pub backward: bool,
     pub hashes: bool,
+    /// It only says which rows before it stay: those that have a match, or those that have none.
+    pub decides: Option<JoinKind>,
     pub message: Option<&'static str>,
     /// The block that makes its rows.
     pub made_by: Option<usize>,
@@ -96,11 +98,13 @@ impl Walk {
                 let name = Some(table.name.to_owned());
                 self.push(at, Shown { name, access: Some("ALL"), filtered: 100.0, ..Shown::default() });
             }
-            Node::Loop { left, right, .. } => {
+            Node::Loop { left, right, kind, .. } => {
                 self.walk(at, left, around, beside);
+                let from = self.blocks[at].tables.len();
                 let mut more = beside.clone();
                 more.extend(names(left, around));
                 self.walk(at, right, around, &more);
+                self.decide(at, from, *kind);
                 self.attach(at, node, around, beside);
             }
             Node::Hash(join) => {
@@ -110,6 +114,7 @@ impl Walk {
                 if let Some(first) = self.blocks[at].tables.get_mut(from) {
                     first.hashes = true;
                 }
+                self.decide(at, from, join.kind);
                 self.attach(at, node, around, beside);
             }
             Node::Filter { input, .. } => {
@@ -191,6 +196,14 @@ impl Walk {
         }
     }
 
+    fn decide(&mut self, at: usize, from: usize, kind: JoinKind) {
+        if matches!(kind, JoinKind::Semi | JoinKind::Anti)
+            && let Some(last) = self.blocks[at].tables[from..].last_mut()
+        {
+            last.decides = Some(kind);
+        }
+    }
+
     fn union(&mut self, at: usize, inputs: &[Arc<Node>], around: &[Names], distinct: bool) {
         let mut ids = vec![self.blocks[at].id];
         for (nth, input) in inputs.iter().enumerate() {
@@ -218,7 +231,12 @@ impl Walk {
             _ => return,
         };
         known.extend(beside.clone());
-        let list: Vec<String> = list.iter().map(|expr| words(expr, &known, around)).collect();
+        let mut list: Vec<String> = list.iter().map(|expr| words(expr, &known, around)).collect();
+        if let Node::Hash(join) = &**node {
+            let keys = join.left_keys.iter().zip(&join.right_keys);
+            let equal = |(left, right)| format!("({} = {})", words(left, &known, around), words(right, &known, around));
+            list.extend(keys.map(equal));
+        }
         if let Some(last) = self.blocks[at].tables.last_mut() {
             last.conditions.extend(list);
         }

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::block::{Block, Shown, blocks};
 use super::{Explained, Verb};
+use crate::plan::JoinKind;
 
 /// A document whose members stay in order.
 enum Part {
@@ -145,6 +146,11 @@ fn table(all: &[Block], shown: &Shown, prefix: f64, verb: Verb) -> Part {
     }
     if shown.covers {
         members.push(("using_index", Part::Truth(true)));
+    }
+    match shown.decides {
+        Some(JoinKind::Semi) => members.push(("first_match", Part::Truth(true))),
+        Some(JoinKind::Anti) => members.push(("not_exists", Part::Truth(true))),
+        _ => {}
     }
     if shown.hashes {
         members.push(("using_join_buffer", Part::Text("hash join".into())));

@@ -2,6 +2,7 @@
 
 use super::block::{Block, Shown, blocks};
 use super::{Explained, Verb};
+use crate::plan::JoinKind;
 use crate::session::Row;
 use crate::types::{Collation, Column, Type};
 use crate::value::Value;
@@ -76,6 +77,8 @@ fn extra(block: &Block, shown: &Shown, is_first: bool) -> Value {
     add(shown.backward, "Backward index scan");
     add(is_first && (block.groups || block.is_distinct), "Using temporary");
     add(is_first && (block.sorts || block.has_windows), "Using filesort");
+    add(shown.decides == Some(JoinKind::Semi), "FirstMatch");
+    add(shown.decides == Some(JoinKind::Anti), "Not exists");
     add(shown.hashes, "Using join buffer (hash join)");
     if words.is_empty() { Value::Null } else { Value::text(words.join("; ")) }
 }

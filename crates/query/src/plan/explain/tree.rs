@@ -110,8 +110,13 @@ fn node_words(node: &Arc<Node>, around: &[Names], beside: &Names) -> String {
                 .map(|(left, right)| format!("({} = {})", words(left, &names, around), words(right, &names, around)))
                 .collect();
             let on = if join.on.is_empty() { String::new() } else { format!(", on {}", all(&join.on, &names)) };
-            let kind = if join.kind == JoinKind::Left { "Left" } else { "Inner" };
-            format!("{kind} hash join {}{on}", keys.join(", "))
+            let kind = match join.kind {
+                JoinKind::Inner => "Inner hash join",
+                JoinKind::Left => "Left hash join",
+                JoinKind::Semi => "Hash semijoin",
+                JoinKind::Anti => "Hash antijoin",
+            };
+            format!("{kind} {}{on}", keys.join(", "))
         }
         Node::Filter { conditions, .. } => format!("Filter: {}", all(conditions, &names)),
         Node::Group(group) => {
@@ -182,6 +187,8 @@ fn kind_name(kind: JoinKind) -> &'static str {
     match kind {
         JoinKind::Inner => "inner join",
         JoinKind::Left => "left join",
+        JoinKind::Semi => "semijoin",
+        JoinKind::Anti => "antijoin",
     }
 }
 

@@ -1,0 +1,220 @@
+//! Subqueries that become joins: `x IN (SELECT ...)`, `EXISTS (...)` and their opposites as conditions of WHERE.
+//!
+//! A query block that has tables and conditions and nothing else is kept as such beside its plan (`Plain`). Where it is asked for a match, its tables move into the block around: their columns get places behind
+//! those that are there, references to the block around become plain columns, and the planner joins them as it joins others, only that the first match decides. The hard thing is NULL: NOT IN may become an
+//! antijoin only where neither side can be NULL; NOT EXISTS always may, and where a condition that is not known and one that is false mean the same, so may IN.
+
+use std::sync::Arc;
+
+use crate::bind::scope::{Origin, Scope, ScopeTable, Source};
+use crate::exec::hosted::{Outer, Question, Subquery};
+use crate::plan::walk::{columns, is_volatile};
+use crate::scalar::Expr;
+
+/// With more tables a block stays as it is.
+const TABLES: usize = 30;
+
+/// A query block that is tables and conditions.
+#[derive(Debug)]
+pub struct Plain {
+    pub tables: Vec<ScopeTable>,
+    pub source: Source,
+    pub conditions: Vec<Expr>,
+    pub used: Vec<bool>,
+    /// What it selects.
+    pub exprs: Vec<Expr>,
+}
+
+impl Plain {
+    /// Of a block whose parts these are, if they can move.
+    pub fn of(scope: &Scope, source: &Source, conditions: &[Expr], exprs: &[Expr]) -> Option<Arc<Plain>> {
+        let may_move = |table: &ScopeTable| {
+            table.lock.is_none()
+                && table.key_at.is_none()
+                && !matches!(table.origin, Origin::Lateral { .. } | Origin::System(_))
+        };
+        if scope.tables.is_empty() || !scope.tables.iter().all(may_move) || conditions.iter().any(is_volatile) {
+            return None;
+        }
+        Some(Arc::new(Plain {
+            tables: scope.tables.clone(),
+            source: source.clone(),
+            conditions: conditions.to_vec(),
+            used: scope.used.clone(),
+            exprs: exprs.to_vec(),
+        }))
+    }
+}
+
+/// On its way to another block.
+struct Move {
+    /// The depth of that block, and where its places and tables end.
+    depth: usize,
+    places: usize,
+    tables: usize,
+    fails: bool,
+}
+
+impl Move {
+    fn expr(&mut self, expr: &Expr) -> Expr {
+        let mut moved = expr.clone();
+        moved.rewrite(&mut |expr| match expr {
+            Expr::Column(place, _) => *place += self.places,
+            Expr::Hosted(hosted, ty) => {
+                let any = hosted.as_any();
+                if let Some(outer) = any.and_then(|any| any.downcast_ref::<Outer>()) {
+                    if outer.depth == self.depth {
+                        *expr = Expr::Column(outer.at, ty.clone());
+                    }
+                    return;
+                }
+                // A subquery that depends on nothing is the same everywhere.
+                let free = any.and_then(|any| any.downcast_ref::<Subquery>()).filter(|query| !query.is_correlated);
+                match free {
+                    Some(query) => {
+                        let moved = query.with_places(|place| place + self.places);
+                        *expr = Expr::Hosted(Arc::new(moved), ty.clone());
+                    }
+                    None => self.fails = true,
+                }
+            }
+            _ => {}
+        });
+        moved
+    }
+
+    fn exprs(&mut self, exprs: &[Expr]) -> Vec<Expr> {
+        exprs.iter().map(|expr| self.expr(expr)).collect()
+    }
+
+    fn source(&mut self, source: &Source) -> Source {
+        match source {
+            Source::Table(at) => Source::Table(at + self.tables),
+            Source::Inner(items, on) => {
+                let items = items.iter().map(|item| self.source(item)).collect();
+                Source::Inner(items, self.exprs(on))
+            }
+            Source::Left(left, right, on) => {
+                let (left, right) = (self.source(left), self.source(right));
+                Source::Left(Box::new(left), Box::new(right), self.exprs(on))
+            }
+            Source::Semi(inner, on, is_anti) => Source::Semi(Box::new(self.source(inner)), self.exprs(on), *is_anti),
+        }
+    }
+}
+
+/// Takes the conditions that ask a subquery for a match, or for none, out of the block's and into its FROM.
+pub fn pull(scope: &mut Scope, depth: usize, source: Source, conditions: &mut Vec<Expr>) -> Source {
+    let has_table = |table: &ScopeTable| !matches!(table.origin, Origin::View(_));
+    if !scope.tables.iter().any(has_table) || scope.tables.iter().any(|table| table.lock.is_some()) {
+        return source;
+    }
+    let mut pulled = Vec::new();
+    conditions.retain(|condition| {
+        let semi = asked(condition).and_then(|(query, is_anti)| semi(scope, depth, query, is_anti));
+        let stays = semi.is_none();
+        pulled.extend(semi);
+        stays
+    });
+    if pulled.is_empty() {
+        return source;
+    }
+    let (mut items, on) = match source {
+        Source::Inner(items, on) => (items, on),
+        source => (vec![source], Vec::new()),
+    };
+    items.append(&mut pulled);
+    Source::Inner(items, on)
+}
+
+/// The subquery that a condition asks, and whether for none.
+fn asked(condition: &Expr) -> Option<(&Subquery, bool)> {
+    let (hosted, is_anti) = match condition {
+        Expr::Hosted(hosted, _) => (hosted, false),
+        Expr::Not(inner) => match &**inner {
+            Expr::Hosted(hosted, _) => (hosted, true),
+            _ => return None,
+        },
+        _ => return None,
+    };
+    Some((hosted.as_any()?.downcast_ref::<Subquery>()?, is_anti))
+}
+
+fn semi(scope: &mut Scope, depth: usize, query: &Subquery, is_anti: bool) -> Option<Source> {
+    let plain = query.plain.as_ref().filter(|_| query.depth == depth)?;
+    if scope.tables.len() + plain.tables.len() > TABLES {
+        return None;
+    }
+    let (places, tables) = (scope.width, scope.tables.len());
+    let mut moving = Move { depth, places, tables, fails: false };
+    let mut on = moving.exprs(&plain.conditions);
+    match &query.question {
+        Question::Exists => {}
+        Question::Some { needles, test, keys } => {
+            // What is compared otherwise than by keys is asked of rows that are at hand.
+            if keys.is_none() && !query.is_correlated {
+                return None;
+            }
+            let given = plain.exprs.get(..needles.len())?;
+            // Where neither can be NULL, not known does not happen.
+            let are_solid = needles.iter().all(|expr| is_solid(&scope.tables, expr))
+                && given.iter().all(|expr| is_solid(&plain.tables, expr));
+            let selected = moving.exprs(given);
+            if (is_anti && !are_solid) || needles.iter().chain(&selected).any(is_volatile) {
+                return None;
+            }
+            let mut test = test.clone();
+            test.rewrite(&mut |expr| {
+                if let Expr::Column(at, _) = expr {
+                    *expr = match needles.get(*at) {
+                        Some(needle) => needle.clone(),
+                        None => selected[*at - needles.len()].clone(),
+                    };
+                }
+            });
+            crate::plan::walk::conjuncts(test, &mut on);
+        }
+        Question::Value | Question::All { .. } | Question::Row { .. } => return None,
+    }
+    let source = moving.source(&plain.source);
+    // What does not look at the block around is asked once.
+    let looks_around = |expr: &Expr| columns(expr).iter().any(|place| *place < places);
+    if moving.fails || !on.iter().any(looks_around) || inner_looks_around(&source, places) {
+        return None;
+    }
+    for table in &plain.tables {
+        let mut table = table.clone();
+        table.offset += places;
+        table.after.iter_mut().for_each(|at| *at += tables);
+        scope.tables.push(table);
+    }
+    scope.width += plain.used.len();
+    scope.used.extend(&plain.used);
+    Some(Source::Semi(Box::new(source), on, is_anti))
+}
+
+/// A value that is never NULL, whatever the row: a column of a stored table that is NOT NULL, outside of outer joins, or a literal.
+fn is_solid(tables: &[ScopeTable], expr: &Expr) -> bool {
+    match expr {
+        Expr::Literal(value, _) => !value.is_null(),
+        Expr::Column(place, ty) => {
+            let is_its = |table: &&ScopeTable| (table.offset..table.offset + table.columns.len()).contains(place);
+            let table = tables.iter().find(is_its);
+            !ty.nullable && table.is_some_and(|table| matches!(table.origin, Origin::Base(_)) && !table.nullable)
+        }
+        _ => false,
+    }
+}
+
+/// Does a condition of its own FROM look at the block around? Such a one cannot be read by itself.
+fn inner_looks_around(source: &Source, places: usize) -> bool {
+    let looks = |on: &[Expr]| on.iter().flat_map(columns).any(|place| place < places);
+    match source {
+        Source::Table(_) => false,
+        Source::Inner(items, on) => looks(on) || items.iter().any(|item| inner_looks_around(item, places)),
+        Source::Left(left, right, on) => {
+            looks(on) || inner_looks_around(left, places) || inner_looks_around(right, places)
+        }
+        Source::Semi(inner, on, _) => looks(on) || inner_looks_around(inner, places),
+    }
+}
