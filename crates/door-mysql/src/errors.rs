@@ -10,6 +10,10 @@ pub const BAD_HANDSHAKE: Code = code("BAD_HANDSHAKE", 1043, "08S01", "Bad handsh
 pub const PACKET_TOO_LARGE: Code = query::error::NET_PACKET_TOO_LARGE;
 pub const OUT_OF_ORDER: Code = code("NET_PACKETS_OUT_OF_ORDER", 1156, "08S01", "Got packets out of order");
 pub const UNCOMPRESS: Code = code("NET_UNCOMPRESS_ERROR", 1157, "08S01", "Couldn't uncompress communication packet");
+pub const COMPRESSION_ALGORITHM: Code =
+    code("WRONG_COMPRESSION_ALGORITHM_CLIENT", 3922, "HY000", "Invalid compression algorithm '{}'.");
+pub const COMPRESSION_LEVEL: Code =
+    code("WRONG_COMPRESSION_LEVEL_CLIENT", 3923, "HY000", "Invalid zstd compression level for algorithm '{}'.");
 pub const TOO_MANY_STATEMENTS: Code = code(
     "MAX_PREPARED_STMT_COUNT_REACHED",
     1461,

@@ -45,6 +45,8 @@ pub struct Answer<'a> {
     pub plugin: &'a [u8],
     /// What the client says of itself, in pairs.
     pub attributes: Vec<(&'a [u8], &'a [u8])>,
+    /// Of zstd, where the client can do that; 0: it says none.
+    pub zstd_level: u8,
 }
 
 /// The client's first packet.
@@ -82,7 +84,8 @@ pub fn read_first(payload: &[u8], offered: u32) -> Option<First<'_>> {
     let database = if has(capability::CONNECT_WITH_DB) { reader.terminated_or_rest() } else { b"" };
     let plugin = if has(capability::PLUGIN_AUTH) { reader.terminated_or_rest() } else { b"" };
     let attributes = if has(capability::CONNECT_ATTRS) { read_attributes(&mut reader)? } else { Vec::new() };
-    Some(First::Answer(Answer { capabilities, collation, user, response, database, plugin, attributes }))
+    let zstd_level = if has(capability::ZSTD) { reader.u8().unwrap_or(0) } else { 0 };
+    Some(First::Answer(Answer { capabilities, collation, user, response, database, plugin, attributes, zstd_level }))
 }
 
 /// COM_CHANGE_USER behind its command byte. The capabilities are those of the connection.
@@ -101,7 +104,7 @@ pub fn read_change_user(payload: &[u8], capabilities: u32) -> Option<Answer<'_>>
     let named = has(capability::PLUGIN_AUTH) && !reader.is_empty();
     let plugin = if named { reader.terminated_or_rest() } else { b"" };
     let attributes = if has(capability::CONNECT_ATTRS) { read_attributes(&mut reader)? } else { Vec::new() };
-    Some(Answer { capabilities, collation, user, response, database, plugin, attributes })
+    Some(Answer { capabilities, collation, user, response, database, plugin, attributes, zstd_level: 0 })
 }
 
 fn read_attributes<'a>(reader: &mut Reader<'a>) -> Option<Vec<(&'a [u8], &'a [u8])>> {
@@ -136,6 +139,7 @@ mod tests {
         put_bytes(&mut attributes, b"_os");
         put_bytes(&mut attributes, b"Linux");
         put_bytes(&mut bytes, &attributes);
+        bytes.push(7);
         bytes
     }
 
@@ -158,6 +162,7 @@ mod tests {
         assert_eq!((read.user, read.response, read.database), (&b"ann"[..], &[7; 20][..], &b"shop"[..]));
         assert_eq!((read.plugin, read.collation), (&b"mysql_native_password"[..], 45));
         assert_eq!(read.attributes, [(&b"_os"[..], &b"Linux"[..])]);
+        assert_eq!(read.zstd_level, 7);
         let lean = answer(capability::PROTOCOL_41 | capability::SECURE_CONNECTION);
         let Some(First::Answer(read)) = read_first(&lean, OFFERED) else { panic!("refused") };
         assert_eq!((read.user, read.response, read.plugin), (&b"ann"[..], &[7; 20][..], &b""[..]));

@@ -6,6 +6,7 @@ mod charset;
 mod clients;
 mod columns;
 mod commands;
+mod compression;
 mod conversation;
 mod door;
 mod errors;

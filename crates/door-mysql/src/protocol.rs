@@ -28,8 +28,10 @@ pub mod capability {
     pub const CAN_HANDLE_EXPIRED_PASSWORDS: u32 = 1 << 22;
     pub const SESSION_TRACK: u32 = 1 << 23;
     pub const DEPRECATE_EOF: u32 = 1 << 24;
+    /// Frames may be zstd's. The level stands at the end of the client's answer.
+    pub const ZSTD: u32 = 1 << 26;
 
-    /// What this server can do. Not zstd, not query attributes: a client that is not offered them does without.
+    /// What this server can do. Not query attributes: a client that is not offered them does without.
     pub const OFFERED: u32 = LONG_PASSWORD
         | FOUND_ROWS
         | LONG_FLAG
@@ -52,7 +54,8 @@ pub mod capability {
         | PLUGIN_AUTH_LENENC
         | CAN_HANDLE_EXPIRED_PASSWORDS
         | SESSION_TRACK
-        | DEPRECATE_EOF;
+        | DEPRECATE_EOF
+        | ZSTD;
 }
 
 /// Bits of the status word that ends each reply.

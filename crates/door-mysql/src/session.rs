@@ -14,6 +14,7 @@ use reactor::{Connection, Flow, Io};
 
 use crate::auth::{Ground, Login, Refused, Step, new_scramble};
 use crate::clients::Client;
+use crate::compression::{self, Method};
 use crate::conversation::{Conversation, Next, Turn};
 use crate::door::Shared;
 use crate::errors;
@@ -78,6 +79,8 @@ pub struct Session {
     phase: Phase,
     skip: Skip,
     stream: Stream,
+    /// How frames are made shorter, if the client wants them.
+    method: Option<Method>,
 }
 
 impl Session {
@@ -96,8 +99,11 @@ impl Session {
             phase: Phase::Greeted,
             skip: Skip::No,
             stream: Stream::Plain,
+            method: None,
         };
-        let (id, scramble, offered) = (session.connection_id as u32, session.scramble, session.offered());
+        let (id, scramble) = (session.connection_id as u32, session.scramble);
+        let compressed = capability::COMPRESS | capability::ZSTD;
+        let offered = session.known() & !compressed | compression::offered(&session.algorithms());
         let mut greeting = Vec::with_capacity(128);
         session.writer(&mut greeting).packet(|out| {
             handshake::put_greeting(out, id, &scramble, offered, (COLLATION, status::AUTOCOMMIT));
@@ -105,8 +111,13 @@ impl Session {
         (session, greeting)
     }
 
-    fn offered(&self) -> u32 {
+    /// What is understood of a client's answer.
+    fn known(&self) -> u32 {
         capability::OFFERED | if self.shared.tls.is_some() { capability::SSL } else { 0 }
+    }
+
+    fn algorithms(&self) -> String {
+        self.shared.database.global_word("protocol_compression_algorithms")
     }
 
     fn writer<'a>(&'a mut self, out: &'a mut Vec<u8>) -> Writer<'a> {
@@ -170,9 +181,11 @@ impl Session {
                     }
                     break Flow::Continue;
                 }
-                Opened::Broken => {
+                Opened::Refused(code) => {
                     self.shared.stats.errors.add(1);
-                    self.writer(&mut squeeze.out).error(&errors::UNCOMPRESS.bare());
+                    // It answers the packet that did not come.
+                    self.sequence = self.sequence.wrapping_add(1);
+                    self.writer(&mut squeeze.out).error(&code.bare());
                     squeeze.put(io.out());
                     self.phase = Phase::Over;
                     break Flow::Close;
@@ -200,11 +213,12 @@ impl Session {
                 self.phase = Phase::Over;
                 return flow;
             }
-            let wants = self.capabilities & capability::COMPRESS != 0;
-            if wants && matches!((&self.stream, &self.phase), (Stream::Plain, Phase::Ready(_))) {
+            if let Some(method) = self.method
+                && matches!((&self.stream, &self.phase), (Stream::Plain, Phase::Ready(_)))
+            {
                 self.client.squeeze();
                 self.stream = Stream::Inside;
-                return self.run_squeezed(io, Box::default());
+                return self.run_squeezed(io, Box::new(Squeeze::new(method)));
             }
         }
     }
@@ -365,8 +379,8 @@ impl Session {
 
     /// The client's first packet, or its second if the first asked for TLS.
     fn meet(&mut self, io: &mut Io<'_>, payload: &[u8]) -> Flow {
-        let offered = if self.is_private { capability::OFFERED | capability::SSL } else { self.offered() };
-        match handshake::read_first(payload, offered) {
+        let known = if self.is_private { capability::OFFERED | capability::SSL } else { self.known() };
+        match handshake::read_first(payload, known) {
             Some(First::Tls) if !self.is_private => {
                 let tls = self.shared.tls.clone().expect("offered");
                 io.start_tls(&tls);
@@ -379,6 +393,10 @@ impl Session {
                 self.capabilities = answer.capabilities;
                 if self.shared.require_secure_transport && !self.is_private {
                     return self.break_off(io, &errors::SECURE_TRANSPORT.bare());
+                }
+                match Method::chosen(answer.capabilities, answer.zstd_level, &self.algorithms()) {
+                    Ok(method) => self.method = method,
+                    Err(error) => return self.break_off(io, &error),
                 }
                 self.enter(io, &answer, None)
             }
@@ -455,6 +473,7 @@ impl Session {
             }
             Ok(conversation) => {
                 conversation.sql.describe_client(attributes);
+                conversation.sql.tell_compression(self.method.map(|method| (method.name(), method.level())));
                 self.shared.stats.logins.add(1);
                 let status = conversation.status_word();
                 self.writer(io.out()).ok(&Ending { status, ..Ending::default() });

@@ -1,4 +1,4 @@
-//! CLIENT_COMPRESS: the stream of packets cut into frames, each of them a zlib stream or, where that would not be shorter, as it is.
+//! Compressed connections: the stream of packets cut into frames, each of them made shorter by the client's method or, where that would not help, as it is.
 //!
 //! ```text
 //!   3 bytes: length of what follows · 1 byte: number · 3 bytes: length before compression, 0 if it is not compressed · the bytes
@@ -6,8 +6,10 @@
 //! Frames know nothing of packets: a packet may lie in several frames and a frame may hold several packets. Frames are opened one at a time, and what a frame says it holds bounds the room it
 //! gets, so that nobody's few bytes become many. A frame whose command still makes rows stays at the front of the connection's input (Y2), opened only once (Y11).
 
-use miniz_oxide::deflate::compress_to_vec_zlib;
-use miniz_oxide::inflate::decompress_to_vec_zlib_with_limit;
+use query::error::Code;
+
+use crate::compression::Method;
+use crate::errors;
 
 pub const HEADER: usize = 7;
 /// The most that one frame holds: the lengths have three bytes.
@@ -16,17 +18,16 @@ const HELD_MAX: usize = 0xff_ffff;
 const KEPT: usize = 256 << 10;
 /// Shorter ones are not worth it, says MySQL too.
 const WORTH: usize = 50;
-/// Of 1 to 9: quick.
-const LEVEL: u8 = 3;
 
 /// What stands at the front of the input.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum Opened {
     /// So many bytes are needed in all, as far as can be seen.
     More(usize),
     /// The bytes have been added; the frame takes up so many of the input.
     Frame(usize),
-    Broken,
+    /// What the client is told before it is cut off.
+    Refused(Code),
 }
 
 /// A frame of few bytes.
@@ -36,8 +37,9 @@ pub fn as_it_is(bytes: &[u8], number: u8) -> Vec<u8> {
 }
 
 /// Both directions of a connection.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Squeeze {
+    method: Method,
     /// Opened and not yet consumed.
     pub input: Vec<u8>,
     /// Written and not yet squeezed.
@@ -49,6 +51,10 @@ pub struct Squeeze {
 }
 
 impl Squeeze {
+    pub fn new(method: Method) -> Squeeze {
+        Squeeze { method, input: Vec::new(), out: Vec::new(), held: 0, number: 0 }
+    }
+
     /// Opens the frame at the front of `input`. A command's first frame has the number 0, whatever came before.
     pub fn open(&mut self, input: &[u8]) -> Opened {
         let Some([a, b, c, number, d, e, f]) = input.first_chunk::<HEADER>() else { return Opened::More(HEADER) };
@@ -56,15 +62,15 @@ impl Squeeze {
         let before = u32::from_le_bytes([*d, *e, *f, 0]) as usize;
         let size = HEADER + length;
         if *number != self.number && *number != 0 {
-            return Opened::Broken;
+            return Opened::Refused(errors::OUT_OF_ORDER);
         }
         let Some(body) = input.get(HEADER..size) else { return Opened::More(size) };
         if before == 0 {
             self.input.extend_from_slice(body);
         } else {
-            match decompress_to_vec_zlib_with_limit(body, before) {
-                Ok(opened) if opened.len() == before => self.input.extend_from_slice(&opened),
-                _ => return Opened::Broken,
+            match self.method.open(body, before) {
+                Some(opened) => self.input.extend_from_slice(&opened),
+                None => return Opened::Refused(errors::UNCOMPRESS),
             }
         }
         self.number = number.wrapping_add(1);
@@ -75,8 +81,7 @@ impl Squeeze {
     pub fn put(&mut self, to: &mut Vec<u8>) {
         let out = std::mem::take(&mut self.out);
         for chunk in out.chunks(HELD_MAX) {
-            let squeezed = (chunk.len() >= WORTH).then(|| compress_to_vec_zlib(chunk, LEVEL));
-            let squeezed = squeezed.filter(|squeezed| squeezed.len() < chunk.len());
+            let squeezed = if chunk.len() >= WORTH { self.method.squeeze(chunk) } else { None };
             let (body, before) = match &squeezed {
                 Some(squeezed) => (&squeezed[..], chunk.len()),
                 None => (chunk, 0),
@@ -108,12 +113,16 @@ mod tests {
 
     use super::*;
 
-    fn through(bytes: &[u8]) -> Vec<u8> {
-        let (mut here, mut there) = (Squeeze::default(), Squeeze::default());
-        here.out.extend_from_slice(bytes);
+    const METHODS: [Method; 2] = [Method::Zlib, Method::Zstd(3)];
+
+    fn squeezed(method: Method, bytes: &[u8]) -> Vec<u8> {
         let mut wire = Vec::new();
-        here.put(&mut wire);
-        let mut at = 0;
+        Squeeze { out: bytes.to_vec(), ..Squeeze::new(method) }.put(&mut wire);
+        wire
+    }
+
+    fn through(method: Method, bytes: &[u8]) -> Vec<u8> {
+        let (wire, mut there, mut at) = (squeezed(method, bytes), Squeeze::new(method), 0);
         while at < wire.len() {
             match there.open(&wire[at..]) {
                 Opened::Frame(size) => at += size,
@@ -123,45 +132,57 @@ mod tests {
         there.input
     }
 
+    fn refused(method: Method, wire: &[u8]) -> Option<u16> {
+        match Squeeze::new(method).open(wire) {
+            Opened::Refused(code) => Some(code.code),
+            _ => None,
+        }
+    }
+
     #[test]
     fn what_goes_in_comes_out() {
         let mut random = Prng::new(7);
         for length in [0, 1, WORTH - 1, WORTH, 1000, 100_000, HELD_MAX, HELD_MAX + 5] {
             let same = vec![b'x'; length];
-            assert_eq!(through(&same), same);
             let noise: Vec<u8> = (0..length).map(|_| random.next_u64() as u8).collect();
-            assert_eq!(through(&noise), noise);
+            for method in METHODS {
+                assert_eq!(through(method, &same), same);
+                assert_eq!(through(method, &noise), noise);
+            }
         }
     }
 
     #[test]
     fn a_frame_that_is_cut_waits_and_one_that_lies_is_refused() {
-        let mut here = Squeeze { out: vec![b'y'; 10_000], ..Squeeze::default() };
-        let mut wire = Vec::new();
-        here.put(&mut wire);
-        for cut in 0..wire.len() {
-            assert_eq!(
-                Squeeze::default().open(&wire[..cut]),
-                Opened::More(if cut < HEADER { HEADER } else { wire.len() })
-            );
+        for method in METHODS {
+            let mut wire = squeezed(method, &[b'y'; 10_000]);
+            for cut in 0..wire.len() {
+                let needed = if cut < HEADER { HEADER } else { wire.len() };
+                let opened = Squeeze::new(method).open(&wire[..cut]);
+                assert!(matches!(opened, Opened::More(more) if more == needed));
+            }
+            // It says less, and more, than it holds.
+            for said in [1, 9_999, 10_001, 0xff_ffff] {
+                wire[4..7].copy_from_slice(&(said as u32).to_le_bytes()[..3]);
+                assert_eq!(refused(method, &wire), Some(1157), "{said}");
+            }
+            wire[3] = 5;
+            assert_eq!(refused(method, &wire), Some(1156));
         }
-        // It says less, and more, than it holds.
-        for said in [1, 9_999, 10_001] {
-            wire[4..7].copy_from_slice(&(said as u32).to_le_bytes()[..3]);
-            assert_eq!(Squeeze::default().open(&wire), Opened::Broken, "{said}");
-        }
-        wire[3] = 5;
-        assert_eq!(Squeeze::default().open(&wire), Opened::Broken);
+        let wire = squeezed(Method::Zlib, &[b'y'; 10_000]);
+        assert_eq!(refused(Method::Zstd(3), &wire), Some(1157), "the other method's");
     }
 
     #[test]
     fn random_bytes_are_refused_or_wait() {
         let mut random = Prng::new(20261121);
-        for _ in 0..2000 {
+        for _ in 0..4000 {
             let length = random.below(64) as usize;
             let mut bytes: Vec<u8> = (0..length).map(|_| random.next_u64() as u8).collect();
             bytes.iter_mut().take(4).skip(1).for_each(|byte| *byte = 0);
-            let _ = Squeeze::default().open(&bytes);
+            for method in METHODS {
+                let _ = Squeeze::new(method).open(&bytes);
+            }
         }
     }
 }

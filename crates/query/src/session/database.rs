@@ -70,6 +70,13 @@ impl Database {
         globals.insert("local_infile", Value::from(local));
     }
 
+    /// What a variable of the server says in words.
+    pub fn global_word(&self, name: &str) -> String {
+        let value = self.globals.lock().get(name).cloned();
+        let value = value.or_else(|| super::variables::find(name).ok().map(|variable| variable.default()));
+        value.as_ref().map(super::variables::text_of).unwrap_or_default()
+    }
+
     /// What the server has been set to, for variables that sessions can read and not change. Panics for a name that is no such variable.
     pub fn tell(&self, facts: impl IntoIterator<Item = (&'static str, u64)>) {
         let mut globals = self.globals.lock();

@@ -37,6 +37,8 @@ pub struct Shown {
     pub since: Instant,
     /// What the client has said of itself, in pairs.
     pub attributes: std::sync::Arc<[(String, String)]>,
+    /// How its stream is made shorter, and at which level.
+    pub compression: Option<(&'static str, u8)>,
     /// The text of the last statement.
     text: String,
     runs: bool,
@@ -72,6 +74,7 @@ impl Handle {
             database: None,
             since: Instant::now(),
             attributes: std::sync::Arc::default(),
+            compression: None,
             text: String::new(),
             runs: false,
             state: None,

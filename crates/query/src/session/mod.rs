@@ -449,6 +449,11 @@ impl Session {
         self.handle.show(|shown| shown.attributes = attributes.into());
     }
 
+    /// How the client's stream is made shorter, for SHOW STATUS: the method and its level.
+    pub fn tell_compression(&self, method: Option<(&'static str, u8)>) {
+        self.handle.show(|shown| shown.compression = method);
+    }
+
     /// Through which others see and end this session.
     pub fn handle(&self) -> &Arc<Handle> {
         &self.handle

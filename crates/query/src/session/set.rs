@@ -158,6 +158,10 @@ impl Session {
                 isolation_of(&text).ok_or_else(wrong)?;
                 Ok(Value::text(text.to_ascii_uppercase().replace(' ', "-")))
             }
+            "protocol_compression_algorithms" => {
+                let known = |name: &str| ["zlib", "zstd", "uncompressed"].contains(&name.to_ascii_lowercase().as_str());
+                if text.split(',').all(known) { Ok(value.clone()) } else { Err(wrong()) }
+            }
             "character_set_results" if text.is_empty() || text.eq_ignore_ascii_case("null") => Ok(Value::text("")),
             name if name.starts_with("character_set_") => {
                 let charset = Charset::by_name(&text)?;

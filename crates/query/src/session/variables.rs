@@ -115,6 +115,8 @@ pub const VARIABLES: &[Variable] = &[
     of("performance_schema", Flag(false), Read),
     of("port", Number(3306), Read),
     of("profiling", Flag(false), Keep),
+    // Of those who come from now on.
+    of("protocol_compression_algorithms", Word("zlib,zstd,uncompressed"), Global),
     of("protocol_version", Number(10), Read),
     of("read_only", Flag(false), Keep),
     of("secure_file_priv", Word("NULL"), Read),

@@ -41,8 +41,23 @@ pub fn rows(ctx: &mut EvalContext, global: bool) -> Vec<Row> {
         ("Queries", named("Questions")),
     ]);
     found.extend(of_server(&host.db));
-    found.sort_by_key(|(name, _)| name.to_ascii_lowercase());
-    found.into_iter().map(|(name, number)| vec![text(name), text(number.to_string())]).collect()
+    let mut rows: Vec<(&str, String)> = found.into_iter().map(|(name, number)| (name, number.to_string())).collect();
+    if !global {
+        rows.extend(of_stream(host.handle.shown().compression));
+    }
+    rows.sort_by_key(|(name, _)| name.to_ascii_lowercase());
+    rows.into_iter().map(|(name, value)| vec![text(name), text(value)]).collect()
+}
+
+/// How the session's bytes go over the wire.
+fn of_stream(compression: Option<(&'static str, u8)>) -> [(&'static str, String); 3] {
+    let (algorithm, level) = compression.unwrap_or_default();
+    let word = if compression.is_some() { "ON" } else { "OFF" };
+    [
+        ("Compression", word.to_owned()),
+        ("Compression_algorithm", algorithm.to_owned()),
+        ("Compression_level", level.to_string()),
+    ]
 }
 
 pub fn of_server(db: &Database) -> Vec<(&'static str, u64)> {

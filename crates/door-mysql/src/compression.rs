@@ -1,0 +1,134 @@
+//! How a connection's frames are made shorter: which methods the server lets clients choose, which one a client has chosen, and the two libraries.
+//!
+//! A method keeps nothing between frames: what zstd needs for one depends on its length, so short frames take little, and an idle connection nothing.
+
+use miniz_oxide::deflate::compress_to_vec_zlib;
+use miniz_oxide::inflate::decompress_to_vec_zlib_with_limit;
+use query::error::Result;
+
+use crate::errors;
+use crate::protocol::capability;
+
+/// Of 1 to 9: quick.
+const ZLIB_LEVEL: u8 = 3;
+/// What zstd has beyond this takes hundreds of megabytes for a frame.
+const ZSTD_LEVEL_MOST: u8 = 19;
+/// Those that a client may ask for.
+const ZSTD_LEVELS: std::ops::RangeInclusive<u8> = 1..=22;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    Zlib,
+    Zstd(u8),
+}
+
+impl Method {
+    /// What the client's answer has chosen: `None` without compression. `allowed` is `protocol_compression_algorithms`. Who names both gets zlib, as in MySQL.
+    pub fn chosen(capabilities: u32, zstd_level: u8, allowed: &str) -> Result<Option<Method>> {
+        let method = if capabilities & capability::COMPRESS != 0 {
+            Some(Method::Zlib)
+        } else if capabilities & capability::ZSTD != 0 {
+            Some(Method::Zstd(zstd_level))
+        } else {
+            None
+        };
+        let name = method.map_or("uncompressed", Method::name);
+        if !has(allowed, name) {
+            return Err(errors::COMPRESSION_ALGORITHM.with(&[&name]));
+        }
+        if matches!(method, Some(Method::Zstd(level)) if !ZSTD_LEVELS.contains(&level)) {
+            return Err(errors::COMPRESSION_LEVEL.with(&[&name]));
+        }
+        Ok(method)
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Method::Zlib => "zlib",
+            Method::Zstd(_) => "zstd",
+        }
+    }
+
+    pub fn level(self) -> u8 {
+        match self {
+            Method::Zlib => ZLIB_LEVEL,
+            Method::Zstd(level) => level,
+        }
+    }
+
+    /// The bytes made shorter; `None` if they are not.
+    pub fn squeeze(self, bytes: &[u8]) -> Option<Vec<u8>> {
+        let squeezed = match self {
+            Method::Zlib => compress_to_vec_zlib(bytes, ZLIB_LEVEL),
+            Method::Zstd(level) => zstd::bulk::compress(bytes, level.min(ZSTD_LEVEL_MOST).into()).ok()?,
+        };
+        (squeezed.len() < bytes.len()).then_some(squeezed)
+    }
+
+    /// The bytes as they were. `None`: they are damaged, or not just so many; no more room than for those is taken.
+    pub fn open(self, bytes: &[u8], before: usize) -> Option<Vec<u8>> {
+        let opened = match self {
+            Method::Zlib => decompress_to_vec_zlib_with_limit(bytes, before).ok()?,
+            Method::Zstd(_) => zstd::bulk::decompress(bytes, before).ok()?,
+        };
+        (opened.len() == before).then_some(opened)
+    }
+}
+
+/// The capabilities that the variable leaves.
+pub fn offered(allowed: &str) -> u32 {
+    let bit = |name: &str, bit: u32| if has(allowed, name) { bit } else { 0 };
+    bit("zlib", capability::COMPRESS) | bit("zstd", capability::ZSTD)
+}
+
+fn has(allowed: &str, name: &str) -> bool {
+    allowed.split(',').any(|one| one.trim().eq_ignore_ascii_case(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: &str = "zlib,zstd,uncompressed";
+
+    #[test]
+    fn a_client_gets_what_it_names_if_the_server_lets_it() {
+        let both = capability::COMPRESS | capability::ZSTD;
+        assert_eq!(Method::chosen(0, 0, ALL), Ok(None));
+        assert_eq!(Method::chosen(both, 0, ALL), Ok(Some(Method::Zlib)));
+        assert_eq!(Method::chosen(capability::ZSTD, 22, ALL), Ok(Some(Method::Zstd(22))));
+        for level in [0, 23, 255] {
+            assert_eq!(Method::chosen(capability::ZSTD, level, ALL).unwrap_err().code, 3923);
+        }
+        assert_eq!(
+            Method::chosen(capability::ZSTD, 3, "zlib").unwrap_err().message,
+            "Invalid compression algorithm 'zstd'."
+        );
+        assert_eq!(Method::chosen(both, 3, "zstd,uncompressed").unwrap_err().code, 3922);
+        assert_eq!(Method::chosen(0, 0, "ZSTD").unwrap_err().message, "Invalid compression algorithm 'uncompressed'.");
+        assert_eq!(offered("uncompressed, Zstd"), capability::ZSTD);
+    }
+
+    #[test]
+    fn a_bomb_takes_no_more_room_than_it_names() {
+        let bytes = vec![b'x'; 4 << 20];
+        for method in [Method::Zlib, Method::Zstd(3)] {
+            let squeezed = method.squeeze(&bytes).expect("shorter");
+            assert!(squeezed.len() < 10_000);
+            for said in [0, 1, bytes.len() - 1, bytes.len() + 1] {
+                assert_eq!(method.open(&squeezed, said), None, "{method:?} {said}");
+            }
+            assert_eq!(method.open(&squeezed, bytes.len()), Some(bytes.clone()));
+            assert_eq!(method.open(&squeezed[..squeezed.len() - 1], bytes.len()), None);
+        }
+    }
+
+    #[test]
+    fn every_level_comes_back() {
+        let bytes: Vec<u8> = (0..5000u32).flat_map(|number| number.to_string().into_bytes()).collect();
+        for level in ZSTD_LEVELS {
+            let squeezed = Method::Zstd(level).squeeze(&bytes).expect("shorter");
+            assert_eq!(Method::Zstd(level).open(&squeezed, bytes.len()).as_deref(), Some(&bytes[..]));
+        }
+    }
+}
