@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs every fuzz target for FUZZ_SECONDS each (60), from what earlier runs have found worth keeping (target/fuzz/corpus). A finding ends the run; its input stays in
+# Runs every fuzz target for FUZZ_SECONDS each (60), from what earlier runs have found worth keeping (target/fuzz/corpus) and from seeds: those of SQL are the statements of the scenarios,
+# others stand in fuzz/seeds. A finding ends the run; its input stays in
 # target/fuzz/found and is played again by: scripts/fuzz.sh TARGET FILE
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -13,11 +14,29 @@ if [ $# -gt 0 ]; then
     shift
     exec scripts/cargo.sh +nightly fuzz run --target-dir target/fuzz/build "$target" "$@"
 fi
+# Each statement of the scenarios is a file; `mode` is a byte before it, for the target that wants one.
+statements() {
+    mkdir -p "$1"
+    awk -v folder="$1" -v mode="$2" 'BEGIN { RS = ""; FS = "\n" } !/^#/ {
+        text = $0; end = match(text, /;(\n|$)/); if (!end) next
+        text = substr(text, 1, end - 1); sub(/^[a-z]: /, "", text)
+        file = folder "/" ++count; printf "%s%s", mode, text > file; close(file)
+    }' crates/query/tests/scenarios/*.txt
+}
+statements target/fuzz/seeds/sql_text @
+statements target/fuzz/seeds/sql_bind ""
+
 for target in $(fuzz list); do
     printf '== %s, %s s\n' "$target" "$seconds"
     mkdir -p "target/fuzz/corpus/$target" target/fuzz/found
+    seeds=()
+    for folder in "fuzz/seeds/$target" "target/fuzz/seeds/$target"; do
+        if [ -d "$folder" ]; then seeds+=("$folder"); fi
+    done
+    words=()
+    case $target in sql_*) words=(-dict=fuzz/sql.dict) ;; esac
     status=0
-    fuzz run --target-dir target/fuzz/build "$target" "target/fuzz/corpus/$target" -- \
+    fuzz run --target-dir target/fuzz/build "$target" "target/fuzz/corpus/$target" "${seeds[@]}" -- "${words[@]}" \
         -max_total_time="$seconds" -timeout=10 -max_len=8192 -rss_limit_mb=4096 -print_final_stats=1 \
         -artifact_prefix="target/fuzz/found/$target-" 2>&1 | grep -E "^(==|Done|stat::(number|average)|SUMMARY|thread|  *left|  *right)|panicked|Test unit" || status=${PIPESTATUS[0]}
     if [ "$status" != 0 ]; then

@@ -24,6 +24,12 @@ mod statements;
 mod stats;
 mod wire;
 
+/// What the fuzz targets feed.
+#[cfg(fuzzing)]
+pub mod fuzzed {
+    pub use crate::{compression, handshake, packet, params, squeeze, wire};
+}
+
 pub use door::{MysqlDoor, Options};
 pub use handshake::VERSION;
 pub use stats::Stats;

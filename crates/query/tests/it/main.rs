@@ -4,6 +4,7 @@ mod accounts;
 mod explain;
 mod foreign;
 mod keys;
+mod mutated;
 mod scenarios;
 mod spill;
 mod statistics;

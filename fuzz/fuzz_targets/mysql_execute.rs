@@ -1,0 +1,22 @@
+//! The parameters of COM_STMT_EXECUTE. The first byte says how many the statement has, the second which of them came in pieces before.
+#![no_main]
+
+use door_mysql::fuzzed::params::read;
+use door_mysql::fuzzed::wire::Reader;
+use libfuzzer_sys::fuzz_target;
+use query::types::Charset;
+
+fuzz_target!(|data: &[u8]| {
+    let [count, pieces, input @ ..] = data else { return };
+    let count = usize::from(*count % 40);
+    let charset = [Charset::Utf8mb4, Charset::Latin1, Charset::Binary][usize::from(*pieces) % 3];
+    let long = |at: usize| (at < 8 && pieces & (1 << at) != 0).then(|| input[..input.len().min(at)].to_vec());
+    let mut long: Vec<Option<Vec<u8>>> = (0..count).map(long).collect();
+    let (mut bound, mut reader) = (Vec::new(), Reader(input));
+    let first = read(&mut reader, &mut bound, &mut long, charset);
+    if let Some(values) = first {
+        assert_eq!(values.len(), count);
+        // Once more, with the kinds that are known now.
+        let _ = read(&mut reader, &mut bound, &mut vec![None; count], charset);
+    }
+});

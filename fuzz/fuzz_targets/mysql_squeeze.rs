@@ -1,0 +1,29 @@
+//! Compressed frames from anybody: what opens is what the frame says, and goes in and out again unchanged. The first byte chooses the method.
+#![no_main]
+
+use door_mysql::fuzzed::compression::Method;
+use door_mysql::fuzzed::squeeze::{Opened, Squeeze};
+use libfuzzer_sys::fuzz_target;
+
+/// What is in the frames, up to the first that is refused.
+fn opened(method: Method, input: &[u8]) -> Vec<u8> {
+    let (mut squeeze, mut at) = (Squeeze::new(method), 0);
+    while let Opened::Frame(size) = squeeze.open(&input[at..]) {
+        assert!(size >= 7 && size <= input.len() - at);
+        at += size;
+    }
+    squeeze.input
+}
+
+fuzz_target!(|data: &[u8]| {
+    let Some((first, input)) = data.split_first() else { return };
+    let method = if first % 2 == 0 { Method::Zlib } else { Method::Zstd(first % 20) };
+    let found = opened(method, input);
+    if found.len() > 1 << 20 {
+        return;
+    }
+    let (mut again, mut wire) = (Squeeze::new(method), Vec::new());
+    again.out.extend_from_slice(&found);
+    again.put(&mut wire);
+    assert_eq!(opened(method, &wire), found);
+});
