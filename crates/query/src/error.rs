@@ -329,6 +329,12 @@ codes! {
     JSON_DOCUMENT_TOO_DEEP 3157 "22032" "The JSON document exceeds the maximum depth.";
     JSON_DOCUMENT_NULL_KEY 3158 "22032" "JSON documents may not contain NULL member names.";
     NULL_IN_JSON_PATH_ARRAY 3165 "42000" "A path expression is not a path to a cell in an array.";
+    MISSING_JSON_TABLE_VALUE 3665 "22035" "Missing value for JSON_TABLE column '{}'";
+    WRONG_JSON_TABLE_VALUE 3666 "2203F" "Can't store an array or an object in the scalar JSON_TABLE column '{}'";
+    TF_MUST_HAVE_ALIAS 3667 "42000" "Every table function must have an alias.";
+    TF_FORBIDDEN_JOIN_TYPE 3668 "42000" "INNER or LEFT JOIN must be used for LATERAL references made by '{}'";
+    JT_VALUE_OUT_OF_RANGE 3669 "22003" "Value is out of range for JSON_TABLE's column '{}'";
+    JT_MAX_NESTED_PATH 3670 "42000" "More than supported {} NESTED PATHs were found in JSON_TABLE '{}'";
     CHECK_CONSTRAINT_VIOLATED 3819 "HY000" "Check constraint '{}' is violated.";
     CHECK_CONSTRAINT_NOT_FOUND 3821 "HY000" "Check constraint '{}' is not found in the table.";
     PK_INDEX_CANT_BE_INVISIBLE 3522 "HY000" "A primary key index cannot be invisible";

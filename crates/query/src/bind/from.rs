@@ -6,6 +6,7 @@ use sqlparser::ast::{self, JoinConstraint, JoinOperator, TableFactor};
 use sqlparser::tokenizer::Span;
 
 use crate::bind::hints::allowed;
+use crate::bind::json_table::Parts;
 use crate::bind::scope::{Origin, ScopeTable, Source};
 use crate::bind::{Bind, name_of};
 use crate::catalog::table::Table;
@@ -58,7 +59,9 @@ impl Bind<'_> {
                 other => return Err(SqlError::unsupported(format!("{other:?}"))),
             };
             if kind == 'r' && self.scope().tables[middle..].iter().any(|table| !table.after.is_empty()) {
-                return Err(SqlError::unsupported("RIGHT JOIN of a LATERAL table that looks at the left"));
+                let names = self.scope().tables[middle..].iter().find(|table| !table.after.is_empty());
+                let name = names.map(|table| table.alias.clone()).unwrap_or_default();
+                return Err(error::TF_FORBIDDEN_JOIN_TYPE.with(&[&name]));
             }
             if matches!(join.join_operator, JoinOperator::StraightJoin(_)) {
                 let before: Vec<usize> = (first..middle).collect();
@@ -177,6 +180,10 @@ impl Bind<'_> {
                 let alias = alias.as_ref().ok_or_else(|| error::DERIVED_MUST_HAVE_ALIAS.bare())?;
                 self.lateral(subquery, alias)
             }
+            TableFactor::JsonTable { json_expr, json_path, columns, alias } => {
+                let alias = alias.as_ref().ok_or_else(|| error::TF_MUST_HAVE_ALIAS.bare())?;
+                self.json_table(&Parts { document: json_expr, path: json_path, columns, alias })
+            }
             TableFactor::NestedJoin { table_with_joins, alias: None } => self.joined(table_with_joins),
             other => Err(SqlError::unsupported(other)),
         }
@@ -184,10 +191,21 @@ impl Bind<'_> {
 
     /// It sees the tables before it, as a subquery sees those around it.
     fn lateral(&mut self, subquery: &ast::Query, alias: &ast::TableAlias) -> Result<Source> {
-        let depth = self.scopes.len() - 1;
         let (bound, outside) = self.deeper(|bind| bind.query(subquery))?;
         let mut columns = bound.columns;
         rename(&mut columns, alias)?;
+        self.beside(&alias.name.value, columns, bound.node, &outside)
+    }
+
+    /// A table that is made for each row of those before it, where it looks at them: `outside` is what it reads of the blocks around it.
+    pub fn beside(
+        &mut self,
+        alias: &str,
+        columns: Vec<Column>,
+        node: Arc<Node>,
+        outside: &[(usize, usize)],
+    ) -> Result<Source> {
+        let depth = self.scopes.len() - 1;
         let mut reads: Vec<usize> = Vec::new();
         for (_, place) in outside.iter().filter(|(at, _)| *at == depth) {
             let table = self
@@ -197,10 +215,10 @@ impl Bind<'_> {
                 .position(|table| (table.offset..table.offset + table.columns.len()).contains(place));
             reads.extend(table);
         }
-        let source = self.derived(&alias.name.value, columns, bound.node.clone())?;
+        let source = self.derived(alias, columns, node.clone())?;
         if let (Source::Table(at), false) = (&source, outside.is_empty()) {
             let table = &mut self.scope().tables[*at];
-            table.origin = Origin::Lateral { node: bound.node, depth };
+            table.origin = Origin::Lateral { node, depth };
             table.after = reads;
         }
         Ok(source)

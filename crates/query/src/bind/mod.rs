@@ -9,6 +9,7 @@ pub mod change;
 mod from;
 pub mod generated;
 pub mod hints;
+mod json_table;
 pub mod load;
 pub use from::columns_of;
 mod name;

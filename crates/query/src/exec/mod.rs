@@ -13,6 +13,7 @@ mod hash;
 pub mod host;
 pub mod hosted;
 pub mod join;
+mod json_table;
 pub mod keys;
 pub mod load;
 pub mod measure;
@@ -141,6 +142,7 @@ impl Exec {
                 });
                 State::Rows(placed.collect::<Vec<Row>>().into_iter())
             }
+            Node::JsonTable(table) => State::Rows(json_table::rows(table, ctx)?.into_iter()),
             Node::Common { id, source, recursion } => State::Shared(common(*id, source, recursion.as_ref(), ctx)?, 0),
             Node::LastRound { id } => State::Shared(host(ctx).commons.get(id).cloned().unwrap_or_default(), 0),
             Node::System { offset, width, wanted, lock: Some(lock), key_at, .. } => {

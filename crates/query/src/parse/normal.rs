@@ -49,7 +49,12 @@ impl Normal {
             }
             b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'@' | b'$' | 0x80.. => {
                 let end = at + bytes[at..].iter().take_while(|byte| is_word(**byte)).count();
-                self.key.extend_from_slice(&bytes[at..end]);
+                let word = &bytes[at..end];
+                // Its paths and defaults are no values.
+                if word.len() == 10 && word.eq_ignore_ascii_case(b"json_table") {
+                    return None;
+                }
+                self.key.extend_from_slice(word);
                 Some(end)
             }
             b'0'..=b'9' => self.number(text, at),

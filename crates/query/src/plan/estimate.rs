@@ -72,6 +72,8 @@ pub fn estimate(node: &Arc<Node>) -> Estimate {
             let source = estimate(source);
             of(if recursion.is_some() { source.rows * 10.0 } else { source.rows }, source.cost)
         }
+        // As many as MySQL takes.
+        Node::JsonTable(_) => of(2.0, 1.0),
         Node::LastRound { .. } => of(1.0, 1.0),
         Node::System { .. } => of(ROWS, ROWS),
         Node::Rows { rows } => of(rows.len() as f64, rows.len() as f64 * STEP),

@@ -10,6 +10,7 @@ pub mod explain;
 pub mod family;
 pub mod fit;
 pub mod join;
+pub mod json_table;
 pub mod order;
 pub mod share;
 pub mod walk;
@@ -106,6 +107,8 @@ pub enum Node {
         offset: usize,
         width: usize,
     },
+    /// Rows of a document; below a `Derived` or `Lateral`, as any table of a query.
+    JsonTable(Box<json_table::JsonTable>),
     /// Rows of a common table expression, made once per statement.
     Common {
         id: usize,

@@ -82,6 +82,7 @@ pub fn shown(value: &Value) -> String {
         Value::Date(date) => date.to_string(),
         Value::Time(time) => time.to_string(),
         Value::DateTime(reading) => reading.to_string(),
+        Value::Json(json) => json.to_string(),
         other => format!("{other:?}"),
     }
 }

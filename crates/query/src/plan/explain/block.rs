@@ -145,6 +145,19 @@ impl Walk {
                 self.walk(at, left, around, beside);
                 self.begin(if *keeps_common { "INTERSECT" } else { "EXCEPT" }, right, around);
             }
+            Node::Derived { input, alias, .. } | Node::Lateral { input, alias, .. }
+                if matches!(&**input, Node::JsonTable(_)) =>
+            {
+                let name = Some(alias.clone());
+                let message = Some("Table function: json_table; Using temporary");
+                let rows = estimate(input).rows;
+                self.push(at, Shown { name, access: Some("ALL"), rows, filtered: 100.0, message, ..Shown::default() });
+                let inside = match &**node {
+                    Node::Lateral { depth, .. } => super::deeper(*depth, beside, around),
+                    _ => around.to_vec(),
+                };
+                self.walk(at, input, &inside, &Names::new());
+            }
             Node::Derived { input, .. } => {
                 let place = self.blocks[at].tables.len();
                 let rows = estimate(input).rows;
@@ -186,7 +199,7 @@ impl Walk {
                     self.walk(at, input, around, beside);
                 }
             }
-            Node::LastRound { .. } => {}
+            Node::LastRound { .. } | Node::JsonTable(_) => {}
         }
         let mut found = Vec::new();
         subqueries(node, &mut |subquery| found.push(subquery));

@@ -115,7 +115,7 @@ pub fn names(node: &Arc<Node>, around: &[Names]) -> Names {
         Node::System { table, offset, .. } => {
             table.columns.iter().enumerate().map(|(at, (name, _))| (offset + at, (*name).to_owned())).collect()
         }
-        Node::One { .. } | Node::LastRound { .. } | Node::Rows { .. } => Names::new(),
+        Node::One { .. } | Node::LastRound { .. } | Node::Rows { .. } | Node::JsonTable(_) => Names::new(),
     }
 }
 
@@ -174,6 +174,7 @@ pub fn exprs(node: &Node) -> Vec<&Expr> {
         }
         Node::Project { exprs, .. } => exprs.iter().collect(),
         Node::Rows { rows } => rows.iter().flatten().collect(),
+        Node::JsonTable(table) => vec![&table.document],
         _ => Vec::new(),
     }
 }
@@ -197,9 +198,12 @@ pub fn inputs(node: &Node) -> Vec<&Arc<Node>> {
         Node::Common { source, recursion, .. } => {
             std::iter::once(source).chain(recursion.iter().map(|recursion| &recursion.part)).collect()
         }
-        Node::One { .. } | Node::Scan(_) | Node::LastRound { .. } | Node::System { .. } | Node::Rows { .. } => {
-            Vec::new()
-        }
+        Node::One { .. }
+        | Node::Scan(_)
+        | Node::LastRound { .. }
+        | Node::System { .. }
+        | Node::Rows { .. }
+        | Node::JsonTable(_) => Vec::new(),
     }
 }
 

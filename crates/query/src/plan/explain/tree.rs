@@ -88,6 +88,10 @@ impl Drawing<'_> {
     }
 }
 
+fn is_function(node: &Node) -> bool {
+    matches!(node, Node::JsonTable(_))
+}
+
 fn node_words(node: &Arc<Node>, around: &[Names], beside: &Names) -> String {
     let mut names = names(node, around);
     names.extend(beside.iter().map(|(at, name)| (*at, name.clone())));
@@ -171,6 +175,10 @@ fn node_words(node: &Arc<Node>, around: &[Names], beside: &Names) -> String {
         }
         Node::Union { .. } => "Append".into(),
         Node::SetOperation { keeps_common, .. } => if *keeps_common { "Intersect" } else { "Except" }.into(),
+        Node::Derived { alias, input, .. } | Node::Lateral { alias, input, .. } if is_function(input) => {
+            format!("Table scan on {alias}")
+        }
+        Node::JsonTable(_) => "Materialize table function".into(),
         Node::Derived { alias, .. } => format!("Derived table {alias}"),
         Node::Lateral { alias, .. } => format!("Derived table {alias} (made for each row)"),
         Node::Common { recursion, .. } => match recursion {

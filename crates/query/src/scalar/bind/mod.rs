@@ -7,7 +7,7 @@
 mod call;
 mod literal;
 mod operator;
-mod types;
+pub mod types;
 
 use sqlparser::ast::{self, BinaryOperator, UnaryOperator};
 

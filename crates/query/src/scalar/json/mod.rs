@@ -7,6 +7,7 @@ mod binary;
 mod compare;
 mod parse;
 pub mod path;
+pub mod table;
 mod write;
 
 use std::cmp::Ordering;

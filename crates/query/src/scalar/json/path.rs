@@ -169,15 +169,18 @@ impl Path {
     pub fn find<'n>(&self, root: &'n Node) -> Vec<&'n Node> {
         let mut found = Vec::new();
         descend(root, &self.legs, &mut found);
+        // Only so can one value be reached in two ways.
+        if self.legs.contains(&Leg::Anywhere) {
+            let mut known = std::collections::HashSet::new();
+            found.retain(|node| known.insert(std::ptr::from_ref::<Node>(node)));
+        }
         found
     }
 }
 
 fn descend<'n>(node: &'n Node, legs: &[Leg], found: &mut Vec<&'n Node>) {
     let Some((leg, rest)) = legs.split_first() else {
-        if !found.iter().any(|known| std::ptr::eq(*known, node)) {
-            found.push(node);
-        }
+        found.push(node);
         return;
     };
     match (leg, node) {

@@ -1,0 +1,81 @@
+//! The rows of a JSON_TABLE. They are made at once: a document is in memory anyhow.
+
+use crate::error::{self, Result};
+use crate::exec::host::host;
+use crate::exec::row_bytes;
+use crate::plan::json_table::{Holds, JsonColumn, JsonTable, Level, Otherwise};
+use crate::scalar::EvalContext;
+use crate::scalar::json::table::stored;
+use crate::scalar::json::{self, Json, Node};
+use crate::session::Row;
+use crate::types::Kind;
+use crate::value::Value;
+
+/// Of a document that is NULL there are none.
+pub fn rows(table: &JsonTable, ctx: &mut EvalContext) -> Result<Vec<Row>> {
+    let document = match table.document.eval(&[], ctx)? {
+        Value::Null => return Ok(Vec::new()),
+        Value::Json(json) => json,
+        Value::Text(text) => json::parse(&text).map(Json::from).map_err(|wrong| match wrong.too_deep {
+            true => error::JSON_DOCUMENT_TOO_DEEP.bare(),
+            false => error::INVALID_JSON_TEXT_IN_PARAM.with(&[&1, &"json_table", &wrong.message, &wrong.position]),
+        })?,
+        _ => return Err(error::INVALID_TYPE_FOR_JSON.with(&[&1, &"json_table"])),
+    };
+    let mut rows = Vec::new();
+    let empty = vec![Value::Null; table.width];
+    expand(&table.root, document.node(), &empty, ctx, &mut rows)?;
+    Ok(rows)
+}
+
+/// Adds the rows of a level; `around` has the values of the levels that it lies in.
+fn expand(level: &Level, node: &Node, around: &Row, ctx: &mut EvalContext, rows: &mut Vec<Row>) -> Result<()> {
+    for (number, found) in level.path.find(node).into_iter().enumerate() {
+        host(ctx).look_up()?;
+        let mut row = around.clone();
+        for column in &level.columns {
+            row[column.at] = value(column, found, number as u64 + 1, ctx)?;
+        }
+        let before = rows.len();
+        for nested in &level.nested {
+            expand(nested, found, &row, ctx, rows)?;
+        }
+        if rows.len() == before {
+            host(ctx).hold(row_bytes(&row))?;
+            rows.push(row);
+        }
+    }
+    Ok(())
+}
+
+fn value(column: &JsonColumn, node: &Node, number: u64, ctx: &mut EvalContext) -> Result<Value> {
+    let name = &column.name;
+    match &column.holds {
+        Holds::Ordinality => Ok(Value::UInt(number)),
+        Holds::Exists(path) => {
+            let is_there = Node::Int(i64::from(!path.find(node).is_empty()));
+            stored(&is_there, &column.ty, name, ctx).map_err(|fault| fault.error(name, &column.ty))
+        }
+        Holds::Value { path, on_empty, on_error } => {
+            let found = path.find(node);
+            let stored = match found[..] {
+                [] => return instead(on_empty, || error::MISSING_JSON_TABLE_VALUE.with(&[name])),
+                [one] => stored(one, &column.ty, name, ctx),
+                // Several are an array.
+                _ if column.ty.kind == Kind::Json => {
+                    let all = Node::Array(found.into_iter().cloned().collect());
+                    stored(&all, &column.ty, name, ctx)
+                }
+                _ => Err(json::table::Fault::Composite),
+            };
+            stored.or_else(|fault| instead(on_error, || fault.error(name, &column.ty)))
+        }
+    }
+}
+
+fn instead(otherwise: &Otherwise, error: impl FnOnce() -> error::SqlError) -> Result<Value> {
+    match otherwise {
+        Otherwise::Default(value) => Ok(value.clone()),
+        Otherwise::Error => Err(error()),
+    }
+}
