@@ -27,7 +27,7 @@ fn analyze_counts_rows_and_loops_of_every_node() {
         ("Group by hash: a.id [count(0)]", "rows=1 loops=1)"),
         ("Nested loop inner join", "rows=2 loops=1)"),
         ("Table scan on b", "rows=4 loops=1)"),
-        ("where (b.a_id = a.id) and (a.k < 9)", "rows=0.5 loops=4)"),
+        ("where (b.a_id = a.id) and (a.k < 9)", "rows=0.50 loops=4)"),
     ] {
         assert!(says(&answer, node, counts), "{node} {counts}: {answer}");
     }
