@@ -17,6 +17,7 @@ pub mod scope;
 pub(crate) mod select;
 pub mod semi;
 mod subquery;
+pub mod summary;
 pub mod view;
 mod window;
 

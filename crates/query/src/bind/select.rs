@@ -9,9 +9,10 @@ use crate::bind::from::rename;
 use crate::bind::generated::order_by_formulas;
 use crate::bind::scope::{Bound, Common, Grouped, Origin, Scope};
 use crate::bind::semi::{Plain, pull};
+use crate::bind::summary::{Block, Wishes};
 use crate::bind::{Bind, name_of};
 use crate::error::{self, Result, SqlError};
-use crate::plan::join::{Planner, filter};
+use crate::plan::join::filter;
 use crate::plan::share::Sight;
 use crate::plan::walk::{conjuncts, same};
 use crate::plan::{Group, Lock, LockWait, Node, Recursion, SortKey};
@@ -270,7 +271,7 @@ impl Bind<'_> {
             self.settle_windows();
             above = self.above(select, &items, order)?;
         }
-        let Above { mut exprs, columns, having, sorts } = above;
+        let Above { mut exprs, columns, having, mut sorts } = above;
         let distinct = matches!(select.distinct, Some(ast::Distinct::Distinct));
 
         let counts = counts_rows(select) && limits.0.is_some();
@@ -288,23 +289,33 @@ impl Bind<'_> {
         // A limit over an order that an index gives ends early: then each row is asked for by itself.
         let ends_early = limits.0.is_some() && !(is_grouped || distinct || is_windowed);
         let source = if ends_early { source } else { pull(&mut scope, depth, source, &mut conditions) };
-        let is_plain = depth > 0 && limits.0.is_none() && !is_grouped && !is_windowed && having.is_empty();
-        let plain = if is_plain { Plain::of(&scope, &source, &conditions, &exprs) } else { None };
-        let (variables, values) = (around.variables, around.values);
-        let sight = Sight { tables: &scope.tables, variables, values };
-        let planner = Planner {
-            tables: &scope.tables,
-            used: &scope.used,
+        let is_above = is_grouped || is_windowed;
+        let mut block = Block {
+            tables: std::mem::take(&mut scope.tables),
             width: scope.width,
-            order: &wants,
-            limited: limits.0.is_some() && !counts,
-            sight,
+            used: std::mem::take(&mut scope.used),
+            source,
+            conditions,
+            exprs: if is_above { Vec::new() } else { std::mem::take(&mut exprs) },
+            sorts: if is_above { Vec::new() } else { std::mem::take(&mut sorts) },
         };
-        let part = planner.plan(&source, conditions);
+        let (variables, values) = (around.variables, around.values);
+        let wishes = Wishes { depth, order: &wants, limited: limits.0.is_some() && !counts, variables, values };
+        let part = block.planned(wishes, !ends_early);
+        if !is_above {
+            (exprs, sorts) = (std::mem::take(&mut block.exprs), std::mem::take(&mut block.sorts));
+        }
+        let is_plain = depth > 0 && limits.0.is_none() && !is_windowed && having.is_empty();
+        let calls = match &scope.grouped {
+            Some(grouped) if grouped.keys.is_empty() && grouped.level.is_none() => Some(&grouped.calls[..]),
+            Some(_) => None,
+            None => Some(&[][..]),
+        };
+        let plain = calls.filter(|_| is_plain).and_then(|calls| Plain::of(&block, calls, &exprs));
         let is_sorted = sorts.is_empty() || (part.ordered && wants.len() == sorts.len());
         let mut node = part.node;
         if let Some(grouped) = &scope.grouped {
-            node = group_node(node, grouped);
+            node = group_node((node, part.rows), grouped, Sight { tables: &block.tables, variables, values });
         }
         node = filter(node, having);
         if let Some(windowed) = scope.windowed.take() {
@@ -718,11 +729,14 @@ fn projected(mut input: Arc<Node>, exprs: Vec<Expr>) -> Arc<Node> {
     Arc::new(Node::Project { input, exprs })
 }
 
-fn group_node(mut input: Arc<Node>, grouped: &Grouped) -> Arc<Node> {
+/// The groups of so many rows.
+pub fn group_node((mut input, rows): (Arc<Node>, f64), grouped: &Grouped, sight: Sight<'_>) -> Arc<Node> {
     if let Some(Node::Scan(scan)) = Arc::get_mut(&mut input) {
         scan.narrow(grouped.keys.iter().chain(grouped.calls.iter().flat_map(|call| &call.arguments)));
     }
+    let known: Option<f64> = grouped.keys.iter().map(|key| sight.distinct(key)).product();
     Arc::new(Node::Group(Group {
+        estimate: known.map_or(rows / 10.0, |known| known.min(rows)).max(1.0),
         input,
         types: grouped.keys.iter().map(Expr::ty).collect(),
         keys: grouped.keys.clone(),

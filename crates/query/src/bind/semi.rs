@@ -7,40 +7,50 @@
 use std::sync::Arc;
 
 use crate::bind::scope::{Origin, Scope, ScopeTable, Source};
+use crate::bind::summary::Block;
 use crate::exec::hosted::{Outer, Question, Subquery};
+use crate::exec::repeat::looks_around;
+use crate::plan::Call;
 use crate::plan::walk::{columns, is_volatile};
 use crate::scalar::Expr;
 
 /// With more tables a block stays as it is.
-const TABLES: usize = 30;
+pub const TABLES: usize = 30;
 
-/// A query block that is tables and conditions.
+/// A query block that is tables and conditions; or aggregates over all their rows.
 #[derive(Debug)]
 pub struct Plain {
     pub tables: Vec<ScopeTable>,
     pub source: Source,
     pub conditions: Vec<Expr>,
     pub used: Vec<bool>,
+    /// Aggregates over all of its rows: what it selects is of their results then.
+    pub calls: Vec<Call>,
     /// What it selects.
     pub exprs: Vec<Expr>,
 }
 
 impl Plain {
     /// Of a block whose parts these are, if they can move.
-    pub fn of(scope: &Scope, source: &Source, conditions: &[Expr], exprs: &[Expr]) -> Option<Arc<Plain>> {
+    pub fn of(block: &Block, calls: &[Call], exprs: &[Expr]) -> Option<Arc<Plain>> {
         let may_move = |table: &ScopeTable| {
-            table.lock.is_none()
-                && table.key_at.is_none()
-                && !matches!(table.origin, Origin::Lateral { .. } | Origin::System(_))
+            let is_movable = match &table.origin {
+                Origin::Derived { node } => !looks_around(node),
+                Origin::Lateral { .. } | Origin::System(_) => false,
+                Origin::Base(_) | Origin::View(_) => true,
+            };
+            is_movable && table.lock.is_none() && table.key_at.is_none()
         };
-        if scope.tables.is_empty() || !scope.tables.iter().all(may_move) || conditions.iter().any(is_volatile) {
+        let has_table = !block.tables.is_empty();
+        if !has_table || !block.tables.iter().all(may_move) || block.conditions.iter().any(is_volatile) {
             return None;
         }
         Some(Arc::new(Plain {
-            tables: scope.tables.clone(),
-            source: source.clone(),
-            conditions: conditions.to_vec(),
-            used: scope.used.clone(),
+            tables: block.tables.clone(),
+            source: block.source.clone(),
+            conditions: block.conditions.clone(),
+            used: block.used.clone(),
+            calls: calls.to_vec(),
             exprs: exprs.to_vec(),
         }))
     }
@@ -72,7 +82,7 @@ impl Move {
                 let free = any.and_then(|any| any.downcast_ref::<Subquery>()).filter(|query| !query.is_correlated);
                 match free {
                     Some(query) => {
-                        let moved = query.with_places(|place| place + self.places);
+                        let moved = query.with_needles(|needle| self.expr(needle));
                         *expr = Expr::Hosted(Arc::new(moved), ty.clone());
                     }
                     None => self.fails = true,
@@ -141,7 +151,7 @@ fn asked(condition: &Expr) -> Option<(&Subquery, bool)> {
 }
 
 fn semi(scope: &mut Scope, depth: usize, query: &Subquery, is_anti: bool) -> Option<Source> {
-    let plain = query.plain.as_ref().filter(|_| query.depth == depth)?;
+    let plain = query.plain.as_ref().filter(|plain| query.depth == depth && plain.calls.is_empty())?;
     if scope.tables.len() + plain.tables.len() > TABLES {
         return None;
     }

@@ -7,6 +7,8 @@ use sqlparser::ast;
 use crate::bind::Bind;
 use crate::error::{self, Result, SqlError};
 use crate::exec::hosted::{Question, Subquery};
+use crate::exec::repeat::{expr_repeats, repeats};
+use crate::plan::share::Sight;
 use crate::scalar::Expr;
 use crate::scalar::bind::{compare_rows, comparison, row_parts};
 use crate::scalar::expr::Comparison;
@@ -29,7 +31,21 @@ impl Bind<'_> {
         }
         let id = self.new_id();
         let (node, plain) = (bound.node, bound.plain);
-        Ok((Subquery { node, question, depth, reads, is_correlated, id, plain }, bound.columns))
+        let repeats = is_correlated && repeats(&node) && question.needles().iter().all(expr_repeats);
+        let kinds = if repeats { outside.iter().map(|read| self.kinds(*read)).product() } else { f64::INFINITY };
+        let known_by = repeats.then_some(outside);
+        Ok((Subquery { node, question, depth, reads, is_correlated, id, plain, known_by, kinds }, bound.columns))
+    }
+
+    /// About how many different values a place of a block around has.
+    fn kinds(&self, (depth, place): (usize, usize)) -> f64 {
+        let scope = &self.scopes[depth];
+        if scope.grouped.is_some() {
+            return f64::INFINITY;
+        }
+        let (variables, values) = (self.around.variables, self.around.values);
+        let sight = Sight { tables: &scope.tables, variables, values };
+        sight.distinct(&Expr::Column(place, scope.type_at(place))).unwrap_or(f64::INFINITY)
     }
 
     /// Binds one level deeper; with it, what is read of the blocks around.

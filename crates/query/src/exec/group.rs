@@ -44,6 +44,8 @@ struct Table<'g> {
     held: usize,
     level: u32,
     others: Option<Partitions>,
+    /// Room for a key, and for arguments.
+    key: Vec<u8>,
     values: Vec<Value>,
 }
 
@@ -146,6 +148,7 @@ impl<'g> Table<'g> {
             held: 0,
             level,
             others: None,
+            key: Vec::new(),
             values: Vec::new(),
         };
         if group.is_whole {
@@ -164,12 +167,22 @@ impl<'g> Table<'g> {
         if self.group.is_whole {
             return self.add_to(0, row, ctx);
         }
-        let keys: Row = self.group.keys.iter().map(|key| key.eval(row, ctx)).collect::<Result<_>>()?;
-        let levels = if self.group.rollup { 0..=keys.len() } else { keys.len()..=keys.len() };
-        for level in levels {
-            let mut key = vec![level as u8];
-            keys[..level].iter().zip(&self.group.types).for_each(|(value, ty)| encode(value, ty, false, &mut key));
-            self.add(key, row, ctx)?;
+        let count = self.group.keys.len();
+        for level in if self.group.rollup { 0..=count } else { count..=count } {
+            let mut key = std::mem::take(&mut self.key);
+            key.clear();
+            key.push(level as u8);
+            for (expr, ty) in self.group.keys[..level].iter().zip(&self.group.types) {
+                match expr {
+                    Expr::Column(place, _) => encode(&row[*place], ty, false, &mut key),
+                    expr => encode(&expr.eval(row, ctx)?, ty, false, &mut key),
+                }
+            }
+            match self.places.get(&key) {
+                Some(at) => self.add_to(*at, row, ctx)?,
+                None => self.add(key.clone(), row, ctx)?,
+            }
+            self.key = key;
         }
         Ok(())
     }

@@ -26,6 +26,8 @@ pub struct HashState {
     lefts: std::vec::IntoIter<Row>,
     table: Option<Table>,
     held: usize,
+    /// Of the left row under way.
+    key: Vec<u8>,
     /// Left rows of the part whose right rows are in the table.
     reading: Option<Rows>,
     /// Parts of both sides.
@@ -41,7 +43,7 @@ enum Built {
 impl HashState {
     pub fn new(left: Exec) -> HashState {
         let lefts = Vec::new().into_iter();
-        HashState { left: Some(left), lefts, table: None, held: 0, reading: None, parts: Vec::new() }
+        HashState { left: Some(left), lefts, table: None, held: 0, key: Vec::new(), reading: None, parts: Vec::new() }
     }
 
     pub fn next(
@@ -55,14 +57,14 @@ impl HashState {
             self.begin(join, base, ctx)?;
         }
         while out.len() < BATCH {
-            let Some((key, left)) = self.next_left(join, ctx)? else {
+            let Some((has_key, mut left)) = self.next_left(join, ctx)? else {
                 if self.next_part(ctx)? {
                     continue;
                 }
                 return Ok(());
             };
             let mut matched = false;
-            let found = key.and_then(|key| self.table.as_ref().and_then(|table| table.get(&key)));
+            let found = self.table.as_ref().filter(|_| has_key).and_then(|table| table.get(&self.key));
             let is_decided = join.on.is_empty() && matches!(join.kind, JoinKind::Semi | JoinKind::Anti);
             if is_decided {
                 if found.is_some() == (join.kind == JoinKind::Semi) {
@@ -70,17 +72,19 @@ impl HashState {
                 }
                 continue;
             }
-            for right in found.into_iter().flatten() {
-                let mut row = left.clone();
+            // Each match lies over the one before it, in the left row itself; the last one takes it along.
+            let mut rights = found.into_iter().flatten().peekable();
+            while let Some(right) = rights.next() {
                 for (place, value) in join.kept.iter().zip(right) {
-                    row[*place].clone_from(value);
+                    left[*place].clone_from(value);
                 }
-                if all_hold(&join.on, &row, ctx)? {
+                if all_hold(&join.on, &left, ctx)? {
                     matched = true;
                     if matches!(join.kind, JoinKind::Semi | JoinKind::Anti) {
                         break;
                     }
-                    out.push(row);
+                    let is_last = rights.peek().is_none();
+                    out.push(if is_last { std::mem::take(&mut left) } else { left.clone() });
                 }
             }
             match join.kind {
@@ -171,15 +175,18 @@ impl HashState {
         })
     }
 
-    /// The next left row, with its key.
-    fn next_left(&mut self, join: &HashJoin, ctx: &mut EvalContext) -> Result<Option<(Option<Vec<u8>>, Row)>> {
+    /// The next left row; its key is in `key` then, if it has one.
+    fn next_left(&mut self, join: &HashJoin, ctx: &mut EvalContext) -> Result<Option<(bool, Row)>> {
         if let Some(rows) = &mut self.reading {
-            return Ok(rows.next()?.map(|(key, row)| (Some(key), row)));
+            let Some((key, row)) = rows.next()? else { return Ok(None) };
+            self.key = key;
+            return Ok(Some((true, row)));
         }
         let Some(left) = &mut self.left else { return Ok(None) };
         loop {
             if let Some(row) = self.lefts.next() {
-                return Ok(Some((key(&join.left_keys, &join.types, &row, ctx)?, row)));
+                let has_key = write_key(&join.left_keys, &join.types, &row, ctx, &mut self.key)?;
+                return Ok(Some((has_key, row)));
             }
             let mut rows = Vec::new();
             if !left.next(ctx, &mut rows)? {
@@ -226,12 +233,25 @@ impl HashState {
 /// None: a NULL, which equals nothing.
 fn key(exprs: &[Expr], types: &[Type], row: &Row, ctx: &mut EvalContext) -> Result<Option<Vec<u8>>> {
     let mut key = Vec::new();
+    Ok(write_key(exprs, types, row, ctx, &mut key)?.then_some(key))
+}
+
+/// The same into room that there is; false: a NULL.
+fn write_key(exprs: &[Expr], types: &[Type], row: &Row, ctx: &mut EvalContext, key: &mut Vec<u8>) -> Result<bool> {
+    key.clear();
     for (expr, ty) in exprs.iter().zip(types) {
-        let value = expr.eval(row, ctx)?;
+        let computed;
+        let value = match expr {
+            Expr::Column(place, _) => &row[*place],
+            expr => {
+                computed = expr.eval(row, ctx)?;
+                &computed
+            }
+        };
         if value.is_null() {
-            return Ok(None);
+            return Ok(false);
         }
-        encode(&value, ty, false, &mut key);
+        encode(value, ty, false, key);
     }
-    Ok(Some(key))
+    Ok(true)
 }

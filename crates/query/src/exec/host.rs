@@ -10,6 +10,7 @@ use engine::rows::{Isolation, Transaction};
 use crate::error::{self, Result, SqlError};
 use crate::exec::hosted::Answer;
 use crate::exec::measure::Measures;
+use crate::exec::repeat::Answers;
 use crate::exec::spill::Spill;
 use crate::exec::spill::rows::Rows;
 use crate::rights::Rights;
@@ -29,6 +30,8 @@ pub struct Host {
     pub outer: Vec<Row>,
     /// Answers of subqueries that depend on nothing.
     pub answers: HashMap<usize, Arc<Answer>>,
+    /// And of those that depend on a row.
+    pub repeats: HashMap<usize, Answers>,
     /// Rows of common table expressions; and of the last round of those being made.
     pub commons: HashMap<usize, Arc<Rows>>,
     pub users: HashMap<String, (Value, Type)>,
@@ -57,6 +60,7 @@ impl Host {
             isolation: Isolation::RepeatableRead,
             outer: Vec::new(),
             answers: HashMap::new(),
+            repeats: HashMap::new(),
             commons: HashMap::new(),
             users: HashMap::new(),
             seen: 0,
@@ -73,6 +77,7 @@ impl Host {
     pub fn begin_statement(&mut self) {
         self.outer.clear();
         self.answers.clear();
+        self.repeats.clear();
         self.commons.clear();
         self.memory = 0;
         self.measures = None;

@@ -3,9 +3,11 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use crate::batch::Cell;
 use crate::bind::semi::Plain;
 use crate::error::{self, Result};
 use crate::exec::host::host;
+use crate::exec::spill::bytes::encode_cells;
 use crate::exec::{Exec, drain, key_of};
 use crate::plan::Node;
 use crate::scalar::{EvalContext, Expr, Hosted};
@@ -114,6 +116,10 @@ pub struct Subquery {
     pub id: usize,
     /// The same as a block that can become part of the block around.
     pub plain: Option<Arc<Plain>>,
+    /// Where it depends on rows around it and on nothing else: on these values of them, (depth, place).
+    pub known_by: Option<Vec<(usize, usize)>>,
+    /// About how many different values those have.
+    pub kinds: f64,
 }
 
 /// What is kept of a subquery that depends on nothing.
@@ -142,19 +148,9 @@ pub fn around<T>(
 }
 
 impl Subquery {
-    /// The same for rows whose values lie elsewhere.
-    pub fn with_places(&self, place: impl Fn(usize) -> usize) -> Subquery {
-        let moved = |exprs: &[Expr]| {
-            let mut exprs = exprs.to_vec();
-            exprs.iter_mut().for_each(|expr| {
-                expr.rewrite(&mut |expr| {
-                    if let Expr::Column(at, _) = expr {
-                        *at = place(*at);
-                    }
-                })
-            });
-            exprs
-        };
+    /// The same of one that depends on nothing, asked of other rows: by these needles instead.
+    pub fn with_needles(&self, mut needle: impl FnMut(&Expr) -> Expr) -> Subquery {
+        let mut moved = |exprs: &[Expr]| -> Vec<Expr> { exprs.iter().map(&mut needle).collect() };
         let question = match &self.question {
             Question::Value => Question::Value,
             Question::Exists => Question::Exists,
@@ -164,9 +160,10 @@ impl Subquery {
             Question::All { needles, test } => Question::All { needles: moved(needles), test: test.clone() },
             Question::Row { needles, test } => Question::Row { needles: moved(needles), test: test.clone() },
         };
-        let reads = self.reads.iter().map(|at| place(*at)).collect();
-        let (node, plain) = (self.node.clone(), self.plain.clone());
-        Subquery { node, question, reads, plain, ..*self }
+        let mut reads = Vec::new();
+        question.needles().iter().for_each(|needle| reads.extend(needle.columns()));
+        let (node, plain, known_by) = (self.node.clone(), self.plain.clone(), self.known_by.clone());
+        Subquery { node, question, reads, plain, known_by, ..*self }
     }
 
     /// As EXPLAIN shows it; `words` writes an expression.
@@ -237,12 +234,22 @@ impl Subquery {
     }
 }
 
-impl Hosted for Subquery {
-    fn as_any(&self) -> Option<&dyn std::any::Any> {
-        Some(self)
+impl Subquery {
+    /// The values that the answer depends on, and what it is asked for, as one key.
+    fn key(&self, reads: &[(usize, usize)], row: &[Value], ctx: &mut EvalContext) -> Result<Vec<u8>> {
+        let needles: Row = self.question.needles().iter().map(|needle| needle.eval(row, ctx)).collect::<Result<_>>()?;
+        let outer = &host(ctx).outer;
+        let value = |(depth, at): &(usize, usize)| {
+            let row = if *depth == self.depth { Some(row) } else { outer.get(*depth).map(|row| &row[..]) };
+            row.and_then(|row| row.get(*at)).unwrap_or(&Value::Null)
+        };
+        let values: Vec<&Value> = reads.iter().map(value).chain(&needles).collect();
+        let mut key = Vec::with_capacity(16 * values.len());
+        encode_cells(values.into_iter().map(Cell::Value), &mut key);
+        Ok(key)
     }
 
-    fn eval(&self, row: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    fn ask(&self, row: &[Value], ctx: &mut EvalContext) -> Result<Value> {
         let answer = self.run(row, ctx)?;
         let (needles, test, all) = match &self.question {
             Question::Value => return Ok(answer.rows.first().map(|row| row[0].clone()).unwrap_or_default()),
@@ -283,6 +290,27 @@ impl Hosted for Subquery {
             }
         }
         Ok(if unknown { Value::Null } else { Value::from(all) })
+    }
+}
+
+impl Hosted for Subquery {
+    fn as_any(&self) -> Option<&dyn std::any::Any> {
+        Some(self)
+    }
+
+    fn eval(&self, row: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+        let Some(reads) = self.known_by.as_ref().filter(|_| !ctx.changes_rows) else { return self.ask(row, ctx) };
+        if !host(ctx).repeats.entry(self.id).or_default().is_on() {
+            return self.ask(row, ctx);
+        }
+        let key = self.key(reads, row, ctx)?;
+        if let Some(known) = host(ctx).repeats.entry(self.id).or_default().get(&key) {
+            return Ok(known);
+        }
+        let answer = self.ask(row, ctx)?;
+        let memory_max = host(ctx).memory_max;
+        host(ctx).repeats.entry(self.id).or_default().keep(key, &answer, memory_max);
+        Ok(answer)
     }
 
     fn columns(&self) -> Vec<usize> {

@@ -17,6 +17,7 @@ mod json_table;
 pub mod keys;
 pub mod load;
 pub mod measure;
+pub mod repeat;
 pub mod scan;
 pub mod sort;
 pub(crate) mod sorter;

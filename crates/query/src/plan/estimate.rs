@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::exec::hosted::{Question, Subquery};
 use crate::plan::cost::{HASH, KEPT, OPEN, PROBE, ROWS, STEP};
 use crate::plan::order::kept;
 use crate::plan::{JoinKind, Node};
@@ -36,11 +37,11 @@ pub fn estimate(node: &Arc<Node>) -> Estimate {
         Node::Filter { input, conditions } => {
             let input = estimate(input);
             let rows = input.rows * KEPT.powi(conditions.len().min(3) as i32);
-            of(rows, input.cost + input.rows * STEP)
+            of(rows, input.cost + input.rows * STEP + asking(conditions, input.rows))
         }
         Node::Group(group) => {
             let input = estimate(&group.input);
-            let rows = if group.is_whole { 1.0 } else { (input.rows / 10.0).max(1.0) };
+            let rows = if group.is_whole { 1.0 } else { group.estimate };
             of(rows, input.cost + input.rows * STEP)
         }
         Node::Window(window) => sorted(estimate(&window.input)),
@@ -49,10 +50,11 @@ pub fn estimate(node: &Arc<Node>) -> Estimate {
             let input = estimate(input);
             of((input.rows / 2.0).max(1.0), input.cost + input.rows * STEP)
         }
-        Node::Project { input, .. }
-        | Node::Strip { input, .. }
-        | Node::Derived { input, .. }
-        | Node::Lateral { input, .. } => estimate(input),
+        Node::Project { input, exprs } => {
+            let input = estimate(input);
+            of(input.rows, input.cost + asking(exprs, input.rows))
+        }
+        Node::Strip { input, .. } | Node::Derived { input, .. } | Node::Lateral { input, .. } => estimate(input),
         Node::Limit { input, limit, .. } => {
             let input = estimate(input);
             let limit = match limit {
@@ -78,6 +80,25 @@ pub fn estimate(node: &Arc<Node>) -> Estimate {
         Node::System { .. } => of(ROWS, ROWS),
         Node::Rows { rows } => of(rows.len() as f64, rows.len() as f64 * STEP),
     }
+}
+
+/// What it costs to ask the subqueries in these, for so many rows. One that depends on nothing is run once, whatever the plan: that counts for nothing.
+pub fn asking<'e>(exprs: impl IntoIterator<Item = &'e Expr>, rows: f64) -> f64 {
+    let mut cost = 0.0;
+    for expr in exprs {
+        expr.walk(&mut |expr| {
+            let Expr::Hosted(hosted, _) = expr else { return };
+            let Some(query) = hosted.as_any().and_then(|any| any.downcast_ref::<Subquery>()) else { return };
+            cost += rows * PROBE;
+            if query.is_correlated {
+                let each = estimate(&query.node);
+                // The first row is an answer to EXISTS.
+                let part = if matches!(query.question, Question::Exists) { each.rows.max(1.0) } else { 1.0 };
+                cost += rows.min(query.kinds) * (OPEN + each.cost / part);
+            }
+        });
+    }
+    cost
 }
 
 fn sorted(input: Estimate) -> Estimate {

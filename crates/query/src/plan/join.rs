@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use crate::bind::generated::indexed;
 use crate::bind::scope::{Origin, ScopeTable, Source};
+use crate::exec::hosted::Subquery;
 use crate::plan::access::{Choice, Target};
 use crate::plan::cost::{HASH, OPEN, PROBE, ROWS};
-use crate::plan::estimate::estimate;
+use crate::plan::estimate::{asking, estimate};
 use crate::plan::order::{Way, kept, order};
 use crate::plan::share::Sight;
 use crate::plan::walk::{columns, is_volatile};
@@ -113,9 +114,10 @@ impl Planner<'_> {
         Some(target.choose(conditions, order, self.limited && wants_order && !self.order.is_empty()))
     }
 
-    /// Of the rows that the choice finds, the share that the other conditions keep.
-    fn kept(&self, conditions: &[Expr], choice: &Choice) -> f64 {
-        let others = conditions.iter().enumerate().filter(|(at, _)| !choice.served.contains(at));
+    /// Of the rows that the choice finds, the share that the other conditions keep, as far as they count.
+    fn kept(&self, conditions: &[Expr], choice: &Choice, counts: impl Fn(&Expr) -> bool) -> f64 {
+        let is_other = |(at, condition): &(usize, &Expr)| !choice.served.contains(at) && counts(condition);
+        let others = conditions.iter().enumerate().filter(is_other);
         others.map(|(_, condition)| self.sight.share(condition)).product()
     }
 
@@ -130,7 +132,9 @@ impl Planner<'_> {
                     self.choice(at, &ripe, before, wants_order).unwrap_or_else(|| unreachable!("a base table"));
                 let needed: Vec<usize> = (0..base.columns.len()).filter(|column| self.used[offset + column]).collect();
                 let needed = base.with_sources(needed);
-                let kept = self.kept(&ripe, &choice);
+                let kept = self.kept(&ripe, &choice, |_| true);
+                let asked = choice.rows * self.kept(&ripe, &choice, |condition| !asks(condition));
+                let asking = asking(&ripe, asked);
                 let (conditions, implied) = implied_first(ripe, &choice.implied);
                 let mut access = choice.access;
                 access.covering =
@@ -150,7 +154,7 @@ impl Planner<'_> {
                     output: None,
                     found: choice.rows,
                     estimate: choice.rows * kept,
-                    cost: choice.cost,
+                    cost: choice.cost + asking,
                 };
                 Part {
                     node: Arc::new(Node::Scan(Box::new(scan))),
@@ -380,15 +384,26 @@ fn tables_after(kind: JoinKind, left: &Part, right: &[usize]) -> Vec<usize> {
     left.tables.iter().chain(right).copied().collect()
 }
 
-/// The implied conditions before the others, and how many they are.
+/// The implied conditions before the others, and how many they are. Those that ask subqueries come last.
 fn implied_first(conditions: Vec<Expr>, implied: &[usize]) -> (Vec<Expr>, usize) {
     let (mut first, mut others) = (Vec::new(), Vec::new());
     for (at, condition) in conditions.into_iter().enumerate() {
         if implied.contains(&at) { first.push(condition) } else { others.push(condition) }
     }
+    others.sort_by_key(asks);
     let count = first.len();
     first.append(&mut others);
     (first, count)
+}
+
+/// Is a subquery asked in it that depends on the row?
+fn asks(condition: &Expr) -> bool {
+    let mut asks = false;
+    condition.walk(&mut |expr| {
+        let any = if let Expr::Hosted(hosted, _) = expr { hosted.as_any() } else { None };
+        asks |= any.and_then(|any| any.downcast_ref::<Subquery>()).is_some_and(|query| query.is_correlated);
+    });
+    asks
 }
 
 pub(super) fn tables_of(source: &Source, out: &mut Vec<usize>) {
@@ -403,7 +418,8 @@ pub(super) fn tables_of(source: &Source, out: &mut Vec<usize>) {
     }
 }
 
-pub fn filter(input: Arc<Node>, conditions: Vec<Expr>) -> Arc<Node> {
+pub fn filter(input: Arc<Node>, mut conditions: Vec<Expr>) -> Arc<Node> {
+    conditions.sort_by_key(asks);
     if conditions.is_empty() { input } else { Arc::new(Node::Filter { input, conditions }) }
 }
 

@@ -273,6 +273,8 @@ pub struct Group {
     pub rollup: bool,
     /// Which of the calls is none: in its place stands how many of the keys count, for GROUPING().
     pub level: Option<usize>,
+    /// About how many groups there are.
+    pub estimate: f64,
 }
 
 #[derive(Clone, Debug)]

@@ -7,11 +7,11 @@ use crate::bind::Variables;
 use crate::bind::scope::{Origin, ScopeTable};
 use crate::catalog::statistics::ColumnStatistics;
 use crate::catalog::table::Table;
-use crate::plan::Access;
 use crate::plan::cost::{KEPT, KEPT_BETWEEN, KEPT_EQUAL, ROWS};
 use crate::plan::estimate::estimate;
 use crate::plan::fit::{Fit, fit};
 use crate::plan::walk::is_volatile;
+use crate::plan::{Access, Node};
 use crate::scalar::expr::{Between, Compare, Comparison, In, Like};
 use crate::scalar::{EvalContext, Expr};
 use crate::types::Type;
@@ -24,6 +24,15 @@ pub struct Sight<'p> {
     pub variables: &'p dyn Variables,
     /// Of the parameters; empty: not known.
     pub values: &'p [Value],
+}
+
+/// How many columns tell the rows apart: those of groups.
+fn keys(node: &Node) -> usize {
+    match node {
+        Node::Project { input, .. } => keys(input),
+        Node::Group(group) => group.keys.len().max(1),
+        _ => 1,
+    }
 }
 
 /// Ranges of an access that are measured in the tree; beyond, statistics must do.
@@ -84,8 +93,8 @@ impl Sight<'_> {
         self.column(expr, |column, _, _| (column.distinct as f64).max(1.0)).or_else(|| {
             let Expr::Column(place, _) = expr else { return None };
             let table = self.table_at(*place)?;
-            match table.origin {
-                Origin::Derived { .. } => Some(self.rows(table)),
+            match &table.origin {
+                Origin::Derived { node } => Some(self.rows(table).powf(1.0 / keys(node) as f64)),
                 _ => None,
             }
         })

@@ -3,7 +3,7 @@
 //! A file has no name from the moment it is open, so a crash leaves nothing behind; it takes part in no log and no checkpoint. Records are written once, one behind the other, and read in
 //! runs. S1: an operator writes only what it has counted with `Host::hold`, and lets go of it afterwards. A full disk ends the statement and nothing else.
 
-mod bytes;
+pub mod bytes;
 pub mod partition;
 pub mod rows;
 

@@ -1,0 +1,293 @@
+//! Scalar aggregates over what belongs to a row that become joins: `x < (SELECT 0.2 * AVG(y) FROM l WHERE l.k = p.k)`.
+//!
+//! The subquery's tables are grouped once by what the row around is compared with (`l.k`), and the groups are joined by it. The hard thing are rows without a group: the subquery answers for them what its
+//! aggregates say of no rows, 0 for COUNT and NULL for most. So the join is an outer one, unless a condition refuses the NULL anyway. Grouped is only what equality ties, and only where the comparison calls the same values
+//! equal as the grouping does: then a row has one group at most. Whether it pays is for the planner: each way is planned, the cheaper one is taken.
+
+use std::sync::Arc;
+
+use crate::bind::Variables;
+use crate::bind::scope::{Grouped, Origin, ScopeTable, Source};
+use crate::bind::select::group_node;
+use crate::bind::semi::{Plain, TABLES};
+use crate::exec::hosted::{Outer, Question, Subquery};
+use crate::exec::repeat::{looks_around, repeats};
+use crate::plan::estimate::{asking, estimate};
+use crate::plan::join::{Part, Planner, key_type};
+use crate::plan::share::Sight;
+use crate::plan::walk::is_volatile;
+use crate::plan::{Node, SortKey};
+use crate::rights::effective::Columns;
+use crate::scalar::expr::{Case, Compare, Comparison, Domain};
+use crate::scalar::{EvalContext, Expr, Hosted};
+use crate::types::{Column, Type};
+use crate::value::Value;
+
+/// A query block on its way to a plan.
+#[derive(Clone, Debug)]
+pub struct Block {
+    pub tables: Vec<ScopeTable>,
+    pub width: usize,
+    pub used: Vec<bool>,
+    pub source: Source,
+    pub conditions: Vec<Expr>,
+    /// What is computed of the rows of the joins, if nothing is grouped; and what they are sorted by.
+    pub exprs: Vec<Expr>,
+    pub sorts: Vec<(Expr, bool)>,
+}
+
+/// What planning a block needs besides.
+#[derive(Clone, Copy)]
+pub struct Wishes<'w> {
+    pub depth: usize,
+    pub order: &'w [SortKey],
+    pub limited: bool,
+    pub variables: &'w dyn Variables,
+    pub values: &'w [Value],
+}
+
+impl Block {
+    fn plan(&self, wishes: Wishes<'_>) -> Part {
+        let Wishes { order, limited, variables, values, .. } = wishes;
+        let (tables, used, width) = (&self.tables[..], &self.used[..], self.width);
+        let sight = Sight { tables, variables, values };
+        Planner { tables, used, width, order, limited, sight }.plan(&self.source, self.conditions.clone())
+    }
+
+    /// What the whole costs, with the subqueries above the joins.
+    fn cost(&self, part: &Part) -> f64 {
+        estimate(&part.node).cost + asking(&self.exprs, part.rows)
+    }
+
+    /// The plan, after subqueries have become joins where that is cheaper.
+    pub fn planned(&mut self, wishes: Wishes<'_>, may_join: bool) -> Part {
+        let mut part = self.plan(wishes);
+        if !may_join {
+            return part;
+        }
+        for query in self.candidates(wishes.depth) {
+            let query = query.as_any().and_then(|any| any.downcast_ref::<Subquery>());
+            let Some(other) = query.and_then(|query| self.joined(query, wishes)) else { continue };
+            let other_part = other.plan(wishes);
+            if other.cost(&other_part) < self.cost(&part) {
+                (*self, part) = (other, other_part);
+            }
+        }
+        part
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Expr> {
+        self.conditions.iter().chain(&self.exprs).chain(self.sorts.iter().map(|(expr, _)| expr))
+    }
+
+    fn all_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
+        self.conditions.iter_mut().chain(&mut self.exprs).chain(self.sorts.iter_mut().map(|(expr, _)| expr))
+    }
+
+    /// Subqueries that might become joins, each once.
+    fn candidates(&self, depth: usize) -> Vec<Arc<dyn Hosted>> {
+        let mut found: Vec<(usize, Arc<dyn Hosted>)> = Vec::new();
+        for expr in self.all() {
+            expr.walk(&mut |expr| {
+                let Expr::Hosted(hosted, _) = expr else { return };
+                let Some(query) = hosted.as_any().and_then(|any| any.downcast_ref::<Subquery>()) else { return };
+                let is_whole = query.plain.as_ref().is_some_and(|plain| !plain.calls.is_empty());
+                let may = is_whole && query.is_correlated && query.depth == depth;
+                if may && matches!(query.question, Question::Value) && found.iter().all(|(id, _)| *id != query.id) {
+                    found.push((query.id, hosted.clone()));
+                }
+            });
+        }
+        found.into_iter().map(|(_, hosted)| hosted).collect()
+    }
+
+    /// The same block with the subquery as a table of it. None: that would not be the same.
+    fn joined(&self, query: &Subquery, wishes: Wishes<'_>) -> Option<Block> {
+        let plain = query.plain.as_ref()?;
+        if self.tables.len() >= TABLES || plain.exprs.first().is_none_or(has_hosted) {
+            return None;
+        }
+        let (mut keys, mut theirs, mut rest) = (Vec::new(), Vec::new(), Vec::new());
+        for condition in &plain.conditions {
+            match tie(condition, query.depth) {
+                Some((mine, other)) => {
+                    keys.push(mine);
+                    theirs.push(other);
+                }
+                None => rest.push(condition.clone()),
+            }
+        }
+        let node = grouped(plain, &keys, rest, wishes).filter(|node| repeats(node) && !looks_around(node))?;
+        let (offset, at) = (self.width, self.tables.len());
+        let mut block = self.clone();
+        block.width += keys.len() + 1;
+        block.used.resize(block.width, true);
+        let value = Expr::Column(offset + keys.len(), plain.exprs[0].ty().with_nullable(true));
+        let value = answered(plain, value, Expr::Column(offset, keys[0].ty().with_nullable(true)));
+        for expr in block.all_mut() {
+            expr.rewrite(&mut |expr| {
+                let is_it = |hosted: &Arc<dyn Hosted>| {
+                    hosted.as_any().and_then(|any| any.downcast_ref::<Subquery>()).is_some_and(|it| it.id == query.id)
+                };
+                if matches!(expr, Expr::Hosted(hosted, _) if is_it(hosted)) {
+                    *expr = value.clone();
+                }
+            });
+        }
+        let is_refused = |condition: &Expr| refuses(condition, &|place| place >= offset);
+        let is_inner = block.conditions.iter().any(is_refused);
+        block.tables.push(table(query.id, node, &keys, offset, plain.exprs[0].ty(), !is_inner));
+        let on: Vec<Expr> =
+            theirs.into_iter().enumerate().map(|(at, tie)| tie.with_key(offset + at, &keys[at])).collect();
+        let source = std::mem::replace(&mut block.source, Source::Table(at));
+        block.source = match source {
+            Source::Inner(mut items, mut others) if is_inner => {
+                items.push(Source::Table(at));
+                others.extend(on);
+                Source::Inner(items, others)
+            }
+            source if is_inner => Source::Inner(vec![source, Source::Table(at)], on),
+            source => Source::Left(Box::new(source), Box::new(Source::Table(at)), on),
+        };
+        Some(block)
+    }
+}
+
+/// What a key of the groups is compared with, and how.
+struct Theirs {
+    expr: Expr,
+    domain: Domain,
+}
+
+impl Theirs {
+    fn with_key(self, place: usize, key: &Expr) -> Expr {
+        let (left, right) = (self.expr, Expr::Column(place, key.ty()));
+        let compare = Compare { op: Comparison::Equal, left, right, domain: self.domain };
+        Expr::Compare(Box::new(compare))
+    }
+}
+
+fn has_hosted(expr: &Expr) -> bool {
+    let mut has = false;
+    expr.walk(&mut |expr| has |= matches!(expr, Expr::Hosted(..)));
+    has
+}
+
+/// The condition as an equality of something of the subquery's rows and something of the row around alone, as that row has it.
+fn tie(condition: &Expr, depth: usize) -> Option<(Expr, Theirs)> {
+    let Expr::Compare(compare) = condition else { return None };
+    if compare.op != Comparison::Equal {
+        return None;
+    }
+    let sides = [(&compare.left, &compare.right), (&compare.right, &compare.left)];
+    sides.into_iter().find_map(|(mine, theirs)| {
+        if has_hosted(mine) || mine.columns().is_empty() || is_volatile(mine) || is_volatile(theirs) {
+            return None;
+        }
+        // Groups are told apart by the key's own type.
+        let is_same = key_type(theirs, mine, compare.domain).is_some()
+            && match compare.domain {
+                Domain::Text(collation) => mine.ty().collation == collation,
+                _ => true,
+            };
+        let (mut expr, mut around, mut fits) = (theirs.clone(), false, is_same && theirs.columns().is_empty());
+        expr.rewrite(&mut |expr| {
+            let Expr::Hosted(hosted, ty) = expr else { return };
+            match hosted.as_any().and_then(|any| any.downcast_ref::<Outer>()) {
+                Some(outer) if outer.depth == depth => {
+                    around = true;
+                    *expr = Expr::Column(outer.at, ty.clone());
+                }
+                _ => fits = false,
+            }
+        });
+        (fits && around).then(|| (mine.clone(), Theirs { expr, domain: compare.domain }))
+    })
+}
+
+/// The plan of the groups: their keys, and what the subquery says of each.
+fn grouped(plain: &Plain, keys: &[Expr], conditions: Vec<Expr>, wishes: Wishes<'_>) -> Option<Arc<Node>> {
+    if keys.is_empty() {
+        return None;
+    }
+    let Wishes { variables, values, .. } = wishes;
+    let (tables, used, width) = (&plain.tables[..], &plain.used[..], plain.used.len());
+    let sight = Sight { tables, variables, values };
+    let part = Planner { tables, used, width, order: &[], limited: false, sight }.plan(&plain.source, conditions);
+    let grouping = Grouped { keys: keys.to_vec(), calls: plain.calls.clone(), ..Grouped::default() };
+    let node = group_node((part.node, part.rows), &grouping, sight);
+    let mut exprs: Vec<Expr> = keys.iter().enumerate().map(|(at, key)| Expr::Column(at, key.ty())).collect();
+    let mut value = plain.exprs[0].clone();
+    value.rewrite(&mut |expr| {
+        if let Expr::Column(at, _) = expr {
+            *at += keys.len();
+        }
+    });
+    exprs.push(value);
+    Some(Arc::new(Node::Project { input: node, exprs }))
+}
+
+/// What the subquery answers: the value of the group, or what its aggregates say of no rows.
+fn answered(plain: &Plain, value: Expr, first_key: Expr) -> Expr {
+    let mut ctx = EvalContext::new();
+    let of_none: Vec<Value> = plain
+        .calls
+        .iter()
+        .map(|call| call.aggregate.init().finish(&call.aggregate, &mut ctx).unwrap_or_default())
+        .collect();
+    if is_strict(&plain.exprs[0], &|at| of_none.get(at).is_some_and(Value::is_null)) {
+        return value;
+    }
+    let mut otherwise = plain.exprs[0].clone();
+    otherwise.rewrite(&mut |expr| {
+        if let Expr::Column(at, ty) = expr {
+            *expr = Expr::Literal(of_none.get(*at).cloned().unwrap_or_default(), ty.clone());
+        }
+    });
+    // A key that has found its group is not NULL.
+    let is_none = Expr::IsNull(Box::new(first_key));
+    let ty = value.ty();
+    Expr::Case(Box::new(Case { arms: vec![(is_none, otherwise)], otherwise: value, ty }))
+}
+
+/// Is it NULL wherever these places are?
+fn is_strict(expr: &Expr, is_null: &dyn Fn(usize) -> bool) -> bool {
+    match expr {
+        Expr::Column(at, _) => is_null(*at),
+        Expr::Arithmetic(node) => is_strict(&node.left, is_null) || is_strict(&node.right, is_null),
+        Expr::Cast(inner, _) | Expr::Collate(inner, _) | Expr::Present(inner, _) => is_strict(inner, is_null),
+        _ => false,
+    }
+}
+
+/// Does it keep no row where these places are NULL?
+fn refuses(condition: &Expr, is_null: &dyn Fn(usize) -> bool) -> bool {
+    match condition {
+        Expr::Compare(compare) if compare.op != Comparison::NullSafeEqual => {
+            is_strict(&compare.left, is_null) || is_strict(&compare.right, is_null)
+        }
+        Expr::Between(between) if !between.negated => is_strict(&between.needle, is_null),
+        _ => false,
+    }
+}
+
+fn table(id: usize, node: Arc<Node>, keys: &[Expr], offset: usize, value: Type, nullable: bool) -> ScopeTable {
+    let named = |at: usize, ty: Type| Column::computed(format!("Name_exp_{}", at + 1), ty);
+    let mut columns: Vec<Column> = keys.iter().enumerate().map(|(at, key)| named(at, key.ty())).collect();
+    columns.push(named(keys.len(), value.with_nullable(true)));
+    ScopeTable {
+        alias: format!("derived_{}", id + 1),
+        schema: String::new(),
+        origin: Origin::Derived { node },
+        offset,
+        hidden: vec![true; columns.len()],
+        columns,
+        key_at: None,
+        lock: None,
+        nullable,
+        allowed: None,
+        readable: Columns::All,
+        within: None,
+        after: Vec::new(),
+    }
+}
