@@ -156,14 +156,10 @@ impl Place<'_> {
             if shard.get(&self.row).and_then(Line::front).is_some_and(|first| Arc::ptr_eq(first, &self.ticket)) {
                 return Waited::Over;
             }
-            if (patience.is_cancelled)() {
-                return Waited::Cancelled;
+            match patience.left() {
+                Ok(left) => shard = self.ticket.bell.wait_timeout(shard, left).0,
+                Err(end) => return end,
             }
-            let left = patience.until.saturating_duration_since(Instant::now());
-            if left == Duration::ZERO {
-                return Waited::TimedOut;
-            }
-            shard = self.ticket.bell.wait_timeout(shard, left).0;
         }
     }
 }

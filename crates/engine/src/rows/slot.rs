@@ -59,6 +59,17 @@ pub(crate) struct Patience<'p> {
     pub releases: u64,
 }
 
+impl Patience<'_> {
+    /// How long the wait may go on, or how it has ended.
+    pub fn left(&self) -> Result<Duration, Waited> {
+        if (self.is_cancelled)() {
+            return Err(Waited::Cancelled);
+        }
+        let left = self.until.saturating_duration_since(Instant::now());
+        if left.is_zero() { Err(Waited::TimedOut) } else { Ok(left) }
+    }
+}
+
 #[derive(Default)]
 struct Slot {
     id: AtomicU64,
@@ -266,14 +277,10 @@ impl Slots {
             if self.status(holder) != Status::Active || self.releases() != patience.releases {
                 break Waited::Over;
             }
-            if (patience.is_cancelled)() {
-                break Waited::Cancelled;
+            match patience.left() {
+                Ok(left) => waiting = shard.bell.wait_timeout(waiting, left).0,
+                Err(end) => break end,
             }
-            let left = patience.until.saturating_duration_since(Instant::now());
-            if left == Duration::ZERO {
-                break Waited::TimedOut;
-            }
-            waiting = shard.bell.wait_timeout(waiting, left).0;
         };
         *waiting -= 1;
         waited
