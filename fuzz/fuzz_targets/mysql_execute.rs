@@ -1,8 +1,7 @@
 //! The parameters of COM_STMT_EXECUTE. The first byte says how many the statement has, the second which of them came in pieces before.
 #![no_main]
 
-use door_mysql::fuzzed::params::read;
-use door_mysql::fuzzed::wire::Reader;
+use door_mysql::fuzzed::{Reader, read};
 use libfuzzer_sys::fuzz_target;
 use query::types::Charset;
 

@@ -1,7 +1,7 @@
 //! What a client says before anybody knows it: the answer to the greeting, and COM_CHANGE_USER. What is read lies in the input, in its order.
 #![no_main]
 
-use door_mysql::fuzzed::handshake::{Answer, First, read_change_user, read_first};
+use door_mysql::fuzzed::{Answer, First, read_change_user, read_first};
 use libfuzzer_sys::fuzz_target;
 
 fn look(input: &[u8], answer: &Answer<'_>) {

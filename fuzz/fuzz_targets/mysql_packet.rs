@@ -2,7 +2,7 @@
 //! pieces are, the second how long a payload may be.
 #![no_main]
 
-use door_mysql::fuzzed::packet::{Cut, cut};
+use door_mysql::fuzzed::{Cut, cut};
 use libfuzzer_sys::fuzz_target;
 
 /// Every payload, then what ended the stream.

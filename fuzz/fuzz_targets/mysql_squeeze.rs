@@ -1,8 +1,7 @@
 //! Compressed frames from anybody: what opens is what the frame says, and goes in and out again unchanged. The first byte chooses the method.
 #![no_main]
 
-use door_mysql::fuzzed::compression::Method;
-use door_mysql::fuzzed::squeeze::{Opened, Squeeze};
+use door_mysql::fuzzed::{Method, Opened, Squeeze};
 use libfuzzer_sys::fuzz_target;
 
 /// What is in the frames, up to the first that is refused.
