@@ -188,6 +188,11 @@ impl Planner<'_> {
     }
 
     fn inner(&self, items: &[Source], conditions: &mut Vec<Expr>, before: &[usize]) -> Part {
+        if items.len() > 1 {
+            let mut own = Vec::new();
+            items.iter().for_each(|item| tables_of(item, &mut own));
+            conditions.extend(self.restrictions(&own, conditions));
+        }
         let mut done: Option<Part> = None;
         for (at, way) in order(self, items, conditions, before) {
             done = Some(match (done, &items[at]) {

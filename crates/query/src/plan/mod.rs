@@ -12,6 +12,7 @@ pub mod fit;
 pub mod join;
 pub mod json_table;
 pub mod order;
+mod restrict;
 pub mod share;
 pub mod walk;
 pub mod window;
