@@ -20,7 +20,7 @@ use crate::keyspace::value::{self, Fresh};
 use crate::keyspace::watch::Touch;
 use crate::keyspace::write::{Put, Segments, Target};
 use crate::keyspace::{Keyspace, VALUE_MAX};
-use crate::txn::{Counted, Deltas, Txn};
+use crate::txn::{Counted, Deltas, RECORDS, Txn};
 
 /// Bit of a version word: written inside a transaction, so the word is not the LSN that decides (E2).
 const IN_TXN: u64 = 1 << 63;
@@ -357,7 +357,8 @@ impl<'k> Unit<'k> {
         put.shares_pages = true;
         match body {
             Body::Segments { version, .. } => {
-                self.patch_segments(&place, put, version, skip + old_len, skip + offset, bytes)?
+                let patched = self.patch_segments(&place, put, version, skip + old_len, skip + offset, bytes);
+                patched.inspect_err(|error| self.breaks(error))?;
             }
             body if skip + len <= EXTENT_MAX as u64 => {
                 let fresh = value::patch(&self.keyspace.store.pager, &body, (skip + offset) as usize, bytes)?;
@@ -406,12 +407,28 @@ impl<'k> Unit<'k> {
         if source.key.is_long() || target.key.is_long() {
             // The payload of a long key starts with the key: it is another payload under another name.
             self.copy_value(&entry, to, expire)?;
-            self.remove(&source, Removal::Deleted)?;
+            let removed = self.remove(&source, Removal::Deleted);
+            removed.inspect_err(|error| self.breaks(error))?;
         } else {
-            self.remove(&source, Removal::Renamed)?;
-            self.put_again(&target, &entry, expire)?;
+            let renamed = self.move_record(&source, &target, &entry, expire);
+            renamed.inspect_err(|error| self.breaks(error))?;
         }
         Ok(true)
+    }
+
+    /// In the order in which undo knows all names of the value's pages wherever the log ends (E8).
+    fn move_record(&mut self, source: &Place, target: &Place, entry: &Entry, expire: Expire) -> Result<()> {
+        let is_own = self.txn.as_ref().is_some_and(|txn| txn.has_changed(RECORDS, source.key.as_slice()));
+        if is_own {
+            // No image may name the pages. Both records do until the old one goes, and undo finds both.
+            self.put_again(target, entry, expire)?;
+            self.remove(source, Removal::Renamed)?;
+        } else {
+            // The image names the pages. Were the new record first, undo would find only that one, and free what the old one names.
+            self.remove(source, Removal::Renamed)?;
+            self.put_again(target, entry, expire)?;
+        }
+        Ok(())
     }
 
     /// Copies a key with its time; what stood at the target is gone. False if there is no such key.
@@ -523,6 +540,13 @@ impl<'k> Unit<'k> {
             self.txn = Some(self.keyspace.store.begin());
         }
         Ok(())
+    }
+
+    /// A command has stopped half-way: the unit can only be taken back.
+    fn breaks(&mut self, error: &Error) {
+        if let Some(txn) = &mut self.txn {
+            txn.breaks(error);
+        }
     }
 
     /// To be called before a change: what was announced decides whether it needs a transaction.

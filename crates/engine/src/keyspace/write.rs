@@ -145,7 +145,7 @@ impl<'k> Unit<'k> {
         if let (Some(version), Some(txn)) = (facts.orphaned, &mut self.txn) {
             self.leaves_garbage = true;
             let value = purge::encode_version(txn.id());
-            txn.change(&self.keyspace.store.queue, &purge::version_key(version), |_, pages| {
+            txn.change_too(&self.keyspace.store.queue, &purge::version_key(version), |_, pages| {
                 pages.change.put(&[&value]);
             })?;
         }
@@ -223,7 +223,7 @@ impl<'k> Unit<'k> {
         self.write(place, &Target::Put(put))?;
         let txn = self.txn.as_mut().expect("begun above");
         let queue = &self.keyspace.store.queue;
-        txn.change(queue, &purge::version_key(segments.version), |_, pages| pages.change.delete())?;
+        txn.change_too(queue, &purge::version_key(segments.version), |_, pages| pages.change.delete())?;
         Ok(())
     }
 

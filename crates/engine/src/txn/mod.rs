@@ -11,6 +11,7 @@
 //! Hard part: undo must be repeatable, because a crash may fall into it. Putting an image back is blind and so repeatable by itself; giving back the
 //! pages of what it replaces is not. E7 and E8 in the README say why it still is.
 
+mod names;
 mod recover;
 
 use std::collections::btree_map::Entry;
@@ -28,6 +29,7 @@ use crate::keyspace::{MAP_GARBAGE, record};
 use crate::metrics::Metrics;
 use crate::rows::maps::Maps;
 
+use names::Names;
 pub(crate) use recover::{Counted, Recovery};
 
 /// Log records of the engine. docs/formats/log.md has the table.
@@ -241,12 +243,7 @@ impl Store {
     /// is committed, so theirs do name it.
     pub fn put_back(&self, txn: TxnId, images: &Images, directory: &Images) -> Result<()> {
         let _spending = self.pager.spend();
-        let mut protected = HashSet::new();
-        for ((tree, _), image) in images {
-            if let (RECORDS, Some(image)) = (*tree, image) {
-                protected.extend(record::pages_of(image)?);
-            }
-        }
+        let mut names = Names::of(self, images)?;
         let made = |map: &[u8]| directory.get(&(MAPS, map.to_vec())).is_some_and(Option::is_none);
         for ((tree_id, key), image) in images {
             match *tree_id {
@@ -263,8 +260,7 @@ impl Store {
                     return Ok(());
                 }
                 if let (RECORDS, Some(current)) = (*tree_id, current) {
-                    let dropped = record::pages_of(current)?.into_iter().filter(|page| !protected.contains(page));
-                    for run in record::runs_of(dropped) {
+                    for run in names.drop(current)? {
                         change.free(run.first, run.pages);
                     }
                 }
@@ -335,7 +331,7 @@ pub(crate) struct Txn<'s> {
     last: Lsn,
     /// It has removed a key.
     removes: bool,
-    /// A change failed half-way through a command: nothing of this transaction may be committed.
+    /// A change failed half-way through a command: nothing of this transaction may be committed. True: for want of room.
     broken: Option<bool>,
     /// It is the keys' part of a transaction of rows, which decides it.
     joined: bool,
@@ -354,6 +350,11 @@ impl<'s> Txn<'s> {
         self.id
     }
 
+    /// True if this transaction has changed the record: then recovery has an image of it.
+    pub fn has_changed(&self, tree: TreeId, key: &[u8]) -> bool {
+        self.images.contains_key(&(tree, key.to_vec()))
+    }
+
     /// Changes one record. `f` sees what is there and what the transaction knows about pages.
     pub fn change<R>(
         &mut self,
@@ -361,6 +362,7 @@ impl<'s> Txn<'s> {
         key: &[u8],
         f: impl FnOnce(Option<&Old<'_>>, &mut Pages<'_, '_>) -> R,
     ) -> Result<Done<R>> {
+        self.sound()?;
         self.store.pager.admit()?;
         self.aside.pages(self.debt.pages_with_one_more())?;
         let (images, own, deferred) = (&mut self.images, &mut self.own, &mut self.deferred);
@@ -384,9 +386,34 @@ impl<'s> Txn<'s> {
                 Ok(done)
             }
             Err(error) => {
-                self.broken = Some(matches!(error, pager::Error::DiskFull { .. }));
-                Err(error.into())
+                let error = Error::from(error);
+                self.breaks(&error);
+                Err(error)
             }
+        }
+    }
+
+    /// `change` of a record that must follow another one: if it is refused, what was begun is half done.
+    pub fn change_too<R>(
+        &mut self,
+        tree: &Tree,
+        key: &[u8],
+        f: impl FnOnce(Option<&Old<'_>>, &mut Pages<'_, '_>) -> R,
+    ) -> Result<Done<R>> {
+        let done = self.change(tree, key, f);
+        done.inspect_err(|error| self.breaks(error))
+    }
+
+    /// Something is half done: all that is left is to take everything back.
+    pub fn breaks(&mut self, error: &Error) {
+        self.broken = Some(matches!(error, Error::DiskFull));
+    }
+
+    fn sound(&self) -> Result<()> {
+        match self.broken {
+            Some(true) => Err(Error::DiskFull),
+            Some(false) => Err(Error::Io(std::io::Error::other("an earlier change of the unit failed"))),
+            None => Ok(()),
         }
     }
 
@@ -424,11 +451,7 @@ impl<'s> Txn<'s> {
 
     /// Everything before COMMIT that may fail.
     pub fn prepare(&mut self) -> Result<Prepared> {
-        match self.broken {
-            Some(true) => return Err(Error::DiskFull),
-            Some(false) => return Err(Error::Io(std::io::Error::other("an earlier change of the unit failed"))),
-            None => {}
-        }
+        self.sound()?;
         let deferred = std::mem::take(&mut self.deferred);
         let mut queued = Vec::new();
         for (at, runs) in deferred.chunks(crate::keyspace::QUEUED_RUNS_MAX).enumerate() {

@@ -3,6 +3,7 @@ mod support;
 mod joint;
 mod large;
 mod lines;
+mod rename;
 mod rows;
 mod stress;
 mod strings;

@@ -1,0 +1,172 @@
+//! Renames cut between any two of their records, by a crash or by a full disk: the value has one name, and its pages have an owner.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use engine::{Error, Expire, Locks, Options, Unit};
+use os::{SimClock, SimFolder};
+
+use crate::support::{START_MS, World, bytes, options};
+
+/// The log is written after each mini-transaction, but only after so many more.
+fn flushed(left: &Arc<AtomicU64>) -> Options {
+    let left = left.clone();
+    let turn = move |pager: &pager::Pager| {
+        let more = left.load(Ordering::Relaxed);
+        if more > 0 {
+            left.store(more - 1, Ordering::Relaxed);
+            while pager.flush_once().expect("the log device works") {}
+        }
+    };
+    let mut options = options();
+    options.pager.between = Some(pager::Between(Arc::new(turn)));
+    options
+}
+
+const NAMES: [(u8, &[u8]); 3] = [(0, b"a"), (0, b"m"), (2, b"z")];
+
+/// Runs a unit so often that the log ends behind each of its mini-transactions once; what it leaves is sound and all or nothing.
+fn cut_anywhere(before: impl Fn(&World), unit: impl Fn(&mut Unit<'_>) -> Result<(), Error>) {
+    for records in 0.. {
+        let left = Arc::new(AtomicU64::new(0));
+        let world = World::with(SimFolder::new(1), Arc::new(SimClock::new(START_MS)), flushed(&left)).unwrap();
+        let all = |world: &World| NAMES.map(|(db, key)| world.get(db, key));
+        before(&world);
+        world.flush();
+        let old = all(&world);
+        left.store(records, Ordering::Relaxed);
+        let _ = world.engine.keyspace().write(Locks::Keys(&NAMES), true, &unit);
+        let is_whole = left.load(Ordering::Relaxed) > 0;
+        let new = all(&world);
+        world.check();
+        let world = world.crash();
+        world.check();
+        let found = all(&world);
+        assert!(found == old || found == new, "cut behind record {records}");
+        world.settle();
+        world.check();
+        assert_eq!(all(&world), found);
+        if is_whole {
+            assert!(records > 3 && found == new, "{records}");
+            return;
+        }
+    }
+}
+
+/// Recovery found the new value under no name when the log ended in the middle of the rename, and its pages were never free again.
+#[test]
+fn a_new_value_that_is_renamed_keeps_an_owner_wherever_the_log_ends() {
+    for len in [10, 3_394, 300_000] {
+        for [one, two, three] in [[0, 1, 2], [2, 1, 0]] {
+            for roll_back in [false, true] {
+                let (one, two, three) = (NAMES[one], NAMES[two], NAMES[three]);
+                let end = || if roll_back { Err(Error::Invalid("rolled back".into())) } else { Ok(()) };
+                let put = |unit: &mut Unit<'_>| unit.put_string(one.0, one.1, &bytes(len, 1), Expire::At(START_MS + 5));
+                cut_anywhere(
+                    |_| {},
+                    |unit| {
+                        put(unit)?;
+                        assert!(unit.rename(one, two)? && unit.rename(two, three)?);
+                        end()
+                    },
+                );
+                // The same over a value that goes, of a name that is used again.
+                cut_anywhere(
+                    |world| {
+                        world.set(two.0, two.1, &bytes(5_000, 2));
+                    },
+                    |unit| {
+                        put(unit)?;
+                        assert!(unit.rename(one, two)?);
+                        unit.patch_string(two.0, two.1, 1, b"x")?;
+                        put(unit)?;
+                        assert!(unit.rename(two, three)? && unit.delete(three.0, three.1)?);
+                        end()
+                    },
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn an_old_value_that_is_renamed_keeps_an_owner_wherever_the_log_ends() {
+    for len in [10, 3_394, 300_000] {
+        for roll_back in [false, true] {
+            cut_anywhere(
+                |world| {
+                    world.set(0, b"m", &bytes(len, 1));
+                    world.set(2, b"z", &bytes(len, 2));
+                },
+                |unit| {
+                    assert!(unit.rename((0, b"m"), (2, b"z"))? && unit.rename((2, b"z"), (0, b"a"))?);
+                    unit.patch_string(0, b"a", len as u64, b"more")?;
+                    if roll_back { Err(Error::Invalid("rolled back".into())) } else { Ok(()) }
+                },
+            );
+        }
+    }
+}
+
+/// Leaves so few pages free that a unit of a few renames comes to the end of those put aside for its rollback.
+fn almost_full() -> World {
+    let world = World::new(2);
+    for at in 0..12u32 {
+        world.set(0, &[b'a', at as u8], &bytes(10, u64::from(at)));
+        world.set(0, &[b'b', at as u8], &bytes(1_000, u64::from(at)));
+    }
+    world.folder.set_capacity(Some(world.folder.used_bytes() + (16 << 20)));
+    for (part, len) in [60_000, 10_000, 5_000].into_iter().enumerate() {
+        for at in 0u32.. {
+            let key = [&[b'f', part as u8], &at.to_be_bytes()[..]].concat();
+            match world.engine.keyspace().set(0, &key, &bytes(len, 1), Expire::None) {
+                Ok(_) => world.flush(),
+                Err(Error::DiskFull) => break,
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+    for at in 0u32..2 {
+        world.one(0, &[&[b'f', 0], &at.to_be_bytes()[..]].concat(), |unit| {
+            unit.delete(0, &[&[b'f', 0], &at.to_be_bytes()[..]].concat())
+        });
+    }
+    world
+}
+
+/// A unit that goes on after a refused rename used to be committed with the old name gone and the new one not there.
+#[test]
+fn a_rename_that_a_full_disk_stops_half_way_takes_its_unit_back() {
+    let mut taken_back = 0;
+    for first in 0..4 {
+        let world = almost_full();
+        let names: Vec<[u8; 2]> = (0..12).flat_map(|at| [[b'a', at], [b'b', at]]).collect();
+        let keys: Vec<(u8, &[u8])> = names.iter().map(|name| (0, name.as_slice())).collect();
+        let done = world.engine.keyspace().write::<_, Error>(Locks::Keys(&keys), true, |unit| {
+            for at in 0..first {
+                unit.delete(0, &[b'b', at])?;
+            }
+            let renames = (first..12).map(|at| unit.rename((0, &[b'a', at]), (0, &[b'b', at])));
+            Ok(renames.filter(Result::is_err).count())
+        });
+        for at in 0..12 {
+            let (a, b) = (world.get(0, &[b'a', at]), world.get(0, &[b'b', at]));
+            let (small, big) = (Some(bytes(10, u64::from(at))), Some(bytes(1_000, u64::from(at))));
+            let is_renamed = done.is_ok() && a.is_none() && b == small;
+            let is_deleted = done.is_ok() && at < first && a == small && b.is_none();
+            assert!(is_renamed || is_deleted || (a == small && b == big), "{first} {at} {done:?}");
+        }
+        match done {
+            Ok((refused, _)) => assert!(refused > 0, "{first}: the disk was not full"),
+            Err(error) => {
+                assert!(matches!(error, Error::DiskFull), "{error}");
+                taken_back += 1;
+            }
+        }
+        world.folder.set_capacity(None);
+        world.engine.pager().tend().expect("room is found again");
+        world.settle();
+        world.check();
+    }
+    assert!(taken_back > 0, "no rename was stopped between its records");
+}
