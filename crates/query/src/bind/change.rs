@@ -363,9 +363,12 @@ impl Bind<'_> {
         let Some(source) = &insert.source else { return Ok(Values::Rows(vec![Vec::new()])) };
         let ast::SetExpr::Values(values) = &*source.body else {
             targets.iter().try_for_each(|at| refuse_value(table, *at))?;
-            let bound = self.query(source)?;
+            let mut bound = self.query(source)?;
             if bound.columns.len() != targets.len() {
                 return Err(error::WRONG_VALUE_COUNT_ON_ROW.with(&[&1]));
+            }
+            if let Some(exprs) = outermost(&mut bound.node) {
+                exprs.iter_mut().zip(targets).for_each(|(expr, at)| expr.keep_digits(&table.columns[*at].ty));
             }
             return Ok(Values::Query(bound.node));
         };
@@ -703,5 +706,14 @@ impl Bind<'_> {
         let bound = self.expr(expr);
         self.close_scope();
         bound
+    }
+}
+
+/// The select list of a query, where nothing between it and the rows holds them.
+fn outermost(node: &mut Arc<Node>) -> Option<&mut Vec<Expr>> {
+    match Arc::get_mut(node)? {
+        Node::Project { exprs, .. } => Some(exprs),
+        Node::Limit { input, .. } | Node::Strip { input, .. } | Node::Sort { input, .. } => outermost(input),
+        _ => None,
     }
 }

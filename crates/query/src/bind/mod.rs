@@ -163,7 +163,9 @@ impl<'s> Bind<'s> {
     pub fn assigned(&mut self, node: &ast::Expr, target: &Type) -> Result<Expr> {
         let settings = self.around.settings;
         let mut hook = |node: &ast::Expr| self.hook(node);
-        Binder::new(settings, &mut hook).bind_assignment(node, target)
+        let mut expr = Binder::new(settings, &mut hook).bind_assignment(node, target)?;
+        expr.keep_digits(target);
+        Ok(expr)
     }
 
     pub fn scope(&mut self) -> &mut Scope {

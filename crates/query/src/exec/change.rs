@@ -14,6 +14,7 @@ use crate::error::{self, Result, SqlError};
 use crate::exec::host::host;
 use crate::exec::{Exec, drain, foreign, generated, keys};
 use crate::key;
+use crate::plan::family::Family;
 use crate::scalar::bind::present;
 use crate::scalar::store::implicit_default;
 use crate::scalar::{EvalContext, Expr, Place, SqlMode, store};
@@ -469,8 +470,14 @@ impl<'i> Inserting<'i> {
                     return Ok(());
                 }
                 OnConflict::Replace => {
-                    self.tally.duplicates += 1;
                     if let Some(old) = current(table, &conflict.row_key, ctx)? {
+                        let in_place =
+                            conflict.index == last_unique(table) && !is_parent(family) && !keys::is_keys(table);
+                        if in_place && old == row {
+                            self.tally.changed.affected += 1;
+                            return Ok(());
+                        }
+                        self.tally.duplicates += 1;
                         if take_out(table, &conflict.row_key, &old, ctx)? {
                             foreign::after_delete(family, &old, ctx)?;
                         }
@@ -516,6 +523,15 @@ impl<'i> Inserting<'i> {
         self.tally.changed.affected += 2;
         Ok(())
     }
+}
+
+/// The unique key that is looked at last. A row that REPLACE finds by it is changed in its place, and so counts once if nothing is to be changed.
+fn last_unique(table: &Table) -> Option<usize> {
+    table.indexes.iter().rposition(|index| index.unique)
+}
+
+fn is_parent(family: Option<&Family>) -> bool {
+    family.is_some_and(|family| !family.members[0].children.is_empty())
 }
 
 /// The newest version of a row, locked.

@@ -19,6 +19,7 @@ impl Expr {
             Expr::Parameter(place, _) => Ok(ctx.parameters.get(*place).cloned().unwrap_or_default()),
             Expr::Hosted(hosted, _) => hosted.eval(row, ctx),
             Expr::Compare(node) => Ok(truth_value(node.decide(row, ctx)?)),
+            Expr::Arithmetic(node) if node.exact => self.eval_exact(row, ctx),
             Expr::Arithmetic(node) => Ok(arithmetic::fit(self.eval_exact(row, ctx)?, &node.ty)),
             Expr::Call(call) => call.eval(row, ctx),
             Expr::Case(case) => case.eval(row, ctx),

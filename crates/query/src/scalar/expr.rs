@@ -134,6 +134,8 @@ pub struct Arithmetic {
     pub increment: u8,
     /// The expression as it was written, for messages.
     pub text: Box<str>,
+    /// All digits of a quotient are wanted, not those that are shown: it goes into a column.
+    pub exact: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -282,6 +284,16 @@ impl Expr {
                 arms.chain(std::iter::once(&mut node.otherwise)).collect()
             }
             Expr::Call(node) => node.arguments.iter_mut().collect(),
+        }
+    }
+
+    /// It goes into a column of that type: one of numbers, or of characters, takes all digits of a quotient.
+    pub fn keep_digits(&mut self, column: &Type) {
+        if let Expr::Arithmetic(node) = self
+            && node.ty.kind == Kind::Decimal
+            && (column.kind.is_number() || column.kind.is_text())
+        {
+            node.exact = true;
         }
     }
 
