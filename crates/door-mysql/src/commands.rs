@@ -12,7 +12,7 @@ use crate::protocol::{capability, status};
 use crate::reply::Ending;
 use crate::rows::RowWriter;
 use crate::statements::Cursor;
-use crate::wire::{NULL, Reader};
+use crate::wire::{NULL, Reader, put_bytes};
 
 /// What a command may give back: an error becomes its reply.
 type Reply = Result<Next>;
@@ -70,7 +70,12 @@ fn malformed() -> error::SqlError {
 }
 
 fn query(conversation: &mut Conversation, turn: &mut Turn<'_, '_>, payload: &[u8], size: usize) -> Reply {
-    let text = statement_text(conversation, payload)?;
+    let mut reader = Reader(payload);
+    if turn.capabilities & capability::QUERY_ATTRIBUTES != 0 {
+        let attributes = params::read_attributes(&mut reader, conversation.client_charset()).ok_or_else(malformed)?;
+        conversation.sql.give_attributes(attributes);
+    }
+    let text = statement_text(conversation, reader.0)?;
     Ok(conversation.run_text(turn, &text, size))
 }
 
@@ -101,11 +106,13 @@ fn field_list(conversation: &mut Conversation, turn: &mut Turn<'_, '_>, payload:
     conversation.prepare_to_run(turn);
     let columns = conversation.sql.fields(&table, &like)?;
     let results = conversation.results();
-    for column in &columns {
+    for (column, default) in &columns {
         turn.writer().packet(|out| {
             crate::columns::put_column(out, column, results);
-            // Its default, which this command alone tells; it is in information_schema.
-            out.push(NULL);
+            match default {
+                Some(text) => put_bytes(out, text.as_bytes()),
+                None => out.push(NULL),
+            }
         });
     }
     turn.writer().rows_end(&conversation.ending(false));
@@ -194,6 +201,8 @@ fn prepare(conversation: &mut Conversation, turn: &mut Turn<'_, '_>, payload: &[
 fn execute(conversation: &mut Conversation, turn: &mut Turn<'_, '_>, payload: &[u8], size: usize) -> Reply {
     const NAME: &str = "mysqld_stmt_execute";
     const CURSOR: u8 = 1;
+    /// How many values come stands before them, though the statement has no parameters.
+    const COUNTED: u8 = 8;
     let charset = conversation.client_charset();
     let begun = turn.shared.clock.monotonic_ns();
     let Conversation { statements, sql, .. } = conversation;
@@ -204,13 +213,22 @@ fn execute(conversation: &mut Conversation, turn: &mut Turn<'_, '_>, payload: &[
     }
     let flags = reader.u8().ok_or_else(malformed)?;
     reader.u32().ok_or_else(malformed)?;
-    let parameters = params::read(&mut reader, &mut statement.bound, &mut statement.long, charset)
-        .ok_or_else(|| error::WRONG_ARGUMENTS.with(&[&NAME]))?;
+    let named = turn.capabilities & capability::QUERY_ATTRIBUTES != 0;
+    let (bound, long) = (&mut statement.bound, &mut statement.long);
+    let given = if named && (flags & COUNTED != 0 || !long.is_empty()) {
+        params::read_named(&mut reader, bound, long, charset)
+    } else {
+        params::read(&mut reader, bound, long, charset).map(|values| (values, Vec::new()))
+    };
+    let (parameters, attributes) = given.ok_or_else(|| error::WRONG_ARGUMENTS.with(&[&NAME]))?;
     if let Some(cursor) = statement.cursor.take() {
         cursor.close(sql);
     }
     let (handle, may_set) = (statement.prepared.handle.clone(), statement.may_set);
     conversation.prepare_to_run(turn);
+    if named {
+        conversation.sql.give_attributes(attributes);
+    }
     let outcome = conversation.sql.execute_prepared(&handle, parameters);
     turn.shared.stats.times.record(turn.shared.clock.monotonic_ns() - begun);
     if may_set {

@@ -1,4 +1,4 @@
-//! The parameters of COM_STMT_EXECUTE: bytes of the client, made into values.
+//! The parameters of COM_STMT_EXECUTE, and the attributes of statements: bytes of the client, made into values.
 
 use query::types::Charset;
 use query::value::{Date, DateTime, Decimal, Time, Value};
@@ -7,12 +7,19 @@ use crate::charset::decode;
 use crate::protocol::kind;
 use crate::wire::Reader;
 
-/// Of one parameter: its kind, and whether integers are unsigned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Of one parameter: its kind, and whether integers are unsigned. An attribute has a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bound {
     kind: u8,
     unsigned: bool,
+    name: String,
 }
+
+/// Name and value.
+pub type Attribute = (String, Value);
+
+/// As many as a statement may have of both.
+const COUNT_MAX: u64 = 65_535;
 
 /// What stands behind the statement's number, flags and count. `long` holds what came in pieces before; `bound` the kinds, which a client sends once and
 /// may then leave out. `None`: malformed, or of a kind that nobody knows.
@@ -22,33 +29,75 @@ pub fn read(
     long: &mut [Option<Vec<u8>>],
     charset: Charset,
 ) -> Option<Vec<Value>> {
-    let count = long.len();
+    all(reader, (long.len(), false), bound, long, charset)
+}
+
+/// The same with names, as clients with CLIENT_QUERY_ATTRIBUTES send it: how many there are stands before, and those behind the statement's own parameters are attributes.
+pub fn read_named(
+    reader: &mut Reader<'_>,
+    bound: &mut Vec<Bound>,
+    long: &mut [Option<Vec<u8>>],
+    charset: Charset,
+) -> Option<(Vec<Value>, Vec<Attribute>)> {
+    let count = reader.length().filter(|count| *count <= COUNT_MAX)? as usize;
+    if count < long.len() {
+        return None;
+    }
+    let mut values = all(reader, (count, true), bound, long, charset)?;
+    let behind = values.split_off(long.len());
+    let names = bound[long.len().min(bound.len())..].iter().map(|bound| bound.name.clone());
+    Some((values, names.zip(behind).collect()))
+}
+
+/// The attributes before the text of COM_QUERY.
+pub fn read_attributes(reader: &mut Reader<'_>, charset: Charset) -> Option<Vec<Attribute>> {
+    let count = reader.length().filter(|count| *count <= COUNT_MAX)? as usize;
+    // There is one set of them.
+    if reader.length()? != 1 {
+        return None;
+    }
+    let mut bound = Vec::new();
+    let values = all(reader, (count, true), &mut bound, &mut [], charset)?;
+    Some(bound.into_iter().map(|bound| bound.name).zip(values).collect())
+}
+
+fn all(
+    reader: &mut Reader<'_>,
+    (count, named): (usize, bool),
+    bound: &mut Vec<Bound>,
+    long: &mut [Option<Vec<u8>>],
+    charset: Charset,
+) -> Option<Vec<Value>> {
     if count == 0 {
         return Some(Vec::new());
     }
     let nulls = reader.bytes(count.div_ceil(8))?;
     if reader.u8()? == 1 {
-        let kinds: Option<Vec<Bound>> =
-            (0..count).map(|_| Some(Bound { kind: reader.u8()?, unsigned: reader.u8()? & 0x80 != 0 })).collect();
-        *bound = kinds?;
+        let mut kinds = Vec::with_capacity(count);
+        for _ in 0..count {
+            let (kind, unsigned) = (reader.u8()?, reader.u8()? & 0x80 != 0);
+            let name = if named { decode(reader.measured()?, charset)?.into_owned() } else { String::new() };
+            kinds.push(Bound { kind, unsigned, name });
+        }
+        *bound = kinds;
     }
     if bound.len() != count {
         return None;
     }
     let mut values = Vec::with_capacity(count);
     for (at, bound) in bound.iter().enumerate() {
-        let value = match long[at].take() {
+        let value = match long.get_mut(at).and_then(Option::take) {
             Some(bytes) => string(&bytes, bound.kind, charset),
             None if nulls[at / 8] & (1 << (at % 8)) != 0 => Value::Null,
-            None => value(reader, *bound, charset)?,
+            None => value(reader, bound, charset)?,
         };
         values.push(value);
     }
     Some(values)
 }
 
-fn value(reader: &mut Reader<'_>, bound: Bound, charset: Charset) -> Option<Value> {
-    let Bound { kind, unsigned } = bound;
+fn value(reader: &mut Reader<'_>, bound: &Bound, charset: Charset) -> Option<Value> {
+    let (kind, unsigned) = (bound.kind, bound.unsigned);
     let integer = |signed: i64, bits: u64| if unsigned { Value::UInt(bits) } else { Value::Int(signed) };
     Some(match kind {
         kind::NULL => Value::Null,

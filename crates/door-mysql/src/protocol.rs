@@ -30,8 +30,10 @@ pub mod capability {
     pub const DEPRECATE_EOF: u32 = 1 << 24;
     /// Frames may be zstd's. The level stands at the end of the client's answer.
     pub const ZSTD: u32 = 1 << 26;
+    /// Statements come with values that the client has named.
+    pub const QUERY_ATTRIBUTES: u32 = 1 << 27;
 
-    /// What this server can do. Not query attributes: a client that is not offered them does without.
+    /// What this server can do.
     pub const OFFERED: u32 = LONG_PASSWORD
         | FOUND_ROWS
         | LONG_FLAG
@@ -55,7 +57,8 @@ pub mod capability {
         | CAN_HANDLE_EXPIRED_PASSWORDS
         | SESSION_TRACK
         | DEPRECATE_EOF
-        | ZSTD;
+        | ZSTD
+        | QUERY_ATTRIBUTES;
 }
 
 /// Bits of the status word that ends each reply.

@@ -1,6 +1,6 @@
-"""The protocol's less used parts, by MySQL's own C client: compression by zlib and zstd at several levels, what the server lets clients choose, and frames that lie."""
+"""The protocol's less used parts, by MySQL's own C client: compression by zlib and zstd at several levels, what the server lets clients choose, frames that lie; attributes of statements; COM_FIELD_LIST."""
 
-from libmysql import Connection, Error, Statement  # isort: skip, it brings its own OpenSSL
+from libmysql import CLIENT_MULTI_STATEMENTS, Connection, Error, Statement  # isort: skip, it brings its own OpenSSL
 
 import socket
 import struct
@@ -11,7 +11,7 @@ import pymysql
 from beluga import Server, Tally
 
 tally = Tally()
-COMPRESS, ZSTD = 1 << 5, 1 << 26
+COMPRESS, ZSTD, QUERY_ATTRIBUTES = 1 << 5, 1 << 26, 1 << 27
 PLAIN = 0x0008_8200
 
 
@@ -171,11 +171,82 @@ def lies(server):
     root.close()
 
 
+def attributes(server):
+    """CLIENT_QUERY_ATTRIBUTES, with statements as text and prepared."""
+    for algorithms in ("uncompressed", "zstd"):
+        connection = Connection(server.mysql_port, algorithms=algorithms, flags=CLIENT_MULTI_STATEMENTS)
+        name = "SELECT mysql_query_attribute_string('trace'), mysql_query_attribute_string('n'), mysql_query_attribute_string('none')"
+        tally.equal("none", connection.ask(name), [(None, None, None)])
+        connection.attributes(trace="a-1 \u00e4", n=-42)
+        tally.equal("two", connection.ask(name), [("a-1 \u00e4".encode(), b"-42", None)])
+        tally.equal("gone with the statement", connection.ask(name), [(None, None, None)])
+        connection.attributes(trace=None, n=1.5)
+        tally.equal("a NULL and a number", connection.ask(name), [(None, b"1.5", None)])
+        connection.attributes(trace="x" * 70_000)
+        tally.equal("a long one", connection.ask("SELECT LENGTH(mysql_query_attribute_string('trace'))"), [(b"70000",)])
+        connection.attributes(trace="all")
+        tally.equal("of several statements", connection.ask("SELECT mysql_query_attribute_string('trace'); SELECT mysql_query_attribute_string('trace')"), [(b"all",)])
+        tally.equal("the second", connection.more(), [(b"all",)])
+        tally.equal("no more", connection.more(), None)
+        connection.attributes(**{f"a{number}": number for number in range(300)})
+        tally.equal("many", connection.ask("SELECT mysql_query_attribute_string('a0'), mysql_query_attribute_string('a299')"), [(b"0", b"299")])
+        connection.attributes(trace="kept out of the plan")
+        tally.equal("a literal beside it", connection.ask("SELECT 5, mysql_query_attribute_string('trace')"), [(b"5", b"kept out of the plan")])
+        tally.equal("NULL for its name", connection.ask("SELECT mysql_query_attribute_string(NULL)"), [(None,)])
+        tally.equal("it wants a name", code(lambda: connection.ask("SELECT mysql_query_attribute_string()")), 1582)
+        with_values = Statement(connection, "SELECT ? + 1, mysql_query_attribute_string('trace'), ?")
+        tally.equal("prepared, none", with_values.run((1, "p")), [(b"2", None, b"p")])
+        tally.equal("prepared, one", with_values.run((2, "q"), trace="t", other=7), [(b"3", b"t", b"q")])
+        tally.equal("prepared, none again", with_values.run((3, None)), [(b"4", None, None)])
+        bare = Statement(connection, "SELECT mysql_query_attribute_string('trace')")
+        tally.equal("prepared without parameters", [bare.run((), trace="b"), bare.run(())], [[(b"b",)], [(None,)]])
+        for statement in (with_values, bare):
+            statement.close()
+        connection.close()
+    for payload, told in ((b"\3", 1835), (b"\3\1", 1835), (b"\3\0\2SELECT 1", 1835), (b"\3\1\1\0\1\3\0", 1835), (b"\3\xfe" + b"\xff" * 8 + b"\1SELECT 1", 1835), (b"\3\0\1SELECT 1", None)):
+        with socket.create_connection(("127.0.0.1", server.mysql_port), 30) as stream:
+            assert answer(stream, PLAIN | QUERY_ATTRIBUTES)[:1] == b"\0"
+            stream.sendall(len(payload).to_bytes(3, "little") + b"\0" + payload)
+            found = error(packet(stream))
+            tally.equal(f"malformed {payload!r}", found and found[0], told)
+
+
+def fields(server):
+    """COM_FIELD_LIST tells each column's default."""
+    connection = Connection(server.mysql_port)
+    for statement in ("CREATE DATABASE fields", "USE fields", "CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, a INT DEFAULT 7, b VARCHAR(10) DEFAULT 'x y', c CHAR(3) NOT NULL, d DATETIME DEFAULT CURRENT_TIMESTAMP, "
+                      "e DECIMAL(5,2) NOT NULL DEFAULT 1.5, f ENUM('p','q') NOT NULL, g TEXT)"):
+        connection.ask(statement)
+    with socket.create_connection(("127.0.0.1", server.mysql_port), 30) as stream:
+        assert answer(stream, PLAIN)[:1] == b"\0"
+        for payload in (b"\2fields", b"\4t\0"):
+            stream.sendall(len(payload).to_bytes(3, "little") + b"\0" + payload)
+            found, reply = [], packet(stream)
+            while reply[:1] not in (b"\xfe", b"\0"):
+                found.append(default_of(reply))
+                reply = packet(stream)
+        tally.equal("defaults", found, [b"0", b"7", b"x y", b"", None, b"1.50", b"p", None])
+    words = connection.ask("SELECT WORD FROM information_schema.KEYWORDS WHERE RESERVED = 1 AND WORD IN ('SELECT', 'PATH', 'LATERAL', 'ROLE') ORDER BY 1")
+    tally.equal("reserved words", words, [(b"LATERAL",), (b"SELECT",)])
+    connection.close()
+
+
+def default_of(column):
+    """What stands behind a column's definition."""
+    at = 0
+    for _ in range(6):
+        at += 1 + column[at]
+    behind = column[at + 13 :]
+    return None if behind == b"\xfb" else behind[1:]
+
+
 def main():
     with Server(mysql=True) as server:
         compressed(server)
         allowed(server)
         lies(server)
+        attributes(server)
+        fields(server)
         with pymysql.connect(host="127.0.0.1", port=server.mysql_port, user="root").cursor() as cursor:
             cursor.execute("SELECT 1")
             tally.equal("the server is well", cursor.fetchall(), ((1,),))

@@ -49,6 +49,8 @@ pub struct SessionFacts {
     pub last_insert_id: u64,
     /// What LAST_INSERT_ID(expr) was given: the statement's own from then on.
     pub set_last_insert_id: Option<u64>,
+    /// What the client has named beside the statement, as text.
+    pub attributes: Vec<(String, Option<Text>)>,
     pub row_count: i64,
     pub found_rows: u64,
 }

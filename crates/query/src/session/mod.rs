@@ -315,7 +315,7 @@ impl Session {
     }
 
     /// The columns of a table, for those who ask before they SELECT (COM_FIELD_LIST).
-    pub fn fields(&mut self, table: &str, like: &str) -> Result<Vec<Column>> {
+    pub fn fields(&mut self, table: &str, like: &str) -> Result<Vec<(Column, Option<String>)>> {
         self.refresh();
         self.follow_accounts()?;
         let database = self.database.clone().ok_or_else(|| error::NO_DB.bare())?;
@@ -324,17 +324,16 @@ impl Session {
         }
         let view = self.catalog.view(&database, table).cloned();
         let mut columns = match view {
-            Some(view) => self.columns_of_view(&view)?,
+            Some(view) => self.columns_of_view(&view)?.into_iter().map(|column| (column, None)).collect(),
             None => {
-                let table = self.catalog.table(&database, table)?;
-                let mut columns = crate::bind::columns_of(table, &table.name);
-                let mut named = table.columns.iter().map(|column| !column.is_hidden());
-                columns.retain(|_| named.next().unwrap_or_default());
-                columns
+                let table = self.catalog.table(&database, table)?.clone();
+                let columns = crate::bind::columns_of(&table, &table.name);
+                let pairs = columns.into_iter().zip(&table.columns).filter(|(_, column)| !column.is_hidden());
+                pairs.map(|(told, column)| (told, crate::system::empty_text(column, &mut self.ctx))).collect::<Vec<_>>()
             }
         };
         if !like.is_empty() && like != "%" {
-            columns.retain(|column| column.name.eq_ignore_ascii_case(like));
+            columns.retain(|(column, _)| column.name.eq_ignore_ascii_case(like));
         }
         Ok(columns)
     }
@@ -447,6 +446,18 @@ impl Session {
     /// What the client says of itself: performance_schema.session_connect_attrs.
     pub fn describe_client(&self, attributes: Vec<(String, String)>) {
         self.handle.show(|shown| shown.attributes = attributes.into());
+    }
+
+    /// What the client has named beside the statements that follow: mysql_query_attribute_string().
+    pub fn give_attributes(&mut self, attributes: Vec<(String, Value)>) {
+        if attributes.is_empty() && self.ctx.session.attributes.is_empty() {
+            return;
+        }
+        let text = |value: Value| match value {
+            Value::Null => None,
+            value => Some(scalar::convert::to_text(&value, &Type::of(&value))),
+        };
+        self.ctx.session.attributes = attributes.into_iter().map(|(name, value)| (name, text(value))).collect();
     }
 
     /// How the client's stream is made shorter, for SHOW STATUS: the method and its level.

@@ -3,13 +3,14 @@
 mod absent;
 mod accounts;
 pub mod keys;
+mod keywords;
 mod schema;
 pub(crate) mod statistics;
 pub(crate) mod status;
 mod tools;
 mod views;
 
-pub use schema::{column_extra, column_key, default_text, keys, value_text};
+pub use schema::{column_extra, column_key, default_text, empty_text, keys, value_text};
 
 use crate::error::Result;
 use crate::scalar::EvalContext;
@@ -82,9 +83,18 @@ pub fn find(schema: &str, name: &str) -> Option<&'static SystemTable> {
 }
 
 pub fn all() -> impl Iterator<Item = &'static SystemTable> {
-    [schema::TABLES, statistics::TABLES, absent::TABLES, status::TABLES, accounts::TABLES, keys::TABLES, tools::TABLES]
-        .into_iter()
-        .flatten()
+    [
+        schema::TABLES,
+        statistics::TABLES,
+        absent::TABLES,
+        status::TABLES,
+        accounts::TABLES,
+        keys::TABLES,
+        keywords::TABLES,
+        tools::TABLES,
+    ]
+    .into_iter()
+    .flatten()
 }
 
 /// Those that SHOW DATABASES lists: a dump of all databases must not meet one that cannot be made by statements.

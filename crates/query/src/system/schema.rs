@@ -385,6 +385,16 @@ pub fn default_text(column: &TableColumn, ctx: &mut EvalContext) -> Option<Strin
     }
 }
 
+/// What the column holds in MySQL's empty record, as COM_FIELD_LIST tells it: the default if that is a value, else NULL or the type's own.
+pub fn empty_text(column: &TableColumn, ctx: &mut EvalContext) -> Option<String> {
+    match &column.default {
+        Default::Value(value) if value.is_null() => None,
+        Default::Value(value) => Some(value_text(value, &column.ty, ctx)),
+        _ if column.ty.nullable => None,
+        _ => Some(value_text(&crate::scalar::store::implicit_default(&column.ty), &column.ty, ctx)),
+    }
+}
+
 /// A value as a client sees it, as text.
 pub fn value_text(value: &Value, ty: &Type, ctx: &mut EvalContext) -> String {
     use crate::scalar::Expr;

@@ -14,6 +14,7 @@ pub const FUNCTIONS: &[Function] = &[
     row(&["current_role"], 0, 0, Returns::Plain(288), Run::Values(current_role)),
     row(&["connection_id"], 0, 0, Returns::UInt, Run::Values(connection_id)),
     volatile(row(&["last_insert_id"], 0, 1, Returns::UInt, Run::Values(last_insert_id))),
+    volatile(row(&["mysql_query_attribute_string"], 1, 1, Returns::Plain(u32::MAX / 4), Run::Strict(attribute))),
     row(&["row_count"], 0, 0, Returns::Int, Run::Values(row_count)),
     row(&["found_rows"], 0, 0, Returns::Int, Run::Values(found_rows)),
     volatile(row(&["uuid"], 0, 0, Returns::Plain(36), Run::Values(uuid))),
@@ -82,6 +83,13 @@ fn connection_id(_: &Call, _: &[Value], ctx: &mut EvalContext) -> Result<Value> 
 }
 
 /// With an argument it is that from now on.
+/// The attribute of that name; NULL if the client has given none.
+fn attribute(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    let name = Args { call, values }.text(0, ctx);
+    let named = ctx.session.attributes.iter().find(|(known, _)| *known == *name);
+    Ok(named.and_then(|(_, text)| text.clone()).map_or(Value::Null, Value::Text))
+}
+
 fn last_insert_id(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     if values.is_empty() {
         return Ok(Value::UInt(ctx.session.last_insert_id));
