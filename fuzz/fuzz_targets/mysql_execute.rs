@@ -1,7 +1,7 @@
-//! The parameters of COM_STMT_EXECUTE. The first byte says how many the statement has, the second which of them came in pieces before.
+//! The parameters of COM_STMT_EXECUTE, with names and without, and the attributes of COM_QUERY. The first byte says how many the statement has, the second which of them came in pieces before.
 #![no_main]
 
-use door_mysql::fuzzed::{Reader, read};
+use door_mysql::fuzzed::{Reader, read, read_attributes, read_named};
 use libfuzzer_sys::fuzz_target;
 use query::types::Charset;
 
@@ -18,4 +18,8 @@ fuzz_target!(|data: &[u8]| {
         // Once more, with the kinds that are known now.
         let _ = read(&mut reader, &mut bound, &mut vec![None; count], charset);
     }
+    if let Some((values, _)) = read_named(&mut Reader(input), &mut Vec::new(), &mut vec![None; count], charset) {
+        assert_eq!(values.len(), count);
+    }
+    let _ = read_attributes(&mut Reader(input), charset);
 });

@@ -30,7 +30,7 @@ pub mod fuzzed {
     pub use crate::compression::Method;
     pub use crate::handshake::{Answer, First, read_change_user, read_first};
     pub use crate::packet::{Cut, cut};
-    pub use crate::params::read;
+    pub use crate::params::{read, read_attributes, read_named};
     pub use crate::squeeze::{Opened, Squeeze};
     pub use crate::wire::Reader;
 }
