@@ -1,9 +1,8 @@
 //! Rows put in, changed and taken out, with every index of their table.
 //!
 //! D1: a row and its entries in all indexes change in one transaction, and a conflict takes back the part that was done. D2: UPDATE and DELETE first gather the rows
-//! (locked), then change them, so that a change never meets itself.
+//! (locked), then change them, so that a change never meets itself. What has been gathered goes to a file where memory is short.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use engine::rows::{Inserted, Strength};
@@ -12,8 +11,10 @@ use crate::bind::change::{Delete, Insert, OnConflict, Rules, Target, Update, Val
 use crate::catalog::table::{Index, Table};
 use crate::error::{self, Result, SqlError};
 use crate::exec::host::host;
-use crate::exec::{Exec, drain, foreign, generated, keys};
+use crate::exec::spill::keys::Keys;
+use crate::exec::{foreign, gather, generated, keys};
 use crate::key;
+use crate::plan::Node;
 use crate::plan::family::Family;
 use crate::scalar::bind::present;
 use crate::scalar::store::implicit_default;
@@ -322,9 +323,12 @@ pub fn insert(plan: &Insert, ctx: &mut EvalContext) -> Result<Changed> {
         }
         Values::Query(node) => {
             // Gathered first: the query may read the table itself.
-            let mut exec = Exec::open(node, None, ctx)?;
-            for row in drain(&mut exec, ctx, usize::MAX)? {
-                inserting.row(std::iter::empty(), Some(row), ctx)?;
+            let mut rows = gather(node, ctx)?;
+            for at in 0..rows.block_count() {
+                for row in rows.take_block(at)? {
+                    host(ctx).look_up()?;
+                    inserting.row(std::iter::empty(), Some(row), ctx)?;
+                }
             }
         }
     }
@@ -563,22 +567,25 @@ fn clocks(rules: &Rules, sets: &[usize], row: &mut [Value], ctx: &mut EvalContex
 
 pub fn update(plan: &Update, ctx: &mut EvalContext) -> Result<Changed> {
     ctx.ignore = plan.ignore;
-    let mut exec = Exec::open(&plan.node, None, ctx)?;
-    let mut rows = drain(&mut exec, ctx, usize::MAX)?;
+    let mut rows = gather(&plan.node, ctx)?;
     let (mut matched, mut affected) = (0, 0);
     // Of a join, a row is changed once.
-    let mut done: Vec<HashSet<Vec<u8>>> = plan.targets.iter().map(|_| HashSet::new()).collect();
-    for row in &mut rows {
-        host(ctx).look_up()?;
-        for (target, done) in plan.targets.iter().zip(&mut done) {
-            let is_join = plan.targets.len() > 1;
-            match or_ignored(ctx, |ctx| update_row(target, row, done, is_join, matched + 1, ctx))? {
-                Some(None) => {}
-                Some(Some(changed)) => {
-                    matched += 1;
-                    affected += u64::from(changed);
+    let is_join = plan.targets.len() > 1;
+    let mut done: Vec<Option<Keys>> =
+        plan.targets.iter().map(|_| (!is_of_one_table(&plan.node)).then(Keys::default)).collect();
+    for at in 0..rows.block_count() {
+        for mut row in rows.take_block(at)? {
+            host(ctx).look_up()?;
+            for (target, done) in plan.targets.iter().zip(&mut done) {
+                let Some(row_key) = row[target.key_at].as_string_bytes().map(<[u8]>::to_vec) else { continue };
+                if let Some(done) = done
+                    && !done.insert(&row_key, ctx)?
+                {
+                    continue;
                 }
-                None => matched += 1,
+                matched += 1;
+                let changed = or_ignored(ctx, |ctx| update_row(target, &row_key, &mut row, is_join, matched, ctx))?;
+                affected += u64::from(changed == Some(true));
             }
         }
     }
@@ -587,19 +594,24 @@ pub fn update(plan: &Update, ctx: &mut EvalContext) -> Result<Changed> {
     Ok(Changed { affected, info, ..Changed::default() })
 }
 
-/// None: the target has no row here, or it has been changed already.
+/// Does each row that these are made of stand in one of them?
+pub fn is_of_one_table(node: &Node) -> bool {
+    match node {
+        Node::Scan(_) | Node::System { .. } => true,
+        Node::Filter { input, .. } | Node::Sort { input, .. } | Node::Limit { input, .. } => is_of_one_table(input),
+        _ => false,
+    }
+}
+
+/// False: it is what it was.
 fn update_row(
     target: &Target,
+    row_key: &[u8],
     wide: &mut Row,
-    done: &mut HashSet<Vec<u8>>,
     is_join: bool,
     number: u64,
     ctx: &mut EvalContext,
-) -> Result<Option<bool>> {
-    let Some(row_key) = wide[target.key_at].as_string_bytes().map(<[u8]>::to_vec) else { return Ok(None) };
-    if !done.insert(row_key.clone()) {
-        return Ok(None);
-    }
+) -> Result<bool> {
     let range = target.offset..target.offset + target.rules.table.columns.len();
     let old: Row = wide[range.clone()].to_vec();
     // In one table, an assignment sees those before it.
@@ -610,44 +622,52 @@ fn update_row(
     }
     let mut new: Row = wide[range].to_vec();
     if new == old {
-        return Ok(Some(false));
+        return Ok(false);
     }
     let sets: Vec<usize> = target.sets.iter().map(|(column, _)| *column).collect();
     clocks(&target.rules, &sets, &mut new, ctx)?;
     generated::compute(&target.rules.table, &mut new, Some(&old), number, ctx)?;
     check(&target.rules, &new, ctx)?;
     let table: &Arc<Table> = &target.rules.table;
-    foreign::replace_row(target.rules.family.as_deref(), table, &row_key, (&old, &new), ctx)?;
+    foreign::replace_row(target.rules.family.as_deref(), table, row_key, (&old, &new), ctx)?;
     if let Some(auto) = table.auto_column()
         && let Value::Int(given @ 1..) = new[auto]
         && new[auto] != old[auto]
     {
         auto_number(table, Some(given as u64), ctx)?;
     }
-    Ok(Some(true))
+    Ok(true)
 }
 
 pub fn delete(plan: &Delete, ctx: &mut EvalContext) -> Result<Changed> {
     ctx.ignore = plan.ignore;
-    let mut exec = Exec::open(&plan.node, None, ctx)?;
-    let rows = drain(&mut exec, ctx, usize::MAX)?;
+    let mut rows = gather(&plan.node, ctx)?;
     let mut affected = 0;
     // Table by table, children first: so rows that go together are not in each other's way.
-    for target in &plan.targets {
-        for row in &rows {
-            host(ctx).look_up()?;
-            let Some(row_key) = row[target.key_at].as_string_bytes() else { continue };
-            let table = &target.rules.table;
-            let old = &row[target.offset..target.offset + table.columns.len()];
-            let taken = or_ignored(ctx, |ctx| {
-                let found = take_out(table, row_key, old, ctx)?;
-                if found {
-                    foreign::after_delete(target.rules.family.as_deref(), old, ctx)?;
-                }
-                Ok(found)
-            })?;
-            affected += u64::from(taken == Some(true));
+    for (nth, target) in plan.targets.iter().enumerate() {
+        let is_last = nth + 1 == plan.targets.len();
+        for at in 0..rows.block_count() {
+            let block = if is_last { Arc::new(rows.take_block(at)?) } else { rows.block(at)? };
+            for row in block.iter() {
+                host(ctx).look_up()?;
+                affected += u64::from(delete_row(target, row, ctx)?);
+            }
         }
     }
     Ok(Changed { affected, ..Changed::default() })
+}
+
+/// False: the target has no row here, or it is gone already.
+fn delete_row(target: &Target, wide: &[Value], ctx: &mut EvalContext) -> Result<bool> {
+    let Some(row_key) = wide[target.key_at].as_string_bytes() else { return Ok(false) };
+    let table = &target.rules.table;
+    let old = &wide[target.offset..target.offset + table.columns.len()];
+    let taken = or_ignored(ctx, |ctx| {
+        let found = take_out(table, row_key, old, ctx)?;
+        if found {
+            foreign::after_delete(target.rules.family.as_deref(), old, ctx)?;
+        }
+        Ok(found)
+    })?;
+    Ok(taken == Some(true))
 }

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use crate::error::Result;
 use crate::exec::host::host;
+use crate::exec::memory::Held;
 use crate::exec::spill::partition::{LEVELS, Part, Partitions, Rows};
 use crate::exec::{Exec, key_of};
 use crate::scalar::EvalContext;
@@ -13,7 +14,7 @@ use crate::types::Type;
 pub struct DistinctState {
     input: Option<Exec>,
     seen: HashSet<Vec<u8>>,
-    held: usize,
+    held: Held,
     level: u32,
     others: Option<Partitions>,
     parts: Vec<Part>,
@@ -23,7 +24,7 @@ pub struct DistinctState {
 impl DistinctState {
     pub fn new(input: Exec) -> DistinctState {
         let (seen, parts) = (HashSet::new(), Vec::new());
-        DistinctState { input: Some(input), seen, held: 0, level: 0, others: None, parts, reading: None }
+        DistinctState { input: Some(input), seen, held: Held::default(), level: 0, others: None, parts, reading: None }
     }
 
     pub fn next(&mut self, types: &[Type], ctx: &mut EvalContext, out: &mut Vec<Row>) -> Result<()> {
@@ -45,19 +46,19 @@ impl DistinctState {
                     continue;
                 }
             }
-            if !self.next_part(ctx)? {
+            if !self.next_part()? {
                 return Ok(());
             }
         }
         Ok(())
     }
 
-    fn next_part(&mut self, ctx: &mut EvalContext) -> Result<bool> {
+    fn next_part(&mut self) -> Result<bool> {
         if let Some(others) = self.others.take() {
             self.parts.extend(others.finish()?.into_iter().filter(|part| !part.run.is_empty()));
         }
         self.seen.clear();
-        host(ctx).release(std::mem::take(&mut self.held));
+        self.held.clear();
         let Some(part) = self.parts.pop() else { return Ok(false) };
         self.level = part.level;
         self.reading = Some(part.rows());
@@ -73,7 +74,7 @@ impl DistinctState {
                 continue;
             }
             let bytes = key.len() + 48;
-            if self.others.is_some() || (self.level < LEVELS && host(ctx).must_spill(self.held, bytes)) {
+            if self.others.is_some() || (self.level < LEVELS && host(ctx).must_spill(&self.held, bytes)) {
                 let others = match &mut self.others {
                     Some(others) => others,
                     None => self.others.insert(Partitions::new(&host(ctx).spill()?, self.level)?),
@@ -82,11 +83,10 @@ impl DistinctState {
                 continue;
             }
             if self.level < LEVELS {
-                host(ctx).count(bytes)?
+                host(ctx).count(&mut self.held, bytes)?
             } else {
-                host(ctx).hold(bytes)?
+                host(ctx).hold(&mut self.held, bytes)?
             }
-            self.held += bytes;
             self.seen.insert(key);
             rows.swap(kept, at);
             kept += 1;

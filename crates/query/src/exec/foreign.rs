@@ -15,10 +15,10 @@ use crate::exec::change::{current, replace, take_out};
 use crate::exec::generated;
 use crate::exec::host::host;
 use crate::exec::scan::after;
+use crate::exec::spill::rows::Rows;
 use crate::key::{encode_part, row_key};
 use crate::plan::family::{Child, Family, Member};
 use crate::scalar::EvalContext;
-use crate::session::Row;
 use crate::value::Value;
 
 /// InnoDB's own limit.
@@ -185,9 +185,12 @@ impl Way<'_> {
             match key.on_delete {
                 Action::Nothing | Action::Restrict => self.refuse(child, &prefix, ctx)?,
                 Action::Cascade => {
-                    for (row_key, row) in self.children(child, &prefix, ctx)? {
-                        if take_out(&member.table, &row_key, &row, ctx)? {
-                            self.deeper(ctx, |way, ctx| way.deleted(child.member, &row, ctx))?;
+                    let mut found = self.children(child, &prefix, ctx)?;
+                    for at in 0..found.block_count() {
+                        for row in found.take_block(at)? {
+                            if take_out(&member.table, key_behind(&row), &row, ctx)? {
+                                self.deeper(ctx, |way, ctx| way.deleted(child.member, &row, ctx))?;
+                            }
                         }
                     }
                 }
@@ -258,13 +261,20 @@ impl Way<'_> {
     fn rewrite(&mut self, child: &Child, prefix: &[u8], parent: Option<&[Value]>, ctx: &mut EvalContext) -> Result<()> {
         let table = self.family.members[child.member].table.clone();
         let key = &table.foreign_keys[child.foreign];
-        for (row_key, row) in self.children(child, prefix, ctx)? {
-            let mut new = row.clone();
-            for (own, theirs) in key.columns.iter().zip(&child.columns) {
-                new[*own] = parent.map_or(Value::Null, |parent| parent[*theirs].clone());
+        let mut found = self.children(child, prefix, ctx)?;
+        for at in 0..found.block_count() {
+            for mut row in found.take_block(at)? {
+                let row_key = key_behind(&row).to_vec();
+                row.pop();
+                let mut new = row.clone();
+                for (own, theirs) in key.columns.iter().zip(&child.columns) {
+                    new[*own] = parent.map_or(Value::Null, |parent| parent[*theirs].clone());
+                }
+                generated::compute(&table, &mut new, Some(&row), 1, ctx)?;
+                self.deeper(ctx, |way, ctx| {
+                    way.update(child.member, &row_key, (&row, &new), Some(child.foreign), ctx)
+                })?;
             }
-            generated::compute(&table, &mut new, Some(&row), 1, ctx)?;
-            self.deeper(ctx, |way, ctx| way.update(child.member, &row_key, (&row, &new), Some(child.foreign), ctx))?;
         }
         Ok(())
     }
@@ -284,33 +294,39 @@ impl Way<'_> {
         done
     }
 
-    /// The rows that refer to a key, as they are now, locked: gathered before the first is changed.
-    fn children(&self, child: &Child, prefix: &[u8], ctx: &mut EvalContext) -> Result<Vec<(Vec<u8>, Row)>> {
+    /// The rows that refer to a key, as they are now, locked: gathered before the first is changed. Behind each row's values stands its key.
+    fn children(&self, child: &Child, prefix: &[u8], ctx: &mut EvalContext) -> Result<Rows> {
         let table = &self.family.members[child.member].table;
         let columns = &table.foreign_keys[child.foreign].columns;
         let (map, end) = (map_of(table, child.key), after(prefix));
         let txn = host(ctx).txn()?;
         let mut cursor = txn.scan_current(map, Bound::Included(prefix), end.as_ref().map(Vec::as_slice), false)?;
-        let (mut batch, mut keys) = (RowBatch::new(), Vec::new());
-        while cursor.next(txn, &mut batch)? {
-            keys.extend(batch.iter().map(|(key, value)| match child.key {
-                None => key.to_vec(),
-                Some(_) => row_key(key, value).to_vec(),
-            }));
-        }
-        let mut found = Vec::new();
-        for row_key in keys {
-            host(ctx).look_up()?;
-            let Some(row) = current(table, &row_key, ctx)? else { continue };
-            // The entry may have been an older one.
-            let values: Vec<&Value> = columns.iter().map(|column| &row[*column]).collect();
-            if self::prefix(table, child.key, &values).as_deref() == Some(prefix) {
-                found.push((row_key, row));
+        let (mut batch, mut keys, mut found) = (RowBatch::new(), Rows::default(), Rows::default());
+        while cursor.next(host(ctx).txn()?, &mut batch)? {
+            for (key, value) in batch.iter() {
+                let key = if child.key.is_some() { row_key(key, value) } else { key };
+                keys.push(vec![Value::bytes(key)], ctx)?;
             }
         }
-        host(ctx).hold(found.iter().map(|(_, row)| crate::exec::host::row_bytes(row)).sum())?;
+        for at in 0..keys.block_count() {
+            for key in keys.take_block(at)? {
+                host(ctx).look_up()?;
+                let Some(mut row) = current(table, key_behind(&key), ctx)? else { continue };
+                // The entry may have been an older one.
+                let values: Vec<&Value> = columns.iter().map(|column| &row[*column]).collect();
+                if self::prefix(table, child.key, &values).as_deref() == Some(prefix) {
+                    row.extend(key);
+                    found.push(row, ctx)?;
+                }
+            }
+        }
         Ok(found)
     }
+}
+
+/// The row's key, behind its values.
+fn key_behind(row: &[Value]) -> &[u8] {
+    row.last().and_then(Value::as_string_bytes).unwrap_or_default()
 }
 
 /// Has every row of a new constraint its parent? Nobody else uses the tables.

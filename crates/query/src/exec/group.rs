@@ -8,7 +8,9 @@ use std::collections::HashMap;
 use crate::batch::Cell;
 use crate::error::Result;
 use crate::exec::host::{host, row_bytes};
+use crate::exec::memory::Held;
 use crate::exec::sorter::{Sorted, Sorter};
+use crate::exec::spill::keys::Keys;
 use crate::exec::spill::partition::{LEVELS, Part, Partitions};
 use crate::exec::{BATCH, Exec};
 use crate::plan::Group;
@@ -33,7 +35,8 @@ pub struct GroupState {
     parts: Vec<Part>,
     /// ROLLUP: everything in its order.
     sorted: Option<Sorted>,
-    held: usize,
+    held: Held,
+    grown: Held,
 }
 
 /// Groups in the making.
@@ -41,9 +44,13 @@ struct Table<'g> {
     group: &'g Group,
     groups: Vec<Gathering>,
     places: HashMap<Vec<u8>, usize>,
-    held: usize,
+    held: Held,
     level: u32,
     others: Option<Partitions>,
+    /// What the groups have gathered since they were begun.
+    grown: Held,
+    /// What DISTINCT has met: of which group, of which call, by what it is known.
+    seen: Keys,
     /// Room for a key, and for arguments.
     key: Vec<u8>,
     values: Vec<Value>,
@@ -51,7 +58,14 @@ struct Table<'g> {
 
 impl GroupState {
     pub fn new(input: Exec) -> GroupState {
-        GroupState { input: Some(input), ready: Vec::new().into_iter(), parts: Vec::new(), sorted: None, held: 0 }
+        GroupState {
+            input: Some(input),
+            ready: Vec::new().into_iter(),
+            parts: Vec::new(),
+            sorted: None,
+            held: Held::default(),
+            grown: Held::default(),
+        }
     }
 
     pub fn next(&mut self, group: &Group, ctx: &mut EvalContext, out: &mut Vec<Row>) -> Result<()> {
@@ -67,7 +81,8 @@ impl GroupState {
                 out.push(finished(group, gathering, ctx)?);
                 continue;
             }
-            host(ctx).release(std::mem::take(&mut self.held));
+            self.held.clear();
+            self.grown.clear();
             let mut table = match (self.input.take(), self.parts.pop()) {
                 (Some(mut input), part) => {
                     self.parts.extend(part);
@@ -92,7 +107,7 @@ impl GroupState {
             if let Some(others) = table.others.take() {
                 self.parts.extend(others.finish()?.into_iter().filter(|part| !part.run.is_empty()));
             }
-            self.held = table.held;
+            (self.held, self.grown) = (table.held, table.grown);
             self.ready = table.groups.into_iter();
         }
         Ok(())
@@ -121,7 +136,7 @@ impl GroupState {
         }
         let Some(sorted) = &mut self.sorted else { return Ok(()) };
         while out.len() < BATCH {
-            let Some(record) = sorted.next(ctx)? else { return Ok(()) };
+            let Some(record) = sorted.next()? else { return Ok(()) };
             out.push(record.row()?);
         }
         Ok(())
@@ -145,9 +160,11 @@ impl<'g> Table<'g> {
             group,
             groups: Vec::new(),
             places: HashMap::new(),
-            held: 0,
+            held: Held::default(),
             level,
             others: None,
+            grown: Held::default(),
+            seen: Keys::default(),
             key: Vec::new(),
             values: Vec::new(),
         };
@@ -193,7 +210,7 @@ impl<'g> Table<'g> {
             return self.add_to(*at, row, ctx);
         }
         let bytes = 2 * key.len() + 48 + 32 * self.group.keys.len() + 96 * self.group.calls.len();
-        if self.others.is_some() || (self.level < LEVELS && host(ctx).must_spill(self.held, bytes)) {
+        if self.others.is_some() || (self.level < LEVELS && host(ctx).must_spill(&self.held, bytes)) {
             let others = match &mut self.others {
                 Some(others) => others,
                 None => self.others.insert(Partitions::new(&host(ctx).spill()?, self.level)?),
@@ -205,29 +222,50 @@ impl<'g> Table<'g> {
         keys[level..].fill(Value::Null);
         let bytes = bytes + row_bytes(&keys);
         if self.level < LEVELS {
-            host(ctx).count(bytes)?
+            host(ctx).count(&mut self.held, bytes)?
         } else {
-            host(ctx).hold(bytes)?
+            host(ctx).hold(&mut self.held, bytes)?
         }
-        self.held += bytes;
         self.places.insert(key, self.groups.len());
         self.begin(keys, level);
         self.add_to(self.groups.len() - 1, row, ctx)
     }
 
     fn add_to(&mut self, at: usize, row: &[Value], ctx: &mut EvalContext) -> Result<()> {
-        for (call, sum) in self.group.calls.iter().zip(&mut self.groups[at].sums) {
-            if let [Expr::Column(place, _)] = &call.arguments[..] {
-                sum.add(&call.aggregate, std::slice::from_ref(&row[*place]), ctx)?;
+        let mut grown = 0;
+        for (nth, (call, sum)) in self.group.calls.iter().zip(&mut self.groups[at].sums).enumerate() {
+            let values = match &call.arguments[..] {
+                [Expr::Column(place, _)] => std::slice::from_ref(&row[*place]),
+                arguments => {
+                    self.values.clear();
+                    let exact = call.aggregate.sums_exactly();
+                    for argument in arguments {
+                        self.values.push(if exact {
+                            argument.eval_exact(row, ctx)?
+                        } else {
+                            argument.eval(row, ctx)?
+                        });
+                    }
+                    &self.values[..]
+                }
+            };
+            if call.aggregate.distinct {
+                self.key.clear();
+                self.key.extend_from_slice(&(at as u32).to_be_bytes());
+                self.key.extend_from_slice(&(nth as u16).to_be_bytes());
+                if !call.aggregate.distinct_key(values, &mut self.key) || !self.seen.insert(&self.key, ctx)? {
+                    continue;
+                }
+            }
+            if !call.aggregate.gathers() {
+                sum.add(&call.aggregate, values, ctx)?;
                 continue;
             }
-            self.values.clear();
-            let exact = call.aggregate.sums_exactly();
-            for argument in &call.arguments {
-                self.values.push(if exact { argument.eval_exact(row, ctx)? } else { argument.eval(row, ctx)? });
-            }
-            sum.add(&call.aggregate, &self.values, ctx)?;
+            let before = sum.bytes();
+            sum.add(&call.aggregate, values, ctx)?;
+            self.grown.release(before.saturating_sub(sum.bytes()));
+            grown += sum.bytes().saturating_sub(before);
         }
-        Ok(())
+        if grown > 0 { host(ctx).hold_first(&mut self.grown, grown) } else { Ok(()) }
     }
 }

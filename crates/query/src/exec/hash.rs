@@ -9,6 +9,7 @@ use std::sync::Arc;
 use crate::error::Result;
 use crate::exec::host::{host, row_bytes};
 use crate::exec::join::without;
+use crate::exec::memory::Held;
 use crate::exec::spill::partition::{LEVELS, Part, Partitions, Rows};
 use crate::exec::{BATCH, Exec, all_hold};
 use crate::plan::{HashJoin, JoinKind};
@@ -25,7 +26,7 @@ pub struct HashState {
     left: Option<Exec>,
     lefts: std::vec::IntoIter<Row>,
     table: Option<Table>,
-    held: usize,
+    held: Held,
     /// Of the left row under way.
     key: Vec<u8>,
     /// Left rows of the part whose right rows are in the table.
@@ -43,7 +44,15 @@ enum Built {
 impl HashState {
     pub fn new(left: Exec) -> HashState {
         let lefts = Vec::new().into_iter();
-        HashState { left: Some(left), lefts, table: None, held: 0, key: Vec::new(), reading: None, parts: Vec::new() }
+        HashState {
+            left: Some(left),
+            lefts,
+            table: None,
+            held: Held::default(),
+            key: Vec::new(),
+            reading: None,
+            parts: Vec::new(),
+        }
     }
 
     pub fn next(
@@ -149,12 +158,12 @@ impl HashState {
         let (mut table, mut parted): (Table, Option<Partitions>) = (Table::new(), None);
         while let Some((key, row)) = next(ctx)? {
             let bytes = 2 * key.len() + 48 + row_bytes(&row);
-            if parted.is_none() && level < LEVELS && host(ctx).must_spill(self.held, bytes) {
+            if parted.is_none() && level < LEVELS && host(ctx).must_spill(&self.held, bytes) {
                 let mut partitions = Partitions::new(&host(ctx).spill()?, level)?;
                 for (key, rows) in table.drain() {
                     rows.iter().try_for_each(|row| partitions.put(&key, row))?;
                 }
-                host(ctx).release(std::mem::take(&mut self.held));
+                self.held.clear();
                 parted = Some(partitions);
             }
             if let Some(partitions) = &mut parted {
@@ -162,11 +171,10 @@ impl HashState {
                 continue;
             }
             if level < LEVELS {
-                host(ctx).count(bytes)?
+                host(ctx).count(&mut self.held, bytes)?
             } else {
-                host(ctx).hold(bytes)?
+                host(ctx).hold(&mut self.held, bytes)?
             }
-            self.held += bytes;
             table.entry(key).or_default().push(row);
         }
         Ok(match parted {
@@ -200,7 +208,7 @@ impl HashState {
     /// The right rows of the next part become the table. False: there is none.
     fn next_part(&mut self, ctx: &mut EvalContext) -> Result<bool> {
         self.reading = None;
-        host(ctx).release(std::mem::take(&mut self.held));
+        self.held.clear();
         let Some((left, right)) = self.parts.pop() else { return Ok(false) };
         host(ctx).look_up()?;
         let (mut rows, mut count) = (right.rows(), 0u64);

@@ -10,6 +10,7 @@ use engine::rows::{Isolation, Transaction};
 use crate::error::{self, Result, SqlError};
 use crate::exec::hosted::Answer;
 use crate::exec::measure::Measures;
+use crate::exec::memory::{Held, Sum};
 use crate::exec::repeat::Answers;
 use crate::exec::spill::Spill;
 use crate::exec::spill::rows::Rows;
@@ -43,9 +44,9 @@ pub struct Host {
     pub found_rows: Option<u64>,
     /// EXPLAIN ANALYZE: what each node does.
     pub measures: Option<Measures>,
-    /// Bytes that sorts, groups and joins of a statement may hold.
+    /// Bytes that sorts, groups and joins of a statement may hold, and do.
     pub memory_max: usize,
-    pub memory: usize,
+    memory: Sum,
     checks: u32,
 }
 
@@ -69,7 +70,7 @@ impl Host {
             found_rows: None,
             measures: None,
             memory_max,
-            memory: 0,
+            memory: Sum::default(),
             checks: 0,
         }
     }
@@ -79,7 +80,7 @@ impl Host {
         self.answers.clear();
         self.repeats.clear();
         self.commons.clear();
-        self.memory = 0;
+        self.memory = Sum::default();
         self.measures = None;
         self.found_rows = None;
     }
@@ -101,35 +102,45 @@ impl Host {
     }
 
     /// The same where more would be written to files before it is too much.
-    pub fn count(&mut self, bytes: usize) -> Result<()> {
+    pub fn count(&mut self, own: &mut Held, bytes: usize) -> Result<()> {
         match self.db.spill() {
             Some(_) => {
-                self.memory += bytes;
+                own.add(bytes, &self.memory);
                 Ok(())
             }
-            None => self.hold(bytes),
+            None => self.hold(own, bytes),
         }
     }
 
-    pub fn release(&mut self, bytes: usize) {
-        self.memory = self.memory.saturating_sub(bytes);
+    /// Is memory short, and is it worth while to write out what `own` says that the caller holds?
+    pub fn must_spill(&self, own: &Held, more: usize) -> bool {
+        self.memory.bytes() + more > self.memory_max && self.is_much(own) && self.db.spill().is_some()
     }
 
-    /// Is memory short, and is it worth while to write out what `own` says that the caller holds?
-    pub fn must_spill(&self, own: usize, more: usize) -> bool {
+    /// Where memory is short, it is not for those who hold less.
+    fn is_much(&self, own: &Held) -> bool {
         const LEAST: usize = 256 << 10;
-        self.memory + more > self.memory_max && own >= LEAST.min(self.memory_max / 4) && self.db.spill().is_some()
+        own.bytes() >= LEAST.min(self.memory_max / 4)
     }
 
     pub fn spill(&self) -> Result<Arc<Spill>> {
-        self.db.spill().cloned().ok_or_else(|| error::OUT_OF_MEMORY.with(&[&self.memory]))
+        self.db.spill().cloned().ok_or_else(|| error::OUT_OF_MEMORY.with(&[&self.memory.bytes()]))
     }
 
-    /// So much more is held in memory.
-    pub fn hold(&mut self, bytes: usize) -> Result<()> {
-        self.memory += bytes;
-        if self.memory > self.memory_max {
-            return Err(error::OUT_OF_MEMORY.with(&[&self.memory]));
+    /// So much more is held in memory of what finds the rest in files, or belongs to what is there already: others make room for it.
+    pub fn hold_first(&mut self, own: &mut Held, bytes: usize) -> Result<()> {
+        own.add(bytes, &self.memory);
+        if own.bytes() > self.memory_max / 2 {
+            return Err(error::OUT_OF_MEMORY.with(&[&self.memory.bytes()]));
+        }
+        Ok(())
+    }
+
+    /// So much more is held in memory, and cannot be elsewhere.
+    pub fn hold(&mut self, own: &mut Held, bytes: usize) -> Result<()> {
+        own.add(bytes, &self.memory);
+        if self.memory.bytes() > self.memory_max && self.is_much(own) {
+            return Err(error::OUT_OF_MEMORY.with(&[&self.memory.bytes()]));
         }
         Ok(())
     }

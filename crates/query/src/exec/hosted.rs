@@ -1,14 +1,15 @@
 //! Expressions that the scalar part cannot evaluate: columns of rows around a subquery, subqueries, the user's variables.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::batch::Cell;
 use crate::bind::semi::Plain;
 use crate::error::{self, Result};
 use crate::exec::host::host;
-use crate::exec::spill::bytes::encode_cells;
-use crate::exec::{Exec, drain, key_of};
+use crate::exec::spill::encode_cells;
+use crate::exec::spill::keys::Keys;
+use crate::exec::spill::rows::Rows;
+use crate::exec::{Exec, drain, fill, key_of};
 use crate::plan::Node;
 use crate::scalar::{EvalContext, Expr, Hosted};
 use crate::session::Row;
@@ -122,12 +123,14 @@ pub struct Subquery {
     pub kinds: f64,
 }
 
-/// What is kept of a subquery that depends on nothing.
-#[derive(Debug)]
+/// What a subquery comes to, and is kept if it depends on nothing.
+#[derive(Default)]
 pub struct Answer {
-    rows: Vec<Row>,
-    keys: Option<HashSet<Vec<u8>>>,
-    has_null: bool,
+    is_empty: bool,
+    /// Its rows. Where keys answer the question, those that have a NULL among their values; and of several columns all.
+    rows: Rows,
+    nulls: Rows,
+    keys: Keys,
 }
 
 /// Runs something with that row around it, so many blocks deep.
@@ -192,46 +195,65 @@ impl Subquery {
         {
             return Ok(known.clone());
         }
-        let held = host(ctx).memory;
-        let rows = around(self.depth, row, ctx, |ctx| self.rows(ctx))?;
-        let answer = Arc::new(self.answer(rows));
-        if self.is_correlated {
-            // What one run has gathered is gone before the next.
-            host(ctx).memory = held;
-        } else {
+        let answer = Arc::new(around(self.depth, row, ctx, |ctx| self.answer(ctx))?);
+        if !self.is_correlated {
             host(ctx).answers.insert(self.id, answer.clone());
         }
         Ok(answer)
     }
 
-    fn rows(&self, ctx: &mut EvalContext) -> Result<Vec<Row>> {
-        let mut exec = Exec::open(&self.node, None, ctx)?;
-        match self.question {
+    fn answer(&self, ctx: &mut EvalContext) -> Result<Answer> {
+        let mut answer = Answer { is_empty: true, ..Answer::default() };
+        match &self.question {
             Question::Exists => {
-                let mut rows = Vec::new();
-                exec.next(ctx, &mut rows)?;
-                rows.truncate(1);
-                Ok(rows)
+                let (mut exec, mut rows) = (Exec::open(&self.node, None, ctx)?, Vec::new());
+                answer.is_empty = !exec.next(ctx, &mut rows)?;
             }
             Question::Value | Question::Row { .. } => {
-                let rows = drain(&mut exec, ctx, 2)?;
-                if rows.len() > 1 { Err(error::SUBQUERY_NO_1_ROW.bare()) } else { Ok(rows) }
+                let rows = drain(&mut Exec::open(&self.node, None, ctx)?, ctx, 2)?;
+                if rows.len() > 1 {
+                    return Err(error::SUBQUERY_NO_1_ROW.bare());
+                }
+                rows.into_iter().try_for_each(|row| answer.add(row, None, ctx))?;
             }
-            _ => drain(&mut exec, ctx, usize::MAX),
+            Question::Some { keys, .. } => {
+                fill(&self.node, ctx, &mut |row, ctx| answer.add(row, keys.as_deref(), ctx))?;
+            }
+            Question::All { .. } => fill(&self.node, ctx, &mut |row, ctx| answer.add(row, None, ctx))?,
         }
+        Ok(answer)
     }
+}
 
-    fn answer(&self, rows: Vec<Row>) -> Answer {
-        let (mut keys, mut has_null) = (None, false);
-        if let Question::Some { keys: Some(types), .. } = &self.question {
-            let keys = keys.insert(HashSet::with_capacity(rows.len()));
-            for row in &rows {
-                has_null |= row.iter().any(Value::is_null);
-                keys.insert(key_of(row, types));
+impl Answer {
+    /// One more row; `types` are those of its keys, if they answer the question.
+    fn add(&mut self, row: Row, types: Option<&[Type]>, ctx: &mut EvalContext) -> Result<()> {
+        self.is_empty = false;
+        let Some(types) = types else { return self.rows.push(row, ctx) };
+        let is_new = self.keys.insert(&key_of(&row, types), ctx)?;
+        if is_new && row.iter().any(Value::is_null) {
+            self.nulls.push(row.clone(), ctx)?;
+        }
+        // One needle is found among the keys, or is NULL; of several, one may be NULL and others decide.
+        if is_new && types.len() > 1 { self.rows.push(row, ctx) } else { Ok(()) }
+    }
+}
+
+/// What the test says of the needles and each of the rows, as `Some` or `All` take it together.
+fn over(rows: &Rows, mut pair: Row, (test, all): (&Expr, bool), ctx: &mut EvalContext) -> Result<Value> {
+    let (count, mut unknown) = (pair.len(), false);
+    for at in 0..rows.block_count() {
+        for candidate in rows.block(at)?.iter() {
+            pair.truncate(count);
+            pair.extend_from_slice(&candidate[..count]);
+            match test.eval(&pair, ctx)? {
+                Value::Null => unknown = true,
+                Value::Int(truth) if (truth != 0) != all => return Ok(Value::from(!all)),
+                _ => {}
             }
         }
-        Answer { rows, keys, has_null }
     }
+    Ok(if unknown { Value::Null } else { Value::from(all) })
 }
 
 impl Subquery {
@@ -252,44 +274,30 @@ impl Subquery {
     fn ask(&self, row: &[Value], ctx: &mut EvalContext) -> Result<Value> {
         let answer = self.run(row, ctx)?;
         let (needles, test, all) = match &self.question {
-            Question::Value => return Ok(answer.rows.first().map(|row| row[0].clone()).unwrap_or_default()),
-            Question::Exists => return Ok(Value::from(!answer.rows.is_empty())),
-            Question::Row { .. } if answer.rows.is_empty() => return Ok(Value::Null),
+            Question::Value => return Ok(answer.rows.block(0)?.first().map(|row| row[0].clone()).unwrap_or_default()),
+            Question::Exists => return Ok(Value::from(!answer.is_empty)),
+            Question::Row { .. } if answer.is_empty => return Ok(Value::Null),
             Question::Some { needles, test, .. } | Question::Row { needles, test } => (needles, test, false),
             Question::All { needles, test } => (needles, test, true),
         };
-        if answer.rows.is_empty() {
+        if answer.is_empty {
             return Ok(Value::from(all));
         }
-        let mut pair: Row = needles.iter().map(|needle| needle.eval(row, ctx)).collect::<Result<_>>()?;
-        let count = pair.len();
-        if let (Some(keys), Question::Some { keys: Some(types), .. }) = (&answer.keys, &self.question) {
+        let pair: Row = needles.iter().map(|needle| needle.eval(row, ctx)).collect::<Result<_>>()?;
+        if let Question::Some { keys: Some(types), .. } = &self.question {
             let has_null = pair.iter().any(Value::is_null);
-            if has_null && count == 1 {
+            if has_null && pair.len() == 1 {
                 return Ok(Value::Null);
             }
             if !has_null {
-                let found = keys.contains(&key_of(&pair, types));
-                if found || !answer.has_null {
-                    return Ok(Value::from(found));
+                if answer.keys.contains(&key_of(&pair, types))? {
+                    return Ok(Value::TRUE);
                 }
-                if count == 1 {
-                    return Ok(Value::Null);
-                }
+                // Only a row with a NULL can leave it open.
+                return over(&answer.nulls, pair, (test, false), ctx);
             }
         }
-        let mut unknown = false;
-        for candidate in &answer.rows {
-            pair.truncate(count);
-            pair.extend_from_slice(&candidate[..count]);
-            let verdict = test.eval(&pair, ctx)?;
-            match verdict {
-                Value::Null => unknown = true,
-                Value::Int(truth) if (truth != 0) != all => return Ok(Value::from(!all)),
-                _ => {}
-            }
-        }
-        Ok(if unknown { Value::Null } else { Value::from(all) })
+        over(&answer.rows, pair, (test, all), ctx)
     }
 }
 

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::exec::host::host;
 use crate::exec::{BATCH, Exec, all_hold};
 use crate::plan::{JoinKind, Node};
 use crate::scalar::{EvalContext, Expr};
@@ -15,14 +14,12 @@ pub struct LoopState {
     lefts: std::vec::IntoIter<Row>,
     /// The left row, what runs on the right of it, whether it has matched.
     current: Option<(Arc<Row>, Exec, bool)>,
-    /// Bytes held before the right side began.
-    held: usize,
     batch: Vec<Row>,
 }
 
 impl LoopState {
     pub fn new(left: Exec) -> LoopState {
-        LoopState { left, lefts: Vec::new().into_iter(), current: None, held: 0, batch: Vec::new() }
+        LoopState { left, lefts: Vec::new().into_iter(), current: None, batch: Vec::new() }
     }
 
     fn next_left(&mut self, ctx: &mut EvalContext) -> Result<Option<Row>> {
@@ -48,7 +45,6 @@ impl LoopState {
             if self.current.is_none() {
                 let Some(row) = self.next_left(ctx)? else { return Ok(()) };
                 let row = Arc::new(row);
-                self.held = host(ctx).memory;
                 let exec = Exec::open(right, Some(&row), ctx)?;
                 self.current = Some((row, exec, false));
             }
@@ -75,7 +71,6 @@ impl LoopState {
                 _ => {}
             }
             self.current = None;
-            host(ctx).memory = self.held;
         }
         Ok(())
     }

@@ -1,8 +1,8 @@
-//! The rows of a JSON_TABLE. They are made at once: a document is in memory anyhow.
+//! The rows of a JSON_TABLE. They are made at once: a document is in memory anyhow, and what is made of it goes to a file where that is too much.
 
 use crate::error::{self, Result};
 use crate::exec::host::host;
-use crate::exec::row_bytes;
+use crate::exec::spill::rows::Rows;
 use crate::plan::json_table::{Holds, JsonColumn, JsonTable, Level, Otherwise};
 use crate::scalar::EvalContext;
 use crate::scalar::json::table::stored;
@@ -12,9 +12,9 @@ use crate::types::Kind;
 use crate::value::Value;
 
 /// Of a document that is NULL there are none.
-pub fn rows(table: &JsonTable, ctx: &mut EvalContext) -> Result<Vec<Row>> {
+pub fn rows(table: &JsonTable, ctx: &mut EvalContext) -> Result<Rows> {
     let document = match table.document.eval(&[], ctx)? {
-        Value::Null => return Ok(Vec::new()),
+        Value::Null => return Ok(Rows::default()),
         Value::Json(json) => json,
         Value::Text(text) => json::parse(&text).map(Json::from).map_err(|wrong| match wrong.too_deep {
             true => error::JSON_DOCUMENT_TOO_DEEP.bare(),
@@ -22,14 +22,14 @@ pub fn rows(table: &JsonTable, ctx: &mut EvalContext) -> Result<Vec<Row>> {
         })?,
         _ => return Err(error::INVALID_TYPE_FOR_JSON.with(&[&1, &"json_table"])),
     };
-    let mut rows = Vec::new();
+    let mut rows = Rows::default();
     let empty = vec![Value::Null; table.width];
     expand(&table.root, document.node(), &empty, ctx, &mut rows)?;
     Ok(rows)
 }
 
 /// Adds the rows of a level; `around` has the values of the levels that it lies in.
-fn expand(level: &Level, node: &Node, around: &Row, ctx: &mut EvalContext, rows: &mut Vec<Row>) -> Result<()> {
+fn expand(level: &Level, node: &Node, around: &Row, ctx: &mut EvalContext, rows: &mut Rows) -> Result<()> {
     for (number, found) in level.path.find(node).into_iter().enumerate() {
         host(ctx).look_up()?;
         let mut row = around.clone();
@@ -41,8 +41,7 @@ fn expand(level: &Level, node: &Node, around: &Row, ctx: &mut EvalContext, rows:
             expand(nested, found, &row, ctx, rows)?;
         }
         if rows.len() == before {
-            host(ctx).hold(row_bytes(&row))?;
-            rows.push(row);
+            rows.push(row, ctx)?;
         }
     }
     Ok(())

@@ -11,7 +11,8 @@ use engine::rows::{KeyValue, LockedKey, Strength, Wait};
 use crate::catalog::table::Table;
 use crate::error::{self, Result, SqlError};
 use crate::exec::all_hold;
-use crate::exec::host::{host, row_bytes};
+use crate::exec::host::host;
+use crate::exec::memory::Gathered;
 use crate::plan::{Lock, LockWait};
 use crate::scalar::{EvalContext, Expr};
 use crate::session::Row;
@@ -127,8 +128,8 @@ pub struct Locking<'l> {
 
 impl Locking<'_> {
     /// The wide rows that satisfy the conditions, their keys claimed.
-    pub fn rows(&self, ctx: &mut EvalContext) -> Result<Vec<Row>> {
-        let mut rows = Vec::new();
+    pub fn rows(&self, ctx: &mut EvalContext) -> Result<Gathered> {
+        let mut rows = Gathered::default();
         find(self.conditions, self.offset, self.base.map(|row| &**row), ctx, |found, ctx| match found {
             Found::Named(keys) => keys.iter().try_for_each(|(db, key)| self.take(*db, key, &mut rows, ctx)),
             Found::Walked(db, keys) => keys.chunks(TOGETHER).try_for_each(|some| self.walk(db, some, &mut rows, ctx)),
@@ -136,14 +137,13 @@ impl Locking<'_> {
         Ok(rows)
     }
 
-    fn walk(&self, db: u8, keys: &[Vec<u8>], rows: &mut Vec<Row>, ctx: &mut EvalContext) -> Result<()> {
+    fn walk(&self, db: u8, keys: &[Vec<u8>], rows: &mut Gathered, ctx: &mut EvalContext) -> Result<()> {
         host(ctx).look_up()?;
         let keyspace = host(ctx).db.engine().keyspace().clone();
         let names: Vec<(u8, &[u8])> = keys.iter().map(|key| (db, &**key)).collect();
-        let mut committed = Vec::new();
+        let mut committed = Gathered::default();
         read(&keyspace, &names, &mut committed, ctx)?;
-        for values in committed {
-            host(ctx).release(row_bytes(&values));
+        for values in committed.into_parts().0 {
             let key = values[KEY].as_string_bytes().unwrap_or_default().to_vec();
             if self.wide(db, &key, values, ctx)?.is_some() {
                 self.take(db, &key, rows, ctx)?;
@@ -152,7 +152,7 @@ impl Locking<'_> {
         Ok(())
     }
 
-    fn take(&self, db: u8, key: &[u8], rows: &mut Vec<Row>, ctx: &mut EvalContext) -> Result<()> {
+    fn take(&self, db: u8, key: &[u8], rows: &mut Gathered, ctx: &mut EvalContext) -> Result<()> {
         let strength = self.lock.strength;
         let txn = host(ctx).txn()?;
         let locked = match self.lock.wait {
@@ -162,10 +162,7 @@ impl Locking<'_> {
         };
         let LockedKey::Present(found) = locked else { return Ok(()) };
         match self.wide(db, key, row(db, key, &found.value, found.expire_at_ms), ctx)? {
-            Some(wide) => {
-                host(ctx).hold(row_bytes(&wide))?;
-                rows.push(wide);
-            }
+            Some(wide) => rows.push(wide, ctx)?,
             None => host(ctx).txn()?.unlock_last(),
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! Plans at work: each node gives batches of rows when asked, and may rest between two batches as long as it likes.
 //!
 //! `Exec::open` computes what is fixed for one run (bounds of scans, the other side of hash joins on first use); `next` replaces the batch. X1: a node holds no latch
-//! and no borrowed row between two calls, only positions and rows of its own. X2: whatever gathers rows counts their bytes with `Host::hold`.
+//! and no borrowed row between two calls, only positions and rows of its own. X2: whatever gathers rows counts their bytes (`memory`).
 
 pub mod change;
 mod distinct;
@@ -17,20 +17,23 @@ mod json_table;
 pub mod keys;
 pub mod load;
 pub mod measure;
+pub mod memory;
 pub mod repeat;
 pub mod scan;
+mod set;
 pub mod sort;
 pub(crate) mod sorter;
 pub mod spill;
 pub mod window;
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::batch::{Batch, Cells};
 use crate::error::{self, Result};
-use crate::exec::host::{host, row_bytes};
+use crate::exec::host::host;
+use crate::exec::memory::{Gathered, Held};
+use crate::exec::spill::keys::Keys;
 use crate::exec::spill::rows::Rows;
 use crate::plan::{Node, Recursion};
 use crate::scalar::key::encode;
@@ -54,7 +57,9 @@ pub struct Exec {
 
 enum State {
     /// Rows to give once.
-    Rows(std::vec::IntoIter<Row>),
+    Rows(std::vec::IntoIter<Row>, Held),
+    /// The same, of a table that looks at the row it is joined to; and the next block.
+    Lateral(Rows, usize),
     Scan(Box<scan::ScanState>),
     /// One input, nothing else to remember.
     Input(Box<Exec>),
@@ -64,6 +69,7 @@ enum State {
     Group(Box<group::GroupState>),
     Sort(Box<sort::SortState>),
     Distinct(Box<distinct::DistinctState>),
+    Set(Box<set::SetState>),
     Limit {
         input: Option<Box<Exec>>,
         skip: u64,
@@ -100,7 +106,7 @@ impl Exec {
 
     fn begin(node: &Arc<Node>, base: Option<&Arc<Row>>, ctx: &mut EvalContext) -> Result<Exec> {
         let state = match &**node {
-            Node::One { width } => State::Rows(vec![template(base, *width)].into_iter()),
+            Node::One { width } => State::Rows(vec![template(base, *width)].into_iter(), Held::default()),
             Node::Scan(scan) => State::Scan(Box::new(scan::ScanState::open(scan, base, ctx)?)),
             Node::Loop { left, .. } => State::Loop(Box::new(join::LoopState::new(Exec::open(left, base, ctx)?))),
             Node::Hash(join) => State::Hash(Box::new(hash::HashState::new(Exec::open(&join.left, base, ctx)?))),
@@ -127,47 +133,34 @@ impl Exec {
                 State::Limit { input, skip, left }
             }
             Node::Union { .. } => State::Union(None, 0),
-            Node::SetOperation { left, right, types, keeps_common, all } => {
-                let how = SetHow { keeps_common: *keeps_common, all: *all };
-                State::Rows(set_operation(left, right, types, how, ctx)?.into_iter())
+            Node::SetOperation { left, right, .. } => State::Set(Box::new(set::SetState::open(left, right, ctx)?)),
+            Node::Lateral { input, depth, .. } => {
+                State::Lateral(hosted::around(*depth, base.map_or(&[], |row| row), ctx, |ctx| gather(input, ctx))?, 0)
             }
-            Node::Lateral { input, depth, offset, width, .. } => {
-                let rows = hosted::around(*depth, base.map_or(&[], |row| row), ctx, |ctx| {
-                    let mut exec = Exec::open(input, None, ctx)?;
-                    drain(&mut exec, ctx, usize::MAX)
-                })?;
-                let placed = rows.into_iter().map(|values| {
-                    let mut row = template(base, *width);
-                    values.into_iter().enumerate().for_each(|(at, value)| row[offset + at] = value);
-                    row
-                });
-                State::Rows(placed.collect::<Vec<Row>>().into_iter())
-            }
-            Node::JsonTable(table) => State::Rows(json_table::rows(table, ctx)?.into_iter()),
+            Node::JsonTable(table) => State::Shared(Arc::new(json_table::rows(table, ctx)?), 0),
             Node::Common { id, source, recursion } => State::Shared(common(*id, source, recursion.as_ref(), ctx)?, 0),
             Node::LastRound { id } => State::Shared(host(ctx).commons.get(id).cloned().unwrap_or_default(), 0),
             Node::System { offset, width, wanted, lock: Some(lock), key_at, .. } => {
                 let (lock, offset, width) = (*lock, *offset, *width);
                 let locking = keys::Locking { conditions: wanted, lock, offset, width, key_at: *key_at, base };
-                State::Rows(locking.rows(ctx)?.into_iter())
+                let (rows, held) = locking.rows(ctx)?.into_parts();
+                State::Rows(rows, held)
             }
             Node::System { table, offset, width, wanted, .. } => {
-                let mut rows = Vec::new();
                 let found = if crate::system::keys::is_keys(table) {
                     crate::system::keys::rows(wanted, *offset, base.map(|row| &**row), ctx)?
                 } else {
-                    (table.rows)(ctx)?
+                    let mut found = Gathered::default();
+                    (table.rows)(ctx)?.into_iter().try_for_each(|row| found.push(row, ctx))?;
+                    found
                 };
-                for values in found {
-                    let mut row = template(base, *width);
-                    values.into_iter().enumerate().for_each(|(at, value)| row[offset + at] = value);
-                    rows.push(row);
-                }
-                State::Rows(rows.into_iter())
+                let (found, held) = found.into_parts();
+                let rows: Vec<Row> = found.map(|values| placed(values, base, *offset, *width)).collect();
+                State::Rows(rows.into_iter(), held)
             }
             Node::Rows { rows } => {
                 let rows = rows.iter().map(|row| row.iter().map(|expr| expr.eval(&[], ctx)).collect::<Result<Row>>());
-                State::Rows(rows.collect::<Result<Vec<Row>>>()?.into_iter())
+                State::Rows(rows.collect::<Result<Vec<Row>>>()?.into_iter(), Held::default())
             }
         };
         Ok(Exec { node: node.clone(), state, base: base.cloned(), idle: None })
@@ -197,7 +190,17 @@ impl Exec {
 
     fn step(&mut self, ctx: &mut EvalContext, out: &mut Vec<Row>) -> Result<bool> {
         match (&*self.node, &mut self.state) {
-            (_, State::Rows(rows)) => out.extend(rows.take(BATCH)),
+            (_, State::Rows(rows, held)) => {
+                out.extend(rows.take(BATCH));
+                if rows.len() == 0 {
+                    held.clear();
+                }
+            }
+            (Node::Lateral { offset, width, .. }, State::Lateral(rows, at)) => {
+                let block = rows.take_block(*at)?.into_iter();
+                out.extend(block.map(|values| placed(values, self.base.as_ref(), *offset, *width)));
+                *at += 1;
+            }
             (_, State::Shared(rows, at)) => {
                 out.extend(rows.block(*at)?.iter().cloned());
                 *at += 1;
@@ -224,8 +227,7 @@ impl Exec {
             (Node::Derived { offset, width, .. }, State::Input(input)) => {
                 input.next(ctx, out)?;
                 for row in out.iter_mut() {
-                    let values = std::mem::replace(row, template(self.base.as_ref(), *width));
-                    values.into_iter().enumerate().for_each(|(at, value)| row[offset + at] = value);
+                    *row = placed(std::mem::take(row), self.base.as_ref(), *offset, *width);
                 }
             }
             (Node::Group(group), State::Group(state)) => state.next(group, ctx, out)?,
@@ -236,6 +238,10 @@ impl Exec {
                 out.extend(batch.rows().map(Cells::to_row));
             }
             (Node::Distinct { types, .. }, State::Distinct(state)) => state.next(types, ctx, out)?,
+            (Node::SetOperation { types, keeps_common, all, .. }, State::Set(state)) => {
+                let how = set::How { types, keeps_common: *keeps_common, all: *all };
+                state.next(how, ctx, out)?
+            }
             (_, State::Limit { input, skip, left }) => {
                 limit(input, skip, left, ctx, out)?;
             }
@@ -324,6 +330,13 @@ fn template(base: Option<&Arc<Row>>, width: usize) -> Row {
         Some(base) => Row::clone(base),
         None => vec![Value::Null; width],
     }
+}
+
+/// These values at their place in a wide row.
+fn placed(values: Row, base: Option<&Arc<Row>>, offset: usize, width: usize) -> Row {
+    let mut row = template(base, width);
+    values.into_iter().enumerate().for_each(|(at, value)| row[offset + at] = value);
+    row
 }
 
 /// The values that are asked for. Where they are columns and nothing else, each is moved and not copied.
@@ -433,49 +446,20 @@ pub fn limits(limit: Option<&Expr>, offset: Option<&Expr>, ctx: &mut EvalContext
     Ok((number(limit, u64::MAX)?, number(offset, 0)?))
 }
 
+/// All rows of the plan, to be looked at afterwards: what memory does not hold of them is in a file.
+pub fn gather(node: &Arc<Node>, ctx: &mut EvalContext) -> Result<Rows> {
+    let mut rows = Rows::default();
+    fill(node, ctx, &mut |row, ctx| rows.push(row, ctx))?;
+    Ok(rows)
+}
+
 /// All rows, up to a number.
 pub fn drain(exec: &mut Exec, ctx: &mut EvalContext, most: usize) -> Result<Vec<Row>> {
-    let (mut rows, mut batch) = (Vec::new(), Vec::new());
-    while rows.len() < most && exec.next(ctx, &mut batch)? {
-        host(ctx).hold(batch.iter().map(|row| row_bytes(row)).sum())?;
-        rows.append(&mut batch);
+    let (mut rows, mut batch) = (Gathered::default(), Vec::new());
+    while rows.rows.len() < most && exec.next(ctx, &mut batch)? {
+        batch.drain(..).try_for_each(|row| rows.push(row, ctx))?;
     }
-    Ok(rows)
-}
-
-#[derive(Clone, Copy)]
-struct SetHow {
-    keeps_common: bool,
-    all: bool,
-}
-
-fn set_operation(
-    left: &Arc<Node>,
-    right: &Arc<Node>,
-    types: &[Type],
-    how: SetHow,
-    ctx: &mut EvalContext,
-) -> Result<Vec<Row>> {
-    let mut exec = Exec::open(right, None, ctx)?;
-    let mut counts: HashMap<Vec<u8>, u64> = HashMap::new();
-    for row in drain(&mut exec, ctx, usize::MAX)? {
-        *counts.entry(key_of(&row, types)).or_default() += 1;
-    }
-    let mut exec = Exec::open(left, None, ctx)?;
-    let mut rows = drain(&mut exec, ctx, usize::MAX)?;
-    rows.retain(|row| {
-        let is_common = match counts.get_mut(&key_of(row, types)) {
-            Some(count) if how.all => {
-                let is_left = *count > 0;
-                *count = count.saturating_sub(1);
-                is_left
-            }
-            Some(_) => true,
-            None => false,
-        };
-        is_common == how.keeps_common
-    });
-    Ok(rows)
+    Ok(rows.rows)
 }
 
 const RECURSIONS: usize = 1000;
@@ -511,14 +495,13 @@ fn fill(
 
 /// Round after round, each over the rows of the one before, until one gives nothing new.
 fn recurse(id: usize, source: &Arc<Node>, recursion: &Recursion, rows: &mut Rows, ctx: &mut EvalContext) -> Result<()> {
-    let mut seen = HashSet::new();
+    let mut seen = Keys::default();
     let mut round = |node: &Arc<Node>, rows: &mut Rows, ctx: &mut EvalContext| -> Result<Rows> {
         let mut fresh = Rows::default();
         fill(node, ctx, &mut |row, ctx| {
             if recursion.distinct {
                 let key = key_of(&row, &recursion.types);
-                host(ctx).hold(key.len() + 48)?;
-                if !seen.insert(key) {
+                if !seen.insert(&key, ctx)? {
                     return Ok(());
                 }
             }
@@ -536,11 +519,7 @@ fn recurse(id: usize, source: &Arc<Node>, recursion: &Recursion, rows: &mut Rows
         }
         host(ctx).commons.insert(id, Arc::new(last));
         last = round(&recursion.part, rows, ctx)?;
-        if let Some(gone) = host(ctx).commons.remove(&id)
-            && let Ok(mut gone) = Arc::try_unwrap(gone)
-        {
-            gone.release(ctx);
-        }
+        host(ctx).commons.remove(&id);
     }
     Ok(())
 }

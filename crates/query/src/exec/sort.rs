@@ -37,7 +37,7 @@ impl SortState {
         let Some(sorted) = &mut self.sorted else { return Ok(()) };
         let enough = out.len() + BATCH;
         while out.len() < enough {
-            let Some(record) = sorted.next(ctx)? else { return Ok(()) };
+            let Some(record) = sorted.next()? else { return Ok(()) };
             if unique {
                 if self.last.as_deref() == Some(record.key) {
                     continue;
@@ -73,7 +73,7 @@ fn gather(
     while input.fill(ctx, &mut batch)? {
         sorter.push_batch(std::mem::replace(&mut batch, Batch::new()), key, ctx)?;
         if top <= TOP && sorter.len() as u64 > 2 * top + 1000 {
-            sorter.keep(top as usize, ctx);
+            sorter.keep(top as usize);
         }
     }
     sorter.finish(ctx)

@@ -11,6 +11,7 @@ use std::collections::BinaryHeap;
 use crate::batch::{Batch, Cell, Cells};
 use crate::error::Result;
 use crate::exec::host::host;
+use crate::exec::memory;
 use crate::exec::spill::{Reader, Run, Writer, decode_row, encode_cells, unpack_row};
 use crate::scalar::EvalContext;
 use crate::session::Row;
@@ -29,7 +30,7 @@ const PLACE_BYTES: usize = size_of::<Place>();
 #[derive(Default)]
 pub struct Sorter {
     held: Held,
-    held_bytes: usize,
+    counted: memory::Held,
     runs: Vec<Run>,
     writer: Option<Writer>,
     /// A record on its way to a file.
@@ -236,9 +237,8 @@ impl Sorter {
 
     /// So much has come.
     fn count(&mut self, bytes: usize, ctx: &mut EvalContext) -> Result<()> {
-        let is_short = host(ctx).must_spill(self.held_bytes, bytes);
-        host(ctx).count(bytes)?;
-        self.held_bytes += bytes;
+        let is_short = host(ctx).must_spill(&self.counted, bytes);
+        host(ctx).count(&mut self.counted, bytes)?;
         if is_short { self.write_out(ctx) } else { Ok(()) }
     }
 
@@ -247,15 +247,14 @@ impl Sorter {
     }
 
     /// Forgets all but so many of the smallest. Only while nothing has been written.
-    pub fn keep(&mut self, most: usize, ctx: &mut EvalContext) {
+    pub fn keep(&mut self, most: usize) {
         if !self.runs.is_empty() || self.len() <= most {
             return;
         }
         self.held.sort();
         let (first, bytes) = self.held.first(most);
-        host(ctx).release(self.held_bytes.saturating_sub(bytes));
+        self.counted.release(self.counted.bytes().saturating_sub(bytes));
         self.held = first;
-        self.held_bytes = bytes;
     }
 
     fn write_out(&mut self, ctx: &mut EvalContext) -> Result<()> {
@@ -277,7 +276,7 @@ impl Sorter {
             }
         }
         self.runs.push(writer.run(from)?);
-        host(ctx).release(std::mem::take(&mut self.held_bytes));
+        self.counted.clear();
         Ok(())
     }
 
@@ -338,7 +337,7 @@ impl Merge {
 }
 
 impl Sorted {
-    pub fn next(&mut self, ctx: &mut EvalContext) -> Result<Option<Record<'_>>> {
+    pub fn next(&mut self) -> Result<Option<Record<'_>>> {
         match self {
             Sorted::Merged(merge) => {
                 if !merge.advance()? {
@@ -348,7 +347,7 @@ impl Sorted {
             }
             Sorted::Here { sorter, next } => {
                 let Some(place) = sorter.held.places.get(*next) else {
-                    host(ctx).release(std::mem::take(&mut sorter.held_bytes));
+                    sorter.counted.clear();
                     sorter.held = Held::default();
                     return Ok(None);
                 };

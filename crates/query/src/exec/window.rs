@@ -73,7 +73,7 @@ impl WindowState {
     pub fn next(&mut self, window: &Window, ctx: &mut EvalContext, out: &mut Vec<Row>) -> Result<()> {
         if let Some(input) = self.input.take() {
             let mut sorted = gather(window, *input, ctx)?;
-            self.ahead = sorted.next(ctx)?.map(|record| record.to_owned()).transpose()?;
+            self.ahead = sorted.next()?.map(|record| record.to_owned()).transpose()?;
             self.sorted = Some(sorted);
         }
         while out.len() < BATCH {
@@ -86,10 +86,7 @@ impl WindowState {
             };
             match partition.next(window, &self.amounts, ctx)? {
                 Some(row) => out.push(row),
-                None => {
-                    partition.rows.release(ctx);
-                    self.partition = None;
-                }
+                None => self.partition = None,
             }
         }
         Ok(())
@@ -107,7 +104,7 @@ impl WindowState {
             if rows.len().is_multiple_of(BATCH) {
                 host(ctx).look_up()?;
             }
-            next = sorted.next(ctx)?.map(|record| record.to_owned()).transpose()?;
+            next = sorted.next()?.map(|record| record.to_owned()).transpose()?;
         }
         self.ahead = next;
         let calls = window.calls.iter().map(Progress::new).collect();

@@ -1,10 +1,9 @@
 //! The arithmetic of aggregates: the executor groups, this adds up.
 //!
-//! An `Aggregate` is part of the plan, an `Accumulator` is one group's state. NULL never counts, except to COUNT(*), JSON_ARRAYAGG and JSON_OBJECTAGG. DISTINCT keeps the keys of what was
-//! seen (`key::encode`), so that equal is what the type says.
+//! An `Aggregate` is part of the plan, an `Accumulator` is one group's state. NULL never counts, except to COUNT(*), JSON_ARRAYAGG and JSON_OBJECTAGG. DISTINCT is for whoever adds:
+//! `distinct_key` says by what values are the same (`key::encode`: what the type calls equal).
 
 use std::cmp::Ordering;
-use std::collections::HashSet;
 
 use crate::error::{self, Result, SqlError};
 use crate::scalar::context::EvalContext;
@@ -117,12 +116,37 @@ impl Aggregate {
             Kind::StdPop | Kind::StdSamp | Kind::VarPop | Kind::VarSamp => {
                 State::Moments { count: 0, mean: 0.0, squares: 0.0 }
             }
-            Kind::GroupConcat => State::Lines(Vec::new()),
+            Kind::GroupConcat => State::Lines(Lines::default()),
             Kind::JsonArrayAgg => State::Elements(Vec::new()),
             Kind::JsonObjectAgg => State::Members(Vec::new()),
             Kind::Min | Kind::Max | Kind::AnyValue => State::One(None),
         };
-        Accumulator { state, seen: self.distinct.then(HashSet::new), rows: 0 }
+        Accumulator { state, rows: 0, bytes: 0 }
+    }
+
+    /// Appends by what these values are the same for DISTINCT. False: they do not count.
+    pub fn distinct_key(&self, values: &[Value], out: &mut Vec<u8>) -> bool {
+        let arguments = &values[..values.len() - self.order.len()];
+        if !self.counts_null() && arguments.iter().any(Value::is_null) {
+            return false;
+        }
+        arguments.iter().zip(&self.arguments).for_each(|(value, ty)| key::encode(value, ty, false, out));
+        true
+    }
+
+    fn counts_null(&self) -> bool {
+        matches!(self.kind, Kind::JsonArrayAgg | Kind::JsonObjectAgg | Kind::AnyValue)
+    }
+
+    /// Does what it holds grow with its values?
+    pub fn gathers(&self) -> bool {
+        match self.kind {
+            Kind::GroupConcat | Kind::JsonArrayAgg | Kind::JsonObjectAgg => true,
+            Kind::Min | Kind::Max | Kind::AnyValue => {
+                self.arguments[0].is_string() || self.arguments[0].kind == types::Kind::Json
+            }
+            _ => false,
+        }
     }
 }
 
@@ -154,8 +178,9 @@ fn result_type(kind: Kind, arguments: &[Type], settings: &bind::Settings) -> Typ
 #[derive(Clone, Debug)]
 pub struct Accumulator {
     state: State,
-    seen: Option<HashSet<Vec<u8>>>,
     rows: u64,
+    /// What it has gathered takes, about.
+    bytes: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -170,8 +195,7 @@ enum State {
         mean: f64,
         squares: f64,
     },
-    /// Of each row the keys that order it, and its text.
-    Lines(Vec<(Vec<u8>, Vec<u8>)>),
+    Lines(Lines),
     Elements(Vec<Node>),
     Members(Vec<(Box<str>, Node)>),
 }
@@ -188,16 +212,8 @@ impl Accumulator {
     /// One row of the group.
     pub fn add(&mut self, aggregate: &Aggregate, values: &[Value], ctx: &mut EvalContext) -> Result<()> {
         let arguments = &values[..values.len() - aggregate.order.len()];
-        let counts_null = matches!(aggregate.kind, Kind::JsonArrayAgg | Kind::JsonObjectAgg | Kind::AnyValue);
-        if !counts_null && arguments.iter().any(Value::is_null) {
+        if !aggregate.counts_null() && arguments.iter().any(Value::is_null) {
             return Ok(());
-        }
-        if let Some(seen) = &mut self.seen {
-            let mut key = Vec::new();
-            arguments.iter().zip(&aggregate.arguments).for_each(|(value, ty)| key::encode(value, ty, false, &mut key));
-            if !seen.insert(key) {
-                return Ok(());
-            }
         }
         self.rows += 1;
         match &mut self.state {
@@ -212,7 +228,11 @@ impl Accumulator {
                     (sum, value) => *sum = Some(added(sum.take(), value, ctx)?),
                 }
             }
-            State::One(kept) => keep(kept, aggregate, &arguments[0], ctx)?,
+            State::One(kept) => {
+                if keep(kept, aggregate, &arguments[0], ctx)? {
+                    self.bytes = arguments[0].heap_bytes();
+                }
+            }
             State::Bits(bits) => {
                 let number = convert::to_bits(&arguments[0], ctx)?;
                 *bits = match aggregate.kind {
@@ -228,13 +248,20 @@ impl Accumulator {
                 *mean += distance / *count as f64;
                 *squares += distance * (number - *mean);
             }
-            State::Lines(lines) => lines.push(line(aggregate, values, ctx)),
-            State::Elements(elements) => elements.push(element(&arguments[0], &aggregate.arguments[0], ctx)),
+            State::Lines(lines) => {
+                lines.add(aggregate, values, ctx);
+                self.bytes = lines.bytes;
+            }
+            State::Elements(elements) => {
+                self.bytes += size_of::<Node>() + arguments[0].heap_bytes();
+                elements.push(element(&arguments[0], &aggregate.arguments[0], ctx));
+            }
             State::Members(members) => {
                 if arguments[0].is_null() {
                     return Err(error::JSON_DOCUMENT_NULL_KEY.bare());
                 }
                 let name = Node::member_name(&arguments[0], &aggregate.arguments[0]);
+                self.bytes += size_of::<Node>() + 32 + name.len() + arguments[1].heap_bytes();
                 members.push((name, element(&arguments[1], &aggregate.arguments[1], ctx)));
             }
         }
@@ -292,8 +319,8 @@ impl Accumulator {
                 let root = matches!(aggregate.kind, Kind::StdPop | Kind::StdSamp);
                 Value::Double(if root { variance.sqrt() } else { variance })
             }
-            State::Lines(lines) if lines.is_empty() => Value::Null,
-            State::Lines(lines) => joined(aggregate, std::mem::take(lines), ctx),
+            State::Lines(lines) if lines.list.is_empty() => Value::Null,
+            State::Lines(lines) => joined(aggregate, std::mem::take(lines).list, ctx),
             State::Elements(elements) if elements.is_empty() => Value::Null,
             State::Elements(elements) => Value::Json(Json::from(Node::Array(std::mem::take(elements)))),
             State::Members(members) if members.is_empty() => Value::Null,
@@ -301,16 +328,52 @@ impl Accumulator {
         })
     }
 
-    /// Bytes it holds, roughly: for the executor's memory limit.
-    pub fn memory(&self) -> usize {
-        let held = match &self.state {
-            State::Lines(lines) => lines.iter().map(|(key, text)| key.len() + text.len() + 48).sum(),
-            State::Elements(elements) => elements.len() * size_of::<Node>(),
-            State::Members(members) => members.len() * (size_of::<Node>() + 32),
-            _ => 0,
-        };
-        let seen = self.seen.as_ref().map_or(0, |seen| seen.iter().map(|key| key.len() + 32).sum());
-        size_of::<Accumulator>() + held + seen
+    /// What it has gathered takes, about.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+/// The texts of GROUP_CONCAT, no more than can be seen of them: what lies beyond `group_concat_max_len` stays there, whatever else comes.
+#[derive(Clone, Debug, Default)]
+struct Lines {
+    /// Of each row the keys that order it, and its text.
+    list: Vec<(Vec<u8>, Vec<u8>)>,
+    /// What they take, and what they took when they were last cut.
+    bytes: usize,
+    cut: usize,
+    /// The texts and what stands between them.
+    length: usize,
+}
+
+impl Lines {
+    /// What it takes more before it is worth while to look at what lies beyond.
+    const ROOM: usize = 4 << 10;
+
+    fn add(&mut self, aggregate: &Aggregate, values: &[Value], ctx: &EvalContext) {
+        let limit = ctx.group_concat_max_len;
+        if aggregate.order.is_empty() && self.length > limit {
+            return;
+        }
+        self.push(aggregate, line(aggregate, values, ctx));
+        if !aggregate.order.is_empty() && self.bytes > 2 * self.cut + Lines::ROOM && self.length > limit {
+            let mut lines = std::mem::take(self);
+            lines.list.sort_by(|(a, _), (b, _)| a.cmp(b));
+            for line in lines.list {
+                self.push(aggregate, line);
+                if self.length > limit {
+                    break;
+                }
+            }
+            self.cut = self.bytes;
+        }
+    }
+
+    fn push(&mut self, aggregate: &Aggregate, line: (Vec<u8>, Vec<u8>)) {
+        let between = if self.list.is_empty() { 0 } else { aggregate.separator.len() };
+        self.length += between + line.1.len();
+        self.bytes += line.0.len() + line.1.len() + 80;
+        self.list.push(line);
     }
 }
 
@@ -370,7 +433,8 @@ fn finish_sum(sum: &Sum, count: u64, aggregate: &Aggregate) -> Result<Value> {
     Ok(Value::Decimal(average.rounded(aggregate.ty.scale)))
 }
 
-fn keep(kept: &mut Option<Value>, aggregate: &Aggregate, value: &Value, ctx: &mut EvalContext) -> Result<()> {
+/// True: the value is the one that is kept now.
+fn keep(kept: &mut Option<Value>, aggregate: &Aggregate, value: &Value, ctx: &mut EvalContext) -> Result<bool> {
     let better = match kept {
         None => true,
         Some(_) if aggregate.kind == Kind::AnyValue => false,
@@ -382,7 +446,7 @@ fn keep(kept: &mut Option<Value>, aggregate: &Aggregate, value: &Value, ctx: &mu
     if better {
         *kept = Some(value.clone());
     }
-    Ok(())
+    Ok(better)
 }
 
 fn line(aggregate: &Aggregate, values: &[Value], ctx: &EvalContext) -> (Vec<u8>, Vec<u8>) {
@@ -447,8 +511,14 @@ mod tests {
 
     fn run(kind: Kind, distinct: bool, ty: Type, values: &[Value]) -> String {
         let aggregate = Aggregate::new(kind, distinct, vec![ty], &bind::Settings::default()).expect("an aggregate");
-        let (mut group, mut ctx) = (aggregate.init(), EvalContext::new());
+        let (mut group, mut ctx, mut seen) = (aggregate.init(), EvalContext::new(), Vec::new());
         for value in values {
+            let mut key = Vec::new();
+            let counts = aggregate.distinct_key(std::slice::from_ref(value), &mut key) && !seen.contains(&key);
+            seen.push(key);
+            if distinct && !counts {
+                continue;
+            }
             group.add(&aggregate, std::slice::from_ref(value), &mut ctx).expect("adds");
         }
         let value = group.finish(&aggregate, &mut ctx).expect("finishes");

@@ -72,7 +72,7 @@ pub(super) fn fill(txn: &mut Transaction, table: &Table, fresh: &[usize], ctx: &
 
 fn load(txn: &mut Transaction, table: &Table, index: &Index, mut entries: Sorted, ctx: &mut EvalContext) -> Result<()> {
     let (mut progress, mut count) = (Progress::begin("altering table: building", table), 0u64);
-    while let Some(record) = entries.next(ctx)? {
+    while let Some(record) = entries.next()? {
         let (key, entry) = record.to_owned()?;
         let [Value::Bytes(value)] = &entry[..] else { return Err(SqlError::corrupt("an entry in a temporary file")) };
         count += 1;

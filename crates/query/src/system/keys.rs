@@ -12,6 +12,7 @@ use crate::catalog::live::Live;
 use crate::catalog::table::{Default, Part, Table, TableColumn};
 use crate::error::Result;
 use crate::exec::host::host;
+use crate::exec::memory::{Gathered, Held};
 use crate::row::Layout;
 use crate::scalar::expr::{Comparison, Domain};
 use crate::scalar::temporal::Timestamp;
@@ -118,7 +119,7 @@ impl Wanted {
 }
 
 fn all(ctx: &mut EvalContext) -> Result<Vec<Row>> {
-    rows(&[], 0, None, ctx)
+    Ok(rows(&[], 0, None, ctx)?.rows)
 }
 
 /// Where keys are found: named ones, or all of a database with a prefix.
@@ -142,14 +143,14 @@ pub fn find(
         return each(Found::Named(named), ctx);
     }
     for db in databases {
-        let keys = walk(db, &wanted.prefix, ctx)?;
+        let (keys, _held) = walk(db, &wanted.prefix, ctx)?;
         each(Found::Walked(db, keys), ctx)?;
     }
     Ok(())
 }
 
 /// All keys of a database with the prefix, those included that the transaction has put in.
-fn walk(db: u8, prefix: &[u8], ctx: &mut EvalContext) -> Result<Vec<Vec<u8>>> {
+fn walk(db: u8, prefix: &[u8], ctx: &mut EvalContext) -> Result<(Vec<Vec<u8>>, Held)> {
     let keyspace = host(ctx).db.engine().keyspace().clone();
     let (mut keys, mut bytes): (Vec<Vec<u8>>, usize) = (Vec::new(), 0);
     let walked = keyspace.read::<(), engine::Error>(Locks::Keys(&[]), |unit| {
@@ -174,14 +175,15 @@ fn walk(db: u8, prefix: &[u8], ctx: &mut EvalContext) -> Result<Vec<Vec<u8>>> {
         keys.sort_unstable();
         keys.dedup();
     }
-    host(ctx).hold(bytes)?;
-    Ok(keys)
+    let mut held = Held::default();
+    host(ctx).hold(&mut held, bytes)?;
+    Ok((keys, held))
 }
 
 /// The rows for which these conditions can hold.
-pub fn rows(conditions: &[Expr], offset: usize, base: Option<&Row>, ctx: &mut EvalContext) -> Result<Vec<Row>> {
+pub fn rows(conditions: &[Expr], offset: usize, base: Option<&Row>, ctx: &mut EvalContext) -> Result<Gathered> {
     let keyspace = host(ctx).db.engine().keyspace().clone();
-    let mut rows = Vec::new();
+    let mut rows = Gathered::default();
     find(conditions, offset, base, ctx, |found, ctx| match found {
         Found::Named(keys) => {
             let named: Vec<(u8, &[u8])> = keys.iter().map(|(db, key)| (*db, &**key)).collect();
@@ -197,7 +199,7 @@ pub fn rows(conditions: &[Expr], offset: usize, base: Option<&Row>, ctx: &mut Ev
 }
 
 /// Reads these keys as of one moment (F1), and as the transaction has changed them.
-pub fn read(keyspace: &Keyspace, keys: &[(u8, &[u8])], rows: &mut Vec<Row>, ctx: &mut EvalContext) -> Result<()> {
+pub fn read(keyspace: &Keyspace, keys: &[(u8, &[u8])], rows: &mut Gathered, ctx: &mut EvalContext) -> Result<()> {
     type Seen = (Entry, Vec<u8>);
     let read = |unit: &mut engine::Unit<'_>| -> std::result::Result<Vec<Option<Seen>>, engine::Error> {
         let one = |(db, key): &(u8, &[u8])| {
@@ -217,8 +219,7 @@ pub fn read(keyspace: &Keyspace, keys: &[(u8, &[u8])], rows: &mut Vec<Row>, ctx:
             (Some(None), _) | (None, None) => continue,
             (None, Some((entry, value))) => row(*db, key, &value, entry.expire_at_ms),
         };
-        host(ctx).hold(crate::exec::host::row_bytes(&row))?;
-        rows.push(row);
+        rows.push(row, ctx)?;
     }
     Ok(())
 }

@@ -4,6 +4,7 @@
 //! runs. S1: an operator writes only what it has counted with `Host::hold`, and lets go of it afterwards. A full disk ends the statement and nothing else.
 
 pub mod bytes;
+pub mod keys;
 pub mod partition;
 pub mod rows;
 
@@ -110,24 +111,53 @@ impl Writer {
 
     pub fn put(&mut self, record: &[u8]) -> Result<()> {
         self.buffer.extend_from_slice(&(record.len() as u32).to_le_bytes());
+        if record.len() >= PIECE {
+            // From where it is.
+            self.end()?;
+            return self.write(record);
+        }
         self.buffer.extend_from_slice(record);
-        if self.buffer.len() >= PIECE { self.flush() } else { Ok(()) }
+        if self.buffer.len() >= PIECE { self.end() } else { Ok(()) }
     }
 
-    fn flush(&mut self) -> Result<()> {
+    /// The same for a record that is not there yet: `record` appends it.
+    pub fn put_with(&mut self, record: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
+        let from = self.buffer.len();
+        self.buffer.extend_from_slice(&[0; 4]);
+        record(&mut self.buffer);
+        let length = self.buffer.len() - from - 4;
+        self.buffer[from..from + 4].copy_from_slice(&(length as u32).to_le_bytes());
+        if self.buffer.len() >= PIECE { self.end() } else { Ok(()) }
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
         let _waiting = wait::announce(&SPILL);
-        let done = self.file.write_all_at(&self.buffer, self.written);
+        let done = self.file.write_all_at(bytes, self.written);
         done.map_err(|error| self.spill.failed(&error))?;
-        self.spill.bytes.fetch_add(self.buffer.len() as u64, Ordering::Relaxed);
-        self.written += self.buffer.len() as u64;
-        self.buffer.clear();
+        self.spill.bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        self.written += bytes.len() as u64;
         Ok(())
     }
 
-    /// What has been put since that position.
+    /// All that has been put is in the file.
+    pub fn end(&mut self) -> Result<()> {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        self.write(&buffer)?;
+        buffer.clear();
+        buffer.shrink_to(4 * PIECE);
+        self.buffer = buffer;
+        Ok(())
+    }
+
+    /// What has been put since that position, to be read when `end` has been called.
+    pub fn since(&self, from: u64) -> Run {
+        Run { file: self.file.clone(), from, to: self.position() }
+    }
+
+    /// The same, to be read now.
     pub fn run(&mut self, from: u64) -> Result<Run> {
-        self.flush()?;
-        Ok(Run { file: self.file.clone(), from, to: self.written })
+        self.end()?;
+        Ok(self.since(from))
     }
 }
 

@@ -37,11 +37,11 @@ impl Partitions {
     pub fn put(&mut self, key: &[u8], row: &[Value]) -> Result<()> {
         let mut hasher = DefaultHasher::new();
         (self.level, key).hash(&mut hasher);
-        let mut record = Vec::with_capacity(key.len() + 64);
-        record.extend_from_slice(&(key.len() as u32).to_le_bytes());
-        record.extend_from_slice(key);
-        encode_row(row, &mut record);
-        self.writers[hasher.finish() as usize % PARTS].put(&record)
+        self.writers[hasher.finish() as usize % PARTS].put_with(|out| {
+            out.extend_from_slice(&(key.len() as u32).to_le_bytes());
+            out.extend_from_slice(key);
+            encode_row(row, out);
+        })
     }
 
     /// The parts, in the order of the hash; empty ones too.

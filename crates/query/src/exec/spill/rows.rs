@@ -1,27 +1,36 @@
-//! Rows in the order they came, to be read from the beginning as often as one likes, or by number: common table expressions, partitions of windows.
+//! Rows in the order they came, to be read from the beginning as often as one likes, or by number: common table expressions, partitions of windows, what UPDATE and DELETE are going to change.
 
 use std::sync::Arc;
 
 use super::{Run, Writer, decode_row, encode_row};
 use crate::error::Result;
 use crate::exec::host::{host, row_bytes};
+use crate::exec::memory::Held;
 use crate::scalar::EvalContext;
 use crate::session::Row;
 
-/// Rows of a block.
-const BLOCK: usize = 256;
+/// A block takes rows until there are so many, or they are so long: a block is what is read at once.
+const BLOCK_ROWS: usize = 256;
+const BLOCK_BYTES: usize = 64 << 10;
 
 /// Blocks of rows: the last ones in memory, those before in a file once memory is short.
 #[derive(Default)]
 pub struct Rows {
     blocks: Vec<Block>,
     count: usize,
-    /// Bytes in memory.
-    held: usize,
+    /// What the last block takes.
+    last_bytes: usize,
+    held: Held,
     writer: Option<Writer>,
 }
 
-enum Block {
+struct Block {
+    /// The number of its first row.
+    first: usize,
+    rows: Place,
+}
+
+enum Place {
     Here(Arc<Vec<Row>>),
     There(Run),
 }
@@ -37,72 +46,82 @@ impl Rows {
         self.count
     }
 
+    pub fn block_count(&self) -> usize {
+        self.blocks.len()
+    }
+
     pub fn push(&mut self, row: Row, ctx: &mut EvalContext) -> Result<()> {
         let bytes = row_bytes(&row);
-        if host(ctx).must_spill(self.held, bytes) {
+        if host(ctx).must_spill(&self.held, bytes) {
             self.write_out(ctx)?;
         }
-        host(ctx).count(bytes)?;
-        self.held += bytes;
+        host(ctx).count(&mut self.held, bytes)?;
         match self.blocks.last_mut() {
-            Some(Block::Here(rows)) if rows.len() < BLOCK && !self.count.is_multiple_of(BLOCK) => {
+            Some(Block { rows: Place::Here(rows), .. })
+                if rows.len() < BLOCK_ROWS && self.last_bytes + bytes <= BLOCK_BYTES =>
+            {
                 Arc::make_mut(rows).push(row);
+                self.last_bytes += bytes;
             }
             _ => {
-                let mut rows = Vec::with_capacity(BLOCK);
-                rows.push(row);
-                self.blocks.push(Block::Here(Arc::new(rows)));
+                self.blocks.push(Block { first: self.count, rows: Place::Here(Arc::new(vec![row])) });
+                self.last_bytes = bytes;
             }
         }
         self.count += 1;
         Ok(())
     }
 
-    /// Whole blocks go to the file.
+    /// All blocks go to the file.
     fn write_out(&mut self, ctx: &mut EvalContext) -> Result<()> {
-        let whole = self.count / BLOCK;
         let writer = match &mut self.writer {
             Some(writer) => writer,
             None => self.writer.insert(Writer::new(&host(ctx).spill()?)?),
         };
-        let mut record = Vec::new();
-        let mut freed = 0;
-        for block in &mut self.blocks[..whole] {
-            let Block::Here(rows) = block else { continue };
+        let here = self.blocks.iter().rposition(|block| matches!(block.rows, Place::There(_))).map_or(0, |at| at + 1);
+        for block in &mut self.blocks[here..] {
+            let Place::Here(rows) = &block.rows else { continue };
             let from = writer.position();
             for row in rows.iter() {
-                freed += row_bytes(row);
-                record.clear();
-                encode_row(row, &mut record);
-                writer.put(&record)?;
+                writer.put_with(|out| encode_row(row, out))?;
             }
             host(ctx).look_up()?;
-            *block = Block::There(writer.run(from)?);
+            block.rows = Place::There(writer.since(from));
         }
-        self.held = self.held.saturating_sub(freed);
-        host(ctx).release(freed);
+        writer.end()?;
+        self.held.clear();
         Ok(())
     }
 
     /// The rows of a block; none behind the last.
     pub fn block(&self, at: usize) -> Result<Arc<Vec<Row>>> {
-        match self.blocks.get(at) {
+        match self.blocks.get(at).map(|block| &block.rows) {
             None => Ok(Arc::default()),
-            Some(Block::Here(rows)) => Ok(rows.clone()),
-            Some(Block::There(run)) => {
-                let (mut reader, mut rows) = (run.read(), Vec::with_capacity(BLOCK));
-                while let Some(mut record) = reader.next()? {
-                    rows.push(decode_row(&mut record)?);
-                }
-                Ok(Arc::new(rows))
-            }
+            Some(Place::Here(rows)) => Ok(rows.clone()),
+            Some(Place::There(run)) => Ok(Arc::new(read(run)?)),
         }
     }
 
-    /// Lets go of the memory it was counted with.
-    pub fn release(&mut self, ctx: &mut EvalContext) {
-        host(ctx).release(std::mem::take(&mut self.held));
+    /// The same for who asks for each block once: what was in memory goes with it.
+    pub fn take_block(&mut self, at: usize) -> Result<Vec<Row>> {
+        match self.blocks.get_mut(at).map(|block| &mut block.rows) {
+            None => Ok(Vec::new()),
+            Some(Place::There(run)) => read(run),
+            Some(Place::Here(rows)) => {
+                let rows = Arc::unwrap_or_clone(std::mem::take(rows));
+                self.held.release(rows.iter().map(|row| row_bytes(row)).sum());
+                Ok(rows)
+            }
+        }
     }
+}
+
+fn read(run: &Run) -> Result<Vec<Row>> {
+    let (mut reader, mut rows) = (run.read(), Vec::new());
+    while let Some(mut record) = reader.next()? {
+        rows.push(decode_row(&mut record)?);
+    }
+    Ok(rows)
 }
 
 impl Near {
@@ -111,7 +130,7 @@ impl Near {
 
     /// A row by its number.
     pub fn row<'w>(&'w mut self, rows: &Rows, at: usize) -> Result<&'w Row> {
-        let block = at / BLOCK;
+        let block = rows.blocks.partition_point(|block| block.first <= at) - 1;
         let place = match self.blocks.iter().position(|(known, _)| *known == block) {
             Some(place) => place,
             None => {
@@ -122,6 +141,6 @@ impl Near {
                 self.blocks.len() - 1
             }
         };
-        Ok(&self.blocks[place].1[at % BLOCK])
+        Ok(&self.blocks[place].1[at - rows.blocks[block].first])
     }
 }

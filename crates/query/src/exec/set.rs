@@ -1,0 +1,193 @@
+//! INTERSECT and EXCEPT: how often the right side has each row, by its key, and which rows of the left go on for it.
+//!
+//! The left side is read once and in its order. When the right side does not fit, both are parted into files by the hash of their keys, and each part is looked at on its own; one that is still too large is
+//! parted again. Of the right side nothing but keys is kept.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::error::{Result, SqlError};
+use crate::exec::host::host;
+use crate::exec::memory::Held;
+use crate::exec::spill::partition::{LEVELS, Part, Partitions, Rows};
+use crate::exec::{BATCH, Exec, key_of};
+use crate::plan::Node;
+use crate::scalar::EvalContext;
+use crate::session::Row;
+use crate::types::Type;
+use crate::value::Value;
+
+type Counts = HashMap<Vec<u8>, i64>;
+/// Gives a key of the right side and how often it comes, or the end.
+type Next<'n> = dyn FnMut(&mut EvalContext) -> Result<Option<(Vec<u8>, i64)>> + 'n;
+
+/// What is done with rows of the left.
+#[derive(Clone, Copy)]
+pub struct How<'s> {
+    pub types: &'s [Type],
+    pub keeps_common: bool,
+    /// Each row of the right counts once.
+    pub all: bool,
+}
+
+pub struct SetState {
+    left: Option<Exec>,
+    right: Option<Exec>,
+    counts: Counts,
+    held: Held,
+    /// Left rows of the part whose right rows have been counted.
+    reading: Option<Rows>,
+    /// Parts of both sides.
+    parts: Vec<(Part, Part)>,
+}
+
+/// What became of a right side.
+enum Built {
+    Counts(Counts),
+    Parted(Partitions),
+}
+
+impl SetState {
+    pub fn open(left: &Arc<Node>, right: &Arc<Node>, ctx: &mut EvalContext) -> Result<SetState> {
+        let (left, right) = (Exec::open(left, None, ctx)?, Exec::open(right, None, ctx)?);
+        let (counts, held) = (Counts::new(), Held::default());
+        Ok(SetState { left: Some(left), right: Some(right), counts, held, reading: None, parts: Vec::new() })
+    }
+
+    pub fn next(&mut self, how: How<'_>, ctx: &mut EvalContext, out: &mut Vec<Row>) -> Result<()> {
+        if let Some(right) = self.right.take() {
+            self.begin(right, how, ctx)?;
+        }
+        while out.is_empty() {
+            if let Some(rows) = &mut self.reading {
+                for _ in 0..BATCH {
+                    let Some((key, row)) = rows.next()? else {
+                        self.reading = None;
+                        break;
+                    };
+                    if stays(&mut self.counts, &key, how) {
+                        out.push(row);
+                    }
+                }
+                host(ctx).look_up()?;
+            } else if let Some(left) = &mut self.left {
+                if left.next(ctx, out)? {
+                    out.retain(|row| stays(&mut self.counts, &key_of(row, how.types), how));
+                } else {
+                    self.left = None;
+                }
+            } else if !self.next_part(ctx)? {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts the right side; if it is too large, both are parted.
+    fn begin(&mut self, mut right: Exec, how: How<'_>, ctx: &mut EvalContext) -> Result<()> {
+        let mut batch = Vec::new();
+        let mut next = |ctx: &mut EvalContext| -> Result<Option<(Vec<u8>, i64)>> {
+            if batch.is_empty() {
+                right.next(ctx, &mut batch)?;
+            }
+            Ok(batch.pop().map(|row: Row| (key_of(&row, how.types), 1)))
+        };
+        match self.build(0, ctx, &mut next)? {
+            Built::Counts(counts) => self.counts = counts,
+            Built::Parted(rights) => {
+                let mut lefts = Partitions::new(&host(ctx).spill()?, 0)?;
+                let (mut left, mut rows) = (self.left.take(), Vec::new());
+                while let Some(left) = &mut left
+                    && left.next(ctx, &mut rows)?
+                {
+                    rows.drain(..).try_for_each(|row| lefts.put(&key_of(&row, how.types), &row))?;
+                }
+                self.parts = lefts.finish()?.into_iter().zip(rights.finish()?).collect();
+            }
+        }
+        Ok(())
+    }
+
+    /// How often each key comes, or parts of them if memory is short.
+    fn build(&mut self, level: u32, ctx: &mut EvalContext, next: &mut Next<'_>) -> Result<Built> {
+        let (mut counts, mut parted): (Counts, Option<Partitions>) = (Counts::new(), None);
+        while let Some((key, times)) = next(ctx)? {
+            if let Some(partitions) = &mut parted {
+                partitions.put(&key, &[Value::Int(times)])?;
+                continue;
+            }
+            if let Some(count) = counts.get_mut(&key) {
+                *count += times;
+                continue;
+            }
+            let bytes = key.len() + 72;
+            if level < LEVELS && host(ctx).must_spill(&self.held, bytes) {
+                let partitions = parted.insert(Partitions::new(&host(ctx).spill()?, level)?);
+                for (key, count) in counts.drain() {
+                    partitions.put(&key, &[Value::Int(count)])?;
+                }
+                partitions.put(&key, &[Value::Int(times)])?;
+                self.held.clear();
+                continue;
+            }
+            if level < LEVELS {
+                host(ctx).count(&mut self.held, bytes)?
+            } else {
+                host(ctx).hold(&mut self.held, bytes)?
+            }
+            counts.insert(key, times);
+        }
+        Ok(match parted {
+            Some(partitions) => Built::Parted(partitions),
+            None => Built::Counts(counts),
+        })
+    }
+
+    /// The right rows of the next part are counted. False: there is none.
+    fn next_part(&mut self, ctx: &mut EvalContext) -> Result<bool> {
+        self.counts.clear();
+        self.held.clear();
+        let Some((left, right)) = self.parts.pop() else { return Ok(false) };
+        let (mut rows, mut count) = (right.rows(), 0u64);
+        let mut next = |ctx: &mut EvalContext| -> Result<Option<(Vec<u8>, i64)>> {
+            count += 1;
+            if count.is_multiple_of(1024) {
+                host(ctx).look_up()?;
+            }
+            match rows.next()? {
+                Some((key, row)) => match row[..] {
+                    [Value::Int(times)] => Ok(Some((key, times))),
+                    _ => Err(SqlError::corrupt("a count in a temporary file")),
+                },
+                None => Ok(None),
+            }
+        };
+        match self.build(right.level, ctx, &mut next)? {
+            Built::Counts(counts) => {
+                self.counts = counts;
+                self.reading = Some(left.rows());
+            }
+            Built::Parted(rights) => {
+                let mut lefts = Partitions::new(&host(ctx).spill()?, left.level)?;
+                let mut rows = left.rows();
+                while let Some((key, row)) = rows.next()? {
+                    lefts.put(&key, &row)?;
+                }
+                self.parts.extend(lefts.finish()?.into_iter().zip(rights.finish()?));
+            }
+        }
+        Ok(true)
+    }
+}
+
+fn stays(counts: &mut Counts, key: &[u8], how: How<'_>) -> bool {
+    let is_common = match counts.get_mut(key) {
+        Some(count) if how.all => {
+            let is_left = *count > 0;
+            *count -= i64::from(is_left);
+            is_left
+        }
+        found => found.is_some(),
+    };
+    is_common == how.keeps_common
+}

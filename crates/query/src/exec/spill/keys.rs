@@ -1,0 +1,139 @@
+//! A set of keys of any size, to be asked and added to in any order: what a walk has met, what DISTINCT has seen, what a subquery answers.
+//!
+//! Keys lie in memory until it is short; then they go to a file, sorted, as a run that is never changed. What stays of a run is a filter, which says of nearly every key that is not in it that it is not, and the
+//! first key of each block. So a key costs two bytes of memory instead of a hundred, and whoever asks for a new one mostly asks no file.
+
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use super::{Run, Writer};
+use crate::error::Result;
+use crate::exec::host::host;
+use crate::exec::memory::Held;
+use crate::scalar::EvalContext;
+
+/// A block of a run takes keys until it is so long.
+const BLOCK: u64 = 4 << 10;
+/// Bits of the filter for each key, and how many of them it sets: one in a hundred strange keys is taken for a known one.
+const FILTER_BITS: usize = 10;
+const FILTER_PROBES: u64 = 6;
+/// What a key takes in memory beside its bytes.
+const KEY_BYTES: usize = 64;
+
+#[derive(Default)]
+pub struct Keys {
+    /// Those of no run.
+    fresh: HashSet<Box<[u8]>>,
+    held: Held,
+    runs: Vec<Sorted>,
+    /// What filters and first keys of the runs take.
+    kept: Held,
+    writer: Option<Writer>,
+}
+
+struct Sorted {
+    filter: Vec<u64>,
+    /// Of each block the first key, and its bytes.
+    blocks: Vec<(Box<[u8]>, Run)>,
+}
+
+impl Keys {
+    pub fn contains(&self, key: &[u8]) -> Result<bool> {
+        if self.fresh.contains(key) {
+            return Ok(true);
+        }
+        if self.runs.is_empty() {
+            return Ok(false);
+        }
+        let hash = hash(key);
+        for run in &self.runs {
+            if run.may_have(hash) && run.has(key)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// False: it was there.
+    pub fn insert(&mut self, key: &[u8], ctx: &mut EvalContext) -> Result<bool> {
+        if self.contains(key)? {
+            return Ok(false);
+        }
+        let bytes = key.len() + KEY_BYTES;
+        if host(ctx).must_spill(&self.held, bytes) {
+            self.write_out(ctx)?;
+        }
+        host(ctx).count(&mut self.held, bytes)?;
+        self.fresh.insert(key.into());
+        Ok(true)
+    }
+
+    fn write_out(&mut self, ctx: &mut EvalContext) -> Result<()> {
+        let mut keys: Vec<Box<[u8]>> = std::mem::take(&mut self.fresh).into_iter().collect();
+        keys.sort_unstable();
+        let writer = match &mut self.writer {
+            Some(writer) => writer,
+            None => self.writer.insert(Writer::new(&host(ctx).spill()?)?),
+        };
+        let mut run = Sorted { filter: vec![0; (keys.len() * FILTER_BITS).div_ceil(64)], blocks: Vec::new() };
+        let mut kept = 8 * run.filter.len();
+        let (mut from, mut first): (u64, Option<Box<[u8]>>) = (writer.position(), None);
+        for (nth, key) in keys.into_iter().enumerate() {
+            run.note(hash(&key));
+            writer.put(&key)?;
+            let first_key = first.get_or_insert(key);
+            if writer.position() - from >= BLOCK {
+                kept += first_key.len() + KEY_BYTES;
+                run.blocks.extend(first.take().map(|first| (first, writer.since(from))));
+                from = writer.position();
+            }
+            if nth.is_multiple_of(4096) {
+                host(ctx).look_up()?;
+            }
+        }
+        run.blocks.extend(first.take().map(|first| (first, writer.since(from))));
+        writer.run(from)?;
+        self.runs.push(run);
+        self.held.clear();
+        host(ctx).hold_first(&mut self.kept, kept)
+    }
+}
+
+impl Sorted {
+    fn places(&self, hash: u64) -> impl Iterator<Item = (usize, u64)> + use<> {
+        let bits = self.filter.len() as u64 * 64;
+        let (low, high) = (hash & 0xFFFF_FFFF, hash >> 32 | 1);
+        (0..FILTER_PROBES).map(move |nth| {
+            let bit = low.wrapping_add(nth.wrapping_mul(high)).wrapping_mul(0x9E37_79B9_7F4A_7C15) % bits;
+            (bit as usize / 64, 1 << (bit % 64))
+        })
+    }
+
+    fn note(&mut self, hash: u64) {
+        for (at, bit) in self.places(hash) {
+            self.filter[at] |= bit;
+        }
+    }
+
+    fn may_have(&self, hash: u64) -> bool {
+        self.places(hash).all(|(at, bit)| self.filter[at] & bit != 0)
+    }
+
+    fn has(&self, key: &[u8]) -> Result<bool> {
+        let behind = self.blocks.partition_point(|(first, _)| &**first <= key);
+        let Some((_, run)) = behind.checked_sub(1).and_then(|at| self.blocks.get(at)) else { return Ok(false) };
+        let mut reader = run.read();
+        while let Some(known) = reader.next()? {
+            if known >= key {
+                return Ok(known == key);
+            }
+        }
+        Ok(false)
+    }
+}
+
+fn hash(key: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    key.hash(&mut hasher);
+    hasher.finish()
+}
