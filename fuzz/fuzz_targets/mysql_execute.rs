@@ -12,11 +12,11 @@ fuzz_target!(|data: &[u8]| {
     let long = |at: usize| (at < 8 && pieces & (1 << at) != 0).then(|| input[..input.len().min(at)].to_vec());
     let mut long: Vec<Option<Vec<u8>>> = (0..count).map(long).collect();
     let (mut bound, mut reader) = (Vec::new(), Reader(input));
-    let first = read(&mut reader, &mut bound, &mut long, charset);
+    let first = read((&mut reader, None), &mut bound, &mut long, charset);
     if let Some(values) = first {
         assert_eq!(values.len(), count);
         // Once more, with the kinds that are known now.
-        let _ = read(&mut reader, &mut bound, &mut vec![None; count], charset);
+        let _ = read((&mut reader, None), &mut bound, &mut vec![None; count], charset);
     }
     if let Some((values, _)) = read_named(&mut Reader(input), &mut Vec::new(), &mut vec![None; count], charset) {
         assert_eq!(values.len(), count);

@@ -7,20 +7,22 @@ use libfuzzer_sys::fuzz_target;
 
 /// Every payload, then what ended the stream.
 fn meaning(input: &[u8], piece: usize, payload_max: usize) -> (Vec<Vec<u8>>, &'static str) {
-    let (mut payloads, mut gone, mut end) = (Vec::new(), 0, 0);
+    let (mut payloads, mut gone, mut end): (Vec<Vec<u8>>, _, _) = (Vec::new(), 0, 0);
     while end < input.len() {
         end = (end + piece).min(input.len());
         loop {
             match cut(&input[gone..end], 0, payload_max) {
                 Cut::Packet(packet) => {
                     assert!(packet.payload.len() <= payload_max && packet.size <= end - gone);
-                    payloads.push(packet.payload.into_owned());
+                    payloads.push(packet.payload.to_vec());
                     gone += packet.size;
                 }
                 Cut::More(wanted) => {
                     assert!(wanted > end - gone);
                     break;
                 }
+                // No input here is as long as that.
+                Cut::Frame(_) => unreachable!(),
                 Cut::TooLong(_) => return (payloads, "too long"),
                 Cut::OutOfOrder => return (payloads, "out of order"),
             }

@@ -117,7 +117,7 @@ if [ "${1:-}" = soak ]; then
     ROUNDS=$((minutes * 6)) suite crash
     ROUNDS=$((minutes * 3)) suite mysql_crash
     ROUNDS=$((minutes * 3)) suite two_faces_crash
-    LARGE_ARGS="--memory 256mb --megabytes 2500" suite large
+    LARGE_ARGS="--memory 256mb --megabytes 2500 --long 1000" suite large
     TPCC_SECONDS=$((minutes * 3)) TPCC_WAREHOUSES=4 suite tpcc
     DIFFERENTIAL_ARGS= SECONDS_DIFFERENTIAL=$((minutes * 30)) suite differential
     MYSQL_DIFFERENTIAL_ARGS= SECONDS_DIFFERENTIAL=$((minutes * 15)) suite mysql_differential

@@ -265,6 +265,17 @@ impl Span {
         (self.from, self.to)
     }
 
+    /// What lies behind this key, in the order of the scan, is next: records of a batch that nobody has looked at.
+    pub fn resume_behind(&mut self, key: &[u8]) {
+        if self.is_backward {
+            self.to = Some(key.to_vec());
+        } else {
+            self.from = successor(key);
+        }
+        self.right = None;
+        self.is_done = false;
+    }
+
     /// True if nothing is left.
     pub fn is_done(&self) -> bool {
         self.is_done

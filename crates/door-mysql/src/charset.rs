@@ -40,13 +40,15 @@ impl Results {
         }
     }
 
+    /// Are the text's bytes those that are sent?
+    pub fn takes_as_it_is(self, text: &str) -> bool {
+        !matches!(self.charset, Some(Charset::Latin1 | Charset::Ascii)) || text.is_ascii()
+    }
+
     /// Text behind its length, in the client's letters.
     #[inline]
     pub fn put_text(self, out: &mut Vec<u8>, text: &str) {
-        match self.charset {
-            Some(Charset::Latin1 | Charset::Ascii) if !text.is_ascii() => self.put_narrow(out, text),
-            _ => put_bytes(out, text.as_bytes()),
-        }
+        if self.takes_as_it_is(text) { put_bytes(out, text.as_bytes()) } else { self.put_narrow(out, text) }
     }
 
     #[cold]

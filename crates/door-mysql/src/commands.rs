@@ -1,5 +1,7 @@
 //! The commands: one table, and what each does.
 
+use std::sync::Arc;
+
 use query::Kill;
 use query::Outcome;
 use query::error::{self, Result};
@@ -15,7 +17,7 @@ use crate::statements::Cursor;
 use crate::wire::{NULL, Reader, put_bytes};
 
 /// What a command may give back: an error becomes its reply.
-type Reply = Result<Next>;
+pub type Reply = Result<Next>;
 
 struct Command {
     code: u8,
@@ -53,6 +55,11 @@ pub fn run(conversation: &mut Conversation, turn: &mut Turn<'_, '_>, payload: &[
         Some((command, rest)) => (command.run)(conversation, turn, rest, size),
         None => Err(error::UNKNOWN_COM.bare()),
     };
+    told(turn, reply, size)
+}
+
+/// An error is the reply.
+pub fn told(turn: &mut Turn<'_, '_>, reply: Reply, size: usize) -> Next {
     reply.unwrap_or_else(|error| {
         turn.error(&error);
         Next::Done(size)
@@ -199,6 +206,16 @@ fn prepare(conversation: &mut Conversation, turn: &mut Turn<'_, '_>, payload: &[
 }
 
 fn execute(conversation: &mut Conversation, turn: &mut Turn<'_, '_>, payload: &[u8], size: usize) -> Reply {
+    execute_of(conversation, turn, (payload, None), size)
+}
+
+/// The same; if the payload is a part of bytes that values can share, of which.
+pub fn execute_of(
+    conversation: &mut Conversation,
+    turn: &mut Turn<'_, '_>,
+    (payload, owner): (&[u8], Option<&Arc<Vec<u8>>>),
+    size: usize,
+) -> Reply {
     const NAME: &str = "mysqld_stmt_execute";
     const CURSOR: u8 = 1;
     /// How many values come stands before them, though the statement has no parameters.
@@ -216,9 +233,9 @@ fn execute(conversation: &mut Conversation, turn: &mut Turn<'_, '_>, payload: &[
     let named = turn.capabilities & capability::QUERY_ATTRIBUTES != 0;
     let (bound, long) = (&mut statement.bound, &mut statement.long);
     let given = if named && (flags & COUNTED != 0 || !long.is_empty()) {
-        params::read_named(&mut reader, bound, long, charset)
+        params::read_named((&mut reader, owner), bound, long, charset)
     } else {
-        params::read(&mut reader, bound, long, charset).map(|values| (values, Vec::new()))
+        params::read((&mut reader, owner), bound, long, charset).map(|values| (values, Vec::new()))
     };
     let (parameters, attributes) = given.ok_or_else(|| error::WRONG_ARGUMENTS.with(&[&NAME]))?;
     if let Some(cursor) = statement.cursor.take() {

@@ -1,6 +1,7 @@
 //! What a client and `query` say to each other: commands in, replies out.
 
 mod incoming;
+mod long;
 mod obeyed;
 mod run;
 
@@ -24,6 +25,7 @@ use incoming::Incoming;
 use obeyed::{Obeyed, TRACKED, Told, collation_of};
 use run::Running;
 
+pub use long::is_long;
 pub use obeyed::may_set;
 
 /// How things stand after a command, or a part of one.

@@ -12,6 +12,7 @@ use crate::auth::Remembered;
 use crate::clients::Clients;
 use crate::errors;
 use crate::reply::Writer;
+use crate::room::Room;
 use crate::seal::Seal;
 use crate::session::Session;
 use crate::stats::Stats;
@@ -27,11 +28,19 @@ pub struct Options {
     pub require_secure_transport: bool,
     /// Prepared statements of all clients together.
     pub statements_max: u64,
+    /// Bytes of long packets and values under way, of all clients together.
+    pub room_max: u64,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { protected_mode: false, tls: None, require_secure_transport: false, statements_max: 16_382 }
+        Options {
+            protected_mode: false,
+            tls: None,
+            require_secure_transport: false,
+            statements_max: 16_382,
+            room_max: 4 << 30,
+        }
     }
 }
 
@@ -47,6 +56,7 @@ pub(crate) struct Shared {
     pub tls: Option<Arc<TlsConfig>>,
     pub require_secure_transport: bool,
     pub statements_max: AtomicU64,
+    pub room: Arc<Room>,
     pub started_ns: u64,
 }
 
@@ -75,6 +85,7 @@ impl MysqlDoor {
             tls: options.tls,
             require_secure_transport: options.require_secure_transport,
             statements_max: AtomicU64::new(options.statements_max),
+            room: Room::new(options.room_max),
         });
         MysqlDoor { shared }
     }
@@ -95,6 +106,11 @@ impl MysqlDoor {
 
     pub fn connection_count(&self) -> usize {
         self.shared.clients.count()
+    }
+
+    /// Bytes of long packets and values under way.
+    pub fn long_bytes(&self) -> u64 {
+        self.shared.room.held()
     }
 
     pub fn set_protected_mode(&self, on: bool) {

@@ -8,6 +8,12 @@ const fn code(name: &'static str, code: u16, sqlstate: &'static str, format: &'s
 
 pub const BAD_HANDSHAKE: Code = code("BAD_HANDSHAKE", 1043, "08S01", "Bad handshake");
 pub const PACKET_TOO_LARGE: Code = query::error::NET_PACKET_TOO_LARGE;
+pub const OUT_OF_RESOURCES: Code = code(
+    "OUT_OF_RESOURCES",
+    1041,
+    "HY000",
+    "Out of memory; check if mysqld or some other process uses all available memory; if not, you may have to use 'ulimit' to allow mysqld to use more memory or you can add more swap space",
+);
 pub const OUT_OF_ORDER: Code = code("NET_PACKETS_OUT_OF_ORDER", 1156, "08S01", "Got packets out of order");
 pub const UNCOMPRESS: Code = code("NET_UNCOMPRESS_ERROR", 1157, "08S01", "Couldn't uncompress communication packet");
 pub const COMPRESSION_ALGORITHM: Code =

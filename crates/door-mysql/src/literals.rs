@@ -37,12 +37,12 @@ pub fn as_text(bytes: &[u8], backslash_escapes: bool) -> Option<String> {
     Some(out)
 }
 
-fn line_end(bytes: &[u8], at: usize) -> usize {
+pub fn line_end(bytes: &[u8], at: usize) -> usize {
     bytes[at..].iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |length| at + length)
 }
 
 /// Behind the closing quote. A doubled quote does not close.
-fn literal_end(bytes: &[u8], start: usize, backslash_escapes: bool) -> Option<usize> {
+pub fn literal_end(bytes: &[u8], start: usize, backslash_escapes: bool) -> Option<usize> {
     let quote = bytes[start];
     let mut at = start + 1;
     loop {
@@ -64,28 +64,43 @@ fn put_hex(out: &mut String, literal: &[u8], backslash_escapes: bool) {
         out.push(' ');
     }
     out.push_str("x'");
-    while let Some(byte) = rest.next() {
-        let byte = match byte {
-            b'\\' if backslash_escapes => match rest.next() {
-                Some(b'0') => 0,
-                Some(b'n') => b'\n',
-                Some(b'r') => b'\r',
-                Some(b't') => b'\t',
-                Some(b'b') => 8,
-                Some(b'Z') => 26,
-                Some(other) => other,
-                None => b'\\',
-            },
-            byte if byte == quote => {
-                rest.next();
-                quote
-            }
-            byte => byte,
-        };
+    let mut put = |byte: u8| {
         out.push(DIGITS[usize::from(byte >> 4)].into());
         out.push(DIGITS[usize::from(byte & 15)].into());
+    };
+    while let Some(byte) = rest.next() {
+        match byte {
+            b'\\' if backslash_escapes => {
+                let next = rest.next().unwrap_or(b'\\');
+                if let Some(byte) = escaped(next) {
+                    put(byte);
+                } else {
+                    put(b'\\');
+                    put(next);
+                }
+            }
+            byte if byte == quote => {
+                rest.next();
+                put(quote);
+            }
+            byte => put(byte),
+        }
     }
     out.push('\'');
+}
+
+/// What a letter means behind a backslash. None: the backslash stays, for it is LIKE that it is meant for.
+pub fn escaped(letter: u8) -> Option<u8> {
+    Some(match letter {
+        b'0' => 0,
+        b'n' => b'\n',
+        b'r' => b'\r',
+        b't' => b'\t',
+        b'b' => 8,
+        b'Z' => 26,
+        b'%' | b'_' => return None,
+        other => other,
+    })
 }
 
 #[cfg(test)]
@@ -100,6 +115,7 @@ mod tests {
             b"insert into `t` /* ' */ values ('\xc3\xa4', _binary'a\xff\\0\\'\\\\''b', \"\xfe\") -- it's\n, # '\n 'x'";
         let expected = "insert into `t` /* ' */ values ('ä', _binary x'61FF00275C2762', x'FE') -- it's\n, # '\n 'x'";
         assert_eq!(as_text(statement, true).as_deref(), Some(expected));
+        assert_eq!(as_text(b"'\xff\\%\\_\\x'", true).as_deref(), Some("x'FF5C255C5F78'"));
         assert_eq!(as_text(b"'\xff\\', 1", false).as_deref(), Some("x'FF5C', 1"));
     }
 

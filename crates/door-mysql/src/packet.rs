@@ -3,8 +3,6 @@
 //! A payload of 16 MB or more travels in several frames, all but the last of the greatest size; the last may be empty. A command begins with
 //! sequence 0 and each frame, in whichever direction, counts on; a frame out of turn means that both sides no longer talk of the same thing.
 
-use std::borrow::Cow;
-
 pub const HEADER: usize = 4;
 /// The greatest payload of a frame. A frame of this size is followed by another.
 pub const FRAME_MAX: usize = 0xff_ffff;
@@ -15,6 +13,8 @@ pub enum Cut<'a> {
     /// A whole payload needs more bytes: so many in all, as far as can be seen.
     More(usize),
     Packet(Packet<'a>),
+    /// A frame of a longer payload, of the greatest size: more follow.
+    Frame(&'a [u8]),
     /// The payload is longer than allowed; its frames take up so many bytes of the stream, as far as can be seen.
     TooLong(usize),
     OutOfOrder,
@@ -22,14 +22,14 @@ pub enum Cut<'a> {
 
 #[derive(Debug, PartialEq, Eq)]
 pub struct Packet<'a> {
-    pub payload: Cow<'a, [u8]>,
+    pub payload: &'a [u8],
     /// Bytes of the input that it takes up.
     pub size: usize,
     /// The sequence number that the answer begins with.
     pub next: u8,
 }
 
-/// Cuts the packet at the front. `sequence` is the number its first frame must have.
+/// Cuts the packet at the front, or a frame of it that is not the last. `sequence` is the number it must have; `payload_max` what the payload may have from here on.
 #[inline]
 pub fn cut(input: &[u8], sequence: u8, payload_max: usize) -> Cut<'_> {
     let Some((length, number)) = header(input) else { return Cut::More(HEADER) };
@@ -39,13 +39,11 @@ pub fn cut(input: &[u8], sequence: u8, payload_max: usize) -> Cut<'_> {
     if length > payload_max {
         return Cut::TooLong(HEADER + length);
     }
-    if length == FRAME_MAX {
-        return join(input, sequence, payload_max);
-    }
     let size = HEADER + length;
     match input.get(HEADER..size) {
         None => Cut::More(size),
-        Some(payload) => Cut::Packet(Packet { payload: Cow::Borrowed(payload), size, next: sequence.wrapping_add(1) }),
+        Some(frame) if length == FRAME_MAX => Cut::Frame(frame),
+        Some(payload) => Cut::Packet(Packet { payload, size, next: sequence.wrapping_add(1) }),
     }
 }
 
@@ -53,38 +51,6 @@ pub fn cut(input: &[u8], sequence: u8, payload_max: usize) -> Cut<'_> {
 pub fn header(input: &[u8]) -> Option<(usize, u8)> {
     let [a, b, c, number] = *input.first_chunk()?;
     Some((u32::from_le_bytes([a, b, c, 0]) as usize, number))
-}
-
-/// A payload of several frames: looked at whole first, so that nothing is copied before all is there.
-#[cold]
-fn join(input: &[u8], first: u8, payload_max: usize) -> Cut<'_> {
-    let (mut at, mut total, mut sequence) = (0, 0, first);
-    loop {
-        let Some((length, number)) = input.get(at..).and_then(header) else { return Cut::More(at + HEADER) };
-        if number != sequence {
-            return Cut::OutOfOrder;
-        }
-        total += length;
-        at += HEADER + length;
-        if total > payload_max {
-            return Cut::TooLong(at);
-        }
-        sequence = sequence.wrapping_add(1);
-        if length < FRAME_MAX {
-            break;
-        }
-        if input.len() < at {
-            return Cut::More(at + HEADER);
-        }
-    }
-    if input.len() < at {
-        return Cut::More(at);
-    }
-    let mut payload = Vec::with_capacity(total);
-    for frame in input[..at].chunks(HEADER + FRAME_MAX) {
-        payload.extend_from_slice(&frame[HEADER..]);
-    }
-    Cut::Packet(Packet { payload: Cow::Owned(payload), size: at, next: sequence })
 }
 
 /// Begins a packet at the end of `out`; what is appended from here to `finish` is its payload.

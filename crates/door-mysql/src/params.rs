@@ -1,7 +1,9 @@
 //! The parameters of COM_STMT_EXECUTE, and the attributes of statements: bytes of the client, made into values.
 
+use std::sync::Arc;
+
 use query::types::Charset;
-use query::value::{Date, DateTime, Decimal, Time, Value};
+use query::value::{Bytes, Date, DateTime, Decimal, Time, Value};
 
 use crate::charset::decode;
 use crate::protocol::kind;
@@ -21,20 +23,23 @@ pub type Attribute = (String, Value);
 /// As many as a statement may have of both.
 const COUNT_MAX: u64 = 65_535;
 
+/// What is read; and the bytes that it lies in, if values may share them.
+pub type Source<'r, 'p> = (&'r mut Reader<'p>, Option<&'r Arc<Vec<u8>>>);
+
 /// What stands behind the statement's number, flags and count. `long` holds what came in pieces before; `bound` the kinds, which a client sends once and
 /// may then leave out. `None`: malformed, or of a kind that nobody knows.
 pub fn read(
-    reader: &mut Reader<'_>,
+    source: Source<'_, '_>,
     bound: &mut Vec<Bound>,
     long: &mut [Option<Vec<u8>>],
     charset: Charset,
 ) -> Option<Vec<Value>> {
-    all(reader, (long.len(), false), bound, long, charset)
+    all(source, (long.len(), false), bound, long, charset)
 }
 
 /// The same with names, as clients with CLIENT_QUERY_ATTRIBUTES send it: how many there are stands before, and those behind the statement's own parameters are attributes.
 pub fn read_named(
-    reader: &mut Reader<'_>,
+    (reader, owner): Source<'_, '_>,
     bound: &mut Vec<Bound>,
     long: &mut [Option<Vec<u8>>],
     charset: Charset,
@@ -43,7 +48,7 @@ pub fn read_named(
     if count < long.len() {
         return None;
     }
-    let mut values = all(reader, (count, true), bound, long, charset)?;
+    let mut values = all((reader, owner), (count, true), bound, long, charset)?;
     let behind = values.split_off(long.len());
     let names = bound[long.len().min(bound.len())..].iter().map(|bound| bound.name.clone());
     Some((values, names.zip(behind).collect()))
@@ -57,12 +62,12 @@ pub fn read_attributes(reader: &mut Reader<'_>, charset: Charset) -> Option<Vec<
         return None;
     }
     let mut bound = Vec::new();
-    let values = all(reader, (count, true), &mut bound, &mut [], charset)?;
+    let values = all((reader, None), (count, true), &mut bound, &mut [], charset)?;
     Some(bound.into_iter().map(|bound| bound.name).zip(values).collect())
 }
 
 fn all(
-    reader: &mut Reader<'_>,
+    (reader, owner): Source<'_, '_>,
     (count, named): (usize, bool),
     bound: &mut Vec<Bound>,
     long: &mut [Option<Vec<u8>>],
@@ -87,16 +92,19 @@ fn all(
     let mut values = Vec::with_capacity(count);
     for (at, bound) in bound.iter().enumerate() {
         let value = match long.get_mut(at).and_then(Option::take) {
-            Some(bytes) => string(&bytes, bound.kind, charset),
+            Some(bytes) => {
+                let bytes = Arc::new(bytes);
+                string(&bytes, bound.kind, charset, Some(&bytes))
+            }
             None if nulls[at / 8] & (1 << (at % 8)) != 0 => Value::Null,
-            None => value(reader, bound, charset)?,
+            None => value((reader, owner), bound, charset)?,
         };
         values.push(value);
     }
     Some(values)
 }
 
-fn value(reader: &mut Reader<'_>, bound: &Bound, charset: Charset) -> Option<Value> {
+fn value((reader, owner): Source<'_, '_>, bound: &Bound, charset: Charset) -> Option<Value> {
     let (kind, unsigned) = (bound.kind, bound.unsigned);
     let integer = |signed: i64, bits: u64| if unsigned { Value::UInt(bits) } else { Value::Int(signed) };
     Some(match kind {
@@ -109,7 +117,12 @@ fn value(reader: &mut Reader<'_>, bound: &Bound, charset: Charset) -> Option<Val
         kind::DOUBLE => Value::Double(f64::from_le_bytes(reader.array()?)),
         kind::DATE | kind::DATETIME | kind::TIMESTAMP => moment(reader, kind)?,
         kind::TIME => time(reader)?,
-        _ => return string_kind(kind).then(|| reader.measured()).flatten().map(|bytes| string(bytes, kind, charset)),
+        _ => {
+            return string_kind(kind)
+                .then(|| reader.measured())
+                .flatten()
+                .map(|bytes| string(bytes, kind, charset, owner));
+        }
     })
 }
 
@@ -128,7 +141,7 @@ fn string_kind(kind: u8) -> bool {
 }
 
 /// Text where it is text; a client's blob of bytes may also be meant as one, as in MySQL, so that kind alone does not decide.
-fn string(bytes: &[u8], kind: u8, charset: Charset) -> Value {
+fn string(bytes: &[u8], kind: u8, charset: Charset, owner: Option<&Arc<Vec<u8>>>) -> Value {
     let is_blob = matches!(kind, kind::TINY_BLOB..=kind::BLOB | kind::BIT);
     let text = if is_blob { None } else { decode(bytes, charset) };
     match text {
@@ -136,7 +149,10 @@ fn string(bytes: &[u8], kind: u8, charset: Charset) -> Value {
             Decimal::parse(&text).map_or_else(|| Value::text(text), Value::Decimal)
         }
         Some(text) => Value::text(text),
-        None => Value::bytes(bytes),
+        None => match owner {
+            Some(owner) => Value::Bytes(Bytes::within(owner, bytes)),
+            None => Value::bytes(bytes),
+        },
     }
 }
 
@@ -192,7 +208,7 @@ mod tests {
     use super::*;
 
     fn read_all(bytes: &[u8], count: usize, bound: &mut Vec<Bound>) -> Option<Vec<Value>> {
-        read(&mut Reader(bytes), bound, &mut vec![None; count], Charset::Utf8mb4)
+        read((&mut Reader(bytes), None), bound, &mut vec![None; count], Charset::Utf8mb4)
     }
 
     fn one(kind: u8, flags: u8, value: &[u8]) -> Option<Value> {
@@ -254,7 +270,7 @@ mod tests {
     fn what_came_in_pieces_is_used_once() {
         let mut long = vec![Some(b"pieces".to_vec()), None];
         let mut reader = Reader(&[0, 1, kind::STRING, 0, kind::TINY, 0, 9]);
-        let values = read(&mut reader, &mut Vec::new(), &mut long, Charset::Utf8mb4);
+        let values = read((&mut reader, None), &mut Vec::new(), &mut long, Charset::Utf8mb4);
         assert_eq!(values, Some(vec![Value::text("pieces"), Value::Int(9)]));
         assert_eq!(long, [None, None]);
     }

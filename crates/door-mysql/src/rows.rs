@@ -73,21 +73,46 @@ impl RowWriter {
         }
     }
 
-    fn put_binary_row(&mut self, out: &mut Vec<u8>, columns: &[Column], row: Cells<'_>) -> Result<(), SqlError> {
+    /// Is the value on the wire what it is here?
+    pub fn takes_as_it_is(&self, value: &Value) -> bool {
+        match value {
+            Value::Text(text) => self.results.takes_as_it_is(text),
+            _ => true,
+        }
+    }
+
+    /// What stands before the cells of a row.
+    pub fn begin_row(&self, out: &mut Vec<u8>, row: Cells<'_>) {
+        if !self.binary {
+            return;
+        }
         out.push(0);
         let bitmap = out.len();
         // The first two bits are not used.
         out.resize(bitmap + (row.len() + 9) / 8, 0);
-        for (at, (column, cell)) in columns.iter().zip(row.iter()).enumerate() {
-            match cell {
-                Cell::Value(Value::Null) => out[bitmap + (at + 2) / 8] |= 1 << ((at + 2) % 8),
-                Cell::Value(value) => self.put_binary(out, column, value)?,
-                // What a string column shows is a string in binary too.
-                cell if column.ty.is_string() => self.put_cell(out, &column.ty, cell),
-                cell => self.put_binary(out, column, &cell.to_value())?,
+        for (at, cell) in row.iter().enumerate() {
+            if matches!(cell, Cell::Value(Value::Null)) {
+                out[bitmap + (at + 2) / 8] |= 1 << ((at + 2) % 8);
             }
         }
+    }
+
+    /// A cell behind those before it.
+    pub fn put_column(&mut self, out: &mut Vec<u8>, column: &Column, cell: Cell<'_>) -> Result<(), SqlError> {
+        match cell {
+            _ if !self.binary => self.put_cell(out, &column.ty, cell),
+            Cell::Value(Value::Null) => {}
+            Cell::Value(value) => self.put_binary(out, column, value)?,
+            // What a string column shows is a string in binary too.
+            cell if column.ty.is_string() => self.put_cell(out, &column.ty, cell),
+            cell => self.put_binary(out, column, &cell.to_value())?,
+        }
         Ok(())
+    }
+
+    fn put_binary_row(&mut self, out: &mut Vec<u8>, columns: &[Column], row: Cells<'_>) -> Result<(), SqlError> {
+        self.begin_row(out, row);
+        columns.iter().zip(row.iter()).try_for_each(|(column, cell)| self.put_column(out, column, cell))
     }
 
     #[inline]

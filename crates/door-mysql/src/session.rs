@@ -15,13 +15,14 @@ use reactor::{Connection, Flow, Io};
 use crate::auth::{Ground, Login, Refused, Step, new_scramble};
 use crate::clients::Client;
 use crate::compression::{self, Method};
-use crate::conversation::{Conversation, Next, Turn};
+use crate::conversation::{Conversation, Next, Turn, is_long};
 use crate::door::Shared;
 use crate::errors;
 use crate::handshake::{self, Answer, First, SCRAMBLE};
-use crate::packet::{self, Cut};
+use crate::packet::{self, Cut, FRAME_MAX, HEADER};
 use crate::protocol::{capability, status};
 use crate::reply::{Ending, Writer};
+use crate::room::Share;
 use crate::squeeze::{Opened, Squeeze};
 
 /// Before the login a client gets no more room than its answer may need: names, and attributes of up to 64 KB.
@@ -57,6 +58,12 @@ enum Skip {
     Bytes(usize, bool),
 }
 
+/// A payload of several frames: each is taken out of the input as it comes, so the input never holds more than one. The last one stays there until the reply is whole (Y2).
+struct Gathering {
+    payload: Vec<u8>,
+    share: Share,
+}
+
 /// What the connection's bytes are.
 enum Stream {
     Plain,
@@ -78,6 +85,9 @@ pub struct Session {
     is_private: bool,
     phase: Phase,
     skip: Skip,
+    /// What is told when a packet has passed by, if not that it was too long.
+    refusal: Option<SqlError>,
+    gathering: Option<Gathering>,
     stream: Stream,
     /// How frames are made shorter, if the client wants them.
     method: Option<Method>,
@@ -98,6 +108,8 @@ impl Session {
             is_private: false,
             phase: Phase::Greeted,
             skip: Skip::No,
+            refusal: None,
+            gathering: None,
             stream: Stream::Plain,
             method: None,
         };
@@ -275,7 +287,10 @@ impl Session {
             return self.take_file(io);
         }
         let (expected, payload_max) = match &self.phase {
-            Phase::Ready(conversation) => (0, conversation.packet_max()),
+            Phase::Ready(conversation) => match &self.gathering {
+                None => (0, conversation.packet_max()),
+                Some(gathering) => (self.sequence, conversation.packet_max() - gathering.payload.len()),
+            },
             Phase::Over => return None,
             _ => (self.sequence, LOGIN_PACKET_MAX),
         };
@@ -286,12 +301,51 @@ impl Session {
             }
             Cut::OutOfOrder => Some(self.break_off(io, &errors::OUT_OF_ORDER.bare())),
             Cut::TooLong(_) => {
+                self.gathering = None;
                 self.skip = Skip::Header;
+                Some(Flow::Continue)
+            }
+            Cut::Frame(frame) => {
+                self.gather(frame);
+                io.consume(HEADER + FRAME_MAX);
+                self.sequence = expected.wrapping_add(1);
                 Some(Flow::Continue)
             }
             Cut::Packet(packet) => {
                 self.sequence = packet.next;
-                Some(self.dispatch(io, &packet.payload, packet.size))
+                match self.gathering.take() {
+                    None => Some(self.dispatch(io, packet.payload, packet.size)),
+                    Some(mut gathering) => {
+                        gathering.payload.reserve_exact(packet.payload.len());
+                        gathering.payload.extend_from_slice(packet.payload);
+                        Some(self.long_command(io, gathering.payload, packet.size))
+                    }
+                }
+            }
+        }
+    }
+
+    /// One more frame of a long payload; if there is no room for it, the rest passes by.
+    fn gather(&mut self, frame: &[u8]) {
+        // The value, and the row that it becomes a part of.
+        let bytes = 2 * FRAME_MAX as u64;
+        let has_room = match &mut self.gathering {
+            Some(gathering) => gathering.share.grow(bytes),
+            None => {
+                let share = self.shared.room.take(bytes);
+                self.gathering = share.map(|share| Gathering { payload: Vec::new(), share });
+                self.gathering.is_some()
+            }
+        };
+        match &mut self.gathering {
+            Some(Gathering { payload, .. }) if has_room => {
+                payload.reserve_exact(FRAME_MAX);
+                payload.extend_from_slice(frame);
+            }
+            _ => {
+                self.gathering = None;
+                self.refusal = Some(errors::OUT_OF_RESOURCES.bare());
+                self.skip = Skip::Header;
             }
         }
     }
@@ -306,7 +360,15 @@ impl Session {
                 self.sequence = sequence.wrapping_add(1);
                 self.skip = Skip::Bytes(length, length < packet::FRAME_MAX);
             }
-            Skip::Bytes(0, true) => return Some(self.break_off(io, &errors::PACKET_TOO_LARGE.bare())),
+            Skip::Bytes(0, true) => {
+                let Some(refusal) = self.refusal.take() else {
+                    return Some(self.break_off(io, &errors::PACKET_TOO_LARGE.bare()));
+                };
+                self.shared.stats.errors.add(1);
+                self.writer(io.out()).error(&refusal);
+                self.sequence = 0;
+                self.skip = Skip::No;
+            }
             Skip::Bytes(0, false) => self.skip = Skip::Header,
             Skip::Bytes(_, _) if io.input().is_empty() => return None,
             Skip::Bytes(left, last) => {
@@ -342,8 +404,8 @@ impl Session {
 
     fn command(&mut self, io: &mut Io<'_>, mut conversation: Box<Conversation>, payload: &[u8], size: usize) -> Flow {
         const CHANGE_USER: u8 = 0x11;
-        self.shared.stats.commands.add(1);
         if payload.first() == Some(&CHANGE_USER) {
+            self.shared.stats.commands.add(1);
             io.consume(size);
             let answer = handshake::read_change_user(&payload[1..], self.capabilities);
             return match answer {
@@ -351,14 +413,35 @@ impl Session {
                 None => self.break_off(io, &errors::MALFORMED.bare()),
             };
         }
+        if is_long(payload) {
+            self.phase = Phase::Ready(conversation);
+            return self.long_command(io, payload.to_vec(), size);
+        }
+        self.shared.stats.commands.add(1);
         let mut turn = Turn { shared: &self.shared, sequence: &mut self.sequence, capabilities: self.capabilities, io };
         let next = conversation.command(&mut turn, payload, size);
+        self.settle(io, conversation, next)
+    }
+
+    /// The same for a payload that is the command's own.
+    fn long_command(&mut self, io: &mut Io<'_>, payload: Vec<u8>, size: usize) -> Flow {
+        let Phase::Ready(mut conversation) = std::mem::replace(&mut self.phase, Phase::Over) else {
+            return Flow::Close;
+        };
+        self.shared.stats.commands.add(1);
+        let mut turn = Turn { shared: &self.shared, sequence: &mut self.sequence, capabilities: self.capabilities, io };
+        let next = conversation.long_command(&mut turn, payload, size);
+        self.settle(io, conversation, next)
+    }
+
+    /// How things stand after a command.
+    fn settle(&mut self, io: &mut Io<'_>, conversation: Box<Conversation>, next: Next) -> Flow {
         match next {
             Next::Running => {}
             Next::Close => return Flow::Close,
-            Next::Awaits(size) => turn.io.consume(size),
+            Next::Awaits(size) => io.consume(size),
             Next::Done(size) => {
-                turn.io.consume(size);
+                io.consume(size);
                 self.sequence = 0;
             }
         }

@@ -11,6 +11,8 @@ use crate::value::Value;
 
 /// Longer strings are values of their own, so that the buffers stay small.
 const LONG: usize = 16 << 10;
+/// A batch with more than this of them goes on its way before there are more.
+const LONG_MAX: usize = 512 << 10;
 /// A batch with more memory than this is not kept.
 const KEPT_MAX: usize = 256 << 10;
 /// Batches that a thread keeps.
@@ -35,6 +37,8 @@ struct Parts {
     bytes: Vec<u8>,
     /// For nodes that can only make rows of their own.
     rows: Vec<Row>,
+    /// Bytes of strings that are values of their own.
+    long: usize,
 }
 
 /// A value, or where in the buffers it is.
@@ -85,10 +89,16 @@ impl Batch {
         Cells { parts: &self.parts, places }
     }
 
+    /// Do its long strings take so much that no more should be gathered?
+    pub fn is_long(&self) -> bool {
+        self.parts.long > LONG_MAX
+    }
+
     pub fn clear(&mut self) {
         self.parts.places.clear();
         self.parts.text.clear();
         self.parts.bytes.clear();
+        self.parts.long = 0;
         self.width = 0;
         self.len = 0;
     }
@@ -101,6 +111,10 @@ impl Batch {
     /// The next value of the row that is being added.
     #[inline]
     pub fn push(&mut self, value: Value) {
+        if let Value::Text(_) | Value::Bytes(_) = &value {
+            self.parts.long +=
+                value.as_string_bytes().map_or(0, |bytes| if bytes.len() > LONG { bytes.len() } else { 0 });
+        }
         self.parts.places.push(Place::Value(value));
     }
 
@@ -189,7 +203,7 @@ impl Batch {
 
 impl Drop for Batch {
     fn drop(&mut self) {
-        let Parts { places, text, bytes, rows } = &self.parts;
+        let Parts { places, text, bytes, rows, .. } = &self.parts;
         let held = places.capacity() * size_of::<Place>() + text.capacity() + bytes.capacity();
         if held == 0 || held > KEPT_MAX || rows.capacity() > KEPT_MAX / size_of::<Row>() {
             return;

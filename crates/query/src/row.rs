@@ -3,6 +3,8 @@
 //! Columns lie in slots, in the order in which they were added to the table; a row ends with the slots that there were when it was written, so adding a column
 //! rewrites nothing. R1: a slot is never given to another column. R2: bytes from disk are checked before they are believed.
 
+use std::sync::Arc;
+
 use num_bigint::BigInt;
 
 use crate::batch::Batch;
@@ -68,6 +70,9 @@ impl Layout {
         let (fixed, variable) = self.sizes[count];
         let nulls = start + HEAD;
         let base = nulls + count.div_ceil(8);
+        // Strings in one piece: a long one is to be copied once.
+        let strings: usize = (0..count).map(|slot| value_of(slot).as_string_bytes().map_or(0, <[u8]>::len)).sum();
+        out.reserve_exact(base + fixed + 4 * variable + strings - start);
         out.resize(base + fixed + 2 * variable, 0);
         out[start] = NARROW;
         out[start + 1..start + 3].copy_from_slice(&(count as u16).to_le_bytes());
@@ -112,7 +117,8 @@ impl Layout {
     }
 
     /// Looks at a row's head.
-    pub fn open<'r>(&self, row: &'r [u8]) -> Result<Opened<'r>> {
+    pub fn open<'r>(&self, row: impl Into<Source<'r>>) -> Result<Opened<'r>> {
+        let Source { bytes: row, owner } = row.into();
         let damaged = || SqlError::corrupt("a row's head");
         let [version, low, high, ..] = *row else { return Err(damaged()) };
         let count = usize::from(u16::from_le_bytes([low, high]));
@@ -128,7 +134,7 @@ impl Layout {
         if row.len() < data {
             return Err(damaged());
         }
-        Ok(Opened { row, count, base, ends, step, data })
+        Ok(Opened { row, owner, count, base, ends, step, data })
     }
 
     /// Appends the value of a slot to a batch, or `initial` where the row is older than the slot.
@@ -140,7 +146,10 @@ impl Layout {
         {
             let bytes = row.variable(*nth)?;
             if ty.kind.is_bytes() {
-                out.push_bytes(bytes);
+                match row.owner {
+                    Some(owner) => out.push(Value::Bytes(Bytes::within(owner, bytes))),
+                    None => out.push_bytes(bytes),
+                }
             } else {
                 out.push_text(std::str::from_utf8(bytes).map_err(|_| damaged_column())?);
             }
@@ -165,14 +174,52 @@ impl Layout {
                 bits[..width].copy_from_slice(&row.row[row.base + offset..row.base + offset + width]);
                 Ok(Some(fixed_value(u64::from_le_bytes(bits), width, ty)))
             }
-            Place::Variable(nth) => parse(row.variable(nth)?, ty).map(Some),
+            Place::Variable(nth) => {
+                let bytes = row.variable(nth)?;
+                match row.owner {
+                    Some(owner) if ty.kind.is_bytes() => Ok(Some(Value::Bytes(Bytes::within(owner, bytes)))),
+                    _ => parse(bytes, ty).map(Some),
+                }
+            }
         }
+    }
+}
+
+/// The bytes of a row. If they are long and others may share them, values are parts of them.
+#[derive(Clone, Copy)]
+pub struct Source<'r> {
+    bytes: &'r [u8],
+    owner: Option<&'r Arc<Vec<u8>>>,
+}
+
+impl Source<'_> {
+    pub fn is_shared(self) -> bool {
+        self.owner.is_some()
+    }
+}
+
+impl<'r> From<&'r [u8]> for Source<'r> {
+    fn from(bytes: &'r [u8]) -> Source<'r> {
+        Source { bytes, owner: None }
+    }
+}
+
+impl<'r> From<&'r Vec<u8>> for Source<'r> {
+    fn from(bytes: &'r Vec<u8>) -> Source<'r> {
+        Source { bytes, owner: None }
+    }
+}
+
+impl<'r> From<&'r Arc<Vec<u8>>> for Source<'r> {
+    fn from(owner: &'r Arc<Vec<u8>>) -> Source<'r> {
+        Source { bytes: owner, owner: Some(owner) }
     }
 }
 
 /// A row whose head has been read.
 pub struct Opened<'r> {
     row: &'r [u8],
+    owner: Option<&'r Arc<Vec<u8>>>,
     count: usize,
     base: usize,
     ends: usize,

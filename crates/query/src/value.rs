@@ -152,7 +152,12 @@ pub struct Bytes(Held);
 enum Held {
     Inline(u8, [u8; INLINE_MAX]),
     Shared(Arc<[u8]>),
+    /// So many bytes of others, from there on: what is long stays where it came.
+    Part(Arc<Vec<u8>>, u32, u32),
 }
+
+/// What is longer is not copied to be shared.
+const LONG: usize = 64 << 10;
 
 const INLINE_MAX: usize = 22;
 
@@ -165,6 +170,23 @@ impl Bytes {
         } else {
             Bytes(Held::Shared(bytes.into()))
         }
+    }
+
+    /// A part of bytes that several values are made of. They are there until the last of them is gone.
+    pub fn part(of: &Arc<Vec<u8>>, from: usize, length: usize) -> Bytes {
+        match (u32::try_from(from), u32::try_from(length)) {
+            (Ok(start), Ok(count)) if length > LONG => Bytes(Held::Part(of.clone(), start, count)),
+            _ => Bytes::new(&of[from..from + length]),
+        }
+    }
+}
+
+impl Bytes {
+    /// The same of a stretch that lies in them.
+    pub fn within(of: &Arc<Vec<u8>>, stretch: &[u8]) -> Bytes {
+        let from = (stretch.as_ptr() as usize).wrapping_sub(of.as_ptr() as usize);
+        let is_in = from.checked_add(stretch.len()).is_some_and(|to| to <= of.len());
+        if is_in { Bytes::part(of, from, stretch.len()) } else { Bytes::new(stretch) }
     }
 }
 
@@ -181,6 +203,7 @@ impl Deref for Bytes {
         match &self.0 {
             Held::Inline(length, held) => &held[..usize::from(*length)],
             Held::Shared(shared) => shared,
+            Held::Part(of, from, length) => &of[*from as usize..*from as usize + *length as usize],
         }
     }
 }
@@ -193,7 +216,11 @@ impl From<&[u8]> for Bytes {
 
 impl From<Vec<u8>> for Bytes {
     fn from(bytes: Vec<u8>) -> Bytes {
-        if bytes.len() <= INLINE_MAX { Bytes::new(&bytes) } else { Bytes(Held::Shared(bytes.into())) }
+        if bytes.len() <= LONG {
+            return Bytes::new(&bytes);
+        }
+        let length = bytes.len();
+        Bytes::part(&Arc::new(bytes), 0, length)
     }
 }
 

@@ -293,6 +293,7 @@ fn mysql_door(
         tls: tls::mysql(settings)?,
         require_secure_transport: settings.is_on(Name::MysqlRequireSecureTransport),
         statements_max: settings.number(Name::MaxPreparedStmtCount),
+        room_max: settings.number(Name::MysqlLongValues),
     };
     database.tell(facts(settings, pool));
     let door = Arc::new(MysqlDoor::new(database, Arc::new(RealClock::new()), options));

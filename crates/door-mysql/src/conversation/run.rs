@@ -2,14 +2,16 @@
 //!
 //! What is left of rows, and of a text of several statements, waits in `Running`; the command stays in the input until its reply is whole (Y2).
 
-use query::batch::Batch;
+use query::batch::{Batch, Cells};
 use query::error::{Result, SqlError};
 use query::types::Column;
 use query::{Outcome, ResultSet};
 
 use super::{Conversation, Next, Turn, obeyed::may_set};
 use crate::columns::put_column;
+use crate::errors;
 use crate::packet;
+use crate::parcel::{self, Parcel};
 use crate::protocol::{capability, status};
 use crate::reply::Ending;
 use crate::rows::RowWriter;
@@ -18,11 +20,20 @@ use crate::wire::put_length;
 /// A reply under way.
 enum Reply {
     /// The rows of a statement, and what comes behind it in its text.
-    Rows { result: ResultSet, writer: RowWriter },
+    Rows { result: ResultSet, writer: RowWriter, rest: Option<Box<Rest>> },
     /// So many rows of a cursor.
     Fetch { statement: u32, left: u32 },
     /// The next statement of the text.
     Statement,
+}
+
+/// Rows that have been drawn and not been sent, for one of them has a long value.
+struct Rest {
+    batch: Batch,
+    /// The next of them.
+    at: usize,
+    /// The one that is under way.
+    parcel: Option<Parcel>,
 }
 
 pub struct Running {
@@ -48,9 +59,9 @@ impl Conversation {
 
     fn advance(&mut self, turn: &mut Turn<'_, '_>, mut running: Running) -> Next {
         let finished = match &mut running.reply {
-            Reply::Rows { result, writer } => {
+            Reply::Rows { result, writer, rest } => {
                 let more = running.script.is_some();
-                match self.write_rows(turn, result, writer) {
+                match self.write_rows(turn, result, writer, rest) {
                     Ok(true) => {
                         let ending = self.ending(more);
                         turn.writer().rows_end(&ending);
@@ -147,7 +158,7 @@ impl Conversation {
             Ok(Outcome::Rows(result)) => {
                 let writer = RowWriter::new(self.results(), false);
                 self.write_columns(turn, result.columns(), script.is_some());
-                self.running = Some(Running { size, reply: Reply::Rows { result, writer }, script });
+                self.running = Some(Running { size, reply: Reply::Rows { result, writer, rest: None }, script });
                 Next::Running
             }
         }
@@ -192,21 +203,35 @@ impl Conversation {
     }
 
     /// Writes rows while there is room. True: that was the last.
-    fn write_rows(&mut self, turn: &mut Turn<'_, '_>, result: &mut ResultSet, writer: &mut RowWriter) -> Result<bool> {
+    fn write_rows(
+        &mut self,
+        turn: &mut Turn<'_, '_>,
+        result: &mut ResultSet,
+        writer: &mut RowWriter,
+        rest: &mut Option<Box<Rest>>,
+    ) -> Result<bool> {
         let mut batch = Batch::new();
+        // A client that wants shorter frames gets each packet whole: not all of them put packets together that begin in one frame and end in another.
+        let is_plain = turn.capabilities & (capability::COMPRESS | capability::ZSTD) == 0;
         loop {
+            if let Some(rows) = rest
+                && !write_rest(turn, result.columns(), writer, rows)?
+            {
+                return Ok(false);
+            }
+            *rest = None;
             if turn.io.is_full() {
                 return Ok(false);
             }
             let any = result.next(&mut self.sql, &mut batch)?;
             turn.shared.stats.rows.add(batch.len() as u64);
-            for row in batch.rows() {
-                let at = packet::begin(turn.io.out());
-                if let Err(error) = writer.put_row(turn.io.out(), result.columns(), row) {
-                    turn.io.out().truncate(at);
-                    return Err(error);
+            for nth in 0..batch.len() {
+                let row = batch.row(nth);
+                if is_plain && batch.is_long() && parcel::is_long(row) {
+                    *rest = Some(Box::new(Rest { batch: std::mem::take(&mut batch), at: nth, parcel: None }));
+                    break;
                 }
-                packet::finish(turn.io.out(), at, turn.sequence);
+                write_row(turn, result.columns(), writer, row)?;
             }
             if !any {
                 return Ok(true);
@@ -218,7 +243,7 @@ impl Conversation {
     pub fn begin_rows(&mut self, turn: &mut Turn<'_, '_>, result: ResultSet, size: usize) -> Next {
         self.write_columns(turn, result.columns(), false);
         let writer = RowWriter::new(self.results(), true);
-        self.running = Some(Running { size, reply: Reply::Rows { result, writer }, script: None });
+        self.running = Some(Running { size, reply: Reply::Rows { result, writer, rest: None }, script: None });
         Next::Running
     }
 
@@ -254,4 +279,40 @@ impl Conversation {
         turn.writer().rows_end(&Ending { status: ending.status | word, ..ending });
         Ok(true)
     }
+}
+
+fn write_row(turn: &mut Turn<'_, '_>, columns: &[Column], writer: &mut RowWriter, row: Cells<'_>) -> Result<()> {
+    let at = packet::begin(turn.io.out());
+    if let Err(error) = writer.put_row(turn.io.out(), columns, row) {
+        turn.io.out().truncate(at);
+        return Err(error);
+    }
+    packet::finish(turn.io.out(), at, turn.sequence);
+    Ok(())
+}
+
+/// Rows with long values, as far as there is room. True: those were all.
+fn write_rest(turn: &mut Turn<'_, '_>, columns: &[Column], writer: &mut RowWriter, rest: &mut Rest) -> Result<bool> {
+    while rest.at < rest.batch.len() {
+        let row = rest.batch.row(rest.at);
+        if rest.parcel.is_none() && !parcel::is_long(row) {
+            write_row(turn, columns, writer, row)?;
+            rest.at += 1;
+            continue;
+        }
+        let parcel = match &mut rest.parcel {
+            Some(parcel) => parcel,
+            None => {
+                let share = turn.shared.room.take(parcel::long_bytes(row) as u64);
+                let share = share.ok_or_else(|| errors::OUT_OF_RESOURCES.bare())?;
+                rest.parcel.insert(Parcel::new(writer, columns, row, Some(share))?)
+            }
+        };
+        if !parcel.send(turn.io, turn.sequence) {
+            return Ok(false);
+        }
+        rest.parcel = None;
+        rest.at += 1;
+    }
+    Ok(true)
 }

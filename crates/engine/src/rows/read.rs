@@ -79,6 +79,7 @@ impl Rows {
             }
             Stored::Segments { len, version } => {
                 let base = out.len();
+                out.reserve_exact(len as usize);
                 let body = Body::Segments { len, version };
                 self.store.read_payload(&body, 0..len, out).inspect_err(|_| out.truncate(base))
             }
@@ -215,14 +216,18 @@ pub struct Cursor {
 }
 
 impl Cursor {
-    /// Replaces `out` by the next rows, those of one leaf; false, and nothing, at the end.
+    /// Replaces `out` by the next rows, those of one leaf, or fewer where they are long; false, and nothing, at the end.
     pub fn next(&mut self, txn: &mut Transaction, out: &mut RowBatch) -> Result<bool> {
         txn.alive()?;
         out.clear();
         while out.is_empty() && !self.span.is_done() {
             self.span.next_batch(&self.map.tree, &mut out.records)?;
             match self.snapshot {
-                Some(snapshot) => self.take_seen(snapshot, txn, out)?,
+                Some(snapshot) => {
+                    if let Some(last) = self.take_seen((snapshot, LONG_ALONE), txn, out)? {
+                        self.span.resume_behind(out.records.get(last).key);
+                    }
+                }
                 None => take_current(txn, out)?,
             }
         }
@@ -234,13 +239,18 @@ impl Cursor {
         out.clear();
         self.map.tree.random_leaf(prng, &mut out.records)?;
         match self.snapshot {
-            Some(snapshot) => self.take_seen(snapshot, txn, out),
+            Some(snapshot) => self.take_seen((snapshot, u64::MAX), txn, out).map(drop),
             None => take_current(txn, out),
         }
     }
 
-    /// Rows as the snapshot has them. Nearly all of them are what stands in the tree.
-    fn take_seen(&self, snapshot: Snapshot, txn: &mut Transaction, out: &mut RowBatch) -> Result<()> {
+    /// Rows as the snapshot has them. Nearly all of them are what stands in the tree. Some: long values have filled the batch, and that was the last record that was looked at.
+    fn take_seen(
+        &self,
+        (snapshot, most): (Snapshot, u64),
+        txn: &mut Transaction,
+        out: &mut RowBatch,
+    ) -> Result<Option<usize>> {
         let rows = txn.rows.clone();
         let view = (snapshot, txn.id());
         let RowBatch { records, aside, items } = out;
@@ -252,6 +262,13 @@ impl Cursor {
                 items.push(Item { record: index as u32, value: Place::Record });
                 continue;
             }
+            // A long value comes alone: then whoever reads it can take it (`RowBatch::take_long`).
+            if let Stored::Segments { len, .. } = Stored::parse(record.value)?.1
+                && len > most
+                && !items.is_empty()
+            {
+                return Ok(index.checked_sub(1));
+            }
             let start = aside.len();
             let found = (record.word, record.value);
             let present = match rows.resolve(&self.map, record.key, found, view, &mut txn.gate, aside)? {
@@ -261,10 +278,16 @@ impl Cursor {
             if present {
                 items.push(Item { record: index as u32, value: Place::Aside(start, aside.len()) });
             }
+            if aside.len() as u64 > most && index + 1 < records.len() {
+                return Ok(Some(index));
+            }
         }
-        Ok(())
+        Ok(None)
     }
 }
+
+/// Of values beyond this a batch has no more than the last.
+const LONG_ALONE: u64 = 1 << 20;
 
 /// Whatever may be a row.
 fn take_current(txn: &Transaction, out: &mut RowBatch) -> Result<()> {
@@ -334,8 +357,20 @@ impl RowBatch {
         (0..self.len()).map(|index| self.get(index))
     }
 
+    /// The value of the only row, if it is a long one: without a copy. The batch has none afterwards.
+    pub fn take_long(&mut self) -> Option<Vec<u8>> {
+        match self.items[..] {
+            [Item { value: Place::Aside(0, to), .. }] if to == self.aside.len() && to as u64 > LONG_ALONE => {
+                self.items[0].value = Place::Aside(0, 0);
+                Some(std::mem::take(&mut self.aside))
+            }
+            _ => None,
+        }
+    }
+
     fn clear(&mut self) {
         self.aside.clear();
+        self.aside.shrink_to(LONG_ALONE as usize);
         self.items.clear();
     }
 }

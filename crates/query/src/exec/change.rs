@@ -548,6 +548,7 @@ pub(super) fn current(table: &Table, row_key: &[u8], ctx: &mut EvalContext) -> R
     if locked != engine::rows::Locked::Present {
         return Ok(None);
     }
+    let bytes = Arc::new(bytes);
     let mut row = vec![Value::Null; table.columns.len()];
     let all: Vec<usize> = (0..row.len()).collect();
     generated::decode(table, &bytes, &all, &mut row, ctx)?;

@@ -6,6 +6,7 @@ use crate::catalog::generated::Formula;
 use crate::catalog::table::Table;
 use crate::error::{self, Result, SqlError};
 use crate::exec::scan;
+use crate::row::Source;
 use crate::scalar::store::implicit_default;
 use crate::scalar::{EvalContext, Place, store};
 use crate::value::Value;
@@ -54,7 +55,13 @@ fn of_index(table: &Table, column: usize, number: u64, error: SqlError) -> SqlEr
 }
 
 /// Decodes a row, the columns that it does not hold among them. `needed` has the sources of those too (`Table::with_sources`).
-pub fn decode(table: &Table, bytes: &[u8], needed: &[usize], out: &mut [Value], ctx: &mut EvalContext) -> Result<()> {
+pub fn decode<'r>(
+    table: &Table,
+    bytes: impl Into<Source<'r>>,
+    needed: &[usize],
+    out: &mut [Value],
+    ctx: &mut EvalContext,
+) -> Result<()> {
     scan::decode(table, bytes, needed, out)?;
     if !table.computes || !needed.iter().any(|at| table.columns[*at].is_computed()) {
         return Ok(());

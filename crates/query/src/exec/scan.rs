@@ -4,7 +4,7 @@
 //! every condition is looked at again on the row that is locked, and a row that is met twice, under its old and its new index entry, counts once.
 
 use std::cell::RefCell;
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -14,11 +14,12 @@ use crate::batch::Batch;
 use crate::catalog::table::{Index, Part, Table};
 use crate::error::Result;
 use crate::exec::host::host;
+use crate::exec::spill::keys::Keys;
 use crate::exec::{all_hold, generated};
 use crate::key::{encode_part, row_key};
 use crate::plan::fit::{Fit, fit};
 use crate::plan::{Access, Lock, LockWait, Scan};
-use crate::row::Opened;
+use crate::row::{Opened, Source};
 use crate::scalar::{EvalContext, Expr};
 use crate::session::Row;
 use crate::session::count::Count;
@@ -26,6 +27,8 @@ use crate::value::Value;
 
 /// Room for the key of a point; most are shorter.
 const POINT_BYTES: usize = 32;
+/// The bytes of a longer row are shared by its values.
+const LONG_ROW: usize = 256 << 10;
 
 /// A part of a map.
 #[derive(Clone, Debug)]
@@ -45,7 +48,8 @@ pub struct ScanState {
     /// What it puts out stands in the rows as it is.
     is_plain: bool,
     cursor: Option<Cursor>,
-    seen: HashSet<Vec<u8>>,
+    /// Keys of rows that a locking walk over an index has met.
+    seen: Keys,
     memory: Memory,
     /// The wide row that is being looked at; empty if it was given away.
     wide: Row,
@@ -141,7 +145,7 @@ impl ScanState {
             is_exact: is_exact && scan.lock.is_none(),
             is_plain: is_plain(scan),
             cursor: None,
-            seen: HashSet::new(),
+            seen: Keys::default(),
             memory: Memory::new(),
             wide: Row::new(),
         })
@@ -251,9 +255,10 @@ impl ScanState {
     }
 
     fn take_batch(&mut self, scan: &Scan, ctx: &mut EvalContext, sink: &mut Sink<'_>) -> Result<()> {
-        let batch = std::mem::take(&mut self.memory.batch);
+        let mut batch = std::mem::take(&mut self.memory.batch);
+        let long = if scan.lock.is_none() { batch.take_long().map(Arc::new) } else { None };
         let result = batch.iter().try_for_each(|(key, value)| match scan.access.index {
-            None => self.row(scan, key, Some(value), ctx, sink),
+            None => self.row(scan, key, Some(long.as_ref().map_or(value.into(), Source::from)), ctx, sink),
             Some(_) if scan.access.covering => {
                 self.renew_wide(scan);
                 self.give(scan, ctx, sink)
@@ -269,7 +274,7 @@ impl ScanState {
         &mut self,
         scan: &Scan,
         key: &[u8],
-        known: Option<&[u8]>,
+        known: Option<Source<'_>>,
         ctx: &mut EvalContext,
         sink: &mut Sink<'_>,
     ) -> Result<()> {
@@ -280,6 +285,10 @@ impl ScanState {
             self.memory.bytes = bytes;
             return Ok(());
         }
+        // What is long is not copied: values are parts of it.
+        let long = (bytes.len() > LONG_ROW).then(|| Arc::new(std::mem::take(&mut bytes)));
+        let source = known.unwrap_or_else(|| long.as_ref().map_or((&bytes).into(), Source::from));
+        let is_long = source.is_shared();
         let (needed, conditions) = match self.is_exact {
             true => (&scan.needed_after, &scan.conditions[scan.implied..]),
             false => (&scan.needed, &scan.conditions[..]),
@@ -287,12 +296,12 @@ impl ScanState {
         if let (Sink::Batch(out), Some(places), true) = (&mut *sink, &scan.output, conditions.is_empty())
             && self.is_plain
         {
-            let result = append(scan, places, known.unwrap_or(&bytes), out);
+            let result = append(scan, places, source, out);
             self.memory.bytes = bytes;
             return result;
         }
         self.renew_wide(scan);
-        generated::decode(&scan.table, known.unwrap_or(&bytes), needed, &mut self.wide[scan.offset..], ctx)?;
+        generated::decode(&scan.table, source, needed, &mut self.wide[scan.offset..], ctx)?;
         self.memory.bytes = bytes;
         if let Some(at) = scan.key_at {
             self.wide[at] = Value::bytes(key);
@@ -300,6 +309,10 @@ impl ScanState {
         if !all_hold(conditions, &self.wide, ctx)? {
             if scan.lock.is_some() && locks_what_it_takes(ctx) {
                 host(ctx).txn()?.unlock_last();
+            }
+            if is_long {
+                // Its values are not to be held while the next row is read.
+                self.wide.clear();
             }
             return Ok(());
         }
@@ -310,7 +323,7 @@ impl ScanState {
     fn fetch(&mut self, scan: &Scan, key: &[u8], ctx: &mut EvalContext, bytes: &mut Vec<u8>) -> Result<bool> {
         let txn = host(ctx).txn()?;
         let Some(lock) = scan.lock else { return Ok(txn.get(scan.table.map, key, bytes)?) };
-        let is_new = scan.access.index.is_none() || self.seen.insert(key.to_vec());
+        let is_new = scan.access.index.is_none() || self.seen.insert(key, ctx)?;
         if is_new && lock.wait == LockWait::Choosy && locks_what_it_takes(ctx) {
             match host(ctx).txn()?.lock(scan.table.map, key, lock.strength, Wait::NoWait, bytes) {
                 Ok(locked) => return Ok(locked == Locked::Present),
@@ -371,7 +384,7 @@ fn take_lock(txn: &mut Transaction, map: MapId, key: &[u8], lock: Lock, out: &mu
 }
 
 /// Fills in the columns that are needed, as far as the row holds them; `generated::decode` computes the others.
-pub fn decode(table: &Table, row: &[u8], needed: &[usize], out: &mut [Value]) -> Result<()> {
+pub fn decode<'r>(table: &Table, row: impl Into<Source<'r>>, needed: &[usize], out: &mut [Value]) -> Result<()> {
     let row: Opened<'_> = table.layout.open(row)?;
     for at in needed {
         let column = &table.columns[*at];
@@ -392,7 +405,7 @@ fn is_plain(scan: &Scan) -> bool {
 }
 
 /// Puts out some columns of a row, which is that of the only table there is.
-fn append(scan: &Scan, places: &[usize], row: &[u8], out: &mut Batch) -> Result<()> {
+fn append(scan: &Scan, places: &[usize], row: Source<'_>, out: &mut Batch) -> Result<()> {
     let layout = &scan.table.layout;
     let row = layout.open(row)?;
     for place in places {

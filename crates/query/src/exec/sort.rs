@@ -36,7 +36,7 @@ impl SortState {
         }
         let Some(sorted) = &mut self.sorted else { return Ok(()) };
         let enough = out.len() + BATCH;
-        while out.len() < enough {
+        while out.len() < enough && !out.is_long() {
             let Some(record) = sorted.next()? else { return Ok(()) };
             if unique {
                 if self.last.as_deref() == Some(record.key) {

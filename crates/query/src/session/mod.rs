@@ -175,6 +175,7 @@ pub struct Status {
     pub read_only_transaction: bool,
     pub autocommit: bool,
     pub no_backslash_escapes: bool,
+    pub ansi_quotes: bool,
     pub warnings: u16,
 }
 
@@ -369,6 +370,7 @@ impl Session {
             read_only_transaction: self.read_only && self.in_transaction(),
             autocommit: self.autocommit,
             no_backslash_escapes: self.ctx.sql_mode.has(SqlMode::NO_BACKSLASH_ESCAPES),
+            ansi_quotes: self.ctx.sql_mode.has(SqlMode::ANSI_QUOTES),
             warnings: self.ctx.warnings.count().min(u64::from(u16::MAX)) as u16,
         }
     }

@@ -42,6 +42,8 @@ use crate::value::Value;
 const PLANS: usize = 256;
 /// Statements of more literals are not looked for: they are bulk loads.
 const LITERALS: usize = 64;
+/// A string of more bytes is of a type that holds any length.
+const LONG: usize = 0xFFFF;
 /// Plans that are expected to cost more are made anew for each run: it is a small part of it.
 const HEAVY: f64 = 5000.0;
 
@@ -186,6 +188,8 @@ pub(super) fn type_of(value: &Value, collation: crate::types::Collation) -> Type
         }
         Value::Float(_) => Type::new(Kind::Float),
         Value::Double(_) => Type::double(),
+        Value::Text(text) if text.len() > LONG => Type { collation, ..Type::new(Kind::LongText) },
+        Value::Bytes(bytes) if bytes.len() > LONG => Type::new(Kind::LongBlob),
         Value::Text(_) => Type::text(255, collation),
         Value::Bytes(_) => Type::bytes(255),
         Value::Date(_) => Type::new(Kind::Date),
@@ -204,6 +208,22 @@ impl Session {
             Ok(outcome) => Ok(self.told(outcome)),
             Err(error) => Err(self.fail(error)),
         }
+    }
+
+    /// Runs a statement whose long literals have been taken out: `?` stands in their places.
+    pub fn execute_with(&mut self, sql: &str, literals: Vec<Value>) -> Result<Outcome> {
+        match self.begin_statement(sql).and_then(|()| self.execute_lifted(sql, literals)) {
+            Ok(outcome) => Ok(self.told(outcome)),
+            Err(error) => Err(self.fail(error)),
+        }
+    }
+
+    fn execute_lifted(&mut self, sql: &str, literals: Vec<Value>) -> Result<Outcome> {
+        let parsed = parse::parse(sql, self.ctx.sql_mode)?;
+        if parsed.parameters != literals.len() {
+            return Err(SqlError::parse("'?' at line 1"));
+        }
+        self.run_statement(&parsed.statement, &parsed.names, literals)
     }
 
     fn begin_statement(&mut self, sql: &str) -> Result<()> {
@@ -538,7 +558,7 @@ impl Session {
         const FEW: usize = 64;
         let mut ready = Batch::new();
         let mut is_over = false;
-        while !is_over && ready.len() < FEW {
+        while !is_over && ready.len() < FEW && !ready.is_long() {
             is_over = !exec.fill(&mut self.ctx, &mut ready)?;
         }
         self.found_rows = ready.len() as u64;

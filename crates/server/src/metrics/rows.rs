@@ -165,6 +165,12 @@ pub(super) const LIST: &[Row] = &[
         "Open connections of the MySQL door.",
     ),
     row(
+        "beluga_mysql_long_bytes",
+        Gauge,
+        |s, o| mysql(s, o, |door, o| o.value(door.long_bytes())),
+        "What long packets and values take, of `mysql_long_values`.",
+    ),
+    row(
         "beluga_mysql_logins_total",
         Counter,
         |s, o| {

@@ -175,6 +175,9 @@ settings! {
         MysqlSslKey = text("mysql_ssl_key", "", "Private key of the certificate, a PEM file.");
         MaxPreparedStmtCount = count("max_prepared_stmt_count", 0..=4_194_304, 16_382,
             "Prepared statements of all clients together; one more gets error 1461.").dynamic();
+        MysqlLongValues = bytes("mysql_long_values", 64 * MIB..=16 * TIB, 0,
+            "Memory, beside `memory`, for packets of more than 16 MB and for long values on their way to clients, of all connections together. A packet counts twice, for the row is made of it. Beyond it error 1041.")
+            .derived(|m| (m.memory_bytes / 5).max(64 * MIB) / MIB * MIB, "20 % of the machine's or the cgroup's memory, whichever is smaller");
         MysqlRequireSecureTransport = switch("mysql_require_secure_transport", false, "Refuses clients that do not use TLS.");
     }
     "SQL" {

@@ -1,0 +1,247 @@
+//! Long literals of a change, taken out of its text before anybody parses it: each becomes a parameter.
+//!
+//! A parser copies a literal several times, and one of bytes that are no text it would be given as hexadecimal, twice as long. Here a value stays where it came: its escapes are undone in place, and the value
+//! is that part of the packet's own bytes. Only what is surely a value is taken, of one INSERT, REPLACE or UPDATE: a literal behind `(`, `,` or `=` and before `,`, `)` or the end, that no character set, no
+//! other string and no COLLATE belongs to. Everything else is left to the parser, as it came.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use query::types::Charset;
+use query::value::{Bytes, Value};
+
+use crate::charset::decode;
+use crate::literals::{escaped, line_end, literal_end};
+
+/// A shorter literal is left to the parser.
+const LONG: usize = 64 << 10;
+
+/// The text with `?` for each long literal, and their values.
+#[derive(Debug)]
+pub struct Lifted {
+    pub text: String,
+    pub values: Vec<Value>,
+}
+
+/// How a client writes literals.
+#[derive(Clone, Copy)]
+pub struct Writing {
+    pub charset: Charset,
+    pub backslash_escapes: bool,
+    /// Double quotes are around names.
+    pub ansi_quotes: bool,
+}
+
+/// A long literal: all of it with what belongs to it in front, and what lies between its quotes.
+struct Literal {
+    whole: Range<usize>,
+    body: Range<usize>,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// In the client's character set, if it is text there.
+    Plain,
+    /// `_binary'...'`
+    Bytes,
+    /// `x'...'`, or `0x...`.
+    Hex,
+}
+
+/// Takes the long literals out of a statement, which begins at `from`. Err: there are none, or it is not sure; the bytes as they were.
+pub fn lift(mut bytes: Vec<u8>, from: usize, writing: Writing) -> Result<Lifted, Vec<u8>> {
+    let Some((literals, text)) = find(&bytes, from, writing) else { return Err(bytes) };
+    let mut parts = Vec::with_capacity(literals.len());
+    for literal in &literals {
+        let Range { start, end } = literal.body;
+        let length = match literal.kind {
+            Kind::Hex => undo_hex(&mut bytes[start..end]),
+            _ => {
+                let quote = bytes[end];
+                undo_escapes(&mut bytes[start..end], quote, writing.backslash_escapes)
+            }
+        };
+        parts.push(start..start + length);
+    }
+    let bytes = Arc::new(bytes);
+    let value = |(literal, part): (&Literal, &Range<usize>)| {
+        let is_text = literal.kind == Kind::Plain;
+        let text = if is_text { decode(&bytes[part.clone()], writing.charset) } else { None };
+        text.map_or_else(|| Value::Bytes(Bytes::part(&bytes, part.start, part.len())), Value::text)
+    };
+    let values = literals.iter().zip(&parts).map(value).collect();
+    Ok(Lifted { text, values })
+}
+
+/// What stands in front of the next word or sign.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Before {
+    Start,
+    Sign(u8),
+    /// From there on; whether a value may stand where it begins.
+    Word(usize, bool),
+    Text,
+    Lifted,
+}
+
+/// Where long literals are, and the text without them. None: there are none, or something here is not as it should be.
+fn find(bytes: &[u8], from: usize, writing: Writing) -> Option<(Vec<Literal>, String)> {
+    let (mut at, mut copied, mut before) = (from, from, Before::Start);
+    let (mut literals, mut text): (Vec<Literal>, String) = (Vec::new(), String::new());
+    while at < bytes.len() {
+        let (end, what) = next(bytes, at, before, writing)?;
+        match what {
+            What::Space => {}
+            What::End if bytes[end..].iter().all(u8::is_ascii_whitespace) => break,
+            What::End => return None,
+            What::Is(now) => {
+                if !may_follow(bytes, before, (at, end), now) {
+                    return None;
+                }
+                before = now;
+            }
+            What::Long(literal) => {
+                if before == Before::Start {
+                    return None;
+                }
+                text.push_str(&decode(&bytes[copied..literal.whole.start], writing.charset)?);
+                text.push('?');
+                copied = literal.whole.end;
+                literals.push(literal);
+                before = Before::Lifted;
+            }
+        }
+        at = end;
+    }
+    text.push_str(&decode(&bytes[copied..], writing.charset)?);
+    (!literals.is_empty()).then_some((literals, text))
+}
+
+enum What {
+    /// Or a comment.
+    Space,
+    /// `;`
+    End,
+    Is(Before),
+    Long(Literal),
+}
+
+/// The next word, sign or literal: where it ends, and what it is.
+fn next(bytes: &[u8], at: usize, before: Before, writing: Writing) -> Option<(usize, What)> {
+    Some(match bytes[at] {
+        byte if byte.is_ascii_whitespace() => (at + 1, What::Space),
+        b';' => (at + 1, What::End),
+        b'?' | b'{' | b'}' | b'\\' => return None,
+        b'#' => (line_end(bytes, at), What::Space),
+        b'-' if bytes[at..].starts_with(b"-- ") => (line_end(bytes, at), What::Space),
+        b'/' if bytes[at..].starts_with(b"/*!") => return None,
+        b'/' if bytes[at..].starts_with(b"/*") => {
+            (at + 4 + bytes[at + 2..].windows(2).position(|two| two == b"*/")?, What::Space)
+        }
+        b'`' => (at + 2 + bytes[at + 1..].iter().position(|byte| *byte == b'`')?, What::Is(Before::Word(at, false))),
+        b'"' if writing.ansi_quotes => {
+            (at + 2 + bytes[at + 1..].iter().position(|byte| *byte == b'"')?, What::Is(Before::Word(at, false)))
+        }
+        b'\'' | b'"' => {
+            let end = literal_end(bytes, at, writing.backslash_escapes)?;
+            if end - at <= LONG {
+                (end, What::Is(Before::Text))
+            } else {
+                (end, What::Long(quoted(bytes, at..end, before)?))
+            }
+        }
+        byte if is_word(byte) => {
+            let end = at + bytes[at..].iter().take_while(|byte| is_word(**byte)).count();
+            if end - at <= LONG {
+                return Some((end, What::Is(Before::Word(at, before.takes_value()))));
+            }
+            let body = at + 2..end;
+            let is_hex = bytes[at..].starts_with(b"0x") && before.takes_value() && is_hex(&bytes[body.clone()]);
+            (end, What::Long(is_hex.then_some(Literal { whole: at..end, body, kind: Kind::Hex })?))
+        }
+        sign => (at + 1, What::Is(Before::Sign(sign))),
+    })
+}
+
+impl Before {
+    fn takes_value(self) -> bool {
+        matches!(self, Before::Sign(b'(' | b',' | b'='))
+    }
+}
+
+/// A long literal between quotes, if it is sure what it is.
+fn quoted(bytes: &[u8], whole: Range<usize>, before: Before) -> Option<Literal> {
+    let body = whole.start + 1..whole.end - 1;
+    let (start, kind) = match before {
+        Before::Sign(_) if before.takes_value() => (whole.start, Kind::Plain),
+        Before::Word(from, true) => {
+            let word = &bytes[from..whole.start];
+            let is_hex = word.eq_ignore_ascii_case(b"x") && bytes[whole.start] == b'\'' && is_hex(&bytes[body.clone()]);
+            let is_binary = word.trim_ascii_end().eq_ignore_ascii_case(b"_binary");
+            (from, if is_hex { Kind::Hex } else { is_binary.then_some(Kind::Bytes)? })
+        }
+        _ => return None,
+    };
+    Some(Literal { whole: start..whole.end, body, kind })
+}
+
+/// May this stand behind what was before it? The first word says what the statement is; behind a literal that is taken nothing may belong to it.
+fn may_follow(bytes: &[u8], before: Before, (at, end): (usize, usize), now: Before) -> bool {
+    let is_one_of = |words: &[&str]| words.iter().any(|word| bytes[at..end].eq_ignore_ascii_case(word.as_bytes()));
+    match before {
+        Before::Start => is_one_of(&["insert", "replace", "update"]),
+        Before::Lifted => match now {
+            Before::Sign(sign) => matches!(sign, b',' | b')'),
+            Before::Word(..) => is_one_of(&["where", "on", "as", "order", "limit"]),
+            _ => false,
+        },
+        _ => true,
+    }
+}
+
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'@' | b'.' | 0x80..)
+}
+
+fn is_hex(digits: &[u8]) -> bool {
+    digits.len().is_multiple_of(2) && digits.iter().all(u8::is_ascii_hexdigit)
+}
+
+/// Two digits become a byte; how many bytes there are.
+fn undo_hex(digits: &mut [u8]) -> usize {
+    let value = |digit: u8| (digit as char).to_digit(16).unwrap_or(0) as u8;
+    for at in 0..digits.len() / 2 {
+        digits[at] = value(digits[2 * at]) << 4 | value(digits[2 * at + 1]);
+    }
+    digits.len() / 2
+}
+
+/// What lies between quotes becomes what it means; how many bytes are left.
+fn undo_escapes(bytes: &mut [u8], quote: u8, backslash_escapes: bool) -> usize {
+    let (mut read, mut write) = (0, 0);
+    while read < bytes.len() {
+        let is_plain = |byte: &u8| *byte != quote && !(*byte == b'\\' && backslash_escapes);
+        let plain = bytes[read..].iter().take_while(|byte| is_plain(byte)).count();
+        bytes.copy_within(read..read + plain, write);
+        (read, write) = (read + plain, write + plain);
+        let Some(next) = bytes.get(read + 1).copied() else { break };
+        if bytes[read] == quote {
+            bytes[write] = quote;
+        } else {
+            match escaped(next) {
+                Some(byte) => bytes[write] = byte,
+                None => {
+                    bytes[write] = b'\\';
+                    bytes[write + 1] = next;
+                    write += 1;
+                }
+            }
+        }
+        (read, write) = (read + 2, write + 1);
+    }
+    write
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,109 @@
+//! A row with a long value, on its way out: the value is not copied into the connection's buffer as a whole, but as far as there is room, again and again.
+//!
+//! Short cells lie in pieces of their own, long ones are the values themselves. The frames are cut as `packet::finish` would cut them: all but the last of the greatest size, the last perhaps empty.
+
+use query::batch::{Cell, Cells};
+use query::error::SqlError;
+use query::types::Column;
+use query::value::Value;
+use reactor::Io;
+
+use crate::packet::{FRAME_MAX, HEADER};
+use crate::room::Share;
+use crate::rows::RowWriter;
+use crate::wire::put_length;
+
+/// A value of so many bytes goes out in pieces.
+pub const LONG: usize = 1 << 20;
+/// Bytes that are copied before it is asked again whether there is room.
+const STEP: usize = 256 << 10;
+
+pub struct Parcel {
+    /// In the order in which they go out.
+    pieces: std::vec::IntoIter<Value>,
+    /// The piece that is being sent, and how far.
+    piece: Value,
+    at: usize,
+    /// Bytes that no frame has been begun for; of the frame that has been; whether it is the last.
+    left: usize,
+    frame: usize,
+    is_last: bool,
+    _share: Option<Share>,
+}
+
+/// Has the row a value that goes out in pieces?
+pub fn is_long(row: Cells<'_>) -> bool {
+    row.iter().any(|cell| long_value(cell).is_some())
+}
+
+fn long_value(cell: Cell<'_>) -> Option<&Value> {
+    match cell {
+        Cell::Value(value) => value.as_string_bytes().is_some_and(|bytes| bytes.len() >= LONG).then_some(value),
+        _ => None,
+    }
+}
+
+/// What the long values of a row take.
+pub fn long_bytes(row: Cells<'_>) -> usize {
+    row.iter().filter_map(long_value).filter_map(Value::as_string_bytes).map(<[u8]>::len).sum()
+}
+
+impl Parcel {
+    pub fn new(
+        writer: &mut RowWriter,
+        columns: &[Column],
+        row: Cells<'_>,
+        share: Option<Share>,
+    ) -> Result<Parcel, SqlError> {
+        let (mut pieces, mut short) = (Vec::new(), Vec::new());
+        writer.begin_row(&mut short, row);
+        for (column, cell) in columns.iter().zip(row.iter()) {
+            match long_value(cell) {
+                Some(value) if writer.takes_as_it_is(value) && column.ty.is_string() => {
+                    put_length(&mut short, value.as_string_bytes().map_or(0, <[u8]>::len) as u64);
+                    pieces.extend([Value::from_bytes(std::mem::take(&mut short)), value.clone()]);
+                }
+                _ => writer.put_column(&mut short, column, cell)?,
+            }
+        }
+        pieces.push(Value::from_bytes(short));
+        let left = pieces.iter().filter_map(Value::as_string_bytes).map(<[u8]>::len).sum();
+        let (pieces, piece) = (pieces.into_iter(), Value::Null);
+        Ok(Parcel { pieces, piece, at: 0, left, frame: 0, is_last: false, _share: share })
+    }
+
+    /// Writes as much as there is room for. True: that was the rest.
+    pub fn send(&mut self, io: &mut Io<'_>, sequence: &mut u8) -> bool {
+        while !io.is_full() {
+            if self.frame == 0 {
+                if self.is_last {
+                    return true;
+                }
+                self.begin_frame(io.out(), sequence);
+                continue;
+            }
+            let bytes = self.piece.as_string_bytes().unwrap_or_default();
+            let rest = &bytes[self.at..];
+            if rest.is_empty() {
+                let Some(next) = self.pieces.next() else { unreachable!("the frames are as long as the pieces") };
+                (self.piece, self.at) = (next, 0);
+                continue;
+            }
+            let count = rest.len().min(self.frame).min(STEP);
+            io.out().extend_from_slice(&rest[..count]);
+            self.at += count;
+            self.frame -= count;
+        }
+        self.frame == 0 && self.is_last
+    }
+
+    fn begin_frame(&mut self, out: &mut Vec<u8>, sequence: &mut u8) {
+        self.frame = self.left.min(FRAME_MAX);
+        self.is_last = self.frame < FRAME_MAX;
+        self.left -= self.frame;
+        let [a, b, c, ..] = (self.frame as u32).to_le_bytes();
+        let header: [u8; HEADER] = [a, b, c, *sequence];
+        out.extend_from_slice(&header);
+        *sequence = sequence.wrapping_add(1);
+    }
+}

@@ -1,0 +1,72 @@
+//! Room for what is long: packets of several frames while they are gathered and served, long values on their way out. All connections share it, beside what the setting `memory` counts.
+//!
+//! Who finds none is refused with an error before he takes it: that is better than a process that the kernel ends.
+
+use std::sync::Arc;
+
+use stdx::sync::atomic::{AtomicU64, Ordering};
+
+#[derive(Debug)]
+pub struct Room {
+    max: u64,
+    held: AtomicU64,
+}
+
+/// Bytes of the room. They are free again when it is dropped.
+#[derive(Debug)]
+pub struct Share {
+    room: Arc<Room>,
+    bytes: u64,
+}
+
+impl Room {
+    pub fn new(max: u64) -> Arc<Room> {
+        Arc::new(Room { max, held: AtomicU64::new(0) })
+    }
+
+    pub fn held(&self) -> u64 {
+        self.held.load(Ordering::Relaxed)
+    }
+
+    /// None: so much is not left.
+    pub fn take(self: &Arc<Room>, bytes: u64) -> Option<Share> {
+        let mut share = Share { room: self.clone(), bytes: 0 };
+        share.grow(bytes).then_some(share)
+    }
+}
+
+impl Share {
+    /// False: so much is not left.
+    pub fn grow(&mut self, bytes: u64) -> bool {
+        let before = self.room.held.fetch_add(bytes, Ordering::Relaxed);
+        let fits = before + bytes <= self.room.max;
+        if fits {
+            self.bytes += bytes;
+        } else {
+            self.room.held.fetch_sub(bytes, Ordering::Relaxed);
+        }
+        fits
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.room.held.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_is_given_than_there_is() {
+        let room = Room::new(100);
+        let mut one = room.take(60).expect("there is room");
+        assert!(room.take(41).is_none());
+        assert!(!one.grow(41) && one.grow(40));
+        assert_eq!(room.held(), 100);
+        drop(one);
+        assert_eq!(room.held(), 0);
+    }
+}
