@@ -12,8 +12,8 @@ use stdx::sync::atomic::{AtomicU64, Ordering};
 use stdx::sync::{Mutex, RwLock};
 
 use crate::catalog;
+use crate::digest::sha256;
 use crate::error::{Error, Result};
-use crate::sha256::sha256;
 use crate::txn::{Store, Txn};
 
 pub mod verifier;

@@ -6,12 +6,11 @@ mod accounts;
 mod catalog;
 mod check;
 mod database;
+mod digest;
 mod error;
 mod keyspace;
 mod metrics;
 pub mod rows;
-mod sha1;
-mod sha256;
 mod txn;
 
 pub use accounts::verifier::Verifier;
@@ -19,14 +18,13 @@ pub use accounts::{Account, Accounts, Change as AccountChange, DEFAULT as DEFAUL
 pub use catalog::Settings;
 pub use check::Report;
 pub use database::{Engine, Opened, Options};
+pub use digest::{sha1, sha256};
 pub use error::{Error, Result};
 pub use keyspace::{
     Ahead, Entry, Expire, Form, Found, Got, Keyspace, Kind, Locks, Progress, Unit, VALUE_MAX, WatchSet,
 };
 pub use metrics::Metrics;
 pub use pager::{Lsn, PAGE_BYTES};
-pub use sha1::sha1;
-pub use sha256::sha256;
 
 /// Databases that SELECT knows.
 pub const DATABASES: u8 = 16;

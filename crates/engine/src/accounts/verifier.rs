@@ -3,8 +3,7 @@
 //! `caching_sha2_password` keeps a salted SHA-256 crypt (Drepper 2007) of 5,000 rounds, so that a stolen file is dear to guess from; it takes some
 //! milliseconds to compute, which a door does once and then remembers. `mysql_native_password` keeps SHA1(SHA1(password)), cheap and unsalted: for clients that know nothing else.
 
-use crate::sha1::sha1;
-use crate::sha256::sha256;
+use crate::digest::{sha1, sha256};
 
 const SALT_BYTES: usize = 20;
 const CRYPT_BYTES: usize = 43;

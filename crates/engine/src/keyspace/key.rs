@@ -8,8 +8,8 @@
 //! Elements hang on a version id, which is never used twice, and not on the keyspace: so RENAME, MOVE and SWAPDB move a value of any size by its meta
 //! record alone, and DEL leaves the elements to the background. docs/formats/keyspace.md has the whole table.
 
+use crate::digest::sha256;
 use crate::error::{Error, Result};
-use crate::sha256::sha256;
 
 pub(crate) const SHORT_KEY_MAX: usize = 512;
 pub(crate) const LONG_KEY_PREFIX: usize = 256;
