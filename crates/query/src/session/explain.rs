@@ -20,6 +20,9 @@ pub enum Form {
     Json,
 }
 
+/// What MySQL says of changes that it does not measure.
+const NOT_MEASURED: &str = "<not executable by iterator executor>\n";
+
 /// The form of that name. ANALYZE is a tree.
 pub fn form(format: Option<&str>, analyze: bool) -> Result<Form> {
     match (format, analyze) {
@@ -51,11 +54,16 @@ impl Session {
         let compiled = Arc::new(self.compile(statement, &[], (&types, &parameters))?);
         let mut measures = None;
         if analyze {
-            let Plan::Query { .. } = compiled.plan else {
-                return Err(SqlError::unsupported("EXPLAIN ANALYZE of a statement that is no query"));
+            // As in MySQL nothing is changed: of a join, and of a query that would be put in, the rows are found and measured; of one table nothing is told.
+            let finding = match compiled.plan {
+                Plan::Query { .. } => Some(compiled.clone()),
+                _ => compiled.finding().map(Arc::new),
+            };
+            let Some(finding) = finding else {
+                return Ok(self.rows(vec![text_column("EXPLAIN")], vec![vec![Value::text(NOT_MEASURED)]]));
             };
             self.host().measures = Some(Default::default());
-            let ran = self.run_through(&compiled, parameters);
+            let ran = self.run_through(&finding, parameters);
             measures = self.host().measures.take();
             ran?;
         }

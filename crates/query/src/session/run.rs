@@ -100,6 +100,32 @@ pub struct Compiled {
 }
 
 impl Compiled {
+    /// What finds the rows of a change, alone: None where there is nothing to find, or one table is walked over. It locks as the change would, and changes nothing.
+    pub(super) fn finding(&self) -> Option<Compiled> {
+        let node = match &self.plan {
+            Plan::Insert(change::Insert { values: change::Values::Query(node), .. }) => node,
+            Plan::Update(change::Update { node, .. }) | Plan::Delete(change::Delete { node, .. })
+                if !changes::is_of_one_table(node) =>
+            {
+                node
+            }
+            _ => return None,
+        };
+        let plan = Plan::Query { node: node.clone(), columns: Arc::default() };
+        let (tables, gates, views, known) =
+            (self.tables.clone(), self.gates.clone(), self.views.clone(), self.known.clone());
+        Some(Compiled {
+            plan,
+            tables,
+            gates,
+            written: Vec::new(),
+            views,
+            known,
+            volatile: true,
+            is_heavy: self.is_heavy,
+        })
+    }
+
     /// Another plan over the same tables, that writes one more.
     pub(super) fn with_plan(&self, plan: Plan, written: &Arc<Table>) -> Compiled {
         let and = |tables: &[Arc<Table>]| tables.iter().chain([written]).cloned().collect();

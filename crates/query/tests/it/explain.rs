@@ -34,6 +34,18 @@ fn analyze_counts_rows_and_loops_of_every_node() {
     let answer =
         run(&mut session, "explain analyze select * from a where id > 9 and exists (select 1 from b)").join("\n");
     assert!(answer.contains("(never executed)"), "{answer}");
+    // Of changes the rows are found and measured, and left as they are.
+    for (sql, verb) in [
+        ("explain analyze update a join b on b.a_id = a.id set a.k = 9, b.a_id = 0", "Update"),
+        ("explain analyze delete a, b from a join b on b.a_id = a.id", "Delete"),
+        ("explain analyze insert into a select b.id + 10, b.a_id from a join b on b.a_id = a.id", "Insert into"),
+        ("explain analyze replace into a select b.id + 10, b.a_id from a join b on b.a_id = a.id", "Replace into"),
+    ] {
+        let answer = run(&mut session, sql).join("\n");
+        assert!(answer.contains(verb) && says(&answer, "Nested loop inner join", "rows=4 loops=1)"), "{answer}");
+    }
+    assert_eq!(run(&mut session, "select count(*), sum(k) from a").join("|"), "[count(*) | sum(k)]|3 | 22");
+    assert_eq!(run(&mut session, "select count(*), sum(a_id) from b").join("|"), "[count(*) | sum(a_id)]|4 | 8");
     // Nothing of it stays open, and the next statement is not measured.
     assert_eq!(run(&mut session, "select count(*) from b").join("|"), "[count(*)]|4");
 }
