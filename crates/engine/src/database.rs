@@ -45,6 +45,15 @@ pub struct Options {
     pub lock_partitions: usize,
 }
 
+/// How far a start has come.
+#[derive(Clone, Copy, Debug)]
+pub enum Recovering<'r> {
+    /// The log is applied.
+    Redo(&'r pager::Recovered),
+    /// What was not decided is taken back: so many of so many rows and keys.
+    Undo { done: u64, of: u64 },
+}
+
 const VERSIONS_MAX: u64 = 64 << 20;
 
 pub struct Engine {
@@ -64,12 +73,12 @@ impl Engine {
         Self::open_with(options, folder, clock, &|_| {})
     }
 
-    /// The same, telling how far redo has come.
+    /// The same, telling how far recovery has come.
     pub fn open_with(
         options: Options,
         folder: Arc<dyn Folder>,
         clock: Arc<dyn Clock>,
-        progress: &dyn Fn(&pager::Recovered),
+        progress: &dyn Fn(Recovering<'_>),
     ) -> Result<Arc<Engine>> {
         let redo = RedoTable::new().own(btree::redo::KINDS, btree::redo::redo());
         let versions_max = if options.versions_max == 0 { VERSIONS_MAX } else { options.versions_max };
@@ -82,7 +91,7 @@ impl Engine {
             redo,
             &mut recovery,
             options.random,
-            progress,
+            &|done| progress(Recovering::Redo(done)),
         )?;
         if let Some(error) = recovery.damage.take() {
             return Err(error);
@@ -99,7 +108,7 @@ impl Engine {
             Some(keyspace) => keyspace.cut(threaded),
             None => 0,
         }));
-        let undone = recovery.undo_losers(&store)?;
+        let undone = recovery.undo_losers(&store, &|done, of| progress(Recovering::Undo { done, of }))?;
         keyspace.settle(&recovery)?;
         let rows = open_rows(&keyspace, versions_max);
         let accounts = Accounts::open(store.clone())?;

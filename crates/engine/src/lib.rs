@@ -17,7 +17,7 @@ pub use accounts::verifier::Verifier;
 pub use accounts::{Account, Accounts, Change as AccountChange, DEFAULT as DEFAULT_ACCOUNT};
 pub use catalog::Settings;
 pub use check::Report;
-pub use database::{Engine, Opened, Options};
+pub use database::{Engine, Opened, Options, Recovering};
 pub use digest::{sha1, sha256};
 pub use error::{Error, Result};
 pub use keyspace::{

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use engine::{Engine, Error, Options};
+use engine::{Engine, Error, Options, Recovering};
 use os::{RealClock, RealFolder};
 
 use crate::exit::{Exit, Failure};
@@ -70,7 +70,14 @@ pub fn open(
     let opened = Engine::open_with(options, folder, Arc::new(RealClock::new()), &|done| {
         if told.get().elapsed() >= PROGRESS_EVERY {
             told.set(Instant::now());
-            log::warn("recovering", &[("from", &done.from), ("at", &done.to), ("records", &done.records)]);
+            match done {
+                Recovering::Redo(done) => {
+                    log::warn("recovering", &[("from", &done.from), ("at", &done.to), ("records", &done.records)]);
+                }
+                Recovering::Undo { done, of } => {
+                    log::warn("taking back what was not committed", &[("done", &done), ("of", &of)]);
+                }
+            }
         }
     });
     let engine = opened.map_err(|e| refused(&path, e))?;

@@ -25,9 +25,12 @@ use crate::rows::purge::Ended;
 use crate::rows::run::Step;
 use crate::rows::slot::Waited;
 use crate::rows::snapshot::Seat;
-use crate::rows::undo::{Budget, Undo, stretches};
+use crate::rows::undo::{Budget, Undo, pieces, stretches};
 use crate::rows::{Isolation, Locked, MapId, Rows, Wait};
 use crate::txn::{Debt, Images, MAPS, encode_deltas, kind, owed};
+
+/// Hears how many of how many changes have been taken back, every thousand or so.
+pub type Tell<'t> = dyn FnMut(u64, u64) + 't;
 
 /// MySQL's own default.
 const LOCK_WAIT: Duration = Duration::from_secs(50);
@@ -306,6 +309,11 @@ impl Transaction {
 
     /// Takes back every change since `savepoint`. Locks stay. An error means that the whole transaction has been rolled back.
     pub fn rollback_to(&mut self, savepoint: Savepoint) -> Result<()> {
+        self.rollback_to_telling(savepoint, &mut |_, _| ())
+    }
+
+    /// The same, telling how many of how many changes have been taken back.
+    pub fn rollback_to_telling(&mut self, savepoint: Savepoint, tell: &mut Tell<'_>) -> Result<()> {
         self.alive()?;
         if self.writer.as_ref().is_some_and(|writer| writer.loaded) {
             self.roll_back();
@@ -315,7 +323,12 @@ impl Transaction {
         if let Some(writer) = &mut self.writer {
             writer.keys.take_back_to(savepoint.keys);
         }
+        let steps = self.savepoint().steps;
         while self.savepoint().steps > savepoint.steps {
+            let done = steps - self.savepoint().steps;
+            if done.is_multiple_of(1024) && done > 0 {
+                tell(done as u64, (steps - savepoint.steps) as u64);
+            }
             if let Err(error) = self.take_back_last() {
                 self.roll_back();
                 self.doomed = Some(|| Error::Misuse("the transaction has been rolled back"));
@@ -373,7 +386,7 @@ impl Transaction {
         match joint.apply(&writer.keys) {
             Ok(()) => Ok(self.decide(Some(joint))),
             Err(error) => {
-                self.roll_back_with(Some(joint));
+                self.roll_back_with(Some(joint), &mut |_, _| ());
                 Err(error)
             }
         }
@@ -420,19 +433,24 @@ impl Transaction {
         self.roll_back();
     }
 
+    /// The same, telling how many of how many changes have been taken back.
+    pub fn rollback_telling(mut self, tell: &mut Tell<'_>) {
+        self.roll_back_with(None, tell);
+    }
+
     fn roll_back(&mut self) {
-        self.roll_back_with(None);
+        self.roll_back_with(None, &mut |_, _| ());
     }
 
     /// `keys`: their part, if the commit has failed while they were put in their places.
-    fn roll_back_with(&mut self, mut keys: Option<Joint<'_>>) {
+    fn roll_back_with(&mut self, mut keys: Option<Joint<'_>>, tell: &mut Tell<'_>) {
         self.leave();
         let Some(mut writer) = self.writer.take() else { return };
         let rows = &self.rows;
         if writer.has_records {
             let keys = keys.as_mut().map_or_else(Images::new, Joint::images);
             loop {
-                match rows.put_back(&mut writer, &keys) {
+                match rows.put_back(&mut writer, &keys, tell) {
                     Ok(()) => break,
                     Err(Error::DiskFull) if rows.store.is_threaded => rows.store.wait_for_disk(),
                     // The changes stand in pages that can no longer be reached. Recovery can put it right, going on cannot.
@@ -474,15 +492,28 @@ impl Rows {
     /// Puts everything back as it was before the transaction, and logs that it has been (U2). After an error it may run again.
     ///
     /// `keys` first: they were changed last, in the commit that failed, and all at once, for a page is freed unless any of their images names it (E8). Recovery goes the same way.
-    fn put_back(&self, writer: &mut Writer, keys: &Images) -> Result<()> {
+    fn put_back(&self, writer: &mut Writer, keys: &Images, tell: &mut Tell<'_>) -> Result<()> {
         let store = &self.store;
         store.put_back(writer.id, keys, &Images::new())?;
         let directory = writer.undo.directory().clone();
         store.put_back(writer.id, &directory, &directory)?;
-        let stretch = writer.undo.tail_images();
-        self.put_back_stretch(writer, &stretch, &directory)?;
+        let (all, tail) = (writer.undo.len() as u64, writer.undo.tail().len() as u64);
+        let images = writer.undo.tail_images();
+        let (mut done, rows) = (0, images.len() as u64);
+        pieces(&images, |piece| {
+            self.put_back_stretch(writer, piece, &directory)?;
+            done += piece.len() as u64;
+            tell(tail * done / rows, all);
+            Ok(())
+        })?;
+        done = tail;
         for run in writer.undo.runs().iter().rev() {
-            stretches(run, |stretch| self.put_back_stretch(writer, stretch, &directory))?;
+            stretches(run, |stretch, steps| {
+                self.put_back_stretch(writer, stretch, &directory)?;
+                done += steps;
+                tell(done, all);
+                Ok(())
+            })?;
         }
         store.log_abort(writer.id);
         Ok(())

@@ -195,20 +195,33 @@ impl Undo {
 /// Rows of a run that are put back together.
 const STRETCH_ROWS: usize = 1024;
 
-/// Cuts a run into pieces and shows the oldest images of the rows in each. The directory is left out.
-pub(crate) fn stretches(run: &Run, mut f: impl FnMut(&Images) -> Result<()>) -> Result<()> {
-    let mut stretch = Images::new();
+/// Cuts a run into pieces and shows the oldest images of the rows in each, and how many steps they stand for. The directory is left out.
+pub(crate) fn stretches(run: &Run, mut f: impl FnMut(&Images, u64) -> Result<()>) -> Result<()> {
+    let (mut stretch, mut steps) = (Images::new(), 0);
     run.each(|entry| {
+        steps += 1;
         if is_directory(entry.map, entry.key) {
             return Ok(());
         }
         // Entries come by row: the oldest of a row is met first, and no row is in two pieces.
         let at = (entry.map, entry.key.to_vec());
         if stretch.len() >= STRETCH_ROWS && !stretch.contains_key(&at) {
-            f(&std::mem::take(&mut stretch))?;
+            f(&std::mem::take(&mut stretch), std::mem::take(&mut steps))?;
         }
         stretch.entry(at).or_insert_with(|| entry.before.map(<[u8]>::to_vec));
         Ok(())
     })?;
-    f(&stretch)
+    f(&stretch, steps)
+}
+
+/// The same of what is in memory.
+pub(crate) fn pieces(images: &Images, mut f: impl FnMut(&Images) -> Result<()>) -> Result<()> {
+    let mut piece = Images::new();
+    for (at, image) in images {
+        piece.insert(at.clone(), image.clone());
+        if piece.len() == STRETCH_ROWS {
+            f(&std::mem::take(&mut piece))?;
+        }
+    }
+    if piece.is_empty() { Ok(()) } else { f(&piece) }
 }

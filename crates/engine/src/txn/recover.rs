@@ -16,7 +16,7 @@ use crate::keyspace::{MAP_KEY, Map, meta_of};
 use crate::rows::hash::Seed;
 use crate::rows::maps;
 use crate::rows::run::{Run, Step, scratch};
-use crate::rows::undo::{Budget, stretches};
+use crate::rows::undo::{Budget, pieces, stretches};
 use crate::txn::{CATALOG, EXPIRY, Images, MAPS, RECORDS, Store, decode_deltas, is_directory, kind};
 
 /// Keys and expiries of a keyspace.
@@ -35,6 +35,8 @@ struct Loser {
     rows: Images,
     rows_bytes: u64,
     runs: Vec<Run>,
+    /// Rows in them.
+    written: u64,
     file: Option<Arc<dyn Device>>,
 }
 
@@ -65,6 +67,7 @@ impl Loser {
                 deletes: false,
             })
             .collect();
+        self.written += steps.len() as u64;
         let from = self.runs.last().map_or(0, Run::end);
         self.runs.push(Run::write(device, from, &steps, seed)?);
         Ok(())
@@ -207,8 +210,8 @@ impl Recovery {
         active.extend(self.losers.iter().map(|(txn, loser)| (*txn, loser.first)));
     }
 
-    /// Undoes what was not decided. Returns how many transactions that were.
-    pub fn undo_losers(&self, store: &Store) -> Result<usize> {
+    /// Undoes what was not decided, telling how many of how many rows and keys are done. Returns how many transactions that were.
+    pub fn undo_losers(&self, store: &Store, tell: &dyn Fn(u64, u64)) -> Result<usize> {
         // A map that a loser has dropped is in its images only.
         store.maps.load(store)?;
         // And one that a loser has made may be garbage already, if the crash came while it was taken back: what hangs on its rows is put right as before.
@@ -219,11 +222,24 @@ impl Recovery {
                 store.maps.add(Tree::open(&store.pager, map, root));
             }
         }
+        let of = |loser: &Loser| (loser.images.len() + loser.rows.len()) as u64 + loser.written;
+        let (mut done, all) = (0, self.losers.values().map(of).sum());
         for (txn, loser) in &self.losers {
             store.put_back(*txn, &loser.images, &loser.images)?;
-            store.put_back(*txn, &loser.rows, &loser.images)?;
+            done += loser.images.len() as u64;
+            pieces(&loser.rows, |piece| {
+                store.put_back(*txn, piece, &loser.images)?;
+                done += piece.len() as u64;
+                tell(done, all);
+                Ok(())
+            })?;
             for run in loser.runs.iter().rev() {
-                stretches(run, |stretch| store.put_back(*txn, stretch, &loser.images))?;
+                stretches(run, |stretch, rows| {
+                    store.put_back(*txn, stretch, &loser.images)?;
+                    done += rows;
+                    tell(done, all);
+                    Ok(())
+                })?;
             }
             store.log_abort(*txn);
             store.delist(*txn);

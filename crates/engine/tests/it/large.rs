@@ -306,3 +306,91 @@ fn what_is_loaded_comes_and_goes_with_its_map() {
     assert_eq!(all(&mut world.engine.rows().begin(RR), map).len(), 4_000);
     world.check();
 }
+
+/// Rows of a map, put in by a transaction of their own or not yet committed.
+fn numbered(txn: &mut Transaction, map: MapId, value: &[u8]) {
+    for number in 0..6_000u32 {
+        let key = number.to_be_bytes();
+        let done = txn.insert(map, &key, value, &mut Vec::new()).unwrap();
+        if done == Inserted::Exists {
+            txn.update(map, &key, value).unwrap();
+        }
+    }
+}
+
+#[test]
+fn taking_back_tells_how_far_it_is() {
+    let world = world(41);
+    let rows = world.engine.rows().clone();
+    let mut txn = rows.begin(RR);
+    let map = txn.create_map().unwrap();
+    txn.commit().unwrap();
+    let told = |told: &[(u64, u64)], changes: u64| {
+        assert!(told.len() > 3, "{told:?}");
+        assert!(told.windows(2).all(|two| two[0].0 <= two[1].0), "{told:?}");
+        assert!(told.iter().all(|(done, of)| *of == changes && *done <= changes), "{told:?}, not of {changes}");
+    };
+    let mut txn = rows.begin(RR);
+    numbered(&mut txn, map, b"one");
+    let savepoint = txn.savepoint();
+    numbered(&mut txn, map, b"two");
+    let mut parts = Vec::new();
+    txn.rollback_to_telling(savepoint, &mut |done, of| parts.push((done, of))).unwrap();
+    told(&parts, 6_000);
+    numbered(&mut txn, map, b"three");
+    let mut whole = Vec::new();
+    txn.rollback_telling(&mut |done, of| whole.push((done, of)));
+    told(&whole, 12_000);
+    assert_eq!(whole.last(), Some(&(12_000, 12_000)));
+    assert!(all(&mut rows.begin(RR), map).is_empty());
+    // What a crash leaves undecided is told of too.
+    let mut txn = rows.begin(RR);
+    numbered(&mut txn, map, b"four");
+    world.flush();
+    let after = world.folder.crash();
+    drop(txn);
+    let undone = std::cell::RefCell::new(Vec::new());
+    let clock = world.clock.clone();
+    let opened = engine::Engine::open_with(small(), after as Arc<dyn os::Folder>, clock, &|done| {
+        if let engine::Recovering::Undo { done, of } = done {
+            undone.borrow_mut().push((done, of));
+        }
+    });
+    assert_eq!(opened.unwrap().opened().undone, 1);
+    let undone = undone.into_inner();
+    assert!(undone.windows(2).all(|two| two[0].0 <= two[1].0) && undone.len() > 3, "{undone:?}");
+    assert!(undone.last().is_some_and(|(done, of)| done == of && *of >= 6_000), "{undone:?}");
+}
+
+/// Rows too long to stand beside each other come one by one, in both directions, and none is left out.
+#[test]
+fn long_values_come_one_by_one() {
+    let world = World::new(42);
+    let rows = world.engine.rows().clone();
+    let mut txn = rows.begin(RR);
+    let map = txn.create_map().unwrap();
+    let mut model = Model::new();
+    for number in 0..12u8 {
+        let value = vec![number; if number % 3 == 0 { (1 << 20) + 5 } else { 40 }];
+        txn.insert(map, &[number], &value, &mut Vec::new()).unwrap();
+        model.insert(vec![number], value);
+    }
+    txn.commit().unwrap();
+    let mut txn = rows.begin(RR);
+    assert!(all(&mut txn, map) == model);
+    for backward in [false, true] {
+        let mut cursor = txn.scan(map, Unbounded, Unbounded, backward).unwrap();
+        let (mut batch, mut found, mut taken) = (RowBatch::new(), Model::new(), 0);
+        while cursor.next(&mut txn, &mut batch).unwrap() {
+            assert!(batch.iter().map(|(_, value)| value.len()).sum::<usize>() < 2 << 20);
+            let long = batch.take_long();
+            taken += usize::from(long.is_some());
+            for (key, value) in batch.iter() {
+                let value = long.as_deref().unwrap_or(value);
+                assert!(found.insert(key.to_vec(), value.to_vec()).is_none());
+            }
+        }
+        assert!(found == model);
+        assert_eq!(taken, 4);
+    }
+}

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use engine::rows::Isolation;
+use engine::rows::{Isolation, Savepoint};
 
 use crate::catalog::table::Table;
 use crate::error::{self, Result, SqlError};
 use crate::scalar::Level;
 use crate::session::count::Count;
-use crate::session::{Kill, Session, has_ended_transaction};
+use crate::session::{Handle, Kill, Session, has_ended_transaction};
 
 impl Session {
     pub(super) fn in_transaction(&self) -> bool {
@@ -84,7 +84,8 @@ impl Session {
         if let Some(txn) = self.host().txn.take() {
             self.gate = self.gate.max(txn.gate());
             self.handle.counts.add(Count::HandlerRollback);
-            txn.rollback();
+            let handle = self.handle.clone();
+            txn.rollback_telling(&mut |done, of| tell(&handle, done, of));
         }
         self.release();
         // What cannot be dropped now, the next start drops.
@@ -160,6 +161,8 @@ impl Session {
         self.note_slowness();
         self.is_open = false;
         self.statement_start = None;
+        // They may be long.
+        self.ctx.parameters.clear();
         self.handle.show(super::Shown::end);
         if self.explicit || !self.autocommit {
             self.note_gate();
@@ -172,11 +175,11 @@ impl Session {
     pub(super) fn fail(&mut self, error: SqlError) -> SqlError {
         self.note_slowness();
         self.is_open = false;
-        self.handle.show(super::Shown::end);
+        self.ctx.parameters.clear();
         let start = self.statement_start.take();
         let keeps = self.in_transaction() && !has_ended_transaction(&error);
         let undone = match (keeps, start) {
-            (true, Some(start)) => self.host().txn().map(|txn| txn.rollback_to(start).is_ok()).unwrap_or(false),
+            (true, Some(start)) => self.take_back_to(start).is_ok(),
             (true, None) => true,
             (false, _) => false,
         };
@@ -185,6 +188,8 @@ impl Session {
         } else {
             self.note_gate();
         }
+        // The process list tells of it until it has been taken back.
+        self.handle.show(super::Shown::end);
         self.ctx.session.row_count = -1;
         self.ctx.warnings.push(Level::Error, error.clone());
         error
@@ -212,11 +217,16 @@ impl Session {
         let point = self.savepoints[at].1;
         self.handle.counts.add(Count::HandlerSavepointRollback);
         self.savepoints.truncate(at + 1);
-        if let Err(error) = self.host().txn()?.rollback_to(point) {
+        if let Err(error) = self.take_back_to(point) {
             self.roll_back();
-            return Err(error.into());
+            return Err(error);
         }
         Ok(())
+    }
+
+    fn take_back_to(&mut self, point: Savepoint) -> Result<()> {
+        let handle = self.handle.clone();
+        Ok(self.host().txn()?.rollback_to_telling(point, &mut |done, of| tell(&handle, done, of))?)
     }
 
     pub(super) fn release_savepoint(&mut self, name: &str) -> Result<()> {
@@ -284,4 +294,9 @@ pub(super) fn isolation_of(name: &str) -> Option<Isolation> {
         "SERIALIZABLE" => Isolation::Serializable,
         _ => return None,
     })
+}
+
+/// What the process list says while changes are taken back.
+fn tell(handle: &Handle, done: u64, of: u64) {
+    handle.show(|shown| shown.state = Some(format!("rolling back ({done} of {of} changes)")));
 }
