@@ -214,7 +214,8 @@ def large(server):
     frames(one, (b"7\t" + b"y" * 1000 + b"\n") * 17000)
     frames(one, b"8\tb\n")
     piece(one, b"")
-    tally.check("packets beyond 16 MB", b"Records: 17001  Deleted: 17001" in answer(one))
+    # Of 17,000 times the same row the first replaces another one.
+    tally.check("packets beyond 16 MB", b"Records: 17001  Deleted: 2" in answer(one))
     begin(one, "LOAD DATA LOCAL INFILE 'mine' INTO TABLE big")
     one._sock.sendall(b"\x00\x00\x00\x05")
     tally.check("a frame out of turn", b"\x84\x04" in answer(one)[:8])
