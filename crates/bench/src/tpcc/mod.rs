@@ -69,7 +69,8 @@ impl Turn {
     }
 
     fn quantile_ms(&self, kind: Kind, quantile: f64) -> f64 {
-        let mut histogram = Histogram::<u64>::new(3).expect("three digits");
+        const AN_HOUR_US: u64 = 3_600_000_000;
+        let mut histogram = Histogram::<u64>::new_with_bounds(1, AN_HOUR_US, 3).expect("three digits");
         for time in self.times.get(&kind).into_iter().flatten() {
             histogram.saturating_record(time.as_micros() as u64);
         }
@@ -269,4 +270,17 @@ fn publish(
     );
     page += &format!("{}\n## Each transaction\n\n{}", whole.markdown(), each.markdown());
     setup.publish("tpcc", &page, &[("tpcc", &whole), ("tpcc-each", &each)], &[])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_turn_tells_how_long_its_transactions_took() {
+        let times = (1..=100).map(Duration::from_millis).collect();
+        let turn = Turn { times: BTreeMap::from([(Kind::NewOrder, times)]), ..Turn::default() };
+        assert!((turn.quantile_ms(Kind::NewOrder, 0.5) - 50.0).abs() < 0.1);
+        assert!((turn.quantile_ms(Kind::NewOrder, 0.99) - 99.0).abs() < 0.1);
+    }
 }
