@@ -18,7 +18,7 @@ fuzz_target!(|data: &[u8]| {
         // Once more, with the kinds that are known now.
         let _ = read((&mut reader, None), &mut bound, &mut vec![None; count], charset);
     }
-    if let Some((values, _)) = read_named(&mut Reader(input), &mut Vec::new(), &mut vec![None; count], charset) {
+    if let Some((values, _)) = read_named((&mut Reader(input), None), &mut Vec::new(), &mut vec![None; count], charset) {
         assert_eq!(values.len(), count);
     }
     let _ = read_attributes(&mut Reader(input), charset);
