@@ -15,7 +15,7 @@ use crate::exec::repeat::{looks_around, repeats};
 use crate::plan::estimate::{asking, estimate};
 use crate::plan::join::{Part, Planner, key_type};
 use crate::plan::share::Sight;
-use crate::plan::walk::is_volatile;
+use crate::plan::walk::{has_subquery, is_volatile};
 use crate::plan::{Node, SortKey};
 use crate::rights::effective::Columns;
 use crate::scalar::expr::{Case, Compare, Comparison, Domain};
@@ -104,7 +104,7 @@ impl Block {
     /// The same block with the subquery as a table of it. None: that would not be the same.
     fn joined(&self, query: &Subquery, wishes: Wishes<'_>) -> Option<Block> {
         let plain = query.plain.as_ref()?;
-        if self.tables.len() >= TABLES || plain.exprs.first().is_none_or(has_hosted) {
+        if self.tables.len() >= TABLES || plain.exprs.first().is_none_or(has_subquery) {
             return None;
         }
         let (mut keys, mut theirs, mut rest) = (Vec::new(), Vec::new(), Vec::new());
@@ -167,12 +167,6 @@ impl Theirs {
     }
 }
 
-fn has_hosted(expr: &Expr) -> bool {
-    let mut has = false;
-    expr.walk(&mut |expr| has |= matches!(expr, Expr::Hosted(..)));
-    has
-}
-
 /// The condition as an equality of something of the subquery's rows and something of the row around alone, as that row has it.
 fn tie(condition: &Expr, depth: usize) -> Option<(Expr, Theirs)> {
     let Expr::Compare(compare) = condition else { return None };
@@ -181,7 +175,7 @@ fn tie(condition: &Expr, depth: usize) -> Option<(Expr, Theirs)> {
     }
     let sides = [(&compare.left, &compare.right), (&compare.right, &compare.left)];
     sides.into_iter().find_map(|(mine, theirs)| {
-        if has_hosted(mine) || mine.columns().is_empty() || is_volatile(mine) || is_volatile(theirs) {
+        if has_subquery(mine) || mine.columns().is_empty() || is_volatile(mine) || is_volatile(theirs) {
             return None;
         }
         // Groups are told apart by the key's own type.

@@ -226,12 +226,8 @@ impl HashState {
             }
             Built::Parted(rights) => {
                 self.table = Some(Table::new());
-                let mut lefts = Partitions::new(&host(ctx).spill()?, left.level)?;
-                let mut rows = left.rows();
-                while let Some((key, row)) = rows.next()? {
-                    lefts.put(&key, &row)?;
-                }
-                self.parts.extend(lefts.finish()?.into_iter().zip(rights.finish()?));
+                let lefts = left.parted(&host(ctx).spill()?)?;
+                self.parts.extend(lefts.into_iter().zip(rights.finish()?));
             }
         }
         Ok(true)

@@ -168,12 +168,8 @@ impl SetState {
                 self.reading = Some(left.rows());
             }
             Built::Parted(rights) => {
-                let mut lefts = Partitions::new(&host(ctx).spill()?, left.level)?;
-                let mut rows = left.rows();
-                while let Some((key, row)) = rows.next()? {
-                    lefts.put(&key, &row)?;
-                }
-                self.parts.extend(lefts.finish()?.into_iter().zip(rights.finish()?));
+                let lefts = left.parted(&host(ctx).spill()?)?;
+                self.parts.extend(lefts.into_iter().zip(rights.finish()?));
             }
         }
         Ok(true)

@@ -4,7 +4,7 @@
 //! which the OR holds has an arm all of whose parts hold.
 
 use crate::plan::join::Planner;
-use crate::plan::walk::{columns, conjuncts, is_volatile, same};
+use crate::plan::walk::{columns, has_subquery, is_volatile, parts_of, same};
 use crate::scalar::Expr;
 
 impl Planner<'_> {
@@ -13,7 +13,7 @@ impl Planner<'_> {
         let mut found: Vec<Expr> = Vec::new();
         for condition in conditions {
             let Expr::Or(arms) = condition else { continue };
-            let arms: Vec<Vec<Expr>> = arms.iter().map(parts).collect();
+            let arms: Vec<Vec<Expr>> = arms.iter().map(parts_of).collect();
             for table in tables.iter().filter(|table| !self.covers(&[**table], condition)) {
                 let Some(restriction) = self.of_table(*table, &arms) else { continue };
                 if conditions.iter().chain(&found).all(|known| !same(known, &restriction)) {
@@ -35,15 +35,7 @@ impl Planner<'_> {
     }
 }
 
-fn parts(arm: &Expr) -> Vec<Expr> {
-    let mut parts = Vec::new();
-    conjuncts(arm.clone(), &mut parts);
-    parts
-}
-
 /// To look at it twice costs little and says the same.
 fn is_plain(part: &Expr) -> bool {
-    let mut asks = false;
-    part.walk(&mut |expr| asks |= matches!(expr, Expr::Hosted(..)));
-    !asks && !is_volatile(part)
+    !has_subquery(part) && !is_volatile(part)
 }

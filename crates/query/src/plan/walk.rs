@@ -16,6 +16,20 @@ pub fn is_volatile(expr: &Expr) -> bool {
     volatile
 }
 
+/// Is a subquery asked in it?
+pub fn has_subquery(expr: &Expr) -> bool {
+    let mut has = false;
+    expr.walk(&mut |expr| has |= matches!(expr, Expr::Hosted(..)));
+    has
+}
+
+/// The parts of an arm of an OR.
+pub fn parts_of(arm: &Expr) -> Vec<Expr> {
+    let mut parts = Vec::new();
+    conjuncts(arm.clone(), &mut parts);
+    parts
+}
+
 /// The parts that must all hold.
 pub fn conjuncts(expr: Expr, out: &mut Vec<Expr>) {
     match expr {
@@ -33,8 +47,7 @@ pub fn conjuncts(expr: Expr, out: &mut Vec<Expr>) {
 /// The OR of what its arms ask for besides; None if one of them asks for nothing else: (a and b) or a is a, whatever is NULL.
 fn without(arms: &[Expr], common: &[Expr]) -> Option<Expr> {
     let rest = |arm: &Expr| {
-        let mut parts = Vec::new();
-        conjuncts(arm.clone(), &mut parts);
+        let mut parts = parts_of(arm);
         parts.retain(|part| !common.iter().any(|known| same(known, part)));
         (!parts.is_empty()).then(|| Expr::and(parts))
     };
@@ -43,19 +56,14 @@ fn without(arms: &[Expr], common: &[Expr]) -> Option<Expr> {
 
 /// What every arm of an OR asks for. Only conditions on their own lead to rows and join tables.
 fn common_of(arms: &[Expr]) -> Vec<Expr> {
-    let parts = |arm: &Expr| {
-        let mut parts = Vec::new();
-        conjuncts(arm.clone(), &mut parts);
-        parts
-    };
     let [first, rest @ ..] = arms else { return Vec::new() };
-    let mut common = parts(first);
+    let mut common = parts_of(first);
     common.retain(|part| matches!(part, Expr::Compare(_) | Expr::Between(_) | Expr::In(_)) && !is_volatile(part));
     for arm in rest {
         if common.is_empty() {
             break;
         }
-        let others = parts(arm);
+        let others = parts_of(arm);
         common.retain(|part| others.iter().any(|other| same(part, other)));
     }
     common

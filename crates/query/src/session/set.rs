@@ -3,6 +3,7 @@
 use crate::bind::Bind;
 use crate::error::{self, Result, SqlError};
 use crate::parse::statement::{Scope, Setting};
+use crate::plan::walk::has_subquery;
 use crate::scalar::temporal::Zone;
 use crate::scalar::{Expr, SqlMode};
 use crate::session::transact::isolation_of;
@@ -263,12 +264,6 @@ impl Session {
         self.connect_with(collation);
         Ok(())
     }
-}
-
-fn has_subquery(expr: &Expr) -> bool {
-    let mut found = false;
-    expr.walk(&mut |expr| found |= matches!(expr, Expr::Hosted(..)));
-    found
 }
 
 fn mode_of(text: &str) -> Result<SqlMode> {

@@ -55,6 +55,16 @@ impl Part {
     pub fn rows(&self) -> Rows {
         Rows(self.run.read())
     }
+
+    /// The parts of its rows, parted once more.
+    pub fn parted(&self, spill: &Arc<Spill>) -> Result<Vec<Part>> {
+        let mut parts = Partitions::new(spill, self.level)?;
+        let mut rows = self.rows();
+        while let Some((key, row)) = rows.next()? {
+            parts.put(&key, &row)?;
+        }
+        parts.finish()
+    }
 }
 
 impl Rows {
