@@ -3,6 +3,7 @@
 //! What a transaction sees of a key is its own change of it, or what is committed now: keys have no snapshots. A claim keeps everybody from changing the key; that its time
 //! comes it does not keep off.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
@@ -94,15 +95,20 @@ impl Transaction {
     pub fn lock_key(&mut self, db: u8, key: &[u8], strength: Strength, wait: Wait) -> Result<LockedKey> {
         self.alive()?;
         let (rows, keyspace) = (self.rows.clone(), self.rows.keyspace()?);
-        let name = [&[db], key].concat();
-        let mut turn = Turn::new(&rows, rows.claims.keys.id, &name, strength);
+        let (name, mut turn) = (OnceCell::new(), None);
         loop {
             let releases = rows.slots.releases();
             match self.try_lock_key(&keyspace, (db, key), strength)? {
                 Ok(Some(value)) => return Ok(LockedKey::Present(value)),
                 Ok(None) => return Ok(LockedKey::Absent),
                 Err(_) if wait == Wait::SkipLocked => return Ok(LockedKey::Skipped),
-                Err(holder) => self.wait_for(&mut turn, holder, wait, releases)?,
+                Err(holder) => {
+                    let turn = turn.get_or_insert_with(|| {
+                        let name = name.get_or_init(|| claims::name(db, key));
+                        Turn::new(&rows, rows.claims.keys.id, name, strength)
+                    });
+                    self.wait_for(turn, holder, wait, releases)?;
+                }
             }
         }
     }

@@ -234,7 +234,7 @@ impl Transaction {
         let mut turn = Turn::new(&rows, map.id, key, strength);
         loop {
             let releases = rows.slots.releases();
-            match self.try_lock(&map, key, strength, out)? {
+            match self.try_lock(&rows, &map, key, strength, out)? {
                 Ok(locked) => return Ok(locked),
                 Err(_) if wait == Wait::SkipLocked => return Ok(Locked::Skipped),
                 Err(holder) => self.wait_for(&mut turn, holder, wait, releases)?,
@@ -260,12 +260,12 @@ impl Transaction {
     /// The inner Err names who is in the way.
     fn try_lock(
         &mut self,
+        rows: &Rows,
         map: &Arc<Map>,
         key: &[u8],
         strength: Strength,
         out: &mut Vec<u8>,
     ) -> Result<Result<Locked, TxnId>> {
-        let rows = self.rows.clone();
         self.locked_anew = None;
         let writer = self.writer()?;
         let asker = writer.asker(strength);

@@ -14,7 +14,7 @@ use engine::{Error, Expire, Locks, Options};
 use os::{SimClock, SimFolder};
 use stdx::prng::Prng;
 
-use crate::support::{START_MS, World, bytes, options};
+use crate::support::{START_MS, Story, World, bytes, crash_at, options};
 
 const RR: Isolation = Isolation::RepeatableRead;
 const X: Strength = Strength::Exclusive;
@@ -697,12 +697,6 @@ impl History {
         History { states: vec![(0, State::default())], prng: Prng::new(seed), open: Vec::new() }
     }
 
-    fn bury(&mut self) {
-        for txn in self.open.drain(..) {
-            let _ = catch_unwind(AssertUnwindSafe(|| drop(txn)));
-        }
-    }
-
     fn draw(&mut self, below: u64) -> u64 {
         self.prng.next_u64() % below
     }
@@ -726,40 +720,6 @@ impl History {
             key.resize(700, 9);
         }
         (self.draw(2) as u8, key)
-    }
-
-    fn play(&mut self, world: &World) -> Result<(), Error> {
-        for _ in 0..24 {
-            let mut state = self.state();
-            let mut txn = begin(world);
-            for _ in 0..1 + self.draw(8) {
-                self.change(&mut txn, &mut state)?;
-            }
-            match self.draw(5) {
-                0 => txn.rollback(),
-                // It stays open until the crash, or for a while.
-                1 => self.open.push(txn),
-                _ => {
-                    let lsn = txn.commit()?;
-                    if lsn > 0 {
-                        self.states.push((lsn, state));
-                    }
-                }
-            }
-            if self.open.len() > 2 {
-                self.open.remove(0).rollback();
-            }
-            for _ in 0..self.draw(4) {
-                self.redis(world)?;
-            }
-            match self.draw(4) {
-                0 => while world.engine.pager().flush_once()? {},
-                1 => drop(world.engine.background_once(8)?),
-                2 => drop(world.engine.pager().checkpoint()?),
-                _ => {}
-            }
-        }
-        Ok(())
     }
 
     /// A command of Redis, if nobody is in its way.
@@ -834,6 +794,48 @@ impl History {
             other => other,
         }
     }
+}
+
+impl Story for History {
+    fn play(&mut self, world: &World) -> Result<(), Error> {
+        for _ in 0..24 {
+            let mut state = self.state();
+            let mut txn = begin(world);
+            for _ in 0..1 + self.draw(8) {
+                self.change(&mut txn, &mut state)?;
+            }
+            match self.draw(5) {
+                0 => txn.rollback(),
+                // It stays open until the crash, or for a while.
+                1 => self.open.push(txn),
+                _ => {
+                    let lsn = txn.commit()?;
+                    if lsn > 0 {
+                        self.states.push((lsn, state));
+                    }
+                }
+            }
+            if self.open.len() > 2 {
+                self.open.remove(0).rollback();
+            }
+            for _ in 0..self.draw(4) {
+                self.redis(world)?;
+            }
+            match self.draw(4) {
+                0 => while world.engine.pager().flush_once()? {},
+                1 => drop(world.engine.background_once(8)?),
+                2 => drop(world.engine.pager().checkpoint()?),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn bury(&mut self) {
+        for txn in self.open.drain(..) {
+            let _ = catch_unwind(AssertUnwindSafe(|| drop(txn)));
+        }
+    }
 
     fn verify(&self, world: &World, durable: u64) {
         let newest = self.states.iter().rposition(|(lsn, _)| *lsn <= durable).expect("the first");
@@ -883,20 +885,7 @@ fn crash_everywhere(options: fn() -> Options, seeds: std::ops::Range<u64>) {
         crashes += total;
         for io in 1..=total {
             let (world, mut history) = (hasty_with(seed, options()), History::new(seed));
-            world.engine.pager().set_failure_hook(Box::new(|error| panic!("stopped: {error}")));
-            world.folder.crash_at_io(world.folder.io_count() + io);
-            // It ends with an error, or the process stops itself.
-            let _ = catch_unwind(AssertUnwindSafe(|| history.play(&world)));
-            let durable = world.engine.durable().get();
-            history.bury();
-            let world = world.crash_with(options());
-            history.verify(&world, durable);
-            world.check();
-            world.settle();
-            world.check();
-            let world = world.crash_with(options());
-            history.verify(&world, durable);
-            world.check();
+            crash_at(world, &mut history, io, options);
         }
     }
     assert!(crashes > 1_000, "{crashes} crashes are too few to mean something");

@@ -12,7 +12,7 @@ use engine::{Error, Options};
 use os::{SimClock, SimFolder};
 use stdx::prng::Prng;
 
-use crate::support::{START_MS, World};
+use crate::support::{START_MS, Story, World, crash_at};
 
 const RC: Isolation = Isolation::ReadCommitted;
 const RR: Isolation = Isolation::RepeatableRead;
@@ -575,61 +575,12 @@ impl History {
         }
     }
 
-    /// Lets go of transactions whose disk is dead: they cannot even be taken back.
-    fn bury(&mut self) {
-        for txn in self.open.drain(..) {
-            let _ = catch_unwind(AssertUnwindSafe(|| drop(txn)));
-        }
-    }
-
     fn draw(&mut self, below: u64) -> u64 {
         self.prng.next_u64() % below
     }
 
     fn state(&self) -> State {
         self.states.last().expect("the first").1.clone()
-    }
-
-    /// Plays some transactions; an error means that the disk is dead.
-    fn play(&mut self, world: &World) -> Result<(), Error> {
-        for _ in 0..30 {
-            let mut state = self.state();
-            for _ in 0..2 {
-                let mut txn = rows(world).begin(RR);
-                txn.set_lock_wait(Duration::ZERO);
-                self.open.push(txn);
-            }
-            let ours = self.open.len() - 2;
-            for _ in 0..1 + self.draw(12) {
-                self.change(ours, &mut state)?;
-                if self.draw(4) == 0 {
-                    // Somebody who may never be decided.
-                    self.disturb(ours + 1)?;
-                }
-            }
-            match self.draw(3) {
-                // The last one stays open until the crash.
-                0 => {}
-                _ => self.open.pop().expect("pushed above").rollback(),
-            }
-            let txn = self.open.remove(ours);
-            match self.draw(4) {
-                0 => txn.rollback(),
-                _ => {
-                    let lsn = txn.commit()?;
-                    if lsn > 0 {
-                        self.states.push((lsn, state));
-                    }
-                }
-            }
-            match self.draw(4) {
-                0 => while world.engine.pager().flush_once()? {},
-                1 => drop(world.engine.background_once(8)?),
-                2 => drop(world.engine.pager().checkpoint()?),
-                _ => {}
-            }
-        }
-        Ok(())
     }
 
     fn disturb(&mut self, at: usize) -> Result<(), Error> {
@@ -695,6 +646,57 @@ impl History {
             other => other,
         }
     }
+}
+
+impl Story for History {
+    /// Plays some transactions; an error means that the disk is dead.
+    fn play(&mut self, world: &World) -> Result<(), Error> {
+        for _ in 0..30 {
+            let mut state = self.state();
+            for _ in 0..2 {
+                let mut txn = rows(world).begin(RR);
+                txn.set_lock_wait(Duration::ZERO);
+                self.open.push(txn);
+            }
+            let ours = self.open.len() - 2;
+            for _ in 0..1 + self.draw(12) {
+                self.change(ours, &mut state)?;
+                if self.draw(4) == 0 {
+                    // Somebody who may never be decided.
+                    self.disturb(ours + 1)?;
+                }
+            }
+            match self.draw(3) {
+                // The last one stays open until the crash.
+                0 => {}
+                _ => self.open.pop().expect("pushed above").rollback(),
+            }
+            let txn = self.open.remove(ours);
+            match self.draw(4) {
+                0 => txn.rollback(),
+                _ => {
+                    let lsn = txn.commit()?;
+                    if lsn > 0 {
+                        self.states.push((lsn, state));
+                    }
+                }
+            }
+            match self.draw(4) {
+                0 => while world.engine.pager().flush_once()? {},
+                1 => drop(world.engine.background_once(8)?),
+                2 => drop(world.engine.pager().checkpoint()?),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets go of transactions whose disk is dead: they cannot even be taken back.
+    fn bury(&mut self) {
+        for txn in self.open.drain(..) {
+            let _ = catch_unwind(AssertUnwindSafe(|| drop(txn)));
+        }
+    }
 
     /// What is there now is one of the states that may be.
     fn verify(&self, world: &World, durable: u64) {
@@ -751,20 +753,7 @@ fn crash_everywhere(seeds: std::ops::Range<u64>, options: fn() -> Options) {
         crashes += total;
         for io in 1..=total {
             let (world, mut history) = (world(seed), History::new(seed));
-            world.engine.pager().set_failure_hook(Box::new(|error| panic!("stopped: {error}")));
-            world.folder.crash_at_io(world.folder.io_count() + io);
-            // It ends with an error, or the process stops itself.
-            let _ = catch_unwind(AssertUnwindSafe(|| history.play(&world)));
-            let durable = world.engine.durable().get();
-            history.bury();
-            let world = world.crash_with(options());
-            history.verify(&world, durable);
-            world.check();
-            world.settle();
-            world.check();
-            let world = world.crash_with(options());
-            history.verify(&world, durable);
-            world.check();
+            crash_at(world, &mut history, io, options);
         }
     }
     assert!(crashes > 100, "{crashes} crashes are too few to mean something");

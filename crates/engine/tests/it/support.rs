@@ -1,5 +1,6 @@
 //! Opens engines on a simulated disk, stepped by hand.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use engine::{Engine, Error, Expire, Found, Locks, Lsn, Options, Unit};
@@ -146,4 +147,33 @@ pub fn bytes(len: usize, seed: u64) -> Vec<u8> {
     let mut bytes = vec![0; len];
     prng.fill(&mut bytes);
     bytes
+}
+
+/// What is done to a world, and what must be found afterwards.
+pub trait Story {
+    fn play(&mut self, world: &World) -> Result<(), Error>;
+
+    /// Lets go of what is under way without a word to the engine.
+    fn bury(&mut self);
+
+    /// Holds the world against what was committed; commits up to `durable` must be there.
+    fn verify(&self, world: &World, durable: u64);
+}
+
+/// Plays until the power goes at that I/O from now on; it goes again after recovery. Each time what is found is verified.
+pub fn crash_at(world: World, story: &mut impl Story, io: u64, options: fn() -> Options) {
+    world.engine.pager().set_failure_hook(Box::new(|error| panic!("stopped: {error}")));
+    world.folder.crash_at_io(world.folder.io_count() + io);
+    // It ends with an error, or the process stops itself.
+    let _ = catch_unwind(AssertUnwindSafe(|| story.play(&world)));
+    let durable = world.engine.durable().get();
+    story.bury();
+    let world = world.crash_with(options());
+    story.verify(&world, durable);
+    world.check();
+    world.settle();
+    world.check();
+    let world = world.crash_with(options());
+    story.verify(&world, durable);
+    world.check();
 }
