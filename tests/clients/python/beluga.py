@@ -1,7 +1,9 @@
 """Starts and stops servers for the tests: one place for the command line, data in a temporary folder, everything killed by pid."""
 
+import argparse
 import fcntl
 import os
+import random
 import shutil
 import signal
 import socket
@@ -16,6 +18,17 @@ def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
+
+
+def rounds_and_seed(rounds):
+    """What the command line says of a test that kills its server so often; a seed that is not given is drawn. It is told."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rounds", type=int, default=rounds)
+    parser.add_argument("--seed", type=int, default=None)
+    arguments = parser.parse_args()
+    seed = arguments.seed if arguments.seed is not None else random.SystemRandom().randrange(1 << 32)
+    print(f"seed {seed}", flush=True)
+    return arguments.rounds, seed
 
 
 class Server:

@@ -5,19 +5,13 @@ transfers between accounts in MULTI/EXEC keep a constant sum, MSETs write one nu
 anybody must still be there, or a later one. DBSIZE must equal what a full SCAN finds.
 """
 
-import argparse
 import random
 import threading
 import time
 
-from beluga import Server, Tally, Wire, request
+from beluga import Server, Tally, Wire, request, rounds_and_seed
 
-parser = argparse.ArgumentParser()
-parser.add_argument("--rounds", type=int, default=25)
-parser.add_argument("--seed", type=int, default=None)
-arguments = parser.parse_args()
-seed = arguments.seed if arguments.seed is not None else random.SystemRandom().randrange(1 << 32)
-print(f"seed {seed}", flush=True)
+rounds, seed = rounds_and_seed(25)
 tally = Tally()
 WRITERS, KEYS, ACCOUNTS, TOTAL = 4, 40, 8, 8000
 
@@ -187,13 +181,13 @@ try:
         wire.call("SET", f"acc{n}", TOTAL // ACCOUNTS)
     wire.call("MSET", "twin1", 0, "twin2", 0)
     state, seen, grown, total, restarts = {}, [0], [0], 0, []
-    for round_number in range(1, arguments.rounds + 1):
+    for round_number in range(1, rounds + 1):
         total += play(server, round_number, state, seen, grown)
         begin = time.monotonic()
         server.start()
         restarts.append(time.monotonic() - begin)
         verify(server, state, seen, grown, round_number)
-    print(f"{arguments.rounds} crashes, {total} acknowledged writes, restart {sorted(restarts)[len(restarts) // 2]:.2f} s in the median, {max(restarts):.2f} s at most")
+    print(f"{rounds} crashes, {total} acknowledged writes, restart {sorted(restarts)[len(restarts) // 2]:.2f} s in the median, {max(restarts):.2f} s at most")
 except RuntimeError as error:
     tally.check("the server starts", False, str(error))
 finally:

@@ -5,7 +5,6 @@ acknowledged, or one more. The sum of the accounts never changes, for readers du
 meanwhile: what was acknowledged of that stands too. `beluga check` finds nothing in the folder of each dead server.
 """
 
-import argparse
 import random
 import subprocess
 import threading
@@ -13,14 +12,9 @@ import time
 
 import pymysql
 
-from beluga import Server, Tally
+from beluga import Server, Tally, rounds_and_seed
 
-parser = argparse.ArgumentParser()
-parser.add_argument("--rounds", type=int, default=10)
-parser.add_argument("--seed", type=int, default=None)
-arguments = parser.parse_args()
-seed = arguments.seed if arguments.seed is not None else random.SystemRandom().randrange(1 << 32)
-print(f"seed {seed}", flush=True)
+rounds, seed = rounds_and_seed(10)
 tally = Tally()
 WRITERS, ACCOUNTS, EACH = 4, 12, 1000
 # Lost wires and a server that has gone, in PyMySQL's words.
@@ -201,7 +195,7 @@ def main():
         port = server.mysql_port
         make(port)
         started = []
-        for round_number in range(arguments.rounds):
+        for round_number in range(rounds):
             threads = [Writer(port, at, generator.random(), acknowledged) for at in range(WRITERS)]
             threads += [Builder(port, generator.random(), tables), Reader(port)]
             for thread in threads:
@@ -219,7 +213,7 @@ def main():
             started.append(time.monotonic() - before)
             verify(port, acknowledged, tables, f"round {round_number}")
         started.sort()
-        print(f"{arguments.rounds} crashes, {sum(acknowledged)} acknowledged transactions, restart {started[len(started) // 2]:.2f} s in the median", flush=True)
+        print(f"{rounds} crashes, {sum(acknowledged)} acknowledged transactions, restart {started[len(started) // 2]:.2f} s in the median", flush=True)
     tally.close()
 
 

@@ -4,7 +4,6 @@ SQL writers move money between rows and keys and note in one transaction, in a r
 more. Redis clients move money among the keys by MULTI. The sum never changes. `beluga check` finds nothing in the folder of a dead server.
 """
 
-import argparse
 import random
 import subprocess
 import threading
@@ -13,15 +12,10 @@ import time
 import pymysql
 import redis
 
-from beluga import Server, Tally
+from beluga import Server, Tally, rounds_and_seed
 from sql import ask, come
 
-parser = argparse.ArgumentParser()
-parser.add_argument("--rounds", type=int, default=8)
-parser.add_argument("--seed", type=int, default=None)
-arguments = parser.parse_args()
-seed = arguments.seed if arguments.seed is not None else random.SystemRandom().randrange(1 << 32)
-print(f"seed {seed}", flush=True)
+rounds, seed = rounds_and_seed(8)
 tally = Tally()
 WRITERS, ACCOUNTS, EACH = 3, 8, 1000
 GONE = (pymysql.Error, OSError, EOFError)
@@ -114,7 +108,7 @@ def main():
             ask(root, f"insert into redis.strings (`key`, value) values ('account{at}', {EACH})")
         for writer in range(WRITERS):
             ask(root, f"insert into crash.lines values ({writer}, 0)")
-        for round_number in range(arguments.rounds):
+        for round_number in range(rounds):
             name = f"round {round_number}"
             threads = [Writer(server, at, generator.random(), acknowledged) for at in range(WRITERS)]
             threads += [Units(server, generator.random()) for _ in range(2)]
@@ -129,7 +123,7 @@ def main():
             tally.check(f"{name}: beluga check", checked.returncode == 0, checked.stdout[-500:] + checked.stderr[-500:])
             server.start()
             verify(server, acknowledged, name)
-        print(f"{arguments.rounds} crashes, {sum(acknowledged)} transactions of rows and keys", flush=True)
+        print(f"{rounds} crashes, {sum(acknowledged)} transactions of rows and keys", flush=True)
     tally.close()
 
 
