@@ -68,22 +68,6 @@ pub fn map(len: usize) -> io::Result<Mapping> {
     Ok(Mapping { start, len, base, base_len })
 }
 
-/// Bounds what the allocator keeps of what is given back: threads share `pools` pools, blocks of `block_bytes` and more return to the system, and so does what
-/// is free at the end of a pool beyond that. To be called before there are threads. Elsewhere than on glibc it does nothing.
-pub fn bound_allocator(pools: usize, block_bytes: usize) {
-    #[cfg(target_env = "gnu")]
-    // SAFETY: mallopt takes two numbers, and nobody allocates at the same time.
-    unsafe {
-        let block_bytes = block_bytes.clamp(128 << 10, 32 << 20) as i32;
-        libc::mallopt(libc::M_ARENA_MAX, pools.clamp(1, 1024) as i32);
-        // Set, so that they do not grow to the largest block that was ever given back.
-        libc::mallopt(libc::M_MMAP_THRESHOLD, block_bytes);
-        libc::mallopt(libc::M_TRIM_THRESHOLD, block_bytes);
-    }
-    #[cfg(not(target_env = "gnu"))]
-    let _ = (pools, block_bytes);
-}
-
 fn number_in(path: &str) -> Option<u64> {
     std::fs::read_to_string(path).ok()?.trim().parse().ok()
 }

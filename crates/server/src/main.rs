@@ -14,6 +14,11 @@ mod settings;
 mod store;
 mod tls;
 
+/// How it starts, and why so, is in `.cargo/config.toml`.
+#[cfg(all(target_env = "gnu", not(miri)))]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 use std::process::ExitCode;
 
 use exit::{Exit, Failure, say};

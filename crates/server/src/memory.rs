@@ -43,16 +43,6 @@ impl Shares {
         self.rest_bytes / 4 / THREAD_BYTES
     }
 
-    /// Pools of the allocator: one for each processor, up to eight of them where there is memory for what each keeps.
-    pub fn allocator_pools(&self, processors: usize) -> usize {
-        (self.rest_bytes as usize / (8 << 20)).clamp(processors, processors * 8)
-    }
-
-    /// Blocks of this size go back to the system, so that what the pools keep at their ends is a small part of the rest.
-    pub fn allocator_block_bytes(&self, processors: usize) -> usize {
-        self.rest_bytes as usize / 32 / processors.max(1)
-    }
-
     /// Old versions of rows, for snapshots.
     pub fn versions_bytes(&self) -> u64 {
         self.rest_bytes / 8

@@ -38,8 +38,6 @@ pub fn run(settings: Settings) -> Result<(), Failure> {
     let settings = Arc::new(settings);
     let shares = shares(&settings)?;
     check_ways(&settings)?;
-    let processors = os::cpu::allowed().len();
-    os::memory::bound_allocator(shares.allocator_pools(processors), shares.allocator_block_bytes(processors));
     // Before anything is opened, so that a signal during recovery ends the process in order as soon as that is done.
     let mut signals =
         Signals::new([SIGTERM, SIGINT]).map_err(|e| Failure::new(Exit::Internal, format!("signals: {e}")))?;
