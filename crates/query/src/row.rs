@@ -333,8 +333,13 @@ fn parse(bytes: &[u8], ty: &Type) -> Result<Value> {
             if digits.is_empty() {
                 return Err(damaged());
             }
-            if digits.len() <= 16 {
-                let mut full = [if digits[0] & 0x80 != 0 { 0xFF } else { 0 }; 16];
+            let sign = if digits[0] & 0x80 != 0 { 0xFF } else { 0 };
+            if digits.len() <= 8 {
+                let mut full = [sign; 8];
+                full[8 - digits.len()..].copy_from_slice(digits);
+                Value::Decimal(Decimal::new(i64::from_be_bytes(full).into(), *scale))
+            } else if digits.len() <= 16 {
+                let mut full = [sign; 16];
                 full[16 - digits.len()..].copy_from_slice(digits);
                 Value::Decimal(Decimal::new(i128::from_be_bytes(full), *scale))
             } else {

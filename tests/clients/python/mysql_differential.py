@@ -218,13 +218,17 @@ class Draw:
         for _ in range(self.one(0, 1, 1, 2)):
             kind = self.one(NUMBER, NUMBER, TEXT, DATE)
             where.append(f"{self.column(inner, kind)} {self.one('=', '=', '=', '<', '<>')} {self.column(scope, kind)}")
+        if self.chance(0.3):
+            # A whole unique key: one match at most.
+            where.append(f"{alias}.id = {self.column(scope, NUMBER)}")
         if depth > 1 and self.chance(0.3):
             where.append(self.match(self.one(inner, inner + scope), alias + "n", depth - 1))
         where = f" WHERE {' AND '.join(where)}" if where else ""
         kind = self.one(NUMBER, NUMBER, TEXT)
         return self.one(
-            lambda: f"{self.one('', 'NOT ')}EXISTS (SELECT 1 FROM {source}{where})",
+            lambda: f"{self.one('', 'NOT ')}EXISTS (SELECT {self.one('1', '*')} FROM {source}{where})",
             lambda: f"{self.column(scope, kind)} {self.one('', 'NOT ')}IN (SELECT {self.column(inner, kind)} FROM {source}{where})",
+            lambda: f"{self.column(scope, NUMBER)} IN (SELECT {alias}.id FROM {source}{where})",
             lambda: f"{self.one('', 'NOT ')}({self.column(scope, NUMBER)}, {self.column(scope, kind)}) IN (SELECT {self.column(inner, NUMBER)}, {self.column(inner, kind)} FROM {source}{where})",
             lambda: f"{self.column(scope, NUMBER)} {self.one('IN', 'NOT IN')} (SELECT {self.one('COUNT(*)', 'MAX')}({self.column(inner, NUMBER)}) FROM {source}{where} GROUP BY {self.column(inner, kind)})".replace("COUNT(*)(", "COUNT("))()
 

@@ -16,6 +16,7 @@ mod name;
 pub mod scope;
 pub(crate) mod select;
 pub mod semi;
+mod single;
 mod subquery;
 pub mod summary;
 pub mod view;

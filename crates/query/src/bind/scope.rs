@@ -78,6 +78,13 @@ pub struct Grouped {
     pub level: Option<usize>,
 }
 
+impl Grouped {
+    /// What is read of the rows below.
+    pub fn expressions(&mut self) -> Vec<&mut Expr> {
+        self.keys.iter_mut().chain(self.calls.iter_mut().flat_map(|call| &mut call.arguments)).collect()
+    }
+}
+
 #[derive(Debug, Default)]
 pub struct Scope {
     pub tables: Vec<ScopeTable>,

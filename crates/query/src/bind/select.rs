@@ -13,6 +13,7 @@ use crate::bind::summary::{Block, Wishes};
 use crate::bind::{Bind, name_of};
 use crate::error::{self, Result, SqlError};
 use crate::plan::join::filter;
+use crate::plan::pack::pack;
 use crate::plan::share::Sight;
 use crate::plan::walk::{conjuncts, same};
 use crate::plan::{Group, Lock, LockWait, Node, Recursion, SortKey};
@@ -271,7 +272,7 @@ impl Bind<'_> {
             self.settle_windows();
             above = self.above(select, &items, order)?;
         }
-        let Above { mut exprs, columns, having, mut sorts } = above;
+        let Above { mut exprs, columns, mut having, mut sorts } = above;
         let distinct = matches!(select.distinct, Some(ast::Distinct::Distinct));
 
         let counts = counts_rows(select) && limits.0.is_some();
@@ -314,8 +315,18 @@ impl Bind<'_> {
         let plain = calls.filter(|_| is_plain).and_then(|calls| Plain::of(&block, calls, &exprs));
         let is_sorted = sorts.is_empty() || (part.ordered && wants.len() == sorts.len());
         let mut node = part.node;
+        let sight = Sight { tables: &block.tables, variables, values };
+        let groups = scope.grouped.as_ref().map_or(0.0, |grouped| group_count(part.rows, grouped, sight));
+        if !is_windowed {
+            let sorted = sorts.iter_mut().map(|(expr, _)| expr);
+            let above = match &mut scope.grouped {
+                Some(grouped) => grouped.expressions(),
+                None => exprs.iter_mut().chain(&mut having).chain(sorted).collect(),
+            };
+            pack(&mut node, &block.used, above);
+        }
         if let Some(grouped) = &scope.grouped {
-            node = group_node((node, part.rows), grouped, Sight { tables: &block.tables, variables, values });
+            node = group_node(node, grouped, groups);
         }
         node = filter(node, having);
         if let Some(windowed) = scope.windowed.take() {
@@ -729,14 +740,19 @@ fn projected(mut input: Arc<Node>, exprs: Vec<Expr>) -> Arc<Node> {
     Arc::new(Node::Project { input, exprs })
 }
 
-/// The groups of so many rows.
-pub fn group_node((mut input, rows): (Arc<Node>, f64), grouped: &Grouped, sight: Sight<'_>) -> Arc<Node> {
+/// About how many groups so many rows have.
+pub fn group_count(rows: f64, grouped: &Grouped, sight: Sight<'_>) -> f64 {
+    let known: Option<f64> = grouped.keys.iter().map(|key| sight.distinct(key)).product();
+    known.map_or(rows / 10.0, |known| known.min(rows)).max(1.0)
+}
+
+/// The groups of these rows, about so many.
+pub fn group_node(mut input: Arc<Node>, grouped: &Grouped, estimate: f64) -> Arc<Node> {
     if let Some(Node::Scan(scan)) = Arc::get_mut(&mut input) {
         scan.narrow(grouped.keys.iter().chain(grouped.calls.iter().flat_map(|call| &call.arguments)));
     }
-    let known: Option<f64> = grouped.keys.iter().map(|key| sight.distinct(key)).product();
     Arc::new(Node::Group(Group {
-        estimate: known.map_or(rows / 10.0, |known| known.min(rows)).max(1.0),
+        estimate,
         input,
         types: grouped.keys.iter().map(Expr::ty).collect(),
         keys: grouped.keys.clone(),

@@ -3,10 +3,13 @@
 //! A query block that has tables and conditions and nothing else is kept as such beside its plan (`Plain`). Where it is asked for a match, its tables move into the block around: their columns get places behind
 //! those that are there, references to the block around become plain columns, and the planner joins them as it joins others, only that the first match decides. The hard thing is NULL: NOT IN may become an
 //! antijoin only where neither side can be NULL; NOT EXISTS always may, and where a condition that is not known and one that is false mean the same, so may IN.
+//!
+//! Where no row has two matches (`single`), its tables join the block's own: an inner join may begin on either side.
 
 use std::sync::Arc;
 
 use crate::bind::scope::{Origin, Scope, ScopeTable, Source};
+use crate::bind::single::single;
 use crate::bind::summary::Block;
 use crate::exec::hosted::{Outer, Question, Subquery};
 use crate::exec::repeat::looks_around;
@@ -119,22 +122,33 @@ pub fn pull(scope: &mut Scope, depth: usize, source: Source, conditions: &mut Ve
     if !scope.tables.iter().any(has_table) || scope.tables.iter().any(|table| table.lock.is_some()) {
         return source;
     }
-    let mut pulled = Vec::new();
+    let mut pulled = Pulled::default();
     conditions.retain(|condition| {
         let semi = asked(condition).and_then(|(query, is_anti)| semi(scope, depth, query, is_anti));
         let stays = semi.is_none();
-        pulled.extend(semi);
+        if let Some(semi) = semi {
+            pulled.items.extend(semi.items);
+            pulled.on.extend(semi.on);
+        }
         stays
     });
-    if pulled.is_empty() {
+    if pulled.items.is_empty() {
         return source;
     }
-    let (mut items, on) = match source {
+    let (mut items, mut on) = match source {
         Source::Inner(items, on) => (items, on),
         source => (vec![source], Vec::new()),
     };
-    items.append(&mut pulled);
+    items.append(&mut pulled.items);
+    on.append(&mut pulled.on);
     Source::Inner(items, on)
+}
+
+/// What a subquery gives to the FROM around: a semi-join, or tables and conditions of an inner join.
+#[derive(Default)]
+struct Pulled {
+    items: Vec<Source>,
+    on: Vec<Expr>,
 }
 
 /// The subquery that a condition asks, and whether for none.
@@ -150,7 +164,7 @@ fn asked(condition: &Expr) -> Option<(&Subquery, bool)> {
     Some((hosted.as_any()?.downcast_ref::<Subquery>()?, is_anti))
 }
 
-fn semi(scope: &mut Scope, depth: usize, query: &Subquery, is_anti: bool) -> Option<Source> {
+fn semi(scope: &mut Scope, depth: usize, query: &Subquery, is_anti: bool) -> Option<Pulled> {
     let plain = query.plain.as_ref().filter(|plain| query.depth == depth && plain.calls.is_empty())?;
     if scope.tables.len() + plain.tables.len() > TABLES {
         return None;
@@ -199,8 +213,35 @@ fn semi(scope: &mut Scope, depth: usize, query: &Subquery, is_anti: bool) -> Opt
         scope.tables.push(table);
     }
     scope.width += plain.used.len();
-    scope.used.extend(&plain.used);
-    Some(Source::Semi(Box::new(source), on, is_anti))
+    scope.used.resize(scope.width, false);
+    // What the subquery selects nobody asks for: of `EXISTS (SELECT * ...)` its conditions alone say which columns are read.
+    reads(&source, &mut |expr| columns(expr).into_iter().for_each(|place| scope.used[place] = true));
+    on.iter().flat_map(columns).for_each(|place| scope.used[place] = true);
+    let pulled = if is_anti { None } else { single(&scope.tables, places, &source, &on) };
+    Some(match pulled {
+        Some((items, on)) => Pulled { items, on },
+        None => Pulled { items: vec![Source::Semi(Box::new(source), on, is_anti)], on: Vec::new() },
+    })
+}
+
+/// Shows every condition of a FROM.
+fn reads(source: &Source, visit: &mut dyn FnMut(&Expr)) {
+    match source {
+        Source::Table(_) => {}
+        Source::Inner(items, on) => {
+            on.iter().for_each(&mut *visit);
+            items.iter().for_each(|item| reads(item, visit));
+        }
+        Source::Left(left, right, on) => {
+            on.iter().for_each(&mut *visit);
+            reads(left, visit);
+            reads(right, visit);
+        }
+        Source::Semi(inner, on, _) => {
+            on.iter().for_each(&mut *visit);
+            reads(inner, visit);
+        }
+    }
 }
 
 /// A value that is never NULL, whatever the row: a column of a stored table that is NOT NULL, outside of outer joins, or a literal.

@@ -8,12 +8,13 @@ use std::sync::Arc;
 
 use crate::bind::Variables;
 use crate::bind::scope::{Grouped, Origin, ScopeTable, Source};
-use crate::bind::select::group_node;
+use crate::bind::select::{group_count, group_node};
 use crate::bind::semi::{Plain, TABLES};
 use crate::exec::hosted::{Outer, Question, Subquery};
 use crate::exec::repeat::{looks_around, repeats};
 use crate::plan::estimate::{asking, estimate};
 use crate::plan::join::{Part, Planner, key_type};
+use crate::plan::pack::pack;
 use crate::plan::share::Sight;
 use crate::plan::walk::{has_subquery, is_volatile};
 use crate::plan::{Node, SortKey};
@@ -207,9 +208,11 @@ fn grouped(plain: &Plain, keys: &[Expr], conditions: Vec<Expr>, wishes: Wishes<'
     let Wishes { variables, values, .. } = wishes;
     let (tables, used, width) = (&plain.tables[..], &plain.used[..], plain.used.len());
     let sight = Sight { tables, variables, values };
-    let part = Planner { tables, used, width, order: &[], limited: false, sight }.plan(&plain.source, conditions);
-    let grouping = Grouped { keys: keys.to_vec(), calls: plain.calls.clone(), ..Grouped::default() };
-    let node = group_node((part.node, part.rows), &grouping, sight);
+    let mut part = Planner { tables, used, width, order: &[], limited: false, sight }.plan(&plain.source, conditions);
+    let mut grouping = Grouped { keys: keys.to_vec(), calls: plain.calls.clone(), ..Grouped::default() };
+    let groups = group_count(part.rows, &grouping, sight);
+    pack(&mut part.node, used, grouping.expressions());
+    let node = group_node(part.node, &grouping, groups);
     let mut exprs: Vec<Expr> = keys.iter().enumerate().map(|(at, key)| Expr::Column(at, key.ty())).collect();
     let mut value = plain.exprs[0].clone();
     value.rewrite(&mut |expr| {

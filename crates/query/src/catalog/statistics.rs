@@ -166,6 +166,30 @@ impl ColumnStatistics {
     }
 }
 
+impl ColumnStatistics {
+    /// The share of rows whose text begins so. None: nothing is known.
+    pub fn begins(&self, text: &str, ty: &Type) -> Option<f64> {
+        // No character sorts behind the last one.
+        let (from, to) = (Value::text(text), Value::text(format!("{text}{}", char::MAX)));
+        let is_in = |value: &Value| order(value, &from, ty).is_ge() && order(value, &to, ty).is_le();
+        let buckets = self.buckets();
+        let (mut share, mut before) = (0.0, 0.0);
+        for bucket in buckets {
+            let whole = bucket.upto - std::mem::replace(&mut before, bucket.upto);
+            // Of a bucket only whose ends are known, what lies in it is guessed: half of it to one side of an end, a quarter of it between both.
+            share += whole
+                * match (is_in(&bucket.low), is_in(&bucket.high)) {
+                    (true, true) => 1.0,
+                    (true, false) | (false, true) => 0.5,
+                    _ if order(&bucket.low, &from, ty).is_lt() && order(&bucket.high, &to, ty).is_gt() => 0.25,
+                    _ => 0.0,
+                };
+        }
+        let least = self.some() / (self.distinct as f64).max(1.0);
+        (!buckets.is_empty()).then_some(share.max(least.min(0.001)))
+    }
+}
+
 /// The values, sorted and none of them NULL, in so many buckets of about as many rows each; as many as there are values, if they suffice.
 pub fn buckets(values: &[Value], nulls: f64, wanted: usize, ty: &Type) -> Vec<Bucket> {
     let mut runs: Vec<(&Value, usize)> = Vec::new();

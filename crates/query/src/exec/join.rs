@@ -41,6 +41,9 @@ impl LoopState {
         ctx: &mut EvalContext,
         out: &mut Vec<Row>,
     ) -> Result<()> {
+        if matches!(kind, JoinKind::Semi | JoinKind::Anti) {
+            return self.next_decided(right, kind, on, ctx, out);
+        }
         while out.len() < BATCH {
             if self.current.is_none() {
                 let Some(row) = self.next_left(ctx)? else { return Ok(()) };
@@ -53,24 +56,35 @@ impl LoopState {
                 for row in self.batch.drain(..) {
                     if all_hold(on, &row, ctx)? {
                         *matched = true;
-                        if matches!(kind, JoinKind::Semi | JoinKind::Anti) {
-                            break;
-                        }
                         out.push(row);
                     }
                 }
-                // The first match decides.
-                if !*matched || matches!(kind, JoinKind::Inner | JoinKind::Left) {
-                    continue;
-                }
+                continue;
             }
-            match kind {
-                JoinKind::Left if !*matched => out.push(without(left, fills)),
-                JoinKind::Semi if *matched => out.push(Row::clone(left)),
-                JoinKind::Anti if !*matched => out.push(Row::clone(left)),
-                _ => {}
+            if kind == JoinKind::Left && !*matched {
+                out.push(without(left, fills));
             }
             self.current = None;
+        }
+        Ok(())
+    }
+
+    /// Of a join that adds no columns: the left rows that have a match, or those that have none.
+    fn next_decided(
+        &mut self,
+        right: &Arc<Node>,
+        kind: JoinKind,
+        on: &[Expr],
+        ctx: &mut EvalContext,
+        out: &mut Vec<Row>,
+    ) -> Result<()> {
+        while out.len() < BATCH {
+            let Some(row) = self.next_left(ctx)? else { return Ok(()) };
+            let row = Arc::new(row);
+            let has_match = Exec::open(right, Some(&row), ctx)?.any(on, ctx)?;
+            if has_match == (kind == JoinKind::Semi) {
+                out.push(Arc::unwrap_or_clone(row));
+            }
         }
         Ok(())
     }

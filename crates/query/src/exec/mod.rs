@@ -318,6 +318,28 @@ impl Exec {
     }
 }
 
+impl Exec {
+    /// Is there a row for which these hold? The first one decides.
+    pub fn any(&mut self, on: &[Expr], ctx: &mut EvalContext) -> Result<bool> {
+        if let (Node::Scan(scan), State::Scan(state)) = (&*self.node, &mut self.state)
+            && scan.output.is_none()
+            && host(ctx).measures.is_none()
+        {
+            host(ctx).look_up()?;
+            return state.any(scan, on, ctx);
+        }
+        let mut batch = Vec::new();
+        while self.next(ctx, &mut batch)? {
+            for row in &batch {
+                if all_hold(on, row, ctx)? {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+}
+
 impl std::fmt::Debug for Exec {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("a plan under way")

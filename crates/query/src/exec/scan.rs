@@ -99,6 +99,14 @@ enum Sink<'s> {
     Batch(&'s mut Batch),
     /// Somebody looks at each and keeps none. What it says ends the scan.
     Each(&'s mut Take<'s>),
+    /// Is there one for which these hold? The first ends the scan.
+    First(&'s [Expr], &'s mut bool),
+}
+
+impl Sink<'_> {
+    fn is_done(&self) -> bool {
+        matches!(self, Sink::First(_, found) if **found)
+    }
 }
 
 pub type Take<'t> = dyn FnMut(&[Value], &mut EvalContext) -> Result<()> + 't;
@@ -170,6 +178,30 @@ impl ScanState {
         let mut sink = Sink::Each(&mut take);
         while self.step(scan, ctx, &mut sink)? {}
         Ok(())
+    }
+
+    /// Is there a row for which these hold?
+    pub fn any(&mut self, scan: &Scan, on: &[Expr], ctx: &mut EvalContext) -> Result<bool> {
+        let mut found = false;
+        let mut sink = Sink::First(on, &mut found);
+        while !sink.is_done() && self.step(scan, ctx, &mut sink)? {}
+        Ok(found)
+    }
+
+    /// Nobody asks for more than that there is an entry: its row need not be read.
+    fn is_told_by_entries(&self, scan: &Scan) -> bool {
+        let says_all = self.is_exact && scan.implied == scan.conditions.len() && scan.needed_after.is_empty();
+        scan.access.covering || (says_all && scan.key_at.is_none())
+    }
+
+    /// A row of which nothing is read.
+    fn bare(&mut self, scan: &Scan, ctx: &mut EvalContext, sink: &mut Sink<'_>) -> Result<()> {
+        if let Sink::First([], found) = sink {
+            **found = true;
+            return Ok(());
+        }
+        self.renew_wide(scan);
+        self.give(scan, ctx, sink)
     }
 
     /// A batch, a range, or a point further; false at the end.
@@ -246,7 +278,9 @@ impl ScanState {
             None => txn.get(map, key, &mut entry)?,
             Some(lock) => take_lock(txn, map, key, lock, &mut entry)? == Locked::Present,
         };
-        if present {
+        if present && self.is_told_by_entries(scan) {
+            self.bare(scan, ctx, sink)?;
+        } else if present {
             let row_key = row_key(key, &entry).to_vec();
             self.row(scan, &row_key, None, ctx, sink)?;
         }
@@ -257,14 +291,18 @@ impl ScanState {
     fn take_batch(&mut self, scan: &Scan, ctx: &mut EvalContext, sink: &mut Sink<'_>) -> Result<()> {
         let mut batch = std::mem::take(&mut self.memory.batch);
         let long = if scan.lock.is_none() { batch.take_long().map(Arc::new) } else { None };
-        let result = batch.iter().try_for_each(|(key, value)| match scan.access.index {
-            None => self.row(scan, key, Some(long.as_ref().map_or(value.into(), Source::from)), ctx, sink),
-            Some(_) if scan.access.covering => {
-                self.renew_wide(scan);
-                self.give(scan, ctx, sink)
+        let is_told = self.is_told_by_entries(scan);
+        let mut result = Ok(());
+        for (key, value) in batch.iter() {
+            result = match scan.access.index {
+                None => self.row(scan, key, Some(long.as_ref().map_or(value.into(), Source::from)), ctx, sink),
+                Some(_) if is_told => self.bare(scan, ctx, sink),
+                Some(_) => self.row(scan, row_key(key, value), None, ctx, sink),
+            };
+            if result.is_err() || sink.is_done() {
+                break;
             }
-            Some(_) => self.row(scan, row_key(key, value), None, ctx, sink),
-        });
+        }
         self.memory.batch = batch;
         result
     }
@@ -301,7 +339,7 @@ impl ScanState {
             return result;
         }
         self.renew_wide(scan);
-        generated::decode(&scan.table, source, needed, &mut self.wide[scan.offset..], ctx)?;
+        self.fill_in(scan, source, needed, ctx)?;
         self.memory.bytes = bytes;
         if let Some(at) = scan.key_at {
             self.wide[at] = Value::bytes(key);
@@ -343,8 +381,20 @@ impl ScanState {
             return Ok(false);
         }
         self.renew_wide(scan);
-        generated::decode(&scan.table, &bytes, &scan.needed, &mut self.wide[scan.offset..], ctx)?;
+        self.fill_in(scan, Source::from(&bytes), &scan.needed, ctx)?;
         all_hold(&scan.conditions, &self.wide, ctx)
+    }
+
+    /// The columns of the row into the wide one.
+    fn fill_in(&mut self, scan: &Scan, row: Source<'_>, needed: &[usize], ctx: &mut EvalContext) -> Result<()> {
+        let Some(places) = &scan.places else {
+            return generated::decode(&scan.table, row, needed, &mut self.wide[scan.offset..], ctx);
+        };
+        let row = scan.table.layout.open(row)?;
+        for at in needed {
+            self.wide[places[*at]] = column(&scan.table, &row, *at)?;
+        }
+        Ok(())
     }
 
     fn renew_wide(&mut self, scan: &Scan) {
@@ -357,6 +407,7 @@ impl ScanState {
     fn give(&mut self, scan: &Scan, ctx: &mut EvalContext, sink: &mut Sink<'_>) -> Result<()> {
         match (sink, &scan.output) {
             (Sink::Each(take), _) => take(&self.wide, ctx)?,
+            (Sink::First(on, found), _) => **found = all_hold(on, &self.wide, ctx)?,
             (Sink::Batch(out), places) => {
                 places.iter().flatten().for_each(|at| out.push(std::mem::take(&mut self.wide[*at])));
                 out.end_row();
@@ -387,13 +438,18 @@ fn take_lock(txn: &mut Transaction, map: MapId, key: &[u8], lock: Lock, out: &mu
 pub fn decode<'r>(table: &Table, row: impl Into<Source<'r>>, needed: &[usize], out: &mut [Value]) -> Result<()> {
     let row: Opened<'_> = table.layout.open(row)?;
     for at in needed {
-        let column = &table.columns[*at];
-        out[*at] = match table.layout.value(&row, column.slot, &column.ty)? {
-            Some(value) => value,
-            None => column.initial.clone(),
-        };
+        out[*at] = column(table, &row, *at)?;
     }
     Ok(())
+}
+
+#[inline]
+fn column(table: &Table, row: &Opened<'_>, at: usize) -> Result<Value> {
+    let column = &table.columns[at];
+    Ok(match table.layout.value(row, column.slot, &column.ty)? {
+        Some(value) => value,
+        None => column.initial.clone(),
+    })
 }
 
 /// Are the places that the scan puts out columns that its rows hold?

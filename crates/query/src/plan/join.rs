@@ -121,6 +121,11 @@ impl Planner<'_> {
         others.map(|(_, condition)| self.sight.share(condition)).product()
     }
 
+    /// What the subqueries among the conditions cost that are asked of the rows which the others leave.
+    pub(super) fn asking(&self, conditions: &[Expr], choice: &Choice) -> f64 {
+        asking(conditions, choice.rows * self.kept(conditions, choice, |condition| !asks(condition)))
+    }
+
     fn leaf(&self, at: usize, conditions: &mut Vec<Expr>, before: &[usize], wants_order: bool) -> Part {
         let table = &self.tables[at];
         let with: Vec<usize> = before.iter().copied().chain([at]).collect();
@@ -133,8 +138,7 @@ impl Planner<'_> {
                 let needed: Vec<usize> = (0..base.columns.len()).filter(|column| self.used[offset + column]).collect();
                 let needed = base.with_sources(needed);
                 let kept = self.kept(&ripe, &choice, |_| true);
-                let asked = choice.rows * self.kept(&ripe, &choice, |condition| !asks(condition));
-                let asking = asking(&ripe, asked);
+                let asking = self.asking(&ripe, &choice);
                 let (conditions, implied) = implied_first(ripe, &choice.implied);
                 let mut access = choice.access;
                 access.covering =
@@ -144,6 +148,7 @@ impl Planner<'_> {
                     alias: table.alias.clone(),
                     offset,
                     width,
+                    places: None,
                     needed_after: needed.clone(),
                     needed,
                     key_at: table.key_at,
@@ -256,10 +261,15 @@ impl Planner<'_> {
             }
             return part;
         }
-        let right = self.source(right, &mut pool, &bound);
+        let mut right = self.source(right, &mut pool, &bound);
         let (on, rest) = if kind == JoinKind::Inner { (Vec::new(), pool) } else { (pool, Vec::new()) };
         if kind == JoinKind::Inner {
             *conditions = rest;
+        }
+        if matches!(kind, JoinKind::Semi | JoinKind::Anti)
+            && let Some(Node::Scan(scan)) = Arc::get_mut(&mut right.node)
+        {
+            scan.narrow(on.iter());
         }
         let fills = self.fills(&right.tables);
         let rows = joined_rows(kind, left.rows, right.rows);

@@ -12,6 +12,7 @@ pub mod fit;
 pub mod join;
 pub mod json_table;
 pub mod order;
+pub mod pack;
 mod restrict;
 pub mod share;
 pub mod walk;
@@ -161,6 +162,8 @@ pub struct Scan {
     /// Where its columns lie in the wide row, and how wide that is.
     pub offset: usize,
     pub width: usize,
+    /// Where each column lies, if only those that are needed have a place (`pack`).
+    pub places: Option<Vec<usize>>,
     /// Columns that anybody asks for.
     pub needed: Vec<usize>,
     /// Where the row's key goes, for those who change rows.
@@ -182,6 +185,20 @@ pub struct Scan {
 }
 
 impl Scan {
+    /// Where the column lies in the wide row.
+    pub fn place(&self, column: usize) -> Option<usize> {
+        match &self.places {
+            None => Some(self.offset + column),
+            Some(places) => self.needed.contains(&column).then(|| places[column]),
+        }
+    }
+
+    /// What the places of its columns are called.
+    pub fn names(&self) -> impl Iterator<Item = (usize, String)> {
+        let name = |at: usize| Some((self.place(at)?, format!("{}.{}", self.alias, self.table.columns[at].name)));
+        (0..self.table.columns.len()).filter_map(name)
+    }
+
     /// The parts of the key that it goes by.
     pub fn parts(&self) -> &[Part] {
         match self.access.index {

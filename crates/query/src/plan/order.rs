@@ -190,7 +190,7 @@ impl<'o, 'p> Ordering<'o, 'p> {
                 let choice: Option<(Choice, bool)> = self.planner.choice(*table, &conditions, &bound, false);
                 let is_known = |expr: &Expr| self.planner.covers(&bound, expr);
                 match choice {
-                    Some((choice, _)) => choice.cost,
+                    Some((choice, _)) => choice.cost + self.planner.asking(&conditions, &choice),
                     None if self.planner.names_key(*table, &conditions, &is_known) => RANGE + LOOKUP,
                     None => item.cost,
                 }

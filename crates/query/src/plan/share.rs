@@ -13,6 +13,7 @@ use crate::plan::fit::{Fit, fit};
 use crate::plan::walk::is_volatile;
 use crate::plan::{Access, Node};
 use crate::scalar::expr::{Between, Compare, Comparison, In, Like};
+use crate::scalar::like::{escape_char, prefix};
 use crate::scalar::{EvalContext, Expr};
 use crate::types::Type;
 use crate::value::Value;
@@ -201,12 +202,24 @@ impl Sight<'_> {
     }
 
     fn of_like(&self, like: &Like) -> f64 {
-        let is_exact = self.constant(&like.pattern).is_some_and(|pattern| {
-            pattern.as_string_bytes().is_some_and(|text| !text.iter().any(|byte| b"%_\\".contains(byte)))
-        });
-        let share = if is_exact { self.column(&like.text, |known, ty, _| known.equal(None, ty)) } else { None };
-        let share = share.unwrap_or(KEPT_BETWEEN);
+        let share = self.of_prefix(like).unwrap_or(KEPT_BETWEEN);
         if like.negated { 1.0 - share } else { share }
+    }
+
+    /// Of a pattern that begins with something: what the column's spread says of texts that begin so.
+    fn of_prefix(&self, like: &Like) -> Option<f64> {
+        let escape = match &like.escape {
+            Some(escape) => escape_char(&self.constant(escape)?).ok()?,
+            None => Some('\\'),
+        };
+        let pattern = self.constant(&like.pattern)?;
+        let (begin, is_whole) = prefix(std::str::from_utf8(pattern.as_string_bytes()?).ok()?, escape)?;
+        let share = self.column(&like.text, |known, ty, _| match is_whole {
+            true => Some(known.equal(None, ty)),
+            false if ty.kind.is_text() => known.begins(&begin, ty),
+            false => None,
+        });
+        share.flatten()
     }
 
     /// About how many rows the access finds, measured in the tree: if all its bounds are known and it is not of too many ranges.

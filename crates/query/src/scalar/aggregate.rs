@@ -225,6 +225,11 @@ impl Accumulator {
                     (Some(Sum::Whole(whole)), Value::Int(number)) if whole.unsigned_abs() < 1 << 120 => {
                         *whole += i128::from(*number);
                     }
+                    (Some(Sum::Exact(exact)), Value::Decimal(next)) => {
+                        if !exact.add_small(next) {
+                            *exact = exact.plus(next);
+                        }
+                    }
                     (sum, value) => *sum = Some(added(sum.take(), value, ctx)?),
                 }
             }

@@ -144,6 +144,26 @@ impl Decimal {
         if self.is_negative() { self.negated() } else { self.clone() }
     }
 
+    /// The coefficient where it fits an `i64`, and the scale.
+    #[inline]
+    pub fn short(&self) -> Option<(i64, u8)> {
+        match self.0 {
+            Held::Small { low, high, scale } if high as i64 == low as i64 >> 63 => Some((low as i64, scale)),
+            _ => None,
+        }
+    }
+
+    /// Adds a number of the same scale in place, if both are small and so is the sum. False: nothing is changed.
+    #[inline]
+    pub fn add_small(&mut self, other: &Decimal) -> bool {
+        let Some((a, b)) = self.small().zip(other.small()).filter(|_| self.scale() == other.scale()) else {
+            return false;
+        };
+        let Some(sum) = a.checked_add(b) else { return false };
+        *self = Decimal::new(sum, self.scale());
+        true
+    }
+
     pub fn plus(&self, other: &Decimal) -> Decimal {
         let (a, b) = self.aligned(other);
         match a.small().zip(b.small()).and_then(|(a, b)| a.checked_add(b)) {

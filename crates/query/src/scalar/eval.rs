@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::scalar::context::EvalContext;
 use crate::scalar::expr::{Between, Call, Case, Compare, Comparison, Domain, Expr, In, Like};
 use crate::scalar::functions::Run;
-use crate::scalar::{arithmetic, cast, compare, convert, like};
+use crate::scalar::{arithmetic, cast, compare, convert, like, short};
 use crate::types::{Collation, Type};
 use crate::value::Value;
 
@@ -41,6 +41,9 @@ impl Expr {
     pub fn eval_exact(&self, row: &[Value], ctx: &mut EvalContext) -> Result<Value> {
         match self {
             Expr::Arithmetic(node) => {
+                if let Some(number) = short::eval(node, row, ctx) {
+                    return Ok(Value::Decimal(number));
+                }
                 let left = node.left.eval_exact(row, ctx)?;
                 let right = node.right.eval_exact(row, ctx)?;
                 arithmetic::compute(node, left, right, ctx)

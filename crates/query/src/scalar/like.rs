@@ -69,6 +69,11 @@ pub fn matches(collation: Collation, text: &[u8], pattern: &[u8], escape: Option
         let rest = &text[at..];
         if bytes { rest.first().map(|byte| (char::from(*byte), 1)) } else { decode(rest) }
     };
+    // So many bytes of the text behind a `%` begin nothing that the pattern goes on with.
+    let idle = |pattern: &[u8], text: &[u8]| match step(pattern, escape, bytes) {
+        Some((Step::Exactly(wanted), _)) => collation.unlike(wanted, text),
+        _ => 0,
+    };
     let (mut at, mut place) = (0, 0);
     let mut retry: Option<(usize, usize)> = None;
     loop {
@@ -78,10 +83,11 @@ pub fn matches(collation: Collation, text: &[u8], pattern: &[u8], escape: Option
             (None, None) => return true,
             (Some((Step::Any, length)), _) => {
                 place += length;
-                retry = Some((place, at));
                 if place == pattern.len() {
                     return true;
                 }
+                at += idle(&pattern[place..], &text[at..]);
+                retry = Some((place, at));
                 continue;
             }
             (Some((Step::One, length)), Some((_, width))) => Some((length, width)),
@@ -101,6 +107,7 @@ pub fn matches(collation: Collation, text: &[u8], pattern: &[u8], escape: Option
                 };
                 place = after;
                 at = from + width;
+                at += idle(&pattern[after..], &text[at..]);
                 retry = Some((after, at));
             }
             (None, None) => return false,
@@ -143,6 +150,10 @@ mod tests {
             ("a%b", "a\\%b"),
             ("日本語", "日_語"),
             ("aXbXc", "a%b%c"),
+            ("xxxABc", "%abc"),
+            ("日日aé", "%AE"),
+            ("éé-e", "%É-_"),
+            ("abab", "%AB"),
         ] {
             assert!(like(text, pattern), "{text} like {pattern}");
         }

@@ -20,6 +20,7 @@ pub mod expr;
 pub mod functions;
 pub mod key;
 pub mod like;
+mod short;
 pub mod store;
 
 pub use bind::{Binder, Settings};

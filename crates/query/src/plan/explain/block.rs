@@ -259,9 +259,7 @@ impl Walk {
 fn shown(scan: &Scan, around: &[Names], beside: &Names) -> Shown {
     let (access, table) = (&scan.access, &scan.table);
     let mut known = beside.clone();
-    known.extend(
-        (0..table.columns.len()).map(|at| (scan.offset + at, format!("{}.{}", scan.alias, table.columns[at].name))),
-    );
+    known.extend(scan.names());
     let used = access.equal.len() + usize::from(access.low.is_some() || access.high.is_some());
     let is_fixed = |expr: &Expr| matches!(expr, E::Literal(..) | E::Parameter(..));
     let fixed = access.equal.iter().flatten().all(is_fixed);
@@ -298,7 +296,8 @@ fn shown(scan: &Scan, around: &[Names], beside: &Names) -> Shown {
     };
     let computed: Vec<usize> =
         through.iter().filter(|(_, formula)| is_asked(formula)).map(|(column, _)| *column).collect();
-    let leads = |column: usize| asked.contains(&(scan.offset + column)) || computed.contains(&column);
+    let leads =
+        |column: usize| scan.place(column).is_some_and(|place| asked.contains(&place)) || computed.contains(&column);
     let primary = table.primary.iter().filter(|parts| leads(parts[0].column)).map(|_| "PRIMARY".to_owned());
     let others = table.indexes.iter().filter(|index| leads(index.parts[0].column)).map(|index| index.name.clone());
     Shown {

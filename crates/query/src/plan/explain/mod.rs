@@ -69,8 +69,7 @@ pub fn table_rows(explained: &Explained<'_>) -> Vec<Row> {
 pub fn names(node: &Arc<Node>, around: &[Names]) -> Names {
     match &**node {
         Node::Scan(scan) => {
-            let name = |at: usize| format!("{}.{}", scan.alias, scan.table.columns[at].name);
-            let all = (0..scan.table.columns.len()).map(|at| (scan.offset + at, name(at)));
+            let all = scan.names();
             match &scan.output {
                 None => all.collect(),
                 Some(places) => {
@@ -227,8 +226,7 @@ pub fn around_of(subquery: &Subquery, node: &Node, around: &[Names]) -> Vec<Name
         rows.extend(names(input, around));
     }
     if let Node::Scan(scan) = node {
-        let name = |at: usize| format!("{}.{}", scan.alias, scan.table.columns[at].name);
-        rows.extend((0..scan.table.columns.len()).map(|at| (scan.offset + at, name(at))));
+        rows.extend(scan.names());
     }
     deeper(subquery.depth, &rows, around)
 }

@@ -201,9 +201,8 @@ fn kind_name(kind: JoinKind) -> &'static str {
 }
 
 fn scan_words(scan: &Scan, names: &Names, around: &[Names]) -> String {
-    let name = |at: usize| (scan.offset + at, format!("{}.{}", scan.alias, scan.table.columns[at].name));
     let mut names = names.clone();
-    names.extend((0..scan.table.columns.len()).map(name));
+    names.extend(scan.names());
     let Access { index, equal, low, high, backward, is_point, covering } = &scan.access;
     let used = index.is_some() || !equal.is_empty() || low.is_some() || high.is_some();
     let way = match () {

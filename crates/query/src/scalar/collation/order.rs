@@ -99,6 +99,16 @@ impl Collation {
         }
     }
 
+    /// How many bytes the text begins with that are ASCII characters and none of them that letter.
+    pub fn unlike(self, wanted: char, text: &[u8]) -> usize {
+        let Ok(wanted) = u8::try_from(wanted) else { return 0 };
+        let is_other = |byte: &u8| match table::of(self.weights()) {
+            None => *byte != wanted,
+            Some(table) => *byte != wanted && table.single[usize::from(*byte)] != table.single[usize::from(wanted)],
+        };
+        if wanted.is_ascii() { text.iter().take_while(|byte| byte.is_ascii() && is_other(byte)).count() } else { 0 }
+    }
+
     /// Are two single characters the same letter?
     pub fn same_char(self, a: char, b: char) -> bool {
         if a == b {

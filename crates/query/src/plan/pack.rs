@@ -1,0 +1,185 @@
+//! Rows of joins that are no wider than what anybody reads of them.
+//!
+//! While a block is bound and planned its wide row has a place for every column of every table: names, statistics and conditions go by these. A join makes such a row for each match, so when the plan stands, the places
+//! that nobody reads are taken out and all others move up. The hard thing is to find everybody who names a place: expressions of the joins' nodes and of what stands right above them are rewritten; a block that is looked
+//! at from within, by a subquery that depends on its rows or by a table that is made anew for each of them, stays as it is.
+
+use std::sync::Arc;
+
+use crate::exec::hosted::{Outer, Subquery, UserVariable};
+use crate::plan::{Node, Scan};
+use crate::scalar::Expr;
+
+/// Takes what is not `used` out of the rows of a join; `above` are the expressions over them.
+pub fn pack(node: &mut Arc<Node>, used: &[bool], mut above: Vec<&mut Expr>) {
+    if matches!(&**node, Node::Scan(_)) {
+        return;
+    }
+    let mut kept = vec![false; used.len()];
+    let may_pack = survey(node, used, &mut kept).is_some() && above.iter().all(|expr| can_move(expr));
+    if !may_pack || kept.iter().all(|kept| *kept) {
+        return;
+    }
+    let packing = Packing::new(&kept);
+    packing.node(node);
+    above.iter_mut().for_each(|expr| packing.expr(expr));
+}
+
+/// Notes the places that are kept. None: something in it cannot move.
+fn survey(node: &Arc<Node>, used: &[bool], kept: &mut [bool]) -> Option<()> {
+    if Arc::strong_count(node) > 1 || !exprs(node).all(can_move) {
+        return None;
+    }
+    match &**node {
+        Node::One { .. } => {}
+        Node::Scan(scan) => {
+            if scan.key_at.is_some() || scan.output.is_some() {
+                return None;
+            }
+            for column in 0..scan.table.columns.len() {
+                kept[scan.offset + column] = !is_sparse(scan) || used[scan.offset + column];
+            }
+        }
+        Node::Derived { offset, width: _, columns, .. } => kept[*offset..offset + columns.len()].fill(true),
+        Node::System { table, offset, key_at: None, .. } => kept[*offset..offset + table.columns.len()].fill(true),
+        Node::Filter { input, .. } => survey(input, used, kept)?,
+        Node::Loop { left, right, .. } => {
+            survey(left, used, kept)?;
+            survey(right, used, kept)?;
+        }
+        Node::Hash(join) => {
+            survey(&join.left, used, kept)?;
+            survey(&join.right, used, kept)?;
+        }
+        _ => return None,
+    }
+    Some(())
+}
+
+/// Can it do with some of its columns? What computes columns finds others side by side.
+fn is_sparse(scan: &Scan) -> bool {
+    !scan.table.columns.iter().any(|column| column.is_computed())
+}
+
+/// All expressions of a node of a join.
+fn exprs(node: &Node) -> Box<dyn Iterator<Item = &Expr> + '_> {
+    match node {
+        Node::Scan(scan) => {
+            let bounds = [&scan.access.low, &scan.access.high].into_iter().flatten().map(|(expr, _)| expr);
+            Box::new(scan.conditions.iter().chain(scan.access.equal.iter().flatten()).chain(bounds))
+        }
+        Node::Loop { on, .. } => Box::new(on.iter()),
+        Node::Hash(join) => Box::new(join.left_keys.iter().chain(&join.right_keys).chain(&join.on)),
+        Node::Filter { conditions, .. } => Box::new(conditions.iter()),
+        Node::System { wanted, .. } => Box::new(wanted.iter()),
+        _ => Box::new(std::iter::empty()),
+    }
+}
+
+/// Are the places that it reads its own columns, all of which are known here?
+fn can_move(expr: &Expr) -> bool {
+    let mut can = true;
+    expr.walk(&mut |expr| {
+        let Expr::Hosted(hosted, _) = expr else { return };
+        let any = hosted.as_any();
+        can &= any.is_some_and(|any| {
+            let query = any.downcast_ref::<Subquery>();
+            any.is::<Outer>()
+                || any.is::<UserVariable>()
+                || query.is_some_and(|query| !query.is_correlated && query.question.needles().iter().all(can_move))
+        });
+    });
+    can
+}
+
+struct Packing {
+    /// Where each place goes; where one that goes nowhere would be, is the next.
+    places: Vec<usize>,
+    width: usize,
+}
+
+impl Packing {
+    fn new(kept: &[bool]) -> Packing {
+        let mut width = 0;
+        let next = |kept: &bool| {
+            let place = width;
+            width += usize::from(*kept);
+            place
+        };
+        let places = kept.iter().map(next).collect();
+        // A row without places would be no row.
+        Packing { places, width: width.max(1) }
+    }
+
+    fn place(&self, place: usize) -> usize {
+        self.places.get(place).copied().unwrap_or(self.width)
+    }
+
+    fn expr(&self, expr: &mut Expr) {
+        expr.rewrite(&mut |expr| match expr {
+            Expr::Column(place, _) => *place = self.place(*place),
+            Expr::Hosted(hosted, ty) => {
+                let query = hosted.as_any().and_then(|any| any.downcast_ref::<Subquery>());
+                if let Some(query) = query.filter(|query| !query.question.needles().is_empty()) {
+                    let moved = query.with_needles(|needle| {
+                        let mut needle = needle.clone();
+                        self.expr(&mut needle);
+                        needle
+                    });
+                    *expr = Expr::Hosted(Arc::new(moved), ty.clone());
+                }
+            }
+            _ => {}
+        });
+    }
+
+    fn exprs<'e>(&self, exprs: impl IntoIterator<Item = &'e mut Expr>) {
+        exprs.into_iter().for_each(|expr| self.expr(expr));
+    }
+
+    fn ranges(&self, ranges: &mut [(usize, usize)]) {
+        ranges.iter_mut().for_each(|(from, to)| (*from, *to) = (self.place(*from), self.place(*to)));
+    }
+
+    fn node(&self, node: &mut Arc<Node>) {
+        let Some(node) = Arc::get_mut(node) else { unreachable!("the survey has seen that nobody else has it") };
+        match node {
+            Node::One { width } => *width = self.width,
+            Node::Scan(scan) => self.scan(scan),
+            Node::Derived { offset, width, .. } => (*offset, *width) = (self.place(*offset), self.width),
+            Node::System { offset, width, wanted, .. } => {
+                (*offset, *width) = (self.place(*offset), self.width);
+                self.exprs(wanted);
+            }
+            Node::Filter { input, conditions } => {
+                self.exprs(conditions);
+                self.node(input);
+            }
+            Node::Loop { left, right, on, fills, .. } => {
+                self.exprs(on);
+                self.ranges(fills);
+                self.node(left);
+                self.node(right);
+            }
+            Node::Hash(join) => {
+                self.exprs(join.left_keys.iter_mut().chain(&mut join.right_keys).chain(&mut join.on));
+                self.ranges(&mut join.fills);
+                join.kept.iter_mut().for_each(|place| *place = self.place(*place));
+                self.node(&mut join.left);
+                self.node(&mut join.right);
+            }
+            _ => unreachable!("the survey lets no other node pass"),
+        }
+    }
+
+    fn scan(&self, scan: &mut Scan) {
+        let access = &mut scan.access;
+        let bounds = [&mut access.low, &mut access.high].into_iter().flatten().map(|(expr, _)| expr);
+        self.exprs(scan.conditions.iter_mut().chain(access.equal.iter_mut().flatten()).chain(bounds));
+        if is_sparse(scan) {
+            let places = (0..scan.table.columns.len()).map(|column| scan.offset + column);
+            scan.places = Some(places.map(|place| self.place(place)).collect());
+        }
+        (scan.offset, scan.width) = (self.place(scan.offset), self.width);
+    }
+}
