@@ -68,6 +68,7 @@ suite() {
     two_faces_crash) "$python" $here/python/two_faces_crash.py --rounds "${ROUNDS:-6}" ;;
     mysql_python) "$python" $here/python/mysql_clients.py ;;
     mysql_wire) "$python" $here/python/mysql_wire.py ;;
+    mysql_track) "$python" $here/python/mysql_track.py ;;
     mysql_sqllogic) "$python" $here/python/sqllogic.py && ! "$python" $here/python/sqllogic.py --canary >target/clients/sqllogic_canary.log 2>&1 ;;
     mysql_load) "$python" $here/python/mysql_load.py ;;
     mysql_dump) "$python" $here/python/mysql_dump.py ;;
@@ -122,7 +123,7 @@ if [ "${1:-}" = soak ]; then
     DIFFERENTIAL_ARGS= SECONDS_DIFFERENTIAL=$((minutes * 30)) suite differential
     MYSQL_DIFFERENTIAL_ARGS= SECONDS_DIFFERENTIAL=$((minutes * 15)) suite mysql_differential
 else
-    for name in "${@:-cli python node java errors tls introspection mysql_logins mysql_rights mysql_views two_faces two_faces_crash mysql_python mysql_wire mysql_sqllogic mysql_load mysql_dump mysql_sqlalchemy mysql_django mysql_go mysql_node mysql_typeorm mysql_java mysql_metadata mysql_tools mysql_beside mysql_anomalies mysql_differential mysql_crash mysql_crowd large tpcc tpch sysbench disk_full device memory crash differential}"; do
+    for name in "${@:-cli python node java errors tls introspection mysql_logins mysql_rights mysql_views two_faces two_faces_crash mysql_python mysql_wire mysql_track mysql_sqllogic mysql_load mysql_dump mysql_sqlalchemy mysql_django mysql_go mysql_node mysql_typeorm mysql_java mysql_metadata mysql_tools mysql_beside mysql_anomalies mysql_differential mysql_crash mysql_crowd large tpcc tpch sysbench disk_full device memory crash differential}"; do
         for one in $name; do suite "$one"; done
     done
 fi

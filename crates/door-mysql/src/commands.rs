@@ -66,8 +66,9 @@ pub fn told(turn: &mut Turn<'_, '_>, reply: Reply, size: usize) -> Next {
     })
 }
 
-fn ok(conversation: &Conversation, turn: &mut Turn<'_, '_>, size: usize) -> Reply {
-    let ending = Ending { status: conversation.status_word(), ..Ending::default() };
+fn ok(conversation: &mut Conversation, turn: &mut Turn<'_, '_>, size: usize) -> Reply {
+    let changes = conversation.changes(turn.capabilities);
+    let ending = Ending { status: conversation.status_word(), changes: &changes, ..Ending::default() };
     turn.writer().ok(&ending);
     Ok(Next::Done(size))
 }
@@ -122,7 +123,8 @@ fn field_list(conversation: &mut Conversation, turn: &mut Turn<'_, '_>, payload:
             }
         });
     }
-    turn.writer().rows_end(&conversation.ending(false));
+    let ending = conversation.ending(false);
+    conversation.write_rows_end(turn, ending);
     Ok(Next::Done(size))
 }
 
@@ -181,7 +183,8 @@ fn set_option(conversation: &mut Conversation, turn: &mut Turn<'_, '_>, payload:
         Some(1) => false,
         _ => return Err(error::UNKNOWN_COM.bare()),
     };
-    turn.writer().rows_end(&conversation.ending(false));
+    let ending = conversation.ending(false);
+    conversation.write_rows_end(turn, ending);
     Ok(Next::Done(size))
 }
 
@@ -262,7 +265,7 @@ pub fn execute_of(
             let ending = Ending { status: ending.status | status::CURSOR_EXISTS, ..ending };
             conversation.write_definitions(turn, result.columns(), &ending);
             if turn.capabilities & capability::DEPRECATE_EOF != 0 {
-                turn.writer().rows_end(&ending);
+                conversation.write_rows_end(turn, ending);
             }
             let writer = RowWriter::new(conversation.results(), true);
             conversation.statements.open_cursor(id, Cursor::new(result, writer), NAME)?;

@@ -22,7 +22,7 @@ use crate::reply::{Ending, Writer};
 use crate::statements::Statements;
 
 use incoming::Incoming;
-use obeyed::{Obeyed, TRACKED, Told, collation_of};
+use obeyed::{Obeyed, collation_of};
 use run::Running;
 
 pub use long::is_long;
@@ -67,7 +67,6 @@ pub struct Conversation {
     shared: Arc<Shared>,
     client: Arc<Client>,
     obeyed: Obeyed,
-    told: Told,
     running: Option<Running>,
     incoming: Option<Incoming>,
 }
@@ -93,7 +92,6 @@ impl Conversation {
             shared: shared.clone(),
             client: client.clone(),
             obeyed: Obeyed { client: Charset::Utf8mb4, results: Results::UTF8, packet_max: 0, idle: Duration::ZERO },
-            told: Told::default(),
             running: None,
             incoming: None,
         });
@@ -125,12 +123,6 @@ impl Conversation {
             let name = self.text(database)?;
             self.sql.use_database(&name)?;
         }
-        self.told = Told {
-            database: self.sql.database().map(str::to_owned),
-            autocommit: self.sql.status().autocommit,
-            variables: TRACKED.iter().map(|name| (*name, self.sql.variable(name).unwrap_or_default())).collect(),
-            is_old: false,
-        };
         Ok(())
     }
 
@@ -181,8 +173,6 @@ impl Conversation {
         self.statements.clear();
         self.sql.reset();
         self.obey();
-        self.told.variables.iter_mut().for_each(|(name, told)| *told = self.sql.variable(name).unwrap_or_default());
-        self.told.autocommit = self.sql.status().autocommit;
     }
 }
 

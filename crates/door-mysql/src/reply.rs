@@ -108,19 +108,25 @@ fn cut_to(text: &str, length: usize) -> &str {
 
 /// Notes for clients that follow the session's state.
 pub mod track {
+    use query::Change;
+
     use crate::wire::{put_bytes, put_measured};
 
-    pub fn variable(changes: &mut Vec<u8>, name: &str, value: &str) {
-        changes.push(0);
-        put_measured(changes, |out| {
-            put_bytes(out, name.as_bytes());
-            put_bytes(out, value.as_bytes());
-        });
+    /// One note: its kind, and behind its length what it says. Texts are UTF-8 whatever the client's letters are, as in MySQL.
+    pub fn put(out: &mut Vec<u8>, change: &Change) {
+        match change {
+            Change::Variable { name, value } => note(out, 0, &[name.as_bytes(), value.as_bytes()]),
+            Change::Schema(name) => note(out, 1, &[name.as_bytes()]),
+            // No text of its own length: the length of the note is that of its one letter.
+            Change::State => out.extend_from_slice(&[2, 1, b'1']),
+            Change::Characteristics(statements) => note(out, 4, &[statements.as_bytes()]),
+            Change::Transaction(letters) => note(out, 5, &[letters]),
+        }
     }
 
-    pub fn schema(changes: &mut Vec<u8>, name: &str) {
-        changes.push(1);
-        put_measured(changes, |out| put_bytes(out, name.as_bytes()));
+    fn note(out: &mut Vec<u8>, kind: u8, texts: &[&[u8]]) {
+        out.push(kind);
+        put_measured(out, |out| texts.iter().for_each(|text| put_bytes(out, text)));
     }
 }
 
@@ -153,11 +159,25 @@ mod tests {
     #[test]
     fn changes_of_state_are_told_to_those_who_follow_them() {
         let mut changes = Vec::new();
-        track::schema(&mut changes, "shop");
+        track::put(&mut changes, &query::Change::Schema("shop".into()));
         let ending = Ending { affected: 3, last_insert_id: 300, changes: &changes, ..Ending::default() };
         let told = written(capability::SESSION_TRACK, |w| w.ok(&ending));
         assert_eq!(told, b"\x12\x00\x00\x01\x00\x03\xfc\x2c\x01\x00\x40\x00\x00\x00\x07\x01\x05\x04shop");
         assert_eq!(written(0, |w| w.ok(&ending)), b"\x09\x00\x00\x01\x00\x03\xfc\x2c\x01\x00\x00\x00\x00");
+    }
+
+    #[test]
+    fn each_kind_of_note_has_its_form() {
+        let mut out = Vec::new();
+        for change in [
+            query::Change::Variable { name: "autocommit".into(), value: "ON".into() },
+            query::Change::State,
+            query::Change::Transaction(*b"T_______"),
+            query::Change::Characteristics("START TRANSACTION;".into()),
+        ] {
+            track::put(&mut out, &change);
+        }
+        assert_eq!(out, b"\x00\x0e\x0aautocommit\x02ON\x02\x011\x05\x09\x08T_______\x04\x13\x12START TRANSACTION;");
     }
 
     #[test]

@@ -554,12 +554,12 @@ impl Session {
                 let error = query::error::ACCESS_DENIED.with(&[&name, &self.host, &"YES"]);
                 self.break_off(io, &error)
             }
-            Ok(conversation) => {
+            Ok(mut conversation) => {
                 conversation.sql.describe_client(attributes);
                 conversation.sql.tell_compression(self.method.map(|method| (method.name(), method.level())));
                 self.shared.stats.logins.add(1);
-                let status = conversation.status_word();
-                self.writer(io.out()).ok(&Ending { status, ..Ending::default() });
+                let (status, changes) = (conversation.status_word(), conversation.changes(self.capabilities));
+                self.writer(io.out()).ok(&Ending { status, changes: &changes, ..Ending::default() });
                 self.sequence = 0;
                 self.phase = Phase::Ready(conversation);
                 Flow::Continue

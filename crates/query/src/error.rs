@@ -187,6 +187,7 @@ codes! {
     TABLE_DEF_CHANGED 1412 "HY000" "Table definition has changed, please retry transaction";
     NON_INSERTABLE_TABLE 1471 "HY000" "The target table {} of the {} is not insertable-into";
     PLUGIN_IS_NOT_LOADED 1524 "HY000" "Plugin '{}' is not loaded";
+    VARIABLE_NOT_SETTABLE_IN_TRANSACTION 1766 "HY000" "The system variable {} cannot be set when there is an ongoing transaction.";
     MUST_CHANGE_PASSWORD 1820 "HY000" "You must reset your password using ALTER USER statement before executing this statement.";
     PASSWORD_FORMAT 1827 "HY000" "The password hash doesn't have the expected format.";
     MUST_CHANGE_PASSWORD_LOGIN 1862 "HY000" "Your password has expired. To log in you must change it using a client that supports expired passwords.";
@@ -248,6 +249,7 @@ codes! {
     PROCACCESS_DENIED 1370 "42000" "{} command denied to user '{}'@'{}' for routine '{}'";
     WRONG_PARAMCOUNT_TO_NATIVE_FCT 1582 "42000" "Incorrect parameter count in the call to native function '{}'";
     WRONG_PARAMETERS_TO_NATIVE_FCT 1583 "42000" "Incorrect parameters in the call to native function '{}'";
+    CANT_CHANGE_TX_CHARACTERISTICS 1568 "25001" "Transaction characteristics can't be changed while a transaction is in progress";
     DUP_ENTRY_WITH_KEY_NAME 1586 "23000" "Duplicate entry '{}' for key '{}'";
     XAER_RMFAIL 1399 "XAE07" "XAER_RMFAIL: The command cannot be executed when global transaction is in the  {} state";
     DATA_TOO_LONG 1406 "22001" "Data too long for column '{}' at row {}";
@@ -292,6 +294,7 @@ codes! {
     ALTER_OPERATION_NOT_SUPPORTED 1845 "0A000" "{} is not supported for this operation. Try {}.";
     INVALID_ARGUMENT_FOR_LOGARITHM 3020 "2201E" "Invalid argument for logarithm";
     QUERY_TIMEOUT 3024 "HY000" "Query execution was interrupted, maximum statement execution time exceeded";
+    DUP_LIST_ENTRY 3026 "HY000" "Duplicate entry '{}'.";
     GENERATED_COLUMN_NOT_ALLOWED 3105 "HY000" "The value specified for generated column '{}' in table '{}' is not allowed.";
     GENERATED_COLUMN_FUNCTION_IS_NOT_ALLOWED 3102 "HY000" "Expression of generated column '{}' contains a disallowed function.";
     WRONG_FK_OPTION_FOR_GENERATED_COLUMN 3104 "HY000" "Cannot define foreign key with {} clause on a generated column.";

@@ -53,4 +53,6 @@ pub mod fuzzed {
     }
 }
 
-pub use session::{Database, Handle, Kill, Login, Outcome, Prepared, PreparedHandle, ResultSet, Row, Session, Status};
+pub use session::{
+    Change, Database, Handle, Kill, Login, Outcome, Prepared, PreparedHandle, ResultSet, Row, Session, Status,
+};

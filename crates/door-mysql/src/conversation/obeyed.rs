@@ -1,4 +1,4 @@
-//! What of the session's variables the door itself obeys, and what the client is told of their changes.
+//! What of the session's variables the door itself obeys.
 //!
 //! Asking for a variable takes a look-up and a string, so it is done after statements that may have set one, not for each.
 
@@ -9,7 +9,6 @@ use query::types::{Charset, Collation};
 
 use super::Conversation;
 use crate::charset::Results;
-use crate::reply::track;
 
 /// What the door obeys of the session's variables. Read again after each statement that may have set one.
 pub struct Obeyed {
@@ -18,20 +17,6 @@ pub struct Obeyed {
     pub packet_max: usize,
     pub idle: Duration,
 }
-
-/// What the client has last been told of the session's state.
-#[derive(Default)]
-pub struct Told {
-    pub database: Option<String>,
-    pub autocommit: bool,
-    pub variables: Vec<(&'static str, String)>,
-    /// A statement since then may have set one.
-    pub is_old: bool,
-}
-
-/// Variables whose changes a client is told, as MySQL's `session_track_system_variables` has them.
-pub const TRACKED: [&str; 4] =
-    ["time_zone", "character_set_client", "character_set_results", "character_set_connection"];
 
 impl Conversation {
     /// Reads what the door obeys, after a statement that may have set it.
@@ -46,36 +31,10 @@ impl Conversation {
             idle: Duration::from_secs(self.number("wait_timeout").unwrap_or(28_800)),
         };
         self.shared.clients.allow(&self.client, self.obeyed.idle);
-        self.told.is_old = true;
     }
 
     pub(super) fn number(&self, variable: &str) -> Option<u64> {
         self.sql.variable(variable).ok()?.parse().ok()
-    }
-
-    /// Notes what of the session's state the client does not know yet.
-    pub(super) fn track(&mut self, changes: &mut Vec<u8>) {
-        if self.sql.database() != self.told.database.as_deref() {
-            self.told.database = self.sql.database().map(str::to_owned);
-            track::schema(changes, self.told.database.as_deref().unwrap_or(""));
-        }
-        let autocommit = self.sql.status().autocommit;
-        if autocommit != self.told.autocommit {
-            self.told.autocommit = autocommit;
-            track::variable(changes, "autocommit", if autocommit { "ON" } else { "OFF" });
-        }
-        if !std::mem::take(&mut self.told.is_old) {
-            return;
-        }
-        for (name, told) in &mut self.told.variables {
-            match self.sql.variable(name) {
-                Ok(now) if now != *told => {
-                    track::variable(changes, name, &now);
-                    *told = now;
-                }
-                _ => {}
-            }
-        }
     }
 }
 

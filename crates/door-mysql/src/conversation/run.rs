@@ -13,7 +13,7 @@ use crate::errors;
 use crate::packet;
 use crate::parcel::{self, Parcel};
 use crate::protocol::{capability, status};
-use crate::reply::Ending;
+use crate::reply::{Ending, track};
 use crate::rows::RowWriter;
 use crate::wire::put_length;
 
@@ -63,8 +63,7 @@ impl Conversation {
                 let more = running.script.is_some();
                 match self.write_rows(turn, result, writer, rest) {
                     Ok(true) => {
-                        let ending = self.ending(more);
-                        turn.writer().rows_end(&ending);
+                        self.write_rows_end(turn, self.ending(more));
                         Ok(true)
                     }
                     other => other,
@@ -179,12 +178,28 @@ impl Conversation {
         (affected, last_insert_id, info): (u64, u64, &str),
         more: bool,
     ) {
-        let mut changes = Vec::new();
-        if turn.capabilities & capability::SESSION_TRACK != 0 {
-            self.track(&mut changes);
-        }
+        let changes = self.changes(turn.capabilities);
         let ending = Ending { affected, last_insert_id, info, changes: &changes, ..self.ending(more) };
         turn.writer().ok(&ending);
+    }
+
+    /// The end of rows, or of a list.
+    pub fn write_rows_end(&mut self, turn: &mut Turn<'_, '_>, ending: Ending<'_>) {
+        // An EOF packet has no room for them: they wait for the next OK.
+        let has_room = turn.capabilities & capability::DEPRECATE_EOF != 0;
+        let changes = if has_room { self.changes(turn.capabilities) } else { Vec::new() };
+        turn.writer().rows_end(&Ending { changes: &changes, ..ending });
+    }
+
+    /// What the client does not know yet of how its session stands.
+    pub fn changes(&mut self, capabilities: u32) -> Vec<u8> {
+        let mut out = Vec::new();
+        if capabilities & capability::SESSION_TRACK != 0 {
+            for change in self.sql.take_changes() {
+                track::put(&mut out, &change);
+            }
+        }
+        out
     }
 
     /// The head of a result: how many columns, and what they are.
@@ -276,7 +291,8 @@ impl Conversation {
             }
         }
         let ending = self.ending(false);
-        turn.writer().rows_end(&Ending { status: ending.status | word, ..ending });
+        let ending = Ending { status: ending.status | word, ..ending };
+        self.write_rows_end(turn, ending);
         Ok(true)
     }
 }

@@ -480,6 +480,7 @@ impl Bind<'_> {
         }
         let sorts = self.order(order, &[])?;
         let limit = limit.map(|limit| self.expr(limit)).transpose()?;
+        self.uses.lock(targets.len());
         let around = self.around;
         let scope = self.scope();
         for (at, table) in scope.tables.iter_mut().enumerate() {

@@ -288,6 +288,9 @@ impl Bind<'_> {
             let names = system.columns.iter().map(|(name, _)| *name);
             let readable = self.rights.columns(system.schema, system.name, names, Privileges::SELECT);
             self.volatile = true;
+            let has_transactions = system.schema != "performance_schema";
+            let count = if has_transactions { &mut self.uses.reading } else { &mut self.uses.reading_unsafe };
+            *count += 1;
             let columns = system.columns_as(&shown);
             return self.add(ScopeTable {
                 alias: shown,
@@ -316,6 +319,7 @@ impl Bind<'_> {
             return self.view(&view, &shown);
         }
         let table = self.base_table(name)?;
+        self.uses.reading += 1;
         self.know(&table);
         let names = table.columns.iter().map(|column| &*column.name);
         let readable = self.rights.columns(&schema, &table.name, names, Privileges::SELECT);

@@ -73,6 +73,24 @@ pub struct Surroundings<'s> {
 /// An alias, and for each column of the table what a view calls it.
 type NamedAs = (String, Option<Vec<Option<String>>>);
 
+/// How often tables are used, and how.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Uses {
+    pub reading: usize,
+    /// Of tables that know no transactions.
+    pub reading_unsafe: usize,
+    /// To be changed, or locked as if they were.
+    pub locking: usize,
+}
+
+impl Uses {
+    /// So many of those that were taken for reading are locked.
+    pub fn lock(&mut self, count: usize) {
+        self.reading = self.reading.saturating_sub(count);
+        self.locking += count;
+    }
+}
+
 pub struct Bind<'s> {
     pub around: &'s Surroundings<'s>,
     pub scopes: Vec<Scope>,
@@ -96,6 +114,7 @@ pub struct Bind<'s> {
     correlations: Vec<Vec<(usize, usize)>>,
     /// Tables whose gates the statement must pass.
     pub tables: Vec<Arc<Table>>,
+    pub uses: Uses,
     /// And those that foreign keys bring in, which the statement does not name.
     pub linked: Vec<Arc<Table>>,
     /// Those that it reads, with the ages of what is known of them.
@@ -129,6 +148,7 @@ impl<'s> Bind<'s> {
             commons: Vec::new(),
             correlations: vec![Vec::new()],
             tables: Vec::new(),
+            uses: Uses::default(),
             linked: Vec::new(),
             known: Vec::new(),
             volatile: false,

@@ -400,7 +400,7 @@ impl Bind<'_> {
     }
 
     fn lock(&mut self, locks: &[ast::LockClause]) -> Result<()> {
-        let rights = self.rights.clone();
+        let (rights, mut exclusive) = (self.rights.clone(), 0);
         for clause in locks {
             let strength = match clause.lock_type {
                 ast::LockType::Share => Strength::Shared,
@@ -429,10 +429,12 @@ impl Bind<'_> {
                     {
                         return Err(rights.no_table("SELECT with locking clause", &base.name));
                     }
+                    exclusive += usize::from(strength == Strength::Exclusive);
                     table.lock = Some(Lock { strength, wait });
                 }
             }
         }
+        self.uses.lock(exclusive);
         Ok(())
     }
 

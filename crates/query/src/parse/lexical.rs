@@ -116,6 +116,41 @@ pub fn open_version_comments(text: &str, mode: SqlMode) -> Option<String> {
     Some(out)
 }
 
+/// The words and signs of a text, without what stands in quotes and comments. A word goes on over `@` and `.`, as the names of variables do.
+pub struct Words<'t> {
+    text: &'t str,
+    at: usize,
+    escapes: bool,
+}
+
+impl<'t> Words<'t> {
+    pub fn new(text: &'t str, mode: SqlMode) -> Words<'t> {
+        Words { text, at: 0, escapes: !mode.has(SqlMode::NO_BACKSLASH_ESCAPES) }
+    }
+}
+
+impl<'t> Iterator for Words<'t> {
+    type Item = &'t str;
+
+    fn next(&mut self) -> Option<&'t str> {
+        let bytes = self.text.as_bytes();
+        let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'@' | b'$' | b'.' | 0x80..);
+        while self.at < bytes.len() {
+            let from = self.at;
+            let length = bytes[from..].iter().take_while(|byte| is_word(byte)).count();
+            if length > 0 {
+                self.at += length;
+                return Some(&self.text[from..self.at]);
+            }
+            self.at = skip(bytes, from, self.escapes).min(bytes.len());
+            if self.at == from + 1 && !bytes[from].is_ascii_whitespace() {
+                return Some(&self.text[from..self.at]);
+            }
+        }
+        None
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

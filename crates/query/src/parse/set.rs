@@ -7,6 +7,9 @@ use crate::error::{Result, SqlError};
 use crate::parse::cursor::Cursor;
 use crate::parse::statement::{Scope, Setting, Statement};
 
+/// Variables that a single transaction can have another value of.
+const TRANSACTION: [&str; 3] = ["transaction_isolation", "transaction_read_only", "tx_isolation"];
+
 impl Cursor<'_> {
     pub fn set(&mut self) -> Result<Statement> {
         self.expect("set")?;
@@ -102,8 +105,11 @@ impl Cursor<'_> {
             out.push(Setting::User { name: user.to_ascii_lowercase(), value: self.expression()? });
             return Ok(());
         }
+        let is_bare = name.starts_with("@@");
         let (prefix, name) = scoped(&name);
-        let scope = scope.or(prefix).unwrap_or(Scope::Session);
+        // `@@x` without a scope is the next transaction's.
+        let is_next = is_bare && TRANSACTION.contains(&&*name);
+        let scope = scope.or(prefix).unwrap_or(if is_next { Scope::Next } else { Scope::Session });
         let next_is_end =
             matches!(self.parser.peek_nth_token_ref(1).token, Token::EOF | Token::SemiColon | Token::Comma);
         if next_is_end && self.word("default") {

@@ -16,13 +16,25 @@ impl Session {
         }
         let mut _defining = None;
         if statement.commits_implicitly() {
-            self.commit()?;
+            // BEGIN ends the transaction itself, and goes on with what was said of it.
+            if !matches!(statement, Statement::Begin { .. }) {
+                self.commit()?;
+            }
             self.refresh();
             if self.check_writable(statement)? {
                 _defining = Some(self.define()?);
             }
         }
         self.check_needs(statement)?;
+        let is_own = self.is_of_temporary(statement);
+        let outcome = self.command_itself(statement)?;
+        if is_own {
+            self.track_state();
+        }
+        Ok(outcome)
+    }
+
+    fn command_itself(&mut self, statement: &Statement) -> Result<Outcome> {
         match statement {
             Statement::CreateTable(create) => self.create_table(create),
             Statement::AlterTable { table, operations } => self.alter_table(table, operations),
@@ -48,12 +60,21 @@ impl Session {
             }
             Statement::Begin { read_only, snapshot } => self.begin(*read_only, *snapshot).map(|()| Outcome::done()),
             Statement::Commit { chain } => {
-                self.commit()?;
-                if *chain { self.begin(None, false).map(|()| Outcome::done()) } else { Ok(Outcome::done()) }
+                if *chain {
+                    self.begin(None, false)?;
+                } else {
+                    self.commit()?;
+                }
+                Ok(Outcome::done())
             }
             Statement::Rollback { chain } => {
-                self.roll_back();
-                if *chain { self.begin(None, false).map(|()| Outcome::done()) } else { Ok(Outcome::done()) }
+                if *chain {
+                    self.roll_back_chaining();
+                    self.begin(None, false)?;
+                } else {
+                    self.roll_back();
+                }
+                Ok(Outcome::done())
             }
             Statement::Savepoint(name) => self.savepoint(name).map(|()| Outcome::done()),
             Statement::RollbackTo(name) => self.rollback_to(name).map(|()| Outcome::done()),
@@ -71,7 +92,10 @@ impl Session {
             Statement::Prepare { name, source } => self.prepare_named(name, source),
             Statement::Execute { name, using } => self.execute_named(name, using),
             Statement::Deallocate(name) => match self.named.remove(&name.to_ascii_lowercase()) {
-                Some(_) => Ok(Outcome::done()),
+                Some(_) => {
+                    self.track_state();
+                    Ok(Outcome::done())
+                }
                 None => Err(error::UNKNOWN_STMT_HANDLER.with(&[name, &"DEALLOCATE PREPARE"])),
             },
             Statement::Maintain { what: Maintenance::Analyze, tables, histograms } => {
@@ -149,6 +173,7 @@ impl Session {
         };
         let Prepared { handle, .. } = self.prepare_text(&text)?;
         self.named.insert(name.to_ascii_lowercase(), handle);
+        self.track_state();
         Ok(Outcome::Done { affected: 0, last_insert_id: 0, info: "Statement prepared".to_owned() })
     }
 
@@ -163,6 +188,7 @@ impl Session {
         if values.len() != handle.0.parameters {
             return Err(error::WRONG_ARGUMENTS.with(&[&"EXECUTE"]));
         }
+        self.look_for_unsafe(handle.text());
         self.execute_preparation(&handle.0, values)
     }
 }

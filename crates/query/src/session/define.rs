@@ -126,6 +126,7 @@ impl Session {
         views.iter().for_each(|view| view.gone.store(true, std::sync::atomic::Ordering::Release));
         if self.database.as_deref() == Some(name) {
             self.set_database(None);
+            self.track_dropped_schema();
         }
         Ok(Outcome::Done { affected: (tables.len() + views.len()) as u64, last_insert_id: 0, info: String::new() })
     }

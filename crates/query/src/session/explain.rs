@@ -52,6 +52,7 @@ impl Session {
         let form = form(format, analyze)?;
         let types: Vec<Type> = parameters.iter().map(|value| type_of(value, self.settings.collation)).collect();
         let compiled = Arc::new(self.compile(statement, &[], (&types, &parameters))?);
+        self.track_deed(compiled.deeds);
         let mut measures = None;
         if analyze {
             // As in MySQL nothing is changed: of a join, and of a query that would be put in, the rows are found and measured; of one table nothing is told.

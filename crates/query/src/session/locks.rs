@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use crate::catalog::table::Table;
 use crate::error::{self, Result, SqlError};
 use crate::parse::statement::Name;
+use crate::session::track::{LOCKED, READ, WRITE};
 use crate::session::{Kill, Outcome, Session};
 
 /// How long one table is waited for before the others are let go.
@@ -45,6 +46,10 @@ impl Session {
         let implied = tables.iter().map(|(table, _)| table.id).filter(|id| !named.contains(id)).collect();
         self.lock_tables(tables)?;
         self.locked.implied = implied;
+        for (_, exclusive) in names {
+            self.track_deed(if *exclusive { WRITE } else { READ });
+        }
+        self.track_deed(LOCKED);
         Ok(Outcome::done())
     }
 
@@ -127,6 +132,9 @@ impl Session {
 
     pub(super) fn unlock_tables(&mut self) {
         let in_transaction = self.in_transaction();
+        if !self.locked.is_all {
+            self.track_unlocked();
+        }
         for (table, exclusive) in std::mem::take(&mut self.locked.tables) {
             // A transaction that began behind the lock of all tables may have read this one: it stays inside.
             if self.locked.is_all && in_transaction {

@@ -32,6 +32,7 @@ mod set;
 mod show;
 mod tell;
 mod temporary;
+mod track;
 mod transact;
 mod users;
 pub(crate) mod variables;
@@ -60,6 +61,7 @@ use crate::session::locks::Locked;
 use crate::session::rights::Standing;
 use crate::session::run::Compiled;
 use crate::session::temporary::Temporary;
+use crate::session::track::Track;
 use crate::session::variables::Values;
 use crate::types::{Column, Type};
 use crate::value::{Text, Value};
@@ -67,6 +69,7 @@ use crate::value::{Text, Value};
 pub use database::Database;
 pub(crate) use handle::Shown;
 pub use handle::{Handle, Kill};
+pub use track::Change;
 
 /// A row of a result.
 pub type Row = Vec<Value>;
@@ -168,6 +171,12 @@ pub struct Prepared {
 #[derive(Clone, Debug)]
 pub struct PreparedHandle(Arc<run::Preparation>);
 
+impl PreparedHandle {
+    fn text(&self) -> &str {
+        self.0.text()
+    }
+}
+
 /// What a reply's status word tells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Status {
@@ -219,9 +228,13 @@ pub struct Session {
     explicit: bool,
     read_only: bool,
     isolation: Isolation,
-    /// SET TRANSACTION: of the next one only.
+    /// SET TRANSACTION, and START TRANSACTION READ ...: of the next one or of the one that there is, and of those that are chained to it.
     next_isolation: Option<Isolation>,
     next_read_only: Option<bool>,
+    /// The statement that runs has been at a table.
+    has_used_tables: bool,
+    /// It has begun a transaction, and been at no table: nothing is left to be ended by COMMIT.
+    is_bare: bool,
     savepoints: Vec<(String, Savepoint)>,
     /// What some variables say, at hand for every statement.
     quick: Quick,
@@ -236,6 +249,7 @@ pub struct Session {
     local_files: bool,
     loading: Option<Incoming>,
     temporary: Temporary,
+    track: Track,
 
     normal: Normal,
     /// Plans by text without literals; None: such a text does not share its plan.
@@ -274,6 +288,8 @@ impl Session {
             isolation: Isolation::RepeatableRead,
             next_isolation: None,
             next_read_only: None,
+            has_used_tables: false,
+            is_bare: false,
             savepoints: Vec::new(),
             quick: Quick::default(),
             statement_start: None,
@@ -283,6 +299,7 @@ impl Session {
             local_files: false,
             loading: None,
             temporary: Temporary::default(),
+            track: Track::default(),
             normal: Normal::default(),
             plans: HashMap::new(),
             named: HashMap::new(),
@@ -300,6 +317,7 @@ impl Session {
         facts.version = Text::from(variables::VERSION);
         self.enter()?;
         self.load_variables()?;
+        self.track_anew()?;
         match self.who.database.clone() {
             Some(database) if !database.is_empty() => self.use_database(&database),
             _ => Ok(()),
@@ -350,6 +368,7 @@ impl Session {
             self.catalog.schema(name)?;
         }
         self.set_database(Some(name.to_owned()));
+        self.track_schema();
         Ok(())
     }
 

@@ -16,7 +16,7 @@ use crate::batch::{Batch, Cells};
 use crate::bind::change;
 use crate::bind::hints::max_execution_ms;
 use crate::bind::load;
-use crate::bind::{Bind, Surroundings, Variables};
+use crate::bind::{Bind, Surroundings, Uses, Variables};
 use crate::catalog::table::Table;
 use crate::catalog::view::View;
 use crate::error::{self, Result, SqlError};
@@ -34,6 +34,7 @@ use crate::scalar::Settings;
 use crate::scalar::temporal::Timestamp;
 use crate::session::count::{self, Count};
 use crate::session::load::Incoming;
+use crate::session::track::{READ, READ_UNSAFE, UNSAFE, WRITE};
 use crate::session::{Outcome, Prepared, PreparedHandle, ResultSet, Session};
 use crate::types::{Column, Kind, Type};
 use crate::value::Value;
@@ -46,6 +47,8 @@ const LITERALS: usize = 64;
 const LONG: usize = 0xFFFF;
 /// Plans that are expected to cost more are made anew for each run: it is a small part of it.
 const HEAVY: f64 = 5000.0;
+/// It is at tables.
+const DEEDS: u16 = READ | READ_UNSAFE | WRITE;
 
 #[derive(Debug)]
 pub enum Plan {
@@ -68,6 +71,24 @@ impl Plan {
         }
     }
 
+    /// What it does, in the letters of a transaction's state.
+    fn deeds(&self, uses: Uses) -> u16 {
+        let writes = !matches!(self, Plan::Query { .. } | Plan::Do(_)) || uses.locking > 0;
+        let is_unsafe = match self {
+            // Which rows are left out, or replaced, follows from the order in which they come.
+            Plan::Insert(insert) => match (&insert.values, insert.on_conflict) {
+                (change::Values::Query(_), on_conflict) => on_conflict != change::OnConflict::Fail || insert.ignore,
+                (_, change::OnConflict::Update) => unique_keys(&insert.rules.table) > 1,
+                _ => false,
+            },
+            Plan::Update(update) => update.ignore,
+            _ => false,
+        };
+        let bits =
+            [(uses.reading > 0, READ), (uses.reading_unsafe > 0, READ_UNSAFE), (writes, WRITE), (is_unsafe, UNSAFE)];
+        bits.into_iter().filter(|(is_so, _)| *is_so).fold(0, |deeds, (_, bit)| deeds | bit)
+    }
+
     /// Tables whose rows it changes, those that foreign keys bring in among them.
     fn written(&self) -> Vec<Arc<Table>> {
         let of =
@@ -81,6 +102,10 @@ impl Plan {
         };
         written.into_iter().flatten().collect()
     }
+}
+
+fn unique_keys(table: &Table) -> usize {
+    table.indexes.iter().filter(|index| index.unique).count() + usize::from(table.primary.is_some())
 }
 
 #[derive(Debug)]
@@ -97,6 +122,8 @@ pub struct Compiled {
     volatile: bool,
     /// It is expected to read much: worth a plan of its own for each run.
     is_heavy: bool,
+    /// What it does, in the letters of a transaction's state.
+    pub deeds: u16,
 }
 
 impl Compiled {
@@ -123,6 +150,7 @@ impl Compiled {
             known,
             volatile: true,
             is_heavy: self.is_heavy,
+            deeds: self.deeds,
         })
     }
 
@@ -131,7 +159,8 @@ impl Compiled {
         let and = |tables: &[Arc<Table>]| tables.iter().chain([written]).cloned().collect();
         let (tables, gates) = (and(&self.tables), and(&self.gates));
         let (views, known, written) = (self.views.clone(), self.known.clone(), vec![written.clone()]);
-        Compiled { plan, tables, gates, written, views, known, volatile: true, is_heavy: self.is_heavy }
+        let (is_heavy, deeds) = (self.is_heavy, self.deeds | WRITE);
+        Compiled { plan, tables, gates, written, views, known, volatile: true, is_heavy, deeds }
     }
 }
 
@@ -177,6 +206,12 @@ pub struct Preparation {
     names: Vec<String>,
     pub parameters: usize,
     last: Mutex<Option<LastRun>>,
+}
+
+impl Preparation {
+    pub fn text(&self) -> &str {
+        &self.text
+    }
 }
 
 impl Variables for Session {
@@ -230,6 +265,7 @@ pub(super) fn type_of(value: &Value, collation: crate::types::Collation) -> Type
 impl Session {
     /// Runs one statement.
     pub fn execute(&mut self, sql: &str) -> Result<Outcome> {
+        self.look_for_unsafe(sql);
         match self.begin_statement(sql).and_then(|()| self.execute_text(sql)) {
             Ok(outcome) => Ok(self.told(outcome)),
             Err(error) => Err(self.fail(error)),
@@ -238,6 +274,7 @@ impl Session {
 
     /// Runs a statement whose long literals have been taken out: `?` stands in their places.
     pub fn execute_with(&mut self, sql: &str, literals: Vec<Value>) -> Result<Outcome> {
+        self.look_for_unsafe(sql);
         match self.begin_statement(sql).and_then(|()| self.execute_lifted(sql, literals)) {
             Ok(outcome) => Ok(self.told(outcome)),
             Err(error) => Err(self.fail(error)),
@@ -276,6 +313,8 @@ impl Session {
         self.ctx.now = if timestamp > 0 { Timestamp(timestamp as i64 * 1_000_000) } else { Timestamp::now() };
         self.ctx.ignore = false;
         self.ctx.changes_rows = false;
+        self.has_used_tables = false;
+        self.is_bare = false;
         self.ctx.parameters.clear();
         let limit = self.quick.max_execution_ms;
         let host = self.host();
@@ -286,6 +325,7 @@ impl Session {
 
     /// Notes what the session's functions tell of the statement.
     pub(super) fn told(&mut self, outcome: Outcome) -> Outcome {
+        self.track_statement(matches!(outcome, Outcome::Rows(_)));
         if let Outcome::Done { affected, .. } = &outcome {
             self.ctx.session.row_count = *affected as i64;
         }
@@ -354,7 +394,7 @@ impl Session {
 
     /// Plain reads lock: such plans are not shared.
     fn serializes(&self) -> bool {
-        self.isolation == Isolation::Serializable || self.next_isolation == Some(Isolation::Serializable)
+        self.next_isolation.unwrap_or(self.isolation) == Isolation::Serializable
     }
 
     /// What binding asks of the session, without parameters.
@@ -424,10 +464,11 @@ impl Session {
         let mut gates = tables.clone();
         gates.extend(bind.linked.drain(..).filter(|table| !tables.iter().any(|known| known.id == table.id)));
         let views = std::mem::take(&mut bind.views);
-        let known = std::mem::take(&mut bind.known);
+        let (known, uses) = (std::mem::take(&mut bind.known), bind.uses);
         drop(bind);
         let (written, is_heavy) = (plan.written(), plan.cost() > HEAVY);
-        Ok(Compiled { plan, tables, gates, written, views, known, volatile, is_heavy })
+        let deeds = plan.deeds(uses);
+        Ok(Compiled { plan, tables, gates, written, views, known, volatile, is_heavy, deeds })
     }
 
     pub(super) fn run_statement(
@@ -537,10 +578,13 @@ impl Session {
             compiled = again(self).filter(|_| tries < 100).ok_or_else(|| error::LOCK_WAIT_TIMEOUT.bare())?;
         }
         self.hold_to_write(&compiled.written)?;
+        self.is_bare = compiled.deeds & DEEDS == 0 && self.host().txn.is_none();
+        self.has_used_tables |= compiled.deeds & DEEDS != 0;
         self.need_transaction();
         if self.read_only && writes && compiled.written.iter().any(|table| !table.temporary) {
             return Err(error::CANT_EXECUTE_IN_READ_ONLY_TRANSACTION.bare());
         }
+        self.track_deed(compiled.deeds);
         let txn = self.host().txn()?;
         txn.begin_statement();
         self.statement_start = Some(self.host().txn()?.savepoint());
@@ -648,6 +692,7 @@ impl Session {
 
     pub fn execute_prepared(&mut self, handle: &PreparedHandle, parameters: Vec<Value>) -> Result<Outcome> {
         self.handle.counts.add(Count::StmtExecute);
+        self.look_for_unsafe(&handle.0.text);
         match self.begin_statement(&handle.0.text).and_then(|()| self.execute_preparation(&handle.0, parameters)) {
             Ok(outcome) => Ok(self.told(outcome)),
             Err(error) => Err(self.fail(error)),

@@ -1,11 +1,12 @@
 //! SET, and what follows from variables that are obeyed.
 
 use crate::bind::Bind;
-use crate::error::{self, Result, SqlError};
+use crate::error::{self, Result};
 use crate::parse::statement::{Scope, Setting};
 use crate::plan::walk::has_subquery;
 use crate::scalar::temporal::Zone;
 use crate::scalar::{Expr, SqlMode};
+use crate::session::track::{READ, TRACKERS};
 use crate::session::transact::isolation_of;
 use crate::session::variables::{self, find};
 use crate::session::{Outcome, Session};
@@ -56,40 +57,56 @@ impl Session {
     }
 
     pub(super) fn set(&mut self, settings: &[Setting]) -> Result<Outcome> {
-        for setting in settings {
-            match setting {
-                Setting::System { scope, name, value } => {
-                    let value = self.constant(value)?;
-                    self.set_system(*scope, name, value)?;
+        // All are looked at before the first is set.
+        let checked = settings.iter().map(|setting| self.checked_setting(setting)).collect::<Result<Vec<Checked>>>()?;
+        for checked in checked {
+            match checked {
+                Checked::System(scope, variable, value) => self.put(scope, variable, value)?,
+                Checked::LastInsertId(id) => {
+                    self.ctx.session.last_insert_id = id;
+                    self.track_variable("last_insert_id");
                 }
-                Setting::Default { scope, name } => {
-                    let variable = find(name)?;
-                    let value = if *scope == Scope::Global { variable.default() } else { self.global(variable) };
-                    self.set_system(*scope, name, value)?;
+                Checked::User(name, value, ty) => {
+                    self.host().users.insert(name, (value, ty));
+                    self.track_state();
                 }
-                Setting::User { name, value } => {
-                    let (value, ty) = self.evaluated(value)?;
-                    self.host().users.insert(name.clone(), (value, ty));
-                }
-                Setting::Names { charset, collation } => self.names(charset.as_deref(), collation.as_deref())?,
-                Setting::Isolation { scope: Scope::Next, level } => {
-                    if self.in_transaction() {
-                        let message = "Transaction characteristics can't be changed while a transaction is in progress"
-                            .to_owned();
-                        return Err(SqlError { code: 1568, sqlstate: "25001", message });
+                Checked::Names(collation) => {
+                    self.put_names(collation);
+                    for name in NAMES {
+                        self.track_variable(name);
                     }
-                    self.next_isolation = isolation_of(level);
-                }
-                Setting::Isolation { scope, level } => {
-                    self.set_system(*scope, "transaction_isolation", Value::text(level))?
-                }
-                Setting::Access { scope: Scope::Next, read_only } => self.next_read_only = Some(*read_only),
-                Setting::Access { scope, read_only } => {
-                    self.set_system(*scope, "transaction_read_only", Value::from(*read_only))?
                 }
             }
         }
         Ok(Outcome::done())
+    }
+
+    /// What a part of SET asks for, evaluated and found good.
+    fn checked_setting(&mut self, setting: &Setting) -> Result<Checked> {
+        Ok(match setting {
+            Setting::System { scope, name, value } => {
+                let value = self.constant(value)?;
+                self.checked_system(*scope, name, value)?
+            }
+            Setting::Default { scope, name } => {
+                let variable = find(name)?;
+                let value = if *scope == Scope::Global { variable.default() } else { self.global(variable) };
+                self.checked_system(*scope, name, value)?
+            }
+            Setting::User { name, value } => {
+                let (value, ty) = self.evaluated(value)?;
+                Checked::User(name.clone(), value, ty)
+            }
+            Setting::Names { charset, collation } => {
+                Checked::Names(names_of(charset.as_deref(), collation.as_deref())?)
+            }
+            Setting::Isolation { scope, level } => {
+                self.checked_system(*scope, "transaction_isolation", Value::text(level))?
+            }
+            Setting::Access { scope, read_only } => {
+                self.checked_system(*scope, "transaction_read_only", Value::from(*read_only))?
+            }
+        })
     }
 
     /// The value of an expression without tables.
@@ -101,10 +118,12 @@ impl Session {
         let expr = self.bound(node)?;
         if has_subquery(&expr) {
             self.need_transaction();
+            self.has_used_tables = true;
+            self.track_deed(READ);
         }
         let value = expr.eval(&[], &mut self.ctx)?;
         if !self.explicit && self.autocommit {
-            self.commit()?;
+            self.commit_statement()?;
         }
         Ok((value, expr.ty()))
     }
@@ -117,36 +136,79 @@ impl Session {
     }
 
     pub(super) fn set_system(&mut self, scope: Scope, name: &str, value: Value) -> Result<()> {
+        match self.checked_system(scope, name, value)? {
+            Checked::System(scope, variable, value) => self.put(scope, variable, value),
+            Checked::LastInsertId(id) => {
+                self.ctx.session.last_insert_id = id;
+                Ok(())
+            }
+            Checked::User(..) | Checked::Names(_) => Ok(()),
+        }
+    }
+
+    fn checked_system(&mut self, scope: Scope, name: &str, value: Value) -> Result<Checked> {
         match name {
             "last_insert_id" | "identity" => {
-                if let Value::UInt(id) = find("server_id")?.form(value)? {
-                    self.ctx.session.last_insert_id = id;
-                }
-                return Ok(());
+                return Ok(match find("server_id")?.form(value)? {
+                    Value::UInt(id) => Checked::LastInsertId(id),
+                    _ => Checked::LastInsertId(0),
+                });
             }
             // Names of MySQL 5 that drivers still send.
-            "tx_isolation" => return self.set_system(scope, "transaction_isolation", value),
+            "tx_isolation" => return self.checked_system(scope, "transaction_isolation", value),
             _ => {}
         }
         let variable = find(name)?;
         let value = variable.form(value)?;
         variable.check(&value)?;
-        if scope == Scope::Global {
-            self.verify(variable.name, &value)?;
-            self.db.globals.lock().insert(variable.name, value);
-            return Ok(());
+        if scope == Scope::Next && self.in_transaction() {
+            return Err(error::CANT_CHANGE_TX_CHARACTERISTICS.bare());
         }
-        if variable.may == variables::May::Global {
+        if scope != Scope::Global && variable.may == variables::May::Global {
             return Err(error::GLOBAL_VARIABLE.with(&[&variable.name]));
         }
-        let value = self.verify(variable.name, &value)?;
-        self.obey(variable.name, &value)?;
-        self.values.0.insert(variable.name, value);
+        let kept = self.verify(variable.name, &value)?;
+        Ok(Checked::System(scope, variable, kept))
+    }
+
+    /// Sets a variable to a value that has been looked at.
+    fn put(&mut self, scope: Scope, variable: &'static variables::Variable, value: Value) -> Result<()> {
+        let name = variable.name;
+        match scope {
+            Scope::Global => {
+                self.db.globals.lock().insert(name, value);
+                return Ok(());
+            }
+            Scope::Next => {
+                match name {
+                    "transaction_isolation" => self.next_isolation = isolation_of(&variables::text_of(&value)),
+                    _ => self.next_read_only = Some(value == Value::TRUE),
+                }
+                self.track_next();
+                return Ok(());
+            }
+            Scope::Session => {}
+        }
+        self.obey(name, &value)?;
+        self.values.0.insert(name, value);
+        if !self.in_transaction() {
+            // What was said of the next transaction alone is over.
+            match name {
+                "transaction_isolation" => self.next_isolation = None,
+                "transaction_read_only" => self.next_read_only = None,
+                _ => {}
+            }
+            self.track_next();
+        }
+        self.track_variable(name);
         Ok(())
     }
 
     /// The value as it is kept; an error if it makes no sense.
-    fn verify(&self, name: &str, value: &Value) -> Result<Value> {
+    fn verify(&mut self, name: &'static str, value: &Value) -> Result<Value> {
+        if TRACKERS.contains(&name) {
+            return self.verify_tracker(name, value);
+        }
         let wrong = || error::WRONG_VALUE_FOR_VAR.with(&[&name, &variables::text_of(value)]);
         let text = variables::text_of(value);
         match name {
@@ -225,6 +287,7 @@ impl Session {
             "max_allowed_packet" => self.ctx.max_allowed_packet = number as usize,
             "max_error_count" => self.ctx.warnings.max_count = number as usize,
             "timestamp" => self.quick.timestamp = number,
+            name if TRACKERS.contains(&name) => self.obey_tracker(name, value)?,
             "max_execution_time" => self.quick.max_execution_ms = number,
             "lock_wait_timeout" => self.quick.gate_wait_s = number,
             "transaction_read_only" => self.quick.read_only = *value == Value::TRUE,
@@ -246,24 +309,39 @@ impl Session {
     }
 
     pub(super) fn names(&mut self, charset: Option<&str>, collation: Option<&str>) -> Result<()> {
-        let charset = charset.map_or(Ok(Charset::Utf8mb4), Charset::by_name)?;
-        let collation = match collation {
-            None => charset.default_collation(),
-            Some(name) => {
-                let collation = Collation::by_name(name)?;
-                if collation.charset() != charset {
-                    return Err(error::COLLATION_CHARSET_MISMATCH.with(&[&collation.name(), &charset.name()]));
-                }
-                collation
-            }
-        };
-        for name in ["character_set_client", "character_set_connection", "character_set_results"] {
-            self.values.0.insert(name, Value::text(charset.name()));
+        self.put_names(names_of(charset, collation)?);
+        Ok(())
+    }
+
+    fn put_names(&mut self, collation: Collation) {
+        for name in NAMES {
+            self.values.0.insert(name, Value::text(collation.charset().name()));
         }
         self.values.0.insert("collation_connection", Value::text(collation.name()));
         self.connect_with(collation);
-        Ok(())
     }
+}
+
+/// What SET NAMES sets.
+const NAMES: [&str; 3] = ["character_set_client", "character_set_connection", "character_set_results"];
+
+/// A part of SET that can be done without an error.
+enum Checked {
+    System(Scope, &'static variables::Variable, Value),
+    LastInsertId(u64),
+    User(String, Value, Type),
+    /// SET NAMES, by the collation that it comes to.
+    Names(Collation),
+}
+
+fn names_of(charset: Option<&str>, collation: Option<&str>) -> Result<Collation> {
+    let charset = charset.map_or(Ok(Charset::Utf8mb4), Charset::by_name)?;
+    let Some(name) = collation else { return Ok(charset.default_collation()) };
+    let collation = Collation::by_name(name)?;
+    if collation.charset() != charset {
+        return Err(error::COLLATION_CHARSET_MISMATCH.with(&[&collation.name(), &charset.name()]));
+    }
+    Ok(collation)
 }
 
 fn mode_of(text: &str) -> Result<SqlMode> {

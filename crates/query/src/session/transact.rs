@@ -22,10 +22,8 @@ impl Session {
         if self.host().txn.is_some() {
             return;
         }
-        let isolation = self.next_isolation.take().unwrap_or(self.isolation);
-        if let Some(read_only) = self.next_read_only.take() {
-            self.read_only = read_only;
-        }
+        let isolation = self.next_isolation.unwrap_or(self.isolation);
+        self.read_only = self.next_read_only.unwrap_or(self.quick.read_only);
         let mut txn = self.db.engine().rows().begin(isolation);
         txn.set_lock_wait(self.lock_wait());
         txn.set_cancel(self.cancel.clone());
@@ -43,21 +41,45 @@ impl Session {
     }
 
     pub(super) fn begin(&mut self, read_only: Option<bool>, snapshot: bool) -> Result<()> {
-        self.commit()?;
+        // It goes on with what was said of the one that it ends.
+        self.commit_chaining()?;
         if !self.locked.is_all {
             self.unlock_tables();
         }
-        let next = self.next_read_only;
+        if read_only.is_some() {
+            self.next_read_only = read_only;
+            self.track_next();
+        }
         self.need_transaction();
         self.explicit = true;
-        self.read_only = read_only.or(next).unwrap_or(self.quick.read_only);
+        self.track_begin(snapshot);
         if snapshot {
             self.host().txn()?.take_snapshot();
         }
         Ok(())
     }
 
+    /// What SET TRANSACTION has said is over.
+    fn forget_next(&mut self) {
+        (self.next_isolation, self.next_read_only) = (None, None);
+        self.read_only = self.quick.read_only;
+        self.track_next();
+    }
+
     pub(super) fn commit(&mut self) -> Result<()> {
+        self.track_end();
+        let committed = self.commit_chaining();
+        self.forget_next();
+        committed
+    }
+
+    /// The end of a statement that is a transaction of its own. Only one that was at a table uses up what SET TRANSACTION has said.
+    pub(super) fn commit_statement(&mut self) -> Result<()> {
+        if self.has_used_tables { self.commit() } else { self.commit_chaining() }
+    }
+
+    /// Commits; the transaction that follows is to be of the same kind.
+    pub(super) fn commit_chaining(&mut self) -> Result<()> {
         self.explicit = false;
         self.savepoints.clear();
         self.statement_start = None;
@@ -77,6 +99,13 @@ impl Session {
     }
 
     pub(super) fn roll_back(&mut self) {
+        self.track_end();
+        self.roll_back_chaining();
+        self.forget_next();
+    }
+
+    /// Rolls back; the transaction that follows is to be of the same kind.
+    pub(super) fn roll_back_chaining(&mut self) {
         self.explicit = false;
         self.savepoints.clear();
         self.statement_start = None;
@@ -94,7 +123,6 @@ impl Session {
 
     /// Lets the tables go.
     fn release(&mut self) {
-        self.read_only = self.quick.read_only;
         for table in self.written.drain(..) {
             table.live.still.written();
         }
@@ -164,11 +192,11 @@ impl Session {
         // They may be long.
         self.ctx.parameters.clear();
         self.handle.show(super::Shown::end);
-        if self.explicit || !self.autocommit {
+        if self.explicit || (!self.autocommit && !self.is_bare) {
             self.note_gate();
             return Ok(());
         }
-        self.commit()
+        self.commit_statement()
     }
 
     /// The statement has failed: what it has changed is taken back.
@@ -183,7 +211,9 @@ impl Session {
             (true, None) => true,
             (false, _) => false,
         };
-        if !undone {
+        if !undone && !self.has_used_tables && !self.in_transaction() {
+            self.roll_back_chaining();
+        } else if !undone {
             self.roll_back();
         } else {
             self.note_gate();
@@ -200,6 +230,7 @@ impl Session {
             return Ok(());
         }
         self.need_transaction();
+        self.is_bare = false;
         let point = self.host().txn()?.savepoint();
         self.handle.counts.add(Count::HandlerSavepoint);
         self.savepoints.retain(|(known, _)| !known.eq_ignore_ascii_case(name));

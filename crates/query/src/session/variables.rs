@@ -121,15 +121,15 @@ pub const VARIABLES: &[Variable] = &[
     of("read_only", Flag(false), Keep),
     of("secure_file_priv", Word("NULL"), Read),
     of("server_id", Number(1), Accept),
-    of("session_track_gtids", Word("OFF"), Keep),
-    of("session_track_schema", Flag(true), Accept),
-    of("session_track_state_change", Flag(false), Accept),
+    of("session_track_gtids", Word("OFF"), Set),
+    of("session_track_schema", Flag(true), Set),
+    of("session_track_state_change", Flag(false), Set),
     of(
         "session_track_system_variables",
         Word("time_zone,autocommit,character_set_client,character_set_results,character_set_connection"),
-        Accept,
+        Set,
     ),
-    of("session_track_transaction_info", Word("OFF"), Accept),
+    of("session_track_transaction_info", Word("OFF"), Set),
     of("skip_name_resolve", Flag(true), Read),
     of("slow_query_log", Flag(false), Keep),
     of("sort_buffer_size", Number(262_144), Accept),
@@ -191,7 +191,7 @@ impl Variable {
     }
 
     fn wrong_value(&self, value: &Value) -> error::SqlError {
-        error::WRONG_VALUE_FOR_VAR.with(&[&self.name, &text_of(value)])
+        error::WRONG_VALUE_FOR_VAR.with(&[&self.name, &spelled(value)])
     }
 
     /// The value in the variable's own form.
@@ -215,7 +215,17 @@ impl Variable {
             },
             (Flag(_), _) => Err(self.wrong_value(&value)),
             (Word(_), Value::Text(_)) => Ok(value),
+            // Lists that may be absent, and numbers that stand for words, are looked at by who knows the words.
+            (Word(_), Value::Null) if self.name == "session_track_system_variables" => Ok(value),
+            (Word(_), Value::Int(_) | Value::UInt(_)) if NUMBERED.contains(&self.name) => Ok(value),
+            (Word(_), _) if NUMBERED.contains(&self.name) && value != Value::Null => {
+                Err(error::WRONG_TYPE_FOR_VAR.with(&[&self.name]))
+            }
+            (Word(_), Value::Null) if NUMBERED.contains(&self.name) => Err(self.wrong_value(&value)),
             (Word(_), Value::Null) => Ok(Value::text("")),
+            (Word(_), _) if self.name == "session_track_system_variables" => {
+                Err(error::WRONG_TYPE_FOR_VAR.with(&[&self.name]))
+            }
             (Word(_), _) => Ok(Value::text(text_of(&value))),
         }
     }
@@ -237,6 +247,14 @@ pub fn shown(variable: &Variable, value: &Value) -> String {
         (Flag(_), Value::Int(truth)) => if *truth != 0 { "ON" } else { "OFF" }.to_owned(),
         (_, value) => text_of(value),
     }
+}
+
+/// Words that may be given by their numbers, and as nothing else.
+const NUMBERED: [&str; 2] = ["session_track_gtids", "session_track_transaction_info"];
+
+/// As errors show it.
+pub fn spelled(value: &Value) -> String {
+    if *value == Value::Null { "NULL".to_owned() } else { text_of(value) }
 }
 
 pub fn text_of(value: &Value) -> String {
