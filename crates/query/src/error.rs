@@ -295,6 +295,8 @@ codes! {
     INVALID_ARGUMENT_FOR_LOGARITHM 3020 "2201E" "Invalid argument for logarithm";
     QUERY_TIMEOUT 3024 "HY000" "Query execution was interrupted, maximum statement execution time exceeded";
     DUP_LIST_ENTRY 3026 "HY000" "Duplicate entry '{}'.";
+    USER_LOCK_WRONG_NAME 3057 "42000" "Incorrect user-level lock name '{}'.";
+    USER_LOCK_DEADLOCK 3058 "HY000" "Deadlock found when trying to get user-level lock; try rolling back transaction/releasing locks and restarting lock acquisition.";
     GENERATED_COLUMN_NOT_ALLOWED 3105 "HY000" "The value specified for generated column '{}' in table '{}' is not allowed.";
     GENERATED_COLUMN_FUNCTION_IS_NOT_ALLOWED 3102 "HY000" "Expression of generated column '{}' contains a disallowed function.";
     WRONG_FK_OPTION_FOR_GENERATED_COLUMN 3104 "HY000" "Cannot define foreign key with {} clause on a generated column.";

@@ -6,6 +6,7 @@ use sqlparser::ast;
 
 use crate::bind::from::columns_of;
 use crate::bind::generated::order_by_formulas;
+use crate::bind::hints::Allowed;
 use crate::bind::scope::{Origin, ScopeTable, Source};
 use crate::bind::select::limited;
 use crate::bind::{Bind, name_of};
@@ -481,6 +482,10 @@ impl Bind<'_> {
         let sorts = self.order(order, &[])?;
         let limit = limit.map(|limit| self.expr(limit)).transpose()?;
         self.uses.lock(targets.len());
+        if limit.is_none() && self.settings().safe_updates {
+            // Any key will do, however small the table is.
+            self.force_keys(targets);
+        }
         let around = self.around;
         let scope = self.scope();
         for (at, table) in scope.tables.iter_mut().enumerate() {
@@ -526,6 +531,16 @@ impl Bind<'_> {
         }
         *self.scope() = scope;
         Ok(limited(node, (limit, None)))
+    }
+
+    /// As FORCE INDEX over all of them.
+    fn force_keys(&mut self, targets: &[usize]) {
+        for at in targets {
+            let table = &mut self.scope().tables[*at];
+            let Origin::Base(base) = &table.origin else { continue };
+            let all = || Allowed { primary: true, indexes: (0..base.indexes.len()).collect(), forced: true };
+            table.allowed.get_or_insert_with(all).forced = true;
+        }
     }
 
     fn changed(&mut self, at: usize, sets: Vec<(usize, Expr)>, doing: Doing) -> Result<Target> {

@@ -2,6 +2,8 @@
 //!
 //! When memory is short no new group is begun: rows of groups that are there go on being added up, all others are parted by their keys into files, and each part is
 //! grouped on its own afterwards. So a group is in one place only, at any time.
+//!
+//! Where groups gather values (GROUP_CONCAT, JSON_ARRAYAGG, JSON_OBJECTAGG) each may go on growing to the end: there the rows are sorted by their keys first, and one group is in memory at a time.
 
 use std::collections::HashMap;
 
@@ -35,6 +37,8 @@ pub struct GroupState {
     parts: Vec<Part>,
     /// ROLLUP: everything in its order.
     sorted: Option<Sorted>,
+    /// Rows by their groups, and the group that is under way.
+    gathered: Option<Gathered>,
     held: Held,
     grown: Held,
 }
@@ -47,13 +51,9 @@ struct Table<'g> {
     held: Held,
     level: u32,
     others: Option<Partitions>,
-    /// What the groups have gathered since they were begun.
-    grown: Held,
-    /// What DISTINCT has met: of which group, of which call, by what it is known.
-    seen: Keys,
-    /// Room for a key, and for arguments.
+    adding: Adding,
+    /// Room for a key.
     key: Vec<u8>,
-    values: Vec<Value>,
 }
 
 impl GroupState {
@@ -63,6 +63,7 @@ impl GroupState {
             ready: Vec::new().into_iter(),
             parts: Vec::new(),
             sorted: None,
+            gathered: None,
             held: Held::default(),
             grown: Held::default(),
         }
@@ -72,7 +73,34 @@ impl GroupState {
         if group.rollup {
             return self.next_rolled_up(group, ctx, out);
         }
+        if !group.is_whole && group.calls.iter().any(|call| call.aggregate.lists()) {
+            return self.next_gathered(group, ctx, out);
+        }
         self.next_groups(group, ctx, out)
+    }
+
+    /// One group after the other, from sorted rows.
+    fn next_gathered(&mut self, group: &Group, ctx: &mut EvalContext, out: &mut Vec<Row>) -> Result<()> {
+        if self.gathered.is_none() {
+            let Some(mut input) = self.input.take() else { return Ok(()) };
+            let (mut sorter, mut count) = (Sorter::default(), 0u64);
+            let mut keys = Vec::new();
+            input.each(ctx, &mut |row, ctx| {
+                keys.clear();
+                for (expr, ty) in group.keys.iter().zip(&group.types) {
+                    encode(&expr.eval(row, ctx)?, ty, false, &mut keys);
+                }
+                // Rows of a group stay in the order in which they came.
+                keys.extend_from_slice(&count.to_be_bytes());
+                count += 1;
+                sorter.push(|out| out.extend_from_slice(&keys), row.iter().map(Cell::Value), ctx)
+            })?;
+            let (rows, adding) = (sorter.finish(ctx)?, Adding::default());
+            self.gathered = Some(Gathered { rows, gathering: None, key: Vec::new(), adding, count: 0 });
+        }
+        let Some(gathered) = &mut self.gathered else { return Ok(()) };
+        while out.len() < BATCH && gathered.step(group, ctx, out)? {}
+        Ok(())
     }
 
     fn next_groups(&mut self, group: &Group, ctx: &mut EvalContext, out: &mut Vec<Row>) -> Result<()> {
@@ -107,7 +135,7 @@ impl GroupState {
             if let Some(others) = table.others.take() {
                 self.parts.extend(others.finish()?.into_iter().filter(|part| !part.run.is_empty()));
             }
-            (self.held, self.grown) = (table.held, table.grown);
+            (self.held, self.grown) = (table.held, table.adding.grown);
             self.ready = table.groups.into_iter();
         }
         Ok(())
@@ -122,11 +150,14 @@ impl GroupState {
                 if rows.is_empty() {
                     break;
                 }
-                for row in rows.drain(..) {
+                for mut row in rows.drain(..) {
+                    // Behind the row stands of how many keys its group is.
+                    let level =
+                        row.pop().map_or(0, |level| if let Value::Int(level) = level { level as usize } else { 0 });
                     let mut key = Vec::new();
-                    for (value, ty) in row.iter().zip(&group.types) {
-                        // A NULL that stands for all comes last.
-                        key.push(u8::from(value.is_null()));
+                    for (at, (value, ty)) in row.iter().zip(&group.types).enumerate() {
+                        // A NULL that stands for all comes last, one that is a value first.
+                        key.push(u8::from(at >= level));
                         encode(value, ty, false, &mut key);
                     }
                     sorter.push(|out| out.extend_from_slice(&key), row.iter().map(Cell::Value), ctx)?;
@@ -151,7 +182,74 @@ fn finished(group: &Group, mut gathering: Gathering, ctx: &mut EvalContext) -> R
             false => sum.finish(&call.aggregate, ctx)?,
         });
     }
+    if group.rollup {
+        row.push(Value::Int(gathering.level as i64));
+    }
     Ok(row)
+}
+
+/// Rows in the order of their groups.
+struct Gathered {
+    rows: Sorted,
+    /// The group under way, and its key.
+    gathering: Option<Gathering>,
+    key: Vec<u8>,
+    adding: Adding,
+    /// Rows so far.
+    count: u64,
+}
+
+impl Gathered {
+    /// To the end of a group. False: there are no more.
+    fn step(&mut self, group: &Group, ctx: &mut EvalContext, out: &mut Vec<Row>) -> Result<bool> {
+        while let Some(record) = self.rows.next()? {
+            self.count += 1;
+            if self.count.is_multiple_of(1024) {
+                host(ctx).look_up()?;
+            }
+            let key = &record.key[..record.key.len() - size_of::<u64>()];
+            let is_next = self.gathering.is_some() && key != self.key;
+            let row = record.row()?;
+            if is_next || self.gathering.is_none() {
+                self.key.clear();
+                self.key.extend_from_slice(key);
+                let keys = group.keys.iter().map(|key| key.eval(&row, ctx)).collect::<Result<_>>()?;
+                let done = self.gathering.replace(Gathering::begin(group, keys, group.keys.len()));
+                if let Some(done) = done {
+                    out.push(finished(group, done, ctx)?);
+                }
+                self.adding = Adding::default();
+            }
+            if let Some(gathering) = &mut self.gathering {
+                self.adding.add(group, (0, gathering), &row, ctx)?;
+            }
+            if is_next {
+                return Ok(true);
+            }
+        }
+        let Some(done) = self.gathering.take() else { return Ok(false) };
+        out.push(finished(group, done, ctx)?);
+        Ok(false)
+    }
+}
+
+impl Gathering {
+    fn begin(group: &Group, keys: Row, level: usize) -> Gathering {
+        let sums = group.calls.iter().map(|call| call.aggregate.init()).collect();
+        Gathering { keys, level, sums }
+    }
+}
+
+/// What adding a row to a group needs.
+#[derive(Default)]
+struct Adding {
+    /// What the groups have gathered since they were begun.
+    grown: Held,
+    /// What DISTINCT has met: of which group, of which call, by what it is known.
+    seen: Keys,
+    /// Room for a key, and for arguments.
+    key: Vec<u8>,
+    values: Vec<Value>,
 }
 
 impl<'g> Table<'g> {
@@ -163,10 +261,8 @@ impl<'g> Table<'g> {
             held: Held::default(),
             level,
             others: None,
-            grown: Held::default(),
-            seen: Keys::default(),
+            adding: Adding::default(),
             key: Vec::new(),
-            values: Vec::new(),
         };
         if group.is_whole {
             table.begin(Row::new(), 0);
@@ -175,8 +271,7 @@ impl<'g> Table<'g> {
     }
 
     fn begin(&mut self, keys: Row, level: usize) {
-        let sums = self.group.calls.iter().map(|call| call.aggregate.init()).collect();
-        self.groups.push(Gathering { keys, level, sums });
+        self.groups.push(Gathering::begin(self.group, keys, level));
     }
 
     /// A row of the input. ROLLUP counts it in the groups of every shorter key too.
@@ -232,8 +327,21 @@ impl<'g> Table<'g> {
     }
 
     fn add_to(&mut self, at: usize, row: &[Value], ctx: &mut EvalContext) -> Result<()> {
+        self.adding.add(self.group, (at, &mut self.groups[at]), row, ctx)
+    }
+}
+
+impl Adding {
+    /// The row to a group, which is the `at`th of those that share this.
+    fn add(
+        &mut self,
+        group: &Group,
+        (at, gathering): (usize, &mut Gathering),
+        row: &[Value],
+        ctx: &mut EvalContext,
+    ) -> Result<()> {
         let mut grown = 0;
-        for (nth, (call, sum)) in self.group.calls.iter().zip(&mut self.groups[at].sums).enumerate() {
+        for (nth, (call, sum)) in group.calls.iter().zip(&mut gathering.sums).enumerate() {
             let values = match &call.arguments[..] {
                 [Expr::Column(place, _)] => std::slice::from_ref(&row[*place]),
                 arguments => {

@@ -14,13 +14,22 @@ pub struct Normal {
     /// What statements of one plan share.
     pub key: Vec<u8>,
     pub literals: Vec<Value>,
+    /// Parentheses that are open since the name of a function whose type follows from its literals: they stay. One more for the name itself.
+    kept: usize,
+    /// The select list stands as it was written: its items are called by it.
+    is_list: bool,
 }
+
+/// What they answer has as many digits, or is of the kind, that a literal says.
+const KEPT: [&str; 3] = ["round", "truncate", "str_to_date"];
 
 impl Normal {
     /// Fills in the key and literals of this text. False: it must be parsed as it stands.
     pub fn take(&mut self, text: &str) -> bool {
         self.key.clear();
         self.literals.clear();
+        self.kept = 0;
+        self.is_list = text.trim_start().get(..6).is_some_and(|word| word.eq_ignore_ascii_case("select"));
         let bytes = text.as_bytes();
         if bytes.len() > 1 << 20 || !is_candidate(bytes) {
             return false;
@@ -42,7 +51,9 @@ impl Normal {
         let byte = bytes[at];
         match byte {
             b' ' | b'\t' | b'\n' | b'\r' => {
-                if !matches!(self.key.last(), None | Some(b' ' | b'(' | b',')) {
+                if self.is_list && !self.key.is_empty() {
+                    self.key.push(byte);
+                } else if !matches!(self.key.last(), None | Some(b' ' | b'(' | b',')) {
                     self.key.push(b' ');
                 }
                 Some(at + 1)
@@ -54,6 +65,13 @@ impl Normal {
                 if word.len() == 10 && word.eq_ignore_ascii_case(b"json_table") {
                     return None;
                 }
+                if self.kept == 0
+                    && bytes[end..].iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'(')
+                    && KEPT.iter().any(|known| known.as_bytes().eq_ignore_ascii_case(word))
+                {
+                    self.kept = 1;
+                }
+                self.is_list &= !word.eq_ignore_ascii_case(b"from");
                 self.key.extend_from_slice(word);
                 Some(end)
             }
@@ -69,6 +87,12 @@ impl Normal {
             b'/' if bytes.get(at + 1) == Some(&b'*') => None,
             b'-' if bytes.get(at + 1) == Some(&b'-') => None,
             _ => {
+                match byte {
+                    b'(' if self.kept > 0 => self.kept += 1,
+                    // The last but one is that behind the name.
+                    b')' if self.kept > 0 => self.kept = if self.kept == 2 { 0 } else { self.kept - 1 },
+                    _ => {}
+                }
                 self.key.push(byte);
                 Some(at + 1)
             }
@@ -98,6 +122,10 @@ impl Normal {
             return None;
         }
         let literal = &text[at..end];
+        if self.kept > 0 {
+            self.key.extend_from_slice(literal.as_bytes());
+            return Some(end);
+        }
         if is_whole && literal.len() <= 18 {
             self.push(b'i', Value::Int(literal.parse().ok()?));
         } else {
@@ -121,7 +149,11 @@ impl Normal {
         if bytes[end] == b'\\' || bytes.get(end + 1) == Some(&b'\'') {
             return None;
         }
-        self.push(b's', Value::text(&text[at + 1..end]));
+        if self.kept > 0 {
+            self.key.extend_from_slice(&bytes[at..=end]);
+        } else {
+            self.push(b's', Value::text(&text[at + 1..end]));
+        }
         Some(end + 1)
     }
 }
@@ -198,6 +230,27 @@ mod tests {
             assert!(!keys.contains(&normal.key), "{text}");
             keys.push(normal.key);
         }
+    }
+
+    #[test]
+    fn literals_that_a_type_follows_from_stay() {
+        let one = key("select ROUND((a + 1) * 2, 3) as r, 5 from t where b='x'").unwrap();
+        assert_eq!(one, "select ROUND((a + 1) * 2, 3) as r,  ?  from t where b= ? ");
+        assert_ne!(key("select round(a, 1) x from t limit 1"), key("select round(a, 2) x from t limit 1"));
+        assert_ne!(key("select round (a, 1) x from t limit 1"), key("select round (a, 2) x from t limit 1"));
+        assert_eq!(
+            key("select str_to_date('1', '%H') x,'b' from t").unwrap(),
+            "select str_to_date('1', '%H') x, ?  from t"
+        );
+        assert_eq!(key("select round,1 from t").unwrap(), "select round, ?  from t");
+    }
+
+    #[test]
+    fn what_names_a_column_stays_as_it_was_written() {
+        assert_eq!(
+            key("SELECT concat(a,  b),\n c FROM  t WHERE a =\n 1").unwrap(),
+            "SELECT concat(a,  b),\n c FROM t WHERE a =  ? "
+        );
     }
 
     #[test]

@@ -138,6 +138,11 @@ impl Aggregate {
         matches!(self.kind, Kind::JsonArrayAgg | Kind::JsonObjectAgg | Kind::AnyValue)
     }
 
+    /// Does it hold all of its values?
+    pub fn lists(&self) -> bool {
+        matches!(self.kind, Kind::GroupConcat | Kind::JsonArrayAgg | Kind::JsonObjectAgg)
+    }
+
     /// Does what it holds grow with its values?
     pub fn gathers(&self) -> bool {
         match self.kind {

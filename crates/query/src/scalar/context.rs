@@ -2,9 +2,9 @@
 
 use std::any::Any;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::{self, Result, SqlError};
+use crate::scalar::named::NamedLocks;
 use crate::scalar::temporal::{Timestamp, Zone};
 use crate::value::{Text, Value};
 
@@ -29,8 +29,10 @@ pub struct EvalContext {
     pub random: Random,
     /// Sequences of RAND(seed): by the call's address, valid for the statement that began them.
     pub seeded: Vec<(usize, Timestamp, Random)>,
-    /// Set from outside, it ends what takes long: error 1317.
-    pub killed: Option<Arc<AtomicBool>>,
+    /// Asked by what takes long, which ends with error 1317 if it says so.
+    pub killed: Option<Arc<dyn Fn() -> bool + Send + Sync>>,
+    /// Those that all sessions share.
+    pub locks: Arc<NamedLocks>,
     /// What the host's own nodes need (`Expr::Hosted`): they take it, use it, and put it back.
     pub host: Option<Box<dyn Any + Send>>,
 }
@@ -72,13 +74,14 @@ impl EvalContext {
             random: Random::from_seed(0x9E37_79B9),
             seeded: Vec::new(),
             killed: None,
+            locks: Arc::default(),
             host: None,
         }
     }
 
     pub fn check_killed(&self) -> Result<()> {
         match &self.killed {
-            Some(killed) if killed.load(Ordering::Relaxed) => Err(error::QUERY_INTERRUPTED.bare()),
+            Some(is_killed) if is_killed() => Err(error::QUERY_INTERRUPTED.bare()),
             _ => Ok(()),
         }
     }

@@ -7,7 +7,7 @@ use crate::scalar::context::EvalContext;
 use crate::scalar::expr::{Between, Call, Case, Compare, Comparison, Domain, Expr, In, Like};
 use crate::scalar::functions::Run;
 use crate::scalar::{arithmetic, cast, compare, convert, like, short};
-use crate::types::{Collation, Type};
+use crate::types::{Collation, Kind, Type};
 use crate::value::Value;
 
 impl Expr {
@@ -21,8 +21,8 @@ impl Expr {
             Expr::Compare(node) => Ok(truth_value(node.decide(row, ctx)?)),
             Expr::Arithmetic(node) if node.exact => self.eval_exact(row, ctx),
             Expr::Arithmetic(node) => Ok(arithmetic::fit(self.eval_exact(row, ctx)?, &node.ty)),
-            Expr::Call(call) => call.eval(row, ctx),
-            Expr::Case(case) => case.eval(row, ctx),
+            Expr::Call(call) => Ok(shown(call.eval(row, ctx)?, &call.ty)),
+            Expr::Case(case) => Ok(shown(case.eval(row, ctx)?, &case.ty)),
             Expr::Cast(inner, to) => {
                 // A number takes all digits of a quotient with it, a text those that are shown.
                 let value = if to.kind.is_number() { inner.eval_exact(row, ctx)? } else { inner.eval(row, ctx)? };
@@ -37,7 +37,7 @@ impl Expr {
         }
     }
 
-    /// A quotient with all the digits that were computed: for the operators it is within, and for sums.
+    /// A quotient with all the digits that were computed, also behind what only chooses among values: for the operators and functions of numbers it is within, and for sums.
     pub fn eval_exact(&self, row: &[Value], ctx: &mut EvalContext) -> Result<Value> {
         match self {
             Expr::Arithmetic(node) => {
@@ -48,6 +48,8 @@ impl Expr {
                 let right = node.right.eval_exact(row, ctx)?;
                 arithmetic::compute(node, left, right, ctx)
             }
+            Expr::Call(call) => call.eval(row, ctx),
+            Expr::Case(case) => case.eval(row, ctx),
             other => other.eval(row, ctx),
         }
     }
@@ -98,6 +100,16 @@ impl Expr {
                 then(&value, ctx)
             }
         }
+    }
+}
+
+/// A decimal with the digits that its type shows.
+fn shown(value: Value, ty: &Type) -> Value {
+    match &value {
+        Value::Decimal(decimal) if ty.kind == Kind::Decimal && decimal.scale() != ty.scale => {
+            arithmetic::fit(value, ty)
+        }
+        _ => value,
     }
 }
 
@@ -234,8 +246,19 @@ impl Case {
     }
 
     fn settle(&self, result: &Expr, row: &[Value], ctx: &mut EvalContext) -> Result<Value> {
-        let value = result.eval(row, ctx)?;
-        unify(value, &result.ty(), &self.ty, ctx)
+        let value = result.eval_exact(row, ctx)?;
+        unify_exact(value, &result.ty(), &self.ty, ctx)
+    }
+}
+
+/// The same, but for decimals, which keep their digits until they are shown.
+pub fn unify_exact(value: Value, from: &Type, to: &Type, ctx: &mut EvalContext) -> Result<Value> {
+    match (&value, to.kind) {
+        (Value::Decimal(_), Kind::Decimal) => Ok(value),
+        (Value::Decimal(decimal), kind) if !kind.is_number() && decimal.scale() != from.scale => {
+            unify(arithmetic::fit(value, from), from, to, ctx)
+        }
+        _ => unify(value, from, to, ctx),
     }
 }
 
@@ -254,11 +277,7 @@ pub fn unify(value: Value, from: &Type, to: &Type, ctx: &mut EvalContext) -> Res
         kind if kind.is_bytes() => {
             Ok(Value::bytes(convert::to_text(&cast::present(value, from, ctx), from).as_bytes()))
         }
-        crate::types::Kind::Null
-        | crate::types::Kind::Enum
-        | crate::types::Kind::Set
-        | crate::types::Kind::Bit
-        | crate::types::Kind::Year => Ok(value),
+        Kind::Null | Kind::Enum | Kind::Set | Kind::Bit | Kind::Year => Ok(value),
         _ => cast::cast(value, from, to, ctx),
     }
 }
@@ -280,7 +299,7 @@ impl Call {
             }
         };
         for (value, argument) in values.iter_mut().zip(&self.arguments) {
-            *value = argument.eval(row, ctx)?;
+            *value = if self.function.exact { argument.eval_exact(row, ctx)? } else { argument.eval(row, ctx)? };
             if strict && value.is_null() {
                 return Ok(Value::Null);
             }

@@ -20,6 +20,7 @@ pub mod expr;
 pub mod functions;
 pub mod key;
 pub mod like;
+pub mod named;
 mod short;
 pub mod store;
 

@@ -13,6 +13,7 @@ use crate::catalog::still::Stillness;
 use crate::catalog::table::Table;
 use crate::error::Result;
 use crate::exec::spill::Spill;
+use crate::scalar::named::NamedLocks;
 use crate::session::count::Counts;
 use crate::session::handle::{Handle, Kill};
 use crate::value::Value;
@@ -33,6 +34,8 @@ pub struct Database {
     pub(crate) opened: Instant,
     /// Values of SET GLOBAL.
     pub(crate) globals: Mutex<HashMap<&'static str, Value>>,
+    /// GET_LOCK.
+    pub(crate) locks: Arc<NamedLocks>,
 }
 
 impl Database {
@@ -51,6 +54,7 @@ impl Database {
             opened: Instant::now(),
             spill: OnceLock::new(),
             globals: Mutex::default(),
+            locks: Arc::default(),
         }))
     }
 

@@ -262,11 +262,14 @@ impl Session {
         let handle = Arc::new(Handle::new(who.connection_id, who.user.clone(), who.host.clone()));
         let mut ctx = EvalContext::new();
         ctx.host = Some(Box::new(Host::new(db.clone(), handle.clone())));
+        ctx.locks = db.locks.clone();
         ctx.random = scalar::context::Random::from_seed(who.connection_id as u32 ^ ctx.now.0 as u32);
         let watched = handle.clone();
+        let cancel: engine::rows::Cancel = Arc::new(move || watched.killed() != Kill::No);
+        ctx.killed = Some(cancel.clone());
         let mut session = Session {
             db: db.clone(),
-            cancel: Arc::new(move || watched.killed() != Kill::No),
+            cancel,
             handle,
             who: who.clone(),
             standing: Standing::default(),
@@ -444,6 +447,7 @@ impl Session {
         self.loading = None;
         self.roll_back();
         self.unlock_tables();
+        self.db.locks.release_all(self.who.connection_id);
         self.drop_all_temporary();
         self.values = Values::default();
         self.named.clear();

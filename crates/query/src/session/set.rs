@@ -6,6 +6,7 @@ use crate::parse::statement::{Scope, Setting};
 use crate::plan::walk::has_subquery;
 use crate::scalar::temporal::Zone;
 use crate::scalar::{Expr, SqlMode};
+use crate::session::run::type_of;
 use crate::session::track::{READ, TRACKERS};
 use crate::session::transact::isolation_of;
 use crate::session::variables::{self, find};
@@ -121,11 +122,16 @@ impl Session {
             self.has_used_tables = true;
             self.track_deed(READ);
         }
-        let value = expr.eval(&[], &mut self.ctx)?;
+        // As MySQL does it, a quotient with all its digits.
+        let value = expr.eval_exact(&[], &mut self.ctx)?;
         if !self.explicit && self.autocommit {
             self.commit_statement()?;
         }
-        Ok((value, expr.ty()))
+        let ty = match &value {
+            Value::Decimal(decimal) if decimal.scale() > expr.ty().scale => type_of(&value, self.settings.collation),
+            _ => expr.ty(),
+        };
+        Ok((value, ty))
     }
 
     fn bound(&self, node: &sqlparser::ast::Expr) -> Result<Expr> {

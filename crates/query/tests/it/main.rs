@@ -5,6 +5,7 @@ mod explain;
 mod foreign;
 mod keys;
 mod mutated;
+mod named;
 mod scenarios;
 mod spill;
 mod statistics;

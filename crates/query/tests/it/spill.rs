@@ -108,6 +108,11 @@ const STATEMENTS: &[(&str, bool)] = &[
         "select id from t where concat(s, id) > all (select concat(s, id) from t x where id < 4000 and s < 'text 3')",
         false,
     ),
+    ("select id % 50 k, json_arrayagg(s), count(*), sum(distinct k) from t group by id % 50 order by k", true),
+    (
+        "select id div 100, json_objectagg(id, concat(s, s)), group_concat(s), count(distinct k) from t group by id div 100",
+        false,
+    ),
     (
         "with recursive r as (select id n, 'a key of some length' s from t union select n div 2, s from r) select count(*), sum(n) from r",
         true,
@@ -138,7 +143,7 @@ fn what_does_not_fit_into_memory_answers_the_same() {
     assert!(spill.file_count() > 100, "{}", spill.file_count());
     let names = std::fs::read_dir(&folder.0).expect("the folder is there").count();
     assert_eq!(names, 0, "files have no names");
-    // What an aggregate gathers beyond what GROUP_CONCAT shows is kept in memory: it is told so.
+    // What one group gathers beyond what GROUP_CONCAT shows is kept in memory: it is told so.
     let came = run(&mut b, "select json_arrayagg(s) from t");
     assert!(came[0].starts_with("error 1037 "), "{came:?}");
     // It is the statement that is bound, not the session.

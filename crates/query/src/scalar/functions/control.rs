@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::{Args, Function, MANY, Returns, Run, row};
+use super::{Args, Function, MANY, Returns, Run, exact, row};
 use crate::error::Result;
 use crate::scalar::bind::{self, Settings};
 use crate::scalar::context::EvalContext;
@@ -15,13 +15,13 @@ pub const FUNCTIONS: &[Function] = &[
     row(&["if"], 3, 3, Returns::Custom(type_of_if), Run::Lazy(if_)),
     row(&["ifnull"], 2, 2, Returns::Custom(type_of_ifnull), Run::Lazy(coalesce)),
     row(&["coalesce"], 1, MANY, Returns::Custom(type_of_coalesce), Run::Lazy(coalesce)),
-    row(&["nullif"], 2, 2, Returns::First, Run::Values(nullif)),
+    exact(row(&["nullif"], 2, 2, Returns::First, Run::Values(nullif))),
     // Bound to a node of its own; the row is for its name.
     row(&["isnull"], 1, 1, Returns::Truth, Run::Values(isnull)),
-    row(&["greatest"], 2, MANY, Returns::Union(0), Run::Strict(greatest)),
-    row(&["least"], 2, MANY, Returns::Union(0), Run::Strict(least)),
+    exact(row(&["greatest"], 2, MANY, Returns::Union(0), Run::Strict(greatest))),
+    exact(row(&["least"], 2, MANY, Returns::Union(0), Run::Strict(least))),
     row(&["interval"], 2, MANY, Returns::Int, Run::Values(interval)),
-    row(&["any_value"], 1, 1, Returns::First, Run::Values(first)),
+    exact(row(&["any_value"], 1, 1, Returns::First, Run::Values(first))),
 ];
 
 fn type_of_if(arguments: &[Expr], settings: &Settings) -> Result<Type> {
@@ -40,15 +40,15 @@ fn type_of_coalesce(arguments: &[Expr], settings: &Settings) -> Result<Type> {
 
 fn if_(call: &Call, row: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let chosen = &call.arguments[if call.arguments[0].holds(row, ctx)? { 1 } else { 2 }];
-    let value = chosen.eval(row, ctx)?;
-    eval::unify(value, &chosen.ty(), &call.ty, ctx)
+    let value = chosen.eval_exact(row, ctx)?;
+    eval::unify_exact(value, &chosen.ty(), &call.ty, ctx)
 }
 
 fn coalesce(call: &Call, row: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     for argument in &call.arguments {
-        let value = argument.eval(row, ctx)?;
+        let value = argument.eval_exact(row, ctx)?;
         if !value.is_null() {
-            return eval::unify(value, &argument.ty(), &call.ty, ctx);
+            return eval::unify_exact(value, &argument.ty(), &call.ty, ctx);
         }
     }
     Ok(Value::Null)
@@ -89,7 +89,7 @@ fn extreme(call: &Call, values: &[Value], wanted: Ordering, ctx: &mut EvalContex
     };
     let mut best: Option<Value> = None;
     for (value, argument) in values.iter().zip(&call.arguments) {
-        let value = eval::unify(value.clone(), &argument.ty(), &call.ty, ctx)?;
+        let value = eval::unify_exact(value.clone(), &argument.ty(), &call.ty, ctx)?;
         let better = match &best {
             None => true,
             Some(known) => compare::order(domain, &value, known, ctx)? == wanted,

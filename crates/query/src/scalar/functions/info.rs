@@ -34,18 +34,9 @@ pub const FUNCTIONS: &[Function] = &[
     volatile(row(&["uuid_short"], 0, 0, Returns::UInt, Run::Values(uuid_short))),
     volatile(row(&["sleep"], 1, 1, Returns::Int, Run::Values(sleep))),
     volatile(row(&["benchmark"], 2, 2, Returns::Int, Run::Lazy(benchmark))),
-    // The grant of locks by name is the session's; it is refused here, not ignored.
+    // They would need what is not there: refused, not ignored.
     volatile(row(
-        &[
-            "get_lock",
-            "release_lock",
-            "is_free_lock",
-            "is_used_lock",
-            "release_all_locks",
-            "load_file",
-            "master_pos_wait",
-            "wait_for_executed_gtid_set",
-        ],
+        &["load_file", "master_pos_wait", "wait_for_executed_gtid_set"],
         0,
         MANY,
         Returns::Int,

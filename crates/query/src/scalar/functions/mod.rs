@@ -9,6 +9,7 @@ pub mod digest;
 pub mod encode;
 mod info;
 mod json;
+mod named;
 mod numeric;
 mod regexp;
 mod string;
@@ -39,6 +40,8 @@ pub struct Function {
     pub run: Run,
     /// Never folded or cached: RAND(), UUID(), SLEEP().
     pub volatile: bool,
+    /// It takes quotients with all the digits that were computed, not with those that are shown.
+    pub exact: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,14 +88,18 @@ pub enum Run {
 const MANY: usize = usize::MAX;
 
 const fn row(names: &'static [&'static str], min: usize, max: usize, returns: Returns, run: Run) -> Function {
-    Function { names, arity: Arity { min, max }, returns, run, volatile: false }
+    Function { names, arity: Arity { min, max }, returns, run, volatile: false, exact: false }
+}
+
+const fn exact(function: Function) -> Function {
+    Function { exact: true, ..function }
 }
 
 const fn volatile(function: Function) -> Function {
     Function { volatile: true, ..function }
 }
 
-static PARTS: [&[Function]; 8] = [
+static PARTS: [&[Function]; 9] = [
     control::FUNCTIONS,
     string::FUNCTIONS,
     regexp::FUNCTIONS,
@@ -101,6 +108,7 @@ static PARTS: [&[Function]; 8] = [
     json::FUNCTIONS,
     encode::FUNCTIONS,
     info::FUNCTIONS,
+    named::FUNCTIONS,
 ];
 
 static BY_NAME: LazyLock<HashMap<&'static str, &'static Function>> = LazyLock::new(|| {

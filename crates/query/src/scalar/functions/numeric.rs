@@ -1,6 +1,6 @@
 //! Numbers.
 
-use super::{Args, Function, Returns, Run, row, volatile};
+use super::{Args, Function, Returns, Run, exact, row, volatile};
 use crate::error::{self, Result};
 use crate::scalar::arithmetic::{self, divided_by_zero};
 use crate::scalar::bind::Settings;
@@ -12,30 +12,30 @@ use crate::types::{Kind, Type};
 use crate::value::Value;
 
 pub const FUNCTIONS: &[Function] = &[
-    row(&["abs"], 1, 1, Returns::Custom(type_of_number), Run::Strict(abs)),
-    row(&["sign"], 1, 1, Returns::Int, Run::Strict(sign)),
+    exact(row(&["abs"], 1, 1, Returns::Custom(type_of_number), Run::Strict(abs))),
+    exact(row(&["sign"], 1, 1, Returns::Int, Run::Strict(sign))),
     // Bound to the operator; the row is for its name.
-    row(&["mod"], 2, 2, Returns::Union(0), Run::Strict(modulo)),
-    row(&["ceiling", "ceil"], 1, 1, Returns::Custom(type_of_whole), Run::Strict(ceiling)),
-    row(&["floor"], 1, 1, Returns::Custom(type_of_whole), Run::Strict(floor)),
-    row(&["round"], 1, 2, Returns::Custom(type_of_round), Run::Strict(round)),
-    row(&["truncate"], 2, 2, Returns::Custom(type_of_round), Run::Strict(truncate)),
-    row(&["sqrt"], 1, 1, Returns::Double, Run::Strict(sqrt)),
-    row(&["pow", "power"], 2, 2, Returns::Double, Run::Strict(pow)),
-    row(&["exp"], 1, 1, Returns::Double, Run::Strict(exp)),
-    row(&["ln"], 1, 1, Returns::Double, Run::Strict(ln)),
-    row(&["log"], 1, 2, Returns::Double, Run::Strict(log)),
-    row(&["log2"], 1, 1, Returns::Double, Run::Strict(log2)),
-    row(&["log10"], 1, 1, Returns::Double, Run::Strict(log10)),
-    row(&["sin"], 1, 1, Returns::Double, Run::Strict(sin)),
-    row(&["cos"], 1, 1, Returns::Double, Run::Strict(cos)),
-    row(&["tan"], 1, 1, Returns::Double, Run::Strict(tan)),
-    row(&["cot"], 1, 1, Returns::Double, Run::Strict(cot)),
-    row(&["asin"], 1, 1, Returns::Double, Run::Strict(asin)),
-    row(&["acos"], 1, 1, Returns::Double, Run::Strict(acos)),
-    row(&["atan", "atan2"], 1, 2, Returns::Double, Run::Strict(atan)),
-    row(&["radians"], 1, 1, Returns::Double, Run::Strict(radians)),
-    row(&["degrees"], 1, 1, Returns::Double, Run::Strict(degrees)),
+    exact(row(&["mod"], 2, 2, Returns::Union(0), Run::Strict(modulo))),
+    exact(row(&["ceiling", "ceil"], 1, 1, Returns::Custom(type_of_whole), Run::Strict(ceiling))),
+    exact(row(&["floor"], 1, 1, Returns::Custom(type_of_whole), Run::Strict(floor))),
+    exact(row(&["round"], 1, 2, Returns::Custom(type_of_round), Run::Strict(round))),
+    exact(row(&["truncate"], 2, 2, Returns::Custom(type_of_round), Run::Strict(truncate))),
+    exact(row(&["sqrt"], 1, 1, Returns::Double, Run::Strict(sqrt))),
+    exact(row(&["pow", "power"], 2, 2, Returns::Double, Run::Strict(pow))),
+    exact(row(&["exp"], 1, 1, Returns::Double, Run::Strict(exp))),
+    exact(row(&["ln"], 1, 1, Returns::Double, Run::Strict(ln))),
+    exact(row(&["log"], 1, 2, Returns::Double, Run::Strict(log))),
+    exact(row(&["log2"], 1, 1, Returns::Double, Run::Strict(log2))),
+    exact(row(&["log10"], 1, 1, Returns::Double, Run::Strict(log10))),
+    exact(row(&["sin"], 1, 1, Returns::Double, Run::Strict(sin))),
+    exact(row(&["cos"], 1, 1, Returns::Double, Run::Strict(cos))),
+    exact(row(&["tan"], 1, 1, Returns::Double, Run::Strict(tan))),
+    exact(row(&["cot"], 1, 1, Returns::Double, Run::Strict(cot))),
+    exact(row(&["asin"], 1, 1, Returns::Double, Run::Strict(asin))),
+    exact(row(&["acos"], 1, 1, Returns::Double, Run::Strict(acos))),
+    exact(row(&["atan", "atan2"], 1, 2, Returns::Double, Run::Strict(atan))),
+    exact(row(&["radians"], 1, 1, Returns::Double, Run::Strict(radians))),
+    exact(row(&["degrees"], 1, 1, Returns::Double, Run::Strict(degrees))),
     row(&["pi"], 0, 0, Returns::Custom(type_of_pi), Run::Strict(pi)),
     volatile(row(&["rand"], 0, 1, Returns::Double, Run::Values(rand))),
     row(&["bit_count"], 1, 1, Returns::Int, Run::Strict(bit_count)),
@@ -181,7 +181,7 @@ fn rounded(call: &Call, values: &[Value], round: bool, ctx: &mut EvalContext) ->
     Ok(match number(call, &values[0], ctx)? {
         Value::Double(number) => Value::Double(round_double(number, digits as i32, round)),
         Value::Decimal(decimal) => arithmetic::fit(Value::Decimal(exact(decimal)), &call.ty),
-        integer if digits >= 0 => integer,
+        integer if digits >= 0 => arithmetic::fit(integer, &call.ty),
         integer => {
             let unsigned = matches!(integer, Value::UInt(_));
             let whole = exact(convert::to_decimal(&integer, ctx)?).to_whole();
