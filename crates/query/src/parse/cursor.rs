@@ -17,6 +17,12 @@ pub struct Cursor<'t> {
 
 impl Cursor<'_> {
     pub fn error_here(&self) -> SqlError {
+        let defines = ["create", "alter"]
+            .iter()
+            .any(|word| self.text.trim_start().get(..word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word)));
+        if defines && self.peek_word(0, "partition") && self.peek_word(1, "by") {
+            return SqlError::unsupported("PARTITION BY");
+        }
         let token = self.parser.peek_token_ref();
         if token.token == Token::EOF {
             return SqlError::parse(format!("'' at line {}", self.text.matches('\n').count() + 1));

@@ -21,7 +21,20 @@ pub struct Normal {
 }
 
 /// What they answer has as many digits, or is of the kind, that a literal says.
-const KEPT: [&str; 3] = ["round", "truncate", "str_to_date"];
+const KEPT: [&str; 12] = [
+    "convert_tz",
+    "lpad",
+    "repeat",
+    "replace",
+    "round",
+    "rpad",
+    "str_to_date",
+    "time",
+    "timediff",
+    "timestamp",
+    "truncate",
+    "unix_timestamp",
+];
 
 impl Normal {
     /// Fills in the key and literals of this text. False: it must be parsed as it stands.
