@@ -1,8 +1,8 @@
 //! Notations of MySQL's expressions that the parser reads in another way or not at all: INTERVAL with compound units, EXTRACT, TRIM, CHAR ... USING, SOUNDS LIKE.
 
 use sqlparser::ast::{
-    BinaryOperator, DateTimeField, Expr, ExtractSyntax, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
-    FunctionArguments, Ident, Interval, ObjectName, ObjectNamePart, TrimWhereField,
+    BinaryOperator, CastKind, DataType, DateTimeField, Expr, ExtractSyntax, Function, FunctionArg, FunctionArgExpr,
+    FunctionArgumentList, FunctionArguments, Ident, Interval, ObjectName, ObjectNamePart, TrimWhereField,
 };
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
@@ -20,6 +20,7 @@ pub fn prefix(parser: &mut Parser<'_>, word: &str) -> Option<Parsed> {
         () if opens && word.eq_ignore_ascii_case("extract") => extract,
         () if opens && word.eq_ignore_ascii_case("trim") => trim,
         () if opens && word.eq_ignore_ascii_case("char") => char,
+        () if opens && word.eq_ignore_ascii_case("cast") && names_charset(parser) => cast,
         () => return None,
     };
     parser.next_token();
@@ -137,13 +138,64 @@ fn char(parser: &mut Parser<'_>) -> Parsed {
     let made = call("CHAR", numbers);
     Ok(match charset {
         None => made,
-        Some(charset) => Expr::Convert {
-            is_try: false,
-            expr: Box::new(made),
-            data_type: None,
-            charset: Some(charset),
-            target_before_value: false,
-            styles: Vec::new(),
-        },
+        Some(charset) => converted(made, charset),
     })
+}
+
+/// CONVERT(... USING ...).
+fn converted(expr: Expr, charset: ObjectName) -> Expr {
+    let (data_type, charset) = (None, Some(charset));
+    Expr::Convert {
+        is_try: false,
+        expr: Box::new(expr),
+        data_type,
+        charset,
+        target_before_value: false,
+        styles: Vec::new(),
+    }
+}
+
+/// Does the CAST that begins here name a character set? Its type stands at the end of its parentheses.
+fn names_charset(parser: &Parser<'_>) -> bool {
+    let (mut depth, mut nth) = (0, 1);
+    loop {
+        let token = &parser.peek_nth_token_ref(nth).token;
+        match token {
+            Token::LParen => depth += 1,
+            Token::RParen => depth -= 1,
+            Token::EOF => return false,
+            token if depth == 1 && is_word(token, "charset") => return true,
+            token if depth == 1 && is_word(token, "character") => {
+                return is_word(&parser.peek_nth_token_ref(nth + 1).token, "set");
+            }
+            _ => {}
+        }
+        if depth == 0 {
+            return false;
+        }
+        nth += 1;
+    }
+}
+
+/// CAST(... AS CHAR(n) CHARACTER SET ...): what is in another character set is turned first, so that characters are counted.
+fn cast(parser: &mut Parser<'_>) -> Parsed {
+    parser.expect_token(&Token::LParen)?;
+    let expr = parser.parse_expr()?;
+    parser.expect_keyword_is(Keyword::AS)?;
+    let data_type = parser.parse_data_type()?;
+    if !matches!(data_type, DataType::Char(_)) {
+        return parser.expected_ref("CHAR", parser.peek_token_ref());
+    }
+    if !parser.parse_keyword(Keyword::CHARSET) {
+        parser.expect_keyword_is(Keyword::CHARACTER)?;
+        parser.expect_keyword_is(Keyword::SET)?;
+    }
+    let charset = ObjectName(vec![ObjectNamePart::Identifier(parser.parse_identifier()?)]);
+    parser.expect_token(&Token::RParen)?;
+    let turned = converted(expr, charset.clone());
+    if matches!(data_type, DataType::Char(None)) {
+        return Ok(turned);
+    }
+    let cut = Expr::Cast { kind: CastKind::Cast, expr: Box::new(turned), data_type, format: None };
+    Ok(converted(cut, charset))
 }
