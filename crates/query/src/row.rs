@@ -160,29 +160,59 @@ impl Layout {
     }
 
     /// The value of a slot; None: the row is older than the slot.
-    #[inline]
     pub fn value(&self, row: &Opened<'_>, slot: usize, ty: &Type) -> Result<Option<Value>> {
+        let mut value = Value::Null;
+        Ok(self.put(row, slot, ty, &mut value)?.then_some(value))
+    }
+
+    /// Puts the value of a slot where it belongs: one that is handed on is copied at each step. False: the row is older than the slot.
+    #[inline]
+    pub fn put(&self, row: &Opened<'_>, slot: usize, ty: &Type, out: &mut Value) -> Result<bool> {
         if slot >= row.count {
-            return Ok(None);
+            return Ok(false);
         }
         if row.is_null(slot) {
-            return Ok(Some(Value::Null));
+            *out = Value::Null;
+            return Ok(true);
         }
         match self.places[slot] {
             Place::Fixed { offset, width } => {
-                let mut bits = [0; 8];
-                bits[..width].copy_from_slice(&row.row[row.base + offset..row.base + offset + width]);
-                Ok(Some(fixed_value(u64::from_le_bytes(bits), width, ty)))
+                let from = row.base + offset;
+                let bits = match row.row[from..from + width] {
+                    [a] => u64::from(a),
+                    [a, b] => u64::from(u16::from_le_bytes([a, b])),
+                    [a, b, c, d] => u64::from(u32::from_le_bytes([a, b, c, d])),
+                    [a, b, c, d, e, f, g, h] => u64::from_le_bytes([a, b, c, d, e, f, g, h]),
+                    _ => return Err(damaged_column()),
+                };
+                *out = fixed_value(bits, width, ty);
             }
             Place::Variable(nth) => {
                 let bytes = row.variable(nth)?;
-                match row.owner {
-                    Some(owner) if ty.kind.is_bytes() => Ok(Some(Value::Bytes(Bytes::within(owner, bytes)))),
-                    _ => parse(bytes, ty).map(Some),
+                match (row.owner, ty.kind) {
+                    (Some(owner), kind) if kind.is_bytes() => *out = Value::Bytes(Bytes::within(owner, bytes)),
+                    (_, Kind::Decimal) => match short_decimal(bytes) {
+                        Some((coefficient, scale)) => *out = Value::Decimal(Decimal::new(coefficient.into(), scale)),
+                        None => *out = parse(bytes, ty)?,
+                    },
+                    _ => *out = parse(bytes, ty)?,
                 }
             }
         }
+        Ok(true)
     }
+}
+
+/// The coefficient and the scale, if the coefficient takes no more than 8 bytes.
+#[inline]
+fn short_decimal(bytes: &[u8]) -> Option<(i64, u8)> {
+    let [scale, digits @ ..] = bytes else { return None };
+    if digits.is_empty() || digits.len() > 8 {
+        return None;
+    }
+    let bits = digits.iter().fold(0u64, |bits, byte| bits << 8 | u64::from(*byte));
+    let unused = 64 - 8 * digits.len() as u32;
+    Some(((bits << unused) as i64 >> unused, *scale))
 }
 
 /// The bytes of a row. If they are long and others may share them, values are parts of them.
@@ -277,6 +307,7 @@ fn unpack_date(packed: u32) -> Date {
     Date::new((packed >> 9) as u16, (packed >> 5 & 15) as u8, (packed & 31) as u8)
 }
 
+#[inline]
 fn fixed_value(bits: u64, width: usize, ty: &Type) -> Value {
     match ty.kind {
         Kind::Float => Value::Float(f32::from_bits(bits as u32)),
@@ -333,13 +364,8 @@ fn parse(bytes: &[u8], ty: &Type) -> Result<Value> {
             if digits.is_empty() {
                 return Err(damaged());
             }
-            let sign = if digits[0] & 0x80 != 0 { 0xFF } else { 0 };
-            if digits.len() <= 8 {
-                let mut full = [sign; 8];
-                full[8 - digits.len()..].copy_from_slice(digits);
-                Value::Decimal(Decimal::new(i64::from_be_bytes(full).into(), *scale))
-            } else if digits.len() <= 16 {
-                let mut full = [sign; 16];
+            if digits.len() <= 16 {
+                let mut full = [if digits[0] & 0x80 != 0 { 0xFF } else { 0 }; 16];
                 full[16 - digits.len()..].copy_from_slice(digits);
                 Value::Decimal(Decimal::new(i128::from_be_bytes(full), *scale))
             } else {

@@ -176,7 +176,9 @@ class Draw:
             mine = self.scope_of(name, alias)
             source = f"{name} {alias}"
             if self.chance(0.12):
-                shown = [(f"d{n}", self.column(mine, kind), kind) for n, kind in enumerate((NUMBER, TEXT, DATE))]
+                # Columns only: MariaDB keeps a literal where an outer join finds no row.
+                kinds = [kind for kind in (NUMBER, TEXT, DATE) if any(its == kind for _, its in mine)]
+                shown = [(f"d{n}", self.column(mine, kind), kind) for n, kind in enumerate(kinds)]
                 items = ", ".join(f"{text} AS {name}" for name, text, _ in shown)
                 source = f"(SELECT {items} FROM {name} {alias} WHERE {self.condition(mine, 1)}) {alias}"
                 mine = [(f"{alias}.{name}", kind) for name, _, kind in shown]
@@ -193,7 +195,7 @@ class Draw:
         return text, scope
 
     def select(self):
-        return self.one(self.plain, self.plain, self.grouped, self.grouped, self.matched, self.matched, self.sets, self.common, self.windowed)()
+        return self.one(self.plain, self.plain, self.grouped, self.grouped, self.matched, self.matched, self.chained, self.sets, self.common, self.windowed)()
 
     def plain(self):
         source, scope = self.sources()
@@ -241,6 +243,32 @@ class Draw:
         self.random.shuffle(conditions)
         items = ", ".join(self.column(scope, kind) for kind in (NUMBER, TEXT))
         return f"SELECT {self.one('COUNT(*)', items)} FROM {source} WHERE {' AND '.join(conditions)}"
+
+    def chained(self):
+        """Three or four tables of which each is equal to one before in one of few columns: what follows of that may join them."""
+        text, scope, columns, conditions = [], [], [], []
+        kind = self.one(NUMBER, NUMBER, TEXT, DATE)
+        for alias in ("t", "u", "v", "w")[: self.one(3, 3, 4)]:
+            name = self.one(*self.tables)
+            mine = self.scope_of(name, alias)
+            text.append(f"{name} {alias}")
+            if columns:
+                conditions.append(f"{self.column(mine, kind)} = {self.one(*columns)}")
+            column = self.column(mine, kind)
+            columns += [column, column] if column.startswith(alias + ".") else []
+            if not columns:
+                columns.append(self.typed(kind))
+            scope += mine
+        if self.chance(0.3):
+            conditions.append(f"{self.one(*columns)} = {self.one(*columns)}")
+        if self.chance(0.4):
+            conditions.append(self.condition(scope, 1))
+        self.random.shuffle(conditions)
+        tables = ", ".join(text)
+        if self.chance(0.2) and not re.search(r"\b[vw]\.", conditions[-1]):
+            tables = f"{text[0]} LEFT JOIN {text[1]} ON {conditions.pop()}, {', '.join(text[2:])}"
+        shown = self.one("COUNT(*)", "COUNT(*), MIN(t.id), MAX(u.id), SUM(v.id)", ", ".join(f"{alias}.id" for alias in ("t", "u", "v")))
+        return f"SELECT {shown} FROM {tables}{' WHERE ' + ' AND '.join(conditions) if conditions else ''}"
 
     def grouped(self):
         source, scope = self.sources()

@@ -5,6 +5,7 @@
 
 pub mod change;
 mod distinct;
+pub mod fold;
 pub mod foreign;
 mod frame;
 pub mod generated;

@@ -13,12 +13,13 @@ use engine::rows::{Cursor, Isolation, Locked, MapId, RowBatch, Transaction, Wait
 use crate::batch::Batch;
 use crate::catalog::table::{Index, Part, Table};
 use crate::error::Result;
+use crate::exec::fold::folded;
 use crate::exec::host::host;
 use crate::exec::spill::keys::Keys;
 use crate::exec::{all_hold, generated};
 use crate::key::{encode_part, row_key};
 use crate::plan::fit::{Fit, fit};
-use crate::plan::{Access, Lock, LockWait, Scan};
+use crate::plan::{Access, Lock, LockWait, Scan, Stages};
 use crate::row::{Opened, Source};
 use crate::scalar::{EvalContext, Expr};
 use crate::session::Row;
@@ -48,6 +49,8 @@ pub struct ScanState {
     /// What it puts out stands in the rows as it is.
     is_plain: bool,
     cursor: Option<Cursor>,
+    /// The conditions, with what is the same for all rows computed.
+    folded: Option<Vec<Expr>>,
     /// Keys of rows that a locking walk over an index has met.
     seen: Keys,
     memory: Memory,
@@ -146,6 +149,7 @@ impl ScanState {
             ranges = self::ranges(&scan.table, &scan.access, row, ctx, &mut is_exact)?.into();
             range = ranges.pop_front();
         }
+        let folded = (scan.folds && base.is_none()).then(|| folded(&scan.conditions, ctx));
         Ok(ScanState {
             base: base.cloned(),
             range,
@@ -153,6 +157,7 @@ impl ScanState {
             is_exact: is_exact && scan.lock.is_none(),
             is_plain: is_plain(scan),
             cursor: None,
+            folded,
             seen: Keys::default(),
             memory: Memory::new(),
             wide: Row::new(),
@@ -327,11 +332,12 @@ impl ScanState {
         let long = (bytes.len() > LONG_ROW).then(|| Arc::new(std::mem::take(&mut bytes)));
         let source = known.unwrap_or_else(|| long.as_ref().map_or((&bytes).into(), Source::from));
         let is_long = source.is_shared();
-        let (needed, conditions) = match self.is_exact {
-            true => (&scan.needed_after, &scan.conditions[scan.implied..]),
-            false => (&scan.needed, &scan.conditions[..]),
+        let (stages, skipped) = match self.is_exact {
+            true => (&scan.stages_after, scan.implied),
+            false => (&scan.stages, 0),
         };
-        if let (Sink::Batch(out), Some(places), true) = (&mut *sink, &scan.output, conditions.is_empty())
+        let is_free = skipped == scan.conditions.len();
+        if let (Sink::Batch(out), Some(places), true) = (&mut *sink, &scan.output, is_free)
             && self.is_plain
         {
             let result = append(scan, places, source, out);
@@ -339,12 +345,12 @@ impl ScanState {
             return result;
         }
         self.renew_wide(scan);
-        self.fill_in(scan, source, needed, ctx)?;
-        self.memory.bytes = bytes;
         if let Some(at) = scan.key_at {
             self.wide[at] = Value::bytes(key);
         }
-        if !all_hold(conditions, &self.wide, ctx)? {
+        let is_wanted = self.holds(scan, source, (stages, skipped), ctx)?;
+        self.memory.bytes = bytes;
+        if !is_wanted {
             if scan.lock.is_some() && locks_what_it_takes(ctx) {
                 host(ctx).txn()?.unlock_last();
             }
@@ -355,6 +361,29 @@ impl ScanState {
             return Ok(());
         }
         self.give(scan, ctx, sink)
+    }
+
+    /// Reads the row's columns, and looks at the conditions behind the `skipped` ones, as far as they hold.
+    fn holds(
+        &mut self,
+        scan: &Scan,
+        row: Source<'_>,
+        (stages, skipped): (&Stages, usize),
+        ctx: &mut EvalContext,
+    ) -> Result<bool> {
+        for (at, columns) in stages.before.iter().enumerate() {
+            if !columns.is_empty() {
+                self.fill_in(scan, row, columns, ctx)?;
+            }
+            let conditions = self.folded.as_deref().unwrap_or(&scan.conditions);
+            if !conditions[skipped + at].holds(&self.wide, ctx)? {
+                return Ok(false);
+            }
+        }
+        if !stages.rest.is_empty() {
+            self.fill_in(scan, row, &stages.rest, ctx)?;
+        }
+        Ok(true)
     }
 
     /// The row's bytes as the statement has to see them; false: there is none for it.
@@ -392,7 +421,7 @@ impl ScanState {
         };
         let row = scan.table.layout.open(row)?;
         for at in needed {
-            self.wide[places[*at]] = column(&scan.table, &row, *at)?;
+            put(&scan.table, &row, *at, &mut self.wide[places[*at]])?;
         }
         Ok(())
     }
@@ -438,18 +467,18 @@ fn take_lock(txn: &mut Transaction, map: MapId, key: &[u8], lock: Lock, out: &mu
 pub fn decode<'r>(table: &Table, row: impl Into<Source<'r>>, needed: &[usize], out: &mut [Value]) -> Result<()> {
     let row: Opened<'_> = table.layout.open(row)?;
     for at in needed {
-        out[*at] = column(table, &row, *at)?;
+        put(table, &row, *at, &mut out[*at])?;
     }
     Ok(())
 }
 
 #[inline]
-fn column(table: &Table, row: &Opened<'_>, at: usize) -> Result<Value> {
+fn put(table: &Table, row: &Opened<'_>, at: usize, out: &mut Value) -> Result<()> {
     let column = &table.columns[at];
-    Ok(match table.layout.value(row, column.slot, &column.ty)? {
-        Some(value) => value,
-        None => column.initial.clone(),
-    })
+    if !table.layout.put(row, column.slot, &column.ty, out)? {
+        *out = column.initial.clone();
+    }
+    Ok(())
 }
 
 /// Are the places that the scan puts out columns that its rows hold?

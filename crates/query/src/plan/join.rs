@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::bind::generated::indexed;
 use crate::bind::scope::{Origin, ScopeTable, Source};
+use crate::exec::fold::folds;
 use crate::exec::hosted::Subquery;
 use crate::plan::access::{Choice, Target};
 use crate::plan::cost::{HASH, OPEN, PROBE, ROWS};
@@ -14,7 +15,7 @@ use crate::plan::estimate::{asking, estimate};
 use crate::plan::order::{Way, kept, order};
 use crate::plan::share::Sight;
 use crate::plan::walk::{columns, is_volatile};
-use crate::plan::{HashJoin, JoinKind, Node, Scan, SortKey};
+use crate::plan::{HashJoin, JoinKind, Node, Scan, SortKey, Stages, equal};
 use crate::scalar::Expr;
 use crate::scalar::expr::{Comparison, Domain};
 use crate::system::keys;
@@ -149,6 +150,9 @@ impl Planner<'_> {
                     offset,
                     width,
                     places: None,
+                    folds: !access.is_point && conditions.iter().any(folds),
+                    stages: Stages::new(base, offset, &conditions, &needed),
+                    stages_after: Stages::new(base, offset, &conditions[implied..], &needed),
                     needed_after: needed.clone(),
                     needed,
                     key_at: table.key_at,
@@ -193,13 +197,20 @@ impl Planner<'_> {
     }
 
     fn inner(&self, items: &[Source], conditions: &mut Vec<Expr>, before: &[usize]) -> Part {
+        let mut classes = Vec::new();
         if items.len() > 1 {
             let mut own = Vec::new();
             items.iter().for_each(|item| tables_of(item, &mut own));
             conditions.extend(self.restrictions(&own, conditions));
+            classes = equal::classes(conditions);
+            own.extend(before);
+            conditions.extend(self.conclusions(&classes, &own, conditions));
         }
+        let order = order(self, items, (conditions, &classes), before);
+        let steps = order.iter().map(|(at, _)| self.bound_by(&items[*at])).collect::<Vec<_>>();
+        self.without_repeats(&classes, before, &steps, conditions);
         let mut done: Option<Part> = None;
-        for (at, way) in order(self, items, conditions, before) {
+        for (at, way) in order {
             done = Some(match (done, &items[at]) {
                 (None, item) => self.source(item, conditions, before),
                 (Some(left), Source::Semi(right, on, is_anti)) => {
@@ -215,6 +226,15 @@ impl Planner<'_> {
             rows: 1.0,
             ordered: false,
         })
+    }
+
+    /// The tables whose columns are there once the item is joined.
+    fn bound_by(&self, item: &Source) -> Vec<usize> {
+        let mut tables = Vec::new();
+        if !matches!(item, Source::Semi(..)) {
+            tables_of(item, &mut tables);
+        }
+        tables
     }
 
     fn outer(&self, left: &Source, right: &Source, on: &[Expr], conditions: &mut Vec<Expr>, before: &[usize]) -> Part {

@@ -5,6 +5,7 @@
 
 pub mod access;
 pub mod cost;
+pub mod equal;
 pub mod estimate;
 pub mod explain;
 pub mod family;
@@ -173,8 +174,13 @@ pub struct Scan {
     pub conditions: Vec<Expr>,
     /// So many of them, the first ones, hold for every row that the access finds, if all values of it fit (`fit`) and the rows are not newer than the index.
     pub implied: usize,
+    /// Something in the conditions is worth computing once for all rows (`exec/fold`).
+    pub folds: bool,
     /// The columns of `needed` that are needed without the implied conditions.
     pub needed_after: Vec<usize>,
+    /// In which order columns are read and conditions are looked at: with all conditions, and without the implied ones.
+    pub stages: Stages,
+    pub stages_after: Stages,
     pub lock: Option<Lock>,
     /// Give these places of the wide row, each once, and no wide row: nobody above wants more.
     pub output: Option<Vec<usize>>,
@@ -223,7 +229,37 @@ impl Scan {
             let mut kept = self.needed_after.clone();
             kept.retain(|column| wanted.contains(&(self.offset + column)));
             self.needed_after = self.table.with_sources(kept);
+            let conditions = &self.conditions[self.implied..];
+            self.stages_after = Stages::new(&self.table, self.offset, conditions, &self.needed_after);
         }
+    }
+}
+
+/// Which columns of a row are read before each of the conditions, and which when all of them hold: of a row that is not wanted no more is read than it takes to see that.
+#[derive(Clone, Debug, Default)]
+pub struct Stages {
+    pub before: Vec<Vec<usize>>,
+    pub rest: Vec<usize>,
+}
+
+impl Stages {
+    pub fn new(table: &Table, offset: usize, conditions: &[Expr], needed: &[usize]) -> Stages {
+        let asks = |condition: &Expr| {
+            let mut asks = false;
+            condition.walk(&mut |expr| asks |= matches!(expr, Expr::Hosted(..)));
+            asks
+        };
+        // Subqueries look at the row as a whole; columns that are computed need others.
+        let at_once = table.computes || conditions.iter().any(asks);
+        let mut rest = needed.to_vec();
+        let mut before = Vec::new();
+        for condition in conditions {
+            let reads = walk::columns(condition);
+            let (now, later) = rest.into_iter().partition(|column| at_once || reads.contains(&(offset + column)));
+            before.push(now);
+            rest = later;
+        }
+        Stages { before, rest }
     }
 }
 

@@ -9,7 +9,8 @@ use std::collections::HashMap;
 
 use crate::bind::scope::{Origin, Source};
 use crate::plan::access::Choice;
-use crate::plan::cost::{HASH, LOOKUP, OPEN, PROBE, RANGE, STEP};
+use crate::plan::cost::{HASH, KEPT_EQUAL, LOOKUP, OPEN, PROBE, RANGE, STEP};
+use crate::plan::equal::Class;
 use crate::plan::estimate::estimate;
 use crate::plan::join::{Planner, tables_of};
 use crate::plan::walk::columns;
@@ -49,6 +50,12 @@ struct Item<'s> {
     is_anti: bool,
 }
 
+/// Of a class of equal columns those of one item: which, and how many values they have.
+struct Member {
+    item: u64,
+    distinct: f64,
+}
+
 /// A condition between items: which, and what share of pairs it keeps.
 struct Tie {
     items: u64,
@@ -61,25 +68,37 @@ struct Ordering<'o, 'p> {
     before: &'o [usize],
     items: Vec<Item<'o>>,
     ties: Vec<Tie>,
+    classes: Vec<Vec<Member>>,
     /// What a step to an item costs for each row, given those of its neighbours that were read.
     known: RefCell<HashMap<(usize, u64), f64>>,
 }
 
 /// The items in their order, each with the way it is joined.
-pub fn order(planner: &Planner<'_>, sources: &[Source], conditions: &[Expr], before: &[usize]) -> Vec<(usize, Way)> {
+pub fn order(
+    planner: &Planner<'_>,
+    sources: &[Source],
+    (conditions, classes): (&[Expr], &[Class]),
+    before: &[usize],
+) -> Vec<(usize, Way)> {
     if sources.len() < 2 || sources.len() > MOST {
         return (0..sources.len()).map(|at| (at, Way::Loop)).collect();
     }
-    let ordering = Ordering::new(planner, sources, conditions, before);
+    let ordering = Ordering::new(planner, sources, (conditions, classes), before);
     if sources.len() <= EXACT { ordering.exact() } else { ordering.greedy() }
 }
 
 impl<'o, 'p> Ordering<'o, 'p> {
-    fn new(planner: &'o Planner<'p>, sources: &'o [Source], conditions: &'o [Expr], before: &'o [usize]) -> Self {
-        let mut ordering =
-            Ordering { planner, conditions, before, items: Vec::new(), ties: Vec::new(), known: RefCell::default() };
+    fn new(
+        planner: &'o Planner<'p>,
+        sources: &'o [Source],
+        (conditions, classes): (&'o [Expr], &[Class]),
+        before: &'o [usize],
+    ) -> Self {
+        let (items, ties, known) = (Vec::new(), Vec::new(), RefCell::default());
+        let mut ordering = Ordering { planner, conditions, before, items, ties, classes: Vec::new(), known };
         ordering.items = sources.iter().map(|source| ordering.item(source)).collect();
-        ordering.tie(conditions);
+        ordering.tie(conditions, classes);
+        ordering.classes = classes.iter().map(|class| ordering.members(class)).collect();
         for at in 0..ordering.items.len() {
             ordering.need(at);
         }
@@ -109,11 +128,31 @@ impl<'o, 'p> Ordering<'o, 'p> {
         self.items.iter().enumerate().filter(|(_, item)| reads(item)).map(|(at, _)| 1 << at).sum()
     }
 
-    fn tie(&mut self, conditions: &[Expr]) {
+    /// The class's columns, one of each item: that of most values.
+    fn members(&self, class: &Class) -> Vec<Member> {
+        let mut members: Vec<Member> = Vec::new();
+        for (place, ty) in &class.members {
+            let column = Expr::Column(*place, ty.clone());
+            let (item, distinct) = (self.items_of(&column), self.planner.sight.distinct(&column));
+            let distinct = distinct.unwrap_or(1.0 / KEPT_EQUAL);
+            match members.iter_mut().find(|member| member.item == item) {
+                Some(member) => member.distinct = member.distinct.max(distinct),
+                None if item.count_ones() == 1 => members.push(Member { item, distinct }),
+                None => {}
+            }
+        }
+        members.sort_by(|a, b| b.distinct.total_cmp(&a.distinct));
+        members
+    }
+
+    fn tie(&mut self, conditions: &[Expr], classes: &[Class]) {
         for condition in conditions {
             let items = self.items_of(condition);
             if items.count_ones() > 1 {
-                self.ties.push(Tie { items, share: self.planner.sight.share(condition) });
+                // Of equalities that follow from each other only some count: `rows` sees to it.
+                let is_of_class = classes.iter().any(|class| class.pair_of(condition).is_some());
+                let share = if is_of_class { 1.0 } else { self.planner.sight.share(condition) };
+                self.ties.push(Tie { items, share });
             }
         }
         for at in 0..self.items.len() {
@@ -169,6 +208,12 @@ impl<'o, 'p> Ordering<'o, 'p> {
         let mut rows = 1.0;
         for (_, item) in self.items.iter().enumerate().filter(|(at, _)| set >> at & 1 == 1) {
             rows *= item.share.map_or(item.rows, |share| kept(share, item.is_anti));
+        }
+        for class in &self.classes {
+            // Each further column has to meet one of those before: as two columns meet, by the one of more values.
+            let members: Vec<f64> =
+                class.iter().filter(|member| member.item & set != 0).map(|member| member.distinct).collect();
+            rows /= members[..members.len().saturating_sub(1)].iter().product::<f64>();
         }
         let ties = self.ties.iter().filter(|tie| tie.items & !set == 0);
         (rows * ties.map(|tie| tie.share).product::<f64>()).max(0.01)

@@ -1,0 +1,62 @@
+//! Conditions of a walk over many rows, with what is the same for all of them computed once: `d < DATE '1994-01-01' + INTERVAL 1 YEAR`.
+//!
+//! Only what leaves no trace is computed beforehand. What fails, or warns, is left as it is, for it is an error, or a warning, of a row that there may not be.
+
+use crate::scalar::{EvalContext, Expr};
+
+/// Are there such things in a condition?
+pub fn folds(condition: &Expr) -> bool {
+    let mut found = false;
+    condition.walk(&mut |expr| match expr {
+        Expr::Compare(compare) => found |= is_fixed(&compare.left) || is_fixed(&compare.right),
+        Expr::Between(between) => found |= is_fixed(&between.low) || is_fixed(&between.high),
+        _ => {}
+    });
+    found
+}
+
+/// The conditions with values in their places.
+pub fn folded(conditions: &[Expr], ctx: &mut EvalContext) -> Vec<Expr> {
+    let mut conditions = conditions.to_vec();
+    let mut fold = |expr: &mut Expr| match expr {
+        Expr::Compare(compare) => {
+            computed(&mut compare.left, ctx);
+            computed(&mut compare.right, ctx);
+        }
+        Expr::Between(between) => {
+            computed(&mut between.low, ctx);
+            computed(&mut between.high, ctx);
+        }
+        _ => {}
+    };
+    conditions.iter_mut().for_each(|condition| condition.rewrite(&mut fold));
+    conditions
+}
+
+/// A computation over literals and parameters that has no effect but its value.
+fn is_fixed(expr: &Expr) -> bool {
+    let is_computed = match expr {
+        Expr::Arithmetic(_) | Expr::Cast(..) => true,
+        Expr::Call(call) => matches!(call.function.name(), "date_add" | "date_sub"),
+        _ => false,
+    };
+    is_computed
+        && expr
+            .children()
+            .into_iter()
+            .all(|child| matches!(child, Expr::Literal(..) | Expr::Parameter(..)) || is_fixed(child))
+}
+
+/// As a comparison takes it: a quotient with all its digits.
+fn computed(expr: &mut Expr, ctx: &mut EvalContext) {
+    if !is_fixed(expr) {
+        return;
+    }
+    let warnings = std::mem::take(&mut ctx.warnings);
+    let value = expr.eval_exact(&[], ctx);
+    let is_silent = ctx.warnings.count() == 0;
+    ctx.warnings = warnings;
+    if let (Ok(value), true) = (value, is_silent) {
+        *expr = Expr::Literal(value, expr.ty());
+    }
+}

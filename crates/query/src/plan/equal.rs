@@ -1,0 +1,172 @@
+//! Columns that conditions say are equal to each other: `a.x = b.y AND b.y = c.z` ties `a` to `c` as well.
+//!
+//! Of such a class every pair may be joined by, so all pairs are conditions while the order of the tables is looked for; when it stands, only so many are kept that each column is compared once. The hard thing is what may
+//! be concluded: equality is carried over only where the columns compare by the same kind of key, for `1 = '1'` and `'1' = '1.0'`, as numbers, say nothing of `1` and `'1.0'` as texts. MySQL calls this equality propagation.
+
+use crate::plan::join::{Planner, key_type};
+use crate::scalar::Expr;
+use crate::scalar::expr::{Compare, Comparison, Domain};
+use crate::types::Type;
+
+/// Columns that are equal, by their places; and as what they are compared.
+#[derive(Debug)]
+pub struct Class {
+    pub members: Vec<(usize, Type)>,
+    domain: Domain,
+    key: Type,
+}
+
+/// The two columns that a condition says are equal, and by what key.
+struct Pair<'e> {
+    columns: [(usize, &'e Type); 2],
+    domain: Domain,
+    key: Type,
+}
+
+/// None: nothing can be concluded from it.
+fn pair(condition: &Expr) -> Option<Pair<'_>> {
+    let Expr::Compare(compare) = condition else { return None };
+    let (Expr::Column(a, left), Expr::Column(b, right)) = (&compare.left, &compare.right) else { return None };
+    let has_own_collation = match compare.domain {
+        Domain::Text(collation) => left.collation == collation && right.collation == collation,
+        _ => true,
+    };
+    if compare.op != Comparison::Equal || a == b || !has_own_collation {
+        return None;
+    }
+    let key = key_type(&compare.left, &compare.right, compare.domain)?;
+    Some(Pair { columns: [(*a, left), (*b, right)], domain: compare.domain, key })
+}
+
+/// The classes of more than two columns.
+pub fn classes(conditions: &[Expr]) -> Vec<Class> {
+    let mut classes: Vec<Class> = Vec::new();
+    for Pair { columns, domain, key } in conditions.iter().filter_map(pair) {
+        let has = |class: &Class, place: usize| class.members.iter().any(|(member, _)| *member == place);
+        let is_same = |class: &Class| class.domain == domain && is_same_key(&class.key, &key);
+        let mut members = Vec::new();
+        classes.retain_mut(|class| {
+            let joins = is_same(class) && columns.iter().any(|(place, _)| has(class, *place));
+            if joins {
+                members.append(&mut class.members);
+            }
+            !joins
+        });
+        for (place, ty) in columns {
+            if members.iter().all(|(member, _)| *member != place) {
+                members.push((place, ty.clone()));
+            }
+        }
+        classes.push(Class { members, domain, key });
+    }
+    classes.retain(|class| class.members.len() > 2);
+    classes
+}
+
+fn is_same_key(a: &Type, b: &Type) -> bool {
+    a.kind == b.kind && a.unsigned == b.unsigned && a.scale == b.scale && a.collation == b.collation
+}
+
+impl Class {
+    /// The class's columns that the condition compares, if it is one of its equalities.
+    pub fn pair_of(&self, condition: &Expr) -> Option<(usize, usize)> {
+        let Pair { columns: [(a, _), (b, _)], domain, key } = pair(condition)?;
+        let has = |place: usize| self.members.iter().any(|(member, _)| *member == place);
+        (domain == self.domain && is_same_key(&self.key, &key) && has(a) && has(b)).then_some((a, b))
+    }
+
+    fn equality(&self, left: &(usize, Type), right: &(usize, Type)) -> Expr {
+        let column = |(place, ty): &(usize, Type)| Expr::Column(*place, ty.clone());
+        let compare = Compare { op: Comparison::Equal, left: column(left), right: column(right), domain: self.domain };
+        Expr::Compare(Box::new(compare))
+    }
+}
+
+impl Planner<'_> {
+    /// The equalities that follow and that nobody has written, between columns of these tables.
+    pub(super) fn conclusions(&self, classes: &[Class], tables: &[usize], conditions: &[Expr]) -> Vec<Expr> {
+        let mut found = Vec::new();
+        for class in classes {
+            let known: Vec<(usize, usize)> =
+                conditions.iter().filter_map(|condition| class.pair_of(condition)).collect();
+            let members: Vec<_> = class.members.iter().filter(|(place, _)| self.owns(tables, *place)).collect();
+            for (at, left) in members.iter().enumerate() {
+                for right in &members[at + 1..] {
+                    let (a, b) = (left.0, right.0);
+                    if !known.contains(&(a, b)) && !known.contains(&(b, a)) {
+                        found.push(class.equality(left, right));
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    /// Takes out the equalities that follow from others by the time when they could be looked at: `steps` are the tables that come one after the other, `before` those that there are.
+    pub(super) fn without_repeats(
+        &self,
+        classes: &[Class],
+        before: &[usize],
+        steps: &[Vec<usize>],
+        conditions: &mut Vec<Expr>,
+    ) {
+        for class in classes {
+            let mut bound = before.to_vec();
+            // Columns that are in one group are equal already.
+            let mut groups: Vec<Vec<usize>> = class.members.iter().map(|(place, _)| vec![*place]).collect();
+            let mut repeats = vec![false; conditions.len()];
+            let mut seen = vec![false; conditions.len()];
+            for step in steps {
+                bound.extend(step);
+                for (at, condition) in conditions.iter().enumerate() {
+                    let Some((a, b)) = class.pair_of(condition).filter(|_| !seen[at]) else { continue };
+                    if !self.owns(&bound, a) || !self.owns(&bound, b) {
+                        continue;
+                    }
+                    seen[at] = true;
+                    let of = |place: usize| groups.iter().position(|group| group.contains(&place));
+                    match (of(a), of(b)) {
+                        (Some(x), Some(y)) if x != y => {
+                            let group = groups.swap_remove(x.max(y));
+                            groups[x.min(y)].extend(group);
+                        }
+                        _ => repeats[at] = true,
+                    }
+                }
+            }
+            let mut repeats = repeats.into_iter();
+            conditions.retain(|_| !repeats.next().unwrap_or(false));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::{Collation, Kind};
+
+    fn equal(a: (usize, Type), b: (usize, Type), domain: Domain) -> Expr {
+        let (left, right) = (Expr::Column(a.0, a.1), Expr::Column(b.0, b.1));
+        Expr::Compare(Box::new(Compare { op: Comparison::Equal, left, right, domain }))
+    }
+
+    #[test]
+    fn columns_are_of_one_class_only_where_equality_is_carried_over() {
+        let int = |place| (place, Type::integer());
+        let text = |place, collation| (place, Type { length: 10, collation, ..Type::new(Kind::VarChar) });
+        let (ci, bin) = (Collation::DEFAULT, Collation::Binary);
+        let of = |conditions: &[Expr]| -> Vec<usize> { classes(conditions).iter().map(|c| c.members.len()).collect() };
+        let ab = equal(int(0), int(1), Domain::Integer);
+        assert_eq!(of(&[ab.clone(), equal(int(2), int(1), Domain::Integer)]), [3]);
+        assert_eq!(
+            of(&[ab.clone(), equal(int(3), int(2), Domain::Integer), equal(int(2), int(1), Domain::Integer)]),
+            [4]
+        );
+        // Two alone conclude nothing, nor do others between them.
+        assert!(of(&[ab.clone(), equal(int(2), int(3), Domain::Integer)]).is_empty());
+        assert!(of(&[ab, equal(text(2, ci), int(1), Domain::Double)]).is_empty());
+        let texts = |collation| equal(text(0, collation), text(1, collation), Domain::Text(ci));
+        assert_eq!(of(&[texts(ci), equal(text(1, ci), text(2, ci), Domain::Text(ci))]), [3]);
+        assert!(of(&[texts(bin), equal(text(1, bin), text(2, ci), Domain::Text(ci))]).is_empty());
+    }
+}
