@@ -54,15 +54,11 @@ fn coalesce(call: &Call, row: &[Value], ctx: &mut EvalContext) -> Result<Value> 
     Ok(Value::Null)
 }
 
-fn domain_of(call: &Call, a: usize, b: usize) -> Domain {
-    let collation = if call.ty.is_string() { call.ty.collation } else { call.collation };
-    let collation = if call.arguments[a].kind().is_bytes() { Collation::Binary } else { collation };
-    compare::domain(&call.arguments[a].ty(), &call.arguments[b].ty(), collation)
-}
-
+/// Compares as `=` does: in the collation that the arguments have together, whatever that of the first is.
 fn nullif(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let [a, b] = [&values[0], &values[1]];
-    if !a.is_null() && !b.is_null() && compare::order(domain_of(call, 0, 1), a, b, ctx)?.is_eq() {
+    let domain = compare::domain(&call.arguments[0].ty(), &call.arguments[1].ty(), call.collation);
+    if !a.is_null() && !b.is_null() && compare::order(domain, a, b, ctx)?.is_eq() {
         return Ok(Value::Null);
     }
     Ok(a.clone())
