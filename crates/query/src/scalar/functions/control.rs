@@ -8,7 +8,7 @@ use crate::scalar::bind::{self, Settings};
 use crate::scalar::context::EvalContext;
 use crate::scalar::expr::{Call, Domain, Expr};
 use crate::scalar::{compare, eval};
-use crate::types::{Collation, Type};
+use crate::types::Type;
 use crate::value::Value;
 
 pub const FUNCTIONS: &[Function] = &[
