@@ -601,7 +601,7 @@ impl Bind<'_> {
                 Item::Place(place) => (self.place(depth, *place)?, None, Some(*place)),
                 Item::Expr(node, alias) => {
                     let place = self.place_of(node);
-                    let name = alias.map_or_else(|| shortened(item_name(node, self.around.names)), str::to_owned);
+                    let name = alias.map_or_else(|| shortened(item_name(node, self.around.names, at)), str::to_owned);
                     (self.expr(node)?, Some(name), place)
                 }
             };
@@ -685,7 +685,7 @@ fn shortened(name: String) -> String {
 }
 
 /// What an unnamed column is called: as the text has it.
-fn item_name(node: &ast::Expr, names: &[String]) -> String {
+fn item_name(node: &ast::Expr, names: &[String], at: usize) -> String {
     match node {
         ast::Expr::Identifier(name) => name.value.clone(),
         ast::Expr::CompoundIdentifier(parts) => {
@@ -700,9 +700,18 @@ fn item_name(node: &ast::Expr, names: &[String]) -> String {
         node => {
             let drawn = node.to_string();
             let bare = bare_text(&drawn);
-            names.iter().find(|name| bare_text(name) == bare).cloned().unwrap_or(drawn)
+            let found = names.iter().find(|name| bare_text(name) == bare);
+            // What was read as something else is found by its place.
+            let found = found.or_else(|| names.get(at).filter(|name| is_notation(name)));
+            found.cloned().unwrap_or(drawn)
         }
     }
+}
+
+/// Does it begin as what `parse::notation` reads as something else?
+fn is_notation(text: &str) -> bool {
+    let word = text.find('(').map_or("", |end| text[..end].trim_end());
+    ["cast", "char", "extract", "trim"].iter().any(|known| word.eq_ignore_ascii_case(known))
 }
 
 /// Without what two ways of writing the same expression differ in.
