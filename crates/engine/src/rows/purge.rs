@@ -20,6 +20,13 @@ const SOON_MS: u64 = 20;
 const GATHERED: usize = 16;
 const COMMIT_BUDGET: usize = 256;
 
+/// Who clears away: what is in files is for the background, a commit does not read them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Purger {
+    Commit,
+    Background,
+}
+
 /// A committed transaction with what it has left behind.
 pub(crate) struct Ended {
     pub id: TxnId,
@@ -40,14 +47,14 @@ impl Rows {
             all.len()
         };
         // What fails here is left to the background.
-        if !gathered.is_multiple_of(GATHERED) || !matches!(self.purge(COMMIT_BUDGET), Ok((_, true))) {
+        if !gathered.is_multiple_of(GATHERED) || !matches!(self.purge(Purger::Commit, COMMIT_BUDGET), Ok((_, true))) {
             (self.ring)();
         }
     }
 
     /// One step of the background, of about so many rows.
     pub(crate) fn background_step(&self, budget: usize) -> Result<Progress> {
-        let (has_done, is_empty) = self.purge(budget)?;
+        let (has_done, is_empty) = self.purge(Purger::Background, budget)?;
         if has_done {
             // There may be more, and what was held up before is not any more.
             return Ok(Progress::more());
@@ -61,23 +68,21 @@ impl Rows {
     }
 
     /// Has it done something, and is nothing left?
-    fn purge(&self, budget: usize) -> Result<(bool, bool)> {
+    fn purge(&self, purger: Purger, budget: usize) -> Result<(bool, bool)> {
         let purgeable = self.purgeable();
         self.kept.store(purgeable, Ordering::Relaxed);
         self.slots.advance(self.store.pager.durable().get(), purgeable);
         let mut done = 0;
         while done < budget {
-            let ended = {
+            let mut ended = {
                 let mut ended = self.ended.lock();
-                // What is in files is for the background: a commit does not read them.
-                let is_later =
-                    |front: &Ended| front.lsn > purgeable || (budget == COMMIT_BUDGET && !front.runs.is_empty());
-                if ended.front().is_none_or(is_later) {
+                let waits =
+                    |front: &Ended| front.lsn > purgeable || (purger == Purger::Commit && !front.runs.is_empty());
+                if ended.front().is_none_or(waits) {
                     break;
                 }
                 ended.pop_front().expect("looked at above")
             };
-            let mut ended = ended;
             match self.forget(&mut ended) {
                 Ok(steps) => done += 1 + steps,
                 Err(error) => {

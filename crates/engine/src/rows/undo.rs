@@ -184,9 +184,12 @@ impl Undo {
         self.first = HashMap::default();
     }
 
-    /// The transaction is decided: what is left to do afterwards, the steps in memory and the runs.
+    /// The transaction is decided: what is left to do afterwards, the steps in memory that have left something behind, without their images, and the runs.
     pub fn end(&mut self, budget: &Budget) -> (Vec<Step>, Vec<Arc<Run>>) {
-        let tail = std::mem::take(&mut self.tail);
+        let left = self.tail.drain(..).filter(|step| step.is_version || step.deletes);
+        // Collected anew: in place it would keep the room of all the others.
+        let mut tail = Vec::new();
+        tail.extend(left.map(|step| Step { before: None, ..step }));
         self.forget_tail(budget);
         (tail, self.runs())
     }

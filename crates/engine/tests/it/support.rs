@@ -65,9 +65,9 @@ impl World {
         while self.engine.pager().flush_once().expect("the log device works") {}
     }
 
-    /// Runs the background until it has nothing to do.
+    /// Runs the background until it has nothing to do, in steps as its thread makes them.
     pub fn settle(&self) {
-        while self.engine.background_once(64).expect("the background works").more {}
+        while self.engine.background_once(256).expect("the background works").more {}
     }
 
     pub fn check(&self) {
