@@ -57,7 +57,8 @@ use crate::txn::{Counted, Pages, Recovery, Store, first_id};
 pub(crate) use databases::{MAP_KEY, Map};
 pub(crate) use key::meta_of;
 pub(crate) use purge::{
-    MAP_GARBAGE, QUEUED_RUNS_MAX, Queued, encode_queued_pages, encode_version, queue_key_of_pages, version_key,
+    MAP_GARBAGE, QUEUED_RUNS_MAX, Queued, encode_queued_pages, encode_version, is_version_key, queue_key_of_pages,
+    version_key,
 };
 pub(crate) use write::Segments;
 

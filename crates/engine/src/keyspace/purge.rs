@@ -6,7 +6,7 @@
 //!                3 | map u32 BE                            ->   transaction id u64 | root page u64                        a tree to be removed
 //! ```
 //! Every entry is written by the transaction that makes its content garbage, so it exists if and only if the garbage does (E8). An entry whose
-//! transaction is still open is left alone.
+//! transaction is still open is left alone, also one that its rollback has put back (E12).
 //!
 //! Records of a dead keyspace need no entry: a keyspace number that is in the tree but not in the map of databases is dead.
 
@@ -52,6 +52,10 @@ pub(crate) fn version_key(version: u64) -> [u8; 9] {
     let mut key = [VERSION; 9];
     key[1..].copy_from_slice(&version.to_be_bytes());
     key
+}
+
+pub(crate) fn is_version_key(key: &[u8]) -> bool {
+    key.first() == Some(&VERSION)
 }
 
 pub(crate) fn encode_version(txn: TxnId) -> [u8; 8] {
@@ -294,7 +298,42 @@ impl Keyspace {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use os::{SimClock, SimFolder};
+
     use super::*;
+    use crate::keyspace::{Expire, Locks};
+    use crate::{Engine, Options};
+
+    /// An undo that a full disk has stopped begins again: what it has put back must not have gone meanwhile.
+    #[test]
+    fn a_rollback_that_begins_again_finds_what_it_has_put_back() {
+        let pager = pager::Options {
+            frame_bytes: 512 * 4096,
+            ring_bytes: 4 << 20,
+            segment_bytes: 8 << 20,
+            background: pager::Background::Manual,
+            ..pager::Options::default()
+        };
+        let options = Options { pager, ..Options::default() };
+        let engine = Engine::open(options, SimFolder::new(1), Arc::new(SimClock::new(1))).unwrap();
+        let keyspace = engine.keyspace();
+        let done = keyspace.write::<(), Error>(Locks::Keys(&[(0, b"long")]), true, |unit| {
+            unit.put_string(0, b"long", &[1; 600_000], Expire::None)?;
+            unit.patch_string(0, b"long", 300_000, &[2; 100_000])?;
+            let txn = unit.txn.as_ref().expect("a value in segments needs one");
+            let (id, images) = (txn.id(), txn.images().clone());
+            keyspace.store.put_back(id, &images, &images)?;
+            while keyspace.background_step(64)?.more {}
+            Err(Error::DiskFull)
+        });
+        assert!(matches!(done, Err(Error::DiskFull)));
+        while keyspace.background_step(64).unwrap().more {}
+        let report = engine.check().unwrap();
+        assert!(report.problems.is_empty(), "{:#?}", report.problems);
+        assert_eq!((keyspace.purge_backlog().unwrap(), report.queued), (0, 0));
+    }
 
     #[test]
     fn entries_come_back_as_they_were_put_in() {

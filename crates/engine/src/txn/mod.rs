@@ -25,7 +25,7 @@ use stdx::sync::atomic::{AtomicU64, Ordering};
 use stdx::sync::{Condvar, Mutex};
 
 use crate::error::{Error, Result};
-use crate::keyspace::{MAP_GARBAGE, record};
+use crate::keyspace::{MAP_GARBAGE, encode_version, is_version_key, record};
 use crate::metrics::Metrics;
 use crate::rows::maps::Maps;
 
@@ -254,9 +254,13 @@ impl Store {
             }
             let tree = self.tree(*tree_id).ok_or_else(|| Error::corrupt(format!("undo of unknown tree {tree_id}")))?;
             let named = matches!(*tree_id, CATALOG | RECORDS | EXPIRY).then_some(txn);
+            // The background leaves it alone until the transaction is decided (E12).
+            let queued = encode_version(txn);
+            let is_queued = *tree_id == QUEUE && is_version_key(key) && image.is_some();
+            let image = if is_queued { Some(&queued[..]) } else { image.as_deref() };
             let done = tree.modify(key, named, |old, change| -> Result<()> {
                 let current = old.map(|old| old.value);
-                if current == image.as_deref() {
+                if current == image {
                     return Ok(());
                 }
                 if let (RECORDS, Some(current)) = (*tree_id, current) {
@@ -348,6 +352,11 @@ pub(crate) struct Prepared {
 impl<'s> Txn<'s> {
     pub fn id(&self) -> TxnId {
         self.id
+    }
+
+    #[cfg(test)]
+    pub fn images(&self) -> &Images {
+        &self.images
     }
 
     /// True if this transaction has changed the record: then recovery has an image of it.

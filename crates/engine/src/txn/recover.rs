@@ -1,7 +1,7 @@
 //! What recovery must know beside the pages: which transactions were not decided, and how many keys there are.
 //!
 //! The pager shows every record from the checkpoint on, in log order. Before-images of a transaction are kept until its COMMIT or ABORT comes by; what is
-//! left at the end is undone: that of rows may be more than memory holds, and goes to a file in sorted runs then, as that of transactions under way does. Keys are counted from the last COUNTS record: see `keyspace/counts.rs` for how that is a consistent cut.
+//! left at the end is undone: that of rows may be more than memory holds, and goes to a file in sorted runs then, as that of transactions under way does, as long as the disk has room for it. Keys are counted from the last COUNTS record: see `keyspace/counts.rs` for how that is a consistent cut.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -51,25 +51,24 @@ impl Loser {
         });
     }
 
-    /// Writes the rows in memory out.
+    /// Writes the rows in memory out. After an error they are there still.
     fn write_out(&mut self, folder: &dyn Folder, seed: Seed) -> Result<()> {
         let device = match &self.file {
             Some(device) => device,
             None => self.file.insert(scratch(folder)?),
         };
-        let steps: Vec<Step> = std::mem::take(&mut self.rows)
-            .into_iter()
-            .map(|((map, key), before)| Step {
-                map,
-                key: key.into(),
-                before: before.map(Into::into),
-                is_version: false,
-                deletes: false,
-            })
-            .collect();
-        self.written += steps.len() as u64;
+        let step = |((map, key), before): (&(u32, Vec<u8>), &Option<Vec<u8>>)| Step {
+            map: *map,
+            key: key.as_slice().into(),
+            before: before.as_deref().map(Into::into),
+            is_version: false,
+            deletes: false,
+        };
+        let steps: Vec<Step> = self.rows.iter().map(step).collect();
         let from = self.runs.last().map_or(0, Run::end);
         self.runs.push(Run::write(device, from, &steps, seed)?);
+        self.written += steps.len() as u64;
+        self.rows.clear();
         Ok(())
     }
 }
@@ -138,9 +137,13 @@ impl Recovery {
             }
             loser.add_row(at, before, &self.budget);
             if self.budget.is_too_much(loser.rows_bytes) {
-                self.budget.sub(std::mem::take(&mut loser.rows_bytes));
-                if let Err(error) = loser.write_out(self.folder.as_ref(), self.seed) {
-                    self.damage.get_or_insert(error);
+                match loser.write_out(self.folder.as_ref(), self.seed) {
+                    Ok(()) => self.budget.sub(std::mem::take(&mut loser.rows_bytes)),
+                    // A start needs no room on disk: from here on it stays in memory.
+                    Err(Error::DiskFull) => self.budget.limit(u64::MAX),
+                    Err(error) => {
+                        self.damage.get_or_insert(error);
+                    }
                 }
             }
             return;

@@ -318,6 +318,31 @@ fn numbered(txn: &mut Transaction, map: MapId, value: &[u8]) {
     }
 }
 
+/// What recovery must remember of a large transaction and no file takes stays in memory.
+#[test]
+fn a_start_on_a_full_disk_takes_back_what_is_large() {
+    let world = world(43);
+    let rows = world.engine.rows().clone();
+    let mut txn = rows.begin(RR);
+    let map = txn.create_map().unwrap();
+    numbered(&mut txn, map, b"here");
+    txn.commit().unwrap();
+    let mut txn = rows.begin(RR);
+    numbered(&mut txn, map, b"taken back");
+    txn.rollback();
+    let mut txn = rows.begin(RR);
+    numbered(&mut txn, map, b"open");
+    world.flush();
+    let after = world.folder.crash();
+    drop(txn);
+    after.set_capacity(Some(after.used_bytes()));
+    let world = World::with(after, world.clock.clone(), small()).expect("a start needs no room");
+    assert_eq!(world.engine.opened().undone, 1);
+    let found = all(&mut world.engine.rows().begin(RR), map);
+    assert!(found.len() == 6_000 && found.values().all(|value| value == b"here"));
+    world.check();
+}
+
 #[test]
 fn taking_back_tells_how_far_it_is() {
     let world = world(41);
