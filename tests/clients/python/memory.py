@@ -11,6 +11,7 @@ import threading
 import time
 
 from beluga import Server, Tally, Wire, request
+from sql import ask, come
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--memory", nargs="+", default=["64mb", "256mb", "1gb"])
@@ -144,36 +145,91 @@ def crowd(port, count):
     return fine
 
 
-def play(memory):
-    limit = int(memory[:-2]) * UNITS[memory[-2:]]
-    with Server("--memory", memory, "--log-segment", "16mb", "--checkpoint-distance", "64mb") as server:
-        pid = server.process.pid
-        sampler = Sampler(pid)
-        sampler.start()
-        keys = 1
+def inserts(server, count, statements):
+    """INSERTs of half a megabyte each, with thousands of rows, from some connections at once, as sysbench and mysqldump write them; then all rows changed in one transaction."""
+    ask(come(server), "create database bulk")
+    pad = "-".join(f"{number:011d}" for number in range(10))
+    rows = 2600
+    fine = []
 
-        def phase(name, work):
-            sampler.most = 0
-            began = time.monotonic()
-            fine = work()
-            share = sampler.most / limit
-            tally.check(f"{memory} {name}: answers", fine)
-            tally.check(f"{memory} {name}: memory", share <= TOLERANCE, f"{share:.2f} of the setting")
-            file = status(pid, "RssFile") / (1 << 20)
-            print(f"{memory} {name}: {share:.2f} of the setting, and {file:.0f} MB of the program's file, in {time.monotonic() - began:.1f} s", flush=True)
+    def one(number):
+        wire = come(server)
+        fine.append(ask(wire, f"create table bulk.t{number} (id int primary key auto_increment, k int, c char(120), pad char(60))") == [])
+        for at in range(statements):
+            lines = ", ".join(f"({at * rows + row}, '{pad}', '{pad[:59]}')" for row in range(rows))
+            fine.append(ask(wire, f"insert into bulk.t{number} (k, c, pad) values {lines}") == [])
+        fine.append(ask(wire, f"update bulk.t{number} set k = k + 1") == [])
+        fine.append(ask(wire, f"select count(*), sum(k) from bulk.t{number}") == [[rows * statements, sum(range(1, rows * statements + 1))]])
+        fine.append(ask(wire, f"create index by_k on bulk.t{number} (k)") == [])
+
+    threads = [threading.Thread(target=one, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return all(fine) and len(fine) == count * (statements + 4)
+
+
+def selects(server, count, tables, rounds):
+    """Point selects from many connections, each over all tables."""
+    fine = []
+
+    def one(wire, own):
+        for _ in range(rounds):
+            number = own.randrange(2600)
+            fine.append(ask(wire, f"select k from bulk.t{own.randrange(tables)} where id = {number + 1}") == [[number + 1]])
+
+    wires = [come(server) for _ in range(count)]
+    threads = [threading.Thread(target=one, args=(wire, random.Random(rng.random()))) for wire in wires]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return all(fine) and len(fine) == count * rounds
+
+
+class Phases:
+    """Runs phases on a server and looks at what it takes in each."""
+
+    def __init__(self, server, memory):
+        self.memory, self.limit, self.pid = memory, int(memory[:-2]) * UNITS[memory[-2:]], server.process.pid
+        self.sampler = Sampler(self.pid)
+        self.sampler.start()
+
+    def run(self, name, work):
+        self.sampler.most = 0
+        began = time.monotonic()
+        fine = work()
+        share = self.sampler.most / self.limit
+        tally.check(f"{self.memory} {name}: answers", fine)
+        tally.check(f"{self.memory} {name}: memory", share <= TOLERANCE, f"{share:.2f} of the setting")
+        file = status(self.pid, "RssFile") / (1 << 20)
+        print(f"{self.memory} {name}: {share:.2f} of the setting, and {file:.0f} MB of the program's file, in {time.monotonic() - began:.1f} s", flush=True)
+
+
+def start(memory):
+    return Server("--memory", memory, "--log-segment", "16mb", "--checkpoint-distance", "64mb", mysql=True)
+
+
+def play(memory):
+    with start(memory) as server:
+        phases, keys = Phases(server, memory), 1
 
         def filled():
             nonlocal keys
             # Frames take less than the whole, so that this is more than fits.
-            fine, keys = fill(server.port, max(limit, 128 << 20))
+            fine, keys = fill(server.port, max(phases.limit, 128 << 20))
             return fine
 
-        phase("filled beyond memory", filled)
-        phase("pipelines of 128 connections", lambda: pipelines(server.port, 128, keys, 6))
-        phase("values of a megabyte", lambda: megabytes(server.port, 8, 6))
-        phase("replies that nobody reads", lambda: deaf(server.port, keys))
-        phase("2000 connections", lambda: crowd(server.port, 2000))
-        sampler.stopped = True
+        phases.run("filled beyond memory", filled)
+        phases.run("pipelines of 128 connections", lambda: pipelines(server.port, 128, keys, 6))
+        phases.run("values of a megabyte", lambda: megabytes(server.port, 8, 6))
+        phases.run("replies that nobody reads", lambda: deaf(server.port, keys))
+        phases.run("2000 connections", lambda: crowd(server.port, 2000))
+    with start(memory) as server:
+        phases = Phases(server, memory)
+        phases.run("INSERTs of 2600 rows from 4 connections", lambda: inserts(server, 4, 12))
+        phases.run("SELECTs of 64 connections", lambda: selects(server, 64, 4, 20))
 
 
 socket.setdefaulttimeout(60)

@@ -299,7 +299,7 @@ fn asks_for_number(value: &Value, ctx: &EvalContext) -> bool {
 
 /// What has become of the rows so far.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub struct Tally {
     pub changed: Changed,
     pub records: u64,
     pub duplicates: u64,
@@ -311,8 +311,9 @@ pub(super) struct Inserting<'i> {
     pub tally: Tally,
 }
 
-pub fn insert(plan: &Insert, ctx: &mut EvalContext) -> Result<Changed> {
-    let mut inserting = Inserting::new(plan, Tally::default());
+/// Puts the rows of a plan in, after those that the tally has already.
+pub fn insert(plan: &Insert, tally: Tally, ctx: &mut EvalContext) -> Result<Tally> {
+    let mut inserting = Inserting::new(plan, tally);
     ctx.ignore = plan.ignore;
     match &plan.values {
         Values::Rows(rows) => {
@@ -332,11 +333,16 @@ pub fn insert(plan: &Insert, ctx: &mut EvalContext) -> Result<Changed> {
             }
         }
     }
-    let Tally { mut changed, records, duplicates } = inserting.tally;
+    Ok(inserting.tally)
+}
+
+/// What is told of it.
+pub fn inserted(plan: &Insert, tally: Tally, ctx: &EvalContext) -> Changed {
+    let Tally { mut changed, records, duplicates } = tally;
     if records > 1 || matches!(plan.values, Values::Query(_)) {
         changed.info = format!("Records: {records}  Duplicates: {duplicates}  Warnings: {}", ctx.warnings.count());
     }
-    Ok(changed)
+    changed
 }
 
 impl<'i> Inserting<'i> {

@@ -50,6 +50,9 @@ pub struct Host {
     checks: u32,
 }
 
+/// Where all statements together hold too much, one makes room that holds more than such a part of what it may.
+const MUCH: usize = 8;
+
 impl Host {
     pub fn new(db: Arc<Database>, handle: Arc<Handle>) -> Host {
         let memory_max = db.spill().map_or(256 << 20, |spill| spill.memory_max);
@@ -80,9 +83,13 @@ impl Host {
         self.answers.clear();
         self.repeats.clear();
         self.commons.clear();
-        self.memory = Sum::default();
+        self.memory = self.sum();
         self.measures = None;
         self.found_rows = None;
+    }
+
+    fn sum(&self) -> Sum {
+        self.db.spill().map_or_else(Sum::default, |spill| Sum::new(&spill.held))
     }
 
     pub fn txn(&mut self) -> Result<&mut Transaction> {
@@ -113,8 +120,13 @@ impl Host {
     }
 
     /// Is memory short, and is it worth while to write out what `own` says that the caller holds?
+    ///
+    /// X3: what one statement may hold is what all may hold together, as far as those that hold much can make it so.
     pub fn must_spill(&self, own: &Held, more: usize) -> bool {
-        self.memory.bytes() + more > self.memory_max && self.is_much(own) && self.db.spill().is_some()
+        let of_statement = self.memory.bytes() + more;
+        let is_short = of_statement > self.memory_max
+            || (self.memory.all() + more > self.memory_max && of_statement > self.memory_max / MUCH);
+        is_short && self.is_much(own) && self.db.spill().is_some()
     }
 
     /// Where memory is short, it is not for those who hold less.

@@ -1,7 +1,7 @@
 //! What a statement holds in memory, counted by who holds it.
 //!
 //! X2: whoever gathers something has a `Held` for it, and gives back by dropping it. So what the right side of a loop has gathered, or one run of a subquery, is off the sum when it is gone, and the sum of nobody
-//! else is touched. A statement begins with a sum of its own: what an older one still holds does not count against it.
+//! else is touched. A statement begins with a sum of its own: what an older one still holds does not count against it. What all of them hold is added up besides, for memory is one (X3).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,9 +11,15 @@ use crate::exec::host::{host, row_bytes};
 use crate::scalar::EvalContext;
 use crate::session::Row;
 
+/// The bytes of all statements.
+pub type Total = Arc<AtomicUsize>;
+
 /// The bytes of a statement. One thread at a time works on it.
 #[derive(Clone, Debug, Default)]
-pub struct Sum(Arc<AtomicUsize>);
+pub struct Sum {
+    own: Arc<AtomicUsize>,
+    all: Total,
+}
 
 /// Bytes that somebody holds.
 #[derive(Debug, Default)]
@@ -23,8 +29,27 @@ pub struct Held {
 }
 
 impl Sum {
+    pub fn new(all: &Total) -> Sum {
+        Sum { own: Arc::default(), all: all.clone() }
+    }
+
     pub fn bytes(&self) -> usize {
-        self.0.load(Ordering::Relaxed)
+        self.own.load(Ordering::Relaxed)
+    }
+
+    /// What all statements hold.
+    pub fn all(&self) -> usize {
+        self.all.load(Ordering::Relaxed)
+    }
+
+    fn add(&self, bytes: usize) {
+        self.own.store(self.bytes() + bytes, Ordering::Relaxed);
+        self.all.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    fn sub(&self, bytes: usize) {
+        self.own.store(self.bytes() - bytes, Ordering::Relaxed);
+        self.all.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
 
@@ -34,8 +59,7 @@ impl Held {
     }
 
     pub fn add(&mut self, bytes: usize, sum: &Sum) {
-        let sum = self.of.get_or_insert_with(|| sum.clone());
-        sum.0.store(sum.bytes() + bytes, Ordering::Relaxed);
+        self.of.get_or_insert_with(|| sum.clone()).add(bytes);
         self.bytes += bytes;
     }
 
@@ -44,7 +68,7 @@ impl Held {
         let bytes = bytes.min(self.bytes);
         self.bytes -= bytes;
         if let Some(sum) = &self.of {
-            sum.0.store(sum.bytes().saturating_sub(bytes), Ordering::Relaxed);
+            sum.sub(bytes);
         }
     }
 
@@ -75,5 +99,27 @@ impl Gathered {
 
     pub fn into_parts(self) -> (std::vec::IntoIter<Row>, Held) {
         (self.rows.into_iter(), self.held)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_dropped_is_off_both_sums() {
+        let all = Total::default();
+        let (one, other) = (Sum::new(&all), Sum::new(&all));
+        let (mut first, mut second) = (Held::default(), Held::default());
+        first.add(100, &one);
+        first.add(50, &one);
+        second.add(7, &other);
+        assert_eq!((one.bytes(), other.bytes(), one.all()), (150, 7, 157));
+        first.release(30);
+        assert_eq!((one.bytes(), one.all()), (120, 127));
+        drop(first);
+        assert_eq!((one.bytes(), other.all()), (0, 7));
+        drop(second);
+        assert_eq!(all.load(Ordering::Relaxed), 0);
     }
 }

@@ -8,7 +8,7 @@ use crate::scalar::SqlMode;
 const VERSION: u32 = 80_040;
 
 /// The end of what begins at `at` and cannot be cut: a quoted text, a comment, a word, or one byte.
-fn skip(text: &[u8], at: usize, escapes: bool) -> usize {
+pub(super) fn skip(text: &[u8], at: usize, escapes: bool) -> usize {
     match text[at] {
         quote @ (b'\'' | b'"') => skip_quoted(text, at, quote, escapes),
         b'`' => skip_quoted(text, at, b'`', false),
@@ -38,7 +38,7 @@ fn skip_comment(text: &[u8], at: usize) -> usize {
     text.len()
 }
 
-fn skip_quoted(text: &[u8], at: usize, quote: u8, escapes: bool) -> usize {
+pub(super) fn skip_quoted(text: &[u8], at: usize, quote: u8, escapes: bool) -> usize {
     let mut end = at + 1;
     while end < text.len() {
         match text[end] {

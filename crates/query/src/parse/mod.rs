@@ -4,6 +4,7 @@
 
 pub mod account;
 mod alter;
+pub mod bulk;
 mod commas;
 mod cursor;
 mod dialect;

@@ -5,6 +5,11 @@
 
 use crate::value::{Decimal, Value};
 
+/// Statements of more literals are not looked for: they are bulk loads.
+const LITERALS: usize = 64;
+/// Nor are longer ones, as far as they are not literals: what is kept of them would be long too.
+const KEY_MAX: usize = 16 << 10;
+
 /// Before the tag of a literal in a key. No statement can hold it outside quotes.
 const MARK: u8 = 1;
 
@@ -50,6 +55,9 @@ impl Normal {
         let mut at = 0;
         while at < bytes.len() {
             let Some(next) = self.step(text, at) else { return false };
+            if self.literals.len() > LITERALS || self.key.len() > KEY_MAX {
+                return false;
+            }
             at = next;
         }
         while self.key.last() == Some(&b' ') {

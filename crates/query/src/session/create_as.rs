@@ -92,7 +92,8 @@ impl Session {
         host.isolation = Isolation::ReadCommitted;
         host.txn = Some(own);
         self.ctx.changes_rows = true;
-        let changed = change::insert(&plan, &mut self.ctx);
+        let changed = change::insert(&plan, change::Tally::default(), &mut self.ctx)
+            .map(|tally| change::inserted(&plan, tally, &self.ctx));
         self.note_gate();
         if let Some(own) = self.host().txn.take() {
             std::mem::replace(&mut writing.txn, own).rollback();

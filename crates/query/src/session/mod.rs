@@ -10,6 +10,7 @@ mod alter;
 mod analyze;
 mod auto;
 mod build;
+mod bulk;
 mod columns;
 mod command;
 pub(crate) mod count;

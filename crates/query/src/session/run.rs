@@ -41,8 +41,6 @@ use crate::value::Value;
 
 /// Plans that a session keeps by text.
 const PLANS: usize = 256;
-/// Statements of more literals are not looked for: they are bulk loads.
-const LITERALS: usize = 64;
 /// A string of more bytes is of a type that holds any length.
 const LONG: usize = 0xFFFF;
 /// Plans that are expected to cost more are made anew for each run: it is a small part of it.
@@ -107,6 +105,11 @@ impl Plan {
 fn unique_keys(table: &Table) -> usize {
     table.indexes.iter().filter(|index| index.unique).count() + usize::from(table.primary.is_some())
 }
+
+/// Makes a plan anew.
+pub(super) type Again<'a> = &'a mut dyn FnMut(&mut Session) -> Option<Arc<Compiled>>;
+/// Makes the plan of an INSERT's next piece, which goes with the one given.
+pub(super) type More<'a> = &'a mut dyn FnMut(&mut Session, &Compiled) -> Result<Option<Arc<Compiled>>>;
 
 #[derive(Debug)]
 pub struct Compiled {
@@ -336,6 +339,9 @@ impl Session {
     }
 
     fn execute_text(&mut self, sql: &str) -> Result<Outcome> {
+        if let Some(outcome) = self.execute_bulk(sql) {
+            return outcome;
+        }
         if let Some((compiled, parameters)) = self.known_plan(sql) {
             self.ctx.warnings.clear();
             return self
@@ -355,7 +361,7 @@ impl Session {
             return None;
         }
         let mut normal = std::mem::take(&mut self.normal);
-        let found = if normal.take(sql) && normal.literals.len() <= LITERALS {
+        let found = if normal.take(sql) {
             match self.plans.get(&normal.key) {
                 Some(Some(compiled)) if self.stands(compiled) => Some(compiled.clone()),
                 Some(None) => None,
@@ -564,7 +570,18 @@ impl Session {
         &mut self,
         compiled: &Arc<Compiled>,
         parameters: Vec<Value>,
-        again: &mut dyn FnMut(&mut Session) -> Option<Arc<Compiled>>,
+        again: Again<'_>,
+    ) -> Result<Outcome> {
+        self.run_pieces(compiled, parameters, again, &mut |_, _| Ok(None))
+    }
+
+    /// The same of an INSERT that comes in pieces: `more` makes the plan of the next.
+    pub(super) fn run_pieces(
+        &mut self,
+        compiled: &Arc<Compiled>,
+        parameters: Vec<Value>,
+        again: Again<'_>,
+        more: More<'_>,
     ) -> Result<Outcome> {
         let mut compiled = compiled.clone();
         self.ctx.parameters = parameters;
@@ -599,7 +616,14 @@ impl Session {
                 let exec = Exec::open(node, None, &mut self.ctx)?;
                 return self.first_rows(columns, exec);
             }
-            Plan::Insert(insert) => changes::insert(insert, &mut self.ctx)?,
+            Plan::Insert(insert) => {
+                let mut tally = changes::insert(insert, changes::Tally::default(), &mut self.ctx)?;
+                while let Some(next) = more(self, &compiled)? {
+                    let Plan::Insert(insert) = &next.plan else { break };
+                    tally = changes::insert(insert, tally, &mut self.ctx)?;
+                }
+                changes::inserted(insert, tally, &self.ctx)
+            }
             Plan::Update(update) => changes::update(update, &mut self.ctx)?,
             Plan::Delete(delete) => changes::delete(delete, &mut self.ctx)?,
             Plan::Do(list) => {

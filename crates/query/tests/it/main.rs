@@ -1,6 +1,7 @@
 //! Statements through sessions on a whole engine.
 
 mod accounts;
+mod bulk;
 mod explain;
 mod foreign;
 mod keys;

@@ -192,7 +192,7 @@ settings! {
         SecureFilePriv = text("secure_file_priv", "",
             "Folder for the files of LOAD DATA INFILE and SELECT ... INTO OUTFILE; empty: there is none, and such statements get error 1290.");
         StatementMemory = bytes("statement_memory", 0..=TIB, 0,
-            "Memory that the sorts, groups, joins and other gathered rows of one SQL statement may take. What is more goes to files in the folder `spill` of the data, which need no recovery. 0: a sixteenth of `memory`, but not more than 1gb.");
+            "Memory that the sorts, groups, joins and other gathered rows of one SQL statement may take, and those of all statements together should. What is more goes to files in the folder `spill` of the data, which need no recovery. 0: a sixteenth of `memory`, but not more than 1gb.");
     }
     "Thread pool" {
         MaxConnections = count("max_connections", 1..=1_000_000, 10_000,

@@ -20,6 +20,7 @@ use stdx::wait::{self, Reason};
 pub use bytes::{decode_row, encode_cells, encode_row, unpack_row};
 
 use crate::error::{self, Result, SqlError};
+use crate::exec::memory::Total;
 
 static SPILL: Reason = Reason::of_others("spill");
 
@@ -30,8 +31,10 @@ const PIECE: usize = 64 << 10;
 #[derive(Debug)]
 pub struct Spill {
     folder: PathBuf,
-    /// What one statement may hold in memory.
+    /// What one statement may hold in memory, and all together should (X3).
     pub memory_max: usize,
+    /// What they do.
+    pub held: Total,
     next: AtomicU64,
     files: AtomicU64,
     bytes: AtomicU64,
@@ -46,7 +49,7 @@ impl Spill {
         }
         let folder = folder.to_owned();
         let [next, files, bytes] = [0, 0, 0].map(AtomicU64::new);
-        Ok(Spill { folder, memory_max, next, files, bytes })
+        Ok(Spill { folder, memory_max, held: Total::default(), next, files, bytes })
     }
 
     pub fn file_count(&self) -> u64 {
