@@ -1,10 +1,12 @@
-"""Transactions and tables larger than `memory`: loaded, looked at by an old snapshot, changed, taken back in parts and as a whole, indexed, altered, locked row by row; and kill -9 in the middle of each.
+"""Transactions and tables larger than `memory`: loaded, looked at by an old snapshot, changed, taken back in parts and as a whole, indexed, altered, locked row by row, grouped, sorted and joined, changed by 64
+connections at once; and kill -9 in the middle of each.
 
 What is watched beside the rows: RssAnon stays within a tenth of the setting (as in `memory`), and `beluga check` finds nothing in the folder of each dead server.
 `--megabytes 2500 --memory 256mb` is the test in earnest; what `make test` runs is more than its memory too. Values of hundreds of megabytes follow (`long_values`): of 200 MB, in earnest of 1 GB.
 """
 
 import argparse
+import random
 import subprocess
 import threading
 import time
@@ -118,6 +120,46 @@ def killed(server, name, work, after, wait_for=None):
     print(f"{name}: killed {'in the middle' if busy else 'when it was over'}, {time.monotonic() - began:.1f} s to start", flush=True)
 
 
+def crowded(server, sampler):
+    """64 connections that each move numbers between rows and look at ranges, until the server is killed: the sums stay what they are."""
+    wire = come(server)
+    before = shown(wire)
+    done, over = [0] * 64, threading.Event()
+
+    def one(number):
+        draw = random.Random(number)
+        try:
+            wire = come(server)
+            while not over.is_set():
+                low, high = sorted(draw.sample(range(ROWS), 2))
+                ask(wire, "begin")
+                if ask(wire, f"update t set a = a - 1, pad = '{'y' * draw.randrange(PAD)}' where id = {low}") == ask(wire, f"update t set a = a + 1 where id = {high}") == []:
+                    if ask(wire, "commit") == []:
+                        done[number] += 1
+                ask(wire, "rollback")
+                ask(wire, f"select sum(a), max(pad) from t where id between {low} and {low + 300}")
+        except (*GONE, AssertionError):
+            pass
+
+    sampler.most = 0
+    threads = [threading.Thread(target=one, args=(number,), daemon=True) for number in range(64)]
+    for thread in threads:
+        thread.start()
+    time.sleep(max(5, arguments.megabytes / 50))
+    share = sampler.most / LIMIT
+    over.set()
+    tally.check("64 connections: memory", share <= 1.10, f"{share:.2f} of the setting")
+    server.kill()
+    for thread in threads:
+        thread.join(60)
+    check(server, "kill in the crowd")
+    began = time.monotonic()
+    server.start(timeout=900)
+    print(f"64 connections: {share:.2f} of the setting, {sum(done)} transactions; {time.monotonic() - began:.1f} s to start", flush=True)
+    tally.check("all of them did something", sum(done) > 64, str(done))
+    same("the sums stay", shown(come(server)), before)
+
+
 def play(server):
     sampler = Sampler(server)
     sampler.start()
@@ -174,8 +216,23 @@ def play(server):
         same("a duplicate", ask(one, "alter table t add unique index no (a)"), 1062)
         same("untouched by it", shown(one), sums(0, ROWS, 1))
 
-    for name, work in (("load", load), ("change", change), ("regret", regret), ("lock", lock), ("index", index)):
+    def queries():
+        same("a range", ask(one, f"select count(*), sum(a), sum(b) from t where id between {half} and {half + 9999}"), sums(half, half + 10000, 1))
+        groups = ask(one, "select a, count(*), min(id), max(id) from t group by a order by a")
+        tally.check("groups", len(groups) == 1000 and sum(row[1] for row in groups) == ROWS and all((row[2] + 1) % 1000 == row[0] % 1000 for row in groups), str(groups[:3]))
+        many = ask(one, "select count(*), sum(n) from (select b, count(*) n from t group by b, id % 7) x")
+        tally.check("many groups", many[0][0] > min(ROWS, 1000003) // 2 and many[0][1] == ROWS, str(many))
+        ordered = ask(one, f"select b, id from t order by b, id limit 5 offset {half}")
+        expected = sorted((number * 7919 % 1000003, number) for number in range(ROWS))[half : half + 5]
+        same("ordered", ordered, [list(row) for row in expected])
+        same("a join", ask(one, "select count(*), sum(y.a) from t x join t y on y.id = x.id + 1"), [[ROWS - 1, sums(1, ROWS, 1)[0][1]]])
+        like = sum(len(range(number % 1000003, ROWS, 1000003)) for number in range(20000))
+        same("a join by an index", ask(one, "select count(*) from t x straight_join t y force index (by_b) on y.b = x.b where x.id < 20000"), [[like]])
+
+    for name, work in (("load", load), ("change", change), ("regret", regret), ("lock", lock), ("index", index), ("queries", queries)):
         phase(name, sampler, work)
+    crowded(server, sampler)
+    one, other = come(server), come(server)
     seconds = max(1.5, arguments.megabytes / 100)
     killed(server, "kill in ALTER", lambda wire: ask(wire, "alter table t modify a int"), seconds)
     killed(server, "kill in UPDATE", lambda wire: (ask(wire, "begin"), update(wire, 0, ROWS, "a = a + 1, b = b + 1"), time.sleep(900)), seconds * 2)
