@@ -3,7 +3,7 @@
 //! ```text
 //! memory = page frames + their table + log buffer + what is fixed + the rest
 //!
-//! what is fixed     the cleaner's batch, the log's next write, the buffers of the page readers, counters and histograms
+//! what is fixed     the cleaner's batch, the log's next write, the buffers of the page readers, counters and histograms, the allocator's own books and pools
 //! the rest          an eighth for replies that clients have not taken, a quarter for threads that wait, an eighth for empty buffers that threads keep,
 //!                   an eighth for old versions of rows, as much for undo and for locks where transactions are large; what is left for requests that are not whole yet, page reads under way (half a megabyte for each group),
 //!                   sessions, and what the allocator does not give back
@@ -12,8 +12,8 @@
 
 /// What the table of frames costs per byte of frames: a header and a place in the hash table, some 112 bytes for 4096.
 const TABLE_SHARE: u64 = 36;
-/// The cleaner's batch of 4 MiB, the log's next write of 1 MiB, 4 readers with 256 KiB each, counters.
-const FIXED_BYTES: u64 = 8 << 20;
+/// The cleaner's batch of 4 MiB, the log's next write of 1 MiB, 4 readers with 256 KiB each, counters; what the allocator takes for itself, some 4 MiB.
+const FIXED_BYTES: u64 = 12 << 20;
 /// What a thread takes while it waits: its receive buffer, its buffer for reads, its stack, its ring. Measured: some 200 KiB.
 const THREAD_BYTES: u64 = 256 << 10;
 const REST_BYTES_MIN: u64 = 20 << 20;

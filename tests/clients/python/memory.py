@@ -226,8 +226,6 @@ def play(memory):
         phases.run("values of a megabyte", lambda: megabytes(server.port, 8, 6))
         phases.run("replies that nobody reads", lambda: deaf(server.port, keys))
         phases.run("2000 connections", lambda: crowd(server.port, 2000))
-    with start(memory) as server:
-        phases = Phases(server, memory)
         phases.run("INSERTs of 2600 rows from 4 connections", lambda: inserts(server, 4, 12))
         phases.run("SELECTs of 64 connections", lambda: selects(server, 64, 4, 20))
 
