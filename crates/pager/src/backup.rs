@@ -3,6 +3,8 @@
 //! The log is pinned at the last checkpoint, the data file is copied in any order, then the log up to now. Opening the copy redoes the log over it.
 //! Hard part: a page may be written while it is copied. Every page written after the pin has all its newer changes in the pinned log, so any whole
 //! version of it will do; a torn one is read again until its checksum fits. A unit of a value has no checksum of its own, but is in the log whole (P7).
+//!
+//! A renewal wants segments that nothing pins: those that are there must follow each other, and each must still be what it was when it has been copied.
 
 use std::sync::Arc;
 
@@ -11,13 +13,15 @@ use os::{Aligned, Device, Folder, Open};
 use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::log::read;
-use crate::log::segment::file_name;
+use crate::log::segment::{Used, file_name};
 use crate::page::{self, Lsn, PAGE_BYTES, PageId};
 use crate::pager::Pager;
 use crate::space::FIRST_PAGE;
 
 const COPY_BYTES: usize = 1 << 20;
 const TORN_READS_MAX: usize = 8;
+/// A segment under way in the backup's folder.
+const HALF: &str = "half-a-segment";
 
 /// What a backup holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +45,8 @@ impl Pager {
         self.flush_to(to)?;
         let mut bytes = copied;
         for number in self.segments_from(pin.lsn())? {
-            bytes += copy_file(self.folder().as_ref(), target, &file_name(number))?;
+            let name = file_name(number);
+            bytes += copy_file(self.folder().as_ref(), &name, target, &name)?;
         }
         let data = open(target, crate::DATA_FILE)?;
         let mut control = Control { checkpoint: pin.lsn(), consistent: to, ..self.control_copy() };
@@ -65,16 +70,32 @@ impl Pager {
         self.flush_to(to)?;
         let ours = read::segments(self.folder().as_ref(), control.database)?;
         if !ours.iter().any(|segment| segment.number == last) {
-            return Err(Error::Format(format!(
-                "log segment {last}, the last one of the backup, has been recycled: make a new backup, and renew its log more often"
-            )));
+            return Err(gone_on(last));
         }
         let mut bytes = 0;
-        for segment in ours.iter().filter(|segment| segment.number >= last) {
-            bytes += copy_file(self.folder().as_ref(), target, &file_name(segment.number))?;
+        for (number, segment) in (last..).zip(ours.iter().filter(|segment| segment.number >= last)) {
+            if segment.number != number {
+                return Err(gone_on(number));
+            }
+            bytes += self.copy_segment(*segment, target)?;
         }
         target.sync().map_err(|error| Error::io("syncing the backup folder", error))?;
         Ok(Backup { from: control.checkpoint, to, bytes })
+    }
+
+    /// Copies a segment that nothing pins: what was copied counts only if the file has not been given a new name meanwhile, for that comes before it is written to again.
+    fn copy_segment(&self, segment: Used, target: &dyn Folder) -> Result<u64> {
+        let name = file_name(segment.number);
+        let failed = |error| Error::io(format!("copying '{name}' into the backup"), error);
+        if target.list().map_err(failed)?.iter().any(|known| known == HALF) {
+            target.remove(HALF).map_err(failed)?;
+        }
+        let bytes = copy_file(self.folder().as_ref(), &name, target, HALF)?;
+        if !read::segments(self.folder().as_ref(), self.database())?.contains(&segment) {
+            return Err(gone_on(segment.number));
+        }
+        target.rename(HALF, &name).map_err(failed)?;
+        Ok(bytes)
     }
 
     fn segments_from(&self, from: Lsn) -> Result<Vec<u64>> {
@@ -127,9 +148,16 @@ fn open(folder: &dyn Folder, name: &str) -> Result<Arc<dyn Device>> {
     folder.open(name, Open::Create).map_err(|error| Error::io(format!("creating '{name}' of the backup"), error))
 }
 
-fn copy_file(from: &dyn Folder, to: &dyn Folder, name: &str) -> Result<u64> {
+/// The log has left the copy behind.
+fn gone_on(number: u64) -> Error {
+    Error::Format(format!(
+        "log segment {number}, with which the log of the backup goes on, has been recycled: make a new backup, and renew its log more often"
+    ))
+}
+
+fn copy_file(from: &dyn Folder, name: &str, to: &dyn Folder, copy: &str) -> Result<u64> {
     let source = from.open(name, Open::Existing).map_err(|error| Error::io(format!("opening '{name}'"), error))?;
-    let copy = open(to, name)?;
+    let copy = open(to, copy)?;
     copy.grow(source.len()).map_err(|error| Error::io(format!("growing '{name}' of the backup"), error))?;
     let mut buffer = Aligned::with_capacity(COPY_BYTES);
     let mut offset = 0;

@@ -125,8 +125,8 @@ pub struct Segments {
     /// Numbered, filled, durable, without a header of its own yet.
     ready: VecDeque<(u64, Arc<dyn Device>)>,
     has_spare: bool,
-    /// Files no longer needed, kept for reuse.
-    old: Vec<u64>,
+    /// Files no longer needed, kept for reuse: the oldest first, so that copies can be renewed from the others.
+    old: VecDeque<u64>,
     /// So many files are kept, used and old together; as a checkpoint frees many at once, few would mean to fill new ones with zeros until the next.
     files_max: usize,
 }
@@ -144,15 +144,16 @@ impl Segments {
         assert!(segment_bytes.is_multiple_of(BLOCK as u64) && segment_bytes >= 4 * BLOCK as u64);
         let names = folder.list().map_err(|error| Error::io("listing the data folder", error))?;
         let in_use = |number: &u64| used.iter().any(|segment| segment.number == *number);
-        let old: Vec<u64> =
+        let mut old: Vec<u64> =
             names.iter().filter_map(|name| file_number(name)).filter(|number| !in_use(number)).collect();
+        old.sort_unstable();
         let last = used.last().map_or(0, |segment| segment.number);
         for number in old.iter().filter(|number| **number > last) {
             void(folder.as_ref(), *number)?;
         }
         let files_max = (distance / segment_bytes) as usize + 3;
         let has_spare = names.iter().any(|name| name == SPARE) && is_usable_spare(folder.as_ref())?;
-        let (used, ready) = (used.into(), VecDeque::new());
+        let (used, ready, old) = (used.into(), VecDeque::new(), old.into());
         Ok(Segments { folder, database, segment_bytes, used, ready, has_spare, old, files_max })
     }
 
@@ -185,8 +186,8 @@ impl Segments {
             let mut is_old = true;
             if let Some(at) = self.old.iter().position(|old| *old == number) {
                 // It has the right name from an earlier life; no other file may be renamed over it.
-                self.old.swap_remove(at);
-            } else if let Some(old) = self.old.pop() {
+                self.old.remove(at);
+            } else if let Some(old) = self.old.pop_front() {
                 self.folder.rename(&file_name(old), &name).map_err(failed)?;
             } else {
                 is_old = false;
@@ -216,7 +217,7 @@ impl Segments {
             return Ok(());
         }
         let failed = |error| Error::io(format!("preparing '{SPARE}'"), error);
-        if let Some(old) = self.old.pop() {
+        if let Some(old) = self.old.pop_front() {
             self.folder.rename(&file_name(old), SPARE).map_err(failed)?;
         }
         let device = self.folder.open(SPARE, Open::Create).map_err(failed)?;
@@ -277,7 +278,7 @@ impl Segments {
     pub fn release(&mut self, keep_from: Lsn) -> Result<()> {
         while self.used.len() >= 2 && self.used[1].start <= keep_from {
             let gone = self.used.pop_front().expect("two are there");
-            self.old.push(gone.number);
+            self.old.push_back(gone.number);
         }
         let most = self.files_max.saturating_sub(self.used.len());
         self.trim(most.max(OLD_MIN)).map(drop)
@@ -291,7 +292,7 @@ impl Segments {
     fn trim(&mut self, most: usize) -> Result<bool> {
         let has_more = self.old.len() > most;
         while self.old.len() > most {
-            let number = self.old.pop().expect("there are more");
+            let number = self.old.pop_front().expect("there are more");
             self.folder
                 .remove(&file_name(number))
                 .map_err(|error| Error::io(format!("removing log segment {number}"), error))?;

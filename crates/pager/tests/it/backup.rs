@@ -63,3 +63,47 @@ fn a_used_folder_is_refused() {
     let target: Arc<dyn Folder> = folder.clone();
     assert!(matches!(pager.backup(target.as_ref(), &|_, _| {}), Err(Error::Format(_))));
 }
+
+/// Files of the log are used again in their order, and a log with a gap renews nothing: a copy that was renewed shows the last change, or the renewal has been refused.
+#[test]
+fn a_copy_is_renewed_whole_or_not_at_all() {
+    const SEGMENT: u64 = 64 << 10;
+    let options = || Options { segment_bytes: SEGMENT, checkpoint_distance: 1 << 20, ..options() };
+    let (mut renewals, mut refusals) = (0, 0);
+    for segments in [1, 4, 10, 16, 19, 22, 30, 45] {
+        let folder = SimFolder::new(25);
+        let pager = try_open(folder.clone(), options()).unwrap().pager;
+        let (pid, _) = make_page(&pager, 1).unwrap();
+        // So that there are old files, as many as may be.
+        let mut number = 1;
+        let mut write = |bytes: u64, every: u64| {
+            let end = pager.log_head() + bytes;
+            while pager.log_head() < end {
+                let next = pager.log_head() + every;
+                while pager.log_head() < next {
+                    number += 1;
+                    change(&pager, &[pid], number).unwrap();
+                }
+                pager.checkpoint_all().unwrap();
+            }
+            number
+        };
+        write(24 * SEGMENT, 12 * SEGMENT);
+        let copy = SimFolder::new(26);
+        pager.backup(copy.as_ref(), &|_, _| {}).unwrap();
+        let last = write(segments * SEGMENT, 5 * SEGMENT);
+        match pager.backup_log(copy.as_ref()) {
+            Ok(renewed) => {
+                let opened = try_open(copy.crash(), options()).unwrap();
+                assert_eq!((opened.recovered.to, value(&opened.pager, pid)), (renewed.to, last), "{segments} segments");
+                renewals += 1;
+            }
+            Err(Error::Format(what)) => {
+                assert!(what.contains("make a new backup"), "{what}");
+                refusals += 1;
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+    assert!(renewals > 1 && refusals > 1, "{renewals} renewed, {refusals} refused");
+}

@@ -46,7 +46,7 @@ fn long_histories_of_several_lives_survive_crashes_full_disks_and_failing_ones()
 /// Each found something once; see the tests named after them.
 #[test]
 fn seeds_that_failed_stay() {
-    for seed in [2, 72, 1025, 2141, 2213, 3240, 5230, 10598, 20501, 998_912_758, 18_316_645] {
+    for seed in [2, 72, 1025, 2141, 2213, 3240, 5230, 10598, 20501, 998_912_758, 18_316_645, 311_306_064] {
         random(seed);
     }
 }
