@@ -6,6 +6,7 @@
 //!
 //! A renewal wants segments that nothing pins: those that are there must follow each other, and each must still be what it was when it has been copied.
 
+use std::io::ErrorKind;
 use std::sync::Arc;
 
 use os::{Aligned, Device, Folder, Open};
@@ -91,7 +92,12 @@ impl Pager {
             target.remove(HALF).map_err(failed)?;
         }
         let bytes = copy_file(self.folder().as_ref(), &name, target, HALF)?;
-        if !read::segments(self.folder().as_ref(), self.database())?.contains(&segment) {
+        // Under this name there is nothing any more, or another segment.
+        let now = self.folder().open(&name, Open::Existing).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => gone_on(segment.number),
+            _ => Error::io(format!("opening '{name}'"), error),
+        })?;
+        if read::segment_in(now.as_ref(), segment.number, self.database())? != Some(segment) {
             return Err(gone_on(segment.number));
         }
         target.rename(HALF, &name).map_err(failed)?;

@@ -67,22 +67,24 @@ pub fn segments(folder: &dyn Folder, database: u64) -> Result<Vec<Used>> {
         let name = segment::file_name(number);
         let device =
             folder.open(&name, Open::Existing).map_err(|error| Error::io(format!("opening '{name}'"), error))?;
-        if device.len() < BLOCK as u64 {
-            continue;
-        }
-        let mut block = Aligned::with_capacity(BLOCK);
-        device
-            .read(0, block.as_mut_slice())
-            .map_err(|error| Error::io(format!("reading the header of '{name}'"), error))?;
-        if let Some(header) = SegmentHeader::decode(block.as_slice())
-            && header.number == number
-            && header.database == database
-        {
-            found.push(Used { number, start: header.start });
-        }
+        found.extend(segment_in(device.as_ref(), number, database)?);
     }
     found.sort_by_key(|segment| segment.number);
     Ok(found)
+}
+
+/// The segment that the file of this number holds; None: it has none of this database.
+pub fn segment_in(device: &dyn Device, number: u64, database: u64) -> Result<Option<Used>> {
+    if device.len() < BLOCK as u64 {
+        return Ok(None);
+    }
+    let mut block = Aligned::with_capacity(BLOCK);
+    device
+        .read(0, block.as_mut_slice())
+        .map_err(|error| Error::io(format!("reading the header of '{}'", segment::file_name(number)), error))?;
+    let header = SegmentHeader::decode(block.as_slice());
+    let header = header.filter(|header| header.number == number && header.database == database);
+    Ok(header.map(|header| Used { number, start: header.start }))
 }
 
 impl Reader {
