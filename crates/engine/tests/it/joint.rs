@@ -14,7 +14,7 @@ use engine::{Error, Expire, Locks, Options};
 use os::{SimClock, SimFolder};
 use stdx::prng::Prng;
 
-use crate::support::{START_MS, Story, World, bytes, crash_at, options};
+use crate::support::{START_MS, Story, World, bury_all, bytes, crash_at, options};
 
 const RR: Isolation = Isolation::RepeatableRead;
 const X: Strength = Strength::Exclusive;
@@ -821,20 +821,13 @@ impl Story for History {
             for _ in 0..self.draw(4) {
                 self.redis(world)?;
             }
-            match self.draw(4) {
-                0 => while world.engine.pager().flush_once()? {},
-                1 => drop(world.engine.background_once(8)?),
-                2 => drop(world.engine.pager().checkpoint()?),
-                _ => {}
-            }
+            world.go_about(self.draw(4))?;
         }
         Ok(())
     }
 
     fn bury(&mut self) {
-        for txn in self.open.drain(..) {
-            let _ = catch_unwind(AssertUnwindSafe(|| drop(txn)));
-        }
+        bury_all(&mut self.open);
     }
 
     fn verify(&self, world: &World, durable: u64) {

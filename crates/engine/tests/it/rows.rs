@@ -12,7 +12,7 @@ use engine::{Error, Options};
 use os::{SimClock, SimFolder};
 use stdx::prng::Prng;
 
-use crate::support::{START_MS, Story, World, crash_at};
+use crate::support::{START_MS, Story, World, bury_all, crash_at};
 
 const RC: Isolation = Isolation::ReadCommitted;
 const RR: Isolation = Isolation::RepeatableRead;
@@ -681,21 +681,14 @@ impl Story for History {
                     }
                 }
             }
-            match self.draw(4) {
-                0 => while world.engine.pager().flush_once()? {},
-                1 => drop(world.engine.background_once(8)?),
-                2 => drop(world.engine.pager().checkpoint()?),
-                _ => {}
-            }
+            world.go_about(self.draw(4))?;
         }
         Ok(())
     }
 
     /// Lets go of transactions whose disk is dead: they cannot even be taken back.
     fn bury(&mut self) {
-        for txn in self.open.drain(..) {
-            let _ = catch_unwind(AssertUnwindSafe(|| drop(txn)));
-        }
+        bury_all(&mut self.open);
     }
 
     /// What is there now is one of the states that may be.

@@ -3,6 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use engine::rows::Transaction;
 use engine::{Engine, Error, Expire, Found, Locks, Lsn, Options, Unit};
 use os::{Folder, SimClock, SimFolder};
 use pager::Background;
@@ -68,6 +69,17 @@ impl World {
     /// Runs the background until it has nothing to do, in steps as its thread makes them.
     pub fn settle(&self) {
         while self.engine.background_once(256).expect("the background works").more {}
+    }
+
+    /// What threads of the server do beside the transactions: by the number one of three, or nothing.
+    pub fn go_about(&self, which: u64) -> Result<(), Error> {
+        match which {
+            0 => while self.engine.pager().flush_once()? {},
+            1 => drop(self.engine.background_once(8)?),
+            2 => drop(self.engine.pager().checkpoint()?),
+            _ => {}
+        }
+        Ok(())
     }
 
     pub fn check(&self) {
@@ -158,6 +170,13 @@ pub trait Story {
 
     /// Holds the world against what was committed; commits up to `durable` must be there.
     fn verify(&self, world: &World, durable: u64);
+}
+
+/// Lets go of transactions whose disk is dead: they cannot even be taken back.
+pub fn bury_all(open: &mut Vec<Transaction>) {
+    for txn in open.drain(..) {
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(txn)));
+    }
 }
 
 /// Plays until the power goes at that I/O from now on; it goes again after recovery. Each time what is found is verified.
