@@ -171,6 +171,9 @@ impl Exec {
     pub fn next(&mut self, ctx: &mut EvalContext, out: &mut Vec<Row>) -> Result<bool> {
         out.clear();
         host(ctx).look_up()?;
+        if ctx.has_woken {
+            return Err(error::QUERY_TIMEOUT.bare());
+        }
         if host(ctx).measures.is_none() {
             return self.step(ctx, out);
         }
@@ -274,6 +277,11 @@ impl Exec {
             _ => unreachable!("open makes the state that belongs to the node"),
         }
         Ok(!out.is_empty())
+    }
+
+    /// Its one row has come with the first batch: who has been killed over it need not be told so.
+    pub fn is_of_no_table(&self) -> bool {
+        matches!(&*self.node, Node::Project { input, .. } if matches!(&**input, Node::One { .. }))
     }
 
     /// Adds the next rows to a batch; false, and none, at the end. What `next` does, for rows that are on their way out: where it counts, without rows of their own.

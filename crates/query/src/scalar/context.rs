@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::sync::Arc;
+use std::time::Instant;
 
 use crate::error::{self, Result, SqlError};
 use crate::scalar::named::NamedLocks;
@@ -31,6 +32,9 @@ pub struct EvalContext {
     pub seeded: Vec<(usize, Timestamp, Random)>,
     /// Asked by what takes long, which ends with error 1317 if it says so.
     pub killed: Option<Arc<dyn Fn() -> bool + Send + Sync>>,
+    /// SLEEP() sleeps no longer than this; and the time has come for it to wake.
+    pub deadline: Option<Instant>,
+    pub has_woken: bool,
     /// Those that all sessions share.
     pub locks: Arc<NamedLocks>,
     /// What the host's own nodes need (`Expr::Hosted`): they take it, use it, and put it back.
@@ -74,6 +78,8 @@ impl EvalContext {
             random: Random::from_seed(0x9E37_79B9),
             seeded: Vec::new(),
             killed: None,
+            deadline: None,
+            has_woken: false,
             locks: Arc::default(),
             host: None,
         }

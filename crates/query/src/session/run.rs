@@ -319,11 +319,16 @@ impl Session {
         self.has_used_tables = false;
         self.is_bare = false;
         self.ctx.parameters.clear();
-        let limit = self.quick.max_execution_ms;
-        let host = self.host();
-        host.begin_statement();
-        host.deadline = (limit > 0).then(|| Instant::now() + Duration::from_millis(limit));
+        self.host().begin_statement();
+        self.run_at_most(self.quick.max_execution_ms);
         followed
+    }
+
+    /// The statement under way has so many milliseconds from now; 0: as many as it takes.
+    fn run_at_most(&mut self, limit: u64) {
+        let deadline = (limit > 0).then(|| Instant::now() + Duration::from_millis(limit));
+        self.host().deadline = deadline;
+        (self.ctx.deadline, self.ctx.has_woken) = (deadline, false);
     }
 
     /// Notes what the session's functions tell of the statement.
@@ -511,7 +516,7 @@ impl Session {
                 self.explain(statement, *analyze, format.as_deref(), parameters)
             }
             other => {
-                self.host().deadline = None;
+                self.run_at_most(0);
                 let outcome = self.command(other)?;
                 if !self.is_open {
                     self.handle.show(super::Shown::end);
@@ -526,7 +531,7 @@ impl Session {
         if let Statement::Query(query) = statement
             && let Some(limit) = max_execution_ms(query)
         {
-            self.host().deadline = (limit > 0).then(|| Instant::now() + Duration::from_millis(limit));
+            self.run_at_most(limit);
         }
     }
 
@@ -608,7 +613,7 @@ impl Session {
         self.ctx.changes_rows = writes;
         if !matches!(compiled.plan, Plan::Query { .. }) {
             // The limit is one of queries.
-            self.host().deadline = None;
+            self.run_at_most(0);
         }
         let changed = match &compiled.plan {
             Plan::Query { node, columns } => {
@@ -653,7 +658,7 @@ impl Session {
         let mut ready = Batch::new();
         let mut is_over = false;
         while !is_over && ready.len() < FEW && !ready.is_long() {
-            is_over = !exec.fill(&mut self.ctx, &mut ready)?;
+            is_over = !exec.fill(&mut self.ctx, &mut ready)? || exec.is_of_no_table();
         }
         self.found_rows = ready.len() as u64;
         self.is_open = true;

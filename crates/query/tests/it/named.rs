@@ -61,7 +61,10 @@ fn a_kill_ends_a_sleep_and_a_wait_for_a_named_lock() {
     run(&mut one, "select get_lock('a', 0)");
     for (sql, told) in [
         ("select get_lock('a', 1000)", "error 1317 Query execution was interrupted"),
-        ("select sleep(1000)", "error 1317 Query execution was interrupted"),
+        // A sleep is cut short; a query that goes on after it is not.
+        ("select sleep(1000)", "1"),
+        ("select sleep(1000) from (select 1 union all select 2) t", "error 1317 Query execution was interrupted"),
+        ("select 1 from (select 1) t where sleep(1000)", "error 1317 Query execution was interrupted"),
         ("select benchmark(1000000000000, 1)", "error 1317 Query execution was interrupted"),
     ] {
         let handle = two.handle().clone();
@@ -75,4 +78,17 @@ fn a_kill_ends_a_sleep_and_a_wait_for_a_named_lock() {
             assert_eq!(waiter.join().expect("it ends").as_deref(), Some(told), "{sql}");
         });
     }
+}
+
+#[test]
+fn the_time_of_a_query_ends_its_sleep() {
+    let world = World::new(74);
+    let mut session = world.session(1);
+    assert_eq!(run(&mut session, "select /*+ max_execution_time(30) */ sleep(1000)").pop().as_deref(), Some("1"));
+    run(&mut session, "set max_execution_time = 30");
+    assert_eq!(run(&mut session, "select sleep(1000) + 1").pop().as_deref(), Some("2"));
+    let told = run(&mut session, "select sleep(1000) from (select 1 union all select 2) t");
+    assert!(told.last().is_some_and(|told| told.starts_with("error 3024")), "{told:?}");
+    run(&mut session, "set max_execution_time = 0");
+    assert_eq!(run(&mut session, "select sleep(0.04)").pop().as_deref(), Some("0"));
 }
