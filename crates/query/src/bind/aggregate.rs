@@ -75,7 +75,7 @@ impl Bind<'_> {
             grouped.calls.push(call);
             grouped.calls.len() - 1
         });
-        Ok(Some(Expr::Column(grouped.keys.len() + at, ty)))
+        Ok(Some(Expr::shown(Expr::Column(grouped.keys.len() + at, ty))))
     }
 
     /// GROUPING(key, ...): a bit for each, set in rows that ROLLUP has put in over all values of the key. It follows from how many keys count in the row.

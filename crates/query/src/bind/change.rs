@@ -8,7 +8,7 @@ use crate::bind::from::columns_of;
 use crate::bind::generated::order_by_formulas;
 use crate::bind::hints::Allowed;
 use crate::bind::scope::{Origin, ScopeTable, Source};
-use crate::bind::select::limited;
+use crate::bind::select::{limited, outermost};
 use crate::bind::{Bind, name_of};
 use crate::catalog::table::{Default, Table, TableColumn};
 use crate::error::{self, Result, SqlError};
@@ -722,14 +722,5 @@ impl Bind<'_> {
         let bound = self.expr(expr);
         self.close_scope();
         bound
-    }
-}
-
-/// The select list of a query, where nothing between it and the rows holds them.
-fn outermost(node: &mut Arc<Node>) -> Option<&mut Vec<Expr>> {
-    match Arc::get_mut(node)? {
-        Node::Project { exprs, .. } => Some(exprs),
-        Node::Limit { input, .. } | Node::Strip { input, .. } | Node::Sort { input, .. } => outermost(input),
-        _ => None,
     }
 }

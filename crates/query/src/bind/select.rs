@@ -778,6 +778,15 @@ pub fn limited(input: Arc<Node>, (limit, offset): Limits) -> Arc<Node> {
     match limit.is_none() && offset.is_none() {
         true => input,
         false => Arc::new(Node::Limit { input, limit, offset, counts: false }),
+/// The select list of a query, where nothing between it and the rows holds them.
+pub fn outermost(node: &mut Arc<Node>) -> Option<&mut Vec<Expr>> {
+    match Arc::get_mut(node)? {
+        Node::Project { exprs, .. } => Some(exprs),
+        Node::Limit { input, .. } | Node::Strip { input, .. } | Node::Sort { input, .. } => outermost(input),
+        _ => None,
+    }
+}
+
     }
 }
 

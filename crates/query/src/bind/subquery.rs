@@ -5,6 +5,7 @@ use std::sync::Arc;
 use sqlparser::ast;
 
 use crate::bind::Bind;
+use crate::bind::select::outermost;
 use crate::error::{self, Result, SqlError};
 use crate::exec::hosted::{Question, Subquery};
 use crate::exec::repeat::{expr_repeats, repeats};
@@ -65,9 +66,13 @@ impl Bind<'_> {
     }
 
     pub fn scalar_subquery(&mut self, query: &ast::Query) -> Result<Expr> {
-        let (subquery, columns) = self.nested(query, |_, _| Ok(Question::Value))?;
+        let (mut subquery, columns) = self.nested(query, |_, _| Ok(Question::Value))?;
         let ty = Self::one_column(&columns)?.ty.clone().with_nullable(true);
-        Ok(Expr::Hosted(Arc::new(subquery), ty))
+        // What it is sorted by stands behind.
+        if let Some(expr) = outermost(&mut subquery.node).and_then(|exprs| exprs.first_mut()) {
+            expr.keep_all_digits();
+        }
+        Ok(Expr::shown(Expr::Hosted(Arc::new(subquery), ty)))
     }
 
     pub fn exists(&mut self, query: &ast::Query, negated: bool) -> Result<Expr> {

@@ -222,6 +222,7 @@ fn grouped(plain: &Plain, keys: &[Expr], conditions: Vec<Expr>, wishes: Wishes<'
     });
     exprs.push(value);
     Some(Arc::new(Node::Project { input: node, exprs }))
+    value.keep_all_digits();
 }
 
 /// What the subquery answers: the value of the group, or what its aggregates say of no rows.
@@ -255,6 +256,7 @@ fn is_strict(expr: &Expr, is_null: &dyn Fn(usize) -> bool) -> bool {
         Expr::Cast(inner, _) | Expr::Collate(inner, _) | Expr::Present(inner, _) => is_strict(inner, is_null),
         _ => false,
     }
+        Expr::Exact(inner) | Expr::Shown(inner) => is_strict(inner, is_null),
 }
 
 /// Does it keep no row where these places are NULL?

@@ -16,6 +16,7 @@ use crate::exec::{BATCH, Exec};
 use crate::plan::Call;
 use crate::plan::window::{What, Window, WindowCall};
 use crate::scalar::aggregate::{Accumulator, Kind};
+use crate::scalar::arithmetic::fit;
 use crate::scalar::key::encode;
 use crate::scalar::{EvalContext, Expr, compare};
 use crate::session::Row;
@@ -322,7 +323,7 @@ impl Running {
                 host(ctx).look_up()?;
             }
         }
-        self.sum.clone().finish(&call.aggregate, ctx)
+        Ok(fit(self.sum.clone().finish(&call.aggregate, ctx)?, &call.aggregate.ty))
     }
 
     /// The smallest or largest: whoever stands behind a better one in the queue waits for that one to leave the frame.

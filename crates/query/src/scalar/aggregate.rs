@@ -311,7 +311,7 @@ impl Accumulator {
         Ok(())
     }
 
-    /// What the group's rows come to.
+    /// What the group's rows come to: decimals with all their digits (`Expr::Shown`).
     pub fn finish(&mut self, aggregate: &Aggregate, ctx: &mut EvalContext) -> Result<Value> {
         Ok(match &mut self.state {
             State::Count(count) => Value::Int(*count),
@@ -319,6 +319,9 @@ impl Accumulator {
             State::Sum(Some(sum), count) => finish_sum(sum, *count, aggregate)?,
             State::One(kept) => kept.take().unwrap_or_default(),
             State::Bits(bits) => Value::UInt(*bits),
+            State::Moments { mean, squares, .. } if !mean.is_finite() || !squares.is_finite() => {
+                return Err(error::DATA_OUT_OF_RANGE.with(&[&"DOUBLE", &format!("{}()", aggregate.name())]));
+            }
             State::Moments { count, squares, .. } => {
                 let sample = matches!(aggregate.kind, Kind::StdSamp | Kind::VarSamp);
                 let divisor = if sample { count.saturating_sub(1) } else { *count };
@@ -437,10 +440,9 @@ fn finish_sum(sum: &Sum, count: u64, aggregate: &Aggregate) -> Result<Value> {
         Sum::Exact(decimal) => decimal.clone(),
     };
     if aggregate.kind == Kind::Sum {
-        return Ok(Value::Decimal(exact.rounded(aggregate.ty.scale)));
+        return Ok(Value::Decimal(exact));
     }
-    let average = exact.divided(&Decimal::from(count), aggregate.increment).unwrap_or(Decimal::ZERO);
-    Ok(Value::Decimal(average.rounded(aggregate.ty.scale)))
+    Ok(Value::Decimal(exact.divided(&Decimal::from(count), aggregate.increment).unwrap_or(Decimal::ZERO)))
 }
 
 /// True: the value is the one that is kept now.
@@ -531,7 +533,7 @@ mod tests {
             }
             group.add(&aggregate, std::slice::from_ref(value), &mut ctx).expect("adds");
         }
-        let value = group.finish(&aggregate, &mut ctx).expect("finishes");
+        let value = arithmetic::fit(group.finish(&aggregate, &mut ctx).expect("finishes"), &aggregate.ty);
         if value.is_null() { "NULL".to_owned() } else { convert::to_text(&value, &aggregate.ty).to_string() }
     }
 

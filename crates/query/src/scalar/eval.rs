@@ -19,7 +19,6 @@ impl Expr {
             Expr::Parameter(place, _) => Ok(ctx.parameters.get(*place).cloned().unwrap_or_default()),
             Expr::Hosted(hosted, _) => hosted.eval(row, ctx),
             Expr::Compare(node) => Ok(truth_value(node.decide(row, ctx)?)),
-            Expr::Arithmetic(node) if node.exact => self.eval_exact(row, ctx),
             Expr::Arithmetic(node) => Ok(arithmetic::fit(self.eval_exact(row, ctx)?, &node.ty)),
             Expr::Call(call) => Ok(shown(call.eval(row, ctx)?, &call.ty)),
             Expr::Case(case) => Ok(shown(case.eval(row, ctx)?, &case.ty)),
@@ -29,6 +28,8 @@ impl Expr {
                 if value.is_null() { Ok(value) } else { cast::cast(value, &inner.ty(), to, ctx) }
             }
             Expr::Collate(inner, _) => inner.eval(row, ctx),
+            Expr::Exact(inner) => inner.eval_exact(row, ctx),
+            Expr::Shown(inner) => Ok(shown(inner.eval(row, ctx)?, &inner.ty())),
             Expr::Present(inner, _) => match inner.eval(row, ctx)? {
                 Value::Null => Ok(Value::Null),
                 value => Ok(cast::present(value, &inner.ty(), ctx)),
@@ -50,6 +51,7 @@ impl Expr {
             }
             Expr::Call(call) => call.eval(row, ctx),
             Expr::Case(case) => case.eval(row, ctx),
+            Expr::Shown(inner) => inner.eval(row, ctx),
             other => other.eval(row, ctx),
         }
     }

@@ -41,6 +41,10 @@ pub enum Expr {
     Call(Box<Call>),
     /// The same value, compared in that collation: COLLATE.
     Collate(Box<Expr>, Type),
+    /// The value with all the digits of a quotient, not those that are shown: it goes where they are kept.
+    Exact(Box<Expr>),
+    /// Of a place that holds all digits those that its type shows; to who asks for all of them, all.
+    Shown(Box<Expr>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -134,8 +138,6 @@ pub struct Arithmetic {
     pub increment: u8,
     /// The expression as it was written, for messages.
     pub text: Box<str>,
-    /// All digits of a quotient are wanted, not those that are shown: it goes into a column.
-    pub exact: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -225,6 +227,7 @@ impl Expr {
             Expr::Arithmetic(node) => Some(&node.ty),
             Expr::Case(case) => Some(&case.ty),
             Expr::Call(call) => Some(&call.ty),
+            Expr::Exact(inner) | Expr::Shown(inner) => inner.carried(),
             _ => None,
         }
     }
@@ -252,6 +255,7 @@ impl Expr {
             Expr::Xor(sides) => sides.iter().collect(),
             Expr::Not(inner) | Expr::IsNull(inner) | Expr::IsTruth(inner, _) => vec![inner],
             Expr::Cast(inner, _) | Expr::Collate(inner, _) | Expr::Present(inner, _) => vec![inner],
+            Expr::Exact(inner) | Expr::Shown(inner) => vec![inner],
             Expr::Compare(node) => vec![&node.left, &node.right],
             Expr::Between(node) => vec![&node.needle, &node.low, &node.high],
             Expr::In(node) => std::iter::once(&node.needle).chain(node.list.iter().map(|(expr, _)| expr)).collect(),
@@ -272,6 +276,7 @@ impl Expr {
             Expr::Xor(sides) => sides.iter_mut().collect(),
             Expr::Not(inner) | Expr::IsNull(inner) | Expr::IsTruth(inner, _) => vec![inner],
             Expr::Cast(inner, _) | Expr::Collate(inner, _) | Expr::Present(inner, _) => vec![inner],
+            Expr::Exact(inner) | Expr::Shown(inner) => vec![inner],
             Expr::Compare(node) => vec![&mut node.left, &mut node.right],
             Expr::Between(node) => vec![&mut node.needle, &mut node.low, &mut node.high],
             Expr::In(node) => {
@@ -289,12 +294,22 @@ impl Expr {
 
     /// It goes into a column of that type: one of numbers, or of characters, takes all digits of a quotient.
     pub fn keep_digits(&mut self, column: &Type) {
-        if let Expr::Arithmetic(node) = self
-            && node.ty.kind == Kind::Decimal
-            && (column.kind.is_number() || column.kind.is_text())
-        {
-            node.exact = true;
+        if column.kind.is_number() || column.kind.is_text() {
+            self.keep_all_digits();
         }
+    }
+
+    /// Where the value is one of decimals that may have more digits than it shows: it gives them all.
+    pub fn keep_all_digits(&mut self) {
+        let has_more = matches!(self, Expr::Arithmetic(_) | Expr::Case(_) | Expr::Call(_) | Expr::Shown(_));
+        if has_more && self.kind() == Kind::Decimal {
+            *self = Expr::Exact(Box::new(std::mem::replace(self, Expr::null())));
+        }
+    }
+
+    /// A place that may hold more digits than its type shows.
+    pub fn shown(place: Expr) -> Expr {
+        if place.kind() == Kind::Decimal { Expr::Shown(Box::new(place)) } else { place }
     }
 
     /// Calls `visit` for this expression and all within, outermost first.

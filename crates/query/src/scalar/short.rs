@@ -82,7 +82,7 @@ mod tests {
     use crate::value::{Decimal, Value};
 
     fn node(op: Operator, left: Expr, right: Expr) -> Arithmetic {
-        Arithmetic { op, left, right, ty: Type::decimal(65, 30), increment: 4, exact: false, text: "".into() }
+        Arithmetic { op, left, right, ty: Type::decimal(65, 30), increment: 4, text: "".into() }
     }
 
     /// All pairs of numbers near the ends of what is done here, and of scales: the same digits as the long way, or none.

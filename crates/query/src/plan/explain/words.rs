@@ -62,7 +62,7 @@ pub fn words(expr: &Expr, names: &Names, around: &[Names]) -> String {
             format!("(case{} else {} end)", arms.collect::<String>(), within(&node.otherwise))
         }
         Expr::Cast(inner, ty) => format!("cast({} as {})", within(inner), ty.name()),
-        Expr::Present(inner, _) => within(inner),
+        Expr::Present(inner, _) | Expr::Exact(inner) | Expr::Shown(inner) => within(inner),
         Expr::Call(call) => format!("{}({})", call.function.name(), list(&mut call.arguments.iter(), ",")),
         Expr::Collate(inner, ty) => format!("({} collate {})", within(inner), ty.collation.name()),
     }

@@ -67,7 +67,7 @@ pub fn arithmetic(settings: &Settings, op: Operator, left: Expr, right: Expr, te
     let (left, right) = (number(left), number(right));
     let increment = settings.div_precision_increment;
     let ty = compute::result_type(op, &left.ty(), &right.ty(), increment, settings.sql_mode);
-    Expr::Arithmetic(Box::new(Arithmetic { op, left, right, ty, increment, text, exact: false }))
+    Expr::Arithmetic(Box::new(Arithmetic { op, left, right, ty, increment, text }))
 }
 
 /// `left op right`, with the conversions that their types ask for.
