@@ -130,7 +130,8 @@ impl Planner<'_> {
     fn leaf(&self, at: usize, conditions: &mut Vec<Expr>, before: &[usize], wants_order: bool) -> Part {
         let table = &self.tables[at];
         let with: Vec<usize> = before.iter().copied().chain([at]).collect();
-        let ripe = self.ripe(&with, conditions);
+        let mut ripe = self.ripe(&with, conditions);
+        self.list_values(at, &mut ripe);
         let (offset, width) = (table.offset, self.width);
         match &table.origin {
             Origin::Base(base) => {

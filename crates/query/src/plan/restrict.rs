@@ -2,10 +2,14 @@
 //!
 //! The OR itself is looked at when all its tables are joined; what it says of one is looked at before, and makes few rows of many. It is said besides: a row for
 //! which the OR holds has an arm all of whose parts hold.
+//!
+//! So it says of a column too: `(x = 1 AND y > 2) OR (x = 5 AND y < 0)` is true of no row but those with `x IN (1, 5)`. That leads through an index, and of a row that is not wanted only `x` is read.
 
+use crate::bind::scope::Origin;
 use crate::plan::join::Planner;
 use crate::plan::walk::{columns, has_subquery, is_volatile, parts_of, same};
 use crate::scalar::Expr;
+use crate::scalar::expr::{Comparison, Domain, In};
 
 impl Planner<'_> {
     /// The further conditions that follow, each on one of these tables.
@@ -32,6 +36,76 @@ impl Planner<'_> {
             (!of_table.is_empty()).then(|| Expr::and(of_table))
         };
         arms.iter().map(of_arm).collect::<Option<Vec<Expr>>>().map(Expr::or)
+    }
+}
+
+/// Values, and as what a column is compared with each.
+type Values = Vec<(Expr, Domain)>;
+
+/// A list in which more of the rows are found is not worth looking at.
+const FEW: f64 = 0.4;
+/// Nor is a longer one.
+const LONGEST: usize = 64;
+
+impl Planner<'_> {
+    /// Puts before the conditions on a table what their ORs say of one of its columns; an OR that says nothing else is gone.
+    pub(super) fn list_values(&self, table: usize, conditions: &mut Vec<Expr>) {
+        let mut found = Vec::new();
+        conditions.retain(|condition| {
+            let Expr::Or(arms) = condition else { return true };
+            let arms: Vec<Vec<Expr>> = arms.iter().map(parts_of).collect();
+            let Some((list, share)) = self.best_list(table, &arms) else { return true };
+            let is_whole = arms.iter().all(|arm| arm.len() == 1);
+            if is_whole || share < FEW {
+                found.push(list);
+            }
+            !is_whole
+        });
+        conditions.splice(0..0, found);
+    }
+
+    /// Of the columns for which every arm names values the one that leads through an index, or else the one that keeps the fewest rows; and which share of them.
+    fn best_list(&self, table: usize, arms: &[Vec<Expr>]) -> Option<(Expr, f64)> {
+        let known = &self.tables[table];
+        let Origin::Base(base) = &known.origin else { return None };
+        let leads = |column: usize| {
+            let indexes = base.indexes.iter().map(|index| &index.parts[..]);
+            base.primary.as_deref().into_iter().chain(indexes).any(|parts| parts[0].column == column)
+        };
+        let lists = arms.first()?.iter().filter_map(|part| {
+            let (Expr::Column(place, ty), _) = values(part)? else { return None };
+            let column = place.checked_sub(known.offset).filter(|column| *column < known.columns.len())?;
+            let of_part = |part| values(part).filter(|(of, _)| is_column(of, *place)).map(|(_, values)| values);
+            let all: Vec<Values> = arms.iter().map(|arm| arm.iter().find_map(of_part)).collect::<Option<_>>()?;
+            let list = all.concat();
+            let needle = Expr::Column(*place, ty.clone());
+            let list = (list.len() <= LONGEST).then(|| In { needle, list, sorted: None, negated: false })?;
+            let list = Expr::In(Box::new(list));
+            let share = self.sight.share(&list);
+            Some((!leads(column), share, list))
+        });
+        let best = lists.min_by(|(a, s, _), (b, t, _)| a.cmp(b).then(s.total_cmp(t)))?;
+        Some((best.2, best.1))
+    }
+}
+
+fn is_column(expr: &Expr, place: usize) -> bool {
+    matches!(expr, Expr::Column(at, _) if *at == place)
+}
+
+/// What the condition compares with values that are the same for all rows, and the values.
+fn values(part: &Expr) -> Option<(&Expr, Values)> {
+    let is_value = |expr: &Expr| matches!(expr, Expr::Literal(..) | Expr::Parameter(..));
+    match part {
+        Expr::Compare(compare) if compare.op == Comparison::Equal => {
+            let sides = [(&compare.left, &compare.right), (&compare.right, &compare.left)];
+            let (of, value) = sides.into_iter().find(|(_, value)| is_value(value))?;
+            Some((of, vec![(value.clone(), compare.domain)]))
+        }
+        Expr::In(list) if !list.negated => {
+            list.list.iter().all(|(value, _)| is_value(value)).then(|| (&list.needle, list.list.clone()))
+        }
+        _ => None,
     }
 }
 
