@@ -192,6 +192,7 @@ class Draw:
                 on = f"{self.column(mine, kind)} = {self.column(scope, kind)}"
                 if join != "CROSS JOIN":
                     text += f" ON {on}" + (f" AND {self.condition(mine + scope, 1)}" if self.chance(0.3) else "")
+                    text += f" AND {self.match(mine, 'm', 1)}" if self.chance(0.1) else ""
             scope += mine
         return text, scope
 
@@ -206,13 +207,14 @@ class Draw:
             text += f" WHERE {self.condition(scope)}"
         return text
 
-    def match(self, scope, alias, depth=2):
-        """A subquery that may become a join: equal values, NULLs, several tables, one within another."""
-        name = self.one(*self.tables)
+    def match(self, scope, alias, depth=2, but=None):
+        """A subquery that may become a join, or a list of keys: equal values, NULLs, several tables (not `but`), one within another."""
+        names = [name for name in self.tables if name != but]
+        name = self.one(*names)
         inner = self.scope_of(name, alias)
         source = f"{name} {alias}"
         if self.chance(0.3):
-            other = self.one(*self.tables)
+            other = self.one(*names)
             more = self.scope_of(other, alias + "x")
             kind = self.one(NUMBER, TEXT)
             source += f" {self.one('JOIN', 'LEFT JOIN')} {other} {alias}x ON {self.column(more, kind)} = {self.column(inner, kind)}"
@@ -225,7 +227,7 @@ class Draw:
             # A whole unique key: one match at most.
             where.append(f"{alias}.id = {self.column(scope, NUMBER)}")
         if depth > 1 and self.chance(0.3):
-            where.append(self.match(self.one(inner, inner + scope), alias + "n", depth - 1))
+            where.append(self.match(self.one(inner, inner + scope), alias + "n", depth - 1, but))
         where = f" WHERE {' AND '.join(where)}" if where else ""
         kind = self.one(NUMBER, NUMBER, TEXT)
         return self.one(
@@ -238,7 +240,9 @@ class Draw:
     def matched(self):
         source, scope = self.sources()
         conditions = [self.match(scope, "s")] + ([self.match(scope, "r")] if self.chance(0.3) else [])
-        if self.chance(0.4):
+        if self.chance(0.3):
+            conditions[0] = f"({self.condition(scope, 0)} OR {conditions[0]})"
+        elif self.chance(0.4):
             common = self.condition(scope, 0)
             conditions.append(f"(({common} AND {self.condition(scope, 0)}) OR ({self.condition(scope, 0)} AND {common}))")
         self.random.shuffle(conditions)
@@ -277,7 +281,7 @@ class Draw:
         keys = [key for key in keys if re.search(r"[tuv]\.", key)]
         calls = [self.one(
             lambda: "COUNT(*)", lambda: f"COUNT({self.one('', 'DISTINCT ')}{self.expression(scope, self.one(NUMBER, TEXT), 1)})", lambda: f"SUM({self.expression(scope, NUMBER, 1)})",
-            lambda: f"AVG({self.column(scope, NUMBER)})", lambda: f"{self.one('MIN', 'MAX')}({self.expression(scope, self.one(NUMBER, DATE, TIME), 1)})",
+            lambda: f"AVG({self.column(scope, NUMBER)})", lambda: f"ROUND(AVG({self.column(scope, NUMBER)}), 6)", lambda: f"AVG({self.column(scope, NUMBER)}) * 3", lambda: f"{self.one('MIN', 'MAX')}({self.expression(scope, self.one(NUMBER, DATE, TIME), 1)})",
             lambda: f"GROUP_CONCAT(DISTINCT {self.column(scope, NUMBER)} ORDER BY 1)")() for _ in range(self.one(1, 2, 3))]
         # Letters that are equal are one group; which of them stands for it is nobody's business.
         shown = [f"MIN({key}) IS NULL" for key in keys]
@@ -286,7 +290,10 @@ class Draw:
             text += f" WHERE {self.condition(scope)}"
         if keys:
             text += f" GROUP BY {', '.join(keys)}"
-            if self.chance(0.3):
+            plain = [column for column in scope if column[0] in keys]
+            if plain and self.chance(0.2):
+                text += f" HAVING {self.one('COUNT(*) > 2 OR ', '')}{self.match(plain, 's', 1)}"
+            elif self.chance(0.3):
                 text += f" HAVING {self.one('COUNT(*) > 1', f'MAX({self.column(scope, NUMBER)}) > 2', f'SUM({self.column(scope, NUMBER)}) IS NOT NULL')}"
             elif self.chance(0.15):
                 text += " WITH ROLLUP"
@@ -329,7 +336,14 @@ class Draw:
             lambda: f"INSERT INTO {name} VALUES {rows()}", lambda: f"INSERT INTO {name} VALUES {rows()}", lambda: f"INSERT IGNORE INTO {name} VALUES {rows()}", lambda: f"REPLACE INTO {name} VALUES {rows()}",
             lambda: f"INSERT INTO {name} VALUES {rows()} ON DUPLICATE KEY UPDATE {', '.join(f'{c[0]} = VALUES({c[0]})' for c in assigned)}",
             lambda: f"UPDATE {name} SET {sets} WHERE {self.condition(scope, 1)} ORDER BY id", lambda: f"UPDATE {name} SET {sets} WHERE id = {self.random.randrange(40)}",
-            lambda: f"DELETE FROM {name} WHERE {self.condition(scope, 2)} AND id > {self.random.randrange(40)}", lambda: f"DELETE FROM {name} ORDER BY id LIMIT {self.one(1, 2)}")()
+            lambda: f"UPDATE {name} SET {sets} WHERE {self.match(scope, 's', 1, name)} ORDER BY id", lambda: f"DELETE FROM {name} WHERE {self.match(scope, 's', 1, name)} AND id > {self.random.randrange(40)}",
+            # A division by zero where rows are deleted is an error of MySQL's strict modes, and a warning of MariaDB's.
+            lambda: f"DELETE FROM {name} WHERE {self.undivided(lambda: self.condition(scope, 2))} AND id > {self.random.randrange(40)}", lambda: f"DELETE FROM {name} ORDER BY id LIMIT {self.one(1, 2)}")()
+
+    def undivided(self, draw):
+        while re.search(r" (/|%|DIV) ", text := draw()):
+            pass
+        return text
 
 
 def shown(value):

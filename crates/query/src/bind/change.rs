@@ -9,14 +9,13 @@ use crate::bind::generated::order_by_formulas;
 use crate::bind::hints::Allowed;
 use crate::bind::scope::{Origin, ScopeTable, Source};
 use crate::bind::select::{limited, outermost};
+use crate::bind::summary::{Block, Wishes};
 use crate::bind::{Bind, name_of};
 use crate::catalog::table::{Default, Table, TableColumn};
 use crate::error::{self, Result, SqlError};
 use crate::parse::parse_expression;
 use crate::parse::statement::{Ignoring, Name};
 use crate::plan::family::{Doing, Family};
-use crate::plan::join::Planner;
-use crate::plan::share::Sight;
 use crate::plan::walk::conjuncts;
 use crate::plan::{Lock, LockWait, Node, SortKey};
 use crate::rights::Privileges;
@@ -500,16 +499,23 @@ impl Bind<'_> {
         self.note_likeness(&scope, &sorts.iter().map(|(expr, _)| expr.clone()).collect::<Vec<_>>());
         let wants = order_by_formulas(&scope, &sorts);
         let (variables, values) = (around.variables, around.values);
-        let sight = Sight { tables: &scope.tables, variables, values };
-        let planner = Planner {
-            tables: &scope.tables,
-            used: &scope.used,
+        let depth = self.scopes.len() - 1;
+        let wishes = Wishes { depth, order: &wants, limited: limit.is_some(), variables, values };
+        let mut block = Block {
+            tables: scope.tables.clone(),
             width: scope.width,
-            order: &wants,
-            limited: limit.is_some(),
-            sight,
+            used: scope.used.clone(),
+            source: source.clone(),
+            conditions,
+            exprs: Vec::new(),
+            sorts: Vec::new(),
         };
-        let part = planner.plan(source, conditions);
+        block.list(wishes);
+        let mut part = block.plan(wishes);
+        // A limit over an order that an index gives ends early.
+        if limit.is_none() {
+            block.with_lists(&mut part, wishes);
+        }
         let mut node = part.node;
         if limit.is_none() && self.settings().safe_updates && reads_all(&node) {
             return Err(error::UPDATE_WITHOUT_KEY_IN_SAFE_MODE.bare());

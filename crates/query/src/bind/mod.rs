@@ -10,6 +10,7 @@ mod from;
 pub mod generated;
 pub mod hints;
 mod json_table;
+pub mod listed;
 pub mod load;
 pub use from::columns_of;
 mod name;

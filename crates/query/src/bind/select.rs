@@ -7,6 +7,7 @@ use sqlparser::ast::{self, GroupByExpr, LimitClause, SelectItem, SetExpr};
 use crate::bind::aggregate::{descends, has_aggregate, has_window, window_exprs};
 use crate::bind::from::rename;
 use crate::bind::generated::order_by_formulas;
+use crate::bind::listed::list;
 use crate::bind::scope::{Bound, Common, Grouped, Origin, Scope};
 use crate::bind::semi::{Plain, pull};
 use crate::bind::summary::{Block, Wishes};
@@ -302,6 +303,9 @@ impl Bind<'_> {
         };
         let (variables, values) = (around.variables, around.values);
         let wishes = Wishes { depth, order: &wants, limited: limits.0.is_some() && !counts, variables, values };
+        having.iter_mut().for_each(|condition| list(condition, true, wishes));
+        exprs.iter_mut().for_each(|expr| list(expr, false, wishes));
+        block.list(wishes);
         let part = block.planned(wishes, !ends_early);
         if !is_above {
             (exprs, sorts) = (std::mem::take(&mut block.exprs), std::mem::take(&mut block.sorts));
@@ -737,7 +741,7 @@ fn wanted_order(scope: &Scope, sorts: &[(Expr, bool)], is_above: bool) -> Vec<So
 }
 
 /// The expressions over the node's rows. A scan gives columns alone by itself.
-fn projected(mut input: Arc<Node>, exprs: Vec<Expr>) -> Arc<Node> {
+pub(super) fn projected(mut input: Arc<Node>, exprs: Vec<Expr>) -> Arc<Node> {
     let places: Option<Vec<usize>> =
         exprs.iter().map(|expr| if let Expr::Column(at, _) = expr { Some(*at) } else { None }).collect();
     if let (Some(Node::Scan(scan)), Some(places)) = (Arc::get_mut(&mut input), places)
@@ -774,10 +778,6 @@ pub fn group_node(mut input: Arc<Node>, grouped: &Grouped, estimate: f64) -> Arc
     }))
 }
 
-pub fn limited(input: Arc<Node>, (limit, offset): Limits) -> Arc<Node> {
-    match limit.is_none() && offset.is_none() {
-        true => input,
-        false => Arc::new(Node::Limit { input, limit, offset, counts: false }),
 /// The select list of a query, where nothing between it and the rows holds them.
 pub fn outermost(node: &mut Arc<Node>) -> Option<&mut Vec<Expr>> {
     match Arc::get_mut(node)? {
@@ -787,6 +787,10 @@ pub fn outermost(node: &mut Arc<Node>) -> Option<&mut Vec<Expr>> {
     }
 }
 
+pub fn limited(input: Arc<Node>, (limit, offset): Limits) -> Arc<Node> {
+    match limit.is_none() && offset.is_none() {
+        true => input,
+        false => Arc::new(Node::Limit { input, limit, offset, counts: false }),
     }
 }
 

@@ -225,7 +225,7 @@ fn semi(scope: &mut Scope, depth: usize, query: &Subquery, is_anti: bool) -> Opt
 }
 
 /// Shows every condition of a FROM.
-fn reads(source: &Source, visit: &mut dyn FnMut(&Expr)) {
+pub(super) fn reads(source: &Source, visit: &mut dyn FnMut(&Expr)) {
     match source {
         Source::Table(_) => {}
         Source::Inner(items, on) => {

@@ -35,7 +35,10 @@ impl Bind<'_> {
         let repeats = is_correlated && repeats(&node) && question.needles().iter().all(expr_repeats);
         let kinds = if repeats { outside.iter().map(|read| self.kinds(*read)).product() } else { f64::INFINITY };
         let known_by = repeats.then_some(outside);
-        Ok((Subquery { node, question, depth, reads, is_correlated, id, plain, known_by, kinds }, bound.columns))
+        Ok((
+            Subquery { node, question, depth, reads, is_correlated, id, plain, known_by, kinds, list: None },
+            bound.columns,
+        ))
     }
 
     /// About how many different values a place of a block around has.

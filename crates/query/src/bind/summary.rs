@@ -48,7 +48,7 @@ pub struct Wishes<'w> {
 }
 
 impl Block {
-    fn plan(&self, wishes: Wishes<'_>) -> Part {
+    pub(super) fn plan(&self, wishes: Wishes<'_>) -> Part {
         let Wishes { order, limited, variables, values, .. } = wishes;
         let (tables, used, width) = (&self.tables[..], &self.used[..], self.width);
         let sight = Sight { tables, variables, values };
@@ -56,7 +56,7 @@ impl Block {
     }
 
     /// What the whole costs, with the subqueries above the joins.
-    fn cost(&self, part: &Part) -> f64 {
+    pub(super) fn cost(&self, part: &Part) -> f64 {
         estimate(&part.node).cost + asking(&self.exprs, part.rows)
     }
 
@@ -74,6 +74,7 @@ impl Block {
                 (*self, part) = (other, other_part);
             }
         }
+        self.with_lists(&mut part, wishes);
         part
     }
 
@@ -137,7 +138,8 @@ impl Block {
         }
         let is_refused = |condition: &Expr| refuses(condition, &|place| place >= offset);
         let is_inner = block.conditions.iter().any(is_refused);
-        block.tables.push(table(query.id, node, &keys, offset, plain.exprs[0].ty(), !is_inner));
+        let types = keys.iter().chain([&plain.exprs[0]]).map(Expr::ty).collect();
+        block.tables.push(derived(query.id, node, types, offset, !is_inner));
         let on: Vec<Expr> =
             theirs.into_iter().enumerate().map(|(at, tie)| tie.with_key(offset + at, &keys[at])).collect();
         let source = std::mem::replace(&mut block.source, Source::Table(at));
@@ -155,9 +157,9 @@ impl Block {
 }
 
 /// What a key of the groups is compared with, and how.
-struct Theirs {
-    expr: Expr,
-    domain: Domain,
+pub(super) struct Theirs {
+    pub expr: Expr,
+    pub domain: Domain,
 }
 
 impl Theirs {
@@ -169,7 +171,7 @@ impl Theirs {
 }
 
 /// The condition as an equality of something of the subquery's rows and something of the row around alone, as that row has it.
-fn tie(condition: &Expr, depth: usize) -> Option<(Expr, Theirs)> {
+pub(super) fn tie(condition: &Expr, depth: usize) -> Option<(Expr, Theirs)> {
     let Expr::Compare(compare) = condition else { return None };
     if compare.op != Comparison::Equal {
         return None;
@@ -220,9 +222,9 @@ fn grouped(plain: &Plain, keys: &[Expr], conditions: Vec<Expr>, wishes: Wishes<'
             *at += keys.len();
         }
     });
+    value.keep_all_digits();
     exprs.push(value);
     Some(Arc::new(Node::Project { input: node, exprs }))
-    value.keep_all_digits();
 }
 
 /// What the subquery answers: the value of the group, or what its aggregates say of no rows.
@@ -254,9 +256,9 @@ fn is_strict(expr: &Expr, is_null: &dyn Fn(usize) -> bool) -> bool {
         Expr::Column(at, _) => is_null(*at),
         Expr::Arithmetic(node) => is_strict(&node.left, is_null) || is_strict(&node.right, is_null),
         Expr::Cast(inner, _) | Expr::Collate(inner, _) | Expr::Present(inner, _) => is_strict(inner, is_null),
+        Expr::Exact(inner) | Expr::Shown(inner) => is_strict(inner, is_null),
         _ => false,
     }
-        Expr::Exact(inner) | Expr::Shown(inner) => is_strict(inner, is_null),
 }
 
 /// Does it keep no row where these places are NULL?
@@ -270,10 +272,10 @@ fn refuses(condition: &Expr, is_null: &dyn Fn(usize) -> bool) -> bool {
     }
 }
 
-fn table(id: usize, node: Arc<Node>, keys: &[Expr], offset: usize, value: Type, nullable: bool) -> ScopeTable {
-    let named = |at: usize, ty: Type| Column::computed(format!("Name_exp_{}", at + 1), ty);
-    let mut columns: Vec<Column> = keys.iter().enumerate().map(|(at, key)| named(at, key.ty())).collect();
-    columns.push(named(keys.len(), value.with_nullable(true)));
+/// A subquery as a table: named as MySQL names it.
+pub(super) fn derived(id: usize, node: Arc<Node>, types: Vec<Type>, offset: usize, nullable: bool) -> ScopeTable {
+    let named = |(at, ty): (usize, Type)| Column::computed(format!("Name_exp_{}", at + 1), ty.with_nullable(true));
+    let columns: Vec<Column> = types.into_iter().enumerate().map(named).collect();
     ScopeTable {
         alias: format!("derived_{}", id + 1),
         schema: String::new(),

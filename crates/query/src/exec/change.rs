@@ -12,6 +12,7 @@ use crate::catalog::table::{Index, Table};
 use crate::error::{self, Result, SqlError};
 use crate::exec::host::host;
 use crate::exec::spill::keys::Keys;
+use crate::exec::spill::rows::Rows;
 use crate::exec::{foreign, gather, generated, keys};
 use crate::key;
 use crate::plan::Node;
@@ -324,7 +325,7 @@ pub fn insert(plan: &Insert, tally: Tally, ctx: &mut EvalContext) -> Result<Tall
         }
         Values::Query(node) => {
             // Gathered first: the query may read the table itself.
-            let mut rows = gather(node, ctx)?;
+            let mut rows = found(node, ctx)?;
             for at in 0..rows.block_count() {
                 for row in rows.take_block(at)? {
                     host(ctx).look_up()?;
@@ -572,9 +573,17 @@ fn clocks(rules: &Rules, sets: &[usize], row: &mut [Value], ctx: &mut EvalContex
     Ok(())
 }
 
+/// The rows that are to be changed: none is yet.
+fn found(node: &Arc<Node>, ctx: &mut EvalContext) -> Result<Rows> {
+    host(ctx).gathers = true;
+    let rows = gather(node, ctx);
+    host(ctx).gathers = false;
+    rows
+}
+
 pub fn update(plan: &Update, ctx: &mut EvalContext) -> Result<Changed> {
     ctx.ignore = plan.ignore;
-    let mut rows = gather(&plan.node, ctx)?;
+    let mut rows = found(&plan.node, ctx)?;
     let (mut matched, mut affected) = (0, 0);
     // Of a join, a row is changed once.
     let is_join = plan.targets.len() > 1;
@@ -648,7 +657,7 @@ fn update_row(
 
 pub fn delete(plan: &Delete, ctx: &mut EvalContext) -> Result<Changed> {
     ctx.ignore = plan.ignore;
-    let mut rows = gather(&plan.node, ctx)?;
+    let mut rows = found(&plan.node, ctx)?;
     let mut affected = 0;
     // Table by table, children first: so rows that go together are not in each other's way.
     for (nth, target) in plan.targets.iter().enumerate() {

@@ -8,7 +8,7 @@ use engine::Lsn;
 use engine::rows::{Isolation, Transaction};
 
 use crate::error::{self, Result, SqlError};
-use crate::exec::hosted::Answer;
+use crate::exec::hosted::{Answer, Listing};
 use crate::exec::measure::Measures;
 use crate::exec::memory::{Held, Sum};
 use crate::exec::repeat::Answers;
@@ -33,6 +33,10 @@ pub struct Host {
     pub answers: HashMap<usize, Arc<Answer>>,
     /// And of those that depend on a row.
     pub repeats: HashMap<usize, Answers>,
+    /// Subqueries as lists of keys, made or to be made.
+    pub listings: HashMap<usize, Listing>,
+    /// A statement that changes rows looks for them, and changes none yet: what subqueries have answered holds for other rows too.
+    pub gathers: bool,
     /// Rows of common table expressions; and of the last round of those being made.
     pub commons: HashMap<usize, Arc<Rows>>,
     pub users: HashMap<String, (Value, Type)>,
@@ -65,6 +69,8 @@ impl Host {
             outer: Vec::new(),
             answers: HashMap::new(),
             repeats: HashMap::new(),
+            listings: HashMap::new(),
+            gathers: false,
             commons: HashMap::new(),
             users: HashMap::new(),
             seen: 0,
@@ -82,6 +88,8 @@ impl Host {
         self.outer.clear();
         self.answers.clear();
         self.repeats.clear();
+        self.listings.clear();
+        self.gathers = false;
         self.commons.clear();
         self.memory = self.sum();
         self.measures = None;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::batch::Cell;
+use crate::bind::listed::Listed;
 use crate::bind::semi::Plain;
 use crate::error::{self, Result};
 use crate::exec::host::host;
@@ -11,6 +12,8 @@ use crate::exec::spill::keys::Keys;
 use crate::exec::spill::rows::Rows;
 use crate::exec::{Exec, drain, fill, key_of};
 use crate::plan::Node;
+use crate::plan::cost::OPEN;
+use crate::plan::estimate::estimate;
 use crate::scalar::{EvalContext, Expr, Hosted};
 use crate::session::Row;
 use crate::types::Type;
@@ -121,6 +124,15 @@ pub struct Subquery {
     pub known_by: Option<Vec<(usize, usize)>>,
     /// About how many different values those have.
     pub kinds: f64,
+    /// The same question asked of a list of keys.
+    pub list: Option<Listed>,
+}
+
+/// What asking row by row has cost, and the list, once that was as much as it takes.
+#[derive(Default)]
+pub struct Listing {
+    asked: f64,
+    keys: Option<Arc<Keys>>,
 }
 
 /// What a subquery comes to, and is kept if it depends on nothing.
@@ -166,7 +178,40 @@ impl Subquery {
         let mut reads = Vec::new();
         question.needles().iter().for_each(|needle| reads.extend(needle.columns()));
         let (node, plain, known_by) = (self.node.clone(), self.plain.clone(), self.known_by.clone());
-        Subquery { node, question, reads, plain, known_by, ..*self }
+        Subquery { node, question, reads, plain, known_by, list: None, ..*self }
+    }
+
+    /// The same with a list at hand.
+    pub fn with_list(&self, list: Listed) -> Subquery {
+        Subquery { list: Some(list), reads: self.reads.clone(), ..self.with_needles(Expr::clone) }
+    }
+
+    /// What it costs to ask it for one row, as the planner guesses.
+    pub fn each_cost(&self) -> f64 {
+        let each = estimate(&self.node);
+        // The first row is an answer to EXISTS.
+        let part = if matches!(self.question, Question::Exists) { each.rows.max(1.0) } else { 1.0 };
+        OPEN + each.cost / part
+    }
+
+    /// The answer by the list. None: so far it is cheaper to ask for each row.
+    fn by_list(&self, row: &[Value], ctx: &mut EvalContext) -> Result<Option<Value>> {
+        let Some(list) = &self.list else { return Ok(None) };
+        let listing = host(ctx).listings.entry(self.id).or_default();
+        let keys = match &listing.keys {
+            Some(keys) => keys.clone(),
+            None if listing.asked < list.cost => {
+                listing.asked += list.each;
+                return Ok(None);
+            }
+            None => {
+                let keys = Arc::new(around(self.depth, row, ctx, |ctx| list_keys(list, ctx))?);
+                host(ctx).listings.entry(self.id).or_default().keys.insert(keys).clone()
+            }
+        };
+        let needles: Row = list.needles.iter().map(|needle| needle.eval(row, ctx)).collect::<Result<_>>()?;
+        let is_there = !needles.iter().any(Value::is_null) && keys.contains(&key_of(&needles, &list.types))?;
+        Ok(Some(Value::from(is_there)))
     }
 
     /// As EXPLAIN shows it; `words` writes an expression.
@@ -223,6 +268,16 @@ impl Subquery {
         }
         Ok(answer)
     }
+}
+
+/// The keys of a list. NULL equals nothing.
+fn list_keys(list: &Listed, ctx: &mut EvalContext) -> Result<Keys> {
+    let mut keys = Keys::default();
+    fill(&list.node, ctx, &mut |row, ctx| match row.iter().any(Value::is_null) {
+        true => Ok(()),
+        false => keys.insert(&key_of(&row, &list.types), ctx).map(drop),
+    })?;
+    Ok(keys)
 }
 
 impl Answer {
@@ -307,7 +362,11 @@ impl Hosted for Subquery {
     }
 
     fn eval(&self, row: &[Value], ctx: &mut EvalContext) -> Result<Value> {
-        let Some(reads) = self.known_by.as_ref().filter(|_| !ctx.changes_rows) else { return self.ask(row, ctx) };
+        let may_keep = !ctx.changes_rows || host(ctx).gathers;
+        let Some(reads) = self.known_by.as_ref().filter(|_| may_keep) else { return self.ask(row, ctx) };
+        if let Some(known) = self.by_list(row, ctx)? {
+            return Ok(known);
+        }
         if !host(ctx).repeats.entry(self.id).or_default().is_on() {
             return self.ask(row, ctx);
         }

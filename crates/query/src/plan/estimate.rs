@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::exec::hosted::{Question, Subquery};
+use crate::exec::hosted::Subquery;
 use crate::plan::cost::{HASH, KEPT, OPEN, PROBE, ROWS, STEP};
 use crate::plan::order::kept;
 use crate::plan::{JoinKind, Node};
@@ -91,10 +91,9 @@ pub fn asking<'e>(exprs: impl IntoIterator<Item = &'e Expr>, rows: f64) -> f64 {
             let Some(query) = hosted.as_any().and_then(|any| any.downcast_ref::<Subquery>()) else { return };
             cost += rows * PROBE;
             if query.is_correlated {
-                let each = estimate(&query.node);
-                // The first row is an answer to EXISTS.
-                let part = if matches!(query.question, Question::Exists) { each.rows.max(1.0) } else { 1.0 };
-                cost += rows.min(query.kinds) * (OPEN + each.cost / part);
+                // With a list at hand no more than that costs is spent before it is made.
+                let by_list = query.list.as_ref().map_or(f64::INFINITY, |list| 2.0 * list.cost);
+                cost += (rows.min(query.kinds) * query.each_cost()).min(by_list);
             }
         });
     }

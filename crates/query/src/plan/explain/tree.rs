@@ -84,6 +84,10 @@ impl Drawing<'_> {
             let how = if subquery.is_correlated { "dependent" } else { "run only once" };
             self.line(depth, format!("Select #{} (subquery in {place}; {how})", subquery.id + 1));
             self.node(&subquery.node, depth + 1, &around_of(subquery, node, around), &Names::new());
+            if let Some(list) = &subquery.list {
+                self.line(depth, format!("Select #{} (as a list of keys, if many rows ask)", subquery.id + 1));
+                self.node(&list.node, depth + 1, &[], &Names::new());
+            }
         }
     }
 }
