@@ -1,0 +1,261 @@
+//! What a client is told of a result's columns; and by which of the protocol's types their values are written.
+
+use query::types::{Column, Kind, Type};
+
+use crate::encode::Results;
+use crate::message::reply::{ColumnMeta, Names};
+
+/// The protocol's types: each has one form for values in rows and one in chunks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WireKind {
+    Sint = 1,
+    Uint = 2,
+    Double = 5,
+    Float = 6,
+    Bytes = 7,
+    Time = 10,
+    DateTime = 12,
+    Set = 15,
+    Enum = 16,
+    Bit = 17,
+    Decimal = 18,
+}
+
+impl WireKind {
+    pub fn of(ty: &Type) -> WireKind {
+        match ty.kind {
+            kind if kind.is_integer() => {
+                if ty.unsigned {
+                    WireKind::Uint
+                } else {
+                    WireKind::Sint
+                }
+            }
+            Kind::Year => WireKind::Uint,
+            Kind::Decimal => WireKind::Decimal,
+            Kind::Float => WireKind::Float,
+            Kind::Double => WireKind::Double,
+            Kind::Bit => WireKind::Bit,
+            Kind::Date | Kind::DateTime | Kind::Timestamp => WireKind::DateTime,
+            Kind::Time => WireKind::Time,
+            Kind::Enum => WireKind::Enum,
+            Kind::Set => WireKind::Set,
+            _ => WireKind::Bytes,
+        }
+    }
+}
+
+/// MySQL's own number of the type.
+fn original_kind(kind: Kind) -> u8 {
+    match kind {
+        Kind::TinyInt => 1,
+        Kind::SmallInt => 2,
+        Kind::Int => 3,
+        Kind::Float => 4,
+        Kind::Double => 5,
+        Kind::Null => 6,
+        Kind::Timestamp => 7,
+        Kind::BigInt => 8,
+        Kind::MediumInt => 9,
+        Kind::Date => 10,
+        Kind::Time => 11,
+        Kind::DateTime => 12,
+        Kind::Year => 13,
+        Kind::VarChar | Kind::VarBinary => 15,
+        Kind::Bit => 16,
+        Kind::Json => 245,
+        Kind::Decimal => 246,
+        Kind::Enum => 247,
+        Kind::Set => 248,
+        Kind::TinyText
+        | Kind::Text
+        | Kind::MediumText
+        | Kind::LongText
+        | Kind::TinyBlob
+        | Kind::Blob
+        | Kind::MediumBlob
+        | Kind::LongBlob => 252,
+        Kind::Char | Kind::Binary => 254,
+    }
+}
+
+const BINARY: u16 = 63;
+const JSON: u32 = 2;
+
+/// Everything about a column, with its names as `names` has them in the client's letters; None leaves them out.
+pub fn meta<'a>(column: &Column, names: Option<Names<'a>>, results: Results) -> ColumnMeta<'a> {
+    let ty = &column.ty;
+    let (collation, length) = collation_and_length(ty, results);
+    ColumnMeta {
+        kind: WireKind::of(ty) as u8,
+        original_kind: original_kind(ty.kind),
+        names,
+        collation,
+        fractional_digits: fractional_digits(ty),
+        length: (ty.kind != Kind::Null).then_some(length),
+        flags: flags(column),
+        content_type: (ty.kind == Kind::Json).then_some(JSON),
+        original_flags: original_flags(column).into(),
+    }
+}
+
+fn fractional_digits(ty: &Type) -> Option<u8> {
+    use WireKind::{DateTime, Decimal, Double, Float, Time};
+    matches!(WireKind::of(ty), Float | Double | Decimal | Time | DateTime).then_some(ty.scale)
+}
+
+/// The collation's number, and how many bytes a value takes at most when it is shown.
+fn collation_and_length(ty: &Type, results: Results) -> (u16, u32) {
+    let fraction = if ty.scale > 0 { u32::from(ty.scale) + 1 } else { 0 };
+    let length = match ty.kind {
+        kind if kind.is_text() => {
+            let (collation, letter_bytes) = results.of_column(ty.collation);
+            return (collation, letters(ty).saturating_mul(letter_bytes));
+        }
+        kind if kind.is_integer() => ty.length.max(1),
+        // The point and the sign.
+        Kind::Decimal => ty.length + u32::from(ty.scale > 0) + u32::from(!ty.unsigned),
+        Kind::Time => 10 + fraction,
+        Kind::DateTime | Kind::Timestamp => 19 + fraction,
+        Kind::Date => 10,
+        _ => ty.length,
+    };
+    (BINARY, length)
+}
+
+/// The most characters that a value of a text kind has.
+fn letters(ty: &Type) -> u32 {
+    let members = ty.members().iter().map(|member| member.chars().count());
+    match ty.kind {
+        Kind::Enum => members.max().unwrap_or(0) as u32,
+        Kind::Set => (members.map(|letters| letters + 1).sum::<usize>() as u32).saturating_sub(1),
+        _ => ty.length,
+    }
+}
+
+/// The most bytes that a string of the column has on its way to the client; 0 for what is no string.
+pub fn string_bytes(column: &Column, results: Results) -> u32 {
+    match WireKind::of(&column.ty) {
+        WireKind::Bytes | WireKind::Enum | WireKind::Set => collation_and_length(&column.ty, results).1,
+        _ => 0,
+    }
+}
+
+/// The protocol's own flags; what the lowest says depends on the type.
+fn flags(column: &Column) -> u32 {
+    const BY_TYPE: u32 = 0x01;
+    let (ty, of) = (&column.ty, column.flags);
+    let by_type = match WireKind::of(ty) {
+        WireKind::Uint => ty.zerofill,
+        WireKind::Float | WireKind::Double | WireKind::Decimal => ty.unsigned,
+        // Padded to their length.
+        WireKind::Bytes => matches!(ty.kind, Kind::Char | Kind::Binary),
+        WireKind::Set | WireKind::Enum => true,
+        WireKind::DateTime => ty.kind == Kind::Timestamp,
+        _ => false,
+    };
+    let bits = [
+        (by_type, BY_TYPE),
+        (!ty.nullable, 0x10),
+        (of.primary_key, 0x20),
+        (of.unique_key, 0x40),
+        (of.multiple_key, 0x80),
+        (of.auto_increment, 0x100),
+    ];
+    bits.into_iter().filter(|(is_set, _)| *is_set).fold(0, |all, (_, bit)| all | bit)
+}
+
+/// MySQL's flags of a column.
+fn original_flags(column: &Column) -> u16 {
+    let (ty, of) = (&column.ty, column.flags);
+    let is_key = of.primary_key || of.unique_key || of.multiple_key;
+    let is_binary = ty.kind.is_bytes()
+        || ty.kind.is_temporal()
+        || ty.kind == Kind::Json
+        || ty.kind.is_number() && column.org_table.is_empty();
+    let bits = [
+        (!ty.nullable, 1),
+        (of.primary_key, 1 << 1),
+        (of.unique_key, 1 << 2),
+        (of.multiple_key, 1 << 3),
+        (ty.kind.is_blob(), 1 << 4),
+        (ty.unsigned || matches!(ty.kind, Kind::Bit | Kind::Year), 1 << 5),
+        (ty.zerofill || ty.kind == Kind::Year, 1 << 6),
+        (is_binary, 1 << 7),
+        (ty.kind == Kind::Enum, 1 << 8),
+        (of.auto_increment, 1 << 9),
+        (ty.kind == Kind::Timestamp, 1 << 10),
+        (ty.kind == Kind::Set, 1 << 11),
+        (of.no_default, 1 << 12),
+        (of.on_update_now, 1 << 13),
+        (is_key, 1 << 14),
+    ];
+    bits.into_iter().filter(|(is_set, _)| *is_set).fold(0, |all, (_, bit)| all | bit)
+}
+
+#[cfg(test)]
+mod tests {
+    use query::types::{Collation, ColumnFlags};
+
+    use super::*;
+
+    fn of(ty: Type) -> ColumnMeta<'static> {
+        let mut column = Column::computed("x", ty);
+        column.org_table = "t".into();
+        meta(&column, None, Results::UTF8)
+    }
+
+    /// The protocol's type, MySQL's type, collation and length.
+    fn told(ty: Type) -> (u8, u8, u16, Option<u32>) {
+        let meta = of(ty);
+        (meta.kind, meta.original_kind, meta.collation, meta.length)
+    }
+
+    #[test]
+    fn types_are_told_as_the_tables_of_the_protocol_have_them() {
+        let members = |kind| Type { members: Some(["ab".into(), "c".into()].into()), ..Type::new(kind) };
+        assert_eq!(told(Type::integer()), (1, 8, 63, Some(20)));
+        assert_eq!(told(Type::unsigned()), (2, 8, 63, Some(20)));
+        assert_eq!(told(Type::new(Kind::Year)), (2, 13, 63, Some(4)));
+        assert_eq!(told(Type::decimal(10, 2)), (18, 246, 63, Some(12)));
+        assert_eq!(told(Type::new(Kind::Float)), (6, 4, 63, Some(12)));
+        assert_eq!(told(Type::double()), (5, 5, 63, Some(22)));
+        assert_eq!(told(Type::new(Kind::Bit)), (17, 16, 63, Some(1)));
+        assert_eq!(told(Type::text(100, Collation::DEFAULT)), (7, 15, 255, Some(400)));
+        assert_eq!(told(Type::new(Kind::Text)), (7, 252, 255, Some(262_140)));
+        assert_eq!(told(Type::bytes(3)), (7, 15, 63, Some(3)));
+        assert_eq!(told(members(Kind::Enum)), (16, 247, 255, Some(8)));
+        assert_eq!(told(members(Kind::Set)), (15, 248, 255, Some(16)));
+        assert_eq!(told(Type::new(Kind::Date)), (12, 10, 63, Some(10)));
+        assert_eq!(told(Type::temporal(Kind::DateTime, 6)), (12, 12, 63, Some(26)));
+        assert_eq!(told(Type::temporal(Kind::Timestamp, 0)), (12, 7, 63, Some(19)));
+        assert_eq!(told(Type::temporal(Kind::Time, 0)), (10, 11, 63, Some(10)));
+        assert_eq!(told(Type::new(Kind::Json)), (7, 245, 63, Some(u32::MAX)));
+        assert_eq!(told(Type::null()), (7, 6, 63, None));
+        assert_eq!((of(Type::new(Kind::Json)).content_type, of(Type::integer()).content_type), (Some(2), None));
+        assert_eq!((of(Type::double()).fractional_digits, of(Type::integer()).fractional_digits), (Some(31), None));
+    }
+
+    /// An `int` primary key with AUTO_INCREMENT, as the engine that this protocol comes from tells it in its own tests.
+    #[test]
+    fn a_key_is_told_as_the_reference_tells_it() {
+        let mut column = Column::computed("id", Type::new(Kind::Int).with_nullable(false));
+        column.org_table = "t".into();
+        column.flags = ColumnFlags { primary_key: true, auto_increment: true, ..ColumnFlags::default() };
+        let meta = meta(&column, None, Results::UTF8);
+        assert_eq!((meta.kind, meta.original_kind, meta.collation, meta.length), (1, 3, 63, Some(11)));
+        assert_eq!((meta.flags, meta.original_flags), (0x130, 16_899));
+    }
+
+    #[test]
+    fn the_lowest_flag_says_what_its_type_has_of_it() {
+        let flag = |ty: Type| of(ty).flags & 1;
+        assert_eq!(flag(Type { zerofill: true, ..Type::unsigned() }), 1);
+        assert_eq!(flag(Type::unsigned()), 0);
+        assert_eq!(flag(Type { unsigned: true, ..Type::double() }), 1);
+        assert_eq!(flag(Type::new(Kind::Char)), 1);
+        assert_eq!(flag(Type::new(Kind::VarChar)), 0);
+        assert_eq!(flag(Type::new(Kind::Timestamp)), 1);
+        assert_eq!(flag(Type::new(Kind::DateTime)), 0);
+    }
+}
