@@ -6,11 +6,11 @@
 
 use std::cmp::Ordering;
 
-use pager::{Exclusive, Optimistic, PageId, Remembered, Result, Then};
+use pager::{Error, Exclusive, Optimistic, PageId, Remembered, Result, Then};
 
 use crate::node::Node;
-use crate::search::Walk;
-use crate::tree::{Found, Mode, Tree};
+use crate::search::{Seek, TRIES_MAX, Walk};
+use crate::tree::{Found, Mode, Reach, Tree};
 
 /// Keys that go down side by side.
 const GROUP: usize = 16;
@@ -18,6 +18,9 @@ const GROUP: usize = 16;
 const LEAF_LINES: usize = 4;
 const INNER_LINES: usize = 13;
 const RECORD_LINES: usize = 3;
+/// Leaves of a range that are asked for at once; of one that has no end, the next ones only, for nobody knows how far its reader goes.
+const LEAVES_MAX: usize = 16;
+const LEAVES_OPEN: usize = 2;
 
 /// What is known of a key's leaf.
 #[derive(Clone, Copy, Debug, Default)]
@@ -52,6 +55,31 @@ impl Tree {
     /// Has the pages read that are absent for `ahead`, and calls for each of them one of `thens`, in order, when it is in memory. Does not wait.
     pub fn fetch(&self, ahead: &[Ahead], thens: Vec<Then>) {
         self.pager.fetch(absent(ahead).into_iter().zip(thens));
+    }
+
+    /// The pages that reading `from <= key < to` will want first and that are not in memory: a page on the way down, or leaves below the node that the range begins in (backward, ends in). Waits
+    /// for nothing. None may be wanting, if they have come meanwhile.
+    pub fn absent_of(&self, from: &[u8], to: Option<&[u8]>, is_backward: bool) -> Vec<PageId> {
+        let seek = match to {
+            _ if !is_backward => Seek::At(from),
+            Some(to) => Seek::Before(to),
+            None => Seek::Last,
+        };
+        for _ in 0..TRIES_MAX {
+            let mut walk = Walk { reach: Reach::Memory, ..Walk::default() };
+            match self.sight(seek, 1, &mut walk) {
+                Err(Error::Absent(page)) => return vec![page],
+                Err(_) => break,
+                Ok(None) => {}
+                Ok(Some(parent)) => {
+                    let leaves = leaves_of(Node(parent.page()), from, to, is_backward);
+                    if parent.validate() {
+                        return leaves.into_iter().filter(|leaf| !self.pager.is_resident(*leaf)).collect();
+                    }
+                }
+            }
+        }
+        Vec::new()
     }
 
     /// `get` of a key of which `look_ahead` said `ahead`.
@@ -141,6 +169,20 @@ impl Tree {
         let child = node.child(node.child_at(key));
         sight.validate().then_some(child)
     }
+}
+
+/// The first leaves of the range, in the order in which they will be read. May meet rubbish (T9).
+fn leaves_of(parent: Node<impl crate::node::Words>, from: &[u8], to: Option<&[u8]>, is_backward: bool) -> Vec<PageId> {
+    let first = if parent.compare_low(from) == Ordering::Greater { 0 } else { parent.child_at(from) };
+    let last = match to {
+        Some(to) if parent.compare_high(to) != Ordering::Less => parent.child_before(to),
+        _ => parent.count().saturating_sub(1),
+    };
+    let is_open = if is_backward { from.is_empty() } else { to.is_none() };
+    let most = if is_open { LEAVES_OPEN } else { LEAVES_MAX };
+    let count = (last + 1).saturating_sub(first).min(most);
+    let at = |nth: usize| if is_backward { last - nth } else { first + nth };
+    (0..count).map(|nth| parent.child(at(nth))).collect()
 }
 
 fn absent(ahead: &[Ahead]) -> Vec<PageId> {

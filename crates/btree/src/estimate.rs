@@ -10,7 +10,7 @@ use stdx::prng::Prng;
 use crate::node::Node;
 use crate::scan::Batch;
 use crate::search::{Seek, TRIES_MAX, Walk};
-use crate::tree::{Mode, Tree};
+use crate::tree::{Mode, Reach, Tree};
 
 /// Nodes that are drawn on each level.
 const DRAWN: usize = 8;
@@ -98,7 +98,7 @@ impl Tree {
     /// The records of some leaf, each about as likely as another: all of it replace the batch, which is empty if the leaf is.
     pub fn random_leaf(&self, prng: &mut Prng, batch: &mut Batch) -> Result<()> {
         let draw = prng.next_u64();
-        let count = self.read(Seek::Random { from: &[], to: None, draw }, |leaf| {
+        let count = self.read(Reach::Disk, Seek::Random { from: &[], to: None, draw }, |leaf| {
             batch.copy(leaf, 0..leaf.count(), false);
             leaf.count()
         })?;

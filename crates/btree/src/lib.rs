@@ -22,7 +22,7 @@ pub use delete::{Freed, Purge};
 pub use estimate::Extent;
 pub use insert::{Change, Done, Old};
 pub use scan::{Batch, Entry, Hit, Scan, Span};
-pub use tree::{Found, Mode, Tree, TreeId, WORD_TXN};
+pub use tree::{Found, Mode, Reach, Tree, TreeId, WORD_TXN};
 
 /// First byte of every page of a tree.
 pub(crate) const PAGE_KIND: u8 = pager::page::kind::TREE;

@@ -13,7 +13,7 @@ use stdx::prng::Prng;
 
 use crate::node::{Image, Node};
 use crate::search::Seek;
-use crate::tree::Tree;
+use crate::tree::{Reach, Tree};
 
 /// Tries to meet a record at random before the range is searched in order.
 const RANDOM_TRIES: usize = 16;
@@ -208,7 +208,7 @@ impl Tree {
         let mut batch = Batch::new();
         for _ in 0..RANDOM_TRIES {
             let draw = prng.next_u64();
-            self.read(Seek::Random { from, to, draw }, |leaf| {
+            self.read(Reach::Disk, Seek::Random { from, to, draw }, |leaf| {
                 let (start, end) = leaf.range(from, to);
                 let some = if start < end { start + (draw as usize >> 8) % (end - start) } else { end };
                 batch.copy(leaf, some..(some + 1).min(end), false);
@@ -243,7 +243,7 @@ impl Scan<'_> {
 
     /// Replaces the batch by the next records of the range; false, and an empty batch, at its end.
     pub fn next_batch(&mut self, batch: &mut Batch) -> Result<bool> {
-        self.span.next_batch(self.tree, batch)
+        self.span.next_batch(self.tree, Reach::Disk, batch)
     }
 
     fn first(self) -> Result<Option<Hit>> {
@@ -276,21 +276,28 @@ impl Span {
         self.is_done = false;
     }
 
+    /// The pages that are wanted next and are not in memory (`Tree::absent_of`).
+    pub fn absent(&self, tree: &Tree) -> Vec<PageId> {
+        tree.absent_of(&self.from, self.to.as_deref(), self.is_backward)
+    }
+
     /// True if nothing is left.
     pub fn is_done(&self) -> bool {
         self.is_done
     }
 
     /// Replaces the batch by the next records that `tree` has, those of one leaf; false, and an empty batch, at the end. Always the same tree.
-    pub fn next_batch(&mut self, tree: &Tree, batch: &mut Batch) -> Result<bool> {
+    ///
+    /// After `Error::Absent` it stands where it stood, and can be asked again.
+    pub fn next_batch(&mut self, tree: &Tree, reach: Reach, batch: &mut Batch) -> Result<bool> {
         batch.clear();
         while !self.is_done && batch.is_empty() {
-            if self.is_backward { self.step_back(tree, batch)? } else { self.step(tree, batch)? }
+            if self.is_backward { self.step_back(tree, reach, batch)? } else { self.step(tree, reach, batch)? }
         }
         Ok(!batch.is_empty())
     }
 
-    fn step(&mut self, tree: &Tree, batch: &mut Batch) -> Result<()> {
+    fn step(&mut self, tree: &Tree, reach: Reach, batch: &mut Batch) -> Result<()> {
         let Span { from, to, fence, limit, .. } = self;
         let (from, to) = (from.as_slice(), to.as_deref());
         let mut look = |leaf: Node<PageRef<'_>>| {
@@ -307,10 +314,10 @@ impl Span {
                 right: leaf.right(),
             }
         };
-        let beside = self.right.take().and_then(|right| tree.read_beside(right, from, &mut look));
+        let beside = self.right.take().and_then(|right| tree.read_beside(reach, right, from, &mut look));
         let seen = match beside {
             Some(seen) => seen,
-            None => tree.read(Seek::At(from), look)?,
+            None => tree.read(reach, Seek::At(from), look)?,
         };
         batch.list(seen.range, false);
         self.gate = self.gate.max(seen.lsn);
@@ -328,10 +335,10 @@ impl Span {
         Ok(())
     }
 
-    fn step_back(&mut self, tree: &Tree, batch: &mut Batch) -> Result<()> {
+    fn step_back(&mut self, tree: &Tree, reach: Reach, batch: &mut Batch) -> Result<()> {
         let Span { from, to, fence, limit, .. } = self;
         let (from, to) = (from.as_slice(), to.as_deref());
-        let (lsn, range, is_cut) = tree.read(to.map_or(Seek::Last, Seek::Before), |leaf| {
+        let (lsn, range, is_cut) = tree.read(reach, to.map_or(Seek::Last, Seek::Before), |leaf| {
             let (start, end) = leaf.range(from, to);
             let stop = start.max(end.saturating_sub(*limit));
             batch.copy(leaf, stop..end, true);

@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 use pager::{Exclusive, Optimistic, PageId, PageRef, Result, Shared};
 
 use crate::node::{Node, Words};
-use crate::tree::{Found, Mode, Tree};
+use crate::tree::{Found, Mode, Reach, Tree};
 
 /// Failed optimistic tries after which latches are taken.
 pub(crate) const TRIES_MAX: usize = 8;
@@ -80,12 +80,13 @@ pub(crate) struct Walk {
     pub(crate) held: [PageId; 2],
     /// A split met on the way whose second step is missing; whoever changes the tree completes it afterwards (T5).
     pub(crate) incomplete: Option<PageId>,
+    pub(crate) reach: Reach,
 }
 
 impl Walk {
     /// For a descent that goes above `held`.
     pub(crate) fn above(held: [PageId; 2]) -> Walk {
-        Walk { held, incomplete: None }
+        Walk { held, ..Walk::default() }
     }
 }
 
@@ -114,8 +115,13 @@ impl Held<'_> {
 impl Tree {
     /// Reads one key: appends the value to `out`.
     pub fn get(&self, key: &[u8], out: &mut Vec<u8>) -> Result<Found> {
+        self.get_within(Reach::Disk, key, out)
+    }
+
+    /// The same, going as far as `reach` says.
+    pub fn get_within(&self, reach: Reach, key: &[u8], out: &mut Vec<u8>) -> Result<Found> {
         let start = out.len();
-        self.read(Seek::At(key), |leaf| {
+        self.read(reach, Seek::At(key), |leaf| {
             out.truncate(start);
             leaf.get(key, out)
         })
@@ -123,11 +129,19 @@ impl Tree {
 
     /// Runs `look` on the leaf that `seek` leads to and returns what it saw there at one moment. `look` may run several times, and on
     /// rubbish whose result is then dropped.
+    ///
+    /// Who keeps failing takes latches in the end, and then waits for pages too, whatever `reach` says.
     #[inline]
-    pub(crate) fn read<R>(&self, seek: Seek<'_>, mut look: impl FnMut(Node<PageRef<'_>>) -> R) -> Result<R> {
+    pub(crate) fn read<R>(
+        &self,
+        reach: Reach,
+        seek: Seek<'_>,
+        mut look: impl FnMut(Node<PageRef<'_>>) -> R,
+    ) -> Result<R> {
         if self.mode == Mode::Optimistic {
             for _ in 0..TRIES_MAX {
-                let Some(leaf) = self.sight(seek, 0, &mut Walk::default())? else { continue };
+                let mut walk = Walk { reach, ..Walk::default() };
+                let Some(leaf) = self.sight(seek, 0, &mut walk)? else { continue };
                 let result = look(Node(leaf.page()));
                 if leaf.validate() {
                     return Ok(result);
@@ -143,6 +157,7 @@ impl Tree {
     /// The same of the leaf that somebody's right link named a while ago, if it begins at `low` (T10). None: it does not, or cannot be read; go down.
     pub(crate) fn read_beside<R>(
         &self,
+        reach: Reach,
         leaf: PageId,
         low: &[u8],
         mut look: impl FnMut(Node<PageRef<'_>>) -> R,
@@ -150,7 +165,7 @@ impl Tree {
         if self.mode != Mode::Optimistic {
             return None;
         }
-        let sight = self.pager.optimistic(leaf).ok()?;
+        let sight = self.page(reach, leaf).ok()?;
         let node = Node(sight.page());
         if !node.is_of(self.id, 0) || node.compare_low(low) != Ordering::Equal {
             return None;
@@ -185,7 +200,7 @@ impl Tree {
     /// One optimistic descent. The node returned was the right one when its version was taken; None means that something changed on the way.
     #[inline]
     pub(crate) fn sight(&self, seek: Seek<'_>, level: u8, walk: &mut Walk) -> Result<Option<Optimistic<'_>>> {
-        let mut sight = self.pager.optimistic(self.root)?;
+        let mut sight = self.page(walk.reach, self.root)?;
         let mut node = Node(sight.page());
         let mut expected = node.level();
         let mut moves = 0;
@@ -219,7 +234,7 @@ impl Tree {
                 return Err(self.corrupt(sight.pid(), "T3: a pointer leads back down"));
             }
             self.pager.hint(next, 4);
-            let below = match self.pager.optimistic(next) {
+            let below = match self.page(walk.reach, next) {
                 Ok(below) => below,
                 Err(_) if !sight.validate() => return Ok(None),
                 Err(error) => return Err(error),
@@ -229,6 +244,13 @@ impl Tree {
             }
             sight = below;
             node = Node(sight.page());
+        }
+    }
+
+    fn page(&self, reach: Reach, pid: PageId) -> Result<Optimistic<'_>> {
+        match reach {
+            Reach::Disk => self.pager.optimistic(pid),
+            Reach::Memory => self.pager.optimistic_now(pid),
         }
     }
 

@@ -27,6 +27,16 @@ pub struct Tree {
     pub(crate) mode: Mode,
 }
 
+/// How far a read goes for a page.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reach {
+    /// It waits until the page has come.
+    #[default]
+    Disk,
+    /// A page that is not in memory is `Error::Absent`.
+    Memory,
+}
+
 /// What a read of one key found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {

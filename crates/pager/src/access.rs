@@ -32,6 +32,15 @@ impl Pager {
         }
     }
 
+    /// The same of a page that is in memory; `Error::Absent` of one that would have to be read, or is being read.
+    #[inline]
+    pub fn optimistic_now(&self, pid: PageId) -> Result<Optimistic<'_>> {
+        if !self.pool.has(pid) && self.is_in_file(pid) {
+            return Err(Error::Absent(pid));
+        }
+        self.optimistic(pid)
+    }
+
     /// The sight that was remembered, if nothing has changed since.
     #[inline]
     pub fn recall(&self, remembered: Remembered) -> Option<Optimistic<'_>> {
@@ -111,9 +120,14 @@ impl Pager {
         (crate::space::FIRST_PAGE..self.pool.data.len() / PAGE_BYTES as u64).contains(&pid)
     }
 
-    /// True if the page is in memory now.
+    /// True if the page is in memory now, and not only on its way there.
     pub fn is_resident(&self, pid: PageId) -> bool {
-        self.pool.find(pid).is_some()
+        self.pool.has(pid)
+    }
+
+    /// True if memory holds as many pages as it can: whoever is going to touch several pages does well to have them read together.
+    pub fn is_crowded(&self) -> bool {
+        self.pool.is_crowded()
     }
 
     /// Reads the absent ones of `pids` together, so that a batch of requests waits once. Best effort: what cannot be read now is read, and complained

@@ -37,6 +37,8 @@ pub const PINNED: u32 = 8;
 
 /// The unit has been freed, by the record that ends at `page_lsn`: once that is durable nobody can reach the bytes any more, and they need no write (P8).
 pub const FREED: u32 = 16;
+/// Its page is on the way from the disk; the frame is X-latched until it has come.
+pub const LOADING: u32 = 32;
 
 pub static LATCH_WAIT: stdx::wait::Reason = stdx::wait::Reason::new("page_latch");
 

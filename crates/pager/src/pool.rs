@@ -11,7 +11,7 @@ use os::{Aligned, Device};
 use stdx::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::error::{Error, Result};
-use crate::frame::{CLEAN, Frame, PINNED, ParkingLot, RAW, REFERENCED, UNVERIFIED};
+use crate::frame::{CLEAN, Frame, LOADING, PINNED, ParkingLot, RAW, REFERENCED, UNVERIFIED};
 use crate::page::{self, NO_PAGE, PAGE_BYTES, PageId, Words};
 use crate::table::Table;
 
@@ -236,11 +236,23 @@ impl Pool {
         guard.copy_in(bytes);
         let lsn = if raw { 0 } else { guard.page().lsn() };
         guard.header().page_lsn.store(lsn, Ordering::Relaxed);
+        guard.header().flags.fetch_and(!LOADING, Ordering::Relaxed);
         Ok(())
     }
 
     pub(crate) fn load_flags(raw: bool) -> u32 {
-        if raw { RAW | UNVERIFIED } else { 0 }
+        LOADING | if raw { RAW | UNVERIFIED } else { 0 }
+    }
+
+    /// True if the page is in memory: neither absent nor on its way.
+    #[inline]
+    pub(crate) fn has(&self, pid: PageId) -> bool {
+        self.find(pid).is_some_and(|frame| self.frames[frame].flags.load(Ordering::Relaxed) & LOADING == 0)
+    }
+
+    /// Every frame has held a page by now: what is read in takes the place of something else.
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.used.load(Ordering::Relaxed) == self.frames.len()
     }
 }
 

@@ -5,7 +5,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use btree::{Batch, Mode, Tree};
+use btree::{Batch, Mode, Reach, Span, Tree};
 use os::SimFolder;
 use pager::{Background, Error, Ignore, Options, Pager, RedoTable};
 use stdx::prng::Prng;
@@ -198,6 +198,57 @@ fn frames_change_hands_under_readers() {
     seen.sort_unstable();
     assert_eq!(seen, (0..absent).collect::<Vec<_>>(), "each once");
     pager.close().unwrap();
+}
+
+/// Whoever does not want to wait is told which pages are missing, and finds what whoever waits finds once they have been read.
+#[test]
+fn reads_within_memory_name_what_is_missing() {
+    let options = Options { frame_bytes: 1 << 20, background: Background::Manual, ..Options::default() };
+    let redo = RedoTable::new().own(btree::redo::KINDS, btree::redo::redo());
+    let clock = Arc::new(os::SimClock::new(1));
+    let pager = Pager::open(SimFolder::new(8), clock, options, redo, &mut Ignore, 7, &|_| {}).unwrap().pager;
+    let tree = small_tree(&pager, 100, Mode::Optimistic);
+    let name = |number: u64| format!("key {number:05}").into_bytes();
+    for number in 0..9000u64 {
+        put(&tree, &name(number), &number.to_le_bytes());
+    }
+    let mut prng = Prng::new(3);
+    let (mut absences, mut most) = (0, 0);
+    for step in 0..400u64 {
+        let from = prng.below(8900);
+        let (low, high) = (name(from), name(from + 60));
+        let to = if step % 5 == 0 { Bound::Unbounded } else { Bound::Excluded(&high[..]) };
+        let mut span = Span::new(Bound::Included(&low), to, step % 2 == 1);
+        let (mut batch, mut found) = (Batch::new(), Vec::new());
+        while found.len() < 60 {
+            match span.next_batch(&tree, Reach::Memory, &mut batch) {
+                Ok(true) => found.extend(batch.iter().map(|entry| entry.key.to_vec())),
+                Ok(false) => break,
+                Err(Error::Absent(page)) => {
+                    let absent = span.absent(&tree);
+                    assert!(absent.iter().all(|page| !pager.is_resident(*page)));
+                    assert!(absent.first().is_none_or(|first| *first == page), "{absent:?} begins with {page}");
+                    pager.prefetch_many(&[&[page], &absent[..]].concat());
+                    (absences, most) = (absences + 1, most.max(absent.len()));
+                }
+                Err(error) => panic!("{error}"),
+            }
+        }
+        let mut expected: Vec<_> = (from..from + 60).map(name).collect();
+        if step % 2 == 1 {
+            expected = if step % 5 == 0 { (8940..9000).map(name).collect() } else { expected };
+            expected.reverse();
+        }
+        found.truncate(60);
+        assert_eq!(found, expected, "step {step}");
+        let mut out = Vec::new();
+        match tree.get_within(Reach::Memory, &name(from / 2), &mut out) {
+            Ok(found) => assert!(found.present && out == (from / 2).to_le_bytes()),
+            Err(Error::Absent(page)) => assert!(!pager.is_resident(page)),
+            Err(error) => panic!("{error}"),
+        }
+    }
+    assert!(absences > 200 && most > 2, "{absences} {most}");
 }
 
 /// Two trees and a user of raw extents take over each other's freed pages while readers are on their way.

@@ -96,6 +96,27 @@ fn who_waits_for_a_page_under_way_gets_it_though_nobody_tends_its_lane() {
 }
 
 #[test]
+fn a_page_under_way_is_not_waited_for_by_who_does_not_want_to() {
+    let (_place, pager, pids) = pager_with_pages("now", 64, 40);
+    assert!(matches!(pager.optimistic_now(pids[3]), Err(pager::Error::Absent(page)) if page == pids[3]));
+    let lane = pager.open_lane();
+    lane.iter().for_each(|lane| lane.enter());
+    let called = Arc::new(AtomicUsize::new(0));
+    // Whoever asks for it again while it is on its way is called as well.
+    (0..3).for_each(|_| pager.fetch([(pids[3], count_in(called.clone()))]));
+    let until = Instant::now() + Duration::from_secs(20);
+    while called.load(Ordering::Relaxed) < 3 && Instant::now() < until {
+        if called.load(Ordering::Relaxed) == 0 && lane.is_some() {
+            assert!(matches!(pager.optimistic_now(pids[3]), Err(pager::Error::Absent(_))));
+        }
+        lane.iter().for_each(|lane| lane.tend());
+    }
+    assert_eq!(called.load(Ordering::Relaxed), 3);
+    assert!(pager.optimistic_now(pids[3]).is_ok());
+    pager.close().unwrap();
+}
+
+#[test]
 fn closing_ends_what_is_under_way() {
     let (_place, pager, pids) = pager_with_pages("close", 64, 40);
     let lane = pager.open_lane();
