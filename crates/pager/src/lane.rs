@@ -1,11 +1,12 @@
 //! Page reads that a thread of the pool starts and collects itself, between requests: no other thread, no switch to it and back.
 //!
 //! ```text
-//!   fetch:  claim a frame (X, loading) ──► push ──► submit          descriptor readable
-//!   tend:   collect ──► fill the frame, release it ──► call those who wait for the page
+//!   fetch:  claim a frame (X, loading) ──► push                     descriptor readable
+//!   hand in: submit all that was pushed, for the price of one call
+//!   tend:    hand in; collect ──► fill the frame, release it ──► call those who wait for the page
 //! ```
 //! Hard part: a page under way is X-latched, and only who tends the lane releases it. If all threads that tend it waited for that page, nobody would.
-//! So whoever waits for a latch for long tends all lanes meanwhile (A1). A lane never waits for a frame: what finds none is left to the readers.
+//! So whoever waits for a latch for long tends all lanes meanwhile, and who begins to wait for anything hands in first (A1). A lane never waits for a frame: what finds none is left to the readers.
 
 use std::cell::RefCell;
 use std::os::fd::RawFd;
@@ -13,7 +14,7 @@ use std::sync::{Arc, Weak};
 
 use os::ReadRing;
 use stdx::sync::Mutex;
-use stdx::sync::atomic::{AtomicUsize, Ordering};
+use stdx::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::fetch::Then;
 use crate::page::{PAGE_BYTES, PageId};
@@ -41,6 +42,8 @@ pub struct Lane {
     pager: Weak<Pager>,
     fd: RawFd,
     under_way: AtomicUsize,
+    /// Some of them have not been handed in.
+    is_pushed: AtomicBool,
     reads: Mutex<Reads>,
 }
 
@@ -56,6 +59,7 @@ impl Pager {
             pager: Arc::downgrade(self),
             fd: ring.fd(),
             under_way: AtomicUsize::new(0),
+            is_pushed: AtomicBool::new(false),
             reads: Mutex::new(Reads { ring, jobs: (0..DEPTH).map(|_| None).collect() }),
         });
         self.pool.lot.add(lane.clone());
@@ -90,12 +94,19 @@ impl Lane {
                 left.push((pid, then));
             }
         }
-        reads.ring.submit();
         self.under_way.store(reads.ring.under_way(), Ordering::Relaxed);
+        self.is_pushed.store(true, Ordering::Relaxed);
         left
     }
 
-    /// Collects what is done, and calls those who wait for it. Does not wait.
+    /// Hands to the kernel what threads of the lane have asked for.
+    pub fn hand_in(&self) {
+        if self.is_pushed.swap(false, Ordering::Relaxed) {
+            self.reads.lock().ring.submit();
+        }
+    }
+
+    /// Hands in, collects what is done, and calls those who wait for it. Does not wait.
     pub fn tend(&self) {
         if self.under_way.load(Ordering::Relaxed) == 0 {
             return;
@@ -103,6 +114,8 @@ impl Lane {
         let Some(pager) = self.pager.upgrade() else { return };
         let thens = {
             let mut reads = self.reads.lock();
+            self.is_pushed.store(false, Ordering::Relaxed);
+            reads.ring.submit();
             let thens = reads.collect(&pager.pool);
             self.under_way.store(reads.ring.under_way(), Ordering::Relaxed);
             thens

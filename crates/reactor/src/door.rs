@@ -102,9 +102,13 @@ impl<'a> Io<'a> {
         self.gate = self.gate.max(position);
     }
 
-    /// No further input until `Handle::wake`: the session waits for something else, without a thread.
+    /// No further input until `Handle::wake`: the session waits for something else, without a thread. The wake may come before `serve` has returned.
     pub fn park(&mut self) {
         self.park = true;
+    }
+
+    pub fn is_parked(&self) -> bool {
+        self.park
     }
 
     /// True if so much waits for the peer that no further request should run: the session leaves the rest of the input and calls `pause`.

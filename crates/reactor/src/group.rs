@@ -185,6 +185,7 @@ fn on_wait(reason: &'static stdx::wait::Reason, edge: Edge) {
         match edge {
             Edge::Begin => {
                 outbox::send(None);
+                group.hand_in();
                 round::give_back();
                 group.hand_over();
                 if group.crew.stall(reason.needs_others) == Need::Spawn {
@@ -326,6 +327,13 @@ impl Group {
                 }
             }
             round::play(self, scratch);
+        }
+    }
+
+    /// What sessions have asked of the group's source begins now.
+    pub fn hand_in(&self) {
+        if let Some(source) = &self.source {
+            (source.hand_in)();
         }
     }
 

@@ -77,6 +77,8 @@ pub struct Source {
     pub fd: RawFd,
     /// Called by each thread of the group when it starts.
     pub enter: Box<dyn Fn() + Send + Sync>,
+    /// Lets begin what sessions have asked for since the last time. Called by each thread at the end of a round, and before it waits inside one (R11).
+    pub hand_in: Box<dyn Fn() + Send + Sync>,
     /// Does what there is to do, without waiting. Called by each thread before it looks at the queue and waits for events (R11).
     pub tend: Box<dyn Fn() + Send + Sync>,
 }

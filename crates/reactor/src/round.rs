@@ -53,6 +53,7 @@ pub fn play(group: &Arc<Group>, scratch: &mut Scratch) {
     for (fetch, late) in away {
         fetch(late.into_iter().map(|member| back_to(group.clone(), member)).collect());
     }
+    group.hand_in();
 }
 
 /// To be called when the page of `member` has come.

@@ -184,8 +184,13 @@ fn pool(settings: &Settings, shares: &Shares, engine: &Engine) -> Result<Pool, F
     // Each group reads absent pages in a lane of its own.
     let mut source = |_: usize| {
         let lane = engine.pager().open_lane()?;
-        let (entered, tended) = (lane.clone(), lane.clone());
-        Some(Source { fd: lane.fd(), enter: Box::new(move || entered.enter()), tend: Box::new(move || tended.tend()) })
+        let (entered, handed, tended) = (lane.clone(), lane.clone(), lane.clone());
+        Some(Source {
+            fd: lane.fd(),
+            enter: Box::new(move || entered.enter()),
+            hand_in: Box::new(move || handed.hand_in()),
+            tend: Box::new(move || tended.tend()),
+        })
     };
     Pool::start(&sizes, engine.durable().clone(), &mut source)
         .map_err(|e| Failure::new(Exit::Internal, format!("thread pool: {e}")))
