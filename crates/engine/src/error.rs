@@ -31,6 +31,8 @@ pub enum Error {
     Deadlock,
     /// What the snapshot sees has been given up, because too many old versions were kept for it. The transaction can only be rolled back.
     SnapshotTooOld,
+    /// A page is not in memory, and the transaction is not to wait for it (`Transaction::reach`). Nothing was changed.
+    Absent,
     /// The calling code broke a rule of the API: a key outside the unit's locks, a second change in a unit that announced one.
     Misuse(&'static str),
 }
@@ -49,6 +51,7 @@ impl From<pager::Error> for Error {
             pager::Error::Io { what, error } => Error::Io(io::Error::new(error.kind(), format!("{what}: {error}"))),
             pager::Error::Format(what) => Error::Format(what),
             pager::Error::Closed => Error::ShuttingDown,
+            pager::Error::Absent(_) => Error::Absent,
         }
     }
 }
@@ -67,6 +70,7 @@ impl fmt::Display for Error {
             Error::LockNotAvailable => write!(f, "the row is locked by another transaction"),
             Error::Deadlock => write!(f, "deadlock; the transaction has been rolled back, try it again"),
             Error::SnapshotTooOld => write!(f, "snapshot too old: its versions took too much memory; begin again"),
+            Error::Absent => write!(f, "a page is not in memory"),
             Error::Misuse(what) => write!(f, "internal error: {what}"),
         }
     }

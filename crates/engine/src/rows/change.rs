@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use btree::Reach;
 use pager::TxnId;
 use stdx::sync::thread;
 
@@ -126,6 +127,8 @@ impl Transaction {
     }
 
     fn change(&mut self, map: MapId, key: &[u8], change: Change<'_>, old: &mut Vec<u8>) -> Result<bool> {
+        // From here on whoever left would leave something behind.
+        self.near.reach = Reach::Disk;
         self.make_room()?;
         let map = self.rows.map(map)?;
         let rows = self.rows.clone();

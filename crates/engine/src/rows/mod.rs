@@ -8,7 +8,7 @@
 //! A record whose writer is open is the exclusive lock on the row. Reads wait for nobody: they take the newest version that their snapshot may see. Changes and locking
 //! reads wait for whoever is in the way, and act on the newest committed version.
 //!
-//! Invariants M1 to M11 stand in the crate's README.
+//! Invariants M1 to M12 stand in the crate's README.
 
 mod change;
 pub(crate) mod hash;
@@ -19,6 +19,7 @@ pub(crate) mod maps;
 #[cfg(all(test, loom))]
 mod model;
 mod purge;
+mod reach;
 mod read;
 pub(crate) mod run;
 mod sample;
@@ -49,6 +50,7 @@ use crate::rows::undo::Budget;
 use crate::rows::version::{Stored, Versions};
 use crate::txn::Store;
 
+pub use btree::Reach;
 pub use keys::{KeyValue, LockedKey};
 pub use lock::Strength;
 pub use maps::MapId;

@@ -139,7 +139,8 @@ impl Transaction {
     fn get_seen(&mut self, map: &Map, key: &[u8], view: (Snapshot, Option<TxnId>), out: &mut Vec<u8>) -> Result<bool> {
         loop {
             self.record.clear();
-            let found = map.tree.get(key, &mut self.record)?;
+            let found =
+                map.tree.get_within(self.near.reach, key, &mut self.record).map_err(|error| self.near.note(error))?;
             if !found.present {
                 return Ok(false);
             }
@@ -158,7 +159,8 @@ impl Transaction {
             record.clear();
             // Before the record is read: what is below was put back before that, if it was not committed.
             let low = self.rows.slots.low();
-            let found = map.tree.get(key, &mut record)?;
+            let found =
+                map.tree.get_within(self.near.reach, key, &mut record).map_err(|error| self.near.note(error))?;
             if !found.present {
                 return Ok(Ok(false));
             }
@@ -221,7 +223,9 @@ impl Cursor {
         txn.alive()?;
         out.clear();
         while out.is_empty() && !self.span.is_done() {
-            self.span.next_batch(&self.map.tree, &mut out.records)?;
+            let Cursor { map, span, .. } = self;
+            let drawn = span.next_batch(&map.tree, txn.near.reach, &mut out.records);
+            drawn.map_err(|error| txn.near.note_range(error, map, span))?;
             match self.snapshot {
                 Some(snapshot) => {
                     if let Some(last) = self.take_seen((snapshot, LONG_ALONE), txn, out)? {

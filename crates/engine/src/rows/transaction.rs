@@ -22,6 +22,7 @@ use crate::rows::line::Turn;
 use crate::rows::lock::{Asker, Strength, Taken};
 use crate::rows::maps::Map;
 use crate::rows::purge::Ended;
+use crate::rows::reach::Near;
 use crate::rows::run::Step;
 use crate::rows::slot::Waited;
 use crate::rows::snapshot::Seat;
@@ -83,6 +84,7 @@ pub struct Transaction {
     pub(crate) record: Vec<u8>,
     /// It cannot be committed: why.
     doomed: Option<fn() -> Error>,
+    pub(crate) near: Near,
 }
 
 /// What may be seen.
@@ -107,6 +109,7 @@ impl Transaction {
             locked_anew: None,
             record: Vec::new(),
             doomed: None,
+            near: Near::default(),
         }
     }
 
@@ -274,20 +277,34 @@ impl Transaction {
             Err(holder) => return Ok(Err(holder)),
         };
         writer.note_lock(map, key, taken);
-        match self.newest(map, key, out)? {
-            Ok(present) => {
+        match self.newest(map, key, out) {
+            Ok(Ok(present)) => {
                 if taken != Taken::Had {
                     self.locked_anew = Some((map.clone(), key.into(), taken));
                 }
                 Ok(Ok(if present { Locked::Present } else { Locked::Absent }))
             }
-            Err(holder) => {
-                let writer = self.writer()?;
-                writer.unnote_lock(taken);
-                rows.locks.give_back(map, key, writer.id, taken);
+            Ok(Err(holder)) => {
+                self.give_back(map, key, taken)?;
                 Ok(Err(holder))
             }
+            Err(Error::Absent) => {
+                let id = self.give_back(map, key, taken)?;
+                // It may be long until this is tried again, and somebody may have met the lock (M10).
+                rows.slots.released(id);
+                Err(Error::Absent)
+            }
+            Err(error) => Err(error),
         }
+    }
+
+    /// Gives back the lock that was noted last.
+    fn give_back(&mut self, map: &Map, key: &[u8], taken: Taken) -> Result<TxnId> {
+        let rows = self.rows.clone();
+        let writer = self.writer()?;
+        writer.unnote_lock(taken);
+        rows.locks.give_back(map, key, writer.id, taken);
+        Ok(writer.id)
     }
 
     /// Until the end of the transaction nobody else puts a new row into the range. What others have put in and not committed is met by whoever reads the range

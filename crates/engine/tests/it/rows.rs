@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use engine::rows::{CATALOG, Inserted, Isolation, Locked, MapId, RowBatch, Rows, Strength, Transaction, Wait};
+use engine::rows::{CATALOG, Inserted, Isolation, Locked, MapId, Reach, RowBatch, Rows, Strength, Transaction, Wait};
 use engine::{Error, Options};
 use os::{SimClock, SimFolder};
 use stdx::prng::Prng;
@@ -312,6 +312,47 @@ fn locks_are_shared_or_not_waited_for_or_skipped() {
     put(&mut two, map, b"f", b"free");
     two.commit().unwrap();
     world.check();
+}
+
+/// A map far larger than memory.
+fn large(world: &World, rows_of_it: u64) -> MapId {
+    let mut txn = rows(world).begin(RR);
+    let map = txn.create_map().unwrap();
+    (0..rows_of_it).for_each(|number| put(&mut txn, map, &number.to_be_bytes(), &[7; 500]));
+    txn.commit().unwrap();
+    map
+}
+
+#[test]
+fn who_does_not_want_to_wait_for_a_page_is_told_and_has_done_nothing() {
+    let world = World::new(12);
+    let map = large(&world, 20_000);
+    let mut txn = rows(&world).begin(RR);
+    txn.reach(Reach::Memory);
+    let mut out = Vec::new();
+    let is_absent = |number: &u64| {
+        let mut txn = rows(&world).begin(RR);
+        txn.reach(Reach::Memory);
+        matches!(txn.get(map, &number.to_be_bytes(), &mut Vec::new()), Err(Error::Absent))
+    };
+    let missing: Vec<u64> = (0..20_000).step_by(97).filter(is_absent).take(20).collect();
+    assert_eq!(missing.len(), 20, "most of it is not in memory");
+    for number in missing {
+        let key = number.to_be_bytes();
+        let mut try_lock = |txn: &mut Transaction| txn.lock(map, &key, Strength::Exclusive, Wait::NoWait, &mut out);
+        assert!(matches!(try_lock(&mut txn), Err(Error::Absent)));
+        // It has not kept the lock.
+        assert_eq!(try_lock(&mut rows(&world).begin(RR)).unwrap(), Locked::Present);
+        rows(&world).fetch(&txn.take_absent(), Box::new(|| ()));
+        assert_eq!(try_lock(&mut txn).unwrap(), Locked::Present);
+        let other = try_lock(&mut rows(&world).begin(RR));
+        assert!(matches!(other, Err(Error::LockNotAvailable)), "{other:?}");
+    }
+    // From its first change on it waits.
+    assert!(txn.update(map, &7u64.to_be_bytes(), b"new").unwrap());
+    for number in (0..20_000u64).step_by(997) {
+        assert!(txn.get(map, &number.to_be_bytes(), &mut out).unwrap());
+    }
 }
 
 #[test]
