@@ -16,6 +16,9 @@ use crate::rows::RowWriter;
 use crate::statements::Cursor;
 use crate::wire::{NULL, Reader, put_bytes};
 
+/// What errors call COM_STMT_EXECUTE.
+const EXECUTE: &str = "mysqld_stmt_execute";
+
 /// What a command may give back: an error becomes its reply.
 pub type Reply = Result<Next>;
 
@@ -219,14 +222,12 @@ pub fn execute_of(
     (payload, owner): (&[u8], Option<&Arc<Vec<u8>>>),
     size: usize,
 ) -> Reply {
-    const NAME: &str = "mysqld_stmt_execute";
-    const CURSOR: u8 = 1;
     /// How many values come stands before them, though the statement has no parameters.
     const COUNTED: u8 = 8;
     let charset = conversation.client_charset();
-    let begun = turn.shared.clock.monotonic_ns();
+    let begun_ns = turn.shared.clock.monotonic_ns();
     let Conversation { statements, sql, .. } = conversation;
-    let (id, statement, mut reader) = statements.named(payload, NAME)?;
+    let (id, statement, mut reader) = statements.named(payload, EXECUTE)?;
     if let Some(error) = statement.long_error.take() {
         statement.long.fill(None);
         return Err(error);
@@ -240,7 +241,7 @@ pub fn execute_of(
     } else {
         params::read((&mut reader, owner), bound, long, charset).map(|values| (values, Vec::new()))
     };
-    let (parameters, attributes) = given.ok_or_else(|| error::WRONG_ARGUMENTS.with(&[&NAME]))?;
+    let (parameters, attributes) = given.ok_or_else(|| error::WRONG_ARGUMENTS.with(&[&EXECUTE]))?;
     if let Some(cursor) = statement.cursor.take() {
         cursor.close(sql);
     }
@@ -249,11 +250,27 @@ pub fn execute_of(
     if named {
         conversation.sql.give_attributes(attributes);
     }
+    conversation.may_leave(turn);
     let outcome = conversation.sql.execute_prepared(&handle, parameters);
-    turn.shared.stats.times.record(turn.shared.clock.monotonic_ns() - begun);
+    if matches!(outcome, Ok(Outcome::Away)) {
+        return Ok(conversation.leave_prepared(turn, (id, flags), begun_ns, size));
+    }
+    turn.shared.stats.times.record(turn.shared.clock.monotonic_ns() - begun_ns);
     if may_set {
         conversation.obey();
     }
+    answer_execution(conversation, turn, outcome, (id, flags), size)
+}
+
+/// The reply to COM_STMT_EXECUTE of that statement, with those flags.
+pub fn answer_execution(
+    conversation: &mut Conversation,
+    turn: &mut Turn<'_, '_>,
+    outcome: Result<Outcome>,
+    (id, flags): (u32, u8),
+    size: usize,
+) -> Reply {
+    const CURSOR: u8 = 1;
     match outcome? {
         Outcome::Done { affected, last_insert_id, info } => {
             conversation.write_done(turn, (affected, last_insert_id, &info), false);
@@ -268,12 +285,12 @@ pub fn execute_of(
                 conversation.write_rows_end(turn, ending);
             }
             let writer = RowWriter::new(conversation.results(), true);
-            conversation.statements.open_cursor(id, Cursor::new(result, writer), NAME)?;
+            conversation.statements.open_cursor(id, Cursor::new(result, writer), EXECUTE)?;
             Ok(Next::Done(size))
         }
         Outcome::Rows(result) => Ok(conversation.begin_rows(turn, result, size)),
-        // LOAD DATA cannot be prepared.
-        Outcome::File(_) => Err(error::UNSUPPORTED_PS.bare()),
+        // LOAD DATA cannot be prepared, and what is away has been looked at.
+        Outcome::File(_) | Outcome::Away => Err(error::UNSUPPORTED_PS.bare()),
     }
 }
 

@@ -225,6 +225,9 @@ impl Session {
                 self.phase = Phase::Over;
                 return flow;
             }
+            if io.is_parked() {
+                return Flow::Continue;
+            }
             if let Some(method) = self.method
                 && matches!((&self.stream, &self.phase), (Stream::Plain, Phase::Ready(_)))
             {

@@ -13,6 +13,8 @@ pub struct Stats {
     pub errors: Counter,
     /// Rows sent.
     pub rows: Counter,
+    /// Times that a statement has left for pages rather than hold a thread.
+    pub leaves: Counter,
     /// Logins that were let in, and those that were not.
     pub logins: Counter,
     pub denied: Counter,

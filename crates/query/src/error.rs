@@ -70,6 +70,10 @@ impl Display for SqlError {
 
 impl std::error::Error for SqlError {}
 
+/// A page is not in memory and the statement is to leave rather than wait (`session::leave`). No client ever sees it.
+pub(crate) const PAGE_ABSENT: Code =
+    Code { name: "PAGE_ABSENT", code: 0, sqlstate: "00000", format: "a page is not in memory" };
+
 macro_rules! codes {
     ($($name:ident $code:literal $state:literal $format:literal;)*) => {
         $(pub const $name: Code = Code { name: stringify!($name), code: $code, sqlstate: $state, format: $format };)*

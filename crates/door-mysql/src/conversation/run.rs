@@ -9,6 +9,7 @@ use query::{Outcome, ResultSet};
 
 use super::{Conversation, Next, Turn, obeyed::may_set};
 use crate::columns::put_column;
+use crate::commands;
 use crate::errors;
 use crate::packet;
 use crate::parcel::{self, Parcel};
@@ -25,6 +26,15 @@ enum Reply {
     Fetch { statement: u32, left: u32 },
     /// The next statement of the text.
     Statement,
+    /// That of a statement which has left for a page, and goes on when the connection is woken.
+    Away(Away),
+}
+
+/// A statement that has left.
+struct Away {
+    begun_ns: u64,
+    /// One that was prepared: its number, and the flags of its execution.
+    prepared: Option<(u32, u8)>,
 }
 
 /// Rows that have been drawn and not been sent, for one of them has a long value.
@@ -58,6 +68,9 @@ impl Conversation {
     }
 
     fn advance(&mut self, turn: &mut Turn<'_, '_>, mut running: Running) -> Next {
+        if let Reply::Away(away) = running.reply {
+            return self.come_back(turn, away, running.size, running.script);
+        }
         let finished = match &mut running.reply {
             Reply::Rows { result, writer, rest } => {
                 let more = running.script.is_some();
@@ -75,7 +88,7 @@ impl Conversation {
                 *left = rest;
                 fetched
             }
-            Reply::Statement => Ok(true),
+            Reply::Statement | Reply::Away(_) => Ok(true),
         };
         match finished {
             Ok(false) => {
@@ -121,13 +134,54 @@ impl Conversation {
         script: Option<(String, usize)>,
     ) -> Next {
         self.prepare_to_run(turn);
-        let begun = turn.shared.clock.monotonic_ns();
+        let begun_ns = turn.shared.clock.monotonic_ns();
+        self.may_leave(turn);
         let outcome = self.sql.execute(statement);
-        turn.shared.stats.times.record(turn.shared.clock.monotonic_ns() - begun);
+        if matches!(outcome, Ok(Outcome::Away)) {
+            return self.leave(turn, Away { begun_ns, prepared: None }, size, script);
+        }
+        turn.shared.stats.times.record(turn.shared.clock.monotonic_ns() - begun_ns);
         if may_set(statement) {
             self.obey();
         }
         self.answer(turn, outcome, size, script)
+    }
+
+    /// The next statement need not wait for pages: the connection can be parked. In compressed frames it cannot, for one may be half served.
+    pub fn may_leave(&mut self, turn: &Turn<'_, '_>) {
+        if turn.capabilities & (capability::COMPRESS | capability::ZSTD) == 0 {
+            self.sql.allow_leaving();
+        }
+    }
+
+    /// The same of a prepared statement that has answered `Outcome::Away`.
+    pub fn leave_prepared(&mut self, turn: &mut Turn<'_, '_>, prepared: (u32, u8), begun_ns: u64, size: usize) -> Next {
+        self.leave(turn, Away { begun_ns, prepared: Some(prepared) }, size, None)
+    }
+
+    /// Parks the connection until the statement's pages have come.
+    fn leave(&mut self, turn: &mut Turn<'_, '_>, away: Away, size: usize, script: Option<(String, usize)>) -> Next {
+        turn.shared.stats.leaves.add(1);
+        turn.io.park();
+        self.running = Some(Running { size, reply: Reply::Away(away), script });
+        let handle = turn.io.connection().handle();
+        self.sql.fetch(Box::new(move || handle.wake()));
+        Next::Running
+    }
+
+    fn come_back(&mut self, turn: &mut Turn<'_, '_>, away: Away, size: usize, script: Option<(String, usize)>) -> Next {
+        let outcome = self.sql.resume();
+        if matches!(outcome, Ok(Outcome::Away)) {
+            return self.leave(turn, away, size, script);
+        }
+        turn.shared.stats.times.record(turn.shared.clock.monotonic_ns() - away.begun_ns);
+        match away.prepared {
+            None => self.answer(turn, outcome, size, script),
+            Some((id, flags)) => {
+                let reply = commands::answer_execution(self, turn, outcome, (id, flags), size);
+                commands::told(turn, reply, size)
+            }
+        }
     }
 
     /// Begins, or is, the reply to a statement.
@@ -154,6 +208,7 @@ impl Conversation {
                 }
             }
             Ok(Outcome::File(name)) => self.ask_for(turn, &name, script, size),
+            Ok(Outcome::Away) => unreachable!("only what `may_leave` was said of, and that is looked at before"),
             Ok(Outcome::Rows(result)) => {
                 let writer = RowWriter::new(self.results(), false);
                 self.write_columns(turn, result.columns(), script.is_some());

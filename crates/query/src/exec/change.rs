@@ -13,7 +13,7 @@ use crate::error::{self, Result, SqlError};
 use crate::exec::host::host;
 use crate::exec::spill::keys::Keys;
 use crate::exec::spill::rows::Rows;
-use crate::exec::{foreign, gather, generated, keys};
+use crate::exec::{ahead, foreign, gather, generated, keys};
 use crate::key;
 use crate::plan::Node;
 use crate::plan::family::Family;
@@ -92,6 +92,7 @@ fn put(table: &Table, row: &[Value], ctx: &mut EvalContext) -> Result<Option<Con
         None => row_key.extend_from_slice(&next_row_id(table, ctx)?.to_be_bytes()),
     }
     encode_row(table, row, &mut bytes)?;
+    ahead::of_row(table, (&row_key, row), ctx)?;
     let txn = host(ctx).txn()?;
     let savepoint = txn.savepoint();
     if txn.insert(table.map, &row_key, &bytes, &mut old)? == Inserted::Exists {
@@ -119,6 +120,7 @@ pub(super) fn take_out(table: &Table, row_key: &[u8], row: &[Value], ctx: &mut E
         host(ctx).handle.counts.add(Count::HandlerDelete);
         return keys::take_out(row_key, ctx);
     }
+    ahead::of_row(table, (row_key, row), ctx)?;
     let txn = host(ctx).txn()?;
     if !txn.delete(table.map, row_key)? {
         return Ok(false);
@@ -152,6 +154,7 @@ pub(super) fn replace(
         None => new_key.extend_from_slice(row_key),
     }
     encode_row(table, new, &mut bytes)?;
+    ahead::of_change(table, (row_key, old), (&new_key, new), ctx)?;
     host(ctx).handle.counts.add(Count::HandlerUpdate);
     let txn = host(ctx).txn()?;
     if new_key == row_key {

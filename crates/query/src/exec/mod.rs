@@ -3,6 +3,7 @@
 //! `Exec::open` computes what is fixed for one run (bounds of scans, the other side of hash joins on first use); `next` replaces the batch. X1: a node holds no latch
 //! and no borrowed row between two calls, only positions and rows of its own. X2: whatever gathers rows counts their bytes (`memory`).
 
+mod ahead;
 pub mod change;
 mod distinct;
 pub mod fold;

@@ -4,6 +4,7 @@
 //! joins come grouped rows (keys, then aggregates), above them projected ones.
 
 pub mod access;
+pub mod again;
 pub mod cost;
 pub mod equal;
 pub mod estimate;

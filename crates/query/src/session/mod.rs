@@ -23,6 +23,7 @@ mod generated;
 mod granted;
 mod grants;
 mod handle;
+mod leave;
 mod load;
 mod locks;
 mod maintain;
@@ -57,6 +58,7 @@ use crate::parse::lexical;
 use crate::parse::normal::Normal;
 use crate::rights::Rights;
 use crate::scalar::{self, EvalContext, SqlMode};
+use crate::session::leave::Leaving;
 use crate::session::load::Incoming;
 use crate::session::locks::Locked;
 use crate::session::rights::Standing;
@@ -96,6 +98,8 @@ pub enum Outcome {
     Rows(ResultSet),
     /// LOAD DATA LOCAL: the client is to send this file, for `load_data` and `load_end`.
     File(String),
+    /// It would have to wait for the disk, and whoever executes it has said that it may leave instead: `fetch`, then `resume`.
+    Away,
 }
 
 impl Outcome {
@@ -248,6 +252,7 @@ pub struct Session {
     locked: Locked,
     /// The client can send files.
     local_files: bool,
+    leaving: Leaving,
     loading: Option<Incoming>,
     temporary: Temporary,
     track: Track,
@@ -301,6 +306,7 @@ impl Session {
             written: Vec::new(),
             locked: Locked::default(),
             local_files: false,
+            leaving: Leaving::default(),
             loading: None,
             temporary: Temporary::default(),
             track: Track::default(),
@@ -445,6 +451,7 @@ impl Session {
     fn abandon(&mut self) {
         self.number += 1;
         self.is_open = false;
+        self.leaving = Leaving::default();
         self.loading = None;
         self.roll_back();
         self.unlock_tables();

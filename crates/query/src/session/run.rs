@@ -26,6 +26,7 @@ use crate::parse::load::Target;
 use crate::parse::normal::text_of;
 use crate::parse::statement::{self, Statement};
 use crate::parse::{self};
+use crate::plan::again::{is_steady, may_begin_again};
 use crate::plan::estimate::estimate;
 use crate::plan::{Lock, LockWait, Node};
 use crate::rights::Rights;
@@ -66,6 +67,19 @@ impl Plan {
             Plan::Update(update) => estimate(&update.node).cost,
             Plan::Delete(delete) => estimate(&delete.node).cost,
             Plan::Insert(_) | Plan::Load(_) | Plan::Do(_) => 0.0,
+        }
+    }
+
+    /// Could it be dropped half-way, and begun anew, as long as it has changed nothing? An INSERT has taken numbers by then, which would be missing.
+    fn may_begin_again(&self) -> bool {
+        match self {
+            Plan::Query { node, .. } => may_begin_again(node),
+            Plan::Update(update) => {
+                let mut sets = update.targets.iter().flat_map(|target| &target.sets);
+                may_begin_again(&update.node) && sets.all(|(_, expr)| is_steady(expr))
+            }
+            Plan::Delete(delete) => may_begin_again(&delete.node),
+            Plan::Insert(_) | Plan::Do(_) | Plan::Load(_) => false,
         }
     }
 
@@ -125,6 +139,8 @@ pub struct Compiled {
     volatile: bool,
     /// It is expected to read much: worth a plan of its own for each run.
     is_heavy: bool,
+    /// It may be dropped half-way and begun anew, while it has changed nothing.
+    pub may_begin_again: bool,
     /// What it does, in the letters of a transaction's state.
     pub deeds: u16,
 }
@@ -153,6 +169,7 @@ impl Compiled {
             known,
             volatile: true,
             is_heavy: self.is_heavy,
+            may_begin_again: false,
             deeds: self.deeds,
         })
     }
@@ -163,7 +180,8 @@ impl Compiled {
         let (tables, gates) = (and(&self.tables), and(&self.gates));
         let (views, known, written) = (self.views.clone(), self.known.clone(), vec![written.clone()]);
         let (is_heavy, deeds) = (self.is_heavy, self.deeds | WRITE);
-        Compiled { plan, tables, gates, written, views, known, volatile: true, is_heavy, deeds }
+        let may_begin_again = false;
+        Compiled { plan, tables, gates, written, views, known, volatile: true, is_heavy, may_begin_again, deeds }
     }
 }
 
@@ -299,7 +317,7 @@ impl Session {
             // A file that was not sent to its end.
             let _ = self.fail(error::QUERY_INTERRUPTED.bare());
         }
-        if std::mem::take(&mut self.is_open) {
+        if self.leaving.away.take().is_some() || std::mem::take(&mut self.is_open) {
             // A result that was not read to its end.
             let _ = self.end_statement();
         }
@@ -333,6 +351,10 @@ impl Session {
 
     /// Notes what the session's functions tell of the statement.
     pub(super) fn told(&mut self, outcome: Outcome) -> Outcome {
+        if matches!(outcome, Outcome::Away) {
+            return outcome;
+        }
+        self.leaving.is_allowed = false;
         self.track_statement(matches!(outcome, Outcome::Rows(_)));
         if let Outcome::Done { affected, .. } = &outcome {
             self.ctx.session.row_count = *affected as i64;
@@ -479,7 +501,8 @@ impl Session {
         drop(bind);
         let (written, is_heavy) = (plan.written(), plan.cost() > HEAVY);
         let deeds = plan.deeds(uses);
-        Ok(Compiled { plan, tables, gates, written, views, known, volatile, is_heavy, deeds })
+        let may_begin_again = !is_heavy && plan.may_begin_again();
+        Ok(Compiled { plan, tables, gates, written, views, known, volatile, is_heavy, may_begin_again, deeds })
     }
 
     pub(super) fn run_statement(
@@ -492,6 +515,12 @@ impl Session {
             self.ctx.warnings.clear();
         }
         self.check_password_age(statement)?;
+        let is_plain = matches!(
+            statement,
+            Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) | Statement::Do(_)
+        );
+        // Others have something to do behind the plans that they run.
+        self.leaving.is_allowed &= is_plain;
         match statement {
             Statement::Query(_)
             | Statement::Insert(_)
@@ -615,6 +644,12 @@ impl Session {
             // The limit is one of queries.
             self.run_at_most(0);
         }
+        self.may_leave(&compiled);
+        self.perform(&compiled, more)
+    }
+
+    /// Runs a plan in the transaction that there is.
+    pub(super) fn run_plan(&mut self, compiled: &Arc<Compiled>, more: More<'_>) -> Result<Outcome> {
         let changed = match &compiled.plan {
             Plan::Query { node, columns } => {
                 let columns = columns.clone();
@@ -623,7 +658,7 @@ impl Session {
             }
             Plan::Insert(insert) => {
                 let mut tally = changes::insert(insert, changes::Tally::default(), &mut self.ctx)?;
-                while let Some(next) = more(self, &compiled)? {
+                while let Some(next) = more(self, compiled)? {
                     let Plan::Insert(insert) = &next.plan else { break };
                     tally = changes::insert(insert, tally, &mut self.ctx)?;
                 }

@@ -9,6 +9,7 @@ use crate::catalog::table::Table;
 use crate::error::{self, Result, SqlError};
 use crate::scalar::Level;
 use crate::session::count::Count;
+use crate::session::leave::Leaving;
 use crate::session::{Handle, Kill, Session, has_ended_transaction};
 
 impl Session {
@@ -203,6 +204,7 @@ impl Session {
     pub(super) fn fail(&mut self, error: SqlError) -> SqlError {
         self.note_slowness();
         self.is_open = false;
+        self.leaving = Leaving::default();
         self.ctx.parameters.clear();
         let start = self.statement_start.take();
         let keeps = self.in_transaction() && !has_ended_transaction(&error);

@@ -5,6 +5,7 @@ mod bulk;
 mod explain;
 mod foreign;
 mod keys;
+mod leave;
 mod mutated;
 mod named;
 mod scenarios;

@@ -15,9 +15,9 @@ pub struct World {
     pub db: Arc<Database>,
 }
 
-fn options() -> Options {
+fn options(frames: u64) -> Options {
     let pager = pager::Options {
-        frame_bytes: 2048 * 4096,
+        frame_bytes: frames * 4096,
         ring_bytes: 4 << 20,
         segment_bytes: 8 << 20,
         checkpoint_distance: 32 << 20,
@@ -32,8 +32,13 @@ impl World {
     }
 
     pub fn on(folder: Arc<SimFolder>) -> World {
+        World::with_frames(folder, 2048)
+    }
+
+    /// With memory for so many pages.
+    pub fn with_frames(folder: Arc<SimFolder>, frames: u64) -> World {
         let clock = Arc::new(SimClock::new(1_700_000_000_000));
-        let engine = Engine::open(options(), folder.clone() as Arc<dyn Folder>, clock).expect("the engine opens");
+        let engine = Engine::open(options(frames), folder.clone() as Arc<dyn Folder>, clock).expect("the engine opens");
         let db = Database::open(engine.clone()).expect("the catalog loads");
         World { folder, engine, db }
     }
@@ -103,6 +108,7 @@ pub fn run(session: &mut Session, sql: &str) -> Vec<String> {
 pub fn told(session: &mut Session, outcome: Result<Outcome, SqlError>) -> Vec<String> {
     match outcome {
         Ok(Outcome::File(_)) => unreachable!("a file asks for no other"),
+        Ok(Outcome::Away) => unreachable!("nobody has said that it may leave"),
         Err(error) => vec![format!("error {} {}", error.code, error.message)],
         Ok(Outcome::Done { affected, last_insert_id, info }) => {
             let mut line = format!("ok {affected}");

@@ -200,6 +200,12 @@ pub(super) const LIST: &[Row] = &[
         "Rows of results written by the MySQL door.",
     ),
     row(
+        "beluga_mysql_leaves_total",
+        Counter,
+        |s, o| mysql(s, o, |door, o| o.value(door.stats().leaves.get())),
+        "Times that a statement of the MySQL door left its thread until pages had been read.",
+    ),
+    row(
         "beluga_sql_spilled_files_total",
         Counter,
         |s, o| mysql(s, o, |door, o| o.value(door.database().spill().map_or(0, |spill| spill.file_count()))),

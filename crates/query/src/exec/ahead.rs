@@ -1,0 +1,55 @@
+//! Before a row is changed, with its entries in every index: the pages that this takes are brought together, where memory is too small for all pages. One after the other each would be waited for.
+
+use engine::rows::MapId;
+
+use crate::catalog::table::{Index, Table};
+use crate::error::Result;
+use crate::exec::host::host;
+use crate::key;
+use crate::scalar::EvalContext;
+use crate::value::Value;
+
+/// A row and its key.
+type Keyed<'r> = (&'r [u8], &'r [Value]);
+
+/// Before the row is put in, or taken out.
+pub fn of_row(table: &Table, row: Keyed<'_>, ctx: &mut EvalContext) -> Result<()> {
+    if !host(ctx).txn()?.is_crowded() {
+        return Ok(());
+    }
+    let mut keys = vec![(table.map, row.0.to_vec())];
+    for index in &table.indexes {
+        keys.push(entry(table, index, row)?);
+    }
+    ask(&keys, ctx)
+}
+
+/// Before `new` takes the place of `old`, which has just been read.
+pub fn of_change(table: &Table, old: Keyed<'_>, new: Keyed<'_>, ctx: &mut EvalContext) -> Result<()> {
+    if !host(ctx).txn()?.is_crowded() {
+        return Ok(());
+    }
+    let moves = old.0 != new.0;
+    let mut keys = Vec::new();
+    if moves {
+        keys.push((table.map, new.0.to_vec()));
+    }
+    for index in &table.indexes {
+        if moves || index.parts.iter().any(|part| old.1[part.column] != new.1[part.column]) {
+            keys.push(entry(table, index, old)?);
+            keys.push(entry(table, index, new)?);
+        }
+    }
+    ask(&keys, ctx)
+}
+
+fn entry(table: &Table, index: &Index, row: Keyed<'_>) -> Result<(MapId, Vec<u8>)> {
+    let (mut key, mut value) = (Vec::new(), Vec::new());
+    key::entry(table, index, row.1, row.0, &mut key, &mut value)?;
+    Ok((index.map, key))
+}
+
+fn ask(keys: &[(MapId, Vec<u8>)], ctx: &mut EvalContext) -> Result<()> {
+    let keys: Vec<(MapId, &[u8])> = keys.iter().map(|(map, key)| (*map, &key[..])).collect();
+    Ok(host(ctx).txn()?.look_ahead(&keys)?)
+}
