@@ -27,6 +27,7 @@ KNOWN = [
     (r".", r"error 1292", r"error 1366", "a wrong number in a CAST or a comparison within a change: MySQL says 1292"),
     (r".", r"error 1366", r"error 1292", "the same the other way round"),
     (r"ROUND\((CASE|IF|IFNULL|COALESCE)\b.*-\d", r"'-\d+'", r"'-\d+\.0+'", "a negative literal beside an unsigned column: MariaDB makes a DECIMAL of the two, MySQL a BIGINT"),
+    (r".", r"error 1525", r"rows", "a text that is no date compared with a date, where a name stands for a table further in than was meant"),
     (r"= '1\.5'", r"rows", r"rows", "MariaDB looks into an index of integers for the rounded number: 2 = '1.5'"),
 ]
 COLLATION = "utf8mb4_general_ci"
@@ -290,7 +291,8 @@ class Draw:
             text += f" WHERE {self.condition(scope)}"
         if keys:
             text += f" GROUP BY {', '.join(keys)}"
-            plain = [column for column in scope if column[0] in keys]
+            # Of a derived table that is merged MariaDB loses groups there.
+            plain = [column for column in scope if column[0] in keys and "(SELECT" not in source]
             if plain and self.chance(0.2):
                 text += f" HAVING {self.one('COUNT(*) > 2 OR ', '')}{self.match(plain, 's', 1)}"
             elif self.chance(0.3):
@@ -313,7 +315,8 @@ class Draw:
 
     def common(self):
         source, scope = self.sources()
-        number, word = self.expression(scope, NUMBER, 1), self.column(scope, TEXT)
+        # A quotient is greater than the average of the same quotients where one of them is rounded and the other is not: MariaDB merges the one reference and not the other.
+        number, word = self.undivided(lambda: self.expression(scope, NUMBER, 1)), self.column(scope, TEXT)
         text = f"WITH w (n, x) AS (SELECT {number}, {word} FROM {source} WHERE {self.condition(scope, 1)}) "
         return text + self.one("SELECT COUNT(*), SUM(n) FROM w", "SELECT a.n, b.n FROM w a LEFT JOIN w b ON a.n = b.n + 1", "SELECT n, x FROM w WHERE n > (SELECT AVG(n) FROM w)")
 

@@ -1,13 +1,18 @@
-//! Conditions of a walk over many rows, with what is the same for all of them computed once: `d < DATE '1994-01-01' + INTERVAL 1 YEAR`.
+//! Conditions of a walk over many rows, with what is the same for all of them computed once: `d < DATE '1994-01-01' + INTERVAL 1 YEAR`. Parameters, which stand for most literals, are values then, and lists of them sorted.
 //!
 //! Only what leaves no trace is computed beforehand. What fails, or warns, is left as it is, for it is an error, or a warning, of a row that there may not be.
 
+use crate::scalar::bind::sort_literals;
 use crate::scalar::{EvalContext, Expr};
 
-/// Are there such things in a condition?
-pub fn folds(condition: &Expr) -> bool {
+/// From so many rows on it pays to put the values of parameters in their places.
+const ROWS: f64 = 64.0;
+
+/// Are there such things in a condition that is looked at for about so many rows?
+pub fn folds(condition: &Expr, rows: f64) -> bool {
     let mut found = false;
     condition.walk(&mut |expr| match expr {
+        Expr::Parameter(..) => found |= rows >= ROWS,
         Expr::Compare(compare) => found |= is_fixed(&compare.left) || is_fixed(&compare.right),
         Expr::Between(between) => found |= is_fixed(&between.low) || is_fixed(&between.high),
         _ => {}
@@ -19,6 +24,12 @@ pub fn folds(condition: &Expr) -> bool {
 pub fn folded(conditions: &[Expr], ctx: &mut EvalContext) -> Vec<Expr> {
     let mut conditions = conditions.to_vec();
     let mut fold = |expr: &mut Expr| match expr {
+        Expr::Parameter(place, ty) => {
+            if let Some(value) = ctx.parameters.get(*place) {
+                *expr = Expr::Literal(value.clone(), ty.clone());
+            }
+        }
+        Expr::In(list) if list.sorted.is_none() => list.sorted = sort_literals(&mut list.list),
         Expr::Compare(compare) => {
             computed(&mut compare.left, ctx);
             computed(&mut compare.right, ctx);

@@ -151,7 +151,7 @@ impl Planner<'_> {
                     offset,
                     width,
                     places: None,
-                    folds: !access.is_point && conditions.iter().any(folds),
+                    folds: !access.is_point && conditions.iter().any(|condition| folds(condition, choice.rows)),
                     stages: Stages::new(base, offset, &conditions, &needed),
                     stages_after: Stages::new(base, offset, &conditions[implied..], &needed),
                     needed_after: needed.clone(),

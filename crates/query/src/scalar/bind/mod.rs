@@ -19,7 +19,7 @@ use crate::scalar::temporal::Unit;
 use crate::types::{Collation, Kind, Type};
 use crate::value::Value;
 
-pub use operator::{arithmetic, between, compare, comparison, in_list};
+pub use operator::{arithmetic, between, compare, comparison, in_list, sort_literals};
 pub use types::{
     charset_type, common_type, data_type, display_length, merge_collations, string_type, unified, union_type,
 };

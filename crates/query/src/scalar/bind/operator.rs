@@ -106,7 +106,7 @@ pub fn in_list(settings: &Settings, needle: Expr, list: Vec<Expr>, negated: bool
 }
 
 /// A list of literals that meet the needle in one domain is searched by halves.
-fn sort_literals(list: &mut [(Expr, Domain)]) -> Option<Domain> {
+pub fn sort_literals(list: &mut [(Expr, Domain)]) -> Option<Domain> {
     let domain = list.first()?.1;
     let plain = |expr: &Expr| matches!(expr, Expr::Literal(value, _) if !value.is_null());
     let searchable = matches!(domain, Domain::Integer | Domain::Decimal | Domain::Text(_) | Domain::Bytes);
