@@ -3,7 +3,7 @@
 //! A cursor's rows are drawn as they are fetched. The session can have one result under way, so before anything else runs the rest of an open cursor is
 //! drawn and kept, in the bytes in which it will be sent.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use stdx::sync::atomic::Ordering;
@@ -35,7 +35,7 @@ pub struct Statement {
 
 pub struct Statements {
     shared: Arc<Shared>,
-    by_id: HashMap<u32, Statement>,
+    by_id: BTreeMap<u32, Statement>,
     last_id: u32,
     /// Some statement may have a cursor that is still being drawn.
     may_draw: bool,
@@ -43,7 +43,7 @@ pub struct Statements {
 
 impl Statements {
     pub fn new(shared: &Arc<Shared>) -> Statements {
-        Statements { shared: shared.clone(), by_id: HashMap::new(), last_id: 0, may_draw: false }
+        Statements { shared: shared.clone(), by_id: BTreeMap::new(), last_id: 0, may_draw: false }
     }
 
     pub fn add(&mut self, prepared: Prepared, may_set: bool) -> Result<u32> {

@@ -226,6 +226,8 @@ pub struct Preparation {
     statement: Statement,
     names: Vec<String>,
     pub parameters: usize,
+    /// MAX_EXECUTION_TIME of the statement itself, in milliseconds: at hand, for a look at the tree is dear.
+    time_limit: Option<u64>,
     last: Mutex<Option<LastRun>>,
 }
 
@@ -557,10 +559,12 @@ impl Session {
 
     /// MAX_EXECUTION_TIME of the statement itself.
     fn obey_hints(&mut self, statement: &Statement) {
-        if let Statement::Query(query) = statement
-            && let Some(limit) = max_execution_ms(query)
-        {
-            self.run_at_most(limit);
+        self.obey_limit(time_limit(statement));
+    }
+
+    fn obey_limit(&mut self, ms: Option<u64>) {
+        if let Some(ms) = ms {
+            self.run_at_most(ms);
         }
     }
 
@@ -745,6 +749,7 @@ impl Session {
         }
         let preparation = Preparation {
             text: sql.into(),
+            time_limit: time_limit(&parsed.statement),
             statement: parsed.statement,
             names: parsed.names,
             parameters: parsed.parameters,
@@ -779,7 +784,7 @@ impl Session {
         }
         self.ctx.warnings.clear();
         self.check_password_age(&prepared.statement)?;
-        self.obey_hints(&prepared.statement);
+        self.obey_limit(prepared.time_limit);
         let collation = self.settings.collation;
         let is_known = |last: &&LastRun| {
             let same = |(ty, value): (&Type, &Value)| *ty == type_of(value, collation);
@@ -803,6 +808,13 @@ impl Session {
             let types: Vec<Type> = types(&session.ctx.parameters);
             session.compile(&prepared.statement, &prepared.names, (&types, &[])).ok().map(Arc::new)
         })
+    }
+}
+
+fn time_limit(statement: &Statement) -> Option<u64> {
+    match statement {
+        Statement::Query(query) => max_execution_ms(query),
+        _ => None,
     }
 }
 
