@@ -80,37 +80,47 @@ pub fn run(setup: &Setup, options: &Options) -> io::Result<bool> {
         server.settle(SETTLE_PATIENCE);
         servers.push(server);
     }
-    let mut rows = Vec::new();
+    let mut rows: Vec<Row> = Vec::new();
     for script in SCRIPTS.into_iter().filter(|script| script.contains(&options.only)) {
         for threads in &options.threads {
             eprintln!("sysbench: {script}, {threads} threads");
             let mut row = Row { script, threads: *threads, turns: BTreeMap::new() };
             for round in 0..options.rounds {
-                play(&mut row, &servers, round, options)?;
+                play(&mut row, &mut servers, round, options)?;
             }
             rows.push(row);
         }
     }
+    let lost = options.sides.iter().copied().filter(|side| servers.iter().all(|server| server.side != *side)).collect();
     drop(servers);
-    publish(setup, options, &programs, &rows)?;
+    publish(setup, options, &programs, (&rows, lost))?;
     Ok(true)
 }
 
-/// One turn for each side, in an order that alternates.
-fn play(row: &mut Row, servers: &[Server], round: usize, options: &Options) -> io::Result<()> {
+/// One turn for each side, in an order that alternates. A peer that takes more memory than its cgroup has is ended by the system: the others go on without it.
+fn play(row: &mut Row, servers: &mut Vec<Server>, round: usize, options: &Options) -> io::Result<()> {
     let mut order: Vec<&Server> = servers.iter().collect();
     if round % 2 == 1 {
         order.reverse();
     }
+    let mut lost = None;
     for server in order {
         let before = process::usage(server.pid());
-        let told = sysbench::run(server.side, row.script, row.threads, options)?;
+        let told = match sysbench::run(server.side, row.script, row.threads, options) {
+            Err(error) if server.side != Side::Beluga && process::is_dead(server.pid()) => {
+                eprintln!("sysbench: {} has ended in {}: {error}", server.side.name(), row.script);
+                lost = Some(server.side);
+                continue;
+            }
+            told => told?,
+        };
         let rss_bytes = process::rss_bytes(server.pid()) as f64;
         server.settle(SETTLE_PATIENCE);
         let cpu = process::usage(server.pid()).since(before).cpu;
         let cpu_us = cpu.as_secs_f64() * 1e6 / told.transactions.max(1.0);
         row.turns.entry(server.side).or_default().push(Turn { told, cpu_us, rss_bytes });
     }
+    servers.retain(|server| Some(server.side) != lost);
     Ok(())
 }
 
@@ -123,14 +133,14 @@ fn goal(script: &str) -> (f64, f64) {
     }
 }
 
-fn publish(setup: &Setup, options: &Options, programs: &Programs, rows: &[Row]) -> io::Result<()> {
+fn publish(setup: &Setup, options: &Options, programs: &Programs, (rows, lost): (&[Row], Vec<Side>)) -> io::Result<()> {
     let has_beluga = options.sides.contains(&Side::Beluga);
     let mut goals =
         Table::new(&["script", "threads", "TPS × better peer", "goal", "CPU × better peer", "goal", "verdict"]);
     let mut all =
         Table::new(&["script", "threads", "server", "TPS", "p50 ms", "p99 ms", "server CPU us", "RSS MiB", "errors"]);
     for row in rows {
-        for side in &options.sides {
+        for side in options.sides.iter().filter(|side| row.turns.contains_key(side)) {
             all.row(vec![
                 row.script.into(),
                 Cell::Number(row.threads as f64, 0),
@@ -143,7 +153,7 @@ fn publish(setup: &Setup, options: &Options, programs: &Programs, rows: &[Row]) 
                 row.turns.get(side).into_iter().flatten().map(|turn| turn.told.ignored).sum::<f64>().into(),
             ]);
         }
-        let peers = || options.sides.iter().copied().filter(|side| *side != Side::Beluga);
+        let peers = || row.turns.keys().copied().filter(|side| *side != Side::Beluga);
         let best_tps = peers().map(|side| row.median(side, |turn| turn.told.per_second)).fold(0.0, f64::max);
         let best_cpu = peers().map(|side| row.median(side, |turn| turn.cpu_us)).fold(f64::INFINITY, f64::min);
         if !has_beluga || best_tps == 0.0 {
@@ -186,6 +196,12 @@ fn publish(setup: &Setup, options: &Options, programs: &Programs, rows: &[Row]) 
         options.turn.as_secs_f64(),
         options.rounds,
     );
+    for side in lost {
+        page += &format!(
+            "{} was ended by the system, for it took more memory than that; where it has no figure the other peer is the better one.\n\n",
+            side.name()
+        );
+    }
     if !goals.is_empty() {
         page += &format!("{}\n", goals.markdown());
     }
