@@ -10,6 +10,9 @@
 //!   run:  loop { queue empty? running = false, end : take one, serve it, hand the reply to the connection }
 //! ```
 //! Both lines are under the queue's mutex, so a request is never left behind and two threads are never in one strand (R12).
+//!
+//! A request that can go on only after something else has come (a client's leave to send more) parks: the strand keeps no thread and runs nothing until somebody wakes it.
+//! Who wakes it too early is heard all the same: the word stays with the queue until the strand is about to park. Two words before it parks are one.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -53,7 +56,18 @@ pub struct Reply<'a> {
     out: &'a mut Vec<u8>,
     gate: &'a mut u64,
     connection: &'a Handle,
-    paused: bool,
+    rest: Rest,
+}
+
+/// How a request under way is left.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rest {
+    /// Done.
+    No,
+    /// Until the peer has taken enough.
+    Room,
+    /// Until it is woken.
+    Woken,
 }
 
 impl Reply<'_> {
@@ -76,7 +90,12 @@ impl Reply<'_> {
 
     /// The request is not done: it goes on (`Call::GoOn`) when the peer has taken enough (R10).
     pub fn pause(&mut self) {
-        self.paused = true;
+        self.rest = Rest::Room;
+    }
+
+    /// The request is not done: it goes on (`Call::GoOn`) after `Strand::wake`. It may also go on without: whoever parks looks at what it waits for.
+    pub fn park(&mut self) {
+        self.rest = Rest::Woken;
     }
 }
 
@@ -100,9 +119,13 @@ struct Inner<S, R> {
 
 struct Queue<R> {
     requests: VecDeque<R>,
-    /// Scheduled, running or paused.
+    /// Scheduled, running, paused or parked.
     running: bool,
     closed: bool,
+    /// Nobody will run it before it is woken.
+    parked: bool,
+    /// It was woken since it parked last.
+    woken: bool,
 }
 
 struct Body<S> {
@@ -110,7 +133,8 @@ struct Body<S> {
     session: Option<S>,
     /// No reply of the session leaves before this position: a later one never overtakes an earlier one.
     gate: u64,
-    paused: bool,
+    /// How the request at the front was left.
+    rest: Rest,
 }
 
 impl<S: Send + 'static, R: Send + 'static> Strand<S, R> {
@@ -120,8 +144,14 @@ impl<S: Send + 'static, R: Send + 'static> Strand<S, R> {
             connection: connection.handle(),
             serve,
             queue_max,
-            queue: Mutex::new(Queue { requests: VecDeque::new(), running: false, closed: false }),
-            body: Mutex::new(Body { session: Some(session), gate: 0, paused: false }),
+            queue: Mutex::new(Queue {
+                requests: VecDeque::new(),
+                running: false,
+                closed: false,
+                parked: false,
+                woken: false,
+            }),
+            body: Mutex::new(Body { session: Some(session), gate: 0, rest: Rest::No }),
         }))
     }
 
@@ -142,6 +172,26 @@ impl<S: Send + 'static, R: Send + 'static> Strand<S, R> {
         Pushed::First
     }
 
+    /// The same from anywhere: if the strand was idle it is scheduled here.
+    pub fn post(&self, request: R) -> Pushed<R> {
+        let pushed = self.push(request);
+        if matches!(pushed, Pushed::First) {
+            self.0.connection.schedule(self.task());
+        }
+        pushed
+    }
+
+    /// A request that has parked goes on; one that is about to does not park.
+    pub fn wake(&self) {
+        let mut queue = self.0.queue.lock();
+        let is_parked = std::mem::take(&mut queue.parked);
+        queue.woken = !is_parked;
+        drop(queue);
+        if is_parked {
+            self.0.connection.schedule(self.task());
+        }
+    }
+
     /// Requests that wait.
     pub fn queued(&self) -> usize {
         self.0.queue.lock().requests.len()
@@ -150,14 +200,16 @@ impl<S: Send + 'static, R: Send + 'static> Strand<S, R> {
     /// Ends the session: what waits is forgotten, the request under way is the last, and the session is dropped behind it, in a thread of the pool. May be called
     /// twice.
     pub fn close(&self) {
-        let is_idle = {
+        let (is_idle, is_parked) = {
             let mut queue = self.0.queue.lock();
             queue.requests.clear();
             queue.closed = true;
-            !std::mem::replace(&mut queue.running, true)
+            (!std::mem::replace(&mut queue.running, true), std::mem::take(&mut queue.parked))
         };
         if is_idle {
             self.0.connection.strand_starts();
+        }
+        if is_idle || is_parked {
             self.0.connection.schedule(self.task());
         } else {
             // It may be paused, and its peer may never take anything again.
@@ -177,9 +229,11 @@ impl<S: Send + 'static, R: Send + 'static> Strand<S, R> {
         // A run before this one may still be about to let go.
         let mut body = inner.body.lock();
         for _ in 0..RUN_MAX {
-            if body.paused && !inner.queue.lock().closed {
+            if body.rest != Rest::No && !inner.queue.lock().closed {
+                // Woken, it may still have to wait for room.
+                let is_parking = std::mem::replace(&mut body.rest, Rest::Room) == Rest::Woken;
                 drop(body);
-                if !inner.connection.wait_for_room(|| self.task()) {
+                if is_parking && self.parks() || !inner.connection.wait_for_room(|| self.task()) {
                     return;
                 }
                 body = inner.body.lock();
@@ -194,10 +248,17 @@ impl<S: Send + 'static, R: Send + 'static> Strand<S, R> {
         inner.connection.schedule(self.task());
     }
 
+    /// False: it was woken, or closed, before.
+    fn parks(&self) -> bool {
+        let mut queue = self.0.queue.lock();
+        queue.parked = !std::mem::take(&mut queue.woken) && !queue.closed;
+        queue.parked
+    }
+
     /// What is next; None: nothing, and the strand is idle or at its end.
     fn next(&self, body: &mut Body<S>) -> Option<Call<R>> {
         let mut queue = self.0.queue.lock();
-        if std::mem::take(&mut body.paused) && !queue.closed {
+        if std::mem::replace(&mut body.rest, Rest::No) != Rest::No && !queue.closed {
             return Some(Call::GoOn);
         }
         if let Some(request) = queue.requests.pop_front() {
@@ -213,15 +274,15 @@ impl<S: Send + 'static, R: Send + 'static> Strand<S, R> {
     }
 
     fn serve(&self, call: Call<R>, body: &mut Body<S>, out: &mut Vec<u8>) {
-        let Body { session: Some(session), gate, paused } = body else { return };
+        let Body { session: Some(session), gate, rest } = body else { return };
         let connection = &self.0.connection;
-        let mut reply = Reply { out, gate, connection, paused: false };
+        let mut reply = Reply { out, gate, connection, rest: Rest::No };
         let done = catch_unwind(AssertUnwindSafe(|| (self.0.serve)(session, call, &mut reply)));
-        *paused = reply.paused;
+        *rest = reply.rest;
         connection.reply(out, *gate);
         out.clear();
         if done.is_err() {
-            *paused = false;
+            *rest = Rest::No;
             connection.panicked();
             self.close();
         }

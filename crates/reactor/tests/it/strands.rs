@@ -16,7 +16,7 @@ static LOCK: stdx::wait::Reason = stdx::wait::Reason::of_others("test_lock");
 const QUEUE_MAX: usize = 100;
 const CHUNK: usize = 64 << 10;
 
-/// A door of lines `SESSION WORD ARGUMENT`: `echo N`, `gate POSITION`, `block`, `free`, `big CHUNKS`, `end`, `panic`. Answers begin with the session.
+/// A door of lines `SESSION WORD ARGUMENT`: `echo N`, `gate POSITION`, `block`, `free`, `big CHUNKS`, `park`, `wake`, `end`, `panic`. Answers begin with the session.
 #[derive(Default)]
 struct Many {
     shared: Arc<Shared>,
@@ -68,6 +68,7 @@ fn serve(one: &mut One, call: Call<String>, reply: &mut Reply<'_>) {
                     one.chunks_left = argument.parse().unwrap();
                     go_on(one, reply);
                 }
+                "park" => reply.park(),
                 "panic" => panic!("asked for"),
                 _ => {}
             }
@@ -115,9 +116,16 @@ impl Door for Many {
                 let one = One { number, shared: self.shared.clone(), inside: false, chunks_left: 0 };
                 Strand::new(io.connection(), one, QUEUE_MAX, serve)
             });
-            if request == "end" {
-                strand.close();
-                continue;
+            match request {
+                "end" => {
+                    strand.close();
+                    continue;
+                }
+                "wake" => {
+                    strand.wake();
+                    continue;
+                }
+                _ => {}
             }
             match strand.push(request.to_string()) {
                 Pushed::First => tasks.push(strand.task()),
@@ -299,6 +307,47 @@ fn a_long_answer_waits_for_its_reader_without_a_thread() {
         assert!(bytes.iter().all(|byte| *byte == b'x'));
     }
     assert_eq!(bench.hear(), "1 done");
+    bench.pool.stop();
+}
+
+#[test]
+fn a_parked_session_goes_on_when_it_is_woken_and_not_before() {
+    let mut bench = start(Settings::default());
+    bench.say("1 park\n1 echo behind\n2 echo beside\n");
+    let mut heard = [bench.hear(), bench.hear()];
+    heard.sort();
+    assert_eq!(heard, ["1 park", "2 echo beside"]);
+    bench.hears_nothing();
+    bench.say("1 wake\n");
+    assert_eq!([bench.hear(), bench.hear()], ["1 done", "1 echo behind"]);
+    // A word that comes before it parks counts.
+    bench.say("1 wake\n1 park\n1 echo behind\n");
+    assert_eq!([bench.hear(), bench.hear(), bench.hear()], ["1 park", "1 done", "1 echo behind"]);
+    bench.pool.stop();
+}
+
+#[test]
+fn a_parked_session_ends_with_its_connection_and_when_it_is_closed() {
+    let mut bench = start(Settings::default());
+    bench.say("1 park\n2 park\n");
+    bench.hear();
+    bench.hear();
+    bench.say("1 end\n");
+    let shared = bench.shared.clone();
+    eventually("the closed session is dropped", || shared.dropped.load(Ordering::SeqCst) == 1);
+    bench.stream.shutdown(std::net::Shutdown::Both).unwrap();
+    eventually("so is the other", || shared.dropped.load(Ordering::SeqCst) == 2);
+    bench.pool.stop();
+}
+
+/// The word comes before the session parks, while it does or when it has: whichever, it goes on.
+#[test]
+fn no_word_to_a_session_that_parks_is_lost() {
+    let mut bench = start(Settings::default());
+    for _ in 0..3_000 {
+        bench.say("1 park\n1 wake\n");
+        assert_eq!([bench.hear(), bench.hear()], ["1 park", "1 done"]);
+    }
     bench.pool.stop();
 }
 
