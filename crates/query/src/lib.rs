@@ -53,6 +53,7 @@ pub mod fuzzed {
     }
 }
 
+pub use session::read;
 pub use session::{
     Change, Database, Handle, Kill, Login, Outcome, Prepared, PreparedHandle, ResultSet, Row, Session, Status,
 };

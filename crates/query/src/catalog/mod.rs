@@ -11,6 +11,7 @@ pub mod statistics;
 pub mod still;
 pub mod table;
 mod temporary;
+pub mod timestamps;
 mod trouble;
 pub mod view;
 
@@ -120,7 +121,7 @@ impl Catalog {
                             rest[..8].try_into().map_err(|_| SqlError::corrupt("the id of a table's statistics"))?;
                         known.entry(u64::from_be_bytes(id)).or_default().extend_from_slice(value);
                     }
-                    Some((b'a', _)) => {}
+                    Some((b'a' | b'c', _)) => {}
                     Some((b'p', _)) => left.push((key.to_vec(), value.to_vec())),
                     Some((b'u', id)) => drop(unchecked.insert(id.to_vec())),
                     _ => return Err(SqlError::corrupt("a record of the catalog of no known kind")),

@@ -7,6 +7,7 @@
 //!   'a' id (8)                   AUTO_INCREMENT: numbers below are spoken for
 //!   'p' id (8)                   maps of a temporary table (4 each): garbage after a restart
 //!   'i' id (8) piece (2)         what is known of a table's rows, likewise (`statistics`)
+//!   'c'                          timestamps for clients: numbers below are spoken for (`timestamps`)
 //!   'u' id (8)                   rows of the table were written, or may have lost their parents, while foreign keys were not checked
 //! ```
 
@@ -24,6 +25,8 @@ use crate::types::{Collation, Kind, Type};
 const VERSION: u8 = 3;
 /// Bytes of one piece.
 pub const PIECE: usize = 1000;
+
+pub const TIMESTAMPS_KEY: &[u8] = b"c";
 
 pub fn schema_key(name: &str) -> Vec<u8> {
     [b"s", name.as_bytes()].concat()

@@ -66,6 +66,19 @@ pub fn split(text: &str, mode: SqlMode) -> (&str, &str) {
     (text, "")
 }
 
+/// Where the `?` of a statement stand.
+pub fn parameters(text: &str, mode: SqlMode) -> Vec<usize> {
+    let (bytes, escapes) = (text.as_bytes(), !mode.has(SqlMode::NO_BACKSLASH_ESCAPES));
+    let (mut found, mut at) = (Vec::new(), 0);
+    while at < bytes.len() {
+        if bytes[at] == b'?' {
+            found.push(at);
+        }
+        at = skip(bytes, at, escapes);
+    }
+    found
+}
+
 /// Is there nothing but space and comments?
 pub fn is_blank(text: &str) -> bool {
     let bytes = text.as_bytes();
@@ -162,6 +175,16 @@ mod tests {
         assert!(first.ends_with("'a\\';'"));
         assert_eq!(rest, " select 2");
         assert_eq!(split("select 1--1; x", SqlMode::DEFAULT).0, "select 1--1");
+    }
+
+    #[test]
+    fn a_parameter_in_quotes_or_comments_is_none() {
+        let text = "select ?, '?', \"?\", `?`, /* ? */ 'it''s ?', '\\'?', ? -- ?\n, ? # ?";
+        let found = parameters(text, SqlMode::DEFAULT);
+        let places: Vec<usize> = text.match_indices('?').map(|(at, _)| at).collect();
+        assert_eq!(found, [places[0], places[7], places[9]], "{places:?}");
+        assert_eq!(parameters("'\\', ?", SqlMode::DEFAULT.with(SqlMode::NO_BACKSLASH_ESCAPES)), [5]);
+        assert_eq!(parameters("'é' = ?", SqlMode::DEFAULT), [7]);
     }
 
     #[test]

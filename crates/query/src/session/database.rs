@@ -11,6 +11,7 @@ use stdx::sync::Mutex;
 use crate::catalog::Catalog;
 use crate::catalog::still::Stillness;
 use crate::catalog::table::Table;
+use crate::catalog::timestamps::Timestamps;
 use crate::error::Result;
 use crate::exec::spill::Spill;
 use crate::scalar::named::NamedLocks;
@@ -36,6 +37,7 @@ pub struct Database {
     pub(crate) globals: Mutex<HashMap<&'static str, Value>>,
     /// GET_LOCK.
     pub(crate) locks: Arc<NamedLocks>,
+    timestamps: Timestamps,
 }
 
 impl Database {
@@ -55,6 +57,7 @@ impl Database {
             spill: OnceLock::new(),
             globals: Mutex::default(),
             locks: Arc::default(),
+            timestamps: Timestamps::default(),
         }))
     }
 
@@ -97,6 +100,12 @@ impl Database {
 
     pub fn engine(&self) -> &Arc<Engine> {
         &self.engine
+    }
+
+    /// `count` timestamps that nobody has had before, also not before a restart: `STEP` apart, the first that much above the number returned. They may be shown when the log is durable up to
+    /// the position that comes with it.
+    pub fn take_timestamps(&self, count: u32, now_ms: u64) -> Result<(u64, engine::Lsn)> {
+        self.timestamps.take(&self.engine, count, now_ms)
     }
 
     pub(crate) fn catalog(&self) -> &Catalog {

@@ -28,6 +28,7 @@ mod load;
 mod locks;
 mod maintain;
 mod outfile;
+pub mod read;
 mod rights;
 pub(crate) mod run;
 mod set;
@@ -341,6 +342,16 @@ impl Session {
             (first, rest) = lexical::split(rest, self.ctx.sql_mode);
         }
         (first, if lexical::is_blank(rest) { "" } else { rest })
+    }
+
+    /// Where the statement's `?` stand, outside of quotes and comments.
+    pub fn parameters(&self, text: &str) -> Vec<usize> {
+        lexical::parameters(text, self.ctx.sql_mode)
+    }
+
+    /// What the last statement warned of, as SHOW WARNINGS shows it.
+    pub fn warnings(&self) -> impl Iterator<Item = &(scalar::Level, SqlError)> {
+        self.ctx.warnings.iter()
     }
 
     /// The columns of a table, for those who ask before they SELECT (COM_FIELD_LIST).

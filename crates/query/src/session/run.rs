@@ -25,7 +25,7 @@ use crate::exec::{Exec, change as changes};
 use crate::parse::load::Target;
 use crate::parse::normal::text_of;
 use crate::parse::statement::{self, Statement};
-use crate::parse::{self};
+use crate::parse::{self, Parsed};
 use crate::plan::again::{is_steady, may_begin_again};
 use crate::plan::estimate::estimate;
 use crate::plan::{Lock, LockWait, Node};
@@ -312,7 +312,7 @@ impl Session {
         self.run_statement(&parsed.statement, &parsed.names, literals)
     }
 
-    fn begin_statement(&mut self, sql: &str) -> Result<()> {
+    pub(super) fn begin_statement(&mut self, sql: &str) -> Result<()> {
         self.number += 1;
         self.handle.counts.add(Count::Questions);
         if self.loading.take().is_some() {
@@ -548,6 +548,7 @@ impl Session {
             }
             other => {
                 self.run_at_most(0);
+                self.ctx.parameters = parameters;
                 let outcome = self.command(other)?;
                 if !self.is_open {
                     self.handle.show(super::Shown::end);
@@ -721,6 +722,11 @@ impl Session {
 
     pub(super) fn prepare_text(&mut self, sql: &str) -> Result<Prepared> {
         let parsed = parse::parse(sql, self.ctx.sql_mode)?;
+        self.prepare_parsed(sql, parsed)
+    }
+
+    /// The same of a tree, which the process list shows as that text.
+    pub(super) fn prepare_parsed(&mut self, sql: &str, parsed: Parsed) -> Result<Prepared> {
         let unknown = vec![Type::null(); parsed.parameters];
         let mut columns = Vec::new();
         match &parsed.statement {

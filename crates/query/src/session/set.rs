@@ -1,6 +1,6 @@
 //! SET, and what follows from variables that are obeyed.
 
-use crate::bind::Bind;
+use crate::bind::{Bind, Surroundings};
 use crate::error::{self, Result};
 use crate::parse::statement::{Scope, Setting};
 use crate::plan::walk::has_subquery;
@@ -135,7 +135,9 @@ impl Session {
     }
 
     fn bound(&self, node: &sqlparser::ast::Expr) -> Result<Expr> {
-        let around = self.surroundings();
+        let collation = self.settings.collation;
+        let parameters: Vec<Type> = self.ctx.parameters.iter().map(|value| type_of(value, collation)).collect();
+        let around = Surroundings { parameters: &parameters, ..self.surroundings() };
         let mut bind = Bind::new(&around);
         bind.open_scope();
         bind.expr(node)

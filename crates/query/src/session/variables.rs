@@ -109,6 +109,8 @@ pub const VARIABLES: &[Variable] = &[
     of("net_read_timeout", Number(30), Set),
     of("net_write_timeout", Number(60), Accept),
     of("new", Flag(false), Accept),
+    // Of the XRPC door: it speaks the second version of that protocol.
+    of("new_rpc", Flag(true), Read),
     of("offline_mode", Flag(false), Keep),
     of("old_alter_table", Flag(false), Accept),
     of("optimizer_switch", Word(""), Accept),
@@ -119,6 +121,7 @@ pub const VARIABLES: &[Variable] = &[
     of("protocol_compression_algorithms", Word("zlib,zstd,uncompressed"), Global),
     of("protocol_version", Number(10), Read),
     of("read_only", Flag(false), Keep),
+    of("rpc_port", Number(0), Read),
     of("secure_file_priv", Word("NULL"), Read),
     of("server_id", Number(1), Accept),
     of("session_track_gtids", Word("OFF"), Set),

@@ -14,4 +14,5 @@ mod statistics;
 mod stress;
 mod support;
 mod tables;
+mod timestamps;
 mod trouble;
