@@ -11,7 +11,9 @@ use std::sync::Arc;
 
 use door_mysql::MysqlDoor;
 use door_redis::RedisDoor;
+use door_xrpc::XrpcDoor;
 use engine::Engine;
+use query::Database;
 use reactor::Pool;
 use stdx::histogram::Snapshot;
 
@@ -28,6 +30,9 @@ pub struct Sources {
     pub redis: Arc<RedisDoor>,
     /// None: it is not open, and its lines are left out.
     pub mysql: Option<Arc<MysqlDoor>>,
+    pub xrpc: Option<Arc<XrpcDoor>>,
+    /// The tables behind those two.
+    pub database: Option<Arc<Database>>,
     pub memory_limit_bytes: u64,
     pub started_ms: u64,
 }

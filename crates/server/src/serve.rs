@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use door_mysql::MysqlDoor;
 use door_redis::RedisDoor;
+use door_xrpc::frame::Mode;
+use door_xrpc::{Limits, Options as XrpcOptions, XrpcDoor};
 use engine::{Engine, Error};
 use os::{Clock, RealClock};
 use query::Database;
@@ -128,13 +130,14 @@ fn check_ways(settings: &Settings) -> Result<(), Failure> {
 }
 
 /// What SQL shows of the settings.
-fn facts(settings: &Settings, pool: &Pool) -> [(&'static str, u64); 5] {
+fn facts(settings: &Settings, pool: &Pool) -> [(&'static str, u64); 6] {
     let threads = pool.settings().epoll_groups * pool.settings().epoll_threads_per_group;
     [
         ("innodb_lock_sys_rec_partition", settings.number(Name::LockPartitions)),
         ("max_connections", settings.number(Name::MaxConnections)),
         ("max_prepared_stmt_count", settings.number(Name::MaxPreparedStmtCount)),
         ("port", settings.number(Name::MysqlPort)),
+        ("rpc_port", settings.number(Name::XrpcPort)),
         ("thread_pool_size", threads as u64),
     ]
 }
@@ -206,7 +209,9 @@ struct Listening {
 fn listen(settings: &Arc<Settings>, engine: &Arc<Engine>, pool: &Arc<Pool>) -> Result<Vec<Listening>, Failure> {
     let mut doors = Vec::new();
     let redis = redis_door(settings, engine, pool, &mut doors)?;
-    let mysql = mysql_door(settings, engine, pool, &mut doors)?;
+    let database = database(settings, engine, pool)?;
+    let mysql = mysql_door(settings, database.as_ref(), pool, &mut doors)?;
+    let xrpc = xrpc_door(settings, database.as_ref(), pool, &mut doors)?;
     let metrics = settings.text(Name::MetricsListen);
     if metrics != "off" {
         let sources = Sources {
@@ -214,6 +219,8 @@ fn listen(settings: &Arc<Settings>, engine: &Arc<Engine>, pool: &Arc<Pool>) -> R
             pool: pool.clone(),
             redis,
             mysql,
+            xrpc,
+            database,
             memory_limit_bytes: settings.number(Name::Memory),
             started_ms: RealClock::new().wall_ms(),
         };
@@ -265,15 +272,13 @@ fn redis_door(
     Ok(door)
 }
 
-/// The MySQL door, if it is to be opened.
-fn mysql_door(
+/// The tables, if a door to them is to be opened.
+fn database(
     settings: &Arc<Settings>,
     engine: &Arc<Engine>,
     pool: &Arc<Pool>,
-    doors: &mut Vec<Listening>,
-) -> Result<Option<Arc<MysqlDoor>>, Failure> {
-    let port = settings.number(Name::MysqlPort) as u16;
-    if port == 0 {
+) -> Result<Option<Arc<Database>>, Failure> {
+    if settings.number(Name::MysqlPort) == 0 && settings.number(Name::XrpcPort) == 0 {
         return Ok(None);
     }
     let database = Database::open(engine.clone());
@@ -291,6 +296,25 @@ fn mysql_door(
         return Err(Failure::new(Exit::Config, format!("secure_file_priv: {} is not a folder", folder.display())));
     }
     database.allow_files(files.as_deref(), settings.is_on(Name::LocalInfile));
+    database.tell(facts(settings, pool));
+    let (told, threads) = (Arc::downgrade(&database), Arc::downgrade(pool));
+    settings.on_change(Box::new(move |_, settings| {
+        if let (Some(database), Some(pool)) = (told.upgrade(), threads.upgrade()) {
+            database.tell(facts(settings, &pool));
+        }
+    }));
+    Ok(Some(database))
+}
+
+/// The MySQL door, if it is to be opened.
+fn mysql_door(
+    settings: &Arc<Settings>,
+    database: Option<&Arc<Database>>,
+    pool: &Arc<Pool>,
+    doors: &mut Vec<Listening>,
+) -> Result<Option<Arc<MysqlDoor>>, Failure> {
+    let port = settings.number(Name::MysqlPort) as u16;
+    let Some(database) = database.filter(|_| port != 0) else { return Ok(None) };
     let options = door_mysql::Options {
         protected_mode: settings.is_on(Name::MysqlProtectedMode),
         tls: tls::mysql(settings)?,
@@ -298,13 +322,11 @@ fn mysql_door(
         statements_max: settings.number(Name::MaxPreparedStmtCount),
         room_max: settings.number(Name::MysqlLongValues),
     };
-    database.tell(facts(settings, pool));
-    let door = Arc::new(MysqlDoor::new(database, Arc::new(RealClock::new()), options));
+    let door = Arc::new(MysqlDoor::new(database.clone(), Arc::new(RealClock::new()), options));
     door.attach(pool);
-    let (tuned, threads) = (Arc::downgrade(&door), Arc::downgrade(pool));
+    let tuned = Arc::downgrade(&door);
     settings.on_change(Box::new(move |_, settings| {
-        if let (Some(door), Some(pool)) = (tuned.upgrade(), threads.upgrade()) {
-            door.database().tell(facts(settings, &pool));
+        if let Some(door) = tuned.upgrade() {
             door.set_protected_mode(settings.is_on(Name::MysqlProtectedMode));
             door.set_statements_max(settings.number(Name::MaxPreparedStmtCount));
         }
@@ -314,12 +336,71 @@ fn mysql_door(
             log::info("not listening", &[("address", &address), ("why", &error)]);
             continue;
         }
-        refuse_open("mysql", settings.is_on(Name::MysqlProtectedMode), address, engine)?;
+        refuse_open("mysql", settings.is_on(Name::MysqlProtectedMode), address, database.engine())?;
         let address = open_port(pool, ("mysql_bind", "mysql_port"), address, &door, ListenOptions::default())?;
         let hint = format!("mysql -h {} -P {} -u root", address.ip(), address.port());
         doors.push(Listening { door: "mysql", address, hint });
     }
     Ok(Some(door))
+}
+
+/// The XRPC door, if it is to be opened.
+fn xrpc_door(
+    settings: &Arc<Settings>,
+    database: Option<&Arc<Database>>,
+    pool: &Arc<Pool>,
+    doors: &mut Vec<Listening>,
+) -> Result<Option<Arc<XrpcDoor>>, Failure> {
+    let port = settings.number(Name::XrpcPort) as u16;
+    let Some(database) = database.filter(|_| port != 0) else { return Ok(None) };
+    let door = Arc::new(XrpcDoor::new(database.clone(), Arc::new(RealClock::new()), xrpc_options(settings)?));
+    door.attach(pool);
+    let tuned = Arc::downgrade(&door);
+    settings.on_change(Box::new(move |_, settings| {
+        if let Some(door) = tuned.upgrade() {
+            door.set_protected_mode(settings.is_on(Name::XrpcProtectedMode));
+        }
+    }));
+    for (address, needed) in bind_addresses("xrpc", &settings.text(Name::XrpcBind), port)? {
+        if !needed && let Err(error) = probe(address) {
+            log::info("not listening", &[("address", &address), ("why", &error)]);
+            continue;
+        }
+        refuse_open("xrpc", settings.is_on(Name::XrpcProtectedMode), address, database.engine())?;
+        let address = open_port(pool, ("xrpc_bind", "xrpc_port"), address, &door, ListenOptions::default())?;
+        let hint = match settings.is_on(Name::GalaxyProtocol) {
+            true => format!("galaxy protocol, version {}", settings.number(Name::GalaxyVersion)),
+            false => "galaxy protocol off".to_owned(),
+        };
+        doors.push(Listening { door: "xrpc", address, hint });
+    }
+    Ok(Some(door))
+}
+
+fn xrpc_options(settings: &Settings) -> Result<XrpcOptions, Failure> {
+    let number = |name| settings.number(name) as usize;
+    let mode = match settings.is_on(Name::GalaxyProtocol) {
+        true => Mode::Galaxy(settings.number(Name::GalaxyVersion) as u8),
+        false => Mode::Legacy,
+    };
+    Ok(XrpcOptions {
+        mode,
+        length_max: number(Name::XrpcPacketMax),
+        queue_max: number(Name::XrpcQueueMax),
+        sessions_max: settings.number(Name::XrpcSessionsMax),
+        digests: Limits {
+            entries: number(Name::RequestCacheNumber),
+            shards: number(Name::RequestCacheInstances),
+            bytes_max: number(Name::RequestCacheLength),
+        },
+        spare_lifetime: Duration::from_micros(settings.number(Name::SharedSessionLifetime)),
+        protected_mode: settings.is_on(Name::XrpcProtectedMode),
+        tls: tls::xrpc(settings)?,
+        require_secure_transport: settings.is_on(Name::XrpcRequireSecureTransport),
+        on_stranger: Some(Arc::new(|what, from| {
+            log::warn("a connection to the XRPC door speaks something else", &[("what", &what), ("from", &from)]);
+        })),
+    })
 }
 
 /// Refuses to listen where others can come while anybody may enter.

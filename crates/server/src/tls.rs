@@ -39,21 +39,46 @@ pub fn redis(settings: &Settings) -> Result<Arc<TlsConfig>, Failure> {
 
 /// The configuration of the MySQL door; none if no certificate is set.
 pub fn mysql(settings: &Settings) -> Result<Option<Arc<TlsConfig>>, Failure> {
+    on_the_same_port(
+        settings,
+        (Name::MysqlSslCert, "mysql_ssl_cert"),
+        (Name::MysqlSslKey, "mysql_ssl_key"),
+        (Name::MysqlRequireSecureTransport, "mysql_require_secure_transport needs it"),
+    )
+}
+
+/// The configuration of the XRPC door; none if no certificate is set.
+pub fn xrpc(settings: &Settings) -> Result<Option<Arc<TlsConfig>>, Failure> {
+    on_the_same_port(
+        settings,
+        (Name::XrpcSslCert, "xrpc_ssl_cert"),
+        (Name::XrpcSslKey, "xrpc_ssl_key"),
+        (Name::XrpcRequireSecureTransport, "xrpc_require_secure_transport needs it"),
+    )
+}
+
+/// Of a door whose clients choose TLS; each setting with its name, and why a certificate must be there if TLS is required.
+fn on_the_same_port(
+    settings: &Settings,
+    (cert, cert_setting): (Name, &str),
+    (key, key_setting): (Name, &str),
+    (required, why): (Name, &str),
+) -> Result<Option<Arc<TlsConfig>>, Failure> {
     let is_set = |name| !settings.text(name).is_empty();
-    if !is_set(Name::MysqlSslCert) && !is_set(Name::MysqlSslKey) {
-        if settings.is_on(Name::MysqlRequireSecureTransport) {
-            path(settings, Name::MysqlSslCert, "mysql_ssl_cert", "mysql_require_secure_transport needs it")?;
+    if !is_set(cert) && !is_set(key) {
+        if settings.is_on(required) {
+            path(settings, cert, cert_setting, why)?;
         }
         return Ok(None);
     }
-    let chain_file = path(settings, Name::MysqlSslCert, "mysql_ssl_cert", "mysql_ssl_key needs it")?;
-    let key_file = path(settings, Name::MysqlSslKey, "mysql_ssl_key", "mysql_ssl_cert needs it")?;
+    let chain_file = path(settings, cert, cert_setting, &format!("{key_setting} needs it"))?;
+    let key_file = path(settings, key, key_setting, &format!("{cert_setting} needs it"))?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = TlsConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(|error| Failure::new(Exit::Internal, format!("TLS: {error}")))?
         .with_no_client_auth();
-    finish(builder, ("mysql_ssl_cert", &chain_file), ("mysql_ssl_key", &key_file)).map(Some)
+    finish(builder, (cert_setting, &chain_file), (key_setting, &key_file)).map(Some)
 }
 
 /// Adds the server's own certificate; each file with its setting.

@@ -1,6 +1,8 @@
 //! The rows. Names that XRPC has too begin with `polarx_rpc_`.
 
 use door_mysql::MysqlDoor;
+use door_xrpc::XrpcDoor;
+use query::Database;
 
 use super::Kind::{Counter, Gauge, Histogram};
 use super::{Row, Series, Sources};
@@ -13,6 +15,20 @@ const fn row(name: &'static str, kind: super::Kind, read: fn(&Sources, &mut Seri
 fn mysql(sources: &Sources, series: &mut Series<'_>, write: impl FnOnce(&MysqlDoor, &mut Series<'_>)) {
     if let Some(door) = &sources.mysql {
         write(door, series);
+    }
+}
+
+/// The lines of the XRPC door, if it is open.
+fn xrpc(sources: &Sources, series: &mut Series<'_>, write: impl FnOnce(&XrpcDoor, &mut Series<'_>)) {
+    if let Some(door) = &sources.xrpc {
+        write(door, series);
+    }
+}
+
+/// What statements have written out, if any door has some.
+fn spilled(sources: &Sources, series: &mut Series<'_>, read: fn(&Database) -> Option<u64>) {
+    if let Some(database) = &sources.database {
+        series.value(read(database).unwrap_or(0));
     }
 }
 
@@ -137,6 +153,7 @@ pub(super) const LIST: &[Row] = &[
         |s, o| {
             o.labelled("door", "redis", s.redis.stats().calls());
             mysql(s, o, |door, o| o.labelled("door", "mysql", door.stats().commands.get()));
+            xrpc(s, o, |door, o| o.labelled("door", "xrpc", door.stats().requests.get()));
         },
         "Requests that were run, by door.",
     ),
@@ -146,6 +163,7 @@ pub(super) const LIST: &[Row] = &[
         |s, o| {
             o.labelled("door", "redis", s.redis.stats().errors.get());
             mysql(s, o, |door, o| o.labelled("door", "mysql", door.stats().errors.get()));
+            xrpc(s, o, |door, o| o.labelled("door", "xrpc", door.stats().errors.get()));
         },
         "Error replies, by door.",
     ),
@@ -155,8 +173,9 @@ pub(super) const LIST: &[Row] = &[
         |s, o| {
             o.seconds("door=\"redis\"", &s.redis.stats().times());
             mysql(s, o, |door, o| o.seconds("door=\"mysql\"", &door.stats().times.snapshot()));
+            xrpc(s, o, |door, o| o.seconds("door=\"xrpc\"", &door.stats().times.snapshot()));
         },
-        "How long requests ran, by door, without their wait for the log; of the MySQL door, statements up to their first rows.",
+        "How long requests ran, by door, without their wait for the log; of the MySQL and XRPC doors, statements up to their first rows.",
     ),
     row(
         "beluga_mysql_connections",
@@ -208,13 +227,13 @@ pub(super) const LIST: &[Row] = &[
     row(
         "beluga_sql_spilled_files_total",
         Counter,
-        |s, o| mysql(s, o, |door, o| o.value(door.database().spill().map_or(0, |spill| spill.file_count()))),
+        |s, o| spilled(s, o, |database| database.spill().map(|spill| spill.file_count())),
         "Files that statements began because what they gathered did not fit into `statement_memory`.",
     ),
     row(
         "beluga_sql_spilled_bytes_total",
         Counter,
-        |s, o| mysql(s, o, |door, o| o.value(door.database().spill().map_or(0, |spill| spill.byte_count()))),
+        |s, o| spilled(s, o, |database| database.spill().map(|spill| spill.byte_count())),
         "Bytes that statements have written to such files.",
     ),
     row(
@@ -222,6 +241,101 @@ pub(super) const LIST: &[Row] = &[
         Gauge,
         |s, o| mysql(s, o, |door, o| o.value(door.stats().prepared.get())),
         "Prepared statements that exist.",
+    ),
+    row(
+        "beluga_xrpc_logins_total",
+        Counter,
+        |s, o| {
+            xrpc(s, o, |door, o| {
+                o.labelled("result", "accepted", door.stats().logins.get());
+                o.labelled("result", "denied", door.stats().denied.get());
+            });
+        },
+        "Logins at the XRPC door.",
+    ),
+    row(
+        "beluga_xrpc_tls_connections_total",
+        Counter,
+        |s, o| xrpc(s, o, |door, o| o.value(door.stats().tls.get())),
+        "Connections of the XRPC door that began TLS.",
+    ),
+    row(
+        "beluga_xrpc_strangers_total",
+        Counter,
+        |s, o| xrpc(s, o, |door, o| o.value(door.stats().strangers.get())),
+        "Connections to the XRPC door that spoke something else.",
+    ),
+    row(
+        "beluga_xrpc_malformed_total",
+        Counter,
+        |s, o| xrpc(s, o, |door, o| o.value(door.stats().malformed.get())),
+        "Connections of the XRPC door that were closed because what they sent was no message.",
+    ),
+    row(
+        "beluga_xrpc_statements_total",
+        Counter,
+        |s, o| xrpc(s, o, |door, o| o.value(door.stats().statements.get())),
+        "Statements executed through the XRPC door.",
+    ),
+    row(
+        "beluga_xrpc_rows_sent_total",
+        Counter,
+        |s, o| xrpc(s, o, |door, o| o.value(door.stats().rows.get())),
+        "Rows of results written by the XRPC door.",
+    ),
+    row(
+        "beluga_xrpc_token_waits_total",
+        Counter,
+        |s, o| xrpc(s, o, |door, o| o.value(door.stats().token_waits.get())),
+        "How often rows waited for their client's leave to send more.",
+    ),
+    row(
+        "polarx_rpc_total_sessions",
+        Gauge,
+        |s, o| xrpc(s, o, |door, o| o.value(door.stats().sessions.get() + door.spare_count() as u64)),
+        "Sessions of the XRPC door, those that wait for a single statement too.",
+    ),
+    row(
+        "polarx_rpc_worker_sessions",
+        Gauge,
+        |s, o| xrpc(s, o, |door, o| o.value(door.stats().sessions.get())),
+        "Sessions of the XRPC door that clients have.",
+    ),
+    row(
+        "polarx_rpc_sql_hit",
+        Counter,
+        |s, o| xrpc(s, o, |door, o| o.value(door.texts().hits.get())),
+        "Statements that were known by their digest.",
+    ),
+    row(
+        "polarx_rpc_sql_miss",
+        Counter,
+        |s, o| xrpc(s, o, |door, o| o.value(door.texts().misses.get())),
+        "Statements that were not, and had to be sent.",
+    ),
+    row(
+        "polarx_rpc_sql_evict",
+        Counter,
+        |s, o| xrpc(s, o, |door, o| o.value(door.texts().evicted.get())),
+        "Statements that were forgotten for others.",
+    ),
+    row(
+        "polarx_rpc_plan_hit",
+        Counter,
+        |s, o| xrpc(s, o, |door, o| o.value(door.plans().hits.get())),
+        "Plans that were known by their digest.",
+    ),
+    row(
+        "polarx_rpc_plan_miss",
+        Counter,
+        |s, o| xrpc(s, o, |door, o| o.value(door.plans().misses.get())),
+        "Plans that were not, and had to be sent.",
+    ),
+    row(
+        "polarx_rpc_plan_evict",
+        Counter,
+        |s, o| xrpc(s, o, |door, o| o.value(door.plans().evicted.get())),
+        "Plans that were forgotten for others.",
     ),
     row(
         "beluga_command_calls_total",

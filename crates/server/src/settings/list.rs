@@ -180,6 +180,26 @@ settings! {
             .derived(|m| (m.memory_bytes / 5).max(64 * MIB) / MIB * MIB, "20 % of the machine's or the cgroup's memory, whichever is smaller");
         MysqlRequireSecureTransport = switch("mysql_require_secure_transport", false, "Refuses clients that do not use TLS.");
     }
+    "XRPC door" {
+        XrpcBind = text("xrpc_bind", "127.0.0.1", "Addresses to listen on, separated by spaces; * is all of them.");
+        XrpcPort = count("xrpc_port", 0..=65535, 0, "Port to listen on, mostly 33660; 0 opens no XRPC door.");
+        XrpcProtectedMode = switch("xrpc_protected_mode", true,
+            "Refuses to listen beyond loopback, and connections from there, while the user `default` needs no password.")
+            .dynamic();
+        XrpcSslCert = text("xrpc_ssl_cert", "", "Certificate chain, a PEM file. With it and xrpc_ssl_key connections that begin with TLS get it, on the same port.");
+        XrpcSslKey = text("xrpc_ssl_key", "", "Private key of the certificate, a PEM file.");
+        XrpcRequireSecureTransport = switch("xrpc_require_secure_transport", false, "Refuses clients that do not use TLS.");
+        XrpcSessionsMax = count("xrpc_sessions_max", 1..=1_000_000, 16_384, "Sessions of all connections together; one more gets error 1040.");
+        GalaxyProtocol = switch("polarx_rpc_galaxy_protocol", false, "Frames have a byte of version behind the session's number. A client of the other kind is told so.");
+        GalaxyVersion = count("polarx_rpc_galaxy_version", 0..=127, 0, "That byte.");
+        XrpcPacketMax = bytes("polarx_rpc_max_allowed_packet", 4 * KIB..=GIB, 64 * MIB, "Longest request; a client that sends a longer one gets error 1153 and is disconnected.");
+        XrpcQueueMax = count("polarx_rpc_max_queued_messages", 16..=4096, 128, "Requests that wait in one session; one more ends it.");
+        SharedSessionLifetime = time("polarx_rpc_shared_session_lifetime", Unit::Milliseconds, 1000..=3_600_000, 60_000,
+            "How long a session that served a single statement waits for the next one.");
+        RequestCacheNumber = count("polarx_rpc_request_cache_number", 128..=16_384, 1024, "Statements that are known by their digest.");
+        RequestCacheInstances = count("polarx_rpc_request_cache_instances", 1..=128, 16, "Parts of that cache, each with a lock of its own.");
+        RequestCacheLength = bytes("polarx_rpc_request_cache_max_length", 128..=GIB, MIB, "A longer statement is executed and not kept by its digest.");
+    }
     "SQL" {
         LockPartitions = count("innodb_lock_sys_rec_partition", 1..=1024, 64, "Partitions of the table of row locks.")
             .derived(|machine| (16 * machine.cores).clamp(64, 1024), "sixteen for each processor, at least 64");

@@ -1,0 +1,445 @@
+//! A connection: who it has logged in as, and the loop that takes frames apart and deals them out to sessions.
+//!
+//! ```text
+//!   opening ──ours──► fresh ──start──► challenged ──answer──► entered
+//!      └─TLS─► the same inside of TLS     └─────── wrong: ERROR, closed
+//! ```
+//! Nothing is executed here. What belongs to no session, or must not wait for one, is answered at once: capabilities, logins, new sessions, kills, tokens. Everything else is copied out of the
+//! input and left to its session's strand, and those that were idle are dealt out to the pool together, when all that has come is taken apart.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use query::Kill;
+use query::error::{self, SqlError};
+use reactor::{Connection, Flow, Io, Pushed, Strand, Task};
+use stdx::sync::atomic::{AtomicU32, Ordering};
+
+use crate::auth::{self, Answer, SALT, Verdict};
+use crate::door::Shared;
+use crate::errors;
+use crate::frame::{self, Cut, Frame, Opening};
+use crate::member::{Ending, Member, Outside};
+use crate::message::ask;
+use crate::message::reply::{Severity, Writer};
+use crate::message::request::{
+    AuthenticateContinue, AuthenticateStart, GetTso, KillKind, KillSession, TokenOffer, read_empty,
+};
+use crate::session::{Request, SINGLE, Session, Who};
+use crate::strangers;
+
+/// Before the login a client gets no more room than its answer may need.
+const LOGIN_LENGTH_MAX: usize = 64 << 10;
+/// How long a client may take to log in.
+const LOGIN_MAX: Duration = Duration::from_secs(10);
+/// Between the word that a client is cut off and the cut, so that the word arrives.
+const LAST_WORD: Duration = Duration::from_millis(200);
+/// Timestamps that are given out at once.
+const TIMESTAMPS_MAX: u32 = 1 << 16;
+/// Sessions that are over are looked for when so many are known, or twice those that were left the last time.
+const SWEEP_MIN: usize = 64;
+
+enum Phase {
+    Opening,
+    Fresh,
+    Challenged([u8; SALT]),
+    Entered(Arc<Who>),
+}
+
+/// How far the login has come, for the timer.
+const SILENT: u32 = 0;
+const SPEAKING: u32 = 1;
+const ENTERED: u32 = 2;
+
+/// A frame that ends the connection: how.
+type Ends = Flow;
+
+pub struct Link {
+    shared: Arc<Shared>,
+    peer: SocketAddr,
+    host: String,
+    is_private: bool,
+    phase: Phase,
+    progress: Arc<AtomicU32>,
+    members: HashMap<u64, Member>,
+    sweep_at: usize,
+    /// Strands that were idle and have something to do.
+    tasks: Vec<Task>,
+}
+
+impl Link {
+    pub(crate) fn new(shared: &Arc<Shared>, connection: &Arc<Connection>) -> Link {
+        let ip = connection.peer.ip();
+        let progress = Arc::new(AtomicU32::new(SILENT));
+        let (watched, handle, hurried) = (progress.clone(), connection.handle(), shared.clone());
+        let hurry = move || {
+            let kill = handle.clone();
+            match watched.load(Ordering::Relaxed) {
+                ENTERED => return,
+                // Who waits for a greeting speaks MySQL's protocol.
+                SILENT => handle.push(&strangers::mysql_error(0)),
+                _ => {}
+            }
+            hurried.timer(LAST_WORD, Box::new(move || kill.kill()));
+        };
+        shared.timer(LOGIN_MAX, Box::new(hurry));
+        Link {
+            shared: shared.clone(),
+            peer: connection.peer,
+            host: if ip.is_loopback() { "localhost".into() } else { ip.to_string() },
+            is_private: false,
+            phase: Phase::Opening,
+            progress,
+            members: HashMap::new(),
+            sweep_at: SWEEP_MIN,
+            tasks: Vec::new(),
+        }
+    }
+
+    /// Takes apart what has come.
+    pub(crate) fn serve(&mut self, io: &mut Io<'_>) -> Flow {
+        let flow = self.take_apart(io);
+        let tasks = std::mem::take(&mut self.tasks);
+        if !tasks.is_empty() {
+            io.connection().run_strands(tasks);
+        }
+        flow
+    }
+
+    fn take_apart(&mut self, io: &mut Io<'_>) -> Flow {
+        if let Phase::Opening = self.phase {
+            match self.open(io) {
+                Some(Flow::Continue) => {}
+                Some(flow) => return flow,
+                None => return Flow::Continue,
+            }
+        }
+        let mode = self.shared.options.mode;
+        loop {
+            let length_max =
+                if let Phase::Entered(_) = self.phase { self.shared.options.length_max } else { LOGIN_LENGTH_MAX };
+            match frame::cut(io.input(), mode, length_max) {
+                Cut::Frame(frame) => {
+                    self.shared.stats.requests.add(1);
+                    let size = frame.size;
+                    if let Err(flow) = self.frame(io, &frame) {
+                        return flow;
+                    }
+                    io.consume(size);
+                }
+                Cut::More(wanted) => {
+                    if !io.input().is_empty() {
+                        io.expect(wanted);
+                    }
+                    return Flow::Continue;
+                }
+                Cut::TooLong(sid) => {
+                    let error = errors::FRAME_TOO_LARGE.with(&[&length_max]);
+                    return self.break_off(io, sid, &error);
+                }
+                Cut::Broken => return self.broken(),
+            }
+        }
+    }
+
+    /// Looks at the first bytes. Some(Continue): they are ours. None: more must come, or TLS has begun.
+    fn open(&mut self, io: &mut Io<'_>) -> Option<Flow> {
+        if io.input().is_empty() {
+            return None;
+        }
+        self.progress.store(SPEAKING, Ordering::Relaxed);
+        let mode = self.shared.options.mode;
+        let opening = frame::opening(io.input(), mode);
+        match opening {
+            Opening::Unclear => return None,
+            Opening::Ours if self.shared.options.require_secure_transport && !self.is_private => {
+                return Some(self.break_off(io, 0, &errors::SECURE_TRANSPORT.bare()));
+            }
+            Opening::Ours => {
+                self.phase = Phase::Fresh;
+                return Some(Flow::Continue);
+            }
+            Opening::Tls if !self.is_private => {
+                if let Some(tls) = self.shared.options.tls.clone() {
+                    io.start_tls(&tls);
+                    self.is_private = true;
+                    self.shared.stats.tls.add(1);
+                    return None;
+                }
+            }
+            _ => {}
+        }
+        self.shared.stranger(strangers::name(opening), self.peer);
+        strangers::put_farewell(io.out(), opening, mode);
+        Some(Flow::Close)
+    }
+
+    /// Deals with a frame.
+    fn frame(&mut self, io: &mut Io<'_>, frame: &Frame<'_>) -> Result<(), Ends> {
+        match (frame.kind, &self.phase) {
+            (ask::CAPABILITIES_GET, _) => {
+                read_empty(frame.payload).map_err(|_| self.broken())?;
+                self.writer(io, frame.sid).capabilities();
+                Ok(())
+            }
+            (ask::AUTHENTICATE_START, _) => self.challenge(io, frame.payload),
+            (ask::AUTHENTICATE_CONTINUE, _) => self.check(io, frame.payload),
+            (_, Phase::Entered(who)) => {
+                let who = who.clone();
+                self.request(io, frame, &who)
+            }
+            _ => Err(self.break_off(io, frame.sid, &errors::NOT_LOGGED_IN.bare())),
+        }
+    }
+
+    fn challenge(&mut self, io: &mut Io<'_>, payload: &[u8]) -> Result<(), Ends> {
+        AuthenticateStart::read(payload).map_err(|_| self.broken())?;
+        let Phase::Fresh = self.phase else {
+            let error = errors::XRPC.with(&[&"A login was begun where none can begin."]);
+            return Err(self.break_off(io, 0, &error));
+        };
+        let salt = auth::new_salt();
+        self.phase = Phase::Challenged(salt);
+        self.writer(io, 0).authenticate_continue(&salt);
+        Ok(())
+    }
+
+    fn check(&mut self, io: &mut Io<'_>, payload: &[u8]) -> Result<(), Ends> {
+        let AuthenticateContinue { auth_data } = AuthenticateContinue::read(payload).map_err(|_| self.broken())?;
+        let Phase::Challenged(salt) = self.phase else {
+            let error = errors::XRPC.with(&[&"A login goes on that has not begun."]);
+            return Err(self.break_off(io, 0, &error));
+        };
+        match self.judge(auth_data, &salt) {
+            Ok(who) => {
+                self.progress.store(ENTERED, Ordering::Relaxed);
+                self.shared.stats.logins.add(1);
+                self.phase = Phase::Entered(Arc::new(who));
+                self.writer(io, 0).authenticate_ok();
+                Ok(())
+            }
+            Err(error) => {
+                self.shared.stats.denied.add(1);
+                self.shared.stats.errors.add(1);
+                self.writer(io, 0).error(Severity::Error, (error.code, error.sqlstate, &error.message));
+                Err(Flow::Close)
+            }
+        }
+    }
+
+    /// Who answers the challenge like this.
+    fn judge(&self, auth_data: &[u8], salt: &[u8; SALT]) -> Result<Who, SqlError> {
+        let denied = |user: &str, has_password: bool| {
+            errors::ACCESS_DENIED.with(&[&user, &self.host, &if has_password { "YES" } else { "NO" }])
+        };
+        let answer = Answer::read(auth_data).ok_or_else(|| denied("", false))?;
+        let user = std::str::from_utf8(answer.user).map_err(|_| denied("", answer.has_password()))?;
+        let account = query::rights::find(self.shared.engine().accounts(), user, &self.host);
+        match auth::judge(account.as_deref(), &answer, salt, self.is_private) {
+            Verdict::Accepted => Ok(Who {
+                user: user.to_owned(),
+                host: self.host.clone(),
+                account: account.map(|account| account.name.clone()).unwrap_or_default(),
+                mode: self.shared.options.mode,
+            }),
+            Verdict::Denied => Err(denied(user, answer.has_password())),
+            Verdict::Locked => Err(error::ACCOUNT_HAS_BEEN_LOCKED.with(&[&user, &self.host])),
+            Verdict::Expired => Err(error::MUST_CHANGE_PASSWORD_LOGIN.bare()),
+        }
+    }
+
+    /// A frame of somebody who has logged in.
+    fn request(&mut self, io: &mut Io<'_>, frame: &Frame<'_>, who: &Arc<Who>) -> Result<(), Ends> {
+        match frame.kind {
+            ask::SESSION_NEW => self.begin_session(io, frame, who),
+            ask::SESSION_KILL => self.kill(io, frame),
+            ask::TOKEN_OFFER => self.offer(io, frame),
+            ask::EXECUTE_SQL => self.session_request(io, frame, who, Request::Execute(frame.payload.into())),
+            ask::AUTO_SAVEPOINT => self.session_request(io, frame, who, Request::Savepoint(frame.payload.into())),
+            ask::SESSION_CLOSE => self.session_request(io, frame, who, Request::Close(frame.payload.into())),
+            ask::EXECUTE_PLAN => self.session_request(io, frame, who, Request::ExecutePlan(frame.payload.into())),
+            ask::GET_TSO => self.timestamps(io, frame),
+            ask::GET_FILE_INFO | ask::TRANSFER_FILE_DATA | ask::MANAGE_FILE => {
+                self.refuse(io, frame, who, "copies of data files")
+            }
+            ask::EXPECT_OPEN | ask::EXPECT_CLOSE => {
+                let error = errors::not_served("expectations");
+                self.write_error(io, frame.sid, Severity::Fatal, &error);
+                if let Some(member) = self.members.remove(&frame.sid) {
+                    member.abandon(&self.shared.database);
+                }
+                Ok(())
+            }
+            _ => Err(self.broken()),
+        }
+    }
+
+    fn begin_session(&mut self, io: &mut Io<'_>, frame: &Frame<'_>, who: &Arc<Who>) -> Result<(), Ends> {
+        read_empty(frame.payload).map_err(|_| self.broken())?;
+        let most = self.shared.options.sessions_max;
+        let error = if frame.sid == 0 || frame.sid & SINGLE != 0 {
+            errors::XRPC.with(&[&"A session cannot have this number."])
+        } else if self.member(frame.sid).is_some() {
+            errors::DUPLICATE_SESSION.bare()
+        } else if self.shared.stats.sessions.get() >= most {
+            errors::TOO_MANY_SESSIONS.with(&[&most])
+        } else {
+            let strand = self.add_member(io, frame.sid, who).strand.clone();
+            let task = strand.task();
+            if let Pushed::First = strand.push(Request::New(strand.clone())) {
+                self.tasks.push(task);
+            }
+            return Ok(());
+        };
+        self.write_error(io, frame.sid, Severity::Fatal, &error);
+        Ok(())
+    }
+
+    fn add_member(&mut self, io: &Io<'_>, sid: u64, who: &Arc<Who>) -> &Member {
+        if self.members.len() >= self.sweep_at {
+            self.members.retain(|_, member| !member.outside.is_over());
+            self.sweep_at = (2 * self.members.len()).max(SWEEP_MIN);
+        }
+        let outside = Arc::new(Outside::default());
+        let session = Session::new(&self.shared, who, sid, &outside, io.connection().handle());
+        let queue_max = self.shared.options.queue_max;
+        let strand =
+            Strand::new(io.connection(), session, queue_max, |session, call, reply| session.serve(call, reply));
+        self.members.insert(sid, Member { strand, outside, is_closing: false });
+        &self.members[&sid]
+    }
+
+    /// The session of that number, unless it has ended.
+    fn member(&mut self, sid: u64) -> Option<&mut Member> {
+        if self.members.get(&sid).is_some_and(|member| member.outside.is_over() && sid & SINGLE == 0) {
+            self.members.remove(&sid);
+        }
+        self.members.get_mut(&sid)
+    }
+
+    /// Leaves a request to its session.
+    fn session_request(
+        &mut self,
+        io: &mut Io<'_>,
+        frame: &Frame<'_>,
+        who: &Arc<Who>,
+        request: Request,
+    ) -> Result<(), Ends> {
+        let is_close = matches!(request, Request::Close(_));
+        let is_known = self.member(frame.sid).is_some();
+        if frame.sid & SINGLE != 0 && !matches!(request, Request::Execute(_)) {
+            let error = errors::not_served("anything but statements on a sid with the top bit");
+            self.write_error(io, frame.sid, Severity::Error, &error);
+            return Ok(());
+        }
+        if !is_known && frame.sid & SINGLE != 0 {
+            self.add_member(io, frame.sid, who);
+        }
+        let Some(member) = self.members.get_mut(&frame.sid) else {
+            self.write_error(io, frame.sid, Severity::Fatal, &errors::NO_SESSION.bare());
+            return Ok(());
+        };
+        if member.is_closing {
+            return Ok(());
+        }
+        member.is_closing = is_close;
+        match member.strand.push(request) {
+            Pushed::First => self.tasks.push(member.strand.task()),
+            Pushed::Behind | Pushed::Closed(_) => {}
+            Pushed::Full(_) => member.end(&self.shared.database, Ending::QueueFull),
+        }
+        Ok(())
+    }
+
+    /// What nobody serves is told so in its place among the session's answers.
+    fn refuse(&mut self, io: &mut Io<'_>, frame: &Frame<'_>, who: &Arc<Who>, what: &str) -> Result<(), Ends> {
+        let error = errors::not_served(what);
+        if frame.sid & SINGLE == 0 && self.member(frame.sid).is_some() {
+            return self.session_request(io, frame, who, Request::Refuse(error));
+        }
+        self.write_error(io, frame.sid, Severity::Error, &error);
+        Ok(())
+    }
+
+    /// The number of the frame counts, which the message repeats.
+    fn kill(&mut self, io: &mut Io<'_>, frame: &Frame<'_>) -> Result<(), Ends> {
+        let kill = KillSession::read(frame.payload).map_err(|_| self.broken())?;
+        let database = self.shared.database.clone();
+        let Some(member) = self.member(frame.sid) else {
+            self.write_error(io, frame.sid, Severity::Fatal, &errors::NO_SESSION.bare());
+            return Ok(());
+        };
+        match kill.kind {
+            KillKind::Query => {
+                member.outside.kill(&database, Kill::Query);
+                // It may wait for leave.
+                member.strand.wake();
+            }
+            KillKind::Connection => member.end(&database, Ending::Killed),
+        }
+        Ok(())
+    }
+
+    fn offer(&mut self, io: &mut Io<'_>, frame: &Frame<'_>) -> Result<(), Ends> {
+        let TokenOffer { token } = TokenOffer::read(frame.payload).map_err(|_| self.broken())?;
+        match self.member(frame.sid) {
+            Some(member) => {
+                member.outside.offer(token);
+                member.strand.wake();
+            }
+            // Who offers tokens for a single statement does not know that they are not needed.
+            None if frame.sid & SINGLE != 0 => {}
+            None => self.write_error(io, frame.sid, Severity::Fatal, &errors::NO_SESSION.bare()),
+        }
+        Ok(())
+    }
+
+    /// Answered here, for it must never wait behind a statement.
+    fn timestamps(&mut self, io: &mut Io<'_>, frame: &Frame<'_>) -> Result<(), Ends> {
+        let request = GetTso::read(frame.payload).map_err(|_| self.broken())?;
+        let count = u32::try_from(request.batch_count).ok().filter(|count| (1..=TIMESTAMPS_MAX).contains(count));
+        let taken = match count {
+            None => Err(errors::XRPC.with(&[&format!("A batch has 1 to {TIMESTAMPS_MAX} timestamps.")])),
+            Some(count) => self.shared.database.take_timestamps(count, self.shared.clock.wall_ms()),
+        };
+        match taken {
+            Ok((base, gate)) => {
+                io.gate(gate);
+                self.writer(io, frame.sid).tso(base);
+            }
+            Err(error) => self.write_error(io, frame.sid, Severity::Error, &error),
+        }
+        Ok(())
+    }
+
+    fn writer<'w>(&self, io: &'w mut Io<'_>, sid: u64) -> Writer<'w> {
+        Writer { out: io.out(), mode: self.shared.options.mode, sid }
+    }
+
+    fn write_error(&self, io: &mut Io<'_>, sid: u64, severity: Severity, error: &SqlError) {
+        self.shared.stats.errors.add(1);
+        self.writer(io, sid).error(severity, (error.code, error.sqlstate, &error.message));
+    }
+
+    /// Says why, and ends the connection.
+    fn break_off(&mut self, io: &mut Io<'_>, sid: u64, error: &SqlError) -> Flow {
+        self.write_error(io, sid, Severity::Fatal, error);
+        // The close waits for those that are at work, and one may wait for its client.
+        self.members.drain().for_each(|(_, member)| member.abandon(&self.shared.database));
+        Flow::Close
+    }
+
+    /// What has come is no message of the protocol: there is nothing to say that the client would understand (P2).
+    fn broken(&self) -> Flow {
+        self.shared.stats.malformed.add(1);
+        Flow::CloseNow
+    }
+
+    /// The connection is gone, and its sessions with it.
+    pub(crate) fn end(self) {
+        self.progress.store(ENTERED, Ordering::Relaxed);
+        self.members.values().for_each(|member| member.abandon(&self.shared.database));
+    }
+}

@@ -1,0 +1,449 @@
+//! EXEC_SQL and EXEC_PLAN_READ: from the request to the end of its answer.
+//!
+//! Rows are drawn as far as the client takes them. Two things hold them up: a peer that has not read what was sent, and the client's leave to send (tokens), which a statement spends with each row. In
+//! both cases what is left waits in `Running`, without a thread.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use query::batch::Batch;
+use query::error::SqlError;
+use query::scalar::Level as WarningLevel;
+use query::types::Column;
+use query::{Outcome, ResultSet};
+use reactor::Reply;
+
+use crate::encode::Results;
+use crate::encode::chunk::{self, Chunk};
+use crate::encode::{column, row};
+use crate::errors;
+use crate::message::answer;
+use crate::message::plan::Plan;
+use crate::message::reply::{Level, Names, Severity, Writer};
+use crate::message::request::{ExecPlan, StmtExecute};
+use crate::session::{Failure, Session, interrupted};
+use crate::statement::{self, Bound};
+use crate::xplan;
+
+/// As much is gathered before it is handed over.
+const PIECE_BYTES: usize = 16 << 10;
+/// Prepared statements that a session keeps.
+const PREPARED_MAX: usize = 256;
+/// The client's flag for counting the rows that were found, not those that were changed.
+const FOUND_ROWS: u64 = 2;
+
+/// What both kinds of request say of how they are run and answered.
+#[derive(Clone, Copy)]
+struct Wishes {
+    is_compact: bool,
+    is_chunked: bool,
+    token: Option<i32>,
+    capabilities: Option<u64>,
+    /// What asks for another moment than now.
+    has_moment: bool,
+}
+
+impl Wishes {
+    fn of_statement(request: &StmtExecute<'_>) -> Wishes {
+        let numbers = [request.snapshot_seq, request.commit_seq];
+        Wishes {
+            is_compact: request.compact_metadata,
+            is_chunked: request.chunk_result,
+            token: request.token,
+            capabilities: request.capabilities,
+            has_moment: asks_for_moment(numbers, request.use_cts_transaction || request.query_via_flashback_area),
+        }
+    }
+
+    fn of_plan(request: &ExecPlan<'_>) -> Wishes {
+        let numbers = [request.snapshot_seq, request.commit_seq];
+        Wishes {
+            is_compact: request.compact_metadata,
+            is_chunked: request.chunk_result,
+            token: request.token,
+            capabilities: request.capabilities,
+            has_moment: asks_for_moment(numbers, request.use_cts_transaction || request.query_via_flashback_area),
+        }
+    }
+}
+
+fn asks_for_moment(numbers: [Option<u64>; 2], other: bool) -> bool {
+    other || numbers.into_iter().flatten().any(|number| number != 0)
+}
+
+/// Rows under way.
+pub struct Running {
+    result: ResultSet,
+    /// Drawn, and sent up to there.
+    batch: Batch,
+    at: usize,
+    chunk: Option<Chunk>,
+    /// The client has been told that its leave is used up.
+    has_asked: bool,
+}
+
+/// How far rows have come.
+enum Step {
+    Done,
+    /// There is no more room.
+    Room,
+    /// There is no more leave.
+    Leave,
+}
+
+impl Session {
+    pub(crate) fn execute(&mut self, payload: &[u8], reply: &mut Reply<'_>) {
+        let Ok(request) = StmtExecute::read(payload) else { return self.break_off() };
+        if let Some(error) = self.left_over(request.reset_error) {
+            return self.fail(error.into(), reply);
+        }
+        let begun = self.shared.clock.monotonic_ns();
+        let wishes = Wishes::of_statement(&request);
+        let done = self.begin_statement(&request).and_then(|outcome| self.answer(wishes, outcome, reply));
+        self.shared.stats.times.record(self.shared.clock.monotonic_ns() - begun);
+        self.settle(done, reply);
+    }
+
+    pub(crate) fn execute_plan(&mut self, payload: &[u8], reply: &mut Reply<'_>) {
+        let Ok(request) = ExecPlan::read(payload) else { return self.break_off() };
+        if let Some(error) = self.left_over(request.reset_error) {
+            return self.fail(error.into(), reply);
+        }
+        let begun = self.shared.clock.monotonic_ns();
+        let wishes = Wishes::of_plan(&request);
+        let done = self.begin_plan(&request).and_then(|outcome| self.answer(wishes, outcome, reply));
+        self.shared.stats.times.record(self.shared.clock.monotonic_ns() - begun);
+        self.settle(done, reply);
+    }
+
+    /// Goes on with rows.
+    pub(crate) fn go_on(&mut self, reply: &mut Reply<'_>) {
+        if self.running.is_some() {
+            let done = self.send_rows(reply);
+            self.settle(done, reply);
+        }
+    }
+
+    /// True: the answer is whole.
+    fn settle(&mut self, done: Result<bool, Failure>, reply: &mut Reply<'_>) {
+        match done {
+            Ok(false) => return,
+            Ok(true) => self.succeed(),
+            Err(failure) => self.fail(failure, reply),
+        }
+        if self.is_single() {
+            self.return_sql();
+        }
+    }
+
+    fn begin_statement(&mut self, request: &StmtExecute<'_>) -> Result<Outcome, Failure> {
+        self.shared.stats.statements.add(1);
+        if self.is_single() {
+            check_single(request)?;
+            self.borrow_sql()?;
+        }
+        self.begin(Wishes::of_statement(request))?;
+        self.enter_schema(request)?;
+        let text = self.text_of(request)?;
+        let hint = statement::decode(request.hint.unwrap_or_default(), self.obeyed.client)?;
+        if statement::wants_returning(&hint) {
+            return Err(errors::not_served("hints with `returning`").into());
+        }
+        let text = statement::decode(&text, self.obeyed.client)?;
+        let sql = self.sql.as_mut().ok_or_else(|| errors::NO_SESSION.bare())?;
+        let bound = statement::bind(sql, text, &hint, &request.args)?;
+        let outcome = self.run(&bound);
+        if statement::may_set(&bound.text) {
+            self.obey();
+        }
+        Ok(outcome?)
+    }
+
+    /// What is looked at before anything is executed.
+    fn begin(&mut self, wishes: Wishes) -> Result<(), Failure> {
+        if wishes.has_moment {
+            return Err(errors::not_served("snapshots and commits with numbers of the client").into());
+        }
+        self.outside.begin(token_of(wishes.token, self.is_single())?);
+        let sql = self.sql.as_mut().ok_or_else(|| errors::NO_SESSION.bare())?;
+        sql.count_found(wishes.capabilities.unwrap_or(FOUND_ROWS) & FOUND_ROWS != 0);
+        Ok(())
+    }
+
+    fn begin_plan(&mut self, request: &ExecPlan<'_>) -> Result<Outcome, Failure> {
+        self.shared.stats.statements.add(1);
+        self.begin(Wishes::of_plan(request))?;
+        let bytes: Arc<[u8]> = match (request.plan_bytes, request.digest) {
+            (Some(bytes), None) => bytes.into(),
+            (Some(bytes), Some(digest)) => self.shared.plans.keep(digest, bytes),
+            (None, Some(digest)) => self.shared.plans.get(digest).ok_or_else(cache_miss)?,
+            (None, None) => return Err(errors::XRPC.with(&[&"The request has neither a plan nor a digest."]).into()),
+        };
+        let sql = self.sql.as_mut().ok_or_else(|| errors::NO_SESSION.bare())?;
+        let known = request.digest.and_then(|digest| self.plans.get(digest)).cloned();
+        let known = match known.filter(|known| known.is_of(sql, &bytes, &request.parameters)) {
+            Some(known) => known,
+            None => {
+                // Read when it was sent, by whoever sent it.
+                let plan = Plan::read(&bytes).map_err(|_| errors::XRPC.with(&[&"The plan is none."]))?;
+                let known = xplan::prepare(sql, &plan, &bytes, &request.parameters, &shown(request))?;
+                if let Some(digest) = request.digest {
+                    if self.plans.len() >= PREPARED_MAX {
+                        self.plans.clear();
+                    }
+                    self.plans.insert(digest.into(), known.clone());
+                }
+                known
+            }
+        };
+        Ok(sql.execute_prepared(&known.handle, known.values(&request.parameters))?)
+    }
+
+    /// Selects the database that the request names.
+    fn enter_schema(&mut self, request: &StmtExecute<'_>) -> Result<(), Failure> {
+        let Some(name) = request.schema_name.filter(|name| !name.is_empty()) else { return Ok(()) };
+        let name = statement::decode(name, self.obeyed.client).map_err(Failure::fatal)?;
+        let sql = self.sql.as_mut().ok_or_else(|| errors::NO_SESSION.bare())?;
+        if sql.database() == Some(&name) {
+            return Ok(());
+        }
+        sql.use_database(&name).map_err(Failure::fatal)
+    }
+
+    /// The statement, sent or known by its digest.
+    fn text_of<'r>(&self, request: &StmtExecute<'r>) -> Result<Text<'r>, Failure> {
+        match (request.statement, request.digest) {
+            (Some(text), None) => Ok(Text::Sent(text)),
+            (Some(text), Some(digest)) => {
+                self.shared.texts.keep(digest, text);
+                Ok(Text::Sent(text))
+            }
+            (None, Some(digest)) => self.shared.texts.get(digest).map(Text::Known).ok_or_else(cache_miss),
+            (None, None) => Err(errors::XRPC.with(&[&"The request has neither a statement nor a digest."]).into()),
+        }
+    }
+
+    fn run(&mut self, bound: &Bound<'_>) -> Result<Outcome, SqlError> {
+        let sql = self.sql.as_mut().ok_or_else(|| errors::NO_SESSION.bare())?;
+        if bound.values.is_empty() {
+            return sql.execute(&bound.text);
+        }
+        let known = self.prepared.get(&*bound.text).cloned();
+        let (handle, count) = match known {
+            Some(known) => known,
+            None => {
+                let prepared = sql.prepare(&bound.text)?;
+                let entry = (prepared.handle, prepared.parameters.len());
+                if self.prepared.len() >= PREPARED_MAX {
+                    self.prepared.clear();
+                }
+                self.prepared.insert((&*bound.text).into(), entry.clone());
+                entry
+            }
+        };
+        if bound.values.len() > count {
+            return Err(statement::too_many(bound.values.len(), count));
+        }
+        if bound.values.len() < count {
+            return Err(SqlError::parse("'?' at line 1"));
+        }
+        sql.execute_prepared(&handle, bound.values.clone())
+    }
+
+    /// Begins the answer. True: it is whole.
+    fn answer(&mut self, wishes: Wishes, outcome: Outcome, reply: &mut Reply<'_>) -> Result<bool, Failure> {
+        match outcome {
+            Outcome::Done { affected, last_insert_id, info } => {
+                self.write_ending(reply, affected, last_insert_id, &info);
+                Ok(true)
+            }
+            Outcome::Rows(result) => {
+                let results = self.obeyed.results;
+                let before = reply.out().len();
+                write_columns(&mut self.writer(reply), result.columns(), wishes.is_compact, results);
+                self.outside.spend(reply.out().len() - before);
+                let is_chunked = wishes.is_chunked && chunk::is_possible(result.columns(), results);
+                let chunk = is_chunked.then(|| Chunk::new(result.columns()));
+                self.running = Some(Running { result, batch: Batch::new(), at: 0, chunk, has_asked: false });
+                self.send_rows(reply)
+            }
+            Outcome::File(_) => Err(errors::not_served("files of the client").into()),
+            Outcome::Away => unreachable!("a strand has a thread of its own, and does not ask to leave"),
+        }
+    }
+
+    /// Sends rows as far as they go. True: those were all, and the answer is whole.
+    fn send_rows(&mut self, reply: &mut Reply<'_>) -> Result<bool, Failure> {
+        let Some(mut running) = self.running.take() else { return Ok(true) };
+        if self.is_interrupted() {
+            if let Some(sql) = &mut self.sql {
+                running.result.close(sql);
+            }
+            return Err(interrupted().into());
+        }
+        match self.advance(&mut running, reply)? {
+            Step::Done => {
+                drop(running);
+                self.write_rows_end(reply);
+                return Ok(true);
+            }
+            Step::Room => reply.pause(),
+            Step::Leave => {
+                if !std::mem::replace(&mut running.has_asked, true) {
+                    self.shared.stats.token_waits.add(1);
+                    self.writer(reply).token_done();
+                }
+                reply.park();
+            }
+        }
+        self.running = Some(running);
+        Ok(false)
+    }
+
+    fn advance(&mut self, running: &mut Running, reply: &mut Reply<'_>) -> Result<Step, SqlError> {
+        let sql = self.sql.as_mut().ok_or_else(|| errors::NO_SESSION.bare())?;
+        let (outside, results) = (&self.outside, self.obeyed.results);
+        let (mode, sid) = (self.who.mode, self.sid);
+        loop {
+            while running.at < running.batch.len() {
+                if outside.is_spent() {
+                    return Ok(Step::Leave);
+                }
+                running.has_asked = false;
+                let before = reply.out().len();
+                running.put_row(&mut Writer { out: reply.out(), mode, sid }, results)?;
+                outside.spend(reply.out().len() - before);
+                if reply.out().len() >= PIECE_BYTES && !reply.send() {
+                    return Ok(Step::Room);
+                }
+            }
+            running.at = 0;
+            let any = running.result.next(sql, &mut running.batch)?;
+            self.shared.stats.rows.add(running.batch.len() as u64);
+            reply.gate(sql.gate());
+            if !any {
+                if let Some(chunk) = running.chunk.as_mut().filter(|chunk| !chunk.is_empty()) {
+                    chunk.send(&mut Writer { out: reply.out(), mode, sid });
+                }
+                return Ok(Step::Done);
+            }
+        }
+    }
+
+    fn write_rows_end(&mut self, reply: &mut Reply<'_>) {
+        self.writer(reply).fetch_done();
+        self.write_ending(reply, 0, 0, "");
+    }
+
+    /// What every good answer ends with.
+    fn write_ending(&mut self, reply: &mut Reply<'_>, affected: u64, insert_id: u64, info: &str) {
+        let Some(sql) = &self.sql else { return };
+        reply.gate(sql.gate());
+        let mut writer = Writer { out: reply.out(), mode: self.who.mode, sid: self.sid };
+        for (level, warning) in sql.warnings() {
+            let level = match level {
+                WarningLevel::Note => Level::Note,
+                WarningLevel::Warning => Level::Warning,
+                WarningLevel::Error => Level::Error,
+            };
+            writer.warning(level, warning.code, &warning.message);
+        }
+        writer.rows_affected(affected);
+        if insert_id != 0 {
+            writer.insert_id(insert_id);
+        }
+        if !info.is_empty() {
+            writer.message(info);
+        }
+        writer.execute_ok();
+    }
+}
+
+impl Running {
+    /// Writes the next row, or puts it into the chunk.
+    fn put_row(&mut self, writer: &mut Writer<'_>, results: Results) -> Result<(), SqlError> {
+        let (columns, cells) = (self.result.columns(), self.batch.row(self.at));
+        self.at += 1;
+        match &mut self.chunk {
+            Some(chunk) => {
+                chunk.push(columns, cells, results)?;
+                if chunk.is_full() {
+                    chunk.send(writer);
+                }
+                Ok(())
+            }
+            None => {
+                let before = writer.out.len();
+                let written = writer.frame(answer::ROW, |out| row::put_row(out, columns, cells, results));
+                if written.is_err() {
+                    writer.out.truncate(before);
+                }
+                written
+            }
+        }
+    }
+}
+
+/// The bytes of a statement.
+enum Text<'r> {
+    Sent(&'r [u8]),
+    Known(Arc<[u8]>),
+}
+
+impl std::ops::Deref for Text<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Text::Sent(text) => text,
+            Text::Known(text) => text,
+        }
+    }
+}
+
+/// What a session for a single statement does not do.
+fn check_single(request: &StmtExecute<'_>) -> Result<(), SqlError> {
+    match request {
+        StmtExecute { statement: None, .. } => {
+            Err(errors::not_served("digests without text on a sid with the top bit"))
+        }
+        StmtExecute { chunk_result: true, .. } => Err(errors::not_served("chunks on a sid with the top bit")),
+        StmtExecute { feed_back: true, .. } => Err(errors::not_served("feed_back on a sid with the top bit")),
+        _ => Ok(()),
+    }
+}
+
+/// A digest that nobody knows here. The client sends what it stands for, on the same session.
+fn cache_miss() -> Failure {
+    Failure { severity: Severity::Error, error: errors::CACHE_MISS.bare(), is_remembered: false }
+}
+
+/// What the process list tells of a plan: the client's own word for its request, and the plan in the client's words or by its digest.
+fn shown(request: &ExecPlan<'_>) -> String {
+    let words = |bytes: Option<&[u8]>| String::from_utf8_lossy(bytes.unwrap_or_default()).into_owned();
+    let digest: String = request.digest.unwrap_or_default().iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{}/* xplan {digest} {} */", words(request.trace_id), words(request.audit_str))
+}
+
+/// The client's leave; None: to send anything.
+fn token_of(token: Option<i32>, is_single: bool) -> Result<Option<i32>, SqlError> {
+    match token {
+        Some(token) if token < -1 => Err(errors::XRPC.with(&[&format!("A token of {token} is none.")])),
+        Some(token) if token >= 0 && !is_single => Ok(Some(token)),
+        _ => Ok(None),
+    }
+}
+
+fn write_columns(writer: &mut Writer<'_>, columns: &[Column], is_compact: bool, results: Results) {
+    for told in columns {
+        let letters = |name: &str| -> Cow<'_, [u8]> { Cow::Owned(results.encode(name).into_owned()) };
+        if is_compact {
+            writer.column(&column::meta(told, None, results));
+            continue;
+        }
+        let all = [&told.name, &told.org_name, &told.table, &told.org_table, &told.schema].map(|name| letters(name));
+        let [name, original_name, table, original_table, schema] = &all;
+        let names = Names { name, original_name, table, original_table, schema };
+        writer.column(&column::meta(told, Some(names), results));
+    }
+}

@@ -1,0 +1,177 @@
+//! A statement and its arguments, as `query` takes them: text with `?`, and values.
+//!
+//! Arguments are bound and never become text, whatever is in them. Two kinds have to: an identifier, in back quotes of its own, and a raw string, by which clients fill lists; for these the places of
+//! the `?` are looked for, as the tokenizer would see them.
+
+use std::borrow::Cow;
+
+use query::Session;
+use query::error::{self, Result, SqlError};
+use query::types::{Charset, Collation, latin1_char};
+use query::value::Value;
+
+use crate::errors;
+use crate::message::datatypes::{Any, Scalar};
+
+/// The text to execute, and a value for each of its `?`.
+#[derive(Debug, PartialEq)]
+pub struct Bound<'t> {
+    pub text: Cow<'t, str>,
+    pub values: Vec<Value>,
+}
+
+/// Puts the hint in front of the text and the arguments in their places.
+pub fn bind<'t>(sql: &Session, text: Cow<'t, str>, hint: &str, args: &[Any<'_>]) -> Result<Bound<'t>> {
+    let mut bound = Bound { text, values: Vec::with_capacity(args.len()) };
+    let mut pasted = Vec::new();
+    for (at, arg) in args.iter().enumerate() {
+        match value(arg)? {
+            Argument::Value(value) => bound.values.push(value),
+            Argument::Text(text) => pasted.push((at, text)),
+        }
+    }
+    if !pasted.is_empty() {
+        bound.text = paste(sql, &bound.text, args.len(), pasted)?.into();
+    }
+    if !is_plain_comment(hint) {
+        bound.text = [hint, &bound.text].concat().into();
+    }
+    Ok(bound)
+}
+
+/// More arguments than places.
+pub fn too_many(args: usize, places: usize) -> SqlError {
+    errors::XRPC.with(&[&format!("The statement has {places} places and there are {args} arguments.")])
+}
+
+fn paste(sql: &Session, text: &str, count: usize, pasted: Vec<(usize, String)>) -> Result<String> {
+    let places = sql.parameters(text);
+    if count > places.len() {
+        return Err(too_many(count, places.len()));
+    }
+    let (mut out, mut end) = (String::with_capacity(text.len() + 16 * pasted.len()), 0);
+    for (at, piece) in pasted {
+        out.push_str(&text[end..places[at]]);
+        out.push_str(&piece);
+        end = places[at] + 1;
+    }
+    out.push_str(&text[end..]);
+    Ok(out)
+}
+
+enum Argument {
+    Value(Value),
+    Text(String),
+}
+
+fn value(arg: &Any<'_>) -> Result<Argument> {
+    let Any::Scalar(scalar) = arg else {
+        return Err(errors::not_served("arguments that are objects or arrays"));
+    };
+    Ok(Argument::Value(match *scalar {
+        Scalar::Identifier(name) => return Ok(Argument::Text(quoted(utf8(name)?))),
+        Scalar::Raw(text) => return Ok(Argument::Text(utf8(text)?.to_owned())),
+        Scalar::Placeholder(_) => return Err(errors::not_served("placeholders as arguments")),
+        scalar => plain(scalar),
+    }))
+}
+
+/// What is a value anywhere. A placeholder, of which there are none by now, is none.
+pub fn plain(scalar: Scalar<'_>) -> Value {
+    match scalar {
+        Scalar::Int(number) => Value::Int(number),
+        Scalar::UInt(number) => Value::UInt(number),
+        Scalar::Null | Scalar::Placeholder(_) => Value::Null,
+        Scalar::Octets(bytes) => Value::bytes(bytes),
+        Scalar::Double(number) => Value::Double(number),
+        Scalar::Float(number) => Value::Float(number),
+        Scalar::Bool(truth) => Value::from(truth),
+        Scalar::String(bytes, collation) => string(bytes, collation),
+        Scalar::Identifier(bytes) | Scalar::Raw(bytes) => string(bytes, None),
+    }
+}
+
+/// Letters by the character set of the collation; bytes where it has none, or they are not in it.
+fn string(bytes: &[u8], collation: Option<u64>) -> Value {
+    let collation = collation.and_then(|id| Collation::by_id(u16::try_from(id).ok()?));
+    match collation.map_or(Charset::Utf8mb4, Collation::charset) {
+        Charset::Binary => Value::bytes(bytes),
+        Charset::Latin1 => Value::text(bytes.iter().map(|byte| latin1_char(*byte)).collect::<String>()),
+        _ => std::str::from_utf8(bytes).map_or_else(|_| Value::bytes(bytes), Value::text),
+    }
+}
+
+/// Text of a client whose character set is this.
+pub fn decode(bytes: &[u8], charset: Charset) -> Result<Cow<'_, str>> {
+    if charset == Charset::Latin1 && !bytes.is_ascii() {
+        return Ok(bytes.iter().map(|byte| latin1_char(*byte)).collect());
+    }
+    let from = match std::str::from_utf8(bytes) {
+        Ok(text) => return Ok(text.into()),
+        Err(error) => error.valid_up_to(),
+    };
+    let shown: String = bytes[from..].iter().take(6).map(|byte| format!("\\x{byte:02X}")).collect();
+    Err(error::INVALID_CHARACTER_STRING.with(&[&charset.name(), &shown]))
+}
+
+fn utf8(bytes: &[u8]) -> Result<&str> {
+    match decode(bytes, Charset::Utf8mb4)? {
+        Cow::Borrowed(text) => Ok(text),
+        Cow::Owned(_) => unreachable!("UTF-8 is borrowed"),
+    }
+}
+
+pub fn quoted(name: &str) -> String {
+    format!("`{}`", name.replace('`', "``"))
+}
+
+/// Does the hint say nothing to the server? Clients trace their requests by comments that are different each time, and a statement would never be the same twice.
+fn is_plain_comment(hint: &str) -> bool {
+    let hint = hint.trim();
+    match hint.strip_prefix("/*") {
+        None => hint.is_empty(),
+        Some(rest) => !rest.starts_with(['!', '+', 'M']) && rest.find("*/") == Some(rest.len().wrapping_sub(2)),
+    }
+}
+
+/// Wants the hint the rows that a change has changed?
+pub fn wants_returning(hint: &str) -> bool {
+    hint.to_ascii_lowercase().contains("returning")
+}
+
+/// May the statement change a variable that the door obeys? Rather once too often than never.
+pub fn may_set(statement: &str) -> bool {
+    let text = statement.trim_start();
+    text.starts_with("/*") || text.get(..3).is_some_and(|word| word.eq_ignore_ascii_case("set"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_that_say_nothing_are_told_from_those_that_do() {
+        for plain in ["", "  ", "/*DRDS /127.0.0.1/1a2b/ */", " /* a */ ", "/**/"] {
+            assert!(is_plain_comment(plain), "{plain}");
+        }
+        for other in ["/*+ x */", "/*!40001 x */", "/* a */ /* b */", "/* a */ select", "/* a", "x", "/*/"] {
+            assert!(!is_plain_comment(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn strings_are_letters_where_their_collation_says_so() {
+        assert_eq!(string("ä".as_bytes(), Some(45)), Value::text("ä"));
+        assert_eq!(string("ä".as_bytes(), None), Value::text("ä"));
+        assert_eq!(string(b"\xe4", Some(8)), Value::text("ä"));
+        assert_eq!(string(b"ab", Some(63)), Value::bytes(b"ab"));
+        assert_eq!(string(b"\xff", Some(45)), Value::bytes(b"\xff"));
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_named() {
+        assert_eq!(decode(b"\xe4", Charset::Latin1).unwrap(), "ä");
+        assert_eq!(decode(b"a\xff", Charset::Utf8mb4).unwrap_err().code, 1300);
+        assert_eq!(quoted("a`b"), "`a``b`");
+    }
+}

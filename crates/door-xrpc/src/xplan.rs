@@ -1,0 +1,372 @@
+//! EXEC_PLAN_READ: from a client's operator tree to a read of `query`, without text.
+//!
+//! Every node looks at one row of the one below it, so a tree comes down to one block: a table, a condition, what is shown of each row. References to the columns of the node below are replaced by
+//! what stands there. Names of tables and columns may be parameters; they are part of what is prepared, and a plan that is named again by its digest with the same names is run as it was prepared.
+//! Literals become parameters behind those of the client, so values are never part of a plan.
+
+use std::sync::Arc;
+
+use query::error::{Result, SqlError};
+use query::read::{Aggregate, Operator, Outline, Read, Term};
+use query::value::Value;
+use query::{PreparedHandle, Session};
+
+use crate::errors;
+use crate::message::datatypes::Scalar;
+use crate::message::expr::Expr;
+use crate::message::plan::{Key, Plan, Source};
+use crate::statement::{decode, plain};
+use query::types::Charset;
+
+/// A plan that has been prepared in a session.
+#[derive(Clone)]
+pub struct Known {
+    pub handle: PreparedHandle,
+    /// The plan's bytes: the digest may stand for others by now.
+    bytes: Arc<[u8]>,
+    /// Which of the parameters are names, and what they were.
+    names: Vec<(usize, String)>,
+    parameter_count: usize,
+    literals: Vec<Value>,
+    schema: Option<String>,
+    table: String,
+    version: (u64, u64),
+}
+
+impl Known {
+    /// Is this what would be prepared now?
+    pub fn is_of(&self, sql: &mut Session, bytes: &Arc<[u8]>, parameters: &[Scalar<'_>]) -> bool {
+        Arc::ptr_eq(&self.bytes, bytes)
+            && self.parameter_count == parameters.len()
+            && self.names.iter().all(|(at, name)| parameters[*at].name() == Some(name.as_bytes()))
+            && sql.outline_version(self.schema.as_deref(), &self.table) == Some(self.version)
+    }
+
+    /// What it is run with.
+    pub fn values(&self, parameters: &[Scalar<'_>]) -> Vec<Value> {
+        parameters.iter().map(|parameter| plain(*parameter)).chain(self.literals.iter().cloned()).collect()
+    }
+}
+
+/// Prepares a plan.
+pub fn prepare(
+    sql: &mut Session,
+    plan: &Plan<'_>,
+    bytes: &Arc<[u8]>,
+    parameters: &[Scalar<'_>],
+    shown: &str,
+) -> Result<Known> {
+    let mut block =
+        Block { sql, parameters, names: Vec::new(), literals: Vec::new(), read: Read::default(), version: (0, 0) };
+    block.add(plan)?;
+    let Block { names, literals, mut read, version, .. } = block;
+    read.parameters = parameters.len() + literals.len();
+    let (schema, table) = (read.schema.clone(), read.table.clone());
+    let handle = sql.prepare_read(&read, shown)?.handle;
+    Ok(Known {
+        handle,
+        bytes: bytes.clone(),
+        names,
+        parameter_count: parameters.len(),
+        literals,
+        schema,
+        table,
+        version,
+    })
+}
+
+fn wrong(what: &str) -> SqlError {
+    errors::XRPC.with(&[&format!("The plan cannot be run: {what}.")])
+}
+
+/// A tree on its way down.
+struct Block<'s, 'p> {
+    sql: &'s mut Session,
+    parameters: &'s [Scalar<'p>],
+    names: Vec<(usize, String)>,
+    literals: Vec<Value>,
+    read: Read,
+    version: (u64, u64),
+}
+
+impl Block<'_, '_> {
+    fn add(&mut self, plan: &Plan<'_>) -> Result<()> {
+        match plan {
+            Plan::Get(source, keys) => {
+                let outline = self.open(source)?;
+                let keys = keys.iter().map(|key| self.key(&outline, key)).collect::<Result<Vec<_>>>()?;
+                let alternatives = keys.into_iter().map(|key| all_of(key.into_iter().map(equal)));
+                let found = alternatives.collect::<Result<Vec<_>>>()?;
+                self.read.filter = Some(any_of(found).ok_or_else(|| wrong("it gets rows by no key"))?);
+            }
+            Plan::TableScan { source, reverse } => {
+                let outline = self.open(source)?;
+                self.order(&outline, *reverse);
+            }
+            Plan::RangeScan { source, from, to, reverse } => {
+                let outline = self.open(source)?;
+                let mut bounds = Vec::new();
+                for (key, beyond) in [(from, Operator::Greater), (to, Operator::Less)] {
+                    if let Some(key) = key.as_ref().filter(|key| !key.is_empty()) {
+                        let key = self.key(&outline, key)?;
+                        bounds.push(bound(&key, beyond));
+                    }
+                }
+                self.read.filter = all_of(bounds).ok();
+                self.order(&outline, *reverse);
+            }
+            Plan::TableProject(below, columns) => {
+                self.add(below)?;
+                let picked = columns.iter().map(|column| self.pick(*column)).collect::<Result<_>>()?;
+                self.read.columns = picked;
+            }
+            Plan::Project(below, names, exprs) => {
+                self.add(below)?;
+                let computed = exprs.iter().enumerate().map(|(at, expr)| {
+                    let name = names.get(at).map(|name| self.name(*name)).transpose()?;
+                    Ok((name.unwrap_or_default(), self.term(expr)?))
+                });
+                self.read.columns = computed.collect::<Result<_>>()?;
+            }
+            Plan::Filter(below, expr) => {
+                self.add(below)?;
+                if self.is_aggregated() {
+                    return Err(errors::not_served("a filter above an aggregate"));
+                }
+                let wanted = self.term(expr)?;
+                let before = self.read.filter.take();
+                self.read.filter = Some(match before {
+                    None => wanted,
+                    Some(before) => binary(Operator::And, before, wanted),
+                });
+            }
+            Plan::Aggregate { below, kind, field, expr } => {
+                self.add(below)?;
+                let of = match (expr, field) {
+                    (Some(expr), _) => Some(self.term(expr)?),
+                    (None, Some(field)) => Some(self.pick(*field)?.1),
+                    (None, None) => None,
+                };
+                self.aggregate(*kind, of)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins with a table: all of its columns are shown.
+    fn open(&mut self, source: &Source<'_>) -> Result<Outline> {
+        self.read.table = self.name(source.table)?;
+        self.read.schema = source.schema.map(|schema| self.name(schema)).transpose()?.filter(|name| !name.is_empty());
+        self.read.index = source.index.map(|index| self.name(index)).transpose()?;
+        let outline = self.sql.outline(self.read.schema.as_deref(), &self.read.table, self.read.index.as_deref())?;
+        self.version = outline.version;
+        self.read.columns = outline.columns.iter().map(|name| (name.clone(), Term::Column(name.clone()))).collect();
+        Ok(outline)
+    }
+
+    fn order(&mut self, outline: &Outline, reverse: bool) {
+        let key = outline.key.iter();
+        self.read.order = key.map(|(name, descending)| (name.clone(), *descending != reverse)).collect();
+    }
+
+    /// The columns of a key, by name or as they stand in the index, and their values.
+    fn key(&mut self, outline: &Outline, key: &Key<'_>) -> Result<Vec<(Term, Term)>> {
+        let parts = key.iter().enumerate().map(|(at, (column, value))| {
+            let column = match column {
+                Some(column) => self.name(*column)?,
+                None => {
+                    let part = outline.key.get(at).ok_or_else(|| wrong("a key has more parts than its index"))?;
+                    part.0.clone()
+                }
+            };
+            Ok((Term::Column(column), self.scalar(*value)))
+        });
+        parts.collect()
+    }
+
+    /// A name, sent as it is or as a parameter.
+    fn name(&mut self, scalar: Scalar<'_>) -> Result<String> {
+        let bytes = match scalar {
+            Scalar::Placeholder(at) => {
+                let at = at as usize;
+                let bytes = self.parameters.get(at).and_then(|parameter| parameter.name());
+                let bytes = bytes.ok_or_else(|| wrong(&format!("parameter {at} is no name")))?;
+                let name = decode(bytes, Charset::Utf8mb4)?.into_owned();
+                self.names.push((at, name));
+                bytes
+            }
+            scalar => scalar.name().ok_or_else(|| wrong("a name is none"))?,
+        };
+        Ok(decode(bytes, Charset::Utf8mb4)?.into_owned())
+    }
+
+    fn scalar(&mut self, scalar: Scalar<'_>) -> Term {
+        if let Scalar::Placeholder(at) = scalar {
+            return Term::Parameter(at as usize);
+        }
+        self.literals.push(plain(scalar));
+        Term::Parameter(self.parameters.len() + self.literals.len() - 1)
+    }
+
+    /// A column of the node below, by name or position.
+    fn pick(&mut self, column: Scalar<'_>) -> Result<(String, Term)> {
+        let position = match column {
+            Scalar::Int(at) => usize::try_from(at).ok(),
+            Scalar::UInt(at) => usize::try_from(at).ok(),
+            name => {
+                let name = self.name(name)?;
+                self.read.columns.iter().position(|(known, _)| known.eq_ignore_ascii_case(&name))
+            }
+        };
+        let found = position.and_then(|at| self.read.columns.get(at));
+        found.cloned().ok_or_else(|| wrong("a column is not there"))
+    }
+
+    fn term(&mut self, expr: &Expr<'_>) -> Result<Term> {
+        Ok(match expr {
+            Expr::Literal(scalar) => self.scalar(*scalar),
+            Expr::Placeholder(at) => Term::Parameter(*at as usize),
+            Expr::Ref(at) => self.pick(Scalar::UInt((*at).into()))?.1,
+            Expr::Operator(name, of) => return self.operator(name, of),
+            Expr::Function(name, _) => {
+                return Err(errors::not_served(&format!("the function {}", String::from_utf8_lossy(name))));
+            }
+            Expr::Other(what) => return Err(errors::not_served(&format!("{what} in a plan"))),
+        })
+    }
+
+    fn operator(&mut self, name: &[u8], of: &[Expr<'_>]) -> Result<Term> {
+        if let (b"is" | b"is_not", [left, right]) = (name, of) {
+            return match right {
+                Expr::Literal(Scalar::Null) => Ok(Term::IsNull(Box::new(self.term(left)?), name == b"is")),
+                _ => Err(errors::not_served("`is` of anything but NULL")),
+            };
+        }
+        let terms = of.iter().map(|expr| self.term(expr)).collect::<Result<Vec<_>>>()?;
+        let wrong_count =
+            || wrong(&format!("the operator {} has {} operands", String::from_utf8_lossy(name), of.len()));
+        match (name, <[Term; 2]>::try_from(terms)) {
+            (b"like", Ok([left, right])) => Ok(Term::Like(Box::new(left), Box::new(right), true)),
+            (b"not_like", Ok([left, right])) => Ok(Term::Like(Box::new(left), Box::new(right), false)),
+            (b"in" | b"not_in", Ok([left, right])) => Ok(Term::In(Box::new(left), vec![right], name == b"in")),
+            (b"&&", Ok([left, right])) => Ok(binary(Operator::And, left, right)),
+            (b"||", Ok([left, right])) => Ok(binary(Operator::Or, left, right)),
+            (name, Ok([left, right])) => match binary_operator(name) {
+                Some(operator) => Ok(binary(operator, left, right)),
+                None => Err(unknown(name)),
+            },
+            (b"in" | b"not_in", Err(mut terms)) if !terms.is_empty() => {
+                let left = terms.remove(0);
+                if terms.is_empty() { Err(wrong_count()) } else { Ok(Term::In(Box::new(left), terms, name == b"in")) }
+            }
+            (b"&&", Err(terms)) => fold(Operator::And, terms).ok_or_else(wrong_count),
+            (b"||", Err(terms)) => fold(Operator::Or, terms).ok_or_else(wrong_count),
+            (name, Err(mut terms)) => match (terms.pop().filter(|_| of.len() == 1).map(Box::new), name) {
+                (Some(term), b"!") => Ok(Term::Not(term)),
+                (Some(term), b"-") => Ok(Term::Negative(term)),
+                (Some(term), b"~") => Ok(Term::Complement(term)),
+                (Some(term), b"+") => Ok(*term),
+                _ if is_known(name) => Err(wrong_count()),
+                _ => Err(unknown(name)),
+            },
+        }
+    }
+
+    fn is_aggregated(&self) -> bool {
+        self.read.columns.iter().any(|(_, term)| matches!(term, Term::Aggregate(..)))
+    }
+
+    fn aggregate(&mut self, kind: u64, of: Option<Term>) -> Result<()> {
+        let kinds = [
+            Aggregate::Count,
+            Aggregate::CountDistinct,
+            Aggregate::Sum,
+            Aggregate::SumDistinct,
+            Aggregate::Avg,
+            Aggregate::AvgDistinct,
+            Aggregate::Min,
+            Aggregate::Max,
+        ];
+        if self.is_aggregated() {
+            return Err(errors::not_served("an aggregate of another"));
+        }
+        let kind = *kinds.get(kind as usize - 1).ok_or_else(|| wrong("an aggregate is not known"))?;
+        self.read.order.clear();
+        self.read.columns = vec![("aggr".to_owned(), Term::Aggregate(kind, of.map(Box::new)))];
+        Ok(())
+    }
+}
+
+fn unknown(name: &[u8]) -> SqlError {
+    errors::not_served(&format!("the operator {}", String::from_utf8_lossy(name)))
+}
+
+fn binary(operator: Operator, left: Term, right: Term) -> Term {
+    Term::Binary(operator, Box::new(left), Box::new(right))
+}
+
+fn equal((column, value): (Term, Term)) -> Term {
+    binary(Operator::Equal, column, value)
+}
+
+fn fold(operator: Operator, terms: impl IntoIterator<Item = Term>) -> Option<Term> {
+    terms.into_iter().reduce(|left, right| binary(operator, left, right))
+}
+
+fn all_of(terms: impl IntoIterator<Item = Term>) -> Result<Term> {
+    fold(Operator::And, terms).ok_or_else(|| wrong("a key has no parts"))
+}
+
+/// One of several; keys of one column become a list.
+fn any_of(terms: Vec<Term>) -> Option<Term> {
+    let (mut column, mut list) = (None, Vec::new());
+    for term in &terms {
+        match term {
+            Term::Binary(Operator::Equal, left, right) if column.as_ref().is_none_or(|known| known == left) => {
+                column = Some(left.clone());
+                list.push((**right).clone());
+            }
+            _ => return fold(Operator::Or, terms),
+        }
+    }
+    match (column, list.len()) {
+        (Some(column), 2..) => Some(Term::In(column, list, true)),
+        _ => terms.into_iter().next(),
+    }
+}
+
+/// Rows whose key is that one or lies beyond it, part by part.
+fn bound(key: &[(Term, Term)], beyond: Operator) -> Term {
+    let [(column, value), rest @ ..] = key else { unreachable!("no empty key comes here") };
+    if rest.is_empty() {
+        let there = if beyond == Operator::Greater { Operator::AtLeast } else { Operator::AtMost };
+        return binary(there, column.clone(), value.clone());
+    }
+    let farther = binary(beyond, column.clone(), value.clone());
+    let same = binary(Operator::Equal, column.clone(), value.clone());
+    binary(Operator::Or, farther, binary(Operator::And, same, bound(rest, beyond)))
+}
+
+fn binary_operator(name: &[u8]) -> Option<Operator> {
+    Some(match name {
+        b"+" => Operator::Plus,
+        b"-" => Operator::Minus,
+        b"*" => Operator::Times,
+        b"/" => Operator::Divided,
+        b"div" => Operator::WholeDivided,
+        b"%" => Operator::Modulo,
+        b">" => Operator::Greater,
+        b">=" => Operator::AtLeast,
+        b"<" => Operator::Less,
+        b"<=" => Operator::AtMost,
+        b"==" => Operator::Equal,
+        b"<=>" => Operator::SameAs,
+        b"!=" => Operator::NotEqual,
+        _ => return None,
+    })
+}
+
+fn is_known(name: &[u8]) -> bool {
+    binary_operator(name).is_some()
+        || matches!(name, b"like" | b"not_like" | b"in" | b"not_in" | b"is" | b"is_not" | b"!" | b"~")
+}
