@@ -32,15 +32,16 @@ def rounds_and_seed(rounds):
 
 
 class Server:
-    """A Beluga with a data folder of its own. Restarts keep the folder. With `mysql` it has a MySQL door too, at `mysql_port`."""
+    """A Beluga with a data folder of its own. Restarts keep the folder. With `mysql` it has a MySQL door too, at `mysql_port`; with `xrpc` an XRPC door, at `xrpc_port`."""
 
-    def __init__(self, *settings, folder=None, port=None, mysql=False):
+    def __init__(self, *settings, folder=None, port=None, mysql=False, xrpc=False):
         self.binary = os.environ["SERVER_UNDER_TEST"]
         self.home = tempfile.mkdtemp(prefix="beluga-test-")
         self.folder = folder or os.path.join(self.home, "data")
         self.port = port or free_port()
         self.mysql_port = free_port() if mysql else 0
-        self.settings = ["--mysql-port", str(self.mysql_port), *settings]
+        self.xrpc_port = free_port() if xrpc else 0
+        self.settings = ["--mysql-port", str(self.mysql_port), "--xrpc-port", str(self.xrpc_port), *settings]
         self.process = None
 
     def command(self):
