@@ -63,8 +63,12 @@ impl Served {
     }
 
     pub fn stop(self) {
+        // Sessions end in the pool: as long as it runs, and their clients are gone.
+        for connection in self.pool.connections() {
+            connection.handle().kill();
+        }
+        eventually("every session ends with its connection", || self.door.stats().sessions.get() == 0);
         self.pool.stop();
-        eventually("every session is forgotten", || self.door.stats().sessions.get() == 0);
     }
 }
 
