@@ -1,7 +1,8 @@
 //! EXEC_SQL and EXEC_PLAN_READ: from the request to the end of its answer.
 //!
 //! Rows are drawn as far as the client takes them. Two things hold them up: a peer that has not read what was sent, and the client's leave to send (tokens), which a statement spends with each row. In
-//! both cases what is left waits in `Running`, without a thread.
+//! both cases what is left waits in `Running`, without a thread. So does a statement that would wait for the disk: it has left (`query`'s X4), nothing of its answer is written, and it is resumed when
+//! its pages have come.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use query::scalar::Level as WarningLevel;
 use query::types::Column;
 use query::{Outcome, ResultSet};
 use reactor::Reply;
+use stdx::sync::atomic::{AtomicBool, Ordering};
 
 use crate::encode::Results;
 use crate::encode::chunk::{self, Chunk};
@@ -71,8 +73,15 @@ fn asks_for_moment(numbers: [Option<u64>; 2], other: bool) -> bool {
     other || numbers.into_iter().flatten().any(|number| number != 0)
 }
 
+/// An answer under way.
+pub enum Running {
+    Rows(Box<Rows>),
+    /// That of a statement which has left for pages.
+    Away(Away),
+}
+
 /// Rows under way.
-pub struct Running {
+pub struct Rows {
     result: ResultSet,
     /// Drawn, and sent up to there.
     batch: Batch,
@@ -80,6 +89,14 @@ pub struct Running {
     chunk: Option<Chunk>,
     /// The client has been told that its leave is used up.
     has_asked: bool,
+}
+
+/// A statement that has left.
+pub struct Away {
+    begun_ns: u64,
+    wishes: Wishes,
+    /// Its pages have come. It may be woken for something else, and would look for them in vain.
+    has_come: Arc<AtomicBool>,
 }
 
 /// How far rows have come.
@@ -99,9 +116,8 @@ impl Session {
         }
         let begun = self.shared.clock.monotonic_ns();
         let wishes = Wishes::of_statement(&request);
-        let done = self.begin_statement(&request).and_then(|outcome| self.answer(wishes, outcome, reply));
-        self.shared.stats.times.record(self.shared.clock.monotonic_ns() - begun);
-        self.settle(done, reply);
+        let outcome = self.begin_statement(&request);
+        self.tell(begun, wishes, outcome, reply);
     }
 
     pub(crate) fn execute_plan(&mut self, payload: &[u8], reply: &mut Reply<'_>) {
@@ -111,17 +127,54 @@ impl Session {
         }
         let begun = self.shared.clock.monotonic_ns();
         let wishes = Wishes::of_plan(&request);
-        let done = self.begin_plan(&request).and_then(|outcome| self.answer(wishes, outcome, reply));
-        self.shared.stats.times.record(self.shared.clock.monotonic_ns() - begun);
+        let outcome = self.begin_plan(&request);
+        self.tell(begun, wishes, outcome, reply);
+    }
+
+    /// Goes on with an answer.
+    pub(crate) fn go_on(&mut self, reply: &mut Reply<'_>) {
+        match self.running.take() {
+            None => {}
+            Some(Running::Away(away)) => self.come_back(away, reply),
+            Some(Running::Rows(rows)) => {
+                let done = self.send_rows(rows, reply);
+                self.settle(done, reply);
+            }
+        }
+    }
+
+    /// The answer to a statement that began then, or its leave.
+    fn tell(&mut self, begun_ns: u64, wishes: Wishes, outcome: Result<Outcome, Failure>, reply: &mut Reply<'_>) {
+        if let Ok(Outcome::Away) = outcome {
+            return self.leave(begun_ns, wishes, reply);
+        }
+        let done = outcome.and_then(|outcome| self.answer(wishes, outcome, reply));
+        self.shared.stats.times.record(self.shared.clock.monotonic_ns() - begun_ns);
         self.settle(done, reply);
     }
 
-    /// Goes on with rows.
-    pub(crate) fn go_on(&mut self, reply: &mut Reply<'_>) {
-        if self.running.is_some() {
-            let done = self.send_rows(reply);
-            self.settle(done, reply);
+    /// Parks the session until the statement's pages have come.
+    fn leave(&mut self, begun_ns: u64, wishes: Wishes, reply: &mut Reply<'_>) {
+        let Some(sql) = &mut self.sql else { return };
+        self.shared.stats.leaves.add(1);
+        let has_come = Arc::new(AtomicBool::new(false));
+        self.running = Some(Running::Away(Away { begun_ns, wishes, has_come: has_come.clone() }));
+        reply.park();
+        let wake = reply.waker();
+        sql.fetch(Box::new(move || {
+            has_come.store(true, Ordering::Release);
+            wake();
+        }));
+    }
+
+    fn come_back(&mut self, away: Away, reply: &mut Reply<'_>) {
+        if !away.has_come.load(Ordering::Acquire) && !self.is_interrupted() {
+            self.running = Some(Running::Away(away));
+            return reply.park();
         }
+        let Some(sql) = &mut self.sql else { return };
+        let outcome = sql.resume();
+        self.tell(away.begun_ns, away.wishes, outcome.map_err(Failure::from), reply);
     }
 
     /// True: the answer is whole.
@@ -152,6 +205,7 @@ impl Session {
         let text = statement::decode(&text, self.obeyed.client)?;
         let sql = self.sql.as_mut().ok_or_else(|| errors::NO_SESSION.bare())?;
         let bound = statement::bind(sql, text, &hint, &request.args)?;
+        sql.allow_leaving();
         let outcome = self.run(&bound);
         if statement::may_set(&bound.text) {
             self.obey();
@@ -196,6 +250,7 @@ impl Session {
                 known
             }
         };
+        sql.allow_leaving();
         Ok(sql.execute_prepared(&known.handle, known.values(&request.parameters))?)
     }
 
@@ -264,65 +319,64 @@ impl Session {
                 self.outside.spend(reply.out().len() - before);
                 let is_chunked = wishes.is_chunked && chunk::is_possible(result.columns(), results);
                 let chunk = is_chunked.then(|| Chunk::new(result.columns()));
-                self.running = Some(Running { result, batch: Batch::new(), at: 0, chunk, has_asked: false });
-                self.send_rows(reply)
+                let rows = Rows { result, batch: Batch::new(), at: 0, chunk, has_asked: false };
+                self.send_rows(Box::new(rows), reply)
             }
             Outcome::File(_) => Err(errors::not_served("files of the client").into()),
-            Outcome::Away => unreachable!("a strand has a thread of its own, and does not ask to leave"),
+            Outcome::Away => unreachable!("`tell` looks for it first"),
         }
     }
 
     /// Sends rows as far as they go. True: those were all, and the answer is whole.
-    fn send_rows(&mut self, reply: &mut Reply<'_>) -> Result<bool, Failure> {
-        let Some(mut running) = self.running.take() else { return Ok(true) };
+    fn send_rows(&mut self, mut rows: Box<Rows>, reply: &mut Reply<'_>) -> Result<bool, Failure> {
         if self.is_interrupted() {
             if let Some(sql) = &mut self.sql {
-                running.result.close(sql);
+                rows.result.close(sql);
             }
             return Err(interrupted().into());
         }
-        match self.advance(&mut running, reply)? {
+        match self.advance(&mut rows, reply)? {
             Step::Done => {
-                drop(running);
+                drop(rows);
                 self.write_rows_end(reply);
                 return Ok(true);
             }
             Step::Room => reply.pause(),
             Step::Leave => {
-                if !std::mem::replace(&mut running.has_asked, true) {
+                if !std::mem::replace(&mut rows.has_asked, true) {
                     self.shared.stats.token_waits.add(1);
                     self.writer(reply).token_done();
                 }
                 reply.park();
             }
         }
-        self.running = Some(running);
+        self.running = Some(Running::Rows(rows));
         Ok(false)
     }
 
-    fn advance(&mut self, running: &mut Running, reply: &mut Reply<'_>) -> Result<Step, SqlError> {
+    fn advance(&mut self, rows: &mut Rows, reply: &mut Reply<'_>) -> Result<Step, SqlError> {
         let sql = self.sql.as_mut().ok_or_else(|| errors::NO_SESSION.bare())?;
         let (outside, results) = (&self.outside, self.obeyed.results);
         let (mode, sid) = (self.who.mode, self.sid);
         loop {
-            while running.at < running.batch.len() {
+            while rows.at < rows.batch.len() {
                 if outside.is_spent() {
                     return Ok(Step::Leave);
                 }
-                running.has_asked = false;
+                rows.has_asked = false;
                 let before = reply.out().len();
-                running.put_row(&mut Writer { out: reply.out(), mode, sid }, results)?;
+                rows.put_row(&mut Writer { out: reply.out(), mode, sid }, results)?;
                 outside.spend(reply.out().len() - before);
                 if reply.out().len() >= PIECE_BYTES && !reply.send() {
                     return Ok(Step::Room);
                 }
             }
-            running.at = 0;
-            let any = running.result.next(sql, &mut running.batch)?;
-            self.shared.stats.rows.add(running.batch.len() as u64);
+            rows.at = 0;
+            let any = rows.result.next(sql, &mut rows.batch)?;
+            self.shared.stats.rows.add(rows.batch.len() as u64);
             reply.gate(sql.gate());
             if !any {
-                if let Some(chunk) = running.chunk.as_mut().filter(|chunk| !chunk.is_empty()) {
+                if let Some(chunk) = rows.chunk.as_mut().filter(|chunk| !chunk.is_empty()) {
                     chunk.send(&mut Writer { out: reply.out(), mode, sid });
                 }
                 return Ok(Step::Done);
@@ -359,7 +413,7 @@ impl Session {
     }
 }
 
-impl Running {
+impl Rows {
     /// Writes the next row, or puts it into the chunk.
     fn put_row(&mut self, writer: &mut Writer<'_>, results: Results) -> Result<(), SqlError> {
         let (columns, cells) = (self.result.columns(), self.batch.row(self.at));

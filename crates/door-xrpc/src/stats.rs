@@ -25,6 +25,8 @@ pub struct Stats {
     pub sessions: Counter,
     /// Statements that ended their turn for want of the client's leave to send more.
     pub token_waits: Counter,
+    /// Statements that left their thread until pages had been read.
+    pub leaves: Counter,
     /// Time from a statement's start to its reply in the buffer, or to its first rows; without the wait for the disk.
     pub times: Histogram,
 }

@@ -19,7 +19,7 @@ pub use door::{Arrived, Door, Fetch, Flow, Inside, Io};
 pub use mailbox::Task;
 pub use pool::{Job, ListenOptions, Listener, Next, Pool, Source};
 pub use settings::Settings;
-pub use strand::{Call, Pushed, Reply, Serve, Strand};
+pub use strand::{Call, Pushed, Reply, Serve, Strand, Waker};
 pub use tls::TlsConfig;
 
 /// What the pool counts; the names are XRPC's where XRPC has one.

@@ -56,8 +56,12 @@ pub struct Reply<'a> {
     out: &'a mut Vec<u8>,
     gate: &'a mut u64,
     connection: &'a Handle,
+    waker: &'a dyn Fn() -> Waker,
     rest: Rest,
 }
+
+/// Wakes the request that has parked, from anywhere.
+pub type Waker = Box<dyn FnOnce() + Send>;
 
 /// How a request under way is left.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -96,6 +100,11 @@ impl Reply<'_> {
     /// The request is not done: it goes on (`Call::GoOn`) after `Strand::wake`. It may also go on without: whoever parks looks at what it waits for.
     pub fn park(&mut self) {
         self.rest = Rest::Woken;
+    }
+
+    /// `Strand::wake` of this session, for who has no strand at hand.
+    pub fn waker(&self) -> Waker {
+        (self.waker)()
     }
 }
 
@@ -276,7 +285,11 @@ impl<S: Send + 'static, R: Send + 'static> Strand<S, R> {
     fn serve(&self, call: Call<R>, body: &mut Body<S>, out: &mut Vec<u8>) {
         let Body { session: Some(session), gate, rest } = body else { return };
         let connection = &self.0.connection;
-        let mut reply = Reply { out, gate, connection, rest: Rest::No };
+        let waker = || -> Waker {
+            let strand = self.clone();
+            Box::new(move || strand.wake())
+        };
+        let mut reply = Reply { out, gate, connection, waker: &waker, rest: Rest::No };
         let done = catch_unwind(AssertUnwindSafe(|| (self.0.serve)(session, call, &mut reply)));
         *rest = reply.rest;
         connection.reply(out, *gate);

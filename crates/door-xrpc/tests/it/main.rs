@@ -1,5 +1,6 @@
 //! The protocol over real sockets: logins, sessions and their order, statements, flow control, kills, and what comes from clients that break it.
 
+mod away;
 mod client;
 mod faults;
 mod plans;
@@ -25,9 +26,14 @@ pub struct Served {
 }
 
 pub fn serve(options: Options) -> Served {
+    serve_in(16 << 20, options)
+}
+
+/// With memory for so many bytes of pages.
+pub fn serve_in(frame_bytes: u64, options: Options) -> Served {
     let clock = Arc::new(os::RealClock::new());
     let mut sizes = engine::Options::default();
-    sizes.pager.frame_bytes = 16 << 20;
+    sizes.pager.frame_bytes = frame_bytes;
     sizes.pager.ring_bytes = 1 << 20;
     sizes.pager.segment_bytes = 4 << 20;
     let engine = Engine::open(sizes, os::SimFolder::new(1), clock.clone()).expect("an empty folder opens");

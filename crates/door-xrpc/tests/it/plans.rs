@@ -12,11 +12,11 @@ fn scalar(kind: u64, write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     out
 }
 
-fn int(value: i64) -> Vec<u8> {
+pub fn int(value: i64) -> Vec<u8> {
     scalar(1, |out| put_number(out, 2, zigzag(value)))
 }
 
-fn string(value: &str) -> Vec<u8> {
+pub fn string(value: &str) -> Vec<u8> {
     scalar(8, |out| put_measured(out, 9, |out| put_bytes(out, 1, value.as_bytes())))
 }
 
@@ -25,7 +25,7 @@ fn identifier(name: &str) -> Vec<u8> {
     scalar(10, |out| put_measured(out, 9, |out| put_bytes(out, 1, name.as_bytes())))
 }
 
-fn placeholder(at: u64) -> Vec<u8> {
+pub fn placeholder(at: u64) -> Vec<u8> {
     scalar(9, |out| put_number(out, 10, at))
 }
 
@@ -65,7 +65,7 @@ fn names() -> (Vec<u8>, Vec<u8>) {
 }
 
 /// Of the table and schema that are parameters 0 and 1, by the primary key.
-fn get(keys: &[&[(&str, Vec<u8>)]]) -> Vec<u8> {
+pub fn get(keys: &[&[(&str, Vec<u8>)]]) -> Vec<u8> {
     let (name, schema) = names();
     node(1, 2, |out| {
         table(out, 1, (&name, &schema));
@@ -96,7 +96,7 @@ fn range(from: &[(&str, Vec<u8>)], to: &[(&str, Vec<u8>)], by: &str) -> Vec<u8> 
     })
 }
 
-fn pick(below: &[u8], columns: &[Vec<u8>]) -> Vec<u8> {
+pub fn pick(below: &[u8], columns: &[Vec<u8>]) -> Vec<u8> {
     node(3, 4, |out| {
         put_bytes(out, 1, below);
         columns.iter().for_each(|column| put_bytes(out, 2, column));
@@ -160,7 +160,7 @@ fn request(plan: Option<&[u8]>, digest: Option<&[u8]>, table: &str, values: &[Ve
     out
 }
 
-fn run(client: &mut Client, plan: &[u8], values: &[Vec<u8>]) -> Answer {
+pub fn run(client: &mut Client, plan: &[u8], values: &[Vec<u8>]) -> Answer {
     client.send(2, 100, &request(Some(plan), None, "t", values));
     client.answer(2)
 }

@@ -284,6 +284,12 @@ pub(super) const LIST: &[Row] = &[
         "Rows of results written by the XRPC door.",
     ),
     row(
+        "beluga_xrpc_leaves_total",
+        Counter,
+        |s, o| xrpc(s, o, |door, o| o.value(door.stats().leaves.get())),
+        "Times that a statement of the XRPC door left its thread until pages had been read.",
+    ),
+    row(
         "beluga_xrpc_token_waits_total",
         Counter,
         |s, o| xrpc(s, o, |door, o| o.value(door.stats().token_waits.get())),
