@@ -1,4 +1,4 @@
-"""Runs a command with a server's port as its last argument: that of the Redis door, or with `--mysql` as the first that of the MySQL door."""
+"""Runs a command with a server's port as its last argument: that of the Redis door, or with `--mysql` or `--xrpc` as the first that of the other door."""
 
 import subprocess
 import sys
@@ -6,7 +6,7 @@ import sys
 from beluga import Server
 
 words = sys.argv[1:]
-mysql = words[0] == "--mysql"
-with Server(mysql=mysql) as server:
-    port = server.mysql_port if mysql else server.port
-    sys.exit(subprocess.run([*words[mysql:], str(port)], timeout=300).returncode)
+mysql, xrpc = words[0] == "--mysql", words[0] == "--xrpc"
+with Server(mysql=mysql, xrpc=xrpc) as server:
+    port = server.mysql_port or server.xrpc_port or server.port
+    sys.exit(subprocess.run([*words[mysql or xrpc :], str(port)], timeout=300).returncode)
