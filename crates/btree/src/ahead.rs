@@ -34,6 +34,13 @@ pub enum Ahead {
     Absent(PageId),
 }
 
+impl Ahead {
+    /// The page that has to be read first.
+    pub fn absent(self) -> Option<PageId> {
+        if let Ahead::Absent(page) = self { Some(page) } else { None }
+    }
+}
+
 impl Tree {
     /// Appends to `ahead` what is known of each key's leaf, and asks for the cache lines that reading them will touch.
     pub fn look_ahead<K: AsRef<[u8]>>(&self, keys: &[K], ahead: &mut Vec<Ahead>) {
@@ -173,11 +180,7 @@ impl Tree {
 
 /// The first leaves of the range, in the order in which they will be read. May meet rubbish (T9).
 fn leaves_of(parent: Node<impl crate::node::Words>, from: &[u8], to: Option<&[u8]>, is_backward: bool) -> Vec<PageId> {
-    let first = if parent.compare_low(from) == Ordering::Greater { 0 } else { parent.child_at(from) };
-    let last = match to {
-        Some(to) if parent.compare_high(to) != Ordering::Less => parent.child_before(to),
-        _ => parent.count().saturating_sub(1),
-    };
+    let (first, last) = parent.children_of(from, to);
     let is_open = if is_backward { from.is_empty() } else { to.is_none() };
     let most = if is_open { LEAVES_OPEN } else { LEAVES_MAX };
     let count = (last + 1).saturating_sub(first).min(most);
@@ -186,7 +189,7 @@ fn leaves_of(parent: Node<impl crate::node::Words>, from: &[u8], to: Option<&[u8
 }
 
 fn absent(ahead: &[Ahead]) -> Vec<PageId> {
-    ahead.iter().filter_map(|ahead| if let Ahead::Absent(pid) = ahead { Some(*pid) } else { None }).collect()
+    ahead.iter().filter_map(|ahead| ahead.absent()).collect()
 }
 
 /// The node has split and its parent does not know yet, and the key went to the new half.

@@ -72,12 +72,7 @@ impl Tree {
             let (first, end) = if level == 0 {
                 node.range(from, to)
             } else {
-                let is_first = node.compare_low(from).is_gt();
-                let first = if is_first { 0 } else { node.child_at(from) };
-                let last = match to {
-                    Some(to) if node.compare_high(to).is_gt() || node.compare_high(to).is_eq() => node.child_before(to),
-                    _ => count.saturating_sub(1),
-                };
+                let (first, last) = node.children_of(from, to);
                 (first, last + 1)
             };
             Part { first, end, count }

@@ -431,6 +431,16 @@ impl<W: Words> Node<W> {
         index.saturating_sub(1)
     }
 
+    /// The first and the last child that have a part of `from <= key < to`, if this node has one. Of rubbish the last may be below the first.
+    pub(crate) fn children_of(self, from: &[u8], to: Option<&[u8]>) -> (usize, usize) {
+        let first = if self.compare_low(from) == Ordering::Greater { 0 } else { self.child_at(from) };
+        let last = match to {
+            Some(to) if self.compare_high(to) != Ordering::Less => self.child_before(to),
+            _ => self.count().saturating_sub(1),
+        };
+        (first, last)
+    }
+
     #[inline(always)]
     pub(crate) fn child(self, index: usize) -> u64 {
         self.0.load(self.slot(index).offset())

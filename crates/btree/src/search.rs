@@ -60,11 +60,7 @@ impl Seek<'_> {
             Seek::Before(key) => node.child_before(key),
             Seek::Last => node.count().saturating_sub(1),
             Seek::Random { from, to, draw } => {
-                let first = if node.compare_low(from) == Ordering::Greater { 0 } else { node.child_at(from) };
-                let last = match to {
-                    Some(to) if node.compare_high(to) != Ordering::Less => node.child_before(to),
-                    _ => node.count().saturating_sub(1),
-                };
+                let (first, last) = node.children_of(from, to);
                 // Another part of the number decides on each level.
                 let draw = draw.rotate_left(17 * u32::from(node.level())) >> 16;
                 first + (draw % (last.saturating_sub(first) as u64 + 1)) as usize

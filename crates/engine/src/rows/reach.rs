@@ -59,15 +59,11 @@ impl Transaction {
 
     /// Before a change of these rows: the pages that it will need are brought together, or named by `Error::Absent`.
     pub fn look_ahead(&mut self, keys: &[(MapId, &[u8])]) -> Result<()> {
-        let mut absent = Vec::new();
+        let mut ahead = Vec::with_capacity(keys.len());
         for (map, key) in keys {
-            let mut ahead = Vec::with_capacity(1);
             self.rows.map(*map)?.tree.look_ahead(&[key], &mut ahead);
-            absent.extend(ahead.into_iter().filter_map(|ahead| match ahead {
-                Ahead::Absent(page) => Some(page),
-                Ahead::Leaf(_) | Ahead::Unknown => None,
-            }));
         }
+        let absent: Vec<PageId> = ahead.into_iter().filter_map(Ahead::absent).collect();
         if absent.is_empty() {
             return Ok(());
         }
