@@ -1,8 +1,9 @@
 //! What a client is told of a result's columns.
 
+use query::letters::Results;
 use query::types::{Column, Kind, Type};
 
-use crate::charset::Results;
+use crate::charset::put_text;
 use crate::protocol::{flag, kind};
 use crate::wire::put_bytes;
 
@@ -40,10 +41,10 @@ pub fn wire_kind(column: Kind) -> u8 {
 
 /// The payload of a column definition.
 pub fn put_column(out: &mut Vec<u8>, column: &Column, results: Results) {
-    let (collation, length) = collation_and_length(&column.ty, results);
+    let (collation, length) = results.collation_and_length(&column.ty);
     put_bytes(out, b"def");
     for name in [&column.schema, &column.table, &column.org_table, &column.name, &column.org_name] {
-        results.put_text(out, name);
+        put_text(out, name, results);
     }
     out.push(12);
     out.extend_from_slice(&collation.to_le_bytes());
@@ -52,35 +53,6 @@ pub fn put_column(out: &mut Vec<u8>, column: &Column, results: Results) {
     out.extend_from_slice(&flags(column).to_le_bytes());
     out.push(decimals(&column.ty));
     out.extend_from_slice(&[0, 0]);
-}
-
-const BINARY: u16 = 63;
-
-/// The collation's number, and how many bytes a value takes at most when it is shown.
-fn collation_and_length(ty: &Type, results: Results) -> (u16, u32) {
-    let fraction = if ty.scale > 0 { u32::from(ty.scale) + 1 } else { 0 };
-    let length = match ty.kind {
-        kind if kind.is_text() => {
-            let (collation, letter_bytes) = results.of_column(ty.collation);
-            let letters = match kind {
-                Kind::Enum => ty.members().iter().map(|member| member.chars().count()).max().unwrap_or(0) as u32,
-                Kind::Set => {
-                    let all: usize = ty.members().iter().map(|member| member.chars().count() + 1).sum();
-                    (all as u32).saturating_sub(1)
-                }
-                _ => ty.length,
-            };
-            return (collation, letters.saturating_mul(letter_bytes));
-        }
-        kind if kind.is_integer() => ty.length.max(1),
-        // The point and the sign.
-        Kind::Decimal => ty.length + u32::from(ty.scale > 0) + u32::from(!ty.unsigned),
-        Kind::Time => 10 + fraction,
-        Kind::DateTime | Kind::Timestamp => 19 + fraction,
-        Kind::Date => 10,
-        _ => ty.length,
-    };
-    (BINARY, length)
 }
 
 fn decimals(ty: &Type) -> u8 {

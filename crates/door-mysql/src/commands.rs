@@ -5,8 +5,9 @@ use std::sync::Arc;
 use query::Kill;
 use query::Outcome;
 use query::error::{self, Result};
+use query::letters::{decode, not_text};
 
-use crate::conversation::{Conversation, Next, Turn, may_set, not_text};
+use crate::conversation::{Conversation, Next, Turn, may_set};
 use crate::errors;
 use crate::literals;
 use crate::params;
@@ -95,7 +96,7 @@ fn statement_text<'p>(conversation: &Conversation, payload: &'p [u8]) -> Result<
     let charset = conversation.client_charset();
     // MySQL takes no notice of a zero at the end, which some clients send.
     let payload = payload.strip_suffix(&[0]).unwrap_or(payload);
-    if let Some(text) = crate::charset::decode(payload, charset) {
+    if let Some(text) = decode(payload, charset) {
         return Ok(text);
     }
     let escapes = !conversation.sql.status().no_backslash_escapes;

@@ -8,12 +8,12 @@ mod run;
 use std::sync::Arc;
 use std::time::Duration;
 
-use query::error::{self, Result, SqlError};
+use query::error::{Result, SqlError};
+use query::letters::{Results, decode, not_text};
 use query::types::Charset;
 use query::{Login, Session};
 use reactor::{Connection, Io};
 
-use crate::charset::{Results, decode};
 use crate::clients::Client;
 use crate::commands;
 use crate::door::Shared;
@@ -174,11 +174,4 @@ impl Conversation {
         self.sql.reset();
         self.obey();
     }
-}
-
-/// The error that names the bytes, as MySQL cuts them.
-pub fn not_text(bytes: &[u8], charset: Charset) -> SqlError {
-    let from = std::str::from_utf8(bytes).err().map_or(0, |error| error.valid_up_to());
-    let shown: String = bytes[from..].iter().take(6).map(|byte| format!("\\x{byte:02X}")).collect();
-    error::INVALID_CHARACTER_STRING.with(&[&charset.name(), &shown])
 }

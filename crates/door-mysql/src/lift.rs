@@ -7,10 +7,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use query::letters::decode;
 use query::types::Charset;
 use query::value::{Bytes, Value};
 
-use crate::charset::decode;
 use crate::literals::{escaped, line_end, literal_end};
 
 /// A shorter literal is left to the parser.

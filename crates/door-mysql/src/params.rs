@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use query::letters::decode;
 use query::types::Charset;
 use query::value::{Bytes, Date, DateTime, Decimal, Time, Value};
 
-use crate::charset::decode;
 use crate::protocol::kind;
 use crate::wire::Reader;
 

@@ -4,11 +4,12 @@
 
 use query::batch::{Cell, Cells};
 use query::error::{self, SqlError};
+use query::letters::Results;
 use query::scalar::convert::write_text;
 use query::types::{Column, Kind, Type};
 use query::value::{Date, DateTime, Time, Value};
 
-use crate::charset::Results;
+use crate::charset::put_text;
 use crate::wire::{NULL, put_bytes, put_digits, put_measured, put_signed_digits};
 
 /// How the rows of one result are written.
@@ -40,7 +41,7 @@ impl RowWriter {
     #[inline]
     fn put_cell(&mut self, out: &mut Vec<u8>, ty: &Type, cell: Cell<'_>) {
         match cell {
-            Cell::Text(text) => self.results.put_text(out, text),
+            Cell::Text(text) => put_text(out, text, self.results),
             Cell::Bytes(bytes) => put_bytes(out, bytes),
             Cell::Value(value) => self.put_text(out, ty, value),
         }
@@ -51,7 +52,7 @@ impl RowWriter {
     fn put_text(&mut self, out: &mut Vec<u8>, ty: &Type, value: &Value) {
         match value {
             Value::Null => out.push(NULL),
-            Value::Text(text) => self.results.put_text(out, text),
+            Value::Text(text) => put_text(out, text, self.results),
             Value::Int(number) => put_measured(out, |out| put_signed_digits(out, *number)),
             Value::UInt(number) if !ty.zerofill && ty.kind != Kind::Year => {
                 put_measured(out, |out| put_digits(out, *number));
@@ -68,7 +69,7 @@ impl RowWriter {
             other => {
                 self.scratch.clear();
                 write_text(other, ty, &mut self.scratch);
-                self.results.put_text(out, &self.scratch);
+                put_text(out, &self.scratch, self.results);
             }
         }
     }

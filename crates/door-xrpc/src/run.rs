@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 use query::batch::Batch;
 use query::error::SqlError;
+use query::letters::Results;
 use query::scalar::Level as WarningLevel;
 use query::types::Column;
 use query::{Outcome, ResultSet};
 use reactor::Reply;
 use stdx::sync::atomic::{AtomicBool, Ordering};
 
-use crate::encode::Results;
 use crate::encode::chunk::{self, Chunk};
 use crate::encode::{column, row};
 use crate::errors;

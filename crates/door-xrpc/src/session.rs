@@ -12,7 +12,6 @@ use query::{Kill, Login, PreparedHandle};
 use reactor::{Call, Reply, Strand};
 
 use crate::door::Shared;
-use crate::encode::Results;
 use crate::errors;
 use crate::frame::Mode;
 use crate::member::{Ending, Outside, rouse};
@@ -21,6 +20,7 @@ use crate::message::request::{AutoSavepoint, SavepointOp, read_empty};
 use crate::run::Running;
 use crate::statement::quoted;
 use crate::xplan::Known;
+use query::letters::Results;
 
 /// Sids with this bit are good for one statement.
 pub const SINGLE: u64 = 1 << 63;

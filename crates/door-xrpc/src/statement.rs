@@ -6,7 +6,8 @@
 use std::borrow::Cow;
 
 use query::Session;
-use query::error::{self, Result, SqlError};
+use query::error::{Result, SqlError};
+use query::letters;
 use query::types::{Charset, Collation, latin1_char};
 use query::value::Value;
 
@@ -103,15 +104,7 @@ fn string(bytes: &[u8], collation: Option<u64>) -> Value {
 
 /// Text of a client whose character set is this.
 pub fn decode(bytes: &[u8], charset: Charset) -> Result<Cow<'_, str>> {
-    if charset == Charset::Latin1 && !bytes.is_ascii() {
-        return Ok(bytes.iter().map(|byte| latin1_char(*byte)).collect());
-    }
-    let from = match std::str::from_utf8(bytes) {
-        Ok(text) => return Ok(text.into()),
-        Err(error) => error.valid_up_to(),
-    };
-    let shown: String = bytes[from..].iter().take(6).map(|byte| format!("\\x{byte:02X}")).collect();
-    Err(error::INVALID_CHARACTER_STRING.with(&[&charset.name(), &shown]))
+    letters::decode(bytes, charset).ok_or_else(|| letters::not_text(bytes, charset))
 }
 
 fn utf8(bytes: &[u8]) -> Result<&str> {

@@ -3,6 +3,7 @@
 
 pub mod batch;
 pub mod error;
+pub mod letters;
 pub mod types;
 pub mod value;
 

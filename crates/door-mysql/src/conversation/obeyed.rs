@@ -5,10 +5,10 @@
 use std::time::Duration;
 
 use query::error::{self, Result};
+use query::letters::Results;
 use query::types::{Charset, Collation};
 
 use super::Conversation;
-use crate::charset::Results;
 
 /// What the door obeys of the session's variables. Read again after each statement that may have set one.
 pub struct Obeyed {

@@ -8,12 +8,12 @@ use query::error::SqlError;
 use query::types::Column;
 use query::value::{DateTime, Time};
 
-use crate::encode::Results;
 use crate::encode::column::{WireKind, string_bytes};
 use crate::encode::row;
 use crate::message::answer;
 use crate::message::reply::Writer;
 use crate::proto::{put_bytes, put_measured, put_number, put_varint, put_with_length};
+use query::letters::Results;
 
 /// A block of this size is full, less what one more value may need.
 const BLOCK_BYTES: usize = 4096;

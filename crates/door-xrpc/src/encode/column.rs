@@ -2,8 +2,8 @@
 
 use query::types::{Column, Kind, Type};
 
-use crate::encode::Results;
 use crate::message::reply::{ColumnMeta, Names};
+use query::letters::Results;
 
 /// The protocol's types: each has one form for values in rows and one in chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,13 +79,12 @@ fn original_kind(kind: Kind) -> u8 {
     }
 }
 
-const BINARY: u16 = 63;
 const JSON: u32 = 2;
 
 /// Everything about a column, with its names as `names` has them in the client's letters; None leaves them out.
 pub fn meta<'a>(column: &Column, names: Option<Names<'a>>, results: Results) -> ColumnMeta<'a> {
     let ty = &column.ty;
-    let (collation, length) = collation_and_length(ty, results);
+    let (collation, length) = results.collation_and_length(ty);
     ColumnMeta {
         kind: WireKind::of(ty) as u8,
         original_kind: original_kind(ty.kind),
@@ -104,39 +103,10 @@ fn fractional_digits(ty: &Type) -> Option<u8> {
     matches!(WireKind::of(ty), Float | Double | Decimal | Time | DateTime).then_some(ty.scale)
 }
 
-/// The collation's number, and how many bytes a value takes at most when it is shown.
-fn collation_and_length(ty: &Type, results: Results) -> (u16, u32) {
-    let fraction = if ty.scale > 0 { u32::from(ty.scale) + 1 } else { 0 };
-    let length = match ty.kind {
-        kind if kind.is_text() => {
-            let (collation, letter_bytes) = results.of_column(ty.collation);
-            return (collation, letters(ty).saturating_mul(letter_bytes));
-        }
-        kind if kind.is_integer() => ty.length.max(1),
-        // The point and the sign.
-        Kind::Decimal => ty.length + u32::from(ty.scale > 0) + u32::from(!ty.unsigned),
-        Kind::Time => 10 + fraction,
-        Kind::DateTime | Kind::Timestamp => 19 + fraction,
-        Kind::Date => 10,
-        _ => ty.length,
-    };
-    (BINARY, length)
-}
-
-/// The most characters that a value of a text kind has.
-fn letters(ty: &Type) -> u32 {
-    let members = ty.members().iter().map(|member| member.chars().count());
-    match ty.kind {
-        Kind::Enum => members.max().unwrap_or(0) as u32,
-        Kind::Set => (members.map(|letters| letters + 1).sum::<usize>() as u32).saturating_sub(1),
-        _ => ty.length,
-    }
-}
-
 /// The most bytes that a string of the column has on its way to the client; 0 for what is no string.
 pub fn string_bytes(column: &Column, results: Results) -> u32 {
     match WireKind::of(&column.ty) {
-        WireKind::Bytes | WireKind::Enum | WireKind::Set => collation_and_length(&column.ty, results).1,
+        WireKind::Bytes | WireKind::Enum | WireKind::Set => results.collation_and_length(&column.ty).1,
         _ => 0,
     }
 }

@@ -6,9 +6,9 @@ use query::scalar::convert::write_text;
 use query::types::{Column, Kind};
 use query::value::{Date, DateTime, Decimal, Time, Value};
 
-use crate::encode::Results;
 use crate::encode::column::WireKind;
 use crate::proto::{put_measured, put_varint, zigzag};
+use query::letters::Results;
 
 type Result<T> = std::result::Result<T, SqlError>;
 
