@@ -109,6 +109,7 @@ suite() {
         cargo build -q -p beluga-xrpc --example suite &&
             "$python" $here/python/with_server.py --xrpc target/debug/examples/suite
         ;;
+    xrpc_python) "$python" $here/python/xrpc_python.py ;;
     mysql_crowd) "$python" $here/python/mysql_crowd.py ;;
     tpcc) "$python" $here/python/tpcc.py ;;
     mysql_anomalies) "$python" $here/python/mysql_anomalies.py ;;
@@ -128,7 +129,7 @@ if [ "${1:-}" = soak ]; then
     DIFFERENTIAL_ARGS= SECONDS_DIFFERENTIAL=$((minutes * 30)) suite differential
     MYSQL_DIFFERENTIAL_ARGS= SECONDS_DIFFERENTIAL=$((minutes * 15)) suite mysql_differential
 else
-    for name in "${@:-cli python node java errors tls introspection mysql_logins mysql_rights mysql_views two_faces two_faces_crash mysql_python mysql_wire mysql_track mysql_sqllogic mysql_load mysql_dump mysql_sqlalchemy mysql_django mysql_go mysql_node mysql_typeorm mysql_java mysql_metadata mysql_tools mysql_beside mysql_anomalies mysql_differential mysql_crash mysql_crowd xrpc xrpc_rust large tpcc tpch sysbench disk_full device memory crash differential}"; do
+    for name in "${@:-cli python node java errors tls introspection mysql_logins mysql_rights mysql_views two_faces two_faces_crash mysql_python mysql_wire mysql_track mysql_sqllogic mysql_load mysql_dump mysql_sqlalchemy mysql_django mysql_go mysql_node mysql_typeorm mysql_java mysql_metadata mysql_tools mysql_beside mysql_anomalies mysql_differential mysql_crash mysql_crowd xrpc xrpc_rust xrpc_python large tpcc tpch sysbench disk_full device memory crash differential}"; do
         for one in $name; do suite "$one"; done
     done
 fi
