@@ -17,10 +17,11 @@ test: ## everything: format, clippy, unit, crash and client tests, documents; en
 	@scripts/setup.sh test
 	@scripts/cargo.sh xtask test
 
-bench: ## compare with redis-server on this machine; writes docs/bench/ (about an hour; ARGS=--quick for a minute)
+bench: ## compare with redis-server, gRPC and MariaDB on this machine; writes docs/bench/ (about an hour and a half; ARGS=--quick for some minutes)
 	@scripts/setup.sh bench
 	@scripts/cargo.sh build --release --package server --bin beluga
-	@scripts/cargo.sh run --release --package bench -- all $(ARGS)
+	@scripts/cargo.sh run --release --package bench --features grpc -- all $(ARGS)
+	@scripts/cargo.sh run --release --package bench --features grpc -- xrpc --out docs/bench $(ARGS)
 
 soak: ## hours of crash, differential and simulation tests; SOAK_MINUTES=60 by default
 	@scripts/setup.sh test

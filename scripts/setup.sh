@@ -3,7 +3,7 @@
 #
 #   scripts/setup.sh run        a C compiler: the linker, and the few C files among the dependencies
 #   scripts/setup.sh test       and redis-server, redis-tools, MariaDB's client and server, sysbench, and the Python, Node, Java and Go clients of tests/clients
-#   scripts/setup.sh bench      and redis-server to compare with
+#   scripts/setup.sh bench      and redis-server and MariaDB to compare with
 #   scripts/setup.sh licences   cargo-deny
 #   scripts/setup.sh miri       a nightly compiler with Miri
 #   scripts/setup.sh fuzz       a nightly compiler and cargo-fuzz, the latter under target/tools
@@ -168,6 +168,8 @@ run)
 bench)
     for_build
     for_peers
+    want mariadb-client -- has mariadb
+    want mariadb-server -- has mariadbd
     install_wanted
     ;;
 test)

@@ -199,8 +199,8 @@ fn connect(options: &Options) -> io::Result<TcpStream> {
     Err(failure)
 }
 
-/// MYSQL41 on session 0. Returns what came behind the answer.
-fn login(stream: &TcpStream, options: &Options) -> Result<Vec<u8>, Error> {
+/// MYSQL41 on a connection that blocks, for who reads it himself from then on. Returns what came behind the answer, which is nothing unless a server volunteers something.
+pub fn login(stream: &TcpStream, options: &Options) -> Result<Vec<u8>, Error> {
     let mut buffer = Vec::new();
     let start = AuthenticateStart { mech_name: "MYSQL41".into(), ..AuthenticateStart::default() };
     let salt = login_step(stream, &mut buffer, ask::AUTHENTICATE_START, &start, answer::AUTHENTICATE_CONTINUE)?;

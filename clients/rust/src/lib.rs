@@ -14,7 +14,7 @@
 //! # Ok::<(), beluga_xrpc::Error>(())
 //! ```
 //!
-//! `Session` blocks: it belongs to one thread, and any number of them share a connection. Who has an event loop of his own takes `frame`, `Request::write` and `Assembly`, which touch no socket.
+//! `Session` blocks: it belongs to one thread, and any number of them share a connection. Who has an event loop of his own takes `login`, and then `frame`, `Request::write` and `Assembly`, which touch no socket.
 #![forbid(unsafe_code)]
 
 mod argument;
@@ -35,7 +35,7 @@ mod session;
 
 pub use answer::{Assembly, Row, Step, Summary, Warning};
 pub use argument::Argument;
-pub use connection::{Connection, Killer, Options, Pool};
+pub use connection::{Connection, Killer, Options, Pool, login};
 pub use error::{Error, ServerError};
 pub use message::Savepoint;
 pub use plan::Plan;

@@ -1,4 +1,4 @@
-//! Load generator and comparisons. Imports nothing of the product: to it Beluga is a program that speaks RESP2.
+//! Load generator and comparisons. Imports nothing of the product but a client library: to it Beluga is a program that speaks protocols.
 #![forbid(unsafe_code)]
 
 mod cases;
@@ -18,6 +18,7 @@ mod svg;
 mod table;
 mod tpcc;
 mod tpch;
+mod xrpc;
 
 use std::io;
 use std::process::ExitCode;
@@ -32,8 +33,9 @@ const INDEX: &str = "\
 - [sysbench beside MariaDB and PostgreSQL](sysbench.md): transactions and server CPU of each oltp script (`bench -- sysbench`).
 - [A load like TPC-C's beside MariaDB](tpcc.md): New-Orders a minute, server CPU of a transaction, and whether the tables contradict themselves afterwards (`bench -- tpcc`).
 - [TPC-H's queries beside MariaDB](tpch.md): times of each, answers compared (`bench -- tpch`).
+- [XRPC beside gRPC, a plain echo, MySQL's protocol and MariaDB](xrpc.md): up to 4,096 requests at once (`bench -- xrpc`).
 
-All pages, the CSV files and the plots here are written by `make bench`, `bench -- sysbench`, `bench -- tpcc` and `bench -- tpch`. How it is measured stands on each page; the program is [bench](../../crates/bench/README.md).
+All pages, the CSV files and the plots here are written by `make bench`, `bench -- sysbench`, `bench -- tpcc`, `bench -- tpch` and `bench -- xrpc`. How it is measured stands on each page; the program is [bench](../../crates/bench/README.md).
 ";
 
 fn main() -> ExitCode {
@@ -69,6 +71,8 @@ fn run(command: Command) -> io::Result<bool> {
         Command::Sysbench { setup, options } => return sql::run(&setup, &options),
         Command::Tpcc { setup, options } => return tpcc::run(&setup, &options),
         Command::Tpch { setup, options } => return tpch::run(&setup, &options),
+        Command::Xrpc { setup, options } => return xrpc::run(&setup, &options),
+        Command::Peer { kind, port } => return xrpc::peer::serve(kind, port),
         Command::All { setup, options } => {
             let complete = goals::run(&setup, None)? & orca::run(&setup, &options)?;
             setup.publish("README", INDEX, &[], &[])?;

@@ -16,6 +16,7 @@ use crate::setup::Setup;
 use crate::sql;
 use crate::tpcc;
 use crate::tpch;
+use crate::xrpc;
 
 pub const HELP: &str = "\
 bench load      play one load against a server that speaks RESP2
@@ -24,6 +25,7 @@ bench goals     the table of goals, all parts or one (--part)
 bench orca      the 48 rows of the reference table
 bench sysbench  sysbench against Beluga, MariaDB and PostgreSQL
 bench tpcc      a load like TPC-C's against Beluga and MariaDB, and its consistency conditions
+bench xrpc      XRPC beside gRPC, a plain echo, MySQL's protocol and MariaDB, up to 4,096 requests at once
 bench tpch      TPC-H's 22 queries against Beluga and MariaDB, answers compared
 bench all       goals and orca, results to docs/bench
 
@@ -66,6 +68,13 @@ bench tpcc, besides --rounds, --seconds, --memory, --out, --folder, --beluga:
       --scale N         divides items and customers: for tests, 1
       --at PORT         fills, loads and checks the server that runs there, and only that
 
+bench xrpc, besides --quick, --rounds, --seconds, --threads, --out, --folder, --beluga, --memory:
+      --parts A,B       of echo, select1, point, spread; the page takes the others from their CSV files
+      --levels A,B      requests at once, 1,2,4 to 4096         --spreads A,B  connections of the part spread, 1,2,4 to 32
+      --rows N          of the table, 10000
+
+bench peer echo|grpc --port N   a server that `bench xrpc` starts to compare with
+
 bench tpch, besides --quick, --rounds, --out, --folder, --beluga, --memory:
       --scale X         0.1                    --only A,B  numbers of queries
 ";
@@ -79,6 +88,8 @@ pub enum Command {
     Sysbench { setup: Setup, options: sql::Options },
     Tpcc { setup: Setup, options: tpcc::Options },
     Tpch { setup: Setup, options: tpch::Options },
+    Xrpc { setup: Setup, options: xrpc::Options },
+    Peer { kind: xrpc::peer::Kind, port: u16 },
     All { setup: Setup, options: orca::Options },
 }
 
@@ -96,6 +107,8 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command> {
             Some("sysbench") => sysbench(&mut parser),
             Some("tpcc") => tpcc(&mut parser),
             Some("tpch") => tpch(&mut parser),
+            Some("xrpc") => xrpc(&mut parser),
+            Some("peer") => peer(&mut parser),
             Some(word @ ("cases" | "goals" | "orca" | "all")) => measurement(word, &mut parser),
             Some("help") => Ok(Command::Help),
             _ => Err(format!("unknown command {word:?}; bench --help lists them")),
@@ -284,6 +297,58 @@ fn tpch(parser: &mut Parser) -> Result<Command> {
     Ok(Command::Tpch { setup, options: tpch::Options { scale, rounds, only, memory_mib, beluga } })
 }
 
+fn xrpc(parser: &mut Parser) -> Result<Command> {
+    let mut given = Given::default();
+    let (mut parts, mut rows, mut memory_mib) = (xrpc::Part::ALL.to_vec(), 10_000, 1024);
+    let (mut levels, mut spreads) = (None, None);
+    let count = |word: &str| word.parse().ok().filter(|count| (1..=4096).contains(count));
+    while let Some(argument) = parser.next().map_err(text)? {
+        match argument {
+            Arg::Long("quick") => given.quick = true,
+            Arg::Long("rounds") => given.rounds = Some(positive(parser)?),
+            Arg::Long("seconds") => given.turn = Some(seconds(parser)?),
+            Arg::Long("threads") => given.threads = Some(positive(parser)?),
+            Arg::Long("parts") => parts = list(parser, xrpc::Part::from_name)?,
+            Arg::Long("levels") => levels = Some(list(parser, count)?),
+            Arg::Long("spreads") => spreads = Some(list(parser, count)?),
+            Arg::Long("rows") => rows = positive(parser)? as u64,
+            Arg::Long("memory") => memory_mib = positive(parser)? as u64,
+            Arg::Long("out") => given.out = Some(word(parser)?.into()),
+            Arg::Long("folder") => given.folder = Some(word(parser)?.into()),
+            Arg::Long("beluga") => given.beluga = Some(word(parser)?.into()),
+            other => return Err(text(other.unexpected())),
+        }
+    }
+    let powers = |to: u32| (0..=to).map(|power| 1 << power).collect::<Vec<usize>>();
+    let levels = levels.unwrap_or_else(|| if given.quick { vec![1, 64] } else { powers(12) });
+    let spreads = spreads.unwrap_or_else(|| if given.quick { vec![4, 32] } else { powers(5) });
+    let rounds = given.rounds.unwrap_or(if given.quick { 1 } else { 3 });
+    let turn = given.turn.unwrap_or(Duration::from_millis(if given.quick { 100 } else { 1000 }));
+    let threads = given.threads.unwrap_or(2);
+    let setup = given.setup("xrpc")?;
+    let beluga = setup.place.beluga.clone();
+    let options = xrpc::Options { rounds, turn, threads, levels, spreads, rows, parts, memory_mib, beluga };
+    Ok(Command::Xrpc { setup, options })
+}
+
+fn peer(parser: &mut Parser) -> Result<Command> {
+    let kind = word_of(parser)?;
+    let kind = xrpc::peer::Kind::from_name(&kind).ok_or(format!("there is no peer {kind:?}"))?;
+    match parser.next().map_err(text)? {
+        Some(Arg::Long("port")) => Ok(Command::Peer { kind, port: number(parser)? }),
+        _ => Err("a peer needs its --port".into()),
+    }
+}
+
+/// The next argument, which is no option.
+fn word_of(parser: &mut Parser) -> Result<String> {
+    match parser.next().map_err(text)? {
+        Some(Arg::Value(word)) => word.string().map_err(text),
+        Some(other) => Err(text(other.unexpected())),
+        None => Err("a word is missing".into()),
+    }
+}
+
 fn part(name: &str) -> Result<String> {
     let names = goals::part_names();
     if names.contains(&name) {
@@ -424,6 +489,12 @@ mod tests {
             "tpcc --warehouses 0",
             "tpch --only 23",
             "tpch --scale 0",
+            "xrpc --parts all",
+            "xrpc --levels 0",
+            "xrpc --levels 5000",
+            "peer",
+            "peer ghost --port 1",
+            "peer echo",
         ] {
             let error = parse(words(line)).err().unwrap_or_else(|| panic!("{line:?} was accepted"));
             assert!(!error.is_empty() && !error.contains('\n'), "{line:?}: {error:?}");

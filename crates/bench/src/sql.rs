@@ -15,7 +15,7 @@ use crate::setup::Setup;
 use crate::svg::{Chart, Panel};
 use crate::table::{Cell, Table, grouped};
 
-pub use server::{Memory, Programs, Server, Side};
+pub use server::{Memory, Programs, Server, Side, XRPC_PORT};
 pub use sysbench::Data;
 use sysbench::Told;
 

@@ -22,7 +22,7 @@ pub struct Panel {
     pub groups: Vec<(String, Vec<f64>)>,
 }
 
-const COLORS: [&str; 4] = ["#1b6ca8", "#c8553d", "#e0a458", "#7a8a99"];
+const COLORS: [&str; 7] = ["#1b6ca8", "#c8553d", "#e0a458", "#7a8a99", "#4d9078", "#8e5572", "#2f3e46"];
 const PANEL_WIDTH: f64 = 400.0;
 const PANEL_HEIGHT: f64 = 220.0;
 const PANELS_PER_LINE: usize = 3;

@@ -50,6 +50,25 @@ pub const ALL: &[Step] = &[
     step("clients", &["tests/clients/run.sh"], 30),
     // That every part of it runs; what it measures in a minute, beside other work, says little.
     step("bench", &["cargo", "run", "--package", "bench", "--", "goals", "--quick", "--out", "target/bench-smoke"], 10),
+    step(
+        "bench-xrpc",
+        &[
+            "cargo",
+            "run",
+            "--package",
+            "bench",
+            "--",
+            "xrpc",
+            "--quick",
+            "--levels",
+            "1,256",
+            "--rows",
+            "1000",
+            "--out",
+            "target/bench-smoke",
+        ],
+        10,
+    ),
     step("tidy", &["cargo", "run", "--quiet", "--package", "xtask", "--", "tidy"], 5),
 ];
 

@@ -125,6 +125,30 @@ impl Client {
         }
     }
 
+    /// Prepares a statement and returns its number.
+    pub fn prepare(&mut self, sql: &str) -> Result<u32, Failure> {
+        self.sequence = 0;
+        self.send(&[b"\x16", sql.as_bytes()].concat())?;
+        self.receive()?;
+        let [0, a, b, c, d, columns_low, columns_high, parameters_low, parameters_high, ..] = self.packet[..] else {
+            return Err(self.failure());
+        };
+        let counts =
+            [u16::from_le_bytes([parameters_low, parameters_high]), u16::from_le_bytes([columns_low, columns_high])];
+        // Descriptions of parameters and of columns, and the end of each that has some.
+        for count in counts.into_iter().filter(|count| *count > 0) {
+            for _ in 0..=count {
+                self.receive()?;
+            }
+        }
+        Ok(u32::from_le_bytes([a, b, c, d]))
+    }
+
+    /// The connection, between two statements.
+    pub fn into_stream(self) -> TcpStream {
+        self.stream.into_inner()
+    }
+
     pub fn ask(&mut self, sql: &str) -> Result<Answer, Failure> {
         self.sequence = 0;
         let mut body = Vec::with_capacity(sql.len() + 1);

@@ -11,6 +11,8 @@ use crate::process;
 
 const START_PATIENCE: Duration = Duration::from_secs(120);
 const STOP_PATIENCE: Duration = Duration::from_secs(60);
+/// Where Beluga's XRPC door is.
+pub const XRPC_PORT: u16 = 16450;
 /// Whom PostgreSQL runs as when this program is root, which it refuses to be.
 const NOBODY: &str = "65534";
 
@@ -281,6 +283,7 @@ fn beluga(programs: &Programs, data: &Path, memory_mib: u64) -> Command {
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig", "KILL", "--"]).arg(&programs.beluga).arg("--data").arg(data);
     command.args(["--mysql-port", &Side::Beluga.port().to_string(), "--redis-port", "0"]);
+    command.args(["--xrpc-port", &XRPC_PORT.to_string()]);
     command.args(["--memory", &format!("{memory_mib}mb"), "--max-connections", "5000"]);
     command.args(["--max-prepared-stmt-count", "1048576"]);
     command
@@ -301,7 +304,7 @@ fn mariadb(programs: &Programs, data: &Path, memory_mib: u64) -> io::Result<Comm
     command.arg(format!("--socket={}", data.join("socket").display()));
     command.args([format!("--port={}", Side::MariaDb.port()), "--bind-address=127.0.0.1".into()]);
     command.args([
-        "--max-connections=2000",
+        "--max-connections=5000",
         "--max-prepared-stmt-count=1048576",
         "--skip-log-bin",
         "--performance-schema=off",

@@ -1,0 +1,393 @@
+//! XRPC under up to 4,096 requests at once: its echo beside gRPC and a plain echo; statements told by text, digest and plan beside MySQL's protocol at our own door and at MariaDB.
+//!
+//! One loop plays all protocols (`load`), servers and peers are processes of their own, sides take turns in an order that alternates. Parts can be measured one by one: figures of the others are
+//! taken from their CSV files, so that the page is whole.
+
+#[cfg(feature = "grpc")]
+mod grpc;
+mod http2;
+mod load;
+mod mysql;
+mod page;
+pub mod peer;
+mod speech;
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use beluga_xrpc::Statement;
+
+use crate::machine;
+use crate::measure::median;
+use crate::process;
+use crate::setup::Setup;
+use crate::sql::client::Client;
+use crate::sql::{Memory, Programs, Server, Side, XRPC_PORT};
+
+use load::Lane;
+use peer::{Kind, Peer};
+use speech::{Echo, Query, Speech, Statements, Telling};
+
+pub struct Options {
+    pub rounds: usize,
+    pub turn: Duration,
+    pub threads: usize,
+    /// Requests at once.
+    pub levels: Vec<usize>,
+    /// Connections that many sessions are spread over, in the part `spread`.
+    pub spreads: Vec<usize>,
+    pub rows: u64,
+    pub parts: Vec<Part>,
+    pub memory_mib: u64,
+    pub beluga: PathBuf,
+}
+
+/// What is compared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Part {
+    Echo,
+    SelectOne,
+    Point,
+    /// As many sessions as the highest level has, on more and more connections.
+    Spread,
+}
+
+impl Part {
+    pub const ALL: [Part; 4] = [Part::Echo, Part::SelectOne, Part::Point, Part::Spread];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Part::Echo => "echo",
+            Part::SelectOne => "select1",
+            Part::Point => "point",
+            Part::Spread => "spread",
+        }
+    }
+
+    pub fn from_name(name: &str) -> Option<Part> {
+        Part::ALL.into_iter().find(|part| part.name() == name)
+    }
+
+    fn sides(self) -> &'static [Way] {
+        match self {
+            Part::Echo => &[Way::Echo, Way::PlainEcho, Way::PlainEchoEach, Way::Grpc],
+            Part::SelectOne => &[Way::Text, Way::Digest, Way::MySqlText, Way::MariaDbText],
+            Part::Point => &[
+                Way::Text,
+                Way::Digest,
+                Way::Plan,
+                Way::MySqlText,
+                Way::MySqlPrepared,
+                Way::MariaDbText,
+                Way::MariaDbPrepared,
+            ],
+            Part::Spread => &[Way::Echo, Way::Digest],
+        }
+    }
+}
+
+/// A server, a protocol, and a way to tell what is wanted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Way {
+    Echo,
+    PlainEcho,
+    /// With a connection, and so a thread, for each request.
+    PlainEchoEach,
+    Grpc,
+    Text,
+    Digest,
+    Plan,
+    MySqlText,
+    MySqlPrepared,
+    MariaDbText,
+    MariaDbPrepared,
+}
+
+/// Where a way leads.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Host {
+    Beluga,
+    MariaDb,
+    Peer(Kind),
+}
+
+impl Way {
+    fn name(self) -> &'static str {
+        match self {
+            Way::Echo => "XRPC",
+            Way::PlainEcho => "plain echo",
+            Way::PlainEchoEach => "plain echo, a connection each",
+            Way::Grpc => "gRPC (tonic)",
+            Way::Text => "XRPC, text",
+            Way::Digest => "XRPC, digest",
+            Way::Plan => "XRPC, plan",
+            Way::MySqlText => "MySQL door, text",
+            Way::MySqlPrepared => "MySQL door, prepared",
+            Way::MariaDbText => "MariaDB, text",
+            Way::MariaDbPrepared => "MariaDB, prepared",
+        }
+    }
+
+    fn host(self) -> Host {
+        match self {
+            Way::PlainEcho | Way::PlainEchoEach => Host::Peer(Kind::Echo),
+            Way::Grpc => Host::Peer(Kind::Grpc),
+            Way::MariaDbText | Way::MariaDbPrepared => Host::MariaDb,
+            _ => Host::Beluga,
+        }
+    }
+
+    /// Requests of one connection must wait for each other.
+    fn is_single(self) -> bool {
+        matches!(
+            self,
+            Way::PlainEchoEach | Way::MySqlText | Way::MySqlPrepared | Way::MariaDbText | Way::MariaDbPrepared
+        )
+    }
+}
+
+/// The most connections that requests share.
+const CONNECTIONS_MAX: usize = 32;
+const SETTLE_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Everything that is up.
+struct Arena {
+    beluga: Server,
+    mariadb: Option<Server>,
+    peers: Vec<(Kind, Peer)>,
+}
+
+impl Arena {
+    fn open(setup: &Setup, options: &Options, programs: &Programs) -> io::Result<Arena> {
+        let memory = Memory { mib: options.memory_mib, bounded: false };
+        let hosts = || options.parts.iter().flat_map(|part| part.sides()).map(|way| way.host());
+        let start = |side: Side| -> io::Result<Server> {
+            let folder = setup.place.work.path().join(format!("xrpc-{}", side.name().to_lowercase()));
+            let server = Server::start(side, programs, &folder, memory, speech::DATABASE)?;
+            fill(side, options.rows)?;
+            server.settle(SETTLE_PATIENCE);
+            Ok(server)
+        };
+        let mut peers = Vec::new();
+        for kind in [Kind::Echo, Kind::Grpc] {
+            if kind.is_built() && hosts().any(|host| host == Host::Peer(kind)) {
+                peers.push((kind, Peer::start(kind)?));
+            }
+        }
+        let beluga = start(Side::Beluga)?;
+        let has_mariadb = programs.mariadbd.exists() && hosts().any(|host| host == Host::MariaDb);
+        let mariadb = if has_mariadb { Some(start(Side::MariaDb)?) } else { None };
+        Ok(Arena { beluga, mariadb, peers })
+    }
+
+    /// The process that serves; None if it is not there.
+    fn pid(&self, host: Host) -> Option<u32> {
+        match host {
+            Host::Beluga => Some(self.beluga.pid()),
+            Host::MariaDb => self.mariadb.as_ref().map(Server::pid),
+            Host::Peer(kind) => self.peers.iter().find(|peer| peer.0 == kind).map(|peer| peer.1.pid()),
+        }
+    }
+}
+
+/// The table that is read.
+fn fill(side: Side, rows: u64) -> io::Result<()> {
+    let mut client = Client::connect(local(side.port()), speech::DATABASE)?;
+    let (table, bytes) = (speech::TABLE, speech::TEXT_BYTES);
+    client.ask(&format!(
+        "create table {table} (id bigint primary key, c char({bytes}) not null) default charset utf8mb4"
+    ))?;
+    let ids: Vec<u64> = (1..=rows).collect();
+    for some in ids.chunks(500) {
+        let values: Vec<String> = some.iter().map(|id| format!("({id}, '{:x<bytes$}')", id)).collect();
+        client.ask(&format!("insert into {table} values {}", values.join(", ")))?;
+    }
+    Ok(())
+}
+
+fn local(port: u16) -> SocketAddr {
+    SocketAddr::from((Ipv4Addr::LOCALHOST, port))
+}
+
+/// Connections for so many requests at once.
+fn lanes(way: Way, query: Query, level: usize, connections: usize) -> io::Result<Vec<Lane>> {
+    let connections = if way.is_single() { level } else { connections.min(level) };
+    (0..connections)
+        .map(|at| {
+            let slot_count = level / connections + usize::from(at < level % connections);
+            lane(way, query, slot_count, at as u64 + 1)
+        })
+        .collect()
+}
+
+fn lane(way: Way, query: Query, slot_count: usize, seed: u64) -> io::Result<Lane> {
+    let mut opening = Vec::new();
+    let mysql = |port: u16, telling| -> io::Result<(TcpStream, Box<dyn Speech>)> {
+        let (stream, speech) = mysql::Statements::connect(local(port), telling, query, seed)?;
+        Ok((stream, Box::new(speech)))
+    };
+    let told = |telling| -> io::Result<(TcpStream, Box<dyn Speech>)> {
+        Ok((xrpc()?, Box::new(Statements::new(telling, query, slot_count, seed))))
+    };
+    let (stream, speech): (TcpStream, Box<dyn Speech>) = match way {
+        Way::Echo => (xrpc()?, Box::new(Echo::default())),
+        Way::PlainEcho | Way::PlainEchoEach => (TcpStream::connect(Kind::Echo.address())?, Box::new(Echo::default())),
+        Way::Grpc => (TcpStream::connect(Kind::Grpc.address())?, Box::new(http2::Calls::open(&mut opening))),
+        Way::Text => told(Telling::Text(query.sql()))?,
+        Way::Digest => told(Telling::Digest(Statement::new(query.sql())))?,
+        Way::Plan => told(Telling::plan())?,
+        Way::MySqlText => mysql(Side::Beluga.port(), mysql::Telling::Text)?,
+        Way::MySqlPrepared => mysql(Side::Beluga.port(), mysql::Telling::Prepared)?,
+        Way::MariaDbText => mysql(Side::MariaDb.port(), mysql::Telling::Text)?,
+        Way::MariaDbPrepared => mysql(Side::MariaDb.port(), mysql::Telling::Prepared)?,
+    };
+    Ok(Lane { stream, speech, slot_count, opening })
+}
+
+/// A connection to Beluga's XRPC door that is logged in.
+fn xrpc() -> io::Result<TcpStream> {
+    let options = beluga_xrpc::Options::new(local(XRPC_PORT).to_string());
+    let stream = TcpStream::connect(local(XRPC_PORT))?;
+    stream.set_nodelay(true)?;
+    beluga_xrpc::login(&stream, &options).map_err(io::Error::other)?;
+    Ok(stream)
+}
+
+/// Figures of a turn, or medians of several.
+#[derive(Clone, Copy, Default, Debug)]
+struct Figures {
+    per_second: f64,
+    p50_ms: f64,
+    p99_ms: f64,
+    server_us: f64,
+    client_us: f64,
+    wrong_count: f64,
+}
+
+fn turn(
+    way: Way,
+    pid: u32,
+    options: &Options,
+    query: Query,
+    (level, connections): (usize, usize),
+) -> io::Result<Figures> {
+    let lanes = lanes(way, query, level, connections)?;
+    let mut marks = Vec::new();
+    let report = load::play(lanes, options.threads, options.turn, || {
+        marks.push((process::usage(pid).cpu, machine::own_cpu()));
+    })?;
+    process::settle(pid, SETTLE_PATIENCE);
+    let operations = report.operations.max(1) as f64;
+    let spent =
+        |of: fn(&(Duration, Duration)) -> Duration| (of(&marks[1]) - of(&marks[0])).as_secs_f64() * 1e6 / operations;
+    let quantile = |q| report.latency.value_at_quantile(q) as f64 / 1e6;
+    Ok(Figures {
+        per_second: report.operations as f64 / report.elapsed.as_secs_f64(),
+        p50_ms: quantile(0.5),
+        p99_ms: quantile(0.99),
+        server_us: spent(|mark| mark.0),
+        client_us: spent(|mark| mark.1),
+        wrong_count: report.wrong_count as f64,
+    })
+}
+
+/// A level of a part, played one way.
+#[derive(Clone, Debug)]
+struct Row {
+    part: Part,
+    level: usize,
+    connections: usize,
+    way: Way,
+    figures: Figures,
+}
+
+/// True when no answer was wrong.
+pub fn run(setup: &Setup, options: &Options) -> io::Result<bool> {
+    machine::allow_open_files(20_000)?;
+    let programs = Programs::debian(options.beluga.clone());
+    let arena = Arena::open(setup, options, &programs)?;
+    let mut rows = Vec::new();
+    for part in &options.parts {
+        let query = if *part == Part::SelectOne { Query::One } else { Query::Point { rows: options.rows } };
+        for (level, connections) in steps(*part, options) {
+            rows.extend(play(&arena, options, (*part, query), (level, connections))?);
+        }
+    }
+    drop(arena);
+    page::publish(setup, options, &programs, &rows)?;
+    Ok(rows.iter().all(|row| row.figures.wrong_count == 0.0))
+}
+
+/// Requests at once, and the connections of those who share them.
+fn steps(part: Part, options: &Options) -> Vec<(usize, usize)> {
+    let highest = options.levels.iter().copied().max().unwrap_or(1);
+    match part {
+        Part::Spread => options.spreads.iter().map(|connections| (highest, *connections)).collect(),
+        _ => options.levels.iter().map(|level| (*level, CONNECTIONS_MAX.min(*level))).collect(),
+    }
+}
+
+/// All rounds of one level.
+fn play(
+    arena: &Arena,
+    options: &Options,
+    (part, query): (Part, Query),
+    (level, connections): (usize, usize),
+) -> io::Result<Vec<Row>> {
+    // Up to there the two are the same.
+    let is_played = |way: &Way| *way != Way::PlainEchoEach || level > CONNECTIONS_MAX;
+    let ways: Vec<(Way, u32)> = part
+        .sides()
+        .iter()
+        .filter(|way| is_played(way))
+        .filter_map(|way| Some((*way, arena.pid(way.host())?)))
+        .collect();
+    let mut turns: Vec<Vec<Figures>> = vec![Vec::new(); ways.len()];
+    for round in 0..options.rounds {
+        let mut order: Vec<usize> = (0..ways.len()).collect();
+        if round % 2 == 1 {
+            order.reverse();
+        }
+        for at in order {
+            let (way, pid) = ways[at];
+            let figures = turn(way, pid, options, query, (level, connections)).map_err(|error| {
+                io::Error::other(format!("{}, {}, {level} at once: {error}", part.name(), way.name()))
+            })?;
+            turns[at].push(figures);
+        }
+    }
+    let rows: Vec<Row> = ways
+        .iter()
+        .zip(&turns)
+        .map(|((way, _), turns)| {
+            let connections = if way.is_single() { level } else { connections };
+            Row { part, level, connections, way: *way, figures: medians(turns) }
+        })
+        .collect();
+    for row in &rows {
+        eprintln!(
+            "xrpc: {}, {level} on {}: {}: {:.0} a second, {:.2} us of the server, {:.2} of the client",
+            part.name(),
+            row.connections,
+            row.way.name(),
+            row.figures.per_second,
+            row.figures.server_us,
+            row.figures.client_us
+        );
+    }
+    Ok(rows)
+}
+
+fn medians(turns: &[Figures]) -> Figures {
+    let of = |of: fn(&Figures) -> f64| median(turns.iter().map(of).collect());
+    Figures {
+        per_second: of(|turn| turn.per_second),
+        p50_ms: of(|turn| turn.p50_ms),
+        p99_ms: of(|turn| turn.p99_ms),
+        server_us: of(|turn| turn.server_us),
+        client_us: of(|turn| turn.client_us),
+        wrong_count: turns.iter().map(|turn| turn.wrong_count).sum(),
+    }
+}

@@ -1,0 +1,141 @@
+//! MySQL's protocol in the load: one connection for each request that is on its way, for it has no sessions; texts, or statements prepared once and executed in binary.
+
+use std::io;
+use std::net::{SocketAddr, TcpStream};
+
+use stdx::prng::Prng;
+
+use super::speech::{Done, Query, Speech, TEXT_BYTES};
+use crate::sql::client::Client;
+
+const COM_QUERY: u8 = 3;
+const COM_STMT_EXECUTE: u8 = 0x17;
+const TYPE_LONGLONG: u8 = 8;
+
+/// How a statement is told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Telling {
+    Text,
+    Prepared,
+}
+
+pub struct Statements {
+    query: Query,
+    /// The number of the prepared statement.
+    prepared: Option<u32>,
+    random: Prng,
+}
+
+impl Statements {
+    /// A connection that is logged in, with its statement prepared if that is how it is told.
+    pub fn connect(
+        address: SocketAddr,
+        telling: Telling,
+        query: Query,
+        seed: u64,
+    ) -> io::Result<(TcpStream, Statements)> {
+        let mut client = Client::connect(address, "")?;
+        let prepared = match telling {
+            Telling::Text => None,
+            Telling::Prepared => Some(client.prepare(&query.sql())?),
+        };
+        Ok((client.into_stream(), Statements { query, prepared, random: Prng::new(seed) }))
+    }
+}
+
+impl Speech for Statements {
+    fn ask(&mut self, _: u32, out: &mut Vec<u8>) {
+        let key = self.query.key(&mut self.random);
+        let start = out.len();
+        out.extend_from_slice(&[0; 4]);
+        match self.prepared {
+            None => {
+                out.push(COM_QUERY);
+                let sql = self.query.sql();
+                let text = key.map_or(sql.clone(), |key| sql.replace('?', &key.to_string()));
+                out.extend_from_slice(text.as_bytes());
+            }
+            Some(number) => {
+                out.push(COM_STMT_EXECUTE);
+                out.extend_from_slice(&number.to_le_bytes());
+                // No cursor, once.
+                out.extend_from_slice(&[0, 1, 0, 0, 0]);
+                if let Some(key) = key {
+                    // No NULL, and types are told.
+                    out.extend_from_slice(&[0, 1, TYPE_LONGLONG, 0]);
+                    out.extend_from_slice(&key.to_le_bytes());
+                }
+            }
+        }
+        let length = (out.len() - start - 4) as u32;
+        out[start..start + 3].copy_from_slice(&length.to_le_bytes()[..3]);
+    }
+
+    fn take(&mut self, bytes: &[u8], done: &mut Vec<Done>, _: &mut Vec<u8>) -> io::Result<usize> {
+        let mut rest = bytes;
+        let Some(first) = packet(&mut rest) else { return Ok(0) };
+        if first.first() == Some(&0xff) {
+            done.push(Done { slot: 0, is_right: false });
+            return Ok(bytes.len() - rest.len());
+        }
+        let columns = usize::from(*first.first().unwrap_or(&0));
+        let (mut row_count, mut right_count) = (0, 0);
+        // Descriptions of the columns and their end; then rows, and theirs.
+        for _ in 0..=columns {
+            if packet(&mut rest).is_none() {
+                return Ok(0);
+            }
+        }
+        loop {
+            match packet(&mut rest) {
+                None => return Ok(0),
+                Some([0xfe, more @ ..]) if more.len() < 8 => break,
+                Some(row) => {
+                    row_count += 1;
+                    right_count += u32::from(self.is_right(row));
+                }
+            }
+        }
+        done.push(Done { slot: 0, is_right: row_count == 1 && right_count == 1 });
+        Ok(bytes.len() - rest.len())
+    }
+}
+
+impl Statements {
+    fn is_right(&self, row: &[u8]) -> bool {
+        match (self.query, self.prepared) {
+            (Query::One, None) => row == b"\x011",
+            // A head and a bitmap go before binary values.
+            (Query::One, Some(_)) => row.len() >= 2 + 4 && row[2] == 1,
+            (Query::Point { .. }, None) => row.len() == 1 + TEXT_BYTES,
+            (Query::Point { .. }, Some(_)) => row.len() == 2 + 1 + TEXT_BYTES,
+        }
+    }
+}
+
+/// The body of the packet in front, if all of it is there.
+fn packet<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let (head, rest) = bytes.split_at_checked(4)?;
+    let length = u32::from_le_bytes([head[0], head[1], head[2], 0]) as usize;
+    let (body, rest) = rest.split_at_checked(length)?;
+    *bytes = rest;
+    Some(body)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_taken_when_all_of_it_is_there() {
+        let packets: [&[u8]; 5] = [&[1], b"def", &[0xfe, 0, 0, 0, 0], b"\x011", &[0xfe, 0, 0, 0, 0]];
+        let bytes: Vec<u8> = packets.iter().flat_map(|body| [&[body.len() as u8, 0, 0, 1], *body].concat()).collect();
+        let mut speech = Statements { query: Query::One, prepared: None, random: Prng::new(1) };
+        let mut done = Vec::new();
+        for end in 0..bytes.len() {
+            assert_eq!(speech.take(&bytes[..end], &mut done, &mut Vec::new()).unwrap(), 0);
+        }
+        assert_eq!(speech.take(&bytes, &mut done, &mut Vec::new()).unwrap(), bytes.len());
+        assert!(done.len() == 1 && done[0].is_right);
+    }
+}

@@ -1,0 +1,284 @@
+//! The page: goals first, then all figures. Parts that were not measured now come from the CSV files of an earlier run.
+
+use std::fs;
+use std::io;
+
+use super::{CONNECTIONS_MAX, Figures, Options, Part, Row, Way};
+use crate::setup::Setup;
+use crate::sql::{Programs, Side};
+use crate::svg::{Chart, Panel};
+use crate::table::{Cell, Table, grouped};
+
+const COLUMNS: [&str; 9] =
+    ["requests", "connections", "side", "per second", "p50 ms", "p99 ms", "server CPU us", "client CPU us", "wrong"];
+
+/// All rows of the page.
+struct Rows(Vec<Row>);
+
+impl Rows {
+    fn of(&self, part: Part, way: Way) -> impl Iterator<Item = &Row> {
+        self.0.iter().filter(move |row| row.part == part && row.way == way)
+    }
+
+    fn at(&self, part: Part, way: Way, level: usize) -> Option<&Figures> {
+        self.of(part, way).find(|row| row.level == level).map(|row| &row.figures)
+    }
+
+    /// One way beside another, at the levels that both have: the smallest and the largest quotient.
+    fn beside(
+        &self,
+        part: Part,
+        (ours, theirs): (Way, Way),
+        levels: (usize, usize),
+        of: fn(&Figures) -> f64,
+    ) -> Option<(f64, f64)> {
+        let quotients: Vec<f64> = self
+            .of(part, ours)
+            .filter(|row| (levels.0..=levels.1).contains(&row.level))
+            .filter_map(|row| Some(of(&row.figures) / of(self.at(part, theirs, row.level)?)))
+            .collect();
+        (!quotients.is_empty()).then(|| {
+            quotients
+                .iter()
+                .fold((f64::INFINITY, 0.0), |(low, high), each| (f64::min(low, *each), f64::max(high, *each)))
+        })
+    }
+
+    /// The lowest speed from the peak on, as a part of it.
+    fn after_peak(&self, part: Part, way: Way) -> Option<f64> {
+        let speeds: Vec<f64> = self.of(part, way).map(|row| row.figures.per_second).collect();
+        let peak = (0..speeds.len()).max_by(|a, b| speeds[*a].total_cmp(&speeds[*b]))?;
+        Some(speeds[peak..].iter().copied().fold(f64::INFINITY, f64::min) / speeds[peak])
+    }
+
+    /// Where every processor is busy with the load, whatever the machine: from so many requests on.
+    fn saturated(&self, part: Part, ways: (Way, Way)) -> Option<f64> {
+        let quotients: Vec<f64> = self
+            .of(part, ways.0)
+            .filter(|row| row.level >= SATURATED)
+            .filter_map(|row| Some(row.figures.server_us / self.at(part, ways.1, row.level)?.server_us))
+            .collect();
+        (!quotients.is_empty()).then(|| crate::measure::median(quotients))
+    }
+}
+
+const SATURATED: usize = 64;
+
+fn goals(rows: &Rows) -> Table {
+    let mut table = Table::new(&["goal", "wanted", "found", "verdict"]);
+    let mut goal = |what: String, wanted: f64, found: Option<f64>| {
+        let Some(found) = found else { return };
+        let verdict = if found >= wanted { "pass" } else { "**miss**" };
+        table.row(vec![what.into(), format!("≥ {wanted}").into(), Cell::Number(found, 2), verdict.into()]);
+    };
+    let speed = |figures: &Figures| figures.per_second;
+    let low = |part, ways, levels| rows.beside(part, ways, levels, speed).map(|found| found.0);
+    let all = (1, usize::MAX);
+    goal("echo beside gRPC, speed at its worst level".into(), 2.0, low(Part::Echo, (Way::Echo, Way::Grpc), all));
+    goal(
+        "… server CPU of gRPC's to ours, from 64 at once".into(),
+        2.0,
+        rows.saturated(Part::Echo, (Way::Grpc, Way::Echo)),
+    );
+    goal(
+        "echo beside the plain echo, up to 64 at once, worst level".into(),
+        0.95,
+        low(Part::Echo, (Way::Echo, Way::PlainEcho), (1, 64)),
+    );
+    goal(
+        "… beyond 64, beside one with a connection and thread for each request".into(),
+        1.0,
+        low(Part::Echo, (Way::Echo, Way::PlainEchoEach), (65, usize::MAX)),
+    );
+    goal(
+        format!("… beyond 64, beside one with {CONNECTIONS_MAX} connections, each read and answered in batches"),
+        1.0,
+        low(Part::Echo, (Way::Echo, Way::PlainEcho), (65, usize::MAX)),
+    );
+    for (part, way) in
+        [(Part::Echo, Way::Echo), (Part::SelectOne, Way::Digest), (Part::Point, Way::Digest), (Part::Point, Way::Plan)]
+    {
+        let what = format!("no fall from the peak on: {}, {}", part.name(), way.name());
+        goal(what, 0.85, rows.after_peak(part, way));
+    }
+    goal(
+        "server CPU of texts to that of plans, from 64 at once".into(),
+        1.4,
+        rows.saturated(Part::Point, (Way::Text, Way::Plan)),
+    );
+    goal(
+        "digest beside our MySQL door, select 1, worst level".into(),
+        1.0,
+        low(Part::SelectOne, (Way::Digest, Way::MySqlText), all),
+    );
+    for theirs in [Way::MySqlText, Way::MySqlPrepared] {
+        let what = format!("digest beside our {}, point select, worst level", theirs.name());
+        goal(what, 1.0, low(Part::Point, (Way::Digest, theirs), all));
+    }
+    for way in [Way::Echo, Way::Digest] {
+        let on = |connections| {
+            rows.of(Part::Spread, way).find(|row| row.connections == connections).map(|row| row.figures.per_second)
+        };
+        let found = on(4).zip(on(32)).map(|(few, many)| few / many);
+        goal(format!("all sessions on 4 connections beside 32: {}", way.name()), 0.85, found);
+    }
+    table
+}
+
+fn table(rows: &Rows, part: Part) -> Table {
+    let mut table = Table::new(&COLUMNS);
+    for row in rows.0.iter().filter(|row| row.part == part) {
+        let figures = &row.figures;
+        table.row(vec![
+            Cell::Number(row.level as f64, 0),
+            Cell::Number(row.connections as f64, 0),
+            row.way.name().into(),
+            Cell::Number(figures.per_second, 0),
+            Cell::Number(figures.p50_ms, 3),
+            Cell::Number(figures.p99_ms, 3),
+            Cell::Number(figures.server_us, 2),
+            Cell::Number(figures.client_us, 2),
+            Cell::Number(figures.wrong_count, 0),
+        ]);
+    }
+    table
+}
+
+/// Rows of a part as an earlier run wrote them.
+fn read(text: &str, part: Part) -> Vec<Row> {
+    text.lines().skip(1).filter_map(|line| row(line, part)).collect()
+}
+
+fn row(line: &str, part: Part) -> Option<Row> {
+    // A name may have a comma and then stands in quotes.
+    let (first, rest) = line.split_once(',')?;
+    let (second, rest) = rest.split_once(',')?;
+    let (name, rest) = match rest.strip_prefix('"') {
+        Some(quoted) => quoted.split_once("\",")?,
+        None => rest.split_once(',')?,
+    };
+    let way = part.sides().iter().copied().find(|way| way.name() == name)?;
+    let numbers: Vec<f64> = rest.split(',').map(|word| word.parse().ok()).collect::<Option<_>>()?;
+    let [per_second, p50_ms, p99_ms, server_us, client_us, wrong_count] = numbers[..] else { return None };
+    let figures = Figures { per_second, p50_ms, p99_ms, server_us, client_us, wrong_count };
+    Some(Row { part, level: first.parse().ok()?, connections: second.parse().ok()?, way, figures })
+}
+
+fn chart(rows: &Rows, part: Part) -> Chart {
+    let ways: Vec<Way> = part.sides().iter().copied().filter(|way| rows.of(part, *way).next().is_some()).collect();
+    let mut steps: Vec<(usize, usize)> = Vec::new();
+    for row in rows.0.iter().filter(|row| row.part == part && !row.way.is_single()) {
+        if !steps.contains(&(row.level, row.connections)) {
+            steps.push((row.level, row.connections));
+        }
+    }
+    let find = |way: Way, (level, connections): (usize, usize)| {
+        rows.of(part, way).find(|row| row.level == level && (way.is_single() || row.connections == connections))
+    };
+    let panel = |title: &str, of: fn(&Figures) -> f64| Panel {
+        title: title.into(),
+        groups: steps
+            .iter()
+            .map(|step| {
+                let name = if part == Part::Spread { step.1 } else { step.0 };
+                let values = ways.iter().map(|way| find(*way, *step).map_or(0.0, |row| of(&row.figures))).collect();
+                (name.to_string(), values)
+            })
+            .collect(),
+    };
+    let axis = if part == Part::Spread { "by connections" } else { "by requests at once" };
+    Chart {
+        title: format!("{}, {axis}", part.name()),
+        unit: "thousand per second; us of the server's processors for each".into(),
+        series: ways.iter().map(|way| way.name().to_string()).collect(),
+        panels: vec![
+            panel("thousand per second", |figures| figures.per_second / 1e3),
+            panel("server CPU, us", |figures| figures.server_us),
+        ],
+        logarithmic: false,
+    }
+}
+
+pub fn publish(setup: &Setup, options: &Options, programs: &Programs, measured: &[Row]) -> io::Result<()> {
+    let mut rows = Rows(measured.to_vec());
+    for part in Part::ALL.into_iter().filter(|part| !options.parts.contains(part)) {
+        let file = setup.out.as_ref().map(|out| out.join(format!("xrpc-{}.csv", part.name())));
+        if let Some(text) = file.and_then(|file| fs::read_to_string(file).ok()) {
+            rows.0.extend(read(&text, part));
+        }
+    }
+    let parts: Vec<Part> = Part::ALL.into_iter().filter(|part| rows.0.iter().any(|row| row.part == *part)).collect();
+    let versions: Vec<String> = [Side::Beluga, Side::MariaDb].iter().map(|side| programs.version(*side)).collect();
+    let mut page = String::from("# XRPC beside gRPC, a plain echo, MySQL's protocol and MariaDB\n\n");
+    page += &setup.machine()?;
+    page += "- To reproduce: `apt-get install mariadb-server`, then `cargo build --release -p server` and `cargo run --release -p bench --features grpc -- xrpc --out docs/bench`.\n\n";
+    page += &format!(
+        "Servers: {}; tonic, and a plain echo that reads and answers frames of the same lengths with a thread for each connection. Each is a process of its own, and so is the client: {} threads, each with \
+         an epoll loop over its connections that plays every protocol with the same code around it, receives once and sends once a turn, and looks at each answer. Protocols are spoken by `clients/rust` (XRPC), \
+         and by as much of MySQL's and HTTP/2 as is needed. Requests share up to {CONNECTIONS_MAX} connections (XRPC: a session each; gRPC: a stream each); in MySQL's protocol each has a connection of its own. \
+         A request follows the answer to the one before it at once. Turns of {:.1} s after a warm-up, {} rounds in alternating order, medians. The point select reads a column of 120 characters of one of {} rows; \
+         prepared statements of MySQL's protocol are executed in binary, XRPC's text has a `?` and its argument. All is in memory. Client and servers share the processors: where all are busy, speed says what both cost, \
+         and server CPU of an operation what the server alone does.\n\n",
+        versions.join(", "),
+        options.threads,
+        options.turn.as_secs_f64(),
+        options.rounds,
+        grouped(options.rows as f64, 0),
+    );
+    let goals = goals(&rows);
+    if !goals.is_empty() {
+        page += &format!("{}\n", goals.markdown());
+    }
+    let tables: Vec<(String, Table)> =
+        parts.iter().map(|part| (format!("xrpc-{}", part.name()), table(&rows, *part))).collect();
+    let charts: Vec<(String, Chart)> =
+        parts.iter().map(|part| (format!("xrpc-{}", part.name()), chart(&rows, *part))).collect();
+    for (((name, table), (_, chart)), part) in tables.iter().zip(&charts).zip(&parts) {
+        page += &format!("## {}\n\n![{}]({name}.svg)\n\n{}\n", heading(*part), chart.title, table.markdown());
+    }
+    let tables: Vec<(&str, &Table)> = tables.iter().map(|(name, table)| (&**name, table)).collect();
+    let charts: Vec<(&str, &Chart)> = charts.iter().map(|(name, chart)| (&**name, chart)).collect();
+    setup.publish("xrpc", page.trim_end(), &tables, &charts)
+}
+
+fn heading(part: Part) -> &'static str {
+    match part {
+        Part::Echo => "Echo",
+        Part::SelectOne => "select 1",
+        Part::Point => "A row by its primary key",
+        Part::Spread => "Many sessions on few connections",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row_of(way: Way, level: usize, per_second: f64) -> Row {
+        let figures = Figures { per_second, server_us: 1e6 / per_second, ..Figures::default() };
+        Row { part: Part::Echo, level, connections: level.min(32), way, figures }
+    }
+
+    #[test]
+    fn rows_come_back_from_their_file() {
+        let rows = Rows(vec![row_of(Way::PlainEchoEach, 64, 1234.0), row_of(Way::Echo, 1, 50.0)]);
+        let found = read(&table(&rows, Part::Echo).csv(), Part::Echo);
+        assert_eq!(found.len(), 2);
+        assert_eq!((found[0].way, found[0].level, found[0].figures.per_second), (Way::PlainEchoEach, 64, 1234.0));
+    }
+
+    #[test]
+    fn goals_take_the_worst_level() {
+        let rows = Rows(vec![
+            row_of(Way::Echo, 1, 100.0),
+            row_of(Way::Echo, 64, 400.0),
+            row_of(Way::Echo, 128, 300.0),
+            row_of(Way::Grpc, 1, 50.0),
+            row_of(Way::Grpc, 64, 100.0),
+        ]);
+        let found = rows.beside(Part::Echo, (Way::Echo, Way::Grpc), (1, 64), |figures| figures.per_second);
+        assert_eq!(found, Some((2.0, 4.0)));
+        assert_eq!(rows.after_peak(Part::Echo, Way::Echo), Some(0.75));
+        assert_eq!(rows.saturated(Part::Echo, (Way::Grpc, Way::Echo)), Some(4.0));
+    }
+}

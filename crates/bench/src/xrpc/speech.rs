@@ -1,0 +1,211 @@
+//! What is said on a connection of the load: how a request of a slot is written, and where its answer ends. One for each protocol, so that one loop plays them all at the same cost.
+
+use std::collections::VecDeque;
+use std::io;
+
+use beluga_xrpc::frame::{self, answer, ask};
+use beluga_xrpc::plan::{Read, Table, key, parameter};
+use beluga_xrpc::{After, Form, Plan, Request, Statement};
+use stdx::prng::Prng;
+
+/// An answer that is whole, and whether it is what was asked for.
+pub struct Done {
+    pub slot: u32,
+    pub is_right: bool,
+}
+
+/// A protocol on one connection. A slot has one request on its way at a time.
+pub trait Speech: Send {
+    /// Appends the next request of the slot.
+    fn ask(&mut self, slot: u32, out: &mut Vec<u8>);
+
+    /// Takes whole answers off the front of `bytes`. Returns how many bytes they were; may append what the protocol itself has to say.
+    fn take(&mut self, bytes: &[u8], done: &mut Vec<Done>, out: &mut Vec<u8>) -> io::Result<usize>;
+}
+
+fn odd(error: impl ToString) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, error.to_string())
+}
+
+/// XRPC's smallest request, in the frames that a plain echo answers too. Answers come in the order of requests.
+#[derive(Default)]
+pub struct Echo {
+    asked: VecDeque<u32>,
+}
+
+/// What CapabilitiesGet answers is as long for all servers of the comparison.
+pub const ECHO_ANSWER_BYTES: usize = 24;
+
+impl Speech for Echo {
+    fn ask(&mut self, slot: u32, out: &mut Vec<u8>) {
+        self.asked.push_back(slot);
+        frame::put(out, 0, ask::CAPABILITIES_GET, |_| ());
+    }
+
+    fn take(&mut self, bytes: &[u8], done: &mut Vec<Done>, _: &mut Vec<u8>) -> io::Result<usize> {
+        let mut used = 0;
+        while let Some(frame) = frame::cut(&bytes[used..]).map_err(odd)? {
+            used += frame.len_bytes();
+            let slot = self.asked.pop_front().ok_or_else(|| odd("an answer that nobody asked for"))?;
+            let is_right = frame.kind == answer::CAPABILITIES && frame.payload.len() == ECHO_ANSWER_BYTES;
+            done.push(Done { slot, is_right });
+        }
+        Ok(used)
+    }
+}
+
+/// What the statements of the comparison read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Query {
+    One,
+    /// A column of 120 characters of one row of so many.
+    Point {
+        rows: u64,
+    },
+}
+
+pub const TABLE: &str = "item";
+pub const DATABASE: &str = "xrpcbench";
+pub const TEXT_BYTES: usize = 120;
+
+impl Query {
+    pub fn sql(self) -> String {
+        match self {
+            Query::One => "select 1".into(),
+            Query::Point { .. } => format!("select c from {DATABASE}.{TABLE} where id = ?"),
+        }
+    }
+
+    /// A key, from 1.
+    pub fn key(self, random: &mut Prng) -> Option<u64> {
+        match self {
+            Query::One => None,
+            Query::Point { rows } => Some(1 + random.below(rows)),
+        }
+    }
+}
+
+/// How a statement is told.
+pub enum Telling {
+    Text(String),
+    Digest(Statement),
+    Plan(Plan),
+}
+
+impl Telling {
+    /// A get by the primary key, in a tree without a name or value of its own.
+    pub fn plan() -> Telling {
+        let table = Table::named(TABLE).schema(DATABASE).index("PRIMARY");
+        Telling::Plan(Read::get(table, [key("id", parameter(0))]).columns(["c"]).plan())
+    }
+}
+
+/// Statements in sessions of their own, one for each slot.
+pub struct Statements {
+    telling: Telling,
+    query: Query,
+    random: Prng,
+    slots: Vec<Slot>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Slot {
+    has_begun: bool,
+    /// Rows as long as they should be.
+    right_count: u32,
+}
+
+const FIRST_SID: u64 = 2;
+
+impl Statements {
+    pub fn new(telling: Telling, query: Query, slot_count: usize, seed: u64) -> Statements {
+        Statements { telling, query, random: Prng::new(seed), slots: vec![Slot::default(); slot_count] }
+    }
+}
+
+impl Speech for Statements {
+    fn ask(&mut self, slot: u32, out: &mut Vec<u8>) {
+        let sid = u64::from(slot) + FIRST_SID;
+        let state = &mut self.slots[slot as usize];
+        // A session sends its statement whole once, as clients do that do not know what the server knows.
+        let form = if state.has_begun { Form::Digest } else { Form::Whole };
+        if !state.has_begun {
+            frame::put(out, sid, ask::SESSION_NEW, |_| ());
+        }
+        *state = Slot { has_begun: true, right_count: 0 };
+        let key = self.query.key(&mut self.random).map(|key| [key.into()]);
+        let request = match &self.telling {
+            Telling::Text(text) => Request::text(text.as_str()),
+            Telling::Digest(statement) => Request::statement(statement),
+            Telling::Plan(plan) => Request::plan(plan),
+        };
+        match &key {
+            Some(key) => request.with(&key[..]).write(out, sid, form, After::Anything),
+            None => request.write(out, sid, form, After::Anything),
+        }
+    }
+
+    fn take(&mut self, bytes: &[u8], done: &mut Vec<Done>, _: &mut Vec<u8>) -> io::Result<usize> {
+        let mut used = 0;
+        while let Some(frame) = frame::cut(&bytes[used..]).map_err(odd)? {
+            used += frame.len_bytes();
+            let slot = frame.sid.wrapping_sub(FIRST_SID);
+            let state = self.slots.get_mut(slot as usize).ok_or_else(|| odd("an answer for no session"))?;
+            match frame.kind {
+                answer::ROW => state.right_count += u32::from(is_right(self.query, frame.payload)),
+                answer::EXECUTE_OK => done.push(Done { slot: slot as u32, is_right: state.right_count == 1 }),
+                answer::ERROR => done.push(Done { slot: slot as u32, is_right: false }),
+                _ => {}
+            }
+        }
+        Ok(used)
+    }
+}
+
+/// The bytes of a row with one field.
+fn is_right(query: Query, row: &[u8]) -> bool {
+    match query {
+        Query::One => row == [0x0a, 1, 2],
+        // The length, the text, a zero.
+        Query::Point { .. } => row.len() == 2 + TEXT_BYTES + 1 && row[1] as usize == TEXT_BYTES + 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer_of(sid: u64, row: &[u8]) -> Vec<u8> {
+        let mut out = Vec::new();
+        frame::put(&mut out, sid, answer::ROW, |out| out.extend_from_slice(row));
+        frame::put(&mut out, sid, answer::EXECUTE_OK, |_| ());
+        out
+    }
+
+    #[test]
+    fn an_answer_counts_only_if_it_is_what_was_asked_for() {
+        let mut speech = Statements::new(Telling::Text("select 1".into()), Query::One, 2, 1);
+        let mut out = Vec::new();
+        speech.ask(0, &mut out);
+        speech.ask(1, &mut out);
+        let bytes = [answer_of(3, &[0x0a, 1, 2]), answer_of(2, &[0x0a, 1, 4])].concat();
+        let mut done = Vec::new();
+        assert_eq!(speech.take(&bytes[..bytes.len() - 1], &mut done, &mut out).unwrap(), bytes.len() - 13);
+        assert_eq!(speech.take(&bytes[bytes.len() - 13..], &mut done, &mut out).unwrap(), 13);
+        let found: Vec<_> = done.iter().map(|done| (done.slot, done.is_right)).collect();
+        assert_eq!(found, [(1, true), (0, false)]);
+    }
+
+    #[test]
+    fn a_session_begins_once_and_says_its_statement_once() {
+        let mut speech = Statements::new(Telling::Digest(Statement::new("select 1")), Query::One, 1, 1);
+        let mut lengths = Vec::new();
+        for _ in 0..3 {
+            let mut out = Vec::new();
+            speech.ask(0, &mut out);
+            lengths.push(out.len());
+        }
+        assert_eq!(lengths[1], lengths[2]);
+        assert!(lengths[0] > lengths[1] + 13);
+    }
+}
