@@ -34,9 +34,14 @@ impl Seal {
         &self.key().1
     }
 
+    /// Only what is so long can have been sealed.
+    pub fn has_length(&self, sealed: &[u8]) -> bool {
+        sealed.len() == BITS / 8
+    }
+
     /// What was sealed with the public half. Blinded, so that the time it takes tells nothing of the key.
     pub fn open(&self, sealed: &[u8]) -> Option<Vec<u8>> {
-        if sealed.len() != BITS / 8 {
+        if !self.has_length(sealed) {
             return None;
         }
         self.key().0.decrypt_blinded(&mut OsRng, Oaep::new::<Sha1>(), sealed).ok()

@@ -78,6 +78,8 @@ pub struct Session {
     client: Arc<Client>,
     connection_id: u64,
     host: String,
+    /// The client is on this machine.
+    is_near: bool,
     capabilities: u32,
     /// Of the next packet, whoever sends it.
     sequence: u8,
@@ -102,6 +104,7 @@ impl Session {
             shared: shared.clone(),
             connection_id: connection.id,
             host: if ip.is_loopback() { "localhost".into() } else { ip.to_string() },
+            is_near: ip.is_loopback(),
             capabilities: 0,
             sequence: 0,
             scramble: new_scramble(),
@@ -459,6 +462,7 @@ impl Session {
             remembered: &shared.remembered,
             seal: &shared.seal,
             is_private: self.is_private,
+            is_near: self.is_near,
             handles_expired: self.capabilities & capability::CAN_HANDLE_EXPIRED_PASSWORDS != 0,
         }
     }

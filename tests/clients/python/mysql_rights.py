@@ -1,5 +1,7 @@
 """Users, roles and rights with real clients: logins by each method, locks, expiry, hosts, TLS, rights of running sessions, one account at two doors, and all of it again after a kill."""
 
+import subprocess
+
 import pymysql
 import redis
 
@@ -45,6 +47,15 @@ def logins(server, root):
     ask(root, "CREATE USER far@'10.%', near@'127.0.0.0/8'")
     tally.equal("another host", enters(server, "far"), 1045)
     tally.equal("a net", ask(come(server, "near"), "SELECT CURRENT_USER()"), [["near@127.0.0.0/8"]])
+
+
+def by_command(server, root):
+    """The command that comes with the system. Its first login shows the whole password, and how it does that is the library's choice."""
+    ask(root, "CREATE USER typist IDENTIFIED BY 'se cret'")
+    for name, password, seen in [("first", "se cret", "typist@%"), ("again", "se cret", "typist@%"), ("wrong", "secret", "1045")]:
+        command = ["mysql", "--no-defaults", "-h", "127.0.0.1", "-P", str(server.mysql_port), "-u", "typist", f"-p{password}", "-N", "-e", "SELECT CURRENT_USER()"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=30)
+        tally.check(f"mysql, {name}", seen in done.stdout + done.stderr, done.stdout + done.stderr)
 
 
 def running(server, root):
@@ -125,6 +136,7 @@ def after_a_kill(server):
 def main():
     with Server(mysql=True) as server:
         root = come(server)
+        by_command(server, root)
         logins(server, root)
         running(server, root)
         doors(server, root)

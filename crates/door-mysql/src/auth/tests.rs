@@ -16,6 +16,7 @@ struct World {
     remembered: Remembered,
     seal: Seal,
     is_private: bool,
+    is_near: bool,
 }
 
 impl World {
@@ -26,7 +27,7 @@ impl World {
         options.pager.segment_bytes = 4 << 20;
         let engine = Engine::open(options, SimFolder::new(1), Arc::new(SimClock::new(1))).unwrap();
         let (remembered, seal) = (Remembered::default(), Seal::default());
-        let world = World { engine, remembered, seal, is_private: true };
+        let world = World { engine, remembered, seal, is_private: true, is_near: false };
         world.put("sha", |account| account.verifier = Some(Verifier::caching_sha2(b"secret")));
         world.put("native", |account| account.verifier = Some(Verifier::native(b"secret")));
         world.put("redis", |account| account.passwords = vec![sha256(b"secret")]);
@@ -49,6 +50,7 @@ impl World {
             remembered: &self.remembered,
             seal: &self.seal,
             is_private: self.is_private,
+            is_near: self.is_near,
             handles_expired: false,
         }
     }
@@ -140,6 +142,30 @@ fn without_tls_the_password_comes_sealed() {
     let (mut login, step) = world.begin("redis", SHA2, &digest(SHA2, "secret"));
     assert_eq!(step, Step::Say(vec![1, SEND_IT_ALL]));
     assert_eq!(login.go_on(&world.ground(), b"secret\0"), Step::Deny, "a bare password where others listen");
+}
+
+#[test]
+fn on_the_same_machine_the_password_may_come_as_it_is() {
+    let world = World { is_private: false, is_near: true, ..World::new() };
+    for (password, step) in [(&b"wrong\0"[..], false), (b"secret", false), (b"\0", false), (b"secret\0", true)] {
+        let (mut login, asked) = world.begin("sha", SHA2, &digest(SHA2, "secret"));
+        assert_eq!(asked, Step::Say(vec![1, SEND_IT_ALL]));
+        assert_eq!(matches!(login.go_on(&world.ground(), password), Step::Accept(..)), step, "{password:?}");
+    }
+    assert_eq!(world.login("redis", "secret", SHA2), (true, 3), "who asks for the key gets it here too");
+    let mut long = vec![b'x'; 255];
+    world.put("long", |account| account.passwords = vec![sha256(&long)]);
+    assert!(world.login("long", &"x".repeat(200), SHA2) == (false, 3));
+    long.push(0);
+    let (mut login, _) = world.begin("long", SHA2, &digest(SHA2, "y"));
+    assert_eq!(login.go_on(&world.ground(), &long), Step::Deny, "as long as what is sealed, it is taken for that");
+    // An account that asks for TLS is not let in without it.
+    world.put("tls", |account| {
+        account.passwords = vec![sha256(b"secret")];
+        account.needs_tls = true;
+    });
+    let (mut login, _) = world.begin("tls", SHA2, &digest(SHA2, "secret"));
+    assert_eq!(login.go_on(&world.ground(), b"secret\0"), Step::Deny);
 }
 
 #[test]
