@@ -95,7 +95,7 @@ impl GroupState {
                 count += 1;
                 sorter.push(|out| out.extend_from_slice(&keys), row.iter().map(Cell::Value), ctx)
             })?;
-            let (rows, adding) = (sorter.finish(ctx)?, Adding::default());
+            let (rows, adding) = (sorter.finish(&[], ctx)?, Adding::default());
             self.gathered = Some(Gathered { rows, gathering: None, key: Vec::new(), adding, count: 0 });
         }
         let Some(gathered) = &mut self.gathered else { return Ok(()) };
@@ -163,7 +163,7 @@ impl GroupState {
                     sorter.push(|out| out.extend_from_slice(&key), row.iter().map(Cell::Value), ctx)?;
                 }
             }
-            self.sorted = Some(sorter.finish(ctx)?);
+            self.sorted = Some(sorter.finish(&[], ctx)?);
         }
         let Some(sorted) = &mut self.sorted else { return Ok(()) };
         while out.len() < BATCH {

@@ -1,11 +1,10 @@
 //! Sorting by keys that compare as bytes. With a limit only so many rows are kept.
 
-use crate::batch::{Batch, Cells};
+use crate::batch::Batch;
 use crate::error::Result;
 use crate::exec::sorter::{Sorted, Sorter};
 use crate::exec::{BATCH, Exec, limits};
 use crate::plan::SortKey;
-use crate::scalar::key::encode_cell;
 use crate::scalar::{EvalContext, Expr};
 
 /// Beyond this many rows the smallest are not kept apart.
@@ -39,12 +38,12 @@ impl SortState {
         while out.len() < enough && !out.is_long() {
             let Some(record) = sorted.next()? else { return Ok(()) };
             if unique {
-                if self.last.as_deref() == Some(record.key) {
+                if self.last.as_deref() == Some(&*record.key) {
                     continue;
                 }
                 let last = self.last.get_or_insert_default();
                 last.clear();
-                last.extend_from_slice(record.key);
+                last.extend_from_slice(&record.key);
             }
             record.unpack(out)?;
         }
@@ -65,16 +64,13 @@ fn gather(
             limit.saturating_add(offset)
         }
     };
-    let key = |row: Cells<'_>, out: &mut Vec<u8>| {
-        keys.iter().for_each(|sort| encode_cell(row.get(sort.at), &sort.ty, sort.descending, out));
-    };
     let mut sorter = Sorter::default();
     let mut batch = Batch::new();
     while input.fill(ctx, &mut batch)? {
-        sorter.push_batch(std::mem::replace(&mut batch, Batch::new()), key, ctx)?;
+        sorter.push_batch(std::mem::replace(&mut batch, Batch::new()), keys, ctx)?;
         if top <= TOP && sorter.len() as u64 > 2 * top + 1000 {
-            sorter.keep(top as usize);
+            sorter.keep(top as usize, keys);
         }
     }
-    sorter.finish(ctx)
+    sorter.finish(keys, ctx)
 }

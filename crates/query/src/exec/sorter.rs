@@ -1,19 +1,23 @@
 //! Rows by keys of bytes. What is equal stays in the order it came.
 //!
-//! Rows stay in the batches that they came in, their keys lie one behind the other in pieces; what is sorted are their places, each with the first bytes of its key. As much as
+//! Rows stay in the batches that they came in, their keys lie one behind the other in pieces; what is sorted are their places, each with the first bytes of its key. Where the order begins with
+//! a text these bytes are had without the rest, and the key is made only if another begins with the same (abbreviated keys, as in PostgreSQL). As much as
 //! memory allows is sorted at a time; what is more becomes a run of a file, and the runs are merged when the rows are asked for. Of many runs some are merged into
 //! longer ones first, so that not all of them need a buffer at once.
 
 use std::cell::RefCell;
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Deref;
 
 use crate::batch::{Batch, Cell, Cells};
 use crate::error::Result;
 use crate::exec::host::host;
 use crate::exec::memory;
 use crate::exec::spill::{Reader, Run, Writer, decode_row, encode_cells, unpack_row};
+use crate::plan::SortKey;
 use crate::scalar::EvalContext;
+use crate::scalar::key::{encode_cell, start_of_cell};
 use crate::session::Row;
 
 /// Runs that are merged at once.
@@ -24,6 +28,10 @@ const PIECE: usize = 64 << 10;
 const BATCH_ROWS: usize = 256;
 /// Batches with fewer rows are copied into ours.
 const ADOPTED_MIN: usize = 32;
+/// Instead of a key's length: it has not been made, for its first bytes have been enough.
+const UNMADE: u32 = u32::MAX;
+/// In a file the key's length comes first.
+const KEY_LEN_BYTES: usize = size_of::<u32>();
 /// What the place of a record takes.
 const PLACE_BYTES: usize = size_of::<Place>();
 
@@ -39,13 +47,15 @@ pub struct Sorter {
 
 /// Records in memory.
 struct Held {
-    /// Their keys.
-    pieces: Vec<Vec<u8>>,
+    keys: Pieces,
     batches: Vec<Batch>,
     /// The last batch is ours and takes more rows.
     is_open: bool,
     places: Vec<Place>,
 }
+
+/// Keys, one behind the other.
+struct Pieces(Vec<Vec<u8>>);
 
 #[derive(Clone, Copy)]
 struct Place {
@@ -61,8 +71,15 @@ struct Place {
 
 /// A row with its key.
 pub struct Record<'s> {
-    pub key: &'s [u8],
+    pub key: Key<'s>,
     row: Stored<'s>,
+}
+
+/// What a row is sorted by.
+pub enum Key<'s> {
+    Whole(&'s [u8]),
+    /// No other key begins with these bytes, so they tell it from all others and where it stands among them.
+    Start([u8; 8]),
 }
 
 enum Stored<'s> {
@@ -99,17 +116,17 @@ thread_local! {
 impl Default for Held {
     fn default() -> Held {
         let (pieces, places) = SPARE.with_borrow_mut(Vec::pop).unwrap_or_default();
-        Held { pieces, batches: Vec::new(), is_open: false, places }
+        Held { keys: Pieces(pieces), batches: Vec::new(), is_open: false, places }
     }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        let keys: usize = self.pieces.iter().map(Vec::capacity).sum();
+        let keys: usize = self.keys.0.iter().map(Vec::capacity).sum();
         if self.places.capacity() == 0 || self.places.capacity() * PLACE_BYTES + keys > KEPT_MAX {
             return;
         }
-        let (mut pieces, mut places) = (std::mem::take(&mut self.pieces), std::mem::take(&mut self.places));
+        let (mut pieces, mut places) = (std::mem::take(&mut self.keys.0), std::mem::take(&mut self.places));
         pieces.truncate(1);
         pieces.iter_mut().for_each(Vec::clear);
         places.clear();
@@ -123,31 +140,54 @@ impl Drop for Held {
     }
 }
 
-impl Held {
-    /// Adds the place of a row and its key; returns how much memory they take.
-    fn place(&mut self, key: impl FnOnce(&mut Vec<u8>), batch: usize, row: usize) -> usize {
-        if self.pieces.last().is_none_or(|piece| piece.len() >= PIECE) {
-            self.pieces.push(Vec::with_capacity(if self.pieces.is_empty() { 0 } else { PIECE + PIECE / 8 }));
+impl Place {
+    fn is_unmade(&self) -> bool {
+        self.key_len == UNMADE
+    }
+
+    fn number(&self) -> (u32, u32) {
+        (self.batch, self.row)
+    }
+}
+
+impl Pieces {
+    /// Adds a key, and says in the row's place where it is.
+    fn put(&mut self, key: impl FnOnce(&mut Vec<u8>), place: &mut Place) {
+        if self.0.last().is_none_or(|piece| piece.len() >= PIECE) {
+            self.0.push(Vec::with_capacity(if self.0.is_empty() { 0 } else { PIECE + PIECE / 8 }));
         }
-        let piece = self.pieces.len() - 1;
-        let bytes = &mut self.pieces[piece];
+        let piece = self.0.len() - 1;
+        let bytes = &mut self.0[piece];
         let from = bytes.len();
         key(bytes);
         let key = &bytes[from..];
-        let (head, key_len) = (head(key), key.len());
-        self.places.push(Place {
-            head,
-            piece: piece as u32,
-            key_from: from as u32,
-            key_len: key_len as u32,
-            batch: batch as u32,
-            row: row as u32,
-        });
-        key_len + PLACE_BYTES
+        place.head = head(key);
+        (place.piece, place.key_from, place.key_len) = (piece as u32, from as u32, key.len() as u32);
+    }
+}
+
+impl Deref for Key<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Key::Whole(key) => key,
+            Key::Start(start) => start,
+        }
+    }
+}
+
+impl Held {
+    /// Adds the place of a row and its key; returns how much memory they take.
+    fn place(&mut self, key: impl FnOnce(&mut Vec<u8>), (batch, row): (u32, u32)) -> usize {
+        let mut place = Place { head: 0, piece: 0, key_from: 0, key_len: 0, batch, row };
+        self.keys.put(key, &mut place);
+        self.places.push(place);
+        place.key_len as usize + PLACE_BYTES
     }
 
-    /// Adds a record; returns how much memory it takes.
-    fn push<'c>(&mut self, key: impl FnOnce(&mut Vec<u8>), row: impl Iterator<Item = Cell<'c>>) -> usize {
+    /// Adds a row; returns how much memory it takes, and its number.
+    fn push_row<'c>(&mut self, row: impl Iterator<Item = Cell<'c>>) -> (usize, (u32, u32)) {
         if !self.is_open || self.batches.last().is_none_or(|batch| batch.len() >= BATCH_ROWS) {
             self.batches.push(Batch::new());
             self.is_open = true;
@@ -156,47 +196,80 @@ impl Held {
         let batch = &mut self.batches[at];
         let bytes: usize = row.map(|cell| batch.push_cell(cell)).sum();
         batch.end_row();
-        let row = batch.len() - 1;
-        bytes + self.place(key, at, row)
+        (bytes, (at as u32, batch.len() as u32 - 1))
     }
 
-    fn adopt(&mut self, batch: Batch, key: impl Fn(Cells<'_>, &mut Vec<u8>)) -> usize {
-        let at = self.batches.len();
+    /// Adds the place of a row by its key in this order. What the key would take counts also where only its first bytes are needed now.
+    fn place_in(&mut self, order: &[SortKey], cells: Cells<'_>, number: (u32, u32)) -> usize {
+        let start = order.first().and_then(|by| start_of_cell(cells.get(by.at), &by.ty, by.descending));
+        let Some(head) = start else { return self.place(|out| write_key(order, cells, out), number) };
+        self.places.push(Place { head, piece: 0, key_from: 0, key_len: UNMADE, batch: number.0, row: number.1 });
+        PLACE_BYTES + order.iter().map(|by| key_bytes(cells.get(by.at))).sum::<usize>()
+    }
+
+    fn adopt(&mut self, batch: Batch, order: &[SortKey]) -> usize {
+        let at = self.batches.len() as u32;
         self.is_open = false;
         let mut bytes = batch.held_bytes();
         for (row, cells) in batch.rows().enumerate() {
-            bytes += self.place(|out| key(cells, out), at, row);
+            bytes += self.place_in(order, cells, (at, row as u32));
         }
         self.batches.push(batch);
         bytes
     }
 
+    /// The key, if it has been made.
     fn key(&self, place: &Place) -> &[u8] {
-        &self.pieces[place.piece as usize][place.key_from as usize..][..place.key_len as usize]
+        &self.keys.0[place.piece as usize][place.key_from as usize..][..place.key_len as usize]
     }
 
     fn row(&self, place: &Place) -> Cells<'_> {
         self.batches[place.batch as usize].row(place.row as usize)
     }
 
-    fn sort(&mut self) {
+    fn sort(&mut self, order: &[SortKey]) {
         let mut places = std::mem::take(&mut self.places);
-        places.sort_unstable_by(|a, b| self.compare(a, b));
+        places.sort_unstable_by_key(|place| (place.head, place.number()));
+        for alike in places.chunk_by_mut(|a, b| a.head == b.head).filter(|alike| alike.len() > 1) {
+            alike.iter_mut().filter(|place| place.is_unmade()).for_each(|place| self.make_key(order, place));
+            alike.sort_unstable_by(|a, b| self.key(a).cmp(self.key(b)).then_with(|| a.number().cmp(&b.number())));
+        }
         self.places = places;
     }
 
-    fn compare(&self, a: &Place, b: &Place) -> Ordering {
-        let by_key = a.head.cmp(&b.head).then_with(|| self.key(a).cmp(self.key(b)));
-        by_key.then_with(|| (a.batch, a.row).cmp(&(b.batch, b.row)))
+    fn make_key(&mut self, order: &[SortKey], place: &mut Place) {
+        let (start, row) = (place.head, self.batches[place.batch as usize].row(place.row as usize));
+        self.keys.put(|out| write_key(order, row, out), place);
+        debug_assert_eq!(place.head, start, "a key begins as was said before it was made");
     }
 
     /// The first `most` in batches of their own.
     fn first(&self, most: usize) -> (Held, usize) {
         let (mut first, mut bytes) = (Held::default(), 0);
         for place in &self.places[..most] {
-            bytes += first.push(|out| out.extend_from_slice(self.key(place)), self.row(place).iter());
+            let (row_bytes, (batch, row)) = first.push_row(self.row(place).iter());
+            bytes += row_bytes;
+            if place.is_unmade() {
+                first.places.push(Place { batch, row, ..*place });
+                bytes += PLACE_BYTES;
+            } else {
+                bytes += first.place(|out| out.extend_from_slice(self.key(place)), (batch, row));
+            }
         }
         (first, bytes)
+    }
+}
+
+fn write_key(order: &[SortKey], row: Cells<'_>, out: &mut Vec<u8>) {
+    order.iter().for_each(|by| encode_cell(row.get(by.at), &by.ty, by.descending, out));
+}
+
+/// What a cell's part of a key takes, about.
+fn key_bytes(cell: Cell<'_>) -> usize {
+    match cell {
+        Cell::Text(text) => 3 + 2 * text.len(),
+        Cell::Bytes(bytes) => 3 + bytes.len(),
+        Cell::Value(_) => 16,
     }
 }
 
@@ -217,29 +290,29 @@ impl Sorter {
         row: impl ExactSizeIterator<Item = Cell<'c>>,
         ctx: &mut EvalContext,
     ) -> Result<()> {
-        let bytes = self.held.push(key, row);
-        self.count(bytes, ctx)
+        let (bytes, number) = self.held.push_row(row);
+        let bytes = bytes + self.held.place(key, number);
+        self.count(bytes, &[], ctx)
     }
 
-    /// Adds all rows of a batch; `key` appends a row's key.
-    pub fn push_batch(
-        &mut self,
-        batch: Batch,
-        key: impl Fn(Cells<'_>, &mut Vec<u8>),
-        ctx: &mut EvalContext,
-    ) -> Result<()> {
-        if batch.len() < ADOPTED_MIN {
-            return batch.rows().try_for_each(|row| self.push(|out| key(row, out), row.iter(), ctx));
+    /// Adds all rows of a batch, to be sorted in this order, which is the same in all calls.
+    pub fn push_batch(&mut self, batch: Batch, order: &[SortKey], ctx: &mut EvalContext) -> Result<()> {
+        if batch.len() >= ADOPTED_MIN {
+            let bytes = self.held.adopt(batch, order);
+            return self.count(bytes, order, ctx);
         }
-        let bytes = self.held.adopt(batch, key);
-        self.count(bytes, ctx)
+        batch.rows().try_for_each(|cells| {
+            let (bytes, number) = self.held.push_row(cells.iter());
+            let bytes = bytes + self.held.place_in(order, cells, number);
+            self.count(bytes, order, ctx)
+        })
     }
 
     /// So much has come.
-    fn count(&mut self, bytes: usize, ctx: &mut EvalContext) -> Result<()> {
+    fn count(&mut self, bytes: usize, order: &[SortKey], ctx: &mut EvalContext) -> Result<()> {
         let is_short = host(ctx).must_spill(&self.counted, bytes);
         host(ctx).count(&mut self.counted, bytes)?;
-        if is_short { self.write_out(ctx) } else { Ok(()) }
+        if is_short { self.write_out(order, ctx) } else { Ok(()) }
     }
 
     pub fn len(&self) -> usize {
@@ -247,18 +320,18 @@ impl Sorter {
     }
 
     /// Forgets all but so many of the smallest. Only while nothing has been written.
-    pub fn keep(&mut self, most: usize) {
+    pub fn keep(&mut self, most: usize, order: &[SortKey]) {
         if !self.runs.is_empty() || self.len() <= most {
             return;
         }
-        self.held.sort();
+        self.held.sort(order);
         let (first, bytes) = self.held.first(most);
         self.counted.release(self.counted.bytes().saturating_sub(bytes));
         self.held = first;
     }
 
-    fn write_out(&mut self, ctx: &mut EvalContext) -> Result<()> {
-        self.held.sort();
+    fn write_out(&mut self, order: &[SortKey], ctx: &mut EvalContext) -> Result<()> {
+        self.held.sort(order);
         let writer = match &mut self.writer {
             Some(writer) => writer,
             None => self.writer.insert(Writer::new(&host(ctx).spill()?)?),
@@ -267,8 +340,14 @@ impl Sorter {
         let held = std::mem::take(&mut self.held);
         for (nth, place) in held.places.iter().enumerate() {
             self.record.clear();
-            self.record.extend_from_slice(&place.key_len.to_le_bytes());
-            self.record.extend_from_slice(held.key(place));
+            self.record.extend_from_slice(&[0; KEY_LEN_BYTES]);
+            if place.is_unmade() {
+                write_key(order, held.row(place), &mut self.record);
+            } else {
+                self.record.extend_from_slice(held.key(place));
+            }
+            let key_len = (self.record.len() - KEY_LEN_BYTES) as u32;
+            self.record[..KEY_LEN_BYTES].copy_from_slice(&key_len.to_le_bytes());
             encode_cells(held.row(place).iter(), &mut self.record);
             writer.put(&self.record)?;
             if nth.is_multiple_of(4096) {
@@ -280,12 +359,13 @@ impl Sorter {
         Ok(())
     }
 
-    pub fn finish(mut self, ctx: &mut EvalContext) -> Result<Sorted> {
+    /// The order is that of `push_batch`; none where rows came with their keys.
+    pub fn finish(mut self, order: &[SortKey], ctx: &mut EvalContext) -> Result<Sorted> {
         if self.runs.is_empty() {
-            self.held.sort();
+            self.held.sort(order);
             return Ok(Sorted::Here { sorter: self, next: 0 });
         }
-        self.write_out(ctx)?;
+        self.write_out(order, ctx)?;
         while self.runs.len() > WAYS {
             // Runs that follow one another, so that what is equal stays in order.
             let mut longer = Vec::new();
@@ -352,7 +432,11 @@ impl Sorted {
                     return Ok(None);
                 };
                 *next += 1;
-                Ok(Some(Record { key: sorter.held.key(place), row: Stored::Here(sorter.held.row(place)) }))
+                let key = match place.is_unmade() {
+                    true => Key::Start(place.head.to_be_bytes()),
+                    false => Key::Whole(sorter.held.key(place)),
+                };
+                Ok(Some(Record { key, row: Stored::Here(sorter.held.row(place)) }))
             }
         }
     }
@@ -361,7 +445,7 @@ impl Sorted {
 impl<'s> Record<'s> {
     fn parse(bytes: &'s [u8]) -> Result<Record<'s>> {
         let (key, row) = crate::exec::spill::partition::key_and_rest(bytes)?;
-        Ok(Record { key, row: Stored::Packed(row) })
+        Ok(Record { key: Key::Whole(key), row: Stored::Packed(row) })
     }
 
     pub fn row(&self) -> Result<Row> {

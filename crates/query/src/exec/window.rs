@@ -132,7 +132,7 @@ fn gather(window: &Window, mut input: Exec, ctx: &mut EvalContext) -> Result<Sor
             sorter.push(|out| out.extend_from_slice(&key), row.iter().map(Cell::Value), ctx)?;
         }
     }
-    sorter.finish(ctx)
+    sorter.finish(&[], ctx)
 }
 
 fn split_of(key: &[u8]) -> usize {

@@ -56,6 +56,18 @@ pub fn encode_cell(cell: Cell<'_>, ty: &Type, descending: bool, out: &mut Vec<u8
     }
 }
 
+/// The first eight bytes of a text's key as a number that compares like them, where they are known before the key is made. It is longer than that.
+pub fn start_of_cell(cell: Cell<'_>, ty: &Type, descending: bool) -> Option<u64> {
+    let string = match cell {
+        Cell::Text(text) if ty.is_string() => text.as_bytes(),
+        Cell::Bytes(bytes) if ty.is_string() => bytes,
+        _ => return None,
+    };
+    let start = u64::from_be_bytes(ty.collation.sort_key_start(string)?);
+    let start = (start >> 8) | (u64::from(SOME) << 56);
+    Some(if descending { !start } else { start })
+}
+
 fn encode_some(value: &Value, ty: &Type, out: &mut Vec<u8>) {
     match ty.kind {
         kind if kind.is_integer() || matches!(kind, Kind::Year | Kind::Enum | Kind::Set | Kind::Bit) => {

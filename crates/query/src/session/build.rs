@@ -64,7 +64,7 @@ pub(super) fn fill(txn: &mut Transaction, table: &Table, fresh: &[usize], ctx: &
         }
     }
     for (at, sorter) in fresh.iter().zip(sorters) {
-        let entries = sorter.finish(ctx)?;
+        let entries = sorter.finish(&[], ctx)?;
         load(txn, table, &table.indexes[*at], entries, ctx)?;
     }
     Ok(())

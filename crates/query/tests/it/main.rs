@@ -9,6 +9,7 @@ mod leave;
 mod mutated;
 mod named;
 mod scenarios;
+mod sorts;
 mod spill;
 mod statistics;
 mod stress;

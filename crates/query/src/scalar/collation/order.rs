@@ -62,6 +62,23 @@ impl Collation {
         }
     }
 
+    /// The first bytes of the sort key of a text that begins with plain characters, and whose key is longer; None: that takes more than a look at them.
+    pub fn sort_key_start(self, text: &[u8]) -> Option<[u8; 8]> {
+        let Some(table) = table::of(self.weights()) else {
+            let start = *text.first_chunk::<8>()?;
+            return start.iter().all(|byte| *byte != 0 && !(self.pads() && *byte == b' ')).then_some(start);
+        };
+        let mut start = [0; 8];
+        for (place, byte) in start.as_chunks_mut::<2>().0.iter_mut().zip(text.first_chunk::<4>()?) {
+            let weight = table.single[usize::from(*byte)];
+            if weight == 0 || (self.pads() && weight == table.space) {
+                return None;
+            }
+            *place = weight.to_be_bytes();
+        }
+        Some(start)
+    }
+
     /// How long a sort key is that begins with these bytes.
     pub fn sort_key_length(self, byte: impl Fn(usize) -> Option<u8>) -> Option<usize> {
         let table = table::of(self.weights());

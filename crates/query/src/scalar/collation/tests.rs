@@ -70,4 +70,22 @@ proptest! {
             }
         }
     }
+
+    #[test]
+    fn a_key_begins_as_is_said_before_it_is_made(text in prop_oneof![texts(), "[ -~]{4,12}", "[0-9-]{8,20}", "[a ]{4,12}"]) {
+        for collation in Collation::ALL {
+            let mut key = Vec::new();
+            collation.sort_key(text.as_bytes(), &mut key);
+            if let Some(start) = collation.sort_key_start(text.as_bytes()) {
+                prop_assert!(key.starts_with(&start) && key.len() > start.len(), "{} {:?}", collation.name(), text);
+            }
+        }
+    }
+
+    #[test]
+    fn a_plain_text_needs_no_more_than_a_look(text in "[0-9a-zA-Z]{8,20}") {
+        for collation in Collation::ALL {
+            prop_assert!(collation.sort_key_start(text.as_bytes()).is_some(), "{}", collation.name());
+        }
+    }
 }

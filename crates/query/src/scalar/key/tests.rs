@@ -20,6 +20,13 @@ fn order_of(value: &Value, other: &Value, ty: &Type) -> (Ordering, Ordering) {
     encode(value, ty, true, &mut c);
     encode(other, ty, true, &mut d);
     assert_eq!(c.cmp(&d), a.cmp(&b).reverse(), "descending: {value:?} {other:?}");
+    for (key, descending) in [(&a, false), (&c, true)] {
+        if let Value::Text(text) = value
+            && let Some(start) = start_of_cell(Cell::Text(text), ty, descending)
+        {
+            assert!(key.starts_with(&start.to_be_bytes()), "{value:?} {descending}");
+        }
+    }
     if ty.kind != Kind::Json {
         // Whatever follows, a key's length is told by itself.
         assert_eq!(length(&[&a[..], &b].concat(), ty, false), Some(a.len()), "{value:?}");

@@ -1,0 +1,81 @@
+//! Sorting by texts, of which only the first bytes of the key are made as long as they tell rows apart.
+
+use std::cmp::Reverse;
+
+use query::types::Collation;
+
+use crate::support::{World, run};
+
+/// Many begin alike, some are the whole beginning of others, some begin with what has no plain weight, some are equal up to case.
+fn text(id: u32) -> String {
+    let letters = ["a", "B", "b", "-", "7", "ß", "é", " "];
+    let mut number = id.wrapping_mul(2_654_435_761);
+    let starts = ["", "a", "same", "Same", "same begin", "éa"];
+    let mut text = starts[number as usize % starts.len()].to_owned();
+    for _ in 0..number / 64 % 7 {
+        number = number.rotate_right(5).wrapping_mul(31);
+        text.push_str(letters[number as usize % letters.len()]);
+    }
+    text
+}
+
+fn fill(collation: &str) -> query::Session {
+    let mut session = World::new(4).session(1);
+    run(&mut session, "create database test");
+    run(&mut session, "use test");
+    run(&mut session, &format!("create table t (id int primary key, g int, s varchar(60) collate {collation})"));
+    for from in (0..2000).step_by(500) {
+        let row = |id: u32| match id % 97 {
+            0 => format!("({id}, {}, null)", id % 3),
+            _ => format!("({id}, {}, '{}')", id % 3, text(id)),
+        };
+        let rows: Vec<String> = (from..from + 500).map(row).collect();
+        run(&mut session, &format!("insert into t values {}", rows.join(",")));
+    }
+    session
+}
+
+/// Each row's key, id and group.
+fn keys(collation: Collation) -> Vec<(Option<Vec<u8>>, u32, u32)> {
+    let key = |id: u32| {
+        let mut key = Vec::new();
+        collation.sort_key(text(id).as_bytes(), &mut key);
+        key
+    };
+    (0..2000u32)
+        .map(|id| (!id.is_multiple_of(97)).then(|| key(id)))
+        .zip(0..)
+        .map(|(key, id)| (key, id, id % 3))
+        .collect()
+}
+
+fn ids(session: &mut query::Session, sql: &str) -> Vec<u32> {
+    run(session, sql)[1..].iter().map(|id| id.parse().unwrap_or_else(|_| panic!("{sql}: {id}"))).collect()
+}
+
+#[test]
+fn texts_that_begin_alike_are_told_apart_by_the_rest() {
+    for collation in ["utf8mb4_0900_ai_ci", "utf8mb4_general_ci", "utf8mb4_0900_bin", "utf8mb4_bin"] {
+        let mut session = fill(collation);
+        let mut rows = keys(Collation::by_name(collation).expect("there is one"));
+        let mut expect = |sql: &str, rows: &[(Option<Vec<u8>>, u32, u32)]| {
+            let wanted: Vec<u32> = rows.iter().map(|(_, id, _)| *id).collect();
+            assert_eq!(ids(&mut session, sql), wanted, "{collation}: {sql}");
+        };
+        rows.sort_by_key(|(key, id, _)| (key.clone(), *id));
+        expect("select id from t order by s, id", &rows);
+        expect("select id from t order by s, id limit 50", &rows[..50]);
+        expect("select id from t order by s, id limit 30 offset 700", &rows[700..730]);
+        rows.sort_by_key(|(key, id, _)| (Reverse(key.clone()), *id));
+        expect("select id from t order by s desc, id", &rows);
+        rows.sort_by_key(|(key, id, group)| (key.clone(), Reverse(*group), *id));
+        expect("select id from t order by s, g desc, id", &rows);
+        rows.sort_by_key(|(key, id, _)| (Reverse(key.clone()), Reverse(*id)));
+        expect("select id from t order by s desc, id desc limit 10", &rows[..10]);
+        rows.dedup_by_key(|(key, _, _)| key.clone());
+        let distinct = run(&mut session, "select distinct s from t order by s desc");
+        assert_eq!(distinct.len() - 1, rows.len(), "{collation}");
+        let counted = run(&mut session, "select count(*) from (select distinct s from t) d");
+        assert_eq!(counted[1], rows.len().to_string(), "{collation}");
+    }
+}
