@@ -69,7 +69,7 @@ bench tpcc, besides --rounds, --seconds, --memory, --out, --folder, --beluga:
       --at PORT         fills, loads and checks the server that runs there, and only that
 
 bench xrpc, besides --quick, --rounds, --seconds, --threads, --out, --folder, --beluga, --memory:
-      --parts A,B       of echo, select1, point, spread; the page takes the others from their CSV files
+      --parts A,B       of echo, select1, point, spread; parts and levels that are not measured come from the CSV files in --out
       --levels A,B      requests at once, 1,2,4 to 4096         --spreads A,B  connections of the part spread, 1,2,4 to 32
       --rows N          of the table, 10000
 

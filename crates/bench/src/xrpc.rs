@@ -1,7 +1,7 @@
 //! XRPC under up to 4,096 requests at once: its echo beside gRPC and a plain echo; statements told by text, digest and plan beside MySQL's protocol at our own door and at MariaDB.
 //!
-//! One loop plays all protocols (`load`), servers and peers are processes of their own, sides take turns in an order that alternates. Parts can be measured one by one: figures of the others are
-//! taken from their CSV files, so that the page is whole.
+//! One loop plays all protocols (`load`), servers and peers are processes of their own, sides take turns in an order that alternates. Parts and levels can be measured one by one: figures of the others
+//! are taken from the CSV files beside the page, so that it is whole.
 
 #[cfg(feature = "grpc")]
 mod grpc;

@@ -1,7 +1,9 @@
 """The Python client of clients/python against a server: types both ways, pipelines, digests that are forgotten, plans beside SQL, sessions of many threads, kills, timeouts, a lost connection."""
 
+import contextlib
 import datetime
 import decimal
+import io
 import os
 import sys
 import tempfile
@@ -28,6 +30,18 @@ def messages():
         assert protoc.main(["protoc", f"-I{clients}", f"--python_out={out}", os.path.join(clients, "xrpc.proto")]) == 0
         made, kept = (open(os.path.join(folder, name)).read() for folder in (out, os.path.join(clients, "python", "beluga_xrpc")))
     tally.check("messages are those of clients/xrpc.proto", made == kept)
+
+
+def readme(pool, server):
+    """The ten lines of the README do what they say."""
+    with open(os.path.join(ROOT, "README.md")) as file:
+        lines = file.read().split("```python\n")[1].split("```")[0]
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        exec(lines.replace("33660", str(server.xrpc_port)), {})
+    tally.equal("the README's example", said.getvalue(), "pen costs 1.5\n")
+    tally.check("in ten lines", lines.count("\n") <= 10)
+    pool.execute("drop database shop")
 
 
 def fails(name, code, action):
@@ -279,6 +293,7 @@ with Server(xrpc=True) as server:
             # Doors open one after the other.
             assert time.monotonic() < until
             time.sleep(0.05)
+    readme(pool, server)
     pool.execute("create database shop")
     session = pool.session()
     session.set_schema("shop")

@@ -21,6 +21,8 @@ pub enum Telling {
 
 pub struct Statements {
     query: Query,
+    /// The statement up to its key, which is its end.
+    text: String,
     /// The number of the prepared statement.
     prepared: Option<u32>,
     random: Prng,
@@ -39,7 +41,8 @@ impl Statements {
             Telling::Text => None,
             Telling::Prepared => Some(client.prepare(&query.sql())?),
         };
-        Ok((client.into_stream(), Statements { query, prepared, random: Prng::new(seed) }))
+        let text = query.sql().trim_end_matches('?').to_string();
+        Ok((client.into_stream(), Statements { query, text, prepared, random: Prng::new(seed) }))
     }
 }
 
@@ -51,9 +54,10 @@ impl Speech for Statements {
         match self.prepared {
             None => {
                 out.push(COM_QUERY);
-                let sql = self.query.sql();
-                let text = key.map_or(sql.clone(), |key| sql.replace('?', &key.to_string()));
-                out.extend_from_slice(text.as_bytes());
+                out.extend_from_slice(self.text.as_bytes());
+                if let Some(key) = key {
+                    out.extend_from_slice(key.to_string().as_bytes());
+                }
             }
             Some(number) => {
                 out.push(COM_STMT_EXECUTE);
@@ -130,7 +134,7 @@ mod tests {
     fn an_answer_is_taken_when_all_of_it_is_there() {
         let packets: [&[u8]; 5] = [&[1], b"def", &[0xfe, 0, 0, 0, 0], b"\x011", &[0xfe, 0, 0, 0, 0]];
         let bytes: Vec<u8> = packets.iter().flat_map(|body| [&[body.len() as u8, 0, 0, 1], *body].concat()).collect();
-        let mut speech = Statements { query: Query::One, prepared: None, random: Prng::new(1) };
+        let mut speech = Statements { query: Query::One, text: String::new(), prepared: None, random: Prng::new(1) };
         let mut done = Vec::new();
         for end in 0..bytes.len() {
             assert_eq!(speech.take(&bytes[..end], &mut done, &mut Vec::new()).unwrap(), 0);

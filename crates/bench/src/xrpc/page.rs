@@ -1,4 +1,4 @@
-//! The page: goals first, then all figures. Parts that were not measured now come from the CSV files of an earlier run.
+//! The page: goals first, then all figures. Parts and levels that were not measured now come from the CSV files of an earlier run.
 
 use std::fs;
 use std::io;
@@ -16,6 +16,18 @@ const COLUMNS: [&str; 9] =
 struct Rows(Vec<Row>);
 
 impl Rows {
+    /// Takes the levels of an earlier run that were not measured now.
+    fn complete(&mut self, earlier: Vec<Row>) {
+        let is_same = |a: &Row, b: &Row| {
+            (a.part, a.level) == (b.part, b.level) && (a.part != Part::Spread || a.connections == b.connections)
+        };
+        let missing: Vec<Row> = earlier.into_iter().filter(|old| !self.0.iter().any(|new| is_same(new, old))).collect();
+        self.0.extend(missing);
+        self.0.sort_by_key(|row| {
+            (row.part as usize, row.level, if row.part == Part::Spread { row.connections } else { 0 })
+        });
+    }
+
     fn of(&self, part: Part, way: Way) -> impl Iterator<Item = &Row> {
         self.0.iter().filter(move |row| row.part == part && row.way == way)
     }
@@ -201,10 +213,10 @@ fn chart(rows: &Rows, part: Part) -> Chart {
 
 pub fn publish(setup: &Setup, options: &Options, programs: &Programs, measured: &[Row]) -> io::Result<()> {
     let mut rows = Rows(measured.to_vec());
-    for part in Part::ALL.into_iter().filter(|part| !options.parts.contains(part)) {
+    for part in Part::ALL {
         let file = setup.out.as_ref().map(|out| out.join(format!("xrpc-{}.csv", part.name())));
         if let Some(text) = file.and_then(|file| fs::read_to_string(file).ok()) {
-            rows.0.extend(read(&text, part));
+            rows.complete(read(&text, part));
         }
     }
     let parts: Vec<Part> = Part::ALL.into_iter().filter(|part| rows.0.iter().any(|row| row.part == *part)).collect();
@@ -264,6 +276,10 @@ mod tests {
         let rows = Rows(vec![row_of(Way::PlainEchoEach, 64, 1234.0), row_of(Way::Echo, 1, 50.0)]);
         let found = read(&table(&rows, Part::Echo).csv(), Part::Echo);
         assert_eq!(found.len(), 2);
+        let mut newer = Rows(vec![row_of(Way::Echo, 64, 60.0)]);
+        newer.complete(found.clone());
+        let levels: Vec<_> = newer.0.iter().map(|row| (row.way, row.level)).collect();
+        assert_eq!(levels, [(Way::Echo, 1), (Way::Echo, 64)]);
         assert_eq!((found[0].way, found[0].level, found[0].figures.per_second), (Way::PlainEchoEach, 64, 1234.0));
     }
 
