@@ -56,5 +56,6 @@ pub mod fuzzed {
 
 pub use session::read;
 pub use session::{
-    Change, Database, Handle, Kill, Login, Outcome, Prepared, PreparedHandle, ResultSet, Row, Session, Status,
+    Around, Change, Database, Handle, Kill, Login, Outcome, Prepared, PreparedHandle, Procedure, ResultSet, Row,
+    Session, Status,
 };

@@ -164,8 +164,9 @@ impl Cursor<'_> {
             "grant" => self.grant(),
             "revoke" => self.revoke(),
             "load" => self.load(),
-            "call" | "handler" | "xa" | "install" | "uninstall" | "change" | "reset" | "purge" | "import"
-            | "binlog" | "cache" | "shutdown" | "restart" | "clone" | "signal" | "resignal" | "help" => {
+            "call" => self.call(),
+            "handler" | "xa" | "install" | "uninstall" | "change" | "reset" | "purge" | "import" | "binlog"
+            | "cache" | "shutdown" | "restart" | "clone" | "signal" | "resignal" | "help" => {
                 Err(SqlError::unsupported(word.to_uppercase()))
             }
             _ => Err(self.error_here()),
@@ -512,6 +513,16 @@ impl Cursor<'_> {
         let number = number.ok_or_else(|| error::DATA_OUT_OF_RANGE.with(&[&"Number of buckets", &"ANALYZE TABLE"]))?;
         self.expect("buckets")?;
         Ok(Some(Histograms::Update(columns, number)))
+    }
+
+    fn call(&mut self) -> Result<Statement> {
+        self.expect("call")?;
+        let (name, mut arguments) = (self.name()?, Vec::new());
+        if self.take(&Token::LParen) && !self.take(&Token::RParen) {
+            arguments = self.parsed(|parser| parser.parse_comma_separated(|parser| parser.parse_expr()))?;
+            self.expect_token(&Token::RParen)?;
+        }
+        Ok(Statement::Call { name, arguments })
     }
 
     fn kill(&mut self) -> Result<Statement> {

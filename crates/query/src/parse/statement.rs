@@ -136,6 +136,10 @@ pub enum Statement {
         histograms: Option<Histograms>,
     },
     Flush(Vec<String>),
+    Call {
+        name: Name,
+        arguments: Vec<ast::Expr>,
+    },
     CreateView(Box<CreateView>),
     DropView {
         names: Vec<Name>,

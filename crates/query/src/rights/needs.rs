@@ -56,6 +56,8 @@ fn needs(statement: &Statement) -> Result<Vec<Need<'_>>> {
         | Statement::UnlockTables => Vec::new(),
         // Who may end whom depends on the thread.
         Statement::Kill { .. } => Vec::new(),
+        // Each procedure has its own.
+        Statement::Call { .. } => Vec::new(),
         Statement::CreateTable(create) => {
             let mut all = vec![Need::Table(name_of(&create.name)?, P::CREATE)];
             if create.temporary {

@@ -114,6 +114,7 @@ impl Session {
                 }
                 Ok(Outcome::done())
             }
+            Statement::Call { name, arguments } => self.call(name, arguments),
             Statement::CreateView(create) => self.create_view(create),
             Statement::DropView { names, if_exists } => self.drop_views(names, *if_exists),
             Statement::Accounting(what) => self.accounting(what),

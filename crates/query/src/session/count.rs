@@ -23,6 +23,7 @@ counts! {
     AlterTable "Com_alter_table";
     Analyze "Com_analyze";
     Begin "Com_begin";
+    CallProcedure "Com_call_procedure";
     ChangeDb "Com_change_db";
     Commit "Com_commit";
     CreateDb "Com_create_db";
@@ -144,6 +145,7 @@ pub fn of_statement(statement: &Statement) -> Option<Count> {
         Statement::LockAll | Statement::Flush(_) => Count::Flush,
         Statement::UnlockTables => Count::UnlockTables,
         Statement::Kill { .. } => Count::Kill,
+        Statement::Call { .. } => Count::CallProcedure,
         Statement::Prepare { .. } => Count::PrepareSql,
         Statement::Execute { .. } => Count::ExecuteSql,
         Statement::Deallocate(_) => Count::DeallocSql,

@@ -15,8 +15,10 @@ use crate::catalog::timestamps::Timestamps;
 use crate::error::Result;
 use crate::exec::spill::Spill;
 use crate::scalar::named::NamedLocks;
+use crate::session::around::Around;
 use crate::session::count::Counts;
 use crate::session::handle::{Handle, Kill};
+use crate::session::variables::{Is, May, find};
 use crate::value::Value;
 
 pub struct Database {
@@ -38,6 +40,8 @@ pub struct Database {
     /// GET_LOCK.
     pub(crate) locks: Arc<NamedLocks>,
     timestamps: Timestamps,
+    /// What the server around adds.
+    around: OnceLock<Around>,
 }
 
 impl Database {
@@ -58,6 +62,7 @@ impl Database {
             globals: Mutex::default(),
             locks: Arc::default(),
             timestamps: Timestamps::default(),
+            around: OnceLock::new(),
         }))
     }
 
@@ -84,13 +89,35 @@ impl Database {
         value.as_ref().map(super::variables::text_of).unwrap_or_default()
     }
 
-    /// What the server has been set to, for variables that sessions can read and not change. Panics for a name that is no such variable.
+    /// What the server has been set to, for variables that are the server's and not a session's. Panics for a name that is no such variable.
     pub fn tell(&self, facts: impl IntoIterator<Item = (&'static str, u64)>) {
         let mut globals = self.globals.lock();
         for (name, number) in facts {
-            let known = super::variables::find(name).is_ok_and(|variable| variable.may == super::variables::May::Read);
-            assert!(known, "{name} is no variable that is only read");
-            globals.insert(name, Value::UInt(number));
+            let variable = find(name).ok().filter(|variable| matches!(variable.may, May::Read | May::Global));
+            let variable = variable.unwrap_or_else(|| panic!("{name} is no variable of the server"));
+            let value = if let Is::Flag(_) = variable.is { Value::from(number != 0) } else { Value::UInt(number) };
+            globals.insert(name, value);
+        }
+    }
+
+    /// What the server adds to SQL: to be called once, before the first session.
+    pub fn stand_in(&self, around: Around) {
+        let _ = self.around.set(around);
+    }
+
+    pub(crate) fn around(&self) -> Option<&Around> {
+        self.around.get()
+    }
+
+    /// A variable of the server was set.
+    pub(crate) fn follow(&self, name: &'static str, value: &Value) {
+        let number = match value {
+            Value::UInt(number) => *number,
+            Value::Int(flag) => *flag as u64,
+            _ => return,
+        };
+        if let Some(around) = self.around() {
+            (around.set)(name, number);
         }
     }
 

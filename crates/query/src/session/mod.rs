@@ -8,6 +8,7 @@
 
 mod alter;
 mod analyze;
+mod around;
 mod auto;
 mod build;
 mod bulk;
@@ -70,6 +71,7 @@ use crate::session::variables::Values;
 use crate::types::{Column, Type};
 use crate::value::{Text, Value};
 
+pub use around::{Around, Procedure};
 pub use database::Database;
 pub(crate) use handle::Shown;
 pub use handle::{Handle, Kill};

@@ -184,7 +184,8 @@ impl Session {
         let name = variable.name;
         match scope {
             Scope::Global => {
-                self.db.globals.lock().insert(name, value);
+                self.db.globals.lock().insert(name, value.clone());
+                self.db.follow(name, &value);
                 return Ok(());
             }
             Scope::Next => {

@@ -15,6 +15,8 @@ pub enum Is {
     Number(u64),
     Flag(bool),
     Word(&'static str),
+    /// A number with its least and its most: others are refused.
+    Within(u64, u64, u64),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +43,7 @@ const fn of(name: &'static str, is: Is, may: May) -> Variable {
     Variable { name, is, may }
 }
 
-use Is::{Flag, Number, Word};
+use Is::{Flag, Number, Within, Word};
 use May::{Accept, Global, Keep, Read, Set};
 
 pub const VARIABLES: &[Variable] = &[
@@ -115,6 +117,50 @@ pub const VARIABLES: &[Variable] = &[
     of("old_alter_table", Flag(false), Accept),
     of("optimizer_switch", Word(""), Accept),
     of("performance_schema", Flag(false), Read),
+    // Of the XRPC door and of the pool that all doors share. Those that are only read tell how it is here; the server says at its start what is set.
+    of("polarx_rpc_auto_cpu_affinity", Flag(false), Read),
+    of("polarx_rpc_enable_epoll_in_tasker", Flag(false), Read),
+    of("polarx_rpc_enable_kill_log", Flag(true), Global),
+    of("polarx_rpc_enable_perf_hist", Flag(true), Global),
+    of("polarx_rpc_enable_tasker", Flag(true), Read),
+    of("polarx_rpc_enable_thread_pool_log", Flag(false), Read),
+    of("polarx_rpc_epoll_events_per_thread", Within(64, 1, 256), Global),
+    of("polarx_rpc_epoll_extra_groups", Number(0), Read),
+    of("polarx_rpc_epoll_group_ctx_refresh_time", Within(10_000, 1000, 60_000), Global),
+    of("polarx_rpc_epoll_group_dynamic_threads", Number(0), Read),
+    of("polarx_rpc_epoll_group_dynamic_threads_shrink_time", Within(10_000, 1000, 600_000), Global),
+    of("polarx_rpc_epoll_group_tasker_extend_step", Number(1), Read),
+    of("polarx_rpc_epoll_group_tasker_multiply", Number(1), Read),
+    of("polarx_rpc_epoll_group_thread_deadlock_check_interval", Within(500, 1, 10_000), Global),
+    of("polarx_rpc_epoll_group_thread_scale_thresh", Number(0), Read),
+    of("polarx_rpc_epoll_group_threads_max", Number(256), Read),
+    of("polarx_rpc_epoll_groups", Number(0), Read),
+    of("polarx_rpc_epoll_threads_per_group", Number(0), Read),
+    // No end: threads wait until something comes.
+    of("polarx_rpc_epoll_timeout", Number(0), Read),
+    // No limit: what may wait is bounded in each session.
+    of("polarx_rpc_epoll_work_queue_capacity", Number(0), Read),
+    of("polarx_rpc_force_all_cores", Flag(false), Read),
+    of("polarx_rpc_galaxy_protocol", Flag(false), Global),
+    of("polarx_rpc_galaxy_version", Within(0, 0, 127), Global),
+    of("polarx_rpc_max_allowed_packet", Within(67_108_864, 4096, 1 << 30), Global),
+    of("polarx_rpc_max_cached_output_buffer_pages", Within(10, 1, 256), Global),
+    of("polarx_rpc_max_epoll_wait_total_threads", Number(0), Read),
+    of("polarx_rpc_max_queued_messages", Within(128, 16, 4096), Global),
+    of("polarx_rpc_mcs_spin_cnt", Number(0), Read),
+    of("polarx_rpc_min_auto_epoll_groups", Number(1), Read),
+    of("polarx_rpc_multi_affinity_in_group", Flag(false), Read),
+    of("polarx_rpc_net_write_timeout", Within(60_000, 1, 7_200_000), Global),
+    of("polarx_rpc_request_cache_instances", Number(16), Read),
+    of("polarx_rpc_request_cache_max_length", Number(1 << 20), Read),
+    of("polarx_rpc_request_cache_number", Number(1024), Read),
+    of("polarx_rpc_session_poll_rwlock_spin_cnt", Number(0), Read),
+    of("polarx_rpc_shared_session_lifetime", Within(60_000, 1000, 3_600_000), Global),
+    of("polarx_rpc_tcp_fixed_dealing_buf", Within(64 << 10, 4096, 1 << 20), Global),
+    of("polarx_rpc_tcp_keep_alive", Within(300, 0, 7200), Global),
+    of("polarx_rpc_tcp_listen_queue", Number(511), Read),
+    of("polarx_rpc_tcp_recv_buf", Within(0, 0, 2 << 20), Global),
+    of("polarx_rpc_tcp_send_buf", Within(0, 0, 2 << 20), Global),
     of("port", Number(3306), Read),
     of("profiling", Flag(false), Keep),
     // Of those who come from now on.
@@ -122,6 +168,7 @@ pub const VARIABLES: &[Variable] = &[
     of("protocol_version", Number(10), Read),
     of("read_only", Flag(false), Keep),
     of("rpc_port", Number(0), Read),
+    of("rpc_use_legacy_port", Flag(false), Read),
     of("secure_file_priv", Word("NULL"), Read),
     of("server_id", Number(1), Accept),
     of("session_track_gtids", Word("OFF"), Set),
@@ -179,7 +226,7 @@ pub fn find(name: &str) -> Result<&'static Variable> {
 impl Variable {
     pub fn default(&self) -> Value {
         match self.is {
-            Number(number) => Value::UInt(number),
+            Number(number) | Within(number, ..) => Value::UInt(number),
             Flag(flag) => Value::from(flag),
             Word(word) => Value::text(word),
         }
@@ -187,7 +234,7 @@ impl Variable {
 
     pub fn ty(&self) -> Type {
         match self.is {
-            Number(_) => Type::unsigned(),
+            Number(_) | Within(..) => Type::unsigned(),
             Flag(_) => Type::boolean(),
             Word(_) => Type::text(256, Collation::DEFAULT),
         }
@@ -209,6 +256,16 @@ impl Variable {
                 .map(Value::UInt)
                 .ok_or_else(|| self.wrong_value(&value)),
             (Number(_), _) => Err(error::WRONG_TYPE_FOR_VAR.with(&[&self.name])),
+            (Within(_, least, most), Value::Int(_) | Value::UInt(_)) => {
+                let number = match value {
+                    Value::Int(number) => u64::try_from(number).ok(),
+                    Value::UInt(number) => Some(number),
+                    _ => None,
+                };
+                let number = number.filter(|number| (least..=most).contains(number));
+                number.map(Value::UInt).ok_or_else(|| self.wrong_value(&value))
+            }
+            (Within(..), _) => Err(error::WRONG_TYPE_FOR_VAR.with(&[&self.name])),
             (Flag(_), Value::Int(0) | Value::UInt(0)) => Ok(Value::FALSE),
             (Flag(_), Value::Int(1) | Value::UInt(1)) => Ok(Value::TRUE),
             (Flag(_), Value::Text(text)) => match text.to_ascii_lowercase().as_str() {
@@ -309,6 +366,19 @@ mod tests {
     #[test]
     fn the_table_is_sorted_and_without_repetition() {
         assert!(VARIABLES.windows(2).all(|pair| pair[0].name < pair[1].name));
+    }
+
+    #[test]
+    fn numbers_keep_to_their_bounds() {
+        let variable = find("polarx_rpc_galaxy_version").expect("known");
+        assert_eq!(variable.form(Value::Int(127)).expect("the most"), Value::UInt(127));
+        let code = |value| variable.form(value).expect_err("no such version").code;
+        assert_eq!([code(Value::Int(128)), code(Value::Int(-1)), code(Value::text("1"))], [1231, 1231, 1232]);
+        assert_eq!([code(Value::Null), code(Value::Double(1.0))], [1232, 1232]);
+        assert_eq!(
+            find("polarx_rpc_epoll_groups").expect("known").check(&Value::UInt(1)).expect_err("read").code,
+            1238
+        );
     }
 
     #[test]
