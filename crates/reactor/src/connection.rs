@@ -127,6 +127,8 @@ pub(crate) struct Inner {
     registered: bool,
     /// The mailbox holds replies that wait for the watermark.
     holds_mail: bool,
+    /// The round in which bytes were received last, by its beginning.
+    heard: u64,
     /// Receives since the last look at where packets come in.
     receives: u32,
     /// The group that the last look suggested, if it was not the home.
@@ -262,6 +264,7 @@ impl Connection {
                 closing: false,
                 registered: false,
                 holds_mail: false,
+                heard: 0,
                 receives: 0,
                 suggested: None,
             }),
@@ -330,7 +333,7 @@ impl Connection {
         }
     }
 
-    /// Takes back `start`: the connection could not be watched.
+    /// Ends the session without a word to the peer: the connection could not be watched, or nobody is left to run it.
     pub(crate) fn abandon(&self) {
         self.closed.store(true, Ordering::Relaxed);
         if let Some(session) = self.inner.lock().session.take() {
@@ -621,6 +624,7 @@ impl Connection {
                 // A short read emptied the socket: the next byte makes a new edge. The end may have come with the last one (R2).
                 inner.unread = bytes == room || inner.ended;
                 inner.receives += 1;
+                self.time_receive(inner, scratch);
                 scratch.tally.bytes_in += bytes as u64;
                 self.last_active_ms.store(scratch.now_ms, Ordering::Relaxed);
                 Some(bytes)
@@ -631,6 +635,22 @@ impl Connection {
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => Some(0),
             Err(_) => None,
+        }
+    }
+
+    /// Notes how long bytes took from the round's beginning: the first of them, and all that the socket held.
+    fn time_receive(&self, inner: &mut Inner, scratch: &Scratch) {
+        let times = &self.group().counters.times;
+        let is_first = std::mem::replace(&mut inner.heard, scratch.began) != scratch.began;
+        if scratch.began == 0 || !is_first && inner.unread {
+            return;
+        }
+        let taken = (times.elapsed().as_nanos() as u64).saturating_sub(scratch.began);
+        if is_first {
+            times.recv_first.record(taken);
+        }
+        if !inner.unread {
+            times.recv_all.record(taken);
         }
     }
 
@@ -671,7 +691,7 @@ impl Connection {
     /// A request that came in pieces, or one whose size is known: received where it will be looked at.
     fn receive_input(self: &Arc<Self>, inner: &mut Inner, scratch: &mut Scratch) -> Option<usize> {
         let missing = inner.want.saturating_sub(inner.input.len());
-        inner.input.reserve_exact(if missing > 0 { missing } else { self.group().settings.receive_bytes });
+        inner.input.reserve_exact(if missing > 0 { missing } else { self.group().live.receive_bytes() });
         let room = inner.input.capacity() - inner.input.len();
         let result = sys::receive_append(&self.stream, &mut inner.input);
         let got = self.received(result, room, inner, scratch)?;
@@ -897,10 +917,13 @@ impl Connection {
         inner.put_up = 0;
         inner.gates.clear();
         self.owe_out(0);
+        let times = &self.group().counters.times;
+        let since = times.now();
         if let Some(session) = inner.session.take() {
             self.door.close(session);
         }
         self.empty_mailbox();
+        times.record(&times.fin, since);
     }
 }
 

@@ -7,7 +7,6 @@
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
 
 use stdx::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
 use stdx::sync::{Mutex, RwLock};
@@ -19,7 +18,7 @@ use crate::crew::{Crew, Need};
 use crate::mailbox::Task;
 use crate::pool::{PoolInner, Source};
 use crate::round::{self, Member};
-use crate::settings::Settings;
+use crate::settings::{Live, Settings};
 use crate::sys::{Epoll, Event, EventFd};
 use crate::{Counters, outbox};
 
@@ -48,6 +47,8 @@ pub(crate) struct Scratch {
     kept_max: usize,
     /// Milliseconds of the pool's clock when the round began.
     pub now_ms: u64,
+    /// The same in nanoseconds for the histograms; 0 while they are off.
+    pub began: u64,
     /// The processor that the thread ran on when the round began.
     pub cpu: usize,
     pub tally: Tally,
@@ -85,6 +86,7 @@ impl Scratch {
             kept: 0,
             kept_max,
             now_ms: 0,
+            began: 0,
             cpu: usize::MAX,
             tally: Tally::default(),
         }
@@ -134,6 +136,8 @@ pub(crate) enum Work {
     /// A connection whose page has come.
     Back(Member),
     Task(Task),
+    /// A run of a strand.
+    Strand(Task),
 }
 
 #[derive(Default)]
@@ -144,12 +148,14 @@ struct Slab {
 
 pub(crate) struct Group {
     pub settings: Settings,
+    pub live: Arc<Live>,
     pub counters: Arc<Counters>,
     pub durable: Arc<Watermark>,
     pub epoll: Epoll,
     wake: EventFd,
     source: Option<Source>,
-    queue: Mutex<VecDeque<Work>>,
+    /// With the moment at which each was put there.
+    queue: Mutex<VecDeque<(Work, u64)>>,
     queued: AtomicUsize,
     /// Connections with events that a thread of the group has taken from epoll and will run next.
     hand: Mutex<VecDeque<(Arc<Connection>, u32)>>,
@@ -170,7 +176,6 @@ pub(crate) struct Group {
     slow: Mutex<Vec<std::sync::Weak<Connection>>>,
     /// Rounds of all threads; the watchdog looks whether it moves.
     pub rounds: AtomicU64,
-    born: Instant,
     pub pool: OnceLock<std::sync::Weak<PoolInner>>,
 }
 
@@ -200,7 +205,7 @@ fn on_wait(reason: &'static stdx::wait::Reason, edge: Edge) {
 impl Group {
     pub fn new(
         settings: Settings,
-        counters: Arc<Counters>,
+        (counters, live): (Arc<Counters>, Arc<Live>),
         durable: Arc<Watermark>,
         source: Option<Source>,
     ) -> std::io::Result<Group> {
@@ -212,6 +217,7 @@ impl Group {
         Ok(Group {
             crew: Crew::new(settings.epoll_threads_per_group, settings.epoll_group_threads_max),
             settings,
+            live,
             counters,
             durable,
             epoll,
@@ -229,14 +235,13 @@ impl Group {
             release: AtomicBool::new(false),
             slow: Mutex::default(),
             rounds: AtomicU64::new(0),
-            born: Instant::now(),
             pool: OnceLock::new(),
         })
     }
 
-    /// Milliseconds since the group was made.
+    /// Milliseconds since the pool was made.
     pub fn now_ms(&self) -> u64 {
-        self.born.elapsed().as_millis() as u64
+        self.counters.times.elapsed().as_millis() as u64
     }
 
     fn pool(&self) -> Option<Arc<PoolInner>> {
@@ -273,9 +278,8 @@ impl Group {
         let Some(pool) = self.pool() else { return };
         HOME.set(Some(self.clone()));
         stdx::wait::install(Some(on_wait));
-        let mut scratch = Scratch::new(self.settings.receive_bytes, kept_max);
+        let mut scratch = Scratch::new(self.live.receive_bytes(), kept_max);
         let mut events = Vec::new();
-        let shrink = self.settings.epoll_group_dynamic_threads_shrink_time;
         if let Some(source) = &self.source {
             (source.enter)();
         }
@@ -285,7 +289,7 @@ impl Group {
             }
             // The queue comes first: this thread may hold the only wake-up for it, and would take that along when it lies down (R3).
             self.run_queue(&mut scratch);
-            if !self.crew.stay(shrink, &pool.stop) {
+            if !self.crew.stay(self.live.shrink_time(), &pool.stop) {
                 break;
             }
             self.wait(&mut events);
@@ -304,7 +308,12 @@ impl Group {
 
     fn begin_round(&self, scratch: &mut Scratch) {
         self.rounds.fetch_add(1, Ordering::Relaxed);
-        scratch.now_ms = self.now_ms();
+        let elapsed = self.counters.times.elapsed();
+        scratch.now_ms = elapsed.as_millis() as u64;
+        scratch.began = self.counters.times.moment(elapsed);
+        if scratch.input.len() != self.live.receive_bytes() {
+            scratch.input = vec![0; self.live.receive_bytes()];
+        }
         scratch.cpu = os::cpu::current();
         if self.cpu.load(Ordering::Relaxed) != scratch.cpu {
             self.cpu.store(scratch.cpu, Ordering::Relaxed);
@@ -314,12 +323,12 @@ impl Group {
     fn run_queue(self: &Arc<Self>, scratch: &mut Scratch) {
         while self.queued.load(Ordering::Acquire) > 0 {
             self.begin_round(scratch);
-            for _ in 0..self.settings.epoll_events_per_thread {
+            for _ in 0..self.live.events_per_thread() {
                 match self.pop() {
                     None => break,
                     Some(Work::Turn(connection, bits)) => self.bring(connection, bits, scratch),
                     Some(Work::Back(member)) => round::come_back(member),
-                    Some(Work::Task(task)) => {
+                    Some(Work::Task(task) | Work::Strand(task)) => {
                         // It may take long.
                         round::play(self, scratch);
                         task();
@@ -328,6 +337,19 @@ impl Group {
             }
             round::play(self, scratch);
         }
+    }
+
+    /// After all threads have gone: runs the strands in the queue, which are closed, so that their sessions end (R13). False: there were none.
+    pub fn finish(&self) -> bool {
+        let left = std::mem::take(&mut *self.queue.lock());
+        let mut any = false;
+        for (work, _) in left {
+            if let Work::Strand(task) = work {
+                any = true;
+                task();
+            }
+        }
+        any
     }
 
     /// What sessions have asked of the group's source begins now.
@@ -345,16 +367,18 @@ impl Group {
     }
 
     fn pop(&self) -> Option<Work> {
-        let (work, left) = {
+        let (found, left) = {
             let mut queue = self.queue.lock();
-            let work = queue.pop_front();
+            let found = queue.pop_front();
             self.queued.store(queue.len(), Ordering::Release);
-            (work, queue.len())
+            (found, queue.len())
         };
         if left > 0 {
             self.call_one();
         }
-        work
+        let (work, since) = found?;
+        self.counters.times.record(&self.counters.times.work_queue, since);
+        Some(work)
     }
 
     /// Waits for events. `waiting` is raised before the last look at queue and release flag; who fills them looks at `waiting` afterwards (R3).
@@ -364,7 +388,7 @@ impl Group {
         let work = self.queued.load(Ordering::Relaxed) > 0 || self.release.load(Ordering::Relaxed);
         let stopping = self.pool().is_none_or(|pool| pool.stop.load(Ordering::Relaxed));
         let timeout = if work || stopping { 0 } else { -1 };
-        let max = self.settings.epoll_events_per_thread;
+        let max = self.live.events_per_thread();
         self.epoll.wait(events, max, timeout).expect("epoll_wait on our own descriptor");
         self.waiting.fetch_sub(1, Ordering::SeqCst);
         self.counters.wakeups.add(1);
@@ -396,7 +420,7 @@ impl Group {
         for token in others {
             match token {
                 TOKEN_WAKE | TOKEN_SOURCE => {}
-                TOKEN_TIMER => pool.timers.due().into_iter().for_each(|action| action()),
+                TOKEN_TIMER => self.run_timers(pool),
                 listener => pool.accept(self, listener - TOKEN_LISTENER),
             }
         }
@@ -404,6 +428,15 @@ impl Group {
             self.bring(connection, bits, scratch);
         }
         round::play(self, scratch);
+    }
+
+    fn run_timers(&self, pool: &PoolInner) {
+        let times = &self.counters.times;
+        for action in pool.timers.due() {
+            let since = times.now();
+            action();
+            times.record(&times.timer, since);
+        }
     }
 
     fn next_in_hand(&self) -> Option<(Arc<Connection>, u32)> {
@@ -421,10 +454,11 @@ impl Group {
 
     /// Puts work into the queue and makes sure that somebody comes for it: whoever finds it empty calls one thread, whoever leaves something in it calls another.
     pub fn enqueue(&self, work: impl Iterator<Item = Work>) {
+        let now = self.counters.times.now();
         let was_empty = {
             let mut queue = self.queue.lock();
             let was_empty = queue.is_empty();
-            queue.extend(work);
+            queue.extend(work.map(|work| (work, now)));
             self.queued.store(queue.len(), Ordering::SeqCst);
             was_empty
         };
@@ -535,7 +569,7 @@ impl Group {
     fn arm_slow(self: &Arc<Self>) {
         let Some(pool) = self.pool() else { return };
         let group = Arc::downgrade(self);
-        let delay = self.settings.net_write_timeout / 4;
+        let delay = self.live.write_timeout() / 4;
         pool.timers.add(
             delay,
             Box::new(move || {
@@ -547,7 +581,7 @@ impl Group {
     }
 
     fn check_slow(self: &Arc<Self>) {
-        let (now, limit) = (self.now_ms(), self.settings.net_write_timeout.as_millis() as u64);
+        let (now, limit) = (self.now_ms(), self.live.write_timeout().as_millis() as u64);
         let mut dead = Vec::new();
         let mut slow = self.slow.lock();
         slow.retain(|weak| {

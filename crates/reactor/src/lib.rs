@@ -12,6 +12,7 @@ mod settings;
 mod strand;
 mod sys;
 mod timer;
+mod times;
 mod tls;
 
 pub use connection::{Connection, Handle};
@@ -20,6 +21,7 @@ pub use mailbox::Task;
 pub use pool::{Job, ListenOptions, Listener, Next, Pool, Source};
 pub use settings::Settings;
 pub use strand::{Call, Pushed, Reply, Serve, Strand, Waker};
+pub use times::Times;
 pub use tls::TlsConfig;
 
 /// What the pool counts; the names are XRPC's where XRPC has one.
@@ -44,6 +46,7 @@ pub struct Counters {
     pub threads_left: stdx::counter::Counter,
     /// Requests that ended in a panic; their connection was closed.
     pub panics: stdx::counter::Counter,
+    pub times: Times,
     /// Bytes written for all connections that their peers have not taken. One word, because it decides; it changes only for who waits.
     pub(crate) unsent: stdx::sync::atomic::AtomicU64,
 }

@@ -66,7 +66,7 @@ impl Connection {
         let count = groups.len();
         let mut shares: Vec<Vec<Work>> = (0..count.min(tasks.len())).map(|_| Vec::new()).collect();
         for (at, task) in tasks.into_iter().enumerate() {
-            shares[at % count].push(Work::Task(task));
+            shares[at % count].push(Work::Strand(task));
         }
         for (at, share) in shares.into_iter().enumerate() {
             groups[(home + at) % count].enqueue(share.into_iter());

@@ -16,7 +16,7 @@ use crate::crew::Need;
 use crate::door::{AnyDoor, Door};
 use crate::group::{Group, TOKEN_LISTENER, TOKEN_TIMER, Work};
 use crate::mailbox::Task;
-use crate::settings::Settings;
+use crate::settings::{Live, Settings};
 use crate::sys;
 use crate::timer::Timers;
 use crate::tls::{Tls, TlsConfig};
@@ -60,6 +60,7 @@ pub(crate) struct PoolInner {
     pub connections: AtomicUsize,
     pub watchdog: Watchdog,
     settings: Settings,
+    live: Arc<Live>,
     counters: Arc<Counters>,
     entrances: RwLock<Vec<Entrance>>,
     next_id: AtomicU64,
@@ -92,9 +93,12 @@ impl Pool {
     ) -> io::Result<Pool> {
         let processors = os::cpu::allowed();
         let settings = settings.resolve(processors.len());
-        let counters = Arc::new(Counters::default());
+        let (counters, live) = (Arc::new(Counters::default()), Arc::new(Live::of(&settings)));
         let groups: Arc<[Arc<Group>]> = (0..settings.epoll_groups)
-            .map(|number| Group::new(settings.clone(), counters.clone(), durable.clone(), source(number)).map(Arc::new))
+            .map(|number| {
+                let shared = (counters.clone(), live.clone());
+                Group::new(settings.clone(), shared, durable.clone(), source(number)).map(Arc::new)
+            })
             .collect::<io::Result<_>>()?;
         let timers = Timers::new()?;
         groups[0].epoll.add(timers.fd.fd(), TOKEN_TIMER, false)?;
@@ -109,6 +113,7 @@ impl Pool {
             entrances: RwLock::default(),
             next_id: AtomicU64::new(1),
             next_group: AtomicUsize::new(0),
+            live,
             settings,
         });
         let weak: Vec<_> = inner.groups.iter().map(Arc::downgrade).collect();
@@ -139,6 +144,13 @@ impl Pool {
 
     pub fn settings(&self) -> &Settings {
         &self.inner.settings
+    }
+
+    /// Takes over what may change while the pool runs: events of a thread, times, pieces that are received, and for new connections what their sockets are told. The rest stays as it was.
+    pub fn tune(&self, settings: &Settings) {
+        self.inner.live.take(settings);
+        // It may sleep for the time that there was.
+        self.inner.watchdog.stir_always();
     }
 
     pub fn counters(&self) -> &Counters {
@@ -231,7 +243,7 @@ impl Pool {
         }
     }
 
-    /// Ends all threads. Connections still open are closed without a word.
+    /// Ends all threads. Connections still open are closed without a word, and the sessions of all strands have ended when this returns (R13).
     pub fn stop(&self) {
         let inner = &self.inner;
         self.stop_accepting();
@@ -245,7 +257,7 @@ impl Pool {
         loop {
             let threads = std::mem::take(&mut *inner.threads.lock());
             if threads.is_empty() {
-                return;
+                break;
             }
             for thread in threads {
                 while !thread.is_finished() {
@@ -255,6 +267,11 @@ impl Pool {
                 let _ = thread.join();
             }
         }
+        for connection in self.connections() {
+            connection.abandon();
+        }
+        // One group's strands may leave runs to another.
+        while inner.groups.iter().filter(|group| group.finish()).count() > 0 {}
     }
 }
 
@@ -321,9 +338,12 @@ impl PoolInner {
     fn adopt(&self, entrance: &Entrance, stream: std::net::TcpStream, peer: SocketAddr) -> Option<()> {
         stream.set_nonblocking(true).ok()?;
         let _ = stream.set_nodelay(true);
-        if self.settings.tcp_keep_alive > 0 {
-            let _ = sys::keep_alive(&stream, self.settings.tcp_keep_alive);
+        let live = &self.live;
+        let seconds = live.keep_alive.load(Ordering::Relaxed);
+        if seconds > 0 {
+            let _ = sys::keep_alive(&stream, seconds);
         }
+        let _ = sys::set_buffers(&stream, live.recv_buf.load(Ordering::Relaxed), live.send_buf.load(Ordering::Relaxed));
         let local = stream.local_addr().ok()?;
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let home = (0..self.groups.len()).min_by_key(|at| self.groups[*at].population()).expect("there are groups");
@@ -422,10 +442,10 @@ impl Watchdog {
     }
 
     fn run(&self, pool: &PoolInner) {
-        let interval = pool.settings.epoll_group_thread_deadlock_check_interval;
+        let interval = || pool.live.check_interval();
         let mut rounds: Vec<u64> = vec![0; pool.groups.len()];
         // The threads are only just being made.
-        self.sleep(Some(interval));
+        self.sleep(Some(interval()));
         while !pool.stop.load(Ordering::SeqCst) {
             let mut quiet = true;
             for (group, before) in pool.groups.iter().zip(&mut rounds) {
@@ -441,7 +461,7 @@ impl Watchdog {
                 }
                 quiet &= !moved && group.is_idle();
             }
-            self.sleep(if quiet { None } else { Some(interval) });
+            self.sleep(if quiet { None } else { Some(interval()) });
         }
     }
 

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use stdx::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// 0: as many as it takes to give each of `epoll_threads_per_group` threads a processor.
@@ -30,6 +32,9 @@ pub struct Settings {
     pub net_write_timeout: Duration,
     /// Seconds of silence before keep-alive probes; 0 sends none.
     pub tcp_keep_alive: u32,
+    /// Bytes that the system keeps for a socket, received and to be sent; 0: as many as it likes.
+    pub tcp_recv_buf: u32,
+    pub tcp_send_buf: u32,
     pub tcp_listen_queue: i32,
     pub max_connections: usize,
 }
@@ -50,6 +55,8 @@ impl Default for Settings {
             kept_bytes: 5 << 20,
             net_write_timeout: Duration::from_secs(60),
             tcp_keep_alive: 300,
+            tcp_recv_buf: 0,
+            tcp_send_buf: 0,
             tcp_listen_queue: 511,
             max_connections: 10_000,
         }
@@ -69,6 +76,60 @@ impl Settings {
         }
         settings.epoll_group_threads_max = settings.epoll_group_threads_max.max(settings.epoll_threads_per_group);
         settings
+    }
+}
+
+/// Those that may change while the pool runs.
+#[derive(Default)]
+pub(crate) struct Live {
+    events_per_thread: AtomicUsize,
+    shrink_ms: AtomicU64,
+    check_ms: AtomicU64,
+    receive_bytes: AtomicUsize,
+    write_timeout_ms: AtomicU64,
+    /// Of connections that come from now on.
+    pub keep_alive: AtomicU32,
+    pub recv_buf: AtomicU32,
+    pub send_buf: AtomicU32,
+}
+
+impl Live {
+    pub fn of(settings: &Settings) -> Live {
+        let live = Live::default();
+        live.take(settings);
+        live
+    }
+
+    pub fn take(&self, settings: &Settings) {
+        let ms = |time: Duration| time.as_millis() as u64;
+        self.events_per_thread.store(settings.epoll_events_per_thread, Ordering::Relaxed);
+        self.shrink_ms.store(ms(settings.epoll_group_dynamic_threads_shrink_time), Ordering::Relaxed);
+        self.check_ms.store(ms(settings.epoll_group_thread_deadlock_check_interval), Ordering::Relaxed);
+        self.receive_bytes.store(settings.receive_bytes, Ordering::Relaxed);
+        self.write_timeout_ms.store(ms(settings.net_write_timeout), Ordering::Relaxed);
+        self.keep_alive.store(settings.tcp_keep_alive, Ordering::Relaxed);
+        self.recv_buf.store(settings.tcp_recv_buf, Ordering::Relaxed);
+        self.send_buf.store(settings.tcp_send_buf, Ordering::Relaxed);
+    }
+
+    pub fn events_per_thread(&self) -> usize {
+        self.events_per_thread.load(Ordering::Relaxed)
+    }
+
+    pub fn shrink_time(&self) -> Duration {
+        Duration::from_millis(self.shrink_ms.load(Ordering::Relaxed))
+    }
+
+    pub fn check_interval(&self) -> Duration {
+        Duration::from_millis(self.check_ms.load(Ordering::Relaxed))
+    }
+
+    pub fn receive_bytes(&self) -> usize {
+        self.receive_bytes.load(Ordering::Relaxed)
+    }
+
+    pub fn write_timeout(&self) -> Duration {
+        Duration::from_millis(self.write_timeout_ms.load(Ordering::Relaxed))
     }
 }
 

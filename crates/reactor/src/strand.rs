@@ -20,6 +20,7 @@ use std::sync::Arc;
 
 use stdx::sync::Mutex;
 
+use crate::Counters;
 use crate::connection::{Connection, Handle};
 use crate::mailbox::Task;
 
@@ -119,6 +120,7 @@ impl<S, R> Clone for Strand<S, R> {
 
 struct Inner<S, R> {
     connection: Handle,
+    counters: Arc<Counters>,
     serve: Serve<S, R>,
     queue_max: usize,
     queue: Mutex<Queue<R>>,
@@ -135,6 +137,8 @@ struct Queue<R> {
     parked: bool,
     /// It was woken since it parked last.
     woken: bool,
+    /// When the request came that ended its rest; 0: it has been run since, or times are not measured.
+    rest_ended: u64,
 }
 
 struct Body<S> {
@@ -151,6 +155,7 @@ impl<S: Send + 'static, R: Send + 'static> Strand<S, R> {
     pub fn new(connection: &Arc<Connection>, session: S, queue_max: usize, serve: Serve<S, R>) -> Strand<S, R> {
         Strand(Arc::new(Inner {
             connection: connection.handle(),
+            counters: connection.group().counters.clone(),
             serve,
             queue_max,
             queue: Mutex::new(Queue {
@@ -159,6 +164,7 @@ impl<S: Send + 'static, R: Send + 'static> Strand<S, R> {
                 closed: false,
                 parked: false,
                 woken: false,
+                rest_ended: 0,
             }),
             body: Mutex::new(Body { session: Some(session), gate: 0, rest: Rest::No }),
         }))
@@ -177,6 +183,7 @@ impl<S: Send + 'static, R: Send + 'static> Strand<S, R> {
         if std::mem::replace(&mut queue.running, true) {
             return Pushed::Behind;
         }
+        queue.rest_ended = self.0.counters.times.now();
         self.0.connection.strand_starts();
         Pushed::First
     }
@@ -271,6 +278,9 @@ impl<S: Send + 'static, R: Send + 'static> Strand<S, R> {
             return Some(Call::GoOn);
         }
         if let Some(request) = queue.requests.pop_front() {
+            let since = std::mem::take(&mut queue.rest_ended);
+            drop(queue);
+            self.0.counters.times.record(&self.0.counters.times.schedule, since);
             return Some(Call::Request(request));
         }
         // A closed one stays "running", so that nobody schedules it again.

@@ -221,6 +221,16 @@ pub fn set_option(fd: RawFd, level: libc::c_int, name: libc::c_int, value: libc:
     check(unsafe { libc::setsockopt(fd, level, name, (&raw const value).cast(), size) }).map(drop)
 }
 
+/// What the system keeps for the socket, in bytes; 0 leaves it as it is.
+pub fn set_buffers(stream: &TcpStream, receive: u32, send: u32) -> io::Result<()> {
+    for (option, bytes) in [(libc::SO_RCVBUF, receive), (libc::SO_SNDBUF, send)] {
+        if bytes > 0 {
+            set_option(stream.as_raw_fd(), libc::SOL_SOCKET, option, bytes as libc::c_int)?;
+        }
+    }
+    Ok(())
+}
+
 /// Keep-alive probes after `seconds` of silence.
 pub fn keep_alive(stream: &TcpStream, seconds: u32) -> io::Result<()> {
     let fd = stream.as_raw_fd();

@@ -129,6 +129,12 @@ impl Snapshot {
         0
     }
 
+    /// The largest value and the count of each bucket that holds something, the smallest first.
+    pub fn filled(&self) -> impl Iterator<Item = (u64, u64)> {
+        let all = self.buckets.iter().enumerate().filter(|(_, count)| **count > 0);
+        all.map(|(bucket, count)| (upper_bound(bucket), *count))
+    }
+
     /// How many values are at most `bound`, to the precision of the buckets.
     pub fn count_up_to(&self, bound: u64) -> u64 {
         self.buckets[..=bucket_of(bound)].iter().sum()
@@ -162,6 +168,8 @@ mod tests {
         }
         let snapshot = histogram.snapshot();
         assert_eq!((snapshot.count, snapshot.max), (LAST, LAST));
+        assert_eq!(snapshot.filled().map(|(_, count)| count).sum::<u64>(), LAST);
+        assert_eq!(snapshot.filled().next(), Some((1, 1)));
         let mut twice = histogram.snapshot();
         twice.merge(&snapshot);
         assert_eq!((twice.count, twice.max, twice.quantile(0.5)), (2 * LAST, LAST, snapshot.quantile(0.5)));

@@ -496,6 +496,7 @@ fn sessions_park_and_wake_without_a_thread() {
     let bench = start(Settings::default());
     let mut stream = bench.connect();
     say(&mut stream, "sleep\nhello\n");
+    eventually("it sleeps", || bench.door.handles.lock().unwrap().len() == 1);
     hears_nothing(&mut stream);
     let handle = bench.door.handles.lock().unwrap()[0].clone();
     handle.wake();

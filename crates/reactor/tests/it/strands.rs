@@ -393,9 +393,24 @@ fn sessions_end_with_their_connection_also_those_that_wait_for_its_reader() {
         std::thread::sleep(Duration::from_millis(50));
         before > 0 && bench.shared.chunks.load(Ordering::SeqCst) == before
     });
-    bench.stream.shutdown(std::net::Shutdown::Both).unwrap();
-    eventually("both have ended", || bench.shared.dropped.load(Ordering::SeqCst) == 2);
-    bench.pool.stop();
+    let Bench { pool, shared, stream, lines, .. } = bench;
+    // Shut down alone it might stay: who sends no more may still read, and is waited for.
+    drop((stream, lines));
+    eventually("both have ended", || shared.dropped.load(Ordering::SeqCst) == 2);
+    pool.stop();
+}
+
+#[test]
+fn no_session_outlives_the_pool() {
+    for _ in 0..50 {
+        let mut bench = start(Settings::default());
+        (0..200).for_each(|session| {
+            bench.say(&format!("{session} {}\n", if session % 2 == 0 { "park" } else { "echo x" }))
+        });
+        (0..200).for_each(|_| drop(bench.hear()));
+        bench.pool.stop();
+        assert_eq!(bench.shared.dropped.load(Ordering::SeqCst), 200);
+    }
 }
 
 #[test]
