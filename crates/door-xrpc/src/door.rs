@@ -9,12 +9,14 @@ use os::Clock;
 use query::Database;
 use query::error::SqlError;
 use reactor::{Connection, Door, Flow, Io, Pool, TlsConfig};
+use stdx::histogram::Histogram;
 use stdx::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::digests::{Digests, Limits};
 use crate::errors;
 use crate::frame::Mode;
 use crate::link::Link;
+use crate::live::Live;
 use crate::message::reply::{Severity, Writer};
 use crate::session::{self, Who};
 use crate::spare::Spare;
@@ -22,6 +24,8 @@ use crate::stats::Stats;
 
 /// Told what a connection looks like, and where it comes from.
 pub type OnStranger = dyn Fn(&str, SocketAddr) + Send + Sync;
+/// Told whose session is killed, and whether as a whole.
+pub type OnKill = dyn Fn(&str, u64, bool) + Send + Sync;
 
 /// How the door is opened.
 #[derive(Clone)]
@@ -36,6 +40,12 @@ pub struct Options {
     pub digests: Limits,
     /// How long a session for single statements waits for the next one.
     pub spare_lifetime: Duration,
+    /// Between two looks at which of them have waited for so long.
+    pub spare_refresh: Duration,
+    /// Half as many pages of 4 KiB are handed over at a time while rows are sent.
+    pub output_pages: usize,
+    /// The histograms of `Stats` are filled. That of statements is in any case.
+    pub measures: bool,
     /// Connections from beyond loopback are refused while the account `default` needs no password.
     pub protected_mode: bool,
     /// Connections that begin with TLS get it. None: it is not offered.
@@ -44,6 +54,8 @@ pub struct Options {
     pub require_secure_transport: bool,
     /// Hears of connections that are none of ours.
     pub on_stranger: Option<Arc<OnStranger>>,
+    /// Hears of SESS_KILL.
+    pub on_kill: Option<Arc<OnKill>>,
 }
 
 impl Default for Options {
@@ -55,10 +67,14 @@ impl Default for Options {
             sessions_max: 16_384,
             digests: Limits { entries: 1024, shards: 16, bytes_max: 1 << 20 },
             spare_lifetime: Duration::from_secs(60),
+            spare_refresh: Duration::from_secs(10),
+            output_pages: 10,
+            measures: true,
             protected_mode: false,
             tls: None,
             require_secure_transport: false,
             on_stranger: None,
+            on_kill: None,
         }
     }
 }
@@ -71,6 +87,8 @@ pub struct Shared {
     pub(crate) database: Arc<Database>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) options: Options,
+    /// What has become of those of them that may change.
+    pub(crate) live: Live,
     pub(crate) stats: Stats,
     /// Statements by digest.
     pub(crate) texts: Digests,
@@ -113,16 +131,29 @@ impl Shared {
         }
         let shared = Arc::downgrade(self);
         self.timer(
-            self.options.spare_lifetime,
+            self.live.spare_refresh(),
             Box::new(move || {
                 let Some(shared) = shared.upgrade() else { return };
-                shared.spare.forget(shared.now_ms(), shared.options.spare_lifetime);
+                let begun = shared.begin();
+                shared.spare.forget(shared.now_ms(), shared.live.spare_lifetime());
+                shared.record(&shared.stats.cleanup, begun);
                 shared.is_tended.store(false, Ordering::Release);
                 if shared.spare.count() > 0 {
                     shared.tend();
                 }
             }),
         );
+    }
+
+    /// Now, for `record`; None while nothing is measured.
+    pub(crate) fn begin(&self) -> Option<u64> {
+        self.live.measures().then(|| self.clock.monotonic_ns())
+    }
+
+    pub(crate) fn record(&self, into: &Histogram, begun: Option<u64>) {
+        if let Some(begun) = begun {
+            into.record(self.clock.monotonic_ns() - begun);
+        }
     }
 
     pub(crate) fn stranger(&self, what: &str, from: SocketAddr) {
@@ -148,6 +179,7 @@ impl XrpcDoor {
             plans: Digests::new(options.digests),
             spare: Spare::default(),
             protected_mode: AtomicBool::new(options.protected_mode),
+            live: Live::of(&options),
             options,
             last_id: AtomicU64::new(0),
             pool: OnceLock::new(),
@@ -175,9 +207,20 @@ impl XrpcDoor {
         &self.shared.plans
     }
 
+    /// Sessions of clients, and those for single statements, at work or not.
+    pub fn session_count(&self) -> u64 {
+        let stats = self.stats();
+        stats.sessions.get().wrapping_add(stats.borrowed.get()) + self.spare_count() as u64
+    }
+
     /// Sessions that wait for a single statement.
     pub fn spare_count(&self) -> usize {
         self.shared.spare.count()
+    }
+
+    /// Takes over what may change while the door is open: mode, lengths, queues, times of spare sessions, pages, histograms. The rest stays as it was.
+    pub fn tune(&self, options: &Options) {
+        self.shared.live.take(options);
     }
 
     pub fn set_protected_mode(&self, on: bool) {
@@ -193,7 +236,7 @@ impl XrpcDoor {
     /// A frame for a client that has not said anything yet.
     fn farewell(&self, error: &SqlError) -> Vec<u8> {
         let mut out = Vec::new();
-        let mut writer = Writer { out: &mut out, mode: self.shared.options.mode, sid: 0 };
+        let mut writer = Writer { out: &mut out, mode: self.shared.live.mode(), sid: 0 };
         writer.error(Severity::Fatal, (error.code, error.sqlstate, &error.message));
         out
     }

@@ -14,7 +14,9 @@ mod digests;
 mod door;
 mod errors;
 mod link;
+mod live;
 mod member;
+mod presence;
 mod run;
 mod session;
 mod spare;
@@ -22,6 +24,35 @@ mod statement;
 mod stats;
 mod strangers;
 mod xplan;
+
+/// What the fuzz target of plans feeds.
+#[cfg(fuzzing)]
+pub mod fuzzed {
+    use query::batch::Batch;
+    use query::{Outcome, Session};
+
+    use crate::encode::{Results, row};
+    use crate::message::plan::Plan;
+    use crate::message::request::ExecPlan;
+
+    /// All that is done with the payload of EXEC_PLAN_READ, and with the rows that come of it.
+    pub fn plan(sql: &mut Session, payload: &[u8]) {
+        let Ok(request) = ExecPlan::read(payload) else { return };
+        let Some(bytes) = request.plan_bytes.map(std::sync::Arc::<[u8]>::from) else { return };
+        let plan = Plan::read(&bytes).expect("it was read as a part of the request");
+        let Ok(known) = crate::xplan::prepare(sql, &plan, &bytes, &request.parameters, "") else { return };
+        assert!(known.is_of(sql, &bytes, &request.parameters));
+        let outcome = sql.execute_prepared(&known.handle, known.values(&request.parameters));
+        let Ok(Outcome::Rows(mut rows)) = outcome else { return };
+        let (mut batch, mut out) = (Batch::new(), Vec::new());
+        while let Ok(true) = rows.next(sql, &mut batch) {
+            for at in 0..batch.len() {
+                let _ = row::put_row(&mut out, rows.columns(), batch.row(at), Results::UTF8);
+            }
+            out.clear();
+        }
+    }
+}
 
 pub use digests::{Digests, Limits};
 pub use door::{Options, XrpcDoor};

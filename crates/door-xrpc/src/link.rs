@@ -20,13 +20,14 @@ use stdx::sync::atomic::{AtomicU32, Ordering};
 use crate::auth::{self, Answer, SALT, Verdict};
 use crate::door::Shared;
 use crate::errors;
-use crate::frame::{self, Cut, Frame, Opening};
-use crate::member::{Ending, Member, Outside};
+use crate::frame::{self, Cut, Frame, Mode, Opening};
+use crate::member::{Ending, Member, Outside, abandon_all};
 use crate::message::ask;
 use crate::message::reply::{Severity, Writer};
 use crate::message::request::{
     AuthenticateContinue, AuthenticateStart, GetTso, KillKind, KillSession, TokenOffer, read_empty,
 };
+use crate::presence::Presence;
 use crate::session::{Request, SINGLE, Session, Who};
 use crate::strangers;
 
@@ -61,6 +62,9 @@ pub struct Link {
     peer: SocketAddr,
     host: String,
     is_private: bool,
+    /// Of the frames in both directions.
+    mode: Mode,
+    presence: Arc<Presence>,
     phase: Phase,
     progress: Arc<AtomicU32>,
     members: HashMap<u64, Member>,
@@ -90,6 +94,8 @@ impl Link {
             peer: connection.peer,
             host: if ip.is_loopback() { "localhost".into() } else { ip.to_string() },
             is_private: false,
+            mode: shared.live.mode(),
+            presence: Presence::new(shared),
             phase: Phase::Opening,
             progress,
             members: HashMap::new(),
@@ -100,7 +106,9 @@ impl Link {
 
     /// Takes apart what has come.
     pub(crate) fn serve(&mut self, io: &mut Io<'_>) -> Flow {
+        let begun = self.shared.begin();
         let flow = self.take_apart(io);
+        self.shared.record(&self.shared.stats.decode, begun);
         let tasks = std::mem::take(&mut self.tasks);
         if !tasks.is_empty() {
             io.connection().run_strands(tasks);
@@ -116,10 +124,10 @@ impl Link {
                 None => return Flow::Continue,
             }
         }
-        let mode = self.shared.options.mode;
+        let mode = self.mode;
         loop {
             let length_max =
-                if let Phase::Entered(_) = self.phase { self.shared.options.length_max } else { LOGIN_LENGTH_MAX };
+                if let Phase::Entered(_) = self.phase { self.shared.live.length_max() } else { LOGIN_LENGTH_MAX };
             match frame::cut(io.input(), mode, length_max) {
                 Cut::Frame(frame) => {
                     self.shared.stats.requests.add(1);
@@ -150,7 +158,7 @@ impl Link {
             return None;
         }
         self.progress.store(SPEAKING, Ordering::Relaxed);
-        let mode = self.shared.options.mode;
+        let mode = self.mode;
         let opening = frame::opening(io.input(), mode);
         match opening {
             Opening::Unclear => return None,
@@ -184,8 +192,15 @@ impl Link {
                 self.writer(io, frame.sid).capabilities();
                 Ok(())
             }
-            (ask::AUTHENTICATE_START, _) => self.challenge(io, frame.payload),
-            (ask::AUTHENTICATE_CONTINUE, _) => self.check(io, frame.payload),
+            (ask::AUTHENTICATE_START | ask::AUTHENTICATE_CONTINUE, _) => {
+                let begun = self.shared.begin();
+                let done = match frame.kind {
+                    ask::AUTHENTICATE_START => self.challenge(io, frame.payload),
+                    _ => self.check(io, frame.payload),
+                };
+                self.shared.record(&self.shared.stats.auth, begun);
+                done
+            }
             (_, Phase::Entered(who)) => {
                 let who = who.clone();
                 self.request(io, frame, &who)
@@ -242,7 +257,7 @@ impl Link {
                 user: user.to_owned(),
                 host: self.host.clone(),
                 account: account.map(|account| account.name.clone()).unwrap_or_default(),
-                mode: self.shared.options.mode,
+                mode: self.mode,
             }),
             Verdict::Denied => Err(denied(user, answer.has_password())),
             Verdict::Locked => Err(error::ACCOUNT_HAS_BEEN_LOCKED.with(&[&user, &self.host])),
@@ -254,7 +269,7 @@ impl Link {
     fn request(&mut self, io: &mut Io<'_>, frame: &Frame<'_>, who: &Arc<Who>) -> Result<(), Ends> {
         match frame.kind {
             ask::SESSION_NEW => self.begin_session(io, frame, who),
-            ask::SESSION_KILL => self.kill(io, frame),
+            ask::SESSION_KILL => self.kill(io, frame, who),
             ask::TOKEN_OFFER => self.offer(io, frame),
             ask::EXECUTE_SQL => self.session_request(io, frame, who, Request::Execute(frame.payload.into())),
             ask::AUTO_SAVEPOINT => self.session_request(io, frame, who, Request::Savepoint(frame.payload.into())),
@@ -281,7 +296,13 @@ impl Link {
         let most = self.shared.options.sessions_max;
         let error = if frame.sid == 0 || frame.sid & SINGLE != 0 {
             errors::XRPC.with(&[&"A session cannot have this number."])
-        } else if self.member(frame.sid).is_some() {
+        } else if let Some(member) = self.member(frame.sid) {
+            if !member.is_closing {
+                // It says so itself, behind what it has answered, and holds nothing from then on (X4): the client forgets it.
+                let database = self.shared.database.clone();
+                self.members[&frame.sid].end(&database, Ending::Duplicate);
+                return Ok(());
+            }
             errors::DUPLICATE_SESSION.bare()
         } else if self.shared.stats.sessions.get() >= most {
             errors::TOO_MANY_SESSIONS.with(&[&most])
@@ -303,8 +324,8 @@ impl Link {
             self.sweep_at = (2 * self.members.len()).max(SWEEP_MIN);
         }
         let outside = Arc::new(Outside::default());
-        let session = Session::new(&self.shared, who, sid, &outside, io.connection().handle());
-        let queue_max = self.shared.options.queue_max;
+        let session = Session::new(&self.shared, who, sid, (&outside, &self.presence), io.connection().handle());
+        let queue_max = self.shared.live.queue_max();
         let strand =
             Strand::new(io.connection(), session, queue_max, |session, call, reply| session.serve(call, reply));
         self.members.insert(sid, Member { strand, outside, is_closing: false });
@@ -364,8 +385,11 @@ impl Link {
     }
 
     /// The number of the frame counts, which the message repeats.
-    fn kill(&mut self, io: &mut Io<'_>, frame: &Frame<'_>) -> Result<(), Ends> {
+    fn kill(&mut self, io: &mut Io<'_>, frame: &Frame<'_>, who: &Who) -> Result<(), Ends> {
         let kill = KillSession::read(frame.payload).map_err(|_| self.broken())?;
+        if let Some(hear) = &self.shared.options.on_kill {
+            hear(&who.user, frame.sid, matches!(kill.kind, KillKind::Connection));
+        }
         let database = self.shared.database.clone();
         let Some(member) = self.member(frame.sid) else {
             self.write_error(io, frame.sid, Severity::Fatal, &errors::NO_SESSION.bare());
@@ -415,7 +439,7 @@ impl Link {
     }
 
     fn writer<'w>(&self, io: &'w mut Io<'_>, sid: u64) -> Writer<'w> {
-        Writer { out: io.out(), mode: self.shared.options.mode, sid }
+        Writer { out: io.out(), mode: self.mode, sid }
     }
 
     fn write_error(&self, io: &mut Io<'_>, sid: u64, severity: Severity, error: &SqlError) {
@@ -427,7 +451,8 @@ impl Link {
     fn break_off(&mut self, io: &mut Io<'_>, sid: u64, error: &SqlError) -> Flow {
         self.write_error(io, sid, Severity::Fatal, error);
         // The close waits for those that are at work, and one may wait for its client.
-        self.members.drain().for_each(|(_, member)| member.abandon(&self.shared.database));
+        abandon_all(self.members.values(), &self.shared.database);
+        self.members.clear();
         Flow::Close
     }
 
@@ -440,6 +465,7 @@ impl Link {
     /// The connection is gone, and its sessions with it.
     pub(crate) fn end(self) {
         self.progress.store(ENTERED, Ordering::Relaxed);
-        self.members.values().for_each(|member| member.abandon(&self.shared.database));
+        self.presence.close();
+        abandon_all(self.members.values(), &self.shared.database);
     }
 }

@@ -21,6 +21,8 @@ const TOKEN_BYTES: i64 = 1024;
 pub enum Ending {
     Killed = 1,
     QueueFull = 2,
+    /// The client has begun it twice: one of its two halves knows nothing of the other.
+    Duplicate = 3,
 }
 
 /// What others leave for a session.
@@ -64,7 +66,8 @@ impl Outside {
         match self.ending.load(Ordering::Acquire) {
             0 => None,
             1 => Some(Ending::Killed),
-            _ => Some(Ending::QueueFull),
+            2 => Some(Ending::QueueFull),
+            _ => Some(Ending::Duplicate),
         }
     }
 
@@ -84,6 +87,13 @@ impl Outside {
     /// Whom a kill reaches from here on.
     pub fn set_sql(&self, handle: Option<Arc<Handle>>) {
         *self.sql.lock() = handle;
+    }
+
+    /// Stops the statement under way when it looks whether it should, and wakes it not.
+    fn interrupt(&self) {
+        if let Some(handle) = &*self.sql.lock() {
+            handle.kill(Kill::Query);
+        }
     }
 
     /// Stops the statement under way, or the session with it.
@@ -110,12 +120,18 @@ impl Member {
         rouse(&self.strand);
     }
 
-    /// The connection is gone.
+    /// As its connection is gone.
     pub fn abandon(&self, database: &Database) {
         self.outside.end(Ending::Killed);
         self.outside.kill(database, Kill::Connection);
         self.strand.close();
     }
+}
+
+/// The connection is gone. All statements are told to stop before the first session ends: one that waits for a lock which that one gives back would go on otherwise.
+pub fn abandon_all<'m>(members: impl Iterator<Item = &'m Member> + Clone, database: &Database) {
+    members.clone().for_each(|member| member.outside.interrupt());
+    members.for_each(|member| member.abandon(database));
 }
 
 /// Lets the session look at what was left for it, whatever it does. A queue that is full is being worked on.

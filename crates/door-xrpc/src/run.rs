@@ -27,8 +27,6 @@ use crate::session::{Failure, Session, interrupted};
 use crate::statement::{self, Bound};
 use crate::xplan;
 
-/// As much is gathered before it is handed over.
-const PIECE_BYTES: usize = 16 << 10;
 /// Prepared statements that a session keeps.
 const PREPARED_MAX: usize = 256;
 /// The client's flag for counting the rows that were found, not those that were changed.
@@ -358,6 +356,7 @@ impl Session {
         let sql = self.sql.as_mut().ok_or_else(|| errors::NO_SESSION.bare())?;
         let (outside, results) = (&self.outside, self.obeyed.results);
         let (mode, sid) = (self.who.mode, self.sid);
+        let piece_bytes = self.shared.live.piece_bytes();
         loop {
             while rows.at < rows.batch.len() {
                 if outside.is_spent() {
@@ -367,7 +366,7 @@ impl Session {
                 let before = reply.out().len();
                 rows.put_row(&mut Writer { out: reply.out(), mode, sid }, results)?;
                 outside.spend(reply.out().len() - before);
-                if reply.out().len() >= PIECE_BYTES && !reply.send() {
+                if reply.out().len() >= piece_bytes && !reply.send() {
                     return Ok(Step::Room);
                 }
             }

@@ -17,6 +17,7 @@ use crate::frame::Mode;
 use crate::member::{Ending, Outside, rouse};
 use crate::message::reply::{Severity, Writer};
 use crate::message::request::{AutoSavepoint, SavepointOp, read_empty};
+use crate::presence::Presence;
 use crate::run::Running;
 use crate::statement::quoted;
 use crate::xplan::Known;
@@ -107,6 +108,9 @@ pub struct Session {
     is_over: bool,
     /// It is one of those that are counted.
     is_counted: bool,
+    /// It has taken a session out of the door's pool.
+    is_borrowed: bool,
+    _presence: Arc<Presence>,
 }
 
 impl Session {
@@ -114,7 +118,7 @@ impl Session {
         shared: &Arc<Shared>,
         who: &Arc<Who>,
         sid: u64,
-        outside: &Arc<Outside>,
+        (outside, presence): (&Arc<Outside>, &Arc<Presence>),
         connection: reactor::Handle,
     ) -> Session {
         let is_counted = sid & SINGLE == 0;
@@ -133,6 +137,8 @@ impl Session {
             connection,
             is_over: false,
             is_counted,
+            is_borrowed: false,
+            _presence: presence.clone(),
         }
     }
 
@@ -153,7 +159,8 @@ impl Session {
         {
             let error = match why {
                 Ending::Killed => errors::KILLED.bare(),
-                Ending::QueueFull => errors::QUEUE_FULL.with(&[&self.shared.options.queue_max]),
+                Ending::Duplicate => errors::DUPLICATE_SESSION.bare(),
+                Ending::QueueFull => errors::QUEUE_FULL.with(&[&self.shared.live.queue_max()]),
             };
             self.fail(Failure::fatal(error), reply);
         }
@@ -281,11 +288,20 @@ impl Session {
         if std::mem::take(&mut self.is_counted) {
             self.shared.stats.sessions.add(1u64.wrapping_neg());
         }
+        self.give_back();
+    }
+
+    fn give_back(&mut self) {
+        if std::mem::take(&mut self.is_borrowed) {
+            self.shared.stats.borrowed.add(1u64.wrapping_neg());
+        }
     }
 
     /// Takes a session out of the door's pool for one statement.
     pub(crate) fn borrow_sql(&mut self) -> Result<(), SqlError> {
         let sql = self.shared.spare.take(&self.shared, &self.who)?;
+        self.shared.stats.borrowed.add(1);
+        self.is_borrowed = true;
         self.outside.set_over(false);
         self.outside.set_sql(Some(sql.handle().clone()));
         self.sql = Some(sql);
@@ -295,6 +311,7 @@ impl Session {
 
     /// The statement is over: the session goes back.
     pub(crate) fn return_sql(&mut self) {
+        self.give_back();
         self.outside.set_sql(None);
         if let Some(sql) = self.sql.take() {
             self.shared.spare.put_back(&self.shared, &self.who, sql);

@@ -12,6 +12,20 @@ fn all(client: &mut Client) -> Vec<u8> {
     bytes
 }
 
+/// A session of another connection, which goes on whatever happens.
+struct Bystander(Client);
+
+impl Bystander {
+    fn of(served: &Served) -> Bystander {
+        Bystander(served.session())
+    }
+
+    #[track_caller]
+    fn goes_on(&mut self) {
+        assert_eq!(self.0.done(2, "select 1").numbers(), [1]);
+    }
+}
+
 #[test]
 fn strangers_are_told_where_they_are_and_the_log_hears_of_them() {
     let heard = Arc::new(std::sync::Mutex::new(Vec::new()));
@@ -61,6 +75,7 @@ fn who_does_not_log_in_gets_nothing() {
 #[test]
 fn what_is_no_message_closes_the_connection() {
     let served = serve(Options::default());
+    let mut bystander = Bystander::of(&served);
     for (kind, payload) in [
         (101, &b"\x0a\x7fselect"[..]),
         (101, b"\x12\x02\x08\x01"),
@@ -74,6 +89,7 @@ fn what_is_no_message_closes_the_connection() {
         let mut client = served.session();
         client.send(2, kind, payload);
         assert_eq!(all(&mut client), b"", "type {kind}");
+        bystander.goes_on();
     }
     eventually("each is counted", || served.door.stats().malformed.get() == 8);
     let mut client = served.session();
@@ -85,12 +101,16 @@ fn what_is_no_message_closes_the_connection() {
 #[test]
 fn a_frame_that_is_too_long_is_told_so() {
     let served = serve(Options { length_max: 4096, ..Options::default() });
-    let mut client = served.session();
+    let (mut client, mut bystander) = (served.session(), Bystander::of(&served));
+    client.done(2, "create table t (id int primary key)");
+    client.done(2, "begin");
+    client.done(2, "insert into t values (1)");
     client.stream.write_all(b"\x02\0\0\0\0\0\0\0\x01\x10\0\0\x65").unwrap();
     let answer = client.answer(2);
     let (severity, code, state, _) = answer.error.unwrap();
     assert_eq!((severity, code, &state[..]), (1, 1153, "S1000"));
     assert!(client.is_closed());
+    assert_eq!(bystander.0.done(2, "select * from t for update").rows.len(), 0, "what its sessions did is taken back");
     served.stop();
 }
 
@@ -236,6 +256,139 @@ fn a_lost_connection_takes_back_what_its_sessions_did() {
     let mut client = served.session();
     assert_eq!(client.done(2, "select n from t for update").numbers(), [0]);
     served.stop();
+}
+
+#[test]
+fn a_number_is_used_again_and_again() {
+    let served = serve(Options::default());
+    let (mut client, mut bystander) = (served.session(), Bystander::of(&served));
+    client.done(2, "create table t (id int primary key)");
+    for round in 0..100 {
+        client.begin(9);
+        client.execute(9, &Statement::new("set @x = ?").int(round));
+        client.done(9, "begin");
+        client.done(9, "insert into d.t values (1)");
+        if round % 2 == 0 {
+            client.send(9, 7, b"");
+            assert_eq!(client.receive(), Frame { sid: 9, kind: 0, payload: Vec::new() });
+        } else {
+            client.send(9, 111, b"\x08\x02\x10\x09");
+            assert!(client.answer(9).is_fatal());
+        }
+        bystander.goes_on();
+    }
+    client.begin(9);
+    assert_eq!(client.done(9, "select @x").rows, [[[]]], "nothing is left of those before");
+    assert_eq!(client.done(9, "select count(*) from d.t for update").numbers(), [0]);
+    served.stop();
+}
+
+#[test]
+fn a_session_that_is_begun_twice_ends_behind_what_it_runs() {
+    let served = serve(Options::default());
+    let mut client = wait_for_a_row(&served, 3..5);
+    client.send(3, 110, b"");
+    let answer = client.answer(3);
+    assert_eq!((answer.code(), answer.is_fatal()), (1317, false), "the statement is broken off");
+    let answer = client.answer(3);
+    assert_eq!((answer.code(), answer.is_fatal()), (8001, true));
+    client.say(2, &Statement::new("commit"));
+    let mut answers = [(2, Answer::default()), (4, Answer::default())];
+    let mut open = 2;
+    while open > 0 {
+        let frame = client.receive();
+        let (_, answer) = answers.iter_mut().find(|(sid, _)| *sid == frame.sid).unwrap();
+        open -= usize::from(answer.take(&frame));
+    }
+    assert_eq!(answers[1].1.affected, Some(1), "the other one that waited has not heard of it");
+    client.begin(3);
+    assert_eq!(client.done(3, "select n from d.t").numbers(), [2]);
+    served.stop();
+}
+
+#[test]
+fn who_closes_its_half_is_taken_for_gone() {
+    let served = serve(Options::default());
+    let (mut client, mut bystander) = (served.session(), Bystander::of(&served));
+    client.done(2, "create table t (id int primary key)");
+    client.done(2, "begin");
+    client.done(2, "insert into t values (1)");
+    client.say(2, &Statement::new("select sleep(20)"));
+    std::thread::sleep(Duration::from_millis(20));
+    let begun = Instant::now();
+    client.stream.shutdown(std::net::Shutdown::Write).unwrap();
+    assert_eq!(all(&mut client), b"", "the other half is closed, too");
+    assert_eq!(bystander.0.done(2, "select * from t for update").rows.len(), 0, "what it did is taken back");
+    assert!(begun.elapsed() < Duration::from_secs(10), "and what it ran is broken off");
+    bystander.goes_on();
+    served.stop();
+}
+
+/// As if its machine had gone: the socket says nothing, and takes nothing.
+#[test]
+fn who_takes_nothing_any_more_is_cut_off_and_its_locks_with_it() {
+    let served = serve(Options::default());
+    served.pool.tune(&reactor::Settings { net_write_timeout: Duration::from_millis(300), ..Default::default() });
+    let (mut gone, mut bystander) = (wait_for_a_row(&served, 0..0), Bystander::of(&served));
+    gone.begin(3);
+    let rows = "with recursive c(n) as (select 1 union all select n + 1 from c where n < 1000) select repeat('x', 10000) from c a, c b";
+    gone.say(3, &Statement::new(rows));
+    bystander.goes_on();
+    assert_eq!(bystander.0.done(2, "update t set n = n + 1").affected, Some(1), "it waits for the row until then");
+    eventually("both of its sessions have ended", || served.door.stats().sessions.get() == 1);
+    drop(gone);
+    served.stop();
+}
+
+#[test]
+fn a_flood_of_digests_takes_no_more_room_than_there_is() {
+    let digests = door_xrpc::Limits { entries: 64, shards: 4, bytes_max: 1 << 20 };
+    let served = serve(Options { digests, ..Options::default() });
+    let (mut client, mut bystander) = (served.session(), Bystander::of(&served));
+    let known = Statement::new("select 42").digest(b"known");
+    assert_eq!(bystander.0.execute(2, &known).numbers(), [42]);
+    for number in 0..2_000u32 {
+        let statement = Statement::new(&format!("select {number}")).digest(&number.to_le_bytes());
+        assert_eq!(client.execute(2, &statement).numbers(), [i64::from(number)]);
+    }
+    assert!(served.door.texts().count() <= 64);
+    assert!(served.door.texts().evicted.get() >= 2_001 - 64);
+    // Another client's statement is forgotten: it is told so, and sends it again.
+    let answer = bystander.0.execute(2, &Statement::default().digest(b"known"));
+    assert_eq!((answer.code(), answer.is_fatal()), (8000, false));
+    assert_eq!(bystander.0.execute(2, &known).numbers(), [42]);
+    assert_eq!(bystander.0.execute(2, &Statement::default().digest(b"known")).numbers(), [42]);
+    served.stop();
+}
+
+#[test]
+fn a_stop_takes_back_what_sessions_did_and_has_not_committed() {
+    for round in 0..10 {
+        let served = serve(Options::default());
+        let mut client = wait_for_a_row(&served, 3..40);
+        client.begin(40);
+        client.done(40, "create table d.u (id int primary key)");
+        for sid in 41..80 {
+            client.begin(sid);
+            client.done(sid, "begin");
+            client.done(sid, &format!("insert into d.u values ({sid})"));
+        }
+        served.pool.stop();
+        assert_eq!(served.database.sessions().len(), 0, "round {round}");
+        assert_eq!(served.door.stats().sessions.get(), 0);
+        let who = query::Login {
+            user: "root".into(),
+            host: "localhost".into(),
+            database: Some("d".into()),
+            connection_id: 1,
+        };
+        let mut sql = query::Session::new(&served.database, who).unwrap();
+        sql.execute("set innodb_lock_wait_timeout = 1").unwrap();
+        for (change, rows) in [("update t set n = -7 where id = 1", 1), ("insert into u values (41), (79)", 2)] {
+            let Ok(query::Outcome::Done { affected, .. }) = sql.execute(change) else { panic!("{change}") };
+            assert_eq!(affected, rows, "{change}");
+        }
+    }
 }
 
 #[test]

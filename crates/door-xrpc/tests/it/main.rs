@@ -3,6 +3,7 @@
 mod away;
 mod client;
 mod faults;
+mod live;
 mod plans;
 mod statements;
 
@@ -69,12 +70,8 @@ impl Served {
     }
 
     pub fn stop(self) {
-        // Sessions end in the pool: as long as it runs, and their clients are gone.
-        for connection in self.pool.connections() {
-            connection.handle().kill();
-        }
-        eventually("every session ends with its connection", || self.door.stats().sessions.get() == 0);
         self.pool.stop();
+        assert_eq!(self.door.stats().sessions.get(), 0, "every session ends with its connection");
     }
 }
 
@@ -144,7 +141,11 @@ fn sessions_are_each_on_their_own_and_end_when_they_are_closed() {
     assert_eq!(client.done(7, "select * from d.t").rows.len(), 0, "not committed yet");
     assert_ne!(client.done(2, "select connection_id()").rows, client.done(7, "select connection_id()").rows);
     client.send(2, 110, b"");
-    assert!(client.answer(2).is_fatal(), "there is such a session");
+    assert!(client.answer(2).is_fatal(), "there is such a session, and nobody knows whose it is now");
+    assert_eq!(client.done(7, "select * from d.t for update").rows.len(), 0, "what it did is taken back");
+    client.begin(2);
+    client.done(2, "begin");
+    client.done(2, "insert into d.t values (1)");
     client.send(2, 7, b"");
     assert_eq!(client.receive(), Frame { sid: 2, kind: 0, payload: Vec::new() });
     let unknown = client.run(2, "select 1");

@@ -1,0 +1,79 @@
+//! Those of the door's options that may change while it is open. What belongs to a connection or a session holds for those that begin from then on.
+
+use std::time::Duration;
+
+use stdx::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+use crate::door::Options;
+use crate::frame::Mode;
+
+/// Of frames without a version.
+const LEGACY: u32 = u32::MAX;
+/// What `output_pages` counts.
+const PAGE: usize = 4096;
+
+#[derive(Default)]
+pub struct Live {
+    mode: AtomicU32,
+    length_max: AtomicUsize,
+    queue_max: AtomicUsize,
+    spare_lifetime_ms: AtomicU64,
+    spare_refresh_ms: AtomicU64,
+    output_pages: AtomicUsize,
+    measures: AtomicBool,
+}
+
+impl Live {
+    pub fn of(options: &Options) -> Live {
+        let live = Live::default();
+        live.take(options);
+        live
+    }
+
+    pub fn take(&self, options: &Options) {
+        let mode = match options.mode {
+            Mode::Legacy => LEGACY,
+            Mode::Galaxy(version) => version.into(),
+        };
+        self.mode.store(mode, Ordering::Relaxed);
+        self.length_max.store(options.length_max, Ordering::Relaxed);
+        self.queue_max.store(options.queue_max, Ordering::Relaxed);
+        self.spare_lifetime_ms.store(options.spare_lifetime.as_millis() as u64, Ordering::Relaxed);
+        self.spare_refresh_ms.store(options.spare_refresh.as_millis() as u64, Ordering::Relaxed);
+        self.output_pages.store(options.output_pages, Ordering::Relaxed);
+        self.measures.store(options.measures, Ordering::Relaxed);
+    }
+
+    pub fn mode(&self) -> Mode {
+        match self.mode.load(Ordering::Relaxed) {
+            LEGACY => Mode::Legacy,
+            version => Mode::Galaxy(version as u8),
+        }
+    }
+
+    pub fn length_max(&self) -> usize {
+        self.length_max.load(Ordering::Relaxed)
+    }
+
+    pub fn queue_max(&self) -> usize {
+        self.queue_max.load(Ordering::Relaxed)
+    }
+
+    pub fn spare_lifetime(&self) -> Duration {
+        Duration::from_millis(self.spare_lifetime_ms.load(Ordering::Relaxed))
+    }
+
+    /// Between two looks at the spare sessions.
+    pub fn spare_refresh(&self) -> Duration {
+        Duration::from_millis(self.spare_refresh_ms.load(Ordering::Relaxed)).min(self.spare_lifetime())
+    }
+
+    /// A statement hands over so many bytes at a time: half of what its pages hold.
+    pub fn piece_bytes(&self) -> usize {
+        (self.output_pages.load(Ordering::Relaxed) * PAGE / 2).max(PAGE)
+    }
+
+    pub fn measures(&self) -> bool {
+        self.measures.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,35 @@
+//! Connections that are there, and those that are closed while sessions of them are still at work.
+
+use std::sync::Arc;
+
+use stdx::sync::atomic::{AtomicBool, Ordering};
+
+use crate::door::Shared;
+
+/// Held by a connection and by each of its sessions.
+pub struct Presence {
+    shared: Arc<Shared>,
+    is_closing: AtomicBool,
+}
+
+impl Presence {
+    pub(crate) fn new(shared: &Arc<Shared>) -> Arc<Presence> {
+        shared.stats.connections.add(1);
+        Arc::new(Presence { shared: shared.clone(), is_closing: AtomicBool::new(false) })
+    }
+
+    /// The connection is closed. To be called once.
+    pub fn close(&self) {
+        self.is_closing.store(true, Ordering::Relaxed);
+        self.shared.stats.connections.add(1u64.wrapping_neg());
+        self.shared.stats.closing.add(1);
+    }
+}
+
+impl Drop for Presence {
+    fn drop(&mut self) {
+        let counter =
+            if *self.is_closing.get_mut() { &self.shared.stats.closing } else { &self.shared.stats.connections };
+        counter.add(1u64.wrapping_neg());
+    }
+}
