@@ -1,6 +1,7 @@
 //! `beluga`: reads its settings, opens the engine, starts the pool, opens the doors, and closes them in the reverse order.
 #![forbid(unsafe_code)]
 
+mod around;
 mod control;
 mod copy;
 mod exit;

@@ -17,6 +17,7 @@ use reactor::{Door, ListenOptions, Pool, Source, TlsConfig};
 use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
+use crate::around::{self, Parts};
 use crate::control;
 use crate::copy;
 use crate::exit::{Exit, Failure, say};
@@ -56,6 +57,7 @@ pub fn run(settings: Settings) -> Result<(), Failure> {
         std::process::exit(Exit::Io as i32);
     }));
     let pool = Arc::new(pool(&settings, &shares, &engine)?);
+    tune_pool(&settings, &pool);
     let doors = match listen(&settings, &engine, &pool) {
         Ok(doors) => doors,
         Err(failure) => {
@@ -129,19 +131,6 @@ fn check_ways(settings: &Settings) -> Result<(), Failure> {
     }
 }
 
-/// What SQL shows of the settings.
-fn facts(settings: &Settings, pool: &Pool) -> [(&'static str, u64); 6] {
-    let threads = pool.settings().epoll_groups * pool.settings().epoll_threads_per_group;
-    [
-        ("innodb_lock_sys_rec_partition", settings.number(Name::LockPartitions)),
-        ("max_connections", settings.number(Name::MaxConnections)),
-        ("max_prepared_stmt_count", settings.number(Name::MaxPreparedStmtCount)),
-        ("port", settings.number(Name::MysqlPort)),
-        ("rpc_port", settings.number(Name::XrpcPort)),
-        ("thread_pool_size", threads as u64),
-    ]
-}
-
 fn shares(settings: &Settings) -> Result<Shares, Failure> {
     let divided = memory::divide(settings.number(Name::Memory), settings.number(Name::LogBuffer));
     divided.map_err(|e| Failure::new(Exit::Config, e))
@@ -149,7 +138,6 @@ fn shares(settings: &Settings) -> Result<Shares, Failure> {
 
 fn pool(settings: &Settings, shares: &Shares, engine: &Engine) -> Result<Pool, Failure> {
     let number = |name| settings.number(name) as usize;
-    let time = |name| Duration::from_micros(settings.number(name));
     let (threads, in_group) = (number(Name::ThreadPoolSize), number(Name::EpollThreadsPerGroup));
     let epoll_groups = match (number(Name::EpollGroups), threads) {
         (groups, 0) => groups,
@@ -162,19 +150,14 @@ fn pool(settings: &Settings, shares: &Shares, engine: &Engine) -> Result<Pool, F
     let sizes = reactor::Settings {
         epoll_groups,
         epoll_threads_per_group: number(Name::EpollThreadsPerGroup),
-        epoll_events_per_thread: number(Name::EpollEventsPerThread),
         epoll_group_threads_max: number(Name::GroupThreadsMax),
-        epoll_group_dynamic_threads_shrink_time: time(Name::ShrinkTime),
-        epoll_group_thread_deadlock_check_interval: time(Name::DeadlockCheckInterval),
         auto_cpu_affinity: settings.is_on(Name::AutoCpuAffinity),
-        receive_bytes: number(Name::ReceivePiece),
         output_soft_bytes: number(Name::OutputPause).min(shares.connection_output_bytes() as usize),
         output_total_bytes: shares.output_bytes() as usize,
         kept_bytes: 0,
-        net_write_timeout: time(Name::NetWriteTimeout),
-        tcp_keep_alive: time(Name::TcpKeepAlive).as_secs() as u32,
         tcp_listen_queue: number(Name::TcpListenQueue) as i32,
         max_connections: number(Name::MaxConnections),
+        ..live_pool(settings)
     }
     .resolve(os::cpu::allowed().len());
     let base = sizes.epoll_groups * sizes.epoll_threads_per_group;
@@ -199,6 +182,35 @@ fn pool(settings: &Settings, shares: &Shares, engine: &Engine) -> Result<Pool, F
         .map_err(|e| Failure::new(Exit::Internal, format!("thread pool: {e}")))
 }
 
+/// Settings of the pool that may change while it runs.
+fn live_pool(settings: &Settings) -> reactor::Settings {
+    let number = |name| settings.number(name) as usize;
+    let time = |name| Duration::from_micros(settings.number(name));
+    reactor::Settings {
+        epoll_events_per_thread: number(Name::EpollEventsPerThread),
+        epoll_group_dynamic_threads_shrink_time: time(Name::ShrinkTime),
+        epoll_group_thread_deadlock_check_interval: time(Name::DeadlockCheckInterval),
+        receive_bytes: number(Name::ReceivePiece),
+        net_write_timeout: time(Name::NetWriteTimeout),
+        tcp_keep_alive: time(Name::TcpKeepAlive).as_secs() as u32,
+        tcp_recv_buf: number(Name::TcpRecvBuf) as u32,
+        tcp_send_buf: number(Name::TcpSendBuf) as u32,
+        ..reactor::Settings::default()
+    }
+}
+
+/// Lets the pool follow changes of its settings.
+fn tune_pool(settings: &Settings, pool: &Arc<Pool>) {
+    pool.counters().times.switch(settings.is_on(Name::PerfHist));
+    let tuned = Arc::downgrade(pool);
+    settings.on_change(Box::new(move |_, settings| {
+        if let Some(pool) = tuned.upgrade() {
+            pool.tune(&live_pool(settings));
+            pool.counters().times.switch(settings.is_on(Name::PerfHist));
+        }
+    }));
+}
+
 /// An open port: the door's name, its address, and how to get in.
 struct Listening {
     door: &'static str,
@@ -212,6 +224,16 @@ fn listen(settings: &Arc<Settings>, engine: &Arc<Engine>, pool: &Arc<Pool>) -> R
     let database = database(settings, engine, pool)?;
     let mysql = mysql_door(settings, database.as_ref(), pool, &mut doors)?;
     let xrpc = xrpc_door(settings, database.as_ref(), pool, &mut doors)?;
+    if let Some(database) = &database {
+        let parts = Parts {
+            settings: settings.clone(),
+            pool: Arc::downgrade(pool),
+            redis: Arc::downgrade(&redis),
+            mysql: mysql.as_ref().map(Arc::downgrade).unwrap_or_default(),
+            xrpc: xrpc.as_ref().map(Arc::downgrade).unwrap_or_default(),
+        };
+        around::stand(database, parts);
+    }
     let metrics = settings.text(Name::MetricsListen);
     if metrics != "off" {
         let sources = Sources {
@@ -296,11 +318,11 @@ fn database(
         return Err(Failure::new(Exit::Config, format!("secure_file_priv: {} is not a folder", folder.display())));
     }
     database.allow_files(files.as_deref(), settings.is_on(Name::LocalInfile));
-    database.tell(facts(settings, pool));
+    database.tell(around::facts(settings, pool));
     let (told, threads) = (Arc::downgrade(&database), Arc::downgrade(pool));
     settings.on_change(Box::new(move |_, settings| {
         if let (Some(database), Some(pool)) = (told.upgrade(), threads.upgrade()) {
-            database.tell(facts(settings, &pool));
+            database.tell(around::facts(settings, &pool));
         }
     }));
     Ok(Some(database))
@@ -359,6 +381,7 @@ fn xrpc_door(
     settings.on_change(Box::new(move |_, settings| {
         if let Some(door) = tuned.upgrade() {
             door.set_protected_mode(settings.is_on(Name::XrpcProtectedMode));
+            door.tune(&live_xrpc(settings));
         }
     }));
     for (address, needed) in bind_addresses("xrpc", &settings.text(Name::XrpcBind), port)? {
@@ -377,29 +400,48 @@ fn xrpc_door(
     Ok(Some(door))
 }
 
-fn xrpc_options(settings: &Settings) -> Result<XrpcOptions, Failure> {
+/// Settings of the XRPC door that may change while it is open.
+fn live_xrpc(settings: &Settings) -> XrpcOptions {
     let number = |name| settings.number(name) as usize;
     let mode = match settings.is_on(Name::GalaxyProtocol) {
         true => Mode::Galaxy(settings.number(Name::GalaxyVersion) as u8),
         false => Mode::Legacy,
     };
-    Ok(XrpcOptions {
+    XrpcOptions {
         mode,
         length_max: number(Name::XrpcPacketMax),
         queue_max: number(Name::XrpcQueueMax),
+        spare_lifetime: Duration::from_micros(settings.number(Name::SharedSessionLifetime)),
+        spare_refresh: Duration::from_micros(settings.number(Name::ContextRefreshTime)),
+        output_pages: number(Name::OutputPages),
+        measures: settings.is_on(Name::PerfHist),
+        ..XrpcOptions::default()
+    }
+}
+
+fn xrpc_options(settings: &Arc<Settings>) -> Result<XrpcOptions, Failure> {
+    let number = |name| settings.number(name) as usize;
+    let logged = settings.clone();
+    Ok(XrpcOptions {
         sessions_max: settings.number(Name::XrpcSessionsMax),
         digests: Limits {
             entries: number(Name::RequestCacheNumber),
             shards: number(Name::RequestCacheInstances),
             bytes_max: number(Name::RequestCacheLength),
         },
-        spare_lifetime: Duration::from_micros(settings.number(Name::SharedSessionLifetime)),
         protected_mode: settings.is_on(Name::XrpcProtectedMode),
         tls: tls::xrpc(settings)?,
         require_secure_transport: settings.is_on(Name::XrpcRequireSecureTransport),
         on_stranger: Some(Arc::new(|what, from| {
             log::warn("a connection to the XRPC door speaks something else", &[("what", &what), ("from", &from)]);
         })),
+        on_kill: Some(Arc::new(move |user, session, whole| {
+            if logged.is_on(Name::KillLog) {
+                let what = if whole { "session" } else { "statement" };
+                log::info("killed over XRPC", &[("what", &what), ("session", &session), ("user", &user)]);
+            }
+        })),
+        ..live_xrpc(settings)
     })
 }
 

@@ -40,6 +40,12 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// As they are where nobody has set any.
+    #[cfg(test)]
+    pub fn of(machine: Machine) -> Settings {
+        Settings::with_defaults(machine)
+    }
+
     fn with_defaults(machine: Machine) -> Settings {
         let values = list::list().iter().map(|s| (s.default_value(&machine), Source::Default)).collect();
         Settings { values: RwLock::new(values), listeners: Mutex::default(), file: None }
@@ -51,6 +57,18 @@ impl Settings {
 
     pub fn is_on(&self, name: Name) -> bool {
         self.number(name) != 0
+    }
+
+    /// Settings whose names begin like that, as a bare number in the unit of the list.
+    pub fn plain(&self, prefix: &str) -> Vec<(&'static str, u64)> {
+        let named = list::list().iter().enumerate().filter(|(_, setting)| setting.name.starts_with(prefix));
+        named.map(|(at, setting)| (setting.name, self.read(at).0.number() / setting.kind.unit())).collect()
+    }
+
+    /// A change while the server runs, of a setting of that name that may change; other names are somebody else's. The number is one that its row allows, in the unit of the list.
+    pub fn set_plain(&self, name: &str, number: u64) {
+        let Some(at) = list::find(name).filter(|at| list::list()[*at].dynamic) else { return };
+        self.change(at, Value::Number(number * list::list()[at].kind.unit()));
     }
 
     pub fn text(&self, name: Name) -> String {

@@ -438,6 +438,90 @@ def plans(server, wire, mysql):
     tally.equal("by its digest, for another row", of_rows(wire.answer(2)), [[None, 2]])
 
 
+def settings(server, wire, mysql):
+    variable = lambda name: dict(ask(mysql, f"show variables like '{name}'")).get(name)
+    names = [row[0] for row in ask(mysql, "show variables like 'polarx_rpc%'")]
+    tally.check("every variable of the protocol is there", len(names) == 41, names)
+    writable = 0
+    for name in names:
+        before = variable(name)
+        word = f"'{before}'" if before in ("ON", "OFF") else before
+        answer = ask(mysql, f"set global {name} = {word}")
+        writable += answer == []
+        tally.check(f"{name} is set or only read", answer in ([], 1238) and variable(name) == before, answer)
+        tally.equal(f"{name} is nobody's own", ask(mysql, f"set session {name} = {word}"), 1238 if answer else 1229)
+    tally.equal("those that can be set", writable, 17)
+    for sql, code in (
+        ("set global polarx_rpc_galaxy_version = 128", 1231),
+        ("set global polarx_rpc_galaxy_version = -1", 1231),
+        ("set global polarx_rpc_galaxy_version = 'one'", 1232),
+        ("set global polarx_rpc_enable_perf_hist = 2", 1231),
+        ("set global polarx_rpc_max_queued_messages = 15", 1231),
+    ):
+        tally.equal(sql, ask(mysql, sql), code)
+    ask(mysql, "set global polarx_rpc_max_allowed_packet = 4096")
+    big = Connection(server.xrpc_port)
+    big.begin(2)
+    tally.equal("a limit holds at once", big.run(2, "select '" + "x" * 5000 + "'").error.code, 1153)
+    ask(mysql, "set global polarx_rpc_max_allowed_packet = default")
+    tally.equal("and is what it was", variable("polarx_rpc_max_allowed_packet"), str(64 << 20))
+    ask(mysql, "set global polarx_rpc_galaxy_protocol = on")
+    try:
+        Connection(server.xrpc_port)
+        tally.check("a client of the other mode is let in", False)
+    except Exception as failure:
+        tally.check("a client of the other mode is told so", True, failure)
+    ask(mysql, "set global polarx_rpc_galaxy_protocol = off")
+    tally.equal("who is there keeps the mode", of_rows(wire.done(2, "select 1")), [[1]])
+
+
+def figures(server, wire, mysql):
+    status = lambda: {name: value for name, value in ask(mysql, "show status like 'polarx_rpc%'")}
+    tally.equal("lines of the status", sorted(status()), ["polarx_rpc_" + name for name in ("inited", "plan_evict", "plan_hit", "plan_miss", "sql_evict", "sql_hit", "sql_miss", "tcp_closing", "tcp_connections", "threads", "total_sessions", "worker_sessions")])
+    before = status()
+    other = Connection(server.xrpc_port)
+    other.begin(2)
+    digest = hashlib.md5(b"figures").digest()
+    other.send(2, x.ASK_EXECUTE_SQL, x.StmtExecute(stmt_digest=digest))
+    other.answer(2)
+    other.send(2, x.ASK_EXECUTE_SQL, x.StmtExecute(stmt_digest=digest, stmt=b"select 7"))
+    other.answer(2)
+    other.send(2, x.ASK_EXECUTE_SQL, x.StmtExecute(stmt_digest=digest))
+    tally.equal("by its digest", of_rows(other.answer(2)), [[7]])
+    after = status()
+    more = {name: int(after[name]) - int(before[name]) for name in before if name != "polarx_rpc_inited"}
+    tally.equal("what has come of it", [more["polarx_rpc_" + name] for name in ("sql_hit", "sql_miss", "tcp_connections", "worker_sessions")], [1, 1, 1, 1])
+    tally.equal("the caches are cleared", ask(mysql, "call xrpc.cmd('clear cache')"), [["clear cache", "ok"]])
+    other.send(2, x.ASK_EXECUTE_SQL, x.StmtExecute(stmt_digest=digest))
+    tally.equal("and know nothing", other.answer(2).error.code, 8000)
+    other.close()
+    rows = dict(ask(mysql, "call xrpc.perf_hist('all')"))
+    wanted = ["work queue", "recv first", "recv all", "schedule", "run", "decode", "auth", "fin", "timer", "cleanup", "run mysql", "run redis"]
+    tally.equal("histograms of all doors", sorted(rows), sorted(wanted))
+    lines = rows["run"].splitlines()
+    tally.check("the lines of one", lines[0] == "hist:" and "distribution" in lines[1] and all(" |" in line for line in lines[2:]) and len(lines) > 3, lines[:4])
+    for name in ("work queue", "recv first", "recv all", "schedule", "run", "decode", "auth", "run mysql", "run redis"):
+        tally.check(f"something is in {name}", rows[name].count("\n") > 2, rows[name])
+    tally.equal("through EXEC_SQL", of_rows(wire.done(2, "call xrpc.perf_hist(?)", "schedule"))[0][0], "schedule")
+    tally.equal("a wrong word", ask(mysql, "call xrpc.perf_hist('nothing')")[0][0], "error")
+    tally.equal("begun anew", ask(mysql, "call xrpc.perf_hist('reset')"), [["reset", "ok"]])
+    tally.check("they are empty", ask(mysql, "call xrpc.perf_hist('auth')")[0][1].count("\n") == 2)
+    ask(mysql, "set global polarx_rpc_enable_perf_hist = off")
+    ask(mysql, "call xrpc.perf_hist('reset')")
+    wire.done(2, "select 1")
+    tally.check("nothing is measured", ask(mysql, "call xrpc.perf_hist('schedule')")[0][1].count("\n") == 2)
+    ask(mysql, "set global polarx_rpc_enable_perf_hist = on")
+    tally.equal("no such procedure", ask(mysql, "call xrpc.nothing('x')"), 1305)
+    tally.equal("too few arguments", ask(mysql, "call xrpc.cmd()"), 1318)
+    ask(mysql, "create user looker identified with mysql_native_password by ''")
+    looker = come(server, "looker")
+    tally.equal("who may not", [ask(looker, "call xrpc.perf_hist('all')"), ask(looker, "call xrpc.cmd('clear cache')"), ask(looker, "set global polarx_rpc_galaxy_version = 1")], [1227] * 3)
+    ask(mysql, "grant process on *.* to looker")
+    looker = come(server, "looker")
+    tally.check("who may look", ask(looker, "call xrpc.perf_hist('run')")[0][0] == "run")
+    tally.equal("and change nothing", ask(looker, "call xrpc.perf_hist('reset')"), 1227)
+
+
 def logins(server, mysql):
     ask(mysql, "create user app identified with mysql_native_password by 'secret'")
     ask(mysql, "grant select on shop.* to app")
@@ -464,6 +548,8 @@ with Server(mysql=True, xrpc=True) as server:
     statements(server, wire, mysql)
     last = sessions(server, wire, mysql)
     plans(server, wire, mysql)
+    settings(server, wire, mysql)
+    figures(server, wire, mysql)
     logins(server, mysql)
     wire.done(2, "begin")
     wire.done(2, "update t set n = 100 where id = 1")

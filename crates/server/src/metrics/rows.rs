@@ -141,6 +141,16 @@ pub(super) const LIST: &[Row] = &[
         "Threads that left for want of work.",
     ),
     row(
+        "beluga_pool_step_seconds",
+        Histogram,
+        |s, o| {
+            for (step, times) in s.pool.counters().times.named() {
+                o.seconds(&format!("step=\"{}\"", step.replace(' ', "_")), &times.snapshot());
+            }
+        },
+        "How long the pool's own steps take, of all doors: from queueing to a thread (work_queue), from a round's start to the first and the last bytes of a connection (recv_first, recv_all), from a request to its session's run (schedule), timers, and the ends of connections (fin).",
+    ),
+    row(
         "beluga_pool_panics_total",
         Counter,
         |s, o| o.value(s.pool.counters().panics.get()),
@@ -298,7 +308,7 @@ pub(super) const LIST: &[Row] = &[
     row(
         "polarx_rpc_total_sessions",
         Gauge,
-        |s, o| xrpc(s, o, |door, o| o.value(door.stats().sessions.get() + door.spare_count() as u64)),
+        |s, o| xrpc(s, o, |door, o| o.value(door.session_count())),
         "Sessions of the XRPC door, those that wait for a single statement too.",
     ),
     row(

@@ -190,12 +190,17 @@ settings! {
         XrpcSslKey = text("xrpc_ssl_key", "", "Private key of the certificate, a PEM file.");
         XrpcRequireSecureTransport = switch("xrpc_require_secure_transport", false, "Refuses clients that do not use TLS.");
         XrpcSessionsMax = count("xrpc_sessions_max", 1..=1_000_000, 16_384, "Sessions of all connections together; one more gets error 1040.");
-        GalaxyProtocol = switch("polarx_rpc_galaxy_protocol", false, "Frames have a byte of version behind the session's number. A client of the other kind is told so.");
-        GalaxyVersion = count("polarx_rpc_galaxy_version", 0..=127, 0, "That byte.");
-        XrpcPacketMax = bytes("polarx_rpc_max_allowed_packet", 4 * KIB..=GIB, 64 * MIB, "Longest request; a client that sends a longer one gets error 1153 and is disconnected.");
-        XrpcQueueMax = count("polarx_rpc_max_queued_messages", 16..=4096, 128, "Requests that wait in one session; one more ends it.");
+        GalaxyProtocol = switch("polarx_rpc_galaxy_protocol", false, "Frames have a byte of version behind the session's number. A client of the other kind is told so.").dynamic();
+        GalaxyVersion = count("polarx_rpc_galaxy_version", 0..=127, 0, "That byte.").dynamic();
+        XrpcPacketMax = bytes("polarx_rpc_max_allowed_packet", 4 * KIB..=GIB, 64 * MIB, "Longest request; a client that sends a longer one gets error 1153 and is disconnected.").dynamic();
+        XrpcQueueMax = count("polarx_rpc_max_queued_messages", 16..=4096, 128, "Requests that wait in one session; one more ends it.").dynamic();
         SharedSessionLifetime = time("polarx_rpc_shared_session_lifetime", Unit::Milliseconds, 1000..=3_600_000, 60_000,
-            "How long a session that served a single statement waits for the next one.");
+            "How long a session that served a single statement waits for the next one.").dynamic();
+        ContextRefreshTime = time("polarx_rpc_epoll_group_ctx_refresh_time", Unit::Milliseconds, 1000..=60_000, 10_000,
+            "Between two looks at which of those sessions have waited for so long.").dynamic();
+        OutputPages = count("polarx_rpc_max_cached_output_buffer_pages", 1..=256, 10,
+            "Rows are handed over when they fill half as many pages of 4kb.").dynamic();
+        KillLog = switch("polarx_rpc_enable_kill_log", true, "SESS_KILL leaves a line in the log, of level info.").dynamic();
         RequestCacheNumber = count("polarx_rpc_request_cache_number", 128..=16_384, 1024, "Statements that are known by their digest.");
         RequestCacheInstances = count("polarx_rpc_request_cache_instances", 1..=128, 16, "Parts of that cache, each with a lock of its own.");
         RequestCacheLength = bytes("polarx_rpc_request_cache_max_length", 128..=GIB, MIB, "A longer statement is executed and not kept by its digest.");
@@ -223,21 +228,23 @@ settings! {
             "Groups of threads, each with an epoll instance; 0: as many as give every processor a thread.");
         EpollThreadsPerGroup = count("polarx_rpc_epoll_threads_per_group", 0..=128, 0,
             "Threads that a group always has; 0: one.");
-        EpollEventsPerThread = count("polarx_rpc_epoll_events_per_thread", 1..=256, 64, "Events that a thread takes from epoll at once.");
+        EpollEventsPerThread = count("polarx_rpc_epoll_events_per_thread", 1..=256, 64, "Events that a thread takes from epoll at once.").dynamic();
         GroupThreadsMax = count("polarx_rpc_epoll_group_threads_max", 1..=4096, 256,
             "Threads that a group may have while requests wait, for pages or for locks; fewer where `memory` is small.");
         ShrinkTime = time("polarx_rpc_epoll_group_dynamic_threads_shrink_time", Unit::Milliseconds, 1000..=600_000, 10_000,
-            "How long a thread beyond the base stays without work.");
+            "How long a thread beyond the base stays without work.").dynamic();
         DeadlockCheckInterval = time("polarx_rpc_epoll_group_thread_deadlock_check_interval", Unit::Milliseconds, 1..=10_000, 500,
-            "How often a busy pool looks for groups that make no progress.");
+            "How often a busy pool looks for groups that make no progress.").dynamic();
         AutoCpuAffinity = switch("polarx_rpc_auto_cpu_affinity", false, "Binds each base thread to a processor.");
         TcpKeepAlive = time("polarx_rpc_tcp_keep_alive", Unit::Seconds, 0..=7200, 300,
-            "Silence after which a connection is probed; 0 probes none.").redis("tcp-keepalive", Redis::Time(Unit::Seconds));
+            "Silence after which a connection is probed; 0 probes none.").dynamic().redis("tcp-keepalive", Redis::Time(Unit::Seconds));
+        TcpRecvBuf = bytes("polarx_rpc_tcp_recv_buf", 0..=2 * MIB, 0, "What the system keeps of received bytes for a connection; 0: as it likes.").dynamic();
+        TcpSendBuf = bytes("polarx_rpc_tcp_send_buf", 0..=2 * MIB, 0, "The same of bytes to be sent.").dynamic();
         TcpListenQueue = count("polarx_rpc_tcp_listen_queue", 1..=65535, 511,
             "Connections that may wait to be accepted.").redis("tcp-backlog", Redis::AsIs);
         NetWriteTimeout = time("polarx_rpc_net_write_timeout", Unit::Milliseconds, 1..=7_200_000, 60_000,
-            "A client that takes no byte of a waiting reply for so long is disconnected.");
-        ReceivePiece = bytes("polarx_rpc_tcp_fixed_dealing_buf", 4 * KIB..=MIB, 64 * KIB, "Received bytes are taken in pieces of at most this size.");
+            "A client that takes no byte of a waiting reply for so long is disconnected.").dynamic();
+        ReceivePiece = bytes("polarx_rpc_tcp_fixed_dealing_buf", 4 * KIB..=MIB, 64 * KIB, "Received bytes are taken in pieces of at most this size.").dynamic();
         OutputPause = bytes("output_pause", 64 * KIB..=GIB, MIB,
             "A connection with more unsent bytes than this is not served until its client has taken some (sooner where `memory` is small); neither is one with more than 4kb, while all together have more than about an eightieth of `memory`.");
     }
@@ -245,6 +252,8 @@ settings! {
         LogLevel = one_of("log_level", &["error", "warn", "info", "debug"], "warn",
             "How much is logged: one line per event, key=value.").dynamic().redis("loglevel", Redis::AsIs);
         LogFile = text("log_file", "", "File that log lines are appended to. Empty: standard error.").redis("logfile", Redis::AsIs);
+        PerfHist = switch("polarx_rpc_enable_perf_hist", true,
+            "Measures how long requests wait in the pool; `call xrpc.perf_hist('all')` and the counters show it. How long they run is measured in any case.").dynamic();
         MetricsListen = text("metrics_listen", "off",
             "Address and port that serve the counters at /metrics as Prometheus text over HTTP, such as 127.0.0.1:9633, or off. It asks for no password: keep it on loopback or a private network.");
     }

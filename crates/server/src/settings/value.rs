@@ -145,6 +145,14 @@ impl Kind {
         }
     }
 
+    /// What a bare number stands for, in what the value is kept in.
+    pub fn unit(&self) -> u64 {
+        match self {
+            Kind::Time(unit, _) | Kind::TimeOrOff(unit) => unit.micros(),
+            _ => 1,
+        }
+    }
+
     /// One word for a table.
     pub fn word(&self) -> &'static str {
         match self {
