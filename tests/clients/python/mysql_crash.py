@@ -32,11 +32,23 @@ def note(writer, number):
     return f"{writer}/{number} " + "x" * size
 
 
-class Writer(threading.Thread):
-    def __init__(self, port, number, seed, acknowledged):
+class Client(threading.Thread):
+    def __init__(self, port):
         super().__init__(daemon=True)
-        self.port, self.number, self.random, self.acknowledged = port, number, random.Random(seed), acknowledged
-        self.wrong = None
+        self.port, self.wrong = port, None
+        # Set when it has its connection. The server is not killed before: a machine under load may take longer for that than the load is meant to last.
+        self.has_come = threading.Event()
+
+    def come(self, **more):
+        wire = connect(self.port, **more)
+        self.has_come.set()
+        return wire
+
+
+class Writer(Client):
+    def __init__(self, port, number, seed, acknowledged):
+        super().__init__(port)
+        self.number, self.random, self.acknowledged = number, random.Random(seed), acknowledged
 
     def transaction(self, cursor, line):
         """True if it was committed."""
@@ -55,8 +67,7 @@ class Writer(threading.Thread):
 
     def run(self):
         try:
-            wire = connect(self.port)
-            cursor = wire.cursor()
+            cursor = self.come().cursor()
             while True:
                 try:
                     if self.transaction(cursor, self.acknowledged[self.number] + 1):
@@ -73,17 +84,16 @@ class Writer(threading.Thread):
             self.wrong = repr(error)
 
 
-class Builder(threading.Thread):
+class Builder(Client):
     """Makes and drops tables and indexes. `tables`: number -> the acknowledged state, or two where one is not acknowledged."""
 
     def __init__(self, port, seed, tables):
-        super().__init__(daemon=True)
-        self.port, self.random, self.tables, self.wrong = port, random.Random(seed), tables, None
+        super().__init__(port)
+        self.random, self.tables = random.Random(seed), tables
 
     def run(self):
         try:
-            wire = connect(self.port, autocommit=True)
-            cursor = wire.cursor()
+            cursor = self.come(autocommit=True).cursor()
             # Nobody drops it: the next start does, and `beluga check` finds nothing of it.
             cursor.execute("create temporary table scratch (id int auto_increment primary key, k int, v int as (k + 1), key (k), key (v))")
             while True:
@@ -119,14 +129,10 @@ class Builder(threading.Thread):
             self.wrong = repr(error)
 
 
-class Reader(threading.Thread):
-    def __init__(self, port):
-        super().__init__(daemon=True)
-        self.port, self.wrong = port, None
-
+class Reader(Client):
     def run(self):
         try:
-            cursor = connect(self.port, autocommit=True).cursor()
+            cursor = self.come(autocommit=True).cursor()
             while self.wrong is None:
                 cursor.execute("select sum(balance), count(*) from accounts")
                 found = cursor.fetchone()
@@ -200,6 +206,8 @@ def main():
             threads += [Builder(port, generator.random(), tables), Reader(port)]
             for thread in threads:
                 thread.start()
+            for thread in threads:
+                thread.has_come.wait(30)
             time.sleep(generator.uniform(0.3, 1.5))
             server.kill()
             for thread in threads:
