@@ -29,9 +29,10 @@ mod xplan;
 #[cfg(fuzzing)]
 pub mod fuzzed {
     use query::batch::Batch;
+    use query::letters::Results;
     use query::{Outcome, Session};
 
-    use crate::encode::{Results, row};
+    use crate::encode::row;
     use crate::message::plan::Plan;
     use crate::message::request::ExecPlan;
 
