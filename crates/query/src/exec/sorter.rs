@@ -141,6 +141,10 @@ impl Drop for Held {
 }
 
 impl Place {
+    fn unmade(head: u64, (batch, row): (u32, u32)) -> Place {
+        Place { head, piece: 0, key_from: 0, key_len: UNMADE, batch, row }
+    }
+
     fn is_unmade(&self) -> bool {
         self.key_len == UNMADE
     }
@@ -179,8 +183,8 @@ impl Deref for Key<'_> {
 
 impl Held {
     /// Adds the place of a row and its key; returns how much memory they take.
-    fn place(&mut self, key: impl FnOnce(&mut Vec<u8>), (batch, row): (u32, u32)) -> usize {
-        let mut place = Place { head: 0, piece: 0, key_from: 0, key_len: 0, batch, row };
+    fn place(&mut self, key: impl FnOnce(&mut Vec<u8>), number: (u32, u32)) -> usize {
+        let mut place = Place::unmade(0, number);
         self.keys.put(key, &mut place);
         self.places.push(place);
         place.key_len as usize + PLACE_BYTES
@@ -199,11 +203,16 @@ impl Held {
         (bytes, (at as u32, batch.len() as u32 - 1))
     }
 
-    /// Adds the place of a row by its key in this order. What the key would take counts also where only its first bytes are needed now.
+    /// Adds the place of a row by its key in this order; returns how much memory they take.
     fn place_in(&mut self, order: &[SortKey], cells: Cells<'_>, number: (u32, u32)) -> usize {
         let start = order.first().and_then(|by| start_of_cell(cells.get(by.at), &by.ty, by.descending));
         let Some(head) = start else { return self.place(|out| write_key(order, cells, out), number) };
-        self.places.push(Place { head, piece: 0, key_from: 0, key_len: UNMADE, batch: number.0, row: number.1 });
+        self.place_unmade(head, order, cells, number)
+    }
+
+    /// What the key would take counts although only its first bytes are needed now.
+    fn place_unmade(&mut self, head: u64, order: &[SortKey], cells: Cells<'_>, number: (u32, u32)) -> usize {
+        self.places.push(Place::unmade(head, number));
         PLACE_BYTES + order.iter().map(|by| key_bytes(cells.get(by.at))).sum::<usize>()
     }
 
@@ -244,17 +253,16 @@ impl Held {
     }
 
     /// The first `most` in batches of their own.
-    fn first(&self, most: usize) -> (Held, usize) {
+    fn first(&self, most: usize, order: &[SortKey]) -> (Held, usize) {
         let (mut first, mut bytes) = (Held::default(), 0);
         for place in &self.places[..most] {
-            let (row_bytes, (batch, row)) = first.push_row(self.row(place).iter());
+            let cells = self.row(place);
+            let (row_bytes, number) = first.push_row(cells.iter());
             bytes += row_bytes;
-            if place.is_unmade() {
-                first.places.push(Place { batch, row, ..*place });
-                bytes += PLACE_BYTES;
-            } else {
-                bytes += first.place(|out| out.extend_from_slice(self.key(place)), (batch, row));
-            }
+            bytes += match place.is_unmade() {
+                true => first.place_unmade(place.head, order, cells, number),
+                false => first.place(|out| out.extend_from_slice(self.key(place)), number),
+            };
         }
         (first, bytes)
     }
@@ -325,7 +333,7 @@ impl Sorter {
             return;
         }
         self.held.sort(order);
-        let (first, bytes) = self.held.first(most);
+        let (first, bytes) = self.held.first(most, order);
         self.counted.release(self.counted.bytes().saturating_sub(bytes));
         self.held = first;
     }
