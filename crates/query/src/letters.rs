@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use crate::error::{self, SqlError};
-use crate::types::{Charset, Collation, Kind, Type, latin1_byte, latin1_char};
+use crate::types::{Charset, Collation, Kind, Type, latin1_char};
 
 /// The bytes of a client as text. None: they are not text in its character set (`not_text`).
 pub fn decode(bytes: &[u8], charset: Charset) -> Option<Cow<'_, str>> {
@@ -54,16 +54,13 @@ impl Results {
     /// Text in the client's letters; what these lack becomes `?`.
     #[inline]
     pub fn encode(self, text: &str) -> Cow<'_, [u8]> {
-        if self.takes_as_it_is(text) { Cow::Borrowed(text.as_bytes()) } else { Cow::Owned(self.narrow(text)) }
-    }
-
-    #[cold]
-    fn narrow(self, text: &str) -> Vec<u8> {
-        let narrow = |letter: char| match self.charset {
-            Some(Charset::Latin1) => latin1_byte(letter).unwrap_or(b'?'),
-            _ => u8::try_from(letter).ok().filter(u8::is_ascii).unwrap_or(b'?'),
-        };
-        text.chars().map(narrow).collect()
+        match self.charset {
+            Some(Charset::Latin1) => Charset::Latin1.encode(text),
+            Some(Charset::Ascii) if !text.is_ascii() => {
+                text.chars().map(|letter| if letter.is_ascii() { letter as u8 } else { b'?' }).collect()
+            }
+            _ => Cow::Borrowed(text.as_bytes()),
+        }
     }
 
     /// The number of the collation that a column has for the client, and how many bytes a value of it takes at most when it is shown.

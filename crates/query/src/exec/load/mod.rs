@@ -12,12 +12,13 @@ use crate::bind::load::{Into, Load};
 use crate::error::{self, Result};
 use crate::exec::change::{Changed, Inserting, Tally};
 use crate::exec::host::host;
+use crate::letters;
 use crate::scalar::store::implicit_default;
 use crate::scalar::temporal::Timestamp;
 use crate::scalar::{EvalContext, Expr};
 use crate::session::Row;
 use crate::session::run::{Compiled, Plan};
-use crate::types::{Charset, Kind, Type, latin1_char};
+use crate::types::{Charset, Kind, Type};
 use crate::value::Value;
 
 use cut::{Cut, Cutter};
@@ -183,8 +184,5 @@ fn taken(
 
 /// The field as text, where it is text in the file's character set.
 fn value_of(bytes: &[u8], charset: Charset) -> Value {
-    match charset {
-        Charset::Latin1 => Value::text(bytes.iter().map(|byte| latin1_char(*byte)).collect::<String>()),
-        _ => std::str::from_utf8(bytes).map_or_else(|_| Value::bytes(bytes), Value::text),
-    }
+    letters::decode(bytes, charset).map_or_else(|| Value::bytes(bytes), Value::text)
 }
