@@ -15,6 +15,7 @@ use crate::catalog::table::{Default, Table, TableColumn};
 use crate::error::{self, Result, SqlError};
 use crate::parse::parse_expression;
 use crate::parse::statement::{Ignoring, Name};
+use crate::plan::again::is_steady;
 use crate::plan::family::{Doing, Family};
 use crate::plan::walk::conjuncts;
 use crate::plan::{Lock, LockWait, Node, SortKey};
@@ -74,6 +75,17 @@ pub struct Insert {
     pub disregarded: Vec<usize>,
     /// INSERT IGNORE: rows that cannot be put in, or changed, are left out.
     pub ignore: bool,
+}
+
+impl Insert {
+    /// As a plan that reads (`plan/again`): what is put in was sent with the statement, or is the same each time it is asked for.
+    pub fn may_begin_again(&self) -> bool {
+        let Values::Rows(rows) = &self.values else { return false };
+        let defaults = self.rules.defaults.iter().flatten();
+        let updates = self.updates.iter().map(|(_, expr)| expr);
+        let mut exprs = rows.iter().flatten().flatten().chain(defaults).chain(updates);
+        !crate::exec::keys::is_keys(&self.rules.table) && exprs.all(is_steady)
+    }
 }
 
 /// A table whose rows are changed, and where they lie in the wide row.

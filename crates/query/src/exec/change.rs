@@ -242,6 +242,16 @@ fn auto_number(table: &Table, given: Option<u64>, ctx: &mut EvalContext) -> Resu
     Ok(number)
 }
 
+/// The next number of AUTO_INCREMENT, or the one that the statement had before it left.
+fn next_number(table: &Table, ctx: &mut EvalContext) -> Result<u64> {
+    if let Some(number) = host(ctx).numbers.again() {
+        return Ok(number);
+    }
+    let number = auto_number(table, None, ctx)?;
+    host(ctx).numbers.note(number);
+    Ok(number)
+}
+
 fn check(rules: &Rules, row: &[Value], ctx: &mut EvalContext) -> Result<()> {
     for (name, expr) in &rules.checks {
         let verdict = expr.eval(row, ctx)?;
@@ -436,7 +446,7 @@ impl<'i> Inserting<'i> {
     fn number(&mut self, column: usize, row: &mut Row, ctx: &mut EvalContext) -> Result<()> {
         let table = &self.plan.rules.table;
         if asks_for_number(&row[column], ctx) {
-            let number = auto_number(table, None, ctx)?;
+            let number = next_number(table, ctx)?;
             let value = stored(&self.plan.rules, column, Value::UInt(number), self.tally.records, ctx)?;
             row[column] = value;
             if self.tally.changed.last_insert_id == 0 {

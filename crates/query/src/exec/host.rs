@@ -46,12 +46,44 @@ pub struct Host {
     pub foreign_key_checks: bool,
     /// SQL_CALC_FOUND_ROWS: what FOUND_ROWS() will say.
     pub found_rows: Option<u64>,
+    /// Of AUTO_INCREMENT.
+    pub numbers: Numbers,
     /// EXPLAIN ANALYZE: what each node does.
     pub measures: Option<Measures>,
     /// Bytes that sorts, groups and joins of a statement may hold, and do.
     pub memory_max: usize,
     memory: Sum,
     checks: u32,
+}
+
+/// Numbers that the statement has taken, as long as it may be dropped and begun anew: it gets the same again then, and none is missing in the table.
+#[derive(Debug, Default)]
+pub struct Numbers {
+    pub are_kept: bool,
+    taken: Vec<u64>,
+    /// So many of them have been given in this run.
+    given: usize,
+}
+
+impl Numbers {
+    /// One that was taken in an earlier run.
+    pub fn again(&mut self) -> Option<u64> {
+        let number = self.taken.get(self.given).copied();
+        self.given += usize::from(number.is_some());
+        number
+    }
+
+    pub fn note(&mut self, number: u64) {
+        if self.are_kept {
+            self.taken.push(number);
+            self.given = self.taken.len();
+        }
+    }
+
+    /// The statement begins anew.
+    pub fn begin_again(&mut self) {
+        self.given = 0;
+    }
 }
 
 /// Where all statements together hold too much, one makes room that holds more than such a part of what it may.
@@ -77,6 +109,7 @@ impl Host {
             deadline: None,
             foreign_key_checks: true,
             found_rows: None,
+            numbers: Numbers::default(),
             measures: None,
             memory_max,
             memory: Sum::default(),
@@ -93,6 +126,7 @@ impl Host {
         self.commons.clear();
         self.memory = self.sum();
         self.measures = None;
+        self.numbers = Numbers::default();
         self.found_rows = None;
     }
 

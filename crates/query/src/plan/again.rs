@@ -1,6 +1,6 @@
 //! May a plan that has begun be dropped and begun anew, as if nothing had been?
 //!
-//! It may where it reads one table and nothing in it answers anew each time it is asked, or leaves something behind: no RAND(), no GET_LOCK(), no variable that is set, no subquery. What it has locked
+//! It may where it reads one table and nothing in it answers anew each time it is asked, or leaves something behind: no RAND(), no GET_LOCK(), no variable that is set, no subquery. So may an INSERT of such values (`bind::change::Insert`). What it has locked
 //! so far it would lock again.
 
 use crate::plan::walk::is_volatile;

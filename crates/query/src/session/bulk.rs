@@ -22,6 +22,8 @@ impl Session {
     }
 
     fn insert_pieces(&mut self, first: &Parsed, rest: &mut dyn Iterator<Item = String>) -> Result<Outcome> {
+        // It would begin anew with the first piece, and nobody has the others any more.
+        self.leaving.is_allowed = false;
         self.ctx.warnings.clear();
         self.check_password_age(&first.statement)?;
         let compiled = Arc::new(self.compile(&first.statement, &first.names, (&[], &[]))?);

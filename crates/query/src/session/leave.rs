@@ -58,6 +58,9 @@ impl Session {
         if may_leave {
             self.host().txn()?.reach(Reach::Memory);
         }
+        let numbers = &mut self.host().numbers;
+        numbers.are_kept = may_leave;
+        numbers.begin_again();
         let outcome = self.run_plan(compiled, more);
         if may_leave && let Some(txn) = &mut self.host().txn {
             txn.reach(Reach::Disk);

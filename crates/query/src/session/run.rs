@@ -70,7 +70,7 @@ impl Plan {
         }
     }
 
-    /// Could it be dropped half-way, and begun anew, as long as it has changed nothing? An INSERT has taken numbers by then, which would be missing.
+    /// Could it be dropped half-way, and begun anew, as long as it has changed nothing?
     fn may_begin_again(&self) -> bool {
         match self {
             Plan::Query { node, .. } => may_begin_again(node),
@@ -79,7 +79,8 @@ impl Plan {
                 may_begin_again(&update.node) && sets.all(|(_, expr)| is_steady(expr))
             }
             Plan::Delete(delete) => may_begin_again(&delete.node),
-            Plan::Insert(_) | Plan::Do(_) | Plan::Load(_) => false,
+            Plan::Insert(insert) => insert.may_begin_again(),
+            Plan::Do(_) | Plan::Load(_) => false,
         }
     }
 

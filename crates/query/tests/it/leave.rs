@@ -94,6 +94,31 @@ fn changes_are_made_once_however_often_their_statement_leaves() {
 }
 
 #[test]
+fn a_row_that_is_put_in_has_one_number_however_often_its_statement_leaves() {
+    let world = world(8);
+    let mut session = world.session(1);
+    run(
+        &mut session,
+        "create table d.n (id int auto_increment primary key, t int, k int, pad varchar(400), key (k), foreign key (t) references d.t (id))",
+    );
+    let row = |step: u64| format!("({}, {}, repeat('z', 300))", step * 977 % ROWS + 1, step * 7919 % ROWS);
+    let fill: Vec<String> = (0..6000).map(row).collect();
+    for some in fill.chunks(500) {
+        run(&mut session, &format!("insert into d.n (t, k, pad) values {}", some.join(", ")));
+    }
+    let mut leaves = 0;
+    for step in 0..200 {
+        let (one, other) = (row(step * 31 + 7), row(step * 17 + 3));
+        let (lines, left) = leaving(&mut session, &format!("insert into d.n (t, k, pad) values {one}, {other}"));
+        assert_eq!(lines[0], format!("ok 2, id {}, Records: 2  Duplicates: 0  Warnings: 0", 6001 + 2 * step));
+        leaves += left;
+    }
+    assert!(leaves > 60, "{leaves}");
+    assert_eq!(run(&mut session, "select count(*), max(id) - min(id) + 1 from d.n")[1], "6400 | 6400");
+    assert_eq!(run(&mut session, "check table d.n")[1], "d.n | check | status | OK");
+}
+
+#[test]
 fn what_cannot_begin_again_waits() {
     let world = world(3);
     let mut session = world.session(1);
@@ -101,7 +126,7 @@ fn what_cannot_begin_again_waits() {
         "select rand() < 2, k from d.t where id = {}",
         "select @a := k from d.t where id = {}",
         "select k from d.t where id = (select {})",
-        "insert into d.t values (100000 + {}, 1, 'x')",
+        "insert into d.t select 100000 + {}, 1, 'x'",
         "select a.k from d.t a, d.t b where a.id = {} and b.id = a.k",
         "select k into @a from d.t where id = {}",
         "explain analyze select k from d.t where id = {}",
