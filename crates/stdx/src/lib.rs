@@ -2,6 +2,7 @@
 
 pub mod bed;
 pub mod counter;
+pub mod hash;
 pub mod histogram;
 pub mod padded;
 pub mod prng;

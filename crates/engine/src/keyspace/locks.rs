@@ -16,6 +16,7 @@
 use std::time::Duration;
 
 use stdx::counter::Counter;
+use stdx::hash::hash;
 use stdx::sync::atomic::{AtomicU64, Ordering, fence};
 use stdx::sync::{Condvar, Mutex, hint, thread};
 
@@ -213,24 +214,6 @@ impl Drop for Held<'_> {
     fn drop(&mut self) {
         self.locks.unlock(self.stripe, self.lsn);
     }
-}
-
-/// A quick hash of eight bytes at a time: multiply to 128 bits and fold. Only spreads keys over stripes; nothing durable depends on it.
-pub(crate) fn hash(seed: u64, bytes: &[u8]) -> u64 {
-    const A: u64 = 0x9e37_79b9_7f4a_7c15;
-    const B: u64 = 0xd6e8_feb8_6659_fd93;
-    let fold = |a: u64, b: u64| {
-        let product = u128::from(a) * u128::from(b);
-        product as u64 ^ (product >> 64) as u64
-    };
-    let mut state = fold(seed ^ A, bytes.len() as u64 ^ B);
-    let mut words = bytes.chunks_exact(8);
-    for word in &mut words {
-        state = fold(state ^ u64::from_le_bytes(word.try_into().expect("eight bytes")), A);
-    }
-    let mut last = [0; 8];
-    last[..words.remainder().len()].copy_from_slice(words.remainder());
-    fold(fold(state ^ u64::from_le_bytes(last), B), A)
 }
 
 /// Stripes that a unit holds or has looked at, with the LSN each had then. A few live in the unit itself.

@@ -15,7 +15,7 @@ use stdx::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::error::Result;
 use crate::keyspace::Keyspace;
-use crate::keyspace::locks::hash;
+use stdx::hash::hash;
 
 const PARTITIONS: usize = 64;
 

@@ -16,10 +16,10 @@ use std::time::{Duration, Instant};
 use pager::TxnId;
 use stdx::sync::{Arc, Condvar, Mutex, MutexGuard};
 
-use crate::rows::hash::Seed;
 use crate::rows::lock::Strength;
 use crate::rows::slot::{Patience, ROW_LOCK, Slots, Waited};
 use crate::rows::{MapId, Rows};
+use stdx::hash::Seed;
 
 const SHARDS: usize = if cfg!(loom) { 1 } else { 64 };
 
@@ -75,7 +75,7 @@ impl Default for Lines {
 
 impl Lines {
     fn shard(&self, row: &Row) -> &Mutex<HashMap<Row, Line>> {
-        &self.shards[(self.seed.row(row.0, &row.1) >> 40) as usize % self.shards.len()]
+        &self.shards[(self.seed.within(row.0.into(), &row.1) >> 40) as usize % self.shards.len()]
     }
 
     /// A place in the row's line, at its head when this returns.

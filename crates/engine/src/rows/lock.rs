@@ -20,8 +20,8 @@ use stdx::sync::atomic::{AtomicU64, Ordering, fence};
 use stdx::sync::{Mutex, RwLock};
 
 use crate::rows::MapId;
-use crate::rows::hash::Seed;
 use crate::rows::maps::Map;
+use stdx::hash::Seed;
 
 /// Partitions where nobody says how many.
 pub(crate) const PARTITIONS: usize = 64;
@@ -196,7 +196,7 @@ impl Locks {
 
     /// The hash of a row, and its shard.
     fn place(&self, map: MapId, key: &[u8]) -> (u64, &Mutex<Shard>) {
-        let hash = self.seed.row(map, key);
+        let hash = self.seed.within(map.into(), key);
         // Other bits than those that the shard's tables go by.
         (hash, &self.shards[(hash >> 40) as usize % self.shards.len()])
     }

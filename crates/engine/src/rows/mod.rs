@@ -11,7 +11,6 @@
 //! Invariants M1 to M12 stand in the crate's README.
 
 mod change;
-pub(crate) mod hash;
 pub(crate) mod keys;
 mod line;
 pub(crate) mod lock;

@@ -14,7 +14,7 @@ use os::{Aligned, Device};
 
 use crate::error::{Error, Result};
 use crate::rows::MapId;
-use crate::rows::hash::Seed;
+use stdx::hash::Seed;
 
 const BLOCK: usize = 32 << 10;
 const BLOCK_HEAD: usize = 4;
@@ -170,7 +170,7 @@ impl Run {
             (step.map, &step.key, *number)
         });
         let versions = steps.iter().filter(|step| step.is_version);
-        let hashes: Vec<u64> = versions.map(|step| seed.row(step.map, &step.key)).collect();
+        let hashes: Vec<u64> = versions.map(|step| seed.within(step.map.into(), &step.key)).collect();
         let mut run = Run {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             device: device.clone(),
@@ -313,7 +313,7 @@ mod tests {
         };
         let steps: Vec<Step> = (0..3000).map(step).collect();
         let empty = Run::write(&device, 0, &[], seed).unwrap();
-        assert_eq!((empty.end(), empty.version(16, b"k", seed.row(16, b"k")).unwrap()), (0, None));
+        assert_eq!((empty.end(), empty.version(16, b"k", seed.within(16, b"k")).unwrap()), (0, None));
         let first = Run::write(&device, 0, &steps[..1000], seed).unwrap();
         let second = Run::write(&device, first.end(), &steps[1000..], seed).unwrap();
         assert_eq!((first.load().unwrap(), second.load().unwrap()), (steps[..1000].to_vec(), steps[1000..].to_vec()));
@@ -321,10 +321,10 @@ mod tests {
             for step in steps {
                 let of_row = |other: &&Step| other.is_version && (other.map, &other.key) == (step.map, &step.key);
                 let expected = steps.iter().find(of_row).map(|step| step.before.as_deref().unwrap().to_vec());
-                let found = run.version(step.map, &step.key, seed.row(step.map, &step.key)).unwrap();
+                let found = run.version(step.map, &step.key, seed.within(step.map.into(), &step.key)).unwrap();
                 assert_eq!(found, expected);
             }
         }
-        assert_eq!(first.version(99, b"nobody", seed.row(99, b"nobody")).unwrap(), None);
+        assert_eq!(first.version(99, b"nobody", seed.within(99, b"nobody")).unwrap(), None);
     }
 }

@@ -16,10 +16,10 @@ use stdx::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::Result;
 use crate::rows::MapId;
-use crate::rows::hash::Seed;
 use crate::rows::run::{Run, Step, scratch};
 use crate::rows::version::Versions;
 use crate::txn::{Images, is_directory};
+use stdx::hash::Seed;
 
 /// The runs of a transaction, oldest first. Readers look into them too.
 pub(crate) type Runs = Arc<RwLock<Vec<Arc<Run>>>>;

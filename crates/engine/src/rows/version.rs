@@ -11,8 +11,8 @@ use stdx::sync::{Mutex, RwLock};
 
 use crate::error::{Error, Result};
 use crate::rows::MapId;
-use crate::rows::hash::Seed;
 use crate::rows::undo::Runs;
+use stdx::hash::Seed;
 
 const SHARDS: usize = 64;
 pub(crate) const HEAD_BYTES: usize = 8;
@@ -116,7 +116,7 @@ fn cost(key: &[u8], record: &[u8]) -> u64 {
 impl Versions {
     /// The hash of a row, and its shard.
     fn place(&self, map: MapId, key: &[u8]) -> (u64, &Shard) {
-        let hash = self.seed.row(map, key);
+        let hash = self.seed.within(map.into(), key);
         // Other bits than those that the shard's table goes by.
         (hash, &self.shards[(hash >> 40) as usize % SHARDS])
     }

@@ -13,11 +13,11 @@ use pager::{Lsn, Observer, Record, TxnId};
 
 use crate::error::{Error, Result};
 use crate::keyspace::{MAP_KEY, Map, meta_of};
-use crate::rows::hash::Seed;
 use crate::rows::maps;
 use crate::rows::run::{Run, Step, scratch};
 use crate::rows::undo::{Budget, pieces, stretches};
 use crate::txn::{CATALOG, EXPIRY, Images, MAPS, RECORDS, Store, decode_deltas, is_directory, kind};
+use stdx::hash::Seed;
 
 /// Keys and expiries of a keyspace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Rows that differ: the first of each goes on at once. When memory is short, rows that have not been seen are parted into files by their keys, and looked at part by part afterwards.
 
-use std::collections::HashSet;
+use stdx::hash::Set;
 
 use crate::error::Result;
 use crate::exec::host::host;
@@ -13,7 +13,7 @@ use crate::types::Type;
 
 pub struct DistinctState {
     input: Option<Exec>,
-    seen: HashSet<Vec<u8>>,
+    seen: Set<Vec<u8>>,
     held: Held,
     level: u32,
     others: Option<Partitions>,
@@ -23,7 +23,7 @@ pub struct DistinctState {
 
 impl DistinctState {
     pub fn new(input: Exec) -> DistinctState {
-        let (seen, parts) = (HashSet::new(), Vec::new());
+        let (seen, parts) = (Set::default(), Vec::new());
         DistinctState { input: Some(input), seen, held: Held::default(), level: 0, others: None, parts, reading: None }
     }
 

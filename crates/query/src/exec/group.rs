@@ -5,7 +5,7 @@
 //!
 //! Where groups gather values (GROUP_CONCAT, JSON_ARRAYAGG, JSON_OBJECTAGG) each may go on growing to the end: there the rows are sorted by their keys first, and one group is in memory at a time.
 
-use std::collections::HashMap;
+use stdx::hash::Map;
 
 use crate::batch::Cell;
 use crate::error::Result;
@@ -47,7 +47,7 @@ pub struct GroupState {
 struct Table<'g> {
     group: &'g Group,
     groups: Vec<Gathering>,
-    places: HashMap<Vec<u8>, usize>,
+    places: Map<Vec<u8>, usize>,
     held: Held,
     level: u32,
     others: Option<Partitions>,
@@ -257,7 +257,7 @@ impl<'g> Table<'g> {
         let mut table = Table {
             group,
             groups: Vec::new(),
-            places: HashMap::new(),
+            places: Map::default(),
             held: Held::default(),
             level,
             others: None,

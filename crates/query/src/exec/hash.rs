@@ -3,8 +3,9 @@
 //! When the right side does not fit, both sides are parted into files by the hash of their keys, and each part is joined on its own; a part that is still too large
 //! is parted again.
 
-use std::collections::HashMap;
 use std::sync::Arc;
+
+use stdx::hash::Map;
 
 use crate::error::Result;
 use crate::exec::host::{host, row_bytes};
@@ -18,7 +19,7 @@ use crate::scalar::{EvalContext, Expr};
 use crate::session::Row;
 use crate::types::Type;
 
-type Table = HashMap<Vec<u8>, Vec<Row>>;
+type Table = Map<Vec<u8>, Vec<Row>>;
 /// Gives a row with its key, or the end.
 type Next<'n> = dyn FnMut(&mut EvalContext) -> Result<Option<(Vec<u8>, Row)>> + 'n;
 
@@ -128,7 +129,7 @@ impl HashState {
         match self.build(0, ctx, &mut next)? {
             Built::Table(table) => self.table = Some(table),
             Built::Parted(rights) => {
-                self.table = Some(Table::new());
+                self.table = Some(Table::default());
                 let mut lefts = Partitions::new(&host(ctx).spill()?, 0)?;
                 let Some(mut left) = self.left.take() else { return Ok(()) };
                 let (mut rows, mut alone) = (Vec::new(), Vec::new());
@@ -155,7 +156,7 @@ impl HashState {
 
     /// A table of the right rows, or parts of them if memory is short.
     fn build(&mut self, level: u32, ctx: &mut EvalContext, next: &mut Next<'_>) -> Result<Built> {
-        let (mut table, mut parted): (Table, Option<Partitions>) = (Table::new(), None);
+        let (mut table, mut parted): (Table, Option<Partitions>) = (Table::default(), None);
         while let Some((key, row)) = next(ctx)? {
             let bytes = 2 * key.len() + 48 + row_bytes(&row);
             if parted.is_none() && level < LEVELS && host(ctx).must_spill(&self.held, bytes) {
@@ -225,7 +226,7 @@ impl HashState {
                 self.reading = Some(left.rows());
             }
             Built::Parted(rights) => {
-                self.table = Some(Table::new());
+                self.table = Some(Table::default());
                 let lefts = left.parted(&host(ctx).spill()?)?;
                 self.parts.extend(lefts.into_iter().zip(rights.finish()?));
             }

@@ -3,7 +3,7 @@
 //! Only of subqueries that answer the same whenever they are asked with the same values (`repeats`), and not in statements that change rows. What is kept has a limit of its own, beside what is
 //! counted of the statement: when it is reached all is forgotten. Where answers are not asked for again, nothing is kept any more.
 
-use std::collections::HashMap;
+use stdx::hash::Map;
 
 use crate::exec::host::row_bytes;
 use crate::exec::hosted::{Outer, Subquery};
@@ -21,7 +21,7 @@ const SELDOM: u64 = 16;
 
 #[derive(Debug, Default)]
 pub struct Answers {
-    known: HashMap<Vec<u8>, Value>,
+    known: Map<Vec<u8>, Value>,
     bytes: usize,
     asked: u64,
     hits: u64,

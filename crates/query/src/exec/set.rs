@@ -3,8 +3,9 @@
 //! The left side is read once and in its order. When the right side does not fit, both are parted into files by the hash of their keys, and each part is looked at on its own; one that is still too large is
 //! parted again. Of the right side nothing but keys is kept.
 
-use std::collections::HashMap;
 use std::sync::Arc;
+
+use stdx::hash::Map;
 
 use crate::error::{Result, SqlError};
 use crate::exec::host::host;
@@ -17,7 +18,7 @@ use crate::session::Row;
 use crate::types::Type;
 use crate::value::Value;
 
-type Counts = HashMap<Vec<u8>, i64>;
+type Counts = Map<Vec<u8>, i64>;
 /// Gives a key of the right side and how often it comes, or the end.
 type Next<'n> = dyn FnMut(&mut EvalContext) -> Result<Option<(Vec<u8>, i64)>> + 'n;
 
@@ -50,7 +51,7 @@ enum Built {
 impl SetState {
     pub fn open(left: &Arc<Node>, right: &Arc<Node>, ctx: &mut EvalContext) -> Result<SetState> {
         let (left, right) = (Exec::open(left, None, ctx)?, Exec::open(right, None, ctx)?);
-        let (counts, held) = (Counts::new(), Held::default());
+        let (counts, held) = (Counts::default(), Held::default());
         Ok(SetState { left: Some(left), right: Some(right), counts, held, reading: None, parts: Vec::new() })
     }
 
@@ -110,7 +111,7 @@ impl SetState {
 
     /// How often each key comes, or parts of them if memory is short.
     fn build(&mut self, level: u32, ctx: &mut EvalContext, next: &mut Next<'_>) -> Result<Built> {
-        let (mut counts, mut parted): (Counts, Option<Partitions>) = (Counts::new(), None);
+        let (mut counts, mut parted): (Counts, Option<Partitions>) = (Counts::default(), None);
         while let Some((key, times)) = next(ctx)? {
             if let Some(partitions) = &mut parted {
                 partitions.put(&key, &[Value::Int(times)])?;

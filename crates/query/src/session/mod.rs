@@ -50,6 +50,8 @@ use std::time::Instant;
 use engine::Lsn;
 use engine::rows::{Isolation, Savepoint};
 
+use stdx::hash::Map;
+
 use crate::batch::Batch;
 use crate::catalog::Snapshot;
 use crate::catalog::table::Table;
@@ -262,7 +264,7 @@ pub struct Session {
 
     normal: Normal,
     /// Plans by text without literals; None: such a text does not share its plan.
-    plans: HashMap<Vec<u8>, Option<Arc<Compiled>>>,
+    plans: Map<Vec<u8>, Option<Arc<Compiled>>>,
     named: HashMap<String, PreparedHandle>,
 }
 
@@ -314,7 +316,7 @@ impl Session {
             temporary: Temporary::default(),
             track: Track::default(),
             normal: Normal::default(),
-            plans: HashMap::new(),
+            plans: Map::default(),
             named: HashMap::new(),
         };
         session.introduce()?;

@@ -3,10 +3,11 @@
 //! Keys lie in memory until it is short; then they go to a file, sorted, as a run that is never changed. What stays of a run is a filter, which says of nearly every key that is not in it that it is not, and the
 //! first key of each block. So a key costs two bytes of memory instead of a hundred, and whoever asks for a new one mostly asks no file.
 
-use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::{Run, Writer};
+use stdx::hash::Set;
+
 use crate::error::Result;
 use crate::exec::host::host;
 use crate::exec::memory::Held;
@@ -23,7 +24,7 @@ const KEY_BYTES: usize = 64;
 #[derive(Default)]
 pub struct Keys {
     /// Those of no run.
-    fresh: HashSet<Box<[u8]>>,
+    fresh: Set<Box<[u8]>>,
     held: Held,
     runs: Vec<Sorted>,
     /// What filters and first keys of the runs take.
