@@ -2,11 +2,11 @@
 //!
 //! Whoever sends text with a digest decides what the digest stands for, for everybody: as in the server that this protocol comes from. A digest reaches what it names through the rights of who asks.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasher, RandomState};
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use stdx::counter::Counter;
+use stdx::hash::{Map, Seed};
 use stdx::sync::Mutex;
 
 /// How much is kept.
@@ -21,7 +21,7 @@ pub struct Limits {
 pub struct Digests {
     shards: Box<[Mutex<Shard>]>,
     /// Clients choose digests, and could choose them all for one shard.
-    hasher: RandomState,
+    hasher: Seed,
     shard_entries: usize,
     bytes_max: usize,
     pub hits: Counter,
@@ -31,7 +31,7 @@ pub struct Digests {
 
 #[derive(Default)]
 struct Shard {
-    kept: HashMap<Box<[u8]>, Kept>,
+    kept: Map<Box<[u8]>, Kept>,
     /// Moves with each look.
     now: u64,
 }
@@ -46,7 +46,7 @@ impl Digests {
         let count = limits.shards.max(1);
         Digests {
             shards: (0..count).map(|_| Mutex::default()).collect(),
-            hasher: RandomState::new(),
+            hasher: Seed::default(),
             shard_entries: limits.entries.div_ceil(count).max(1),
             bytes_max: limits.bytes_max,
             hits: Counter::default(),

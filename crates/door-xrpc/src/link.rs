@@ -7,7 +7,6 @@
 //! Nothing is executed here. What belongs to no session, or must not wait for one, is answered at once: capabilities, logins, new sessions, kills, tokens. Everything else is copied out of the
 //! input and left to its session's strand, and those that were idle are dealt out to the pool together, when all that has come is taken apart.
 
-use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +14,7 @@ use std::time::Duration;
 use query::Kill;
 use query::error::{self, SqlError};
 use reactor::{Connection, Flow, Io, Pushed, Strand, Task};
+use stdx::hash::Map;
 use stdx::sync::atomic::{AtomicU32, Ordering};
 
 use crate::auth::{self, Answer, SALT, Verdict};
@@ -67,7 +67,7 @@ pub struct Link {
     presence: Arc<Presence>,
     phase: Phase,
     progress: Arc<AtomicU32>,
-    members: HashMap<u64, Member>,
+    members: Map<u64, Member>,
     sweep_at: usize,
     /// Strands that were idle and have something to do.
     tasks: Vec<Task>,
@@ -98,7 +98,7 @@ impl Link {
             presence: Presence::new(shared),
             phase: Phase::Opening,
             progress,
-            members: HashMap::new(),
+            members: Map::default(),
             sweep_at: SWEEP_MIN,
             tasks: Vec::new(),
         }

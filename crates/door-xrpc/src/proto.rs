@@ -35,6 +35,7 @@ impl<'a> Fields<'a> {
         Fields(message)
     }
 
+    #[inline]
     fn field(&mut self) -> Result<(u32, Wire<'a>)> {
         let tag = take_varint(&mut self.0)?;
         let number = u32::try_from(tag >> 3).ok().filter(|number| (1..1 << 29).contains(number)).ok_or(Malformed)?;
@@ -81,6 +82,16 @@ impl<'a> Iterator for Fields<'a> {
 /// A number of seven bits a byte, the lowest first, taken off the front.
 #[inline]
 pub fn take_varint(bytes: &mut &[u8]) -> Result<u64> {
+    // Tags and most lengths are of one byte.
+    if let [byte @ ..0x80, rest @ ..] = bytes {
+        let number = u64::from(*byte);
+        *bytes = rest;
+        return Ok(number);
+    }
+    take_long_varint(bytes)
+}
+
+fn take_long_varint(bytes: &mut &[u8]) -> Result<u64> {
     let mut number = 0u64;
     for (at, byte) in bytes.iter().take(10).enumerate() {
         // The tenth byte has room for one bit.

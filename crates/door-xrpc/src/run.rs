@@ -238,7 +238,7 @@ impl Session {
             None => {
                 // Read when it was sent, by whoever sent it.
                 let plan = Plan::read(&bytes).map_err(|_| errors::XRPC.with(&[&"The plan is none."]))?;
-                let known = xplan::prepare(sql, &plan, &bytes, &request.parameters, &shown(request))?;
+                let known = Arc::new(xplan::prepare(sql, &plan, &bytes, &request.parameters, &shown(request))?);
                 if let Some(digest) = request.digest {
                     if self.plans.len() >= PREPARED_MAX {
                         self.plans.clear();

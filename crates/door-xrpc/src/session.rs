@@ -3,13 +3,13 @@
 //! It begins with its first request and ends with SESS_CLOSE, with an error of severity FATAL, when it is killed or with its connection; in each case the transaction is rolled back and locks are
 //! given back in that moment, not when somebody forgets the session (X4). A sid with the top bit is a session from the door's pool, taken for one statement.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use query::error::{self, SqlError};
 use query::types::Charset;
 use query::{Kill, Login, PreparedHandle};
 use reactor::{Call, Reply, Strand};
+use stdx::hash::Map;
 
 use crate::door::Shared;
 use crate::errors;
@@ -99,9 +99,9 @@ pub struct Session {
     pub(crate) obeyed: Obeyed,
     pub(crate) running: Option<Running>,
     /// Statements with arguments, by their text, and how many of these each has.
-    pub(crate) prepared: HashMap<Box<str>, (PreparedHandle, usize)>,
+    pub(crate) prepared: Map<Box<str>, (PreparedHandle, usize)>,
     /// Plans by their digest.
-    pub(crate) plans: HashMap<Box<[u8]>, Known>,
+    pub(crate) plans: Map<Box<[u8]>, Arc<Known>>,
     last_error: Option<SqlError>,
     connection: reactor::Handle,
     /// Nothing more is done.
@@ -131,8 +131,8 @@ impl Session {
             sql: None,
             obeyed: Obeyed::DEFAULT,
             running: None,
-            prepared: HashMap::new(),
-            plans: HashMap::new(),
+            prepared: Map::default(),
+            plans: Map::default(),
             last_error: None,
             connection,
             is_over: false,

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use query::error::{Result, SqlError};
-use query::read::{Aggregate, Operator, Outline, Read, Term};
+use query::read::{Aggregate, Operator, Origin, Outline, Read, Term};
 use query::value::Value;
 use query::{PreparedHandle, Session};
 
@@ -19,7 +19,6 @@ use crate::statement::{decode, plain};
 use query::types::Charset;
 
 /// A plan that has been prepared in a session.
-#[derive(Clone)]
 pub struct Known {
     pub handle: PreparedHandle,
     /// The plan's bytes: the digest may stand for others by now.
@@ -28,18 +27,16 @@ pub struct Known {
     names: Vec<(usize, String)>,
     parameter_count: usize,
     literals: Vec<Value>,
-    schema: Option<String>,
-    table: String,
-    version: (u64, u64),
+    origin: Origin,
 }
 
 impl Known {
     /// Is this what would be prepared now?
-    pub fn is_of(&self, sql: &mut Session, bytes: &Arc<[u8]>, parameters: &[Scalar<'_>]) -> bool {
+    pub fn is_of(&self, sql: &Session, bytes: &Arc<[u8]>, parameters: &[Scalar<'_>]) -> bool {
         Arc::ptr_eq(&self.bytes, bytes)
             && self.parameter_count == parameters.len()
             && self.names.iter().all(|(at, name)| parameters[*at].name() == Some(name.as_bytes()))
-            && sql.outline_version(self.schema.as_deref(), &self.table) == Some(self.version)
+            && sql.is_current(&self.origin)
     }
 
     /// What it is run with.
@@ -57,22 +54,13 @@ pub fn prepare(
     shown: &str,
 ) -> Result<Known> {
     let mut block =
-        Block { sql, parameters, names: Vec::new(), literals: Vec::new(), read: Read::default(), version: (0, 0) };
+        Block { sql, parameters, names: Vec::new(), literals: Vec::new(), read: Read::default(), origin: None };
     block.add(plan)?;
-    let Block { names, literals, mut read, version, .. } = block;
+    let Block { names, literals, mut read, origin, .. } = block;
+    let origin = origin.ok_or_else(|| wrong("it reads no table"))?;
     read.parameters = parameters.len() + literals.len();
-    let (schema, table) = (read.schema.clone(), read.table.clone());
     let handle = sql.prepare_read(&read, shown)?.handle;
-    Ok(Known {
-        handle,
-        bytes: bytes.clone(),
-        names,
-        parameter_count: parameters.len(),
-        literals,
-        schema,
-        table,
-        version,
-    })
+    Ok(Known { handle, bytes: bytes.clone(), names, parameter_count: parameters.len(), literals, origin })
 }
 
 fn wrong(what: &str) -> SqlError {
@@ -86,7 +74,7 @@ struct Block<'s, 'p> {
     names: Vec<(usize, String)>,
     literals: Vec<Value>,
     read: Read,
-    version: (u64, u64),
+    origin: Option<Origin>,
 }
 
 impl Block<'_, '_> {
@@ -159,7 +147,7 @@ impl Block<'_, '_> {
         self.read.schema = source.schema.map(|schema| self.name(schema)).transpose()?.filter(|name| !name.is_empty());
         self.read.index = source.index.map(|index| self.name(index)).transpose()?;
         let outline = self.sql.outline(self.read.schema.as_deref(), &self.read.table, self.read.index.as_deref())?;
-        self.version = outline.version;
+        self.origin = Some(outline.origin.clone());
         self.read.columns = outline.columns.iter().map(|name| (name.clone(), Term::Column(name.clone()))).collect();
         Ok(outline)
     }

@@ -14,6 +14,7 @@
 //! A request that can go on only after something else has come (a client's leave to send more) parks: the strand keeps no thread and runs nothing until somebody wakes it.
 //! Who wakes it too early is heard all the same: the word stays with the queue until the strand is about to park. Two words before it parks are one.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -26,8 +27,13 @@ use crate::mailbox::Task;
 
 /// Requests that a strand runs before others of its group have their turn.
 const RUN_MAX: usize = 32;
-/// A run's buffer for replies is kept for the next request up to this capacity.
+/// A thread's buffer for replies is kept for the next request up to this capacity.
 const REPLY_KEPT: usize = 64 << 10;
+
+thread_local! {
+    /// Empty, between runs: replies are written into memory that is there already.
+    static REPLIES: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
 
 /// What a strand is to do.
 #[derive(Debug, PartialEq, Eq)]
@@ -240,8 +246,16 @@ impl<S: Send + 'static, R: Send + 'static> Strand<S, R> {
     }
 
     fn run(&self) {
+        let mut out = REPLIES.take();
+        self.run_with(&mut out);
+        if out.capacity() <= REPLY_KEPT {
+            REPLIES.set(out);
+        }
+    }
+
+    /// `out`: empty, before and after.
+    fn run_with(&self, out: &mut Vec<u8>) {
         let inner = &*self.0;
-        let mut out = Vec::new();
         // A run before this one may still be about to let go.
         let mut body = inner.body.lock();
         for _ in 0..RUN_MAX {
@@ -255,9 +269,9 @@ impl<S: Send + 'static, R: Send + 'static> Strand<S, R> {
                 body = inner.body.lock();
             }
             let Some(call) = self.next(&mut body) else { return };
-            self.serve(call, &mut body, &mut out);
+            self.serve(call, &mut body, out);
             if out.capacity() > REPLY_KEPT {
-                out = Vec::new();
+                *out = Vec::new();
             }
         }
         drop(body);

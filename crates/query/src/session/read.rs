@@ -3,9 +3,12 @@
 //! A read becomes the tree that its text would have become, and from there on it is a statement like any other: names are looked up, rights asked for, types found, a plan chosen and kept. What
 //! differs between two runs are values alone: each has a number, may be named more than once, and may be one that nothing asks for.
 
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
 use sqlparser::ast;
 
-use crate::catalog::table::Part;
+use crate::catalog::table::{Part, Table};
 use crate::error::{self, Result, SqlError};
 use crate::parse::{self, Parsed, statement::Statement};
 use crate::scalar::SqlMode;
@@ -80,14 +83,22 @@ pub enum Aggregate {
 }
 
 /// What a door must know of a table to put a read together.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Outline {
-    /// Another one if the table is no longer what it was.
-    pub version: (u64, u64),
+    pub origin: Origin,
     /// Those that `*` shows.
     pub columns: Vec<String>,
     /// The columns of the index, and which of them stand from the highest down.
     pub key: Vec<(String, bool)>,
+}
+
+/// Where an outline was seen: for `Session::is_current`.
+#[derive(Clone, Debug)]
+pub struct Origin {
+    table: Arc<Table>,
+    /// The session's own, where none was named.
+    database: Option<String>,
+    temporary_number: u64,
 }
 
 impl Session {
@@ -95,12 +106,12 @@ impl Session {
     pub fn outline(&mut self, schema: Option<&str>, table: &str, index: Option<&str>) -> Result<Outline> {
         self.refresh();
         self.follow_accounts()?;
-        let database =
-            schema.map(str::to_owned).or_else(|| self.database.clone()).ok_or_else(|| error::NO_DB.bare())?;
-        if !self.rights.sees_table(&database, table) {
+        let own = if schema.is_none() { self.database.clone() } else { None };
+        let database = schema.or(own.as_deref()).ok_or_else(|| error::NO_DB.bare())?;
+        if !self.rights.sees_table(database, table) {
             return Err(self.rights.no_table("SELECT", table));
         }
-        let table = self.catalog.table(&database, table)?.clone();
+        let table = self.catalog.table(database, table)?.clone();
         let name = index.unwrap_or("PRIMARY");
         let parts: &[Part] = match (name.eq_ignore_ascii_case("PRIMARY"), &table.primary) {
             (true, Some(parts)) => parts,
@@ -114,18 +125,17 @@ impl Session {
         let key = parts.iter().map(|part| (table.columns[part.column].name.clone(), part.descending)).collect();
         let shown = table.columns.iter().filter(|column| !column.is_hidden() && !column.invisible);
         Ok(Outline {
-            version: (table.id, table.version),
+            origin: Origin { table: table.clone(), database: own.clone(), temporary_number: self.temporary.number },
             columns: shown.map(|column| column.name.clone()).collect(),
             key,
         })
     }
 
-    /// The version of a table's outline, where there is such a table.
-    pub fn outline_version(&mut self, schema: Option<&str>, table: &str) -> Option<(u64, u64)> {
-        self.refresh();
-        let database = schema.or(self.database.as_deref())?;
-        let table = self.catalog.table(database, table).ok()?;
-        Some((table.id, table.version))
+    /// Is an outline from there what the session would be told now?
+    pub fn is_current(&self, origin: &Origin) -> bool {
+        origin.table.live.version.load(Ordering::Acquire) == origin.table.version
+            && origin.temporary_number == self.temporary.number
+            && (origin.database.is_none() || origin.database == self.database)
     }
 
     /// Makes a read ready to run with `execute_prepared`. `shown` is what the process list tells of it.
