@@ -33,7 +33,7 @@ impl Bind<'_> {
     }
 
     /// Binds over the rows that are grouped.
-    fn below<T>(&mut self, bind: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+    pub fn below<T>(&mut self, bind: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let scope = self.scope();
         let (grouped, gathers) = (scope.grouped.take(), std::mem::replace(&mut scope.gathers, true));
         let bound = bind(self);
@@ -61,21 +61,14 @@ impl Bind<'_> {
         }
         let Some(kind) = Aggregate::kind(&name) else { return Ok(None) };
         let ast::FunctionArguments::List(list) = &function.args else { return Ok(None) };
-        if self.scope().grouped.is_none() {
-            return Err(error::INVALID_GROUP_FUNC_USE.bare());
-        }
-        // The arguments are of the rows that are grouped.
-        let call = self.below(|bind| bind.without_windows(|bind| bind.call(kind, list)))?;
-        let Some(grouped) = &mut self.scope().grouped else { unreachable!("put back") };
-        let is_same =
-            |(at, other): (usize, &Call)| grouped.level != Some(at) && format!("{other:?}") == format!("{call:?}");
-        let known = grouped.calls.iter().enumerate().position(is_same);
-        let ty = call.aggregate.ty.clone();
-        let at = known.unwrap_or_else(|| {
-            grouped.calls.push(call);
-            grouped.calls.len() - 1
-        });
-        Ok(Some(Expr::shown(Expr::Column(grouped.keys.len() + at, ty))))
+        let scope = self.scope();
+        let may_stand = scope.above || scope.gathers;
+        let home = self.home(kind, list, may_stand)?;
+        let place = match home + 1 == self.scopes.len() {
+            true => self.aggregate(kind, list)?,
+            false => self.aggregate_around(home, kind, list)?,
+        };
+        Ok(Some(place))
     }
 
     /// GROUPING(key, ...): a bit for each, set in rows that ROLLUP has put in over all values of the key. It follows from how many keys count in the row.
@@ -212,12 +205,21 @@ pub fn descends(options: &ast::OrderByOptions) -> bool {
 
 /// Is there an aggregate in it, outside of subqueries?
 pub fn has_aggregate(node: &ast::Expr) -> bool {
-    seek(node, &|node| match node {
-        ast::Expr::Function(function) => {
-            function.over.is_none() && Aggregate::kind(&function.name.to_string()).is_some()
+    seek(node, &|node| aggregate_of(node).is_some())
+}
+
+/// The aggregates in it, outside of subqueries; those around others first.
+pub fn aggregates(node: &ast::Expr) -> Vec<&ast::Function> {
+    aggregate_of(node).into_iter().chain(children(node).into_iter().flat_map(aggregates)).collect()
+}
+
+fn aggregate_of(node: &ast::Expr) -> Option<&ast::Function> {
+    match node {
+        ast::Expr::Function(function) if function.over.is_none() => {
+            Aggregate::kind(&function.name.to_string()).map(|_| function)
         }
-        _ => false,
-    })
+        _ => None,
+    }
 }
 
 /// Is there a window function in it, outside of subqueries?

@@ -9,6 +9,7 @@ pub mod change;
 mod from;
 pub mod generated;
 pub mod hints;
+mod home;
 mod json_table;
 pub mod listed;
 pub mod load;
@@ -129,6 +130,8 @@ pub struct Bind<'s> {
     changing: &'static str,
     /// Number and kind of the expression under way, for messages.
     item: usize,
+    /// Arguments are bound only to see whose columns they have.
+    reach: Option<home::Reach>,
     /// ON DUPLICATE KEY UPDATE: where VALUES(column) lies.
     values_at: Option<usize>,
 }
@@ -157,6 +160,7 @@ impl<'s> Bind<'s> {
             keyed: false,
             changing: "SELECT",
             item: 0,
+            reach: None,
             values_at: None,
         }
     }

@@ -6,7 +6,7 @@ use sqlparser::ast;
 
 use crate::bind::Bind;
 use crate::error::{self, Code, Result, SqlError};
-use crate::exec::hosted::{Outer, SetUser, UserVariable};
+use crate::exec::hosted::{SetUser, UserVariable};
 use crate::parse::statement::Scope;
 use crate::plan::Call;
 use crate::plan::walk::same;
@@ -79,19 +79,11 @@ impl Bind<'_> {
         for read in self.scopes[depth].expr_at(place).columns() {
             self.scopes[depth].used[read] = true;
         }
-        let mut expr = self.staged(depth, place)?;
-        if depth + 1 == self.scopes.len() {
-            return Ok(expr);
+        if let Some(reach) = &mut self.reach {
+            reach.note(depth);
         }
-        let inner = &mut self.correlations[depth + 1..];
-        expr.rewrite(&mut |expr| {
-            let Expr::Column(at, ty) = expr else { return };
-            for reads in inner.iter_mut().filter(|reads| !reads.contains(&(depth, *at))) {
-                reads.push((depth, *at));
-            }
-            *expr = Expr::Hosted(Arc::new(Outer { depth, at: *at }), ty.clone());
-        });
-        Ok(expr)
+        let expr = self.staged(depth, place)?;
+        Ok(if depth + 1 == self.scopes.len() { expr } else { self.read_inside(depth, expr) })
     }
 
     fn staged(&mut self, depth: usize, place: usize) -> Result<Expr> {

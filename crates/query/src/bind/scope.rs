@@ -97,6 +97,10 @@ pub struct Scope {
     pub grouped: Option<Grouped>,
     /// Arguments of an aggregate are being bound: they are of the rows below the grouping.
     pub gathers: bool,
+    /// Select list, HAVING or ORDER BY are being bound: aggregates of this block may stand there, in subqueries too.
+    pub above: bool,
+    /// One has been met, and the block does not group yet: it is to be bound again.
+    pub summoned: bool,
     /// Set where the block has window functions, from the select list on.
     pub windowed: Option<Windowed>,
     /// Names of the select list, for HAVING and ORDER BY.

@@ -42,6 +42,13 @@ struct Above {
     sorts: Vec<(Expr, bool)>,
 }
 
+/// The same, and over what rows.
+struct Staged {
+    is_grouped: bool,
+    is_windowed: bool,
+    above: Above,
+}
+
 impl Bind<'_> {
     /// The whole of a statement's query: values in the form that is shown.
     pub fn statement_query(&mut self, query: &ast::Query) -> Result<Bound> {
@@ -266,13 +273,12 @@ impl Bind<'_> {
             conjuncts(self.expr(selection)?, &mut conditions);
         }
         let items = self.items(&select.projection)?;
-        let is_grouped = self.group(select, &items, order)?;
-        let is_windowed = self.windows(select, &items, order)?;
-        let mut above = self.above(select, &items, order)?;
-        if is_grouped && is_windowed {
-            self.settle_windows();
-            above = self.above(select, &items, order)?;
+        let mut staged = self.staged_above(select, &items, order)?;
+        if self.scope().summoned {
+            self.start_over();
+            staged = self.staged_above(select, &items, order)?;
         }
+        let Staged { is_grouped, is_windowed, above } = staged;
         let Above { mut exprs, columns, mut having, mut sorts } = above;
         let distinct = matches!(select.distinct, Some(ast::Distinct::Distinct));
 
@@ -366,6 +372,26 @@ impl Bind<'_> {
         }
         let node = if counts { counted(node, limits) } else { limited(node, limits) };
         Ok(Bound { node, columns, plain })
+    }
+
+    /// Goes up to the stage of groups, if there are any, and binds what stands there.
+    fn staged_above(&mut self, select: &ast::Select, items: &[Item<'_>], order: &[ast::OrderByExpr]) -> Result<Staged> {
+        let is_grouped = self.group(select, items, order)?;
+        self.scope().above = true;
+        let is_windowed = self.windows(select, items, order)?;
+        let mut above = self.above(select, items, order)?;
+        if is_grouped && is_windowed {
+            self.settle_windows();
+            above = self.above(select, items, order)?;
+        }
+        Ok(Staged { is_grouped, is_windowed, above })
+    }
+
+    /// A subquery has an aggregate of this block, which was bound as one that does not group: what stands above the joins is forgotten.
+    fn start_over(&mut self) {
+        let scope = self.scope();
+        scope.aliases.clear();
+        (scope.windowed, scope.above) = (None, false);
     }
 
     /// What stands above the joins and the grouping: the select list, HAVING, ORDER BY.
@@ -512,13 +538,7 @@ impl Bind<'_> {
         if modifiers.iter().any(|modifier| !matches!(modifier, ast::GroupByWithModifier::Rollup)) {
             return Err(SqlError::unsupported("GROUP BY modifiers other than WITH ROLLUP"));
         }
-        let item_aggregates = items.iter().any(|item| matches!(item, Item::Expr(expr, _) if has_aggregate(expr)));
-        let aggregates = item_aggregates
-            || select.having.as_ref().is_some_and(has_aggregate)
-            || order.iter().any(|item| has_aggregate(&item.expr))
-            || select.named_window.iter().any(|ast::NamedWindowDefinition(_, window)| {
-                matches!(window, ast::NamedWindowExpr::WindowSpec(spec) if window_exprs(spec).into_iter().any(has_aggregate))
-            });
+        let aggregates = self.scope().summoned || self.has_aggregates(select, items, order)?;
         if list.is_empty() && !aggregates {
             return Ok(false);
         }
@@ -543,6 +563,24 @@ impl Bind<'_> {
         let (rollup, level) = (!modifiers.is_empty(), None);
         self.scope().grouped = Some(Grouped { keys, calls: Vec::new(), lenient, primary_covered, rollup, level });
         Ok(true)
+    }
+
+    /// Has the block aggregates, outside of subqueries?
+    fn has_aggregates(&mut self, select: &ast::Select, items: &[Item<'_>], order: &[ast::OrderByExpr]) -> Result<bool> {
+        let items = items.iter().filter_map(|item| if let Item::Expr(expr, _) = item { Some(*expr) } else { None });
+        let mut nodes: Vec<&ast::Expr> =
+            items.chain(&select.having).chain(order.iter().map(|item| &item.expr)).collect();
+        for ast::NamedWindowDefinition(_, window) in &select.named_window {
+            if let ast::NamedWindowExpr::WindowSpec(spec) = window {
+                nodes.extend(window_exprs(spec));
+            }
+        }
+        for node in nodes {
+            if self.has_own_aggregate(node)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn group_expr(&mut self, expr: &ast::Expr, items: &[Item<'_>]) -> Result<Expr> {
