@@ -127,6 +127,7 @@ codes! {
     CANT_REMOVE_ALL_FIELDS 1090 "42000" "You can't delete all columns with ALTER TABLE; use DROP TABLE instead";
     CANT_DROP_FIELD_OR_KEY 1091 "42000" "Can't DROP '{}'; check that column/key exists";
     WRONG_FIELD_TERMINATORS 1083 "42000" "Field separator argument is not what is expected; check the manual";
+    BLOBS_AND_NO_TERMINATED 1084 "42000" "You can't use fixed rowlength with BLOBs; please use 'fields terminated by'";
     TEXTFILE_NOT_READABLE 1085 "HY000" "The file '{}' must be in the database directory or be readable by all";
     FILE_EXISTS 1086 "HY000" "File '{}' already exists";
     UPDATE_TABLE_USED 1093 "HY000" "You can't specify target table '{}' for update in FROM clause";
@@ -187,6 +188,7 @@ codes! {
     VIEW_CHECK_FAILED 1369 "HY000" "CHECK OPTION failed '{}'";
     VIEW_DELETE_MERGE_VIEW 1395 "HY000" "Can not delete from join view '{}.{}'";
     CANNOT_USER 1396 "HY000" "Operation {} failed for {}";
+    LOAD_FROM_FIXED_SIZE_ROWS_TO_VAR 1409 "HY000" "Can't load value from file with fixed size rows to variable";
     CANT_CREATE_USER_WITH_GRANT 1410 "42000" "You are not allowed to create a user with GRANT";
     TABLE_DEF_CHANGED 1412 "HY000" "Table definition has changed, please retry transaction";
     NON_INSERTABLE_TABLE 1471 "HY000" "The target table {} of the {} is not insertable-into";

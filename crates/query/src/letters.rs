@@ -84,6 +84,24 @@ impl Results {
     }
 }
 
+/// How many bytes a value takes in a file of fields without separators. None: BLOB, TEXT, JSON.
+///
+/// Columns of a file that MySQL has written, or reads, are so wide; of integers whatever display width is declared, and BIT has its bytes.
+pub fn fixed_width(ty: &Type) -> Option<usize> {
+    let width = match ty.kind {
+        kind if kind.is_blob() => return None,
+        kind if kind.is_integer() => {
+            let (width, _) = kind.default_length();
+            let widened = if ty.zerofill { ty.length } else { 0 };
+            widened.max(width - u32::from(ty.unsigned && kind != Kind::BigInt))
+        }
+        Kind::Bit => ty.length.div_ceil(8),
+        kind if kind.is_text() => letters(ty).saturating_mul(ty.charset().max_bytes()),
+        _ => Results::UTF8.collation_and_length(ty).1,
+    };
+    Some(width as usize)
+}
+
 /// The most characters that a value of a text kind has.
 fn letters(ty: &Type) -> u32 {
     let members = ty.members().iter().map(|member| member.chars().count());

@@ -4,7 +4,9 @@ use sqlparser::ast;
 
 use crate::bind::Bind;
 use crate::bind::change::{Insert, refuse_value};
+use crate::catalog::table::Table;
 use crate::error::{self, Result, SqlError};
+use crate::letters::fixed_width;
 use crate::parse::load::{self, Duplicates, Format};
 use crate::parse::parse;
 use crate::parse::statement::Statement;
@@ -27,6 +29,8 @@ pub struct Load {
     pub format: Format,
     pub skip: u64,
     pub fields: Vec<Into>,
+    /// Where nothing is between fields: how many bytes each has.
+    pub widths: Option<Vec<usize>>,
     /// None: the column's default.
     pub sets: Vec<(usize, Option<Expr>)>,
 }
@@ -78,6 +82,15 @@ fn last(name: &ast::ObjectName) -> String {
     name.0.last().and_then(|part| part.as_ident()).map_or_else(String::new, |ident| ident.value.clone())
 }
 
+/// How wide the fields of a file without separators are: as their columns.
+fn widths(table: &Table, fields: &[Into]) -> Result<Vec<usize>> {
+    let width = |field: &Into| match field {
+        Into::Column(at) => fixed_width(&table.columns[*at].ty).ok_or_else(|| error::BLOBS_AND_NO_TERMINATED.bare()),
+        Into::Variable(_) => Err(error::LOAD_FROM_FIXED_SIZE_ROWS_TO_VAR.bare()),
+    };
+    fields.iter().map(width).collect()
+}
+
 impl Bind<'_> {
     pub fn load(&mut self, load: &load::Load) -> Result<Load> {
         if !load.is_local && !self.rights.global.has(Privileges::FILE) {
@@ -86,9 +99,6 @@ impl Bind<'_> {
         let charset = load.charset.as_deref().map_or(Ok(Charset::Utf8mb4), Charset::by_name)?;
         let insert = self.insert(&as_insert(load)?)?;
         let format = load.format.clone();
-        if format.field_end.is_empty() && format.enclosed.is_none() {
-            return Err(SqlError::unsupported("fields of fixed width"));
-        }
         let table = insert.rules.table.clone();
         let mut fields = Vec::new();
         for field in &load.fields {
@@ -107,6 +117,7 @@ impl Bind<'_> {
                 refuse_value(&table, *at)?;
             }
         }
+        let widths = format.is_fixed().then(|| widths(&table, &fields)).transpose()?;
         let mut sets = Vec::new();
         self.open_scope();
         self.add_target(&table);
@@ -123,6 +134,6 @@ impl Bind<'_> {
         }
         self.close_scope();
         let (file, skip) = (load.file.clone(), load.skip);
-        Ok(Load { insert, file, charset, format, skip, fields, sets })
+        Ok(Load { insert, file, charset, format, skip, fields, widths, sets })
     }
 }

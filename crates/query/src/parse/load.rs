@@ -35,6 +35,13 @@ impl Default for Format {
     }
 }
 
+impl Format {
+    /// Is nothing between fields, so that each is as wide as its column?
+    pub fn is_fixed(&self) -> bool {
+        self.field_end.is_empty() && self.enclosed.is_none()
+    }
+}
+
 /// What a field of the file becomes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Into {

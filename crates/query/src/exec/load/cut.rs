@@ -30,6 +30,8 @@ pub struct Cutter {
     format: Format,
     /// Fields of a record.
     count: usize,
+    /// Where nothing is between fields: how many bytes each has.
+    widths: Option<Vec<usize>>,
     /// Lines that are passed over first.
     skip: u64,
     bytes: Vec<u8>,
@@ -43,14 +45,14 @@ pub struct Cutter {
 }
 
 impl Cutter {
-    pub fn new(mut format: Format, count: usize, mut skip: u64) -> Cutter {
+    pub fn new(mut format: Format, count: usize, widths: Option<Vec<usize>>, mut skip: u64) -> Cutter {
         // Records then end with their last field, and no line is passed over, for there is none.
         if format.field_end == format.line_end && !format.line_end.is_empty() {
             format.line_end.clear();
             skip = 0;
         }
         let (bytes, text, fields) = (Vec::new(), Vec::new(), Vec::new());
-        Cutter { format, count, skip, bytes, at: 0, ended: false, tried: 0, text, fields }
+        Cutter { format, count, widths, skip, bytes, at: 0, ended: false, tried: 0, text, fields }
     }
 
     pub fn add(&mut self, bytes: &[u8]) {
@@ -147,25 +149,63 @@ impl Cutter {
             }
             at += self.format.line_start.len();
         }
-        let mut line_is_over = false;
-        while self.fields.len() < self.count && !line_is_over {
-            if self.get(at)?.is_none() {
-                if self.fields.is_empty() {
-                    return Ok((Cut::End, at));
-                }
-                break;
-            }
-            (line_is_over, at) = self.one_field(at)?;
-        }
-        if self.count == 0 && self.get(at)?.is_none() {
+        if self.get(at)?.is_none() {
             return Ok((Cut::End, at));
         }
+        let (line_is_over, at) = match self.widths.take() {
+            None => self.separated(at)?,
+            Some(widths) => {
+                let cut = self.fixed(&widths, at);
+                self.widths = Some(widths);
+                cut?
+            }
+        };
         if line_is_over || self.format.line_end.is_empty() {
             return Ok((Cut::Record(false), at));
         }
         let (end, to) = self.rest_of_line(at)?;
         // What the file's end cuts off is not told.
         Ok((Cut::Record(end == Some(true)), to))
+    }
+
+    /// Takes the record's fields. True: its line, or the file, is over.
+    fn separated(&mut self, mut at: usize) -> Seen<(bool, usize)> {
+        let mut line_is_over = false;
+        while self.fields.len() < self.count && !line_is_over && self.get(at)?.is_some() {
+            (line_is_over, at) = self.one_field(at)?;
+        }
+        Ok((line_is_over, at))
+    }
+
+    /// The same of fields that have a width each. There is no NULL.
+    fn fixed(&mut self, widths: &[usize], mut at: usize) -> Seen<(bool, usize)> {
+        // A record takes something of the file, whatever its columns are.
+        let width = widths.iter().sum::<usize>().max(1);
+        let mut line_is_over = false;
+        while self.text.len() < width && !line_is_over {
+            let Some(byte) = self.get(at)? else { break };
+            if Some(byte) == self.format.escape {
+                let next = self.get(at + 1)?;
+                self.text.push(next.map_or(byte, unescaped));
+                at += 1 + usize::from(next.is_some());
+            } else if self.stands(&self.format.line_end, at)? {
+                at += self.format.line_end.len();
+                line_is_over = true;
+            } else {
+                self.text.push(byte);
+                at += 1;
+            }
+        }
+        let mut from = 0;
+        for width in widths {
+            if from == self.text.len() {
+                break;
+            }
+            let to = self.text.len().min(from + width);
+            self.fields.push(Field { from, to, is_null: false });
+            from = to;
+        }
+        Ok((line_is_over, at))
     }
 
     /// Takes the field that begins there. True: its line, or the file, is over.

@@ -35,7 +35,7 @@ impl Loading {
     /// `compiled` is the plan of a LOAD DATA.
     pub fn new(compiled: Arc<Compiled>) -> Loading {
         let cutter = match &compiled.plan {
-            Plan::Load(load) => Cutter::new(load.format.clone(), load.fields.len(), load.skip),
+            Plan::Load(load) => Cutter::new(load.format.clone(), load.fields.len(), load.widths.clone(), load.skip),
             _ => unreachable!("the caller has looked"),
         };
         Loading { compiled, cutter, tally: Tally::default() }
@@ -106,9 +106,10 @@ fn one(load: &Load, cutter: &Cutter, inserting: &mut Inserting<'_>, is_cut: bool
                 host(ctx).users.insert(name.clone(), (value, variable_type()));
             }
             (Into::Column(at), None) => {
-                given[*at] = true;
                 ctx.complain(error::WARN_TOO_FEW_RECORDS.with(&[&number]))?;
-                row[*at] = missing(load, *at, ctx);
+                // Where fields have widths a column keeps its default, if it has one: so says MySQL too.
+                given[*at] = load.widths.is_none() || load.insert.rules.defaults[*at].is_none();
+                row[*at] = if given[*at] { missing(load, *at, ctx) } else { Value::Null };
             }
         }
     }

@@ -6,7 +6,11 @@ fn csv() -> Format {
 
 /// All records as text, NULL as `~`; a mark where something was cut off. In pieces of that size.
 fn all(format: &Format, count: usize, skip: u64, bytes: &[u8], piece: usize) -> String {
-    let mut cutter = Cutter::new(format.clone(), count, skip);
+    let cutter = Cutter::new(format.clone(), count, None, skip);
+    drained(cutter, count, bytes, piece)
+}
+
+fn drained(mut cutter: Cutter, count: usize, bytes: &[u8], piece: usize) -> String {
     let (mut pieces, mut out) = (bytes.chunks(piece), String::new());
     loop {
         match cutter.next() {
@@ -73,4 +77,26 @@ fn long_separators_and_starts_of_lines() {
     check(&same, 2, 1, "a,b,c,d,e,f", "a|b;c|d;e|f;");
     let one_line = Format { line_end: Vec::new(), ..Format::default() };
     check(&one_line, 2, 0, "a\tb\tc\td", "a|b;c|d;");
+}
+
+#[test]
+fn fields_of_a_width_each() {
+    let fixed = |line_end: &[u8]| Format { field_end: Vec::new(), line_end: line_end.to_vec(), ..Format::default() };
+    let check = |format: &Format, widths: &[usize], skip: u64, bytes: &str, expected: &str| {
+        for piece in [1, 2, 3, 7, 1000] {
+            let cutter = Cutter::new(format.clone(), widths.len(), Some(widths.to_vec()), skip);
+            let found = drained(cutter, widths.len(), bytes.as_bytes(), piece);
+            assert_eq!(found, expected, "{bytes:?} in pieces of {piece}");
+        }
+    };
+    let (lines, bare) = (fixed(b"\n"), fixed(b""));
+    check(&lines, &[3, 2], 0, "1  ab\n22 d\n\n333\n", "1  |ab;22 |d;;333;");
+    check(&lines, &[3, 2], 0, "1  abmore\n2  cd\n", "1  |ab|...;2  |cd;");
+    check(&lines, &[3, 2], 1, "head\n2  cd", "2  |cd;");
+    check(&lines, &[3, 2], 0, "a\\nb\\Nx\n\\", "a\nb|Nx;\\;");
+    check(&bare, &[3, 2], 0, "1  ab2\n cde", "1  |ab;2\n |cd;e;");
+    check(&bare, &[3, 2], 1, "1  ab2  cd", "2  |cd;");
+    check(&bare, &[0], 0, "ab", ";;");
+    check(&Format { line_start: b">".to_vec(), ..fixed(b";") }, &[2], 0, "x>ab;y>cde;>", "ab;cd|...;");
+    check(&lines, &[3], 0, "", "");
 }
