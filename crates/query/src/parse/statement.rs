@@ -325,6 +325,7 @@ impl Statement {
     pub fn commits_implicitly(&self) -> bool {
         if matches!(self, Statement::CreateTable(create) if create.temporary)
             || matches!(self, Statement::DropTable { temporary: true, .. })
+            || matches!(self, Statement::Maintain { what: Maintenance::Checksum(_), .. })
         {
             return false;
         }

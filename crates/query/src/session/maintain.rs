@@ -5,7 +5,7 @@
 use std::ops::Bound::Unbounded;
 use std::sync::Arc;
 
-use engine::rows::{Isolation, RowBatch};
+use engine::rows::RowBatch;
 
 use crate::catalog::table::Table;
 use crate::check;
@@ -13,6 +13,7 @@ use crate::error::{self, Result, SqlError};
 use crate::exec::generated;
 use crate::parse::statement::{Alteration, Maintenance, Name};
 use crate::scalar::functions::crc32_of;
+use crate::session::track::READ;
 use crate::session::{Outcome, Row, Session, number_column, text_column};
 use crate::system::value_text;
 use crate::types::Column;
@@ -109,7 +110,7 @@ impl Session {
         Ok(problems.chain([("error", "Corrupt".to_owned())]).collect())
     }
 
-    /// CHECKSUM TABLE: the same for the same rows, in whatever order they lie and by whatever indexes.
+    /// CHECKSUM TABLE: the same for the same rows, in whatever order they lie and by whatever indexes. A read of the transaction under way.
     fn checksums(&mut self, names: &[Name], quick: bool) -> Result<Outcome> {
         let mut rows: Vec<Row> = Vec::new();
         for name in names {
@@ -117,11 +118,7 @@ impl Session {
             let sum = match self.catalog.table(&schema, &name).cloned() {
                 // Nobody keeps one up to date.
                 Ok(_) if quick => Value::Null,
-                Ok(table) => {
-                    let sum = self.checksum(&table);
-                    self.commit()?;
-                    Value::UInt(sum?)
-                }
+                Ok(table) => Value::UInt(self.checksum(&table)?),
                 Err(error) => {
                     self.ctx.warnings.push(crate::scalar::Level::Error, error);
                     Value::Null
@@ -129,6 +126,7 @@ impl Session {
             };
             rows.push(vec![Value::text(format!("{schema}.{name}")), sum]);
         }
+        self.end_statement()?;
         Ok(self.rows(vec![text_column("Table"), number_column("Checksum")], rows))
     }
 
@@ -139,10 +137,14 @@ impl Session {
         drop(around);
         let named: Vec<usize> = table.named().map(|(at, _)| at).collect();
         let needed = table.with_sources(named.clone());
-        let mut txn = self.db.engine().rows().begin(Isolation::RepeatableRead);
+        (self.is_bare, self.has_used_tables) = (false, true);
+        self.need_transaction();
+        self.track_deed(READ);
+        let txn = self.host().txn()?;
+        txn.begin_statement();
         let mut cursor = txn.scan(table.map, Unbounded, Unbounded, false)?;
         let (mut batch, mut row, mut sum) = (RowBatch::new(), vec![Value::Null; table.columns.len()], 0u32);
-        while cursor.next(&mut txn, &mut batch)? {
+        while cursor.next(self.host().txn()?, &mut batch)? {
             self.host().look_up()?;
             for (_, bytes) in batch.iter() {
                 generated::decode(&table, bytes, &needed, &mut row, &mut self.ctx)?;
@@ -160,7 +162,6 @@ impl Session {
                 sum = sum.wrapping_add(crc32_of(&shown));
             }
         }
-        txn.rollback();
         Ok(u64::from(sum))
     }
 }
