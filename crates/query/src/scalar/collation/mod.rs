@@ -48,7 +48,7 @@ pub fn latin1_char(byte: u8) -> char {
     }
 }
 
-pub fn latin1_byte(letter: char) -> Option<u8> {
+fn latin1_byte(letter: char) -> Option<u8> {
     match u32::from(letter) {
         code @ (0..=0x7f | 0xa0..=0xff) => Some(code as u8),
         _ => LATIN1_HIGH.iter().position(|high| *high == letter).map(|at| 0x80 + at as u8),
