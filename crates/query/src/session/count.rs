@@ -87,6 +87,18 @@ counts! {
     SlowQueries "Slow_queries";
 }
 
+const READS: [Count; 6] = [
+    Count::HandlerReadFirst,
+    Count::HandlerReadKey,
+    Count::HandlerReadLast,
+    Count::HandlerReadNext,
+    Count::HandlerReadPrev,
+    Count::HandlerReadRndNext,
+];
+
+/// What a session had read at some moment.
+pub struct Reads([u64; READS.len()]);
+
 /// One number for each name.
 pub struct Counts([AtomicU64; NAMES.len()]);
 
@@ -105,6 +117,18 @@ impl Counts {
     pub fn add_many(&self, count: Count, more: u64) {
         let number = &self.0[count as usize];
         number.store(number.load(Ordering::Relaxed) + more, Ordering::Relaxed);
+    }
+
+    /// What has been read so far. Only its owner calls this.
+    pub fn reads(&self) -> Reads {
+        Reads(READS.map(|count| self.0[count as usize].load(Ordering::Relaxed)))
+    }
+
+    /// What has been read since then does not count: it is going to be read again. Only its owner calls this.
+    pub fn unread(&self, before: Reads) {
+        for (count, number) in READS.into_iter().zip(before.0) {
+            self.0[count as usize].store(number, Ordering::Relaxed);
+        }
     }
 
     pub fn all(&self) -> Vec<u64> {

@@ -55,6 +55,7 @@ impl Session {
     /// Runs the plan of a statement that is otherwise under way.
     pub(super) fn perform(&mut self, compiled: &Arc<Compiled>, more: More<'_>) -> Result<Outcome> {
         let may_leave = self.leaving.left > 0;
+        let reads = self.handle.counts.reads();
         if may_leave {
             self.host().txn()?.reach(Reach::Memory);
         }
@@ -68,6 +69,7 @@ impl Session {
         match outcome {
             Err(error) if is_absent(&error) => {
                 self.leaving.left -= 1;
+                self.handle.counts.unread(reads);
                 self.leaving.away = Some(compiled.clone());
                 Ok(Outcome::Away)
             }

@@ -68,6 +68,8 @@ fn who_leaves_answers_what_who_waits_answers() {
         }
     }
     assert!(leaves > 100, "{leaves}");
+    let counted = "show status like 'Handler_read%'";
+    assert_eq!(run(&mut leaver, counted), run(&mut waiter, counted));
 }
 
 #[test]
