@@ -1,13 +1,13 @@
 //! SQL from a logged in client, up to its plan: names, types and functions over tables of all types. Nothing is executed.
 #![no_main]
 
-use std::cell::RefCell;
-use std::sync::Arc;
+mod world;
 
-use engine::{Engine, Options};
+use std::cell::RefCell;
+
 use libfuzzer_sys::fuzz_target;
-use os::{Folder, SimClock, SimFolder};
-use query::{Database, Login, Session};
+
+use world::World;
 
 const TABLES: &[&str] = &[
     "create database test",
@@ -19,26 +19,8 @@ const TABLES: &[&str] = &[
     "insert into t values (1, 2, 'a', null), (2, 2, 'b', 3), (3, 1, 'c', 3)",
 ];
 
-struct World {
-    session: Session,
-    /// Outlive the session.
-    _engine: Arc<Engine>,
-}
-
-fn world() -> World {
-    let folder = SimFolder::new(1) as Arc<dyn Folder>;
-    let engine = Engine::open(Options::default(), folder, Arc::new(SimClock::new(1_700_000_000_000))).expect("opens");
-    let database = Database::open(engine.clone()).expect("loads");
-    let who = Login { user: "root".into(), host: "localhost".into(), database: None, connection_id: 1 };
-    let mut session = Session::new(&database, who).expect("root may come in");
-    for statement in TABLES {
-        session.execute(statement).expect(statement);
-    }
-    World { session, _engine: engine }
-}
-
 thread_local! {
-    static WORLD: RefCell<World> = RefCell::new(world());
+    static WORLD: RefCell<World> = RefCell::new(World::new(TABLES));
 }
 
 fuzz_target!(|data: &[u8]| {
