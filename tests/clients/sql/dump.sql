@@ -53,3 +53,11 @@ CREATE TABLE empty_ (id BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY, at TIMESTAMP
 USE `dump two-3`;
 CREATE TABLE old (id INT PRIMARY KEY, word VARCHAR(20), big MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin);
 INSERT INTO old VALUES (1,'naïve ÿ', 'ελληνικά'), (2, '', NULL);
+-- Tables with parents, of which one comes behind its child, and one is the table itself.
+CREATE TABLE parent (id INT PRIMARY KEY, name VARCHAR(20));
+CREATE TABLE child (id INT AUTO_INCREMENT PRIMARY KEY, parent INT, above INT, KEY by_above (above), CONSTRAINT to_parent FOREIGN KEY (parent) REFERENCES parent (id) ON DELETE CASCADE ON UPDATE SET NULL,
+  CONSTRAINT to_above FOREIGN KEY (above) REFERENCES child (id));
+CREATE TABLE grandchild (child INT NOT NULL, nth INT NOT NULL, PRIMARY KEY (child, nth), CONSTRAINT to_child FOREIGN KEY (child) REFERENCES child (id) ON UPDATE CASCADE);
+INSERT INTO parent VALUES (1, 'one'), (2, 'two');
+INSERT INTO child VALUES (1, 1, NULL), (2, 2, 1), (3, NULL, 3);
+INSERT INTO grandchild VALUES (1, 1), (1, 2), (3, 1);

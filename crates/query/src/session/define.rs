@@ -473,8 +473,17 @@ impl Session {
             tables.extend(reach.becomes.iter().flat_map(|(schema, name)| snapshot.children_now(schema, name)));
             Ok(tables)
         };
-        let (_closed, mut writing) =
-            if table.temporary { (Vec::new(), self.write_temporary(&db)) } else { self.close_and_write(&db, needs)? };
+        // Relatives that LOCK TABLES holds for reading stay what they are: nobody gets in to change them. Whoever changes their rows on account of the tie has to pass this table's gate too.
+        let held = self.read_locked_relatives(table.id);
+        let to_close = |snapshot: &Snapshot| {
+            let all: Result<Vec<Arc<Table>>> = needs(snapshot);
+            all.map(|tables| tables.into_iter().filter(|table| !held.contains(&table.id)).collect())
+        };
+        let (_closed, mut writing) = if table.temporary {
+            (Vec::new(), self.write_temporary(&db))
+        } else {
+            self.close_and_write(&db, to_close)?
+        };
         let relatives = if table.temporary { Vec::new() } else { needs(&writing.snapshot)? };
         let old = writing.snapshot.table(&table.schema, &table.name)?.clone();
         let mut new = old.copy();
@@ -513,6 +522,11 @@ impl Session {
         }
         self.check_family(Some(&old), &new, &writing.snapshot)?;
         let ties_change = is_moved || new.foreign_keys != old.foreign_keys;
+        if let Some(relative) =
+            relatives.iter().find(|relative| held.contains(&relative.id)).filter(|_| ties_change || !renames.is_empty())
+        {
+            return Err(super::locks::read_locked(relative));
+        }
         let new = writing.put_table(new)?;
         if ties_change {
             touch(&mut writing, &relatives, new.id)?;

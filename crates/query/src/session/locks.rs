@@ -176,6 +176,12 @@ impl Session {
         Ok(())
     }
 
+    /// Tables other than that one which LOCK TABLES holds for reading.
+    pub(super) fn read_locked_relatives(&self, id: u64) -> Vec<u64> {
+        let read = self.locked.tables.iter().filter(|(table, exclusive)| !exclusive && table.id != id);
+        read.map(|(table, _)| table.id).collect()
+    }
+
     /// Passes what keeps writers out of these tables, once in a transaction.
     pub(super) fn hold_to_write(&mut self, tables: &[Arc<Table>]) -> Result<()> {
         for table in tables {
