@@ -10,12 +10,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use stdx::hash::hash;
 use stdx::sync::Mutex;
 use stdx::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::error::Result;
 use crate::keyspace::Keyspace;
-use stdx::hash::hash;
 
 const PARTITIONS: usize = 64;
 

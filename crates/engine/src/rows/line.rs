@@ -14,12 +14,12 @@ use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use pager::TxnId;
+use stdx::hash::Seed;
 use stdx::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 use crate::rows::lock::Strength;
 use crate::rows::slot::{Patience, ROW_LOCK, Slots, Waited};
 use crate::rows::{MapId, Rows};
-use stdx::hash::Seed;
 
 const SHARDS: usize = if cfg!(loom) { 1 } else { 64 };
 

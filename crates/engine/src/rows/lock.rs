@@ -16,12 +16,12 @@
 use std::collections::{HashMap, HashSet};
 
 use pager::TxnId;
+use stdx::hash::Seed;
 use stdx::sync::atomic::{AtomicU64, Ordering, fence};
 use stdx::sync::{Mutex, RwLock};
 
 use crate::rows::MapId;
 use crate::rows::maps::Map;
-use stdx::hash::Seed;
 
 /// Partitions where nobody says how many.
 pub(crate) const PARTITIONS: usize = 64;

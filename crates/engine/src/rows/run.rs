@@ -11,10 +11,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use os::{Aligned, Device};
+use stdx::hash::Seed;
 
 use crate::error::{Error, Result};
 use crate::rows::MapId;
-use stdx::hash::Seed;
 
 const BLOCK: usize = 32 << 10;
 const BLOCK_HEAD: usize = 4;

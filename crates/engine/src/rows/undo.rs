@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use os::Device;
 use pager::TxnId;
+use stdx::hash::Seed;
 use stdx::sync::RwLock;
 use stdx::sync::atomic::{AtomicU64, Ordering};
 
@@ -19,7 +20,6 @@ use crate::rows::MapId;
 use crate::rows::run::{Run, Step, scratch};
 use crate::rows::version::Versions;
 use crate::txn::{Images, is_directory};
-use stdx::hash::Seed;
 
 /// The runs of a transaction, oldest first. Readers look into them too.
 pub(crate) type Runs = Arc<RwLock<Vec<Arc<Run>>>>;

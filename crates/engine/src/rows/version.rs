@@ -6,13 +6,13 @@
 use std::collections::HashMap;
 
 use pager::TxnId;
+use stdx::hash::Seed;
 use stdx::sync::atomic::{AtomicU64, Ordering};
 use stdx::sync::{Mutex, RwLock};
 
 use crate::error::{Error, Result};
 use crate::rows::MapId;
 use crate::rows::undo::Runs;
-use stdx::hash::Seed;
 
 const SHARDS: usize = 64;
 pub(crate) const HEAD_BYTES: usize = 8;

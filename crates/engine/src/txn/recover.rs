@@ -10,6 +10,7 @@ use btree::Tree;
 use btree::redo::{self, Kind};
 use os::{Device, Folder};
 use pager::{Lsn, Observer, Record, TxnId};
+use stdx::hash::Seed;
 
 use crate::error::{Error, Result};
 use crate::keyspace::{MAP_KEY, Map, meta_of};
@@ -17,7 +18,6 @@ use crate::rows::maps;
 use crate::rows::run::{Run, Step, scratch};
 use crate::rows::undo::{Budget, pieces, stretches};
 use crate::txn::{CATALOG, EXPIRY, Images, MAPS, RECORDS, Store, decode_deltas, is_directory, kind};
-use stdx::hash::Seed;
 
 /// Keys and expiries of a keyspace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -57,11 +57,10 @@ impl Session {
         let may_leave = self.leaving.left > 0;
         let reads = self.handle.counts.reads();
         if may_leave {
-            self.host().txn()?.reach(Reach::Memory);
+            let host = self.host();
+            host.txn()?.reach(Reach::Memory);
+            host.numbers.are_kept = true;
         }
-        let numbers = &mut self.host().numbers;
-        numbers.are_kept = may_leave;
-        numbers.begin_again();
         let outcome = self.run_plan(compiled, more);
         if may_leave && let Some(txn) = &mut self.host().txn {
             txn.reach(Reach::Disk);
@@ -70,6 +69,7 @@ impl Session {
             Err(error) if is_absent(&error) => {
                 self.leaving.left -= 1;
                 self.handle.counts.unread(reads);
+                self.host().numbers.begin_again();
                 self.leaving.away = Some(compiled.clone());
                 Ok(Outcome::Away)
             }

@@ -49,7 +49,6 @@ use std::time::Instant;
 
 use engine::Lsn;
 use engine::rows::{Isolation, Savepoint};
-
 use stdx::hash::Map;
 
 use crate::batch::Batch;

@@ -125,7 +125,7 @@ impl Session {
         let key = parts.iter().map(|part| (table.columns[part.column].name.clone(), part.descending)).collect();
         let shown = table.columns.iter().filter(|column| !column.is_hidden() && !column.invisible);
         Ok(Outline {
-            origin: Origin { table: table.clone(), database: own.clone(), temporary_number: self.temporary.number },
+            origin: Origin { table: table.clone(), database: own, temporary_number: self.temporary.number },
             columns: shown.map(|column| column.name.clone()).collect(),
             key,
         })

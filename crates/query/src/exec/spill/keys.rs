@@ -5,8 +5,9 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::{Run, Writer};
 use stdx::hash::Set;
+
+use super::{Run, Writer};
 
 use crate::error::Result;
 use crate::exec::host::host;
