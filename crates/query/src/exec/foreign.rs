@@ -14,7 +14,7 @@ use crate::error::{self, Result, SqlError};
 use crate::exec::change::{current, replace, take_out};
 use crate::exec::generated;
 use crate::exec::host::host;
-use crate::exec::scan::after;
+use crate::exec::ranges::after;
 use crate::exec::spill::rows::Rows;
 use crate::key::{encode_part, row_key};
 use crate::plan::family::{Child, Family, Member};

@@ -20,6 +20,7 @@ pub mod keys;
 pub mod load;
 pub mod measure;
 pub mod memory;
+pub(crate) mod ranges;
 pub mod repeat;
 pub mod scan;
 mod set;

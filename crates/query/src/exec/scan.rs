@@ -1,4 +1,4 @@
-//! Rows of one table: bounds from expressions, a cursor over the rows or an index, conditions.
+//! Rows of one table: a cursor over the rows or an index, range by range (`ranges`), and conditions.
 //!
 //! Two ways of reading. Plain reads see the transaction's snapshot. Locking reads walk over what is there now, lock each row, and look at the newest version: so
 //! every condition is looked at again on the row that is locked, and a row that is met twice, under its old and its new index entry, counts once.
@@ -11,33 +11,23 @@ use std::sync::Arc;
 use engine::rows::{Cursor, Isolation, Locked, MapId, RowBatch, Transaction, Wait};
 
 use crate::batch::Batch;
-use crate::catalog::table::{Index, Part, Table};
+use crate::catalog::table::Table;
 use crate::error::Result;
 use crate::exec::fold::folded;
 use crate::exec::host::host;
+use crate::exec::ranges::{Range, point, ranges_of};
 use crate::exec::spill::keys::Keys;
 use crate::exec::{all_hold, generated};
-use crate::key::{encode_part, row_key};
-use crate::plan::fit::{Fit, fit};
-use crate::plan::{Access, Lock, LockWait, Scan, Stages};
+use crate::key::row_key;
+use crate::plan::{Lock, LockWait, Scan, Stages};
 use crate::row::{Opened, Source};
 use crate::scalar::{EvalContext, Expr};
 use crate::session::Row;
 use crate::session::count::Count;
 use crate::value::Value;
 
-/// Room for the key of a point; most are shorter.
-const POINT_BYTES: usize = 32;
 /// The bytes of a longer row are shared by its values.
 const LONG_ROW: usize = 256 << 10;
-
-/// A part of a map.
-#[derive(Clone, Debug)]
-enum Range {
-    /// The whole key: one entry at most.
-    Point(Vec<u8>),
-    Between(Bound<Vec<u8>>, Bound<Vec<u8>>),
-}
 
 pub struct ScanState {
     base: Option<Arc<Row>>,
@@ -114,18 +104,6 @@ impl Sink<'_> {
 
 pub type Take<'t> = dyn FnMut(&[Value], &mut EvalContext) -> Result<()> + 't;
 
-/// The keys that begin with these bytes end before this.
-pub(crate) fn after(prefix: &[u8]) -> Bound<Vec<u8>> {
-    let mut end = prefix.to_vec();
-    while let Some(last) = end.pop() {
-        if last < 0xFF {
-            end.push(last + 1);
-            return Bound::Excluded(end);
-        }
-    }
-    Bound::Unbounded
-}
-
 /// What MySQL counts the rows of such a walk as.
 fn counted_as(scan: &Scan) -> Count {
     match scan.access.index {
@@ -146,7 +124,7 @@ impl ScanState {
         let mut ranges: VecDeque<Range> = VecDeque::new();
         let mut range = point(scan, row, ctx)?.map(Range::Point);
         if range.is_none() {
-            ranges = self::ranges(&scan.table, &scan.access, row, ctx, &mut is_exact)?.into();
+            ranges = ranges_of(&scan.table, &scan.access, row, ctx, &mut is_exact)?.into();
             range = ranges.pop_front();
         }
         let folded = (scan.folds && base.is_none()).then(|| folded(&scan.conditions, ctx));
@@ -499,168 +477,4 @@ fn append(scan: &Scan, places: &[usize], row: Source<'_>, out: &mut Batch) -> Re
     }
     out.end_row();
     Ok(())
-}
-
-/// The key of an access that names one entry, with values that fit. None: it is to be looked at with more care.
-fn point(scan: &Scan, row: &[Value], ctx: &mut EvalContext) -> Result<Option<Vec<u8>>> {
-    let access = &scan.access;
-    if !access.is_point {
-        return Ok(None);
-    }
-    let parts = scan.parts();
-    let mut key = Vec::with_capacity(POINT_BYTES);
-    for (part, exprs) in parts.iter().zip(&access.equal) {
-        let ty = &scan.table.columns[part.column].ty;
-        let [expr] = &exprs[..] else { return Ok(None) };
-        let Fit::Exact(value) = fit(&expr.eval(row, ctx)?, ty, ctx) else { return Ok(None) };
-        encode_part(part, &value, ty, &mut key);
-    }
-    Ok(Some(key))
-}
-
-/// What the access says of keys, its expressions computed over the left row.
-/// `is_exact` becomes false if they are wider than the conditions that they come from.
-fn ranges(
-    table: &Table,
-    access: &Access,
-    row: &[Value],
-    ctx: &mut EvalContext,
-    is_exact: &mut bool,
-) -> Result<Vec<Range>> {
-    let whole = || vec![Range::Between(Bound::Unbounded, Bound::Unbounded)];
-    if access.is_full() {
-        return Ok(whole());
-    }
-    let index: Option<&Index> = access.index.map(|at| &table.indexes[at]);
-    let parts: &[Part] = match index {
-        Some(index) => &index.parts,
-        None => table.primary.as_deref().unwrap_or(&[]),
-    };
-    let mut prefixes: Vec<Vec<u8>> = vec![Vec::new()];
-    let mut is_whole = true;
-    for (part, exprs) in parts.iter().zip(&access.equal) {
-        let ty = &table.columns[part.column].ty;
-        let mut values = Vec::new();
-        for expr in exprs {
-            if is_null_literal(expr) {
-                values.push(Value::Null);
-                continue;
-            }
-            match fit(&expr.eval(row, ctx)?, ty, ctx) {
-                Fit::Exact(value) => values.push(value),
-                Fit::Below | Fit::Above | Fit::Null => {}
-                Fit::Unusable => {
-                    is_whole = false;
-                    *is_exact = false;
-                    break;
-                }
-            }
-        }
-        if !is_whole {
-            break;
-        }
-        let mut longer = Vec::with_capacity(prefixes.len() * values.len());
-        for prefix in &prefixes {
-            for value in &values {
-                let mut key = prefix.clone();
-                encode_part(part, value, ty, &mut key);
-                longer.push(key);
-            }
-        }
-        prefixes = longer;
-        if exprs.len() > 1 {
-            // In the order of the index, and each once.
-            prefixes.sort();
-            prefixes.dedup();
-            if access.backward {
-                prefixes.reverse();
-            }
-        }
-    }
-    if is_whole && access.is_point {
-        return Ok(prefixes.into_iter().map(Range::Point).collect());
-    }
-    let mut ranges = Vec::new();
-    for prefix in prefixes {
-        let end = parts.get(access.equal.len()).filter(|_| is_whole);
-        match end {
-            Some(part) if access.low.is_some() || access.high.is_some() => {
-                ranges.extend(between((table, access), part, &prefix, row, ctx, is_exact)?);
-            }
-            _ if prefix.is_empty() => return Ok(whole()),
-            _ => ranges.push(Range::Between(Bound::Included(prefix.clone()), after(&prefix))),
-        }
-    }
-    Ok(ranges)
-}
-
-/// From where to where in a map.
-pub(crate) type Bounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);
-
-/// The parts of the map that the access leads to, as far as its expressions can be computed without a row.
-pub(crate) fn bounds(table: &Table, access: &Access, ctx: &mut EvalContext) -> Result<Vec<Bounds>> {
-    let part = |range| match range {
-        Range::Point(key) => (Bound::Included(key.clone()), Bound::Included(key)),
-        Range::Between(from, to) => (from, to),
-    };
-    Ok(ranges(table, access, &[], ctx, &mut true)?.into_iter().map(part).collect())
-}
-
-fn is_null_literal(expr: &Expr) -> bool {
-    matches!(expr, Expr::Literal(value, _) if value.is_null())
-}
-
-/// The bounds on one part behind a prefix of equal ones. None: no row can be between.
-fn between(
-    (table, access): (&Table, &Access),
-    part: &Part,
-    prefix: &[u8],
-    row: &[Value],
-    ctx: &mut EvalContext,
-    is_exact: &mut bool,
-) -> Result<Option<Range>> {
-    let ty = &table.columns[part.column].ty;
-    // A NULL is not between anything: begin behind it.
-    let mut null = prefix.to_vec();
-    encode_part(part, &Value::Null, ty, &mut null);
-    let (mut from, mut to) =
-        (Bound::Included(prefix.to_vec()), if prefix.is_empty() { Bound::Unbounded } else { after(prefix) });
-    if part.descending {
-        to = Bound::Excluded(null);
-    } else {
-        from = after(&null);
-    }
-    for (bound, is_low) in [(&access.low, true), (&access.high, false)] {
-        let Some((expr, inclusive)) = bound else { continue };
-        let value = match fit(&expr.eval(row, ctx)?, ty, ctx) {
-            Fit::Exact(value) => value,
-            Fit::Null => return Ok(None),
-            Fit::Below if !is_low => return Ok(None),
-            Fit::Above if is_low => return Ok(None),
-            Fit::Below | Fit::Above => continue,
-            Fit::Unusable => {
-                *is_exact = false;
-                continue;
-            }
-        };
-        let mut key = prefix.to_vec();
-        encode_part(part, &value, ty, &mut key);
-        match (is_low != part.descending, *inclusive) {
-            (true, true) => from = Bound::Included(key),
-            (true, false) => from = after(&key),
-            (false, true) => to = after(&key),
-            (false, false) => to = Bound::Excluded(key),
-        }
-    }
-    // A range turned over is empty; the tree must not be asked for it.
-    if let (Bound::Included(from) | Bound::Excluded(from), Bound::Included(to) | Bound::Excluded(to)) = (&from, &to)
-        && from >= to
-    {
-        return Ok(None);
-    }
-    if let Bound::Excluded(key) = from {
-        // `after` gives the first key that is behind.
-        from = Bound::Included(key);
-    }
-    Ok(Some(Range::Between(from, to)))
 }

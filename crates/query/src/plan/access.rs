@@ -8,23 +8,10 @@ use crate::bind::generated::is_like;
 use crate::bind::hints::Allowed;
 use crate::catalog::table::{Part, Table};
 use crate::plan::cost::{KEPT, KEPT_BETWEEN, LOOKUP, RANGE, ROW, WHOLE};
-use crate::plan::fit::is_promising;
+use crate::plan::said::{Bounds, Said, is_null, says_no_more};
 use crate::plan::share::Sight;
-use crate::plan::{Access, SortKey};
+use crate::plan::{Access, Limit, SortKey};
 use crate::scalar::Expr;
-use crate::scalar::expr::{Comparison, Domain};
-
-/// What conditions say of one column.
-#[derive(Clone, Debug, Default)]
-struct Bounds {
-    equal: Option<Vec<Expr>>,
-    low: Option<(Expr, bool)>,
-    high: Option<(Expr, bool)>,
-    /// Which of the conditions said so.
-    equal_by: usize,
-    low_by: usize,
-    high_by: usize,
-}
 
 /// A way to the rows, and about how many of them there are.
 #[derive(Clone, Debug)]
@@ -53,7 +40,7 @@ pub struct Target<'t> {
 }
 
 impl Target<'_> {
-    fn column_of(&self, expr: &Expr) -> Option<usize> {
+    pub(super) fn column_of(&self, expr: &Expr) -> Option<usize> {
         match expr {
             Expr::Column(at, _) if (self.offset..self.offset + self.table.columns.len()).contains(at) => {
                 Some(at - self.offset)
@@ -71,74 +58,13 @@ impl Target<'_> {
         !found
     }
 
-    fn is_known(&self, expr: &Expr) -> bool {
+    pub(super) fn is_known(&self, expr: &Expr) -> bool {
         super::walk::columns(expr).into_iter().all(|at| (self.is_bound)(at)) && !super::walk::is_volatile(expr)
-    }
-
-    /// The column if it is compared with something known, in a way its index knows.
-    fn usable(&self, column: &Expr, other: &Expr, domain: Domain) -> Option<usize> {
-        let at = self.column_of(column)?;
-        (is_promising(&self.table.columns[at].ty, domain) || is_string_number(&self.table.columns[at].ty, domain))
-            .then_some(at)
-            .filter(|_| self.is_known(other))
-    }
-
-    fn bounds(&self, conditions: &[Expr]) -> Vec<Bounds> {
-        let mut all = vec![Bounds::default(); self.table.columns.len()];
-        for (by, condition) in conditions.iter().enumerate() {
-            match condition {
-                Expr::Compare(compare) => {
-                    let sides = [
-                        (&compare.left, &compare.right, compare.op),
-                        (&compare.right, &compare.left, mirrored(compare.op)),
-                    ];
-                    for (column, other, op) in sides {
-                        if let Some(at) = self.usable(column, other, compare.domain) {
-                            add(&mut all[at], op, other, by);
-                            break;
-                        }
-                    }
-                }
-                Expr::Between(between) if !between.negated => {
-                    if let Some(at) = self.usable(&between.needle, &between.low, between.low_domain) {
-                        add(&mut all[at], Comparison::GreaterEqual, &between.low, by);
-                    }
-                    if let Some(at) = self.usable(&between.needle, &between.high, between.high_domain) {
-                        add(&mut all[at], Comparison::LessEqual, &between.high, by);
-                    }
-                }
-                Expr::In(list) if !list.negated => {
-                    let at = list
-                        .list
-                        .iter()
-                        .map(|(item, domain)| self.usable(&list.needle, item, *domain))
-                        .reduce(|a, b| a.and(b));
-                    if let Some(Some(at)) = at
-                        && all[at].equal.as_ref().is_none_or(|known| known.len() > 1)
-                    {
-                        // Nothing equals a NULL of the list; as a key it would find the NULLs of the column.
-                        let items = list.list.iter().map(|(item, _)| item).filter(|item| !is_null(item));
-                        all[at].equal = Some(items.cloned().collect());
-                        all[at].equal_by = by;
-                    }
-                }
-                Expr::IsNull(inner) => {
-                    if let Some(at) = self.column_of(inner)
-                        && all[at].equal.is_none()
-                    {
-                        all[at].equal = Some(vec![Expr::null()]);
-                        all[at].equal_by = by;
-                    }
-                }
-                _ => {}
-            }
-        }
-        all
     }
 
     /// The best way, and whether it gives the rows in the order of `order` (places of the wide row).
     pub fn choose(&self, conditions: &[Expr], order: &[SortKey], prefers_order: bool) -> (Choice, bool) {
-        let bounds = self.bounds(conditions);
+        let said = self.said(conditions.iter());
         let full = Access::default();
         // FORCE INDEX: the whole table is the last resort.
         let dear = if self.allowed.is_some_and(|allowed| allowed.forced) { 1e9 } else { 1.0 };
@@ -148,14 +74,14 @@ impl Target<'_> {
         if let Some(parts) = &self.table.primary
             && self.allowed.is_none_or(|allowed| allowed.primary)
         {
-            let ways = self.way(None, parts, true, (conditions, &bounds), order);
+            let ways = self.way(None, parts, true, (conditions, &said), order);
             better(&mut best, ways, prefers_order);
         }
         for (at, index) in self.table.indexes.iter().enumerate() {
             if index.invisible || self.allowed.is_some_and(|allowed| !allowed.indexes.contains(&at)) {
                 continue;
             }
-            let way = self.way(Some(at), &index.parts, index.unique, (conditions, &bounds), order);
+            let way = self.way(Some(at), &index.parts, index.unique, (conditions, &said), order);
             better(&mut best, way, prefers_order);
         }
         best
@@ -166,24 +92,25 @@ impl Target<'_> {
         index: Option<usize>,
         parts: &[Part],
         unique: bool,
-        (conditions, bounds): (&[Expr], &[Bounds]),
+        (conditions, said): (&[Expr], &Said),
         order: &[SortKey],
     ) -> (Choice, bool) {
         let mut access = Access { index, ..Access::default() };
         let mut has_list = false;
         let mut has_null = false;
         let (mut taken, mut served) = (Vec::new(), Vec::new());
+        let mut whole = None;
         for part in parts {
-            let Some(equal) = &bounds[part.column].equal else { break };
+            let Some((equal, by)) = said.of(part.column).and_then(|bounds| bounds.equal.as_ref()) else { break };
             if equal.len() > 1 && std::mem::replace(&mut has_list, true) {
                 break;
             }
             // A prefix finds more than what is equal; what follows it in the key is of no use then.
             has_null |= equal.iter().any(is_null);
             access.equal.push(equal.clone());
-            served.push(bounds[part.column].equal_by);
+            served.push(*by);
             if part.prefix.is_none() {
-                taken.push(bounds[part.column].equal_by);
+                taken.push(*by);
             }
             if part.prefix.is_some() {
                 break;
@@ -196,14 +123,12 @@ impl Target<'_> {
             && access.equal.iter().zip(parts).all(|(_, part)| part.prefix.is_none())
         {
             let part = &parts[access.equal.len()];
-            let bounds = &bounds[part.column];
-            if part.prefix.is_none() && bounds.equal.is_none() {
-                access.low = bounds.low.clone();
-                access.high = bounds.high.clone();
-                taken.extend(access.low.is_some().then_some(bounds.low_by));
-                taken.extend(access.high.is_some().then_some(bounds.high_by));
-                served.extend(access.low.is_some().then_some(bounds.low_by));
-                served.extend(access.high.is_some().then_some(bounds.high_by));
+            if let Some(bounds) = said.of(part.column).filter(|bounds| part.prefix.is_none() && bounds.equal.is_none())
+            {
+                let limits = bounds.low.iter().chain(&bounds.high).map(|(_, by)| *by);
+                taken.extend(limits.clone());
+                served.extend(limits);
+                whole = bound(&mut access, bounds, has_list, &mut served);
             }
         }
         let rows = self.found(&access, conditions, &served);
@@ -211,9 +136,10 @@ impl Target<'_> {
             && serves_order(parts, access.equal.len(), order, self.offset, &mut access.backward, access.is_point);
         // Through an index each row is looked up on its own.
         let each = if index.is_some() { ROW + LOOKUP } else { ROW };
-        let begin = if access.is_full() { WHOLE } else { RANGE };
+        let begin = if access.is_full() { WHOLE } else { RANGE * access.within.len().max(1) as f64 };
         let cost = rows * each + begin;
         let mut implied = implied(conditions, &taken);
+        implied.extend(whole);
         implied.retain(|at| self.formulas.is_empty() || self.is_direct(&conditions[*at]));
         (Choice { access, implied, served, rows, cost }, ordered)
     }
@@ -240,7 +166,7 @@ impl Target<'_> {
             None => self.rows,
         };
         let mut share = 1.0;
-        if access.low.is_some() || access.high.is_some() {
+        if access.is_bounded() {
             // Behind those of the equal parts.
             let mut bounds: Vec<usize> = served[equal..].to_vec();
             bounds.dedup();
@@ -253,60 +179,24 @@ impl Target<'_> {
     }
 }
 
-fn is_null(expr: &Expr) -> bool {
-    matches!(expr, Expr::Literal(value, _) if value.is_null())
+/// Takes the bounds of the part behind the equal ones; gives the condition of several ranges, if it says nothing else. Ranges behind each value of a list would be too many.
+fn bound(access: &mut Access, bounds: &Bounds, has_list: bool, served: &mut Vec<usize>) -> Option<usize> {
+    let limit = |limit: &Option<(Limit, usize)>| limit.as_ref().map(|(limit, _)| limit.clone());
+    (access.low, access.high) = (limit(&bounds.low), limit(&bounds.high));
+    let within = bounds.within.as_ref().filter(|_| !has_list)?;
+    access.within = within.spans.clone();
+    served.push(within.by);
+    within.is_all.then_some(within.by)
 }
 
 /// Of the conditions whose bounds were taken, once for each bound, those that are taken whole and mean for keys what they mean for values.
 fn implied(conditions: &[Expr], taken: &[usize]) -> Vec<usize> {
-    let is_plain =
-        |domain: Domain| matches!(domain, Domain::Integer | Domain::Decimal | Domain::Text(_) | Domain::Bytes);
-    let is_whole = |at: &usize| match &conditions[*at] {
-        Expr::Compare(compare) => is_plain(compare.domain),
-        Expr::Between(between) => {
-            let bounds = taken.iter().filter(|taken| *taken == at).count();
-            bounds == 2 && is_plain(between.low_domain) && is_plain(between.high_domain)
-        }
-        Expr::In(list) => list.list.iter().all(|(_, domain)| is_plain(*domain)),
-        _ => false,
-    };
-    let mut implied: Vec<usize> = taken.iter().copied().filter(is_whole).collect();
+    let times = |at: usize| taken.iter().filter(|taken| **taken == at).count();
+    let mut implied: Vec<usize> =
+        taken.iter().copied().filter(|at| says_no_more(&conditions[*at], times(*at))).collect();
     implied.sort_unstable();
     implied.dedup();
     implied
-}
-
-/// `id = '5'`: compared as doubles, looked up as a number if it is one.
-fn is_string_number(ty: &crate::types::Type, domain: Domain) -> bool {
-    domain == Domain::Double && ty.kind.is_integer()
-}
-
-fn mirrored(op: Comparison) -> Comparison {
-    match op {
-        Comparison::Less => Comparison::Greater,
-        Comparison::LessEqual => Comparison::GreaterEqual,
-        Comparison::Greater => Comparison::Less,
-        Comparison::GreaterEqual => Comparison::LessEqual,
-        op => op,
-    }
-}
-
-fn add(bounds: &mut Bounds, op: Comparison, other: &Expr, by: usize) {
-    match op {
-        Comparison::Equal if !is_null(other) => {
-            bounds.equal = Some(vec![other.clone()]);
-            bounds.equal_by = by;
-        }
-        Comparison::Greater | Comparison::GreaterEqual if bounds.low.is_none() => {
-            bounds.low = Some((other.clone(), op == Comparison::GreaterEqual));
-            bounds.low_by = by;
-        }
-        Comparison::Less | Comparison::LessEqual if bounds.high.is_none() => {
-            bounds.high = Some((other.clone(), op == Comparison::LessEqual));
-            bounds.high_by = by;
-        }
-        _ => {}
-    }
 }
 
 fn better(best: &mut (Choice, bool), way: (Choice, bool), prefers_order: bool) {

@@ -4,12 +4,12 @@
 //! so far it would lock again.
 
 use crate::plan::walk::is_volatile;
-use crate::plan::{Access, Node, walk};
+use crate::plan::{Node, walk};
 use crate::scalar::Expr;
 
 pub fn may_begin_again(node: &Node) -> bool {
     match node {
-        Node::Scan(scan) => exprs_of(&scan.access).chain(&scan.conditions).all(is_steady),
+        Node::Scan(scan) => scan.access.exprs().chain(&scan.conditions).all(is_steady),
         Node::Filter { input, conditions } => may_begin_again(input) && conditions.iter().all(is_steady),
         Node::Project { input, exprs } => may_begin_again(input) && exprs.iter().all(is_steady),
         Node::Strip { input, .. } | Node::Distinct { input, .. } => may_begin_again(input),
@@ -30,9 +30,4 @@ pub fn may_begin_again(node: &Node) -> bool {
 
 pub fn is_steady(expr: &Expr) -> bool {
     !is_volatile(expr) && !walk::has_subquery(expr)
-}
-
-fn exprs_of(access: &Access) -> impl Iterator<Item = &Expr> {
-    let bounds = access.low.iter().chain(&access.high).map(|(expr, _)| expr);
-    access.equal.iter().flatten().chain(bounds)
 }

@@ -16,6 +16,7 @@ pub mod json_table;
 pub mod order;
 pub mod pack;
 mod restrict;
+mod said;
 pub mod share;
 pub mod walk;
 pub mod window;
@@ -286,8 +287,10 @@ pub struct Access {
     /// Of the leading parts of the key: one value each, or several of one of them (IN).
     pub equal: Vec<Vec<Expr>>,
     /// Of the part after them.
-    pub low: Option<(Expr, bool)>,
-    pub high: Option<(Expr, bool)>,
+    pub low: Option<Limit>,
+    pub high: Option<Limit>,
+    /// And in one of these, unless there are none. They may overlap.
+    pub within: Vec<Span>,
     pub backward: bool,
     /// All parts of a unique key are given: at most one row for each combination.
     pub is_point: bool,
@@ -295,9 +298,63 @@ pub struct Access {
     pub covering: bool,
 }
 
+/// An end of a range of values, and whether it is one of them.
+pub type Limit = (Expr, bool);
+
+/// Some of a column's values.
+#[derive(Clone, Debug)]
+pub enum Span {
+    /// One; a NULL that stands there finds the NULLs.
+    Equal(Expr),
+    Between {
+        low: Option<Limit>,
+        high: Option<Limit>,
+    },
+}
+
+impl Span {
+    fn exprs(&self) -> impl Iterator<Item = &Expr> {
+        let (equal, low, high) = match self {
+            Span::Equal(expr) => (Some(expr), None, None),
+            Span::Between { low, high } => (None, low.as_ref(), high.as_ref()),
+        };
+        equal.into_iter().chain(low.into_iter().chain(high).map(|(expr, _)| expr))
+    }
+
+    fn exprs_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
+        let (equal, low, high) = match self {
+            Span::Equal(expr) => (Some(expr), None, None),
+            Span::Between { low, high } => (None, low.as_mut(), high.as_mut()),
+        };
+        equal.into_iter().chain(low.into_iter().chain(high).map(|(expr, _)| expr))
+    }
+}
+
 impl Access {
     pub fn is_full(&self) -> bool {
-        self.equal.is_empty() && self.low.is_none() && self.high.is_none()
+        self.equal.is_empty() && !self.is_bounded()
+    }
+
+    /// Does it say anything of the part after the equal ones?
+    pub fn is_bounded(&self) -> bool {
+        self.low.is_some() || self.high.is_some() || !self.within.is_empty()
+    }
+
+    /// What it compares that part with.
+    pub fn bounds(&self) -> impl Iterator<Item = &Expr> {
+        let limits = self.low.iter().chain(&self.high).map(|(expr, _)| expr);
+        limits.chain(self.within.iter().flat_map(Span::exprs))
+    }
+
+    /// Everything that it computes.
+    pub fn exprs(&self) -> impl Iterator<Item = &Expr> {
+        self.equal.iter().flatten().chain(self.bounds())
+    }
+
+    pub fn exprs_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
+        let limits = self.low.iter_mut().chain(&mut self.high).map(|(expr, _)| expr);
+        let within = self.within.iter_mut().flat_map(Span::exprs_mut);
+        self.equal.iter_mut().flatten().chain(limits).chain(within)
     }
 }
 

@@ -64,10 +64,7 @@ fn is_sparse(scan: &Scan) -> bool {
 /// All expressions of a node of a join.
 fn exprs(node: &Node) -> Box<dyn Iterator<Item = &Expr> + '_> {
     match node {
-        Node::Scan(scan) => {
-            let bounds = [&scan.access.low, &scan.access.high].into_iter().flatten().map(|(expr, _)| expr);
-            Box::new(scan.conditions.iter().chain(scan.access.equal.iter().flatten()).chain(bounds))
-        }
+        Node::Scan(scan) => Box::new(scan.conditions.iter().chain(scan.access.exprs())),
         Node::Loop { on, .. } => Box::new(on.iter()),
         Node::Hash(join) => Box::new(join.left_keys.iter().chain(&join.right_keys).chain(&join.on)),
         Node::Filter { conditions, .. } => Box::new(conditions.iter()),
@@ -173,9 +170,7 @@ impl Packing {
     }
 
     fn scan(&self, scan: &mut Scan) {
-        let access = &mut scan.access;
-        let bounds = [&mut access.low, &mut access.high].into_iter().flatten().map(|(expr, _)| expr);
-        self.exprs(scan.conditions.iter_mut().chain(access.equal.iter_mut().flatten()).chain(bounds));
+        self.exprs(scan.conditions.iter_mut().chain(scan.access.exprs_mut()));
         if is_sparse(scan) {
             let places = (0..scan.table.columns.len()).map(|column| scan.offset + column);
             scan.places = Some(places.map(|place| self.place(place)).collect());

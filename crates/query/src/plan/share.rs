@@ -224,14 +224,12 @@ impl Sight<'_> {
 
     /// About how many rows the access finds, measured in the tree: if all its bounds are known and it is not of too many ranges.
     pub fn measured(&self, table: &Table, access: &Access) -> Option<f64> {
-        let bounds = [&access.low, &access.high].into_iter().flatten().map(|(expr, _)| expr);
-        if access.equal.iter().map(Vec::len).product::<usize>() > DIVES
-            || access.equal.iter().flatten().chain(bounds).any(|expr| self.constant(expr).is_none())
-        {
+        let lists = access.equal.iter().map(Vec::len).product::<usize>();
+        if lists * access.within.len().max(1) > DIVES || access.exprs().any(|expr| self.constant(expr).is_none()) {
             return None;
         }
         let map = access.index.map_or(table.map, |at| table.indexes[at].map);
-        let ranges = crate::exec::scan::bounds(table, access, &mut self.context()).ok()?;
+        let ranges = crate::exec::ranges::bounds(table, access, &mut self.context()).ok()?;
         ranges
             .iter()
             .map(|(from, to)| {

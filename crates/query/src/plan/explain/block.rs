@@ -260,7 +260,7 @@ fn shown(scan: &Scan, around: &[Names], beside: &Names) -> Shown {
     let (access, table) = (&scan.access, &scan.table);
     let mut known = beside.clone();
     known.extend(scan.names());
-    let used = access.equal.len() + usize::from(access.low.is_some() || access.high.is_some());
+    let used = access.equal.len() + usize::from(access.is_bounded());
     let is_fixed = |expr: &Expr| matches!(expr, E::Literal(..) | E::Parameter(..));
     let fixed = access.equal.iter().flatten().all(is_fixed);
     let has_range = used > access.equal.len() || access.equal.iter().any(|values| values.len() > 1);

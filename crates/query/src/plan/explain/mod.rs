@@ -152,10 +152,8 @@ pub fn what_words(what: &What, names: &Names, around: &[Names]) -> String {
 pub fn exprs(node: &Node) -> Vec<&Expr> {
     match node {
         Node::Scan(scan) => {
-            let access = &scan.access;
-            let bounds = [&access.low, &access.high].into_iter().flatten().map(|(expr, _)| expr);
             // What an index is asked for stands in a condition too, as the same expression.
-            scan.conditions.iter().chain(bounds.filter(|_| scan.conditions.is_empty())).collect()
+            scan.conditions.iter().chain(scan.access.bounds().filter(|_| scan.conditions.is_empty())).collect()
         }
         Node::Loop { on, .. } => on.iter().collect(),
         Node::Hash(join) => join.left_keys.iter().chain(&join.right_keys).chain(&join.on).collect(),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{Explained, Names, Verb, around_of, call_words, inputs, names, subqueries, what_words, words};
 use crate::exec::measure::Measures;
 use crate::plan::estimate::estimate;
-use crate::plan::{Access, JoinKind, Node, Scan};
+use crate::plan::{Access, JoinKind, Limit, Node, Scan, Span};
 use crate::scalar::Expr;
 
 struct Drawing<'m> {
@@ -204,14 +204,34 @@ fn kind_name(kind: JoinKind) -> &'static str {
     }
 }
 
+/// What an access says of the column behind its equal ones.
+fn bound_words(access: &Access, column: &str, words: &dyn Fn(&Expr) -> String) -> Vec<String> {
+    let limits = |low: &Option<Limit>, high: &Option<Limit>| -> Vec<String> {
+        let sides = [(low, [">", ">="]), (high, ["<", "<="])];
+        let told = sides.into_iter().filter_map(|(limit, signs)| limit.as_ref().map(|limit| (limit, signs)));
+        told.map(|((value, inclusive), signs)| format!("{column} {} {}", signs[usize::from(*inclusive)], words(value)))
+            .collect()
+    };
+    let span = |span: &Span| match span {
+        Span::Equal(value) => format!("{column}={}", words(value)),
+        Span::Between { low, high } => limits(low, high).join(" and "),
+    };
+    let mut told = limits(&access.low, &access.high);
+    if !access.within.is_empty() {
+        told.push(access.within.iter().map(span).collect::<Vec<_>>().join(" or "));
+    }
+    told
+}
+
 fn scan_words(scan: &Scan, names: &Names, around: &[Names]) -> String {
     let mut names = names.clone();
     names.extend(scan.names());
-    let Access { index, equal, low, high, backward, is_point, covering } = &scan.access;
-    let used = index.is_some() || !equal.is_empty() || low.is_some() || high.is_some();
+    let Access { index, equal, backward, is_point, covering, .. } = &scan.access;
+    let is_bounded = scan.access.is_bounded();
+    let used = index.is_some() || !equal.is_empty() || is_bounded;
     let way = match () {
         () if *is_point && equal.iter().all(|part| part.len() == 1) => "Single-row index lookup",
-        () if low.is_some() || high.is_some() || equal.iter().any(|part| part.len() > 1) => "Index range scan",
+        () if is_bounded || equal.iter().any(|part| part.len() > 1) => "Index range scan",
         () if !equal.is_empty() => "Index lookup",
         () if *covering => "Covering index scan",
         () if index.is_some() => "Index scan",
@@ -234,16 +254,7 @@ fn scan_words(scan: &Scan, names: &Names, around: &[Names]) -> String {
                 }
             })
             .collect();
-        for (bound, signs) in [(low, [">", ">="]), (high, ["<", "<="])] {
-            if let Some((value, inclusive)) = bound {
-                ranges.push(format!(
-                    "{} {} {}",
-                    column(equal.len()),
-                    signs[usize::from(*inclusive)],
-                    words(value, &names, around)
-                ));
-            }
-        }
+        ranges.extend(bound_words(&scan.access, column(equal.len()), &|value| words(value, &names, around)));
         if !ranges.is_empty() {
             let _ = write!(text, " ({})", ranges.join(", "));
         }

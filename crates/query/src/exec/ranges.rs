@@ -1,0 +1,287 @@
+//! The parts of a map that an access leads to: its expressions computed over the row on the left, as bytes of keys.
+//!
+//! A range may be wider than what it comes from, where a value does not fit its column (`fit`), and is never narrower. Ranges do not overlap and come in the order in which they are walked, so that no row is
+//! met twice and their rows are in the order of the index.
+
+use std::ops::Bound;
+
+use crate::catalog::table::{Part, Table};
+use crate::error::Result;
+use crate::key::encode_part;
+use crate::plan::fit::{Fit, fit};
+use crate::plan::{Access, Limit, Scan, Span};
+use crate::scalar::{EvalContext, Expr};
+use crate::types::Type;
+use crate::value::Value;
+
+/// Room for the key of a point; most are shorter.
+const POINT_BYTES: usize = 32;
+/// A part of a map.
+#[derive(Clone, Debug)]
+pub enum Range {
+    /// The whole key: one entry at most.
+    Point(Vec<u8>),
+    Between(Bound<Vec<u8>>, Bound<Vec<u8>>),
+}
+
+/// The keys that begin with these bytes end before this.
+pub(crate) fn after(prefix: &[u8]) -> Bound<Vec<u8>> {
+    let mut end = prefix.to_vec();
+    while let Some(last) = end.pop() {
+        if last < 0xFF {
+            end.push(last + 1);
+            return Bound::Excluded(end);
+        }
+    }
+    Bound::Unbounded
+}
+
+/// The key of an access that names one entry, with values that fit. None: it is to be looked at with more care.
+pub fn point(scan: &Scan, row: &[Value], ctx: &mut EvalContext) -> Result<Option<Vec<u8>>> {
+    let access = &scan.access;
+    if !access.is_point {
+        return Ok(None);
+    }
+    let parts = scan.parts();
+    let mut key = Vec::with_capacity(POINT_BYTES);
+    for (part, exprs) in parts.iter().zip(&access.equal) {
+        let ty = &scan.table.columns[part.column].ty;
+        let [expr] = &exprs[..] else { return Ok(None) };
+        let Fit::Exact(value) = fit(&expr.eval(row, ctx)?, ty, ctx) else { return Ok(None) };
+        encode_part(part, &value, ty, &mut key);
+    }
+    Ok(Some(key))
+}
+
+/// What the access says of keys, its expressions computed over the left row.
+/// `is_exact` becomes false if they are wider than the conditions that they come from.
+pub fn ranges_of(
+    table: &Table,
+    access: &Access,
+    row: &[Value],
+    ctx: &mut EvalContext,
+    is_exact: &mut bool,
+) -> Result<Vec<Range>> {
+    let whole = || vec![Range::Between(Bound::Unbounded, Bound::Unbounded)];
+    if access.is_full() {
+        return Ok(whole());
+    }
+    let parts: &[Part] = match access.index {
+        Some(at) => &table.indexes[at].parts,
+        None => table.primary.as_deref().unwrap_or(&[]),
+    };
+    let mut prefixes: Vec<Vec<u8>> = vec![Vec::new()];
+    let mut is_whole = true;
+    for (part, exprs) in parts.iter().zip(&access.equal) {
+        let ty = &table.columns[part.column].ty;
+        let mut values = Vec::new();
+        for expr in exprs {
+            if is_null_literal(expr) {
+                values.push(Value::Null);
+                continue;
+            }
+            match fit(&expr.eval(row, ctx)?, ty, ctx) {
+                Fit::Exact(value) => values.push(value),
+                Fit::Below | Fit::Above | Fit::Null => {}
+                Fit::Unusable => {
+                    is_whole = false;
+                    *is_exact = false;
+                    break;
+                }
+            }
+        }
+        if !is_whole {
+            break;
+        }
+        let mut longer = Vec::with_capacity(prefixes.len() * values.len());
+        for prefix in &prefixes {
+            for value in &values {
+                let mut key = prefix.clone();
+                encode_part(part, value, ty, &mut key);
+                longer.push(key);
+            }
+        }
+        prefixes = longer;
+        if exprs.len() > 1 {
+            // In the order of the index, and each once.
+            prefixes.sort();
+            prefixes.dedup();
+            if access.backward {
+                prefixes.reverse();
+            }
+        }
+    }
+    if is_whole && access.is_point {
+        return Ok(prefixes.into_iter().map(Range::Point).collect());
+    }
+    let mut ranges = Vec::new();
+    for prefix in prefixes {
+        let end = parts.get(access.equal.len()).filter(|_| is_whole);
+        match end {
+            Some(part) if access.is_bounded() => {
+                let next = Next { part, ty: &table.columns[part.column].ty, prefix: &prefix, row };
+                ranges.extend(next.ranges(access, ctx, is_exact)?);
+            }
+            _ if prefix.is_empty() => return Ok(whole()),
+            _ => ranges.push(Range::Between(Bound::Included(prefix.clone()), after(&prefix))),
+        }
+    }
+    Ok(ranges)
+}
+
+/// From where to where in a map.
+pub(crate) type Bounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);
+
+/// The parts of the map that the access leads to, as far as its expressions can be computed without a row.
+pub(crate) fn bounds(table: &Table, access: &Access, ctx: &mut EvalContext) -> Result<Vec<Bounds>> {
+    let part = |range| match range {
+        Range::Point(key) => (Bound::Included(key.clone()), Bound::Included(key)),
+        Range::Between(from, to) => (from, to),
+    };
+    Ok(ranges_of(table, access, &[], ctx, &mut true)?.into_iter().map(part).collect())
+}
+
+fn is_null_literal(expr: &Expr) -> bool {
+    matches!(expr, Expr::Literal(value, _) if value.is_null())
+}
+
+/// Keys from one on up to another, which is not one of them; None: to the end of the map.
+#[derive(Clone)]
+struct Stretch {
+    from: Vec<u8>,
+    to: Option<Vec<u8>>,
+}
+
+impl Stretch {
+    /// All keys that begin so.
+    fn of(prefix: &[u8]) -> Stretch {
+        Stretch { from: prefix.to_vec(), to: behind(prefix) }
+    }
+
+    /// None: there is no key in both. The tree must not be asked for a stretch that ends before it begins.
+    fn met(self, other: &Stretch) -> Option<Stretch> {
+        let from = self.from.max(other.from.clone());
+        let to = match (self.to, other.to.clone()) {
+            (Some(to), Some(other)) => Some(to.min(other)),
+            (to, other) => to.or(other),
+        };
+        to.as_ref().is_none_or(|to| from < *to).then_some(Stretch { from, to })
+    }
+}
+
+/// The first key behind all that begin so.
+fn behind(prefix: &[u8]) -> Option<Vec<u8>> {
+    match after(prefix) {
+        Bound::Excluded(key) => Some(key),
+        _ => None,
+    }
+}
+
+/// In order, those that overlap or touch made one.
+fn united(mut stretches: Vec<Stretch>) -> Vec<Stretch> {
+    stretches.sort_by(|a, b| a.from.cmp(&b.from));
+    let mut out: Vec<Stretch> = Vec::with_capacity(stretches.len());
+    for next in stretches {
+        match out.last_mut() {
+            Some(last) if last.to.as_ref().is_none_or(|to| next.from <= *to) => {
+                // No end is behind every end.
+                last.to = last.to.take().zip(next.to).map(|(a, b)| a.max(b));
+            }
+            _ => out.push(next),
+        }
+    }
+    out
+}
+
+/// The keys that begin with `prefix`, by the part that comes next in them.
+struct Next<'k> {
+    part: &'k Part,
+    ty: &'k Type,
+    prefix: &'k [u8],
+    row: &'k [Value],
+}
+
+impl Next<'_> {
+    fn ranges(&self, access: &Access, ctx: &mut EvalContext, is_exact: &mut bool) -> Result<Vec<Range>> {
+        let mut stretches = vec![Stretch::of(self.prefix)];
+        if !access.within.is_empty() {
+            let spans = access.within.iter().map(|span| match span {
+                Span::Equal(expr) => self.equal(expr, ctx, is_exact),
+                Span::Between { low, high } => self.between((low.as_ref(), high.as_ref()), ctx, is_exact),
+            });
+            stretches = united(spans.filter_map(Result::transpose).collect::<Result<_>>()?);
+        }
+        if access.low.is_some() || access.high.is_some() {
+            let around = self.between((access.low.as_ref(), access.high.as_ref()), ctx, is_exact)?;
+            let met = |stretch: Stretch| stretch.met(around.as_ref()?);
+            stretches = stretches.into_iter().filter_map(met).collect();
+        }
+        if access.backward {
+            stretches.reverse();
+        }
+        let range = |stretch: Stretch| {
+            Range::Between(Bound::Included(stretch.from), stretch.to.map_or(Bound::Unbounded, Bound::Excluded))
+        };
+        Ok(stretches.into_iter().map(range).collect())
+    }
+
+    fn key(&self, value: &Value) -> Vec<u8> {
+        let mut key = self.prefix.to_vec();
+        encode_part(self.part, value, self.ty, &mut key);
+        key
+    }
+
+    /// Those with one value, or with NULL. None: no row can have it.
+    fn equal(&self, expr: &Expr, ctx: &mut EvalContext, is_exact: &mut bool) -> Result<Option<Stretch>> {
+        if is_null_literal(expr) {
+            return Ok(Some(Stretch::of(&self.key(&Value::Null))));
+        }
+        Ok(match fit(&expr.eval(self.row, ctx)?, self.ty, ctx) {
+            Fit::Exact(value) => Some(Stretch::of(&self.key(&value))),
+            Fit::Below | Fit::Above | Fit::Null => None,
+            Fit::Unusable => {
+                *is_exact = false;
+                Some(Stretch::of(self.prefix))
+            }
+        })
+    }
+
+    /// None: no row can be between.
+    fn between(
+        &self,
+        (low, high): (Option<&Limit>, Option<&Limit>),
+        ctx: &mut EvalContext,
+        is_exact: &mut bool,
+    ) -> Result<Option<Stretch>> {
+        let Stretch { mut from, mut to } = Stretch::of(self.prefix);
+        // A NULL is not between anything.
+        let null = self.key(&Value::Null);
+        if self.part.descending {
+            to = Some(null);
+        } else {
+            from = behind(&null).unwrap_or(null);
+        }
+        for (limit, is_low) in [(low, true), (high, false)] {
+            let Some((expr, inclusive)) = limit else { continue };
+            let value = match fit(&expr.eval(self.row, ctx)?, self.ty, ctx) {
+                Fit::Exact(value) => value,
+                Fit::Null => return Ok(None),
+                Fit::Below if !is_low => return Ok(None),
+                Fit::Above if is_low => return Ok(None),
+                Fit::Below | Fit::Above => continue,
+                Fit::Unusable => {
+                    *is_exact = false;
+                    continue;
+                }
+            };
+            let key = self.key(&value);
+            match (is_low != self.part.descending, *inclusive) {
+                (true, true) => from = key,
+                (true, false) => from = behind(&key).unwrap_or(key),
+                (false, true) => to = behind(&key),
+                (false, false) => to = Some(key),
+            }
+        }
+        Ok(to.as_ref().is_none_or(|to| from < *to).then_some(Stretch { from, to }))
+    }
+}

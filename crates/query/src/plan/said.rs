@@ -1,0 +1,204 @@
+//! What the conditions on a table say of its columns, as a key can follow it: values, ends of a range, or several ranges.
+//!
+//! An OR says of a column what its arms say of it, one or the other, if every arm says something: `k BETWEEN 1 AND 5 OR k > 9 AND x = 2` is true of no row but those with `k` in one of two ranges. It says nothing else
+//! if its arms do not (`Within::is_all`); then it need not be looked at where the ranges are exact.
+
+use std::collections::BTreeMap;
+
+use crate::plan::access::Target;
+use crate::plan::fit::is_promising;
+use crate::plan::{Limit, Span};
+use crate::scalar::Expr;
+use crate::scalar::expr::{Comparison, Domain};
+use crate::types::Type;
+
+/// An OR that asks for more ranges leads through no index.
+const LONGEST: usize = 256;
+
+/// What is said of one column, and by which of the conditions.
+#[derive(Default)]
+pub struct Bounds {
+    pub equal: Option<(Vec<Expr>, usize)>,
+    pub low: Option<(Limit, usize)>,
+    pub high: Option<(Limit, usize)>,
+    pub within: Option<Within>,
+}
+
+/// In one of these, which are not none.
+pub struct Within {
+    pub spans: Vec<Span>,
+    pub by: usize,
+    /// The condition says nothing else.
+    pub is_all: bool,
+    /// Of the rows that satisfy it.
+    share: f64,
+}
+
+impl Bounds {
+    /// The values that it leaves. None: it says nothing.
+    fn spans(&self) -> Option<Vec<Span>> {
+        if let Some((values, _)) = &self.equal {
+            return Some(values.iter().cloned().map(Span::Equal).collect());
+        }
+        let limit = |limit: &Option<(Limit, usize)>| limit.as_ref().map(|(limit, _)| limit.clone());
+        match (limit(&self.low), limit(&self.high), &self.within) {
+            (None, None, within) => within.as_ref().map(|within| within.spans.clone()),
+            (low, high, _) => Some(vec![Span::Between { low, high }]),
+        }
+    }
+
+    /// Is what these say all in `spans`?
+    fn is_all_of(&self, parts: &[&Expr]) -> bool {
+        let taken: Vec<usize> = match (&self.equal, &self.low, &self.high, &self.within) {
+            (Some((_, by)), ..) => vec![*by],
+            (None, None, None, Some(within)) => return within.is_all && parts.len() == 1,
+            (None, low, high, _) => low.iter().chain(high).map(|(_, by)| *by).collect(),
+        };
+        let times = |at: usize| taken.iter().filter(|taken| **taken == at).count();
+        parts.iter().enumerate().all(|(at, part)| says_no_more(part, times(at)))
+    }
+
+    fn add(&mut self, op: Comparison, other: &Expr, by: usize) {
+        match op {
+            Comparison::Equal if !is_null(other) => self.equal = Some((vec![other.clone()], by)),
+            Comparison::Greater | Comparison::GreaterEqual if self.low.is_none() => {
+                self.low = Some(((other.clone(), op == Comparison::GreaterEqual), by));
+            }
+            Comparison::Less | Comparison::LessEqual if self.high.is_none() => {
+                self.high = Some(((other.clone(), op == Comparison::LessEqual), by));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// By column of the table.
+#[derive(Default)]
+pub struct Said(BTreeMap<usize, Bounds>);
+
+impl Said {
+    pub fn of(&self, column: usize) -> Option<&Bounds> {
+        self.0.get(&column)
+    }
+
+    fn at(&mut self, column: usize) -> &mut Bounds {
+        self.0.entry(column).or_default()
+    }
+}
+
+impl Target<'_> {
+    pub fn said<'e>(&self, conditions: impl Iterator<Item = &'e Expr>) -> Said {
+        let mut said = Said::default();
+        for (by, condition) in conditions.enumerate() {
+            self.take(condition, by, &mut said);
+        }
+        said
+    }
+
+    fn take(&self, condition: &Expr, by: usize, said: &mut Said) {
+        match condition {
+            Expr::Compare(compare) => {
+                let sides = [
+                    (&compare.left, &compare.right, compare.op),
+                    (&compare.right, &compare.left, compare.op.flipped()),
+                ];
+                let usable = |(column, other, op)| Some((self.usable(column, other, compare.domain)?, other, op));
+                if let Some((at, other, op)) = sides.into_iter().find_map(usable) {
+                    said.at(at).add(op, other, by);
+                }
+            }
+            Expr::Between(between) if !between.negated => {
+                if let Some(at) = self.usable(&between.needle, &between.low, between.low_domain) {
+                    said.at(at).add(Comparison::GreaterEqual, &between.low, by);
+                }
+                if let Some(at) = self.usable(&between.needle, &between.high, between.high_domain) {
+                    said.at(at).add(Comparison::LessEqual, &between.high, by);
+                }
+            }
+            Expr::In(list) if !list.negated => {
+                let columns = list.list.iter().map(|(item, domain)| self.usable(&list.needle, item, *domain));
+                let Some(Some(at)) = columns.reduce(|a, b| a.and(b)) else { return };
+                let bounds = said.at(at);
+                if bounds.equal.as_ref().is_none_or(|(known, _)| known.len() > 1) {
+                    // Nothing equals a NULL of the list; as a key it would find the NULLs of the column.
+                    let items = list.list.iter().map(|(item, _)| item).filter(|item| !is_null(item));
+                    bounds.equal = Some((items.cloned().collect(), by));
+                }
+            }
+            Expr::IsNull(inner) => {
+                if let Some(at) = self.column_of(inner) {
+                    said.at(at).equal.get_or_insert_with(|| (vec![Expr::null()], by));
+                }
+            }
+            Expr::Or(arms) if arms.len() <= LONGEST => self.take_arms(condition, arms, by, said),
+            _ => {}
+        }
+    }
+
+    /// What every arm says something of.
+    fn take_arms(&self, condition: &Expr, arms: &[Expr], by: usize, said: &mut Said) {
+        let mut columns: Vec<(usize, Vec<Span>, bool)> = Vec::new();
+        for (nth, arm) in arms.iter().enumerate() {
+            let parts = parts(arm);
+            let of_arm = self.said(parts.iter().copied());
+            if nth == 0 {
+                columns = of_arm.0.keys().map(|column| (*column, Vec::new(), true)).collect();
+            }
+            columns.retain_mut(|(column, spans, is_all)| {
+                let Some((bounds, more)) = of_arm.of(*column).and_then(|bounds| Some((bounds, bounds.spans()?))) else {
+                    return false;
+                };
+                spans.extend(more);
+                *is_all &= bounds.is_all_of(&parts);
+                spans.len() <= LONGEST
+            });
+            if columns.is_empty() {
+                return;
+            }
+        }
+        let share = self.sight.share(condition);
+        for (column, spans, is_all) in columns.into_iter().filter(|(_, spans, _)| !spans.is_empty()) {
+            let within = &mut said.at(column).within;
+            if within.as_ref().is_none_or(|known| share < known.share) {
+                *within = Some(Within { spans, by, is_all, share });
+            }
+        }
+    }
+
+    /// The column if it is compared with something known, in a way its index knows.
+    fn usable(&self, column: &Expr, other: &Expr, domain: Domain) -> Option<usize> {
+        let at = self.column_of(column)?;
+        let ty = &self.table.columns[at].ty;
+        (is_promising(ty, domain) || is_string_number(ty, domain)).then_some(at).filter(|_| self.is_known(other))
+    }
+}
+
+/// The parts of an arm, all of which must hold.
+fn parts(arm: &Expr) -> Vec<&Expr> {
+    match arm {
+        Expr::And(list) => list.iter().flat_map(parts).collect(),
+        part => vec![part],
+    }
+}
+
+pub fn is_null(expr: &Expr) -> bool {
+    matches!(expr, Expr::Literal(value, _) if value.is_null())
+}
+
+/// Does the condition say for values what its bounds, of which so many were taken, say for keys?
+pub fn says_no_more(condition: &Expr, taken: usize) -> bool {
+    let is_plain =
+        |domain: Domain| matches!(domain, Domain::Integer | Domain::Decimal | Domain::Text(_) | Domain::Bytes);
+    match condition {
+        _ if taken == 0 => false,
+        Expr::Compare(compare) => is_plain(compare.domain),
+        Expr::Between(between) => taken == 2 && is_plain(between.low_domain) && is_plain(between.high_domain),
+        Expr::In(list) => list.list.iter().all(|(_, domain)| is_plain(*domain)),
+        _ => false,
+    }
+}
+
+/// `id = '5'`: compared as doubles, looked up as a number if it is one.
+fn is_string_number(ty: &Type, domain: Domain) -> bool {
+    domain == Domain::Double && ty.kind.is_integer()
+}
