@@ -209,6 +209,29 @@ def derived(server):
         tally.equal("rows of our dump of derived in MariaDB", values(maria.port, "both_know"), theirs)
 
 
+def into_another_database(server):
+    """Views of a dump read the tables of the database that it is loaded into; only what was in a third stays there."""
+    load(server.mysql_port, """CREATE DATABASE views_from; CREATE DATABASE views_third; CREATE DATABASE views_to; USE views_from;
+        CREATE TABLE t (id INT PRIMARY KEY, word VARCHAR(20)); INSERT INTO t VALUES (1, 'views_from.t');
+        CREATE TABLE views_third.u (id INT); INSERT INTO views_third.u VALUES (1), (2);
+        CREATE VIEW plain AS SELECT views_from.t.id, word FROM views_from.t WHERE word LIKE '%views_from.t%';
+        CREATE VIEW with_third AS SELECT t.id, word FROM t JOIN views_third.u ON t.id = u.id;
+        CREATE VIEW elsewhere AS WITH t AS (SELECT 1 AS id) SELECT * FROM views_from.t;
+        CREATE VIEW a_over AS SELECT * FROM plain WHERE id > 0;""")
+    text, complaints = dump(server.mysql_port, "views_from")
+    tally.equal("complaints of a dump of views", complaints, "")
+    load(server.mysql_port, text, "views_to")
+    load(server.mysql_port, "DELETE FROM t; INSERT INTO t VALUES (2, 'views_from.t too'), (3, 'no');", "views_to")
+    connection = pymysql.connect(host="127.0.0.1", port=server.mysql_port, user="root", database="views_to", autocommit=True, read_timeout=120)
+    with connection.cursor() as cursor:
+        for view, expected in (("plain", ((2, "views_from.t too"),)), ("a_over", ((2, "views_from.t too"),)), ("with_third", ((2, "views_from.t too"),)), ("elsewhere", ((1, "views_from.t"),))):
+            cursor.execute(f"SELECT * FROM {view}")
+            tally.equal(f"rows of {view} in another database", cursor.fetchall(), expected)
+        for database in ("views_from", "views_third", "views_to"):
+            cursor.execute(f"DROP DATABASE {database}")
+    connection.close()
+
+
 def maintenance(server):
     """mariadb-check, which asks CHECK, ANALYZE, OPTIMIZE and REPAIR TABLE of everything."""
     before = rows(server.mysql_port)
@@ -303,7 +326,7 @@ def from_mariadb(server):
 def main():
     with Server(mysql=True) as server:
         fill(server.mysql_port)
-        for part in (in_binary, with_flags, derived, maintenance, under_writers, questions_of_mysql, from_mariadb):
+        for part in (in_binary, with_flags, derived, into_another_database, maintenance, under_writers, questions_of_mysql, from_mariadb):
             try:
                 part(server)
             except Exception as error:

@@ -62,12 +62,12 @@ def main():
         tally.equal("dumped", out.returncode, 0)
         into = subprocess.run(["mariadb", "-h127.0.0.1", f"-P{fresh.mysql_port}", "-uroot"], input=out.stdout, capture_output=True, timeout=120)
         tally.equal("loaded", (into.returncode, into.stderr), (0, b""))
-        after = [ask(come(fresh), sql) for sql in LOOK]
+        after = [ask(come(fresh, database="shop"), sql) for sql in LOOK]
         for sql, one, two in zip(LOOK, before, after):
             tally.equal(f"loaded: {sql[:40]}", two, one)
         server.kill()
         server.start()
-        again = come(server)
+        again = come(server, database="shop")
         for sql, one in zip(LOOK, before):
             tally.equal(f"after a kill: {sql[:40]}", ask(again, sql), one)
 

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use sqlparser::ast::{self, JoinConstraint, JoinOperator, TableFactor};
-use sqlparser::tokenizer::Span;
+use sqlparser::ast::{self, JoinConstraint, JoinOperator, ObjectNamePart, TableFactor};
 
 use crate::bind::hints::allowed;
 use crate::bind::json_table::Parts;
@@ -161,8 +160,7 @@ impl Bind<'_> {
                 if !partitions.is_empty() {
                     return Err(SqlError::unsupported("PARTITION (...)"));
                 }
-                let span = name.0.last().map(ast::Spanned::span);
-                let source = self.named(&name_of(name)?, alias.as_ref(), span)?;
+                let source = self.named(&name_of(name)?, alias.as_ref(), &name.0)?;
                 self.hinted(&source, index_hints)?;
                 Ok(source)
             }
@@ -264,7 +262,7 @@ impl Bind<'_> {
         Ok(Source::Table(self.scope().add(table)))
     }
 
-    fn named(&mut self, name: &Name, alias: Option<&ast::TableAlias>, span: Option<Span>) -> Result<Source> {
+    fn named(&mut self, name: &Name, alias: Option<&ast::TableAlias>, parts: &[ObjectNamePart]) -> Result<Source> {
         let shown = alias.map_or(name.name.clone(), |alias| alias.name.value.clone());
         if name.schema.is_none() {
             if let Some(common) =
@@ -276,7 +274,7 @@ impl Bind<'_> {
                 return Ok(Source::Inner(Vec::new(), Vec::new()));
             }
         }
-        self.record_table(name, span);
+        self.record_table(name, parts);
         let schema = name.schema.as_deref().or(self.around.database).unwrap_or("");
         if let Some(system) = crate::system::find(schema, &name.name) {
             // As of other tables below.

@@ -104,8 +104,8 @@ pub struct Bind<'s> {
     open_views: Vec<u64>,
     /// Only columns may be merged, no other expressions: they may become NULL in an outer join.
     plain_only: bool,
-    /// Where the text is to be completed: names of tables, and what `*` stands for.
-    pub recorder: Option<Vec<(std::ops::Range<usize>, String)>>,
+    /// Where the text is to be written otherwise: what of it can be.
+    pub recorder: Option<Vec<view::Note>>,
     /// The text that places of `recorder` refer to.
     pub text: &'s str,
     pub uses_variables: bool,
@@ -252,7 +252,10 @@ impl<'s> Bind<'s> {
                 self.variable(&ident.value).map(Some)
             }
             ast::Expr::Identifier(ident) => self.resolve(None, None, &ident.value).map(Some),
-            ast::Expr::CompoundIdentifier(parts) => self.compound(parts).map(Some),
+            ast::Expr::CompoundIdentifier(parts) => {
+                self.record_column(parts);
+                self.compound(parts).map(Some)
+            }
             ast::Expr::Value(value) => match &value.value {
                 ast::Value::Placeholder(name) => self.parameter(name).map(Some),
                 _ => Ok(None),

@@ -7,10 +7,11 @@
 //! definer (or of who asks, SQL SECURITY INVOKER), the view itself with those of who asks. V3: a column of a merged view has a place in the wide row that nothing ever fills; whoever
 //! binds it gets the expression instead.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use sqlparser::ast::{self, SetExpr};
-use sqlparser::tokenizer::Span;
+use sqlparser::ast::{self, SetExpr, Spanned};
+use sqlparser::tokenizer::{Location, Span};
 
 use crate::bind::Bind;
 use crate::bind::aggregate::has_aggregate;
@@ -27,6 +28,27 @@ use crate::rights::{Privileges, Rights};
 use crate::scalar::{Expr, SqlMode};
 use crate::system::keys;
 use crate::types::Column;
+
+/// A place of the text that can be written otherwise.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    pub range: Range<usize>,
+    pub what: Noted,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Noted {
+    /// A table without its schema: the name with it.
+    Bare(String),
+    /// A `*`: the columns that it stands for.
+    Star(String),
+    /// The schema before a table, which is the current database, and its dot.
+    SchemaOfTable,
+    /// The same before a column, which is found without it too.
+    SchemaOfColumn,
+    /// The same before a column that is another without it.
+    SchemaNeeded,
+}
 
 /// What a merged view is made of.
 #[derive(Clone, Debug)]
@@ -57,7 +79,7 @@ struct Outside {
     scopes: Vec<Scope>,
     commons: Vec<Common>,
     rights: Arc<Rights>,
-    recorder: Option<Vec<(std::ops::Range<usize>, String)>>,
+    recorder: Option<Vec<Note>>,
 }
 
 /// Errors that say more about a view's tables than who uses the view may know.
@@ -309,13 +331,42 @@ impl Bind<'_> {
 }
 
 impl Bind<'_> {
-    /// Notes that a name of a table, without its schema here, has one where the text is kept.
-    pub fn record_table(&mut self, name: &Name, span: Option<Span>) {
-        let (Some(schema), None, Some(span)) = (self.around.database, &name.schema, span) else { return };
+    fn note(&mut self, start: Location, end: Location, what: Noted) {
         let Some(recorder) = &mut self.recorder else { return };
-        if let Some(range) = range(self.text, span) {
-            recorder.push((range, format!("`{}`.`{}`", schema.replace('`', "``"), name.name.replace('`', "``"))));
+        if let Some(range) = range(self.text, Span::new(start, end)) {
+            recorder.push(Note { range, what });
         }
+    }
+
+    /// Notes a table that is named with the current database, or without a schema.
+    pub fn record_table(&mut self, name: &Name, parts: &[ast::ObjectNamePart]) {
+        let (Some(_), Some(database)) = (&self.recorder, self.around.database) else { return };
+        match (&name.schema, parts) {
+            (None, [only]) => {
+                let (schema, name) = (database.replace('`', "``"), name.name.replace('`', "``"));
+                self.note(only.span().start, only.span().end, Noted::Bare(format!("`{schema}`.`{name}`")));
+            }
+            (Some(schema), [first, last]) if schema == database => {
+                self.note(first.span().start, last.span().start, Noted::SchemaOfTable);
+            }
+            _ => {}
+        }
+    }
+
+    /// Notes a column that is named with the current database.
+    pub fn record_column(&mut self, parts: &[ast::Ident]) {
+        let [schema, table, column] = parts else { return };
+        if self.recorder.is_none() || self.around.database != Some(&*schema.value) {
+            return;
+        }
+        let found = |schema: Option<&str>| {
+            let find = |depth: usize| self.scopes[depth].find(schema, Some(&table.value), &column.value);
+            let depth = (0..self.scopes.len()).rev().find(|depth| !matches!(find(*depth), Ok(None)))?;
+            Some((depth, find(depth).ok()?))
+        };
+        let is_same = found(Some(&schema.value)) == found(None);
+        let what = if is_same { Noted::SchemaOfColumn } else { Noted::SchemaNeeded };
+        self.note(schema.span.start, table.span.start, what);
     }
 
     /// Notes what a `*` stands for.
@@ -332,9 +383,7 @@ impl Bind<'_> {
             format!("{table}.{column}")
         };
         let text = items.iter().map(column).collect::<Vec<_>>().join(", ");
-        if let (Some(range), Some(recorder)) = (range(self.text, span), &mut self.recorder) {
-            recorder.push((range, text));
-        }
+        self.note(span.start, span.end, Noted::Star(text));
     }
 }
 

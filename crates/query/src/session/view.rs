@@ -1,11 +1,15 @@
 //! CREATE, ALTER and DROP VIEW, and what is shown of views.
 //!
 //! When a view is made its query is bound once, with the rights of who makes it; the text that is kept has the schema of every table in it and a list where a `*` stood.
+//! SHOW CREATE VIEW leaves out the schema that is the current database (V4), so that what a dump makes elsewhere reads the tables there.
 
+use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::bind::scope::Origin;
+use crate::bind::view::{Note, Noted};
 use crate::bind::{Bind, Surroundings};
 use crate::catalog::table::Table;
 use crate::catalog::view::{Algorithm, CheckOption, View};
@@ -13,7 +17,7 @@ use crate::error::{self, Result, SqlError};
 use crate::parse::statement::Name;
 use crate::parse::view::{CreateView, query};
 use crate::rights::{Privileges, Rights};
-use crate::scalar::Level;
+use crate::scalar::{Level, SqlMode};
 use crate::session::words::check_name;
 use crate::session::{Outcome, Row, Session, text_column};
 use crate::system::text;
@@ -22,6 +26,19 @@ use crate::value::Value;
 
 fn name(text: &str) -> String {
     format!("`{}`", text.replace('`', "``"))
+}
+
+/// The text with something else in those places. They come in any order, and more than once from a block that was bound twice.
+fn rewritten<'n>(text: &str, places: impl Iterator<Item = (&'n Range<usize>, &'n str)>) -> String {
+    let mut places: Vec<_> = places.collect();
+    // From behind, so that places before stay as they are.
+    places.sort_by_key(|(range, _)| std::cmp::Reverse(range.start));
+    places.dedup();
+    let mut text = text.to_owned();
+    for (range, with) in places {
+        text.replace_range(range.clone(), with);
+    }
+    text
 }
 
 /// What was found out while the query was bound.
@@ -110,7 +127,7 @@ impl Session {
             return Err(error::VIEW_RECURSIVE.with(&[&schema, &view_name]));
         }
         super::temporary::refuse_in_view(&bind.tables)?;
-        let mut marks = bind.recorder.take().unwrap_or_default();
+        let notes = bind.recorder.take().unwrap_or_default();
         drop(bind);
         let mut columns: Vec<String> = bound.columns.iter().map(|column| column.name.clone()).collect();
         if !create.columns.is_empty() {
@@ -126,13 +143,11 @@ impl Session {
         for (at, column) in columns.iter_mut().enumerate().filter(|(_, column)| column.chars().count() > 64) {
             *column = format!("Name_exp_{}", at + 1);
         }
-        // From behind, so that places before stay as they are; a block that was bound twice has its marks twice.
-        marks.sort_by_key(|(range, _)| std::cmp::Reverse(range.start));
-        marks.dedup();
-        let mut text = create.text.clone();
-        for (range, with) in marks {
-            text.replace_range(range, &with);
-        }
+        let completed = notes.iter().filter_map(|note| match &note.what {
+            Noted::Bare(with) | Noted::Star(with) => Some((&note.range, &**with)),
+            Noted::SchemaOfTable | Noted::SchemaOfColumn | Noted::SchemaNeeded => None,
+        });
+        let text = rewritten(&create.text, completed);
         let view = View {
             schema: schema.to_owned(),
             name: view_name.to_owned(),
@@ -232,6 +247,36 @@ impl Session {
         Ok((columns.into(), vec![vec![text(&view.name), text(sql), text(&view.charset), text(&view.collation)]]))
     }
 
+    /// What can be written otherwise in the text of a view, which is bound with the rights of nobody in particular. None: it cannot be bound.
+    fn notes(&self, text: &str, mode: SqlMode) -> Option<Vec<Note>> {
+        let (tree, ..) = query(text, mode).ok()?;
+        let around = Surroundings { snapshot: self.db.catalog().snapshot(), ..self.surroundings() };
+        let mut bind = Bind::new(&around);
+        bind.rights = Arc::new(Rights { global: Privileges::OF_SERVER, ..Rights::clone(&self.rights) });
+        (bind.recorder, bind.text) = (Some(Vec::new()), text);
+        bind.query(&tree).ok()?;
+        bind.recorder
+    }
+
+    /// The query of a view without the schemas for which the current database stands. None: it needs them.
+    fn short_query(&self, view: &View) -> Option<String> {
+        let mode = SqlMode::parse(&view.sql_mode).ok()?;
+        let notes = self.notes(&view.text, mode)?;
+        if notes.iter().any(|note| note.what == Noted::SchemaNeeded) {
+            return None;
+        }
+        let schemas = notes.iter().filter(|note| matches!(note.what, Noted::SchemaOfTable | Noted::SchemaOfColumn));
+        let short = rewritten(&view.text, schemas.map(|note| (&note.range, "")));
+        let places = |notes: &[Note], of: fn(&Noted) -> bool| {
+            let places = notes.iter().filter(|note| of(&note.what)).map(|note| note.range.start);
+            places.collect::<BTreeSet<_>>().len()
+        };
+        // V4: whoever left out a schema before a name that means something else without it is found here.
+        let left_out = places(&notes, |what| *what == Noted::SchemaOfTable);
+        let completed = places(&self.notes(&short, mode)?, |what| matches!(what, Noted::Bare(_)));
+        (left_out == completed).then_some(short)
+    }
+
     fn view_text(&self, view: &View) -> String {
         let algorithm = match view.algorithm {
             Algorithm::Undefined => "UNDEFINED",
@@ -240,12 +285,13 @@ impl Session {
         };
         let columns: Vec<String> = view.columns.iter().map(|column| name(column)).collect();
         format!(
-            "CREATE ALGORITHM={algorithm} DEFINER={} SQL SECURITY {} VIEW {} ({}) AS {}{}",
+            "CREATE ALGORITHM={algorithm} DEFINER={} SQL SECURITY {} VIEW {}{} ({}) AS {}{}",
             self.who_of(&view.definer).quoted(),
             if view.invoker { "INVOKER" } else { "DEFINER" },
+            if self.database.as_ref() == Some(&view.schema) { String::new() } else { name(&view.schema) + "." },
             name(&view.name),
             columns.join(","),
-            view.text,
+            self.short_query(view).as_ref().unwrap_or(&view.text),
             match view.check {
                 CheckOption::None => "",
                 CheckOption::Local => " WITH LOCAL CHECK OPTION",
