@@ -2,9 +2,10 @@
 //!
 //! A thread's round: lie down if there are too many; run queued turns and tasks; look at the queue once more after saying that it will wait; wait for events;
 //! run the connections that are ready. Events that a thread has taken but not yet run lie in the group's hand: if the thread begins to wait inside a
-//! request, or the watchdog finds it stuck in one, they go to the queue for others (R5).
+//! request, or the watchdog finds it stuck in one, they go to the queue for others (R5). What its connections leave for the group while it runs them, requests of their sessions and replies to be sent, it
+//! takes into the hand too, and runs it in the same round: without the queue, its clocks and its wake-ups (R14).
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 
@@ -157,8 +158,8 @@ pub(crate) struct Group {
     /// With the moment at which each was put there.
     queue: Mutex<VecDeque<(Work, u64)>>,
     queued: AtomicUsize,
-    /// Connections with events that a thread of the group has taken from epoll and will run next.
-    hand: Mutex<VecDeque<(Arc<Connection>, u32)>>,
+    /// What a thread of the group will run next: connections with events that it has taken from epoll, and what these have left for the group (R14).
+    hand: Mutex<VecDeque<Work>>,
     /// Connections that have their home here.
     population: AtomicUsize,
     /// The processor that a thread of the group ran on last.
@@ -181,6 +182,10 @@ pub(crate) struct Group {
 
 thread_local! {
     static HOME: RefCell<Option<Arc<Group>>> = const { RefCell::new(None) };
+    /// It runs its group's hand down, and will look there again.
+    static KEEPS: Cell<bool> = const { Cell::new(false) };
+    /// Announced waits that it is in.
+    static WAITS: Cell<u32> = const { Cell::new(0) };
 }
 
 /// Installed in every worker: a thread that waits gives its batch away and another thread takes its place.
@@ -189,6 +194,8 @@ fn on_wait(reason: &'static stdx::wait::Reason, edge: Edge) {
         let Some(group) = home else { return };
         match edge {
             Edge::Begin => {
+                // What is left for the group from here on is for others.
+                WAITS.set(WAITS.get() + 1);
                 outbox::send(None);
                 group.hand_in();
                 round::give_back();
@@ -197,7 +204,10 @@ fn on_wait(reason: &'static stdx::wait::Reason, edge: Edge) {
                     group.spawn_extra();
                 }
             }
-            Edge::End => group.crew.resume(reason.needs_others),
+            Edge::End => {
+                WAITS.set(WAITS.get() - 1);
+                group.crew.resume(reason.needs_others);
+            }
         }
     });
 }
@@ -323,19 +333,58 @@ impl Group {
     fn run_queue(self: &Arc<Self>, scratch: &mut Scratch) {
         while self.queued.load(Ordering::Acquire) > 0 {
             self.begin_round(scratch);
+            KEEPS.set(true);
             for _ in 0..self.live.events_per_thread() {
-                match self.pop() {
-                    None => break,
-                    Some(Work::Turn(connection, bits)) => self.bring(connection, bits, scratch),
-                    Some(Work::Back(member)) => round::come_back(member),
-                    Some(Work::Task(task) | Work::Strand(task)) => {
-                        // It may take long.
-                        round::play(self, scratch);
-                        task();
-                    }
-                }
+                let Some(work) = self.pop() else { break };
+                self.run_work(work, scratch);
+            }
+            self.run_hand(scratch);
+        }
+    }
+
+    fn run_work(self: &Arc<Self>, work: Work, scratch: &mut Scratch) {
+        match work {
+            Work::Turn(connection, bits) => self.bring(connection, bits, scratch),
+            Work::Back(member) => round::come_back(member),
+            Work::Task(task) | Work::Strand(task) => {
+                // It may take long.
+                round::play(self, scratch);
+                task();
+            }
+        }
+    }
+
+    /// Runs what is in the hand, and what comes into it meanwhile (R14).
+    fn run_hand(self: &Arc<Self>, scratch: &mut Scratch) {
+        KEEPS.set(true);
+        loop {
+            while let Some(work) = self.next_in_hand() {
+                self.run_work(work, scratch);
             }
             round::play(self, scratch);
+            if self.hand.lock().is_empty() {
+                break;
+            }
+        }
+        KEEPS.set(false);
+    }
+
+    /// Does the calling thread run this group's hand down, so that what it takes into it is run?
+    fn is_kept_here(&self) -> bool {
+        KEEPS.get()
+            && WAITS.get() == 0
+            && HOME.with_borrow(|home| home.as_ref().is_some_and(|home| std::ptr::eq(&**home, self)))
+    }
+
+    /// Takes work on: the calling thread itself, if it is at the group's hand, else through the queue. Others that have nothing to do get all but the first.
+    pub fn take_on(&self, work: impl Iterator<Item = Work>) {
+        let mut work = work.peekable();
+        if self.is_kept_here() {
+            let alone = self.waiting() == 0;
+            self.hand.lock().extend(work.by_ref().take(if alone { usize::MAX } else { 1 }));
+        }
+        if work.peek().is_some() {
+            self.enqueue(work);
         }
     }
 
@@ -413,7 +462,7 @@ impl Group {
                 } else if let Some(connection) = slab.get(event.token) {
                     let bit = |on: bool, bit: u32| if on { bit } else { 0 };
                     let bits = bit(event.readable, READ) | bit(event.writable, WRITE) | bit(event.ended, END);
-                    hand.push_back((connection, bits));
+                    hand.push_back(Work::Turn(connection, bits));
                 }
             }
         }
@@ -424,10 +473,7 @@ impl Group {
                 listener => pool.accept(self, listener - TOKEN_LISTENER),
             }
         }
-        while let Some((connection, bits)) = self.next_in_hand() {
-            self.bring(connection, bits, scratch);
-        }
-        round::play(self, scratch);
+        self.run_hand(scratch);
     }
 
     fn run_timers(&self, pool: &PoolInner) {
@@ -439,7 +485,7 @@ impl Group {
         }
     }
 
-    fn next_in_hand(&self) -> Option<(Arc<Connection>, u32)> {
+    fn next_in_hand(&self) -> Option<Work> {
         self.hand.lock().pop_front()
     }
 
@@ -448,7 +494,7 @@ impl Group {
         let rest = std::mem::take(&mut *self.hand.lock());
         if !rest.is_empty() {
             self.counters.handed_over.add(rest.len() as u64);
-            self.enqueue(rest.into_iter().map(|(connection, bits)| Work::Turn(connection, bits)));
+            self.enqueue(rest.into_iter());
         }
     }
 

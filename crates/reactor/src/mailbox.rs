@@ -60,16 +60,19 @@ impl Mailbox {
 }
 
 impl Connection {
-    /// Deals runs of strands out to the groups, the first to the connection's own.
-    pub fn run_strands(&self, tasks: Vec<Task>) {
+    /// Deals runs of strands out to the groups, the first to the connection's own. What falls to the group of the calling thread is run when this connection's turn is over.
+    pub fn run_strands(&self, mut tasks: Vec<Task>) {
         let (groups, home) = self.groups_and_home();
+        if tasks.len() == 1 {
+            return groups[home].take_on(tasks.pop().map(Work::Strand).into_iter());
+        }
         let count = groups.len();
         let mut shares: Vec<Vec<Work>> = (0..count.min(tasks.len())).map(|_| Vec::new()).collect();
         for (at, task) in tasks.into_iter().enumerate() {
             shares[at % count].push(Work::Strand(task));
         }
         for (at, share) in shares.into_iter().enumerate() {
-            groups[(home + at) % count].enqueue(share.into_iter());
+            groups[(home + at) % count].take_on(share.into_iter());
         }
     }
 
@@ -152,14 +155,14 @@ impl Handle {
             let tell = mailbox.tell();
             drop(mailbox);
             if tell {
-                connection.group().enqueue_turn(connection.clone(), PUSH);
+                connection.group().take_on(std::iter::once(Work::Turn(connection.clone(), PUSH)));
             }
         });
     }
 
-    /// Leaves a run of a strand to the pool.
+    /// Leaves a run of a strand to the pool, behind what waits there.
     pub(crate) fn schedule(&self, task: Task) {
-        self.with(|connection| connection.run_strands(vec![task]));
+        self.with(|connection| connection.group().enqueue(std::iter::once(Work::Strand(task))));
     }
 
     /// A strand is no longer idle.
@@ -175,7 +178,7 @@ impl Handle {
             let tell = mailbox.draining && mailbox.strands == 0 && mailbox.tell();
             drop(mailbox);
             if tell {
-                connection.group().enqueue_turn(connection.clone(), PUSH);
+                connection.group().take_on(std::iter::once(Work::Turn(connection.clone(), PUSH)));
             }
         });
     }

@@ -16,7 +16,7 @@ static LOCK: stdx::wait::Reason = stdx::wait::Reason::of_others("test_lock");
 const QUEUE_MAX: usize = 100;
 const CHUNK: usize = 64 << 10;
 
-/// A door of lines `SESSION WORD ARGUMENT`: `echo N`, `gate POSITION`, `block`, `free`, `big CHUNKS`, `park`, `wake`, `end`, `panic`. Answers begin with the session.
+/// A door of lines `SESSION WORD ARGUMENT`: `echo N`, `gate POSITION`, `block`, `spin`, `free`, `big CHUNKS`, `park`, `wake`, `end`, `panic`. Answers begin with the session.
 #[derive(Default)]
 struct Many {
     shared: Arc<Shared>,
@@ -58,6 +58,12 @@ fn serve(one: &mut One, call: Call<String>, reply: &mut Reply<'_>) {
                     let mut free = one.shared.free.lock().unwrap();
                     while !*free {
                         free = one.shared.bell.wait(free).unwrap();
+                    }
+                }
+                // Nobody is told that the thread is lost to others.
+                "spin" => {
+                    while !*one.shared.free.lock().unwrap() {
+                        std::thread::yield_now();
                     }
                 }
                 "free" => {
@@ -238,6 +244,23 @@ fn more_sessions_wait_for_a_lock_than_there_may_be_threads_and_its_holder_frees_
         let before = heard.insert(session.to_string(), words.to_string());
         assert_eq!(before.as_deref(), (words == "echo after").then_some("block"), "session {session}");
     }
+    bench.pool.stop();
+}
+
+#[test]
+fn a_session_that_computes_holds_up_those_behind_it_until_the_watchdog_looks() {
+    let settings = Settings {
+        epoll_threads_per_group: 1,
+        epoll_groups: 1,
+        epoll_group_thread_deadlock_check_interval: Duration::from_millis(20),
+        ..Settings::default()
+    };
+    let mut bench = start(settings);
+    // All three come to one thread at once: who frees the first stands behind it (R14).
+    bench.say("1 spin\n2 echo beside\n3 free\n");
+    let mut heard = [bench.hear(), bench.hear(), bench.hear()];
+    heard.sort();
+    assert_eq!(heard, ["1 spin", "2 echo beside", "3 free"]);
     bench.pool.stop();
 }
 
