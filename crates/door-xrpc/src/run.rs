@@ -196,11 +196,12 @@ impl Session {
         self.begin(Wishes::of_statement(request))?;
         self.enter_schema(request)?;
         let text = self.text_of(request)?;
-        let hint = statement::decode(request.hint.unwrap_or_default(), self.obeyed.client)?;
-        if statement::wants_returning(&hint) {
-            return Err(errors::not_served("hints with `returning`").into());
+        let mut hint = statement::decode(request.hint.unwrap_or_default(), self.obeyed.client)?;
+        let mut text = statement::decode(&text, self.obeyed.client)?;
+        if let Some(list) = statement::returned(&hint)? {
+            text = query::returning(&text, &list).into();
+            hint = Cow::default();
         }
-        let text = statement::decode(&text, self.obeyed.client)?;
         let sql = self.sql.as_mut().ok_or_else(|| errors::NO_SESSION.bare())?;
         let bound = statement::bind(sql, text, &hint, &request.args)?;
         sql.allow_leaving();

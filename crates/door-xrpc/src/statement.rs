@@ -127,9 +127,29 @@ fn is_plain_comment(hint: &str) -> bool {
     }
 }
 
-/// Wants the hint the rows that a change has changed?
-pub fn wants_returning(hint: &str) -> bool {
-    hint.to_ascii_lowercase().contains("returning")
+/// What the hint wants of the rows that the statement changes, as a list for RETURNING: `fields(a,b)`, or without it all. None: nothing.
+pub fn returned(hint: &str) -> Result<Option<String>> {
+    let folded = hint.to_ascii_lowercase();
+    if !folded.contains("returning") {
+        return Ok(None);
+    }
+    let Some(begin) = folded.find("fields") else { return Ok(Some("*".into())) };
+    let list = hint[begin + "fields".len()..].trim_start().strip_prefix('(').and_then(|rest| rest.split_once(')'));
+    let names = list.and_then(|(list, _)| list.split(',').map(column).collect::<Option<Vec<String>>>());
+    let names = names.ok_or_else(|| errors::XRPC.with(&[&"The hint's `fields` is no list of columns."]))?;
+    Ok(Some(names.join(", ")))
+}
+
+/// A column's name, in back quotes of its own, or `*`.
+fn column(name: &str) -> Option<String> {
+    let name = name.trim();
+    let bare = name.strip_prefix('`').and_then(|rest| rest.strip_suffix('`')).unwrap_or(name);
+    match bare {
+        "" => None,
+        "*" => Some(bare.into()),
+        bare if bare.contains('`') => None,
+        bare => Some(quoted(bare)),
+    }
 }
 
 /// May the statement change a variable that the door obeys? Rather once too often than never.
@@ -149,6 +169,23 @@ mod tests {
         }
         for other in ["/*+ x */", "/*!40001 x */", "/* a */ /* b */", "/* a */ select", "/* a", "x", "/*/"] {
             assert!(!is_plain_comment(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn hints_name_the_columns_that_come_back() {
+        let returned = |hint| returned(hint).map_err(|error| error.code);
+        assert_eq!(returned("/*+ index(t) */"), Ok(None));
+        assert_eq!(returned("/*+returning*/"), Ok(Some("*".into())));
+        assert_eq!(returned("/*+ RETURNING Fields ( id, `a b` ,*) */"), Ok(Some("`id`, `a b`, *".into())));
+        for malformed in [
+            "/*+returning fields*/",
+            "/*+returning fields()*/",
+            "/*+returning fields(a,)*/",
+            "/*+returning fields(a*/",
+            "/*+returning fields(a`b)*/",
+        ] {
+            assert_eq!(returned(malformed), Err(8001), "{malformed}");
         }
     }
 

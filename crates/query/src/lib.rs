@@ -57,5 +57,5 @@ pub mod fuzzed {
 pub use session::read;
 pub use session::{
     Around, Change, Database, Handle, Kill, Login, Outcome, Prepared, PreparedHandle, Procedure, ResultSet, Row,
-    Session, Status,
+    Session, Status, returning,
 };

@@ -195,11 +195,35 @@ fn rows_wait_for_the_clients_leave_and_other_sessions_go_on() {
 }
 
 #[test]
+fn a_change_answers_its_rows_where_the_hint_asks_for_them() {
+    let served = serve(Options::default());
+    let mut client = served.session();
+    client.done(2, "create table t (id int auto_increment primary key, a int, twice int as (a * 2))");
+    let changed = |text: &str, hint: &str| Statement::new(text).hint(hint);
+    let insert = changed("insert into t (a) values (?), (?); ", "/*+returning*/").int(5).int(6);
+    let answer = client.execute(2, &insert);
+    assert_eq!((answer.numbers(), answer.columns.len(), answer.code()), (vec![1, 2], 3, 0));
+    let update = changed("update t set a = a + 1 where id = 2 -- all of it", "/*+ returning fields(twice, `id`) */");
+    assert_eq!(client.execute(2, &update).numbers(), [14]);
+    // By its digest it is the statement, with the hint that comes with the digest.
+    let delete = Statement::new("delete from t where id = ?").digest(b"delete");
+    assert_eq!(client.execute(2, &delete.clone().int(77)).code(), 0);
+    let again = Statement::default().digest(b"delete").hint("/*+returning fields(a)*/").int(1);
+    assert_eq!(client.execute(2, &again).numbers(), [5]);
+    // An error is one, and the change is taken back.
+    assert_eq!(client.execute(2, &changed("delete from t", "/*+returning fields(nothing)*/")).code(), 1054);
+    assert_eq!(client.execute(2, &changed("select * from t", "/*+returning*/")).code(), 1064);
+    assert_eq!(client.done(2, "select count(*) from t").numbers(), [1]);
+    assert_eq!(client.done(2, "call dbms_trans.returning('a', 'delete from t')").numbers(), [7]);
+    served.stop();
+}
+
+#[test]
 fn what_is_not_served_says_so() {
     let served = serve(Options::default());
     let mut client = served.session();
     assert_eq!(client.execute(2, &Statement::new("select 1").snapshot(77)).code(), 8001);
-    assert_eq!(client.execute(2, &Statement::new("delete from t").hint("/*+returning fields(a)*/")).code(), 8001);
+    assert_eq!(client.execute(2, &Statement::new("delete from t").hint("/*+returning fields(a*/")).code(), 8001);
     for kind in [116, 117, 118] {
         client.send(2, kind, b"");
         assert_eq!((kind, client.answer(2).code()), (kind, 8001));

@@ -7,6 +7,7 @@ use sqlparser::ast;
 use crate::bind::from::columns_of;
 use crate::bind::generated::order_by_formulas;
 use crate::bind::hints::Allowed;
+use crate::bind::returning::{Changing, Returning};
 use crate::bind::scope::{Origin, ScopeTable, Source};
 use crate::bind::select::{limited, outermost};
 use crate::bind::summary::{Block, Wishes};
@@ -75,6 +76,7 @@ pub struct Insert {
     pub disregarded: Vec<usize>,
     /// INSERT IGNORE: rows that cannot be put in, or changed, are left out.
     pub ignore: bool,
+    pub returning: Option<Returning>,
 }
 
 impl Insert {
@@ -84,7 +86,7 @@ impl Insert {
         let defaults = self.rules.defaults.iter().flatten();
         let updates = self.updates.iter().map(|(_, expr)| expr);
         let mut exprs = rows.iter().flatten().flatten().chain(defaults).chain(updates);
-        !crate::exec::keys::is_keys(&self.rules.table) && exprs.all(is_steady)
+        !crate::exec::keys::is_keys(&self.rules.table) && self.returning.is_none() && exprs.all(is_steady)
     }
 }
 
@@ -102,6 +104,8 @@ pub struct Update {
     pub node: Arc<Node>,
     pub targets: Vec<Target>,
     pub ignore: bool,
+    /// Of one target.
+    pub returning: Option<Returning>,
 }
 
 #[derive(Debug)]
@@ -109,6 +113,8 @@ pub struct Delete {
     pub node: Arc<Node>,
     pub targets: Vec<Target>,
     pub ignore: bool,
+    /// Of one target.
+    pub returning: Option<Returning>,
 }
 
 /// Is a table that is changed read from end to end?
@@ -219,7 +225,7 @@ impl Bind<'_> {
     }
 
     pub fn insert(&mut self, insert: &ast::Insert) -> Result<Insert> {
-        if insert.partitioned.is_some() || insert.returning.is_some() || insert.overwrite {
+        if insert.partitioned.is_some() || insert.overwrite {
             return Err(SqlError::unsupported("this form of INSERT"));
         }
         let ast::TableObject::TableName(name) = &insert.table else {
@@ -298,7 +304,10 @@ impl Bind<'_> {
         };
         let rules = Rules { options, ..self.rules(&table, &doing)? };
         let disregarded = self.disregarded(insert, &table, &targets);
-        Ok(Insert { rules, targets, values, on_conflict, updates, disregarded, ignore: insert.ignore })
+        let (ignore, list) = (insert.ignore, insert.returning.as_deref());
+        let changing = Changing { table: table.clone(), alias: name.name.clone(), is_view: through.is_some() };
+        let returning = self.returning(list, &[changing])?;
+        Ok(Insert { rules, targets, values, on_conflict, updates, disregarded, ignore, returning })
     }
 
     fn refuse_system(&self, name: &Name) -> Result<()> {
@@ -325,7 +334,7 @@ impl Bind<'_> {
     }
 
     /// The columns of the table that may be read.
-    fn readable(&self, table: &Table) -> Columns {
+    pub(super) fn readable(&self, table: &Table) -> Columns {
         let names = table.columns.iter().map(|column| &*column.name);
         self.rights.columns(&table.schema, &table.name, names, Privileges::SELECT)
     }
@@ -572,8 +581,18 @@ impl Bind<'_> {
         Ok(Target { rules: self.rules(&base, &[doing])?, offset, key_at, sets })
     }
 
+    /// The targets as the statement names them, by their places in the scope.
+    fn changing(&mut self, at: &[usize], targets: &[Target]) -> Vec<Changing> {
+        let tables = &self.scope().tables;
+        let changing = |(at, target): (&usize, &Target)| {
+            let (table, alias) = (target.rules.table.clone(), tables[*at].alias.clone());
+            Changing { table, alias, is_view: tables[*at].within.is_some() }
+        };
+        at.iter().zip(targets).map(changing).collect()
+    }
+
     pub fn update(&mut self, update: &Ignoring<ast::Update>) -> Result<Update> {
-        if update.from.is_some() || update.returning.is_some() {
+        if update.from.is_some() {
             return Err(SqlError::unsupported("this form of UPDATE"));
         }
         if let ast::TableFactor::Table { name, .. } = &update.table.relation {
@@ -633,8 +652,10 @@ impl Bind<'_> {
             target.rules.options = known.map(|(_, options)| options.clone()).unwrap_or_default();
             targets.push(target);
         }
+        let changing = self.changing(&at, &targets);
         self.close_scope();
-        Ok(Update { node, targets, ignore: update.ignore })
+        let returning = self.returning(update.returning.as_deref(), &changing)?;
+        Ok(Update { node, targets, ignore: update.ignore, returning })
     }
 
     fn assigned_column(&mut self, name: &ast::ObjectName) -> Result<(usize, usize)> {
@@ -661,9 +682,6 @@ impl Bind<'_> {
     }
 
     pub fn delete(&mut self, delete: &Ignoring<ast::Delete>) -> Result<Delete> {
-        if delete.returning.is_some() {
-            return Err(SqlError::unsupported("DELETE ... RETURNING"));
-        }
         let (ast::FromTable::WithFromKeyword(from) | ast::FromTable::WithoutKeyword(from)) = &delete.from;
         // DELETE a FROM a JOIN b; DELETE FROM a USING a JOIN b; DELETE FROM a.
         let (names, from): (Vec<Name>, &[ast::TableWithJoins]) = match (&delete.using, &delete.tables[..]) {
@@ -716,10 +734,12 @@ impl Bind<'_> {
             LockWait::Patient,
         )?;
         let mut targets = Vec::new();
-        for at in at {
-            targets.push(self.changed(at, Vec::new(), Doing::Delete)?);
+        for at in &at {
+            targets.push(self.changed(*at, Vec::new(), Doing::Delete)?);
         }
+        let changing = self.changing(&at, &targets);
         self.close_scope();
+        let returning = self.returning(delete.returning.as_deref(), &changing)?;
         let referred = |target: &Target| {
             let table = &target.rules.table;
             targets_of(&targets)
@@ -730,7 +750,7 @@ impl Bind<'_> {
         let mut numbered: Vec<(usize, Target)> = order.into_iter().zip(targets).collect();
         numbered.sort_by_key(|(referred, _)| *referred);
         let targets = numbered.into_iter().map(|(_, target)| target).collect();
-        Ok(Delete { node, targets, ignore: delete.ignore })
+        Ok(Delete { node, targets, ignore: delete.ignore, returning })
     }
 
     /// An expression over one table's columns: of a CHECK, for CREATE TABLE to look at.

@@ -15,6 +15,7 @@ pub mod listed;
 pub mod load;
 pub use from::columns_of;
 mod name;
+pub mod returning;
 pub mod scope;
 pub(crate) mod select;
 pub mod semi;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use engine::rows::{Inserted, Strength};
 
 use crate::bind::change::{Delete, Insert, OnConflict, Rules, Target, Update, Values};
+use crate::bind::returning::Returning;
 use crate::catalog::table::{Index, Table};
 use crate::error::{self, Result, SqlError};
 use crate::exec::host::host;
@@ -28,6 +29,8 @@ use crate::value::Value;
 /// What a statement has changed.
 #[derive(Debug, Default)]
 pub struct Changed {
+    /// What RETURNING answers.
+    pub returned: Rows,
     pub affected: u64,
     /// The first number that was made.
     pub last_insert_id: u64,
@@ -481,6 +484,7 @@ impl<'i> Inserting<'i> {
                     done => {
                         done?;
                         self.tally.changed.affected += 1;
+                        self.answer(&row, ctx)?;
                     }
                 }
                 return Ok(());
@@ -499,7 +503,7 @@ impl<'i> Inserting<'i> {
                             conflict.index == last_unique(table) && !is_parent(family) && !keys::is_keys(table);
                         if in_place && old == row {
                             self.tally.changed.affected += 1;
-                            return Ok(());
+                            return self.answer(&row, ctx);
                         }
                         self.tally.duplicates += 1;
                         if take_out(table, &conflict.row_key, &old, ctx)? {
@@ -529,7 +533,7 @@ impl<'i> Inserting<'i> {
         wide.truncate(count);
         if wide == old {
             self.tally.changed.affected += u64::from(ctx.counts_found);
-            return Ok(());
+            return self.answer(&wide, ctx);
         }
         let sets: Vec<usize> = self.plan.updates.iter().map(|(column, _)| *column).collect();
         clocks(rules, &sets, &mut wide, ctx)?;
@@ -545,8 +549,19 @@ impl<'i> Inserting<'i> {
             }
         }
         self.tally.changed.affected += 2;
-        Ok(())
+        self.answer(&wide, ctx)
     }
+
+    fn answer(&mut self, row: &[Value], ctx: &mut EvalContext) -> Result<()> {
+        answer(self.plan.returning.as_ref(), row, &mut self.tally.changed.returned, ctx)
+    }
+}
+
+/// Keeps what RETURNING wants of a row of its table.
+fn answer(returning: Option<&Returning>, row: &[Value], answers: &mut Rows, ctx: &mut EvalContext) -> Result<()> {
+    let Some(returning) = returning else { return Ok(()) };
+    let answer = returning.exprs.iter().map(|expr| expr.eval(row, ctx)).collect::<Result<Row>>()?;
+    answers.push(answer, ctx)
 }
 
 /// The unique key that is looked at last. A row that REPLACE finds by it is changed in its place, and so counts once if nothing is to be changed.
@@ -597,7 +612,7 @@ fn found(node: &Arc<Node>, ctx: &mut EvalContext) -> Result<Rows> {
 pub fn update(plan: &Update, ctx: &mut EvalContext) -> Result<Changed> {
     ctx.ignore = plan.ignore;
     let mut rows = found(&plan.node, ctx)?;
-    let (mut matched, mut affected) = (0, 0);
+    let (mut matched, mut affected, mut returned) = (0, 0, Rows::default());
     // Of a join, a row is changed once.
     let is_join = plan.targets.len() > 1;
     let mut done: Vec<Option<Keys>> =
@@ -614,13 +629,15 @@ pub fn update(plan: &Update, ctx: &mut EvalContext) -> Result<Changed> {
                 }
                 matched += 1;
                 let changed = or_ignored(ctx, |ctx| update_row(target, &row_key, &mut row, is_join, matched, ctx))?;
-                affected += u64::from(changed == Some(true));
+                let Some((is_changed, new)) = changed else { continue };
+                affected += u64::from(is_changed);
+                answer(plan.returning.as_ref(), &new, &mut returned, ctx)?;
             }
         }
     }
     let info = format!("Rows matched: {matched}  Changed: {affected}  Warnings: {}", ctx.warnings.count());
     let affected = if ctx.counts_found { matched } else { affected };
-    Ok(Changed { affected, info, ..Changed::default() })
+    Ok(Changed { returned, affected, info, ..Changed::default() })
 }
 
 /// Does each row that these are made of stand in one of them?
@@ -632,7 +649,7 @@ pub fn is_of_one_table(node: &Node) -> bool {
     }
 }
 
-/// False: it is what it was.
+/// The row as it is now. False: it is what it was.
 fn update_row(
     target: &Target,
     row_key: &[u8],
@@ -640,7 +657,7 @@ fn update_row(
     is_join: bool,
     number: u64,
     ctx: &mut EvalContext,
-) -> Result<bool> {
+) -> Result<(bool, Row)> {
     let range = target.offset..target.offset + target.rules.table.columns.len();
     let old: Row = wide[range.clone()].to_vec();
     // In one table, an assignment sees those before it.
@@ -651,7 +668,7 @@ fn update_row(
     }
     let mut new: Row = wide[range].to_vec();
     if new == old {
-        return Ok(false);
+        return Ok((false, new));
     }
     let sets: Vec<usize> = target.sets.iter().map(|(column, _)| *column).collect();
     clocks(&target.rules, &sets, &mut new, ctx)?;
@@ -665,13 +682,13 @@ fn update_row(
     {
         auto_number(table, Some(given as u64), ctx)?;
     }
-    Ok(true)
+    Ok((true, new))
 }
 
 pub fn delete(plan: &Delete, ctx: &mut EvalContext) -> Result<Changed> {
     ctx.ignore = plan.ignore;
     let mut rows = found(&plan.node, ctx)?;
-    let mut affected = 0;
+    let (mut affected, mut returned) = (0, Rows::default());
     // Table by table, children first: so rows that go together are not in each other's way.
     for (nth, target) in plan.targets.iter().enumerate() {
         let is_last = nth + 1 == plan.targets.len();
@@ -679,11 +696,16 @@ pub fn delete(plan: &Delete, ctx: &mut EvalContext) -> Result<Changed> {
             let block = if is_last { Arc::new(rows.take_block(at)?) } else { rows.block(at)? };
             for row in block.iter() {
                 host(ctx).look_up()?;
-                affected += u64::from(delete_row(target, row, ctx)?);
+                if !delete_row(target, row, ctx)? {
+                    continue;
+                }
+                affected += 1;
+                let old = &row[target.offset..target.offset + target.rules.table.columns.len()];
+                answer(plan.returning.as_ref(), old, &mut returned, ctx)?;
             }
         }
     }
-    Ok(Changed { affected, ..Changed::default() })
+    Ok(Changed { returned, affected, ..Changed::default() })
 }
 
 /// False: the target has no row here, or it is gone already.

@@ -107,6 +107,12 @@ impl Exec {
         Ok(exec)
     }
 
+    /// Gives rows that have been gathered.
+    pub fn of_rows(rows: Arc<Rows>) -> Exec {
+        let node = Arc::new(Node::Rows { rows: Vec::new() });
+        Exec { node, state: State::Shared(rows, 0), base: None, idle: None }
+    }
+
     fn begin(node: &Arc<Node>, base: Option<&Arc<Row>>, ctx: &mut EvalContext) -> Result<Exec> {
         let state = match &**node {
             Node::One { width } => State::Rows(vec![template(base, *width)].into_iter(), Held::default()),

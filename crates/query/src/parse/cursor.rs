@@ -185,7 +185,17 @@ impl Cursor<'_> {
         let ignore = self.word("ignore");
         let changed =
             self.parsed(|parser| if is_update { parser.parse_update(verb) } else { parser.parse_delete(verb) });
-        match changed? {
+        let mut changed = changed?;
+        // Behind ORDER BY and LIMIT, where the grammar does not look for it.
+        if self.word("returning") {
+            let list = Some(self.parsed(|parser| parser.parse_projection())?);
+            match &mut changed {
+                ast::Statement::Update(node) if node.returning.is_none() => node.returning = list,
+                ast::Statement::Delete(node) if node.returning.is_none() => node.returning = list,
+                _ => return Err(self.error_here()),
+            }
+        }
+        match changed {
             ast::Statement::Update(node) => Ok(Statement::Update(Box::new(Ignoring { node, ignore }))),
             ast::Statement::Delete(node) => Ok(Statement::Delete(Box::new(Ignoring { node, ignore }))),
             _ => Err(self.error_here()),

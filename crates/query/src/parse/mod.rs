@@ -98,7 +98,7 @@ fn syntax(text: &str, line: u64, column: u64) -> SqlError {
     SqlError::parse(format!("'{near}' at line {}", line.max(1)))
 }
 
-/// What stands between SELECT and FROM, cut at its commas.
+/// What stands between SELECT and FROM, or after the RETURNING of a change, cut at its commas.
 fn item_texts(text: &str, tokens: &[TokenWithSpan]) -> Vec<String> {
     let word = |token: &TokenWithSpan| match &token.token {
         Token::Word(word) if word.quote_style.is_none() => word.value.to_ascii_lowercase(),
@@ -116,7 +116,11 @@ fn item_texts(text: &str, tokens: &[TokenWithSpan]) -> Vec<String> {
             depth
         })
         .collect();
-    let selects: Vec<usize> = (0..tokens.len()).filter(|at| word(&tokens[*at]) == "select").collect();
+    let first = tokens.iter().find(|token| !matches!(token.token, Token::Whitespace(_)));
+    let is_change = matches!(first.map(word).as_deref(), Some("insert" | "replace" | "update" | "delete"));
+    let returning = (0..tokens.len()).rfind(|at| is_change && depths[*at] == 0 && word(&tokens[*at]) == "returning");
+    let named = if returning.is_some() { "returning" } else { "select" };
+    let selects: Vec<usize> = (0..tokens.len()).filter(|at| word(&tokens[*at]) == named).collect();
     let Some(first) = selects.iter().min_by_key(|at| depths[**at]) else { return Vec::new() };
     let level = depths[*first];
     let lines: Vec<usize> = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();

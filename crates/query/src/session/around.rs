@@ -1,6 +1,6 @@
 //! What the server around a database adds to SQL: it follows variables that are its own, has lines of its own in SHOW STATUS, and procedures for CALL.
 //!
-//! Nothing here knows what they mean. There are no stored procedures: a CALL of anything else is error 1305.
+//! Nothing here knows what they mean. There are no stored procedures: a CALL of anything else is error 1305, but for `dbms_trans.returning`, by which clients of PolarDB say RETURNING.
 
 use sqlparser::ast;
 
@@ -43,6 +43,9 @@ impl Session {
             (None, None) => return Err(error::NO_DB.bare()),
         };
         let shown = format!("{schema}.{}", name.name);
+        if schema.eq_ignore_ascii_case("dbms_trans") && name.name.eq_ignore_ascii_case("returning") {
+            return self.call_returning(arguments, &shown);
+        }
         let db = self.db.clone();
         let known = |procedure: &&Procedure| {
             procedure.schema.eq_ignore_ascii_case(&schema) && procedure.name.eq_ignore_ascii_case(&name.name)
@@ -59,4 +62,20 @@ impl Session {
         let (columns, rows) = (procedure.columns.iter().map(column).collect(), rows.collect());
         Ok(self.rows(columns, rows))
     }
+
+    /// `CALL dbms_trans.returning('id, a', 'DELETE ...')`: the change, and these columns of its rows.
+    fn call_returning(&mut self, arguments: &[ast::Expr], shown: &str) -> Result<Outcome> {
+        let [list, statement] = arguments else {
+            return Err(error::SP_WRONG_NO_OF_ARGS.with(&[&"PROCEDURE", &shown, &2, &arguments.len()]));
+        };
+        let (list, statement) = (text_of(&self.constant(list)?), text_of(&self.constant(statement)?));
+        self.execute_text(&returning(&statement, &list))
+    }
+}
+
+/// The change with a RETURNING of this list. Whatever is no change is a syntax error by it.
+pub fn returning(statement: &str, list: &str) -> String {
+    let statement = statement.trim_end_matches(|letter: char| letter.is_whitespace() || letter == ';');
+    // On a line of its own: the statement may end in a comment.
+    format!("{statement}\nRETURNING {list}")
 }

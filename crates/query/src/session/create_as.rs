@@ -136,7 +136,8 @@ impl Session {
         };
         let rules = bind.rules(table, &doing)?;
         let (values, ignore) = (Values::Query(node.clone()), duplicates == Duplicates::Ignore);
-        Ok(Insert { rules, targets, values, on_conflict, updates: Vec::new(), disregarded: Vec::new(), ignore })
+        let (updates, disregarded, returning) = (Vec::new(), Vec::new(), None);
+        Ok(Insert { rules, targets, values, on_conflict, updates, disregarded, ignore, returning })
     }
 }
 

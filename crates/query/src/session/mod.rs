@@ -72,7 +72,7 @@ use crate::session::variables::Values;
 use crate::types::{Column, Type};
 use crate::value::{Text, Value};
 
-pub use around::{Around, Procedure};
+pub use around::{Around, Procedure, returning};
 pub use database::Database;
 pub(crate) use handle::Shown;
 pub use handle::{Handle, Kill};

@@ -16,6 +16,7 @@ use crate::batch::{Batch, Cells};
 use crate::bind::change;
 use crate::bind::hints::max_execution_ms;
 use crate::bind::load;
+use crate::bind::returning::Returning;
 use crate::bind::{Bind, Surroundings, Uses, Variables};
 use crate::catalog::table::Table;
 use crate::catalog::view::View;
@@ -76,11 +77,28 @@ impl Plan {
             Plan::Query { node, .. } => may_begin_again(node),
             Plan::Update(update) => {
                 let mut sets = update.targets.iter().flat_map(|target| &target.sets);
-                may_begin_again(&update.node) && sets.all(|(_, expr)| is_steady(expr))
+                update.returning.is_none() && may_begin_again(&update.node) && sets.all(|(_, expr)| is_steady(expr))
             }
-            Plan::Delete(delete) => may_begin_again(&delete.node),
+            Plan::Delete(delete) => delete.returning.is_none() && may_begin_again(&delete.node),
             Plan::Insert(insert) => insert.may_begin_again(),
             Plan::Do(_) | Plan::Load(_) => false,
+        }
+    }
+
+    fn returning(&self) -> Option<&Returning> {
+        match self {
+            Plan::Insert(insert) => insert.returning.as_ref(),
+            Plan::Update(update) => update.returning.as_ref(),
+            Plan::Delete(delete) => delete.returning.as_ref(),
+            Plan::Query { .. } | Plan::Do(_) | Plan::Load(_) => None,
+        }
+    }
+
+    /// Of the rows that it answers; None: it answers none.
+    fn columns(&self) -> Option<&Arc<[Column]>> {
+        match self {
+            Plan::Query { columns, .. } => Some(columns),
+            other => other.returning().map(|returning| &returning.columns),
         }
     }
 
@@ -368,7 +386,7 @@ impl Session {
         outcome
     }
 
-    fn execute_text(&mut self, sql: &str) -> Result<Outcome> {
+    pub(super) fn execute_text(&mut self, sql: &str) -> Result<Outcome> {
         if let Some(outcome) = self.execute_bulk(sql) {
             return outcome;
         }
@@ -656,7 +674,7 @@ impl Session {
 
     /// Runs a plan in the transaction that there is.
     pub(super) fn run_plan(&mut self, compiled: &Arc<Compiled>, more: More<'_>) -> Result<Outcome> {
-        let changed = match &compiled.plan {
+        let mut changed = match &compiled.plan {
             Plan::Query { node, columns } => {
                 let columns = columns.clone();
                 let exec = Exec::open(node, None, &mut self.ctx)?;
@@ -683,9 +701,17 @@ impl Session {
                 return Ok(Outcome::File(load.file.clone()));
             }
         };
+        let made = changed.last_insert_id;
+        if let Some(returning) = compiled.plan.returning() {
+            if made > 0 {
+                self.ctx.session.last_insert_id = made;
+            }
+            // The statement ends when they are all drawn.
+            let rows = Arc::new(std::mem::take(&mut changed.returned));
+            return self.first_rows(returning.columns.clone(), Exec::of_rows(rows));
+        }
         self.end_statement()?;
         // The client is told of numbers that it gave itself too, LAST_INSERT_ID() is not.
-        let made = changed.last_insert_id;
         if made > 0 {
             self.ctx.session.last_insert_id = made;
         }
@@ -736,11 +762,8 @@ impl Session {
             | Statement::Update(_)
             | Statement::Delete(_)
             | Statement::Do(_) => {
-                if let Plan::Query { columns: found, .. } =
-                    self.compile(&parsed.statement, &parsed.names, (&unknown, &[]))?.plan
-                {
-                    columns = found.to_vec();
-                }
+                let compiled = self.compile(&parsed.statement, &parsed.names, (&unknown, &[]))?;
+                columns = compiled.plan.columns().map(|found| found.to_vec()).unwrap_or_default();
             }
             Statement::Prepare { .. }
             | Statement::Execute { .. }
@@ -863,6 +886,10 @@ fn is_shareable(statement: &Statement) -> bool {
                 && group
                 && select.selection.iter().chain(&select.having).all(plain)
         }
+        // Literals of the list would name columns.
+        Statement::Insert(insert) if insert.returning.is_some() => false,
+        Statement::Update(update) if update.returning.is_some() => false,
+        Statement::Delete(delete) if delete.returning.is_some() => false,
         Statement::Insert(insert) => match &insert.source {
             Some(source) => {
                 matches!(&*source.body, ast::SetExpr::Values(values) if values.rows.iter().flat_map(|row| &row.content).all(plain))

@@ -41,6 +41,12 @@ pub struct Near {
     blocks: Vec<(usize, Arc<Vec<Row>>)>,
 }
 
+impl std::fmt::Debug for Rows {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} rows", self.count)
+    }
+}
+
 impl Rows {
     pub fn len(&self) -> usize {
         self.count
