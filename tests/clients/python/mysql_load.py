@@ -297,9 +297,67 @@ def beside_mariadb(server):
                     ask(both, before)
                 answered = ask(both, sql)
                 words = info(both) if answered == [] else ""
-                found.append((answered, words, ask(both, "SELECT a, b, c FROM m ORDER BY id"), [row[1:] for row in ask(both, "SHOW WARNINGS")]))
+                warnings = [row[1] for row in ask(both, "SHOW WARNINGS")]
+                found.append((answered, words, ask(both, "SELECT a, b, c FROM m ORDER BY id"), warnings))
             tally.equal(f"turn {turn}: {sql} of {text!r}", found[0][:3], found[1][:3])
-            tally.equal(f"turn {turn}, warnings: {sql} of {text!r}", [row[0] for row in found[0][3]], [row[0] for row in found[1][3]])
+            tally.equal(f"turn {turn}, warnings: {sql} of {text!r}", found[0][3], found[1][3])
+
+
+def fixed_width(server):
+    """Fields without separators: what OUTFILE writes, and what LOAD DATA makes of it and of lines that are too short or too long, beside a MariaDB server."""
+    if not shutil.which("mariadbd"):
+        tally.skip("no mariadbd")
+        return
+    columns = """a TINYINT, b SMALLINT, c MEDIUMINT, d INT, e BIGINT, f INT UNSIGNED, g DECIMAL(6,2), h FLOAT, i DOUBLE, j CHAR(3), k VARCHAR(4) CHARACTER SET latin1, l DATE, m TIME(2), n DATETIME, o YEAR, p ENUM('aa','b'),
+        q BINARY(3), r MEDIUMINT UNSIGNED, s BIGINT UNSIGNED, t DECIMAL(5,0) UNSIGNED, u SET('x','yy'), v DATETIME(3), w FLOAT(7,3)"""
+    rows = ["(-1,-2,-3,-4,-5,6,-8.25,1.5,2.5,'ab','x\\\\y','2020-01-02','10:11:12.5','2020-01-02 03:04:05',2020,'b','q',4,5,6,'x,yy','2020-01-02 03:04:05.1',1.25)",
+            "(-128,-32768,-8388608,-2147483648,-9223372036854775808,4294967295,-9999.99,-1e20,1e200,'\U0001f40b','\\n','0001-01-01','-838:59:59','9999-12-31 23:59:59',1999,'aa','\\0\\n',16777215,18446744073709551615,99999,'','2020-01-02',-999.999)"]
+    form = "FIELDS TERMINATED BY '' ENCLOSED BY ''"
+    bits = ["1          ", "22   ", "abc", "wxyz", " ", "\\n", "-5", "x", "           "]
+    chance = random.Random(20261122)
+    with MariaDB() as mariadb:
+        pair = (come(server.mysql_port, database="d"), come(mariadb.port))
+        ask(pair[1], "CREATE DATABASE d CHARACTER SET utf8mb4")
+        pair[1].select_db("d")
+        written, read = [], []
+        for both, folder in zip(pair, (server.files, mariadb.home)):
+            path = os.path.join(folder, "fixed")
+            ask(both, "SET sql_mode=''")
+            ask(both, f"CREATE TABLE f ({columns})")
+            for row in rows:
+                tally.equal(f"put in {row}", ask(both, f"INSERT INTO f VALUES {row}"), [])
+            tally.equal("write", ask(both, f"SELECT * FROM f ORDER BY a DESC INTO OUTFILE '{path}' {form}"), [])
+            subprocess.run(["chmod", "644", path], check=True)
+            written.append(open(path, "rb").read())
+            ask(both, "CREATE TABLE g LIKE f")
+            tally.equal("read", ask(both, f"LOAD DATA INFILE '{path}' INTO TABLE g CHARACTER SET utf8mb4 {form}"), [])
+            read.append(ask(both, "SELECT * FROM g ORDER BY a DESC"))
+            tally.equal("numbers and times come back", [row[:9] + row[11:15] for row in read[-1]], [row[:9] + row[11:15] for row in ask(both, "SELECT * FROM f ORDER BY a DESC")])
+            ask(both, "CREATE TABLE w (id INT AUTO_INCREMENT PRIMARY KEY, i INT NOT NULL, c CHAR(3) CHARACTER SET latin1 NOT NULL DEFAULT '', v VARCHAR(4) CHARACTER SET latin1 NOT NULL DEFAULT 'd', t TEXT)")
+            tally.equal("into a variable", ask(both, f"LOAD DATA LOCAL INFILE '{file('x')}' INTO TABLE w {form} (i, @x)"), 1409)
+            tally.equal("into a TEXT", ask(both, f"LOAD DATA LOCAL INFILE '{file('x')}' INTO TABLE w {form} LINES TERMINATED BY '' (i, t)"), 1084)
+        tally.equal("the bytes of a file", *written)
+        tally.equal("its rows", *read)
+        # Here MariaDB differs from MySQL: it knows no default.
+        ask(pair[0], "CREATE TABLE missing (a INT, b INT DEFAULT 7, c CHAR(3) CHARACTER SET latin1 DEFAULT 'e', d INT, e CHAR(2), f INT NOT NULL, g TIMESTAMP NOT NULL DEFAULT '2001-01-01', h TIMESTAMP NULL DEFAULT '2001-01-01')")
+        ask(pair[0], f"LOAD DATA LOCAL INFILE '{file('1')}' INTO TABLE missing {form}")
+        tally.equal("warnings of what is missing", [row[1] for row in ask(pair[0], "SHOW WARNINGS")], [1261] * 7)
+        tally.equal("what is missing", ask(pair[0], "SELECT a, b, c, d, e, f, g > '2020-01-01', h = '2001-01-01' FROM missing"), [[1, 7, "e", 0, "", 0, 1, 1]])
+        for turn in range(60):
+            line = chance.choice(["", "LINES TERMINATED BY ';'", "LINES STARTING BY '>'", "LINES TERMINATED BY ''"])
+            end = {"LINES TERMINATED BY ';'": ";", "LINES TERMINATED BY ''": ""}.get(line, "\n")
+            text = "".join((">" if "START" in line else "") + "".join(chance.choice(bits) for _ in range(chance.randrange(1, 5))) + end for _ in range(chance.randrange(1, 6)))
+            path = file(text, "w")
+            sql = f"LOAD DATA LOCAL INFILE '{path}' INTO TABLE w CHARACTER SET utf8mb4 {form} {line} {chance.choice(['', 'IGNORE 1 LINES'])} {chance.choice(['(i, c)', '(c, i)', '(i) SET c = i'])}"
+            found = []
+            for both in pair:
+                ask(both, "TRUNCATE w")
+                answered = ask(both, sql)
+                words = info(both).split("  Warnings")[0]
+                # MariaDB notes the spaces behind a number too.
+                warnings = [code for level, code, _ in ask(both, "SHOW WARNINGS") if level != "Note"]
+                found.append((answered, words, warnings, ask(both, "SELECT i, HEX(c), v FROM w ORDER BY id")))
+            tally.equal(f"turn {turn}: {sql} of {text!r}", *found)
 
 
 files = os.path.join(home, "files")
@@ -314,6 +372,7 @@ with Server("--secure-file-priv", files, mysql=True) as server:
     script(server)
     large(server)
     beside_mariadb(server)
+    fixed_width(server)
 shutil.rmtree(home, ignore_errors=True)
 tally.close()
 raise SystemExit(tally.failed > 0)

@@ -13,6 +13,7 @@ use stdx::wait::{self, Reason};
 
 use crate::batch::{Batch, Cell};
 use crate::error::{self, Result, SqlError};
+use crate::letters::fixed_width;
 use crate::parse::load::Format;
 use crate::parse::statement::Statement;
 use crate::rights::Privileges;
@@ -44,18 +45,22 @@ impl Session {
         if !self.rights.global.has(Privileges::FILE) {
             return Err(self.rights.no_file());
         }
-        if format.is_some_and(|format| format.field_end.is_empty() && format.enclosed.is_none()) {
-            return Err(SqlError::unsupported("fields of fixed width"));
-        }
+        let is_fixed = format.is_some_and(Format::is_fixed);
         let charset = charset.map_or(Ok(Charset::Binary), Charset::by_name)?;
         let path = self.creatable(name)?;
         let outcome = self.run(&compiled, parameters, &mut |session| {
             session.compile(&statement, &[], (&types, &[])).ok().map(Arc::new)
         })?;
         let Outcome::Rows(result) = outcome else { return Ok(outcome) };
+        let widths: Option<Vec<usize>> = result.columns().iter().map(|column| fixed_width(&column.ty)).collect();
+        if is_fixed && widths.is_none() {
+            result.close(self);
+            return Err(error::BLOBS_AND_NO_TERMINATED.bare());
+        }
+        let widths = widths.filter(|_| is_fixed);
         let file = OpenOptions::new().write(true).create_new(true).mode(0o640).open(&path);
         let written = file.map_err(|error| cannot_create(name, &error)).and_then(|file| {
-            let mut writing = Writing { file, name, format, charset, buffer: Vec::new(), rows: 0 };
+            let mut writing = Writing { file, name, format, widths, charset, buffer: Vec::new(), rows: 0 };
             let done = self.write_all(result, &mut writing);
             if done.is_err() {
                 let _ = fs::remove_file(&path);
@@ -111,6 +116,8 @@ struct Writing<'w> {
     file: File,
     name: &'w str,
     format: Option<&'w Format>,
+    /// Where nothing is between fields: how many bytes each has.
+    widths: Option<Vec<usize>>,
     charset: Charset,
     buffer: Vec<u8>,
     rows: u64,
@@ -120,7 +127,13 @@ impl Writing<'_> {
     fn row(&mut self, row: &[Value], columns: &[Column]) -> Result<()> {
         self.rows += 1;
         match self.format {
-            Some(format) => self.line(format, row, columns),
+            Some(format) => match self.widths.take() {
+                None => self.line(format, row, columns),
+                Some(widths) => {
+                    self.fixed_line(format, &widths, row, columns);
+                    self.widths = Some(widths);
+                }
+            },
             None if self.rows > 1 => return Err(error::TOO_MANY_ROWS.bare()),
             None => {
                 for (value, column) in row.iter().zip(columns) {
@@ -152,6 +165,18 @@ impl Writing<'_> {
                     self.buffer.extend(quote);
                 }
             }
+        }
+        self.buffer.extend_from_slice(&format.line_end);
+    }
+
+    /// Values side by side, with spaces up to the width of each. NULL is spaces alone; what is longer is cut, as in MySQL.
+    fn fixed_line(&mut self, format: &Format, widths: &[usize], row: &[Value], columns: &[Column]) {
+        self.buffer.extend_from_slice(&format.line_start);
+        for ((value, column), width) in row.iter().zip(columns).zip(widths) {
+            let bytes = if value.is_null() { Vec::new() } else { bytes_of(value, column, self.charset) };
+            let taken = bytes.len().min(*width);
+            escape(format, false, &bytes[..taken], &mut self.buffer);
+            self.buffer.extend(std::iter::repeat_n(b' ', width - taken));
         }
         self.buffer.extend_from_slice(&format.line_end);
     }

@@ -107,8 +107,7 @@ fn one(load: &Load, cutter: &Cutter, inserting: &mut Inserting<'_>, is_cut: bool
             }
             (Into::Column(at), None) => {
                 ctx.complain(error::WARN_TOO_FEW_RECORDS.with(&[&number]))?;
-                // Where fields have widths a column keeps its default, if it has one: so says MySQL too.
-                given[*at] = load.widths.is_none() || load.insert.rules.defaults[*at].is_none();
+                given[*at] = !keeps_default(load, *at);
                 row[*at] = if given[*at] { missing(load, *at, ctx) } else { Value::Null };
             }
         }
@@ -135,12 +134,19 @@ fn one(load: &Load, cutter: &Cutter, inserting: &mut Inserting<'_>, is_cut: bool
     Ok(())
 }
 
-/// What a column holds whose field is missing: not its default, says MySQL, but NULL if that is it, else nothing of its kind.
+/// Where fields have widths, a column whose field is missing keeps its default, if it has one: so says MySQL of this format alone. But a TIMESTAMP that cannot be NULL is now.
+fn keeps_default(load: &Load, at: usize) -> bool {
+    let ty = &load.insert.rules.table.columns[at].ty;
+    let has_one = !matches!(&load.insert.rules.defaults[at], None | Some(Expr::Literal(Value::Null, _)));
+    load.widths.is_some() && has_one && (ty.nullable || ty.kind != Kind::Timestamp)
+}
+
+/// What a column holds else whose field is missing: not its default, says MySQL, but NULL if that is it and fields can be NULL, else nothing of its kind.
 fn missing(load: &Load, at: usize, ctx: &EvalContext) -> Value {
     let table = &load.insert.rules.table;
     match &load.insert.rules.defaults[at] {
         _ if table.auto_column() == Some(at) => Value::Null,
-        Some(Expr::Literal(Value::Null, _)) => Value::Null,
+        Some(Expr::Literal(Value::Null, _)) if load.widths.is_none() => Value::Null,
         _ => nothing(&table.columns[at].ty, ctx),
     }
 }
