@@ -132,6 +132,8 @@ codes! {
     FILE_EXISTS 1086 "HY000" "File '{}' already exists";
     UPDATE_TABLE_USED 1093 "HY000" "You can't specify target table '{}' for update in FROM clause";
     NO_SUCH_THREAD 1094 "HY000" "Unknown thread id: {}";
+    TABLE_NOT_LOCKED_FOR_WRITE 1099 "HY000" "Table '{}' was locked with a READ lock and can't be updated";
+    TABLE_NOT_LOCKED 1100 "HY000" "Table '{}' was not locked with LOCK TABLES";
     BLOB_CANT_HAVE_DEFAULT 1101 "42000" "BLOB, TEXT, GEOMETRY or JSON column '{}' can't have a default value";
     WRONG_DB_NAME 1102 "42000" "Incorrect database name '{}'";
     WRONG_TABLE_NAME 1103 "42000" "Incorrect table name '{}'";

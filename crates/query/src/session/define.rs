@@ -18,7 +18,7 @@ use crate::scalar::Level;
 use crate::scalar::temporal::Timestamp;
 
 use crate::session::build;
-use crate::session::foreign::{follow_names, refuse_acting_keys, touch};
+use crate::session::foreign::{Ends, follow_names, refuse_acting_keys};
 use crate::session::words::{check_keys, check_name, collation_of, index_name, like_table, options_of};
 use crate::session::{Outcome, Session};
 use crate::types::{Collation, Type};
@@ -39,6 +39,7 @@ impl Session {
 
     pub(super) fn finish(&mut self, writing: Writing<'_>) -> Result<()> {
         let made = writing.temporary.then(|| writing.snapshot.clone());
+        self.check_left_open(&writing.snapshot)?;
         let lsn = writing.commit()?;
         self.gate = self.gate.max(lsn);
         made.iter().for_each(|made| self.take_temporary(made));
@@ -105,22 +106,21 @@ impl Session {
         let all = |snapshot: &Snapshot| -> Result<Vec<Arc<Table>>> {
             Ok(snapshot.schema(name)?.tables.values().cloned().collect())
         };
-        let (_closed, mut writing) =
-            self.close_and_write(&db, |snapshot| Ok(with_relatives(all(snapshot)?, snapshot)))?;
-        let tables = all(&writing.snapshot)?;
-        self.check_unreferenced(&tables, &writing.snapshot)?;
-        let relatives = with_relatives(tables.clone(), &writing.snapshot);
+        let (_closed, mut writing) = self.close_and_write(&db, |snapshot| Ok(Ends::of(all(snapshot)?, snapshot)))?;
+        let ends = Ends::of(all(&writing.snapshot)?, &writing.snapshot);
+        let tables = &ends.changed;
+        self.check_unreferenced(tables, &writing.snapshot)?;
         let views: Vec<_> = writing.snapshot.schema(name)?.views.values().cloned().collect();
         for view in &views {
             writing.drop_view(view)?;
         }
-        for table in &tables {
+        for table in tables {
             writing.drop_table(table)?;
         }
-        touch(&mut writing, &relatives, 0)?;
+        self.touch(&mut writing, &ends.tied)?;
         writing.drop_schema(name)?;
         self.finish(writing)?;
-        for table in &tables {
+        for table in tables {
             table.live.version.store(u64::MAX, std::sync::atomic::Ordering::Release);
         }
         views.iter().for_each(|view| view.gone.store(true, std::sync::atomic::Ordering::Release));
@@ -158,17 +158,16 @@ impl Session {
             let named = found.iter().map(|table: &Arc<Table>| snapshot.table(&table.schema, &table.name).cloned());
             named.collect::<Result<Vec<_>>>()
         };
-        let (closed, mut writing) =
-            self.close_and_write(&db, |snapshot| Ok(with_relatives(now(snapshot)?, snapshot)))?;
-        let found = now(&writing.snapshot)?;
-        self.check_unreferenced(&found, &writing.snapshot)?;
-        let relatives = with_relatives(found.clone(), &writing.snapshot);
-        for table in &found {
+        let (closed, mut writing) = self.close_and_write(&db, |snapshot| Ok(Ends::of(now(snapshot)?, snapshot)))?;
+        let ends = Ends::of(now(&writing.snapshot)?, &writing.snapshot);
+        let found = &ends.changed;
+        self.check_unreferenced(found, &writing.snapshot)?;
+        for table in found {
             writing.drop_table(table)?;
         }
-        touch(&mut writing, &relatives, 0)?;
+        self.touch(&mut writing, &ends.tied)?;
         self.finish(writing)?;
-        for table in &found {
+        for table in found {
             // Whoever waits at the gate finds that the table is gone.
             table.live.version.store(u64::MAX, std::sync::atomic::Ordering::Release);
         }
@@ -187,7 +186,11 @@ impl Session {
         let (_closed, mut writing) = if self.catalog.is_temporary(&schema, &name) {
             (Vec::new(), self.write_temporary(&db))
         } else {
-            self.close_and_write(&db, |snapshot| Ok(vec![snapshot.table(&schema, &name)?.clone()]))?
+            // No constraint comes or goes.
+            let only = |snapshot: &Snapshot| {
+                Ok(Ends { changed: vec![snapshot.table(&schema, &name)?.clone()], tied: Vec::new() })
+            };
+            self.close_and_write(&db, only)?
         };
         let old = writing.snapshot.table(&schema, &name)?.clone();
         self.check_truncatable(&old, &writing.snapshot)?;
@@ -219,25 +222,22 @@ impl Session {
             names.push((self.full_name(from)?, self.full_name(to)?));
         }
         let needs = |snapshot: &Snapshot| {
-            let mut tables = Vec::new();
-            for ((schema, name), (to_schema, to_name)) in &names {
-                tables.extend(snapshot.table(schema, name).ok().cloned());
-                // Constraints that have waited for such a name.
-                tables.extend(snapshot.children_now(to_schema, to_name));
-            }
-            Ok(with_relatives(tables, snapshot))
+            let renamed = names.iter().filter_map(|((schema, name), _)| snapshot.table(schema, name).ok().cloned());
+            // Constraints that have waited for such a name.
+            let waiting = names.iter().flat_map(|(_, (schema, name))| snapshot.children_now(schema, name));
+            Ok(Ends::of(renamed.collect(), snapshot).and(waiting))
         };
         let db = self.db.clone();
         let (_closed, mut writing) = self.close_and_write(&db, needs)?;
-        let relatives = needs(&writing.snapshot)?;
+        let ends = needs(&writing.snapshot)?;
         for ((schema, name), (to_schema, to_name)) in &names {
             let table = writing.snapshot.table(schema, name)?.clone();
-            if !relatives.iter().any(|known| known.id == table.id) {
+            if !ends.all().any(|known| known.id == table.id) {
                 return Err(error::NO_SUCH_TABLE.with(&[schema, name]));
             }
             self.rename(&mut writing, &table, to_schema, to_name)?;
         }
-        touch(&mut writing, &relatives, 0)?;
+        self.touch(&mut writing, &ends.tied)?;
         self.finish(writing)?;
         Ok(Outcome::done())
     }
@@ -280,7 +280,7 @@ impl Session {
                 let parent_schema = Some(&wanted.key.parent_schema).filter(|name| !name.is_empty());
                 snapshot.table(parent_schema.unwrap_or(&schema), &wanted.key.parent).ok().cloned()
             });
-            Ok(parents.chain(snapshot.children_now(&schema, &name)).collect::<Vec<_>>())
+            Ok(Ends::default().and(parents.chain(snapshot.children_now(&schema, &name))))
         };
         if selection.is_some() && !definition.foreign.is_empty() {
             return Err(error::FOREIGN_KEY_WITH_ATOMIC_CREATE_SELECT.bare());
@@ -290,7 +290,7 @@ impl Session {
         }
         let (_closed, mut writing) =
             if create.temporary { (Vec::new(), self.write_temporary(&db)) } else { self.close_and_write(&db, needs)? };
-        let relatives = if create.temporary { Vec::new() } else { needs(&writing.snapshot)? };
+        let ends = if create.temporary { Ends::default() } else { needs(&writing.snapshot)? };
         let is_there =
             writing.snapshot.table(&schema, &name).is_ok() || writing.snapshot.view(&schema, &name).is_some();
         if !create.temporary && is_there {
@@ -340,7 +340,7 @@ impl Session {
             db.catalog().reserve_auto(table.id, next)?;
         }
         let table = writing.put_table(table)?;
-        touch(&mut writing, &relatives, table.id)?;
+        self.touch(&mut writing, &ends.tied)?;
         let filled = match &selection {
             Some(selection) if !create.temporary => {
                 Some(self.fill_from(&table, selection, create.duplicates, &mut writing)?)
@@ -468,23 +468,14 @@ impl Session {
         self.refuse_system(&table.schema)?;
         let db = self.db.clone();
         let needs = |snapshot: &Snapshot| {
-            let mut tables = with_relatives(vec![snapshot.table(&table.schema, &table.name)?.clone()], snapshot);
-            tables.extend(reach.parents.iter().filter_map(|(schema, name)| snapshot.table(schema, name).ok().cloned()));
-            tables.extend(reach.becomes.iter().flat_map(|(schema, name)| snapshot.children_now(schema, name)));
-            Ok(tables)
+            let parents = reach.parents.iter().filter_map(|(schema, name)| snapshot.table(schema, name).ok().cloned());
+            let waiting = reach.becomes.iter().flat_map(|(schema, name)| snapshot.children_now(schema, name));
+            let changed = vec![snapshot.table(&table.schema, &table.name)?.clone()];
+            Ok(Ends::of(changed, snapshot).and(parents.chain(waiting)))
         };
-        // Relatives that LOCK TABLES holds for reading stay what they are: nobody gets in to change them. Whoever changes their rows on account of the tie has to pass this table's gate too.
-        let held = self.read_locked_relatives(table.id);
-        let to_close = |snapshot: &Snapshot| {
-            let all: Result<Vec<Arc<Table>>> = needs(snapshot);
-            all.map(|tables| tables.into_iter().filter(|table| !held.contains(&table.id)).collect())
-        };
-        let (_closed, mut writing) = if table.temporary {
-            (Vec::new(), self.write_temporary(&db))
-        } else {
-            self.close_and_write(&db, to_close)?
-        };
-        let relatives = if table.temporary { Vec::new() } else { needs(&writing.snapshot)? };
+        let (_closed, mut writing) =
+            if table.temporary { (Vec::new(), self.write_temporary(&db)) } else { self.close_and_write(&db, needs)? };
+        let ends = if table.temporary { Ends::default() } else { needs(&writing.snapshot)? };
         let old = writing.snapshot.table(&table.schema, &table.name)?.clone();
         let mut new = old.copy();
         let renames = change(self, &mut new, &mut writing)?;
@@ -522,14 +513,9 @@ impl Session {
         }
         self.check_family(Some(&old), &new, &writing.snapshot)?;
         let ties_change = is_moved || new.foreign_keys != old.foreign_keys;
-        if let Some(relative) =
-            relatives.iter().find(|relative| held.contains(&relative.id)).filter(|_| ties_change || !renames.is_empty())
-        {
-            return Err(super::locks::read_locked(relative));
-        }
-        let new = writing.put_table(new)?;
+        writing.put_table(new)?;
         if ties_change {
-            touch(&mut writing, &relatives, new.id)?;
+            self.touch(&mut writing, &ends.tied)?;
         }
         self.finish(writing)?;
         Ok(Outcome::done())
@@ -558,17 +544,6 @@ pub(super) struct Reach {
     pub parents: Vec<(String, String)>,
     /// Its new name.
     pub becomes: Option<(String, String)>,
-}
-
-/// The tables, and those that they are tied to.
-fn with_relatives(mut tables: Vec<Arc<Table>>, snapshot: &Snapshot) -> Vec<Arc<Table>> {
-    for at in 0..tables.len() {
-        let table = tables[at].clone();
-        tables.extend(snapshot.relatives(&table.schema, &table.name, &table.foreign_keys));
-    }
-    tables.sort_by_key(|table| table.id);
-    tables.dedup_by_key(|table| table.id);
-    tables
 }
 
 /// A map whose rows are gone when the transaction has committed.

@@ -115,6 +115,35 @@ pub(super) fn drop_needless_indexes(table: &mut Table) {
     table.indexes.retain(|_| !needless.next().unwrap_or_default());
 }
 
+/// The tables whose definitions a statement changes, and those that constraints tie to them, or will.
+#[derive(Default)]
+pub(super) struct Ends {
+    pub changed: Vec<Arc<Table>>,
+    pub tied: Vec<Arc<Table>>,
+}
+
+impl Ends {
+    /// Tied as things are now.
+    pub fn of(changed: Vec<Arc<Table>>, snapshot: &Snapshot) -> Ends {
+        let relatives = |table: &Arc<Table>| snapshot.relatives(&table.schema, &table.name, &table.foreign_keys);
+        let tied: Vec<Arc<Table>> = changed.iter().flat_map(relatives).collect();
+        Ends { changed, tied: Vec::new() }.and(tied.into_iter())
+    }
+
+    pub fn and(mut self, tied: impl Iterator<Item = Arc<Table>>) -> Ends {
+        for table in tied {
+            if !self.all().any(|known| known.id == table.id) {
+                self.tied.push(table);
+            }
+        }
+        self
+    }
+
+    pub fn all(&self) -> impl Iterator<Item = &Arc<Table>> {
+        self.changed.iter().chain(&self.tied)
+    }
+}
+
 impl Session {
     pub(super) fn checks_foreign_keys(&self) -> bool {
         let host = self.ctx.host.as_ref().and_then(|host| host.downcast_ref::<crate::exec::host::Host>());
@@ -253,38 +282,38 @@ impl Session {
         Ok(())
     }
 
-    /// Closes the gates of the tables that a change needs, and begins it. `needs` is asked again when nobody else can change definitions any more.
+    /// Closes the gates of the tables that a change needs (`gates_to_close`), and begins it. `needs` is asked again when nobody else can change definitions any more.
     pub(super) fn close_and_write<'c>(
         &mut self,
         db: &'c Database,
-        needs: impl Fn(&Snapshot) -> Result<Vec<Arc<Table>>>,
+        needs: impl Fn(&Snapshot) -> Result<Ends>,
     ) -> Result<(Vec<Closed>, Writing<'c>)> {
         for _ in 0..100 {
             self.refresh();
-            let tables = needs(&self.catalog)?;
-            let closed = self.close_gates(&tables)?;
+            let ends = needs(&self.catalog)?;
+            let closed = self.close_gates(&self.gates_to_close(&ends)?)?;
             let writing = db.catalog().write()?;
             let now = needs(&writing.snapshot)?;
-            if now.iter().all(|table| tables.iter().any(|known| known.id == table.id)) {
+            if now.all().all(|table| ends.all().any(|known| known.id == table.id)) {
                 return Ok((closed, writing));
             }
         }
         Err(error::LOCK_WAIT_TIMEOUT.bare())
     }
-}
 
-/// Gives tables a new version: constraints of theirs have come or gone (F4).
-pub(super) fn touch(writing: &mut Writing<'_>, tables: &[Arc<Table>], but: u64) -> Result<()> {
-    for table in tables.iter().filter(|table| table.id != but) {
-        // It may have been dropped, or touched, by the same statement.
-        if let Ok(current) = writing.snapshot.table(&table.schema, &table.name).cloned()
-            && current.id == table.id
-            && current.version == table.version
-        {
-            writing.put_table(current.copy())?;
+    /// Gives tables a new version: constraints of theirs have come or gone (F4). Not those whose gates were left open.
+    pub(super) fn touch(&self, writing: &mut Writing<'_>, tables: &[Arc<Table>]) -> Result<()> {
+        for table in tables.iter().filter(|table| !self.is_read_locked(table)) {
+            // It may have been dropped, or touched, by the same statement.
+            if let Ok(current) = writing.snapshot.table(&table.schema, &table.name).cloned()
+                && current.id == table.id
+                && current.version == table.version
+            {
+                writing.put_table(current.copy())?;
+            }
         }
+        Ok(())
     }
-    Ok(())
 }
 
 /// What other definitions say of a table that has another name, or whose columns have: `renames` are (old, new).

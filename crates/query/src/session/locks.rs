@@ -6,9 +6,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::catalog::Snapshot;
 use crate::catalog::table::Table;
 use crate::error::{self, Result, SqlError};
 use crate::parse::statement::Name;
+use crate::session::foreign::Ends;
 use crate::session::track::{LOCKED, READ, WRITE};
 use crate::session::{Kill, Outcome, Session};
 
@@ -164,8 +166,7 @@ impl Session {
                 |(locked, _): &&(Arc<Table>, bool)| locked.id == table.id && !self.locked.implied.contains(&locked.id);
             match self.locked.tables.iter().find(is_named) {
                 None => {
-                    let message = format!("Table '{}' was not locked with LOCK TABLES", table.name);
-                    return Err(SqlError { code: 1100, sqlstate: "HY000", message });
+                    return Err(error::TABLE_NOT_LOCKED.with(&[&table.name]));
                 }
                 Some((_, false)) if writes => {
                     return Err(read_locked(table));
@@ -176,10 +177,34 @@ impl Session {
         Ok(())
     }
 
-    /// Tables other than that one which LOCK TABLES holds for reading.
-    pub(super) fn read_locked_relatives(&self, id: u64) -> Vec<u64> {
-        let read = self.locked.tables.iter().filter(|(table, exclusive)| !exclusive && table.id != id);
-        read.map(|(table, _)| table.id).collect()
+    pub(super) fn is_read_locked(&self, table: &Table) -> bool {
+        self.locked.tables.iter().any(|(locked, exclusive)| locked.id == table.id && !exclusive)
+    }
+
+    /// The gates that a change of definitions closes. Under LOCK TABLES only what is locked for writing may be changed. What it is tied to, and is held for reading, is left open, since the session itself is inside: so are
+    /// others who read it, but nobody who writes its rows (C2).
+    pub(super) fn gates_to_close(&self, ends: &Ends) -> Result<Vec<Arc<Table>>> {
+        self.check_locked(&ends.changed, &ends.changed)?;
+        let tied = ends.tied.iter().filter(|table| !self.is_read_locked(table));
+        Ok(ends.changed.iter().chain(tied).cloned().collect())
+    }
+
+    /// Tables whose gates were left open are what they were, and no constraint has come to them. One may have gone: whoever still has a plan with it passes the gate of the other end, which was closed (F4).
+    pub(super) fn check_left_open(&self, now: &Snapshot) -> Result<()> {
+        for (table, _) in self.locked.tables.iter().filter(|(_, exclusive)| !exclusive) {
+            let (schema, name) = (&*table.schema, &*table.name);
+            let is_same = now.table(schema, name).is_ok_and(|now| now.id == table.id && now.version == table.version);
+            let before = self.catalog.shared().children_now(schema, name);
+            let was_there = |child: &Arc<Table>| {
+                let old = before.iter().find(|old| old.id == child.id);
+                let mut keys = child.foreign_keys.iter().filter(|key| key.refers_to(schema, name));
+                keys.all(|key| old.is_some_and(|old| old.foreign_keys.contains(key)))
+            };
+            if !is_same || !now.children_now(schema, name).iter().all(was_there) {
+                return Err(read_locked(table));
+            }
+        }
+        Ok(())
     }
 
     /// Passes what keeps writers out of these tables, once in a transaction.
@@ -226,8 +251,7 @@ fn let_go(table: &Table, exclusive: bool) {
 }
 
 pub(super) fn read_locked(table: &Table) -> SqlError {
-    let message = format!("Table '{}' was locked with a READ lock and can't be updated", table.name);
-    SqlError { code: 1099, sqlstate: "HY000", message }
+    error::TABLE_NOT_LOCKED_FOR_WRITE.with(&[&table.name])
 }
 
 fn conflict() -> SqlError {

@@ -90,6 +90,7 @@ impl Session {
     fn passed(&mut self, table: &Arc<Table>) -> Result<Arc<Table>> {
         for _ in 0..100 {
             let table = self.catalog_table(&table.schema, &table.name)?;
+            self.check_locked(std::slice::from_ref(&table), &[])?;
             if self.hold(std::slice::from_ref(&table))? {
                 return Ok(table);
             }
@@ -115,10 +116,13 @@ impl Session {
         let mut rows: Vec<Row> = Vec::new();
         for name in names {
             let (schema, name) = self.full_name(name)?;
-            let sum = match self.catalog.table(&schema, &name).cloned() {
-                // Nobody keeps one up to date.
-                Ok(_) if quick => Value::Null,
-                Ok(table) => Value::UInt(self.checksum(&table)?),
+            // Nobody keeps one up to date.
+            let found = self.catalog.table(&schema, &name).cloned();
+            let sum =
+                found.and_then(|table| if quick { Ok(Value::Null) } else { self.checksum(&table).map(Value::UInt) });
+            let sum = match sum {
+                Ok(sum) => sum,
+                Err(error) if !is_of_table(&error) => return Err(error),
                 Err(error) => {
                     self.ctx.warnings.push(crate::scalar::Level::Error, error);
                     Value::Null
@@ -168,5 +172,14 @@ impl Session {
 
 /// Is the table the trouble, so that the next one may be looked at?
 fn is_of_table(error: &SqlError) -> bool {
-    [error::NO_SUCH_TABLE, error::WRONG_OBJECT, error::VIEW_INVALID, error::BAD_DB].iter().any(|code| code.is(error))
+    [
+        error::NO_SUCH_TABLE,
+        error::WRONG_OBJECT,
+        error::VIEW_INVALID,
+        error::BAD_DB,
+        error::TABLE_NOT_LOCKED,
+        error::TABLE_NOT_LOCKED_FOR_WRITE,
+    ]
+    .iter()
+    .any(|code| code.is(error))
 }
