@@ -34,6 +34,7 @@ fn values_are_shown_as_text() {
         (Type::integer(), Value::Int(-42), "-42"),
         (Type::unsigned(), Value::UInt(u64::MAX), "18446744073709551615"),
         (Type { zerofill: true, unsigned: true, length: 5, ..Type::integer() }, Value::UInt(42), "00042"),
+        (Type { zerofill: true, unsigned: true, ..Type::new(Kind::Float) }, Value::Float(1.5), "0000000001.5"),
         (Type::decimal(10, 2), Value::Decimal(Decimal::new(-150, 2)), "-1.50"),
         (Type::double(), Value::Double(0.1), "0.1"),
         (Type::text(9, Collation::DEFAULT), Value::text("Wal"), "Wal"),

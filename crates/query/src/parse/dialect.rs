@@ -5,7 +5,7 @@
 
 use std::any::TypeId;
 
-use sqlparser::ast::{BinaryOperator, CastKind, DataType, Expr, UnaryOperator};
+use sqlparser::ast::{BinaryOperator, CastKind, ColumnOption, DataType, Expr, UnaryOperator};
 use sqlparser::dialect::{Dialect, MySqlDialect, Precedence};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
@@ -284,6 +284,15 @@ impl Dialect for Grammar {
 
     fn supports_key_column_option(&self) -> bool {
         true
+    }
+
+    /// ZEROFILL, which stands behind UNSIGNED only (`rewrite`).
+    fn parse_column_option(
+        &self,
+        parser: &mut Parser,
+    ) -> Result<Option<Result<Option<ColumnOption>, ParserError>>, ParserError> {
+        let is_zerofill = matches!(&parser.peek_token_ref().token, Token::Word(word) if word.quote_style.is_none() && word.value == "ZEROFILL");
+        Ok(is_zerofill.then(|| Ok(Some(ColumnOption::DialectSpecific(vec![parser.next_token().token])))))
     }
 
     fn supports_group_by_with_modifier(&self) -> bool {

@@ -58,6 +58,9 @@ pub fn rewrite(tokens: Vec<TokenWithSpan>, grammar: &Grammar, text: &str) -> Res
         comma_in_brackets(&mut tokens);
         outer_join_braces(&mut tokens);
     }
+    if tokens.first().is_some_and(|first| is_any(first, &["create", "alter"])) {
+        attributes_of_numbers(&mut tokens);
+    }
     let duplicates = create_from_query(&mut tokens);
     let into = select_into(&mut tokens, grammar, text)?;
     let mut parameters = 0;
@@ -134,6 +137,25 @@ fn refuse_arrays(tokens: &[TokenWithSpan]) -> Result<()> {
 
 fn words(words: &[&str], like: &TokenWithSpan) -> Vec<TokenWithSpan> {
     words.iter().map(|word| TokenWithSpan::new(Token::make_keyword(word), like.span)).collect()
+}
+
+/// ZEROFILL is UNSIGNED too, wherever it stands among its like; and NUMERIC is DECIMAL, of which the parser knows UNSIGNED.
+fn attributes_of_numbers(tokens: &mut Vec<TokenWithSpan>) {
+    let mut at = 0;
+    while at < tokens.len() {
+        let attributes =
+            tokens[at..].iter().take_while(|token| is_any(token, &["unsigned", "signed", "zerofill"])).count();
+        if tokens[at..at + attributes].iter().any(|token| is(token, "zerofill")) {
+            let put = words(&["UNSIGNED", "ZEROFILL"], &tokens[at]);
+            tokens.splice(at..at + attributes, put);
+            at += 2;
+            continue;
+        }
+        if is(&tokens[at], "numeric") {
+            tokens[at].token = Token::make_keyword("DECIMAL");
+        }
+        at += attributes.max(1);
+    }
 }
 
 /// LOCK IN SHARE MODE is FOR SHARE.

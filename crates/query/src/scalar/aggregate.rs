@@ -167,7 +167,8 @@ fn result_type(kind: Kind, arguments: &[Type], settings: &bind::Settings) -> Typ
             Type::decimal((precision + u32::from(more)).min(65), (scale + more).min(SCALE_MAX))
         }
         Kind::Sum | Kind::Avg | Kind::StdPop | Kind::StdSamp | Kind::VarPop | Kind::VarSamp => Type::double(),
-        Kind::Min | Kind::Max | Kind::AnyValue => arguments[0].clone().with_nullable(true),
+        Kind::Min | Kind::Max => Type { zerofill: false, ..arguments[0].clone() }.with_nullable(true),
+        Kind::AnyValue => arguments[0].clone().with_nullable(true),
         Kind::BitAnd | Kind::BitOr | Kind::BitXor => Type::unsigned().with_nullable(false),
         Kind::GroupConcat => {
             let bytes = arguments.iter().any(|ty| ty.kind.is_bytes());

@@ -438,11 +438,10 @@ fn scale_of(micros: i64) -> u8 {
 
 /// Appends the characters of a value in shown form: what the text protocol sends, what CONCAT joins. Bytes are not characters and are not for this.
 pub fn write_text(value: &Value, ty: &Type, out: &mut String) {
-    let scale = usize::from(ty.scale.min(6));
+    let (scale, start) = (usize::from(ty.scale.min(6)), out.len());
     let written = match value {
         Value::Null => Ok(()),
         Value::Int(number) => write!(out, "{number}"),
-        Value::UInt(number) if ty.zerofill => write!(out, "{number:0width$}", width = ty.length as usize),
         Value::UInt(number) if ty.kind == Kind::Year => write!(out, "{number:04}"),
         Value::UInt(number) => write!(out, "{number}"),
         Value::Decimal(decimal) => write!(out, "{decimal}"),
@@ -464,6 +463,12 @@ pub fn write_text(value: &Value, ty: &Type, out: &mut String) {
         Value::Json(json) => write!(out, "{json}"),
     };
     debug_assert!(written.is_ok());
+    if ty.zerofill && !value.is_null() {
+        // A decimal's point is not in its length.
+        let width = ty.length as usize + usize::from(ty.kind == Kind::Decimal && ty.scale > 0);
+        let missing = width.saturating_sub(out.len() - start);
+        out.insert_str(start, &"0".repeat(missing));
+    }
 }
 
 pub fn to_text(value: &Value, ty: &Type) -> Text {

@@ -1,6 +1,7 @@
 //! Columns from their words: type, defaults, options.
 
 use sqlparser::ast::{self, ColumnOption, TableConstraint};
+use sqlparser::tokenizer::Token;
 
 use crate::catalog::generated::Generated;
 use crate::catalog::table::{Default, TableColumn};
@@ -120,6 +121,7 @@ impl Session {
         let collation = collation_of(charset.as_deref(), named.as_deref(), collation)?;
         let mut ty = data_type(data_type_node, collation)?;
         ty.nullable = true;
+        ty.zerofill = options.iter().any(|option| is_zerofill(option));
         let mut column = TableColumn::new(name.to_owned(), ty, slot);
         let serial = data_type_node.to_string().eq_ignore_ascii_case("serial");
         if serial {
@@ -166,6 +168,8 @@ impl Session {
                     message: format!("Invalid ON UPDATE clause for '{}' column", column.name),
                 });
             }
+            // It is in the type.
+            option if is_zerofill(option) => {}
             ColumnOption::DialectSpecific(tokens) => {
                 let words: Vec<String> = tokens.iter().map(|token| token.to_string().to_ascii_lowercase()).collect();
                 match words.join(" ").as_str() {
@@ -224,4 +228,9 @@ impl Session {
             _ => Err(invalid()),
         }
     }
+}
+
+fn is_zerofill(option: &ColumnOption) -> bool {
+    let ColumnOption::DialectSpecific(tokens) = option else { return false };
+    matches!(&tokens[..], [Token::Word(word)] if word.value == "ZEROFILL")
 }

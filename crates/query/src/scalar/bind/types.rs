@@ -370,7 +370,8 @@ fn integer_type(ast: &DataType) -> Option<Type> {
     let ty = Type::new(kind);
     // An unsigned type needs no place for a sign, except that 20 digits are 20 digits.
     let default = if unsigned && kind != Kind::BigInt { ty.length - 1 } else { ty.length };
-    Some(Type { length: width.map_or(default, |width| width as u32), unsigned, ..ty })
+    let length = width.filter(|width| *width > 0).map_or(default, |width| width as u32);
+    Some(Type { length, unsigned, ..ty })
 }
 
 /// FLOAT(p) is a DOUBLE from 25 bits on; FLOAT(m,d) rounds to d digits.
