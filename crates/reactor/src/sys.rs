@@ -231,10 +231,14 @@ pub fn set_buffers(stream: &TcpStream, receive: u32, send: u32) -> io::Result<()
     Ok(())
 }
 
-/// Keep-alive probes after `seconds` of silence.
+/// Probes that go without an answer before the peer is taken to be gone.
+const PROBES: libc::c_int = 3;
+
+/// Keep-alive probes after `seconds` of silence; a peer that answers none is gone after twice as long.
 pub fn keep_alive(stream: &TcpStream, seconds: u32) -> io::Result<()> {
     let fd = stream.as_raw_fd();
     set_option(fd, libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1)?;
     set_option(fd, libc::IPPROTO_TCP, libc::TCP_KEEPIDLE, seconds as libc::c_int)?;
-    set_option(fd, libc::IPPROTO_TCP, libc::TCP_KEEPINTVL, (seconds / 3).max(1) as libc::c_int)
+    set_option(fd, libc::IPPROTO_TCP, libc::TCP_KEEPINTVL, (seconds / 3).max(1) as libc::c_int)?;
+    set_option(fd, libc::IPPROTO_TCP, libc::TCP_KEEPCNT, PROBES)
 }

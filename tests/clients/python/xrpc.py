@@ -13,6 +13,7 @@ import random
 import socket
 import struct
 import sys
+import time
 
 from beluga import Server, Tally
 from sql import ask, come
@@ -418,6 +419,44 @@ def sessions(server, wire, mysql):
     return x.ResultTso.FromString(payload).ts + 5 * 64
 
 
+# Linux: a socket that is closed in this mode says nothing to its peer, as if its machine had lost power.
+TCP_REPAIR = 19
+
+
+def vanished(server, wire, mysql):
+    ask(mysql, "set global polarx_rpc_tcp_keep_alive = 1")
+    gone = Connection(server.xrpc_port)
+    for sid in (2, 3):
+        gone.begin(sid)
+    gone.done(2, "begin")
+    gone.done(2, "update shop.t set n = 55 where id = 1")
+    port = gone.socket.getsockname()[1]
+    here = f":{server.xrpc_port:04X} 0100007F:{port:04X} 01"
+    timer = lambda: [line.split()[5][:2] for line in open("/proc/net/tcp") if here in line]
+    # The last answer is first to be acknowledged.
+    until = time.monotonic() + 5
+    while timer() != ["02"] and time.monotonic() < until:
+        time.sleep(0.01)
+    tally.equal("a connection at rest is probed: its timer is that of keep-alive", timer(), ["02"])
+    wire.send(2, x.ASK_EXECUTE_SQL, x.StmtExecute(stmt=b"update t set n = n + 1 where id = 1", reset_error=True))
+    wire.begin(7)
+    tally.equal("others go on", of_rows(wire.done(7, "select 2")), [[2]])
+    gone.file.close()
+    try:
+        gone.socket.setsockopt(socket.IPPROTO_TCP, TCP_REPAIR, 1)
+    except PermissionError:
+        # Root alone may let a peer vanish; the others say goodbye.
+        pass
+    gone.socket.close()
+    begun = time.monotonic()
+    tally.equal("a peer that vanishes gives its locks back", wire.answer(2).error, None)
+    tally.check("when it is probed, long before a lock's wait is over", time.monotonic() - begun < 20, time.monotonic() - begun)
+    tally.equal("what it had not committed is gone", ask(mysql, "select n from t where id = 1"), [[7]])
+    ask(mysql, "update t set n = 6 where id = 1")
+    tally.equal("and so is the connection", timer(), [])
+    ask(mysql, "set global polarx_rpc_tcp_keep_alive = 300")
+
+
 def placeholder(at):
     return x.Scalar(type=x.Scalar.V_PLACEHOLDER, v_position=at)
 
@@ -547,6 +586,7 @@ with Server(mysql=True, xrpc=True) as server:
     types(server, wire, mysql)
     statements(server, wire, mysql)
     last = sessions(server, wire, mysql)
+    vanished(server, wire, mysql)
     plans(server, wire, mysql)
     settings(server, wire, mysql)
     figures(server, wire, mysql)

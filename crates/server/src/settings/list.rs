@@ -237,7 +237,7 @@ settings! {
             "How often a busy pool looks for groups that make no progress.").dynamic();
         AutoCpuAffinity = switch("polarx_rpc_auto_cpu_affinity", false, "Binds each base thread to a processor.");
         TcpKeepAlive = time("polarx_rpc_tcp_keep_alive", Unit::Seconds, 0..=7200, 300,
-            "Silence after which a connection is probed; 0 probes none.").dynamic().redis("tcp-keepalive", Redis::Time(Unit::Seconds));
+            "Silence after which a connection is probed, up to three times, each a third of it later; 0 probes none.").dynamic().redis("tcp-keepalive", Redis::Time(Unit::Seconds));
         TcpRecvBuf = bytes("polarx_rpc_tcp_recv_buf", 0..=2 * MIB, 0, "What the system keeps of received bytes for a connection; 0: as it likes.").dynamic();
         TcpSendBuf = bytes("polarx_rpc_tcp_send_buf", 0..=2 * MIB, 0, "The same of bytes to be sent.").dynamic();
         TcpListenQueue = count("polarx_rpc_tcp_listen_queue", 1..=65535, 511,
