@@ -130,7 +130,8 @@ fn is_plain_comment(hint: &str) -> bool {
 /// What the hint wants of the rows that the statement changes, as a list for RETURNING: `fields(a,b)`, or without it all. None: nothing.
 pub fn returned(hint: &str) -> Result<Option<String>> {
     let folded = hint.to_ascii_lowercase();
-    if !folded.contains("returning") {
+    let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
+    if !folded.split(|letter| !is_part(letter)).any(|word| word == "returning") {
         return Ok(None);
     }
     let Some(begin) = folded.find("fields") else { return Ok(Some("*".into())) };
@@ -176,6 +177,7 @@ mod tests {
     fn hints_name_the_columns_that_come_back() {
         let returned = |hint| returned(hint).map_err(|error| error.code);
         assert_eq!(returned("/*+ index(t) */"), Ok(None));
+        assert_eq!(returned("/*+ index(returning_parcels) */"), Ok(None));
         assert_eq!(returned("/*+returning*/"), Ok(Some("*".into())));
         assert_eq!(returned("/*+ RETURNING Fields ( id, `a b` ,*) */"), Ok(Some("`id`, `a b`, *".into())));
         for malformed in [
