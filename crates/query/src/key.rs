@@ -8,8 +8,8 @@
 //! Y1: two rows have the same key of a unique index exactly if MySQL calls them duplicates.
 
 use crate::catalog::table::{Index, Part, Table};
-use crate::error::{self, Result};
-use crate::scalar::key::encode;
+use crate::error::{self, Result, SqlError};
+use crate::scalar::key::{decode, encode, is_kept, length};
 use crate::types::Type;
 use crate::value::Value;
 
@@ -78,6 +78,54 @@ pub fn row_key<'e>(key: &'e [u8], value: &'e [u8]) -> &'e [u8] {
         [0, row_key @ ..] => row_key,
         [1, low, high] => &key[usize::from(u16::from_le_bytes([*low, *high])).min(key.len())..],
         _ => &[],
+    }
+}
+
+/// A column whose value an index's entry keeps: in the row's key or before it, behind so many parts there.
+#[derive(Clone, Copy, Debug)]
+pub struct Shown {
+    pub column: usize,
+    in_row_key: bool,
+    nth: usize,
+}
+
+fn is_shown(table: &Table, part: &Part) -> bool {
+    part.prefix.is_none() && is_kept(&table.columns[part.column].ty)
+}
+
+/// The columns that entries of the index show: whole parts, of types that keys keep, of its own and of the primary key's.
+pub fn shown(table: &Table, index: &Index) -> Vec<Shown> {
+    let own = index.parts.iter().enumerate().map(|part| (part, false));
+    let primary = table.primary.iter().flatten().enumerate().map(|part| (part, true));
+    let all = own.chain(primary).filter(|((_, part), _)| is_shown(table, part));
+    let mut shown: Vec<Shown> =
+        all.map(|((nth, part), in_row_key)| Shown { column: part.column, in_row_key, nth }).collect();
+    shown.sort_by_key(|shown| (shown.column, shown.in_row_key));
+    shown.dedup_by_key(|shown| shown.column);
+    shown
+}
+
+/// Is the column among them?
+pub fn shows(table: &Table, index: &Index, column: usize) -> bool {
+    let parts = index.parts.iter().chain(table.primary.iter().flatten());
+    parts.filter(|part| part.column == column).any(|part| is_shown(table, part))
+}
+
+impl Shown {
+    /// Its value in an entry of the index.
+    pub fn value(&self, table: &Table, index: &Index, (key, value): (&[u8], &[u8])) -> Result<Value> {
+        let (mut rest, parts) = match self.in_row_key {
+            true => (row_key(key, value), table.primary.as_deref().unwrap_or(&[])),
+            false => (key, &index.parts[..]),
+        };
+        let ty = |part: &Part| &table.columns[part.column].ty;
+        let damaged = || SqlError::corrupt("an entry of an index");
+        for part in &parts[..self.nth] {
+            let length = length(rest, ty(part), part.descending).ok_or_else(damaged)?;
+            rest = rest.get(length..).ok_or_else(damaged)?;
+        }
+        let part = &parts[self.nth];
+        decode(rest, ty(part), part.descending).map(|(value, _)| value).ok_or_else(damaged)
     }
 }
 

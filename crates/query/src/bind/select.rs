@@ -784,7 +784,7 @@ pub(super) fn projected(mut input: Arc<Node>, exprs: Vec<Expr>) -> Arc<Node> {
         exprs.iter().map(|expr| if let Expr::Column(at, _) = expr { Some(*at) } else { None }).collect();
     if let (Some(Node::Scan(scan)), Some(places)) = (Arc::get_mut(&mut input), places)
         && (0..places.len()).all(|at| !places[..at].contains(&places[at]))
-        && !scan.access.covering
+        && !scan.needed.is_empty()
     {
         scan.narrow(exprs.iter());
         scan.output = Some(places);

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use engine::rows::{Cursor, Isolation, Locked, MapId, RowBatch, Transaction, Wait};
 
 use crate::batch::Batch;
-use crate::catalog::table::Table;
+use crate::catalog::table::{Index, Table};
 use crate::error::Result;
 use crate::exec::fold::folded;
 use crate::exec::host::host;
@@ -36,6 +36,8 @@ pub struct ScanState {
     ranges: VecDeque<Range>,
     /// What is found satisfies the implied conditions.
     is_exact: bool,
+    /// Entries of the index show all that is read: no row is.
+    is_covered: bool,
     /// What it puts out stands in the rows as it is.
     is_plain: bool,
     cursor: Option<Cursor>,
@@ -128,11 +130,14 @@ impl ScanState {
             range = ranges.pop_front();
         }
         let folded = (scan.folds && base.is_none()).then(|| folded(&scan.conditions, ctx));
+        is_exact &= scan.lock.is_none();
+        let is_covered = scan.is_shown(if is_exact { &scan.needed_after } else { &scan.needed });
         Ok(ScanState {
             base: base.cloned(),
             range,
             ranges,
-            is_exact: is_exact && scan.lock.is_none(),
+            is_exact,
+            is_covered,
             is_plain: is_plain(scan),
             cursor: None,
             folded,
@@ -174,7 +179,33 @@ impl ScanState {
     /// Nobody asks for more than that there is an entry: its row need not be read.
     fn is_told_by_entries(&self, scan: &Scan) -> bool {
         let says_all = self.is_exact && scan.implied == scan.conditions.len() && scan.needed_after.is_empty();
-        scan.access.covering || (says_all && scan.key_at.is_none())
+        let reads_nothing = scan.needed.is_empty() && scan.access.index.is_some() && scan.lock.is_none();
+        scan.key_at.is_none() && (reads_nothing || says_all)
+    }
+
+    /// A row of which the entry shows all that is read.
+    fn entry(
+        &mut self,
+        scan: &Scan,
+        index: &Index,
+        entry: (&[u8], &[u8]),
+        ctx: &mut EvalContext,
+        sink: &mut Sink<'_>,
+    ) -> Result<()> {
+        self.renew_wide(scan);
+        let (read, skipped) = match self.is_exact {
+            true => (&scan.needed_after, scan.implied),
+            false => (&scan.needed, 0),
+        };
+        for shown in scan.shown.iter().filter(|shown| read.contains(&shown.column)) {
+            let place = scan.places.as_ref().map_or(scan.offset + shown.column, |places| places[shown.column]);
+            self.wide[place] = shown.value(&scan.table, index, entry)?;
+        }
+        let conditions = self.folded.as_deref().unwrap_or(&scan.conditions);
+        if !all_hold(&conditions[skipped..], &self.wide, ctx)? {
+            return Ok(());
+        }
+        self.give(scan, ctx, sink)
     }
 
     /// A row of which nothing is read.
@@ -254,7 +285,8 @@ impl ScanState {
     fn point(&mut self, scan: &Scan, key: &[u8], ctx: &mut EvalContext, sink: &mut Sink<'_>) -> Result<()> {
         let Some(index) = scan.access.index else { return self.row(scan, key, None, ctx, sink) };
         self.memory.bytes.clear();
-        let map = scan.table.indexes[index].map;
+        let index = &scan.table.indexes[index];
+        let map = index.map;
         let txn = host(ctx).txn()?;
         let mut entry = std::mem::take(&mut self.memory.bytes);
         let present = match scan.lock {
@@ -263,6 +295,8 @@ impl ScanState {
         };
         if present && self.is_told_by_entries(scan) {
             self.bare(scan, ctx, sink)?;
+        } else if present && self.is_covered {
+            self.entry(scan, index, (key, &entry), ctx, sink)?;
         } else if present {
             let row_key = row_key(key, &entry).to_vec();
             self.row(scan, &row_key, None, ctx, sink)?;
@@ -280,6 +314,7 @@ impl ScanState {
             result = match scan.access.index {
                 None => self.row(scan, key, Some(long.as_ref().map_or(value.into(), Source::from)), ctx, sink),
                 Some(_) if is_told => self.bare(scan, ctx, sink),
+                Some(at) if self.is_covered => self.entry(scan, &scan.table.indexes[at], (key, value), ctx, sink),
                 Some(_) => self.row(scan, row_key(key, value), None, ctx, sink),
             };
             if result.is_err() || sink.is_done() {

@@ -31,6 +31,8 @@ pub struct Target<'t> {
     pub offset: usize,
     /// May this place of the row be read before the table's row is?
     pub is_bound: &'t dyn Fn(usize) -> bool,
+    /// Do the entries of this index show all that is read of a row?
+    pub covers: &'t dyn Fn(usize) -> bool,
     /// Indexes that hints allow; None: all.
     pub allowed: Option<&'t Allowed>,
     pub rows: f64,
@@ -134,8 +136,8 @@ impl Target<'_> {
         let rows = self.found(&access, conditions, &served);
         let ordered = !has_list
             && serves_order(parts, access.equal.len(), order, self.offset, &mut access.backward, access.is_point);
-        // Through an index each row is looked up on its own.
-        let each = if index.is_some() { ROW + LOOKUP } else { ROW };
+        // Through an index each row is looked up on its own, unless the entry is enough.
+        let each = if index.is_some_and(|at| !(self.covers)(at)) { ROW + LOOKUP } else { ROW };
         let begin = if access.is_full() { WHOLE } else { RANGE * access.within.len().max(1) as f64 };
         let cost = rows * each + begin;
         let mut implied = implied(conditions, &taken);

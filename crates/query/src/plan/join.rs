@@ -9,6 +9,7 @@ use crate::bind::generated::indexed;
 use crate::bind::scope::{Origin, ScopeTable, Source};
 use crate::exec::fold::folds;
 use crate::exec::hosted::Subquery;
+use crate::key;
 use crate::plan::access::{Choice, Target};
 use crate::plan::cost::{HASH, OPEN, PROBE, ROWS};
 use crate::plan::estimate::{asking, estimate};
@@ -102,10 +103,17 @@ impl Planner<'_> {
         let table = &self.tables[at];
         let Origin::Base(base) = &table.origin else { return None };
         let is_bound = |place: usize| self.owns(before, place);
+        let reads_entries = table.lock.is_none() && table.key_at.is_none() && !base.computes;
+        let used = |column: &usize| self.used[table.offset + column];
+        let covers = |at: usize| {
+            let index = &base.indexes[at];
+            reads_entries && (0..base.columns.len()).filter(used).all(|column| key::shows(base, index, column))
+        };
         let target = Target {
             table: base,
             offset: table.offset,
             is_bound: &is_bound,
+            covers: &covers,
             allowed: table.allowed.as_ref(),
             rows: self.sight.rows(table),
             formulas: indexed(base, table.offset),
@@ -142,10 +150,11 @@ impl Planner<'_> {
                 let kept = self.kept(&ripe, &choice, |_| true);
                 let asking = self.asking(&ripe, &choice);
                 let (conditions, implied) = implied_first(ripe, &choice.implied);
-                let mut access = choice.access;
-                access.covering =
-                    needed.is_empty() && access.index.is_some() && table.lock.is_none() && table.key_at.is_none();
-                let scan = Scan {
+                let access = choice.access;
+                // Columns that are computed ask for others than those that they are.
+                let index = access.index.filter(|_| !base.computes).map(|at| &base.indexes[at]);
+                let shown = index.map(|index| key::shown(base, index)).unwrap_or_default();
+                let mut scan = Scan {
                     table: base.clone(),
                     alias: table.alias.clone(),
                     offset,
@@ -161,11 +170,13 @@ impl Planner<'_> {
                     conditions,
                     implied,
                     lock: table.lock,
+                    shown,
                     output: None,
                     found: choice.rows,
                     estimate: choice.rows * kept,
                     cost: choice.cost + asking,
                 };
+                scan.access.covering = scan.is_shown(&scan.needed);
                 Part {
                     node: Arc::new(Node::Scan(Box::new(scan))),
                     tables: vec![at],

@@ -26,6 +26,7 @@ use std::sync::Arc;
 use engine::rows::Strength;
 
 use crate::catalog::table::{Part, Table};
+use crate::key::Shown;
 use crate::scalar::Expr;
 use crate::scalar::aggregate::Aggregate;
 use crate::system::SystemTable;
@@ -184,6 +185,8 @@ pub struct Scan {
     pub stages: Stages,
     pub stages_after: Stages,
     pub lock: Option<Lock>,
+    /// What entries of the index show of a row.
+    pub shown: Vec<Shown>,
     /// Give these places of the wide row, each once, and no wide row: nobody above wants more.
     pub output: Option<Vec<usize>>,
     /// About how many rows the access finds, how many of them the conditions leave, and what reading them costs.
@@ -205,6 +208,12 @@ impl Scan {
     pub fn names(&self) -> impl Iterator<Item = (usize, String)> {
         let name = |at: usize| Some((self.place(at)?, format!("{}.{}", self.alias, self.table.columns[at].name)));
         (0..self.table.columns.len()).filter_map(name)
+    }
+
+    /// Do the entries of its index show these columns? Who locks, or changes, reads the row itself.
+    pub fn is_shown(&self, columns: &[usize]) -> bool {
+        let is_shown = |column: &usize| self.shown.iter().any(|shown| shown.column == *column);
+        self.access.index.is_some() && self.lock.is_none() && self.key_at.is_none() && columns.iter().all(is_shown)
     }
 
     /// The parts of the key that it goes by.
@@ -233,6 +242,7 @@ impl Scan {
             self.needed_after = self.table.with_sources(kept);
             let conditions = &self.conditions[self.implied..];
             self.stages_after = Stages::new(&self.table, self.offset, conditions, &self.needed_after);
+            self.access.covering = self.is_shown(&self.needed_after);
         }
     }
 }
@@ -294,7 +304,7 @@ pub struct Access {
     pub backward: bool,
     /// All parts of a unique key are given: at most one row for each combination.
     pub is_point: bool,
-    /// Nothing but keys is asked for: the index's entries are enough.
+    /// The index's entries are enough: they show all that is read, at least where values fit exactly.
     pub covering: bool,
 }
 

@@ -2,6 +2,7 @@
 //!
 //! K1: for a type, `encode(a) < encode(b)` as bytes exactly where `a` comes before `b`, and the bytes are equal exactly where the values are.
 //! K2: no encoding is the beginning of another of the same type, so that parts may follow one another.
+//! K3: of integers, YEAR, ENUM, SET, BIT, DATE, TIME, DATETIME and TIMESTAMP `decode` gives the very value (`is_kept`). Of other types what is equal need not be the same: a zero has a sign, a text its case.
 //! A value begins with a byte: NULL comes first. Descending turns every bit over. Numbers of different variants (a key's value may be wider than its column) must not meet in one
 //! key space: the type decides the form, not the value.
 //!
@@ -210,16 +211,20 @@ fn json(node: &Node, out: &mut Vec<u8>) {
     }
 }
 
+/// Is a value of the type kept by its key as it was?
+pub fn is_kept(ty: &Type) -> bool {
+    use Kind::{Bit, Date, DateTime, Enum, Set, Time, Timestamp, Year};
+    ty.kind.is_integer() || matches!(ty.kind, Year | Enum | Set | Bit | Date | Time | DateTime | Timestamp)
+}
+
 /// The value back from its key, and how many bytes it took, where the key keeps it: numbers and times. `None` for strings and JSON, whose keys do not.
 pub fn decode(key: &[u8], ty: &Type, descending: bool) -> Option<(Value, usize)> {
     let byte = |place: usize| key.get(place).map(|byte| if descending { !byte } else { *byte });
     if byte(0)? == NULL {
         return Some((Value::Null, 1));
     }
-    let word = || {
-        let bytes: Option<Vec<u8>> = (1..9).map(byte).collect();
-        Some(u64::from_be_bytes(bytes?.try_into().ok()?))
-    };
+    let bits = |width: usize| (1..=width).try_fold(0, |bits: u64, at| Some(bits << 8 | u64::from(byte(at)?)));
+    let word = || bits(8);
     Some(match ty.kind {
         kind if kind.is_integer() && !ty.unsigned => (Value::Int((word()? ^ 1 << 63) as i64), 9),
         kind if kind.is_integer() || matches!(kind, Kind::Year | Kind::Enum | Kind::Set | Kind::Bit) => {
@@ -231,9 +236,8 @@ pub fn decode(key: &[u8], ty: &Type, descending: bool) -> Option<(Value, usize)>
             (if ty.kind == Kind::Float { Value::Float(number as f32) } else { Value::Double(number) }, 9)
         }
         Kind::Date => {
-            let bytes: Option<Vec<u8>> = (1..5).map(byte).collect();
-            let bits = u32::from_be_bytes(bytes?.try_into().ok()?);
-            (Value::Date(date_of(bits)), 5)
+            let bits = bits(4)?;
+            (Value::Date(date_of(bits as u32)), 5)
         }
         Kind::DateTime => {
             let bits = word()?;

@@ -233,9 +233,13 @@ fn scan_words(scan: &Scan, names: &Names, around: &[Names]) -> String {
         () if *is_point && equal.iter().all(|part| part.len() == 1) => "Single-row index lookup",
         () if is_bounded || equal.iter().any(|part| part.len() > 1) => "Index range scan",
         () if !equal.is_empty() => "Index lookup",
-        () if *covering => "Covering index scan",
         () if index.is_some() => "Index scan",
         () => "Table scan",
+    };
+    let way = match way.strip_prefix("Index") {
+        Some(rest) if *covering => format!("Covering index{rest}"),
+        _ if *covering => way.replace("index", "covering index"),
+        _ => way.to_owned(),
     };
     let mut text = format!("{way} on {}", scan.alias);
     if used {

@@ -107,6 +107,7 @@ proptest! {
             prop_assert_eq!(length, key.len());
             let mut ctx = EvalContext::new();
             prop_assert!(compare::sort_order(&ty, &value, &a, &mut ctx).expect("compares").is_eq());
+            prop_assert!(!is_kept(&ty) || value == a, "K3: {:?} {:?}", value, a);
         }
     }
 }
