@@ -21,7 +21,8 @@ fn analyze_counts_rows_and_loops_of_every_node() {
     ] {
         run(&mut session, sql);
     }
-    let sql = "explain analyze select a.id, count(*) from b straight_join a on b.a_id = a.id where a.k < 9 group by a.id";
+    let sql =
+        "explain analyze select a.id, count(*) from b straight_join a on b.a_id = a.id where a.k < 9 group by a.id";
     let answer = run(&mut session, sql).join("\n");
     for (node, counts) in [
         ("Group by hash: a.id [count(0)]", "rows=1 loops=1)"),
