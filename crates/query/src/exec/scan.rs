@@ -197,15 +197,38 @@ impl ScanState {
             true => (&scan.needed_after, scan.implied),
             false => (&scan.needed, 0),
         };
-        for shown in scan.shown.iter().filter(|shown| read.contains(&shown.column)) {
-            let place = scan.places.as_ref().map_or(scan.offset + shown.column, |places| places[shown.column]);
-            self.wide[place] = shown.value(&scan.table, index, entry)?;
-        }
+        self.show(scan, index, entry, |column| read.contains(&column))?;
         let conditions = self.folded.as_deref().unwrap_or(&scan.conditions);
         if !all_hold(&conditions[skipped..], &self.wide, ctx)? {
             return Ok(());
         }
         self.give(scan, ctx, sink)
+    }
+
+    /// Puts what the entry shows of these columns into the wide row.
+    fn show(
+        &mut self,
+        scan: &Scan,
+        index: &Index,
+        entry: (&[u8], &[u8]),
+        is_read: impl Fn(usize) -> bool,
+    ) -> Result<()> {
+        for shown in scan.shown.iter().filter(|shown| is_read(shown.column)) {
+            let place = scan.places.as_ref().map_or(scan.offset + shown.column, |places| places[shown.column]);
+            self.wide[place] = shown.value(&scan.table, index, entry)?;
+        }
+        Ok(())
+    }
+
+    /// Do the conditions that the entry decides let its row be wanted?
+    fn leads(&mut self, scan: &Scan, index: &Index, entry: (&[u8], &[u8]), ctx: &mut EvalContext) -> Result<bool> {
+        if scan.pushed == 0 || scan.lock.is_some() {
+            return Ok(true);
+        }
+        self.renew_wide(scan);
+        self.show(scan, index, entry, |column| scan.needed.contains(&column))?;
+        let conditions = self.folded.as_deref().unwrap_or(&scan.conditions);
+        all_hold(&conditions[scan.implied..][..scan.pushed], &self.wide, ctx)
     }
 
     /// A row of which nothing is read.
@@ -297,7 +320,7 @@ impl ScanState {
             self.bare(scan, ctx, sink)?;
         } else if present && self.is_covered {
             self.entry(scan, index, (key, &entry), ctx, sink)?;
-        } else if present {
+        } else if present && self.leads(scan, index, (key, &entry), ctx)? {
             let row_key = row_key(key, &entry).to_vec();
             self.row(scan, &row_key, None, ctx, sink)?;
         }
@@ -315,7 +338,10 @@ impl ScanState {
                 None => self.row(scan, key, Some(long.as_ref().map_or(value.into(), Source::from)), ctx, sink),
                 Some(_) if is_told => self.bare(scan, ctx, sink),
                 Some(at) if self.is_covered => self.entry(scan, &scan.table.indexes[at], (key, value), ctx, sink),
-                Some(_) => self.row(scan, row_key(key, value), None, ctx, sink),
+                Some(at) => match self.leads(scan, &scan.table.indexes[at], (key, value), ctx) {
+                    Ok(true) => self.row(scan, row_key(key, value), None, ctx, sink),
+                    other => other.map(drop),
+                },
             };
             if result.is_err() || sink.is_done() {
                 break;
@@ -346,7 +372,7 @@ impl ScanState {
         let source = known.unwrap_or_else(|| long.as_ref().map_or((&bytes).into(), Source::from));
         let is_long = source.is_shared();
         let (stages, skipped) = match self.is_exact {
-            true => (&scan.stages_after, scan.implied),
+            true => (&scan.stages_after, scan.implied + scan.pushed),
             false => (&scan.stages, 0),
         };
         let is_free = skipped == scan.conditions.len();

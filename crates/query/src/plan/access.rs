@@ -33,6 +33,8 @@ pub struct Target<'t> {
     pub is_bound: &'t dyn Fn(usize) -> bool,
     /// Do the entries of this index show all that is read of a row?
     pub covers: &'t dyn Fn(usize) -> bool,
+    /// Can the condition be looked at before the row is read that an entry of this index leads to?
+    pub pushes: &'t dyn Fn(usize, &Expr) -> bool,
     /// Indexes that hints allow; None: all.
     pub allowed: Option<&'t Allowed>,
     pub rows: f64,
@@ -136,14 +138,25 @@ impl Target<'_> {
         let rows = self.found(&access, conditions, &served);
         let ordered = !has_list
             && serves_order(parts, access.equal.len(), order, self.offset, &mut access.backward, access.is_point);
-        // Through an index each row is looked up on its own, unless the entry is enough.
-        let each = if index.is_some_and(|at| !(self.covers)(at)) { ROW + LOOKUP } else { ROW };
+        // Through an index each row is looked up on its own, unless the entry is enough, or says already that it is not wanted.
+        let each = match index {
+            Some(at) if (self.covers)(at) => ROW,
+            Some(at) if !access.is_full() => ROW + LOOKUP * self.left(at, conditions, &served),
+            Some(_) => ROW + LOOKUP,
+            None => ROW,
+        };
         let begin = if access.is_full() { WHOLE } else { RANGE * access.within.len().max(1) as f64 };
         let cost = rows * each + begin;
         let mut implied = implied(conditions, &taken);
         implied.extend(whole);
         implied.retain(|at| self.formulas.is_empty() || self.is_direct(&conditions[*at]));
         (Choice { access, implied, served, rows, cost }, ordered)
+    }
+
+    /// The share of entries whose rows are to be read.
+    fn left(&self, index: usize, conditions: &[Expr], served: &[usize]) -> f64 {
+        let others = conditions.iter().enumerate().filter(|(at, _)| !served.contains(at));
+        others.filter(|(_, condition)| (self.pushes)(index, condition)).map(|(_, one)| self.sight.share(one)).product()
     }
 
     /// About how many rows the access finds: measured in the tree where its bounds are known, else by what is known of its key and columns.

@@ -15,7 +15,7 @@ use crate::plan::cost::{HASH, OPEN, PROBE, ROWS};
 use crate::plan::estimate::{asking, estimate};
 use crate::plan::order::{Way, kept, order};
 use crate::plan::share::Sight;
-use crate::plan::walk::{columns, is_volatile};
+use crate::plan::walk::{columns, has_subquery, is_volatile};
 use crate::plan::{HashJoin, JoinKind, Node, Scan, SortKey, Stages, equal};
 use crate::scalar::Expr;
 use crate::scalar::expr::{Comparison, Domain};
@@ -109,11 +109,16 @@ impl Planner<'_> {
             let index = &base.indexes[at];
             reads_entries && (0..base.columns.len()).filter(used).all(|column| key::shows(base, index, column))
         };
+        let pushes = |at: usize, condition: &Expr| {
+            let shows = |column: usize| column < base.columns.len() && key::shows(base, &base.indexes[at], column);
+            reads_entries && is_shown(condition, table.offset, &shows)
+        };
         let target = Target {
             table: base,
             offset: table.offset,
             is_bound: &is_bound,
             covers: &covers,
+            pushes: &pushes,
             allowed: table.allowed.as_ref(),
             rows: self.sight.rows(table),
             formulas: indexed(base, table.offset),
@@ -149,11 +154,13 @@ impl Planner<'_> {
                 let needed = base.with_sources(needed);
                 let kept = self.kept(&ripe, &choice, |_| true);
                 let asking = self.asking(&ripe, &choice);
-                let (conditions, implied) = implied_first(ripe, &choice.implied);
                 let access = choice.access;
                 // Columns that are computed ask for others than those that they are.
                 let index = access.index.filter(|_| !base.computes).map(|at| &base.indexes[at]);
                 let shown = index.map(|index| key::shown(base, index)).unwrap_or_default();
+                let shows = |column: usize| shown.iter().any(|shown| shown.column == column);
+                let is_pushed = |condition: &Expr| table.lock.is_none() && is_shown(condition, offset, &shows);
+                let (conditions, implied, pushed) = in_order(ripe, &choice.implied, is_pushed);
                 let mut scan = Scan {
                     table: base.clone(),
                     alias: table.alias.clone(),
@@ -162,13 +169,14 @@ impl Planner<'_> {
                     places: None,
                     folds: !access.is_point && conditions.iter().any(|condition| folds(condition, choice.rows)),
                     stages: Stages::new(base, offset, &conditions, &needed),
-                    stages_after: Stages::new(base, offset, &conditions[implied..], &needed),
+                    stages_after: Stages::new(base, offset, &conditions[implied + pushed..], &needed),
                     needed_after: needed.clone(),
                     needed,
                     key_at: table.key_at,
                     access,
                     conditions,
                     implied,
+                    pushed,
                     lock: table.lock,
                     shown,
                     output: None,
@@ -431,16 +439,28 @@ fn tables_after(kind: JoinKind, left: &Part, right: &[usize]) -> Vec<usize> {
     left.tables.iter().chain(right).copied().collect()
 }
 
-/// The implied conditions before the others, and how many they are. Those that ask subqueries come last.
-fn implied_first(conditions: Vec<Expr>, implied: &[usize]) -> (Vec<Expr>, usize) {
-    let (mut first, mut others) = (Vec::new(), Vec::new());
+/// The implied conditions, those that are pushed into the index, and the others; and how many the former are. Those that ask subqueries come last.
+fn in_order(conditions: Vec<Expr>, implied: &[usize], is_pushed: impl Fn(&Expr) -> bool) -> (Vec<Expr>, usize, usize) {
+    let (mut first, mut pushed, mut others) = (Vec::new(), Vec::new(), Vec::new());
     for (at, condition) in conditions.into_iter().enumerate() {
-        if implied.contains(&at) { first.push(condition) } else { others.push(condition) }
+        match () {
+            () if implied.contains(&at) => first.push(condition),
+            () if is_pushed(&condition) => pushed.push(condition),
+            () => others.push(condition),
+        }
     }
     others.sort_by_key(asks);
-    let count = first.len();
+    let counts = (first.len(), pushed.len());
+    first.append(&mut pushed);
     first.append(&mut others);
-    (first, count)
+    (first, counts.0, counts.1)
+}
+
+/// Does the condition read nothing but columns that are shown, of the table that lies there, and say the same each time?
+fn is_shown(condition: &Expr, offset: usize, shows: &dyn Fn(usize) -> bool) -> bool {
+    let read = columns(condition);
+    let is_column = |place: &usize| place.checked_sub(offset).is_some_and(shows);
+    !read.is_empty() && read.iter().all(is_column) && !has_subquery(condition) && !is_volatile(condition)
 }
 
 /// Is a subquery asked in it that depends on the row?

@@ -177,11 +177,13 @@ pub struct Scan {
     pub conditions: Vec<Expr>,
     /// So many of them, the first ones, hold for every row that the access finds, if all values of it fit (`fit`) and the rows are not newer than the index.
     pub implied: usize,
+    /// The next ones after them read no more than entries of the index show: they are looked at before the row is read.
+    pub pushed: usize,
     /// Something in the conditions is worth computing once for all rows (`exec/fold`).
     pub folds: bool,
     /// The columns of `needed` that are needed without the implied conditions.
     pub needed_after: Vec<usize>,
-    /// In which order columns are read and conditions are looked at: with all conditions, and without the implied ones.
+    /// In which order columns are read and conditions are looked at: with all conditions, and without the implied and the pushed ones.
     pub stages: Stages,
     pub stages_after: Stages,
     pub lock: Option<Lock>,
@@ -240,7 +242,7 @@ impl Scan {
             let mut kept = self.needed_after.clone();
             kept.retain(|column| wanted.contains(&(self.offset + column)));
             self.needed_after = self.table.with_sources(kept);
-            let conditions = &self.conditions[self.implied..];
+            let conditions = &self.conditions[self.implied + self.pushed..];
             self.stages_after = Stages::new(&self.table, self.offset, conditions, &self.needed_after);
             self.access.covering = self.is_shown(&self.needed_after);
         }

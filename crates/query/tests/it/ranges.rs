@@ -103,10 +103,11 @@ fn ranges_of_an_or_find_what_a_walk_over_the_table_finds() {
     runner
         .run(&condition(), |condition| {
             let condition = condition.text();
-            let walk = ask(&format!("select id, u, v from d.t ignore index (u, n, s, v) where {condition}"));
+            let walk =
+                ask(&format!("select id, u, v, length(pad) from d.t ignore index (u, n, s, v) where {condition}"));
             let walk = sorted(walk);
             for hint in ["", "force index (u)", "force index (n)", "force index (s)", "force index (v)"] {
-                let sql = format!("select id, u, v from d.t {hint} where {condition}");
+                let sql = format!("select id, u, v, length(pad) from d.t {hint} where {condition}");
                 let plan = ask(&format!("explain format=tree {sql}")).join("\n");
                 led.set(led.get() + usize::from(plan.contains("ndex range scan") && plan.contains(" or ")));
                 prop_assert_eq!(sorted(ask(&sql)), walk.clone(), "{}\n{}", sql, plan);
@@ -123,5 +124,5 @@ fn ranges_of_an_or_find_what_a_walk_over_the_table_finds() {
             Ok(())
         })
         .unwrap();
-    assert!(led.get() > 100, "only {} of the plans went by ranges", led.get());
+    assert!(led.get() > 80, "only {} of the plans went by ranges", led.get());
 }

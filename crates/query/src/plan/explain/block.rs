@@ -37,6 +37,8 @@ pub struct Shown {
     pub conditions: Vec<String>,
     pub columns: Vec<String>,
     pub covers: bool,
+    /// Conditions are looked at before rows are read.
+    pub pushes: bool,
     pub backward: bool,
     pub hashes: bool,
     /// It only says which rows before it stay: those that have a match, or those that have none.
@@ -319,6 +321,7 @@ fn shown(scan: &Scan, around: &[Names], beside: &Names) -> Shown {
             .map(|at| table.columns[*at].name.clone())
             .collect(),
         covers: access.covering,
+        pushes: scan.pushed > 0 && !access.covering,
         backward: access.backward,
         ..Shown::default()
     }

@@ -74,6 +74,7 @@ fn extra(block: &Block, shown: &Shown, is_first: bool) -> Value {
     let is_const = shown.access == Some("const") && shown.conditions.len() <= shown.by.len();
     add(!shown.conditions.is_empty() && !is_const, "Using where");
     add(shown.covers, "Using index");
+    add(shown.pushes, "Using index condition");
     add(shown.backward, "Backward index scan");
     add(is_first && (block.groups || block.is_distinct), "Using temporary");
     add(is_first && (block.sorts || block.has_windows), "Using filesort");

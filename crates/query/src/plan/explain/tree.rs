@@ -266,9 +266,15 @@ fn scan_words(scan: &Scan, names: &Names, around: &[Names]) -> String {
     if *backward {
         text.push_str(" (reverse)");
     }
-    if !scan.conditions.is_empty() {
-        let list: Vec<String> = scan.conditions.iter().map(|expr| words(expr, &names, around)).collect();
-        let _ = write!(text, ", where {}", list.join(" and "));
+    let pushed = scan.implied..scan.implied + if *covering { 0 } else { scan.pushed };
+    let told = |wanted: bool| {
+        let list = scan.conditions.iter().enumerate().filter(|(at, _)| pushed.contains(at) == wanted);
+        list.map(|(_, expr)| words(expr, &names, around)).collect::<Vec<_>>().join(" and ")
+    };
+    for (words, told) in [("with index condition:", told(true)), ("where", told(false))] {
+        if !told.is_empty() {
+            let _ = write!(text, ", {words} {told}");
+        }
     }
     if scan.lock.is_some() {
         text.push_str(", locking");
