@@ -294,7 +294,7 @@ impl Bind<'_> {
             (None, false, true) => OnConflict::Ignore,
             (None, false, false) => OnConflict::Fail,
         };
-        let updates = self.on_duplicate(insert, &table)?;
+        let updates = self.on_duplicate(insert, &table, &targets)?;
         let doing = match on_conflict {
             OnConflict::Replace => vec![Doing::Insert, Doing::Delete],
             OnConflict::Update => {
@@ -444,7 +444,13 @@ impl Bind<'_> {
         places.filter(|(nth, at)| self.disregards(table, **at) && is_given(*nth)).map(|(_, at)| *at).collect()
     }
 
-    fn on_duplicate(&mut self, insert: &ast::Insert, table: &Arc<Table>) -> Result<Vec<(usize, Expr)>> {
+    /// `targets`: the columns that the statement names.
+    fn on_duplicate(
+        &mut self,
+        insert: &ast::Insert,
+        table: &Arc<Table>,
+        targets: &[usize],
+    ) -> Result<Vec<(usize, Expr)>> {
         let assignments = match &insert.on {
             None => return Ok(Vec::new()),
             Some(ast::OnInsert::DuplicateKeyUpdate(assignments)) => assignments,
@@ -453,8 +459,16 @@ impl Bind<'_> {
         self.open_scope();
         self.add_target(table);
         // The new row follows; it has a name if the statement gives it one.
-        let new = insert.insert_alias.as_ref().map(|alias| alias.row_alias.to_string());
-        let at = self.add_table(table, new.as_deref().unwrap_or("\u{0}new"), Columns::All);
+        let new = insert.insert_alias.as_ref().map(|alias| name_of(&alias.row_alias)).transpose()?;
+        let at = self.add_table(table, new.as_ref().map_or("\u{0}new", |new| &new.name), Columns::All);
+        if let Some(names) = insert
+            .insert_alias
+            .as_ref()
+            .and_then(|alias| alias.col_aliases.as_deref())
+            .filter(|names| !names.is_empty())
+        {
+            self.name_columns(at, names, targets)?;
+        }
         let base = self.scope().tables[at].offset;
         if new.is_none() {
             self.scope().tables.truncate(at);
@@ -482,6 +496,22 @@ impl Bind<'_> {
         self.values_at = None;
         self.close_scope();
         Ok(updates)
+    }
+
+    /// `AS new (m, n)`: in the new row the columns that are put in have these names, and the others none.
+    fn name_columns(&mut self, at: usize, names: &[ast::Ident], targets: &[usize]) -> Result<()> {
+        if names.len() != targets.len() {
+            return Err(error::VIEW_WRONG_LIST.bare());
+        }
+        let same = |one: &ast::Ident, other: &ast::Ident| one.value.to_lowercase() == other.value.to_lowercase();
+        if let Some(twice) = (0..names.len()).find(|at| names[..*at].iter().any(|name| same(name, &names[*at]))) {
+            return Err(error::DUP_FIELDNAME.with(&[&names[twice].value]));
+        }
+        for (column, told) in self.scope().tables[at].columns.iter_mut().enumerate() {
+            let name = targets.iter().position(|target| *target == column).map(|nth| names[nth].value.clone());
+            told.name = name.unwrap_or_default();
+        }
+        Ok(())
     }
 
     /// The plan of the wide rows that are to be changed, locked and with their keys.
