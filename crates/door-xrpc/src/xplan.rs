@@ -216,6 +216,10 @@ impl Block<'_, '_> {
             Expr::Placeholder(at) => Term::Parameter(*at as usize),
             Expr::Ref(at) => self.pick(Scalar::UInt((*at).into()))?.1,
             Expr::Operator(name, of) => return self.operator(name, of),
+            // Nodes of PolarDB-X say it in one of these ways.
+            Expr::Function(b"bloomfilter" | b"bloom_filter", of) => {
+                Term::BloomFilter(of.iter().map(|expr| self.term(expr)).collect::<Result<_>>()?)
+            }
             Expr::Function(name, _) => {
                 return Err(errors::not_served(&format!("the function {}", String::from_utf8_lossy(name))));
             }

@@ -477,6 +477,67 @@ def plans(server, wire, mysql):
     tally.equal("by its digest, for another row", of_rows(wire.answer(2)), [[None, 2]])
 
 
+MASK = (1 << 64) - 1
+
+
+def murmur3_x64_128(data):
+    """From the definition of the hash, with the seed 0: two numbers of 64 bits."""
+    turn = lambda word, by: (word << by | word >> 64 - by) & MASK
+    c1, c2 = 0x87C37B91114253D5, 0x4CF5AD432745937F
+
+    def mix(word):
+        word = (word ^ word >> 33) * 0xFF51AFD7ED558CCD & MASK
+        word = (word ^ word >> 33) * 0xC4CEB9FE1A85EC53 & MASK
+        return word ^ word >> 33
+
+    h1 = h2 = 0
+    whole = len(data) // 16 * 16
+    for at in range(0, whole, 16):
+        k1, k2 = struct.unpack_from("<QQ", data, at)
+        h1 = (turn(h1 ^ turn(k1 * c1 & MASK, 31) * c2 & MASK, 27) + h2) * 5 + 0x52DCE729 & MASK
+        h2 = (turn(h2 ^ turn(k2 * c2 & MASK, 33) * c1 & MASK, 31) + h1) * 5 + 0x38495AB5 & MASK
+    k1, k2 = struct.unpack("<QQ", data[whole:].ljust(16, b"\0"))
+    h2 ^= turn(k2 * c2 & MASK, 33) * c1 & MASK
+    h1 ^= turn(k1 * c1 & MASK, 31) * c2 & MASK
+    h1, h2 = h1 ^ len(data), h2 ^ len(data)
+    h1 = h1 + h2 & MASK
+    h2 = h2 + h1 & MASK
+    h1, h2 = mix(h1), mix(h2)
+    h1 = h1 + h2 & MASK
+    return h1, h2 + h1 & MASK
+
+
+def filters(server, wire, mysql):
+    ask(mysql, "create table bloom (id int primary key, big bigint, name varchar(40), x double, day date)")
+    ask(mysql, "insert into bloom with recursive r as (select 1 n union all select n + 1 from r where n < 400) select n, n * 1000000007, repeat(concat('n', n), n % 4 + 1), n / 8, '2026-01-01' from r")
+    ask(mysql, "insert into bloom (id) values (1000)")
+    rows = ask(mysql, "select id, big, name, x from bloom where id < 1000")
+    last = [[1000, None, None, None]]
+    bits, hashes = 997, 4
+    ref = lambda at: x.Expr(type=x.Expr.REF, ref_id=at)
+    value = lambda of: x.Expr(type=x.Expr.LITERAL, literal=scalar(of))
+    info = x.TableInfo(name=scalar("bloom"), schema_name=scalar("shop"))
+    scan = x.AnyPlan(plan_type=x.AnyPlan.TABLE_SCAN, table_scan_plan=x.TableScanPlan(table_info=info))
+    forms = [("INT", 0, lambda row: struct.pack("<i", row[0])), ("BIGINT", 1, lambda row: struct.pack("<q", row[1])), ("text", 2, lambda row: row[2].encode()), ("DOUBLE", 3, lambda row: struct.pack("<d", row[3]))]
+    for word, (name, column, form) in zip(("bloomfilter", "bloom_filter") * 2, forms):
+        bitmap = bytearray((bits + 7) // 8)
+        places = lambda row: [((h1 + nth * h2) & MASK >> 1) % bits for h1, h2 in [murmur3_x64_128(form(row))] for nth in range(hashes)]
+        for row in rows[::7]:
+            for place in places(row):
+                bitmap[place // 8] |= 1 << place % 8
+        wanted = [row[0] for row in rows + last if row[column] is None or all(bitmap[place // 8] & 1 << place % 8 for place in places(row))]
+        call = x.FunctionCall(name=x.Identifier(name=word), param=[ref(column), value(bits), value(hashes), value("murmur3_128"), value(bytes(bitmap))])
+        kept = x.AnyPlan(plan_type=x.AnyPlan.FILTER, filter=x.Filter(sub_read_plan=scan, expr=x.Expr(type=x.Expr.FUNC_CALL, function_call=call)))
+        wire.send(2, x.ASK_EXECUTE_PLAN, x.ExecPlan(plan=kept, reset_error=True, token=10240))
+        found = [row[0] for row in of_rows(wire.answer(2))]
+        tally.check(f"a filter over {name} keeps what was put in, NULL, and little else", found == wanted and len(found) < 120, (len(found), len(wanted)))
+    for bad in ([ref(0), value(0), value(4), value("murmur3_128"), value(b"x")], [ref(0), value(64), value(4), value("other"), value(b"12345678")], [ref(0), value(65), value(4), value("murmur3_128"), value(b"12345678")]):
+        call = x.FunctionCall(name=x.Identifier(name="bloomfilter"), param=bad)
+        kept = x.AnyPlan(plan_type=x.AnyPlan.FILTER, filter=x.Filter(sub_read_plan=scan, expr=x.Expr(type=x.Expr.FUNC_CALL, function_call=call)))
+        wire.send(2, x.ASK_EXECUTE_PLAN, x.ExecPlan(plan=kept, reset_error=True, token=10240))
+        tally.equal("a filter that is none", wire.answer(2).error.code, 1210)
+
+
 def settings(server, wire, mysql):
     variable = lambda name: dict(ask(mysql, f"show variables like '{name}'")).get(name)
     names = [row[0] for row in ask(mysql, "show variables like 'polarx_rpc%'")]
@@ -588,6 +649,7 @@ with Server(mysql=True, xrpc=True) as server:
     last = sessions(server, wire, mysql)
     vanished(server, wire, mysql)
     plans(server, wire, mysql)
+    filters(server, wire, mysql)
     settings(server, wire, mysql)
     figures(server, wire, mysql)
     logins(server, mysql)

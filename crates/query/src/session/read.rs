@@ -47,6 +47,8 @@ pub enum Term {
     Like(Box<Term>, Box<Term>, bool),
     /// Whether it is one of them, or is not.
     In(Box<Term>, Vec<Term>, bool),
+    /// May the value be in a Bloom filter: the value, and what the function BLOOMFILTER takes behind it.
+    BloomFilter(Vec<Term>),
     /// Of all rows; None: of the rows themselves.
     Aggregate(Aggregate, Option<Box<Term>>),
 }
@@ -228,6 +230,16 @@ impl Tree<'_> {
             Term::In(term, list, is_in) => {
                 let list = list.iter().map(|term| self.expr(term)).collect::<Result<_>>()?;
                 ast::Expr::InList { expr: self.boxed(term)?, list, negated: !is_in }
+            }
+            Term::BloomFilter(arguments) => {
+                let mut call = parse::parse_expression("BLOOMFILTER()")?;
+                if let ast::Expr::Function(function) = &mut call
+                    && let ast::FunctionArguments::List(list) = &mut function.args
+                {
+                    let argument = |term| Ok(ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(self.expr(term)?)));
+                    list.args = arguments.iter().map(argument).collect::<Result<_>>()?;
+                }
+                call
             }
             Term::Aggregate(kind, of) => self.aggregate(*kind, of.as_deref())?,
         })

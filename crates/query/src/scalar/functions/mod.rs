@@ -3,6 +3,7 @@
 //! A row says the names, how many arguments, how the result's type comes about, and which Rust function does it. The implementation reads its arguments through `Args`, which
 //! converts them as MySQL does; so a row is all there is to add a function.
 
+mod bloom;
 mod control;
 mod date;
 pub mod digest;
@@ -99,7 +100,8 @@ const fn volatile(function: Function) -> Function {
     Function { volatile: true, ..function }
 }
 
-static PARTS: [&[Function]; 9] = [
+static PARTS: [&[Function]; 10] = [
+    bloom::FUNCTIONS,
     control::FUNCTIONS,
     string::FUNCTIONS,
     regexp::FUNCTIONS,
