@@ -86,7 +86,7 @@ impl Insert {
         let defaults = self.rules.defaults.iter().flatten();
         let updates = self.updates.iter().map(|(_, expr)| expr);
         let mut exprs = rows.iter().flatten().flatten().chain(defaults).chain(updates);
-        !crate::exec::keys::is_keys(&self.rules.table) && self.returning.is_none() && exprs.all(is_steady)
+        !crate::exec::keys::is_keys(&self.rules.table) && exprs.all(is_steady)
     }
 }
 

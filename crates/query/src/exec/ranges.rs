@@ -16,6 +16,7 @@ use crate::value::Value;
 
 /// Room for the key of a point; most are shorter.
 const POINT_BYTES: usize = 32;
+
 /// A part of a map.
 #[derive(Clone, Debug)]
 pub enum Range {
@@ -76,7 +77,7 @@ pub fn ranges_of(
         let ty = &table.columns[part.column].ty;
         let mut values = Vec::new();
         for expr in exprs {
-            if is_null_literal(expr) {
+            if expr.is_null_literal() {
                 values.push(Value::Null);
                 continue;
             }
@@ -139,10 +140,6 @@ pub(crate) fn bounds(table: &Table, access: &Access, ctx: &mut EvalContext) -> R
         Range::Between(from, to) => (from, to),
     };
     Ok(ranges_of(table, access, &[], ctx, &mut true)?.into_iter().map(part).collect())
-}
-
-fn is_null_literal(expr: &Expr) -> bool {
-    matches!(expr, Expr::Literal(value, _) if value.is_null())
 }
 
 /// Keys from one on up to another, which is not one of them; None: to the end of the map.
@@ -233,7 +230,7 @@ impl Next<'_> {
 
     /// Those with one value, or with NULL. None: no row can have it.
     fn equal(&self, expr: &Expr, ctx: &mut EvalContext, is_exact: &mut bool) -> Result<Option<Stretch>> {
-        if is_null_literal(expr) {
+        if expr.is_null_literal() {
             return Ok(Some(Stretch::of(&self.key(&Value::Null))));
         }
         Ok(match fit(&expr.eval(self.row, ctx)?, self.ty, ctx) {

@@ -8,7 +8,7 @@ use crate::bind::generated::is_like;
 use crate::bind::hints::Allowed;
 use crate::catalog::table::{Part, Table};
 use crate::plan::cost::{KEPT, KEPT_BETWEEN, LOOKUP, RANGE, ROW, WHOLE};
-use crate::plan::said::{Bounds, Said, is_null, says_no_more};
+use crate::plan::said::{Bounds, Said, says_no_more};
 use crate::plan::share::Sight;
 use crate::plan::{Access, Limit, SortKey};
 use crate::scalar::Expr;
@@ -110,7 +110,7 @@ impl Target<'_> {
                 break;
             }
             // A prefix finds more than what is equal; what follows it in the key is of no use then.
-            has_null |= equal.iter().any(is_null);
+            has_null |= equal.iter().any(Expr::is_null_literal);
             access.equal.push(equal.clone());
             served.push(*by);
             if part.prefix.is_none() {

@@ -60,7 +60,7 @@ impl Bounds {
 
     fn add(&mut self, op: Comparison, other: &Expr, by: usize) {
         match op {
-            Comparison::Equal if !is_null(other) => self.equal = Some((vec![other.clone()], by)),
+            Comparison::Equal if !other.is_null_literal() => self.equal = Some((vec![other.clone()], by)),
             Comparison::Greater | Comparison::GreaterEqual if self.low.is_none() => {
                 self.low = Some(((other.clone(), op == Comparison::GreaterEqual), by));
             }
@@ -121,7 +121,7 @@ impl Target<'_> {
                 let bounds = said.at(at);
                 if bounds.equal.as_ref().is_none_or(|(known, _)| known.len() > 1) {
                     // Nothing equals a NULL of the list; as a key it would find the NULLs of the column.
-                    let items = list.list.iter().map(|(item, _)| item).filter(|item| !is_null(item));
+                    let items = list.list.iter().map(|(item, _)| item).filter(|item| !item.is_null_literal());
                     bounds.equal = Some((items.cloned().collect(), by));
                 }
             }
@@ -179,10 +179,6 @@ fn parts(arm: &Expr) -> Vec<&Expr> {
         Expr::And(list) => list.iter().flat_map(parts).collect(),
         part => vec![part],
     }
-}
-
-pub fn is_null(expr: &Expr) -> bool {
-    matches!(expr, Expr::Literal(value, _) if value.is_null())
 }
 
 /// Does the condition say for values what its bounds, of which so many were taken, say for keys?

@@ -195,6 +195,10 @@ impl Expr {
         Expr::Literal(Value::Null, Type::null())
     }
 
+    pub fn is_null_literal(&self) -> bool {
+        matches!(self, Expr::Literal(value, _) if value.is_null())
+    }
+
     pub fn integer(number: i64) -> Expr {
         // A place for the sign: so a literal 1 is not of the type of truth.
         let length = number.unsigned_abs().max(1).ilog10() + 2;

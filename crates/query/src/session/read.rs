@@ -231,21 +231,23 @@ impl Tree<'_> {
                 let list = list.iter().map(|term| self.expr(term)).collect::<Result<_>>()?;
                 ast::Expr::InList { expr: self.boxed(term)?, list, negated: !is_in }
             }
-            Term::BloomFilter(arguments) => {
-                let mut call = parse::parse_expression("BLOOMFILTER()")?;
-                if let ast::Expr::Function(function) = &mut call
-                    && let ast::FunctionArguments::List(list) = &mut function.args
-                {
-                    let argument = |term| Ok(ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(self.expr(term)?)));
-                    list.args = arguments.iter().map(argument).collect::<Result<_>>()?;
-                }
-                call
-            }
+            Term::BloomFilter(arguments) => self.call("BLOOMFILTER()", arguments)?,
             Term::Aggregate(kind, of) => self.aggregate(*kind, of.as_deref())?,
         })
     }
 
-    /// The tree of a call, with its argument replaced.
+    /// The tree of a call, with these for its arguments.
+    fn call(&self, text: &str, arguments: &[Term]) -> Result<ast::Expr> {
+        let mut call = parse::parse_expression(text)?;
+        if let ast::Expr::Function(function) = &mut call
+            && let ast::FunctionArguments::List(list) = &mut function.args
+        {
+            let argument = |term| Ok(ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(self.expr(term)?)));
+            list.args = arguments.iter().map(argument).collect::<Result<_>>()?;
+        }
+        Ok(call)
+    }
+
     fn aggregate(&self, kind: Aggregate, of: Option<&Term>) -> Result<ast::Expr> {
         let text = match kind {
             Aggregate::Count if of.is_none() => "COUNT(*)",
@@ -258,21 +260,11 @@ impl Tree<'_> {
             Aggregate::Min => "MIN(x)",
             Aggregate::Max => "MAX(x)",
         };
-        let mut call = parse::parse_expression(text)?;
-        let Some(of) = of else {
-            return if kind == Aggregate::Count {
-                Ok(call)
-            } else {
-                Err(SqlError::unsupported("an aggregate of nothing"))
-            };
-        };
-        if let ast::Expr::Function(function) = &mut call
-            && let ast::FunctionArguments::List(list) = &mut function.args
-            && let [ast::FunctionArg::Unnamed(argument)] = &mut list.args[..]
-        {
-            *argument = ast::FunctionArgExpr::Expr(self.expr(of)?);
+        match of {
+            Some(of) => self.call(text, std::slice::from_ref(of)),
+            None if kind == Aggregate::Count => parse::parse_expression(text),
+            None => Err(SqlError::unsupported("an aggregate of nothing")),
         }
-        Ok(call)
     }
 }
 

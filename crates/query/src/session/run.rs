@@ -73,13 +73,16 @@ impl Plan {
 
     /// Could it be dropped half-way, and begun anew, as long as it has changed nothing?
     fn may_begin_again(&self) -> bool {
+        if self.returning().is_some() {
+            return false;
+        }
         match self {
             Plan::Query { node, .. } => may_begin_again(node),
             Plan::Update(update) => {
                 let mut sets = update.targets.iter().flat_map(|target| &target.sets);
-                update.returning.is_none() && may_begin_again(&update.node) && sets.all(|(_, expr)| is_steady(expr))
+                may_begin_again(&update.node) && sets.all(|(_, expr)| is_steady(expr))
             }
-            Plan::Delete(delete) => delete.returning.is_none() && may_begin_again(&delete.node),
+            Plan::Delete(delete) => may_begin_again(&delete.node),
             Plan::Insert(insert) => insert.may_begin_again(),
             Plan::Do(_) | Plan::Load(_) => false,
         }
