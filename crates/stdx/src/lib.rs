@@ -6,6 +6,7 @@ pub mod hash;
 pub mod histogram;
 pub mod padded;
 pub mod prng;
+pub mod recent;
 pub mod slot;
 pub mod sync;
 pub mod wait;
