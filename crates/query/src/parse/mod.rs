@@ -142,6 +142,13 @@ fn item_texts(text: &str, tokens: &[TokenWithSpan]) -> Vec<String> {
         "sql_big_result",
     ];
     let (mut names, mut start) = (Vec::new(), None);
+    // Comments behind the last word are no part of it.
+    let item = |from: usize, last: usize, to: usize| {
+        let last = &tokens[last].span.end;
+        let end = offset(last.line, last.column).filter(|end| (from..to).contains(end));
+        let end = end.filter(|end| lexical::is_blank(&text[*end..to])).unwrap_or(to);
+        text[from..end].trim().to_owned()
+    };
     for at in first + 1..tokens.len() {
         let token = &tokens[at];
         let ends = depths[at] < level
@@ -155,7 +162,7 @@ fn item_texts(text: &str, tokens: &[TokenWithSpan]) -> Vec<String> {
         if (ends || is_comma || matches!(token.token, Token::EOF | Token::SemiColon))
             && let (Some(from), Some(to)) = (start, here)
         {
-            names.push(text[from..to].trim().to_owned());
+            names.push(item(from, at - 1, to));
             start = None;
         } else if start.is_none() {
             start = here;
@@ -165,7 +172,7 @@ fn item_texts(text: &str, tokens: &[TokenWithSpan]) -> Vec<String> {
         }
     }
     if let Some(from) = start {
-        names.push(text[from..].trim().trim_end_matches(';').to_owned());
+        names.push(item(from, tokens.len() - 1, text.len()).trim_end_matches(';').to_owned());
     }
     names
 }
