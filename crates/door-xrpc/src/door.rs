@@ -10,6 +10,7 @@ use query::Database;
 use query::error::SqlError;
 use reactor::{Connection, Door, Flow, Io, Pool, TlsConfig};
 use stdx::histogram::Histogram;
+use stdx::recent::Sharded;
 use stdx::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::digests::{Digests, Limits};
@@ -21,6 +22,7 @@ use crate::message::reply::{Severity, Writer};
 use crate::session::{self, Who};
 use crate::spare::Spare;
 use crate::stats::Stats;
+use crate::xplan::Known;
 
 /// Told what a connection looks like, and where it comes from.
 pub type OnStranger = dyn Fn(&str, SocketAddr) + Send + Sync;
@@ -82,6 +84,9 @@ impl Default for Options {
 /// Sessions are numbered apart from connections, from here on: CONNECTION_ID() and KILL have one list for all doors.
 const FIRST_ID: u64 = 1 << 32;
 
+/// So many plans that are ready to run are kept for a thread, of those that were asked for last.
+const PREPARED_PLANS: usize = 512;
+
 /// What the connections of a door share.
 pub struct Shared {
     pub(crate) database: Arc<Database>,
@@ -93,6 +98,8 @@ pub struct Shared {
     /// Statements by digest.
     pub(crate) texts: Digests,
     pub(crate) plans: Digests,
+    /// By what a session's plans stand on, and the digest.
+    pub(crate) prepared_plans: Sharded<Arc<Known>>,
     pub(crate) spare: Spare,
     protected_mode: AtomicBool,
     last_id: AtomicU64,
@@ -177,6 +184,7 @@ impl XrpcDoor {
             stats: Stats::default(),
             texts: Digests::new(options.digests),
             plans: Digests::new(options.digests),
+            prepared_plans: Sharded::new(PREPARED_PLANS),
             spare: Spare::default(),
             protected_mode: AtomicBool::new(options.protected_mode),
             live: Live::of(&options),

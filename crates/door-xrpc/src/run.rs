@@ -233,7 +233,8 @@ impl Session {
             (None, None) => return Err(errors::XRPC.with(&[&"The request has neither a plan nor a digest."]).into()),
         };
         let sql = self.sql.as_mut().ok_or_else(|| errors::NO_SESSION.bare())?;
-        let known = request.digest.and_then(|digest| self.plans.get(digest)).cloned();
+        let ground = sql.ground();
+        let known = request.digest.and_then(|digest| self.shared.prepared_plans.get(ground, digest));
         let known = match known.filter(|known| known.is_of(sql, &bytes, &request.parameters)) {
             Some(known) => known,
             None => {
@@ -241,10 +242,7 @@ impl Session {
                 let plan = Plan::read(&bytes).map_err(|_| errors::XRPC.with(&[&"The plan is none."]))?;
                 let known = Arc::new(xplan::prepare(sql, &plan, &bytes, &request.parameters, &shown(request))?);
                 if let Some(digest) = request.digest {
-                    if self.plans.len() >= PREPARED_MAX {
-                        self.plans.clear();
-                    }
-                    self.plans.insert(digest.into(), known.clone());
+                    self.shared.prepared_plans.insert(ground, digest, known.clone());
                 }
                 known
             }
@@ -282,26 +280,28 @@ impl Session {
         if bound.values.is_empty() {
             return sql.execute(&bound.text);
         }
-        let known = self.prepared.get(&*bound.text).cloned();
-        let (handle, count) = match known {
+        let known = sql.prepared(&bound.text).or_else(|| self.prepared.get(&*bound.text).cloned());
+        let prepared = match known {
             Some(known) => known,
             None => {
                 let prepared = sql.prepare(&bound.text)?;
-                let entry = (prepared.handle, prepared.parameters.len());
-                if self.prepared.len() >= PREPARED_MAX {
-                    self.prepared.clear();
+                if sql.prepared(&bound.text).is_none() {
+                    if self.prepared.len() >= PREPARED_MAX {
+                        self.prepared.clear();
+                    }
+                    self.prepared.insert((&*bound.text).into(), prepared.clone());
                 }
-                self.prepared.insert((&*bound.text).into(), entry.clone());
-                entry
+                prepared
             }
         };
+        let count = prepared.parameters.len();
         if bound.values.len() > count {
             return Err(statement::too_many(bound.values.len(), count));
         }
         if bound.values.len() < count {
             return Err(SqlError::parse("'?' at line 1"));
         }
-        sql.execute_prepared(&handle, bound.values.clone())
+        sql.execute_prepared(&prepared.handle, bound.values.clone())
     }
 
     /// Begins the answer. True: it is whole.

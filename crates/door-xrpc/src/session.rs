@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use query::error::{self, SqlError};
 use query::types::Charset;
-use query::{Kill, Login, PreparedHandle};
+use query::{Kill, Login, Prepared};
 use reactor::{Call, Reply, Strand};
 use stdx::hash::Map;
 
@@ -20,7 +20,6 @@ use crate::message::request::{AutoSavepoint, SavepointOp, read_empty};
 use crate::presence::Presence;
 use crate::run::Running;
 use crate::statement::quoted;
-use crate::xplan::Known;
 use query::letters::Results;
 
 /// Sids with this bit are good for one statement.
@@ -98,10 +97,8 @@ pub struct Session {
     pub(crate) sql: Option<Box<query::Session>>,
     pub(crate) obeyed: Obeyed,
     pub(crate) running: Option<Running>,
-    /// Statements with arguments, by their text, and how many of these each has.
-    pub(crate) prepared: Map<Box<str>, (PreparedHandle, usize)>,
-    /// Plans by their digest.
-    pub(crate) plans: Map<Box<[u8]>, Arc<Known>>,
+    /// Statements with arguments, by their text: those that are this session's alone.
+    pub(crate) prepared: Map<Box<str>, Prepared>,
     last_error: Option<SqlError>,
     connection: reactor::Handle,
     /// Nothing more is done.
@@ -132,7 +129,6 @@ impl Session {
             obeyed: Obeyed::DEFAULT,
             running: None,
             prepared: Map::default(),
-            plans: Map::default(),
             last_error: None,
             connection,
             is_over: false,

@@ -18,7 +18,7 @@ use crate::message::plan::{Key, Plan, Source};
 use crate::statement::{decode, plain};
 use query::types::Charset;
 
-/// A plan that has been prepared in a session.
+/// A plan that has been prepared in some session.
 pub struct Known {
     pub handle: PreparedHandle,
     /// The plan's bytes: the digest may stand for others by now.
@@ -32,7 +32,7 @@ pub struct Known {
 
 impl Known {
     /// Is this what would be prepared now?
-    pub fn is_of(&self, sql: &Session, bytes: &Arc<[u8]>, parameters: &[Scalar<'_>]) -> bool {
+    pub fn is_of(&self, sql: &mut Session, bytes: &Arc<[u8]>, parameters: &[Scalar<'_>]) -> bool {
         Arc::ptr_eq(&self.bytes, bytes)
             && self.parameter_count == parameters.len()
             && self.names.iter().all(|(at, name)| parameters[*at].name() == Some(name.as_bytes()))

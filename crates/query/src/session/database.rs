@@ -18,6 +18,7 @@ use crate::scalar::named::NamedLocks;
 use crate::session::around::Around;
 use crate::session::count::Counts;
 use crate::session::handle::{Handle, Kill};
+use crate::session::plans::Plans;
 use crate::session::variables::{Is, May, find};
 use crate::value::Value;
 
@@ -40,6 +41,7 @@ pub struct Database {
     /// GET_LOCK.
     pub(crate) locks: Arc<NamedLocks>,
     timestamps: Timestamps,
+    pub(super) plans: Plans,
     /// What the server around adds.
     around: OnceLock<Around>,
 }
@@ -62,6 +64,7 @@ impl Database {
             globals: Mutex::default(),
             locks: Arc::default(),
             timestamps: Timestamps::default(),
+            plans: Plans::new(),
             around: OnceLock::new(),
         }))
     }

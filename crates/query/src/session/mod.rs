@@ -29,6 +29,8 @@ mod load;
 mod locks;
 mod maintain;
 mod outfile;
+mod plans;
+mod prepared;
 pub mod read;
 mod rights;
 pub(crate) mod run;
@@ -49,7 +51,6 @@ use std::time::Instant;
 
 use engine::Lsn;
 use engine::rows::{Isolation, Savepoint};
-use stdx::hash::Map;
 
 use crate::batch::Batch;
 use crate::catalog::Snapshot;
@@ -65,7 +66,6 @@ use crate::session::leave::Leaving;
 use crate::session::load::Incoming;
 use crate::session::locks::Locked;
 use crate::session::rights::Standing;
-use crate::session::run::Compiled;
 use crate::session::temporary::Temporary;
 use crate::session::track::Track;
 use crate::session::variables::Values;
@@ -170,15 +170,15 @@ impl ResultSet {
 #[derive(Clone, Debug)]
 pub struct Prepared {
     /// One for each `?`. Any value is taken.
-    pub parameters: Vec<Column>,
+    pub parameters: Arc<[Column]>,
     /// Empty: it answers no rows.
-    pub columns: Vec<Column>,
+    pub columns: Arc<[Column]>,
     pub handle: PreparedHandle,
 }
 
 /// Names a prepared statement of one session.
 #[derive(Clone, Debug)]
-pub struct PreparedHandle(Arc<run::Preparation>);
+pub struct PreparedHandle(Arc<prepared::Preparation>);
 
 impl PreparedHandle {
     fn text(&self) -> &str {
@@ -216,8 +216,6 @@ pub struct Session {
     who: Login,
     standing: Standing,
     rights: Arc<Rights>,
-    /// Moves with the rights.
-    rights_number: u64,
     ctx: EvalContext,
     values: Values,
     settings: scalar::Settings,
@@ -262,8 +260,8 @@ pub struct Session {
     track: Track,
 
     normal: Normal,
-    /// Plans by text without literals; None: such a text does not share its plan.
-    plans: Map<Vec<u8>, Option<Arc<Compiled>>>,
+    /// What plans are bound to here, once it was asked for.
+    ground: Option<u64>,
     named: HashMap<String, PreparedHandle>,
 }
 
@@ -284,7 +282,6 @@ impl Session {
             who: who.clone(),
             standing: Standing::default(),
             rights: Arc::default(),
-            rights_number: 0,
             ctx,
             values: Values::default(),
             settings: scalar::Settings::default(),
@@ -315,7 +312,7 @@ impl Session {
             temporary: Temporary::default(),
             track: Track::default(),
             normal: Normal::default(),
-            plans: Map::default(),
+            ground: None,
             named: HashMap::new(),
         };
         session.introduce()?;
@@ -400,7 +397,7 @@ impl Session {
         self.ctx.session.database = name.as_deref().map(Text::from);
         self.handle.show(|shown| shown.database.clone_from(&name));
         self.database = name;
-        self.plans.clear();
+        self.leave_ground();
     }
 
     pub fn database(&self) -> Option<&str> {
@@ -473,7 +470,7 @@ impl Session {
         self.drop_all_temporary();
         self.values = Values::default();
         self.named.clear();
-        self.plans.clear();
+        self.leave_ground();
         self.ctx.warnings.clear();
         self.ctx.session = scalar::SessionFacts::default();
         self.host().users.clear();

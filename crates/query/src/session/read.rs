@@ -98,9 +98,7 @@ pub struct Outline {
 #[derive(Clone, Debug)]
 pub struct Origin {
     table: Arc<Table>,
-    /// The session's own, where none was named.
-    database: Option<String>,
-    temporary_number: u64,
+    ground: u64,
 }
 
 impl Session {
@@ -125,19 +123,18 @@ impl Session {
             }
         };
         let key = parts.iter().map(|part| (table.columns[part.column].name.clone(), part.descending)).collect();
+        let ground = self.ground();
         let shown = table.columns.iter().filter(|column| !column.is_hidden() && !column.invisible);
         Ok(Outline {
-            origin: Origin { table: table.clone(), database: own, temporary_number: self.temporary.number },
+            origin: Origin { table: table.clone(), ground },
             columns: shown.map(|column| column.name.clone()).collect(),
             key,
         })
     }
 
     /// Is an outline from there what the session would be told now?
-    pub fn is_current(&self, origin: &Origin) -> bool {
-        origin.table.live.version.load(Ordering::Acquire) == origin.table.version
-            && origin.temporary_number == self.temporary.number
-            && (origin.database.is_none() || origin.database == self.database)
+    pub fn is_current(&mut self, origin: &Origin) -> bool {
+        origin.table.live.version.load(Ordering::Acquire) == origin.table.version && origin.ground == self.ground()
     }
 
     /// Makes a read ready to run with `execute_prepared`. `shown` is what the process list tells of it.
@@ -147,7 +144,8 @@ impl Session {
         let prepared = begun.and_then(|()| {
             let names = read.columns.iter().map(|(name, _)| name.clone()).collect();
             let statement = Statement::Query(Box::new(query(read)?));
-            self.prepare_parsed(shown, Parsed { statement, parameters: read.parameters, names })
+            let parsed = Parsed { statement, parameters: read.parameters, names };
+            self.prepare_parsed(shown, parsed).map(|(prepared, _)| prepared)
         });
         self.handle.show(super::Shown::end);
         prepared.map_err(|error| self.fail(error))

@@ -1,6 +1,6 @@
 //! The session's own rights: found when it enters, followed when accounts change.
 //!
-//! R3: a plan in hand has been checked against the session's rights; when these change, plans are forgotten. So a plan that is found needs no check.
+//! R3: a plan has been checked against the rights of its ground (`session/plans`), and a session whose rights change leaves its ground. So a plan that is found needs no check.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -23,9 +23,9 @@ pub(super) struct Standing {
     /// The name of the account.
     pub account: String,
     /// The list's generation when this was looked up.
-    generation: u64,
+    pub generation: u64,
     /// What the account itself had on `*.*` when the session entered (R1).
-    entered_with: Privileges,
+    pub entered_with: Privileges,
     /// Names of the roles that count.
     pub roles: BTreeSet<String>,
     /// Nothing is done before the password is changed.
@@ -115,9 +115,8 @@ impl Session {
         let own = self.rights_of_temporary();
         let rights = Rights { user: self.who.user.clone(), host: self.who.host.clone(), who, global, of, own };
         self.rights = Arc::new(rights);
-        self.rights_number += 1;
         self.host().rights = self.rights.shared();
-        self.plans.clear();
+        self.leave_ground();
         Ok(())
     }
 

@@ -10,11 +10,9 @@ use std::time::{Duration, Instant};
 
 use engine::rows::{Isolation, MapId, Strength};
 use sqlparser::ast;
-use stdx::sync::Mutex;
 
 use crate::batch::{Batch, Cells};
 use crate::bind::change;
-use crate::bind::hints::max_execution_ms;
 use crate::bind::load;
 use crate::bind::returning::Returning;
 use crate::bind::{Bind, Surroundings, Uses, Variables};
@@ -23,26 +21,25 @@ use crate::catalog::view::View;
 use crate::error::{self, Result, SqlError};
 use crate::exec::load::Loading;
 use crate::exec::{Exec, change as changes};
+use crate::parse;
 use crate::parse::load::Target;
-use crate::parse::normal::text_of;
+use crate::parse::normal::{Normal, text_of};
 use crate::parse::statement::{self, Statement};
-use crate::parse::{self, Parsed};
 use crate::plan::again::{is_steady, may_begin_again};
 use crate::plan::estimate::estimate;
 use crate::plan::{Lock, LockWait, Node};
 use crate::rights::Rights;
 use crate::scalar::Expr;
-use crate::scalar::Settings;
 use crate::scalar::temporal::Timestamp;
 use crate::session::count::{self, Count};
 use crate::session::load::Incoming;
+use crate::session::plans::OfText;
+use crate::session::prepared::time_limit;
 use crate::session::track::{READ, READ_UNSAFE, UNSAFE, WRITE};
-use crate::session::{Outcome, Prepared, PreparedHandle, ResultSet, Session};
+use crate::session::{Outcome, ResultSet, Session};
 use crate::types::{Column, Kind, Type};
 use crate::value::Value;
 
-/// Plans that a session keeps by text.
-const PLANS: usize = 256;
 /// A string of more bytes is of a type that holds any length.
 const LONG: usize = 0xFFFF;
 /// Plans that are expected to cost more are made anew for each run: it is a small part of it.
@@ -98,7 +95,7 @@ impl Plan {
     }
 
     /// Of the rows that it answers; None: it answers none.
-    fn columns(&self) -> Option<&Arc<[Column]>> {
+    pub(super) fn columns(&self) -> Option<&Arc<[Column]>> {
         match self {
             Plan::Query { columns, .. } => Some(columns),
             other => other.returning().map(|returning| &returning.columns),
@@ -158,9 +155,9 @@ pub struct Compiled {
     views: Vec<Arc<View>>,
     /// Tables that are read, with the ages of what was known of them.
     known: Vec<(Arc<Table>, u64)>,
-    volatile: bool,
+    pub(super) volatile: bool,
     /// It is expected to read much: worth a plan of its own for each run.
-    is_heavy: bool,
+    pub(super) is_heavy: bool,
     /// It may be dropped half-way and begun anew, while it has changed nothing.
     pub may_begin_again: bool,
     /// What it does, in the letters of a transaction's state.
@@ -204,58 +201,6 @@ impl Compiled {
         let (is_heavy, deeds) = (self.is_heavy, self.deeds | WRITE);
         let may_begin_again = false;
         Compiled { plan, tables, gates, written, views, known, volatile: true, is_heavy, may_begin_again, deeds }
-    }
-}
-
-/// What a prepared statement was last run as.
-#[derive(Debug)]
-struct LastRun {
-    /// Of the parameters.
-    types: Vec<Type>,
-    bound_in: Bound,
-    compiled: Arc<Compiled>,
-}
-
-/// What a plan is bound to and its types do not tell.
-#[derive(Debug)]
-struct Bound {
-    settings: Settings,
-    database: Option<String>,
-    rights_number: u64,
-    /// Of the session's temporary tables.
-    temporary_number: u64,
-}
-
-impl Bound {
-    fn of(session: &Session) -> Bound {
-        let (settings, database) = (session.settings.clone(), session.database.clone());
-        let (rights_number, temporary_number) = (session.rights_number, session.temporary.number);
-        Bound { settings, database, rights_number, temporary_number }
-    }
-
-    fn is_of(&self, session: &Session) -> bool {
-        self.rights_number == session.rights_number
-            && self.temporary_number == session.temporary.number
-            && self.settings == session.settings
-            && self.database == session.database
-    }
-}
-
-/// A prepared statement: its tree, and the plan for the parameter types it was last run with.
-#[derive(Debug)]
-pub struct Preparation {
-    text: Box<str>,
-    statement: Statement,
-    names: Vec<String>,
-    pub parameters: usize,
-    /// MAX_EXECUTION_TIME of the statement itself, in milliseconds: at hand, for a look at the tree is dear.
-    time_limit: Option<u64>,
-    last: Mutex<Option<LastRun>>,
-}
-
-impl Preparation {
-    pub fn text(&self) -> &str {
-        &self.text
     }
 }
 
@@ -408,35 +353,37 @@ impl Session {
     /// The plan that texts like this share, and this one's literals.
     fn known_plan(&mut self, sql: &str) -> Option<(Arc<Compiled>, Vec<Value>)> {
         let is_odd = self.ctx.sql_mode.has(crate::scalar::SqlMode::ANSI_QUOTES) || self.standing.must_change;
-        if is_odd || !self.locked.tables.is_empty() {
+        if is_odd || !self.locked.tables.is_empty() || self.serializes() {
             return None;
         }
         let mut normal = std::mem::take(&mut self.normal);
-        let found = if normal.take(sql) {
-            match self.plans.get(&normal.key) {
-                Some(Some(compiled)) if self.stands(compiled) => Some(compiled.clone()),
-                Some(None) => None,
-                _ => {
-                    let compiled = self.share(&normal.key, &normal.literals).map(Arc::new);
-                    if self.plans.len() >= PLANS {
-                        self.plans.clear();
-                    }
-                    // What reads much is planned for its own literals each time.
-                    if compiled.as_ref().is_none_or(|compiled| !compiled.is_heavy) {
-                        self.plans.insert(normal.key.clone(), compiled.clone());
-                    }
-                    compiled
-                }
-            }
-        } else {
-            None
-        };
-        let found = found.map(|compiled| (compiled, std::mem::take(&mut normal.literals)));
+        let compiled = if normal.take(sql) { self.plan_of(&normal) } else { None };
+        let found = compiled.map(|compiled| (compiled, std::mem::take(&mut normal.literals)));
         self.normal = normal;
         found
     }
 
-    fn stands(&self, compiled: &Compiled) -> bool {
+    fn plan_of(&mut self, normal: &Normal) -> Option<Arc<Compiled>> {
+        let ground = self.ground();
+        match self.db.plans.text(ground, &normal.key) {
+            Some(OfText::Plan(compiled)) if self.stands(&compiled) => return Some(compiled),
+            Some(OfText::Unshared) => return None,
+            _ => {}
+        }
+        // What cannot be bound has its error from its own text.
+        let shared = self.share(&normal.key, &normal.literals).ok()?;
+        let Some(compiled) = shared.map(Arc::new) else {
+            self.db.plans.keep_text(ground, &normal.key, OfText::Unshared);
+            return None;
+        };
+        // What reads much is planned for its own literals each time.
+        if !compiled.is_heavy {
+            self.db.plans.keep_text(ground, &normal.key, OfText::Plan(compiled.clone()));
+        }
+        Some(compiled)
+    }
+
+    pub(super) fn stands(&self, compiled: &Compiled) -> bool {
         compiled
             .gates
             .iter()
@@ -450,7 +397,7 @@ impl Session {
     }
 
     /// Plain reads lock: such plans are not shared.
-    fn serializes(&self) -> bool {
+    pub(super) fn serializes(&self) -> bool {
         self.next_isolation.unwrap_or(self.isolation) == Isolation::Serializable
     }
 
@@ -469,17 +416,15 @@ impl Session {
         }
     }
 
-    fn share(&mut self, key: &[u8], literals: &[Value]) -> Option<Compiled> {
-        if self.serializes() {
-            return None;
-        }
-        let parsed = parse::parse(&text_of(key), self.ctx.sql_mode).ok()?;
+    /// None: statements that differ in their literals have each a plan of their own.
+    fn share(&mut self, key: &[u8], literals: &[Value]) -> Result<Option<Compiled>> {
+        let parsed = parse::parse(&text_of(key), self.ctx.sql_mode)?;
         if !is_shareable(&parsed.statement) || parsed.parameters != literals.len() {
-            return None;
+            return Ok(None);
         }
         let types: Vec<Type> = literals.iter().map(|value| type_of(value, self.settings.collation)).collect();
-        let compiled = self.compile(&parsed.statement, &parsed.names, (&types, literals)).ok()?;
-        (!compiled.volatile).then_some(compiled)
+        let compiled = self.compile(&parsed.statement, &parsed.names, (&types, literals))?;
+        Ok((!compiled.volatile).then_some(compiled))
     }
 
     /// `values`: of the parameters, as far as they are known: the plan is made with an eye to them.
@@ -585,7 +530,7 @@ impl Session {
         self.obey_limit(time_limit(statement));
     }
 
-    fn obey_limit(&mut self, ms: Option<u64>) {
+    pub(super) fn obey_limit(&mut self, ms: Option<u64>) {
         if let Some(ms) = ms {
             self.run_at_most(ms);
         }
@@ -739,115 +684,6 @@ impl Session {
         }
         let exec = (!is_over).then(|| Box::new(exec));
         Ok(Outcome::Rows(ResultSet { columns, ready, exec, number: self.number }))
-    }
-
-    pub fn prepare(&mut self, sql: &str) -> Result<Prepared> {
-        let begun = self.begin_statement(sql);
-        self.handle.counts.add(Count::StmtPrepare);
-        self.ctx.warnings.clear();
-        let prepared = begun.and_then(|()| self.prepare_text(sql));
-        self.handle.show(super::Shown::end);
-        prepared.map_err(|error| self.fail(error))
-    }
-
-    pub(super) fn prepare_text(&mut self, sql: &str) -> Result<Prepared> {
-        let parsed = parse::parse(sql, self.ctx.sql_mode)?;
-        self.prepare_parsed(sql, parsed)
-    }
-
-    /// The same of a tree, which the process list shows as that text.
-    pub(super) fn prepare_parsed(&mut self, sql: &str, parsed: Parsed) -> Result<Prepared> {
-        let unknown = vec![Type::null(); parsed.parameters];
-        let mut columns = Vec::new();
-        match &parsed.statement {
-            Statement::Query(_)
-            | Statement::Insert(_)
-            | Statement::Update(_)
-            | Statement::Delete(_)
-            | Statement::Do(_) => {
-                let compiled = self.compile(&parsed.statement, &parsed.names, (&unknown, &[]))?;
-                columns = compiled.plan.columns().map(|found| found.to_vec()).unwrap_or_default();
-            }
-            Statement::Prepare { .. }
-            | Statement::Execute { .. }
-            | Statement::Deallocate(_)
-            | Statement::Load(_)
-            | Statement::LockTables(_) => {
-                return Err(error::UNSUPPORTED_PS.bare());
-            }
-            Statement::Show(_) | Statement::Describe { .. } | Statement::Explain { .. } => {
-                columns = self.columns_of(&parsed.statement)?
-            }
-            _ => {}
-        }
-        let preparation = Preparation {
-            text: sql.into(),
-            time_limit: time_limit(&parsed.statement),
-            statement: parsed.statement,
-            names: parsed.names,
-            parameters: parsed.parameters,
-            last: Mutex::default(),
-        };
-        let parameters = unknown.into_iter().map(|ty| Column::computed("?", ty)).collect();
-        Ok(Prepared { parameters, columns, handle: PreparedHandle(Arc::new(preparation)) })
-    }
-
-    pub fn execute_prepared(&mut self, handle: &PreparedHandle, parameters: Vec<Value>) -> Result<Outcome> {
-        self.handle.counts.add(Count::StmtExecute);
-        self.look_for_unsafe(&handle.0.text);
-        match self.begin_statement(&handle.0.text).and_then(|()| self.execute_preparation(&handle.0, parameters)) {
-            Ok(outcome) => Ok(self.told(outcome)),
-            Err(error) => Err(self.fail(error)),
-        }
-    }
-
-    pub(super) fn execute_preparation(
-        &mut self,
-        prepared: &Arc<Preparation>,
-        parameters: Vec<Value>,
-    ) -> Result<Outcome> {
-        if parameters.len() != prepared.parameters {
-            return Err(error::WRONG_ARGUMENTS.with(&[&"mysqld_stmt_execute"]));
-        }
-        if !matches!(
-            prepared.statement,
-            Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) | Statement::Do(_)
-        ) {
-            return self.run_statement(&prepared.statement, &prepared.names, parameters);
-        }
-        self.ctx.warnings.clear();
-        self.check_password_age(&prepared.statement)?;
-        self.obey_limit(prepared.time_limit);
-        let collation = self.settings.collation;
-        let is_known = |last: &&LastRun| {
-            let same = |(ty, value): (&Type, &Value)| *ty == type_of(value, collation);
-            last.types.iter().zip(&parameters).all(same) && last.bound_in.is_of(self) && self.stands(&last.compiled)
-        };
-        let known = prepared.last.lock().as_ref().filter(is_known).map(|last| last.compiled.clone());
-        let types = |parameters: &[Value]| parameters.iter().map(|value| type_of(value, collation)).collect();
-        let compiled = match known {
-            Some(compiled) => compiled,
-            None => {
-                let types: Vec<Type> = types(&parameters);
-                let compiled = Arc::new(self.compile(&prepared.statement, &prepared.names, (&types, &parameters))?);
-                if !compiled.volatile && !compiled.is_heavy {
-                    let (bound_in, compiled) = (Bound::of(self), compiled.clone());
-                    *prepared.last.lock() = Some(LastRun { types, bound_in, compiled });
-                }
-                compiled
-            }
-        };
-        self.run(&compiled, parameters, &mut |session| {
-            let types: Vec<Type> = types(&session.ctx.parameters);
-            session.compile(&prepared.statement, &prepared.names, (&types, &[])).ok().map(Arc::new)
-        })
-    }
-}
-
-fn time_limit(statement: &Statement) -> Option<u64> {
-    match statement {
-        Statement::Query(query) => max_execution_ms(query),
-        _ => None,
     }
 }
 

@@ -263,12 +263,9 @@ impl Session {
                 let mode = mode_of(&text)?;
                 self.ctx.sql_mode = mode;
                 self.settings.sql_mode = mode;
-                self.plans.clear();
+                self.leave_ground();
             }
-            "time_zone" => {
-                self.ctx.zone = zone_of(&text)?;
-                self.plans.clear();
-            }
+            "time_zone" => self.ctx.zone = zone_of(&text)?,
             "transaction_isolation" => self.isolation = isolation_of(&text).unwrap_or(self.isolation),
             "collation_connection" => self.connect_with(Collation::by_name(&text)?),
             "character_set_connection" => {
@@ -281,15 +278,15 @@ impl Session {
             }
             "div_precision_increment" => {
                 self.settings.div_precision_increment = number.min(30) as u8;
-                self.plans.clear();
+                self.leave_ground();
             }
             "sql_select_limit" => {
                 self.settings.select_limit = number;
-                self.plans.clear();
+                self.leave_ground();
             }
             "sql_safe_updates" => {
                 self.settings.safe_updates = *value == Value::TRUE;
-                self.plans.clear();
+                self.leave_ground();
             }
             "group_concat_max_len" => self.ctx.group_concat_max_len = number as usize,
             "foreign_key_checks" => self.host().foreign_key_checks = *value == Value::TRUE,
@@ -314,7 +311,7 @@ impl Session {
 
     fn connect_with(&mut self, collation: Collation) {
         self.settings.collation = collation;
-        self.plans.clear();
+        self.leave_ground();
     }
 
     pub(super) fn names(&mut self, charset: Option<&str>, collation: Option<&str>) -> Result<()> {

@@ -1,7 +1,7 @@
 //! Temporary tables of a session: it alone sees them, before any other table or view of their name, until it drops them or goes.
 //!
-//! What the session sees is the newest definitions with its own laid over them (`Snapshot::with_temporary`), so binding, DDL and SHOW know of no difference; and plans are a session's own, forgotten
-//! whenever a temporary table comes or goes. T1: one that is dropped while the transaction may have changed its rows loses its name at once, and its maps when the transaction has ended.
+//! What the session sees is the newest definitions with its own laid over them (`Snapshot::with_temporary`), so binding, DDL and SHOW know of no difference; and plans stand on a
+//! ground of its own, which it leaves whenever a temporary table comes or goes (`session/plans`). T1: one that is dropped while the transaction may have changed its rows loses its name at once, and its maps when the transaction has ended.
 
 use std::sync::Arc;
 
@@ -19,11 +19,13 @@ pub(super) struct Temporary {
     tables: Vec<Arc<Table>>,
     /// Without a name already, and not ended yet (T1).
     doomed: Vec<Arc<Table>>,
-    /// Moves with every change: prepared statements compare it.
-    pub number: u64,
 }
 
 impl Session {
+    pub(super) fn has_temporary(&self) -> bool {
+        !self.temporary.tables.is_empty()
+    }
+
     /// The newest definitions, under the session's own.
     pub(super) fn look_anew(&mut self) {
         self.catalog = self.db.catalog().snapshot().with_temporary(&self.temporary.tables);
@@ -36,8 +38,7 @@ impl Session {
 
     fn set_temporary(&mut self, tables: Vec<Arc<Table>>) {
         self.temporary.tables = tables;
-        self.temporary.number += 1;
-        self.plans.clear();
+        self.leave_ground();
         self.look_anew();
         let own = self.rights_of_temporary();
         self.rights = Arc::new(crate::rights::Rights { own, ..crate::rights::Rights::clone(&self.rights) });

@@ -8,6 +8,7 @@ mod keys;
 mod leave;
 mod mutated;
 mod named;
+mod plans;
 mod ranges;
 mod scenarios;
 mod sorts;

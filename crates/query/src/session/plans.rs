@@ -1,0 +1,128 @@
+//! Plans and prepared statements, which sessions share.
+//!
+//! Hard part: a plan may run in another session only if binding would have come to the same there. What binding reads of a session, besides the statement, the types of its parameters and the definitions
+//! that `Session::stands` looks at, is its *ground*. Grounds have numbers, and the number is part of what a plan is found by.
+//!
+//! P1: equal facts, one number; a number never comes to stand for other facts. P2: whoever changes a fact of the session calls `leave_ground`. P3: a session with temporary tables has a ground of its
+//! own, and what holds for one run only (`Compiled::volatile`: variables, tables of the system) is not kept. P4: a plan that is found is looked at by `stands` before it runs.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use stdx::recent::{Recent, Sharded};
+use stdx::sync::Mutex;
+
+use crate::rights::Privileges;
+use crate::scalar::Settings;
+use crate::session::Session;
+use crate::session::prepared::Described;
+use crate::session::run::Compiled;
+
+/// So many plans by text are kept for a thread, of those that were asked for last.
+const TEXTS: usize = 512;
+/// And so many prepared statements, which hold their trees besides.
+const STATEMENTS: usize = 256;
+/// Longer statements are prepared for their session alone: a tree takes some fifty times its text.
+const STATEMENT_MAX: usize = 4 << 10;
+const GROUNDS: usize = 256;
+
+/// What binding reads of a session.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Facts {
+    settings: Settings,
+    database: Option<String>,
+    /// Of the list of accounts: what this account, its roles and those that views run as may do.
+    generation: u64,
+    account: String,
+    roles: BTreeSet<String>,
+    /// It counts as it was when the session entered (R1).
+    entered_with: Privileges,
+}
+
+/// By ground and text.
+pub(super) struct Plans {
+    texts: Sharded<OfText>,
+    statements: Sharded<Arc<Described>>,
+    grounds: Mutex<Recent<Facts, u64>>,
+    /// The number given last.
+    ground: AtomicU64,
+}
+
+/// The plan of a text without literals.
+#[derive(Clone, Debug)]
+pub(super) enum OfText {
+    Plan(Arc<Compiled>),
+    /// Texts like that are each parsed as they stand.
+    Unshared,
+}
+
+impl Plans {
+    pub fn new() -> Plans {
+        Plans {
+            texts: Sharded::new(TEXTS),
+            statements: Sharded::new(STATEMENTS),
+            grounds: Mutex::new(Recent::new(GROUNDS)),
+            ground: AtomicU64::new(0),
+        }
+    }
+
+    pub fn text(&self, ground: u64, text: &[u8]) -> Option<OfText> {
+        self.texts.get(ground, text)
+    }
+
+    pub fn keep_text(&self, ground: u64, text: &[u8], plan: OfText) {
+        self.texts.insert(ground, text, plan);
+    }
+
+    pub fn statement(&self, ground: u64, text: &str) -> Option<Arc<Described>> {
+        self.statements.get(ground, text.as_bytes())
+    }
+
+    pub fn keep_statement(&self, ground: u64, text: &str, statement: &Arc<Described>) {
+        if text.len() <= STATEMENT_MAX {
+            self.statements.insert(ground, text.as_bytes(), statement.clone());
+        }
+    }
+
+    fn new_ground(&self) -> u64 {
+        self.ground.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    fn ground(&self, facts: Facts) -> u64 {
+        let mut grounds = self.grounds.lock();
+        grounds.get(&facts).unwrap_or_else(|| {
+            let number = self.new_ground();
+            grounds.insert(facts, number);
+            number
+        })
+    }
+}
+
+impl Session {
+    /// The number of what plans are bound to here: what was bound under another does not hold.
+    pub fn ground(&mut self) -> u64 {
+        if let Some(number) = self.ground {
+            return number;
+        }
+        let number = if self.has_temporary() { self.db.plans.new_ground() } else { self.db.plans.ground(self.facts()) };
+        self.ground = Some(number);
+        number
+    }
+
+    /// P2: something that binding reads is about to be, or has just been, changed.
+    pub(super) fn leave_ground(&mut self) {
+        self.ground = None;
+    }
+
+    fn facts(&self) -> Facts {
+        Facts {
+            settings: self.settings.clone(),
+            database: self.database.clone(),
+            generation: self.standing.generation,
+            account: self.standing.account.clone(),
+            roles: self.standing.roles.clone(),
+            entered_with: self.standing.entered_with,
+        }
+    }
+}
