@@ -1,5 +1,8 @@
 //! What clients have sent and name by a digest: one cache for the whole server, in shards, each of which forgets what has not been asked for longest.
 //!
+//! In front of it stands a table for each thread, with copies: otherwise its locks, and the counts of what it hands out, would go from processor to processor with each request. Whenever a digest comes
+//! to stand for something, `meanings` moves, and copies from before are not found any more.
+//!
 //! Whoever sends text with a digest decides what the digest stands for, for everybody: as in the server that this protocol comes from. A digest reaches what it names through the rights of who asks.
 
 use std::hash::BuildHasher;
@@ -7,7 +10,12 @@ use std::sync::Arc;
 
 use stdx::counter::Counter;
 use stdx::hash::{Map, Seed};
+use stdx::recent::Sharded;
 use stdx::sync::Mutex;
+use stdx::sync::atomic::{AtomicU64, Ordering};
+
+/// So many copies are kept for a thread, of those that were asked for last.
+const NEAR: usize = 512;
 
 /// How much is kept.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +32,9 @@ pub struct Digests {
     hasher: Seed,
     shard_entries: usize,
     bytes_max: usize,
+    /// By the number of `meanings` and the digest.
+    near: Sharded<Arc<[u8]>>,
+    meanings: AtomicU64,
     pub hits: Counter,
     pub misses: Counter,
     pub evicted: Counter,
@@ -49,6 +60,8 @@ impl Digests {
             hasher: Seed::default(),
             shard_entries: limits.entries.div_ceil(count).max(1),
             bytes_max: limits.bytes_max,
+            near: Sharded::new(NEAR.min(limits.entries.max(1))),
+            meanings: AtomicU64::new(0),
             hits: Counter::default(),
             misses: Counter::default(),
             evicted: Counter::default(),
@@ -60,14 +73,13 @@ impl Digests {
     }
 
     pub fn get(&self, digest: &[u8]) -> Option<Arc<[u8]>> {
-        let mut shard = self.shard(digest).lock();
-        shard.now += 1;
-        let now = shard.now;
-        let found = shard.kept.get_mut(digest).map(|kept| {
-            kept.used = now;
-            kept.bytes.clone()
+        // Before the look at what all share: what is put in afterwards moves it.
+        let meanings = self.meanings.load(Ordering::Acquire);
+        let found = self.near.get(meanings, digest).or_else(|| {
+            let copy: Arc<[u8]> = (*self.shared(digest)?).into();
+            self.near.insert(meanings, digest, copy.clone());
+            Some(copy)
         });
-        drop(shard);
         if found.is_some() {
             self.hits.add(1)
         } else {
@@ -76,7 +88,16 @@ impl Digests {
         found
     }
 
-    /// From here on the digest stands for these bytes. Returns them as they are kept: the same as long as the digest stands for the same.
+    fn shared(&self, digest: &[u8]) -> Option<Arc<[u8]>> {
+        let mut shard = self.shard(digest).lock();
+        shard.now += 1;
+        let now = shard.now;
+        let kept = shard.kept.get_mut(digest)?;
+        kept.used = now;
+        Some(kept.bytes.clone())
+    }
+
+    /// From here on the digest stands for these bytes. Returns them as they are kept.
     pub fn keep(&self, digest: &[u8], bytes: &[u8]) -> Arc<[u8]> {
         if bytes.len() > self.bytes_max || digest.len() > self.bytes_max {
             return bytes.into();
@@ -88,6 +109,7 @@ impl Digests {
             kept.used = used;
             if *kept.bytes != *bytes {
                 kept.bytes = bytes.into();
+                self.meanings.fetch_add(1, Ordering::Release);
             }
             return kept.bytes.clone();
         }
@@ -100,6 +122,7 @@ impl Digests {
         }
         let bytes: Arc<[u8]> = bytes.into();
         shard.kept.insert(digest.into(), Kept { bytes: bytes.clone(), used });
+        self.meanings.fetch_add(1, Ordering::Release);
         bytes
     }
 
@@ -110,6 +133,7 @@ impl Digests {
 
     pub fn clear(&self) {
         self.shards.iter().for_each(|shard| shard.lock().kept.clear());
+        self.meanings.fetch_add(1, Ordering::Release);
     }
 }
 
@@ -146,6 +170,23 @@ mod tests {
         assert_eq!(digests.get(b"b"), None);
         assert!([b"a", b"c", b"d"].iter().all(|name| digests.get(*name).is_some()));
         assert_eq!(digests.evicted.get(), 1);
+    }
+
+    #[test]
+    fn copies_at_hand_stand_for_nothing_old() {
+        let digests = digests(2, 1);
+        digests.keep(b"d", b"one");
+        assert_eq!(digests.get(b"d").as_deref(), Some(&b"one"[..]));
+        digests.keep(b"d", b"two");
+        assert_eq!(digests.get(b"d").as_deref(), Some(&b"two"[..]));
+        // Forgotten by those who come, taken up again as another.
+        digests.keep(b"e", b"e");
+        digests.keep(b"f", b"f");
+        assert_eq!(digests.get(b"d"), None);
+        digests.keep(b"d", b"three");
+        assert_eq!(digests.get(b"d").as_deref(), Some(&b"three"[..]));
+        digests.clear();
+        assert_eq!(digests.get(b"d"), None);
     }
 
     #[test]

@@ -33,7 +33,7 @@ pub struct Known {
 impl Known {
     /// Is this what would be prepared now?
     pub fn is_of(&self, sql: &mut Session, bytes: &Arc<[u8]>, parameters: &[Scalar<'_>]) -> bool {
-        Arc::ptr_eq(&self.bytes, bytes)
+        (Arc::ptr_eq(&self.bytes, bytes) || self.bytes == *bytes)
             && self.parameter_count == parameters.len()
             && self.names.iter().all(|(at, name)| parameters[*at].name() == Some(name.as_bytes()))
             && sql.is_current(&self.origin)
