@@ -255,6 +255,9 @@ impl Session {
             Next::Done(size) => {
                 turn.io.consume(size);
                 self.sequence = 0;
+                if conversation.sql.is_released() {
+                    return Some(Flow::Close);
+                }
             }
         }
         Some(Flow::Continue)
@@ -449,6 +452,9 @@ impl Session {
             Next::Done(size) => {
                 io.consume(size);
                 self.sequence = 0;
+                if conversation.sql.is_released() {
+                    return Flow::Close;
+                }
             }
         }
         self.phase = Phase::Ready(conversation);

@@ -149,6 +149,9 @@ impl Session {
                 Call::GoOn => self.go_on(reply),
                 Call::Request(request) => self.request(request, reply),
             }
+            if self.sql.as_ref().is_some_and(|sql| sql.is_released()) {
+                self.end();
+            }
         }
         if let Some(why) = self.outside.ending()
             && !self.is_over

@@ -200,11 +200,11 @@ impl Conversation {
             Ok(Outcome::Done { affected, last_insert_id, info }) => {
                 self.write_done(turn, (affected, last_insert_id, &info), script.is_some());
                 match script {
-                    None => Next::Done(size),
-                    Some(script) => {
+                    Some(script) if !self.sql.is_released() => {
                         self.running = Some(Running { size, reply: Reply::Statement, script: Some(script) });
                         Next::Running
                     }
+                    _ => Next::Done(size),
                 }
             }
             Ok(Outcome::File(name)) => self.ask_for(turn, &name, script, size),

@@ -210,6 +210,42 @@ fn somebody_else_goes_on_with_the_connection() {
 }
 
 #[test]
+fn who_is_released_is_answered_and_let_go() {
+    let served = serve(0, Options::default());
+    let mut bystander = served.enter();
+    for text in ["create database d", "create table d.t (a int primary key)"] {
+        assert_eq!(bystander.command(&[b"\x03", text.as_bytes()].concat())[0], OK);
+    }
+    // What a session says, and the rows that are left of it.
+    let sessions: [(&[&str], &str); 4] = [
+        (&["begin", "insert into d.t values (1)", "commit release"], "1"),
+        (&["begin", "insert into d.t values (2)", "rollback release"], "1"),
+        (&["set completion_type = release", "insert into d.t values (3)", "commit no release", "commit"], "2"),
+        (&["begin", "insert into d.t values (4)", "commit and no chain release"], "3"),
+    ];
+    for (texts, rows) in sessions {
+        let mut client = served.enter();
+        for text in texts {
+            assert_eq!(client.command(&[b"\x03", text.as_bytes()].concat())[0], OK, "{text}");
+        }
+        assert!(client.is_closed(), "{texts:?}");
+        bystander.say(b"\x03select count(*) from d.t");
+        let packets: Vec<Vec<u8>> = (0..5).map(|_| bystander.receive()).collect();
+        assert_eq!(packets[3][1..], *rows.as_bytes(), "{texts:?}");
+    }
+    // Of several statements those behind it are not run.
+    let mut client = served.enter();
+    assert_eq!(client.command(b"\x1b\0\0")[0], 0xfe, "multi-statements on");
+    let reply = client.command(b"\x03commit release; insert into d.t values (9)");
+    assert_eq!((reply[0], reply[3] & 8), (OK, 8), "there was more to come");
+    assert!(client.is_closed());
+    bystander.say(b"\x03select count(*) from d.t where a = 9");
+    let packets: Vec<Vec<u8>> = (0..5).map(|_| bystander.receive()).collect();
+    assert_eq!(packets[3][1..], *b"0");
+    served.stop();
+}
+
+#[test]
 fn one_connection_too_many_is_told_so() {
     let served = serve(2, Options::default());
     let (_one, _two) = (served.enter(), served.enter());

@@ -49,6 +49,24 @@ fn a_change_answers_what_it_did() {
 }
 
 #[test]
+fn a_session_that_is_released_is_answered_and_over() {
+    let served = serve(Options::default());
+    let mut client = served.session();
+    client.done(2, "create table t (id int primary key)");
+    for text in ["begin", "insert into t values (1)", "commit release"] {
+        client.done(2, text);
+    }
+    assert!(client.run(2, "select 1").is_fatal(), "nobody has this number now");
+    client.begin(3);
+    for text in ["begin", "insert into d.t values (2)", "rollback release"] {
+        client.done(3, text);
+    }
+    client.begin(4);
+    assert_eq!(client.done(4, "select id from d.t").numbers(), [1]);
+    served.stop();
+}
+
+#[test]
 fn a_digest_stands_for_its_text_on_all_connections() {
     let served = serve(Options::default());
     let (mut one, mut two) = (served.session(), served.session());

@@ -6,7 +6,7 @@ use sqlparser::tokenizer::Token;
 
 use crate::error::{self, Result, SqlError};
 use crate::parse::load::Duplicates;
-use crate::parse::statement::{CreateTable, Histograms, Ignoring, Maintenance, Name, Statement};
+use crate::parse::statement::{Completion, CreateTable, Histograms, Ignoring, Maintenance, Name, Statement};
 use crate::parse::syntax;
 
 pub struct Cursor<'t> {
@@ -373,18 +373,25 @@ impl Cursor<'_> {
                     self.word("savepoint");
                     return Ok(Statement::RollbackTo(self.identifier()?));
                 }
-                let mut chain = false;
-                if self.word("and") {
-                    chain = !self.word("no");
-                    self.expect("chain")?;
-                }
-                if self.words(&["no", "release"]) {
-                } else if self.word("release") {
-                    return Err(SqlError::unsupported(format!("{} RELEASE", word.to_uppercase())));
-                }
-                Ok(if word == "commit" { Statement::Commit { chain } } else { Statement::Rollback { chain } })
+                let completion = self.completion()?;
+                Ok(if word == "commit" { Statement::Commit(completion) } else { Statement::Rollback(completion) })
             }
         }
+    }
+
+    /// `[AND [NO] CHAIN] [[NO] RELEASE]`
+    fn completion(&mut self) -> Result<Completion> {
+        let (mut chain, mut release) = (None, None);
+        if self.word("and") {
+            chain = Some(!self.word("no"));
+            self.expect("chain")?;
+        }
+        if self.words(&["no", "release"]) {
+            release = Some(false);
+        } else if chain != Some(true) && self.word("release") {
+            release = Some(true);
+        }
+        Ok(Completion { chain, release })
     }
 
     fn start(&mut self) -> Result<Statement> {

@@ -103,12 +103,8 @@ pub enum Statement {
         read_only: Option<bool>,
         snapshot: bool,
     },
-    Commit {
-        chain: bool,
-    },
-    Rollback {
-        chain: bool,
-    },
+    Commit(Completion),
+    Rollback(Completion),
     Savepoint(String),
     RollbackTo(String),
     Release(String),
@@ -149,6 +145,13 @@ pub enum Statement {
     Accounting(Box<Accounting>),
     /// A comment alone.
     Nothing,
+}
+
+/// What follows the end of a transaction: another one like it, the end of the session. None: as `completion_type` has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completion {
+    pub chain: Option<bool>,
+    pub release: Option<bool>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -48,8 +48,8 @@ fn needs(statement: &Statement) -> Result<Vec<Need<'_>>> {
         // Everybody's.
         Statement::Nothing
         | Statement::Begin { .. }
-        | Statement::Commit { .. }
-        | Statement::Rollback { .. }
+        | Statement::Commit(_)
+        | Statement::Rollback(_)
         | Statement::Savepoint(_)
         | Statement::RollbackTo(_)
         | Statement::Release(_)

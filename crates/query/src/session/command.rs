@@ -59,21 +59,23 @@ impl Session {
                 self.show(&crate::parse::statement::Show { what, pattern })
             }
             Statement::Begin { read_only, snapshot } => self.begin(*read_only, *snapshot).map(|()| Outcome::done()),
-            Statement::Commit { chain } => {
-                if *chain {
+            Statement::Commit(completion) => {
+                if self.chains(*completion) {
                     self.begin(None, false)?;
                 } else {
                     self.commit()?;
                 }
+                self.release_if_asked(*completion);
                 Ok(Outcome::done())
             }
-            Statement::Rollback { chain } => {
-                if *chain {
+            Statement::Rollback(completion) => {
+                if self.chains(*completion) {
                     self.roll_back_chaining();
                     self.begin(None, false)?;
                 } else {
                     self.roll_back();
                 }
+                self.release_if_asked(*completion);
                 Ok(Outcome::done())
             }
             Statement::Savepoint(name) => self.savepoint(name).map(|()| Outcome::done()),

@@ -68,6 +68,7 @@ use crate::session::locks::Locked;
 use crate::session::rights::Standing;
 use crate::session::temporary::Temporary;
 use crate::session::track::Track;
+use crate::session::transact::CompletionType;
 use crate::session::variables::Values;
 use crate::types::{Column, Type};
 use crate::value::{Text, Value};
@@ -206,6 +207,7 @@ struct Quick {
     lock_wait_s: u64,
     gate_wait_s: u64,
     read_only: bool,
+    completion: CompletionType,
 }
 
 pub struct Session {
@@ -242,6 +244,8 @@ pub struct Session {
     has_used_tables: bool,
     /// It has begun a transaction, and been at no table: nothing is left to be ended by COMMIT.
     is_bare: bool,
+    /// COMMIT or ROLLBACK RELEASE has been said.
+    is_released: bool,
     savepoints: Vec<(String, Savepoint)>,
     /// What some variables say, at hand for every statement.
     quick: Quick,
@@ -300,6 +304,7 @@ impl Session {
             next_read_only: None,
             has_used_tables: false,
             is_bare: false,
+            is_released: false,
             savepoints: Vec::new(),
             quick: Quick::default(),
             statement_start: None,
@@ -420,6 +425,11 @@ impl Session {
         self.gate
     }
 
+    /// COMMIT or ROLLBACK has ended the session too (RELEASE): whoever drives it answers, and then lets it go.
+    pub fn is_released(&self) -> bool {
+        self.is_released
+    }
+
     /// A system variable as text, as `SELECT @@name` shows it.
     pub fn variable(&self, name: &str) -> Result<String> {
         let (value, _) = self.system_variable(None, name)?;
@@ -462,6 +472,7 @@ impl Session {
     fn abandon(&mut self) {
         self.number += 1;
         self.is_open = false;
+        self.is_released = false;
         self.leaving = Leaving::default();
         self.loading = None;
         self.roll_back();

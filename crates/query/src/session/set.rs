@@ -8,7 +8,7 @@ use crate::scalar::temporal::Zone;
 use crate::scalar::{Expr, SqlMode};
 use crate::session::run::type_of;
 use crate::session::track::{READ, TRACKERS};
-use crate::session::transact::isolation_of;
+use crate::session::transact::{CompletionType, isolation_of};
 use crate::session::variables::{self, find};
 use crate::session::{Outcome, Session};
 use crate::types::{Charset, Collation, Type};
@@ -221,6 +221,10 @@ impl Session {
         let wrong = || error::WRONG_VALUE_FOR_VAR.with(&[&name, &variables::text_of(value)]);
         let text = variables::text_of(value);
         match name {
+            "completion_type" => {
+                let wrong = || error::WRONG_VALUE_FOR_VAR.with(&[&name, &variables::spelled(value)]);
+                Ok(Value::text(CompletionType::named(value).ok_or_else(wrong)?.name()))
+            }
             "sql_mode" => Ok(Value::text(mode_of(&text)?.to_string())),
             "time_zone" => {
                 zone_of(&text)?;
@@ -259,6 +263,7 @@ impl Session {
                 }
                 self.autocommit = on;
             }
+            "completion_type" => self.quick.completion = CompletionType::named(value).unwrap_or_default(),
             "sql_mode" => {
                 let mode = mode_of(&text)?;
                 self.ctx.sql_mode = mode;

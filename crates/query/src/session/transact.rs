@@ -7,10 +7,12 @@ use engine::rows::{Isolation, Savepoint};
 
 use crate::catalog::table::Table;
 use crate::error::{self, Result, SqlError};
+use crate::parse::statement::Completion;
 use crate::scalar::Level;
 use crate::session::count::Count;
 use crate::session::leave::Leaving;
 use crate::session::{Handle, Kill, Session, has_ended_transaction};
+use crate::value::Value;
 
 impl Session {
     pub(super) fn in_transaction(&self) -> bool {
@@ -77,6 +79,16 @@ impl Session {
     /// The end of a statement that is a transaction of its own. Only one that was at a table uses up what SET TRANSACTION has said.
     pub(super) fn commit_statement(&mut self) -> Result<()> {
         if self.has_used_tables { self.commit() } else { self.commit_chaining() }
+    }
+
+    /// Does another transaction of the same kind follow?
+    pub(super) fn chains(&self, said: Completion) -> bool {
+        said.chain.unwrap_or(self.quick.completion == CompletionType::Chain)
+    }
+
+    /// Notes that the session is to end with this statement.
+    pub(super) fn release_if_asked(&mut self, said: Completion) {
+        self.is_released |= said.release.unwrap_or(self.quick.completion == CompletionType::Release);
     }
 
     /// Commits; the transaction that follows is to be of the same kind.
@@ -316,6 +328,35 @@ impl Drop for Closed {
         if let Some(live) = &self.0 {
             live.open();
         }
+    }
+}
+
+/// `completion_type`: what COMMIT and ROLLBACK do besides, where they do not say it themselves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum CompletionType {
+    #[default]
+    NoChain,
+    Chain,
+    Release,
+}
+
+impl CompletionType {
+    const ALL: [(CompletionType, &str); 3] =
+        [(CompletionType::NoChain, "NO_CHAIN"), (CompletionType::Chain, "CHAIN"), (CompletionType::Release, "RELEASE")];
+
+    /// By its name or its number.
+    pub(super) fn named(value: &Value) -> Option<CompletionType> {
+        let number = match value {
+            Value::Int(number) => usize::try_from(*number).ok(),
+            Value::UInt(number) => usize::try_from(*number).ok(),
+            Value::Text(text) => Self::ALL.iter().position(|(_, name)| name.eq_ignore_ascii_case(text)),
+            _ => None,
+        };
+        number.and_then(|number| Self::ALL.get(number)).map(|(completion, _)| *completion)
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        Self::ALL[self as usize].1
     }
 }
 

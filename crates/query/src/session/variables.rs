@@ -62,7 +62,7 @@ pub const VARIABLES: &[Variable] = &[
     of("collation_connection", Word("utf8mb4_0900_ai_ci"), Set),
     of("collation_database", Word("utf8mb4_0900_ai_ci"), Accept),
     of("collation_server", Word("utf8mb4_0900_ai_ci"), Set),
-    of("completion_type", Word("NO_CHAIN"), Keep),
+    of("completion_type", Word("NO_CHAIN"), Set),
     of("connect_timeout", Number(10), Accept),
     of("cte_max_recursion_depth", Number(1000), Keep),
     of("default_authentication_plugin", Word("caching_sha2_password"), Read),
@@ -310,7 +310,8 @@ pub fn shown(variable: &Variable, value: &Value) -> String {
 }
 
 /// Words that may be given by their numbers, and as nothing else.
-const NUMBERED: [&str; 2] = ["session_track_gtids", "session_track_transaction_info"];
+const NUMBERED: [&str; 3] = ["completion_type", "session_track_gtids", "session_track_transaction_info"]; 4] =
+    ["block_encryption_mode", "completion_type", "session_track_gtids", "session_track_transaction_info"];
 
 /// As errors show it.
 pub fn spelled(value: &Value) -> String {
