@@ -8,7 +8,7 @@ use crate::scalar::aggregate::Aggregate;
 use crate::scalar::expr::{Call, Expr, Extra, TrimSide};
 use crate::scalar::functions::{self, Function, Returns};
 use crate::scalar::temporal::Unit;
-use crate::types::Collation;
+use crate::types::{Collation, Type};
 use crate::value::Value;
 
 impl Binder<'_> {
@@ -117,6 +117,18 @@ impl Binder<'_> {
                 let arguments = vec![self.bind(first)?, self.bind(second)?];
                 self.finish(row, arguments, Extra::Unit(unit))
             }
+            ("get_format", [ast::Expr::Identifier(what), region]) if is_kind_of_format(what) => {
+                let (what, region) = (what.value.to_ascii_lowercase(), self.bind(region)?);
+                // A format that is known has its say in what STR_TO_DATE gives.
+                if let Expr::Literal(Value::Text(known), _) = &region
+                    && let Some(format) = functions::named_format(&what, known)
+                {
+                    return Ok(Expr::Literal(Value::text(format), super::string_type(17, self.settings.collation)));
+                }
+                let what = Expr::Literal(Value::text(what), Type::text(9, Collation::Binary));
+                self.finish(row, vec![what, region], Extra::None)
+            }
+            ("get_format", [what, _]) => Err(SqlError::parse(format!("'{what}'"))),
             ("mod", [left, right]) => {
                 let text = super::operator::text_of(format_args!("({left} % {right})"));
                 let (left, right) = (self.bind(left)?, self.bind(right)?);
@@ -156,6 +168,12 @@ fn returning(arguments: &FunctionArguments) -> Option<&ast::DataType> {
         FunctionArgumentClause::JsonReturningClause(clause) => Some(&clause.data_type),
         _ => None,
     })
+}
+
+/// What GET_FORMAT tells of.
+fn is_kind_of_format(word: &ast::Ident) -> bool {
+    let known = ["date", "time", "datetime", "timestamp"];
+    word.quote_style.is_none() && known.iter().any(|known| word.value.eq_ignore_ascii_case(known))
 }
 
 fn unknown(name: &str) -> SqlError {

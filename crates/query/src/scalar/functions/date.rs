@@ -60,6 +60,7 @@ pub const FUNCTIONS: &[Function] = &[
     row(&["timediff"], 2, 2, Returns::Custom(type_of_time), Run::Strict(timediff)),
     row(&["addtime"], 2, 2, Returns::Custom(type_of_time_sum), Run::Strict(addtime)),
     row(&["subtime"], 2, 2, Returns::Custom(type_of_time_sum), Run::Strict(subtime)),
+    row(&["get_format"], 2, 2, Returns::Plain(17), Run::Values(get_format)),
     row(&["date_format"], 2, 2, Returns::Plain(1024), Run::Strict(date_format)),
     row(&["time_format"], 2, 2, Returns::Plain(1024), Run::Strict(time_format)),
     row(&["str_to_date"], 2, 2, Returns::Custom(type_of_str_to_date), Run::Strict(str_to_date)),
@@ -547,6 +548,32 @@ fn time_sum(call: &Call, values: &[Value], sign: i64, ctx: &mut EvalContext) -> 
             }
         }
     })
+}
+
+/// How a region writes a date, a time, or both.
+pub fn named_format(what: &str, region: &str) -> Option<&'static str> {
+    const FORMATS: [(&str, [&str; 3]); 5] = [
+        ("usa", ["%m.%d.%Y", "%h:%i:%s %p", "%Y-%m-%d %H.%i.%s"]),
+        ("jis", ["%Y-%m-%d", "%H:%i:%s", "%Y-%m-%d %H:%i:%s"]),
+        ("iso", ["%Y-%m-%d", "%H:%i:%s", "%Y-%m-%d %H:%i:%s"]),
+        ("eur", ["%d.%m.%Y", "%H.%i.%s", "%Y-%m-%d %H.%i.%s"]),
+        ("internal", ["%Y%m%d", "%H%i%s", "%Y%m%d%H%i%s"]),
+    ];
+    let at = match what {
+        "date" => 0,
+        "time" => 1,
+        _ => 2,
+    };
+    FORMATS.iter().find(|(name, _)| name.eq_ignore_ascii_case(region)).map(|(_, formats)| formats[at])
+}
+
+/// The first argument is a word (`bind::call`).
+fn get_format(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    let args = Args::new(call, values);
+    if args.is_null(1) {
+        return Ok(Value::Null);
+    }
+    Ok(named_format(&args.text(0, ctx), &args.text(1, ctx)).map_or(Value::Null, Value::text))
 }
 
 fn date_format(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {

@@ -15,6 +15,7 @@ mod numeric;
 mod regexp;
 mod string;
 
+pub use date::named_format;
 pub use numeric::crc32_of;
 
 use std::collections::HashMap;
