@@ -256,6 +256,8 @@ codes! {
     ILLEGAL_VALUE_FOR_TYPE 1367 "22007" "Illegal {} '{}' value found during parsing";
     PROCACCESS_DENIED 1370 "42000" "{} command denied to user '{}'@'{}' for routine '{}'";
     WRONG_PARAMCOUNT_TO_NATIVE_FCT 1582 "42000" "Incorrect parameter count in the call to native function '{}'";
+    WARN_OPTION_IGNORED 1618 "HY000" "<{}> option ignored";
+    AES_INVALID_IV 1882 "HY000" "The initialization vector supplied to {} is too short. Must be at least {} bytes long";
     WRONG_PARAMETERS_TO_NATIVE_FCT 1583 "42000" "Incorrect parameters in the call to native function '{}'";
     CANT_CHANGE_TX_CHARACTERISTICS 1568 "25001" "Transaction characteristics can't be changed while a transaction is in progress";
     DUP_ENTRY_WITH_KEY_NAME 1586 "23000" "Duplicate entry '{}' for key '{}'";

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::error::{self, Result, SqlError};
+use crate::scalar::functions::crypt;
 use crate::scalar::named::NamedLocks;
 use crate::scalar::temporal::{Timestamp, Zone};
 use crate::value::{Text, Value};
@@ -27,6 +28,8 @@ pub struct EvalContext {
     pub parameters: Vec<Value>,
     pub max_allowed_packet: usize,
     pub group_concat_max_len: usize,
+    /// How AES_ENCRYPT and AES_DECRYPT work.
+    pub block_encryption: crypt::Mode,
     pub random: Random,
     /// Sequences of RAND(seed): by the call's address, valid for the statement that began them.
     pub seeded: Vec<(usize, Timestamp, Random)>,
@@ -75,6 +78,7 @@ impl EvalContext {
             parameters: Vec::new(),
             max_allowed_packet: 64 << 20,
             group_concat_max_len: 1024,
+            block_encryption: crypt::Mode::default(),
             random: Random::from_seed(0x9E37_79B9),
             seeded: Vec::new(),
             killed: None,

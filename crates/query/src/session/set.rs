@@ -4,6 +4,7 @@ use crate::bind::{Bind, Surroundings};
 use crate::error::{self, Result};
 use crate::parse::statement::{Scope, Setting};
 use crate::plan::walk::has_subquery;
+use crate::scalar::functions::crypt;
 use crate::scalar::temporal::Zone;
 use crate::scalar::{Expr, SqlMode};
 use crate::session::run::type_of;
@@ -221,6 +222,10 @@ impl Session {
         let wrong = || error::WRONG_VALUE_FOR_VAR.with(&[&name, &variables::text_of(value)]);
         let text = variables::text_of(value);
         match name {
+            "block_encryption_mode" => {
+                let wrong = || error::WRONG_VALUE_FOR_VAR.with(&[&name, &variables::spelled(value)]);
+                Ok(Value::text(crypt::Mode::named(value).ok_or_else(wrong)?.name()))
+            }
             "completion_type" => {
                 let wrong = || error::WRONG_VALUE_FOR_VAR.with(&[&name, &variables::spelled(value)]);
                 Ok(Value::text(CompletionType::named(value).ok_or_else(wrong)?.name()))
@@ -263,6 +268,7 @@ impl Session {
                 }
                 self.autocommit = on;
             }
+            "block_encryption_mode" => self.ctx.block_encryption = crypt::Mode::named(value).unwrap_or_default(),
             "completion_type" => self.quick.completion = CompletionType::named(value).unwrap_or_default(),
             "sql_mode" => {
                 let mode = mode_of(&text)?;

@@ -52,6 +52,7 @@ pub const VARIABLES: &[Variable] = &[
     of("autocommit", Flag(true), Set),
     of("big_tables", Flag(false), Accept),
     of("binlog_format", Word("ROW"), Accept),
+    of("block_encryption_mode", Word("aes-128-ecb"), Set),
     of("character_set_client", Word("utf8mb4"), Set),
     of("character_set_connection", Word("utf8mb4"), Set),
     of("character_set_database", Word("utf8mb4"), Accept),
@@ -310,7 +311,7 @@ pub fn shown(variable: &Variable, value: &Value) -> String {
 }
 
 /// Words that may be given by their numbers, and as nothing else.
-const NUMBERED: [&str; 3] = ["completion_type", "session_track_gtids", "session_track_transaction_info"]; 4] =
+const NUMBERED: [&str; 4] =
     ["block_encryption_mode", "completion_type", "session_track_gtids", "session_track_transaction_info"];
 
 /// As errors show it.

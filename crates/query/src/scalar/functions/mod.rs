@@ -5,6 +5,7 @@
 
 mod bloom;
 mod control;
+pub mod crypt;
 mod date;
 pub mod digest;
 pub mod encode;
@@ -101,7 +102,7 @@ const fn volatile(function: Function) -> Function {
     Function { volatile: true, ..function }
 }
 
-static PARTS: [&[Function]; 10] = [
+static PARTS: [&[Function]; 11] = [
     bloom::FUNCTIONS,
     control::FUNCTIONS,
     string::FUNCTIONS,
@@ -110,6 +111,7 @@ static PARTS: [&[Function]; 10] = [
     date::FUNCTIONS,
     json::FUNCTIONS,
     encode::FUNCTIONS,
+    crypt::FUNCTIONS,
     info::FUNCTIONS,
     named::FUNCTIONS,
 ];

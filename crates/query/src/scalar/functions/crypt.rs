@@ -1,0 +1,363 @@
+//! AES_ENCRYPT and AES_DECRYPT, in the modes that `block_encryption_mode` names. The cipher of one block is `aes`'s; how blocks hang together is here.
+//!
+//! What was encrypted elsewhere must come out: a key of any length is folded into the cipher's by XOR, and what is made of whole blocks ends in PKCS #7's padding, as MySQL has both.
+
+use aes::cipher::generic_array::GenericArray;
+use aes::cipher::{BlockDecrypt, BlockEncrypt, KeyInit};
+use aes::{Aes128, Aes192, Aes256};
+
+use super::{Args, Function, Returns, Run, row};
+use crate::error::{self, Result, SqlError};
+use crate::scalar::bind::{self, Settings};
+use crate::scalar::context::EvalContext;
+use crate::scalar::expr::{Call, Expr};
+use crate::types::{Collation, Type};
+use crate::value::Value;
+
+pub const FUNCTIONS: &[Function] = &[
+    row(&["aes_encrypt"], 2, 6, Returns::Custom(type_of_encrypted), Run::Values(encrypt)),
+    row(&["aes_decrypt"], 2, 6, Returns::Custom(type_of_decrypted), Run::Values(decrypt)),
+];
+
+const BLOCK: usize = 16;
+type Block = [u8; BLOCK];
+
+/// How blocks hang together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Chain {
+    #[default]
+    Ecb,
+    Cbc,
+    /// So many bits at a time.
+    Cfb(u8),
+    Ofb,
+}
+
+/// A value of `block_encryption_mode`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mode {
+    key_bits: u16,
+    chain: Chain,
+}
+
+impl Default for Mode {
+    fn default() -> Mode {
+        Mode { key_bits: 128, chain: Chain::Ecb }
+    }
+}
+
+const KEY_BITS: [u16; 3] = [128, 192, 256];
+const CHAINS: [(Chain, &str); 6] = [
+    (Chain::Ecb, "ecb"),
+    (Chain::Cbc, "cbc"),
+    (Chain::Cfb(1), "cfb1"),
+    (Chain::Cfb(8), "cfb8"),
+    (Chain::Cfb(128), "cfb128"),
+    (Chain::Ofb, "ofb"),
+];
+
+impl Mode {
+    /// All of them, in the order of MySQL's numbers.
+    fn all() -> impl Iterator<Item = Mode> {
+        CHAINS.iter().flat_map(|(chain, _)| KEY_BITS.map(|key_bits| Mode { key_bits, chain: *chain }))
+    }
+
+    /// By its name or its number.
+    pub fn named(value: &Value) -> Option<Mode> {
+        match value {
+            Value::Int(number) => Mode::all().nth(usize::try_from(*number).ok()?),
+            Value::UInt(number) => Mode::all().nth(usize::try_from(*number).ok()?),
+            Value::Text(text) => Mode::all().find(|mode| mode.name().eq_ignore_ascii_case(text)),
+            _ => None,
+        }
+    }
+
+    pub fn name(self) -> String {
+        let chain = CHAINS.iter().find(|(chain, _)| *chain == self.chain).map_or("", |(_, name)| name);
+        format!("aes-{}-{chain}", self.key_bits)
+    }
+
+    fn needs_vector(self) -> bool {
+        self.chain != Chain::Ecb
+    }
+
+    /// Are texts filled up to whole blocks?
+    fn pads(self) -> bool {
+        matches!(self.chain, Chain::Ecb | Chain::Cbc)
+    }
+
+    /// How long so many bytes become.
+    fn length(self, bytes: u32) -> u32 {
+        if self.pads() { (bytes / BLOCK as u32 + 1).saturating_mul(BLOCK as u32) } else { bytes }
+    }
+}
+
+/// The cipher of a block under a key.
+enum Cipher {
+    Aes128(Aes128),
+    Aes192(Aes192),
+    Aes256(Aes256),
+}
+
+impl Cipher {
+    fn new(key: &[u8], bits: u16) -> Cipher {
+        let key = folded(key, usize::from(bits / 8));
+        match bits {
+            128 => Cipher::Aes128(Aes128::new(GenericArray::from_slice(&key))),
+            192 => Cipher::Aes192(Aes192::new(GenericArray::from_slice(&key))),
+            _ => Cipher::Aes256(Aes256::new(GenericArray::from_slice(&key))),
+        }
+    }
+
+    fn encrypt(&self, block: &mut Block) {
+        let block = GenericArray::from_mut_slice(block);
+        match self {
+            Cipher::Aes128(aes) => aes.encrypt_block(block),
+            Cipher::Aes192(aes) => aes.encrypt_block(block),
+            Cipher::Aes256(aes) => aes.encrypt_block(block),
+        }
+    }
+
+    fn decrypt(&self, block: &mut Block) {
+        let block = GenericArray::from_mut_slice(block);
+        match self {
+            Cipher::Aes128(aes) => aes.decrypt_block(block),
+            Cipher::Aes192(aes) => aes.decrypt_block(block),
+            Cipher::Aes256(aes) => aes.decrypt_block(block),
+        }
+    }
+}
+
+/// A key of any length in `length` bytes: what is beyond is laid over the beginning.
+fn folded(key: &[u8], length: usize) -> Vec<u8> {
+    let mut folded = vec![0; length];
+    for (at, byte) in key.iter().enumerate() {
+        folded[at % length] ^= byte;
+    }
+    folded
+}
+
+fn xor(into: &mut [u8], with: &[u8]) {
+    into.iter_mut().zip(with).for_each(|(byte, other)| *byte ^= other);
+}
+
+/// The text under the cipher; `vector` is what the chain begins with.
+fn encrypted(text: &[u8], key: &[u8], vector: Block, mode: Mode) -> Vec<u8> {
+    let cipher = Cipher::new(key, mode.key_bits);
+    let mut out = text.to_vec();
+    if mode.pads() {
+        let filling = BLOCK - out.len() % BLOCK;
+        out.resize(out.len() + filling, filling as u8);
+    }
+    if !mode.pads() {
+        stream(&mut out, &cipher, vector, mode.chain, true);
+        return out;
+    }
+    let mut last = vector;
+    for bytes in out.chunks_exact_mut(BLOCK) {
+        if mode.chain == Chain::Cbc {
+            xor(bytes, &last);
+        }
+        last.copy_from_slice(bytes);
+        cipher.encrypt(&mut last);
+        bytes.copy_from_slice(&last);
+    }
+    out
+}
+
+/// The text that was encrypted; None: this was none.
+fn decrypted(bytes: &[u8], key: &[u8], vector: Block, mode: Mode) -> Option<Vec<u8>> {
+    let cipher = Cipher::new(key, mode.key_bits);
+    let mut out = bytes.to_vec();
+    if !mode.pads() {
+        stream(&mut out, &cipher, vector, mode.chain, false);
+        return Some(out);
+    }
+    if !out.len().is_multiple_of(BLOCK) {
+        return None;
+    }
+    let mut last = vector;
+    for bytes in out.chunks_exact_mut(BLOCK) {
+        let mut block = [0; BLOCK];
+        block.copy_from_slice(bytes);
+        let secret = block;
+        cipher.decrypt(&mut block);
+        if mode.chain == Chain::Cbc {
+            xor(&mut block, &last);
+        }
+        last = secret;
+        bytes.copy_from_slice(&block);
+    }
+    let filling = usize::from(*out.last()?);
+    let rest = out.len().checked_sub(filling)?;
+    let is_filled = (1..=BLOCK).contains(&filling) && out[rest..].iter().all(|byte| usize::from(*byte) == filling);
+    is_filled.then(|| {
+        out.truncate(rest);
+        out
+    })
+}
+
+/// Both ways of the modes that make a stream to lay over the text. What goes on in the register is what was encrypted, of OFB the stream itself.
+fn stream(text: &mut [u8], cipher: &Cipher, mut register: Block, chain: Chain, encrypts: bool) {
+    if let Chain::Cfb(1) = chain {
+        return bits(text, cipher, register, encrypts);
+    }
+    let step = if chain == Chain::Cfb(8) { 1 } else { BLOCK };
+    for bytes in text.chunks_mut(step) {
+        let mut over = register;
+        cipher.encrypt(&mut over);
+        let before = bytes.to_vec();
+        xor(bytes, &over);
+        let secret = if encrypts { &*bytes } else { &before };
+        match chain {
+            Chain::Ofb => register = over,
+            _ => {
+                register.rotate_left(step % BLOCK);
+                let at = BLOCK - step;
+                register[at..at + secret.len()].copy_from_slice(secret);
+            }
+        }
+    }
+}
+
+/// CFB of single bits, the highest of each byte first.
+fn bits(text: &mut [u8], cipher: &Cipher, register: Block, encrypts: bool) {
+    let mut register = u128::from_be_bytes(register);
+    for byte in text {
+        for place in (0..8).rev() {
+            let mut over = register.to_be_bytes();
+            cipher.encrypt(&mut over);
+            let before = *byte >> place & 1;
+            *byte ^= (over[0] >> 7) << place;
+            let secret = if encrypts { *byte >> place & 1 } else { before };
+            register = register << 1 | u128::from(secret);
+        }
+    }
+}
+
+fn bytes_of(argument: &Expr) -> u32 {
+    let ty = argument.ty();
+    let each = if ty.kind.is_text() { ty.charset().max_bytes() } else { 1 };
+    bind::display_length(&ty).saturating_mul(each)
+}
+
+fn type_of_encrypted(arguments: &[Expr], _: &Settings) -> Result<Type> {
+    Ok(bind::string_type(Mode::default().length(bytes_of(&arguments[0])), Collation::Binary).with_nullable(true))
+}
+
+fn type_of_decrypted(arguments: &[Expr], _: &Settings) -> Result<Type> {
+    Ok(bind::string_type(bytes_of(&arguments[0]), Collation::Binary).with_nullable(true))
+}
+
+/// What the chain begins with: the third argument, where the mode needs one.
+fn vector(args: &Args<'_>, mode: Mode, ctx: &mut EvalContext) -> Result<Block> {
+    let name = args.call.function.name();
+    let mut block = [0; BLOCK];
+    match (args.len() > 2, mode.needs_vector()) {
+        (false, false) => {}
+        (false, true) => return Err(error::WRONG_PARAMCOUNT_TO_NATIVE_FCT.with(&[&name])),
+        (true, false) => ctx.warn(error::WARN_OPTION_IGNORED.with(&[&"IV"])),
+        (true, true) => {
+            let given = if args.is_null(2) { Vec::new() } else { args.own_bytes(2, ctx) };
+            let given = given.get(..BLOCK).ok_or_else(|| error::AES_INVALID_IV.with(&[&name, &BLOCK]))?;
+            block.copy_from_slice(given);
+        }
+    }
+    Ok(block)
+}
+
+/// Text, key and vector of a call.
+type Given = (Vec<u8>, Vec<u8>, Block);
+
+/// None: text or key are NULL.
+fn given(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Option<Given>> {
+    if values.len() > 3 {
+        return Err(SqlError::unsupported(format!("{} with a key derivation function", call.function.name())));
+    }
+    let args = Args::new(call, values);
+    let vector = vector(&args, ctx.block_encryption, ctx)?;
+    if args.is_null(0) || args.is_null(1) {
+        return Ok(None);
+    }
+    Ok(Some((args.own_bytes(0, ctx), args.own_bytes(1, ctx), vector)))
+}
+
+fn encrypt(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    let Some((text, key, vector)) = given(call, values, ctx)? else { return Ok(Value::Null) };
+    Ok(super::string_value(call, encrypted(&text, &key, vector, ctx.block_encryption), ctx))
+}
+
+fn decrypt(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    let Some((bytes, key, vector)) = given(call, values, ctx)? else { return Ok(Value::Null) };
+    let text = decrypted(&bytes, &key, vector, ctx.block_encryption);
+    Ok(text.map_or(Value::Null, |text| super::string_value(call, text, ctx)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The four blocks of NIST SP 800-38A, and the key of 128 bits that goes with them.
+    const TEXT: &str = "6bc1bee22e409f96e93d7e117393172aae2d8a571e03ac9c9eb76fac45af8e5130c81c46a35ce411e5fbc1191a0a52eff69f2445df4f9b17ad2b417be66c3710";
+    const KEY: &str = "2b7e151628aed2a6abf7158809cf4f3c";
+    const LONG_KEY: &str = "603deb1015ca71be2b73aef0857d77811f352c073b6108d72d9810a30914dff4";
+
+    fn bytes(hex: &str) -> Vec<u8> {
+        (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).expect("digits")).collect()
+    }
+
+    fn mode(name: &str) -> Mode {
+        Mode::named(&Value::text(name)).expect("a mode")
+    }
+
+    #[test]
+    fn each_mode_gives_what_the_standard_says() {
+        let vector: Block = std::array::from_fn(|at| at as u8);
+        for (name, key, first) in [
+            ("aes-128-ecb", KEY, "3ad77bb40d7a3660a89ecaf32466ef97f5d3d58503b9699de785895a96fdbaaf"),
+            ("aes-256-ecb", LONG_KEY, "f3eed1bdb5d2a03c064b5a7e3db181f8591ccb10d410ed26dc5ba74a31362870"),
+            ("aes-128-cbc", KEY, "7649abac8119b246cee98e9b12e9197d5086cb9b507219ee95db113a917678b2"),
+            ("aes-256-cbc", LONG_KEY, "f58c4c04d6e5f1ba779eabfb5f7bfbd69cfc4e967edb808d679f777bc6702c7d"),
+            ("aes-128-cfb1", KEY, "68b3"),
+            ("aes-128-cfb8", KEY, "3b79424c9c0dd436bace9e0ed4586a4f32b9"),
+            ("aes-128-cfb128", KEY, "3b3fd92eb72dad20333449f8e83cfb4ac8a64537a0b3a93fcde3cdad9f1ce58b"),
+            ("aes-128-ofb", KEY, "3b3fd92eb72dad20333449f8e83cfb4a7789508d16918f03f53c52dac54ed825"),
+        ] {
+            let (text, key, first) = (bytes(TEXT), bytes(key), bytes(first));
+            let out = encrypted(&text, &key, vector, mode(name));
+            assert_eq!(out[..first.len()], first, "{name}");
+            assert_eq!(decrypted(&out, &key, vector, mode(name)), Some(text), "{name}");
+        }
+    }
+
+    #[test]
+    fn texts_of_any_length_come_back_in_every_mode() {
+        for mode in Mode::all() {
+            for length in 0..=49 {
+                let text: Vec<u8> = (0..length).map(|at: u8| at.wrapping_mul(7)).collect();
+                let out = encrypted(&text, b"key", [9; BLOCK], mode);
+                assert_eq!(out.len(), mode.length(length.into()) as usize);
+                assert_eq!(decrypted(&out, b"key", [9; BLOCK], mode), Some(text), "{mode:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_not_encrypted_is_told_apart() {
+        let out = encrypted(b"text", b"key", [0; BLOCK], Mode::default());
+        assert_eq!(decrypted(&out[..15], b"key", [0; BLOCK], Mode::default()), None);
+        assert_eq!(decrypted(&out, b"another key", [0; BLOCK], Mode::default()), None);
+        assert_eq!(decrypted(b"", b"key", [0; BLOCK], Mode::default()), None);
+    }
+
+    #[test]
+    fn modes_have_names_and_numbers() {
+        let names: Vec<String> = Mode::all().map(Mode::name).collect();
+        assert_eq!(
+            (names.len(), &*names[0], &*names[5], &*names[17]),
+            (18, "aes-128-ecb", "aes-256-cbc", "aes-256-ofb")
+        );
+        assert_eq!(Mode::named(&Value::UInt(5)).map(Mode::name).as_deref(), Some("aes-256-cbc"));
+        assert_eq!(Mode::named(&Value::Int(18)), None);
+    }
+}
