@@ -19,7 +19,7 @@ use stdx::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 use crate::rows::lock::Strength;
 use crate::rows::slot::{Patience, ROW_LOCK, Slots, Waited};
-use crate::rows::{MapId, Rows};
+use crate::rows::{MapId, RowLock, Rows, Wanted};
 
 const SHARDS: usize = if cfg!(loom) { 1 } else { 64 };
 
@@ -41,8 +41,9 @@ pub(crate) struct Lines {
 pub(crate) struct Turn<'r> {
     rows: &'r Rows,
     row: (MapId, &'r [u8]),
-    /// When patience ends, from the first wait on.
-    until: Option<Instant>,
+    strength: Strength,
+    /// The first wait.
+    since: Option<Instant>,
     stands_in_line: bool,
     place: Option<Place<'r>>,
 }
@@ -115,7 +116,14 @@ impl Lines {
 impl<'r> Turn<'r> {
     /// Of who wants a row shared nobody keeps another one waiting: they stand in no line.
     pub fn new(rows: &'r Rows, map: MapId, key: &'r [u8], strength: Strength) -> Turn<'r> {
-        Turn { rows, row: (map, key), until: None, stands_in_line: strength == Strength::Exclusive, place: None }
+        let stands_in_line = strength == Strength::Exclusive;
+        Turn { rows, row: (map, key), strength, since: None, stands_in_line, place: None }
+    }
+
+    /// What is waited for, from the first wait on.
+    pub fn wanted(&mut self) -> Wanted {
+        let row = RowLock { map: self.row.0, key: self.row.1.into(), strength: self.strength };
+        Wanted { row, since: *self.since.get_or_insert_with(Instant::now) }
     }
 
     /// Waits until the row may be tried again, which `holder` has; `me` is the one who waits, `wait` in all. A place in line is kept until the turn is dropped.
@@ -127,7 +135,7 @@ impl<'r> Turn<'r> {
         is_cancelled: &dyn Fn() -> bool,
         releases: u64,
     ) -> Waited {
-        let until = *self.until.get_or_insert_with(|| Instant::now() + wait);
+        let until = *self.since.get_or_insert_with(Instant::now) + wait;
         let (patience, rows) = (Patience { until, is_cancelled, releases }, self.rows);
         if self.stands_in_line && self.place.is_none() {
             match rows.lines.join(&rows.slots, self.row, me, &patience) {

@@ -20,8 +20,8 @@ use stdx::hash::Seed;
 use stdx::sync::atomic::{AtomicU64, Ordering, fence};
 use stdx::sync::{Mutex, RwLock};
 
-use crate::rows::MapId;
 use crate::rows::maps::Map;
+use crate::rows::{Held, MapId, RowLock};
 
 /// Partitions where nobody says how many.
 pub(crate) const PARTITIONS: usize = 64;
@@ -327,6 +327,38 @@ impl Locks {
             let mut holders = exact.map(|exact| exact.holder.txn).chain(many.map(|many| many.txn));
             holders.find(|holder| is_open(*holder))
         })
+    }
+
+    /// All locks of open transactions, of one shard after another.
+    pub fn list(&self, is_open: impl Fn(TxnId) -> bool) -> Vec<(TxnId, Held)> {
+        let mut all = Vec::new();
+        let mut many: HashMap<(TxnId, MapId, bool), Option<u64>> = HashMap::new();
+        for shard in &self.shards {
+            let shard = shard.lock();
+            for exact in shard.rows.values().flatten().filter(|exact| is_open(exact.holder.txn)) {
+                let (map, key, strength) = (exact.map, exact.key.clone(), exact.holder.strength);
+                all.push((exact.holder.txn, Held::Row(RowLock { map, key, strength })));
+            }
+            for one in shard.many.iter().filter(|many| is_open(many.txn)) {
+                for (set, is_shared) in [(&one.shared, true), (&one.exclusive, false)] {
+                    let sum = many.entry((one.txn, one.map, is_shared)).or_insert(Some(0));
+                    *sum = match set {
+                        Set::Hashes(hashes) => sum.map(|sum| sum + hashes.len() as u64),
+                        Set::All => None,
+                    };
+                }
+            }
+        }
+        for ((txn, map, is_shared), count) in many.into_iter().filter(|(_, count)| *count != Some(0)) {
+            let strength = if is_shared { Strength::Shared } else { Strength::Exclusive };
+            all.push((txn, Held::Rows { map, strength, count }));
+        }
+        for (map, ranges) in &*self.ranges.read() {
+            for range in ranges.iter().filter(|range| is_open(range.txn)) {
+                all.push((range.txn, Held::Range { map: *map, from: range.from.clone(), to: range.to.clone() }));
+            }
+        }
+        all
     }
 
     /// Sweeps up an entry.

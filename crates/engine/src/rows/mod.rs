@@ -22,6 +22,7 @@ mod reach;
 mod read;
 pub(crate) mod run;
 mod sample;
+mod signs;
 pub(crate) mod slot;
 mod snapshot;
 mod transaction;
@@ -54,6 +55,7 @@ pub use keys::{KeyValue, LockedKey};
 pub use lock::Strength;
 pub use maps::MapId;
 pub use read::{Cursor, RowBatch};
+pub use signs::{Held, RowLock, Signs, Wanted};
 pub use slot::ROW_LOCK;
 pub use transaction::{Cancel, Savepoint, Transaction};
 

@@ -260,6 +260,11 @@ impl Slots {
         self.waits.lock().remove(&me);
     }
 
+    /// Each who waits, and for whom.
+    pub fn all_waits(&self) -> Vec<(TxnId, TxnId)> {
+        self.waits.lock().iter().map(|(waiter, holder)| (*waiter, *holder)).collect()
+    }
+
     /// Who waits waits for another one now, for whom the former one waited: that closes no circle.
     pub fn wait_instead(&self, waiter: TxnId, holder: TxnId) {
         if let Some(noted) = self.waits.lock().get_mut(&waiter) {

@@ -27,7 +27,7 @@ use crate::rows::run::Step;
 use crate::rows::slot::Waited;
 use crate::rows::snapshot::Seat;
 use crate::rows::undo::{Budget, Undo, pieces, stretches};
-use crate::rows::{Isolation, Locked, MapId, Rows, Wait};
+use crate::rows::{Isolation, Locked, MapId, Rows, Signs, Wait};
 use crate::txn::{Debt, Images, MAPS, encode_deltas, kind, owed};
 
 /// Hears how many of how many changes have been taken back, every thousand or so.
@@ -78,6 +78,7 @@ pub struct Transaction {
     pub(crate) gate: Lsn,
     lock_wait: Duration,
     cancel: Option<Cancel>,
+    signs: Option<Arc<Signs>>,
     /// The last lock that `lock` or `lock_key` took and that the transaction did not have.
     pub(crate) locked_anew: Option<(Arc<Map>, Box<[u8]>, Taken)>,
     /// For the record that is looked at; it keeps its memory.
@@ -106,6 +107,7 @@ impl Transaction {
             gate: 0,
             lock_wait: LOCK_WAIT,
             cancel: None,
+            signs: None,
             locked_anew: None,
             record: Vec::new(),
             doomed: None,
@@ -137,6 +139,12 @@ impl Transaction {
     /// A wait for a lock ends with `Error::Cancelled` if `cancel` says so when it begins or when `Rows::rouse_waiters` is called.
     pub fn set_cancel(&mut self, cancel: Cancel) {
         self.cancel = Some(cancel);
+    }
+
+    /// Where others are to see what becomes of it.
+    pub fn set_signs(&mut self, signs: Arc<Signs>) {
+        signs.set_id(self.id().unwrap_or(0));
+        self.signs = Some(signs);
     }
 
     /// Whoever is shown what the transaction has read must not be shown it before the log is durable up to here.
@@ -179,6 +187,7 @@ impl Transaction {
             let keep = rows.kept.load(Ordering::Relaxed);
             let id = rows.slots.begin(|| rows.store.new_id(), keep);
             rows.store.enlist(id);
+            self.signs.iter().for_each(|signs| signs.set_id(id));
             Writer {
                 id,
                 aside: rows.store.pager.aside(),
@@ -206,7 +215,10 @@ impl Transaction {
         };
         let me = self.writer()?.id;
         let is_cancelled = || self.cancel.as_ref().is_some_and(|cancel| cancel());
-        match turn.wait(me, holder, wait, &is_cancelled, releases) {
+        self.signs.iter().for_each(|signs| signs.want(Some(turn.wanted())));
+        let waited = turn.wait(me, holder, wait, &is_cancelled, releases);
+        self.signs.iter().for_each(|signs| signs.want(None));
+        match waited {
             Waited::Over => Ok(()),
             Waited::Cancelled => Err(Error::Cancelled),
             Waited::TimedOut => Err(Error::LockTimeout),

@@ -16,6 +16,7 @@ use crate::exec::spill::Spill;
 use crate::exec::spill::rows::Rows;
 use crate::rights::Rights;
 use crate::scalar::EvalContext;
+use crate::session::variables::Values;
 use crate::session::{Database, Handle, Kill, Row};
 use crate::types::Type;
 use crate::value::Value;
@@ -23,6 +24,8 @@ use crate::value::Value;
 pub struct Host {
     pub db: Arc<Database>,
     pub handle: Arc<Handle>,
+    /// What the session has set of system variables.
+    pub variables: Values,
     /// What the session may do: system tables show no more.
     pub rights: Arc<Rights>,
     pub txn: Option<Transaction>,
@@ -90,11 +93,12 @@ impl Numbers {
 const MUCH: usize = 8;
 
 impl Host {
-    pub fn new(db: Arc<Database>, handle: Arc<Handle>) -> Host {
+    pub fn new(db: Arc<Database>, handle: Arc<Handle>, variables: Values) -> Host {
         let memory_max = db.spill().map_or(256 << 20, |spill| spill.memory_max);
         Host {
             db,
             handle,
+            variables,
             rights: Arc::default(),
             txn: None,
             isolation: Isolation::RepeatableRead,

@@ -131,6 +131,12 @@ impl Counts {
         }
     }
 
+    /// Rows that have been put in, changed and deleted.
+    pub fn changes(&self) -> u64 {
+        let changes = [Count::HandlerWrite, Count::HandlerUpdate, Count::HandlerDelete];
+        changes.into_iter().map(|count| self.0[count as usize].load(Ordering::Relaxed)).sum()
+    }
+
     pub fn all(&self) -> Vec<u64> {
         self.0.iter().map(|number| number.load(Ordering::Relaxed)).collect()
     }

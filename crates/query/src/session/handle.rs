@@ -6,6 +6,7 @@ use std::time::Instant;
 use stdx::sync::Mutex;
 
 use crate::session::count::Counts;
+use crate::session::open::Open;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kill {
@@ -21,6 +22,7 @@ pub struct Handle {
     pub connection_id: u64,
     /// What this session has counted.
     pub(crate) counts: Counts,
+    pub(crate) open: Open,
     kill: AtomicU8,
     shown: Mutex<Shown>,
     wake: Mutex<Option<Box<dyn Fn() + Send + Sync>>>,
@@ -67,12 +69,13 @@ impl Shown {
 
 impl Handle {
     pub(crate) fn new(connection_id: u64, user: String, host: String) -> Handle {
+        let now = Instant::now();
         let shown = Shown {
             user,
             host,
             account: String::new(),
             database: None,
-            since: Instant::now(),
+            since: now,
             attributes: std::sync::Arc::default(),
             compression: None,
             text: String::new(),
@@ -80,7 +83,7 @@ impl Handle {
             state: None,
         };
         let (counts, shown) = (Counts::default(), Mutex::new(shown));
-        Handle { connection_id, counts, kill: AtomicU8::new(0), shown, wake: Mutex::new(None) }
+        Handle { connection_id, counts, open: Open::new(now), kill: AtomicU8::new(0), shown, wake: Mutex::new(None) }
     }
 
     /// Called, from any thread, when the session is to end: the door closes the connection.

@@ -28,6 +28,7 @@ mod leave;
 mod load;
 mod locks;
 mod maintain;
+pub(crate) mod open;
 mod outfile;
 mod plans;
 mod prepared;
@@ -273,7 +274,8 @@ impl Session {
     pub fn new(db: &Arc<Database>, who: Login) -> Result<Session> {
         let handle = Arc::new(Handle::new(who.connection_id, who.user.clone(), who.host.clone()));
         let mut ctx = EvalContext::new();
-        ctx.host = Some(Box::new(Host::new(db.clone(), handle.clone())));
+        let values = Values::default();
+        ctx.host = Some(Box::new(Host::new(db.clone(), handle.clone(), values.clone())));
         ctx.locks = db.locks.clone();
         ctx.random = scalar::context::Random::from_seed(who.connection_id as u32 ^ ctx.now.0 as u32);
         let watched = handle.clone();
@@ -287,7 +289,7 @@ impl Session {
             standing: Standing::default(),
             rights: Arc::default(),
             ctx,
-            values: Values::default(),
+            values,
             settings: scalar::Settings::default(),
             database: None,
             catalog: db.catalog().snapshot(),
@@ -479,7 +481,7 @@ impl Session {
         self.unlock_tables();
         self.db.locks.release_all(self.who.connection_id);
         self.drop_all_temporary();
-        self.values = Values::default();
+        self.values.set_all(std::iter::empty());
         self.named.clear();
         self.leave_ground();
         self.ctx.warnings.clear();

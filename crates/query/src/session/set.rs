@@ -50,7 +50,7 @@ impl Session {
     pub(super) fn load_variables(&mut self) -> Result<()> {
         let globals: Vec<(&'static str, Value)> =
             self.db.globals.lock().iter().map(|(name, value)| (*name, value.clone())).collect();
-        self.values.0 = globals.into_iter().collect();
+        self.values.set_all(globals.into_iter());
         for variable in variables::VARIABLES.iter().filter(|variable| variable.may == variables::May::Set) {
             let value = self.values.get(variable);
             self.obey(variable.name, &value)?;
@@ -200,7 +200,7 @@ impl Session {
             Scope::Session => {}
         }
         self.obey(name, &value)?;
-        self.values.0.insert(name, value);
+        self.values.set(name, value);
         if !self.in_transaction() {
             // What was said of the next transaction alone is over.
             match name {
@@ -283,7 +283,7 @@ impl Session {
                 let charset = Charset::by_name(&text)?;
                 if self.settings.collation.charset() != charset {
                     let collation = charset.default_collation();
-                    self.values.0.insert("collation_connection", Value::text(collation.name()));
+                    self.values.set("collation_connection", Value::text(collation.name()));
                     self.connect_with(collation);
                 }
             }
@@ -332,9 +332,9 @@ impl Session {
 
     fn put_names(&mut self, collation: Collation) {
         for name in NAMES {
-            self.values.0.insert(name, Value::text(collation.charset().name()));
+            self.values.set(name, Value::text(collation.charset().name()));
         }
-        self.values.0.insert("collation_connection", Value::text(collation.name()));
+        self.values.set("collation_connection", Value::text(collation.name()));
         self.connect_with(collation);
     }
 }

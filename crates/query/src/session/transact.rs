@@ -30,6 +30,11 @@ impl Session {
         let mut txn = self.db.engine().rows().begin(isolation);
         txn.set_lock_wait(self.lock_wait());
         txn.set_cancel(self.cancel.clone());
+        txn.set_signs(self.handle.open.signs.clone());
+        self.handle.open.begin(self.began, isolation, self.read_only, &self.handle.counts);
+        if !self.autocommit {
+            self.handle.open.lasts();
+        }
         let host = self.host();
         host.txn = Some(txn);
         host.isolation = isolation;
@@ -55,6 +60,7 @@ impl Session {
         }
         self.need_transaction();
         self.explicit = true;
+        self.handle.open.lasts();
         self.track_begin(snapshot);
         if snapshot {
             self.host().txn()?.take_snapshot();
@@ -106,6 +112,7 @@ impl Session {
             }
             None => Ok(0),
         };
+        self.handle.open.end();
         self.release();
         self.gate = self.gate.max(committed?);
         self.end_doomed()
@@ -129,6 +136,7 @@ impl Session {
             let handle = self.handle.clone();
             txn.rollback_telling(&mut |done, of| tell(&handle, done, of));
         }
+        self.handle.open.end();
         self.release();
         // What cannot be dropped now, the next start drops.
         let _ = self.end_doomed();

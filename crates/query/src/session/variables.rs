@@ -2,6 +2,9 @@
 //! anyhow or harmless; anything else is error 1193.
 
 use std::collections::HashMap;
+use std::sync::Arc;
+
+use stdx::sync::Mutex;
 
 use crate::error::{self, Result};
 use crate::types::{Collation, Type};
@@ -332,13 +335,22 @@ pub fn text_of(value: &Value) -> String {
     }
 }
 
-/// What a session has set, or taken over from the server when it began.
-#[derive(Debug, Default)]
-pub struct Values(pub HashMap<&'static str, Value>);
+/// What a session has set, or taken over from the server when it began. A clone is the same: performance_schema.session_variables looks into it.
+#[derive(Clone, Debug, Default)]
+pub struct Values(Arc<Mutex<HashMap<&'static str, Value>>>);
 
 impl Values {
     pub fn get(&self, variable: &Variable) -> Value {
-        self.0.get(variable.name).cloned().unwrap_or_else(|| variable.default())
+        self.0.lock().get(variable.name).cloned().unwrap_or_else(|| variable.default())
+    }
+
+    pub fn set(&self, name: &'static str, value: Value) {
+        self.0.lock().insert(name, value);
+    }
+
+    /// These alone from now on.
+    pub fn set_all(&self, values: impl Iterator<Item = (&'static str, Value)>) {
+        *self.0.lock() = values.collect();
     }
 
     fn named(&self, name: &str) -> Value {

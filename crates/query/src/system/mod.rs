@@ -8,6 +8,7 @@ mod schema;
 pub(crate) mod statistics;
 pub(crate) mod status;
 mod tools;
+mod transactions;
 mod views;
 
 pub use schema::{column_extra, column_key, default_text, empty_text, keys, value_text};
@@ -92,6 +93,7 @@ pub fn all() -> impl Iterator<Item = &'static SystemTable> {
         keys::TABLES,
         keywords::TABLES,
         tools::TABLES,
+        transactions::TABLES,
     ]
     .into_iter()
     .flatten()

@@ -4,10 +4,11 @@ use crate::error::Result;
 use crate::exec::host::host;
 use crate::scalar::EvalContext;
 use crate::session::count::NAMES;
-use crate::session::variables::{VARIABLES, shown};
+use crate::session::variables::{May, VARIABLES, Variable, shown};
 use crate::session::{Database, Row};
 use crate::system::Holds::Text;
 use crate::system::{SystemTable, text};
+use crate::value::Value;
 
 const COLUMNS: &[(&str, crate::system::Holds)] = &[("VARIABLE_NAME", Text(64)), ("VARIABLE_VALUE", Text(1024))];
 
@@ -25,6 +26,7 @@ pub const TABLES: &[SystemTable] = &[
         columns: COLUMNS,
         rows: |ctx| Ok(rows(ctx, false)),
     },
+    SystemTable { schema: "performance_schema", name: "session_variables", columns: COLUMNS, rows: session_variables },
 ];
 
 /// Name and value, in the order of the names. Numbers of the whole server stand beside those of the session.
@@ -90,8 +92,24 @@ pub fn of_server(db: &Database) -> Vec<(&'static str, u64)> {
 
 fn global_variables(ctx: &mut EvalContext) -> Result<Vec<Row>> {
     let globals = host(ctx).db.globals.lock();
-    let row = |variable: &crate::session::variables::Variable| {
+    let row = |variable: &Variable| {
         let value = globals.get(variable.name).cloned().unwrap_or_else(|| variable.default());
+        vec![text(variable.name), text(shown(variable, &value))]
+    };
+    Ok(VARIABLES.iter().map(row).collect())
+}
+
+/// As SHOW VARIABLES has them.
+fn session_variables(ctx: &mut EvalContext) -> Result<Vec<Row>> {
+    let now = ctx.now;
+    let host = host(ctx);
+    let globals = host.db.globals.lock().clone();
+    let row = |variable: &Variable| {
+        let value = match (variable.may, variable.name) {
+            (May::Global | May::Read, name) => globals.get(name).cloned().unwrap_or_else(|| variable.default()),
+            (_, "timestamp") if host.variables.number("timestamp") == 0 => Value::Double(now.0 as f64 / 1e6),
+            _ => host.variables.get(variable),
+        };
         vec![text(variable.name), text(shown(variable, &value))]
     };
     Ok(VARIABLES.iter().map(row).collect())

@@ -115,7 +115,7 @@ pub const TABLES: &[SystemTable] = &[
 ];
 
 /// The sessions that may be seen: all with PROCESS, else those of the same account.
-fn seen(ctx: &mut EvalContext) -> Vec<Arc<Handle>> {
+pub fn seen(ctx: &mut EvalContext) -> Vec<Arc<Handle>> {
     let host = host(ctx);
     let sees_all = host.rights.global.has(Privileges::PROCESS);
     let own = host.handle.shown().account;

@@ -6,6 +6,7 @@ mod explain;
 mod foreign;
 mod keys;
 mod leave;
+mod locks;
 mod mutated;
 mod named;
 mod plans;

@@ -1,0 +1,109 @@
+//! The transaction that a session has open, as others see it: numbers that the session leaves where anybody can read them.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use engine::rows::{Isolation, Signs};
+use stdx::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use crate::session::count::Counts;
+
+const READ_ONLY: u32 = 1;
+/// It goes on behind the statement that began it.
+const LASTING: u32 = 2;
+/// Where the isolation level stands in the word.
+const ISOLATION: u32 = 4;
+
+const LEVELS: [Isolation; 4] =
+    [Isolation::ReadUncommitted, Isolation::ReadCommitted, Isolation::RepeatableRead, Isolation::Serializable];
+
+/// What a session's transactions leave, one after another. Only the session writes.
+pub struct Open {
+    pub signs: Arc<Signs>,
+    origin: Instant,
+    /// When it began: microseconds behind `origin`, and one. 0: there is none.
+    since: AtomicU64,
+    traits: AtomicU32,
+    /// Rows that the session had changed before.
+    changed: AtomicU64,
+}
+
+/// The same at one moment.
+pub struct OpenNow {
+    pub since: Instant,
+    pub isolation: Isolation,
+    pub is_read_only: bool,
+    pub is_lasting: bool,
+    /// Rows that it has changed.
+    pub changes: u64,
+}
+
+impl Open {
+    pub fn new(origin: Instant) -> Open {
+        let (since, traits, changed) = (AtomicU64::new(0), AtomicU32::new(0), AtomicU64::new(0));
+        Open { signs: Arc::default(), origin, since, traits, changed }
+    }
+
+    pub fn begin(&self, at: Instant, isolation: Isolation, is_read_only: bool, counts: &Counts) {
+        let level = LEVELS.iter().position(|level| *level == isolation).unwrap_or(0) as u32;
+        self.traits.store(level * ISOLATION + u32::from(is_read_only), Ordering::Relaxed);
+        self.changed.store(counts.changes(), Ordering::Relaxed);
+        let since = at.saturating_duration_since(self.origin).as_micros() as u64 + 1;
+        self.since.store(since, Ordering::Release);
+    }
+
+    /// It is not over with the statement that began it.
+    pub fn lasts(&self) {
+        self.traits.store(self.traits.load(Ordering::Relaxed) | LASTING, Ordering::Relaxed);
+    }
+
+    pub fn end(&self) {
+        self.since.store(0, Ordering::Release);
+    }
+
+    /// When the transaction began.
+    pub fn since(&self) -> Option<Instant> {
+        let since = self.since.load(Ordering::Acquire).checked_sub(1)?;
+        Some(self.origin + Duration::from_micros(since))
+    }
+
+    /// None: there is no transaction.
+    pub fn now(&self, counts: &Counts) -> Option<OpenNow> {
+        let since = self.since()?;
+        let traits = self.traits.load(Ordering::Relaxed);
+        Some(OpenNow {
+            since,
+            isolation: LEVELS[(traits / ISOLATION) as usize % LEVELS.len()],
+            is_read_only: traits & READ_ONLY != 0,
+            is_lasting: traits & LASTING != 0,
+            changes: counts.changes().saturating_sub(self.changed.load(Ordering::Relaxed)),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::count::Count;
+
+    #[test]
+    fn what_a_transaction_leaves_is_read_until_it_ends() {
+        let (counts, origin) = (Counts::default(), Instant::now());
+        let open = Open::new(origin);
+        assert!(open.now(&counts).is_none());
+        counts.add_many(Count::HandlerUpdate, 5);
+        let began = origin + Duration::from_millis(3);
+        for isolation in LEVELS {
+            open.begin(began, isolation, true, &counts);
+            counts.add_many(Count::HandlerWrite, 2);
+            counts.add(Count::HandlerDelete);
+            let now = open.now(&counts).expect("it is open");
+            assert_eq!((now.since, now.isolation, now.changes), (began, isolation, 3));
+            assert_eq!((now.is_read_only, now.is_lasting), (true, false));
+            open.lasts();
+            assert!(open.now(&counts).is_some_and(|now| now.is_lasting && now.isolation == isolation));
+            open.end();
+            assert!(open.now(&counts).is_none());
+        }
+    }
+}
