@@ -133,6 +133,7 @@ codes! {
     UPDATE_TABLE_USED 1093 "HY000" "You can't specify target table '{}' for update in FROM clause";
     NO_SUCH_THREAD 1094 "HY000" "Unknown thread id: {}";
     TABLE_NOT_LOCKED_FOR_WRITE 1099 "HY000" "Table '{}' was locked with a READ lock and can't be updated";
+    LOCK_OR_ACTIVE_TRANSACTION 1192 "HY000" "Can't execute the given command because you have active locked tables or an active transaction";
     TABLE_NOT_LOCKED 1100 "HY000" "Table '{}' was not locked with LOCK TABLES";
     BLOB_CANT_HAVE_DEFAULT 1101 "42000" "BLOB, TEXT, GEOMETRY or JSON column '{}' can't have a default value";
     WRONG_DB_NAME 1102 "42000" "Incorrect database name '{}'";

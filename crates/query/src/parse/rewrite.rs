@@ -139,12 +139,19 @@ fn words(words: &[&str], like: &TokenWithSpan) -> Vec<TokenWithSpan> {
     words.iter().map(|word| TokenWithSpan::new(Token::make_keyword(word), like.span)).collect()
 }
 
-/// ZEROFILL is UNSIGNED too, wherever it stands among its like; and NUMERIC is DECIMAL, of which the parser knows UNSIGNED.
+/// ZEROFILL is UNSIGNED too, wherever it stands among its like; and NUMERIC is DECIMAL, of which the parser knows UNSIGNED. A YEAR is both by itself.
 fn attributes_of_numbers(tokens: &mut Vec<TokenWithSpan>) {
+    let count = |tokens: &[TokenWithSpan]| {
+        tokens.iter().take_while(|token| is_any(token, &["unsigned", "signed", "zerofill"])).count()
+    };
     let mut at = 0;
     while at < tokens.len() {
-        let attributes =
-            tokens[at..].iter().take_while(|token| is_any(token, &["unsigned", "signed", "zerofill"])).count();
+        if is(&tokens[at], "year") {
+            let has_length = tokens.get(at + 1).is_some_and(|token| token.token == Token::LParen);
+            let behind = (at + if has_length { 4 } else { 1 }).min(tokens.len());
+            tokens.drain(behind..behind + count(&tokens[behind..]));
+        }
+        let attributes = count(&tokens[at..]);
         if tokens[at..at + attributes].iter().any(|token| is(token, "zerofill")) {
             let put = words(&["UNSIGNED", "ZEROFILL"], &tokens[at]);
             tokens.splice(at..at + attributes, put);

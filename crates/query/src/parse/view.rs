@@ -98,7 +98,9 @@ impl Cursor<'_> {
         self.expect("as")?;
         let start = self.here();
         self.parsed(|parser| parser.parse_query())?;
-        let end = self.here();
+        // To the end of its last token: comments behind it are the statement's, not the query's.
+        let last = self.parser.get_current_token().span.end;
+        let end = offset(self.text, last.line, last.column).unwrap_or_else(|| self.here());
         let text = self.text[start..end].trim().to_owned();
         let mut check = CheckOption::None;
         if self.word("with") {

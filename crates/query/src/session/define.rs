@@ -59,6 +59,7 @@ impl Session {
     ) -> Result<Outcome> {
         check_name(name, &error::WRONG_DB_NAME)?;
         self.refuse_system(name)?;
+        self.check_unlocked()?;
         let default = Collation::by_name(&self.values.word("collation_server"))?;
         let collation = collation_of(charset, collation, default)?;
         let db = self.db.clone();
@@ -84,6 +85,7 @@ impl Session {
     ) -> Result<Outcome> {
         let name = name.map(str::to_owned).or_else(|| self.database.clone()).ok_or_else(|| error::NO_DB.bare())?;
         self.refuse_system(&name)?;
+        self.check_unlocked()?;
         let db = self.db.clone();
         let mut writing = db.catalog().write()?;
         let default = writing.snapshot.schema(&name)?.collation;
@@ -94,6 +96,7 @@ impl Session {
 
     pub(super) fn drop_database(&mut self, name: &str, if_exists: bool) -> Result<Outcome> {
         self.refuse_system(name)?;
+        self.check_unlocked()?;
         let db = self.db.clone();
         if self.catalog.shared().schema(name).is_err() {
             let missing = error::DB_DROP_EXISTS.with(&[&name]);
@@ -250,6 +253,9 @@ impl Session {
         check_name(&name, &error::WRONG_TABLE_NAME)?;
         self.refuse_system(&schema)?;
         let default = self.catalog.schema(&schema)?.collation;
+        if !create.temporary {
+            self.check_may_come(&schema, &name)?;
+        }
         if self.name_is_taken(&schema, &name, create.temporary) {
             let exists = error::TABLE_EXISTS.with(&[&name]);
             if !create.if_not_exists {

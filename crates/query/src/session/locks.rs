@@ -177,6 +177,23 @@ impl Session {
         Ok(())
     }
 
+    /// LOCK TABLES is on: what is not locked cannot come to be either.
+    pub(super) fn check_may_come(&self, schema: &str, name: &str) -> Result<()> {
+        let is_locked = |(table, _): &(Arc<Table>, bool)| table.schema == schema && table.name == name;
+        if self.locked.is_all || self.locked.tables.is_empty() || self.locked.tables.iter().any(is_locked) {
+            return Ok(());
+        }
+        Err(error::TABLE_NOT_LOCKED.with(&[&name]))
+    }
+
+    /// LOCK TABLES is on: schemas cannot be locked, nor views, so none comes, changes or goes.
+    pub(super) fn check_unlocked(&self) -> Result<()> {
+        if self.locked.is_all || self.locked.tables.is_empty() {
+            return Ok(());
+        }
+        Err(error::LOCK_OR_ACTIVE_TRANSACTION.bare())
+    }
+
     pub(super) fn is_read_locked(&self, table: &Table) -> bool {
         self.locked.tables.iter().any(|(locked, exclusive)| locked.id == table.id && !exclusive)
     }

@@ -56,6 +56,7 @@ impl Session {
         check_name(&view_name, &error::WRONG_TABLE_NAME)?;
         self.refuse_system(&schema)?;
         self.catalog.schema(&schema)?;
+        self.check_may_come(&schema, &view_name)?;
         let definer = match &create.definer {
             None => self.standing.account.clone(),
             Some(name) => self.key_of(name),
@@ -187,6 +188,7 @@ impl Session {
     }
 
     pub(super) fn drop_views(&mut self, names: &[Name], if_exists: bool) -> Result<Outcome> {
+        self.check_unlocked()?;
         let (mut found, mut missing): (Vec<Arc<View>>, Vec<String>) = (Vec::new(), Vec::new());
         for name in names {
             let (schema, name) = self.full_name(name)?;
