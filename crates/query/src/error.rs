@@ -259,6 +259,7 @@ codes! {
     WRONG_PARAMCOUNT_TO_NATIVE_FCT 1582 "42000" "Incorrect parameter count in the call to native function '{}'";
     WARN_OPTION_IGNORED 1618 "HY000" "<{}> option ignored";
     AES_INVALID_IV 1882 "HY000" "The initialization vector supplied to {} is too short. Must be at least {} bytes long";
+    VAR_DOES_NOT_EXIST 3615 "HY000" "Variable {} does not exist in persisted config file";
     WRONG_PARAMETERS_TO_NATIVE_FCT 1583 "42000" "Incorrect parameters in the call to native function '{}'";
     CANT_CHANGE_TX_CHARACTERISTICS 1568 "25001" "Transaction characteristics can't be changed while a transaction is in progress";
     DUP_ENTRY_WITH_KEY_NAME 1586 "23000" "Duplicate entry '{}' for key '{}'";

@@ -49,8 +49,8 @@ pub fn facts(settings: &Settings, pool: &Pool) -> Vec<(&'static str, u64)> {
     facts
 }
 
-/// Lets SQL set and see what it may.
-pub fn stand(database: &Database, parts: Parts) {
+/// Lets SQL set and see what it may. What SET PERSIST has kept is in force from here on.
+pub fn stand(database: &Database, parts: Parts) -> query::error::Result<()> {
     let settings = parts.settings.clone();
     let parts = Arc::new(parts);
     let (counting, measuring, clearing) = (parts.clone(), parts.clone(), parts);
@@ -73,7 +73,7 @@ pub fn stand(database: &Database, parts: Parts) {
                 run: Box::new(move |word| command(&clearing, word)),
             },
         ],
-    });
+    })
 }
 
 /// What changes something for everybody.

@@ -232,7 +232,8 @@ fn listen(settings: &Arc<Settings>, engine: &Arc<Engine>, pool: &Arc<Pool>) -> R
             mysql: mysql.as_ref().map(Arc::downgrade).unwrap_or_default(),
             xrpc: xrpc.as_ref().map(Arc::downgrade).unwrap_or_default(),
         };
-        around::stand(database, parts);
+        let stands = around::stand(database, parts);
+        stands.map_err(|e| Failure::new(Exit::Data, format!("data: variables that were kept: {}", e.message)))?;
     }
     let metrics = settings.text(Name::MetricsListen);
     if metrics != "off" {

@@ -6,6 +6,7 @@ pub mod foreign;
 pub mod gather;
 pub mod generated;
 pub mod live;
+mod persisted;
 pub(crate) mod record;
 pub mod statistics;
 pub mod still;
@@ -122,6 +123,7 @@ impl Catalog {
                         known.entry(u64::from_be_bytes(id)).or_default().extend_from_slice(value);
                     }
                     Some((b'a' | b'c', _)) => {}
+                    Some((kind, _)) if *kind == persisted::KEY => {}
                     Some((b'p', _)) => left.push((key.to_vec(), value.to_vec())),
                     Some((b'u', id)) => drop(unchecked.insert(id.to_vec())),
                     _ => return Err(SqlError::corrupt("a record of the catalog of no known kind")),

@@ -165,8 +165,9 @@ impl Cursor<'_> {
             "revoke" => self.revoke(),
             "load" => self.load(),
             "call" => self.call(),
-            "handler" | "xa" | "install" | "uninstall" | "change" | "reset" | "purge" | "import" | "binlog"
-            | "cache" | "shutdown" | "restart" | "clone" | "signal" | "resignal" | "help" => {
+            "reset" => self.reset(),
+            "handler" | "xa" | "install" | "uninstall" | "change" | "purge" | "import" | "binlog" | "cache"
+            | "shutdown" | "restart" | "clone" | "signal" | "resignal" | "help" => {
                 Err(SqlError::unsupported(word.to_uppercase()))
             }
             _ => Err(self.error_here()),

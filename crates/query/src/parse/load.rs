@@ -95,8 +95,10 @@ fn one_byte(text: Vec<u8>) -> Result<Option<u8>> {
 impl Cursor<'_> {
     pub(super) fn load(&mut self) -> Result<crate::parse::statement::Statement> {
         self.expect("load")?;
-        if self.peek_word(0, "xml") || self.peek_word(0, "index") {
-            return Err(SqlError::unsupported("LOAD of anything but DATA"));
+        for (word, what) in [("xml", "LOAD XML"), ("index", "LOAD INDEX")] {
+            if self.peek_word(0, word) {
+                return Err(SqlError::unsupported(what));
+            }
         }
         self.expect("data")?;
         let _ = self.word("low_priority") || self.word("concurrent");

@@ -25,6 +25,21 @@ impl Cursor<'_> {
         }
     }
 
+    /// RESET PERSIST [[IF EXISTS] name]: nothing else can be reset.
+    pub fn reset(&mut self) -> Result<Statement> {
+        self.expect("reset")?;
+        if !self.word("persist") {
+            let what = self.identifier()?.to_uppercase();
+            return Err(SqlError::unsupported(format!("RESET {what}")));
+        }
+        let if_exists = self.if_exists();
+        if self.at_end() && !if_exists {
+            return Ok(Statement::ResetPersist { name: None, if_exists });
+        }
+        let name = self.text_or_name()?.to_ascii_lowercase();
+        Ok(Statement::ResetPersist { name: Some(name), if_exists })
+    }
+
     fn setting(&mut self, out: &mut Vec<Setting>) -> Result<()> {
         if ["role", "resource"].iter().any(|word| self.peek_word(0, word) && !self.is_assignment(1)) {
             let what = self.identifier()?.to_uppercase();
@@ -44,8 +59,10 @@ impl Cursor<'_> {
         if !self.is_assignment(1) {
             if self.word("session") || self.word("local") {
                 scope = Some(Scope::Session);
-            } else if self.word("global") || self.word("persist") {
+            } else if self.word("global") {
                 scope = Some(Scope::Global);
+            } else if self.word("persist") {
+                scope = Some(Scope::Persist);
             } else if self.word("persist_only") {
                 return Err(SqlError::unsupported("SET PERSIST_ONLY"));
             }
@@ -142,7 +159,7 @@ pub fn scoped(name: &str) -> (Option<Scope>, String) {
         ("session.", Scope::Session),
         ("local.", Scope::Session),
         ("global.", Scope::Global),
-        ("persist.", Scope::Global),
+        ("persist.", Scope::Persist),
     ] {
         if let Some(rest) = name.strip_prefix(prefix) {
             return (Some(scope), rest.to_owned());

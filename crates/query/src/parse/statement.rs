@@ -112,6 +112,11 @@ pub enum Statement {
     /// FLUSH TABLES WITH READ LOCK.
     LockAll,
     UnlockTables,
+    /// RESET PERSIST; None: of all variables.
+    ResetPersist {
+        name: Option<String>,
+        if_exists: bool,
+    },
     Kill {
         query: bool,
         id: ast::Expr,
@@ -220,8 +225,17 @@ pub enum Alteration {
 pub enum Scope {
     Session,
     Global,
+    /// The same, and for later starts.
+    Persist,
     /// SET TRANSACTION without a scope: the next one only.
     Next,
+}
+
+impl Scope {
+    /// Is it the server's value?
+    pub fn is_global(self) -> bool {
+        matches!(self, Scope::Global | Scope::Persist)
+    }
 }
 
 #[derive(Clone, Debug)]

@@ -8,7 +8,7 @@ use sqlparser::ast;
 use crate::bind::name_of;
 use crate::error::{self, Result};
 use crate::parse::account::{Accounting, UserName};
-use crate::parse::statement::{Alteration, Maintenance, Name, Scope, Setting, Shown, Statement};
+use crate::parse::statement::{Alteration, Maintenance, Name, Setting, Shown, Statement};
 use crate::rights::{Privileges as P, Rights};
 
 /// One thing that must be had.
@@ -95,6 +95,7 @@ fn needs(statement: &Statement) -> Result<Vec<Need<'_>>> {
         Statement::DropDatabase { name, .. } => vec![Need::Database(name, P::DROP)],
         Statement::Use(name) => vec![Need::SomeOfDatabase(Some(name))],
         Statement::Set(settings) => set(settings),
+        Statement::ResetPersist { .. } => vec![sets_globals()],
         Statement::Show(show) => shown(&show.what),
         Statement::Describe { table, .. } => vec![Need::SomeOfTable(table, "SELECT")],
         Statement::LockTables(list) => {
@@ -154,18 +155,19 @@ fn renamed<'s>(from: &'s Name, to: &'s Name) -> [Need<'s>; 2] {
     [table(from, P::ALTER | P::DROP), table(to, P::CREATE | P::INSERT)]
 }
 
+fn sets_globals() -> Need<'static> {
+    Need::Global(P::SUPER | P::SYSTEM_VARIABLES_ADMIN)
+}
+
 fn set(settings: &[Setting]) -> Vec<Need<'_>> {
-    let is_global = |setting: &Setting| {
-        matches!(
-            setting,
-            Setting::System { scope: Scope::Global, .. }
-                | Setting::Default { scope: Scope::Global, .. }
-                | Setting::Isolation { scope: Scope::Global, .. }
-                | Setting::Access { scope: Scope::Global, .. }
-        )
+    let is_global = |setting: &Setting| match setting {
+        Setting::System { scope, .. }
+        | Setting::Default { scope, .. }
+        | Setting::Isolation { scope, .. }
+        | Setting::Access { scope, .. } => scope.is_global(),
+        Setting::User { .. } | Setting::Names { .. } => false,
     };
-    let some = settings.iter().any(is_global);
-    if some { vec![Need::Global(P::SUPER | P::SYSTEM_VARIABLES_ADMIN)] } else { Vec::new() }
+    if settings.iter().any(is_global) { vec![sets_globals()] } else { Vec::new() }
 }
 
 fn shown(what: &Shown) -> Vec<Need<'_>> {

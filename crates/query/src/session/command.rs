@@ -90,6 +90,7 @@ impl Session {
                 self.unlock_tables();
                 Ok(Outcome::done())
             }
+            Statement::ResetPersist { name, if_exists } => self.reset_persist(name.as_deref(), *if_exists),
             Statement::Kill { query, id } => self.kill(*query, id),
             Statement::Prepare { name, source } => self.prepare_named(name, source),
             Statement::Execute { name, using } => self.execute_named(name, using),

@@ -51,7 +51,7 @@ impl Database {
     pub fn open(engine: Arc<Engine>) -> Result<Arc<Database>> {
         let catalog = Catalog::open(engine.clone())?;
         let (sessions, definitions) = (Mutex::default(), Stillness::default());
-        Ok(Arc::new(Database {
+        let database = Arc::new(Database {
             engine,
             catalog,
             sessions,
@@ -66,7 +66,33 @@ impl Database {
             timestamps: Timestamps::default(),
             plans: Plans::new(),
             around: OnceLock::new(),
-        }))
+        });
+        database.recall()?;
+        Ok(database)
+    }
+
+    /// What SET PERSIST has kept is in force, whatever has been said before. A variable that there is no more, or that takes no such value any more, is passed over.
+    fn recall(&self) -> Result<()> {
+        for (name, value) in self.persisted()? {
+            let Ok(variable) = find(&name) else { continue };
+            if variable.form(value.clone()).is_ok_and(|value| variable.check(&value).is_ok()) {
+                self.globals.lock().insert(variable.name, value.clone());
+                self.follow(variable.name, &value);
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn persisted(&self) -> Result<BTreeMap<String, Value>> {
+        self.catalog.persisted()
+    }
+
+    pub(crate) fn persist(&self, name: &str, value: &Value) -> Result<engine::Lsn> {
+        self.catalog.persist(name, value)
+    }
+
+    pub(crate) fn forget_persisted<'n>(&self, names: impl Iterator<Item = &'n str>) -> Result<engine::Lsn> {
+        self.catalog.forget_persisted(names)
     }
 
     /// Statements may write what does not fit into `memory_max` into that folder, which is emptied. To be called before the first session.
@@ -103,9 +129,10 @@ impl Database {
         }
     }
 
-    /// What the server adds to SQL: to be called once, before the first session.
-    pub fn stand_in(&self, around: Around) {
+    /// What the server adds to SQL: to be called once, before the first session, when it has told how it is set.
+    pub fn stand_in(&self, around: Around) -> Result<()> {
         let _ = self.around.set(around);
+        self.recall()
     }
 
     pub(crate) fn around(&self) -> Option<&Around> {

@@ -17,7 +17,7 @@ use crate::value::Value;
 
 impl Session {
     pub(super) fn system_variable(&self, scope: Option<Scope>, name: &str) -> Result<(Value, Type)> {
-        if scope != Some(Scope::Global) {
+        if !scope.is_some_and(Scope::is_global) {
             // Those that are facts of the session.
             match name {
                 "last_insert_id" | "identity" => {
@@ -35,8 +35,8 @@ impl Session {
             }
         }
         let variable = find(name)?;
-        let is_global =
-            scope == Some(Scope::Global) || matches!(variable.may, variables::May::Global | variables::May::Read);
+        let is_global = scope.is_some_and(Scope::is_global)
+            || matches!(variable.may, variables::May::Global | variables::May::Read);
         let value = if is_global { self.global(variable) } else { self.values.get(variable) };
         let value = if name == "character_set_results" && value == Value::text("") { Value::Null } else { value };
         Ok((value, variable.ty()))
@@ -92,7 +92,7 @@ impl Session {
             }
             Setting::Default { scope, name } => {
                 let variable = find(name)?;
-                let value = if *scope == Scope::Global { variable.default() } else { self.global(variable) };
+                let value = if scope.is_global() { variable.default() } else { self.global(variable) };
                 self.checked_system(*scope, name, value)?
             }
             Setting::User { name, value } => {
@@ -173,7 +173,7 @@ impl Session {
         if scope == Scope::Next && self.in_transaction() {
             return Err(error::CANT_CHANGE_TX_CHARACTERISTICS.bare());
         }
-        if scope != Scope::Global && variable.may == variables::May::Global {
+        if !scope.is_global() && variable.may == variables::May::Global {
             return Err(error::GLOBAL_VARIABLE.with(&[&variable.name]));
         }
         let kept = self.verify(variable.name, &value)?;
@@ -184,7 +184,11 @@ impl Session {
     fn put(&mut self, scope: Scope, variable: &'static variables::Variable, value: Value) -> Result<()> {
         let name = variable.name;
         match scope {
-            Scope::Global => {
+            Scope::Global | Scope::Persist => {
+                if scope == Scope::Persist {
+                    let kept = self.db.persist(name, &value)?;
+                    self.gate = self.gate.max(kept);
+                }
                 self.db.globals.lock().insert(name, value.clone());
                 self.db.follow(name, &value);
                 return Ok(());
@@ -212,6 +216,23 @@ impl Session {
         }
         self.track_variable(name);
         Ok(())
+    }
+
+    /// What was kept for later starts is forgotten; what is in force stays.
+    pub(super) fn reset_persist(&mut self, name: Option<&str>, if_exists: bool) -> Result<Outcome> {
+        let kept = self.db.persisted()?;
+        if let Some(name) = name.filter(|name| !kept.contains_key(*name)) {
+            let missing = error::VAR_DOES_NOT_EXIST.with(&[&name]);
+            if !if_exists {
+                return Err(missing);
+            }
+            self.ctx.warn(missing);
+            return Ok(Outcome::done());
+        }
+        let all = kept.keys().map(String::as_str);
+        let forgotten = self.db.forget_persisted(all.filter(|kept| name.is_none_or(|name| name == *kept)))?;
+        self.gate = self.gate.max(forgotten);
+        Ok(Outcome::done())
     }
 
     /// The value as it is kept; an error if it makes no sense.

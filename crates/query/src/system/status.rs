@@ -4,7 +4,7 @@ use crate::error::Result;
 use crate::exec::host::host;
 use crate::scalar::EvalContext;
 use crate::session::count::NAMES;
-use crate::session::variables::{May, VARIABLES, Variable, shown};
+use crate::session::variables::{May, VARIABLES, Variable, find, shown, text_of};
 use crate::session::{Database, Row};
 use crate::system::Holds::Text;
 use crate::system::{SystemTable, text};
@@ -20,6 +20,12 @@ pub const TABLES: &[SystemTable] = &[
         rows: |ctx| Ok(rows(ctx, true)),
     },
     SystemTable { schema: "performance_schema", name: "global_variables", columns: COLUMNS, rows: global_variables },
+    SystemTable {
+        schema: "performance_schema",
+        name: "persisted_variables",
+        columns: COLUMNS,
+        rows: persisted_variables,
+    },
     SystemTable {
         schema: "performance_schema",
         name: "session_status",
@@ -113,4 +119,14 @@ fn session_variables(ctx: &mut EvalContext) -> Result<Vec<Row>> {
         vec![text(variable.name), text(shown(variable, &value))]
     };
     Ok(VARIABLES.iter().map(row).collect())
+}
+
+/// What SET PERSIST has kept.
+fn persisted_variables(ctx: &mut EvalContext) -> Result<Vec<Row>> {
+    let kept = host(ctx).db.persisted()?;
+    let row = |(name, value): (String, Value)| {
+        let value = find(&name).map_or_else(|_| text_of(&value), |variable| shown(variable, &value));
+        vec![text(name), text(value)]
+    };
+    Ok(kept.into_iter().map(row).collect())
 }

@@ -9,6 +9,7 @@ mod leave;
 mod locks;
 mod mutated;
 mod named;
+mod persisted;
 mod plans;
 mod ranges;
 mod scenarios;

@@ -35,14 +35,16 @@ pub const FUNCTIONS: &[Function] = &[
     volatile(row(&["sleep"], 1, 1, Returns::Int, Run::Values(sleep))),
     volatile(row(&["benchmark"], 2, 2, Returns::Int, Run::Lazy(benchmark))),
     // They would need what is not there: refused, not ignored.
-    volatile(row(
-        &["load_file", "master_pos_wait", "wait_for_executed_gtid_set"],
-        0,
-        MANY,
-        Returns::Int,
-        Run::Values(not_served),
-    )),
+    absent(&["json_schema_valid"]),
+    absent(&["json_schema_validation_report"]),
+    absent(&["load_file"]),
+    absent(&["master_pos_wait"]),
+    absent(&["wait_for_executed_gtid_set"]),
 ];
+
+const fn absent(names: &'static [&'static str]) -> Function {
+    volatile(row(names, 0, MANY, Returns::Int, Run::Values(not_served)))
+}
 
 fn not_served(call: &Call, _: &[Value], _: &mut EvalContext) -> Result<Value> {
     Err(error::SqlError::unsupported(format!("function {}", call.function.name())))

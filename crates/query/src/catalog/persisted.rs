@@ -1,0 +1,76 @@
+//! What SET PERSIST keeps: a record of the catalog for each variable, by its name. It is said anew at each start, after the settings of the server.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+use engine::Lsn;
+use engine::rows::{CATALOG, Isolation, RowBatch};
+
+use crate::catalog::{Catalog, put};
+use crate::error::{Result, SqlError};
+use crate::value::Value;
+
+/// The first byte of the keys.
+pub const KEY: u8 = b'g';
+
+fn key(name: &str) -> Vec<u8> {
+    [&[KEY], name.as_bytes()].concat()
+}
+
+/// A letter for the kind, and the value as text.
+fn encode(value: &Value) -> Vec<u8> {
+    match value {
+        Value::Int(number) => format!("i{number}"),
+        Value::UInt(number) => format!("u{number}"),
+        Value::Text(text) => format!("t{text}"),
+        _ => "n".to_owned(),
+    }
+    .into_bytes()
+}
+
+fn decode(bytes: &[u8]) -> Option<Value> {
+    let (kind, text) = std::str::from_utf8(bytes).ok()?.split_at_checked(1)?;
+    Some(match kind {
+        "i" => Value::Int(text.parse().ok()?),
+        "u" => Value::UInt(text.parse().ok()?),
+        "t" => Value::text(text),
+        "n" => Value::Null,
+        _ => return None,
+    })
+}
+
+impl Catalog {
+    /// Keeps the value for later starts. Answers the gate.
+    pub fn persist(&self, name: &str, value: &Value) -> Result<Lsn> {
+        let mut txn = self.engine.rows().begin(Isolation::ReadCommitted);
+        put(&mut txn, &key(name), &encode(value))?;
+        Ok(txn.commit()?)
+    }
+
+    /// Forgets what was kept of these. Answers the gate.
+    pub fn forget_persisted<'n>(&self, names: impl Iterator<Item = &'n str>) -> Result<Lsn> {
+        let mut txn = self.engine.rows().begin(Isolation::ReadCommitted);
+        for name in names {
+            txn.delete(CATALOG, &key(name))?;
+        }
+        Ok(txn.commit()?)
+    }
+
+    /// All that is kept.
+    pub fn persisted(&self) -> Result<BTreeMap<String, Value>> {
+        let mut txn = self.engine.rows().begin(Isolation::ReadCommitted);
+        let (from, to) = ([KEY], [KEY + 1]);
+        let mut cursor = txn.scan(CATALOG, Bound::Included(&from), Bound::Excluded(&to), false)?;
+        let (mut batch, mut all) = (RowBatch::new(), BTreeMap::new());
+        while cursor.next(&mut txn, &mut batch)? {
+            for (key, value) in batch.iter() {
+                let name = std::str::from_utf8(&key[1..]).ok().map(str::to_owned);
+                let pair = name.zip(decode(value));
+                let (name, value) = pair.ok_or_else(|| SqlError::corrupt("a variable that was kept"))?;
+                all.insert(name, value);
+            }
+        }
+        txn.rollback();
+        Ok(all)
+    }
+}
