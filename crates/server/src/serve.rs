@@ -313,6 +313,8 @@ fn database(
     let spill = PathBuf::from(settings.text(Name::Data)).join("spill");
     let opened = database.spill_to(&spill, usize::try_from(share).unwrap_or(usize::MAX));
     opened.map_err(|e| Failure::new(Exit::Data, format!("data: the folder {}: {e}", spill.display())))?;
+    let folder = PathBuf::from(settings.text(Name::Data));
+    database.lies_in(&std::fs::canonicalize(&folder).unwrap_or(folder));
     let files = settings.text(Name::SecureFilePriv);
     let files = (!files.is_empty()).then(|| PathBuf::from(files));
     if let Some(folder) = files.as_ref().filter(|folder| !folder.is_dir()) {

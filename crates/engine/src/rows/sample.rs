@@ -1,20 +1,41 @@
-//! What a map's tree tells without being read through: about how many rows a range has, and the rows of some of its leaves.
+//! What a map's tree tells without being read through: about how many rows a range has, how much room they take, and the rows of some of its leaves.
 
 use std::ops::Bound;
 
-use btree::{Extent, Span};
+use btree::{Batch, Extent, Span};
+use pager::PAGE_BYTES;
 use stdx::prng::Prng;
 
 use crate::error::Result;
 use crate::rows::read::{Cursor, RowBatch};
 use crate::rows::transaction::Transaction;
-use crate::rows::{MapId, Rows};
+use crate::rows::{MapId, Rows, look};
+
+/// Leaves that are looked through for long values.
+const LEAVES: usize = 4;
 
 impl Rows {
     /// About how many records a range of the map has, those of deleted rows that are still there and of open transactions included. Costs a few pages a level.
     pub fn extent(&self, map: MapId, from: Bound<&[u8]>, to: Bound<&[u8]>) -> Result<Extent> {
         let (from, to) = Span::new(from, to, false).bounds();
         Ok(self.map(map)?.tree.extent(&from, to.as_deref())?)
+    }
+
+    /// About how many bytes the map takes on disk: its leaves, and beside them values that are too long for one, going by some leaves.
+    pub fn bytes(&self, map: MapId) -> Result<u64> {
+        let all = self.extent(map, Bound::Unbounded, Bound::Unbounded)?;
+        let tree = &self.map(map)?.tree;
+        let (mut prng, mut leaf) = (Prng::new(map.into()), Batch::default());
+        let (mut records, mut long) = (0u64, 0u64);
+        for _ in 0..LEAVES {
+            tree.random_leaf(&mut prng, &mut leaf)?;
+            for record in leaf.iter() {
+                records += 1;
+                long += look(record.value)?.segments.map_or(0, |(_, len)| len);
+            }
+        }
+        let long = if records > 0 { all.records * long as f64 / records as f64 } else { 0.0 };
+        Ok((all.leaves * PAGE_BYTES as f64 + long) as u64)
     }
 }
 

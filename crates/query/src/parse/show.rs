@@ -81,6 +81,7 @@ impl Cursor<'_> {
                     ("master", "status") => Shown::MasterStatus,
                     ("binary" | "master", "logs") => Shown::BinaryLogs,
                     ("slave" | "replica", "status") => Shown::ReplicaStatus,
+                    ("slave", "hosts") => Shown::Replicas,
                     _ => {
                         return Err(SqlError::unsupported(format!(
                             "SHOW {} {}",
@@ -90,6 +91,7 @@ impl Cursor<'_> {
                     }
                 }
             }
+            "replicas" => Shown::Replicas,
             "profiles" => Shown::Profiles,
             "engine" => {
                 let name = self.identifier()?;
@@ -101,7 +103,7 @@ impl Cursor<'_> {
                 }
                 Shown::EngineStatus
             }
-            "profile" | "relaylog" | "binlog" | "replicas" => {
+            "profile" | "relaylog" | "binlog" => {
                 return Err(SqlError::unsupported(format!("SHOW {}", word.to_uppercase())));
             }
             _ => {

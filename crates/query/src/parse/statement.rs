@@ -333,6 +333,7 @@ pub enum Shown {
     ProcedureStatus,
     MasterStatus,
     ReplicaStatus,
+    Replicas,
     BinaryLogs,
     Profiles,
 }

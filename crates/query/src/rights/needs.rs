@@ -195,7 +195,7 @@ fn shown(what: &Shown) -> Vec<Need<'_>> {
         Shown::CreateView(name) => vec![Need::SomeOfTable(name, "SHOW VIEW")],
         Shown::CreateTable(name) => vec![Need::SomeOfTable(name, "SHOW")],
         Shown::CreateDatabase(name) => vec![Need::SomeOfDatabase(Some(name))],
-        Shown::MasterStatus | Shown::ReplicaStatus | Shown::BinaryLogs => {
+        Shown::MasterStatus | Shown::ReplicaStatus | Shown::Replicas | Shown::BinaryLogs => {
             vec![Need::Global(P::SUPER | P::REPLICATION_CLIENT)]
         }
         Shown::Grants { of: None | Some(UserName::Current), .. } | Shown::CreateUser(UserName::Current) => Vec::new(),

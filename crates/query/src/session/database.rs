@@ -102,6 +102,15 @@ impl Database {
         Ok(())
     }
 
+    /// Where the data lies, for those who ask. To be called before the first session.
+    pub fn lies_in(&self, folder: &std::path::Path) {
+        let mut name = folder.display().to_string();
+        if !name.ends_with('/') {
+            name.push('/');
+        }
+        self.globals.lock().insert("datadir", Value::text(name));
+    }
+
     /// Files of the server that LOAD DATA and SELECT ... INTO may touch are those in this folder, and clients may be asked for theirs. To be called before the first session.
     pub fn allow_files(&self, folder: Option<&std::path::Path>, local: bool) {
         let mut globals = self.globals.lock();

@@ -132,7 +132,8 @@ impl Session {
         let who = self.who_of(&key);
         let account = self.db.engine().accounts().get(&key);
         let account = account.ok_or_else(|| error::CANNOT_USER.with(&[&"SHOW CREATE USER", &who]))?;
-        let digests = account.nopass || account.verifier.is_none() && account.passwords != [engine::sha256(b"")];
+        // Without a password, an account takes whatever a client says: of MySQL's, those with an empty one come closest.
+        let digests = account.verifier.is_none() && !account.nopass && account.passwords != [engine::sha256(b"")];
         if digests && !Grants::of(&account)?.is_role {
             // No statement of MySQL's makes such an account.
             return Err(SqlError::unsupported(
@@ -141,6 +142,7 @@ impl Session {
         }
         let secret = match &account.verifier {
             None => "'caching_sha2_password'".to_owned(),
+            Some(_) if account.nopass => "'caching_sha2_password'".to_owned(),
             Some(verifier) => {
                 let digest = String::from_utf8_lossy(&verifier.encode()).replace('\\', "\\\\").replace('\'', "\\'");
                 format!("'{}' AS '{digest}'", verifier.plugin())

@@ -269,6 +269,7 @@ impl Session {
                 Ok((texts(&["File", "Position", "Binlog_Do_DB", "Binlog_Ignore_DB", "Executed_Gtid_Set"]), Vec::new()))
             }
             Shown::ReplicaStatus => Ok((texts(&["Replica_IO_State"]), Vec::new())),
+            Shown::Replicas => Ok((texts(&["Server_Id", "Host", "Port", "Source_Id", "Replica_UUID"]), Vec::new())),
             Shown::BinaryLogs => {
                 Err(SqlError { code: 1381, sqlstate: "HY000", message: "You are not using binary logging".to_owned() })
             }

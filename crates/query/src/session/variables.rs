@@ -69,6 +69,7 @@ pub const VARIABLES: &[Variable] = &[
     of("completion_type", Word("NO_CHAIN"), Set),
     of("connect_timeout", Number(10), Accept),
     of("cte_max_recursion_depth", Number(1000), Keep),
+    of("datadir", Word(""), Read),
     of("default_authentication_plugin", Word("caching_sha2_password"), Read),
     of("default_collation_for_utf8mb4", Word("utf8mb4_0900_ai_ci"), Keep),
     of("default_storage_engine", Word("InnoDB"), Keep),

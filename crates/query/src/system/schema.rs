@@ -10,7 +10,7 @@ use crate::scalar::EvalContext;
 use crate::scalar::temporal::Timestamp;
 use crate::session::Row;
 use crate::system::Holds::{DateTime, LongText, Number, Text};
-use crate::system::statistics::{cardinality, rows_of};
+use crate::system::statistics::{bytes_of, cardinality, rows_of};
 use crate::system::{SystemTable, text, views};
 use crate::types::{Charset, Collation, Kind, Type};
 use crate::value::Value;
@@ -291,6 +291,7 @@ fn tables(ctx: &mut EvalContext) -> Result<Vec<Row>> {
         let next = if table.auto_column().is_some() { host(ctx).db.next_auto(&table)? } else { None };
         let created = Value::DateTime(ctx.zone.local(Timestamp(table.created)));
         let count = rows_of(&table, ctx);
+        let (data, keys) = bytes_of(&table, ctx);
         rows.push(vec![
             text("def"),
             text(&table.schema),
@@ -300,10 +301,10 @@ fn tables(ctx: &mut EvalContext) -> Result<Vec<Row>> {
             number(10),
             text("Dynamic"),
             number(count),
+            number(data.checked_div(count).unwrap_or(0)),
+            number(data),
             number(0),
-            number(0),
-            number(0),
-            number(0),
+            number(keys),
             number(0),
             optional(next),
             created,

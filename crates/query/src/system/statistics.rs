@@ -61,6 +61,13 @@ pub fn rows_of(table: &Table, ctx: &mut EvalContext) -> u64 {
     table.live.rows().unwrap_or_else(count)
 }
 
+/// About how many bytes a table's rows take, and its other indexes. What cannot be read takes none.
+pub fn bytes_of(table: &Table, ctx: &mut EvalContext) -> (u64, u64) {
+    let rows = host(ctx).db.engine().rows();
+    let bytes = |map| rows.bytes(map).unwrap_or(0);
+    (bytes(table.map), table.indexes.iter().map(|index| bytes(index.map)).sum())
+}
+
 /// About how many different values the first `count` parts of a key have, as far as it is known.
 pub fn cardinality(table: &Table, parts: &[Part], count: usize) -> Option<u64> {
     let known = table.live.statistics()?;
