@@ -2,7 +2,7 @@
 # Installs what a target of the Makefile needs and this machine lacks.
 #
 #   scripts/setup.sh run        a C compiler: the linker, and the few C files among the dependencies
-#   scripts/setup.sh test       and redis-server, redis-tools, MariaDB's client and server, sysbench, and the Python, Node, Java and Go clients of tests/clients
+#   scripts/setup.sh test       and redis-server, redis-tools, MariaDB's client and server, sysbench, and the Python, Node, PHP, Java and Go clients of tests/clients
 #   scripts/setup.sh bench      and redis-server and MariaDB to compare with
 #   scripts/setup.sh licences   cargo-deny
 #   scripts/setup.sh miri       a nightly compiler with Miri
@@ -182,6 +182,7 @@ test)
     want mariadb-server -- has mariadbd
     want sysbench -- has sysbench
     want golang-go -- has go
+    want php-cli php-mysql -- php -r 'exit((int) !(extension_loaded("pdo_mysql") && extension_loaded("mysqli")));'
     want default-jdk-headless -- has javac
     want maven -- has mvn
     install_wanted

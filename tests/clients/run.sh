@@ -84,6 +84,7 @@ suite() {
         fi
         ;;
     mysql_node) cp $here/node/*.mjs target/clients/node/ && "$python" $here/python/with_server.py --mysql node target/clients/node/mysql.mjs ;;
+    mysql_php) "$python" $here/python/with_server.py --mysql php $here/php/mysql.php ;;
     mysql_typeorm) cp $here/node/*.mjs target/clients/node/ && "$python" $here/python/with_server.py --mysql node target/clients/node/orm.mjs ;;
     mysql_beside) "$python" $here/python/mysql_beside.py && ! "$python" $here/python/mysql_beside.py --canary >target/clients/beside_canary.log 2>&1 ;;
     mysql_tools) "$python" $here/python/mysql_tools.py ;;
@@ -129,7 +130,7 @@ if [ "${1:-}" = soak ]; then
     DIFFERENTIAL_ARGS= SECONDS_DIFFERENTIAL=$((minutes * 30)) suite differential
     MYSQL_DIFFERENTIAL_ARGS= SECONDS_DIFFERENTIAL=$((minutes * 15)) suite mysql_differential
 else
-    for name in "${@:-cli python node java errors tls introspection mysql_logins mysql_rights mysql_views two_faces two_faces_crash mysql_python mysql_wire mysql_track mysql_sqllogic mysql_load mysql_dump mysql_sqlalchemy mysql_django mysql_go mysql_node mysql_typeorm mysql_java mysql_metadata mysql_tools mysql_beside mysql_anomalies mysql_differential mysql_crash mysql_crowd xrpc xrpc_rust xrpc_python large tpcc tpch sysbench disk_full device memory crash differential}"; do
+    for name in "${@:-cli python node java errors tls introspection mysql_logins mysql_rights mysql_views two_faces two_faces_crash mysql_python mysql_wire mysql_track mysql_sqllogic mysql_load mysql_dump mysql_sqlalchemy mysql_django mysql_go mysql_node mysql_php mysql_typeorm mysql_java mysql_metadata mysql_tools mysql_beside mysql_anomalies mysql_differential mysql_crash mysql_crowd xrpc xrpc_rust xrpc_python large tpcc tpch sysbench disk_full device memory crash differential}"; do
         for one in $name; do suite "$one"; done
     done
 fi
