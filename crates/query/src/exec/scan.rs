@@ -31,6 +31,8 @@ const LONG_ROW: usize = 256 << 10;
 
 pub struct ScanState {
     base: Option<Arc<Row>>,
+    /// Which of the access's ways is gone.
+    way: usize,
     /// The next range, and those behind it.
     range: Option<Range>,
     ranges: VecDeque<Range>,
@@ -43,7 +45,7 @@ pub struct ScanState {
     cursor: Option<Cursor>,
     /// The conditions, with what is the same for all rows computed.
     folded: Option<Vec<Expr>>,
-    /// Keys of rows that a locking walk over an index has met.
+    /// Keys of rows that have been met: by a locking walk over an index, and by one over several.
     seen: Keys,
     memory: Memory,
     /// The wide row that is being looked at; empty if it was given away.
@@ -115,8 +117,8 @@ fn counted_as(scan: &Scan) -> Count {
     }
 }
 
-fn map_of(scan: &Scan) -> MapId {
-    scan.access.index.map_or(scan.table.map, |at| scan.table.indexes[at].map)
+fn map_of(scan: &Scan, index: Option<usize>) -> MapId {
+    index.map_or(scan.table.map, |at| scan.table.indexes[at].map)
 }
 
 impl ScanState {
@@ -126,14 +128,16 @@ impl ScanState {
         let mut ranges: VecDeque<Range> = VecDeque::new();
         let mut range = point(scan, row, ctx)?.map(Range::Point);
         if range.is_none() {
-            ranges = ranges_of(&scan.table, &scan.access, row, ctx, &mut is_exact)?.into();
+            ranges = ranges_of(&scan.table, &scan.access.ways()[0], row, ctx, &mut is_exact)?.into();
             range = ranges.pop_front();
         }
+        is_exact &= scan.access.union.is_empty();
         let folded = (scan.folds && base.is_none()).then(|| folded(&scan.conditions, ctx));
         is_exact &= scan.lock.is_none();
         let is_covered = scan.is_shown(if is_exact { &scan.needed_after } else { &scan.needed });
         Ok(ScanState {
             base: base.cloned(),
+            way: 0,
             range,
             ranges,
             is_exact,
@@ -145,6 +149,21 @@ impl ScanState {
             memory: Memory::new(),
             wide: Row::new(),
         })
+    }
+
+    /// Of the way that is gone.
+    fn index(&self, scan: &Scan) -> Option<usize> {
+        scan.access.ways()[self.way].index
+    }
+
+    /// The next way; false: that was the last.
+    fn turn(&mut self, scan: &Scan, ctx: &mut EvalContext) -> Result<bool> {
+        let Some(way) = scan.access.ways().get(self.way + 1) else { return Ok(false) };
+        self.way += 1;
+        let row: &[Value] = self.base.as_ref().map_or(&[], |base| base);
+        self.ranges = ranges_of(&scan.table, way, row, ctx, &mut false)?.into();
+        self.range = self.ranges.pop_front();
+        Ok(true)
     }
 
     /// Adds some rows; none at the end.
@@ -256,7 +275,7 @@ impl ScanState {
         let range = self.range.take();
         self.range = self.ranges.pop_front();
         match range {
-            None => return Ok(false),
+            None => return self.turn(scan, ctx),
             Some(Range::Point(key)) => {
                 host(ctx).handle.counts.add(Count::HandlerReadKey);
                 self.point(scan, &key, ctx, sink)?;
@@ -279,7 +298,7 @@ impl ScanState {
             _ => Count::HandlerReadKey,
         };
         host(ctx).handle.counts.add(first);
-        let map = map_of(scan);
+        let map = map_of(scan, self.index(scan));
         let locks_gaps = host(ctx).isolation >= Isolation::RepeatableRead;
         let txn = host(ctx).txn()?;
         if scan.lock.is_some_and(|lock| matches!(lock.wait, LockWait::Patient | LockWait::Choosy)) && locks_gaps {
@@ -306,7 +325,7 @@ impl ScanState {
 
     /// One entry by its whole key.
     fn point(&mut self, scan: &Scan, key: &[u8], ctx: &mut EvalContext, sink: &mut Sink<'_>) -> Result<()> {
-        let Some(index) = scan.access.index else { return self.row(scan, key, None, ctx, sink) };
+        let Some(index) = self.index(scan) else { return self.row(scan, key, None, ctx, sink) };
         self.memory.bytes.clear();
         let index = &scan.table.indexes[index];
         let map = index.map;
@@ -331,10 +350,10 @@ impl ScanState {
     fn take_batch(&mut self, scan: &Scan, ctx: &mut EvalContext, sink: &mut Sink<'_>) -> Result<()> {
         let mut batch = std::mem::take(&mut self.memory.batch);
         let long = if scan.lock.is_none() { batch.take_long().map(Arc::new) } else { None };
-        let is_told = self.is_told_by_entries(scan);
+        let (is_told, index) = (self.is_told_by_entries(scan), self.index(scan));
         let mut result = Ok(());
         for (key, value) in batch.iter() {
-            result = match scan.access.index {
+            result = match index {
                 None => self.row(scan, key, Some(long.as_ref().map_or(value.into(), Source::from)), ctx, sink),
                 Some(_) if is_told => self.bare(scan, ctx, sink),
                 Some(at) if self.is_covered => self.entry(scan, &scan.table.indexes[at], (key, value), ctx, sink),
@@ -360,6 +379,9 @@ impl ScanState {
         ctx: &mut EvalContext,
         sink: &mut Sink<'_>,
     ) -> Result<()> {
+        if !scan.access.union.is_empty() && scan.lock.is_none() && !self.seen.insert(key, ctx)? {
+            return Ok(());
+        }
         let known = known.filter(|_| scan.lock.is_none());
         let mut bytes = std::mem::take(&mut self.memory.bytes);
         bytes.clear();
@@ -429,7 +451,8 @@ impl ScanState {
     fn fetch(&mut self, scan: &Scan, key: &[u8], ctx: &mut EvalContext, bytes: &mut Vec<u8>) -> Result<bool> {
         let txn = host(ctx).txn()?;
         let Some(lock) = scan.lock else { return Ok(txn.get(scan.table.map, key, bytes)?) };
-        let is_new = scan.access.index.is_none() || self.seen.insert(key, ctx)?;
+        let meets_once = scan.access.index.is_none() && scan.access.union.is_empty();
+        let is_new = meets_once || self.seen.insert(key, ctx)?;
         if is_new && lock.wait == LockWait::Choosy && locks_what_it_takes(ctx) {
             match host(ctx).txn()?.lock(scan.table.map, key, lock.strength, Wait::NoWait, bytes) {
                 Ok(locked) => return Ok(locked == Locked::Present),

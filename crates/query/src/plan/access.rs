@@ -7,11 +7,14 @@
 use crate::bind::generated::is_like;
 use crate::bind::hints::Allowed;
 use crate::catalog::table::{Part, Table};
-use crate::plan::cost::{KEPT, KEPT_BETWEEN, LOOKUP, RANGE, ROW, WHOLE};
-use crate::plan::said::{Bounds, Said, says_no_more};
+use crate::plan::cost::{HASH, KEPT, KEPT_BETWEEN, LOOKUP, RANGE, ROW, UNION, WHOLE};
+use crate::plan::said::{Bounds, Said, parts, says_no_more};
 use crate::plan::share::Sight;
 use crate::plan::{Access, Limit, SortKey};
 use crate::scalar::Expr;
+
+/// An OR of more arms leads through no more than one index.
+const ARMS: usize = 16;
 
 /// A way to the rows, and about how many of them there are.
 #[derive(Clone, Debug)]
@@ -75,20 +78,54 @@ impl Target<'_> {
         let cost = (self.rows * ROW + WHOLE) * dear;
         let (implied, served) = (Vec::new(), Vec::new());
         let mut best = (Choice { access: full, implied, served, rows: self.rows, cost }, false);
-        if let Some(parts) = &self.table.primary
-            && self.allowed.is_none_or(|allowed| allowed.primary)
-        {
-            let ways = self.way(None, parts, true, (conditions, &said), order);
-            better(&mut best, ways, prefers_order);
-        }
-        for (at, index) in self.table.indexes.iter().enumerate() {
-            if index.invisible || self.allowed.is_some_and(|allowed| !allowed.indexes.contains(&at)) {
-                continue;
-            }
-            let way = self.way(Some(at), &index.parts, index.unique, (conditions, &said), order);
+        for way in self.ways((conditions, &said), order) {
             better(&mut best, way, prefers_order);
         }
+        // What is found by one key, or is little, is not found with less by several.
+        if !best.0.access.is_point && best.0.cost > UNION {
+            let others = (0..conditions.len()).filter(|by| !best.0.served.contains(by));
+            let unions: Vec<Choice> = others.filter_map(|by| self.union(conditions, by)).collect();
+            unions.into_iter().for_each(|union| better(&mut best, (union, order.is_empty()), prefers_order));
+        }
         best
+    }
+
+    /// By each key that may be used.
+    fn ways(&self, said: (&[Expr], &Said), order: &[SortKey]) -> Vec<(Choice, bool)> {
+        let may_primary = self.allowed.is_none_or(|allowed| allowed.primary);
+        let primary = self.table.primary.iter().filter(|_| may_primary);
+        let mut ways: Vec<(Choice, bool)> = primary.map(|parts| self.way(None, parts, true, said, order)).collect();
+        for (at, index) in self.table.indexes.iter().enumerate() {
+            if !index.invisible && self.allowed.is_none_or(|allowed| allowed.indexes.contains(&at)) {
+                ways.push(self.way(Some(at), &index.parts, index.unique, said, order));
+            }
+        }
+        ways
+    }
+
+    /// The way through several keys that the condition's arms lead to, one each; None: an arm leads through none.
+    fn union(&self, conditions: &[Expr], by: usize) -> Option<Choice> {
+        let Expr::Or(arms) = &conditions[by] else { return None };
+        if arms.len() > ARMS {
+            return None;
+        }
+        let (mut access, mut rows, mut cost) = (Access::default(), 0.0, 0.0);
+        for arm in arms {
+            // What the other conditions say holds in every arm.
+            let others = conditions.iter().enumerate().filter(|(at, _)| *at != by).map(|(_, other)| other);
+            let all: Vec<Expr> = parts(arm).into_iter().chain(others).cloned().collect();
+            let said = self.said(all.iter());
+            let of_arm = |choice: &Choice| {
+                let lookup = if choice.access.index.is_some() { LOOKUP } else { 0.0 };
+                choice.rows * (ROW + lookup + HASH) + RANGE * choice.access.within.len().max(1) as f64
+            };
+            let ways = self.ways((&all, &said), &[]).into_iter().map(|(choice, _)| choice);
+            let way = ways.filter(|choice| !choice.access.is_full()).min_by(|a, b| of_arm(a).total_cmp(&of_arm(b)))?;
+            (rows, cost) = (rows + way.rows, cost + of_arm(&way));
+            access.union.push(Access { backward: false, ..way.access });
+        }
+        let rows = rows.min(self.rows);
+        Some(Choice { access, implied: Vec::new(), served: vec![by], rows, cost })
     }
 
     fn way(

@@ -10,6 +10,8 @@ pub const LOOKUP: f64 = 3.0;
 pub const RANGE: f64 = 1.0;
 /// A walk over all rows begins with so much, whatever their number: it locks them all, and a table that is small today may not be tomorrow.
 pub const WHOLE: f64 = 20.0;
+/// What costs no more is not worth looking for a way through several indexes.
+pub const UNION: f64 = 8.0;
 /// To compute something of a row, to compare it, to pass it on.
 pub const STEP: f64 = 0.1;
 

@@ -220,10 +220,7 @@ impl Scan {
 
     /// The parts of the key that it goes by.
     pub fn parts(&self) -> &[Part] {
-        match self.access.index {
-            Some(at) => &self.table.indexes[at].parts,
-            None => self.table.primary.as_deref().unwrap_or(&[]),
-        }
+        self.access.parts(&self.table)
     }
 }
 
@@ -308,6 +305,8 @@ pub struct Access {
     pub is_point: bool,
     /// The index's entries are enough: they show all that is read, at least where values fit exactly.
     pub covering: bool,
+    /// Instead of all this: the rows that any of these ways leads to, each once and in no order.
+    pub union: Vec<Access>,
 }
 
 /// An end of a range of values, and whether it is one of them.
@@ -344,7 +343,25 @@ impl Span {
 
 impl Access {
     pub fn is_full(&self) -> bool {
-        self.equal.is_empty() && !self.is_bounded()
+        self.equal.is_empty() && !self.is_bounded() && self.union.is_empty()
+    }
+
+    /// The parts of the key that it goes by.
+    pub fn parts<'t>(&self, table: &'t Table) -> &'t [Part] {
+        match self.index {
+            Some(at) => &table.indexes[at].parts,
+            None => table.primary.as_deref().unwrap_or(&[]),
+        }
+    }
+
+    /// What that key is called.
+    pub fn name<'t>(&self, table: &'t Table) -> &'t str {
+        self.index.map_or("PRIMARY", |at| &table.indexes[at].name)
+    }
+
+    /// How many of the parts it says something of.
+    pub fn used(&self) -> usize {
+        self.equal.len() + usize::from(self.is_bounded())
     }
 
     /// Does it say anything of the part after the equal ones?
@@ -360,13 +377,30 @@ impl Access {
 
     /// Everything that it computes.
     pub fn exprs(&self) -> impl Iterator<Item = &Expr> {
-        self.equal.iter().flatten().chain(self.bounds())
+        self.own().chain(self.union.iter().flat_map(Access::own))
     }
 
     pub fn exprs_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
+        let Access { equal, low, high, within, union, .. } = self;
+        let limits = low.iter_mut().chain(high).map(|(expr, _)| expr);
+        let own = equal.iter_mut().flatten().chain(limits).chain(within.iter_mut().flat_map(Span::exprs_mut));
+        own.chain(union.iter_mut().flat_map(Access::own_mut))
+    }
+
+    /// Without those of the ways that it unites.
+    fn own(&self) -> impl Iterator<Item = &Expr> {
+        self.equal.iter().flatten().chain(self.bounds())
+    }
+
+    fn own_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
         let limits = self.low.iter_mut().chain(&mut self.high).map(|(expr, _)| expr);
         let within = self.within.iter_mut().flat_map(Span::exprs_mut);
         self.equal.iter_mut().flatten().chain(limits).chain(within)
+    }
+
+    /// The ways that it goes, one after the other.
+    pub fn ways(&self) -> &[Access] {
+        if self.union.is_empty() { std::slice::from_ref(self) } else { &self.union }
     }
 }
 

@@ -174,7 +174,7 @@ impl Target<'_> {
 }
 
 /// The parts of an arm, all of which must hold.
-fn parts(arm: &Expr) -> Vec<&Expr> {
+pub fn parts(arm: &Expr) -> Vec<&Expr> {
     match arm {
         Expr::And(list) => list.iter().flat_map(parts).collect(),
         part => vec![part],

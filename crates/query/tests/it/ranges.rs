@@ -1,4 +1,4 @@
-//! Whatever way leads to the rows of an OR of ranges, they are those of a walk over the table.
+//! Whatever way leads to the rows of an OR, of ranges of one index or through several, they are those of a walk over the table.
 
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
@@ -51,8 +51,13 @@ fn plain(columns: Range<usize>) -> impl Strategy<Value = Condition> {
     })
 }
 
-/// Mostly about one column, else about any.
+/// Mostly about one column, else about any; or each arm about one of any.
 fn condition() -> impl Strategy<Value = Condition> {
+    let apart = prop::collection::vec(plain(0..COLUMNS.len()), 2..5).prop_map(Condition::Or);
+    prop_oneof![2 => together(), 1 => apart]
+}
+
+fn together() -> impl Strategy<Value = Condition> {
     let columns = (0..2 * COLUMNS.len()).prop_map(|at| if at < COLUMNS.len() { at..at + 1 } else { 0..COLUMNS.len() });
     columns.prop_flat_map(|columns| {
         plain(columns).prop_recursive(3, 12, 4, |inner| {
@@ -97,19 +102,29 @@ fn ranges_of_an_or_find_what_a_walk_over_the_table_finds() {
     let session = RefCell::new(session);
     let ask = |sql: &str| run(&mut session.borrow_mut(), sql);
     // The same conditions each time: how many go by ranges is counted.
-    let config = ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() };
+    let config = ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() };
     let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
-    let led = Cell::new(0);
+    let (led, united) = (Cell::new(0), Cell::new(0));
     runner
         .run(&condition(), |condition| {
             let condition = condition.text();
             let walk =
                 ask(&format!("select id, u, v, length(pad) from d.t ignore index (u, n, s, v) where {condition}"));
             let walk = sorted(walk);
-            for hint in ["", "force index (u)", "force index (n)", "force index (s)", "force index (v)"] {
+            let hints = [
+                "",
+                "force index (u)",
+                "force index (n)",
+                "force index (s)",
+                "force index (v)",
+                "force index (u, n)",
+                "force index (u, n, s, v)",
+            ];
+            for hint in hints {
                 let sql = format!("select id, u, v, length(pad) from d.t {hint} where {condition}");
                 let plan = ask(&format!("explain format=tree {sql}")).join("\n");
                 led.set(led.get() + usize::from(plan.contains("ndex range scan") && plan.contains(" or ")));
+                united.set(united.get() + usize::from(plan.contains("Index merge")));
                 prop_assert_eq!(sorted(ask(&sql)), walk.clone(), "{}\n{}", sql, plan);
                 let locking = ask(&format!("{sql} for update"));
                 prop_assert_eq!(sorted(locking), walk.clone(), "{} for update\n{}", sql, plan);
@@ -125,4 +140,5 @@ fn ranges_of_an_or_find_what_a_walk_over_the_table_finds() {
         })
         .unwrap();
     assert!(led.get() > 80, "only {} of the plans went by ranges", led.get());
+    assert!(united.get() > 80, "only {} of the plans went through several indexes", united.get());
 }

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use super::{Explained, Names, Verb, around_of, inputs, names, subqueries, words};
+use crate::catalog::table::Part;
 use crate::plan::estimate::estimate;
-use crate::plan::{JoinKind, Node, Scan};
+use crate::plan::{Access, JoinKind, Node, Scan};
 use crate::scalar::Expr;
 use crate::scalar::expr::Expr as E;
 use crate::types::{Kind, Type};
@@ -29,7 +30,10 @@ pub struct Shown {
     pub possible: Vec<String>,
     pub key: Option<String>,
     pub parts: Vec<String>,
-    pub key_length: u32,
+    /// Of each key that it goes by.
+    pub key_length: String,
+    /// Several keys, in words.
+    pub union: Option<String>,
     pub by: Vec<String>,
     pub rows: f64,
     pub cost: f64,
@@ -262,11 +266,13 @@ fn shown(scan: &Scan, around: &[Names], beside: &Names) -> Shown {
     let (access, table) = (&scan.access, &scan.table);
     let mut known = beside.clone();
     known.extend(scan.names());
-    let used = access.equal.len() + usize::from(access.is_bounded());
+    let used = access.used();
     let is_fixed = |expr: &Expr| matches!(expr, E::Literal(..) | E::Parameter(..));
     let fixed = access.equal.iter().flatten().all(is_fixed);
     let has_range = used > access.equal.len() || access.equal.iter().any(|values| values.len() > 1);
+    let is_union = !access.union.is_empty();
     let way = match () {
+        () if is_union => "index_merge",
         () if access.is_point && !has_range && fixed => "const",
         () if access.is_point && !has_range => "eq_ref",
         () if has_range => "range",
@@ -274,16 +280,19 @@ fn shown(scan: &Scan, around: &[Names], beside: &Names) -> Shown {
         () if access.index.is_some() || access.backward => "index",
         () => "ALL",
     };
-    let is_read = used > 0 || access.index.is_some() || access.backward;
-    let parts = scan.parts();
-    let named: Vec<String> = parts
-        .iter()
-        .take(if used > 0 { used } else { parts.len() })
-        .map(|part| table.columns[part.column].name.clone())
-        .collect();
-    let key_length =
-        parts.iter().take(named.len()).map(|part| key_length(&table.columns[part.column].ty, part.prefix)).sum();
-    let by = if way == "range" {
+    let is_read = used > 0 || access.index.is_some() || access.backward || is_union;
+    let taken = |way: &'_ Access| {
+        let parts = way.parts(table);
+        parts[..if way.used() > 0 { way.used().min(parts.len()) } else { parts.len() }].to_vec()
+    };
+    let each: Vec<Vec<Part>> = access.ways().iter().map(taken).collect();
+    let named: Vec<String> = each.iter().flatten().map(|part| table.columns[part.column].name.clone()).collect();
+    let length = |parts: &Vec<Part>| -> u32 {
+        parts.iter().map(|part| key_length(&table.columns[part.column].ty, part.prefix)).sum()
+    };
+    let lengths: Vec<String> = each.iter().map(|parts| length(parts).to_string()).collect();
+    let keys: Vec<&str> = access.ways().iter().map(|way| way.name(table)).collect();
+    let by = if way == "range" || is_union {
         Vec::new()
     } else {
         access.equal.iter().flatten().map(|expr| reference(expr, &known)).collect()
@@ -306,9 +315,10 @@ fn shown(scan: &Scan, around: &[Names], beside: &Names) -> Shown {
         name: Some(scan.alias.clone()),
         access: Some(way),
         possible: primary.chain(others).collect(),
-        key: is_read.then(|| access.index.map_or("PRIMARY", |at| &table.indexes[at].name).to_owned()),
+        key: is_read.then(|| keys.join(",")),
         parts: if is_read { named } else { Vec::new() },
-        key_length: if is_read { key_length } else { 0 },
+        key_length: if is_read { lengths.join(",") } else { String::new() },
+        union: is_union.then(|| format!("Using union({})", keys.join(","))),
         by: if is_read { by } else { Vec::new() },
         rows: scan.found,
         cost: scan.cost,

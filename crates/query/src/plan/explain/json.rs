@@ -130,7 +130,7 @@ fn table(all: &[Block], shown: &Shown, prefix: f64, verb: Verb) -> Part {
     if let Some(key) = &shown.key {
         members.push(("key", Part::Text(key.clone())));
         members.push(("used_key_parts", texts(&shown.parts)));
-        members.push(("key_length", Part::Text(shown.key_length.to_string())));
+        members.push(("key_length", Part::Text(shown.key_length.clone())));
     }
     if !shown.by.is_empty() {
         members.push(("ref", texts(&shown.by)));

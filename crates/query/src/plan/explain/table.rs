@@ -56,7 +56,7 @@ fn row(block: &Block, shown: &Shown, is_first: bool) -> Row {
         text(shown.access.map(str::to_owned)),
         list(&shown.possible),
         text(shown.key.clone()),
-        text(shown.key.as_ref().map(|_| shown.key_length.to_string())),
+        text(shown.key.as_ref().map(|_| shown.key_length.clone())),
         list(&shown.by),
         if is_counted { Value::UInt(shown.rows.round().max(1.0) as u64) } else { Value::Null },
         if is_counted { Value::Double((shown.filtered * 100.0).round() / 100.0) } else { Value::Null },
@@ -65,7 +65,7 @@ fn row(block: &Block, shown: &Shown, is_first: bool) -> Row {
 }
 
 fn extra(block: &Block, shown: &Shown, is_first: bool) -> Value {
-    let mut words: Vec<&str> = shown.message.into_iter().collect();
+    let mut words: Vec<&str> = shown.message.into_iter().chain(shown.union.as_deref()).collect();
     let mut add = |holds: bool, word: &'static str| {
         if holds {
             words.push(word);

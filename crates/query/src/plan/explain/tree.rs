@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use super::{Explained, Names, Verb, around_of, call_words, inputs, names, subqueries, what_words, words};
+use crate::catalog::table::Table;
 use crate::exec::measure::Measures;
 use crate::plan::estimate::estimate;
 use crate::plan::{Access, JoinKind, Limit, Node, Scan, Span};
@@ -223,6 +224,23 @@ fn bound_words(access: &Access, column: &str, words: &dyn Fn(&Expr) -> String) -
     told
 }
 
+/// What an access asks of the parts of its key, one after the other.
+fn key_words(access: &Access, table: &Table, words: &dyn Fn(&Expr) -> String) -> Vec<String> {
+    let parts = access.parts(table);
+    let column = |at: usize| parts.get(at).map_or("", |part| &*table.columns[part.column].name);
+    let equal = access.equal.iter().enumerate().map(|(at, values)| {
+        let list: Vec<String> = values.iter().map(words).collect();
+        if list.len() == 1 {
+            format!("{}={}", column(at), list[0])
+        } else {
+            format!("{} in ({})", column(at), list.join(","))
+        }
+    });
+    let mut told: Vec<String> = equal.collect();
+    told.extend(bound_words(access, column(access.equal.len()), words));
+    told
+}
+
 fn scan_words(scan: &Scan, names: &Names, around: &[Names]) -> String {
     let mut names = names.clone();
     names.extend(scan.names());
@@ -230,6 +248,7 @@ fn scan_words(scan: &Scan, names: &Names, around: &[Names]) -> String {
     let is_bounded = scan.access.is_bounded();
     let used = index.is_some() || !equal.is_empty() || is_bounded;
     let way = match () {
+        () if !scan.access.union.is_empty() => "Index merge",
         () if *is_point && equal.iter().all(|part| part.len() == 1) => "Single-row index lookup",
         () if is_bounded || equal.iter().any(|part| part.len() > 1) => "Index range scan",
         () if !equal.is_empty() => "Index lookup",
@@ -243,25 +262,19 @@ fn scan_words(scan: &Scan, names: &Names, around: &[Names]) -> String {
     };
     let mut text = format!("{way} on {}", scan.alias);
     if used {
-        let parts = scan.parts();
-        let _ = write!(text, " using {}", index.map_or("PRIMARY", |at| &scan.table.indexes[at].name));
-        let column = |at: usize| parts.get(at).map_or("", |part| &*scan.table.columns[part.column].name);
-        let mut ranges: Vec<String> = equal
-            .iter()
-            .enumerate()
-            .map(|(at, values)| {
-                let list: Vec<String> = values.iter().map(|value| words(value, &names, around)).collect();
-                if list.len() == 1 {
-                    format!("{}={}", column(at), list[0])
-                } else {
-                    format!("{} in ({})", column(at), list.join(","))
-                }
-            })
-            .collect();
-        ranges.extend(bound_words(&scan.access, column(equal.len()), &|value| words(value, &names, around)));
+        let _ = write!(text, " using {}", scan.access.name(&scan.table));
+        let ranges = key_words(&scan.access, &scan.table, &|value| words(value, &names, around));
         if !ranges.is_empty() {
             let _ = write!(text, " ({})", ranges.join(", "));
         }
+    }
+    if !scan.access.union.is_empty() {
+        let told = |way: &Access| {
+            let ranges = key_words(way, &scan.table, &|value| words(value, &names, around));
+            format!("{} ({})", way.name(&scan.table), ranges.join(", "))
+        };
+        let ways: Vec<String> = scan.access.union.iter().map(told).collect();
+        let _ = write!(text, " using union of {}", ways.join(" and "));
     }
     if *backward {
         text.push_str(" (reverse)");
