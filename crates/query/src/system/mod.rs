@@ -26,6 +26,7 @@ pub enum Holds {
     LongText,
     Number,
     DateTime,
+    Time,
     Bytes(u32),
     LongBytes,
     /// A point in time, with milliseconds.
@@ -55,6 +56,7 @@ impl SystemTable {
                 }
                 Holds::Number => Type::unsigned(),
                 Holds::DateTime => Type::new(Kind::DateTime),
+                Holds::Time => Type::new(Kind::Time),
                 Holds::Bytes(length) => Type::bytes(*length),
                 Holds::LongBytes => Type::new(Kind::LongBlob),
                 Holds::Moment => Type::temporal(Kind::Timestamp, 3).with_nullable(true),

@@ -1,4 +1,4 @@
-//! Transactions that are open and what they have locked: INNODB_TRX, data_locks, data_lock_waits.
+//! Transactions that are open and what they have locked: INNODB_TRX, data_locks, data_lock_waits, and innodb_lock_waits of `sys`.
 //!
 //! A look stops nobody. So rows may be of different moments, and what is not known is NULL. Of sessions those may be seen that the process list shows; a lock without one belongs to a
 //! transaction of another door, which only PROCESS sees.
@@ -15,10 +15,10 @@ use crate::exec::host::host;
 use crate::rights::Privileges;
 use crate::scalar::functions::digest::sha1;
 use crate::scalar::functions::encode::hex_text;
-use crate::scalar::temporal::Timestamp;
+use crate::scalar::temporal::{Time, Timestamp};
 use crate::scalar::{EvalContext, cast, convert, key};
 use crate::session::{Handle, Row};
-use crate::system::Holds::{self, DateTime, Number, Text};
+use crate::system::Holds::{self, DateTime, LongText, Number, Text};
 use crate::system::schema::NAME;
 use crate::system::tools::seen;
 use crate::system::{SystemTable, text};
@@ -99,6 +99,43 @@ pub const TABLES: &[SystemTable] = &[
         ],
         rows: data_lock_waits,
     },
+    SystemTable {
+        schema: "sys",
+        name: "innodb_lock_waits",
+        columns: &[
+            ("wait_started", DateTime),
+            ("wait_age", Holds::Time),
+            ("wait_age_secs", Number),
+            ("locked_table", LongText),
+            ("locked_table_schema", NAME),
+            ("locked_table_name", NAME),
+            ("locked_table_partition", NAME),
+            ("locked_table_subpartition", NAME),
+            ("locked_index", NAME),
+            ("locked_type", Text(32)),
+            ("waiting_trx_id", Number),
+            ("waiting_trx_started", DateTime),
+            ("waiting_trx_age", Holds::Time),
+            ("waiting_trx_rows_locked", Number),
+            ("waiting_trx_rows_modified", Number),
+            ("waiting_pid", Number),
+            ("waiting_query", LongText),
+            ("waiting_lock_id", LOCK_ID),
+            ("waiting_lock_mode", Text(32)),
+            ("blocking_trx_id", Number),
+            ("blocking_pid", Number),
+            ("blocking_query", LongText),
+            ("blocking_lock_id", LOCK_ID),
+            ("blocking_lock_mode", Text(32)),
+            ("blocking_trx_started", DateTime),
+            ("blocking_trx_age", Holds::Time),
+            ("blocking_trx_rows_locked", Number),
+            ("blocking_trx_rows_modified", Number),
+            ("sql_kill_blocking_query", Text(32)),
+            ("sql_kill_blocking_connection", Text(26)),
+        ],
+        rows: lock_waits,
+    },
 ];
 
 /// A transaction's number.
@@ -165,6 +202,38 @@ impl Look {
         self.session(txn).map_or(Value::Null, |handle| Value::UInt(handle.connection_id))
     }
 
+    /// When it began, and how long ago.
+    fn started(&self, txn: Id, ctx: &EvalContext) -> [Value; 2] {
+        let since = self.session(txn).and_then(|handle| handle.open.since());
+        since.map_or([const { Value::Null }; 2], |since| [moment(since, ctx), age(since)])
+    }
+
+    /// How many rows it has locked and changed.
+    fn rows_of(&self, txn: Id) -> [Value; 2] {
+        let open = self.session(txn).and_then(|handle| handle.open.now(&handle.counts));
+        [self.rows_locked(txn), open.map(|open| open.changes)].map(|count| count.map_or(Value::Null, Value::UInt))
+    }
+
+    /// What it runs.
+    fn query(&self, txn: Id) -> Value {
+        let shown = self.session(txn).map(|handle| handle.shown());
+        shown.and_then(|shown| shown.statement().map(text)).unwrap_or_default()
+    }
+
+    /// How many rows it has locked. None: nobody has counted.
+    fn rows_locked(&self, txn: Id) -> Option<u64> {
+        self.locks.iter().filter(|lock| lock.txn == txn && lock.is_granted).map(Lock::rows).sum()
+    }
+
+    /// Each wait with the lock that is waited for, and one that stands against it.
+    fn pairs(&self) -> impl Iterator<Item = (&Wanted, &Lock, &Lock)> {
+        self.waits.iter().filter_map(|(txn, wanted, holder)| {
+            let wish = self.locks.iter().find(|lock| lock.txn == *txn && !lock.is_granted)?;
+            let block = self.locks.iter().find(|lock| lock.txn == *holder && lock.covers(&wanted.row))?;
+            Some((wanted, wish, block))
+        })
+    }
+
     fn shows(&self, txn: Id) -> bool {
         self.sees_all || self.session(txn).is_some()
     }
@@ -183,6 +252,16 @@ impl Lock {
             Held::Range { map, from, to } => {
                 *map == row.map && **from <= *row.key && to.as_ref().is_none_or(|to| *row.key < **to)
             }
+        }
+    }
+
+    fn mode(&self) -> &'static str {
+        match &self.held {
+            Held::Range { .. } => "X,GAP",
+            Held::Row(RowLock { strength, .. }) | Held::Rows { strength, .. } => match strength {
+                Strength::Shared => "S,REC_NOT_GAP",
+                Strength::Exclusive => "X,REC_NOT_GAP",
+            },
         }
     }
 
@@ -217,8 +296,21 @@ impl Lock {
     }
 }
 
-/// Where a map belongs: its table, and its index unless it has the rows.
-fn owner(map: MapId, ctx: &mut EvalContext) -> Option<(Arc<Table>, Option<usize>)> {
+/// A table, and its index unless it is about the rows.
+type Owner = (Arc<Table>, Option<usize>);
+
+/// Schema, table, index.
+fn names((table, index): &Owner) -> [Value; 3] {
+    let index = match (index, &table.primary) {
+        (Some(at), _) => &*table.indexes[*at].name,
+        (None, Some(_)) => "PRIMARY",
+        (None, None) => "GEN_CLUST_INDEX",
+    };
+    [text(&table.schema), text(&table.name), text(index)]
+}
+
+/// Where a map belongs.
+fn owner(map: MapId, ctx: &mut EvalContext) -> Option<Owner> {
     let snapshot = host(ctx).db.catalog().snapshot();
     let mut tables = snapshot.schemas.values().flat_map(|schema| schema.tables.values());
     tables.find_map(|table| {
@@ -268,6 +360,14 @@ fn moment(at: Instant, ctx: &EvalContext) -> Value {
     Value::DateTime(ctx.zone.local(Timestamp(then - then.rem_euclid(1_000_000))))
 }
 
+fn age(since: Instant) -> Value {
+    Value::Time(Time::from_micros(since.elapsed().as_secs() as i64 * 1_000_000))
+}
+
+fn quoted(name: &str) -> String {
+    format!("`{}`", name.replace('`', "``"))
+}
+
 fn transactions(ctx: &mut EvalContext) -> Result<Vec<Row>> {
     let look = Look::new(ctx);
     if !look.sees_all {
@@ -283,6 +383,7 @@ fn transactions(ctx: &mut EvalContext) -> Result<Vec<Row>> {
         let id = handle.open.signs.id();
         let locks: Vec<&Lock> = look.locks.iter().filter(|lock| Some(lock.txn) == id).collect();
         let granted = || locks.iter().filter(|lock| lock.is_granted);
+        let rows_locked = id.map_or(Some(0), |id| look.rows_locked(id));
         let wait = look.waits.iter().find(|(waiter, ..)| Some(*waiter) == id);
         let wanted = locks.iter().find(|lock| !lock.is_granted);
         let shown = handle.shown();
@@ -292,11 +393,10 @@ fn transactions(ctx: &mut EvalContext) -> Result<Vec<Row>> {
             None if is_rolling_back => "ROLLING BACK",
             None => "RUNNING",
         };
-        let mut maps: Vec<Option<u64>> =
-            granted().map(|lock| owner(lock.map(), ctx).map(|(table, _)| table.id)).collect();
-        maps.sort_unstable();
-        maps.dedup();
-        let rows_locked: Option<u64> = granted().map(|lock| lock.rows()).sum();
+        let mut tables: Vec<u64> =
+            granted().filter_map(|lock| owner(lock.map(), ctx)).map(|(table, _)| table.id).collect();
+        tables.sort_unstable();
+        tables.dedup();
         rows.push(vec![
             text(id.unwrap_or(NUMBERLESS + handle.connection_id).to_string()),
             text(state),
@@ -308,7 +408,7 @@ fn transactions(ctx: &mut EvalContext) -> Result<Vec<Row>> {
             shown.statement().map_or(Value::Null, text),
             shown.state.as_ref().map_or(Value::Null, text),
             Value::Null,
-            Value::UInt(maps.len() as u64),
+            Value::UInt(tables.len() as u64),
             Value::UInt(locks.len() as u64),
             Value::Null,
             rows_locked.map_or(Value::Null, Value::UInt),
@@ -333,23 +433,16 @@ fn data_locks(ctx: &mut EvalContext) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     for lock in look.locks.iter().filter(|lock| look.shows(lock.txn)) {
         let owner = owner(lock.map(), ctx);
-        let (schema, name, index) = match &owner {
-            Some((table, None)) => {
-                let index = if table.primary.is_some() { "PRIMARY" } else { "GEN_CLUST_INDEX" };
-                (text(&table.schema), text(&table.name), text(index))
-            }
-            Some((table, Some(at))) => (text(&table.schema), text(&table.name), text(&table.indexes[*at].name)),
-            None => (Value::Null, Value::Null, Value::Null),
-        };
+        let [schema, name, index] = owner.as_ref().map_or([const { Value::Null }; 3], names);
         let key = |bytes: &[u8], ctx: &mut EvalContext| {
             let (table, index) = owner.as_ref()?;
             shown_key(table, *index, bytes, ctx)
         };
-        let (mode, data) = match &lock.held {
-            Held::Row(row) => (mode(row.strength), key(&row.key, ctx)),
-            Held::Rows { strength, .. } => (mode(*strength), None),
-            Held::Range { to: None, .. } => ("X,GAP", Some("supremum pseudo-record".to_owned())),
-            Held::Range { to: Some(to), .. } => ("X,GAP", key(to, ctx)),
+        let data = match &lock.held {
+            Held::Row(row) => key(&row.key, ctx),
+            Held::Rows { .. } => None,
+            Held::Range { to: None, .. } => Some("supremum pseudo-record".to_owned()),
+            Held::Range { to: Some(to), .. } => key(to, ctx),
         };
         rows.push(vec![
             text("INNODB"),
@@ -364,7 +457,7 @@ fn data_locks(ctx: &mut EvalContext) -> Result<Vec<Row>> {
             index,
             Value::Null,
             text("RECORD"),
-            text(mode),
+            text(lock.mode()),
             text(if lock.is_granted { "GRANTED" } else { "WAITING" }),
             data.map_or(Value::Null, text),
         ]);
@@ -372,35 +465,57 @@ fn data_locks(ctx: &mut EvalContext) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-fn mode(strength: Strength) -> &'static str {
-    match strength {
-        Strength::Shared => "S,REC_NOT_GAP",
-        Strength::Exclusive => "X,REC_NOT_GAP",
-    }
-}
-
 fn data_lock_waits(ctx: &mut EvalContext) -> Result<Vec<Row>> {
     let look = Look::new(ctx);
-    let mut rows = Vec::new();
-    for (txn, wanted, holder) in &look.waits {
-        let is_wish = |lock: &&Lock| lock.txn == *txn && !lock.is_granted;
-        let stands = |lock: &&Lock| lock.txn == *holder && lock.covers(&wanted.row);
-        let (Some(wish), Some(block)) = (look.locks.iter().find(is_wish), look.locks.iter().find(stands)) else {
-            continue;
-        };
-        rows.push(vec![
+    let row = |(_, wish, block): (&Wanted, &Lock, &Lock)| {
+        vec![
             text("INNODB"),
             text(wish.id()),
-            Value::UInt(*txn),
-            look.thread(*txn),
+            Value::UInt(wish.txn),
+            look.thread(wish.txn),
             Value::Null,
             Value::Null,
             text(block.id()),
-            Value::UInt(*holder),
-            look.thread(*holder),
+            Value::UInt(block.txn),
+            look.thread(block.txn),
             Value::Null,
             Value::Null,
-        ]);
+        ]
+    };
+    Ok(look.pairs().map(row).collect())
+}
+
+/// A view in MySQL, over the tables above.
+fn lock_waits(ctx: &mut EvalContext) -> Result<Vec<Row>> {
+    let (look, mut rows) = (Look::new(ctx), Vec::new());
+    for (wanted, wish, block) in look.pairs() {
+        let owner = owner(wish.map(), ctx);
+        let [schema, name, index] = owner.as_ref().map_or([const { Value::Null }; 3], names);
+        let full = |(table, _): &Owner| text(format!("{}.{}", quoted(&table.schema), quoted(&table.name)));
+        let mut row = vec![
+            moment(wanted.since, ctx),
+            age(wanted.since),
+            Value::UInt(wanted.since.elapsed().as_secs()),
+            owner.as_ref().map_or(Value::Null, full),
+            schema,
+            name,
+            Value::Null,
+            Value::Null,
+            index,
+            text("RECORD"),
+        ];
+        let (started, rows_of) = (look.started(wish.txn, ctx), look.rows_of(wish.txn));
+        row.push(Value::UInt(wish.txn));
+        row.extend(started);
+        row.extend(rows_of);
+        row.extend([look.thread(wish.txn), look.query(wish.txn), text(wish.id()), text(wish.mode())]);
+        row.extend([Value::UInt(block.txn), look.thread(block.txn), look.query(block.txn)]);
+        row.extend([text(block.id()), text(block.mode())]);
+        row.extend(look.started(block.txn, ctx));
+        row.extend(look.rows_of(block.txn));
+        let kill = |words: &str| look.session(block.txn).map(|one| text(format!("{words} {}", one.connection_id)));
+        row.extend(["KILL QUERY", "KILL"].map(|words| kill(words).unwrap_or_default()));
+        rows.push(row);
     }
     Ok(rows)
 }

@@ -141,8 +141,13 @@ fn who_waits_is_told_with_the_row_and_who_has_it() {
     run(&mut one, "begin");
     run(&mut one, "select * from t where a = 2 and b = '2026-01-02' for update");
     let update = "update t set v = 7 where a = 2 and b = '2026-01-02'";
+    const VIEW: &str = "select wait_started is not null, wait_age_secs < 100, wait_age < '00:02:00', locked_table, locked_index, waiting_pid, waiting_query, waiting_trx_rows_locked, waiting_lock_mode, blocking_pid, blocking_query, blocking_trx_rows_locked, blocking_trx_rows_modified, sql_kill_blocking_query, sql_kill_blocking_connection, waiting_trx_started <= wait_started, blocking_trx_age is not null, waiting_lock_id <> blocking_lock_id from sys.innodb_lock_waits";
     while_it_waits(&mut one, &mut two, update, || {
         eventually(&mut asks, WAITS, &expected(update, "2, 2026-01-02"));
+        let view = format!(
+            "1 | 1 | 1 | `d`.`t` | PRIMARY | 3 | {update} | 0 | X,REC_NOT_GAP | 2 | NULL | 1 | 0 | KILL QUERY 2 | KILL 2 | 1 | 1 | 1"
+        );
+        assert_eq!(told(&mut asks, VIEW), view);
     });
     // Who has put a row in has no lock that is listed until somebody wants the row.
     run(&mut one, "begin");
