@@ -229,6 +229,7 @@ codes! {
     WARN_NULL_TO_NOTNULL 1263 "22004" "Column set to default value; NULL supplied to NOT NULL column '{}' at row {}";
     WARN_DATA_OUT_OF_RANGE 1264 "22003" "Out of range value for column '{}' at row {}";
     WARN_DATA_TRUNCATED 1265 "01000" "Data truncated for column '{}' at row {}";
+    WARN_USING_OTHER_HANDLER 1266 "HY000" "Using storage engine {} for table '{}'";
     CANT_AGGREGATE_2COLLATIONS 1267 "HY000" "Illegal mix of collations ({},{}) and ({},{}) for operation '{}'";
     CANT_AGGREGATE_3COLLATIONS 1270 "HY000" "Illegal mix of collations ({},{}), ({},{}), ({},{}) for operation '{}'";
     CANT_AGGREGATE_NCOLLATIONS 1271 "HY000" "Illegal mix of collations for operation '{}'";

@@ -35,6 +35,7 @@ pub fn facts(settings: &Settings, pool: &Pool) -> Vec<(&'static str, u64)> {
     let (groups, in_group) = (pool.settings().epoll_groups as u64, pool.settings().epoll_threads_per_group as u64);
     let mut facts = settings.plain(PREFIX);
     facts.extend([
+        ("innodb_buffer_pool_size", settings.number(Name::Memory)),
         ("innodb_lock_sys_rec_partition", settings.number(Name::LockPartitions)),
         ("max_connections", settings.number(Name::MaxConnections)),
         ("max_prepared_stmt_count", settings.number(Name::MaxPreparedStmtCount)),

@@ -167,6 +167,7 @@ impl Session {
                 let text = value.to_string().trim_matches(['\'', '`']).to_owned();
                 let mut options = Options::default();
                 option_of(name, text, &mut options)?;
+                self.settle_engine(options.engine.as_deref(), &draft.old.name)?;
                 if let Some(comment) = options.comment {
                     draft.new.comment = comment;
                 }

@@ -14,8 +14,8 @@ use crate::exec::generated;
 use crate::parse::parse_expression;
 use crate::parse::statement::{Alteration, CreateTable, Name};
 use crate::row::Layout;
-use crate::scalar::Level;
 use crate::scalar::temporal::Timestamp;
+use crate::scalar::{Level, SqlMode};
 
 use crate::session::build;
 use crate::session::foreign::{Ends, follow_names, refuse_acting_keys};
@@ -245,6 +245,21 @@ impl Session {
         Ok(Outcome::done())
     }
 
+    /// A storage engine other than InnoDB is asked for. Tables of engines that promise less are made all the same, as PolarDB does, so that old dumps can be loaded; others as `sql_mode` says.
+    pub(super) fn settle_engine(&mut self, engine: Option<&str>, table: &str) -> Result<()> {
+        const LESSER: [&str; 4] = ["myisam", "aria", "memory", "heap"];
+        let Some(engine) = engine else { return Ok(()) };
+        if !LESSER.iter().any(|known| engine.eq_ignore_ascii_case(known)) {
+            let unknown = error::UNKNOWN_STORAGE_ENGINE.with(&[&engine]);
+            if self.ctx.sql_mode.has(SqlMode::NO_ENGINE_SUBSTITUTION) {
+                return Err(unknown);
+            }
+            self.ctx.warn(unknown);
+        }
+        self.ctx.warn(error::WARN_USING_OTHER_HANDLER.with(&[&"InnoDB", &table]));
+        Ok(())
+    }
+
     pub(super) fn create_table(&mut self, create: &CreateTable) -> Result<Outcome> {
         if create.partition_by.is_some() {
             return Err(SqlError::unsupported("PARTITION BY"));
@@ -265,6 +280,7 @@ impl Session {
             return Ok(Outcome::done());
         }
         let options = options_of(&create.table_options)?;
+        self.settle_engine(options.engine.as_deref(), &name)?;
         let collation = collation_of(options.charset.as_deref(), options.collation.as_deref(), default)?;
         let mut like = None;
         let selection = self.selection(create)?;

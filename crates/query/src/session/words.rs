@@ -257,6 +257,8 @@ pub(super) struct Options {
     pub collation: Option<String>,
     pub comment: Option<String>,
     pub auto_increment: Option<u64>,
+    /// A storage engine that is not the one that there is.
+    pub engine: Option<String>,
 }
 
 pub(super) fn options_of(options: &ast::CreateTableOptions) -> Result<Options> {
@@ -289,13 +291,7 @@ pub(super) fn option_of(name: &str, text: String, found: &mut Options) -> Result
     let name = name.to_ascii_lowercase();
     match name.trim_start_matches("default ") {
         "engine" | "storage engine" if text.eq_ignore_ascii_case("innodb") => {}
-        "engine" | "storage engine" => {
-            return Err(SqlError {
-                code: 1286,
-                sqlstate: "42000",
-                message: format!("Unknown storage engine '{text}'"),
-            });
-        }
+        "engine" | "storage engine" => found.engine = Some(text),
         "charset" | "character set" => found.charset = Some(text),
         "collate" => found.collation = Some(text),
         "comment" => found.comment = Some(text),
