@@ -570,6 +570,7 @@ impl Session {
             Ok(mut conversation) => {
                 conversation.sql.describe_client(attributes);
                 conversation.sql.tell_compression(self.method.map(|method| (method.name(), method.level())));
+                conversation.sql.tell_sealing(io.sealing().map(|sealing| (sealing.version, sealing.cipher)));
                 self.shared.stats.logins.add(1);
                 let (status, changes) = (conversation.status_word(), conversation.changes(self.capabilities));
                 self.writer(io.out()).ok(&Ending { status, changes: &changes, ..Ending::default() });

@@ -744,6 +744,7 @@ impl Connection {
         let start = inner.out.len();
         let mut session = inner.session.take().expect("an open connection has a session");
         let out_max = inner.sent + self.output_max();
+        let sealing = inner.tls.as_ref().and_then(|tls| tls.sealing());
         let mut io = Io {
             input,
             consumed: 0,
@@ -754,6 +755,7 @@ impl Connection {
             out_max,
             paused: false,
             tls: None,
+            sealing,
             connection: self,
         };
         let flow = catch_unwind(AssertUnwindSafe(|| self.door.serve(session.as_mut(), &mut io)));

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use crate::connection::Connection;
-use crate::tls::TlsConfig;
+use crate::tls::{Sealing, TlsConfig};
 
 /// A protocol. One value serves all its connections.
 pub trait Door: Send + Sync + 'static {
@@ -68,6 +68,7 @@ pub struct Io<'a> {
     pub(crate) out_max: usize,
     pub(crate) paused: bool,
     pub(crate) tls: Option<Arc<TlsConfig>>,
+    pub(crate) sealing: Option<Sealing>,
     pub(crate) connection: &'a Arc<Connection>,
 }
 
@@ -151,6 +152,7 @@ impl<'a> Io<'a> {
             out_max,
             paused: false,
             tls: None,
+            sealing: self.sealing,
             connection: self.connection,
         };
         let result = serve(&mut inner);
@@ -158,6 +160,11 @@ impl<'a> Io<'a> {
         self.gate = inner.gate;
         self.park |= inner.park;
         Inside { result, consumed, is_paused }
+    }
+
+    /// What the connection's bytes are sealed with; None: with nothing.
+    pub fn sealing(&self) -> Option<Sealing> {
+        self.sealing
     }
 
     pub fn connection(&self) -> &'a Arc<Connection> {

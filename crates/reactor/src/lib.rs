@@ -22,7 +22,7 @@ pub use pool::{Job, ListenOptions, Listener, Next, Pool, Source};
 pub use settings::Settings;
 pub use strand::{Call, Pushed, Reply, Serve, Strand, Waker};
 pub use times::Times;
-pub use tls::TlsConfig;
+pub use tls::{Sealing, TlsConfig};
 
 /// What the pool counts; the names are XRPC's where XRPC has one.
 #[derive(Default)]

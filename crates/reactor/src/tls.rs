@@ -7,7 +7,7 @@ use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
 
-use rustls::ServerConnection;
+use rustls::{CipherSuite, ProtocolVersion, ServerConnection};
 
 use crate::sys;
 
@@ -20,6 +20,13 @@ pub(crate) struct Tls {
     protocol: ServerConnection,
     sealed: Vec<u8>,
     sent: usize,
+}
+
+/// What a connection's bytes are sealed with, in OpenSSL's names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sealing {
+    pub version: &'static str,
+    pub cipher: &'static str,
 }
 
 /// What became of sealed output.
@@ -36,6 +43,28 @@ impl Tls {
         // Bounded here, by pieces.
         protocol.set_buffer_limit(None);
         Ok(Tls { protocol, sealed: Vec::new(), sent: 0 })
+    }
+
+    /// What both sides have agreed on; None: nothing yet.
+    pub fn sealing(&self) -> Option<Sealing> {
+        let version = match self.protocol.protocol_version()? {
+            ProtocolVersion::TLSv1_2 => "TLSv1.2",
+            ProtocolVersion::TLSv1_3 => "TLSv1.3",
+            other => other.as_str()?,
+        };
+        let cipher = match self.protocol.negotiated_cipher_suite()?.suite() {
+            CipherSuite::TLS13_AES_128_GCM_SHA256 => "TLS_AES_128_GCM_SHA256",
+            CipherSuite::TLS13_AES_256_GCM_SHA384 => "TLS_AES_256_GCM_SHA384",
+            CipherSuite::TLS13_CHACHA20_POLY1305_SHA256 => "TLS_CHACHA20_POLY1305_SHA256",
+            CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256 => "ECDHE-ECDSA-AES128-GCM-SHA256",
+            CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384 => "ECDHE-ECDSA-AES256-GCM-SHA384",
+            CipherSuite::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256 => "ECDHE-ECDSA-CHACHA20-POLY1305",
+            CipherSuite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256 => "ECDHE-RSA-AES128-GCM-SHA256",
+            CipherSuite::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384 => "ECDHE-RSA-AES256-GCM-SHA384",
+            CipherSuite::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256 => "ECDHE-RSA-CHACHA20-POLY1305",
+            other => other.as_str()?,
+        };
+        Some(Sealing { version, cipher })
     }
 
     /// Opens received bytes: appends to `plain` what they hold. An error means that the peer does not speak TLS or breaks it; the alert that tells it is sealed.

@@ -1,5 +1,6 @@
 """Logins at the MySQL door: each method by PyMySQL, Connector/Python and the mariadb command line, with and without TLS; denials, limits, idle clients."""
 
+import ssl
 import subprocess
 import tempfile
 import time
@@ -85,6 +86,23 @@ def ends(server):
     tally.equal("unknown database", error_of(lambda: py(server, database="nowhere")), 1049)
 
 
+def sealing(server, ca):
+    """What SHOW STATUS tells of TLS is what the client's own library says."""
+    for version in (None, ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+        context = ssl.create_default_context(cafile=ca)
+        context.check_hostname = False
+        if version:
+            context.minimum_version = context.maximum_version = version
+        connection = pymysql.connect(host="127.0.0.1", port=server.mysql_port, user="root", ssl=context, connect_timeout=60, read_timeout=60)
+        cipher, _, _ = connection._sock.cipher()
+        with connection.cursor() as cursor:
+            cursor.execute("SHOW STATUS LIKE 'Ssl%'")
+            tally.equal(f"sealing {version}", cursor.fetchall(), (("Ssl_cipher", cipher), ("Ssl_version", connection._sock.version())))
+    with py(server).cursor() as cursor:
+        cursor.execute("SHOW STATUS LIKE 'Ssl%'")
+        tally.equal("sealing, plain", cursor.fetchall(), (("Ssl_cipher", ""), ("Ssl_version", "")))
+
+
 def main():
     with tempfile.TemporaryDirectory() as home:
         key, certificate = f"{home}/key.pem", f"{home}/certificate.pem"
@@ -93,6 +111,7 @@ def main():
         with Server(*tls, mysql=True) as server:
             without_password(server)
             with_password(server, certificate)
+            sealing(server, certificate)
             ends(server)
         with Server(*tls, "--mysql-require-secure-transport", "yes", "--max-connections", "3", mysql=True) as server:
             tally.equal("tls required", error_of(lambda: py(server)), 3159)

@@ -41,6 +41,8 @@ pub struct Shown {
     pub attributes: std::sync::Arc<[(String, String)]>,
     /// How its stream is made shorter, and at which level.
     pub compression: Option<(&'static str, u8)>,
+    /// The version of TLS that it is sealed with, and the cipher.
+    pub sealing: Option<(&'static str, &'static str)>,
     /// The text of the last statement.
     text: String,
     runs: bool,
@@ -78,6 +80,7 @@ impl Handle {
             since: now,
             attributes: std::sync::Arc::default(),
             compression: None,
+            sealing: None,
             text: String::new(),
             runs: false,
             state: None,

@@ -522,6 +522,11 @@ impl Session {
         self.handle.show(|shown| shown.compression = method);
     }
 
+    /// What the client's stream is sealed with, for SHOW STATUS: the version of TLS and the cipher.
+    pub fn tell_sealing(&self, sealing: Option<(&'static str, &'static str)>) {
+        self.handle.show(|shown| shown.sealing = sealing);
+    }
+
     /// Through which others see and end this session.
     pub fn handle(&self) -> &Arc<Handle> {
         &self.handle

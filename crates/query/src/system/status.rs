@@ -54,7 +54,10 @@ pub fn rows(ctx: &mut EvalContext, global: bool) -> Vec<Row> {
         rows.extend((around.status)());
     }
     if !global {
-        rows.extend(of_stream(host.handle.shown().compression));
+        let shown = host.handle.shown();
+        rows.extend(of_stream(shown.compression));
+        let (version, cipher) = shown.sealing.unwrap_or_default();
+        rows.extend([("Ssl_cipher", cipher.to_owned()), ("Ssl_version", version.to_owned())]);
     }
     rows.sort_by_key(|(name, _)| name.to_ascii_lowercase());
     rows.into_iter().map(|(name, value)| vec![text(name), text(value)]).collect()
