@@ -21,8 +21,14 @@ impl Rows {
         Ok(self.map(map)?.tree.extent(&from, to.as_deref())?)
     }
 
-    /// About how many bytes the map takes on disk: its leaves, and beside them values that are too long for one, going by some leaves.
+    /// About how many bytes the map's leaves take on disk.
     pub fn bytes(&self, map: MapId) -> Result<u64> {
+        let all = self.extent(map, Bound::Unbounded, Bound::Unbounded)?;
+        Ok((all.leaves * PAGE_BYTES as f64) as u64)
+    }
+
+    /// About how many bytes the map's values take beside it, those that are too long for a leaf: going by some leaves.
+    pub fn long_bytes(&self, map: MapId) -> Result<u64> {
         let all = self.extent(map, Bound::Unbounded, Bound::Unbounded)?;
         let tree = &self.map(map)?.tree;
         let (mut prng, mut leaf) = (Prng::new(map.into()), Batch::default());
@@ -34,8 +40,7 @@ impl Rows {
                 long += look(record.value)?.segments.map_or(0, |(_, len)| len);
             }
         }
-        let long = if records > 0 { all.records * long as f64 / records as f64 } else { 0.0 };
-        Ok((all.leaves * PAGE_BYTES as f64 + long) as u64)
+        Ok(if records > 0 { (all.records * long as f64 / records as f64) as u64 } else { 0 })
     }
 }
 

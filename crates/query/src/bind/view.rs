@@ -20,6 +20,7 @@ use crate::bind::select::Item;
 use crate::catalog::table::Table;
 use crate::catalog::view::{Algorithm, CheckOption, View};
 use crate::error::{self, Result, SqlError};
+use crate::parse::lexical::quoted_name;
 use crate::parse::statement::Name;
 use crate::parse::view::range;
 use crate::plan::walk::conjuncts;
@@ -374,12 +375,11 @@ impl Bind<'_> {
         if self.recorder.is_none() {
             return;
         }
-        let quoted = |text: &str| format!("`{}`", text.replace('`', "``"));
         let scope = self.scope();
         let column = |item: &Item<'_>| {
             let Item::Place(place) = item else { return String::new() };
-            let table = scope.table_at(*place).map_or(String::new(), |table| quoted(&table.alias));
-            let column = scope.column_at(*place).map_or(String::new(), |column| quoted(&column.name));
+            let table = scope.table_at(*place).map_or(String::new(), |table| quoted_name(&table.alias));
+            let column = scope.column_at(*place).map_or(String::new(), |column| quoted_name(&column.name));
             format!("{table}.{column}")
         };
         let text = items.iter().map(column).collect::<Vec<_>>().join(", ");

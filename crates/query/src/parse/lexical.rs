@@ -79,6 +79,11 @@ pub fn parameters(text: &str, mode: SqlMode) -> Vec<usize> {
     found
 }
 
+/// A name as a statement can have it, in backquotes.
+pub fn quoted_name(name: &str) -> String {
+    format!("`{}`", name.replace('`', "``"))
+}
+
 /// Is there nothing but space and comments?
 pub fn is_blank(text: &str) -> bool {
     let bytes = text.as_bytes();

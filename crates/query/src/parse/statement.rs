@@ -339,6 +339,14 @@ pub enum Shown {
 }
 
 impl Statement {
+    /// Is it bound, planned and run as a plan? Others are commands.
+    pub fn has_plan(&self) -> bool {
+        matches!(
+            self,
+            Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) | Statement::Do(_)
+        )
+    }
+
     /// Is it one that commits what is open before it begins?
     pub fn commits_implicitly(&self) -> bool {
         if matches!(self, Statement::CreateTable(create) if create.temporary)

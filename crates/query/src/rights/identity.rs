@@ -9,6 +9,8 @@ use std::sync::Arc;
 
 use engine::{Account, Accounts, DEFAULT_ACCOUNT};
 
+use crate::parse::lexical::quoted_name;
+
 const ROOT: &str = "root";
 pub const ANY_HOST: &str = "%";
 
@@ -51,7 +53,7 @@ impl Who {
 
     /// In backquotes, as SHOW GRANTS has it.
     pub fn quoted(&self) -> String {
-        format!("`{}`@`{}`", self.user.replace('`', "``"), self.host.replace('`', "``"))
+        format!("{}@{}", quoted_name(&self.user), quoted_name(&self.host))
     }
 }
 

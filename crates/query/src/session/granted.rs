@@ -4,14 +4,11 @@ use std::collections::BTreeSet;
 
 use crate::error::{self, Result, SqlError};
 use crate::parse::account::UserName;
+use crate::parse::lexical::quoted_name as name;
 use crate::rights::{Grants, Privileges};
 use crate::session::{Row, Session, text_column};
 use crate::system::text;
 use crate::types::Column;
-
-fn name(text: &str) -> String {
-    format!("`{}`", text.replace('`', "``"))
-}
 
 /// `SELECT, INSERT`, or USAGE, or ALL PRIVILEGES.
 fn words(set: Privileges, all: Privileges) -> String {

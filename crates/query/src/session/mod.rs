@@ -39,7 +39,7 @@ mod set;
 mod show;
 mod tell;
 mod temporary;
-mod track;
+pub(crate) mod track;
 mod transact;
 mod users;
 pub(crate) mod variables;

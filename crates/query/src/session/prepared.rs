@@ -117,11 +117,7 @@ impl Session {
         let mut columns = Vec::new().into();
         let mut compiled = None;
         match &parsed.statement {
-            Statement::Query(_)
-            | Statement::Insert(_)
-            | Statement::Update(_)
-            | Statement::Delete(_)
-            | Statement::Do(_) => {
+            statement if statement.has_plan() => {
                 let made = self.compile(&parsed.statement, &parsed.names, (&unknown, &[]))?;
                 columns = made.plan.columns().cloned().unwrap_or_default();
                 compiled = Some(made);
@@ -167,10 +163,7 @@ impl Session {
         if parameters.len() != prepared.parameters {
             return Err(error::WRONG_ARGUMENTS.with(&[&"mysqld_stmt_execute"]));
         }
-        if !matches!(
-            prepared.statement,
-            Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) | Statement::Do(_)
-        ) {
+        if !prepared.statement.has_plan() {
             return self.run_statement(&prepared.statement, &prepared.names, parameters);
         }
         self.ctx.warnings.clear();

@@ -484,18 +484,10 @@ impl Session {
             self.ctx.warnings.clear();
         }
         self.check_password_age(statement)?;
-        let is_plain = matches!(
-            statement,
-            Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) | Statement::Do(_)
-        );
         // Others have something to do behind the plans that they run.
-        self.leaving.is_allowed &= is_plain;
+        self.leaving.is_allowed &= statement.has_plan();
         match statement {
-            Statement::Query(_)
-            | Statement::Insert(_)
-            | Statement::Update(_)
-            | Statement::Delete(_)
-            | Statement::Do(_) => {
+            statement if statement.has_plan() => {
                 self.obey_hints(statement);
                 let types: Vec<Type> = parameters.iter().map(|value| type_of(value, self.settings.collation)).collect();
                 let compiled = Arc::new(self.compile(statement, names, (&types, &parameters))?);

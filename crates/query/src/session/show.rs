@@ -10,6 +10,7 @@ use crate::bind::scope::{Origin, ScopeTable};
 use crate::catalog::table::Table;
 use crate::error::{self, Result, SqlError};
 use crate::exec::{Exec, drain};
+use crate::parse::lexical::quoted_name;
 use crate::parse::statement::{Name, Pattern, Show, Shown, Statement};
 use crate::plan::Node;
 use crate::scalar::Level;
@@ -605,8 +606,4 @@ fn quoted(text: &str) -> String {
     }
     out.push('\'');
     out
-}
-
-fn quoted_name(name: &str) -> String {
-    format!("`{}`", name.replace('`', "``"))
 }

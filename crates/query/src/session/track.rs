@@ -283,7 +283,7 @@ fn nth_or_named(names: &[&str], value: &Value) -> Option<usize> {
 }
 
 /// As SET TRANSACTION writes it.
-fn level_words(level: Isolation) -> &'static str {
+pub fn level_words(level: Isolation) -> &'static str {
     match level {
         Isolation::ReadUncommitted => "READ UNCOMMITTED",
         Isolation::ReadCommitted => "READ COMMITTED",

@@ -14,6 +14,7 @@ use crate::bind::{Bind, Surroundings};
 use crate::catalog::table::Table;
 use crate::catalog::view::{Algorithm, CheckOption, View};
 use crate::error::{self, Result, SqlError};
+use crate::parse::lexical::quoted_name as name;
 use crate::parse::statement::Name;
 use crate::parse::view::{CreateView, query};
 use crate::rights::{Privileges, Rights};
@@ -23,10 +24,6 @@ use crate::session::{Outcome, Row, Session, text_column};
 use crate::system::text;
 use crate::types::{Column, Type};
 use crate::value::Value;
-
-fn name(text: &str) -> String {
-    format!("`{}`", text.replace('`', "``"))
-}
 
 /// The text with something else in those places. They come in any order, and more than once from a block that was bound twice.
 fn rewritten<'n>(text: &str, places: impl Iterator<Item = (&'n Range<usize>, &'n str)>) -> String {

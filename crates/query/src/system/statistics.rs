@@ -65,7 +65,8 @@ pub fn rows_of(table: &Table, ctx: &mut EvalContext) -> u64 {
 pub fn bytes_of(table: &Table, ctx: &mut EvalContext) -> (u64, u64) {
     let rows = host(ctx).db.engine().rows();
     let bytes = |map| rows.bytes(map).unwrap_or(0);
-    (bytes(table.map), table.indexes.iter().map(|index| bytes(index.map)).sum())
+    let long = rows.long_bytes(table.map).unwrap_or(0);
+    (bytes(table.map) + long, table.indexes.iter().map(|index| bytes(index.map)).sum())
 }
 
 /// About how many different values the first `count` parts of a key have, as far as it is known.

@@ -7,16 +7,18 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use engine::rows::{Held, Isolation, MapId, RowLock, Strength, Wanted};
+use engine::rows::{Held, MapId, RowLock, Strength, Wanted};
 
 use crate::catalog::table::{Part, Table};
 use crate::error::{self, Result};
 use crate::exec::host::host;
+use crate::parse::lexical::quoted_name;
 use crate::rights::Privileges;
 use crate::scalar::functions::digest::sha1;
 use crate::scalar::functions::encode::hex_text;
 use crate::scalar::temporal::{Time, Timestamp};
 use crate::scalar::{EvalContext, cast, convert, key};
+use crate::session::track::level_words;
 use crate::session::{Handle, Row};
 use crate::system::Holds::{self, DateTime, LongText, Number, Text};
 use crate::system::schema::NAME;
@@ -346,15 +348,6 @@ fn shown_key(table: &Table, index: Option<usize>, bytes: &[u8], ctx: &mut EvalCo
     Some(words.join(", "))
 }
 
-fn level(isolation: Isolation) -> &'static str {
-    match isolation {
-        Isolation::ReadUncommitted => "READ UNCOMMITTED",
-        Isolation::ReadCommitted => "READ COMMITTED",
-        Isolation::RepeatableRead => "REPEATABLE READ",
-        Isolation::Serializable => "SERIALIZABLE",
-    }
-}
-
 fn moment(at: Instant, ctx: &EvalContext) -> Value {
     let then = Timestamp::now().0 - at.elapsed().as_micros() as i64;
     Value::DateTime(ctx.zone.local(Timestamp(then - then.rem_euclid(1_000_000))))
@@ -362,10 +355,6 @@ fn moment(at: Instant, ctx: &EvalContext) -> Value {
 
 fn age(since: Instant) -> Value {
     Value::Time(Time::from_micros(since.elapsed().as_secs() as i64 * 1_000_000))
-}
-
-fn quoted(name: &str) -> String {
-    format!("`{}`", name.replace('`', "``"))
 }
 
 fn transactions(ctx: &mut EvalContext) -> Result<Vec<Row>> {
@@ -414,7 +403,7 @@ fn transactions(ctx: &mut EvalContext) -> Result<Vec<Row>> {
             rows_locked.map_or(Value::Null, Value::UInt),
             Value::UInt(open.changes),
             Value::Null,
-            text(level(open.isolation)),
+            text(level_words(open.isolation)),
             Value::Null,
             Value::Null,
             Value::Null,
@@ -491,7 +480,7 @@ fn lock_waits(ctx: &mut EvalContext) -> Result<Vec<Row>> {
     for (wanted, wish, block) in look.pairs() {
         let owner = owner(wish.map(), ctx);
         let [schema, name, index] = owner.as_ref().map_or([const { Value::Null }; 3], names);
-        let full = |(table, _): &Owner| text(format!("{}.{}", quoted(&table.schema), quoted(&table.name)));
+        let full = |(table, _): &Owner| text(format!("{}.{}", quoted_name(&table.schema), quoted_name(&table.name)));
         let mut row = vec![
             moment(wanted.since, ctx),
             age(wanted.since),
