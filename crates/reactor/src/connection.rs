@@ -21,8 +21,9 @@ use stdx::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering
 use stdx::sync::{Mutex, MutexGuard};
 
 use crate::door::{AnyDoor, Flow, Io, Waiting};
-use crate::group::{Group, NO_TOKEN, Scratch};
+use crate::group::{Group, NO_TOKEN};
 use crate::mailbox::Mailbox;
+use crate::scratch::Scratch;
 use crate::tls::{Sent, Tls, TlsConfig};
 use crate::{outbox, sys};
 

@@ -121,14 +121,15 @@ impl Crew {
         Need::Spawn
     }
 
-    /// Called by a thread with nothing in hand. Lies down if there are more active threads than the base. False: leave for good.
+    /// May there be more active threads than the base? Asked by a thread with nothing in hand.
     #[inline]
-    pub fn stay(&self, shrink_after: Duration, stop: &AtomicBool) -> bool {
-        !self.surplus.load(Ordering::Relaxed) || self.park(shrink_after, stop)
+    pub fn may_lie_down(&self) -> bool {
+        self.surplus.load(Ordering::Relaxed)
     }
 
+    /// Called by a thread with nothing in hand. Lies down if there are more active threads than the base. False: leave for good.
     #[cold]
-    fn park(&self, shrink_after: Duration, stop: &AtomicBool) -> bool {
+    pub fn stay(&self, shrink_after: Duration, stop: &AtomicBool) -> bool {
         let mut numbers = self.numbers.lock();
         if numbers.active() <= self.base {
             self.surplus.store(false, Ordering::Relaxed);

@@ -19,6 +19,8 @@ use crate::crew::{Crew, Need};
 use crate::mailbox::Task;
 use crate::pool::{PoolInner, Source};
 use crate::round::{self, Member};
+use crate::scratch::Scratch;
+use crate::seats::Seats;
 use crate::settings::{Live, Settings};
 use crate::sys::{Epoll, Event, EventFd};
 use crate::{Counters, outbox};
@@ -35,101 +37,6 @@ pub(crate) const NO_TOKEN: u64 = u64::MAX;
 
 /// Gated connections that one thread releases before it calls another to help.
 const RELEASE_BATCH: usize = 64;
-
-/// What a thread carries from one connection to the next: buffers, the time of the round, and counts that reach the counters once a round.
-pub(crate) struct Scratch {
-    pub input: Vec<u8>,
-    /// Empty buffers for what the connections of a round receive.
-    inputs: Vec<Vec<u8>>,
-    /// Empty output buffers, as many as connections are put up at once.
-    outputs: Vec<Vec<u8>>,
-    /// Capacity of both, and how much of it may be kept.
-    kept: usize,
-    kept_max: usize,
-    /// Milliseconds of the pool's clock when the round began.
-    pub now_ms: u64,
-    /// The same in nanoseconds for the histograms; 0 while they are off.
-    pub began: u64,
-    /// The processor that the thread ran on when the round began.
-    pub cpu: usize,
-    pub tally: Tally,
-}
-
-/// Counts of a round.
-#[derive(Default)]
-pub(crate) struct Tally {
-    pub bytes_in: u64,
-    pub bytes_out: u64,
-    pub batches: u64,
-}
-
-impl Tally {
-    fn settle(&mut self, counters: &Counters) {
-        counters.bytes_in.add(self.bytes_in);
-        counters.bytes_out.add(self.bytes_out);
-        counters.batches.add(self.batches);
-        *self = Tally::default();
-    }
-}
-
-/// Bytes that a connection receives in a round; who sends more is served on its own.
-const ROUND_INPUT: usize = 32 << 10;
-/// Capacity up to which a thread keeps one output buffer, and the others.
-const OUTPUT_KEPT: usize = 1 << 20;
-const OUTPUTS_KEPT: usize = 32 << 10;
-
-impl Scratch {
-    fn new(receive_bytes: usize, kept_max: usize) -> Scratch {
-        Scratch {
-            input: vec![0; receive_bytes],
-            inputs: Vec::new(),
-            outputs: Vec::new(),
-            kept: 0,
-            kept_max,
-            now_ms: 0,
-            began: 0,
-            cpu: usize::MAX,
-            tally: Tally::default(),
-        }
-    }
-
-    /// An empty buffer with room for what a connection of a round receives.
-    pub fn give_input(&mut self) -> Vec<u8> {
-        let buffer = self.inputs.pop();
-        self.kept -= buffer.as_ref().map_or(0, Vec::capacity);
-        buffer.unwrap_or_else(|| Vec::with_capacity(ROUND_INPUT))
-    }
-
-    pub fn take_input(&mut self, mut buffer: Vec<u8>) {
-        if buffer.capacity() == ROUND_INPUT && self.inputs.len() < outbox::OUTBOX_MAX && self.has_room(ROUND_INPUT) {
-            buffer.clear();
-            self.kept += ROUND_INPUT;
-            self.inputs.push(buffer);
-        }
-    }
-
-    /// An empty buffer for replies.
-    pub fn give_output(&mut self) -> Vec<u8> {
-        let buffer = self.outputs.pop().unwrap_or_default();
-        self.kept -= buffer.capacity();
-        buffer
-    }
-
-    /// A buffer that a connection no longer needs.
-    pub fn take_output(&mut self, mut buffer: Vec<u8>) {
-        let most = if self.outputs.is_empty() { OUTPUT_KEPT } else { OUTPUTS_KEPT };
-        let bytes = buffer.capacity();
-        if bytes > 0 && bytes <= most && self.outputs.len() < outbox::OUTBOX_MAX && self.has_room(bytes) {
-            buffer.clear();
-            self.kept += bytes;
-            self.outputs.push(buffer);
-        }
-    }
-
-    fn has_room(&self, bytes: usize) -> bool {
-        self.kept + bytes <= self.kept_max
-    }
-}
 
 /// Work of the queue.
 pub(crate) enum Work {
@@ -167,6 +74,7 @@ pub(crate) struct Group {
     /// Threads in epoll_wait, or about to be.
     waiting: AtomicUsize,
     pub crew: Crew,
+    seats: Seats,
     slab: RwLock<Slab>,
     gated: Mutex<Vec<Arc<Connection>>>,
     /// There are gated connections.
@@ -201,7 +109,7 @@ fn on_wait(reason: &'static stdx::wait::Reason, edge: Edge) {
                 round::give_back();
                 group.hand_over();
                 if group.crew.stall(reason.needs_others) == Need::Spawn {
-                    group.spawn_extra();
+                    group.spawn();
                 }
             }
             Edge::End => {
@@ -226,6 +134,7 @@ impl Group {
         }
         Ok(Group {
             crew: Crew::new(settings.epoll_threads_per_group, settings.epoll_group_threads_max),
+            seats: Seats::new(settings.kept_bytes, settings.auto_cpu_affinity),
             settings,
             live,
             counters,
@@ -258,24 +167,19 @@ impl Group {
         self.pool.get()?.upgrade()
     }
 
-    /// Makes a base thread that the crew has counted.
+    /// Makes a base thread that the crew has counted, and its seat.
     pub fn spawn_base(self: &Arc<Self>, processor: Option<usize>) {
-        self.spawn(processor, self.settings.kept_bytes);
+        self.seats.add(processor);
+        self.spawn();
     }
 
-    /// Makes a thread for the time that others wait. There may be many, and each serves little.
-    pub fn spawn_extra(self: &Arc<Self>) {
-        self.spawn(None, self.settings.kept_bytes / 16);
-    }
-
-    fn spawn(self: &Arc<Self>, processor: Option<usize>, kept_max: usize) {
+    /// Makes a thread that the crew has counted.
+    pub fn spawn(self: &Arc<Self>) {
         let group = self.clone();
         self.counters.threads_added.add(1);
         let body = move || {
-            if let Some(processor) = processor {
-                os::cpu::pin(&[processor]);
-            }
-            group.work(kept_max);
+            group.seats.unbind();
+            group.work();
             group.counters.threads_left.add(1);
         };
         let thread = std::thread::Builder::new().name("worker".into()).spawn(body).expect("the system gives a thread");
@@ -284,11 +188,11 @@ impl Group {
         }
     }
 
-    fn work(self: &Arc<Self>, kept_max: usize) {
+    fn work(self: &Arc<Self>) {
         let Some(pool) = self.pool() else { return };
         HOME.set(Some(self.clone()));
         stdx::wait::install(Some(on_wait));
-        let mut scratch = Scratch::new(self.live.receive_bytes(), kept_max);
+        let mut scratch = Scratch::new(self.live.receive_bytes());
         let mut events = Vec::new();
         if let Some(source) = &self.source {
             (source.enter)();
@@ -299,9 +203,13 @@ impl Group {
             }
             // The queue comes first: this thread may hold the only wake-up for it, and would take that along when it lies down (R3).
             self.run_queue(&mut scratch);
-            if !self.crew.stay(self.live.shrink_time(), &pool.stop) {
-                break;
+            if self.crew.may_lie_down() {
+                scratch.stand_up(&self.seats);
+                if !self.crew.stay(self.live.shrink_time(), &pool.stop) {
+                    break;
+                }
             }
+            scratch.sit(&self.seats);
             self.wait(&mut events);
             self.begin_round(&mut scratch);
             pool.watchdog.stir();
@@ -312,6 +220,7 @@ impl Group {
             scratch.tally.settle(&self.counters);
         }
         scratch.tally.settle(&self.counters);
+        scratch.stand_up(&self.seats);
         stdx::wait::install(None);
         HOME.set(None);
     }

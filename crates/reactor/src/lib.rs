@@ -8,6 +8,8 @@ mod mailbox;
 mod outbox;
 mod pool;
 mod round;
+mod scratch;
+mod seats;
 mod settings;
 mod strand;
 mod sys;

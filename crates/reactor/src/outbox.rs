@@ -12,7 +12,7 @@ use std::io;
 use std::sync::Arc;
 
 use crate::connection::Connection;
-use crate::group::Scratch;
+use crate::scratch::Scratch;
 use crate::sys;
 
 /// Connections whose output goes out in one submission.

@@ -455,7 +455,7 @@ impl Watchdog {
                     group.crew.unstuck();
                 } else if group.waiting() == 0 {
                     if group.crew.stuck() == Need::Spawn {
-                        group.spawn_extra();
+                        group.spawn();
                     }
                     group.hand_over();
                 }

@@ -11,9 +11,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::connection::Connection;
-use crate::door::{Fetch, Waiting};
-use crate::group::{Group, Scratch, Work};
+use crate::door::{AnyDoor, Fetch, Waiting};
+use crate::group::{Group, Work};
 use crate::outbox;
+use crate::scratch::Scratch;
 
 /// A connection whose requests are to be served in this round.
 pub struct Member {
@@ -40,11 +41,16 @@ pub fn come_back(member: Member) {
 
 /// Serves all who have joined or come back, and sends their replies.
 pub fn play(group: &Arc<Group>, scratch: &mut Scratch) {
-    let members = JOINED.take();
+    let mut members = JOINED.take();
     let mut away = Vec::new();
     if !members.is_empty() {
-        let ready = look_ahead(members, &mut away);
-        LEFT.with_borrow_mut(|left| left.extend(ready));
+        look_ahead(&mut members, &mut away);
+        LEFT.with_borrow_mut(|left| left.extend(members.drain(..)));
+        JOINED.with_borrow_mut(|joined| {
+            if joined.is_empty() {
+                *joined = members;
+            }
+        });
     }
     while let Some(member) = LEFT.with_borrow_mut(VecDeque::pop_front) {
         member.connection.serve_arrived(member.waiting, scratch);
@@ -61,21 +67,32 @@ fn back_to(group: Arc<Group>, member: Member) -> Box<dyn FnOnce() + Send> {
     Box::new(move || group.enqueue(std::iter::once(Work::Back(member))))
 }
 
-/// Lets the door of each member look at what has arrived; nearly always there is one door. Who needs a page goes into `away`.
-fn look_ahead(mut members: Vec<Member>, away: &mut Vec<(Fetch, Vec<Member>)>) -> Vec<Member> {
-    let mut ready = Vec::with_capacity(members.len());
+/// Lets the door of each member look at what has arrived. Who needs a page goes into `away`.
+fn look_ahead(members: &mut Vec<Member>, away: &mut Vec<(Fetch, Vec<Member>)>) {
+    let mut ready = Vec::new();
     while let Some(first) = members.first() {
         let door = first.connection.door().clone();
-        let (mut of_door, rest) =
-            members.into_iter().partition::<Vec<_>, _>(|member| Arc::ptr_eq(member.connection.door(), &door));
-        members = rest;
-        let mut waiting: Vec<&mut Waiting> = of_door.iter_mut().map(|member| &mut member.waiting).collect();
-        let fetch = door.look_ahead(&mut waiting);
-        let (late, now): (Vec<_>, Vec<_>) = of_door.into_iter().partition(|member| member.waiting.is_late);
-        away.extend(fetch.map(|fetch| (fetch, late)));
-        ready.extend(now);
+        let is_of_door = |member: &Member| Arc::ptr_eq(member.connection.door(), &door);
+        if ready.is_empty() && members.iter().all(is_of_door) {
+            // Nearly always there is one.
+            return look_ahead_with(&door, members, away);
+        }
+        let (mut of_door, rest) = std::mem::take(members).into_iter().partition(is_of_door);
+        look_ahead_with(&door, &mut of_door, away);
+        ready.append(&mut of_door);
+        *members = rest;
     }
-    ready
+    *members = ready;
+}
+
+/// The same with members of one door.
+fn look_ahead_with(door: &Arc<dyn AnyDoor>, members: &mut Vec<Member>, away: &mut Vec<(Fetch, Vec<Member>)>) {
+    let mut waiting: Vec<&mut Waiting> = members.iter_mut().map(|member| &mut member.waiting).collect();
+    if let Some(fetch) = door.look_ahead(&mut waiting) {
+        let (late, now) = std::mem::take(members).into_iter().partition(|member| member.waiting.is_late);
+        away.push((fetch, late));
+        *members = now;
+    }
 }
 
 /// The calling thread begins to wait: what it has not served yet is given to others.

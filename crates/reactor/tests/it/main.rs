@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use reactor::{Arrived, Connection, Door, Fetch, Flow, Handle, Io, ListenOptions, Next, Pool, Settings};
 use stdx::watermark::Watermark;
 
-/// A door of lines: `echo TEXT`, `gate N`, `block` (waits, announced, until released), `big N`, `sleep` (parks), `quit`, `panic`.
+/// A door of lines: `echo TEXT`, `gate N`, `block` (waits, announced, until released), `big N`, `sleep` (parks), `processors` (how many the thread may run on), `quit`, `panic`.
 #[derive(Default)]
 struct Lines {
     open: AtomicUsize,
@@ -64,6 +64,10 @@ impl Lines {
             "sleep" => {
                 session.parked = true;
                 io.park();
+                return Flow::Continue;
+            }
+            "processors" => {
+                io.out().extend_from_slice(format!("{}\n", os::cpu::allowed().len()).as_bytes());
                 return Flow::Continue;
             }
             "quit" => {
@@ -672,6 +676,44 @@ fn connections_move_to_where_their_packets_come_in_and_lose_nothing() {
     assert!(moved > 0 || processors.len() == 1, "{moved} moves on {} processors", processors.len());
     bench.pool.stop();
     assert_eq!(bench.door.open.load(Ordering::SeqCst), bench.door.closed.load(Ordering::SeqCst));
+}
+
+/// Whichever of the threads is left when others need not wait any more: it has what a base thread has (R15).
+#[test]
+fn the_thread_that_stays_sits_where_the_first_one_sat() {
+    let settings = Settings {
+        epoll_groups: 1,
+        epoll_threads_per_group: 1,
+        epoll_group_dynamic_threads_shrink_time: Duration::from_millis(1),
+        auto_cpu_affinity: true,
+        ..Settings::default()
+    };
+    let bench = start(settings);
+    let mut asking = bench.connect();
+    for _ in 0..30 {
+        let mut waiting = bench.connect();
+        say(&mut waiting, "block\n");
+        eventually("it waits", || *bench.door.blocked.lock().unwrap() == 1);
+        say(&mut asking, "processors\n");
+        hear(&mut asking, &format!("{}\n", os::cpu::allowed().len()));
+        *bench.door.released.lock().unwrap() = true;
+        bench.door.bell.notify_all();
+        hear(&mut waiting, "block\n");
+        eventually("one lies down and leaves", || {
+            // An active one finds that it is too many when it has something to do.
+            say(&mut asking, "echo\n");
+            hear(&mut asking, "echo\n");
+            bench.pool.thread_counts().0 == 1
+        });
+        // What it did before may have been without a seat.
+        say(&mut asking, "echo\n");
+        hear(&mut asking, "echo\n");
+        say(&mut asking, "processors\n");
+        hear(&mut asking, "1\n");
+        *bench.door.released.lock().unwrap() = false;
+        *bench.door.blocked.lock().unwrap() = 0;
+    }
+    bench.pool.stop();
 }
 
 /// A thread that begins to wait sends what it has put up and gives back what it has not served: both connections go on in rounds.
