@@ -174,6 +174,25 @@ impl Batch {
         size_of_val(&places[..]) + text.len() + bytes.len() + places.iter().map(behind).sum::<usize>()
     }
 
+    /// Bytes of the strings that lie in the batch; those of rows that were removed count too.
+    pub fn string_bytes(&self) -> usize {
+        self.parts.text.len() + self.parts.bytes.len()
+    }
+
+    /// Keeps these rows, in this order; none may be named twice. Strings stay where they are.
+    pub fn arrange(&mut self, rows: impl Iterator<Item = usize>) {
+        let width = self.width;
+        let mut arranged = Vec::with_capacity(self.parts.places.len());
+        let mut len = 0;
+        for row in rows {
+            let places = self.parts.places[row * width..(row + 1) * width].iter_mut();
+            arranged.extend(places.map(|place| std::mem::replace(place, Place::Value(Value::Null))));
+            len += 1;
+        }
+        self.parts.places = arranged;
+        self.len = len;
+    }
+
     /// The row that was being added is whole. All rows of a batch are of one width.
     #[inline]
     pub fn end_row(&mut self) {
@@ -294,6 +313,21 @@ mod tests {
                 vec![Value::Int(0), Value::text(format!("text 0 of {round}")), Value::bytes([0]), Value::text(&long)];
             assert_eq!(rows, [first, vec![Value::Null, Value::text("a"), Value::bytes([9]), Value::Int(1)]]);
         }
+    }
+
+    #[test]
+    fn rows_can_be_arranged_and_left_out() {
+        let mut batch = Batch::new();
+        for nth in 0..4 {
+            batch.push_text(&format!("row {nth}"));
+            batch.push(Value::Int(nth));
+            batch.end_row();
+        }
+        batch.arrange([3, 0, 2].into_iter());
+        batch.push_row(vec![Value::text("row 9"), Value::Int(9)]);
+        let rows: Vec<Row> = batch.rows().map(Cells::to_row).collect();
+        let row = |nth: i64| vec![Value::text(format!("row {nth}")), Value::Int(nth)];
+        assert_eq!(rows, [row(3), row(0), row(2), row(9)]);
     }
 
     #[test]

@@ -18,6 +18,9 @@ use crate::reply::{Ending, track};
 use crate::rows::RowWriter;
 use crate::wire::put_length;
 
+/// What a cell takes besides the bytes of its string, about.
+const CELL_ABOUT: usize = 8;
+
 /// A reply under way.
 enum Reply {
     /// The rows of a statement, and what comes behind it in its text.
@@ -295,6 +298,9 @@ impl Conversation {
             }
             let any = result.next(&mut self.sql, &mut batch)?;
             turn.shared.stats.rows.add(batch.len() as u64);
+            turn.io
+                .out()
+                .reserve(batch.string_bytes() + batch.len() * (packet::HEADER + CELL_ABOUT * result.columns().len()));
             for nth in 0..batch.len() {
                 let row = batch.row(nth);
                 if is_plain && batch.is_long() && parcel::is_long(row) {

@@ -7,6 +7,8 @@ use crate::exec::{BATCH, Exec, limits};
 use crate::plan::SortKey;
 use crate::scalar::{EvalContext, Expr};
 
+/// Strings of so many bytes are gathered before they are counted.
+const BATCH_BYTES: usize = 64 << 10;
 /// Beyond this many rows the smallest are not kept apart.
 const TOP: u64 = 10_000;
 
@@ -34,6 +36,12 @@ impl SortState {
             self.sorted = Some(gather(keys, limit, input, ctx)?);
         }
         let Some(sorted) = &mut self.sorted else { return Ok(()) };
+        if out.is_empty()
+            && let Some(batch) = sorted.take_batch(unique)
+        {
+            *out = batch;
+            return Ok(());
+        }
         let enough = out.len() + BATCH;
         while out.len() < enough && !out.is_long() {
             let Some(record) = sorted.next()? else { return Ok(()) };
@@ -67,10 +75,15 @@ fn gather(
     let mut sorter = Sorter::default();
     let mut batch = Batch::new();
     while input.fill(ctx, &mut batch)? {
+        // A table's leaf has few rows: those of several are taken over together.
+        if batch.len() < BATCH && batch.string_bytes() < BATCH_BYTES && !batch.is_long() {
+            continue;
+        }
         sorter.push_batch(std::mem::replace(&mut batch, Batch::new()), keys, ctx)?;
         if top <= TOP && sorter.len() as u64 > 2 * top + 1000 {
             sorter.keep(top as usize, keys);
         }
     }
+    sorter.push_batch(batch, keys, ctx)?;
     sorter.finish(keys, ctx)
 }

@@ -232,6 +232,12 @@ impl Held {
         &self.keys.0[place.piece as usize][place.key_from as usize..][..place.key_len as usize]
     }
 
+    /// Of two places of sorted rows: a key that has not been made is no other's.
+    fn has_key_of(&self, at: usize, other: usize) -> bool {
+        let (place, other) = (&self.places[at], &self.places[other]);
+        place.head == other.head && self.key(place) == self.key(other)
+    }
+
     fn row(&self, place: &Place) -> Cells<'_> {
         self.batches[place.batch as usize].row(place.row as usize)
     }
@@ -447,6 +453,22 @@ impl Sorted {
                 Ok(Some(Record { key, row: Stored::Here(sorter.held.row(place)) }))
             }
         }
+    }
+}
+
+impl Sorted {
+    /// All rows, if they came in one batch and none has been taken; with `unique` those whose keys are equal but once. Ends it.
+    pub fn take_batch(&mut self, unique: bool) -> Option<Batch> {
+        let Sorted::Here { sorter: Sorter { held, counted, .. }, next: 0 } = self else { return None };
+        if held.batches.len() != 1 {
+            return None;
+        }
+        let mut batch = held.batches.pop()?;
+        let is_new = |at: &usize| !unique || *at == 0 || !held.has_key_of(*at, at - 1);
+        batch.arrange((0..held.places.len()).filter(is_new).map(|at| held.places[at].row as usize));
+        counted.clear();
+        *held = Held::default();
+        Some(batch)
     }
 }
 
