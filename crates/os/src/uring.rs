@@ -10,6 +10,8 @@ use io_uring::{IoUring, opcode, squeue, types};
 use crate::Aligned;
 
 const DEPTH: usize = 128;
+/// Writes under way at once. Whoever writes many is in no hurry, and what others ask of the device meanwhile, a commit's write of the log above all, stands behind those under way.
+const WRITES: usize = 32;
 
 thread_local! {
     static RING: RefCell<Option<Result<IoUring, ()>>> = const { RefCell::new(None) };
@@ -46,7 +48,7 @@ pub fn read_many(fd: RawFd, ops: &mut [(u64, &mut [u8])]) -> Moved {
             opcode::Read::new(types::Fd(fd), buf.as_mut_ptr(), buf.len() as u32).offset(*offset).build()
         })
         .collect();
-    with_ring(|ring| run(ring, entries))
+    with_ring(|ring| run(ring, entries, DEPTH))
 }
 
 pub fn write_many(fd: RawFd, ops: &[(u64, &[u8])]) -> Moved {
@@ -54,7 +56,7 @@ pub fn write_many(fd: RawFd, ops: &[(u64, &[u8])]) -> Moved {
         .iter()
         .map(|(offset, buf)| opcode::Write::new(types::Fd(fd), buf.as_ptr(), buf.len() as u32).offset(*offset).build())
         .collect();
-    with_ring(|ring| run(ring, entries))
+    with_ring(|ring| run(ring, entries, WRITES))
 }
 
 /// Sends each piece to its socket, as `send` with `flags` would. None if there is no ring.
@@ -66,7 +68,7 @@ pub fn send_many(sends: &[(RawFd, &[u8])], flags: libc::c_int) -> Moved {
         .iter()
         .map(|(fd, bytes)| opcode::Send::new(types::Fd(*fd), bytes.as_ptr(), bytes.len() as u32).flags(flags).build())
         .collect();
-    with_ring(|ring| run(ring, entries))
+    with_ring(|ring| run(ring, entries, DEPTH))
 }
 
 /// Reads of one file that are under way: started without waiting, collected when they are done. It owns the buffers that the kernel writes into.
@@ -174,12 +176,12 @@ fn enter(ring: &mut IoUring, want: usize) -> usize {
     }
 }
 
-/// Submits all entries, `DEPTH` at a time, and returns only when every one has completed.
-fn run(ring: &mut IoUring, entries: Vec<squeue::Entry>) -> io::Result<Vec<io::Result<usize>>> {
+/// Submits all entries, `depth` at a time, at most `DEPTH`, and returns only when every one has completed.
+fn run(ring: &mut IoUring, entries: Vec<squeue::Entry>, depth: usize) -> io::Result<Vec<io::Result<usize>>> {
     let mut results: Vec<io::Result<usize>> = (0..entries.len()).map(|_| Ok(0)).collect();
-    for (batch, chunk) in entries.chunks(DEPTH).enumerate() {
+    for (batch, chunk) in entries.chunks(depth).enumerate() {
         for (at, entry) in chunk.iter().enumerate() {
-            let entry = entry.clone().user_data((batch * DEPTH + at) as u64);
+            let entry = entry.clone().user_data((batch * depth + at) as u64);
             // SAFETY: the buffers of the entries are borrowed by our caller for the whole call, and this function does not return before each
             // submitted entry has completed.
             unsafe { ring.submission().push(&entry) }.map_err(|_| io::Error::other("the ring is full"))?;

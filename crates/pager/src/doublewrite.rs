@@ -16,6 +16,8 @@ use crate::page::{self, PAGE_BYTES, PageId};
 
 /// As many as one block of page ids holds, nearly: a batch costs two syncs, however large it is.
 pub const PAGES_MAX: usize = 480;
+/// Bytes written in one go.
+const PIECE: usize = 128 << 10;
 const MAGIC: u64 = u64::from_le_bytes(*b"BLGDBLW1");
 
 pub struct DoubleWrite {
@@ -47,11 +49,21 @@ impl DoubleWrite {
         header[..4].copy_from_slice(&crc.to_le_bytes());
         // If the write fails, the file may hold the one batch or the other.
         self.last.extend(pids);
-        self.device
-            .write_durable(0, &buffer[..(1 + pids.len()) * PAGE_BYTES])
-            .map_err(|error| Error::io("writing the double-write file", error))?;
+        let batch = &buffer[..(1 + pids.len()) * PAGE_BYTES];
+        self.write_durable(batch).map_err(|error| Error::io("writing the double-write file", error))?;
         self.last = pids.to_vec();
         Ok(())
+    }
+
+    /// In pieces: a write of the log that comes meanwhile stands behind one of them, not behind all.
+    fn write_durable(&self, batch: &[u8]) -> std::io::Result<()> {
+        if batch.len() <= PIECE {
+            return self.device.write_durable(0, batch);
+        }
+        for (nth, piece) in batch.chunks(PIECE).enumerate() {
+            self.device.write((nth * PIECE) as u64, piece)?;
+        }
+        self.device.sync()
     }
 
     /// Makes the batch void.

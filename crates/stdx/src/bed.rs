@@ -46,8 +46,13 @@ impl Bed {
 
     /// Wakes the thread; one that is awake will not fall asleep the next time.
     pub fn ring(&self) {
-        *self.rung.lock() = true;
-        self.bell.notify_one();
+        let mut rung = self.rung.lock();
+        // Whoever has rung already wakes it, and until it is up everybody finds it asleep.
+        let was_rung = std::mem::replace(&mut *rung, true);
+        drop(rung);
+        if !was_rung {
+            self.bell.notify_one();
+        }
     }
 
     /// Sleeps until somebody rings, unless `is_needed` says that there is work already.
