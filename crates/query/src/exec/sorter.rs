@@ -431,6 +431,20 @@ impl Merge {
 }
 
 impl Sorted {
+    /// All rows, if they came in one batch and none has been taken; with `unique` those whose keys are equal but once. Ends it.
+    pub fn take_batch(&mut self, unique: bool) -> Option<Batch> {
+        let Sorted::Here { sorter: Sorter { held, counted, .. }, next: 0 } = self else { return None };
+        if held.batches.len() != 1 {
+            return None;
+        }
+        let mut batch = held.batches.pop()?;
+        let is_new = |at: &usize| !unique || *at == 0 || !held.has_key_of(*at, at - 1);
+        batch.arrange((0..held.places.len()).filter(is_new).map(|at| held.places[at].row as usize));
+        counted.clear();
+        *held = Held::default();
+        Some(batch)
+    }
+
     pub fn next(&mut self) -> Result<Option<Record<'_>>> {
         match self {
             Sorted::Merged(merge) => {
@@ -453,22 +467,6 @@ impl Sorted {
                 Ok(Some(Record { key, row: Stored::Here(sorter.held.row(place)) }))
             }
         }
-    }
-}
-
-impl Sorted {
-    /// All rows, if they came in one batch and none has been taken; with `unique` those whose keys are equal but once. Ends it.
-    pub fn take_batch(&mut self, unique: bool) -> Option<Batch> {
-        let Sorted::Here { sorter: Sorter { held, counted, .. }, next: 0 } = self else { return None };
-        if held.batches.len() != 1 {
-            return None;
-        }
-        let mut batch = held.batches.pop()?;
-        let is_new = |at: &usize| !unique || *at == 0 || !held.has_key_of(*at, at - 1);
-        batch.arrange((0..held.places.len()).filter(is_new).map(|at| held.places[at].row as usize));
-        counted.clear();
-        *held = Held::default();
-        Some(batch)
     }
 }
 
