@@ -29,13 +29,22 @@ pub fn pin(cpus: &[usize]) -> bool {
 /// From now on the calling thread does not take the processor from one that works when it wakes, and waits for its turn. Where a processor is idle it runs at once as
 /// before. Best effort: false if the kernel refuses.
 pub fn do_not_preempt() -> bool {
+    set_policy(libc::SCHED_BATCH)
+}
+
+/// The opposite, as every thread begins: when it wakes it may take the processor from one that has worked for longer.
+pub fn may_preempt() -> bool {
+    set_policy(libc::SCHED_OTHER)
+}
+
+fn set_policy(policy: libc::c_int) -> bool {
     if cfg!(miri) {
         return false;
     }
-    // SAFETY: an all-zero parameter is valid, and the only one that this policy takes.
+    // SAFETY: an all-zero parameter is valid, and the only one that these policies take.
     unsafe {
         let parameter: libc::sched_param = std::mem::zeroed();
-        libc::sched_setscheduler(0, libc::SCHED_BATCH, &parameter) == 0
+        libc::sched_setscheduler(0, policy, &parameter) == 0
     }
 }
 
@@ -76,6 +85,9 @@ mod tests {
             assert!(super::do_not_preempt());
             // SAFETY: no memory is passed.
             assert_eq!(unsafe { libc::sched_getscheduler(0) }, libc::SCHED_BATCH);
+            assert!(super::may_preempt());
+            // SAFETY: no memory is passed.
+            assert_eq!(unsafe { libc::sched_getscheduler(0) }, libc::SCHED_OTHER);
         })
         .join()
         .unwrap();

@@ -441,12 +441,7 @@ impl Pager {
         let spawn = |name: &str, body: Box<dyn FnOnce() + Send>| {
             std::thread::Builder::new().name(name.into()).spawn(body).expect("a thread at start")
         };
-        let run_flusher = move || {
-            // Where all processors are at work, those who commit go on, and more of them share the next flush.
-            os::cpu::do_not_preempt();
-            flusher.run_flusher();
-        };
-        threads.push(spawn("log-flusher", Box::new(run_flusher)));
+        threads.push(spawn("log-flusher", Box::new(move || flusher.run_flusher())));
         threads.push(spawn("page-cleaner", Box::new(move || cleaner.run_cleaner())));
         for _ in 0..fetch::READERS {
             let reader = self.clone();

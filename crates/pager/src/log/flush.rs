@@ -26,6 +26,10 @@ use crate::page::Lsn;
 /// Largest piece of one write: big enough for the device's bandwidth, small enough that the first waiter of a batch is not held up.
 const CHUNK_MAX: usize = 1 << 20;
 
+/// With so many who wait for a flush it is worth while to let them work first where all processors are at work; with fewer after so many flushes it is not.
+const SEVERAL: usize = 4;
+const FEW_TIMES: u32 = 100;
+
 /// A flush that so many wait for is not followed by the next one at once.
 const CROWD: usize = 32;
 /// With more bytes waiting there is enough to write: a larger group would save little.
@@ -78,6 +82,35 @@ pub struct LogOptions {
     pub epoch: u64,
     pub database: u64,
     pub threaded: bool,
+}
+
+/// Whether the flusher takes a processor from those who work when it wakes.
+///
+/// Where all are at work and several commit, it does not: more of them come to share the flush. But they may be other programs' threads, and a lone client whose
+/// flusher stands behind a compiler waits for milliseconds instead of microseconds.
+#[derive(Default)]
+struct Manners {
+    gives_way: bool,
+    /// Flushes in a row that few waited for.
+    few: u32,
+}
+
+impl Manners {
+    /// To be told before each flush for how many it is.
+    fn suit(&mut self, crowd: usize) {
+        if crowd >= SEVERAL {
+            self.few = 0;
+            if !std::mem::replace(&mut self.gives_way, true) {
+                os::cpu::do_not_preempt();
+            }
+        } else if self.gives_way {
+            self.few += 1;
+            if self.few == FEW_TIMES {
+                *self = Manners::default();
+                os::cpu::may_preempt();
+            }
+        }
+    }
 }
 
 impl Log {
@@ -323,8 +356,10 @@ impl Log {
     /// The flusher's loop. Returns when `stop` is set and everything is durable or nothing can be; an error means that the log device failed.
     /// `watch` hears of every advance.
     pub fn run(&self, stop: &AtomicBool, watch: &dyn Fn(Lsn)) -> Result<()> {
+        let mut manners = Manners::default();
         loop {
             let crowd = self.durable.newcomers();
+            manners.suit(crowd);
             match self.flush_once() {
                 Ok(true) => {
                     self.is_stuck.store(false, Ordering::Relaxed);
@@ -378,5 +413,29 @@ impl Log {
         if was_lull {
             bed.lie(Depth::Deep, || self.order.head() != self.durable.get() || stop.load(Ordering::SeqCst));
         }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_flusher_gives_way_to_several_and_not_to_one() {
+        let mut manners = Manners::default();
+        manners.suit(1);
+        assert!(!manners.gives_way);
+        manners.suit(SEVERAL);
+        for _ in 1..FEW_TIMES {
+            manners.suit(SEVERAL - 1);
+        }
+        assert!(manners.gives_way, "a lull is not the end");
+        manners.suit(SEVERAL);
+        manners.suit(1);
+        assert!(manners.gives_way);
+        for _ in 1..FEW_TIMES {
+            manners.suit(1);
+        }
+        assert!(!manners.gives_way);
     }
 }
