@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use query::Kill;
-use query::Outcome;
 use query::error::{self, Result};
 use query::letters::{decode, not_text};
+use query::{Count, Kill, Outcome};
 
 use crate::conversation::{Conversation, Next, Turn, may_set};
 use crate::errors;
@@ -297,6 +296,7 @@ pub fn answer_execution(
 
 /// Has no reply: an error is told by the execution.
 fn send_long_data(conversation: &mut Conversation, _: &mut Turn<'_, '_>, payload: &[u8], size: usize) -> Reply {
+    conversation.sql.count(Count::StmtSendLongData);
     let packet_max = conversation.packet_max();
     let mut reader = Reader(payload);
     let head = reader.u32().zip(reader.u16());
@@ -320,6 +320,7 @@ fn send_long_data(conversation: &mut Conversation, _: &mut Turn<'_, '_>, payload
 
 /// Has no reply.
 fn close(conversation: &mut Conversation, _: &mut Turn<'_, '_>, payload: &[u8], size: usize) -> Reply {
+    conversation.sql.count(Count::StmtClose);
     if let Some(id) = Reader(payload).u32() {
         conversation.statements.close(id, &mut conversation.sql);
     }
@@ -328,6 +329,7 @@ fn close(conversation: &mut Conversation, _: &mut Turn<'_, '_>, payload: &[u8], 
 
 fn reset_statement(conversation: &mut Conversation, turn: &mut Turn<'_, '_>, payload: &[u8], size: usize) -> Reply {
     let Conversation { statements, sql, .. } = conversation;
+    sql.count(Count::StmtReset);
     let (_, statement, _) = statements.named(payload, "mysqld_stmt_reset")?;
     statement.long.fill(None);
     statement.long_error = None;
@@ -338,6 +340,7 @@ fn reset_statement(conversation: &mut Conversation, turn: &mut Turn<'_, '_>, pay
 }
 
 fn fetch(conversation: &mut Conversation, _: &mut Turn<'_, '_>, payload: &[u8], size: usize) -> Reply {
+    conversation.sql.count(Count::StmtFetch);
     let (id, statement, mut reader) = conversation.statements.named(payload, "mysqld_stmt_fetch")?;
     let count = reader.u32().ok_or_else(malformed)?;
     if statement.cursor.is_none() {

@@ -98,6 +98,13 @@ $sum = 0;
 while ($cursor->fetch()) {
     $sum += $id;
 }
+$cursor->reset();
+$cursor->close();
+$counts = [];
+foreach ($my->query("SHOW SESSION STATUS LIKE 'Com_stmt%'") as $row) {
+    $counts[$row['Variable_name']] = (int) $row['Value'];
+}
+equal('long data, resets and closes are counted', [$counts['Com_stmt_send_long_data'], $counts['Com_stmt_reset'] > 0, $counts['Com_stmt_close'] > 0, $counts['Com_stmt_fetch'] > 0], [2, true, true, true]);
 equal('cursor', $sum, (int) $my->query('SELECT SUM(id) FROM t')->fetch_column());
 $my->multi_query('SELECT 1; DO 2; SELECT 3');
 $found = [];

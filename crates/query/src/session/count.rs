@@ -63,8 +63,12 @@ counts! {
     ShowTables "Com_show_tables";
     ShowVariables "Com_show_variables";
     ShowWarnings "Com_show_warnings";
+    StmtClose "Com_stmt_close";
     StmtExecute "Com_stmt_execute";
+    StmtFetch "Com_stmt_fetch";
     StmtPrepare "Com_stmt_prepare";
+    StmtReset "Com_stmt_reset";
+    StmtSendLongData "Com_stmt_send_long_data";
     Truncate "Com_truncate";
     UnlockTables "Com_unlock_tables";
     Update "Com_update";

@@ -75,6 +75,7 @@ use crate::types::{Column, Type};
 use crate::value::{Text, Value};
 
 pub use around::{Around, Procedure, returning};
+pub use count::Count;
 pub use database::Database;
 pub(crate) use handle::Shown;
 pub use handle::{Handle, Kill};
@@ -494,10 +495,15 @@ impl Session {
         self.ctx.counts_found = found;
     }
 
+    /// The client has had its door do that.
+    pub fn count(&self, what: Count) {
+        self.handle.counts.add(what);
+    }
+
     /// So many bytes came from the client, and went to it.
     pub fn count_bytes(&self, received: u64, sent: u64) {
-        self.handle.counts.add_many(count::Count::BytesReceived, received);
-        self.handle.counts.add_many(count::Count::BytesSent, sent);
+        self.handle.counts.add_many(Count::BytesReceived, received);
+        self.handle.counts.add_many(Count::BytesSent, sent);
     }
 
     /// What the client says of itself: performance_schema.session_connect_attrs.
