@@ -11,11 +11,13 @@ use crate::batch::Cell;
 use crate::error::Result;
 use crate::exec::host::{host, row_bytes};
 use crate::exec::memory::Held;
+use crate::exec::progress::{Of, Progress};
 use crate::exec::sorter::{Sorted, Sorter};
 use crate::exec::spill::keys::Keys;
 use crate::exec::spill::partition::{LEVELS, Part, Partitions};
 use crate::exec::{BATCH, Exec};
 use crate::plan::Group;
+use crate::plan::estimate::estimate;
 use crate::scalar::aggregate::Accumulator;
 use crate::scalar::key::encode;
 use crate::scalar::{EvalContext, Expr};
@@ -85,7 +87,10 @@ impl GroupState {
             let Some(mut input) = self.input.take() else { return Ok(()) };
             let (mut sorter, mut count) = (Sorter::default(), 0u64);
             let mut keys = Vec::new();
+            let all = Of::About(estimate(&group.input).rows as u64);
+            let mut reading = Progress::begin("Sorting for group: reading", all);
             input.each(ctx, &mut |row, ctx| {
+                reading.add(1, host(ctx));
                 keys.clear();
                 for (expr, ty) in group.keys.iter().zip(&group.types) {
                     encode(&expr.eval(row, ctx)?, ty, false, &mut keys);
@@ -96,6 +101,7 @@ impl GroupState {
                 sorter.push(|out| out.extend_from_slice(&keys), row.iter().map(Cell::Value), ctx)
             })?;
             let (rows, adding) = (sorter.finish(&[], ctx)?, Adding::default());
+            reading.end(host(ctx));
             self.gathered = Some(Gathered { rows, gathering: None, key: Vec::new(), adding, count: 0 });
         }
         let Some(gathered) = &mut self.gathered else { return Ok(()) };

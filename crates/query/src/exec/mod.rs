@@ -20,6 +20,7 @@ pub mod keys;
 pub mod load;
 pub mod measure;
 pub mod memory;
+pub mod progress;
 pub(crate) mod ranges;
 pub mod repeat;
 pub mod scan;
@@ -501,8 +502,6 @@ pub fn drain(exec: &mut Exec, ctx: &mut EvalContext, most: usize) -> Result<Vec<
     Ok(rows.rows)
 }
 
-const RECURSIONS: usize = 1000;
-
 /// The rows of a common table expression, made at first use.
 fn common(id: usize, source: &Arc<Node>, recursion: Option<&Recursion>, ctx: &mut EvalContext) -> Result<Arc<Rows>> {
     if let Some(rows) = host(ctx).commons.get(&id) {
@@ -550,10 +549,11 @@ fn recurse(id: usize, source: &Arc<Node>, recursion: &Recursion, rows: &mut Rows
         Ok(fresh)
     };
     let mut last = round(source, rows, ctx)?;
+    let most = host(ctx).variables.number("cte_max_recursion_depth");
     let mut rounds = 0;
     while last.len() > 0 {
         rounds += 1;
-        if rounds > RECURSIONS {
+        if rounds > most {
             return Err(error::CTE_MAX_RECURSION_DEPTH.with(&[&rounds]));
         }
         host(ctx).commons.insert(id, Arc::new(last));

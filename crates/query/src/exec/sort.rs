@@ -2,9 +2,12 @@
 
 use crate::batch::Batch;
 use crate::error::Result;
+use crate::exec::host::host;
+use crate::exec::progress::{Of, Progress};
 use crate::exec::sorter::{Sorted, Sorter};
 use crate::exec::{BATCH, Exec, limits};
 use crate::plan::SortKey;
+use crate::plan::estimate::estimate;
 use crate::scalar::{EvalContext, Expr};
 
 /// Strings of so many bytes are gathered before they are counted.
@@ -14,7 +17,7 @@ const TOP: u64 = 10_000;
 
 pub struct SortState {
     input: Option<Exec>,
-    sorted: Option<Sorted>,
+    sorted: Option<(Sorted, Progress)>,
     /// The key of the last row, where equal ones are left out.
     last: Option<Vec<u8>>,
 }
@@ -33,18 +36,24 @@ impl SortState {
         out: &mut Batch,
     ) -> Result<()> {
         if let Some(input) = self.input.take() {
-            self.sorted = Some(gather(keys, limit, input, ctx)?);
+            let sorted = gather(keys, limit, input, ctx)?;
+            let sending = Progress::begin("Sorting for order: sending", Of::Exactly(sorted.len()));
+            self.sorted = Some((sorted, sending));
         }
-        let Some(sorted) = &mut self.sorted else { return Ok(()) };
+        let Some((sorted, sending)) = &mut self.sorted else { return Ok(()) };
         if out.is_empty()
             && let Some(batch) = sorted.take_batch(unique)
         {
             *out = batch;
             return Ok(());
         }
+        sending.add(BATCH, host(ctx));
         let enough = out.len() + BATCH;
         while out.len() < enough && !out.is_long() {
-            let Some(record) = sorted.next()? else { return Ok(()) };
+            let Some(record) = sorted.next()? else {
+                sending.end(host(ctx));
+                return Ok(());
+            };
             if unique {
                 if self.last.as_deref() == Some(&*record.key) {
                     continue;
@@ -73,17 +82,27 @@ fn gather(
         }
     };
     let mut sorter = Sorter::default();
-    let mut batch = Batch::new();
+    let (mut batch, mut reading) = (Batch::new(), None);
     while input.fill(ctx, &mut batch)? {
         // A table's leaf has few rows: those of several are taken over together.
         if batch.len() < BATCH && batch.string_bytes() < BATCH_BYTES && !batch.is_long() {
             continue;
         }
+        // A sort of a few rows needs no estimate.
+        let reading = reading.get_or_insert_with(|| {
+            let all = Of::About(estimate(&input.node).rows as u64);
+            Progress::begin("Sorting for order: reading", all)
+        });
+        reading.add(batch.len(), host(ctx));
         sorter.push_batch(std::mem::replace(&mut batch, Batch::new()), keys, ctx)?;
         if top <= TOP && sorter.len() as u64 > 2 * top + 1000 {
             sorter.keep(top as usize, keys);
         }
     }
     sorter.push_batch(batch, keys, ctx)?;
-    sorter.finish(keys, ctx)
+    let Some(mut reading) = reading else { return sorter.finish(keys, ctx) };
+    reading.turn("Sorting for order: sorting", host(ctx));
+    let sorted = sorter.finish(keys, ctx)?;
+    reading.end(host(ctx));
+    Ok(sorted)
 }

@@ -14,6 +14,7 @@ use crate::batch::{Batch, Cell, Cells};
 use crate::error::Result;
 use crate::exec::host::host;
 use crate::exec::memory;
+use crate::exec::progress::{Of, Progress};
 use crate::exec::spill::{Reader, Run, Writer, decode_row, encode_cells, unpack_row};
 use crate::plan::SortKey;
 use crate::scalar::EvalContext;
@@ -40,6 +41,8 @@ pub struct Sorter {
     held: Held,
     counted: memory::Held,
     runs: Vec<Run>,
+    /// Records in the runs.
+    written: u64,
     writer: Option<Writer>,
     /// A record on its way to a file.
     record: Vec<u8>,
@@ -91,7 +94,7 @@ enum Stored<'s> {
 /// The rows in order.
 pub enum Sorted {
     Here { sorter: Sorter, next: usize },
-    Merged(Merge),
+    Merged { merge: Merge, records: u64 },
 }
 
 /// Runs side by side: the smallest next key, and of which run it is.
@@ -369,6 +372,7 @@ impl Sorter {
             }
         }
         self.runs.push(writer.run(from)?);
+        self.written += held.places.len() as u64;
         self.counted.clear();
         Ok(())
     }
@@ -381,6 +385,7 @@ impl Sorter {
         }
         self.write_out(order, ctx)?;
         while self.runs.len() > WAYS {
+            let mut progress = Progress::begin("merging sorted runs", Of::Exactly(self.written));
             // Runs that follow one another, so that what is equal stays in order.
             let mut longer = Vec::new();
             for runs in self.runs.chunks(WAYS) {
@@ -391,13 +396,14 @@ impl Sorter {
                     count += 1;
                     if count.is_multiple_of(4096) {
                         host(ctx).look_up()?;
+                        progress.add(4096, host(ctx));
                     }
                 }
                 longer.push(writer.run(0)?);
             }
             self.runs = longer;
         }
-        Ok(Sorted::Merged(Merge::new(&self.runs)?))
+        Ok(Sorted::Merged { merge: Merge::new(&self.runs)?, records: self.written })
     }
 }
 
@@ -431,6 +437,14 @@ impl Merge {
 }
 
 impl Sorted {
+    /// How many rows it gives in all. Before the first is taken.
+    pub fn len(&self) -> u64 {
+        match self {
+            Sorted::Here { sorter, .. } => sorter.len() as u64,
+            Sorted::Merged { records, .. } => *records,
+        }
+    }
+
     /// All rows, if they came in one batch and none has been taken; with `unique` those whose keys are equal but once. Ends it.
     pub fn take_batch(&mut self, unique: bool) -> Option<Batch> {
         let Sorted::Here { sorter: Sorter { held, counted, .. }, next: 0 } = self else { return None };
@@ -447,7 +461,7 @@ impl Sorted {
 
     pub fn next(&mut self) -> Result<Option<Record<'_>>> {
         match self {
-            Sorted::Merged(merge) => {
+            Sorted::Merged { merge, .. } => {
                 if !merge.advance()? {
                     return Ok(None);
                 }

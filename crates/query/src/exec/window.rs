@@ -10,10 +10,12 @@ use crate::batch::Cell;
 use crate::error::{self, Result};
 use crate::exec::frame::{Edges, amounts};
 use crate::exec::host::host;
+use crate::exec::progress::{self, Of};
 use crate::exec::sorter::{Sorted, Sorter};
 use crate::exec::spill::rows::{Near, Rows};
 use crate::exec::{BATCH, Exec};
 use crate::plan::Call;
+use crate::plan::estimate::estimate;
 use crate::plan::window::{What, Window, WindowCall};
 use crate::scalar::aggregate::{Accumulator, Kind};
 use crate::scalar::arithmetic::fit;
@@ -117,7 +119,10 @@ impl WindowState {
 fn gather(window: &Window, mut input: Exec, ctx: &mut EvalContext) -> Result<Sorted> {
     let mut sorter = Sorter::default();
     let mut batch = Vec::new();
+    let all = Of::About(estimate(&window.input).rows as u64);
+    let mut reading = progress::Progress::begin("Sorting for window: reading", all);
     while input.next(ctx, &mut batch)? {
+        reading.add(batch.len(), host(ctx));
         for mut row in batch.drain(..) {
             let mut key = Vec::new();
             for expr in &window.partition {
@@ -132,7 +137,9 @@ fn gather(window: &Window, mut input: Exec, ctx: &mut EvalContext) -> Result<Sor
             sorter.push(|out| out.extend_from_slice(&key), row.iter().map(Cell::Value), ctx)?;
         }
     }
-    sorter.finish(&[], ctx)
+    let sorted = sorter.finish(&[], ctx)?;
+    reading.end(host(ctx));
+    Ok(sorted)
 }
 
 fn split_of(key: &[u8]) -> usize {

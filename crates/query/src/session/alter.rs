@@ -14,6 +14,7 @@ use crate::catalog::table::{Check, Default, Index, Part, Table, TableColumn};
 use crate::error::{self, Result, SqlError};
 use crate::exec::change::encode_row;
 use crate::exec::generated;
+use crate::exec::progress::Progress;
 use crate::exec::scan::decode;
 use crate::key;
 use crate::parse::parse_expression;
@@ -21,7 +22,7 @@ use crate::parse::statement::{Alteration, Name};
 use crate::row::Layout;
 use crate::scalar::store::implicit_default;
 use crate::scalar::{EvalContext, Expr, Place, SqlMode, store};
-use crate::session::build::{self, Progress};
+use crate::session::build::{self, all_of};
 use crate::session::define::{self, Reach, same_storage};
 use crate::session::foreign::{Wanted, check_nullable, drop_needless_indexes};
 use crate::session::words::{self, Definition, Options, collation_of, index_name, option_of};
@@ -401,7 +402,7 @@ impl Session {
         let computed = self.computed(new, &draft.from)?;
         let settled = self.with_formulas(new)?;
         self.ctx.changes_rows = true;
-        let mut progress = Progress::begin("copy to tmp table", draft.old);
+        let mut progress = Progress::begin("copy to tmp table", all_of(draft.old));
         while cursor.next(&mut writing.txn, &mut batch)? {
             self.host().look_up()?;
             progress.add(batch.len(), self.host());

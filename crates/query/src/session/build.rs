@@ -10,38 +10,17 @@ use engine::rows::{Inserted, RowBatch, Transaction};
 use crate::batch::Cell;
 use crate::catalog::table::{Index, Table};
 use crate::error::{self, Result, SqlError};
-use crate::exec::host::{Host, host};
+use crate::exec::host::host;
+use crate::exec::progress::{Of, Progress};
 use crate::exec::scan::decode;
 use crate::exec::sorter::{Sorted, Sorter};
 use crate::key;
 use crate::scalar::EvalContext;
 use crate::value::Value;
 
-/// How often the process list hears of it, in rows.
-const STEP: u64 = 10_000;
-
-/// What a statement over a whole table tells the process list while it runs.
-pub(super) struct Progress {
-    stage: &'static str,
-    total: Option<u64>,
-    done: u64,
-    told: u64,
-}
-
-impl Progress {
-    pub fn begin(stage: &'static str, table: &Table) -> Progress {
-        Progress { stage, total: table.live.rows(), done: 0, told: 0 }
-    }
-
-    pub fn add(&mut self, rows: usize, host: &Host) {
-        self.done += rows as u64;
-        if self.done - self.told < STEP {
-            return;
-        }
-        self.told = self.done;
-        let of = self.total.map_or(String::new(), |total| format!(" of {}", total.max(self.done)));
-        host.handle.show(|shown| shown.state = Some(format!("{} ({}{of} rows)", self.stage, self.done)));
-    }
+/// All rows of the table, as far as they are counted.
+pub(super) fn all_of(table: &Table) -> Of {
+    table.live.rows().map_or(Of::Unknown, Of::About)
 }
 
 /// Puts every row's entries into new indexes.
@@ -51,7 +30,7 @@ pub(super) fn fill(txn: &mut Transaction, table: &Table, fresh: &[usize], ctx: &
     let mut cursor = txn.scan(table.map, Unbounded, Unbounded, false)?;
     let (mut batch, mut row) = (RowBatch::new(), vec![Value::Null; all.len()]);
     let (mut key, mut value) = (Vec::new(), Vec::new());
-    let mut progress = Progress::begin("altering table: reading", table);
+    let mut progress = Progress::begin("altering table: reading", all_of(table));
     while cursor.next(txn, &mut batch)? {
         host(ctx).look_up()?;
         progress.add(batch.len(), host(ctx));
@@ -71,7 +50,7 @@ pub(super) fn fill(txn: &mut Transaction, table: &Table, fresh: &[usize], ctx: &
 }
 
 fn load(txn: &mut Transaction, table: &Table, index: &Index, mut entries: Sorted, ctx: &mut EvalContext) -> Result<()> {
-    let (mut progress, mut count) = (Progress::begin("altering table: building", table), 0u64);
+    let (mut progress, mut count) = (Progress::begin("altering table: building", Of::Exactly(entries.len())), 0u64);
     while let Some(record) = entries.next()? {
         let (key, entry) = record.to_owned()?;
         let [Value::Bytes(value)] = &entry[..] else { return Err(SqlError::corrupt("an entry in a temporary file")) };

@@ -56,6 +56,11 @@ impl Shown {
         self.runs.then_some(&*self.text)
     }
 
+    /// At what it is, while a statement runs.
+    pub fn activity(&self) -> Option<&str> {
+        self.runs.then(|| self.state.as_deref().unwrap_or("executing"))
+    }
+
     pub(crate) fn begin(&mut self, text: &str, now: Instant) {
         self.since = now;
         self.text.clear();
@@ -66,6 +71,7 @@ impl Shown {
 
     pub(crate) fn end(&mut self) {
         self.runs = false;
+        self.state = None;
     }
 }
 

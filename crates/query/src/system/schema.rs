@@ -694,7 +694,7 @@ fn processes(ctx: &mut EvalContext) -> Result<Vec<Row>> {
             shown.database.as_ref().map_or(Value::Null, |name| text(&**name)),
             text(if shown.statement().is_some() { "Query" } else { "Sleep" }),
             number(shown.since.elapsed().as_secs()),
-            text(shown.statement().map_or("", |_| shown.state.as_deref().unwrap_or("executing"))),
+            text(shown.activity().unwrap_or_default()),
             shown.statement().map_or(Value::Null, text),
         ]
     };

@@ -150,7 +150,7 @@ fn threads(ctx: &mut EvalContext) -> Result<Vec<Row>> {
             shown.database.as_ref().map_or(Value::Null, text),
             text(if is_busy { "Query" } else { "Sleep" }),
             Value::UInt(shown.since.elapsed().as_secs()),
-            if is_busy { text("executing") } else { Value::Null },
+            shown.activity().map_or(Value::Null, text),
             shown.statement().map_or(Value::Null, text),
             Value::Null,
             Value::Null,

@@ -1,7 +1,11 @@
-//! Sorting by texts, of which only the first bytes of the key are made as long as they tell rows apart.
+//! Sorting: by texts, of which only the first bytes of the key are made as long as they tell rows apart; and what the process list says of it.
 
 use std::cmp::Reverse;
+use std::thread;
+use std::time::{Duration, Instant};
 
+use query::Outcome;
+use query::batch::Batch;
 use query::types::Collation;
 
 use crate::support::{World, run};
@@ -78,4 +82,72 @@ fn texts_that_begin_alike_are_told_apart_by_the_rest() {
         let counted = run(&mut session, "select count(*) from (select distinct s from t) d");
         assert_eq!(counted[1], rows.len().to_string(), "{collation}");
     }
+}
+
+/// What the process list says that session 1 is at.
+fn state(session: &mut query::Session) -> String {
+    run(session, "select state from information_schema.processlist where id = 1")[1].clone()
+}
+
+/// The state of session 1 while it runs the statement, as soon as it begins with this.
+fn state_during(world: &World, sql: &str, begin: &str) -> String {
+    let (mut session, mut other) = (world.session(1), world.session(2));
+    thread::scope(|scope| {
+        let running = scope.spawn(move || run(&mut session, sql));
+        let until = Instant::now() + Duration::from_secs(60);
+        loop {
+            let state = state(&mut other);
+            if state.starts_with(begin) {
+                run(&mut other, "kill query 1");
+                let lines = running.join().expect("a killed statement ends");
+                assert!(lines.last().is_some_and(|line| line.starts_with("error 1317")), "{lines:?}");
+                return state;
+            }
+            assert!(!running.is_finished() && Instant::now() < until, "{sql}: {state}");
+            thread::sleep(Duration::from_millis(5));
+        }
+    })
+}
+
+#[test]
+fn sorts_tell_how_many_rows_they_have_read() {
+    let world = World::new(6);
+    let mut session = world.session(3);
+    let values: Vec<String> = (0..3000).map(|id| format!("({id}, {})", id % 2)).collect();
+    run(&mut session, "create database test");
+    run(&mut session, "create table test.t (id int primary key, g int)");
+    run(&mut session, &format!("insert into test.t values {}", values.join(",")));
+    run(&mut session, "analyze table test.t");
+    for (sql, stage) in [
+        ("select id, sleep(0.002) s from test.t order by s, g", "Sorting for order: reading ("),
+        (
+            "select row_number() over (order by s) from (select sleep(0.002) s from test.t) d",
+            "Sorting for window: reading (",
+        ),
+        (
+            "select g, group_concat(s) from (select g, sleep(0.002) s from test.t) d group by g",
+            "Sorting for group: reading (",
+        ),
+    ] {
+        let state = state_during(&world, sql, stage);
+        let (done, of) = state[stage.len()..].split_once(" of about ").unwrap_or_else(|| panic!("{state}"));
+        assert_eq!(of, "3000 rows)", "{state}");
+        assert!(done.parse::<u64>().is_ok_and(|done| (256..3000).contains(&done)), "{state}");
+    }
+}
+
+#[test]
+fn a_sort_whose_rows_are_taken_slowly_tells_how_many_it_has_sent() {
+    let mut session = fill("utf8mb4_bin");
+    let Ok(Outcome::Rows(mut rows)) = session.execute("select id from t order by s, id") else { panic!("no rows") };
+    let (mut batch, mut states) = (Batch::new(), Vec::new());
+    while rows.next(&mut session, &mut batch).expect("the next rows") {
+        states.push(session.handle().shown().activity().map(str::to_owned));
+        thread::sleep(Duration::from_millis(110));
+    }
+    let state = |at: usize| states[at].as_deref();
+    assert_eq!(state(0), Some("executing"), "it has not taken long yet");
+    assert_eq!(state(1), Some("Sorting for order: sending (512 of 2000 rows)"));
+    assert_eq!(state(6), Some("Sorting for order: sending (1792 of 2000 rows)"));
+    assert_eq!(session.handle().shown().activity(), None, "it is over");
 }
