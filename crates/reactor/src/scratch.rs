@@ -1,4 +1,4 @@
-//! What a thread carries from one connection to the next.
+//! The memory of a thread. Connections borrow their buffers from it and bring them back; how much of them is kept hangs on the thread's seat, for there are few seats and may be many threads.
 
 use crate::seats::{Seat, Seats};
 use crate::{Counters, outbox};

@@ -10,7 +10,7 @@ use crate::scalar::{Expr, SqlMode};
 use crate::session::run::type_of;
 use crate::session::track::{READ, TRACKERS};
 use crate::session::transact::{CompletionType, isolation_of};
-use crate::session::variables::{self, find};
+use crate::session::variables::{self, Is, find};
 use crate::session::{Outcome, Session};
 use crate::types::{Charset, Collation, Type};
 use crate::value::Value;
@@ -168,7 +168,11 @@ impl Session {
             _ => {}
         }
         let variable = find(name)?;
-        let value = variable.form(value)?;
+        let given = value;
+        let value = variable.form(given.clone())?;
+        if matches!(variable.is, Is::Near(..)) && variables::text_of(&value) != variables::text_of(&given) {
+            self.clipped(variable.name, &given)?;
+        }
         variable.check(&value)?;
         if scope == Scope::Next && self.in_transaction() {
             return Err(error::CANT_CHANGE_TX_CHARACTERISTICS.bare());
@@ -178,6 +182,16 @@ impl Session {
         }
         let kept = self.verify(variable.name, &value)?;
         Ok(Checked::System(scope, variable, kept))
+    }
+
+    /// The nearest value is set instead of the given one: an error where nothing may be cut.
+    fn clipped(&mut self, name: &str, given: &Value) -> Result<()> {
+        let given = variables::text_of(given);
+        if self.ctx.sql_mode.has(SqlMode::STRICT_ALL_TABLES) {
+            return Err(error::WRONG_VALUE_FOR_VAR.with(&[&name, &given]));
+        }
+        self.ctx.warn(error::TRUNCATED_WRONG_VALUE.with(&[&name, &given]));
+        Ok(())
     }
 
     /// Sets a variable to a value that has been looked at.
@@ -309,7 +323,7 @@ impl Session {
                 }
             }
             "div_precision_increment" => {
-                self.settings.div_precision_increment = number.min(30) as u8;
+                self.settings.div_precision_increment = number as u8;
                 self.leave_ground();
             }
             "sql_select_limit" => {

@@ -20,6 +20,8 @@ pub enum Is {
     Word(&'static str),
     /// A number with its least and its most: others are refused.
     Within(u64, u64, u64),
+    /// The same, but others become the nearest of these, with a warning, as MySQL has it.
+    Near(u64, u64, u64),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,8 +48,11 @@ const fn of(name: &'static str, is: Is, may: May) -> Variable {
     Variable { name, is, may }
 }
 
-use Is::{Flag, Number, Within, Word};
+use Is::{Flag, Near, Number, Within, Word};
 use May::{Accept, Global, Keep, Read, Set};
+
+/// The longest that may be waited for, in seconds.
+const YEAR_S: u64 = 365 * 24 * 3600;
 
 pub const VARIABLES: &[Variable] = &[
     of("activate_all_roles_on_login", Flag(false), Keep),
@@ -72,7 +77,7 @@ pub const VARIABLES: &[Variable] = &[
     of("collation_server", Word("utf8mb4_0900_ai_ci"), Set),
     of("completion_type", Word("NO_CHAIN"), Set),
     of("connect_timeout", Number(10), Accept),
-    of("cte_max_recursion_depth", Number(1000), Keep),
+    of("cte_max_recursion_depth", Near(1000, 0, u32::MAX as u64), Set),
     of("datadir", Word(""), Read),
     of("default_authentication_plugin", Word("caching_sha2_password"), Read),
     of("default_collation_for_utf8mb4", Word("utf8mb4_0900_ai_ci"), Keep),
@@ -81,13 +86,13 @@ pub const VARIABLES: &[Variable] = &[
     of("default_tmp_storage_engine", Word("InnoDB"), Keep),
     of("default_week_format", Number(0), Keep),
     of("delay_key_write", Word("ON"), Accept),
-    of("div_precision_increment", Number(4), Set),
+    of("div_precision_increment", Near(4, 0, 30), Set),
     of("eq_range_index_dive_limit", Number(200), Accept),
     of("event_scheduler", Word("OFF"), Read),
     of("explicit_defaults_for_timestamp", Flag(true), Keep),
     of("foreign_key_checks", Flag(true), Set),
     of("general_log", Flag(false), Keep),
-    of("group_concat_max_len", Number(1024), Set),
+    of("group_concat_max_len", Near(1024, 4, u64::MAX), Set),
     of("gtid_mode", Word("OFF"), Read),
     of("have_openssl", Word("YES"), Read),
     of("have_ssl", Word("YES"), Read),
@@ -106,7 +111,7 @@ pub const VARIABLES: &[Variable] = &[
     of("innodb_file_per_table", Flag(false), Keep),
     of("innodb_flush_log_at_trx_commit", Number(1), Keep),
     of("innodb_lock_sys_rec_partition", Number(64), Read),
-    of("innodb_lock_wait_timeout", Number(50), Set),
+    of("innodb_lock_wait_timeout", Near(50, 1, 1 << 30), Set),
     of("innodb_page_size", Number(4096), Read),
     of("innodb_polar_blink_tree", Flag(true), Read),
     of("innodb_print_all_deadlocks", Flag(false), Accept),
@@ -122,17 +127,17 @@ pub const VARIABLES: &[Variable] = &[
     of("lc_time_names", Word("en_US"), Keep),
     of("license", Word("Apache-2.0"), Read),
     of("local_infile", Flag(false), Global),
-    of("lock_wait_timeout", Number(31_536_000), Set),
+    of("lock_wait_timeout", Near(YEAR_S, 1, YEAR_S), Set),
     of("log_bin", Flag(false), Read),
     of("long_query_time", Word("10.000000"), Keep),
     of("low_priority_updates", Flag(false), Accept),
     of("lower_case_file_system", Flag(false), Read),
     of("lower_case_table_names", Number(0), Read),
     of("mandatory_roles", Word(""), Keep),
-    of("max_allowed_packet", Number(67_108_864), Set),
+    of("max_allowed_packet", Near(64 << 20, 1 << 10, 1 << 30), Set),
     of("max_connections", Number(10_000), Read),
-    of("max_error_count", Number(1024), Set),
-    of("max_execution_time", Number(0), Set),
+    of("max_error_count", Near(1024, 0, 65_535), Set),
+    of("max_execution_time", Near(0, 0, u32::MAX as u64), Set),
     of("max_heap_table_size", Number(16_777_216), Accept),
     of("max_join_size", Number(u64::MAX), Keep),
     of("max_length_for_sort_data", Number(4096), Accept),
@@ -140,7 +145,7 @@ pub const VARIABLES: &[Variable] = &[
     of("max_sort_length", Number(1024), Accept),
     of("max_user_connections", Number(0), Keep),
     of("net_buffer_length", Number(16_384), Accept),
-    of("net_read_timeout", Number(30), Set),
+    of("net_read_timeout", Near(30, 1, YEAR_S), Set),
     of("net_write_timeout", Number(60), Accept),
     of("new", Flag(false), Accept),
     // Of the XRPC door: it speaks the second version of that protocol.
@@ -264,7 +269,7 @@ pub const VARIABLES: &[Variable] = &[
     of("version_comment", Word("Beluga"), Read),
     of("version_compile_machine", Word("x86_64"), Read),
     of("version_compile_os", Word("Linux"), Read),
-    of("wait_timeout", Number(28800), Set),
+    of("wait_timeout", Near(28_800, 1, YEAR_S), Set),
     of("windowing_use_high_precision", Flag(true), Accept),
 ];
 
@@ -275,7 +280,7 @@ pub fn find(name: &str) -> Result<&'static Variable> {
 impl Variable {
     pub fn default(&self) -> Value {
         match self.is {
-            Number(number) | Within(number, ..) => Value::UInt(number),
+            Number(number) | Within(number, ..) | Near(number, ..) => Value::UInt(number),
             Flag(flag) => Value::from(flag),
             Word(word) => Value::text(word),
         }
@@ -283,7 +288,7 @@ impl Variable {
 
     pub fn ty(&self) -> Type {
         match self.is {
-            Number(_) | Within(..) => Type::unsigned(),
+            Number(_) | Within(..) | Near(..) => Type::unsigned(),
             Flag(_) => Type::boolean(),
             Word(_) => Type::text(256, Collation::DEFAULT),
         }
@@ -314,7 +319,11 @@ impl Variable {
                 let number = number.filter(|number| (least..=most).contains(number));
                 number.map(Value::UInt).ok_or_else(|| self.wrong_value(&value))
             }
-            (Within(..), _) => Err(error::WRONG_TYPE_FOR_VAR.with(&[&self.name])),
+            (Near(_, least, most), Value::Int(number)) => {
+                Ok(Value::UInt(u64::try_from(*number).unwrap_or(0).clamp(least, most)))
+            }
+            (Near(_, least, most), Value::UInt(number)) => Ok(Value::UInt((*number).clamp(least, most))),
+            (Within(..) | Near(..), _) => Err(error::WRONG_TYPE_FOR_VAR.with(&[&self.name])),
             (Flag(_), Value::Int(0) | Value::UInt(0)) => Ok(Value::FALSE),
             (Flag(_), Value::Int(1) | Value::UInt(1)) => Ok(Value::TRUE),
             (Flag(_), Value::Text(text)) => match text.to_ascii_lowercase().as_str() {
