@@ -27,7 +27,7 @@ use machine::Machine;
 use settings::{Arguments, Name, Settings};
 
 const HELP: &str = "\
-Beluga, a durable database that speaks Redis and MySQL.
+Beluga, a durable database that speaks Redis, MySQL and XRPC.
 
   beluga [--SETTING VALUE ...]                   serve until SIGTERM
   beluga check DIR                               verify a data folder that no server has
