@@ -224,6 +224,9 @@ codes! {
     TABLENAME_NOT_ALLOWED_HERE 1250 "42000" "Table '{}' from one of the {}s cannot be used in {}";
     SPATIAL_CANT_HAVE_NULL 1252 "42000" "All parts of a SPATIAL index must be NOT NULL";
     COLLATION_CHARSET_MISMATCH 1253 "42000" "COLLATION '{}' is not valid for CHARACTER SET '{}'";
+    TOO_BIG_FOR_UNCOMPRESS 1256 "HY000" "Uncompressed data size too large; the maximum size is {} (probably, length of uncompressed data was corrupted)";
+    ZLIB_Z_BUF_ERROR 1258 "HY000" "ZLIB: Not enough room in the output buffer (probably, length of uncompressed data was corrupted)";
+    ZLIB_Z_DATA_ERROR 1259 "HY000" "ZLIB: Input data corrupted";
     WARN_TOO_FEW_RECORDS 1261 "01000" "Row {} doesn't contain data for all columns";
     WARN_TOO_MANY_RECORDS 1262 "01000" "Row {} was truncated; it contained more data than there were input columns";
     WARN_NULL_TO_NOTNULL 1263 "22004" "Column set to default value; NULL supplied to NOT NULL column '{}' at row {}";

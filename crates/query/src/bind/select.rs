@@ -737,6 +737,8 @@ fn item_name(node: &ast::Expr, names: &[String], at: usize) -> String {
         }
         ast::Expr::Value(value) => match &value.value {
             ast::Value::SingleQuotedString(text) | ast::Value::DoubleQuotedString(text) => text.clone(),
+            // Behind the mark stands its number, for us.
+            ast::Value::Placeholder(_) => "?".to_owned(),
             value => value.to_string(),
         },
         node => {

@@ -72,6 +72,8 @@ impl Cursor<'_> {
         } else if self.words(&["drop", "key"]) {
             let name = self.parsed(|parser| parser.parse_identifier())?;
             out.push(Alteration::Parsed(Box::new(ast::AlterTableOperation::DropIndex { name })));
+        } else if self.words(&["order", "by"]) {
+            return Err(SqlError::unsupported("ALTER TABLE ... ORDER BY"));
         } else if self.words(&["alter", "index"]) {
             let name = self.identifier()?;
             let visible = self.word("visible");

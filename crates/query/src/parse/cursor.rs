@@ -170,6 +170,7 @@ impl Cursor<'_> {
             | "shutdown" | "restart" | "clone" | "signal" | "resignal" | "help" => {
                 Err(SqlError::unsupported(word.to_uppercase()))
             }
+            "get" => Err(SqlError::unsupported("GET DIAGNOSTICS")),
             _ => Err(self.error_here()),
         }
     }
