@@ -32,11 +32,30 @@ pub struct Changed {
     /// What RETURNING answers.
     pub returned: Rows,
     pub affected: u64,
-    /// The first number that was made.
+    /// The first number that was made for a row which was put in.
     pub last_insert_id: u64,
-    /// The last number that a row came with.
+    /// The last number of a row that was put in with its own, or that was there and was changed instead.
     pub given_id: u64,
     pub info: String,
+}
+
+/// The AUTO_INCREMENT number of a row that is to be put in.
+#[derive(Clone, Copy)]
+enum Number {
+    None,
+    Made(u64),
+    Given(u64),
+}
+
+impl Changed {
+    /// A row with this number has been put in.
+    fn note(&mut self, number: Number) {
+        match number {
+            Number::Made(made) if self.last_insert_id == 0 => self.last_insert_id = made,
+            Number::Given(given) => self.given_id = given,
+            _ => {}
+        }
+    }
 }
 
 /// A row that is in the way: by which index, its key.
@@ -425,9 +444,10 @@ impl<'i> Inserting<'i> {
     pub fn finish(&mut self, mut row: Row, ctx: &mut EvalContext) -> Result<()> {
         let rules = &self.plan.rules;
         let table = &rules.table;
-        if let Some(column) = self.auto {
-            self.number(column, &mut row, ctx)?;
-        }
+        let number = match self.auto {
+            Some(column) => self.number(column, &mut row, ctx)?,
+            None => Number::None,
+        };
         for column in &self.plan.disregarded {
             ctx.warn(error::GENERATED_COLUMN_NOT_ALLOWED.with(&[&table.columns[*column].name, &table.name]));
         }
@@ -436,7 +456,7 @@ impl<'i> Inserting<'i> {
             self.tally.duplicates += 1;
             return Ok(());
         }
-        self.put(row, ctx)
+        self.put(row, number, ctx)
     }
 
     pub fn take(&self, column: usize, value: Value, ctx: &mut EvalContext) -> Result<Value> {
@@ -446,28 +466,24 @@ impl<'i> Inserting<'i> {
         stored(&self.plan.rules, column, value, self.tally.records, ctx)
     }
 
-    fn number(&mut self, column: usize, row: &mut Row, ctx: &mut EvalContext) -> Result<()> {
+    fn number(&mut self, column: usize, row: &mut Row, ctx: &mut EvalContext) -> Result<Number> {
         let table = &self.plan.rules.table;
         if asks_for_number(&row[column], ctx) {
             let number = next_number(table, ctx)?;
             let value = stored(&self.plan.rules, column, Value::UInt(number), self.tally.records, ctx)?;
             row[column] = value;
-            if self.tally.changed.last_insert_id == 0 {
-                self.tally.changed.last_insert_id = number;
-            }
-        } else if let Value::Int(1..) | Value::UInt(1..) = &row[column] {
-            let given = match &row[column] {
-                Value::Int(number) => *number as u64,
-                Value::UInt(number) => *number,
-                _ => 0,
-            };
-            auto_number(table, Some(given), ctx)?;
-            self.tally.changed.given_id = given;
+            return Ok(Number::Made(number));
         }
-        Ok(())
+        let given = match &row[column] {
+            Value::Int(number @ 1..) => *number as u64,
+            Value::UInt(number @ 1..) => *number,
+            _ => return Ok(Number::None),
+        };
+        auto_number(table, Some(given), ctx)?;
+        Ok(Number::Given(given))
     }
 
-    fn put(&mut self, row: Row, ctx: &mut EvalContext) -> Result<()> {
+    fn put(&mut self, row: Row, number: Number, ctx: &mut EvalContext) -> Result<()> {
         let rules = &self.plan.rules;
         let (table, family) = (&rules.table, rules.family.as_deref());
         let missing = foreign::before_insert(family, &row, ctx)?;
@@ -484,6 +500,7 @@ impl<'i> Inserting<'i> {
                     done => {
                         done?;
                         self.tally.changed.affected += 1;
+                        self.tally.changed.note(number);
                         self.answer(&row, ctx)?;
                     }
                 }
@@ -503,6 +520,7 @@ impl<'i> Inserting<'i> {
                             conflict.index == last_unique(table) && !is_parent(family) && !keys::is_keys(table);
                         if in_place && old == row {
                             self.tally.changed.affected += 1;
+                            self.tally.changed.note(number);
                             return self.answer(&row, ctx);
                         }
                         self.tally.duplicates += 1;
@@ -541,10 +559,10 @@ impl<'i> Inserting<'i> {
         check(rules, &wide, ctx)?;
         foreign::replace_row(rules.family.as_deref(), &rules.table, row_key, (&old, &wide), ctx)?;
         if let Some(column) = self.auto {
-            // What LAST_INSERT_ID() tells of a row that was there: its number.
+            // The client is told the number of a row that was there; LAST_INSERT_ID() is not.
             match &wide[column] {
-                Value::Int(number) => self.tally.changed.last_insert_id = *number as u64,
-                Value::UInt(number) => self.tally.changed.last_insert_id = *number,
+                Value::Int(number) => self.tally.changed.given_id = *number as u64,
+                Value::UInt(number) => self.tally.changed.given_id = *number,
                 _ => {}
             }
         }
