@@ -92,7 +92,7 @@ impl Reading<'_> {
     }
 
     fn named(&mut self, named: &ast::JsonTableNamedColumn) -> Result<JsonColumn> {
-        let ty = data_type(&named.r#type, self.collation)?.with_nullable(true);
+        let ty = data_type(&named.r#type, self.collation, &named.name.value)?.with_nullable(true);
         let (name, path) = (&named.name.value, path_of(&named.path)?);
         let holds = if named.exists {
             if named.on_empty.is_some() || named.on_error.is_some() {

@@ -736,10 +736,13 @@ fn item_name(node: &ast::Expr, names: &[String], at: usize) -> String {
             if is_variable { names.join(".") } else { names.last().map_or(String::new(), |name| (*name).to_owned()) }
         }
         ast::Expr::Value(value) => match &value.value {
-            ast::Value::SingleQuotedString(text) | ast::Value::DoubleQuotedString(text) => text.clone(),
+            ast::Value::SingleQuotedString(text)
+            | ast::Value::DoubleQuotedString(text)
+            | ast::Value::NationalStringLiteral(text) => text.clone(),
+            ast::Value::Boolean(truth) => truth.to_string().to_uppercase(),
             // Behind the mark stands its number, for us.
             ast::Value::Placeholder(_) => "?".to_owned(),
-            value => value.to_string(),
+            value => names.get(at).filter(|name| is_notation(name)).cloned().unwrap_or_else(|| value.to_string()),
         },
         node => {
             let drawn = node.to_string();
@@ -752,8 +755,12 @@ fn item_name(node: &ast::Expr, names: &[String], at: usize) -> String {
     }
 }
 
-/// Does it begin as what `parse::notation` reads as something else?
+/// Does it begin as what is read as something else than is written, and so drawn in another way?
 fn is_notation(text: &str) -> bool {
+    let starts = ["!", "x'", "X'", "b'", "B'", "0x", "0b"];
+    if starts.iter().any(|start| text.starts_with(start)) {
+        return true;
+    }
     let word = text.find('(').map_or("", |end| text[..end].trim_end());
     ["cast", "char", "extract", "trim"].iter().any(|known| word.eq_ignore_ascii_case(known))
 }

@@ -234,7 +234,7 @@ fn no_function_fails_at_the_ends_of_ranges() {
 fn stored(declared: &str, value: &str) -> (String, String) {
     let parser = |text: &str| Parser::new(&MySqlDialect {}).try_with_sql(text).map_err(SqlError::parse);
     let ty = parser(declared).and_then(|mut parser| parser.parse_data_type().map_err(SqlError::parse));
-    let ty = ty.and_then(|ty| bind::data_type(&ty, types::Collation::DEFAULT)).expect("a type");
+    let ty = ty.and_then(|ty| bind::data_type(&ty, types::Collation::DEFAULT, "")).expect("a type");
     let node =
         parser(value).and_then(|mut parser| parser.parse_expr().map_err(SqlError::parse)).expect("an expression");
     let settings = Settings::default();

@@ -119,7 +119,7 @@ impl Session {
             }
         }
         let collation = collation_of(charset.as_deref(), named.as_deref(), collation)?;
-        let mut ty = data_type(data_type_node, collation)?;
+        let mut ty = data_type(data_type_node, collation, name)?;
         ty.nullable = true;
         ty.zerofill = options.iter().any(|option| is_zerofill(option));
         let mut column = TableColumn::new(name.to_owned(), ty, slot);

@@ -219,20 +219,21 @@ pub fn unified(expr: Expr, ty: &Type) -> Expr {
     Expr::Case(Box::new(Case { arms: Vec::new(), otherwise: expr, ty: ty.clone() }))
 }
 
-fn exact(info: ExactNumberInfo) -> Result<(u32, u8)> {
+/// `column` is what errors call it.
+fn exact(info: ExactNumberInfo, column: &str) -> Result<(u32, u8)> {
     let (precision, scale) = match info {
         ExactNumberInfo::None => (10, 0),
         ExactNumberInfo::Precision(precision) => (if precision == 0 { 10 } else { precision }, 0),
         ExactNumberInfo::PrecisionAndScale(precision, scale) => (precision, scale),
     };
     if scale < 0 || scale > i64::from(SCALE_MAX) {
-        return Err(error::TOO_BIG_SCALE.with(&[&scale, &"", &SCALE_MAX]));
+        return Err(error::TOO_BIG_SCALE.with(&[&scale, &column, &SCALE_MAX]));
     }
     if precision > u64::from(PRECISION_MAX) {
-        return Err(error::TOO_BIG_PRECISION.with(&[&precision, &"", &PRECISION_MAX]));
+        return Err(error::TOO_BIG_PRECISION.with(&[&precision, &column, &PRECISION_MAX]));
     }
     if precision < scale as u64 {
-        return Err(error::M_BIGGER_THAN_D.with(&[&""]));
+        return Err(error::M_BIGGER_THAN_D.with(&[&column]));
     }
     Ok((precision as u32, scale as u8))
 }
@@ -264,10 +265,10 @@ pub fn cast_type(to: &DataType, inner: &Expr, settings: &Settings) -> Result<Typ
         }
         DataType::Binary(None) => Ok(charset_type("binary", inner)?),
         DataType::Date | DataType::Time(..) | DataType::Datetime(_) | DataType::JSON => {
-            data_type(to, settings.collation)
+            data_type(to, settings.collation, "")
         }
         DataType::Decimal(_) | DataType::Dec(_) | DataType::Double(_) | DataType::Float(_) => {
-            data_type(to, settings.collation)
+            data_type(to, settings.collation, "")
         }
         DataType::DoublePrecision | DataType::Real => Ok(Type::double()),
         DataType::Custom(name, _) if name.to_string().eq_ignore_ascii_case("year") => Ok(Type::new(Kind::Year)),
@@ -287,29 +288,30 @@ pub fn charset_type(name: &str, inner: &Expr) -> Result<Type> {
     Ok(string_type(length, charset.default_collation()))
 }
 
-/// A column definition's type; errors 1425, 1426, 1427, 1074, 1439. Members of ENUM and SET are as written.
-pub fn data_type(ast: &DataType, collation: Collation) -> Result<Type> {
+/// A column definition's type; errors 1425, 1426, 1427, 1074, 1439, which name the column. Members of ENUM and SET are as written. A CAST has no name.
+pub fn data_type(ast: &DataType, collation: Collation, column: &str) -> Result<Type> {
     if let Some(ty) = integer_type(ast) {
         return Ok(ty);
     }
     let text = |kind: Kind, length: u32| Type { length, collation, ..Type::new(kind) };
     let decimal = |info: ExactNumberInfo, unsigned| -> Result<Type> {
-        let (precision, scale) = exact(info)?;
+        let (precision, scale) = exact(info, column)?;
         Ok(Type { unsigned, ..Type::decimal(precision, scale) })
     };
     let bytes = |kind: Kind, length: u32| Type { length, ..Type::new(kind) };
     let limited = |ty: Type, limit: u32| match ty.length > limit {
-        true => Err(error::TOO_BIG_FIELDLENGTH.with(&[&"", &limit])),
+        true => Err(error::TOO_BIG_FIELDLENGTH.with(&[&column, &limit])),
         false => Ok(ty),
     };
     let longest = 65_535 / collation.charset().max_bytes();
+    let called = |what| if column.is_empty() { what } else { column };
     Ok(match ast {
         DataType::Decimal(info) | DataType::Dec(info) | DataType::Numeric(info) => decimal(*info, false)?,
         DataType::DecimalUnsigned(info) | DataType::DecUnsigned(info) => decimal(*info, true)?,
-        DataType::Float(info) => floating(Kind::Float, *info, false)?,
-        DataType::FloatUnsigned(info) => floating(Kind::Float, *info, true)?,
-        DataType::Double(info) => floating(Kind::Double, *info, false)?,
-        DataType::DoubleUnsigned(info) => floating(Kind::Double, *info, true)?,
+        DataType::Float(info) => floating(Kind::Float, *info, false, column)?,
+        DataType::FloatUnsigned(info) => floating(Kind::Float, *info, true, column)?,
+        DataType::Double(info) => floating(Kind::Double, *info, false, column)?,
+        DataType::DoubleUnsigned(info) => floating(Kind::Double, *info, true, column)?,
         DataType::Real | DataType::DoublePrecision | DataType::Float8 => Type::double(),
         DataType::RealUnsigned | DataType::DoublePrecisionUnsigned => Type { unsigned: true, ..Type::double() },
         DataType::Float4 => Type::new(Kind::Float),
@@ -332,18 +334,18 @@ pub fn data_type(ast: &DataType, collation: Collation) -> Result<Type> {
         DataType::MediumBlob => bytes(Kind::MediumBlob, 16_777_215),
         DataType::LongBlob => bytes(Kind::LongBlob, u32::MAX),
         DataType::Date => Type::new(Kind::Date),
-        DataType::Time(scale, _) => Type::temporal(Kind::Time, fraction(*scale, "time")?),
-        DataType::Datetime(scale) => Type::temporal(Kind::DateTime, fraction(*scale, "datetime")?),
-        DataType::Timestamp(scale, _) => Type::temporal(Kind::Timestamp, fraction(*scale, "timestamp")?),
+        DataType::Time(scale, _) => Type::temporal(Kind::Time, fraction(*scale, called("time"))?),
+        DataType::Datetime(scale) => Type::temporal(Kind::DateTime, fraction(*scale, called("datetime"))?),
+        DataType::Timestamp(scale, _) => Type::temporal(Kind::Timestamp, fraction(*scale, called("timestamp"))?),
         DataType::JSON => Type { collation: Collation::Utf8mb4Bin, ..Type::new(Kind::Json) },
         DataType::Bool | DataType::Boolean => Type { length: 1, ..Type::new(Kind::TinyInt) },
         DataType::Enum(members, _) => {
             let names = members.iter().map(|member| match member {
                 ast::EnumMember::Name(name) | ast::EnumMember::NamedValue(name, _) => name.as_str(),
             });
-            member_type(Kind::Enum, names, collation)?
+            member_type(Kind::Enum, names, collation, column)?
         }
-        DataType::Set(members) => member_type(Kind::Set, members.iter().map(String::as_str), collation)?,
+        DataType::Set(members) => member_type(Kind::Set, members.iter().map(String::as_str), collation, column)?,
         DataType::Custom(name, _) if name.to_string().eq_ignore_ascii_case("year") => Type::new(Kind::Year),
         other => return Err(SqlError::unsupported(other)),
     })
@@ -375,12 +377,12 @@ fn integer_type(ast: &DataType) -> Option<Type> {
 }
 
 /// FLOAT(p) is a DOUBLE from 25 bits on; FLOAT(m,d) rounds to d digits.
-fn floating(kind: Kind, info: ExactNumberInfo, unsigned: bool) -> Result<Type> {
+fn floating(kind: Kind, info: ExactNumberInfo, unsigned: bool, column: &str) -> Result<Type> {
     Ok(match info {
-        ExactNumberInfo::Precision(bits) if bits > 53 => return Err(error::WRONG_FIELD_SPEC.with(&[&""])),
+        ExactNumberInfo::Precision(bits) if bits > 53 => return Err(error::WRONG_FIELD_SPEC.with(&[&column])),
         ExactNumberInfo::Precision(25..) => Type { unsigned, ..Type::double() },
         ExactNumberInfo::PrecisionAndScale(..) => {
-            let (length, scale) = exact(info)?;
+            let (length, scale) = exact(info, column)?;
             Type { length, scale, unsigned, ..Type::new(kind) }
         }
         _ => Type { unsigned, ..Type::new(kind) },
@@ -388,11 +390,16 @@ fn floating(kind: Kind, info: ExactNumberInfo, unsigned: bool) -> Result<Type> {
 }
 
 /// Blanks at the end of a member do not count; error 1291 for one that is there twice.
-fn member_type<'m>(kind: Kind, names: impl Iterator<Item = &'m str>, collation: Collation) -> Result<Type> {
+fn member_type<'m>(
+    kind: Kind,
+    names: impl Iterator<Item = &'m str>,
+    collation: Collation,
+    column: &str,
+) -> Result<Type> {
     let names: Vec<Box<str>> = names.map(|name| name.trim_end_matches(' ').into()).collect();
     for (place, name) in names.iter().enumerate() {
         if names[..place].iter().any(|known| collation.equal(known.as_bytes(), name.as_bytes())) {
-            return Err(error::DUPLICATED_VALUE_IN_TYPE.with(&[&"", &name, &kind.name().to_uppercase()]));
+            return Err(error::DUPLICATED_VALUE_IN_TYPE.with(&[&column, &name, &kind.name().to_uppercase()]));
         }
     }
     // A value of a SET is its members with commas between them.
@@ -400,7 +407,7 @@ fn member_type<'m>(kind: Kind, names: impl Iterator<Item = &'m str>, collation: 
         return Err(error::ILLEGAL_VALUE_FOR_TYPE.with(&[&"set", torn]));
     }
     if kind == Kind::Set && names.len() > 64 {
-        return Err(error::TOO_MANY_VALUES_FOR_TYPE.with(&[&""]));
+        return Err(error::TOO_MANY_VALUES_FOR_TYPE.with(&[&column]));
     }
     Ok(Type { members: Some(names.into()), collation, ..Type::new(kind) })
 }
