@@ -757,8 +757,8 @@ fn item_name(node: &ast::Expr, names: &[String], at: usize) -> String {
 
 /// Does it begin as what is read as something else than is written, and so drawn in another way?
 fn is_notation(text: &str) -> bool {
-    let starts = ["!", "x'", "X'", "b'", "B'", "0x", "0b"];
-    if starts.iter().any(|start| text.starts_with(start)) {
+    let starts = ["!", "x'", "b'", "0x", "0b", "binary "];
+    if starts.iter().any(|start| text.get(..start.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(start))) {
         return true;
     }
     let word = text.find('(').map_or("", |end| text[..end].trim_end());

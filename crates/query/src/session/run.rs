@@ -21,10 +21,10 @@ use crate::catalog::view::View;
 use crate::error::{self, Result, SqlError};
 use crate::exec::load::Loading;
 use crate::exec::{Exec, change as changes};
-use crate::parse;
 use crate::parse::load::Target;
 use crate::parse::normal::{Normal, text_of};
 use crate::parse::statement::{self, Statement};
+use crate::parse::{self, Parsed};
 use crate::plan::again::{is_steady, may_begin_again};
 use crate::plan::estimate::estimate;
 use crate::plan::{Lock, LockWait, Node};
@@ -272,11 +272,20 @@ impl Session {
     }
 
     fn execute_lifted(&mut self, sql: &str, literals: Vec<Value>) -> Result<Outcome> {
-        let parsed = parse::parse(sql, self.ctx.sql_mode)?;
-        if parsed.parameters != literals.len() {
-            return Err(SqlError::parse("'?' at line 1"));
-        }
+        let parsed = self.parsed(sql, literals.len())?;
         self.run_statement(&parsed.statement, &parsed.names, literals)
+    }
+
+    /// The text with so many parameters. What cannot be read is a statement too: the warnings of the one before are over.
+    fn parsed(&mut self, sql: &str, parameters: usize) -> Result<Parsed> {
+        let parsed = parse::parse(sql, self.ctx.sql_mode).and_then(|parsed| match parsed.parameters == parameters {
+            true => Ok(parsed),
+            false => Err(SqlError::parse("'?' at line 1")),
+        });
+        if parsed.is_err() {
+            self.ctx.warnings.clear();
+        }
+        parsed
     }
 
     pub(super) fn begin_statement(&mut self, sql: &str) -> Result<()> {
@@ -343,10 +352,7 @@ impl Session {
             return self
                 .run(&compiled, parameters, &mut |session| session.known_plan(sql).map(|(compiled, _)| compiled));
         }
-        let parsed = parse::parse(sql, self.ctx.sql_mode)?;
-        if parsed.parameters > 0 {
-            return Err(SqlError::parse("'?' at line 1"));
-        }
+        let parsed = self.parsed(sql, 0)?;
         self.run_statement(&parsed.statement, &parsed.names, Vec::new())
     }
 
