@@ -47,9 +47,8 @@ impl SortState {
             *out = batch;
             return Ok(());
         }
-        sending.add(BATCH, host(ctx));
-        let enough = out.len() + BATCH;
-        while out.len() < enough && !out.is_long() {
+        let before = out.len();
+        while out.len() < before + BATCH && !out.is_long() {
             let Some(record) = sorted.next()? else {
                 sending.end(host(ctx));
                 return Ok(());
@@ -64,6 +63,8 @@ impl SortState {
             }
             record.unpack(out)?;
         }
+        // A batch of long values has fewer rows.
+        sending.add(out.len() - before, host(ctx));
         Ok(())
     }
 }
