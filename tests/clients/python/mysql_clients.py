@@ -153,11 +153,28 @@ def insert_ids(server):
         cursor.execute("CREATE TABLE ids (id INT PRIMARY KEY AUTO_INCREMENT, v INT UNIQUE)")
         for statement, told, kept in (("INSERT INTO ids (v) VALUES (1), (2)", 1, 1), ("INSERT INTO ids VALUES (10, 10), (20, 20)", 20, 1), ("INSERT INTO ids (v) VALUES (3)", 21, 21),
                                       ("UPDATE ids SET v = LAST_INSERT_ID(v + 100) WHERE id = 1", 101, 101), ("INSERT INTO ids VALUES (NULL, 4), (50, 50)", 22, 22),
-                                      ("INSERT INTO ids (v) VALUES (10) ON DUPLICATE KEY UPDATE id = LAST_INSERT_ID(id), v = 11", 10, 10), ("UPDATE ids SET v = 5 WHERE id = 50", 0, 10)):
+                                      ("INSERT INTO ids (v) VALUES (10) ON DUPLICATE KEY UPDATE id = LAST_INSERT_ID(id), v = 11", 10, 10), ("UPDATE ids SET v = 5 WHERE id = 50", 0, 10),
+                                      ("INSERT IGNORE INTO ids (v) VALUES (11)", 0, 10), ("INSERT INTO ids (v) VALUES (20) ON DUPLICATE KEY UPDATE v = 21", 20, 10)):
             cursor.execute(statement)
             tally.equal(f"told by {statement}", cursor.lastrowid, told)
             tally.equal(f"kept by {statement}", ask(connection, "SELECT LAST_INSERT_ID()"), ((kept,),))
         cursor.execute("DROP TABLE ids")
+
+
+def raw_bytes(server):
+    """Bytes in quotes without a word before them, as clients send them that make statements themselves."""
+    key, value = bytes(range(200, 216)), bytes(range(256))
+    quoted = lambda what: b"'" + what.replace(b"\\", b"\\\\").replace(b"'", b"\\'").replace(b"\0", b"\\0") + b"'"
+    for charset in ("utf8mb4", "latin1"):
+        connection = connect(server, database="shop", autocommit=True, charset=charset)
+        ask(connection, "CREATE TABLE raw (id BINARY(16) PRIMARY KEY, v VARBINARY(600), b BLOB)")
+        connection.query(b"INSERT INTO raw VALUES (" + quoted(key) + b", " + quoted(value) + b", CONCAT(" + quoted(value) + b", X'00'))")
+        tally.equal(f"{charset}: bytes in quotes are stored", ask(connection, "SELECT id, v, b FROM raw"), ((key, value, value + b"\0"),))
+        for condition in (b"id = " + quoted(key), b"v IN (" + quoted(key) + b", " + quoted(value) + b")", b"b LIKE CONCAT(" + quoted(key[:1]) + b", '%') OR v BETWEEN " + quoted(value) + b" AND " + quoted(value)):
+            connection.query(b"UPDATE raw SET b = v WHERE " + condition)
+            tally.equal(f"{charset}: found by {condition[:12]}", ask(connection, "SELECT COUNT(*) FROM raw WHERE b = v"), ((1,),))
+            ask(connection, "UPDATE raw SET b = ''")
+        ask(connection, "DROP TABLE raw")
 
 
 def kill(server):
@@ -187,7 +204,7 @@ def command_line(server):
 def main():
     with Server(mysql=True) as server:
         ask(connect(server), "CREATE DATABASE shop")
-        for part in (types, sizes, long_results, several, compressed, insert_ids, transactions, kill, command_line):
+        for part in (types, sizes, long_results, several, compressed, insert_ids, raw_bytes, transactions, kill, command_line):
             try:
                 part(server)
             except Exception as error:

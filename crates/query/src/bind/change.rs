@@ -8,7 +8,7 @@ use crate::bind::from::columns_of;
 use crate::bind::generated::order_by_formulas;
 use crate::bind::hints::Allowed;
 use crate::bind::returning::{Changing, Returning};
-use crate::bind::scope::{Origin, ScopeTable, Source};
+use crate::bind::scope::{Bound, Origin, ScopeTable, Source};
 use crate::bind::select::{limited, outermost};
 use crate::bind::summary::{Block, Wishes};
 use crate::bind::{Bind, name_of};
@@ -23,6 +23,7 @@ use crate::plan::{Lock, LockWait, Node, SortKey};
 use crate::rights::Privileges;
 use crate::rights::effective::Columns;
 use crate::scalar::Expr;
+use crate::scalar::bind::as_sent;
 use crate::system::keys;
 use engine::rows::Strength;
 
@@ -391,7 +392,7 @@ impl Bind<'_> {
             if let Some(exprs) = outermost(&mut bound.node) {
                 exprs.iter_mut().zip(targets).for_each(|(expr, at)| expr.keep_digits(&table.columns[*at].ty));
             }
-            return Ok(Values::Query(bound.node));
+            return Ok(Values::Query(sent(bound, table, targets)));
         };
         self.open_scope();
         self.add_target(table);
@@ -790,5 +791,19 @@ impl Bind<'_> {
         let bound = self.expr(expr);
         self.close_scope();
         bound
+    }
+}
+
+/// The rows of a query for these columns: texts for columns of bytes as they were sent.
+fn sent(bound: Bound, table: &Table, targets: &[usize]) -> Arc<Node> {
+    let columns = bound.columns.iter().enumerate().map(|(at, column)| Expr::Column(at, column.ty.clone()));
+    let exprs: Vec<Expr> = columns
+        .clone()
+        .zip(targets)
+        .map(|(expr, target)| if table.columns[*target].ty.kind.is_bytes() { as_sent(expr) } else { expr })
+        .collect();
+    match columns.eq(exprs.iter().cloned()) {
+        true => bound.node,
+        false => Arc::new(Node::Project { input: bound.node, exprs }),
     }
 }

@@ -174,7 +174,7 @@ fn bytes(value: Value, from: &Type, to: &Type, ctx: &mut EvalContext) -> Value {
 
 fn text(value: Value, from: &Type, to: &Type, ctx: &mut EvalContext) -> Result<Value> {
     let text = match value {
-        Value::Text(text) => text,
+        Value::Text(text) => to.charset().narrowed(text),
         Value::Bytes(bytes) if to.charset() == Charset::Latin1 => {
             Text::from(bytes.iter().map(|byte| latin1_char(*byte)).collect::<String>())
         }

@@ -519,8 +519,9 @@ impl Session {
         if same {
             return Ok(value.clone());
         }
-        let shown = crate::scalar::bind::present(crate::scalar::Expr::Literal(value.clone(), old.ty.clone()))
-            .eval(&[], &mut self.ctx)?;
+        let shown = crate::scalar::bind::present(crate::scalar::Expr::Literal(value.clone(), old.ty.clone()));
+        let shown = if new.ty.kind.is_bytes() { crate::scalar::bind::as_sent(shown) } else { shown };
+        let shown = shown.eval(&[], &mut self.ctx)?;
         store(shown, &new.ty, Place { column: &new.name, row }, &mut self.ctx)
     }
 }

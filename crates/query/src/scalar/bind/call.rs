@@ -73,7 +73,7 @@ impl Binder<'_> {
         self.finish(function, arguments, extra)
     }
 
-    fn finish(&mut self, function: &'static Function, arguments: Vec<Expr>, extra: Extra) -> Result<Expr> {
+    fn finish(&mut self, function: &'static Function, mut arguments: Vec<Expr>, extra: Extra) -> Result<Expr> {
         function.check(arguments.len())?;
         let mut ty = function.result_type(&arguments, self.settings)?;
         match extra {
@@ -82,6 +82,10 @@ impl Binder<'_> {
                 ty = functions::type_with_unit(function, &arguments, unit, ty);
             }
             _ => {}
+        }
+        // One of them is bytes, so all are.
+        if ty.kind.is_bytes() && !matches!(function.returns, Returns::Bytes(_)) {
+            arguments = arguments.into_iter().map(super::as_sent).collect();
         }
         let strings: Vec<&Expr> = arguments.iter().filter(|argument| argument.ty().is_string()).collect();
         let collation = match strings.is_empty() {

@@ -21,7 +21,7 @@ use crate::value::Value;
 
 pub use operator::{arithmetic, between, compare, comparison, in_list, sort_literals};
 pub use types::{
-    charset_type, common_type, data_type, display_length, merge_collations, string_type, unified, union_type,
+    as_sent, charset_type, common_type, data_type, display_length, merge_collations, string_type, unified, union_type,
 };
 
 /// What binding depends on: part of a cached plan's key.
@@ -96,7 +96,11 @@ impl<'b> Binder<'b> {
     pub fn bind_assignment(&mut self, node: &ast::Expr, target: &Type) -> Result<Expr> {
         let expr = self.bind(node)?;
         let numeric = target.kind.is_number() || matches!(target.kind, Kind::Bit | Kind::Year);
-        Ok(if numeric { literal::hex_as_number(expr) } else { expr })
+        Ok(match target.kind {
+            _ if numeric => literal::hex_as_number(expr),
+            kind if kind.is_bytes() => as_sent(expr),
+            _ => expr,
+        })
     }
 
     fn bind_own(&mut self, node: &ast::Expr) -> Result<Expr> {
@@ -282,6 +286,11 @@ impl<'b> Binder<'b> {
             }
             None => None,
         };
+        let (text, pattern) = match (text.kind().is_bytes(), pattern.kind().is_bytes()) {
+            (true, false) => (text, as_sent(pattern)),
+            (false, true) => (as_sent(text), pattern),
+            _ => (text, pattern),
+        };
         let collation = merge_collations(&[&text, &pattern], "like", self.settings)?;
         Ok(Expr::Like(Box::new(Like { text, pattern, escape, collation, negated })))
     }
@@ -306,9 +315,13 @@ impl<'b> Binder<'b> {
         self.finish_case(bound, otherwise)
     }
 
-    fn finish_case(&self, arms: Vec<(Expr, Expr)>, otherwise: Expr) -> Result<Expr> {
+    fn finish_case(&self, mut arms: Vec<(Expr, Expr)>, mut otherwise: Expr) -> Result<Expr> {
         let results: Vec<&Expr> = arms.iter().map(|(_, result)| result).chain([&otherwise]).collect();
         let ty = types::common_type(&results, "case", self.settings)?;
+        if ty.kind.is_bytes() {
+            arms = arms.into_iter().map(|(condition, result)| (condition, as_sent(result))).collect();
+            otherwise = as_sent(otherwise);
+        }
         Ok(Expr::Case(Box::new(Case { arms, otherwise, ty })))
     }
 

@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 
 use sqlparser::ast::BinaryOperator;
 
-use super::{Settings, literal, merge_collations, present};
+use super::{Settings, as_sent, literal, merge_collations, present};
 use crate::error::{self, Result};
 use crate::scalar::context::EvalContext;
 use crate::scalar::convert;
@@ -138,6 +138,7 @@ fn sides(settings: &Settings, left: Expr, right: Expr, op: &str) -> Result<(Expr
 
 /// A side as what it is to the other: literals are converted once and for all, ENUM and SET are their names to strings and their numbers to numbers.
 fn adapt(side: Expr, other: &Type, settings: &Settings) -> Result<Expr> {
+    let side = if other.kind.is_bytes() { as_sent(side) } else { side };
     let kind = side.kind();
     match kind {
         Kind::Enum | Kind::Set | Kind::Bit if other.is_string() || other.kind == Kind::Null => {

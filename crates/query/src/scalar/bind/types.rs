@@ -7,6 +7,7 @@ use crate::error::{self, Result, SqlError};
 use crate::scalar::decimal::{PRECISION_MAX, SCALE_MAX};
 use crate::scalar::expr::{Case, Derivation, Expr};
 use crate::types::{Charset, Collation, Kind, Type};
+use crate::value::Value;
 
 /// The collation in which these strings meet; error 1267 where two hold to theirs equally.
 pub fn merge_collations(exprs: &[&Expr], op: &str, settings: &Settings) -> Result<Collation> {
@@ -210,8 +211,23 @@ pub fn display_length(ty: &Type) -> u32 {
     }
 }
 
+/// A text that goes where bytes are, as its own character set writes it: what its client sent. Of the sets whose texts can differ from how they lie in memory there is one.
+pub fn as_sent(expr: Expr) -> Expr {
+    let ty = expr.ty();
+    if !ty.kind.is_text() || ty.charset() != Charset::Latin1 {
+        return expr;
+    }
+    let nullable = ty.nullable;
+    let bytes = string_type(display_length(&ty), Collation::Binary).with_nullable(nullable);
+    match expr {
+        Expr::Literal(Value::Text(text), ty) => Expr::Literal(Value::bytes(ty.charset().encode(&text)), bytes),
+        expr => Expr::Cast(Box::new(expr), bytes),
+    }
+}
+
 /// The expression as one of the column that holds it and others: of UNION's branches.
 pub fn unified(expr: Expr, ty: &Type) -> Expr {
+    let expr = if ty.kind.is_bytes() { as_sent(expr) } else { expr };
     let own = expr.ty();
     if own.kind == ty.kind && own.scale == ty.scale && own.unsigned == ty.unsigned && own.members == ty.members {
         return expr;

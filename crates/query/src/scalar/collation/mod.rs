@@ -10,6 +10,7 @@ mod table;
 use std::borrow::Cow;
 
 use crate::error::{self, Result};
+use crate::value::Text;
 
 /// Whether a character set can hold a character, and how many bytes a client may count for one. The wider set is the greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -169,6 +170,20 @@ impl Charset {
             return Cow::Borrowed(text.as_bytes());
         }
         Cow::Owned(text.chars().map(|letter| latin1_byte(letter).unwrap_or(b'?')).collect())
+    }
+
+    /// The text with a question mark for each letter that the set has not.
+    pub fn narrowed(self, text: Text) -> Text {
+        let has = |letter: char| match self {
+            Charset::Ascii => letter.is_ascii(),
+            Charset::Latin1 => latin1_byte(letter).is_some(),
+            Charset::Utf8mb3 => letter <= '\u{FFFF}',
+            Charset::Utf8mb4 | Charset::Binary => true,
+        };
+        if text.is_ascii() || text.chars().all(has) {
+            return text;
+        }
+        text.chars().map(|letter| if has(letter) { letter } else { '?' }).collect::<String>().into()
     }
 
     pub fn max_bytes(self) -> u32 {
