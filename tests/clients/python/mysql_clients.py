@@ -174,6 +174,12 @@ def raw_bytes(server):
             connection.query(b"UPDATE raw SET b = v WHERE " + condition)
             tally.equal(f"{charset}: found by {condition[:12]}", ask(connection, "SELECT COUNT(*) FROM raw WHERE b = v"), ((1,),))
             ask(connection, "UPDATE raw SET b = ''")
+        # Of any length, and one plan for all.
+        for length in (10, 300, 30000, 5):
+            text = "\u00e9" * length
+            ask(connection, "REPLACE INTO raw (id, b) VALUES ('1', %s)", (text,))
+            found = ask(connection, "SELECT LENGTH(b), b = %s FROM raw WHERE id = CONCAT('1', REPEAT(X'00', 15))", (text,))
+            tally.equal(f"{charset}: {length} letters as bytes", found, ((length * (1 if charset == "latin1" else 2), 1),))
         ask(connection, "DROP TABLE raw")
 
 

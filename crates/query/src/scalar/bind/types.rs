@@ -217,11 +217,13 @@ pub fn as_sent(expr: Expr) -> Expr {
     if !ty.kind.is_text() || ty.charset() != Charset::Latin1 {
         return expr;
     }
-    let nullable = ty.nullable;
-    let bytes = string_type(display_length(&ty), Collation::Binary).with_nullable(nullable);
     match expr {
-        Expr::Literal(Value::Text(text), ty) => Expr::Literal(Value::bytes(ty.charset().encode(&text)), bytes),
-        expr => Expr::Cast(Box::new(expr), bytes),
+        Expr::Literal(Value::Text(text), ty) => {
+            let bytes = string_type(display_length(&ty), Collation::Binary).with_nullable(ty.nullable);
+            Expr::Literal(Value::bytes(ty.charset().encode(&text)), bytes)
+        }
+        // Of any length: plans are kept for parameters longer than those that they were made for.
+        expr => Expr::Cast(Box::new(expr), Type::new(Kind::LongBlob).with_nullable(ty.nullable)),
     }
 }
 
