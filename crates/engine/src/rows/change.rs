@@ -14,8 +14,9 @@ use crate::keyspace::{Segments, encode_version, version_key};
 use crate::rows::line::Turn;
 use crate::rows::lock::{Asker, Strength};
 use crate::rows::maps::{self, Map};
+use crate::rows::read::Sight;
 use crate::rows::run::Step;
-use crate::rows::transaction::{Savepoint, Transaction, Writer};
+use crate::rows::transaction::{Savepoint, Snapshot, Transaction, Writer};
 use crate::rows::version::{HEAD_BYTES, Head, Stored};
 use crate::rows::{HERE_MAX, Inserted, MapId, ROW_KEY_MAX, ROW_VALUE_MAX, Rows};
 use crate::txn::{MAPS, QUEUE};
@@ -136,7 +137,8 @@ impl Transaction {
         let mut turn = Turn::new(&rows, map.id, key, Strength::Exclusive);
         loop {
             let releases = rows.slots.releases();
-            match rows.try_change(self.writer()?, &map, key, change)? {
+            let snapshot = self.snapshot;
+            match rows.try_change(self.writer()?, snapshot, &map, key, change)? {
                 Seen::Changed(None) => return Ok(true),
                 Seen::Changed(Some(version)) => {
                     let entry = encode_version(self.writer()?.id);
@@ -236,7 +238,14 @@ impl Transaction {
 }
 
 impl Rows {
-    fn try_change(&self, writer: &mut Writer, map: &Arc<Map>, key: &[u8], wanted: Change<'_>) -> Result<Seen> {
+    fn try_change(
+        &self,
+        writer: &mut Writer,
+        snapshot: Option<Snapshot>,
+        map: &Arc<Map>,
+        key: &[u8],
+        wanted: Change<'_>,
+    ) -> Result<Seen> {
         self.store.pager.admit()?;
         writer.aside.pages(writer.debt.pages_with_one_more())?;
         let id = writer.id;
@@ -259,6 +268,11 @@ impl Rows {
             let is_version = head.is_some_and(|head| head.writer != id);
             if let (true, Some(before)) = (is_version, before) {
                 self.versions.push(map.id, key, id, before);
+            }
+            if let (true, Some(head), Some(snapshot)) = (is_version, head, snapshot)
+                && self.sight(head.writer, snapshot, Some(id)) == Sight::No
+            {
+                writer.unseen.insert(map.id);
             }
             let image = before.map(Into::into);
             let step = Step { map: map.id, key: key.into(), before: image, is_version, deletes: is_ghost };

@@ -8,7 +8,7 @@
 //! A record whose writer is open is the exclusive lock on the row. Reads wait for nobody: they take the newest version that their snapshot may see. Changes and locking
 //! reads wait for whoever is in the way, and act on the newest committed version.
 //!
-//! Invariants M1 to M12 stand in the crate's README.
+//! Invariants M1 to M13 stand in the crate's README.
 
 mod change;
 pub(crate) mod keys;
@@ -54,7 +54,7 @@ pub use btree::Reach;
 pub use keys::{KeyValue, LockedKey};
 pub use lock::Strength;
 pub use maps::MapId;
-pub use read::{Cursor, RowBatch};
+pub use read::{Cursor, IndexOf, RowBatch};
 pub use signs::{Held, RowLock, Signs, Wanted};
 pub use slot::ROW_LOCK;
 pub use transaction::{Cancel, Savepoint, Transaction};

@@ -3,6 +3,9 @@
 //! Hard part: the record, the slot of its writer and the old versions are looked at one after the other, without a lock. Each way they may have moved meanwhile shows in the record's version
 //! word: it is another one as soon as anybody has written or taken back. So "there is no older version" and "decided long ago" count only if the word still stands; else it
 //! starts again (M3).
+//!
+//! An index entry has a creator of its own, which need not be the creator of the row's visible version: once a transaction has written a row over a version that its snapshot does not see, the row's
+//! newest entries are the visible ones, although somebody else has made them. A scan of an index therefore knows the map of its rows and decides such entries by the row (M13).
 
 use std::cell::Cell;
 use std::ops::Bound;
@@ -22,7 +25,7 @@ use crate::rows::{MapId, Rows};
 
 /// Whether a version is seen.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Sight {
+pub(super) enum Sight {
     /// Yes, and durable at this position.
     Yes(Lsn),
     No,
@@ -30,8 +33,17 @@ enum Sight {
     IfItStands,
 }
 
+/// An index over the rows of another map.
+#[derive(Clone, Copy)]
+pub struct IndexOf {
+    /// The map of the rows.
+    pub rows: MapId,
+    /// Returns the row's key that an entry, key and value, names.
+    pub row_key: for<'e> fn(&'e [u8], &'e [u8]) -> &'e [u8],
+}
+
 impl Rows {
-    fn sight(&self, writer: TxnId, snapshot: Snapshot, me: Option<TxnId>) -> Sight {
+    pub(super) fn sight(&self, writer: TxnId, snapshot: Snapshot, me: Option<TxnId>) -> Sight {
         if writer < snapshot.low || Some(writer) == me {
             return Sight::Yes(0);
         }
@@ -184,13 +196,39 @@ impl Transaction {
 
     /// The rows of a range as the snapshot has them.
     pub fn scan(&mut self, map: MapId, from: Bound<&[u8]>, to: Bound<&[u8]>, backward: bool) -> Result<Cursor> {
-        self.cursor(map, from, to, backward, false)
+        self.cursor(map, from, to, backward, None, false)
+    }
+
+    /// The same of a map that is an index of `of`: the entries of exactly those row versions that `get` and `scan` of the rows' map return (M13). A key may come twice, with the entries of two rows:
+    /// the snapshot's, and that of a row which the transaction has written itself.
+    pub fn scan_index(
+        &mut self,
+        map: MapId,
+        from: Bound<&[u8]>,
+        to: Bound<&[u8]>,
+        backward: bool,
+        of: IndexOf,
+    ) -> Result<Cursor> {
+        self.cursor(map, from, to, backward, Some(of), false)
+    }
+
+    /// True if the transaction has written a row of the map over a version that its snapshot did not see. Only then do `scan_index` and `scan` or `get` of an index differ.
+    pub fn has_overwritten_unseen(&self, map: MapId) -> bool {
+        self.writer.as_ref().is_some_and(|writer| writer.unseen.contains(&map))
+    }
+
+    /// True if the row's newest version is the transaction's own, a deletion included.
+    fn owns(&mut self, map: &Map, key: &[u8]) -> Result<bool> {
+        let Some(me) = self.id() else { return Ok(false) };
+        let mut record = Vec::new();
+        let found = map.tree.get_within(self.near.reach, key, &mut record).map_err(|error| self.near.note(error))?;
+        Ok(found.present && Head::parse(&record)?.0.writer == me)
     }
 
     /// The keys of a range whose rows may be there now, those that others are just putting in or changing included. For whoever locks each of them
     /// next and looks at what `lock` returns; values are hints, and long ones left out.
     pub fn scan_current(&mut self, map: MapId, from: Bound<&[u8]>, to: Bound<&[u8]>, backward: bool) -> Result<Cursor> {
-        self.cursor(map, from, to, backward, true)
+        self.cursor(map, from, to, backward, None, true)
     }
 
     fn cursor(
@@ -199,13 +237,14 @@ impl Transaction {
         from: Bound<&[u8]>,
         to: Bound<&[u8]>,
         is_backward: bool,
+        index: Option<IndexOf>,
         is_current: bool,
     ) -> Result<Cursor> {
         self.alive()?;
         let map = self.rows.map(map)?;
         // A statement's rows are those of one moment, also if it goes on later.
         let snapshot = if is_current { None } else { Some(self.seen()) };
-        Ok(Cursor { map, span: Span::new(from, to, is_backward), snapshot })
+        Ok(Cursor { map, span: Span::new(from, to, is_backward), is_backward, index, snapshot })
     }
 }
 
@@ -213,6 +252,8 @@ impl Transaction {
 pub struct Cursor {
     map: Arc<Map>,
     span: Span,
+    is_backward: bool,
+    index: Option<IndexOf>,
     /// None: what is there now.
     snapshot: Option<Snapshot>,
 }
@@ -257,6 +298,7 @@ impl Cursor {
     ) -> Result<Option<usize>> {
         let rows = txn.rows.clone();
         let view = (snapshot, txn.id());
+        let index_of = self.index.filter(|index| txn.has_overwritten_unseen(index.rows));
         let RowBatch { records, aside, items } = out;
         for (index, record) in records.iter().enumerate() {
             let head = Head::parse(record.value)?.0;
@@ -275,12 +317,43 @@ impl Cursor {
             }
             let start = aside.len();
             let found = (record.word, record.value);
-            let present = match rows.resolve(&self.map, record.key, found, view, &mut txn.gate, aside)? {
+            let mut present = match rows.resolve(&self.map, record.key, found, view, &mut txn.gate, aside)? {
                 Some(present) => present,
                 None => txn.get_seen(&self.map, record.key, view, aside)?,
             };
+            let seen = Item { record: index as u32, value: Place::Aside(start, aside.len()) };
+            if let Some(of) = index_of
+                && rows.sight(head.writer, snapshot, view.1) == Sight::No
+            {
+                let row_map = rows.map(of.rows)?;
+                let old_key = present.then(|| (of.row_key)(record.key, &aside[start..]).to_vec());
+                if let Some(old_key) = &old_key {
+                    present = !txn.owns(&row_map, old_key)?;
+                }
+                let newest = Stored::parse(record.value)?.1;
+                let new_key = match newest {
+                    Stored::Here(value) if !head.is_ghost => Some((of.row_key)(record.key, value)),
+                    _ => None,
+                };
+                if let Some(new_key) = new_key
+                    && txn.owns(&row_map, new_key)?
+                {
+                    if let Status::Committed(lsn) = rows.slots.status(head.writer) {
+                        txn.gate = txn.gate.max(lsn);
+                    }
+                    // Two rows under one key: in the order of their own keys, as an index of InnoDB has them.
+                    let comes_first = old_key.is_none_or(|old_key| (new_key < &old_key[..]) != self.is_backward);
+                    let newest = Item { record: index as u32, value: Place::Record };
+                    match (present, comes_first) {
+                        (false, _) => items.push(newest),
+                        (true, true) => items.extend([newest, seen]),
+                        (true, false) => items.extend([seen, newest]),
+                    }
+                    continue;
+                }
+            }
             if present {
-                items.push(Item { record: index as u32, value: Place::Aside(start, aside.len()) });
+                items.push(seen);
             }
             if aside.len() as u64 > most && index + 1 < records.len() {
                 return Ok(Some(index));

@@ -9,6 +9,7 @@
 //! ```
 //! Between the last image put back and ABORTED others still take the rows for locked, so nobody sees a half (M6).
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -62,6 +63,8 @@ pub(crate) struct Writer {
     pub range_locks: Vec<Arc<Map>>,
     /// It has put long values into the purge queue, or taken some out of it.
     pub has_values: bool,
+    /// Maps in which it has written a row over a version that its snapshot did not see (M13).
+    pub unseen: HashSet<MapId>,
     pub made: Vec<MapId>,
     pub dropped: Vec<MapId>,
     pub keys: KeyChanges,
@@ -199,6 +202,7 @@ impl Transaction {
                 many_locks: Vec::new(),
                 range_locks: Vec::new(),
                 has_values: false,
+                unseen: HashSet::new(),
                 made: Vec::new(),
                 dropped: Vec::new(),
                 keys: KeyChanges::default(),

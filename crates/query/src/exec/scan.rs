@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use engine::rows::{Cursor, Isolation, Locked, MapId, RowBatch, Transaction, Wait};
+use engine::rows::{Cursor, IndexOf, Isolation, Locked, MapId, RowBatch, Transaction, Wait};
 
 use crate::batch::Batch;
 use crate::catalog::table::{Index, Table};
@@ -316,6 +316,8 @@ impl ScanState {
         let backward = scan.access.backward;
         let cursor = if scan.lock.is_some() {
             txn.scan_current(map, from, to, backward)?
+        } else if self.index(scan).is_some() {
+            txn.scan_index(map, from, to, backward, IndexOf { rows: scan.table.map, row_key })?
         } else {
             txn.scan(map, from, to, backward)?
         };
@@ -330,6 +332,12 @@ impl ScanState {
         let index = &scan.table.indexes[index];
         let map = index.map;
         let txn = host(ctx).txn()?;
+        if scan.lock.is_none() && txn.has_overwritten_unseen(scan.table.map) {
+            // The key may lead to two rows, of which the transaction has written one.
+            let of = IndexOf { rows: scan.table.map, row_key };
+            self.cursor = Some(txn.scan_index(map, Bound::Included(key), Bound::Included(key), false, of)?);
+            return Ok(());
+        }
         let mut entry = std::mem::take(&mut self.memory.bytes);
         let present = match scan.lock {
             None => txn.get(map, key, &mut entry)?,

@@ -21,3 +21,4 @@ mod support;
 mod tables;
 mod timestamps;
 mod trouble;
+mod views;
