@@ -51,6 +51,10 @@ impl Grammar {
         }
     }
 
+    pub fn backslash_escapes(&self) -> bool {
+        self.backslash_escapes
+    }
+
     fn word_precedence(&self, parser: &Parser, word: &Word) -> u8 {
         match word.keyword {
             Keyword::OR => OR,
@@ -286,13 +290,23 @@ impl Dialect for Grammar {
         true
     }
 
-    /// ZEROFILL, which stands behind UNSIGNED only (`rewrite`).
+    /// ZEROFILL, which stands behind UNSIGNED only (`rewrite`); CHARSET, the synonym of CHARACTER SET.
     fn parse_column_option(
         &self,
         parser: &mut Parser,
     ) -> Result<Option<Result<Option<ColumnOption>, ParserError>>, ParserError> {
-        let is_zerofill = matches!(&parser.peek_token_ref().token, Token::Word(word) if word.quote_style.is_none() && word.value == "ZEROFILL");
-        Ok(is_zerofill.then(|| Ok(Some(ColumnOption::DialectSpecific(vec![parser.next_token().token])))))
+        let Token::Word(word) = &parser.peek_token_ref().token else { return Ok(None) };
+        if word.quote_style.is_some() {
+            return Ok(None);
+        }
+        if word.value == "ZEROFILL" {
+            return Ok(Some(Ok(Some(ColumnOption::DialectSpecific(vec![parser.next_token().token])))));
+        }
+        if word.value.eq_ignore_ascii_case("charset") {
+            parser.next_token();
+            return Ok(Some(Ok(Some(ColumnOption::CharacterSet(parser.parse_object_name(false)?)))));
+        }
+        Ok(None)
     }
 
     fn supports_group_by_with_modifier(&self) -> bool {

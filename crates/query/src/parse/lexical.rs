@@ -53,6 +53,38 @@ pub(super) fn skip_quoted(text: &[u8], at: usize, quote: u8, escapes: bool) -> u
     text.len()
 }
 
+/// Resolves doubled quotes and, where they count, backslash escapes in what stood between quotes.
+///
+/// `\%` and `\_` stay two characters: only LIKE takes them apart. A backslash before any other character stands for that character.
+pub(super) fn unescape(text: &mut String, quote: char, backslashes: bool) {
+    if !text.contains(|letter| letter == quote || (backslashes && letter == '\\')) {
+        return;
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        if letter == quote {
+            letters.next_if_eq(&quote);
+            out.push(quote);
+        } else if letter == '\\' && backslashes {
+            match letters.next() {
+                Some('0') => out.push('\0'),
+                Some('b') => out.push('\u{8}'),
+                Some('n') => out.push('\n'),
+                Some('r') => out.push('\r'),
+                Some('t') => out.push('\t'),
+                Some('Z') => out.push('\u{1a}'),
+                Some(wildcard @ ('%' | '_')) => out.extend(['\\', wildcard]),
+                Some(other) => out.push(other),
+                None => out.push('\\'),
+            }
+        } else {
+            out.push(letter);
+        }
+    }
+    *text = out;
+}
+
 /// Where the first statement of the text ends (before its `;`), and where the next one begins.
 pub fn split(text: &str, mode: SqlMode) -> (&str, &str) {
     let (bytes, escapes) = (text.as_bytes(), !mode.has(SqlMode::NO_BACKSLASH_ESCAPES));

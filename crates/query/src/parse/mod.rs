@@ -55,8 +55,7 @@ pub fn parse(text: &str, mode: SqlMode) -> Result<Parsed> {
         return Ok(Parsed { statement: Statement::Nothing, parameters: 0, names: Vec::new() });
     }
     let grammar = Grammar::new(mode);
-    let tokens = Tokenizer::new(&grammar, text).tokenize_with_location();
-    let tokens = tokens.map_err(|error| syntax(text, error.location.line, error.location.column))?;
+    let tokens = tokens(&grammar, text)?;
     let Rewritten { tokens, parameters, into, duplicates } = rewrite(tokens, &grammar, text)?;
     let names = item_texts(text, &tokens);
     let parser = Parser::new(&grammar).with_recursion_limit(DEPTH).with_tokens_with_locations(tokens);
@@ -86,9 +85,33 @@ fn blank(text: &str) -> Result<Parsed> {
 /// An expression alone: a stored default.
 pub fn parse_expression(text: &str) -> Result<sqlparser::ast::Expr> {
     let grammar = Grammar::new(SqlMode::DEFAULT);
-    let parser = Parser::new(&grammar).with_recursion_limit(DEPTH).try_with_sql(text);
-    let mut parser = parser.map_err(|_| SqlError::parse(format!("'{text}' at line 1")))?;
+    let tokens = tokens(&grammar, text).map_err(|_| SqlError::parse(format!("'{text}' at line 1")))?;
+    let mut parser = Parser::new(&grammar).with_recursion_limit(DEPTH).with_tokens_with_locations(tokens);
     parser.parse_expr().map_err(|_| SqlError::parse(format!("'{text}' at line 1")))
+}
+
+/// The tokens of a text, with MySQL's escapes in its strings.
+///
+/// The tokenizer resolves escapes that MySQL does not have (`\a`, `\f`), so strings and quoted names are taken as they were written and
+/// resolved here.
+fn tokens(grammar: &Grammar, text: &str) -> Result<Vec<TokenWithSpan>> {
+    let tokens = Tokenizer::new(grammar, text).with_unescape(false).tokenize_with_location();
+    let mut tokens = tokens.map_err(|error| syntax(text, error.location.line, error.location.column))?;
+    for token in &mut tokens {
+        match &mut token.token {
+            Token::SingleQuotedString(text) | Token::NationalStringLiteral(text) => {
+                lexical::unescape(text, '\'', grammar.backslash_escapes());
+            }
+            Token::DoubleQuotedString(text) => lexical::unescape(text, '"', grammar.backslash_escapes()),
+            Token::Word(word) => {
+                if let Some(quote) = word.quote_style {
+                    lexical::unescape(&mut word.value, quote, false);
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(tokens)
 }
 
 /// Error 1064 with the text from there on.
