@@ -227,7 +227,8 @@ pub fn has_window(node: &ast::Expr) -> bool {
     seek(node, &|node| matches!(node, ast::Expr::Function(function) if function.over.is_some()))
 }
 
-fn has_subquery(node: &ast::Expr) -> bool {
+/// Is there a subquery in it?
+pub fn has_subquery(node: &ast::Expr) -> bool {
     seek(node, &|node| matches!(node, ast::Expr::Subquery(_) | ast::Expr::Exists { .. } | ast::Expr::InSubquery { .. }))
 }
 
@@ -259,6 +260,7 @@ fn children(node: &ast::Expr) -> Vec<&ast::Expr> {
         E::BinaryOp { left, right, .. } | E::AnyOp { left, right, .. } | E::AllOp { left, right, .. } => {
             vec![left, right]
         }
+        E::MemberOf(member) => vec![&member.value, &member.array],
         E::Position { expr, r#in } => vec![expr, r#in],
         E::Between { expr, low, high, .. } => vec![expr, low, high],
         E::Like { expr, pattern, .. } | E::RLike { expr, pattern, .. } => vec![expr, pattern],

@@ -21,16 +21,27 @@ use crate::scalar::expr::Comparison;
 use crate::system::keys;
 use crate::types::{Column, ColumnFlags};
 
+/// An operand of a join: its tables, and the places of the columns that it shows, in their order.
+struct Operand {
+    source: Source,
+    columns: Vec<usize>,
+}
+
 impl Bind<'_> {
     pub fn from(&mut self, list: &[ast::TableWithJoins]) -> Result<Source> {
-        let mut items = Vec::new();
+        let (mut items, mut columns) = (Vec::new(), Vec::new());
         for item in list {
-            items.push(self.joined(item)?);
+            let operand = self.joined(item)?;
+            items.push(operand.source);
+            columns.extend(operand.columns);
+        }
+        if !self.scope().coalesced.is_empty() {
+            self.scope().star = Some(columns);
         }
         Ok(if items.len() == 1 { items.remove(0) } else { Source::Inner(items, Vec::new()) })
     }
 
-    fn joined(&mut self, item: &ast::TableWithJoins) -> Result<Source> {
+    fn joined(&mut self, item: &ast::TableWithJoins) -> Result<Operand> {
         let first = self.scope().tables.len();
         let is_outer = |join: &ast::Join| {
             use JoinOperator::{Left, LeftOuter, Right, RightOuter};
@@ -43,11 +54,11 @@ impl Bind<'_> {
         joined
     }
 
-    fn joined_from(&mut self, item: &ast::TableWithJoins, first: usize) -> Result<Source> {
-        let mut left = self.factor(&item.relation)?;
+    fn joined_from(&mut self, item: &ast::TableWithJoins, first: usize) -> Result<Operand> {
+        let Operand { source: mut left, mut columns } = self.operand(&item.relation)?;
         for join in &item.joins {
             let middle = self.scope().tables.len();
-            let right = self.factor(&join.relation)?;
+            let Operand { source: right, columns: right_columns } = self.operand(&join.relation)?;
             let (constraint, kind) = match &join.join_operator {
                 JoinOperator::Join(on)
                 | JoinOperator::Inner(on)
@@ -66,7 +77,7 @@ impl Bind<'_> {
                 let before: Vec<usize> = (first..middle).collect();
                 self.scope().tables[middle..].iter_mut().for_each(|table| table.after.extend(&before));
             }
-            let on = self.constraint(constraint, first, middle, kind == 'r')?;
+            let on = self.constraint(constraint, &mut columns, right_columns, kind == 'r')?;
             let nullable = match kind {
                 'l' => middle..self.scope().tables.len(),
                 'r' => first..middle,
@@ -79,79 +90,91 @@ impl Bind<'_> {
                 _ => inner(left, right, on),
             };
         }
-        Ok(left)
+        Ok(Operand { source: left, columns })
     }
 
-    /// What ON, USING or NATURAL say. `first..middle` are the tables on the left, the rest those on the right.
+    /// One operand of a join, with the columns that its tables show.
+    fn operand(&mut self, factor: &TableFactor) -> Result<Operand> {
+        if let TableFactor::NestedJoin { table_with_joins, alias: None } = factor {
+            return self.joined(table_with_joins);
+        }
+        let first = self.scope().tables.len();
+        let source = self.factor(factor)?;
+        let shown = self.scope().tables[first..].iter().filter(|table| table.within.is_none());
+        let columns = shown.flat_map(|table| table.offset..table.offset + table.columns.len()).collect();
+        Ok(Operand { source, columns })
+    }
+
+    /// The condition of ON, USING or NATURAL. `columns` are those that the left operand shows; then those that the join shows.
+    ///
+    /// The common columns come first, once, in the order of the first operand, then its other columns, then those of the second. The first
+    /// operand is the left one, of a RIGHT JOIN the right one, whose value a common column has.
     fn constraint(
         &mut self,
         constraint: &JoinConstraint,
-        first: usize,
-        middle: usize,
+        columns: &mut Vec<usize>,
+        right: Vec<usize>,
         right_first: bool,
     ) -> Result<Vec<Expr>> {
         let mut on = Vec::new();
-        match constraint {
-            JoinConstraint::None => {}
+        let names = match constraint {
+            JoinConstraint::None => {
+                columns.extend(right);
+                return Ok(on);
+            }
             JoinConstraint::On(expr) => {
+                columns.extend(right);
                 let clause = std::mem::replace(&mut self.scope().clause, "on clause");
                 let bound = self.expr(expr);
                 self.scope().clause = clause;
                 conjuncts(bound?, &mut on);
+                return Ok(on);
             }
             JoinConstraint::Using(names) => {
-                for name in names {
-                    let name = name_of(name)?.name;
-                    on.push(self.common_column(&name, first, middle, right_first)?);
-                }
+                names.iter().map(|name| Ok(name_of(name)?.name)).collect::<Result<Vec<String>>>()?
             }
             JoinConstraint::Natural => {
                 let scope = self.scope();
-                let names: Vec<String> = scope.tables[first..middle]
-                    .iter()
-                    .filter(|table| table.within.is_none())
-                    .flat_map(|table| &table.columns)
-                    .map(|column| column.name.clone())
-                    .filter(|name| {
-                        scope.tables[middle..]
-                            .iter()
-                            .filter(|table| table.within.is_none())
-                            .flat_map(|table| &table.columns)
-                            .any(|column| column.name.eq_ignore_ascii_case(name))
-                    })
-                    .collect();
-                for name in names {
-                    on.push(self.common_column(&name, first, middle, right_first)?);
-                }
+                let names = columns.iter().filter_map(|place| scope.column_at(*place)).map(|column| &column.name);
+                let in_right = |name: &&String| right.iter().any(|place| scope.is_named(*place, name));
+                names.filter(in_right).cloned().collect()
             }
+        };
+        let mut common = Vec::new();
+        for name in &names {
+            let (left, right) = (self.common_column(name, columns)?, self.common_column(name, &right)?);
+            let (stands, coalesced) = if right_first { (right, left) } else { (left, right) };
+            if common.contains(&stands) {
+                continue;
+            }
+            common.push(stands);
+            let scope = self.scope();
+            scope.coalesced.push(coalesced);
+            let (a, b) = (scope.expr_at(left), scope.expr_at(right));
+            for place in a.columns().into_iter().chain(b.columns()) {
+                scope.used[place] = true;
+            }
+            on.push(compare(self.settings(), Comparison::Equal, a, b)?);
         }
+        let left = std::mem::take(columns);
+        let (first, second) = if right_first { (right, left) } else { (left, right) };
+        let (shared, rest): (Vec<usize>, Vec<usize>) = first.into_iter().partition(|place| common.contains(place));
+        let coalesced = &self.scope().coalesced;
+        columns.extend(shared.into_iter().chain(rest));
+        columns.extend(second.into_iter().filter(|place| !coalesced.contains(place)));
         Ok(on)
     }
 
-    fn common_column(&mut self, name: &str, first: usize, middle: usize, right_first: bool) -> Result<Expr> {
+    /// The one column of that name among those that an operand shows.
+    fn common_column(&mut self, name: &str, columns: &[usize]) -> Result<usize> {
         let scope = self.scopes.last_mut().unwrap_or_else(|| unreachable!("a join is bound within a scope"));
-        let find = |tables: &[ScopeTable]| {
-            tables.iter().filter(|table| table.within.is_none()).find_map(|table| {
-                table
-                    .columns
-                    .iter()
-                    .position(|column| column.name.eq_ignore_ascii_case(name))
-                    .map(|at| table.offset + at)
-            })
-        };
-        let (left, right) = (find(&scope.tables[first..middle]), find(&scope.tables[middle..]));
-        let (Some(left), Some(right)) = (left, right) else {
-            return Err(error::BAD_FIELD.with(&[&name, &"from clause"]));
-        };
-        for place in [left, right] {
-            scope.check_readable(&self.rights, place)?;
+        let mut found = columns.iter().copied().filter(|place| scope.is_named(*place, name));
+        let Some(place) = found.next() else { return Err(error::BAD_FIELD.with(&[&name, &"from clause"])) };
+        if found.next().is_some() {
+            return Err(error::NON_UNIQ.with(&[&name, &"from clause"]));
         }
-        scope.merged.push(if right_first { (right, left) } else { (left, right) });
-        let (a, b) = (scope.expr_at(left), scope.expr_at(right));
-        for place in a.columns().into_iter().chain(b.columns()) {
-            scope.used[place] = true;
-        }
-        compare(self.settings(), Comparison::Equal, a, b)
+        scope.check_readable(&self.rights, place)?;
+        Ok(place)
     }
 
     fn factor(&mut self, factor: &TableFactor) -> Result<Source> {
@@ -182,7 +205,6 @@ impl Bind<'_> {
                 let alias = alias.as_ref().ok_or_else(|| error::TF_MUST_HAVE_ALIAS.bare())?;
                 self.json_table(&Parts { document: json_expr, path: json_path, columns, alias })
             }
-            TableFactor::NestedJoin { table_with_joins, alias: None } => self.joined(table_with_joins),
             other => Err(SqlError::unsupported(other)),
         }
     }

@@ -91,8 +91,10 @@ pub struct Scope {
     pub width: usize,
     /// Which places anybody reads.
     pub used: Vec<bool>,
-    /// Columns that USING and NATURAL have merged: (left place, right place).
-    pub merged: Vec<(usize, usize)>,
+    /// Places of columns that USING and NATURAL have coalesced with one that stands for both: only a qualified name reaches them.
+    pub coalesced: Vec<usize>,
+    /// What an unqualified `*` selects, in its order; None: every table's columns, one table after the other.
+    pub star: Option<Vec<usize>>,
     /// Set once the block groups: expressions are then of its groups.
     pub grouped: Option<Grouped>,
     /// Arguments of an aggregate are being bound: they are of the rows below the grouping.
@@ -133,10 +135,11 @@ impl Scope {
                 continue;
             };
             let place = candidate.offset + at;
+            if table.is_none() && self.coalesced.contains(&place) {
+                continue;
+            }
             match found {
                 None => found = Some(place),
-                Some(first) if self.merged.contains(&(first, place)) => {}
-                Some(first) if self.merged.contains(&(place, first)) => found = Some(place),
                 Some(_) => {
                     let shown = table.map_or(name.to_owned(), |table| format!("{table}.{name}"));
                     return Err(error::NON_UNIQ.with(&[&shown, &self.clause]));
@@ -152,6 +155,10 @@ impl Scope {
 
     pub fn column_at(&self, place: usize) -> Option<&Column> {
         self.table_at(place).map(|table| &table.columns[place - table.offset])
+    }
+
+    pub fn is_named(&self, place: usize, name: &str) -> bool {
+        self.column_at(place).is_some_and(|column| column.name.eq_ignore_ascii_case(name))
     }
 
     /// What the place stands for: itself, or a view's expression.

@@ -8,7 +8,7 @@ use crate::bind::aggregate::{descends, has_aggregate, has_window, window_exprs};
 use crate::bind::from::rename;
 use crate::bind::generated::order_by_formulas;
 use crate::bind::listed::list;
-use crate::bind::scope::{Bound, Common, Grouped, Origin, Scope};
+use crate::bind::scope::{Bound, Common, Grouped, Origin, Scope, ScopeTable};
 use crate::bind::semi::{Plain, pull};
 use crate::bind::summary::{Block, Wishes};
 use crate::bind::{Bind, name_of};
@@ -496,28 +496,29 @@ impl Bind<'_> {
         let rights = self.rights.clone();
         let scope = self.scope();
         let before = items.len();
-        // Merged columns come first, and once.
-        if of.is_none() {
-            items.extend(scope.merged.iter().map(|(left, _)| Item::Place(*left)));
-        }
-        let merged = scope.merged.clone();
-        for table in scope.tables.iter().filter(|table| table.within.is_none()) {
-            if of.as_ref().is_some_and(|of| {
-                of.name != table.alias || of.schema.as_ref().is_some_and(|schema| *schema != table.schema)
-            }) {
+        let places = |table: &ScopeTable| table.offset..table.offset + table.columns.len();
+        let all = || scope.tables.iter().filter(|table| table.within.is_none()).flat_map(places);
+        let selected: Vec<usize> = match (&of, &scope.star) {
+            (None, Some(star)) => star.clone(),
+            (None, None) => all().collect(),
+            (Some(of), _) => {
+                let is_meant = |table: &&ScopeTable| {
+                    of.name == table.alias && of.schema.as_ref().is_none_or(|schema| *schema == table.schema)
+                };
+                scope.tables.iter().filter(|table| table.within.is_none()).filter(is_meant).flat_map(places).collect()
+            }
+        };
+        for place in selected {
+            let Some(table) = scope.table_at(place) else { continue };
+            let at = place - table.offset;
+            if table.hidden[at] {
                 continue;
             }
-            for at in 0..table.columns.len() {
-                if !table.hidden[at] && !table.readable.has(at) {
-                    // Whoever asks for all does not learn which column it was.
-                    return Err(rights.no_table("SELECT", &table.columns[at].org_table));
-                }
-                let place = table.offset + at;
-                let is_merged = of.is_none() && merged.iter().any(|(left, right)| *left == place || *right == place);
-                if !table.hidden[at] && !is_merged {
-                    items.push(Item::Place(place));
-                }
+            if !table.readable.has(at) {
+                // The error does not name the column to those who ask for all.
+                return Err(rights.no_table("SELECT", &table.columns[at].org_table));
             }
+            items.push(Item::Place(place));
         }
         match of {
             Some(of) if items.len() == before => Err(error::UNKNOWN_TABLE.with(&[&of.name, &"field list"])),

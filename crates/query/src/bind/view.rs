@@ -14,7 +14,7 @@ use sqlparser::ast::{self, SetExpr, Spanned};
 use sqlparser::tokenizer::{Location, Span};
 
 use crate::bind::Bind;
-use crate::bind::aggregate::has_aggregate;
+use crate::bind::aggregate::{has_aggregate, has_subquery, has_window};
 use crate::bind::scope::{Common, Origin, Scope, ScopeTable, Source};
 use crate::bind::select::Item;
 use crate::catalog::table::Table;
@@ -97,10 +97,9 @@ fn veiled(error: SqlError, view: &View) -> SqlError {
 fn is_simple(query: &ast::Query, ignore_order: bool) -> Option<&ast::Select> {
     let SetExpr::Select(select) = &*query.body else { return None };
     let is_ungrouped = matches!(&select.group_by, ast::GroupByExpr::Expressions(list, _) if list.is_empty());
-    let has_subquery = |expr: &ast::Expr| expr.to_string().to_ascii_uppercase().contains("SELECT");
     let is_plain = |item: &ast::SelectItem| match item {
         ast::SelectItem::UnnamedExpr(expr) | ast::SelectItem::ExprWithAlias { expr, .. } => {
-            !has_aggregate(expr) && !has_subquery(expr) && !expr.to_string().to_ascii_uppercase().contains(" OVER ")
+            !has_aggregate(expr) && !has_subquery(expr) && !has_window(expr)
         }
         _ => false,
     };
@@ -200,7 +199,7 @@ impl Bind<'_> {
         // The block itself is the one to bind in; its own names are hidden meanwhile.
         let mut own = outside.scopes.pop().unwrap_or_default();
         let first = own.tables.len();
-        let before = (own.width, own.used.clone(), std::mem::take(&mut own.merged), own.clause);
+        let before = (own.width, own.used.clone(), own.coalesced.clone(), own.star.take(), own.clause);
         let within: Vec<Option<String>> = own.tables.iter().map(|table| table.within.clone()).collect();
         for table in &mut own.tables {
             table.within.get_or_insert_default();
@@ -215,7 +214,7 @@ impl Bind<'_> {
             parts.exprs.len() == view.columns.len()
                 && (!self.plain_only || parts.exprs.iter().all(|expr| matches!(expr, Expr::Column(..))))
         });
-        (own.merged, own.clause) = (before.2, before.3);
+        (own.coalesced, own.star, own.clause) = (before.2, before.3, before.4);
         let Some(parts) = parts.filter(|_| fits) else {
             own.tables.truncate(first);
             (own.width, own.used) = (before.0, before.1);
