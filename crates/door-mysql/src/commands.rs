@@ -6,7 +6,7 @@ use query::error::{self, Result};
 use query::letters::{decode, not_text};
 use query::{Count, Kill, Outcome};
 
-use crate::conversation::{Conversation, Next, Turn, may_set};
+use crate::conversation::{Conversation, Next, Turn};
 use crate::errors;
 use crate::literals;
 use crate::params;
@@ -194,7 +194,7 @@ fn set_option(conversation: &mut Conversation, turn: &mut Turn<'_, '_>, payload:
 fn prepare(conversation: &mut Conversation, turn: &mut Turn<'_, '_>, payload: &[u8], size: usize) -> Reply {
     let text = statement_text(conversation, payload)?;
     let prepared = conversation.sql.prepare(&text)?;
-    let id = conversation.statements.add(prepared.clone(), may_set(&text))?;
+    let id = conversation.statements.add(prepared.clone())?;
     let ending = conversation.ending(false);
     let (columns, parameters) = (prepared.columns.len() as u16, prepared.parameters.len() as u16);
     turn.writer().packet(|out| {
@@ -245,7 +245,7 @@ pub fn execute_of(
     if let Some(cursor) = statement.cursor.take() {
         cursor.close(sql);
     }
-    let (handle, may_set) = (statement.prepared.handle.clone(), statement.may_set);
+    let handle = statement.prepared.handle.clone();
     conversation.prepare_to_run(turn);
     if named {
         conversation.sql.give_attributes(attributes);
@@ -256,9 +256,7 @@ pub fn execute_of(
         return Ok(conversation.leave_prepared(turn, (id, flags), begun_ns, size));
     }
     turn.shared.stats.times.record(turn.shared.clock.monotonic_ns() - begun_ns);
-    if may_set {
-        conversation.obey();
-    }
+    conversation.obey_changes();
     answer_execution(conversation, turn, outcome, (id, flags), size)
 }
 

@@ -26,7 +26,6 @@ use obeyed::{Obeyed, collation_of};
 use run::Running;
 
 pub use long::is_long;
-pub use obeyed::may_set;
 
 /// How things stand after a command, or a part of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,7 +90,13 @@ impl Conversation {
             multi_statements: wants.2 & capability::MULTI_STATEMENTS != 0,
             shared: shared.clone(),
             client: client.clone(),
-            obeyed: Obeyed { client: Charset::Utf8mb4, results: Results::UTF8, packet_max: 0, idle: Duration::ZERO },
+            obeyed: Obeyed {
+                version: 0,
+                client: Charset::Utf8mb4,
+                results: Results::UTF8,
+                packet_max: 0,
+                idle: Duration::ZERO,
+            },
             running: None,
             incoming: None,
         });

@@ -29,8 +29,6 @@ pub struct Statement {
     /// Told by the next execution, for SEND_LONG_DATA has no reply.
     pub long_error: Option<SqlError>,
     pub cursor: Option<Cursor>,
-    /// It may change what the door obeys.
-    pub may_set: bool,
 }
 
 pub struct Statements {
@@ -46,7 +44,7 @@ impl Statements {
         Statements { shared: shared.clone(), by_id: BTreeMap::new(), last_id: 0, may_draw: false }
     }
 
-    pub fn add(&mut self, prepared: Prepared, may_set: bool) -> Result<u32> {
+    pub fn add(&mut self, prepared: Prepared) -> Result<u32> {
         let count = self.shared.stats.prepared.get();
         let most = self.shared.statements_max.load(Ordering::Relaxed);
         if count >= most {
@@ -54,7 +52,7 @@ impl Statements {
         }
         self.last_id = self.last_id.wrapping_add(1).max(1);
         let long = vec![None; prepared.parameters.len()];
-        let statement = Statement { prepared, bound: Vec::new(), long, long_error: None, cursor: None, may_set };
+        let statement = Statement { prepared, bound: Vec::new(), long, long_error: None, cursor: None };
         if self.by_id.insert(self.last_id, statement).is_none() {
             self.shared.stats.prepared.add(1);
         }

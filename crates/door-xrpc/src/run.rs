@@ -206,9 +206,7 @@ impl Session {
         let bound = statement::bind(sql, text, &hint, &request.args)?;
         sql.allow_leaving();
         let outcome = self.run(&bound);
-        if statement::may_set(&bound.text) {
-            self.obey();
-        }
+        self.obey_changes();
         Ok(outcome?)
     }
 

@@ -71,16 +71,19 @@ impl Failure {
 /// What of the session's variables the door itself obeys.
 #[derive(Clone, Copy)]
 pub struct Obeyed {
+    /// Of the session's variables when these were copied.
+    version: u64,
     pub client: Charset,
     pub results: Results,
 }
 
 impl Obeyed {
-    const DEFAULT: Obeyed = Obeyed { client: Charset::Utf8mb4, results: Results::UTF8 };
+    const DEFAULT: Obeyed = Obeyed { version: 0, client: Charset::Utf8mb4, results: Results::UTF8 };
 
     fn of(sql: &query::Session) -> Obeyed {
         let charset = |name: &str| sql.variable(name).ok();
         Obeyed {
+            version: sql.variables_version(),
             client: charset("character_set_client")
                 .and_then(|name| Charset::by_name(&name).ok())
                 .unwrap_or(Charset::Utf8mb4),
@@ -234,12 +237,14 @@ impl Session {
         }
     }
 
-    /// Reads again what the door obeys, after a statement that may have set it.
-    pub(crate) fn obey(&mut self) {
-        if let Some(sql) = &self.sql {
-            self.obeyed = Obeyed::of(sql);
+    /// Copies the session's variables again if the statement that has just run has set any.
+    pub(crate) fn obey_changes(&mut self) {
+        let Some(sql) = &self.sql else { return };
+        if sql.variables_version() == self.obeyed.version {
+            return;
         }
-        // They were read with the modes that there were.
+        self.obeyed = Obeyed::of(sql);
+        // They were parsed under the modes before.
         self.prepared.clear();
     }
 

@@ -153,12 +153,6 @@ fn column(name: &str) -> Option<String> {
     }
 }
 
-/// May the statement change a variable that the door obeys? Rather once too often than never.
-pub fn may_set(statement: &str) -> bool {
-    let text = statement.trim_start();
-    text.starts_with("/*") || text.get(..3).is_some_and(|word| word.eq_ignore_ascii_case("set"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Conversation, Next, Turn, may_set};
+use super::{Conversation, Next, Turn};
 use crate::commands;
 use crate::lift::{self, Lifted, Writing};
 
@@ -48,9 +48,7 @@ impl Conversation {
         let begun = turn.shared.clock.monotonic_ns();
         let outcome = self.sql.execute_with(&text, values);
         turn.shared.stats.times.record(turn.shared.clock.monotonic_ns() - begun);
-        if may_set(&text) {
-            self.obey();
-        }
+        self.obey_changes();
         self.answer(turn, outcome, size, None)
     }
 }

@@ -1,6 +1,6 @@
 //! What of the session's variables the door itself obeys.
 //!
-//! Asking for a variable takes a look-up and a string, so it is done after statements that may have set one, not for each.
+//! Reading a variable takes a look-up and a string, so the copies are read again only when the version of the session's variables has moved.
 
 use std::time::Duration;
 
@@ -10,8 +10,10 @@ use query::types::{Charset, Collation};
 
 use super::Conversation;
 
-/// What the door obeys of the session's variables. Read again after each statement that may have set one.
+/// The door's copies of the session's variables.
 pub struct Obeyed {
+    /// Of the variables when they were copied.
+    pub version: u64,
     pub client: Charset,
     pub results: Results,
     pub packet_max: usize,
@@ -19,10 +21,18 @@ pub struct Obeyed {
 }
 
 impl Conversation {
-    /// Reads what the door obeys, after a statement that may have set it.
+    /// Copies the variables again if the statement that has just run has set any: itself, or through PREPARE and EXECUTE.
+    pub fn obey_changes(&mut self) {
+        if self.sql.variables_version() != self.obeyed.version {
+            self.obey();
+        }
+    }
+
+    /// Copies the variables that the door obeys.
     pub fn obey(&mut self) {
         let charset = |name: &str| self.sql.variable(name).ok();
         self.obeyed = Obeyed {
+            version: self.sql.variables_version(),
             client: charset("character_set_client")
                 .and_then(|name| Charset::by_name(&name).ok())
                 .unwrap_or(Charset::Utf8mb4),
@@ -38,12 +48,6 @@ impl Conversation {
     }
 }
 
-/// May the statement change a variable that the door obeys? Rather once too often than never.
-pub fn may_set(statement: &str) -> bool {
-    let text = statement.trim_start();
-    text.starts_with("/*") || text.get(..3).is_some_and(|word| word.eq_ignore_ascii_case("set"))
-}
-
 /// The collation of a number in the handshake. Of utf8mb4's many, those that `query` does not have are its default.
 pub fn collation_of(id: u16) -> Result<Collation> {
     match Collation::by_id(id) {
@@ -56,16 +60,6 @@ pub fn collation_of(id: u16) -> Result<Collation> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn statements_that_set_are_seen_in_each_of_their_dresses() {
-        for yes in ["SET NAMES utf8", "  set x = 1", "/*!40101 SET NAMES utf8 */", "\nSet\tautocommit=0"] {
-            assert!(may_set(yes), "{yes}");
-        }
-        for no in ["SELECT 1", "", "s", "UPDATE t SET a = 1", "ä€"] {
-            assert!(!may_set(no), "{no}");
-        }
-    }
 
     #[test]
     fn a_collation_that_nobody_knows_is_an_error_and_a_sister_of_the_default_is_not() {

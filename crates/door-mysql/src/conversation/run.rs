@@ -7,7 +7,7 @@ use query::error::{Result, SqlError};
 use query::types::Column;
 use query::{Outcome, ResultSet};
 
-use super::{Conversation, Next, Turn, obeyed::may_set};
+use super::{Conversation, Next, Turn};
 use crate::columns::put_column;
 use crate::commands;
 use crate::errors;
@@ -144,9 +144,7 @@ impl Conversation {
             return self.leave(turn, Away { begun_ns, prepared: None }, size, script);
         }
         turn.shared.stats.times.record(turn.shared.clock.monotonic_ns() - begun_ns);
-        if may_set(statement) {
-            self.obey();
-        }
+        self.obey_changes();
         self.answer(turn, outcome, size, script)
     }
 

@@ -292,3 +292,27 @@ fn random_commands_bring_nobody_down() {
     assert_eq!(served.enter().command(b"\x0e")[0], OK);
     served.stop();
 }
+
+#[test]
+fn variables_that_the_door_obeys_are_seen_however_they_are_set() {
+    let served = serve(0, Options::default());
+    let mut client = served.enter();
+    let mut letter = |set: &[&str]| {
+        for text in set {
+            assert_eq!(client.command(&[b"\x03", text.as_bytes()].concat())[0], OK, "{text}");
+        }
+        assert_eq!(client.command("\x03select 'ä'".as_bytes()), [1]);
+        client.receive();
+        client.receive();
+        let row = client.receive();
+        client.receive();
+        row[1..].to_vec()
+    };
+    assert_eq!(letter(&[]), "ä".as_bytes());
+    let through_prepare = ["prepare s from 'set character_set_results = latin1'", "execute s"];
+    assert_eq!(letter(&through_prepare), b"\xe4");
+    assert_eq!(letter(&["-- a comment\nset character_set_results = utf8mb4"]), "ä".as_bytes());
+    assert_eq!(letter(&["# another\nset character_set_results = latin1"]), b"\xe4");
+    assert_eq!(letter(&["/*!40101 set character_set_results = utf8mb4 */"]), "ä".as_bytes());
+    served.stop();
+}

@@ -439,6 +439,11 @@ impl Session {
         Ok(variables::text_of(&value))
     }
 
+    /// A number that moves with each change of the session's variables, by whatever statement: a door whose copies are of another one reads them again.
+    pub fn variables_version(&self) -> u64 {
+        self.values.version()
+    }
+
     /// SET NAMES: what the handshake's collation says.
     pub fn set_names(&mut self, charset: &str, collation: Option<&str>) -> Result<()> {
         self.names(Some(charset), collation)

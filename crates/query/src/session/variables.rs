@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use stdx::sync::Mutex;
 
@@ -391,20 +392,34 @@ pub fn text_of(value: &Value) -> String {
 
 /// What a session has set, or taken over from the server when it began. A clone is the same: performance_schema.session_variables looks into it.
 #[derive(Clone, Debug, Default)]
-pub struct Values(Arc<Mutex<HashMap<&'static str, Value>>>);
+pub struct Values(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    values: Mutex<HashMap<&'static str, Value>>,
+    /// Counts changes, so that copies of values are compared by one number.
+    version: AtomicU64,
+}
 
 impl Values {
     pub fn get(&self, variable: &Variable) -> Value {
-        self.0.lock().get(variable.name).cloned().unwrap_or_else(|| variable.default())
+        self.0.values.lock().get(variable.name).cloned().unwrap_or_else(|| variable.default())
     }
 
     pub fn set(&self, name: &'static str, value: Value) {
-        self.0.lock().insert(name, value);
+        self.0.values.lock().insert(name, value);
+        self.0.version.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Moves with each change of a value.
+    pub fn version(&self) -> u64 {
+        self.0.version.load(Ordering::Relaxed)
     }
 
     /// These alone from now on.
     pub fn set_all(&self, values: impl Iterator<Item = (&'static str, Value)>) {
-        *self.0.lock() = values.collect();
+        *self.0.values.lock() = values.collect();
+        self.0.version.fetch_add(1, Ordering::Relaxed);
     }
 
     fn named(&self, name: &str) -> Value {
