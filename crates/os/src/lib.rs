@@ -8,6 +8,7 @@ pub mod cpu;
 mod device;
 mod entropy;
 pub mod memory;
+pub mod process;
 mod real;
 mod sim;
 mod uring;

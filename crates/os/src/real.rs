@@ -2,16 +2,21 @@
 //!
 //! A single read is a plain `pread`: one system call, cheaper than a ring. Batches are submitted together and waited for once.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Seek, Write};
+use std::fs::{File, OpenOptions, Permissions};
+use std::io::{self, Read};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::{Device, Folder, Open, ReadRing};
+
+/// Permissions of every file in a data folder.
+const FILE_MODE: u32 = 0o600;
+
+const PID_BYTES_MAX: u64 = 20;
 
 /// A data folder of the file system.
 pub struct RealFolder {
@@ -20,10 +25,10 @@ pub struct RealFolder {
 }
 
 impl RealFolder {
-    /// Opens a folder; makes it, with parents, if `create`.
+    /// Opens a folder. `create` makes it, with its parents, for the user of this process alone (0700).
     pub fn open(path: &Path, create: bool) -> io::Result<Arc<RealFolder>> {
         if create {
-            std::fs::create_dir_all(path)?;
+            std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)?;
         }
         if !std::fs::metadata(path)?.is_dir() {
             return Err(io::Error::new(io::ErrorKind::NotADirectory, "not a folder"));
@@ -35,21 +40,36 @@ impl RealFolder {
         &self.path
     }
 
-    /// Takes the folder for this process until the value is dropped. `Err(WouldBlock)` carries the holder's pid in its text.
+    /// Takes the folder for this process until the value is dropped. `Err(WouldBlock)` carries the holder's pid in its text, if it is known.
     pub fn lock(&self) -> io::Result<()> {
-        let mut file =
-            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(self.path.join("lock"))?;
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false).mode(FILE_MODE);
+        let file = options.open(self.path.join("lock"))?;
         // SAFETY: flock on a descriptor that `file` keeps open.
         if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
             let mut holder = String::new();
-            let _ = file.read_to_string(&mut holder);
-            return Err(io::Error::new(io::ErrorKind::WouldBlock, format!("in use by process {}", holder.trim())));
+            // Whatever the file holds, a pid is short and made of digits.
+            let _ = (&file).take(PID_BYTES_MAX).read_to_string(&mut holder);
+            let holder = match holder.trim().parse::<u32>() {
+                Ok(pid) => format!("process {pid}"),
+                Err(_) => "another process".to_owned(),
+            };
+            return Err(io::Error::new(io::ErrorKind::WouldBlock, format!("in use by {holder}")));
         }
-        file.set_len(0)?;
-        file.rewind()?;
-        write!(file, "{}", std::process::id())?;
+        note_holder(&file);
         *self.lock.lock().unwrap_or_else(|poison| poison.into_inner()) = Some(file);
         Ok(())
+    }
+}
+
+/// Writes this process' id into a lock file, for a person who finds it taken. On a full disk the file may have no room even for that:
+/// it is left empty then, because a stale pid would mislead.
+fn note_holder(file: &File) {
+    let pid = std::process::id().to_string();
+    // In place and cut afterwards: a file that has its block already needs no new one.
+    let noted = file.write_all_at(pid.as_bytes(), 0).and_then(|()| file.set_len(pid.len() as u64));
+    if noted.is_err() {
+        let _ = file.set_len(0);
     }
 }
 
@@ -80,7 +100,7 @@ impl Folder for RealFolder {
 
     fn scratch(&self) -> io::Result<Arc<dyn Device>> {
         let mut options = OpenOptions::new();
-        options.read(true).write(true);
+        options.read(true).write(true).mode(FILE_MODE);
         let file = match options.clone().custom_flags(libc::O_TMPFILE).open(&self.path) {
             // A file system that knows only files with names: it has one for a moment.
             Err(error) if matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::EISDIR)) => {
@@ -127,13 +147,18 @@ struct RealDevice {
 impl RealDevice {
     fn open(path: &Path, name: &str, mode: Open) -> io::Result<RealDevice> {
         let mut options = OpenOptions::new();
-        options.read(true).write(true).create(matches!(mode, Open::Create));
+        options.read(true).write(true).create(matches!(mode, Open::Create)).mode(FILE_MODE);
         let direct = options.clone().custom_flags(libc::O_DIRECT).open(path);
         let file = match direct {
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => options.open(path)?,
             other => other?,
         };
-        let len = file.metadata()?.len();
+        let metadata = file.metadata()?;
+        if metadata.mode() & 0o077 != 0 {
+            // Made by an earlier version, or copied. A file of another user cannot be changed, and is none the worse for it.
+            let _ = file.set_permissions(Permissions::from_mode(FILE_MODE));
+        }
+        let len = metadata.len();
         Ok(RealDevice { name: name.to_owned(), file, len: AtomicU64::new(len), growing: Mutex::new(()) })
     }
 
@@ -270,5 +295,55 @@ impl Device for RealDevice {
 
     fn read_ring(&self, unit: usize, depth: usize) -> Option<ReadRing> {
         ReadRing::new(self.file.try_clone().ok()?, unit, depth).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Temporary(PathBuf);
+
+    impl Temporary {
+        fn new(name: &str) -> Temporary {
+            let path = std::env::temp_dir().join(format!("beluga-os-{name}-{}", std::process::id()));
+            let _ = std::fs::remove_dir_all(&path);
+            Temporary(path)
+        }
+
+        fn mode(&self, name: &str) -> u32 {
+            std::fs::metadata(self.0.join(name)).unwrap().mode() & 0o777
+        }
+    }
+
+    impl Drop for Temporary {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn a_folder_and_its_files_are_their_users_alone() {
+        let at = Temporary::new("modes");
+        let folder = RealFolder::open(&at.0, true).unwrap();
+        folder.lock().unwrap();
+        Folder::open(&*folder, "data", Open::Create).unwrap();
+        assert_eq!((at.mode("."), at.mode("data"), at.mode("lock")), (0o700, 0o600, 0o600));
+        std::fs::set_permissions(at.0.join("data"), Permissions::from_mode(0o644)).unwrap();
+        Folder::open(&*folder, "data", Open::Existing).unwrap();
+        assert_eq!(at.mode("data"), 0o600, "permissions of an earlier version are narrowed");
+    }
+
+    #[test]
+    fn a_lock_without_room_for_a_pid_is_a_lock() {
+        let at = Temporary::new("lock");
+        std::fs::create_dir_all(&at.0).unwrap();
+        // A device that has room for nothing stands in for the file.
+        std::os::unix::fs::symlink("/dev/full", at.0.join("lock")).unwrap();
+        let folder = RealFolder::open(&at.0, false).unwrap();
+        folder.lock().unwrap();
+        let other = RealFolder::open(&at.0, false).unwrap();
+        let refused = other.lock().unwrap_err();
+        assert_eq!((refused.kind(), &*refused.to_string()), (io::ErrorKind::WouldBlock, "in use by another process"));
     }
 }

@@ -2,9 +2,9 @@
 //!
 //! Rows are written as they are made. If anything goes wrong the file is taken away again, so that a file that is there is whole.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -58,7 +58,9 @@ impl Session {
             return Err(error::BLOBS_AND_NO_TERMINATED.bare());
         }
         let widths = widths.filter(|_| is_fixed);
+        // Readable by the group, as in MySQL, whatever the umask of the process.
         let file = OpenOptions::new().write(true).create_new(true).mode(0o640).open(&path);
+        let file = file.and_then(|file| file.set_permissions(Permissions::from_mode(0o640)).map(|()| file));
         let written = file.map_err(|error| cannot_create(name, &error)).and_then(|file| {
             let mut writing = Writing { file, name, format, widths, charset, buffer: Vec::new(), rows: 0 };
             let done = self.write_all(result, &mut writing);

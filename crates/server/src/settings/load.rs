@@ -163,6 +163,8 @@ impl Settings {
         let beside = path.with_extension("toml.new");
         let write = || {
             std::fs::write(&beside, document.to_string())?;
+            // The file may hold passwords, and its permissions are the operator's choice.
+            std::fs::set_permissions(&beside, std::fs::metadata(path)?.permissions())?;
             std::fs::File::open(&beside)?.sync_all()?;
             std::fs::rename(&beside, path)
         };

@@ -41,11 +41,16 @@ pub struct Spill {
 }
 
 impl Spill {
-    /// Whatever is in the folder is of a server that is no more.
+    /// Removes files of an earlier server from the folder. A start needs no room: on a full disk a missing folder is made by the first statement that spills.
     pub fn open(folder: &Path, memory_max: usize) -> io::Result<Spill> {
-        fs::create_dir_all(folder)?;
-        for entry in fs::read_dir(folder)? {
-            fs::remove_file(entry?.path())?;
+        match fs::create_dir_all(folder) {
+            Err(error) if error.kind() == io::ErrorKind::StorageFull => {}
+            made => {
+                made?;
+                for entry in fs::read_dir(folder)? {
+                    fs::remove_file(entry?.path())?;
+                }
+            }
         }
         let folder = folder.to_owned();
         let [next, files, bytes] = [0, 0, 0].map(AtomicU64::new);
@@ -62,7 +67,12 @@ impl Spill {
 
     fn create(&self) -> Result<File> {
         let path = self.folder.join(format!("{}.spill", self.next.fetch_add(1, Ordering::Relaxed)));
-        let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path);
+        let make = || OpenOptions::new().read(true).write(true).create_new(true).open(&path);
+        let file = make().or_else(|error| match error.kind() {
+            // There was no room for the folder when the server started.
+            io::ErrorKind::NotFound => fs::create_dir_all(&self.folder).and_then(|()| make()),
+            _ => Err(error),
+        });
         let file = file.map_err(|error| self.failed(&error))?;
         fs::remove_file(&path).map_err(|error| self.failed(&error))?;
         self.files.fetch_add(1, Ordering::Relaxed);
