@@ -3,7 +3,7 @@
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsRawFd, RawFd};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use stdx::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -17,9 +17,15 @@ use crate::door::{AnyDoor, Door};
 use crate::group::{Group, TOKEN_LISTENER, TOKEN_TIMER, Work};
 use crate::mailbox::Task;
 use crate::settings::{Live, Settings};
-use crate::sys;
+use crate::sys::{self, EventFd};
 use crate::timer::Timers;
 use crate::tls::{Tls, TlsConfig};
+
+/// How long accept rests after an error that only time mends, such as a process without file descriptors.
+const ACCEPT_RETRY: Duration = Duration::from_millis(100);
+
+/// Connections of one listener that are refused at once when descriptors have run out; the others wait for the retry.
+const REFUSED_AT_ONCE: usize = 64;
 
 /// How a door listens.
 #[derive(Clone, Debug, Default)]
@@ -65,6 +71,11 @@ pub(crate) struct PoolInner {
     entrances: RwLock<Vec<Entrance>>,
     next_id: AtomicU64,
     next_group: AtomicUsize,
+    /// Held open so that it can be closed to accept one more connection and refuse it in the door's words (R16). None while even that one is lost.
+    reserve: Mutex<Option<EventFd>>,
+    /// A retry of accept is scheduled: there is one for the whole pool, however many listeners have failed.
+    accept_retry: AtomicBool,
+    on_exhausted: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
 /// The threads, the sockets, and everything between them.
@@ -113,6 +124,9 @@ impl Pool {
             entrances: RwLock::default(),
             next_id: AtomicU64::new(1),
             next_group: AtomicUsize::new(0),
+            reserve: Mutex::new(Some(EventFd::new()?)),
+            accept_retry: AtomicBool::new(false),
+            on_exhausted: OnceLock::new(),
             live,
             settings,
         });
@@ -170,6 +184,12 @@ impl Pool {
     /// All connections of all doors.
     pub fn connections(&self) -> Vec<Arc<Connection>> {
         self.inner.groups.iter().flat_map(|group| group.connections()).collect()
+    }
+
+    /// Registers a call for each batch of connections that is refused because the process has no file descriptor left. Calls come at most every
+    /// `ACCEPT_RETRY`, from a pool thread. Later registrations are ignored.
+    pub fn on_descriptors_exhausted(&self, call: Box<dyn Fn() + Send + Sync>) {
+        let _ = self.inner.on_exhausted.set(call);
     }
 
     /// Opens a port for a door. Port 0 takes any free one.
@@ -283,34 +303,78 @@ impl PoolInner {
 
     /// Takes all waiting connections of a listener into `group`.
     pub fn accept(&self, group: &Arc<Group>, entrance: u64) {
+        let at = self.groups.iter().position(|other| Arc::ptr_eq(other, group)).expect("one of ours");
+        self.accept_at(at, entrance);
+    }
+
+    fn accept_at(&self, group: usize, entrance: u64) {
         let entrances = self.entrances.read();
         let Some(entrance) = entrances.get(entrance as usize) else { return };
-        let at = self.groups.iter().position(|other| Arc::ptr_eq(other, group)).expect("one of ours");
-        let Some(socket) = entrance.sockets.get(at) else { return };
+        let Some(socket) = entrance.sockets.get(group) else { return };
         loop {
             match socket.accept() {
                 Ok((stream, peer)) => self.admit(entrance, stream, peer),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                // The peer gave up, or we were interrupted: the next one.
+                // The peer gave up, or the call was interrupted: the next one.
                 Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted) => {
                 }
-                Err(_) => {
-                    // No descriptors or memory: the edge is used up, so look again in a while.
-                    self.retry_accept(group);
+                Err(error) => {
+                    if sys::is_out_of_descriptors(&error) {
+                        self.refuse_waiting(entrance, socket);
+                    }
+                    // The edge is used up, so the backlog is examined again later.
+                    self.retry_accept();
                     return;
                 }
             }
         }
     }
 
-    fn retry_accept(&self, group: &Arc<Group>) {
-        let group = group.clone();
+    /// Refuses up to `REFUSED_AT_ONCE` connections of a listener's backlog in the door's words, one after another over the reserve descriptor (R16).
+    fn refuse_waiting(&self, entrance: &Entrance, socket: &TcpListener) {
+        let mut reserve = self.reserve.lock();
+        let mut refused = 0;
+        while refused < REFUSED_AT_ONCE {
+            drop(reserve.take());
+            let accepted = socket.accept();
+            if let Ok((stream, _)) = &accepted {
+                self.refuse(entrance, stream);
+                refused += 1;
+            }
+            let is_over = accepted.is_err();
+            drop(accepted);
+            *reserve = EventFd::new().ok();
+            if is_over || reserve.is_none() {
+                break;
+            }
+        }
+        drop(reserve);
+        if let Some(call) = self.on_exhausted.get() {
+            call();
+        }
+    }
+
+    fn refuse(&self, entrance: &Entrance, stream: &std::net::TcpStream) {
+        self.counters.refused.add(1);
+        if entrance.tls.is_none() {
+            let _ = sys::send(stream, &entrance.door.refuse());
+        }
+    }
+
+    fn retry_accept(&self) {
+        if self.accept_retry.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        // The pool outlives its timers, and a group leads to it.
+        let group = self.groups[0].clone();
         self.timers.add(
-            Duration::from_millis(100),
+            ACCEPT_RETRY,
             Box::new(move || {
-                if let Some(pool) = group.pool.get().and_then(std::sync::Weak::upgrade) {
-                    let count = pool.entrances.read().len() as u64;
-                    (0..count).for_each(|entrance| pool.accept(&group, entrance));
+                let Some(pool) = group.pool.get().and_then(std::sync::Weak::upgrade) else { return };
+                pool.accept_retry.store(false, Ordering::SeqCst);
+                let count = pool.entrances.read().len() as u64;
+                for group in 0..pool.groups.len() {
+                    (0..count).for_each(|entrance| pool.accept_at(group, entrance));
                 }
             }),
         );
@@ -323,10 +387,7 @@ impl PoolInner {
         };
         if self.connections.fetch_add(1, Ordering::SeqCst) >= limit {
             self.connections.fetch_sub(1, Ordering::SeqCst);
-            self.counters.refused.add(1);
-            if entrance.tls.is_none() {
-                let _ = sys::send(&stream, &entrance.door.refuse());
-            }
+            self.refuse(entrance, &stream);
             return;
         }
         if self.adopt(entrance, stream, peer).is_none() {
