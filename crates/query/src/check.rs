@@ -186,13 +186,14 @@ impl<'w> Walk<'w> {
     fn orphans(&mut self, key: &ForeignKey, snapshot: &Snapshot) -> Result<()> {
         let whose = format!("{}, foreign key {}", self.name(), key.name);
         let vouched = !self.table.live.unchecked.load(Ordering::Acquire);
-        let fit = snapshot
-            .table(&key.parent_schema, &key.parent)
-            .and_then(|parent| Ok((parent, key.fit(self.table, parent)?)));
+        // A parent may be missing: dropped, or not yet made, while foreign_key_checks was off (F5). Rows that want one are damage where they were checked (F6).
+        let Ok(parent) = snapshot.table(&key.parent_schema, &key.parent) else {
+            return self.without_parent(&whose, key, vouched);
+        };
         let mut wrong = Wrong::default();
-        match fit {
+        match key.fit(self.table, parent) {
             Err(error) => wrong.add(|| error.message),
-            Ok((parent, by)) => {
+            Ok(by) => {
                 let Some(txn) = &mut self.txn else { return Ok(()) };
                 let orphan = |row_key: &[u8]| {
                     wrong.add(|| format!("row {} has no parent", hex(row_key)));
@@ -208,6 +209,28 @@ impl<'w> Walk<'w> {
             self.report
                 .notes
                 .push(format!("{whose}: {count} without a parent, from times when foreign_key_checks was off"));
+        }
+        Ok(())
+    }
+
+    /// The parent table does not exist: every row with a whole key is an orphan.
+    fn without_parent(&mut self, whose: &str, key: &ForeignKey, vouched: bool) -> Result<()> {
+        let (mut wrong, mut row) = (Wrong::default(), vec![Value::Null; self.table.columns.len()]);
+        self.each(self.table.map, |walk, _, row_key, bytes| {
+            scan::decode(walk.table, bytes, &key.columns, &mut row)?;
+            if !key.columns.iter().any(|at| row[*at].is_null()) {
+                wrong.add(|| format!("row {} has no parent", hex(row_key)));
+            }
+            Ok(())
+        })?;
+        let parent = format!("{}.{}", key.parent_schema, key.parent);
+        match (vouched, wrong.count) {
+            (_, 0) => self.report.notes.push(format!("{whose}: its parent table {parent} does not exist")),
+            (false, count) => self
+                .report
+                .notes
+                .push(format!("{whose}: {count} without a parent, since its parent table {parent} does not exist")),
+            (true, _) => self.tell(whose, wrong),
         }
         Ok(())
     }

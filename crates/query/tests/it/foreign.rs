@@ -278,3 +278,40 @@ fn the_check_vouches_for_what_was_checked_and_says_so_of_the_rest() {
     let mut one = world.session(1);
     assert!(run(&mut one, "insert into d.c values (3, 7)")[0].starts_with("error 1452"));
 }
+
+/// F5: an empty child made before its parent, and one whose parent was dropped, are as somebody wanted them.
+#[test]
+fn a_missing_parent_is_a_remark_and_no_damage() {
+    let world = World::on(SimFolder::new(5));
+    let mut session = world.session(1);
+    all(
+        &mut session,
+        &[
+            "create database a",
+            "use a",
+            "set foreign_key_checks = 0",
+            "create table empty (id int primary key, p int, foreign key (p) references later (id))",
+            "create table nulls (id int primary key, p int, foreign key (p) references later (id))",
+            "set foreign_key_checks = 1",
+            "insert into nulls values (1, null)",
+            "create table users (id int primary key)",
+            "create table kids (id int primary key, u int, foreign key (u) references users (id))",
+            "insert into users values (1)",
+            "insert into kids values (1, 1), (2, null)",
+            "set foreign_key_checks = 0",
+            "drop table users",
+        ],
+    );
+    let report = query::check::check(&world.db).expect("the walk comes to its end");
+    assert_eq!(report.problems, Vec::<String>::new());
+    let mut notes = report.notes;
+    notes.sort();
+    assert_eq!(
+        notes,
+        [
+            "table a.empty, foreign key empty_ibfk_1: its parent table a.later does not exist",
+            "table a.kids, foreign key kids_ibfk_1: 1 without a parent, since its parent table a.users does not exist",
+            "table a.nulls, foreign key nulls_ibfk_1: its parent table a.later does not exist",
+        ]
+    );
+}
