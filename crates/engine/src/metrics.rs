@@ -15,7 +15,7 @@ pub struct Metrics {
     pub read_retries: Counter,
     /// SCANs that began again because their cursor was not known any more.
     pub scan_restarts: Counter,
-    /// Steps of the background that met an error: see `Keyspace::background_error`.
+    /// Steps of the background that met an error: see `Keyspace::on_background_error`.
     pub background_errors: Counter,
     /// Records taken out of the trees in the background.
     pub purged_records: Counter,

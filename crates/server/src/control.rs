@@ -6,10 +6,13 @@
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::log;
 
 const SOCKET: &str = "control";
+/// How long the thread rests after an error.
+const REST: Duration = Duration::from_millis(100);
 const REQUEST_BYTES_MAX: u64 = 64 << 10;
 
 /// Answers one request; lines given to the second argument go out at once.
@@ -35,9 +38,12 @@ pub fn listen(folder: &Path, serve: Box<Serve>) -> std::io::Result<Control> {
     }
     let listener = UnixListener::bind(&path)?;
     std::thread::Builder::new().name("control".into()).spawn(move || {
-        for stream in listener.incoming().flatten() {
-            if let Err(error) = answer(&stream, &*serve) {
+        for stream in listener.incoming() {
+            let answered = stream.and_then(|stream| answer(&stream, &*serve));
+            if let Err(error) = answered {
                 log::debug("control", &[("error", &error)]);
+                // A process without file descriptors fails to accept at once and again; so does a broken request, which may wait.
+                std::thread::sleep(REST);
             }
         }
     })?;

@@ -8,7 +8,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
@@ -96,6 +96,28 @@ fn quoted(text: &str) -> String {
     if plain { text.to_string() } else { format!("{text:?}") }
 }
 
+/// Lets one line in a while through, of a trouble that comes again and again.
+pub struct Throttle {
+    every: Duration,
+    last: Mutex<Option<Instant>>,
+}
+
+impl Throttle {
+    pub fn new(every: Duration) -> Throttle {
+        Throttle { every, last: Mutex::new(None) }
+    }
+
+    /// Returns true at the first call, and then at the first call after each `every`.
+    pub fn is_due(&self) -> bool {
+        let mut last = self.last.lock().unwrap_or_else(|e| e.into_inner());
+        let is_due = last.is_none_or(|last| last.elapsed() >= self.every);
+        if is_due {
+            *last = Some(Instant::now());
+        }
+        is_due
+    }
+}
+
 /// `2026-11-20T22:36:01.123Z`.
 pub fn time_text(unix_ms: u64) -> String {
     let (days, ms) = (unix_ms / 86_400_000, unix_ms % 86_400_000);
@@ -150,6 +172,13 @@ mod tests {
             line,
             "1970-01-01T00:00:00.000Z level=warn event=listening door=redis why=\"no \\\"room\\\"\" n=7 empty=\"\"\n"
         );
+    }
+
+    #[test]
+    fn a_throttle_lets_one_in_a_while_through() {
+        let (never_again, always) = (Throttle::new(Duration::MAX), Throttle::new(Duration::ZERO));
+        assert_eq!([never_again.is_due(), never_again.is_due(), never_again.is_due()], [true, false, false]);
+        assert_eq!([always.is_due(), always.is_due()], [true, true]);
     }
 
     #[test]

@@ -21,7 +21,7 @@ use crate::around::{self, Parts};
 use crate::control;
 use crate::copy;
 use crate::exit::{Exit, Failure, say};
-use crate::log;
+use crate::log::{self, Throttle};
 use crate::memory::{self, Shares};
 use crate::metrics::Sources;
 use crate::metrics::door::MetricsDoor;
@@ -37,10 +37,21 @@ const DRAIN_MAX: Duration = Duration::from_secs(10);
 /// How long a stop goes on while the disk is full: a rollback that finds no room waits for it, and nobody may ever make some.
 const FULL_MAX: Duration = Duration::from_secs(20);
 
+/// Descriptors of one group of the pool: epoll, event, the read ring, and a listener for each port.
+const DESCRIPTORS_OF_GROUP: u64 = 9;
+
+/// Descriptors left for temporary files of statements, log segments and rings of threads.
+const DESCRIPTORS_SPARE: u64 = 32;
+
+/// How often the log names a trouble that goes on, at most.
+const TROUBLE_EVERY: Duration = Duration::from_secs(60);
+
 pub fn run(settings: Settings) -> Result<(), Failure> {
     let settings = Arc::new(settings);
     let shares = shares(&settings)?;
     check_ways(&settings)?;
+    os::process::make_files_private();
+    let descriptors = os::process::raise_descriptor_limit().unwrap_or(u64::MAX);
     // Before anything is opened, so that a signal during recovery ends the process in order as soon as that is done.
     let mut signals =
         Signals::new([SIGTERM, SIGINT]).map_err(|e| Failure::new(Exit::Internal, format!("signals: {e}")))?;
@@ -56,8 +67,9 @@ pub fn run(settings: Settings) -> Result<(), Failure> {
         );
         std::process::exit(Exit::Io as i32);
     }));
-    let pool = Arc::new(pool(&settings, &shares, &engine)?);
+    let pool = Arc::new(pool(&settings, &shares, &engine, descriptors)?);
     tune_pool(&settings, &pool);
+    tell_troubles(&pool, &engine);
     let doors = match listen(&settings, &engine, &pool) {
         Ok(doors) => doors,
         Err(failure) => {
@@ -110,10 +122,26 @@ fn give_up_when_full(engine: &Arc<Engine>) {
             }
         }
         log::warn("stopped while something still waits for disk room; the next start takes it back", &[]);
-        std::process::exit(0);
+        std::process::exit(Exit::Io as i32);
     };
     if let Err(error) = std::thread::Builder::new().name("last-resort".into()).spawn(body) {
         log::warn("stopping", &[("error", &error)]);
+    }
+}
+
+/// Lowers `max_connections` to what the limit on file descriptors leaves beside those that are open now, those that the pool's groups and the doors' listeners are
+/// going to open, and `DESCRIPTORS_SPARE` for files of statements.
+fn fit_connections(settings: &Settings, limit: u64, groups: usize) {
+    let of_groups = DESCRIPTORS_OF_GROUP * groups as u64;
+    let others = os::process::descriptors_open() + of_groups + DESCRIPTORS_SPARE;
+    let wanted = settings.number(Name::MaxConnections);
+    let possible = limit.saturating_sub(others).max(1);
+    if possible < wanted {
+        settings.lower(Name::MaxConnections, possible);
+        log::warn(
+            "fewer connections than max_connections: the limit on file descriptors is too low; raise it (ulimit -Hn, LimitNOFILE=)",
+            &[("max_connections", &wanted), ("possible", &possible), ("descriptors", &limit)],
+        );
     }
 }
 
@@ -136,7 +164,8 @@ fn shares(settings: &Settings) -> Result<Shares, Failure> {
     divided.map_err(|e| Failure::new(Exit::Config, e))
 }
 
-fn pool(settings: &Settings, shares: &Shares, engine: &Engine) -> Result<Pool, Failure> {
+/// `descriptors`: the limit on file descriptors, by which `max_connections` is lowered where it must be.
+fn pool(settings: &Settings, shares: &Shares, engine: &Engine, descriptors: u64) -> Result<Pool, Failure> {
     let number = |name| settings.number(name) as usize;
     let (threads, in_group) = (number(Name::ThreadPoolSize), number(Name::EpollThreadsPerGroup));
     let epoll_groups = match (number(Name::EpollGroups), threads) {
@@ -156,12 +185,13 @@ fn pool(settings: &Settings, shares: &Shares, engine: &Engine) -> Result<Pool, F
         output_total_bytes: shares.output_bytes() as usize,
         kept_bytes: 0,
         tcp_listen_queue: number(Name::TcpListenQueue) as i32,
-        max_connections: number(Name::MaxConnections),
         ..live_pool(settings)
     }
     .resolve(os::cpu::allowed().len());
+    fit_connections(settings, descriptors, sizes.epoll_groups);
     let base = sizes.epoll_groups * sizes.epoll_threads_per_group;
     let sizes = reactor::Settings {
+        max_connections: number(Name::MaxConnections),
         epoll_group_threads_max: (shares.threads_max() as usize / sizes.epoll_groups)
             .clamp(sizes.epoll_threads_per_group + 1, sizes.epoll_group_threads_max),
         kept_bytes: (shares.kept_bytes() as usize / base).min(reactor::Settings::default().kept_bytes),
@@ -207,6 +237,25 @@ fn tune_pool(settings: &Settings, pool: &Arc<Pool>) {
         if let Some(pool) = tuned.upgrade() {
             pool.tune(&live_pool(settings));
             pool.counters().times.switch(settings.is_on(Name::PerfHist));
+        }
+    }));
+}
+
+/// Logs troubles that the pool and the engine go on with, each at most once in `TROUBLE_EVERY`.
+fn tell_troubles(pool: &Pool, engine: &Engine) {
+    let throttle = Throttle::new(TROUBLE_EVERY);
+    pool.on_descriptors_exhausted(Box::new(move || {
+        if throttle.is_due() {
+            log::error(
+                "no file descriptors left: new connections are refused; raise the limit (ulimit -n, LimitNOFILE=)",
+                &[("open", &os::process::descriptors_open())],
+            );
+        }
+    }));
+    let throttle = Throttle::new(TROUBLE_EVERY);
+    engine.keyspace().on_background_error(Box::new(move |error| {
+        if throttle.is_due() {
+            log::error("expiry and purge cannot go on; they try again", &[("error", error)]);
         }
     }));
 }

@@ -75,6 +75,12 @@ impl Settings {
         self.read(name as usize).0.text().to_string()
     }
 
+    /// Lowers a number that the machine does not allow; where it comes from stays as it was.
+    pub fn lower(&self, name: Name, number: u64) {
+        let (value, source) = self.read(name as usize);
+        self.write(name as usize, Value::Number(value.number().min(number)), source);
+    }
+
     fn read(&self, at: usize) -> (Value, Source) {
         self.values.read().unwrap_or_else(|e| e.into_inner())[at].clone()
     }

@@ -66,10 +66,13 @@ pub fn open(
     options.pager.until.wall_ms = until.wall_ms;
     let path = folder.path().display().to_string();
     let begin = Instant::now();
-    let told = Cell::new(begin);
+    // Counted from the first piece of the log: after a clean stop there is one, however long the folder took to open.
+    let told: Cell<Option<Instant>> = Cell::new(None);
     let opened = Engine::open_with(options, folder, Arc::new(RealClock::new()), &|done| {
-        if told.get().elapsed() >= PROGRESS_EVERY {
-            told.set(Instant::now());
+        let last = told.get().unwrap_or_else(Instant::now);
+        let is_due = last.elapsed() >= PROGRESS_EVERY;
+        told.set(Some(if is_due { Instant::now() } else { last }));
+        if is_due {
             match done {
                 Recovering::Redo(done) => {
                     log::warn("recovering", &[("from", &done.from), ("at", &done.to), ("records", &done.records)]);

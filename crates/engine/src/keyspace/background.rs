@@ -2,7 +2,7 @@
 //!
 //! One thread, asleep while there is nothing to do: until the next key expires, or somebody rings. In single-threaded simulation the caller steps.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use stdx::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -47,7 +47,7 @@ pub(crate) struct Bell {
     /// When the background will wake by itself, ms since 1970; nobody needs to ring for anything later. 0: it is awake.
     wakes_at: AtomicU64,
     stop: AtomicBool,
-    last_error: Mutex<Option<String>>,
+    on_error: OnceLock<Box<dyn Fn(&Error) + Send + Sync>>,
 }
 
 impl Bell {
@@ -95,9 +95,9 @@ impl Keyspace {
         Ok(Progress { more: expiry.more || purge.more || others.more, due_ms })
     }
 
-    /// What the background met last, for a log line. It goes on with what it can do.
-    pub fn background_error(&self) -> Option<String> {
-        self.background.last_error.lock().clone()
+    /// Registers a call for each error that a background step meets, from the background's thread; the background goes on after a pause. Later registrations are ignored.
+    pub fn on_background_error(&self, call: Box<dyn Fn(&Error) + Send + Sync>) {
+        let _ = self.background.on_error.set(call);
     }
 
     /// Somebody has left something for the background, to be looked at within 20 ms or so.
@@ -119,7 +119,9 @@ impl Keyspace {
                 Err(Error::ShuttingDown) => return,
                 Err(error) => {
                     self.store.metrics.background_errors.add(1);
-                    *self.background.last_error.lock() = Some(error.to_string());
+                    if let Some(call) = self.background.on_error.get() {
+                        call(&error);
+                    }
                     self.background.sleep(Some(PAUSE));
                 }
             }
