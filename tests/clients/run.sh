@@ -58,6 +58,7 @@ suite() {
             canary
         ;;
     disk_full) "$python" $here/python/disk_full.py ;;
+    descriptors) "$python" $here/python/descriptors.py ;;
     device) "$python" $here/python/device.py ;;
     memory) "$python" $here/python/memory.py ;;
     introspection) "$python" $here/python/introspection.py ;;
@@ -130,7 +131,7 @@ if [ "${1:-}" = soak ]; then
     DIFFERENTIAL_ARGS= SECONDS_DIFFERENTIAL=$((minutes * 30)) suite differential
     MYSQL_DIFFERENTIAL_ARGS= SECONDS_DIFFERENTIAL=$((minutes * 15)) suite mysql_differential
 else
-    for name in "${@:-cli python node java errors tls introspection mysql_logins mysql_rights mysql_views two_faces two_faces_crash mysql_python mysql_wire mysql_track mysql_sqllogic mysql_load mysql_dump mysql_sqlalchemy mysql_django mysql_go mysql_node mysql_php mysql_typeorm mysql_java mysql_metadata mysql_tools mysql_beside mysql_anomalies mysql_differential mysql_crash mysql_crowd xrpc xrpc_rust xrpc_python large tpcc tpch sysbench disk_full device memory crash differential}"; do
+    for name in "${@:-cli python node java errors tls introspection mysql_logins mysql_rights mysql_views two_faces two_faces_crash mysql_python mysql_wire mysql_track mysql_sqllogic mysql_load mysql_dump mysql_sqlalchemy mysql_django mysql_go mysql_node mysql_php mysql_typeorm mysql_java mysql_metadata mysql_tools mysql_beside mysql_anomalies mysql_differential mysql_crash mysql_crowd xrpc xrpc_rust xrpc_python large tpcc tpch sysbench disk_full descriptors device memory crash differential}"; do
         for one in $name; do suite "$one"; done
     done
 fi

@@ -127,6 +127,19 @@ class SmallDisk:
     def detach(self):
         return self.run("umount", self.mount)
 
+    def fill(self):
+        """Takes every byte that is left, in a file that it names."""
+        path = os.path.join(self.mount, "fill")
+        with open(path, "ab", buffering=0) as file:
+            for piece in (1 << 20, 4096, 1):
+                try:
+                    while True:
+                        file.write(b"x" * piece)
+                        os.fsync(file.fileno())
+                except OSError:
+                    pass
+        return path
+
     def fail(self):
         """From here on every write of the file system fails with EIO, until it is mounted anew. False if the kernel does not do that."""
         folder = os.open(self.mount, os.O_RDONLY)

@@ -99,6 +99,38 @@ def resumes(oracle, wire, limit=30):
     return None
 
 
+def play_without_a_byte(disk):
+    """After `kill -9` others take every byte that was left: a start and a check need none, and writes come back with the room."""
+    server = Server("--checkpoint-distance", "16mb", "--log-segment", "4mb", folder=os.path.join(disk.path, "data"), mysql=True)
+    filled = None
+    try:
+        server.start()
+        oracle, wire = Oracle(server.port), Wire(server.port, 60)
+        for _ in range(40):
+            oracle.write(wire, 16, 300)
+        server.kill()
+        # The folder is made by the start, and gone in the worst case.
+        shutil.rmtree(os.path.join(server.folder, "spill"), ignore_errors=True)
+        filled = disk.fill()
+        check = subprocess.run([server.binary, "check", server.folder], capture_output=True, text=True, timeout=120)
+        tally.equal("no byte left: check", (check.returncode, check.stderr[-300:]), (0, ""))
+        server.start()
+        wire = Wire(server.port, 60)
+        tally.equal("no byte left: nothing lost", oracle.lost(wire)[:3], [])
+        os.remove(filled)
+        tally.check("no byte left: writes resume", resumes(oracle, wire) is not None, server.output())
+        tally.equal("no byte left: nothing lost afterwards", oracle.lost(wire)[:3], [])
+        tally.equal("no byte left: stops", server.terminate(), 0)
+    except RuntimeError as error:
+        tally.check("no byte left: starts", False, str(error))
+    finally:
+        server.close()
+        shutil.rmtree(server.folder, ignore_errors=True)
+        if filled:
+            with contextlib.suppress(FileNotFoundError):
+                os.remove(filled)
+
+
 def play(mount, round_number):
     name = f"round {round_number}:"
     ballast = put_ballast(mount)
@@ -170,6 +202,7 @@ with SmallDisk(128 * MEGABYTE) as disk:
     if disk.path is None:
         tally.skip("no leave to mount a file system here")
     else:
+        play_without_a_byte(disk)
         for round_number in range(1, arguments.rounds + 1):
             play(disk.path, round_number)
 tally.close()
