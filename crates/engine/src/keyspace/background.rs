@@ -39,6 +39,9 @@ impl Progress {
     }
 }
 
+/// Called with each error of a background step.
+pub type OnError = Box<dyn Fn(&Error) + Send + Sync>;
+
 /// Wakes the background.
 #[derive(Default)]
 pub(crate) struct Bell {
@@ -47,7 +50,7 @@ pub(crate) struct Bell {
     /// When the background will wake by itself, ms since 1970; nobody needs to ring for anything later. 0: it is awake.
     wakes_at: AtomicU64,
     stop: AtomicBool,
-    on_error: OnceLock<Box<dyn Fn(&Error) + Send + Sync>>,
+    on_error: OnceLock<OnError>,
 }
 
 impl Bell {
@@ -96,7 +99,7 @@ impl Keyspace {
     }
 
     /// Registers a call for each error that a background step meets, from the background's thread; the background goes on after a pause. Later registrations are ignored.
-    pub fn on_background_error(&self, call: Box<dyn Fn(&Error) + Send + Sync>) {
+    pub fn on_background_error(&self, call: OnError) {
         let _ = self.background.on_error.set(call);
     }
 
