@@ -113,6 +113,7 @@ suite() {
         ;;
     xrpc_python) "$python" $here/python/xrpc_python.py ;;
     mysql_crowd) "$python" $here/python/mysql_crowd.py ;;
+    mysql_waiters) "$python" $here/python/mysql_waiters.py ${WAITERS_ARGS-} ;;
     tpcc) "$python" $here/python/tpcc.py ;;
     mysql_anomalies) "$python" $here/python/mysql_anomalies.py ;;
     sysbench) "$python" $here/python/sysbench.py ;;
@@ -126,12 +127,13 @@ if [ "${1:-}" = soak ]; then
     ROUNDS=$((minutes * 6)) suite crash
     ROUNDS=$((minutes * 3)) suite mysql_crash
     ROUNDS=$((minutes * 3)) suite two_faces_crash
+    WAITERS_ARGS="--sessions 9500 --memory 256mb" suite mysql_waiters
     LARGE_ARGS="--memory 256mb --megabytes 2500 --long 1000" suite large
     TPCC_SECONDS=$((minutes * 3)) TPCC_WAREHOUSES=4 suite tpcc
     DIFFERENTIAL_ARGS= SECONDS_DIFFERENTIAL=$((minutes * 30)) suite differential
     MYSQL_DIFFERENTIAL_ARGS= SECONDS_DIFFERENTIAL=$((minutes * 15)) suite mysql_differential
 else
-    for name in "${@:-cli python node java errors tls introspection mysql_logins mysql_rights mysql_views two_faces two_faces_crash mysql_python mysql_wire mysql_track mysql_sqllogic mysql_load mysql_dump mysql_sqlalchemy mysql_django mysql_go mysql_node mysql_php mysql_typeorm mysql_java mysql_metadata mysql_tools mysql_beside mysql_anomalies mysql_differential mysql_crash mysql_crowd xrpc xrpc_rust xrpc_python large tpcc tpch sysbench disk_full descriptors device memory crash differential}"; do
+    for name in "${@:-cli python node java errors tls introspection mysql_logins mysql_rights mysql_views two_faces two_faces_crash mysql_python mysql_wire mysql_track mysql_sqllogic mysql_load mysql_dump mysql_sqlalchemy mysql_django mysql_go mysql_node mysql_php mysql_typeorm mysql_java mysql_metadata mysql_tools mysql_beside mysql_anomalies mysql_differential mysql_crash mysql_crowd mysql_waiters xrpc xrpc_rust xrpc_python large tpcc tpch sysbench disk_full descriptors device memory crash differential}"; do
         for one in $name; do suite "$one"; done
     done
 fi

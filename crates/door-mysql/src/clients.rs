@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use os::Clock;
-use reactor::{Handle, Pool};
+use reactor::{Alarm, Handle, Pool};
 use stdx::sync::Mutex;
 use stdx::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
@@ -83,6 +83,11 @@ impl Clients {
     /// Gives them the pool whose timers they use. Without one nobody is cut off.
     pub fn attach(&self, pool: &Arc<Pool>) {
         let _ = self.pool.set(Arc::downgrade(pool));
+    }
+
+    /// A timer of the pool; None without a pool.
+    pub fn alarm(&self, delay: Duration, action: Box<dyn FnOnce() + Send>) -> Option<Alarm> {
+        self.pool.get().and_then(Weak::upgrade).map(|pool| pool.alarm(delay, action))
     }
 
     pub fn now_ms(&self) -> u64 {

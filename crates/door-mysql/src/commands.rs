@@ -250,7 +250,7 @@ pub fn execute_of(
     if named {
         conversation.sql.give_attributes(attributes);
     }
-    conversation.may_leave(turn);
+    conversation.may_leave();
     let outcome = conversation.sql.execute_prepared(&handle, parameters);
     if matches!(outcome, Ok(Outcome::Away)) {
         return Ok(conversation.leave_prepared(turn, (id, flags), begun_ns, size));

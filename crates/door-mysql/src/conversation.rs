@@ -84,6 +84,8 @@ impl Conversation {
         let sql = Session::new(&shared.database, who)?;
         let handle = connection.handle();
         sql.handle().on_kill(Box::new(move || handle.kill()));
+        let (database, own) = (shared.database.clone(), sql.handle().clone());
+        connection.on_departure(Box::new(move || database.depart(&own)));
         let mut conversation = Box::new(Conversation {
             sql,
             statements: Statements::new(shared),

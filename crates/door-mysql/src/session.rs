@@ -183,6 +183,10 @@ impl Session {
             if inside.result != Flow::Continue {
                 break inside.result;
             }
+            if io.is_parked() {
+                // Its command stays in the frame, and the frame in the input.
+                break Flow::Continue;
+            }
             if inside.is_paused {
                 io.pause();
                 break Flow::Continue;

@@ -8,7 +8,7 @@ use engine::Engine;
 use os::Clock;
 use query::Database;
 use query::error::SqlError;
-use reactor::{Connection, Door, Flow, Io, Pool, TlsConfig};
+use reactor::{Alarm, Connection, Door, Flow, Io, Pool, TlsConfig};
 use stdx::histogram::Histogram;
 use stdx::recent::Sharded;
 use stdx::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -129,6 +129,11 @@ impl Shared {
         if let Some(pool) = self.pool.get().and_then(Weak::upgrade) {
             pool.timer(delay, action);
         }
+    }
+
+    /// The same, cancelled when the result is dropped.
+    pub(crate) fn alarm(&self, delay: Duration, action: Box<dyn FnOnce() + Send>) -> Option<Alarm> {
+        self.pool.get().and_then(Weak::upgrade).map(|pool| pool.alarm(delay, action))
     }
 
     /// Sees to it that spare sessions do not stay for ever.

@@ -12,8 +12,8 @@ use query::error::SqlError;
 use query::letters::Results;
 use query::scalar::Level as WarningLevel;
 use query::types::Column;
-use query::{Outcome, ResultSet};
-use reactor::Reply;
+use query::{Outcome, Ready, ResultSet};
+use reactor::{Alarm, Reply};
 use stdx::sync::atomic::{AtomicBool, Ordering};
 
 use crate::encode::chunk::{self, Chunk};
@@ -93,8 +93,10 @@ pub struct Rows {
 pub struct Away {
     begun_ns: u64,
     wishes: Wishes,
-    /// Its pages have come. It may be woken for something else, and would look for them in vain.
+    /// Its wait may be over. It may be woken for something else, and would look in vain.
     has_come: Arc<AtomicBool>,
+    /// Resumes it when its wait takes too long.
+    _alarm: Option<Alarm>,
 }
 
 /// How far rows have come.
@@ -151,18 +153,22 @@ impl Session {
         self.settle(done, reply);
     }
 
-    /// Parks the session until the statement's pages have come.
+    /// Parks the session until the statement's wait is over.
     fn leave(&mut self, begun_ns: u64, wishes: Wishes, reply: &mut Reply<'_>) {
         let Some(sql) = &mut self.sql else { return };
         self.shared.stats.leaves.add(1);
         let has_come = Arc::new(AtomicBool::new(false));
-        self.running = Some(Running::Away(Away { begun_ns, wishes, has_come: has_come.clone() }));
         reply.park();
-        let wake = reply.waker();
-        sql.fetch(Box::new(move || {
-            has_come.store(true, Ordering::Release);
+        let (wake, comes) = (reply.waker(), has_come.clone());
+        let wake: query::Wake = Arc::new(move || {
+            comes.store(true, Ordering::Release);
             wake();
-        }));
+        });
+        let alarm = match sql.when_ready(wake.clone()) {
+            Ready::Soon => None,
+            Ready::Within(delay) => self.shared.alarm(delay, Box::new(move || wake())),
+        };
+        self.running = Some(Running::Away(Away { begun_ns, wishes, has_come, _alarm: alarm }));
     }
 
     fn come_back(&mut self, away: Away, reply: &mut Reply<'_>) {

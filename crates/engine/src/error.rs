@@ -31,7 +31,7 @@ pub enum Error {
     Deadlock,
     /// What the snapshot sees has been given up, because too many old versions were kept for it. The transaction can only be rolled back.
     SnapshotTooOld,
-    /// A page is not in memory, and the transaction is not to wait for it (`Transaction::reach`). Nothing was changed.
+    /// A page is not in memory, or a row is locked, and the transaction is not to wait for it with a thread (`Transaction::reach`, `Transaction::suspend_for_rows`). Nothing was changed.
     Absent,
     /// The calling code broke a rule of the API: a key outside the unit's locks, a second change in a unit that announced one.
     Misuse(&'static str),
@@ -70,7 +70,7 @@ impl fmt::Display for Error {
             Error::LockNotAvailable => write!(f, "the row is locked by another transaction"),
             Error::Deadlock => write!(f, "deadlock; the transaction has been rolled back, try it again"),
             Error::SnapshotTooOld => write!(f, "snapshot too old: its versions took too much memory; begin again"),
-            Error::Absent => write!(f, "a page is not in memory"),
+            Error::Absent => write!(f, "the transaction would have to wait"),
             Error::Misuse(what) => write!(f, "internal error: {what}"),
         }
     }

@@ -70,9 +70,9 @@ impl Display for SqlError {
 
 impl std::error::Error for SqlError {}
 
-/// A page is not in memory and the statement is to leave rather than wait (`session::leave`). No client ever sees it.
-pub(crate) const PAGE_ABSENT: Code =
-    Code { name: "PAGE_ABSENT", code: 0, sqlstate: "00000", format: "a page is not in memory" };
+/// The statement is suspended rather than blocked in a wait (`session::leave`). No client ever sees it.
+pub(crate) const SUSPENDED: Code =
+    Code { name: "SUSPENDED", code: 0, sqlstate: "00000", format: "the statement is suspended" };
 
 macro_rules! codes {
     ($($name:ident $code:literal $state:literal $format:literal;)*) => {
@@ -165,6 +165,7 @@ codes! {
     KEY_DOES_NOT_EXIST 1176 "42000" "Key '{}' doesn't exist in table '{}'";
     CANT_DO_THIS_DURING_TRANSACTION 1179 "25000" "You are not allowed to execute this command in a transaction";
     UNKNOWN_SYSTEM_VARIABLE 1193 "HY000" "Unknown system variable '{}'";
+    CANT_CREATE_THREAD 1135 "HY000" "Too many statements block a thread each while they wait; try again later";
     LOCK_WAIT_TIMEOUT 1205 "HY000" "Lock wait timeout exceeded; try restarting transaction";
     WRONG_ARGUMENTS 1210 "HY000" "Incorrect arguments to {}";
     LOCK_DEADLOCK 1213 "40001" "Deadlock found when trying to get lock; try restarting transaction";

@@ -56,6 +56,6 @@ pub mod fuzzed {
 
 pub use session::read;
 pub use session::{
-    Around, Change, Count, Database, Handle, Kill, Login, Outcome, Prepared, PreparedHandle, Procedure, ResultSet, Row,
-    Session, Status, returning,
+    Around, Change, Count, Database, Handle, Kill, Login, Outcome, Prepared, PreparedHandle, Procedure, Ready,
+    ResultSet, Row, Session, Status, Wake, returning,
 };

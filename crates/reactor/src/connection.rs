@@ -15,7 +15,7 @@ use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::{AsRawFd, RawFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use stdx::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 use stdx::sync::{Mutex, MutexGuard};
@@ -121,6 +121,8 @@ pub(crate) struct Inner {
     /// The end of the stream has come, perhaps behind bytes.
     ended: bool,
     parked: bool,
+    /// It is parked for as long as its peer is there.
+    needs_peer: bool,
     /// The input holds whole requests that wait until the peer has taken what is written (R10).
     paused: bool,
     /// No more requests; close when the output is gone.
@@ -156,6 +158,8 @@ pub struct Connection {
     /// Strands wait in the mailbox for room.
     pub(crate) any_paused: AtomicBool,
     closed: AtomicBool,
+    /// Called when the peer has gone while a request of it runs.
+    on_departure: OnceLock<Box<dyn Fn() + Send + Sync>>,
     last_active_ms: AtomicU64,
     pending_out: AtomicU64,
     pending_in: AtomicU64,
@@ -261,6 +265,7 @@ impl Connection {
                 unread: true,
                 ended: false,
                 parked: false,
+                needs_peer: false,
                 paused: false,
                 closing: false,
                 registered: false,
@@ -272,6 +277,7 @@ impl Connection {
             mailbox: Mutex::default(),
             any_paused: AtomicBool::new(false),
             closed: AtomicBool::new(false),
+            on_departure: OnceLock::new(),
             last_active_ms: AtomicU64::new(now),
             pending_out: AtomicU64::new(0),
             pending_in: AtomicU64::new(0),
@@ -344,8 +350,28 @@ impl Connection {
 
     /// Adds events and runs the connection, unless another thread is at it.
     pub(crate) fn notify(self: &Arc<Self>, bits: u32, scratch: &mut Scratch) {
-        if self.turn.notify(bits) {
+        if self.raise(bits) {
             self.run(scratch);
+        }
+    }
+
+    /// Adds events; true if the caller has to run the connection. If another thread runs it and the peer has gone, that thread's request hears of it.
+    fn raise(&self, bits: u32) -> bool {
+        let is_runner = self.turn.notify(bits);
+        if !is_runner && bits & END != 0 {
+            self.depart();
+        }
+        is_runner
+    }
+
+    /// `action` is called, from any thread, when the peer closes the connection while a request of it runs. Only the first call of this counts.
+    pub fn on_departure(&self, action: Box<dyn Fn() + Send + Sync>) {
+        let _ = self.on_departure.set(action);
+    }
+
+    fn depart(&self) {
+        if let Some(action) = self.on_departure.get() {
+            action();
         }
     }
 
@@ -385,7 +411,7 @@ impl Connection {
     /// Adds events like `notify`. If they only say that requests have come to a connection at rest, these are received and returned with the session: the
     /// turn stays taken until `serve_arrived` or `take_back`.
     pub(crate) fn arrive(self: &Arc<Self>, bits: u32, scratch: &mut Scratch) -> Option<Waiting> {
-        if !self.turn.notify(bits) {
+        if !self.raise(bits) {
             return None;
         }
         let mut inner = self.inner.lock();
@@ -536,7 +562,8 @@ impl Connection {
             alive = self.steer(inner, scratch);
         }
         self.pending_in.store(inner.input.len() as u64, Ordering::Relaxed);
-        alive && !(inner.closing && inner.owes_nothing() && !self.awaits_strands())
+        let has_departed = inner.parked && inner.needs_peer && inner.ended;
+        alive && !has_departed && !(inner.closing && inner.owes_nothing() && !self.awaits_strands())
     }
 
     /// Moves the connection to the group that runs where its packets come in, if two looks agree and the groups stay even: then receiving, serving,
@@ -753,17 +780,22 @@ impl Connection {
             out: &mut inner.out,
             gate: 0,
             park: false,
+            needs_peer: false,
             out_max,
             paused: false,
             tls: None,
             sealing,
             connection: self,
         };
+        if inner.ended {
+            self.depart();
+        }
         let flow = catch_unwind(AssertUnwindSafe(|| self.door.serve(session.as_mut(), &mut io)));
-        let Io { consumed, want, gate, park, paused, tls, .. } = io;
+        let Io { consumed, want, gate, park, needs_peer, paused, tls, .. } = io;
         inner.session = Some(session);
         inner.want = want;
         inner.parked = park;
+        inner.needs_peer = needs_peer;
         inner.paused = paused && consumed < input.len();
         if gate > self.group().durable.get() && inner.out.len() > start {
             self.group().counters.gated.add(1);

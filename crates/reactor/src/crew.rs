@@ -2,8 +2,8 @@
 //!
 //! Hard part: enough, not too many. A thread that begins to wait inside a request (it says so through `stdx::wait`) leaves the others short, so another one
 //! is woken or made at once; when it comes back there is one too many, and the next thread that has nothing in hand lies down. Active threads are those
-//! neither stalled nor parked; the rule is that they are as many as the base, as long as the maximum allows (R4). Waits for locks are the exception: if
-//! all threads are in such waits, who holds the locks finds none for the request that gives them back, so there is one more, whatever the maximum.
+//! neither stalled nor parked; the rule is that they are as many as the base, as long as the maximum allows (R4). Waits that clients decide about (locks, SLEEP) could take all
+//! threads for ever, and with them the one that the request needs which ends those waits. So they take wait slots: as many as there may be threads beyond the base (R17).
 
 use std::time::Duration;
 
@@ -16,8 +16,8 @@ pub struct Numbers {
     pub total: usize,
     /// Inside an announced wait.
     pub stalled: usize,
-    /// Those of them whose waits only another session's request can end.
-    pub needing: usize,
+    /// Those of them in waits that clients decide about.
+    pub bounded: usize,
     /// Lying down, and not yet called.
     pub parked: usize,
     /// Called up from parking, not yet awake.
@@ -69,19 +69,22 @@ impl Crew {
         self.numbers.lock().total += 1;
     }
 
-    /// The calling thread waits from now on.
-    pub fn stall(&self, needs_others: bool) -> Need {
+    /// The calling thread waits from now on. None: the wait is bounded and no wait slot is free.
+    pub fn stall(&self, is_bounded: bool) -> Option<Need> {
         let mut numbers = self.numbers.lock();
+        if is_bounded && numbers.bounded >= self.most - self.base {
+            return None;
+        }
         numbers.stalled += 1;
-        numbers.needing += usize::from(needs_others);
-        self.fill(&mut numbers)
+        numbers.bounded += usize::from(is_bounded);
+        Some(self.fill(&mut numbers))
     }
 
     /// The calling thread goes on.
-    pub fn resume(&self, needs_others: bool) {
+    pub fn resume(&self, is_bounded: bool) {
         let mut numbers = self.numbers.lock();
         numbers.stalled -= 1;
-        numbers.needing -= usize::from(needs_others);
+        numbers.bounded -= usize::from(is_bounded);
         if numbers.active() > self.base {
             self.surplus.store(true, Ordering::Relaxed);
         }
@@ -112,9 +115,7 @@ impl Crew {
             self.bed.notify_one();
             return Need::Nothing;
         }
-        // If all that there are wait for requests that nobody can run, the maximum would be for ever.
-        let is_deadlock = numbers.needing + numbers.parked == numbers.total;
-        if numbers.total >= self.most && !is_deadlock {
+        if numbers.total >= self.most {
             return Need::Nothing;
         }
         numbers.total += 1;
@@ -130,6 +131,7 @@ impl Crew {
     /// Called by a thread with nothing in hand. Lies down if there are more active threads than the base. False: leave for good.
     #[cold]
     pub fn stay(&self, shrink_after: Duration, stop: &AtomicBool) -> bool {
+        let _idle = stdx::wait::idle();
         let mut numbers = self.numbers.lock();
         if numbers.active() <= self.base {
             self.surplus.store(false, Ordering::Relaxed);
@@ -167,9 +169,9 @@ mod tests {
         let crew = Crew::new(2, 4);
         crew.join();
         crew.join();
-        assert_eq!(crew.stall(false), Need::Spawn);
-        assert_eq!(crew.stall(false), Need::Spawn);
-        assert_eq!(crew.stall(false), Need::Nothing, "four is the most");
+        assert_eq!(crew.stall(false), Some(Need::Spawn));
+        assert_eq!(crew.stall(false), Some(Need::Spawn));
+        assert_eq!(crew.stall(false), Some(Need::Nothing), "four is the most");
         assert_eq!(crew.numbers().active(), 1);
         crew.resume(false);
         crew.resume(false);
@@ -182,26 +184,30 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_all_wait_for_others_get_one_more() {
-        let crew = Crew::new(1, 2);
+    fn bounded_waits_leave_the_base_threads_to_others() {
+        let crew = Crew::new(2, 4);
         crew.join();
-        assert_eq!(crew.stall(true), Need::Spawn);
-        assert_eq!(crew.stall(true), Need::Spawn, "beyond the maximum: nobody is left to end these waits");
-        assert_eq!(crew.stall(false), Need::Nothing, "this one comes back by itself");
+        crew.join();
+        assert_eq!(crew.stall(true), Some(Need::Spawn));
+        assert_eq!(crew.stall(true), Some(Need::Spawn));
+        assert_eq!(crew.stall(true), None, "the base threads are for those who end these waits");
+        assert_eq!(crew.numbers().active(), 2);
+        assert_eq!(crew.stall(false), Some(Need::Nothing), "this one comes back by itself");
         crew.resume(false);
-        assert_eq!(crew.stall(true), Need::Spawn);
         crew.resume(true);
+        assert_eq!(crew.stall(true), Some(Need::Nothing));
+        assert_eq!(crew.stall(true), None);
         crew.resume(true);
         crew.resume(true);
         let numbers = crew.numbers();
-        assert_eq!((numbers.total, numbers.stalled, numbers.needing), (4, 0, 0));
+        assert_eq!((numbers.total, numbers.stalled, numbers.bounded), (4, 0, 0));
     }
 
     #[test]
     fn a_parked_thread_is_called_before_a_new_one_is_made() {
         let crew = std::sync::Arc::new(Crew::new(1, 8));
         crew.join();
-        assert_eq!(crew.stall(false), Need::Spawn);
+        assert_eq!(crew.stall(false), Some(Need::Spawn));
         crew.resume(false);
         let sleeper = {
             let crew = crew.clone();
@@ -210,7 +216,7 @@ mod tests {
         while crew.numbers().parked == 0 {
             std::thread::yield_now();
         }
-        assert_eq!(crew.stall(false), Need::Nothing);
+        assert_eq!(crew.stall(false), Some(Need::Nothing));
         assert!(sleeper.join().unwrap(), "called up");
         assert_eq!(crew.numbers().active(), 1);
     }

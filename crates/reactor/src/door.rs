@@ -64,6 +64,7 @@ pub struct Io<'a> {
     pub(crate) out: &'a mut Vec<u8>,
     pub(crate) gate: u64,
     pub(crate) park: bool,
+    pub(crate) needs_peer: bool,
     /// The length of `out` from which on the session is to pause.
     pub(crate) out_max: usize,
     pub(crate) paused: bool,
@@ -108,6 +109,12 @@ impl<'a> Io<'a> {
         self.park = true;
     }
 
+    /// The same, until the peer closes the connection: that ends it, whatever it was parked for.
+    pub fn park_for_peer(&mut self) {
+        self.park = true;
+        self.needs_peer = true;
+    }
+
     pub fn is_parked(&self) -> bool {
         self.park
     }
@@ -149,6 +156,7 @@ impl<'a> Io<'a> {
             out,
             gate: self.gate,
             park: false,
+            needs_peer: false,
             out_max,
             paused: false,
             tls: None,
@@ -159,6 +167,7 @@ impl<'a> Io<'a> {
         let (consumed, is_paused) = (inner.consumed, inner.paused);
         self.gate = inner.gate;
         self.park |= inner.park;
+        self.needs_peer |= inner.needs_peer;
         Inside { result, consumed, is_paused }
     }
 

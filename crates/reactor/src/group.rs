@@ -97,27 +97,32 @@ thread_local! {
 }
 
 /// Installed in every worker: a thread that waits gives its batch away and another thread takes its place.
-fn on_wait(reason: &'static stdx::wait::Reason, edge: Edge) {
+fn on_wait(reason: &'static stdx::wait::Reason, edge: Edge) -> bool {
     HOME.with_borrow(|home| {
-        let Some(group) = home else { return };
+        let Some(group) = home else { return true };
         match edge {
             Edge::Begin => {
+                let Some(need) = group.crew.stall(reason.is_bounded) else {
+                    group.counters.waits_refused.add(1);
+                    return false;
+                };
                 // What is left for the group from here on is for others.
                 WAITS.set(WAITS.get() + 1);
                 outbox::send(None);
                 group.hand_in();
                 round::give_back();
                 group.hand_over();
-                if group.crew.stall(reason.needs_others) == Need::Spawn {
+                if need == Need::Spawn {
                     group.spawn();
                 }
             }
             Edge::End => {
                 WAITS.set(WAITS.get() - 1);
-                group.crew.resume(reason.needs_others);
+                group.crew.resume(reason.is_bounded);
             }
         }
-    });
+        true
+    })
 }
 
 impl Group {

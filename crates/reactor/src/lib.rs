@@ -23,6 +23,7 @@ pub use mailbox::Task;
 pub use pool::{Job, ListenOptions, Listener, Next, Pool, Source};
 pub use settings::Settings;
 pub use strand::{Call, Pushed, Reply, Serve, Strand, Waker};
+pub use timer::Alarm;
 pub use times::Times;
 pub use tls::{Sealing, TlsConfig};
 
@@ -44,6 +45,8 @@ pub struct Counters {
     pub handed_over: stdx::counter::Counter,
     /// Connections moved to the group that runs where their packets come in.
     pub moved: stdx::counter::Counter,
+    /// Waits that were refused because no wait slot was free.
+    pub waits_refused: stdx::counter::Counter,
     pub threads_added: stdx::counter::Counter,
     pub threads_left: stdx::counter::Counter,
     /// Requests that ended in a panic; their connection was closed.

@@ -18,7 +18,7 @@ use crate::group::{Group, TOKEN_LISTENER, TOKEN_TIMER, Work};
 use crate::mailbox::Task;
 use crate::settings::{Live, Settings};
 use crate::sys::{self, EventFd};
-use crate::timer::Timers;
+use crate::timer::{Alarm, Timers};
 use crate::tls::{Tls, TlsConfig};
 
 /// How long accept rests after an error that only time mends, such as a process without file descriptors.
@@ -60,7 +60,7 @@ struct Entrance {
 
 pub(crate) struct PoolInner {
     pub groups: Arc<[Arc<Group>]>,
-    pub timers: Timers,
+    pub timers: Arc<Timers>,
     pub stop: AtomicBool,
     pub threads: Mutex<Vec<std::thread::JoinHandle<()>>>,
     pub connections: AtomicUsize,
@@ -111,7 +111,7 @@ impl Pool {
                 Group::new(settings.clone(), shared, durable.clone(), source(number)).map(Arc::new)
             })
             .collect::<io::Result<_>>()?;
-        let timers = Timers::new()?;
+        let timers = Arc::new(Timers::new()?);
         groups[0].epoll.add(timers.fd.fd(), TOKEN_TIMER, false)?;
         let inner = Arc::new(PoolInner {
             groups,
@@ -220,6 +220,11 @@ impl Pool {
     /// Runs `action` after `delay`, in the thread that handles timers: short things only.
     pub fn timer(&self, delay: Duration, action: Box<dyn FnOnce() + Send>) {
         self.inner.timers.add(delay, action);
+    }
+
+    /// The same, cancelled when the alarm is dropped.
+    pub fn alarm(&self, delay: Duration, action: Box<dyn FnOnce() + Send>) -> Alarm {
+        self.inner.timers.alarm(delay, action)
     }
 
     /// Runs `job` now and whenever it wants to go on. It should work for a millisecond or two at a time.

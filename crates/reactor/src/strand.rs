@@ -68,7 +68,7 @@ pub struct Reply<'a> {
 }
 
 /// Wakes the request that has parked, from anywhere.
-pub type Waker = Box<dyn FnOnce() + Send>;
+pub type Waker = Arc<dyn Fn() + Send + Sync>;
 
 /// How a request under way is left.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -311,7 +311,7 @@ impl<S: Send + 'static, R: Send + 'static> Strand<S, R> {
         let connection = &self.0.connection;
         let waker = || -> Waker {
             let strand = self.clone();
-            Box::new(move || strand.wake())
+            Arc::new(move || strand.wake())
         };
         let mut reply = Reply { out, gate, connection, waker: &waker, rest: Rest::No };
         let done = catch_unwind(AssertUnwindSafe(|| (self.0.serve)(session, call, &mut reply)));

@@ -1,7 +1,9 @@
-//! What is to be run later. One heap and one timer descriptor for the pool; an idle pool without timers never wakes.
+//! What is to be run later. One ordered list and one timer descriptor for the pool; an idle pool without timers never wakes.
+//!
+//! An [`Alarm`] owns its entry: dropping it removes the entry. So a client that begins long waits and breaks them off leaves nothing behind.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use stdx::sync::Mutex;
@@ -9,72 +11,107 @@ use stdx::sync::Mutex;
 use crate::sys::TimerFd;
 
 type Action = Box<dyn FnOnce() + Send>;
+/// When it is due, and its number: two entries may be due at the same moment.
+type Key = (Instant, u64);
 
-struct Entry {
-    due: Instant,
-    sequence: u64,
-    action: Action,
-}
-
-impl PartialEq for Entry {
-    fn eq(&self, other: &Self) -> bool {
-        self.sequence == other.sequence
-    }
-}
-
-impl Eq for Entry {}
-
-impl PartialOrd for Entry {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Entry {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.due, self.sequence).cmp(&(other.due, other.sequence))
-    }
-}
+/// No wait is longer: a moment further away could not be represented.
+const DELAY_MAX: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 
 #[derive(Default)]
-struct Heap {
-    entries: BinaryHeap<Reverse<Entry>>,
+struct Entries {
+    by_time: BTreeMap<Key, Action>,
     sequence: u64,
 }
 
 pub struct Timers {
-    heap: Mutex<Heap>,
+    entries: Mutex<Entries>,
     pub fd: TimerFd,
+}
+
+/// A timer that is cancelled when this is dropped.
+#[must_use = "dropping it cancels the timer"]
+pub struct Alarm {
+    timers: Arc<Timers>,
+    key: Key,
 }
 
 impl Timers {
     pub fn new() -> std::io::Result<Timers> {
-        Ok(Timers { heap: Mutex::default(), fd: TimerFd::new()? })
+        Ok(Timers { entries: Mutex::default(), fd: TimerFd::new()? })
     }
 
-    pub fn add(&self, delay: Duration, action: Action) {
-        let mut heap = self.heap.lock();
-        let due = Instant::now() + delay;
-        heap.sequence += 1;
-        let sequence = heap.sequence;
-        let first = heap.entries.peek().is_none_or(|Reverse(entry)| due < entry.due);
-        heap.entries.push(Reverse(Entry { due, sequence, action }));
+    /// Runs `action` after `delay`, unless the key is removed before.
+    pub fn add(&self, delay: Duration, action: Action) -> Key {
+        let delay = delay.min(DELAY_MAX);
+        let mut entries = self.entries.lock();
+        entries.sequence += 1;
+        let key = (Instant::now() + delay, entries.sequence);
+        let first = entries.by_time.first_key_value().is_none_or(|(first, _)| key < *first);
+        entries.by_time.insert(key, action);
         if first {
             self.fd.arm(delay);
         }
+        key
+    }
+
+    /// The same, cancelled when the result is dropped.
+    pub fn alarm(self: &Arc<Self>, delay: Duration, action: Action) -> Alarm {
+        Alarm { key: self.add(delay, action), timers: self.clone() }
     }
 
     /// Takes what is due and arms the descriptor for the next.
     pub fn due(&self) -> Vec<Action> {
-        let mut heap = self.heap.lock();
+        let mut entries = self.entries.lock();
         let now = Instant::now();
-        let mut actions = Vec::new();
-        while heap.entries.peek().is_some_and(|Reverse(entry)| entry.due <= now) {
-            actions.push(heap.entries.pop().expect("peeked").0.action);
+        let later = entries.by_time.split_off(&(now, u64::MAX));
+        let due = std::mem::replace(&mut entries.by_time, later);
+        if let Some((first, _)) = entries.by_time.first_key_value() {
+            self.fd.arm(first.0.saturating_duration_since(now));
         }
-        if let Some(Reverse(entry)) = heap.entries.peek() {
-            self.fd.arm(entry.due.saturating_duration_since(now));
+        due.into_values().collect()
+    }
+
+    /// Entries that are not due yet.
+    #[cfg(test)]
+    fn len(&self) -> usize {
+        self.entries.lock().by_time.len()
+    }
+}
+
+impl Drop for Alarm {
+    fn drop(&mut self) {
+        // The descriptor may fire for nothing; `due` arms it for the next then. The action is dropped outside of the lock.
+        let action = self.timers.entries.lock().by_time.remove(&self.key);
+        drop(action);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dropped_alarm_leaves_nothing_behind() {
+        let timers = Arc::new(Timers::new().unwrap());
+        let alarms: Vec<Alarm> = (0..100).map(|_| timers.alarm(Duration::from_secs(3600), Box::new(|| ()))).collect();
+        let kept = timers.alarm(Duration::MAX, Box::new(|| ()));
+        assert_eq!(timers.len(), 101);
+        drop(alarms);
+        assert_eq!(timers.len(), 1);
+        drop(kept);
+        assert_eq!(timers.len(), 0);
+    }
+
+    #[test]
+    fn what_is_due_comes_in_its_order_and_the_rest_stays() {
+        let timers = Timers::new().unwrap();
+        let (tell, told) = std::sync::mpsc::channel();
+        for (name, delay) in [("later", 3600), ("first", 0), ("second", 0)] {
+            let tell = tell.clone();
+            timers.add(Duration::from_secs(delay), Box::new(move || tell.send(name).unwrap()));
         }
-        actions
+        timers.due().into_iter().for_each(|action| action());
+        assert_eq!(told.try_iter().collect::<Vec<_>>(), ["first", "second"]);
+        assert_eq!(timers.len(), 1);
     }
 }

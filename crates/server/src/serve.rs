@@ -31,8 +31,8 @@ use crate::settings::{Name, Settings, list};
 use crate::store::{self, Until};
 use crate::tls;
 
-/// How long requests under way may take to finish after a signal.
-const DRAIN_MAX: Duration = Duration::from_secs(10);
+/// How long requests under way may take to finish after a signal, unless they wait: waits end at once.
+const DRAIN_MAX: Duration = Duration::from_secs(3);
 
 /// How long a stop goes on while the disk is full: a rollback that finds no room waits for it, and nobody may ever make some.
 const FULL_MAX: Duration = Duration::from_secs(20);
@@ -70,7 +70,7 @@ pub fn run(settings: Settings) -> Result<(), Failure> {
     let pool = Arc::new(pool(&settings, &shares, &engine, descriptors)?);
     tune_pool(&settings, &pool);
     tell_troubles(&pool, &engine);
-    let doors = match listen(&settings, &engine, &pool) {
+    let (doors, database) = match listen(&settings, &engine, &pool) {
         Ok(doors) => doors,
         Err(failure) => {
             pool.stop();
@@ -89,8 +89,14 @@ pub fn run(settings: Settings) -> Result<(), Failure> {
     hasten(signals);
     give_up_when_full(&engine);
     pool.stop_accepting();
+    if let Some(database) = &database {
+        database.end_waits();
+    }
     if !pool.drain(DRAIN_MAX) {
         log::warn("connections were cut off", &[("after_seconds", &DRAIN_MAX.as_secs())]);
+        if let Some(database) = &database {
+            database.kill_all();
+        }
     }
     drop(control);
     pool.stop();
@@ -267,7 +273,12 @@ struct Listening {
     hint: String,
 }
 
-fn listen(settings: &Arc<Settings>, engine: &Arc<Engine>, pool: &Arc<Pool>) -> Result<Vec<Listening>, Failure> {
+/// Opens the doors; tells which are open, and the tables behind them.
+fn listen(
+    settings: &Arc<Settings>,
+    engine: &Arc<Engine>,
+    pool: &Arc<Pool>,
+) -> Result<(Vec<Listening>, Option<Arc<Database>>), Failure> {
     let mut doors = Vec::new();
     let redis = redis_door(settings, engine, pool, &mut doors)?;
     let database = database(settings, engine, pool)?;
@@ -292,7 +303,7 @@ fn listen(settings: &Arc<Settings>, engine: &Arc<Engine>, pool: &Arc<Pool>) -> R
             redis,
             mysql,
             xrpc,
-            database,
+            database: database.clone(),
             memory_limit_bytes: settings.number(Name::Memory),
             started_ms: RealClock::new().wall_ms(),
         };
@@ -306,7 +317,7 @@ fn listen(settings: &Arc<Settings>, engine: &Arc<Engine>, pool: &Arc<Pool>) -> R
     for Listening { door, address, .. } in &doors {
         log::info("listening", &[("door", door), ("address", address)]);
     }
-    Ok(doors)
+    Ok((doors, database))
 }
 
 /// The Redis door, whether or not it listens: metrics show it either way.

@@ -80,6 +80,7 @@ impl Condvar {
     }
 
     pub fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+        crate::wait::assert_announced();
         self.0.wait(guard).unwrap_or_else(|poison| poison.into_inner())
     }
 
@@ -89,6 +90,7 @@ impl Condvar {
         guard: MutexGuard<'a, T>,
         timeout: std::time::Duration,
     ) -> (MutexGuard<'a, T>, bool) {
+        crate::wait::assert_announced();
         let (guard, result) = self.0.wait_timeout(guard, timeout).unwrap_or_else(|poison| poison.into_inner());
         (guard, result.timed_out())
     }

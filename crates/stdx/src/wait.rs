@@ -2,6 +2,9 @@
 //!
 //! Whoever runs threads (the pool, a simulator) installs a hook in each; code that is about to sleep brackets the sleep with `announce`. So the pool can
 //! keep enough threads runnable without the sleeper knowing that there is a pool.
+//!
+//! Two kinds of waits: a transient one ends by itself (a disk, a latch) and always may begin. A bounded one may last as long as others like (a lock, a SLEEP), so it needs one of a
+//! limited number of wait slots, and whoever gets none must not wait: `try_announce`.
 
 use std::cell::Cell;
 
@@ -9,19 +12,19 @@ use std::cell::Cell;
 #[derive(Debug)]
 pub struct Reason {
     pub name: &'static str,
-    /// The wait ends only when another session's request has run, which needs a thread too; not by a disk or a clock.
-    pub needs_others: bool,
+    /// Others decide when the wait ends, so it takes a wait slot.
+    pub is_bounded: bool,
 }
 
 impl Reason {
-    /// Something that comes about by itself.
+    /// Something that comes about by itself, soon.
     pub const fn new(name: &'static str) -> Reason {
-        Reason { name, needs_others: false }
+        Reason { name, is_bounded: false }
     }
 
-    /// Something that another session must do.
-    pub const fn of_others(name: &'static str) -> Reason {
-        Reason { name, needs_others: true }
+    /// Something that a client decides: its own SLEEP, or another session's lock.
+    pub const fn bounded(name: &'static str) -> Reason {
+        Reason { name, is_bounded: true }
     }
 }
 
@@ -31,11 +34,13 @@ pub enum Edge {
     End,
 }
 
-/// Called in the waiting thread, just before and just after.
-pub type Hook = fn(&'static Reason, Edge);
+/// Called in the waiting thread, just before and just after. False, which only a bounded wait gets at its beginning: no wait slot is free, and there is no wait.
+pub type Hook = fn(&'static Reason, Edge) -> bool;
 
 thread_local! {
     static HOOK: Cell<Option<Hook>> = const { Cell::new(None) };
+    /// Announced waits that the thread is in.
+    static WAITS: Cell<u32> = const { Cell::new(0) };
 }
 
 /// Sets or clears the calling thread's hook.
@@ -50,16 +55,54 @@ pub struct Waiting {
     hook: Option<Hook>,
 }
 
+/// Announces a transient wait.
 pub fn announce(reason: &'static Reason) -> Waiting {
+    assert!(!reason.is_bounded, "{} needs a wait slot", reason.name);
     let hook = HOOK.get();
     if let Some(hook) = hook {
         hook(reason, Edge::Begin);
     }
+    WAITS.set(WAITS.get() + 1);
     Waiting { reason, hook }
+}
+
+/// Announces a bounded wait. None: it must not begin, because as many threads wait as may.
+pub fn try_announce(reason: &'static Reason) -> Option<Waiting> {
+    let hook = HOOK.get();
+    if hook.is_some_and(|hook| !hook(reason, Edge::Begin)) {
+        return None;
+    }
+    WAITS.set(WAITS.get() + 1);
+    Some(Waiting { reason, hook })
+}
+
+/// The calling thread belongs to a pool and sleeps because it has nothing to do: no wait inside a request.
+#[must_use = "the thread is idle until this is dropped"]
+pub fn idle() -> Idle {
+    WAITS.set(WAITS.get() + 1);
+    Idle(())
+}
+
+pub struct Idle(());
+
+impl Drop for Idle {
+    fn drop(&mut self) {
+        WAITS.set(WAITS.get() - 1);
+    }
+}
+
+/// A debug build ends here if a thread of a pool is about to block in a wait that it has not announced.
+#[inline]
+pub(crate) fn assert_announced() {
+    debug_assert!(
+        HOOK.get().is_none() || WAITS.get() > 0,
+        "a thread of the pool blocks in a wait that is not announced"
+    );
 }
 
 impl Drop for Waiting {
     fn drop(&mut self) {
+        WAITS.set(WAITS.get() - 1);
         if let Some(hook) = self.hook {
             hook(self.reason, Edge::End);
         }
@@ -81,6 +124,7 @@ mod tests {
             assert_eq!(reason.name, "test");
             let (begun, ended) = SEEN.get();
             SEEN.set(if edge == Edge::Begin { (begun + 1, ended) } else { (begun, ended + 1) });
+            true
         }));
         {
             let _outer = announce(&REASON);
@@ -90,5 +134,37 @@ mod tests {
         install(None);
         drop(announce(&REASON));
         assert_eq!(SEEN.get(), (1, 1));
+    }
+
+    #[test]
+    fn a_bounded_wait_without_a_slot_does_not_begin() {
+        static BOUNDED: Reason = Reason::bounded("test");
+        install(Some(|_, edge| edge == Edge::End));
+        assert!(try_announce(&BOUNDED).is_none());
+        install(None);
+        assert!(try_announce(&BOUNDED).is_some());
+    }
+
+    #[test]
+    #[cfg(debug_assertions)]
+    fn a_thread_of_a_pool_must_announce_what_it_blocks_in() {
+        let blocks = |prepare: fn() -> Option<Waiting>| {
+            std::thread::spawn(move || {
+                let _waiting = prepare();
+                let (lock, bell) = (crate::sync::Mutex::new(()), crate::sync::Condvar::new());
+                drop(bell.wait_timeout(lock.lock(), std::time::Duration::ZERO));
+            })
+            .join()
+            .is_ok()
+        };
+        assert!(blocks(|| None), "no pool");
+        assert!(!blocks(|| {
+            install(Some(|_, _| true));
+            None
+        }));
+        assert!(blocks(|| {
+            install(Some(|_, _| true));
+            Some(announce(&REASON))
+        }));
     }
 }

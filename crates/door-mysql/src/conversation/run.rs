@@ -2,10 +2,13 @@
 //!
 //! What is left of rows, and of a text of several statements, waits in `Running`; the command stays in the input until its reply is whole (Y2).
 
+use std::sync::Arc;
+
 use query::batch::{Batch, Cells};
 use query::error::{Result, SqlError};
 use query::types::Column;
-use query::{Outcome, ResultSet};
+use query::{Outcome, Ready, ResultSet};
+use reactor::Alarm;
 
 use super::{Conversation, Next, Turn};
 use crate::columns::put_column;
@@ -38,6 +41,8 @@ struct Away {
     begun_ns: u64,
     /// One that was prepared: its number, and the flags of its execution.
     prepared: Option<(u32, u8)>,
+    /// Resumes it when its wait takes too long.
+    alarm: Option<Alarm>,
 }
 
 /// Rows that have been drawn and not been sent, for one of them has a long value.
@@ -138,35 +143,39 @@ impl Conversation {
     ) -> Next {
         self.prepare_to_run(turn);
         let begun_ns = turn.shared.clock.monotonic_ns();
-        self.may_leave(turn);
+        self.may_leave();
         let outcome = self.sql.execute(statement);
         if matches!(outcome, Ok(Outcome::Away)) {
-            return self.leave(turn, Away { begun_ns, prepared: None }, size, script);
+            return self.leave(turn, Away { begun_ns, prepared: None, alarm: None }, size, script);
         }
         turn.shared.stats.times.record(turn.shared.clock.monotonic_ns() - begun_ns);
         self.obey_changes();
         self.answer(turn, outcome, size, script)
     }
 
-    /// The next statement need not wait for pages: the connection can be parked. In compressed frames it cannot, for one may be half served.
-    pub fn may_leave(&mut self, turn: &Turn<'_, '_>) {
-        if turn.capabilities & (capability::COMPRESS | capability::ZSTD) == 0 {
-            self.sql.allow_leaving();
-        }
+    /// The next statement need not wait with a thread: the connection can be parked.
+    pub fn may_leave(&mut self) {
+        self.sql.allow_leaving();
     }
 
     /// The same of a prepared statement that has answered `Outcome::Away`.
     pub fn leave_prepared(&mut self, turn: &mut Turn<'_, '_>, prepared: (u32, u8), begun_ns: u64, size: usize) -> Next {
-        self.leave(turn, Away { begun_ns, prepared: Some(prepared) }, size, None)
+        self.leave(turn, Away { begun_ns, prepared: Some(prepared), alarm: None }, size, None)
     }
 
-    /// Parks the connection until the statement's pages have come.
-    fn leave(&mut self, turn: &mut Turn<'_, '_>, away: Away, size: usize, script: Option<(String, usize)>) -> Next {
+    /// Parks the connection until the statement's wait is over.
+    fn leave(&mut self, turn: &mut Turn<'_, '_>, mut away: Away, size: usize, script: Option<(String, usize)>) -> Next {
         turn.shared.stats.leaves.add(1);
-        turn.io.park();
-        self.running = Some(Running { size, reply: Reply::Away(away), script });
         let handle = turn.io.connection().handle();
-        self.sql.fetch(Box::new(move || handle.wake()));
+        let wake: query::Wake = Arc::new(move || handle.wake());
+        match self.sql.when_ready(wake.clone()) {
+            Ready::Soon => turn.io.park(),
+            Ready::Within(delay) => {
+                turn.io.park_for_peer();
+                away.alarm = turn.shared.clients.alarm(delay, Box::new(move || wake()));
+            }
+        }
+        self.running = Some(Running { size, reply: Reply::Away(away), script });
         Next::Running
     }
 

@@ -5,7 +5,7 @@ use crate::commands::{help as lines, shown};
 use crate::errors;
 use crate::session::Session;
 
-static DEBUG_SLEEP: stdx::wait::Reason = stdx::wait::Reason::new("debug_sleep");
+static DEBUG_SLEEP: stdx::wait::Reason = stdx::wait::Reason::bounded("debug_sleep");
 
 pub fn debug(session: &mut Session, call: &mut Call<'_>) -> Result {
     let sub = call.args[1].to_ascii_lowercase();
@@ -16,7 +16,10 @@ pub fn debug(session: &mut Session, call: &mut Call<'_>) -> Result {
                 call.reply.error(errors::NOT_FLOAT);
                 return Ok(());
             };
-            let _waiting = stdx::wait::announce(&DEBUG_SLEEP);
+            let Some(_waiting) = stdx::wait::try_announce(&DEBUG_SLEEP) else {
+                call.reply.error("ERR too many requests block a thread each while they wait");
+                return Ok(());
+            };
             std::thread::sleep(std::time::Duration::from_secs_f64(seconds));
             call.reply.ok();
         }

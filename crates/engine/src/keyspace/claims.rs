@@ -88,7 +88,7 @@ impl Claims {
         let patience = Patience { until: *until.0.get_or_insert_with(wait), is_cancelled: &|| false, releases };
         match self.slots.sleep(holder, &patience) {
             Waited::Over => Ok(()),
-            Waited::TimedOut | Waited::Deadlock | Waited::Cancelled => Err(Error::LockTimeout),
+            Waited::TimedOut | Waited::Deadlock | Waited::Cancelled | Waited::Refused => Err(Error::LockTimeout),
         }
     }
 }

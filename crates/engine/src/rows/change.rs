@@ -5,13 +5,11 @@
 
 use std::sync::Arc;
 
-use btree::Reach;
 use pager::TxnId;
 use stdx::sync::thread;
 
 use crate::error::{Error, Result};
 use crate::keyspace::{Segments, encode_version, version_key};
-use crate::rows::line::Turn;
 use crate::rows::lock::{Asker, Strength};
 use crate::rows::maps::{self, Map};
 use crate::rows::read::Sight;
@@ -128,13 +126,14 @@ impl Transaction {
     }
 
     fn change(&mut self, map: MapId, key: &[u8], change: Change<'_>, old: &mut Vec<u8>) -> Result<bool> {
-        // From here on whoever left would leave something behind.
-        self.near.reach = Reach::Disk;
+        // Nothing is changed yet: a wait for this row may suspend the statement, a later one not.
+        let suspends = self.near.suspends;
+        self.near.begin_change();
         self.make_room()?;
         let map = self.rows.map(map)?;
         let rows = self.rows.clone();
         let before = self.savepoint();
-        let mut turn = Turn::new(&rows, map.id, key, Strength::Exclusive);
+        let mut turn = self.turn(&rows, map.id, key, Strength::Exclusive);
         loop {
             let releases = rows.slots.releases();
             let snapshot = self.snapshot;
@@ -152,7 +151,12 @@ impl Transaction {
                     Err(error) if rows.is_same(&map, key, &record)? => return Err(error),
                     Err(_) => {}
                 },
-                Seen::Blocked(holder) => self.wait_for(&mut turn, holder, self.patience(), releases)?,
+                Seen::Blocked(holder) => {
+                    self.near.suspends = suspends;
+                    let waited = self.wait_for(&mut turn, holder, self.patience(), releases);
+                    self.near.begin_change();
+                    waited?;
+                }
             }
         }
     }

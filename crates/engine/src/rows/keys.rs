@@ -14,7 +14,6 @@ use crate::DATABASES;
 use crate::error::{Error, Result};
 use crate::keyspace::record::Kind;
 use crate::keyspace::{Keyspace, Unit, VALUE_MAX, claims};
-use crate::rows::line::Turn;
 use crate::rows::lock::{Strength, Taken};
 use crate::rows::transaction::Transaction;
 use crate::rows::{Rows, Wait};
@@ -105,7 +104,7 @@ impl Transaction {
                 Err(holder) => {
                     let turn = turn.get_or_insert_with(|| {
                         let name = name.get_or_init(|| claims::name(db, key));
-                        Turn::new(&rows, rows.claims.keys.id, name, strength)
+                        self.turn(&rows, rows.claims.keys.id, name, strength)
                     });
                     self.wait_for(turn, holder, wait, releases)?;
                 }
@@ -179,6 +178,7 @@ impl Transaction {
 
     /// True if there was a key.
     fn change_key(&mut self, db: u8, key: &[u8], to: Option<KeyValue>) -> Result<bool> {
+        self.near.begin_change();
         if db >= DATABASES {
             return Err(Error::Misuse("a database number beyond the last one"));
         }

@@ -15,10 +15,10 @@ use std::time::{Duration, Instant};
 
 use pager::TxnId;
 use stdx::hash::Seed;
-use stdx::sync::{Arc, Condvar, Mutex, MutexGuard};
+use stdx::sync::{Arc, Condvar, Mutex};
 
 use crate::rows::lock::Strength;
-use crate::rows::slot::{Patience, ROW_LOCK, Slots, Waited};
+use crate::rows::slot::{Patience, ROW_LOCK, Slots, Waited, Wake};
 use crate::rows::{MapId, RowLock, Rows, Wanted};
 
 const SHARDS: usize = if cfg!(loom) { 1 } else { 64 };
@@ -30,6 +30,17 @@ struct Ticket {
     txn: TxnId,
     /// Of the shard's mutex.
     bell: Condvar,
+    /// Of who waits without a thread.
+    wake: Mutex<Option<Wake>>,
+}
+
+impl Ticket {
+    /// It is the first. The result is called when the shard is given free.
+    #[must_use]
+    fn call(&self) -> Option<Wake> {
+        self.bell.notify_all();
+        self.wake.lock().take()
+    }
 }
 
 pub(crate) struct Lines {
@@ -45,26 +56,28 @@ pub(crate) struct Turn<'r> {
     /// The first wait.
     since: Option<Instant>,
     stands_in_line: bool,
-    place: Option<Place<'r>>,
+    place: Option<Place>,
+    /// The statement was suspended for the row before.
+    is_resumed: bool,
 }
 
 /// Somebody's place; given back when dropped.
-struct Place<'l> {
-    lines: &'l Lines,
-    slots: &'l Slots,
+struct Place {
+    lines: Arc<Lines>,
+    slots: Arc<Slots>,
     row: Row,
     ticket: Arc<Ticket>,
 }
 
 /// What came of asking for a place.
-enum Joined<'l> {
+enum Joined {
     /// The first one: the holder is to be waited for.
-    First(Place<'l>),
+    First(Place),
     /// Was not the first and is now: the row is to be tried again.
-    Moved(Place<'l>),
+    Moved(Place),
     /// To stand in line would close a circle.
     Circle,
-    /// `TimedOut` or `Cancelled`.
+    /// `TimedOut`, `Cancelled` or `Refused`.
     GaveUp(Waited),
 }
 
@@ -80,35 +93,37 @@ impl Lines {
     }
 
     /// A place in the row's line, at its head when this returns.
-    fn join<'l>(
-        &'l self,
-        slots: &'l Slots,
-        (map, key): (MapId, &[u8]),
-        me: TxnId,
-        patience: &Patience<'_>,
-    ) -> Joined<'l> {
+    fn join(self: &Arc<Lines>, slots: &Arc<Slots>, row: (MapId, &[u8]), me: TxnId, patience: &Patience<'_>) -> Joined {
+        let Some((place, is_first)) = self.enter(slots, row, me) else { return Joined::Circle };
+        if is_first {
+            return Joined::First(place);
+        }
+        let waited = place.sleep(patience);
+        slots.forget_wait(me);
+        if waited == Waited::Over { Joined::Moved(place) } else { Joined::GaveUp(waited) }
+    }
+
+    /// A place at the end of the row's line, and whether it is the first; who is not the first is noted as waiting for the one before. None: that would close a circle.
+    fn enter(self: &Arc<Lines>, slots: &Arc<Slots>, (map, key): (MapId, &[u8]), me: TxnId) -> Option<(Place, bool)> {
         let row: Row = (map, key.into());
         let mut shard = self.shard(&row).lock();
         let line = shard.entry(row.clone()).or_default();
         let before = line.back().map(|ticket| ticket.txn);
         if before.is_some_and(|before| !slots.note_wait(me, before)) {
-            return Joined::Circle;
+            return None;
         }
-        let ticket = Arc::new(Ticket { txn: me, bell: Condvar::default() });
+        let ticket = Arc::new(Ticket { txn: me, bell: Condvar::default(), wake: Mutex::default() });
         line.push_back(ticket.clone());
-        let place = Place { lines: self, slots, row, ticket };
-        if before.is_none() {
-            return Joined::First(place);
-        }
-        let waited = place.sleep(shard, patience);
-        slots.forget_wait(me);
-        if waited == Waited::Over { Joined::Moved(place) } else { Joined::GaveUp(waited) }
+        drop(shard);
+        Some((Place { lines: self.clone(), slots: slots.clone(), row, ticket }, before.is_none()))
     }
 
-    /// Everybody who stands in line asks whether he still may.
+    /// Every thread that stands in line asks whether it still may; statements that are suspended hear of it from their sessions.
     pub fn rouse(&self) {
         for shard in &self.shards {
-            shard.lock().values().flatten().for_each(|ticket| ticket.bell.notify_all());
+            let shard = shard.lock();
+            let has_thread = |ticket: &&Arc<Ticket>| ticket.wake.lock().is_none();
+            shard.values().flatten().filter(has_thread).for_each(|ticket| ticket.bell.notify_all());
         }
     }
 }
@@ -117,7 +132,11 @@ impl<'r> Turn<'r> {
     /// Of who wants a row shared nobody keeps another one waiting: they stand in no line.
     pub fn new(rows: &'r Rows, map: MapId, key: &'r [u8], strength: Strength) -> Turn<'r> {
         let stands_in_line = strength == Strength::Exclusive;
-        Turn { rows, row: (map, key), strength, since: None, stands_in_line, place: None }
+        Turn { rows, row: (map, key), strength, since: None, stands_in_line, place: None, is_resumed: false }
+    }
+
+    pub fn is_resumed(&self) -> bool {
+        self.is_resumed
     }
 
     /// What is waited for, from the first wait on.
@@ -155,13 +174,130 @@ impl<'r> Turn<'r> {
         self.stands_in_line = false;
         rows.slots.wait(me, holder, &patience)
     }
+
+    /// Does what `wait` does without a thread: the wait goes on in the result. Err: how it has ended, or why it does not begin.
+    pub fn suspend(
+        &mut self,
+        me: TxnId,
+        holder: TxnId,
+        wait: Duration,
+        is_cancelled: &dyn Fn() -> bool,
+        releases: u64,
+    ) -> Result<Suspended, Waited> {
+        let since = *self.since.get_or_insert_with(Instant::now);
+        let until = since.checked_add(wait).unwrap_or(since + Duration::from_secs(u32::MAX.into()));
+        Patience { until, is_cancelled, releases }.left()?;
+        let rows = self.rows;
+        let mut suspended = Suspended {
+            slots: rows.slots.clone(),
+            me,
+            row: (self.row.0, self.row.1.into()),
+            since,
+            until,
+            stands_in_line: self.stands_in_line,
+            place: None,
+            holder: None,
+        };
+        if self.stands_in_line && self.place.is_none() {
+            match rows.lines.enter(&rows.slots, self.row, me) {
+                Some((place, is_first)) if is_first => self.place = Some(place),
+                Some((place, _)) => {
+                    suspended.place = Some(place);
+                    return Ok(suspended);
+                }
+                None => self.stands_in_line = false,
+            }
+        }
+        if !rows.slots.note_wait(me, holder) {
+            if self.place.take().is_none() || !rows.slots.note_wait(me, holder) {
+                return Err(Waited::Deadlock);
+            }
+            self.stands_in_line = false;
+        }
+        suspended.stands_in_line = self.stands_in_line;
+        suspended.place = self.place.take();
+        suspended.holder = Some((holder, releases));
+        Ok(suspended)
+    }
+
+    /// Goes on with a wait that was suspended for the same row.
+    pub fn adopt(&mut self, mut suspended: Suspended) {
+        self.is_resumed = true;
+        self.since = Some(suspended.since);
+        self.stands_in_line &= suspended.stands_in_line;
+        // A place that is not the first one yet is given up: then the wait has ended some other way.
+        self.place = suspended.place.take().filter(Place::is_first);
+    }
 }
 
-impl Place<'_> {
-    fn sleep(&self, mut shard: MutexGuard<'_, HashMap<Row, Line>>, patience: &Patience<'_>) -> Waited {
-        let _waiting = stdx::wait::announce(&ROW_LOCK);
+/// A wait for a row that keeps no thread: a place in the row's line, or the wait of the first for the holder (M13). It ends when it is dropped.
+pub(crate) struct Suspended {
+    slots: Arc<Slots>,
+    me: TxnId,
+    row: Row,
+    since: Instant,
+    pub until: Instant,
+    stands_in_line: bool,
+    place: Option<Place>,
+    /// The transaction that is waited for, and what `Slots::releases` was before; None: the places before.
+    holder: Option<(TxnId, u64)>,
+}
+
+impl Suspended {
+    pub fn is_for(&self, map: MapId, key: &[u8]) -> bool {
+        self.row.0 == map && *self.row.1 == *key
+    }
+
+    /// `wake` is called when the row may be tried again.
+    pub fn park(&self, wake: Wake) {
+        match (self.holder, &self.place) {
+            (Some((holder, releases)), _) => self.slots.park(self.me, holder, releases, wake),
+            (None, Some(place)) => place.park(wake),
+            (None, None) => wake(),
+        }
+    }
+
+    pub fn is_ready(&self) -> bool {
+        match (self.holder, &self.place) {
+            (Some((holder, releases)), _) => self.slots.is_over(holder, releases),
+            (None, place) => place.as_ref().is_none_or(Place::is_first),
+        }
+    }
+}
+
+impl Drop for Suspended {
+    fn drop(&mut self) {
+        if let Some((holder, _)) = self.holder {
+            self.slots.unpark(self.me, holder);
+        }
+        self.slots.forget_wait(self.me);
+    }
+}
+
+impl Place {
+    fn is_first_in(&self, shard: &HashMap<Row, Line>) -> bool {
+        shard.get(&self.row).and_then(Line::front).is_some_and(|first| Arc::ptr_eq(first, &self.ticket))
+    }
+
+    fn is_first(&self) -> bool {
+        self.is_first_in(&self.lines.shard(&self.row).lock())
+    }
+
+    /// `wake` is called when this is the first place, at once if it is.
+    fn park(&self, wake: Wake) {
+        let shard = self.lines.shard(&self.row).lock();
+        if self.is_first_in(&shard) {
+            drop(shard);
+            return wake();
+        }
+        *self.ticket.wake.lock() = Some(wake);
+    }
+
+    fn sleep(&self, patience: &Patience<'_>) -> Waited {
+        let Some(_waiting) = stdx::wait::try_announce(&ROW_LOCK) else { return Waited::Refused };
+        let mut shard = self.lines.shard(&self.row).lock();
         loop {
-            if shard.get(&self.row).and_then(Line::front).is_some_and(|first| Arc::ptr_eq(first, &self.ticket)) {
+            if self.is_first_in(&shard) {
                 return Waited::Over;
             }
             match patience.left() {
@@ -172,8 +308,9 @@ impl Place<'_> {
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for Place {
     fn drop(&mut self) {
+        let mut called = None;
         let mut shard = self.lines.shard(&self.row).lock();
         let Some(line) = shard.get_mut(&self.row) else { return };
         let Some(at) = line.iter().position(|ticket| Arc::ptr_eq(ticket, &self.ticket)) else { return };
@@ -182,13 +319,17 @@ impl Drop for Place<'_> {
             (Some(next), None) => {
                 // It waits for nobody until it has tried.
                 self.slots.forget_wait(next.txn);
-                next.bell.notify_all();
+                called = next.call();
             }
             (Some(next), Some(before)) => self.slots.wait_instead(next.txn, before),
             (None, None) => {
                 shard.remove(&self.row);
             }
             (None, Some(_)) => {}
+        }
+        drop(shard);
+        if let Some(wake) = called {
+            wake();
         }
     }
 }
@@ -215,7 +356,7 @@ mod model {
         });
     }
 
-    fn come(lines: &Lines, slots: &Slots, txn: TxnId) {
+    fn come(lines: &Arc<Lines>, slots: &Arc<Slots>, txn: TxnId) {
         let until = Instant::now() + Duration::from_secs(1000);
         let patience = Patience { until, is_cancelled: &|| false, releases: 0 };
         match lines.join(slots, (7, b"row"), txn, &patience) {
@@ -239,7 +380,7 @@ mod tests {
         Patience { until: Instant::now() + Duration::from_millis(millis), is_cancelled, releases: 0 }
     }
 
-    fn first<'l>(lines: &'l Lines, slots: &'l Slots, txn: TxnId) -> Place<'l> {
+    fn first(lines: &Arc<Lines>, slots: &Arc<Slots>, txn: TxnId) -> Place {
         match lines.join(slots, ROW, txn, &patience(0, &|| false)) {
             Joined::First(place) => place,
             _ => panic!("somebody stands in line"),
@@ -254,7 +395,7 @@ mod tests {
 
     #[test]
     fn who_leaves_wakes_the_next_one_alone() {
-        let (lines, slots) = (Lines::default(), Slots::new(1));
+        let (lines, slots) = (Arc::new(Lines::default()), Arc::new(Slots::new(1)));
         let (told, came) = mpsc::channel();
         let mut place = first(&lines, &slots, 1);
         std::thread::scope(|scope| {
@@ -281,7 +422,7 @@ mod tests {
 
     #[test]
     fn who_gives_up_in_the_middle_ties_those_around_him_together() {
-        let (lines, slots) = (Lines::default(), Slots::new(1));
+        let (lines, slots) = (Arc::new(Lines::default()), Arc::new(Slots::new(1)));
         let place = first(&lines, &slots, 1);
         std::thread::scope(|scope| {
             let second = scope.spawn(|| lines.join(&slots, ROW, 2, &patience(100, &|| false)));
@@ -299,7 +440,7 @@ mod tests {
 
     #[test]
     fn a_circle_that_the_line_would_close_is_told_and_not_noted() {
-        let (lines, slots) = (Lines::default(), Slots::new(1));
+        let (lines, slots) = (Arc::new(Lines::default()), Arc::new(Slots::new(1)));
         let _place = first(&lines, &slots, 1);
         assert!(slots.note_wait(1, 2), "the first waits for the second as the one who has a part of the row");
         assert!(matches!(lines.join(&slots, ROW, 2, &patience(20_000, &|| false)), Joined::Circle));
@@ -308,7 +449,7 @@ mod tests {
 
     #[test]
     fn who_is_told_to_stop_leaves_the_line() {
-        let (lines, slots) = (Lines::default(), Slots::new(1));
+        let (lines, slots) = (Arc::new(Lines::default()), Arc::new(Slots::new(1)));
         let place = first(&lines, &slots, 1);
         let is_told = std::sync::atomic::AtomicBool::new(false);
         let is_cancelled = || is_told.load(std::sync::atomic::Ordering::SeqCst);

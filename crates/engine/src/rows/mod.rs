@@ -56,7 +56,7 @@ pub use lock::Strength;
 pub use maps::MapId;
 pub use read::{Cursor, IndexOf, RowBatch};
 pub use signs::{Held, RowLock, Signs, Wanted};
-pub use slot::ROW_LOCK;
+pub use slot::{ROW_LOCK, Wake};
 pub use transaction::{Cancel, Savepoint, Transaction};
 
 /// The map that every database has from its birth: descriptions of tables and whatever else belongs to the layer above.
@@ -111,7 +111,7 @@ pub struct Rows {
     /// What keys and rows share: slots, locks, and with them waits.
     claims: Arc<Claims>,
     slots: Arc<Slots>,
-    lines: Lines,
+    lines: Arc<Lines>,
     snapshots: Snapshots,
     versions: Versions,
     locks: Arc<Locks>,
@@ -140,7 +140,7 @@ impl Rows {
             versions: Versions::default(),
             locks: claims.locks.clone(),
             claims,
-            lines: Lines::default(),
+            lines: Arc::default(),
             keyspace: Arc::downgrade(keyspace),
             ended: Mutex::default(),
             kept: AtomicU64::new(0),

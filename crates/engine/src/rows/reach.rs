@@ -3,13 +3,16 @@
 //! Hard part: whoever leaves must have changed nothing. So only reads leave; a change asks about its pages first (`look_ahead`), and then waits for what is still missing.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use btree::{Ahead, Reach, Span};
 use pager::{PageId, Then};
 use stdx::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::error::{Error, Result};
+use crate::rows::line::Suspended;
 use crate::rows::maps::Map;
+use crate::rows::slot::Wake;
 use crate::rows::transaction::Transaction;
 use crate::rows::{MapId, Rows};
 
@@ -17,11 +20,36 @@ use crate::rows::{MapId, Rows};
 #[derive(Default)]
 pub(crate) struct Near {
     pub reach: Reach,
+    /// For how many more rows a wait may suspend the statement instead of blocking its thread.
+    pub suspends: Option<u8>,
+    /// The same, kept while the statement is not under way.
+    suspends_left: Option<u8>,
     /// What the read that left was missing, and will be missing next.
     absent: Vec<PageId>,
 }
 
+/// So many different rows suspend a statement; then it waits with a thread, because each restart reads what came before once more.
+const SUSPENDS_MAX: u8 = 16;
+
 impl Near {
+    /// A change follows: a restart would do it twice.
+    pub fn begin_change(&mut self) {
+        self.reach = Reach::Disk;
+        self.suspends = None;
+    }
+
+    /// May the statement be suspended for a row? `is_known`: it was for this one before.
+    pub fn may_suspend(&mut self, is_known: bool) -> bool {
+        match &mut self.suspends {
+            Some(left) if is_known || *left > 0 => {
+                *left -= u8::from(!is_known);
+                self.suspends_left = self.suspends;
+                true
+            }
+            _ => false,
+        }
+    }
+
     /// Notes what a read of the map was missing.
     pub fn note(&mut self, error: pager::Error) -> Error {
         if let pager::Error::Absent(page) = error {
@@ -45,6 +73,37 @@ impl Transaction {
     /// With `Reach::Memory`, reads of rows that would wait for the disk fail with `Error::Absent` from here on, having changed nothing. A transaction begins with `Reach::Disk`.
     pub fn reach(&mut self, reach: Reach) {
         self.near.reach = reach;
+    }
+
+    /// From here on a wait for a row's lock fails with `Error::Absent`, having changed nothing, and goes on without a thread (`Transaction::park`); until the next change, or
+    /// `suspend_for_rows(false)`, which also ends the wait.
+    pub fn suspend_for_rows(&mut self, suspends: bool) {
+        self.near.suspends = suspends.then(|| self.near.suspends_left.unwrap_or(SUSPENDS_MAX));
+    }
+
+    /// The statement is over, and with it a wait for a row.
+    pub fn end_suspension(&mut self) {
+        self.near.suspends = None;
+        self.near.suspends_left = None;
+        self.drop_suspended();
+    }
+
+    /// The end of the wait for a row for which the statement is suspended, if it is.
+    pub fn suspended_until(&self) -> Option<Instant> {
+        self.suspended.as_ref().map(|suspended| suspended.until)
+    }
+
+    /// `wake` is called when the row may be tried again: the statement is restarted then.
+    pub fn park(&self, wake: Wake) {
+        match &self.suspended {
+            Some(suspended) => suspended.park(wake),
+            None => wake(),
+        }
+    }
+
+    /// May the row be tried again?
+    pub fn is_ready(&self) -> bool {
+        self.suspended.as_ref().is_none_or(Suspended::is_ready)
     }
 
     /// The pages that the last `Error::Absent` was about, for `Rows::fetch`.

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use pager::{Lsn, TxnId};
 use stdx::sync::atomic::{AtomicU64, Ordering, fence};
-use stdx::sync::{Condvar, Mutex, hint};
+use stdx::sync::{Arc, Condvar, Mutex, hint};
 
 const SLOTS: usize = if cfg!(loom) { 1 } else { 1 << 16 };
 const SHARDS: usize = if cfg!(loom) { 1 } else { 64 };
@@ -27,7 +27,7 @@ const ABORTED: u64 = 2;
 const FIRST_LSN: u64 = 16;
 
 /// A transaction waits for another one.
-pub static ROW_LOCK: stdx::wait::Reason = stdx::wait::Reason::of_others("row_lock");
+pub static ROW_LOCK: stdx::wait::Reason = stdx::wait::Reason::bounded("row_lock");
 
 /// What is known of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +48,8 @@ pub(crate) enum Waited {
     Deadlock,
     /// The one that waits was told to stop.
     Cancelled,
+    /// It would block a thread, and as many are blocked as may be.
+    Refused,
 }
 
 /// How long, and why no longer, somebody waits.
@@ -76,10 +78,62 @@ struct Slot {
     state: AtomicU64,
 }
 
+/// Resumes what waits without a thread. Called from any thread, perhaps more than once.
+pub type Wake = Arc<dyn Fn() + Send + Sync>;
+
 #[derive(Default)]
 struct Shard {
-    waiting: Mutex<usize>,
+    waiting: Mutex<Waiting>,
     bell: Condvar,
+}
+
+/// Those that wait for transactions of a shard.
+#[derive(Default)]
+struct Waiting {
+    /// With a thread: how many.
+    threads: usize,
+    /// Without one: by whom they wait for, and who they are.
+    parked: HashMap<TxnId, HashMap<TxnId, Wake>>,
+}
+
+/// Who waits for whom.
+#[derive(Default)]
+struct Waits {
+    holders: HashMap<TxnId, TxnId>,
+    /// For how many a transaction is the holder: one that nobody waits for closes no circle.
+    waiters: HashMap<TxnId, usize>,
+}
+
+impl Waits {
+    fn closes_circle(&self, me: TxnId, holder: TxnId) -> bool {
+        if me != holder && !self.waiters.contains_key(&me) {
+            return false;
+        }
+        let mut at = holder;
+        while at != me {
+            match self.holders.get(&at) {
+                Some(next) => at = *next,
+                None => return false,
+            }
+        }
+        true
+    }
+
+    fn note(&mut self, me: TxnId, holder: TxnId) {
+        self.forget(me);
+        self.holders.insert(me, holder);
+        *self.waiters.entry(holder).or_default() += 1;
+    }
+
+    fn forget(&mut self, me: TxnId) {
+        let Some(holder) = self.holders.remove(&me) else { return };
+        if let Some(count) = self.waiters.get_mut(&holder) {
+            *count -= 1;
+            if *count == 0 {
+                self.waiters.remove(&holder);
+            }
+        }
+    }
 }
 
 pub(crate) struct Slots {
@@ -90,7 +144,7 @@ pub(crate) struct Slots {
     /// Behind the greatest id given out; guards giving out and `low`.
     next: Mutex<TxnId>,
     /// Who waits for whom.
-    waits: Mutex<HashMap<TxnId, TxnId>>,
+    waits: Mutex<Waits>,
     shards: Box<[Shard]>,
     /// How often a lock was given back before its transaction's end.
     releases: AtomicU64,
@@ -160,7 +214,7 @@ impl Slots {
 
     fn end(&self, id: TxnId, state: u64) {
         self.slot(id).state.store(state, Ordering::SeqCst);
-        self.ring(&self.shards[id as usize % SHARDS]);
+        self.wake_waiters(id);
     }
 
     pub fn status(&self, id: TxnId) -> Status {
@@ -216,7 +270,7 @@ impl Slots {
     /// A lock of `holder` is gone, and `holder` is not: whoever waits for it tries again.
     pub fn released(&self, holder: TxnId) {
         self.releases.fetch_add(1, Ordering::SeqCst);
-        self.ring(&self.shards[holder as usize % SHARDS]);
+        self.wake_waiters(holder);
     }
 
     /// Everybody who waits asks whether he still may.
@@ -225,9 +279,46 @@ impl Slots {
     }
 
     fn ring(&self, shard: &Shard) {
-        if *shard.waiting.lock() > 0 {
+        if shard.waiting.lock().threads > 0 {
             shard.bell.notify_all();
         }
+    }
+
+    /// Whoever waits for `holder` looks again.
+    fn wake_waiters(&self, holder: TxnId) {
+        let shard = &self.shards[holder as usize % SHARDS];
+        let mut waiting = shard.waiting.lock();
+        if waiting.threads > 0 {
+            shard.bell.notify_all();
+        }
+        let parked = if waiting.parked.is_empty() { None } else { waiting.parked.remove(&holder) };
+        drop(waiting);
+        parked.into_iter().flatten().for_each(|(_, wake)| wake());
+    }
+
+    /// `wake` is called once `holder` is decided, or a lock of it has been given back; at once if that is so already, or if `releases` has moved.
+    pub fn park(&self, me: TxnId, holder: TxnId, releases: u64, wake: Wake) {
+        let mut waiting = self.shards[holder as usize % SHARDS].waiting.lock();
+        if self.is_over(holder, releases) {
+            drop(waiting);
+            return wake();
+        }
+        waiting.parked.entry(holder).or_default().insert(me, wake);
+    }
+
+    /// Forgets `park`.
+    pub fn unpark(&self, me: TxnId, holder: TxnId) {
+        let mut waiting = self.shards[holder as usize % SHARDS].waiting.lock();
+        let Some(of_holder) = waiting.parked.get_mut(&holder) else { return };
+        of_holder.remove(&me);
+        if of_holder.is_empty() {
+            waiting.parked.remove(&holder);
+        }
+    }
+
+    /// Is a wait for `holder` over, that began when `releases` was this?
+    pub fn is_over(&self, holder: TxnId, releases: u64) -> bool {
+        self.status(holder) != Status::Active || self.releases() != releases
     }
 
     /// Waits until `holder` is decided, or some lock has been given back; `me` is the one who waits.
@@ -243,43 +334,38 @@ impl Slots {
     /// `me` is about to wait for `holder`. False: that would close a circle, and is not noted.
     pub fn note_wait(&self, me: TxnId, holder: TxnId) -> bool {
         let mut waits = self.waits.lock();
-        let mut at = holder;
-        while at != me {
-            match waits.get(&at) {
-                Some(next) => at = *next,
-                None => {
-                    waits.insert(me, holder);
-                    return true;
-                }
-            }
+        let is_safe = !waits.closes_circle(me, holder);
+        if is_safe {
+            waits.note(me, holder);
         }
-        false
+        is_safe
     }
 
     pub fn forget_wait(&self, me: TxnId) {
-        self.waits.lock().remove(&me);
+        self.waits.lock().forget(me);
     }
 
     /// Each who waits, and for whom.
     pub fn all_waits(&self) -> Vec<(TxnId, TxnId)> {
-        self.waits.lock().iter().map(|(waiter, holder)| (*waiter, *holder)).collect()
+        self.waits.lock().holders.iter().map(|(waiter, holder)| (*waiter, *holder)).collect()
     }
 
     /// Who waits waits for another one now, for whom the former one waited: that closes no circle.
     pub fn wait_instead(&self, waiter: TxnId, holder: TxnId) {
-        if let Some(noted) = self.waits.lock().get_mut(&waiter) {
-            *noted = holder;
+        let mut waits = self.waits.lock();
+        if waits.holders.contains_key(&waiter) {
+            waits.note(waiter, holder);
         }
     }
 
     /// Waits as somebody for whom nobody waits.
     pub fn sleep(&self, holder: TxnId, patience: &Patience<'_>) -> Waited {
-        let _waiting = stdx::wait::announce(&ROW_LOCK);
+        let Some(_waiting) = stdx::wait::try_announce(&ROW_LOCK) else { return Waited::Refused };
         let shard = &self.shards[holder as usize % SHARDS];
         let mut waiting = shard.waiting.lock();
-        *waiting += 1;
+        waiting.threads += 1;
         let waited = loop {
-            if self.status(holder) != Status::Active || self.releases() != patience.releases {
+            if self.is_over(holder, patience.releases) {
                 break Waited::Over;
             }
             match patience.left() {
@@ -287,7 +373,7 @@ impl Slots {
                 Err(end) => break end,
             }
         };
-        *waiting -= 1;
+        waiting.threads -= 1;
         waited
     }
 }
@@ -354,7 +440,7 @@ mod tests {
         std::thread::scope(|scope| {
             let first = scope.spawn(|| slots.wait(a, b, &patience(20_000)));
             let second = scope.spawn(|| slots.wait(b, c, &patience(20_000)));
-            while slots.waits.lock().len() < 2 {
+            while slots.waits.lock().holders.len() < 2 {
                 std::thread::yield_now();
             }
             assert_eq!(slots.wait(c, a, &patience(20_000)), Waited::Deadlock);
@@ -379,7 +465,7 @@ mod tests {
             releases,
         };
         let waits = || {
-            while slots.waits.lock().is_empty() {
+            while slots.waits.lock().holders.is_empty() {
                 std::thread::yield_now();
             }
         };

@@ -19,7 +19,7 @@ use stdx::sync::atomic::Ordering;
 use crate::error::{Error, Result};
 use crate::keyspace::joint::Joint;
 use crate::rows::keys::KeyChanges;
-use crate::rows::line::Turn;
+use crate::rows::line::{Suspended, Turn};
 use crate::rows::lock::{Asker, Strength, Taken};
 use crate::rows::maps::Map;
 use crate::rows::purge::Ended;
@@ -89,6 +89,8 @@ pub struct Transaction {
     /// It cannot be committed: why.
     doomed: Option<fn() -> Error>,
     pub(crate) near: Near,
+    /// The wait for which its statement is suspended.
+    pub(crate) suspended: Option<Suspended>,
 }
 
 /// What may be seen.
@@ -115,6 +117,7 @@ impl Transaction {
             record: Vec::new(),
             doomed: None,
             near: Near::default(),
+            suspended: None,
         }
     }
 
@@ -220,17 +223,46 @@ impl Transaction {
         let me = self.writer()?.id;
         let is_cancelled = || self.cancel.as_ref().is_some_and(|cancel| cancel());
         self.signs.iter().for_each(|signs| signs.want(Some(turn.wanted())));
+        if self.near.may_suspend(turn.is_resumed()) {
+            match turn.suspend(me, holder, wait, &is_cancelled, releases) {
+                Ok(suspended) => {
+                    self.suspended = Some(suspended);
+                    return Err(Error::Absent);
+                }
+                Err(waited) => return self.end_wait(waited),
+            }
+        }
         let waited = turn.wait(me, holder, wait, &is_cancelled, releases);
+        self.end_wait(waited)
+    }
+
+    fn end_wait(&mut self, waited: Waited) -> Result<()> {
         self.signs.iter().for_each(|signs| signs.want(None));
         match waited {
             Waited::Over => Ok(()),
             Waited::Cancelled => Err(Error::Cancelled),
-            Waited::TimedOut => Err(Error::LockTimeout),
+            Waited::TimedOut | Waited::Refused => Err(Error::LockTimeout),
             Waited::Deadlock => {
                 self.roll_back();
                 self.doomed = Some(|| Error::Deadlock);
                 Err(Error::Deadlock)
             }
+        }
+    }
+
+    /// The turn for a row, with the place that the suspended statement has in its line.
+    pub(crate) fn turn<'r>(&mut self, rows: &'r Rows, map: MapId, key: &'r [u8], strength: Strength) -> Turn<'r> {
+        let mut turn = Turn::new(rows, map, key, strength);
+        if self.suspended.as_ref().is_some_and(|suspended| suspended.is_for(map, key)) {
+            self.signs.iter().for_each(|signs| signs.want(None));
+            turn.adopt(self.suspended.take().expect("looked at above"));
+        }
+        turn
+    }
+
+    pub(crate) fn drop_suspended(&mut self) {
+        if self.suspended.take().is_some() {
+            self.signs.iter().for_each(|signs| signs.want(None));
         }
     }
 
@@ -250,7 +282,7 @@ impl Transaction {
     ) -> Result<Locked> {
         let rows = self.rows.clone();
         let map = rows.map(map)?;
-        let mut turn = Turn::new(&rows, map.id, key, strength);
+        let mut turn = self.turn(&rows, map.id, key, strength);
         loop {
             let releases = rows.slots.releases();
             match self.try_lock(&rows, &map, key, strength, out)? {
@@ -426,6 +458,7 @@ impl Transaction {
     }
 
     fn decide(&mut self, keys: Option<Joint<'_>>) -> Lsn {
+        self.drop_suspended();
         let Some(mut writer) = self.writer.take() else {
             self.leave();
             return 0;
@@ -477,6 +510,7 @@ impl Transaction {
 
     /// `keys`: their part, if the commit has failed while they were put in their places.
     fn roll_back_with(&mut self, mut keys: Option<Joint<'_>>, tell: &mut Tell<'_>) {
+        self.drop_suspended();
         self.leave();
         let Some(mut writer) = self.writer.take() else { return };
         let rows = &self.rows;

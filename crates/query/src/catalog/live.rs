@@ -14,7 +14,7 @@ use crate::catalog::statistics::Statistics;
 use crate::catalog::still::Stillness;
 use crate::error::{self, Result};
 
-pub static TABLE_LOCK: Reason = Reason::of_others("table_lock");
+pub static TABLE_LOCK: Reason = Reason::bounded("table_lock");
 
 /// The gate's word: whether it is closed, and how many are inside.
 const CLOSED: u64 = 1 << 63;
@@ -95,7 +95,7 @@ impl Live {
             if let Some(reason) = gives_up(left, is_killed) {
                 return Err(reason);
             }
-            let _waiting = wait::announce(&TABLE_LOCK);
+            let Some(_waiting) = wait::try_announce(&TABLE_LOCK) else { return Err(error::CANT_CREATE_THREAD.bare()) };
             guard = self.moved.wait_timeout(guard, left.min(STEP)).0;
         }
     }
@@ -121,14 +121,15 @@ impl Live {
                 return Ok(());
             }
             let left = until.saturating_duration_since(Instant::now());
-            if let Some(reason) = gives_up(left, is_killed) {
-                if closed {
-                    self.word.fetch_and(!CLOSED, Ordering::AcqRel);
-                    self.moved.notify_all();
-                }
-                return Err(reason);
+            let waiting = match gives_up(left, is_killed) {
+                Some(reason) => Err(reason),
+                None => wait::try_announce(&TABLE_LOCK).ok_or_else(|| error::CANT_CREATE_THREAD.bare()),
+            };
+            if waiting.is_err() && closed {
+                self.word.fetch_and(!CLOSED, Ordering::AcqRel);
+                self.moved.notify_all();
             }
-            let _waiting = wait::announce(&TABLE_LOCK);
+            let _waiting = waiting?;
             // Whoever leaves notifies under the mutex; the step is for those who fail to enter without it.
             guard = self.moved.wait_timeout(guard, left.min(STEP)).0;
         }

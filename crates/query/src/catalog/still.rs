@@ -8,7 +8,7 @@ use stdx::sync::{Condvar, Mutex};
 use stdx::wait;
 
 use crate::catalog::live::{STEP, TABLE_LOCK, gives_up};
-use crate::error::Result;
+use crate::error::{self, Result};
 
 /// One who wants stillness; below are the writers.
 const ONE: u64 = 1 << 32;
@@ -68,7 +68,7 @@ impl Stillness {
             if let Some(reason) = gives_up(left, is_killed) {
                 return Err(reason);
             }
-            let _waiting = wait::announce(&TABLE_LOCK);
+            let Some(_waiting) = wait::try_announce(&TABLE_LOCK) else { return Err(error::CANT_CREATE_THREAD.bare()) };
             guard = self.moved.wait_timeout(guard, left.min(STEP)).0;
         }
         Ok(())

@@ -28,6 +28,52 @@ pub fn may_begin_again(node: &Node) -> bool {
     }
 }
 
+/// The name of the function for which a statement can be suspended.
+const SLEEP: &str = "sleep";
+
+/// Does it do nothing but compute a row with SLEEP, which needs no thread then?
+pub fn only_sleeps(node: &Node) -> bool {
+    let mut sleeps = false;
+    computes_one_row(node, &mut |expr| sleeps |= has_sleep(expr)) && sleeps
+}
+
+/// The same of the expressions of DO.
+pub fn only_sleep(exprs: &[Expr]) -> bool {
+    exprs.iter().all(is_steady_but_sleep) && exprs.iter().any(has_sleep)
+}
+
+fn computes_one_row(node: &Node, see: &mut dyn FnMut(&Expr)) -> bool {
+    let mut are_steady = |exprs: &[Expr]| {
+        exprs.iter().for_each(&mut *see);
+        exprs.iter().all(is_steady_but_sleep)
+    };
+    match node {
+        Node::One { .. } => true,
+        Node::Project { input, exprs } => are_steady(exprs) && computes_one_row(input, see),
+        Node::Filter { input, conditions } => are_steady(conditions) && computes_one_row(input, see),
+        Node::Strip { input, .. } => computes_one_row(input, see),
+        Node::Limit { input, limit, offset, counts: false } => {
+            limit.iter().chain(offset).all(is_steady) && computes_one_row(input, see)
+        }
+        _ => false,
+    }
+}
+
+fn has_sleep(expr: &Expr) -> bool {
+    let mut has = false;
+    expr.walk(&mut |expr| has |= matches!(expr, Expr::Call(call) if call.function.name() == SLEEP));
+    has
+}
+
+/// Its SLEEPs give the results of the run before, the rest is steady.
+fn is_steady_but_sleep(expr: &Expr) -> bool {
+    let mut is_volatile = false;
+    expr.walk(&mut |expr| {
+        is_volatile |= matches!(expr, Expr::Call(call) if call.function.volatile && call.function.name() != SLEEP);
+    });
+    !is_volatile && !walk::has_subquery(expr)
+}
+
 pub fn is_steady(expr: &Expr) -> bool {
     !is_volatile(expr) && !walk::has_subquery(expr)
 }

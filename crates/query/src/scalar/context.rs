@@ -35,6 +35,9 @@ pub struct EvalContext {
     pub seeded: Vec<(usize, Timestamp, Random)>,
     /// Asked by what takes long, which ends with error 1317 if it says so.
     pub killed: Option<Arc<dyn Fn() -> bool + Send + Sync>>,
+    /// Asked by what waits: the wait ends if it says so.
+    pub interrupted: Option<Arc<dyn Fn() -> bool + Send + Sync>>,
+    pub sleeps: Sleeps,
     /// SLEEP() sleeps no longer than this; and the time has come for it to wake.
     pub deadline: Option<Instant>,
     pub has_woken: bool,
@@ -42,6 +45,52 @@ pub struct EvalContext {
     pub locks: Arc<NamedLocks>,
     /// What the host's own nodes need (`Expr::Hosted`): they take it, use it, and put it back.
     pub host: Option<Box<dyn Any + Send>>,
+}
+
+/// The SLEEPs of a statement that is suspended instead of keeping a thread, and restarted when the time has passed. Evaluation is deterministic in such a
+/// statement, so its nth SLEEP is the same in every run.
+#[derive(Debug, Default)]
+pub struct Sleeps {
+    pub suspends: bool,
+    /// Results of those that are over.
+    over: Vec<i64>,
+    /// How many were evaluated in this run.
+    seen: usize,
+    /// The end of the one under way; None inside: there is no end.
+    until: Option<Option<Instant>>,
+}
+
+impl Sleeps {
+    /// The statement is run, again perhaps.
+    pub fn begin_run(&mut self, suspends: bool) {
+        (self.suspends, self.seen) = (suspends, 0);
+    }
+
+    /// The statement has ended.
+    pub fn clear(&mut self) {
+        *self = Sleeps::default();
+    }
+
+    /// The end of the SLEEP for which the statement is suspended.
+    pub fn until(&self) -> Option<Option<Instant>> {
+        self.until
+    }
+
+    /// The result of the next SLEEP, if it is over.
+    pub fn next(&mut self) -> Option<i64> {
+        self.seen += 1;
+        self.over.get(self.seen - 1).copied()
+    }
+
+    /// The end of the SLEEP under way, which begins now if it has not begun in an earlier run.
+    pub fn end(&mut self, end: Option<Instant>) -> Option<Instant> {
+        *self.until.get_or_insert(end)
+    }
+
+    pub fn finish(&mut self, result: i64) {
+        self.until = None;
+        self.over.push(result);
+    }
 }
 
 /// What the information functions answer.
@@ -82,6 +131,8 @@ impl EvalContext {
             random: Random::from_seed(0x9E37_79B9),
             seeded: Vec::new(),
             killed: None,
+            interrupted: None,
+            sleeps: Sleeps::default(),
             deadline: None,
             has_woken: false,
             locks: Arc::default(),
@@ -93,6 +144,14 @@ impl EvalContext {
         match &self.killed {
             Some(is_killed) if is_killed() => Err(error::QUERY_INTERRUPTED.bare()),
             _ => Ok(()),
+        }
+    }
+
+    /// The same for a wait, which ends for other reasons too.
+    pub fn check_wait(&self) -> Result<()> {
+        match &self.interrupted {
+            Some(is_interrupted) if is_interrupted() => Err(error::QUERY_INTERRUPTED.bare()),
+            _ => self.check_killed(),
         }
     }
 

@@ -10,7 +10,7 @@ use stdx::wait;
 
 use crate::error::{self, Result};
 
-static NAMED_LOCK: wait::Reason = wait::Reason::of_others("named lock");
+static NAMED_LOCK: wait::Reason = wait::Reason::bounded("named lock");
 
 /// How long a wait goes on before it is looked whether the session was killed.
 const STEP: Duration = Duration::from_millis(50);
@@ -93,8 +93,8 @@ impl NamedLocks {
                 return Err(error::USER_LOCK_DEADLOCK.bare());
             }
             check()?;
+            let Some(_waiting) = wait::try_announce(&NAMED_LOCK) else { return Err(error::CANT_CREATE_THREAD.bare()) };
             state.waiting.insert(session, name.to_owned());
-            let _waiting = wait::announce(&NAMED_LOCK);
             state = self.freed.wait_timeout(state, left.min(STEP)).0;
             state.waiting.remove(&session);
         }

@@ -148,7 +148,7 @@ impl Session {
         let is_mine = self.locked.tables.iter().any(|(locked, _)| locked.id == table.id);
         if !is_mine {
             let handle = self.handle.clone();
-            table.live.enter(self.gate_wait(), &|| handle.killed() != Kill::No)?;
+            table.live.enter(self.gate_wait(), &|| handle.is_interrupted())?;
             gatherer.is_inside = true;
         }
         if table.live.version.load(Ordering::Acquire) != table.version {

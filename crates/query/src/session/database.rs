@@ -1,7 +1,7 @@
 //! What all sessions share.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Instant;
 
@@ -44,6 +44,7 @@ pub struct Database {
     pub(super) plans: Plans,
     /// What the server around adds.
     around: OnceLock<Around>,
+    is_stopping: AtomicBool,
 }
 
 impl Database {
@@ -66,6 +67,7 @@ impl Database {
             timestamps: Timestamps::default(),
             plans: Plans::new(),
             around: OnceLock::new(),
+            is_stopping: AtomicBool::new(false),
         });
         database.recall()?;
         Ok(database)
@@ -138,6 +140,25 @@ impl Database {
         }
     }
 
+    /// The server stops: waits of all sessions end, and none begins any more.
+    pub fn end_waits(&self) {
+        self.is_stopping.store(true, Ordering::SeqCst);
+        self.sessions().iter().for_each(|handle| handle.end_waits());
+        self.engine.rows().rouse_waiters();
+    }
+
+    /// Ends all sessions and what they do.
+    pub fn kill_all(&self) {
+        self.sessions().iter().for_each(|handle| handle.kill(Kill::Connection));
+        self.engine.rows().rouse_waiters();
+    }
+
+    /// The client of a session has closed its connection while a statement of it runs.
+    pub fn depart(&self, handle: &Handle) {
+        handle.depart();
+        self.engine.rows().rouse_waiters();
+    }
+
     /// What the server adds to SQL: to be called once, before the first session, when it has told how it is set.
     pub fn stand_in(&self, around: Around) -> Result<()> {
         let _ = self.around.set(around);
@@ -187,6 +208,10 @@ impl Database {
     pub(crate) fn enlist(&self, handle: &Arc<Handle>) {
         let mut sessions = self.sessions.lock();
         sessions.insert(handle.connection_id, Arc::downgrade(handle));
+        // Under the list's lock: `end_waits` sets the flag before it takes the list.
+        if self.is_stopping.load(Ordering::SeqCst) {
+            handle.end_waits();
+        }
         self.connections.fetch_add(1, Ordering::Relaxed);
         self.most.fetch_max(sessions.len() as u64, Ordering::Relaxed);
     }

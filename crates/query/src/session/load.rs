@@ -19,7 +19,7 @@ use crate::session::variables::find;
 use crate::session::{Outcome, Session};
 use crate::value::Value;
 
-static READ: Reason = Reason::of_others("load");
+static READ: Reason = Reason::new("load");
 
 /// Bytes that are read at once.
 const PIECE: usize = 256 << 10;

@@ -12,7 +12,7 @@ use crate::error::{self, Result, SqlError};
 use crate::parse::statement::Name;
 use crate::session::foreign::Ends;
 use crate::session::track::{LOCKED, READ, WRITE};
-use crate::session::{Kill, Outcome, Session};
+use crate::session::{Outcome, Session};
 
 /// How long one table is waited for before the others are let go.
 const STEP: Duration = Duration::from_millis(100);
@@ -84,7 +84,7 @@ impl Session {
     pub(super) fn lock_all(&mut self) -> Result<Outcome> {
         self.unlock_tables();
         let handle = self.handle.clone();
-        self.db.definitions.begin(self.gate_wait(), &|| handle.killed() != Kill::No)?;
+        self.db.definitions.begin(self.gate_wait(), &|| handle.is_interrupted())?;
         self.locked.is_all = true;
         self.refresh();
         let shared = self.db.catalog().snapshot();
@@ -112,7 +112,7 @@ impl Session {
     /// All of them, or none.
     fn lock_step(&mut self, tables: &[(Arc<Table>, bool)]) -> Result<()> {
         let handle = self.handle.clone();
-        let is_killed = || handle.killed() != Kill::No;
+        let is_killed = || handle.is_interrupted();
         for (table, exclusive) in tables {
             let live = &table.live;
             let held = if *exclusive {
@@ -232,7 +232,7 @@ impl Session {
                 continue;
             }
             let handle = self.handle.clone();
-            table.live.still.write(self.gate_wait(), &|| handle.killed() != Kill::No)?;
+            table.live.still.write(self.gate_wait(), &|| handle.is_interrupted())?;
             self.written.push(table.clone());
         }
         Ok(())
@@ -244,7 +244,7 @@ impl Session {
             return Err(conflict());
         }
         let handle = self.handle.clone();
-        self.db.definitions.write(self.gate_wait(), &|| handle.killed() != Kill::No)?;
+        self.db.definitions.write(self.gate_wait(), &|| handle.is_interrupted())?;
         Ok(Defining(self.db.clone()))
     }
 }

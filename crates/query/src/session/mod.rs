@@ -78,7 +78,8 @@ pub use around::{Around, Procedure, returning};
 pub use count::Count;
 pub use database::Database;
 pub(crate) use handle::Shown;
-pub use handle::{Handle, Kill};
+pub use handle::{Handle, Kill, Wake};
+pub use leave::Ready;
 pub use track::Change;
 
 /// A row of a result.
@@ -105,7 +106,7 @@ pub enum Outcome {
     Rows(ResultSet),
     /// LOAD DATA LOCAL: the client is to send this file, for `load_data` and `load_end`.
     File(String),
-    /// It would have to wait for the disk, and whoever executes it has said that it may leave instead: `fetch`, then `resume`.
+    /// It would have to wait (for the disk, a row lock, a SLEEP), and whoever executes it has said that it may be suspended instead: `when_ready`, then `resume`.
     Away,
 }
 
@@ -215,7 +216,7 @@ struct Quick {
 pub struct Session {
     db: Arc<Database>,
     handle: Arc<Handle>,
-    /// Was the session, or its statement, killed? For whoever waits for a lock.
+    /// Must a wait for a lock end?
     cancel: engine::rows::Cancel,
     who: Login,
     standing: Standing,
@@ -280,8 +281,10 @@ impl Session {
         ctx.locks = db.locks.clone();
         ctx.random = scalar::context::Random::from_seed(who.connection_id as u32 ^ ctx.now.0 as u32);
         let watched = handle.clone();
-        let cancel: engine::rows::Cancel = Arc::new(move || watched.killed() != Kill::No);
-        ctx.killed = Some(cancel.clone());
+        let cancel: engine::rows::Cancel = Arc::new(move || watched.is_interrupted());
+        let watched = handle.clone();
+        ctx.killed = Some(Arc::new(move || watched.killed() != Kill::No));
+        ctx.interrupted = Some(cancel.clone());
         let mut session = Session {
             db: db.clone(),
             cancel,
@@ -481,7 +484,7 @@ impl Session {
         self.number += 1;
         self.is_open = false;
         self.is_released = false;
-        self.leaving = Leaving::default();
+        self.forget_suspended();
         self.loading = None;
         self.roll_back();
         self.unlock_tables();

@@ -24,7 +24,7 @@ use crate::session::{Outcome, ResultSet, Row, Session};
 use crate::types::{Charset, Column, Kind, Type};
 use crate::value::Value;
 
-static WRITE: Reason = Reason::of_others("outfile");
+static WRITE: Reason = Reason::new("outfile");
 
 /// Bytes that are written at once.
 const PIECE: usize = 256 << 10;

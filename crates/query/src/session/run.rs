@@ -25,7 +25,7 @@ use crate::parse::load::Target;
 use crate::parse::normal::{Normal, text_of};
 use crate::parse::statement::{self, Statement};
 use crate::parse::{self, Parsed};
-use crate::plan::again::{is_steady, may_begin_again};
+use crate::plan::again::{is_steady, may_begin_again, only_sleep, only_sleeps};
 use crate::plan::estimate::estimate;
 use crate::plan::{Lock, LockWait, Node};
 use crate::rights::Rights;
@@ -82,6 +82,15 @@ impl Plan {
             Plan::Delete(delete) => may_begin_again(&delete.node),
             Plan::Insert(insert) => insert.may_begin_again(),
             Plan::Do(_) | Plan::Load(_) => false,
+        }
+    }
+
+    /// Could it be suspended in its SLEEPs?
+    fn only_sleeps(&self) -> bool {
+        match self {
+            Plan::Query { node, .. } => only_sleeps(node),
+            Plan::Do(list) => only_sleep(list),
+            Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Load(_) => false,
         }
     }
 
@@ -160,6 +169,8 @@ pub struct Compiled {
     pub(super) is_heavy: bool,
     /// It may be dropped half-way and begun anew, while it has changed nothing.
     pub may_begin_again: bool,
+    /// It only computes a row with SLEEP: it needs no thread meanwhile.
+    pub only_sleeps: bool,
     /// What it does, in the letters of a transaction's state.
     pub deeds: u16,
 }
@@ -189,6 +200,7 @@ impl Compiled {
             volatile: true,
             is_heavy: self.is_heavy,
             may_begin_again: false,
+            only_sleeps: false,
             deeds: self.deeds,
         })
     }
@@ -199,8 +211,19 @@ impl Compiled {
         let (tables, gates) = (and(&self.tables), and(&self.gates));
         let (views, known, written) = (self.views.clone(), self.known.clone(), vec![written.clone()]);
         let (is_heavy, deeds) = (self.is_heavy, self.deeds | WRITE);
-        let may_begin_again = false;
-        Compiled { plan, tables, gates, written, views, known, volatile: true, is_heavy, may_begin_again, deeds }
+        Compiled {
+            plan,
+            tables,
+            gates,
+            written,
+            views,
+            known,
+            volatile: true,
+            is_heavy,
+            may_begin_again: false,
+            only_sleeps: false,
+            deeds,
+        }
     }
 }
 
@@ -295,7 +318,7 @@ impl Session {
             // A file that was not sent to its end.
             let _ = self.fail(error::QUERY_INTERRUPTED.bare());
         }
-        if self.leaving.away.take().is_some() || std::mem::take(&mut self.is_open) {
+        if self.forget_suspended() || std::mem::take(&mut self.is_open) {
             // A result that was not read to its end.
             let _ = self.end_statement();
         }
@@ -315,6 +338,7 @@ impl Session {
         self.has_used_tables = false;
         self.is_bare = false;
         self.ctx.parameters.clear();
+        self.handle.begin_plan(false);
         self.host().begin_statement();
         self.run_at_most(self.quick.max_execution_ms);
         followed
@@ -477,7 +501,20 @@ impl Session {
         let (written, is_heavy) = (plan.written(), plan.cost() > HEAVY);
         let deeds = plan.deeds(uses);
         let may_begin_again = !is_heavy && plan.may_begin_again();
-        Ok(Compiled { plan, tables, gates, written, views, known, volatile, is_heavy, may_begin_again, deeds })
+        let only_sleeps = plan.only_sleeps();
+        Ok(Compiled {
+            plan,
+            tables,
+            gates,
+            written,
+            views,
+            known,
+            volatile,
+            is_heavy,
+            may_begin_again,
+            only_sleeps,
+            deeds,
+        })
     }
 
     pub(super) fn run_statement(
@@ -610,6 +647,7 @@ impl Session {
         txn.begin_statement();
         self.statement_start = Some(self.host().txn()?.savepoint());
         self.ctx.changes_rows = writes;
+        self.handle.begin_plan(!writes);
         if !matches!(compiled.plan, Plan::Query { .. }) {
             // The limit is one of queries.
             self.run_at_most(0);

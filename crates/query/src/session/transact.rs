@@ -10,8 +10,7 @@ use crate::error::{self, Result, SqlError};
 use crate::parse::statement::Completion;
 use crate::scalar::Level;
 use crate::session::count::Count;
-use crate::session::leave::Leaving;
-use crate::session::{Handle, Kill, Session, has_ended_transaction};
+use crate::session::{Handle, Session, has_ended_transaction};
 use crate::value::Value;
 
 impl Session {
@@ -157,7 +156,7 @@ impl Session {
         let before = self.held.len();
         let patience = self.gate_wait();
         let handle = self.handle.clone();
-        let is_killed = || handle.killed() != Kill::No;
+        let is_killed = || handle.is_interrupted();
         for table in tables {
             let known = self.held.iter().find(|held| held.id == table.id);
             let is_locked = self.locked.tables.iter().any(|(locked, _)| locked.id == table.id);
@@ -224,7 +223,8 @@ impl Session {
     pub(super) fn fail(&mut self, error: SqlError) -> SqlError {
         self.note_slowness();
         self.is_open = false;
-        self.leaving = Leaving::default();
+        self.leaving.is_allowed = false;
+        self.forget_suspended();
         self.ctx.parameters.clear();
         let start = self.statement_start.take();
         let keeps = self.in_transaction() && !has_ended_transaction(&error);
@@ -323,7 +323,7 @@ impl Session {
             None => {}
         }
         let handle = self.handle.clone();
-        table.live.close(patience, &|| handle.killed() != Kill::No)?;
+        table.live.close(patience, &|| handle.is_interrupted())?;
         Ok(Closed(Some(table.live.clone())))
     }
 }

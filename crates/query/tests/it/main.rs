@@ -18,6 +18,7 @@ mod spill;
 mod statistics;
 mod stress;
 mod support;
+mod suspend;
 mod tables;
 mod timestamps;
 mod trouble;

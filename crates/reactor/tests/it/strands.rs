@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use reactor::{Call, Connection, Door, Flow, Io, ListenOptions, Pool, Pushed, Reply, Settings, Strand};
 use stdx::watermark::Watermark;
 
-static LOCK: stdx::wait::Reason = stdx::wait::Reason::of_others("test_lock");
+static LOCK: stdx::wait::Reason = stdx::wait::Reason::bounded("test_lock");
 
 /// Requests that may wait in one session.
 const QUEUE_MAX: usize = 100;
@@ -54,7 +54,10 @@ fn serve(one: &mut One, call: Call<String>, reply: &mut Reply<'_>) {
                 "gate" => reply.gate(argument.parse().unwrap()),
                 "block" => {
                     *one.shared.blocked.lock().unwrap() += 1;
-                    let _waiting = stdx::wait::announce(&LOCK);
+                    let Some(_waiting) = stdx::wait::try_announce(&LOCK) else {
+                        one.inside = false;
+                        return writeln!(reply.out(), "{} refused", one.number).unwrap();
+                    };
                     let mut free = one.shared.free.lock().unwrap();
                     while !*free {
                         free = one.shared.bell.wait(free).unwrap();
@@ -224,26 +227,30 @@ fn thousands_of_sessions_on_a_connection_keep_each_its_order() {
 }
 
 #[test]
-fn more_sessions_wait_for_a_lock_than_there_may_be_threads_and_its_holder_frees_it() {
-    let settings =
-        Settings { epoll_threads_per_group: 1, epoll_groups: 1, epoll_group_threads_max: 4, ..Settings::default() };
+fn as_many_sessions_block_a_thread_as_there_are_wait_slots_and_the_others_hear_of_it() {
+    const SLOTS: usize = 3;
+    let settings = Settings {
+        epoll_threads_per_group: 1,
+        epoll_groups: 1,
+        epoll_group_threads_max: SLOTS + 1,
+        ..Settings::default()
+    };
     let mut bench = start(settings);
     (0..60).for_each(|session| bench.say(&format!("{session} block\n{session} echo after\n")));
-    eventually("all wait at once", || *bench.shared.blocked.lock().unwrap() == 60);
+    let mut heard: Vec<String> = (0..2 * (60 - SLOTS)).map(|_| bench.hear()).collect();
+    heard.sort();
+    heard.dedup();
+    let refused: Vec<&str> = heard.iter().filter_map(|line| line.strip_suffix(" refused")).collect();
+    assert_eq!((heard.len(), refused.len()), (2 * (60 - SLOTS), 60 - SLOTS), "{heard:?}");
+    assert!(refused.iter().all(|session| heard.contains(&format!("{session} echo after"))));
+    assert_eq!(bench.pool.counters().waits_refused.get(), 60 - SLOTS as u64);
     bench.say("1000 echo still here\n");
     assert_eq!(bench.hear(), "1000 echo still here");
     bench.hears_nothing();
     bench.say("1000 free\n");
-    let mut heard = HashMap::new();
-    for _ in 0..121 {
-        let line = bench.hear();
-        if line == "1000 free" {
-            continue;
-        }
-        let (session, words) = line.split_once(' ').unwrap();
-        let before = heard.insert(session.to_string(), words.to_string());
-        assert_eq!(before.as_deref(), (words == "echo after").then_some("block"), "session {session}");
-    }
+    let mut heard: Vec<String> = (0..2 * SLOTS + 1).map(|_| bench.hear()).collect();
+    heard.retain(|line| line.ends_with(" block"));
+    assert_eq!(heard.len(), SLOTS, "{heard:?}");
     bench.pool.stop();
 }
 

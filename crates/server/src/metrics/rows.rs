@@ -129,6 +129,12 @@ pub(super) const LIST: &[Row] = &[
         "Bytes of replies that clients have not taken.",
     ),
     row(
+        "beluga_pool_waits_refused_total",
+        Counter,
+        |s, o| o.value(s.pool.counters().waits_refused.get()),
+        "Waits for locks and SLEEPs that ended with an error because as many threads were blocked as may be.",
+    ),
+    row(
         "beluga_pool_threads_added_total",
         Counter,
         |s, o| o.value(s.pool.counters().threads_added.get()),

@@ -22,7 +22,7 @@ pub use bytes::{decode_row, encode_cells, encode_row, unpack_row};
 use crate::error::{self, Result, SqlError};
 use crate::exec::memory::Total;
 
-static SPILL: Reason = Reason::of_others("spill");
+static SPILL: Reason = Reason::new("spill");
 
 /// Bytes that are written, or read, at once.
 const PIECE: usize = 64 << 10;

@@ -146,7 +146,7 @@ fn uuid_short(_: &Call, _: &[Value], _: &mut EvalContext) -> Result<Value> {
     Ok(Value::UInt(NEXT.fetch_add(1, Ordering::Relaxed)))
 }
 
-static SLEEP: stdx::wait::Reason = stdx::wait::Reason::new("sleep");
+static SLEEP: stdx::wait::Reason = stdx::wait::Reason::bounded("sleep");
 
 /// In slices, so that a kill is seen: it ends a query's sleep with 1, as the end of its time does. Whether the query ends with it is for those to say who ask for more rows.
 fn sleep(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
@@ -157,23 +157,43 @@ fn sleep(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> 
         return Err(error::WRONG_ARGUMENTS.with(&[&"sleep."]));
     }
     let end = Duration::try_from_secs_f64(seconds).ok().and_then(|length| Instant::now().checked_add(length));
-    let _waiting = stdx::wait::announce(&SLEEP);
+    if ctx.sleeps.suspends {
+        return sleep_suspended(end, ctx);
+    }
+    let Some(_waiting) = stdx::wait::try_announce(&SLEEP) else { return Err(error::CANT_CREATE_THREAD.bare()) };
     loop {
-        match ctx.check_killed() {
-            Err(error) if ctx.changes_rows => return Err(error),
-            Err(_) => return Ok(Value::Int(1)),
-            Ok(()) => {}
-        }
-        if ctx.deadline.is_some_and(|deadline| Instant::now() > deadline) {
-            ctx.has_woken = true;
-            return Ok(Value::Int(1));
+        if let Some(result) = result_of_sleep(end, ctx)? {
+            return Ok(Value::Int(result));
         }
         let left = end.map_or(SLICE, |end| end.saturating_duration_since(Instant::now()));
-        if left.is_zero() {
-            return Ok(Value::Int(0));
-        }
         std::thread::sleep(left.min(SLICE));
     }
+}
+
+/// The same in a statement that is suspended until then.
+fn sleep_suspended(end: Option<std::time::Instant>, ctx: &mut EvalContext) -> Result<Value> {
+    if let Some(result) = ctx.sleeps.next() {
+        return Ok(Value::Int(result));
+    }
+    let end = ctx.sleeps.end(end);
+    let result = result_of_sleep(end, ctx)?.ok_or_else(|| error::SUSPENDED.bare())?;
+    ctx.sleeps.finish(result);
+    Ok(Value::Int(result))
+}
+
+/// What SLEEP answers now; None: it goes on.
+fn result_of_sleep(end: Option<std::time::Instant>, ctx: &mut EvalContext) -> Result<Option<i64>> {
+    let now = std::time::Instant::now();
+    match ctx.check_wait() {
+        Err(error) if ctx.changes_rows => return Err(error),
+        Err(_) => return Ok(Some(1)),
+        Ok(()) => {}
+    }
+    if ctx.deadline.is_some_and(|deadline| now >= deadline) {
+        ctx.has_woken = true;
+        return Ok(Some(1));
+    }
+    Ok(end.is_some_and(|end| now >= end).then_some(0))
 }
 
 /// Evaluates the second argument so many times.
