@@ -2,6 +2,7 @@
 //!
 //! Only what leaves no trace is computed beforehand. What fails, or warns, is left as it is, for it is an error, or a warning, of a row that there may not be.
 
+use crate::scalar::bind::constant::is_conversion;
 use crate::scalar::bind::sort_literals;
 use crate::scalar::{EvalContext, Expr};
 
@@ -15,6 +16,7 @@ pub fn folds(condition: &Expr, rows: f64) -> bool {
         Expr::Parameter(..) => found |= rows >= ROWS,
         Expr::Compare(compare) => found |= is_fixed(&compare.left) || is_fixed(&compare.right),
         Expr::Between(between) => found |= is_fixed(&between.low) || is_fixed(&between.high),
+        Expr::In(list) => found |= list.list.iter().any(|(candidate, _)| is_fixed(candidate)),
         _ => {}
     });
     found
@@ -29,7 +31,10 @@ pub fn folded(conditions: &[Expr], ctx: &mut EvalContext) -> Vec<Expr> {
                 *expr = Expr::Literal(value.clone(), ty.clone());
             }
         }
-        Expr::In(list) if list.sorted.is_none() => list.sorted = sort_literals(&mut list.list),
+        Expr::In(list) if list.sorted.is_none() => {
+            list.list.iter_mut().for_each(|(candidate, _)| computed(candidate, ctx));
+            list.sorted = sort_literals(&mut list.list);
+        }
         Expr::Compare(compare) => {
             computed(&mut compare.left, ctx);
             computed(&mut compare.right, ctx);
@@ -48,7 +53,7 @@ pub fn folded(conditions: &[Expr], ctx: &mut EvalContext) -> Vec<Expr> {
 fn is_fixed(expr: &Expr) -> bool {
     let is_computed = match expr {
         Expr::Arithmetic(_) | Expr::Cast(..) => true,
-        Expr::Call(call) => matches!(call.function.name(), "date_add" | "date_sub"),
+        Expr::Call(call) => is_conversion(call) || matches!(call.function.name(), "date_add" | "date_sub"),
         _ => false,
     };
     is_computed

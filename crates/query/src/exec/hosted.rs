@@ -27,6 +27,10 @@ pub struct Outer {
 }
 
 impl Hosted for Outer {
+    fn is_column(&self) -> bool {
+        true
+    }
+
     fn as_any(&self) -> Option<&dyn std::any::Any> {
         Some(self)
     }

@@ -9,6 +9,7 @@ use crate::bind::scope::Origin;
 use crate::plan::join::Planner;
 use crate::plan::walk::{columns, has_subquery, is_volatile, parts_of, same};
 use crate::scalar::Expr;
+use crate::scalar::bind::constant::is_conversion;
 use crate::scalar::expr::{Comparison, Domain, In};
 
 impl Planner<'_> {
@@ -95,7 +96,12 @@ fn is_column(expr: &Expr, place: usize) -> bool {
 
 /// What the condition compares with values that are the same for all rows, and the values.
 fn values(part: &Expr) -> Option<(&Expr, Values)> {
-    let is_value = |expr: &Expr| matches!(expr, Expr::Literal(..) | Expr::Parameter(..));
+    let is_value = |expr: &Expr| match expr {
+        Expr::Call(call) if is_conversion(call) => {
+            matches!(call.arguments[0], Expr::Literal(..) | Expr::Parameter(..))
+        }
+        expr => matches!(expr, Expr::Literal(..) | Expr::Parameter(..)),
+    };
     match part {
         Expr::Compare(compare) if compare.op == Comparison::Equal => {
             let sides = [(&compare.left, &compare.right), (&compare.right, &compare.left)];

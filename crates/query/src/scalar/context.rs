@@ -391,6 +391,11 @@ pub trait Hosted: std::fmt::Debug + Send + Sync {
         None
     }
 
+    /// Does it stand for a column: of the row around a subquery?
+    fn is_column(&self) -> bool {
+        false
+    }
+
     /// Is it the same at every evaluation within a statement?
     fn is_constant(&self) -> bool {
         false

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use crate::exec::hosted::{Outer, SetUser, Subquery, UserVariable};
 use crate::scalar::Expr;
+use crate::scalar::bind::constant::is_conversion;
 use crate::scalar::convert;
 use crate::scalar::expr::Operator;
 use crate::value::Value;
@@ -63,6 +64,7 @@ pub fn words(expr: &Expr, names: &Names, around: &[Names]) -> String {
         }
         Expr::Cast(inner, ty) => format!("cast({} as {})", within(inner), ty.name()),
         Expr::Present(inner, _) | Expr::Exact(inner) | Expr::Shown(inner) => within(inner),
+        Expr::Call(call) if is_conversion(call) => within(&call.arguments[0]),
         Expr::Call(call) => format!("{}({})", call.function.name(), list(&mut call.arguments.iter(), ",")),
         Expr::Collate(inner, ty) => format!("({} collate {})", within(inner), ty.collation.name()),
     }

@@ -3,6 +3,7 @@
 use sqlparser::ast::{self, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments};
 
 use super::Binder;
+use super::constant::{Place, beside};
 use crate::error::{self, Result, SqlError};
 use crate::scalar::aggregate::Aggregate;
 use crate::scalar::expr::{Call, Expr, Extra, TrimSide};
@@ -75,6 +76,11 @@ impl Binder<'_> {
 
     fn finish(&mut self, function: &'static Function, mut arguments: Vec<Expr>, extra: Extra) -> Result<Expr> {
         function.check(arguments.len())?;
+        if function.name() == "nullif"
+            && let [value, other] = &mut arguments[..]
+        {
+            *other = beside(other.clone(), value, Place::Side, self.settings);
+        }
         let mut ty = function.result_type(&arguments, self.settings)?;
         match extra {
             Extra::Scale(scale) if ty.kind.is_temporal() => ty.scale = scale,

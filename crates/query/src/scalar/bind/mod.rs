@@ -5,6 +5,7 @@
 //! the tree it gives, so that a row is evaluated without asking again.
 
 mod call;
+pub mod constant;
 mod literal;
 mod operator;
 pub mod types;
@@ -306,7 +307,7 @@ impl<'b> Binder<'b> {
         for arm in arms {
             let condition = self.bind(&arm.condition)?;
             let condition = match &operand {
-                Some(operand) => compare(self.settings, Comparison::Equal, operand.clone(), condition)?,
+                Some(operand) => operator::compare_when(self.settings, operand.clone(), condition)?,
                 None => condition,
             };
             bound.push((condition, self.bind(&arm.result)?));

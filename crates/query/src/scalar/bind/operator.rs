@@ -4,11 +4,11 @@ use std::fmt::{self, Write};
 
 use sqlparser::ast::BinaryOperator;
 
+use super::constant::{self, Place};
 use super::{Settings, as_sent, literal, merge_collations, present};
 use crate::error::{self, Result};
 use crate::scalar::context::EvalContext;
 use crate::scalar::convert;
-use crate::scalar::decimal::Decimal;
 use crate::scalar::expr::{Arithmetic, Between, Compare, Comparison, Domain, Expr, In, Operator};
 use crate::scalar::temporal::{self, Strictness};
 use crate::scalar::{arithmetic as compute, compare as meet};
@@ -72,13 +72,22 @@ pub fn arithmetic(settings: &Settings, op: Operator, left: Expr, right: Expr, te
 
 /// `left op right`, with the conversions that their types ask for.
 pub fn compare(settings: &Settings, op: Comparison, left: Expr, right: Expr) -> Result<Expr> {
-    let (left, right, domain) = sides(settings, left, right, op.sign())?;
+    compare_at(settings, op, left, right, Place::Side)
+}
+
+/// Of CASE with an operand: `left` is the operand.
+pub fn compare_when(settings: &Settings, left: Expr, right: Expr) -> Result<Expr> {
+    compare_at(settings, Comparison::Equal, left, right, Place::When)
+}
+
+fn compare_at(settings: &Settings, op: Comparison, left: Expr, right: Expr, place: Place) -> Result<Expr> {
+    let (left, right, domain) = sides(settings, left, right, op.sign(), place)?;
     Ok(Expr::Compare(Box::new(Compare { op, left, right, domain })))
 }
 
 pub fn between(settings: &Settings, needle: Expr, low: Expr, high: Expr, negated: bool) -> Result<Expr> {
-    let (first, low, low_domain) = sides(settings, needle.clone(), low, "between")?;
-    let (second, high, high_domain) = sides(settings, needle, high, "between")?;
+    let (first, low, low_domain) = sides(settings, needle.clone(), low, "between", Place::Side)?;
+    let (second, high, high_domain) = sides(settings, needle, high, "between", Place::Side)?;
     if first != second {
         // The needle is another thing to each of the two: two comparisons.
         let (from, to) = (Comparison::GreaterEqual, Comparison::LessEqual);
@@ -89,11 +98,13 @@ pub fn between(settings: &Settings, needle: Expr, low: Expr, high: Expr, negated
     Ok(Expr::Between(Box::new(Between { needle: first, low, high, low_domain, high_domain, negated })))
 }
 
+/// A list of one candidate is a comparison.
 pub fn in_list(settings: &Settings, needle: Expr, list: Vec<Expr>, negated: bool) -> Result<Expr> {
     let mut bound: Vec<(Expr, Domain)> = Vec::with_capacity(list.len());
     let mut left: Option<Expr> = None;
+    let place = if list.len() == 1 { Place::Side } else { Place::Candidate };
     for candidate in list.iter().cloned() {
-        let (side, candidate, domain) = sides(settings, needle.clone(), candidate, "in")?;
+        let (side, candidate, domain) = sides(settings, needle.clone(), candidate, "in", place)?;
         if left.get_or_insert_with(|| side.clone()) != &side {
             let arms =
                 list.into_iter().map(|candidate| compare(settings, Comparison::Equal, needle.clone(), candidate));
@@ -123,7 +134,9 @@ pub fn sort_literals(list: &mut [(Expr, Domain)]) -> Option<Domain> {
     Some(domain)
 }
 
-fn sides(settings: &Settings, left: Expr, right: Expr, op: &str) -> Result<(Expr, Expr, Domain)> {
+fn sides(settings: &Settings, left: Expr, right: Expr, op: &str, place: Place) -> Result<(Expr, Expr, Domain)> {
+    let right = constant::beside(right, &left, place, settings);
+    let left = if place == Place::Side { constant::beside(left, &right, place, settings) } else { left };
     let (a, b) = (left.ty(), right.ty());
     let left = adapt(left, &b, settings)?;
     let right = adapt(right, &a, settings)?;
@@ -158,15 +171,6 @@ fn adapt(side: Expr, other: &Type, settings: &Settings) -> Result<Expr> {
             let parsed = temporal::parse_time(text).filter(|parsed| !parsed.truncated);
             parsed.map(|parsed| Expr::Literal(Value::Time(parsed.value), Type::temporal(Kind::Time, parsed.scale)))
         }
-        (Value::Text(text), kind) if kind.is_integer() || matches!(kind, Kind::Decimal | Kind::Year) => {
-            exact_number(text)
-        }
-        (Value::Int(number), Kind::Date | Kind::DateTime | Kind::Timestamp) => {
-            let parsed = temporal::datetime_from_number(*number, Strictness::of(settings.sql_mode));
-            parsed.map(|parsed| Expr::Literal(Value::DateTime(parsed.value), Type::new(Kind::DateTime)))
-        }
-        (Value::Int(number @ 1..=69), Kind::Year) => Some(Expr::integer(number + 2000)),
-        (Value::Int(number @ 70..=99), Kind::Year) => Some(Expr::integer(number + 1900)),
         _ => None,
     };
     let nullable = ty.nullable;
@@ -196,18 +200,4 @@ fn datetime(text: &str, other: &Type, settings: &Settings) -> Result<Expr> {
         }
         None => Err(error::WRONG_VALUE.with(&[&what, &convert::shorten(text)])),
     }
-}
-
-/// A string that is a number from end to end meets whole numbers and decimals exactly, not as a double.
-fn exact_number(text: &str) -> Option<Expr> {
-    let (prefix, clean) = convert::number_prefix(text);
-    if !clean || prefix.contains(['e', 'E']) {
-        return None;
-    }
-    if let Ok(number) = prefix.parse::<i64>() {
-        return Some(Expr::integer(number));
-    }
-    let decimal = Decimal::parse(prefix)?;
-    let ty = Type::of(&Value::Decimal(decimal.clone()));
-    Some(Expr::Literal(Value::Decimal(decimal), ty))
 }

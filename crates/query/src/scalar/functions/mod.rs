@@ -102,6 +102,18 @@ const fn volatile(function: Function) -> Function {
     Function { volatile: true, ..function }
 }
 
+/// Stands where a constant is converted, not in the table: nobody writes it.
+pub(in crate::scalar) const fn conversion(names: &'static [&'static str], run: Body) -> Function {
+    Function {
+        names,
+        arity: Arity { min: 1, max: 1 },
+        returns: Returns::First,
+        run: Run::Strict(run),
+        volatile: false,
+        exact: false,
+    }
+}
+
 static PARTS: [&[Function]; 11] = [
     bloom::FUNCTIONS,
     control::FUNCTIONS,

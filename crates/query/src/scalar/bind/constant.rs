@@ -1,0 +1,153 @@
+//! Constants that meet a column: converted to the column's kind of value once, not the column to theirs for each row.
+//!
+//! MySQL compares a number with a string as doubles, in which neighbours beyond 2^53 are equal. Where the string is a constant and the other side an integer column or any decimal, it converts the constant
+//! instead, so that keys can be used and nothing is lost; a number beside a column of dates or years is a date or a year. The hard thing is that most constants are parameters, whose values are not known when
+//! an expression is bound: a call of one of the conversions below stands around them, and `exec/fold` computes it before a walk.
+
+use crate::error::{self, Result};
+use crate::scalar::bind::Settings;
+use crate::scalar::context::EvalContext;
+use crate::scalar::convert::{self, number_prefix, shorten};
+use crate::scalar::decimal::Decimal;
+use crate::scalar::expr::{Call, Expr, Extra};
+use crate::scalar::functions::{Function, conversion};
+use crate::scalar::temporal::{self, Strictness};
+use crate::types::{Kind, Type};
+use crate::value::Value;
+
+/// Where the constant stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Side of a comparison, BETWEEN, or IN with one candidate.
+    Side,
+    /// One of several candidates of IN.
+    Candidate,
+    /// WHEN of a CASE with an operand.
+    When,
+}
+
+static INTEGER: Function = conversion(&["<integer>"], integer);
+static DECIMAL: Function = conversion(&["<decimal>"], decimal);
+static YEAR: Function = conversion(&["<year>"], year);
+static MOMENT: Function = conversion(&["<moment>"], moment);
+
+/// Is it one of the conversions, which nobody writes?
+pub fn is_conversion(call: &Call) -> bool {
+    [&INTEGER, &DECIMAL, &YEAR, &MOMENT].into_iter().any(|function| std::ptr::eq(call.function, function))
+}
+
+/// `side` as it meets `other`: itself, or converted where it is a constant.
+pub fn beside(side: Expr, other: &Expr, place: Place, settings: &Settings) -> Expr {
+    let (own, ty) = (side.ty(), other.ty());
+    if own.kind == Kind::Null || !side.is_constant() || other.is_constant() {
+        return side;
+    }
+    let is_field = is_field(other);
+    let (function, to) = match ty.kind {
+        kind if kind.is_integer() && own.is_string() => match place {
+            Place::Side if is_field => (&INTEGER, number_type()),
+            Place::Candidate => (&INTEGER, number_type()),
+            _ => return side,
+        },
+        Kind::Decimal if own.is_string() && place != Place::When => (&DECIMAL, number_type()),
+        Kind::Year if is_field && place == Place::Side && (own.is_string() || own.kind.is_number()) => {
+            (&YEAR, number_type())
+        }
+        Kind::Year if own.is_string() => (&INTEGER, number_type()),
+        // A date is a number of its digits; a moment's digits are more than those of a date.
+        Kind::DateTime | Kind::Timestamp if is_field && own.kind.is_number() => (&MOMENT, Type::null()),
+        _ => return side,
+    };
+    let literal = matches!(side, Expr::Literal(..));
+    let to = to.with_nullable(own.nullable);
+    let call = Call { function, arguments: vec![side], ty: to, collation: settings.collation, extra: Extra::None };
+    let call = Expr::Call(Box::new(call));
+    if literal { known(call, settings) } else { call }
+}
+
+/// The value of a literal, unless that leaves a warning: it belongs to the rows.
+fn known(call: Expr, settings: &Settings) -> Expr {
+    let mut ctx = EvalContext { sql_mode: settings.sql_mode, ..EvalContext::new() };
+    match call.eval(&[], &mut ctx) {
+        Ok(Value::Int(number)) if ctx.warnings.count() == 0 => Expr::integer(number),
+        Ok(value) if ctx.warnings.count() == 0 => {
+            let ty = Type::of(&value).with_nullable(false);
+            Expr::Literal(value, ty)
+        }
+        _ => call,
+    }
+}
+
+/// Of integers and decimals alike.
+fn number_type() -> Type {
+    Type::decimal(65, 30)
+}
+
+/// A column of a table, of a derived one, or of the row around a subquery.
+fn is_field(expr: &Expr) -> bool {
+    match expr {
+        Expr::Column(..) => true,
+        Expr::Hosted(hosted, _) => hosted.is_column(),
+        Expr::Shown(inner) | Expr::Exact(inner) => is_field(inner),
+        _ => false,
+    }
+}
+
+/// The number that a string begins with, whole if it can be; other values as they are.
+fn number(value: &Value, what: &str, ctx: &mut EvalContext) -> Result<Value> {
+    let text = match value {
+        Value::Text(text) => text.to_string(),
+        Value::Bytes(_) => convert::lossy(value),
+        other => return Ok(other.clone()),
+    };
+    let (prefix, clean) = number_prefix(&text);
+    if !clean {
+        ctx.complain(error::TRUNCATED_WRONG_VALUE.with(&[&what, &shorten(&text)]))?;
+    }
+    if let Ok(number) = prefix.parse::<i64>() {
+        return Ok(Value::Int(number));
+    }
+    if let Ok(number) = prefix.parse::<u64>() {
+        return Ok(Value::UInt(number));
+    }
+    Ok(Value::Decimal(Decimal::parse(prefix).unwrap_or(Decimal::ZERO)))
+}
+
+fn integer(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    number(&values[0], "DOUBLE", ctx)
+}
+
+fn decimal(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    number(&values[0], "DECIMAL", ctx)
+}
+
+/// As a column of years stores it; what it would not store is compared as the number that it is.
+fn year(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    let found = number(&values[0], "DOUBLE", ctx)?;
+    // The string '0' is the year 2000, the number 0 the zero year.
+    let is_text = values[0].as_string_bytes().is_some();
+    let whole = match convert::to_integer(&found, ctx)? {
+        Value::Int(number) => number,
+        _ => return Ok(found),
+    };
+    Ok(match whole {
+        0 if is_text => Value::Int(2000),
+        1..=69 => Value::Int(whole + 2000),
+        70..=99 => Value::Int(whole + 1900),
+        0 | 1901..=2155 => Value::Int(whole),
+        _ => found,
+    })
+}
+
+/// The moment whose digits the number is, if there is one.
+fn moment(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    let whole = match convert::to_decimal(&values[0], ctx)? {
+        number if number.truncated(0) == number => number.to_whole(),
+        _ => return Ok(values[0].clone()),
+    };
+    let parsed = i64::try_from(whole).ok().and_then(|number| {
+        let rules = Strictness { no_zero_date: false, no_zero_in_date: false, ..Strictness::of(ctx.sql_mode) };
+        temporal::datetime_from_number(number, rules)
+    });
+    Ok(parsed.map_or_else(|| values[0].clone(), |parsed| Value::DateTime(parsed.value)))
+}
