@@ -38,9 +38,11 @@ fuzz: ## random bytes for whatever reads bytes from outside, FUZZ_SECONDS=60 for
 tidy: ## are the documents true? Only the checks that need no test run
 	@scripts/cargo.sh xtask tidy
 
-licences: ## check the licences of all dependencies with cargo-deny (installs it, some minutes the first time)
+licences: ## check the licences and known advisories of all dependencies with cargo-deny (installs it, some minutes the first time)
 	@scripts/setup.sh licences
 	@scripts/cargo.sh deny check licenses bans sources
+	@mkdir -p target
+	@scripts/advisories.sh
 
 setup: ## install what `make test` needs, and nothing else
 	@scripts/setup.sh test

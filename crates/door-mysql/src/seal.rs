@@ -1,49 +1,107 @@
-//! The RSA key that a client without TLS seals its password for. Made when it is first asked for, kept in memory, new after each start: a client
-//! asks for the public half in every login, so nothing depends on it being the same.
+//! The RSA key that a client without TLS encrypts its password with. Made when it is first needed, kept in memory, new after each start: a client asks for the public half in every login, so nothing
+//! depends on it being the same.
 
 use std::sync::OnceLock;
 
-use rsa::pkcs8::{EncodePublicKey, LineEnding};
-use rsa::rand_core::OsRng;
-use rsa::{Oaep, RsaPrivateKey};
-use sha1::Sha1;
+use aws_lc_rs::encoding::{AsDer, PublicKeyX509Der};
+use aws_lc_rs::error::Unspecified;
+use aws_lc_rs::rsa::{KeySize, OAEP_SHA1_MGF1SHA1, OaepPrivateDecryptingKey, PrivateDecryptingKey};
 
 const BITS: usize = 2048;
+/// Letters in a line of PEM.
+const PEM_LINE: usize = 64;
 
 static KEY: stdx::wait::Reason = stdx::wait::Reason::new("rsa_key");
 
+struct Pair {
+    private: OaepPrivateDecryptingKey,
+    public_pem: String,
+}
+
+impl Pair {
+    fn new() -> Result<Pair, Unspecified> {
+        let private = PrivateDecryptingKey::generate(KeySize::Rsa2048)?;
+        let public: PublicKeyX509Der<'_> = private.public_key().as_der()?;
+        let public_pem = pem(public.as_ref());
+        Ok(Pair { private: OaepPrivateDecryptingKey::new(private)?, public_pem })
+    }
+}
+
 #[derive(Default)]
-pub struct Seal(OnceLock<(RsaPrivateKey, String)>);
+pub struct Seal(OnceLock<Pair>);
 
 impl Seal {
-    fn key(&self) -> &(RsaPrivateKey, String) {
+    fn key(&self) -> &Pair {
         if let Some(key) = self.0.get() {
             return key;
         }
-        // A second or so, and others who come meanwhile wait for the same key.
+        // Some tenths of a second, and others who come meanwhile wait for the same key.
         let _waiting = stdx::wait::announce(&KEY);
-        self.0.get_or_init(|| {
-            let key = RsaPrivateKey::new(&mut OsRng, BITS).expect("the kernel has random bytes");
-            let pem = key.to_public_key().to_public_key_pem(LineEnding::LF).expect("a fresh key can be written");
-            (key, pem)
-        })
+        self.0.get_or_init(|| Pair::new().expect("the kernel has random bytes"))
     }
 
     /// The public half, as text.
     pub fn public_pem(&self) -> &str {
-        &self.key().1
+        &self.key().public_pem
     }
 
-    /// Only what is so long can have been sealed.
+    /// Whether the bytes are as long as everything that the key encrypts.
     pub fn has_length(&self, sealed: &[u8]) -> bool {
         sealed.len() == BITS / 8
     }
 
-    /// What was sealed with the public half. Blinded, so that the time it takes tells nothing of the key.
+    /// Decrypts what was encrypted with the public half, by OAEP with SHA-1 as MySQL's clients do. Its time tells nothing of the key or the text.
     pub fn open(&self, sealed: &[u8]) -> Option<Vec<u8>> {
         if !self.has_length(sealed) {
             return None;
         }
-        self.key().0.decrypt_blinded(&mut OsRng, Oaep::new::<Sha1>(), sealed).ok()
+        let key = &self.key().private;
+        let mut text = vec![0; key.min_output_size()];
+        let length = key.decrypt(&OAEP_SHA1_MGF1SHA1, sealed, &mut text, None).ok()?.len();
+        text.truncate(length);
+        Some(text)
+    }
+}
+
+/// A SubjectPublicKeyInfo as PEM.
+fn pem(der: &[u8]) -> String {
+    let letters = base64(der);
+    let lines = letters.as_bytes().chunks(PEM_LINE).map(|line| String::from_utf8_lossy(line) + "\n");
+    format!("-----BEGIN PUBLIC KEY-----\n{}-----END PUBLIC KEY-----\n", lines.collect::<String>())
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for three in bytes.chunks(3) {
+        let byte = |at: usize| u32::from(three.get(at).copied().unwrap_or(0));
+        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for at in 0..4 {
+            let letter = ALPHABET[(bits >> (18 - 6 * at) & 63) as usize];
+            text.push(if at <= three.len() { char::from(letter) } else { '=' });
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_is_that_of_the_standard() {
+        let known =
+            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("foobar", "Zm9vYmFy")];
+        known.into_iter().for_each(|(text, letters)| assert_eq!(base64(text.as_bytes()), letters));
+    }
+
+    #[test]
+    fn nothing_but_what_was_encrypted_for_this_key_opens() {
+        let seal = Seal::default();
+        for bad in [&[][..], &[1; 255], &[1; 256], &[0xff; 256], &[1; 257]] {
+            assert_eq!(seal.open(bad), None);
+        }
+        assert!(seal.public_pem().starts_with("-----BEGIN PUBLIC KEY-----\nMIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8A"));
+        assert!(seal.public_pem().lines().all(|line| line.len() <= PEM_LINE));
     }
 }

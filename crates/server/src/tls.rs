@@ -13,7 +13,7 @@ use crate::settings::{Name, Settings};
 
 /// The configuration of the Redis door's TLS port.
 pub fn redis(settings: &Settings) -> Result<Arc<TlsConfig>, Failure> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let builder = TlsConfig::builder_with_provider(provider.clone())
         .with_safe_default_protocol_versions()
         .map_err(|error| Failure::new(Exit::Internal, format!("TLS: {error}")))?;
@@ -73,7 +73,7 @@ fn on_the_same_port(
     }
     let chain_file = path(settings, cert, cert_setting, &format!("{key_setting} needs it"))?;
     let key_file = path(settings, key, key_setting, &format!("{cert_setting} needs it"))?;
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let builder = TlsConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(|error| Failure::new(Exit::Internal, format!("TLS: {error}")))?

@@ -20,7 +20,7 @@ const KEY: &[u8] = include_bytes!("../../../reactor/tests/it/tls/key.pem");
 const SSL: u32 = 0x800;
 
 fn server_config() -> Arc<TlsConfig> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let builder = TlsConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
     let chain = vec![CertificateDer::from_pem_slice(CERTIFICATE).unwrap()];
     let key = PrivateKeyDer::from_pem_slice(KEY).unwrap();
@@ -28,7 +28,7 @@ fn server_config() -> Arc<TlsConfig> {
 }
 
 fn client_protocol() -> ClientConnection {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_slice(CERTIFICATE).unwrap()).unwrap();
     let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();

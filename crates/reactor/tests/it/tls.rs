@@ -49,7 +49,7 @@ impl Door for Upgrading {
 }
 
 fn start() -> (Pool, Arc<Upgrading>, SocketAddr) {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let config = TlsConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
     let chain = vec![CertificateDer::from_pem_slice(CERTIFICATE).unwrap()];
     let key = PrivateKeyDer::from_pem_slice(KEY).unwrap();
@@ -67,7 +67,7 @@ fn connect(address: SocketAddr) -> TcpStream {
 }
 
 fn client() -> ClientConnection {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_slice(CERTIFICATE).unwrap()).unwrap();
     let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
