@@ -143,8 +143,10 @@ impl Block<'_, '_> {
 
     /// Begins with a table: all of its columns are shown.
     fn open(&mut self, source: &Source<'_>) -> Result<Outline> {
-        self.read.table = self.name(source.table)?;
-        self.read.schema = source.schema.map(|schema| self.name(schema)).transpose()?.filter(|name| !name.is_empty());
+        // Compute nodes send them in whatever case; data nodes keep them in lower case.
+        self.read.table = self.name(source.table)?.to_lowercase();
+        let schema = source.schema.map(|schema| self.name(schema)).transpose()?;
+        self.read.schema = schema.map(|name| name.to_lowercase()).filter(|name| !name.is_empty());
         self.read.index = source.index.map(|index| self.name(index)).transpose()?;
         let outline = self.sql.outline(self.read.schema.as_deref(), &self.read.table, self.read.index.as_deref())?;
         self.origin = Some(outline.origin.clone());

@@ -197,6 +197,21 @@ fn rows_are_got_by_their_keys() {
 }
 
 #[test]
+fn names_of_tables_and_schemas_count_in_lower_case() {
+    let (served, mut client) = filled();
+    let by_id = get(&[&[("ID", placeholder(2))]]);
+    let mut out = Vec::new();
+    put_bytes(&mut out, 2, &by_id);
+    for parameter in [identifier("T"), identifier("D"), int(5)] {
+        put_bytes(&mut out, 4, &parameter);
+    }
+    client.send(2, 100, &out);
+    let answer = client.answer(2);
+    assert_eq!((answer.numbers(), answer.error.clone()), (vec![5], None));
+    served.stop();
+}
+
+#[test]
 fn scans_and_ranges_go_by_their_index() {
     let (served, mut client) = filled();
     assert_eq!(run(&mut client, &scan(None, false), &[]).numbers(), [1, 2, 3, 4, 5, 6, 7, 8, 9]);

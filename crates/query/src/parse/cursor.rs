@@ -221,6 +221,7 @@ impl Cursor<'_> {
                 self.parser.next_token();
                 return self.create_account();
             }
+            "sequence" => return self.create_sequence(),
             "procedure" | "function" | "trigger" | "event" | "server" | "tablespace" | "logfile" | "resource"
             | "aggregate" => {
                 return Err(SqlError::unsupported(format!("CREATE {}", object(1).to_uppercase())));
@@ -237,6 +238,34 @@ impl Cursor<'_> {
             }
             ast::Statement::CreateIndex(index) => Ok(Statement::CreateIndex(Box::new(index))),
             _ => Err(self.error_here()),
+        }
+    }
+
+    /// As AliSQL has it: a sequence of numbers, or with TIMESTAMP of timestamps.
+    fn create_sequence(&mut self) -> Result<Statement> {
+        self.parser.next_token();
+        self.parser.next_token();
+        let if_not_exists = self.words(&["if", "not", "exists"]);
+        let name = self.name()?;
+        let mut is_timestamp = false;
+        loop {
+            let takes_number = if self.word("start") {
+                self.word("with");
+                true
+            } else if self.word("increment") {
+                self.word("by");
+                true
+            } else {
+                ["minvalue", "maxvalue", "cache"].iter().any(|word| self.word(word))
+            };
+            if takes_number {
+                self.take(&Token::Minus);
+                let Token::Number(..) = self.parser.next_token().token else { return Err(self.error_here()) };
+            } else if self.word("timestamp") {
+                is_timestamp = true;
+            } else if !["nominvalue", "nomaxvalue", "nocache", "cycle", "nocycle"].iter().any(|word| self.word(word)) {
+                return Ok(Statement::CreateSequence { name, if_not_exists, is_timestamp });
+            }
         }
     }
 

@@ -141,6 +141,11 @@ pub enum Statement {
         name: Name,
         arguments: Vec<ast::Expr>,
     },
+    CreateSequence {
+        name: Name,
+        if_not_exists: bool,
+        is_timestamp: bool,
+    },
     CreateView(Box<CreateView>),
     DropView {
         names: Vec<Name>,

@@ -58,6 +58,7 @@ fn needs(statement: &Statement) -> Result<Vec<Need<'_>>> {
         Statement::Kill { .. } => Vec::new(),
         // Each procedure has its own.
         Statement::Call { .. } => Vec::new(),
+        Statement::CreateSequence { name, .. } => vec![table(name, P::CREATE)],
         Statement::CreateTable(create) => {
             let mut all = vec![Need::Table(name_of(&create.name)?, P::CREATE)];
             if create.temporary {

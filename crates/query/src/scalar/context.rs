@@ -43,6 +43,8 @@ pub struct EvalContext {
     pub has_woken: bool,
     /// Those that all sessions share.
     pub locks: Arc<NamedLocks>,
+    /// Takes a timestamp (NEXTVAL): the number, and the log position at which it may be shown. None: there are none.
+    pub take_timestamp: Option<Arc<dyn Fn() -> Result<(u64, u64)> + Send + Sync>>,
     /// What the host's own nodes need (`Expr::Hosted`): they take it, use it, and put it back.
     pub host: Option<Box<dyn Any + Send>>,
 }
@@ -109,6 +111,8 @@ pub struct SessionFacts {
     pub set_last_insert_id: Option<u64>,
     /// What the client has named beside the statement, as text.
     pub attributes: Vec<(String, Option<Text>)>,
+    /// What a function has shown must be durable up to here: timestamps that were taken.
+    pub gate: u64,
     pub row_count: i64,
     pub found_rows: u64,
 }
@@ -136,6 +140,7 @@ impl EvalContext {
             deadline: None,
             has_woken: false,
             locks: Arc::default(),
+            take_timestamp: None,
             host: None,
         }
     }

@@ -56,6 +56,7 @@ use engine::rows::{Isolation, Savepoint};
 use crate::batch::Batch;
 use crate::catalog::Snapshot;
 use crate::catalog::table::Table;
+use crate::catalog::timestamps::STEP as TIMESTAMP_STEP;
 use crate::error::{self, Result, SqlError};
 use crate::exec::Exec;
 use crate::exec::host::Host;
@@ -63,6 +64,7 @@ use crate::parse::lexical;
 use crate::parse::normal::Normal;
 use crate::rights::Rights;
 use crate::scalar::{self, EvalContext, SqlMode};
+use crate::session::around::wall_ms;
 use crate::session::leave::Leaving;
 use crate::session::load::Incoming;
 use crate::session::locks::Locked;
@@ -285,6 +287,11 @@ impl Session {
         let watched = handle.clone();
         ctx.killed = Some(Arc::new(move || watched.killed() != Kill::No));
         ctx.interrupted = Some(cancel.clone());
+        let of_timestamps = db.clone();
+        ctx.take_timestamp = Some(Arc::new(move || {
+            let (base, gate) = of_timestamps.take_timestamps(1, wall_ms())?;
+            Ok((base + TIMESTAMP_STEP, gate))
+        }));
         let mut session = Session {
             db: db.clone(),
             cancel,
@@ -428,7 +435,7 @@ impl Session {
 
     /// Replies to what has been executed so far may leave when the log is durable up to here.
     pub fn gate(&self) -> Lsn {
-        self.gate
+        self.gate.max(self.ctx.session.gate)
     }
 
     /// COMMIT or ROLLBACK has ended the session too (RELEASE): whoever drives it answers, and then lets it go.

@@ -203,6 +203,9 @@ pub const VARIABLES: &[Variable] = &[
     of("polarx_rpc_tcp_listen_queue", Number(511), Read),
     of("polarx_rpc_tcp_recv_buf", Within(0, 0, 2 << 20), Global),
     of("polarx_rpc_tcp_send_buf", Within(0, 0, 2 << 20), Global),
+    // As data nodes of PolarDB-X call them: Beluga's own version.
+    of("polardbx_engine_version", Word(env!("CARGO_PKG_VERSION")), Read),
+    of("polardbx_release_date", Word("unreleased"), Read),
     of("port", Number(3306), Read),
     of("print_identified_with_as_hex", Flag(false), Keep),
     of("profiling", Flag(false), Keep),

@@ -7,6 +7,7 @@ use super::constant::{Place, beside};
 use crate::error::{self, Result, SqlError};
 use crate::scalar::aggregate::Aggregate;
 use crate::scalar::expr::{Call, Expr, Extra, TrimSide};
+use crate::scalar::functions::TIMESTAMP_SEQUENCE;
 use crate::scalar::functions::{self, Function, Returns};
 use crate::scalar::temporal::Unit;
 use crate::types::{Collation, Type};
@@ -137,6 +138,20 @@ impl Binder<'_> {
                 }
                 let what = Expr::Literal(Value::text(what), Type::text(9, Collation::Binary));
                 self.finish(row, vec![what, region], Extra::None)
+            }
+            ("nextval", [name]) => {
+                let known = TIMESTAMP_SEQUENCE.map(str::to_owned);
+                let parts: Vec<String> = match name {
+                    ast::Expr::CompoundIdentifier(parts) => {
+                        parts.iter().map(|part| part.value.to_lowercase()).collect()
+                    }
+                    _ => Vec::new(),
+                };
+                if parts != known {
+                    return Err(SqlError::unsupported(format!("NEXTVAL of another sequence than {}", known.join("."))));
+                }
+                let name = Expr::Literal(Value::text(known.join(".")), Type::text(64, Collation::Binary));
+                self.finish(row, vec![name], Extra::None)
             }
             ("get_format", [what, _]) => Err(SqlError::parse(format!("'{what}'"))),
             ("mod", [left, right]) => {

@@ -1,7 +1,7 @@
 //! What the session and the server are: answered from `EvalContext`.
 
 use super::{Args, Function, MANY, Returns, Run, row, volatile};
-use crate::error::{self, Result};
+use crate::error::{self, Result, SqlError};
 use crate::scalar::context::EvalContext;
 use crate::scalar::expr::Call;
 use crate::value::Value;
@@ -13,6 +13,7 @@ pub const FUNCTIONS: &[Function] = &[
     row(&["current_user"], 0, 0, Returns::Plain(288), Run::Values(current_user)),
     row(&["current_role"], 0, 0, Returns::Plain(288), Run::Values(current_role)),
     row(&["connection_id"], 0, 0, Returns::UInt, Run::Values(connection_id)),
+    volatile(row(&["nextval"], 1, 1, Returns::UInt, Run::Values(nextval))),
     volatile(row(&["last_insert_id"], 0, 1, Returns::UInt, Run::Values(last_insert_id))),
     volatile(row(&["mysql_query_attribute_string"], 1, 1, Returns::Plain(u32::MAX / 4), Run::Strict(attribute))),
     row(&["row_count"], 0, 0, Returns::Int, Run::Values(row_count)),
@@ -97,6 +98,14 @@ fn attribute(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Val
     let name = Args { call, values }.text(0, ctx);
     let named = ctx.session.attributes.iter().find(|(known, _)| *known == *name);
     Ok(named.and_then(|(_, text)| text.clone()).map_or(Value::Null, Value::Text))
+}
+
+/// Of the one sequence there is, which the binder has checked.
+fn nextval(_: &Call, _: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    let take = ctx.take_timestamp.clone();
+    let (timestamp, gate) = take.ok_or_else(|| SqlError::unsupported("NEXTVAL here"))?()?;
+    ctx.session.gate = ctx.session.gate.max(gate);
+    Ok(Value::UInt(timestamp))
 }
 
 fn last_insert_id(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {

@@ -74,6 +74,9 @@ pub enum Returns {
     Custom(fn(&[Expr], &Settings) -> Result<Type>),
 }
 
+/// The sequence that gives out timestamps, which every database has: schema and name.
+pub const TIMESTAMP_SEQUENCE: [&str; 2] = ["mysql", "gts_base"];
+
 type Body = fn(&Call, &[Value], &mut EvalContext) -> Result<Value>;
 
 /// How a function is run.
