@@ -1,17 +1,21 @@
 //! The connections that CLIENT shows, pauses and kills.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::{Arc, Weak};
 
-use reactor::{Connection, Handle};
+use reactor::{Buffers, Connection, Handle};
 use stdx::sync::Mutex;
 use stdx::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+use crate::session::Session;
 
 /// What CLIENT LIST tells of a connection; the session writes it, others read it.
 pub struct Client {
     pub id: u64,
     pub connection: Weak<Connection>,
     pub address: String,
+    pub peer: IpAddr,
     pub local: String,
     pub fd: i32,
     pub opened_ms: u64,
@@ -22,6 +26,82 @@ pub struct Client {
     pub waits: AtomicBool,
     /// What CLIENT UNBLOCK asks for; 0: nothing.
     pub unblock: AtomicU32,
+    /// CLIENT KILL has named it: it runs no further command, and no list shows it.
+    pub killed: AtomicBool,
+    gone: AtomicBool,
+    /// Those who wait until it is gone.
+    watchers: Mutex<Vec<Handle>>,
+    /// Of the request that runs, and what came with it: bytes received and not run, bytes of its arguments.
+    pub query_bytes: AtomicU64,
+    pub argument_bytes: AtomicU64,
+    /// The longest output of one batch.
+    pub send_peak: AtomicU64,
+}
+
+impl Client {
+    pub fn new(connection: &Arc<Connection>, now_ms: u64) -> Client {
+        Client {
+            id: connection.id,
+            connection: Arc::downgrade(connection),
+            address: connection.peer.to_string(),
+            peer: connection.peer.ip(),
+            local: connection.local.to_string(),
+            fd: connection.fd(),
+            opened_ms: now_ms,
+            state: Mutex::new(ClientState { multi: -1, resp: 2, user: "default".into(), ..ClientState::default() }),
+            last_ms: AtomicU64::new(now_ms),
+            no_evict: AtomicBool::new(false),
+            waits: AtomicBool::new(false),
+            unblock: AtomicU32::new(0),
+            killed: AtomicBool::new(false),
+            gone: AtomicBool::new(false),
+            watchers: Mutex::default(),
+            query_bytes: AtomicU64::new(0),
+            argument_bytes: AtomicU64::new(0),
+            send_peak: AtomicU64::new(0),
+        }
+    }
+
+    pub fn is_gone(&self) -> bool {
+        self.gone.load(Ordering::Acquire)
+    }
+
+    /// Ends it: it runs no command any more from now on, but for the one that runs. `watcher` is woken when it is gone.
+    pub fn kill(&self, watcher: Handle) {
+        self.killed.store(true, Ordering::Release);
+        let mut watchers = self.watchers.lock();
+        if self.is_gone() {
+            return;
+        }
+        watchers.push(watcher);
+        drop(watchers);
+        if let Some(handle) = self.handle() {
+            handle.kill();
+        }
+    }
+
+    /// A command runs: for CLIENT LIST.
+    pub fn run(&self, query_bytes: u64, args: &[&[u8]]) {
+        self.query_bytes.store(query_bytes, Ordering::Relaxed);
+        self.argument_bytes.store(args.iter().map(|arg| arg.len() as u64).sum(), Ordering::Relaxed);
+    }
+
+    /// A batch has run, and has left so many bytes to send.
+    pub fn rest(&self, send_bytes: u64) {
+        if self.query_bytes.load(Ordering::Relaxed) > 0 {
+            self.run(0, &[]);
+        }
+        if send_bytes > self.send_peak.load(Ordering::Relaxed) {
+            self.send_peak.store(send_bytes, Ordering::Relaxed);
+        }
+    }
+
+    /// Its session has ended.
+    fn leave(&self) {
+        self.gone.store(true, Ordering::Release);
+        let watchers = std::mem::take(&mut *self.watchers.lock());
+        watchers.iter().for_each(Handle::wake);
+    }
 }
 
 pub const UNBLOCK_TIMEOUT: u32 = 1;
@@ -52,24 +132,38 @@ impl Client {
         (state.multi, state.multi_bytes) = (count, bytes);
     }
 
-    /// What has come and waits to be run, and what waits to be sent.
-    pub fn buffer_bytes(&self) -> u64 {
-        self.connection.upgrade().map_or(0, |connection| {
-            let (pending_in, pending_out) = connection.pending();
-            pending_in + pending_out
-        })
+    fn buffers(&self) -> Buffers {
+        self.connection.upgrade().map_or_else(Buffers::default, |connection| connection.buffers())
+    }
+
+    /// Bytes of its query: what runs now has been taken from the buffer's count already.
+    fn query(&self, buffers: &Buffers) -> u64 {
+        buffers.received.max(self.query_bytes.load(Ordering::Relaxed))
+    }
+
+    fn memory(&self, buffers: &Buffers, state: &ClientState) -> u64 {
+        let own = size_of::<Client>() + size_of::<Session>() + size_of::<Connection>() + state.name.len();
+        let held = buffers.receive_room.max(self.query(buffers)) + buffers.send_room.max(buffers.unsent);
+        own as u64 + held + self.argument_bytes.load(Ordering::Relaxed) + state.multi_bytes
+    }
+
+    /// What it takes in memory: its state, its buffers, its queue.
+    pub fn memory_bytes(&self) -> u64 {
+        self.memory(&self.buffers(), &self.state.lock().clone())
     }
 
     /// The line of CLIENT LIST. `now_ms`: the engine's wall clock.
     pub fn line(&self, now_ms: u64) -> String {
         let state = self.state.lock().clone();
-        let (pending_in, pending_out) = self.connection.upgrade().map_or((0, 0), |connection| connection.pending());
+        let buffers = self.buffers();
+        let query = self.query(&buffers);
+        let arguments = self.argument_bytes.load(Ordering::Relaxed);
         let seconds = |since: u64| now_ms.saturating_sub(since) / 1000;
         let letters = [(state.multi >= 0, 'x'), (state.parked, 'b'), (self.no_evict.load(Ordering::Relaxed), 'e')];
         let flags: String = letters.iter().filter(|(is, _)| *is).map(|(_, letter)| *letter).collect();
-        // Of Redis's fields those that are known here: sizes of its buffers beyond what they hold are left out.
+        // A reply is written straight to the connection: there is no list of replies beside the buffer.
         format!(
-            "id={} addr={} laddr={} fd={} name={} age={} idle={} flags={} db={} sub=0 psub=0 ssub=0 multi={} qbuf={} multi-mem={} obl={} oll=0 omem={} tot-mem={} events=r cmd={} user={} redir=-1 resp={}",
+            "id={} addr={} laddr={} fd={} name={} age={} idle={} flags={} db={} sub=0 psub=0 ssub=0 multi={} qbuf={query} qbuf-free={} argv-mem={arguments} multi-mem={} rbs={} rbp={} obl={} oll=0 omem={} tot-mem={} events={} cmd={} user={} redir=-1 resp={}",
             self.id,
             self.address,
             self.local,
@@ -80,11 +174,14 @@ impl Client {
             if flags.is_empty() { "N" } else { &flags },
             state.db,
             state.multi,
-            pending_in,
+            buffers.receive_room.saturating_sub(query),
             state.multi_bytes,
-            pending_out,
-            pending_out,
-            pending_in + pending_out + state.multi_bytes,
+            buffers.send_room,
+            self.send_peak.load(Ordering::Relaxed),
+            buffers.unsent,
+            buffers.unsent,
+            self.memory(&buffers, &state),
+            if buffers.unsent > 0 { "rw" } else { "r" },
             if state.command.is_empty() { "NULL" } else { state.command },
             state.user,
             state.resp,
@@ -113,21 +210,28 @@ impl Clients {
     }
 
     pub fn remove(&self, id: u64) {
-        self.all.lock().remove(&id);
+        let client = self.all.lock().remove(&id);
+        if let Some(client) = client {
+            client.leave();
+        }
     }
 
+    /// Those that have not been killed.
     pub fn list(&self) -> Vec<Arc<Client>> {
-        self.all.lock().values().cloned().collect()
+        let is_alive = |client: &&Arc<Client>| !client.killed.load(Ordering::Acquire);
+        self.all.lock().values().filter(is_alive).cloned().collect()
     }
 
-    /// Holds back until `until_ms`; a second pause never ends the first one sooner.
-    pub fn pause(&self, until_ms: u64, writes_only: bool) {
+    /// Holds back until `until_ms`; a second pause never ends the first one sooner. Returns when it ends now.
+    pub fn pause(&self, until_ms: u64, writes_only: bool) -> u64 {
         let mut pause = self.pause.lock();
-        *pause = Some(match *pause {
+        let new = match *pause {
             Some(old) => Pause { until_ms: old.until_ms.max(until_ms), writes_only: old.writes_only && writes_only },
             None => Pause { until_ms, writes_only },
-        });
+        };
+        *pause = Some(new);
         self.paused.store(true, Ordering::Relaxed);
+        new.until_ms
     }
 
     pub fn unpause(&self) {

@@ -92,14 +92,24 @@ pub mod category {
     pub const KEYSPACE: u32 = 1;
     pub const READ: u32 = 1 << 1;
     pub const WRITE: u32 = 1 << 2;
+    pub const SET: u32 = 1 << 3;
+    pub const SORTEDSET: u32 = 1 << 4;
+    pub const LIST: u32 = 1 << 5;
+    pub const HASH: u32 = 1 << 6;
     pub const STRING: u32 = 1 << 7;
     pub const BITMAP: u32 = 1 << 8;
+    pub const HYPERLOGLOG: u32 = 1 << 9;
+    pub const GEO: u32 = 1 << 10;
+    pub const STREAM: u32 = 1 << 11;
+    pub const PUBSUB: u32 = 1 << 12;
     pub const ADMIN: u32 = 1 << 13;
     pub const FAST: u32 = 1 << 14;
     pub const SLOW: u32 = 1 << 15;
+    pub const BLOCKING: u32 = 1 << 16;
     pub const DANGEROUS: u32 = 1 << 17;
     pub const CONNECTION: u32 = 1 << 18;
     pub const TRANSACTION: u32 = 1 << 19;
+    pub const SCRIPTING: u32 = 1 << 20;
 
     /// The name of bit `i` stands at place `i`.
     pub const NAMES: &[&str] = &[

@@ -47,6 +47,13 @@ pub fn parse_cursor(text: &[u8]) -> Option<u64> {
     Some(if negative { value.wrapping_neg() } else { value })
 }
 
+/// The number that a text begins with, as C's `strtod` reads it; 0 if it begins with none, or none that is finite.
+pub fn leading_float(text: &[u8]) -> f64 {
+    let text = &text.trim_ascii_start()[..text.trim_ascii_start().len().min(64)];
+    let number = |end: usize| std::str::from_utf8(&text[..end]).ok()?.parse::<f64>().ok();
+    (0..=text.len()).rev().find_map(number).filter(|number| number.is_finite()).unwrap_or(0.0)
+}
+
 /// Room for any printed 64-bit number.
 pub type Digits = [u8; 20];
 

@@ -156,16 +156,22 @@ impl Kind {
 }
 
 fn percentiles(text: &str) -> Result<String, String> {
+    let mut shown = Vec::new();
     for word in text.split_ascii_whitespace() {
         match word.parse::<f64>() {
-            Ok(number) if (0.0..=100.0).contains(&number) => {}
+            Ok(number) if (0.0..=100.0).contains(&number) => shown.push(trimmed(number)),
             Ok(_) => {
                 return Err("latency-tracking-info-percentiles parameters should sit between [0.0,100.0]".to_owned());
             }
             Err(_) => return Err("Invalid latency-tracking-info-percentiles parameters".to_owned()),
         }
     }
-    Ok(text.split_ascii_whitespace().collect::<Vec<_>>().join(" "))
+    Ok(shown.join(" "))
+}
+
+/// As Redis prints it: at most six digits behind the point, and none that says nothing.
+fn trimmed(number: f64) -> String {
+    format!("{number:.6}").trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// `100`, `1k` (1000), `1kb` (1024), and so on.
@@ -216,6 +222,15 @@ mod tests {
         assert_eq!(refusal(&[("cluster-enabled", "yes")]), Some(Refused::Fixed("cluster-enabled".to_owned())));
         assert!(refusal(&[("maxmemory-policy", "allkeys-lru")]).is_some());
         assert!(refusal(&[("maxmemory-policy", "noeviction")]).is_none(), "it is so already");
+    }
+
+    #[test]
+    fn percentiles_show_as_in_redis() {
+        for (given, shown) in
+            [("50.0 0.0 99.990 1e1 100", "50 0 99.99 10 100"), ("33.333333333 99.99999999", "33.333333 100")]
+        {
+            assert_eq!(percentiles(given).as_deref(), Ok(shown));
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod generic;
 mod server;
 mod string;
 mod transactions;
+pub mod unserved;
 
 const GROUPS: [&[Command]; 6] =
     [string::ROWS, bitmap::ROWS, generic::ROWS, connection::ROWS, transactions::ROWS, server::ROWS];

@@ -59,7 +59,7 @@ impl User {
     pub fn new(account: Arc<Account>) -> User {
         // Rules were checked when the account was written; what can be read no more gives no rights.
         let selectors = rules::read(&account.rules).unwrap_or_else(|_| vec![Selector::nothing()]);
-        let unrestricted = selectors.iter().any(|selector| selector.all_commands && selector.all_keys);
+        let unrestricted = selectors.iter().any(|selector| selector.has_all_served() && selector.all_keys);
         User { account, selectors, unrestricted }
     }
 

@@ -64,6 +64,34 @@ pub fn process_cpu_ns() -> u64 {
     }
 }
 
+/// Processor time in nanoseconds: user, system.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Used {
+    pub user_ns: u64,
+    pub system_ns: u64,
+}
+
+/// Of the whole process.
+pub fn process() -> Used {
+    used(libc::RUSAGE_SELF)
+}
+
+/// Of the processes that it has started and seen end.
+pub fn children() -> Used {
+    used(libc::RUSAGE_CHILDREN)
+}
+
+fn used(who: libc::c_int) -> Used {
+    // SAFETY: an all-zero value is valid, and the kernel fills it.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(who, &mut usage);
+        usage
+    };
+    let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
+    Used { user_ns: ns(usage.ru_utime), system_ns: ns(usage.ru_stime) }
+}
+
 #[cfg(test)]
 mod tests {
     #[test]

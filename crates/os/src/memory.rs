@@ -113,6 +113,11 @@ pub fn rss_bytes() -> u64 {
     std::fs::read_to_string("/proc/self/status").ok().and_then(|text| kilobytes(&text, "VmRSS:")).unwrap_or(0)
 }
 
+/// The most that the process has ever had in use.
+pub fn peak_rss_bytes() -> u64 {
+    std::fs::read_to_string("/proc/self/status").ok().and_then(|text| kilobytes(&text, "VmHWM:")).unwrap_or(0)
+}
+
 #[cfg(test)]
 mod tests {
     #[test]

@@ -138,6 +138,15 @@ pub(crate) struct Inner {
     suggested: Option<usize>,
 }
 
+/// Bytes in a connection's buffers: received and not consumed, written and not sent; and the memory that both take.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Buffers {
+    pub received: u64,
+    pub unsent: u64,
+    pub receive_room: u64,
+    pub send_room: u64,
+}
+
 /// Facts about a connection, and the way to reach it from outside.
 pub struct Connection {
     pub id: u64,
@@ -309,6 +318,14 @@ impl Connection {
     /// Bytes received and not consumed, bytes written and not sent.
     pub fn pending(&self) -> (u64, u64) {
         (self.pending_in.load(Ordering::Relaxed), self.pending_out.load(Ordering::Relaxed))
+    }
+
+    /// What it has in its buffers. Of a connection that runs just now, the room in them is not known and told as what they hold.
+    pub fn buffers(&self) -> Buffers {
+        let (received, unsent) = self.pending();
+        let rooms = self.inner.try_lock().map(|inner| (inner.input.capacity() as u64, inner.out.capacity() as u64));
+        let (receive_room, send_room) = rooms.unwrap_or((received, unsent));
+        Buffers { received, unsent, receive_room, send_room }
     }
 
     pub fn is_closed(&self) -> bool {
@@ -515,8 +532,11 @@ impl Connection {
             self.blocked_since_ms.store(0, Ordering::Relaxed);
         }
         match &mut scratch {
-            Some(scratch) => scratch.tally.bytes_out += bytes as u64,
-            None => self.group().counters.bytes_out.add(bytes as u64),
+            Some(scratch) => scratch.tally.sent(bytes as u64),
+            None => {
+                self.group().counters.bytes_out.add(bytes as u64);
+                self.group().counters.sends.add(u64::from(bytes > 0));
+            }
         }
         self.keep_output(&mut inner, scratch);
         let done = inner.sent == inner.out.len() && inner.gates.is_empty() && !inner.closing && !inner.paused;
@@ -864,7 +884,7 @@ impl Connection {
             match sys::send(&self.stream, &inner.out[inner.sent..free]) {
                 Ok(bytes) => {
                     inner.sent += bytes;
-                    scratch.tally.bytes_out += bytes as u64;
+                    scratch.tally.sent(bytes as u64);
                     self.blocked_since_ms.store(0, Ordering::Relaxed);
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Sent::Some),
@@ -882,7 +902,7 @@ impl Connection {
             let before = tls.waiting();
             let result = tls.send(&self.stream)?;
             let bytes = before - tls.waiting();
-            scratch.tally.bytes_out += bytes as u64;
+            scratch.tally.sent(bytes as u64);
             if bytes > 0 {
                 self.blocked_since_ms.store(0, Ordering::Relaxed);
             }

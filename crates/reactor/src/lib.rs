@@ -17,7 +17,7 @@ mod timer;
 mod times;
 mod tls;
 
-pub use connection::{Connection, Handle};
+pub use connection::{Buffers, Connection, Handle};
 pub use door::{Arrived, Door, Fetch, Flow, Inside, Io};
 pub use mailbox::Task;
 pub use pool::{Job, ListenOptions, Listener, Next, Pool, Source};
@@ -39,6 +39,8 @@ pub struct Counters {
     pub wakeups: stdx::counter::Counter,
     /// Connections served, once for each batch of received bytes.
     pub batches: stdx::counter::Counter,
+    /// Times that a connection's socket took bytes.
+    pub sends: stdx::counter::Counter,
     /// Batches whose replies had to wait for the disk.
     pub gated: stdx::counter::Counter,
     /// Connections handed to another thread because this one began to wait.

@@ -29,13 +29,21 @@ pub(crate) struct Tally {
     pub bytes_in: u64,
     pub bytes_out: u64,
     pub batches: u64,
+    sends: u64,
 }
 
 impl Tally {
+    /// The socket has taken so many bytes at once.
+    pub fn sent(&mut self, bytes: u64) {
+        self.bytes_out += bytes;
+        self.sends += u64::from(bytes > 0);
+    }
+
     pub fn settle(&mut self, counters: &Counters) {
         counters.bytes_in.add(self.bytes_in);
         counters.bytes_out.add(self.bytes_out);
         counters.batches.add(self.batches);
+        counters.sends.add(self.sends);
         *self = Tally::default();
     }
 }

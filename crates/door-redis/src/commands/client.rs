@@ -10,7 +10,7 @@ use crate::commands::connection::{BAD_NAME, is_valid_name, set_name};
 use crate::commands::{help as lines, utf8};
 use crate::errors;
 use crate::number;
-use crate::session::{Replies, Session};
+use crate::session::{Killing, Replies, Session};
 
 pub fn id(session: &mut Session, call: &mut Call<'_>) -> Result {
     call.reply.integer(session.connection_id as i64);
@@ -63,6 +63,7 @@ pub fn trackinginfo(_: &mut Session, call: &mut Call<'_>) -> Result {
 
 pub fn unpause(session: &mut Session, call: &mut Call<'_>) -> Result {
     session.shared.clients.unpause();
+    session.shared.keyspace.pause_expire(0);
     call.reply.ok();
     Ok(())
 }
@@ -126,6 +127,9 @@ fn chosen(session: &Session, args: &[&[u8]]) -> std::result::Result<Vec<Arc<Clie
         _ => Err(errors::SYNTAX.to_owned()),
     }
 }
+
+/// How long a CLIENT KILL waits for victims that run a long command.
+const KILL_MS_MAX: u64 = 5000;
 
 #[derive(Default)]
 struct KillFilter {
@@ -204,23 +208,33 @@ pub fn kill(session: &mut Session, call: &mut Call<'_>) -> Result {
             return Ok(());
         }
     };
-    let mut killed = 0;
+    let mut victims = Vec::new();
+    let mut count = 0;
     for client in session.shared.clients.list() {
         let me = client.id == session.connection_id;
         if !filter.matches(&client) || me && filter.skip_me {
             continue;
         }
-        killed += 1;
+        count += 1;
         if me {
             session.closing = true;
-        } else if let Some(handle) = client.handle() {
-            handle.kill();
+        } else if let Some(own) = session.client.handle() {
+            client.kill(own);
+            victims.push(client);
         }
     }
-    match (call.args.len() == 3, killed) {
-        (true, 0) => call.reply.error("ERR No such client"),
-        (true, _) => call.reply.ok(),
-        (false, killed) => call.reply.integer(killed),
+    let count = if call.args.len() == 3 { None } else { Some(count) };
+    if count.is_none() && victims.is_empty() && !session.closing {
+        call.reply.error("ERR No such client");
+    } else if victims.iter().all(|client| client.is_gone()) || session.closing || session.in_exec() {
+        match count {
+            Some(count) => call.reply.integer(count),
+            None => call.reply.ok(),
+        }
+    } else {
+        // A victim that runs a command in another thread ends with it; the answer comes after that, so that whoever reads it knows that they are gone.
+        session.killing = Some(Killing { victims, count });
+        session.sleep_until_ms = Some(session.now_ms() + KILL_MS_MAX);
     }
     Ok(())
 }
@@ -262,7 +276,9 @@ pub fn pause(session: &mut Session, call: &mut Call<'_>) -> Result {
         None => call.reply.error("ERR timeout is not an integer or out of range"),
         Some(ms) if ms < 0 => call.reply.error("ERR timeout is negative"),
         Some(ms) => {
-            session.shared.clients.pause(session.now_ms().saturating_add(ms as u64), writes_only);
+            let until_ms = session.shared.clients.pause(session.now_ms().saturating_add(ms as u64), writes_only);
+            // While nobody may write, nothing is removed either.
+            session.shared.keyspace.pause_expire(until_ms);
             call.reply.ok();
         }
     }

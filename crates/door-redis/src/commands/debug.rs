@@ -3,19 +3,18 @@
 use crate::command::{Call, Result};
 use crate::commands::{help as lines, shown};
 use crate::errors;
+use crate::number;
 use crate::session::Session;
 
 static DEBUG_SLEEP: stdx::wait::Reason = stdx::wait::Reason::bounded("debug_sleep");
+
+const SLEEP_SECONDS_MAX: f64 = 1e6;
 
 pub fn debug(session: &mut Session, call: &mut Call<'_>) -> Result {
     let sub = call.args[1].to_ascii_lowercase();
     match (sub.as_slice(), call.args.len()) {
         (b"sleep", 3) => {
-            let text = std::str::from_utf8(call.args[2]).ok().and_then(|text| text.parse::<f64>().ok());
-            let Some(seconds) = text.filter(|seconds| seconds.is_finite() && *seconds >= 0.0 && *seconds < 1e6) else {
-                call.reply.error(errors::NOT_FLOAT);
-                return Ok(());
-            };
+            let seconds = number::leading_float(call.args[2]).clamp(0.0, SLEEP_SECONDS_MAX);
             let Some(_waiting) = stdx::wait::try_announce(&DEBUG_SLEEP) else {
                 call.reply.error("ERR too many requests block a thread each while they wait");
                 return Ok(());

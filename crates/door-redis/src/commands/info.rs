@@ -81,6 +81,10 @@ fn server(session: &Session, text: &mut Text) -> Written {
     text.add("server_time_usec", shared.clock.wall_us());
     text.add("uptime_in_seconds", up);
     text.add("uptime_in_days", up / 86_400);
+    // Parameters that are remembered; nothing runs so many times a second here.
+    text.add("hz", shared.parameters.number("hz"));
+    text.add("configured_hz", shared.parameters.number("hz"));
+    text.add("lru_clock", session.now_ms() / 1000 & 0xff_ffff);
     if let Ok(path) = std::env::current_exe() {
         text.add("executable", path.display());
     }
@@ -99,8 +103,9 @@ fn clients(session: &Session, text: &mut Text) -> Written {
     Ok(())
 }
 
-fn memory(_: &Session, text: &mut Text) -> Written {
-    text.add("used_memory_rss", os::memory::rss_bytes());
+fn memory(session: &Session, text: &mut Text) -> Written {
+    let clients: u64 = session.shared.clients.list().iter().map(|client| client.memory_bytes()).sum();
+    text.add("mem_clients_normal", clients);
     Ok(())
 }
 
@@ -130,6 +135,8 @@ fn stats(session: &Session, text: &mut Text) -> Written {
         text.add("instantaneous_output_kbps", format_args!("{:.2}", sent / 1024.0));
         text.add("total_connections_received", counters.accepted.get());
         text.add("rejected_connections", counters.refused.get());
+        text.add("total_reads_processed", counters.batches.get());
+        text.add("total_writes_processed", counters.sends.get());
         text.add("total_net_input_bytes", bytes_in);
         text.add("total_net_output_bytes", bytes_out);
     }
@@ -150,10 +157,21 @@ fn stats(session: &Session, text: &mut Text) -> Written {
 fn replication(_: &Session, text: &mut Text) -> Written {
     text.add("role", "master");
     text.add("connected_slaves", 0);
+    text.add("master_failover_state", "no-failover");
+    // No replica has ever been sent anything.
+    text.add("master_repl_offset", 0);
+    text.add("second_repl_offset", -1);
+    text.add("repl_backlog_active", 0);
     Ok(())
 }
 
 fn cpu(_: &Session, text: &mut Text) -> Written {
+    let seconds = |ns: u64| format!("{:.6}", ns as f64 / 1e9);
+    let (own, children) = (os::cpu::process(), os::cpu::children());
+    text.add("used_cpu_sys", seconds(own.system_ns));
+    text.add("used_cpu_user", seconds(own.user_ns));
+    text.add("used_cpu_sys_children", seconds(children.system_ns));
+    text.add("used_cpu_user_children", seconds(children.user_ns));
     text.add("used_cpu_total", format_args!("{:.6}", os::cpu::process_cpu_ns() as f64 / 1e9));
     Ok(())
 }

@@ -39,7 +39,7 @@ pub fn stats(session: &mut Session, call: &mut Call<'_>) -> Result {
         (0..DATABASES).try_fold(0, |sum, db| Ok::<u64, engine::Error>(sum + unit.count(db)?))
     })?;
     let clients = session.shared.clients.list();
-    let buffers = clients.iter().map(|client| client.buffer_bytes()).sum();
+    let buffers = clients.iter().map(|client| client.memory_bytes()).sum();
     let mut numbers =
         vec![("total.allocated", os::memory::rss_bytes()), ("clients.normal", buffers), ("keys.count", keys)];
     numbers.extend(limit(session).map(|limit| ("memory.limit", limit)));

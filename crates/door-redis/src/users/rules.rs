@@ -7,6 +7,10 @@
 use engine::Account;
 
 use crate::command::{self, COMMANDS, Command, category};
+use crate::table::unserved::UNSERVED;
+
+/// Words on commands that one selector keeps.
+const WORDS_MAX: usize = 1024;
 
 /// A key pattern and what it allows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,7 +24,7 @@ pub struct KeyPattern {
 #[derive(Clone)]
 pub struct Selector {
     pub all_commands: bool,
-    /// By row of the table.
+    /// By row of the table; those that are not served follow.
     pub commands: Vec<bool>,
     /// `+select|0`: the row with this first argument only.
     pub first_arguments: Vec<(usize, String)>,
@@ -50,11 +54,55 @@ const BAD_HASH: Bad =
     Bad("The password hash must be exactly 64 characters and contain only lowercase hexadecimal characters");
 const OF_SUBCOMMAND: Bad = Bad("Allowing first-arg of a subcommand is not supported");
 
+const TOO_MANY: Bad = Bad("Too many rules on commands");
+
+/// What a rule names: a row of the table, or a command of Redis that is not served.
+#[derive(Clone, Copy)]
+enum Named {
+    Served(&'static Command),
+    /// By its place in the list.
+    Unserved(usize),
+}
+
+impl Named {
+    /// `get` or `config|get`, in any case.
+    fn find(name: &[u8]) -> Option<Named> {
+        let unserved = || UNSERVED.iter().position(|known| name.eq_ignore_ascii_case(known.name.as_bytes()));
+        command::find_full(name).map(Named::Served).or_else(|| unserved().map(Named::Unserved))
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Named::Served(command) => command.name,
+            Named::Unserved(at) => UNSERVED[at].name,
+        }
+    }
+
+    /// Its place among the bits of a selector.
+    fn index(self) -> usize {
+        match self {
+            Named::Served(command) => command.index(),
+            Named::Unserved(at) => COMMANDS.len() + at,
+        }
+    }
+
+    fn is_subcommand(self) -> bool {
+        self.name().contains('|')
+    }
+
+    /// The bits of its subcommands, served or not.
+    fn subcommands(self) -> impl Iterator<Item = usize> {
+        let inside = move |name: &str| name.strip_prefix(self.name()).is_some_and(|rest| rest.starts_with('|'));
+        let names = COMMANDS.iter().map(|row| row.name).chain(UNSERVED.iter().map(|known| known.name));
+        names.enumerate().filter(move |(_, name)| inside(name)).map(|(at, _)| at)
+    }
+}
+
 impl Selector {
     pub fn nothing() -> Selector {
         Selector {
             all_commands: false,
-            commands: vec![false; COMMANDS.len()],
+            commands: vec![false; COMMANDS.len() + UNSERVED.len()],
             first_arguments: Vec::new(),
             words: vec!["-@all".to_owned()],
             all_keys: false,
@@ -87,8 +135,7 @@ impl Selector {
             [b'&', pattern @ ..] => self.add_channels(pattern),
             [sign @ (b'+' | b'-'), name @ ..] => {
                 let about = self.put_named(*sign == b'+', name)?;
-                self.remember(*sign == b'+', &about);
-                Ok(())
+                self.remember(*sign == b'+', &about)
             }
             _ => Err(SYNTAX),
         }
@@ -101,17 +148,23 @@ impl Selector {
         self.words = vec![if allow { "+@all" } else { "-@all" }.to_owned()];
     }
 
+    /// Every command that is served may run.
+    pub fn has_all_served(&self) -> bool {
+        self.all_commands || self.commands[..COMMANDS.len()].iter().all(|allowed| *allowed)
+    }
+
     /// A container takes its subcommands with it.
-    fn put(&mut self, command: &'static Command, allow: bool) {
-        let (first, count) = (command.index(), command.subcommands().len() + 1);
-        self.commands[first..first + count].fill(allow);
-        self.first_arguments.retain(|(other, _)| *other != first);
+    fn put(&mut self, command: Named, allow: bool) {
+        let own = command.index();
+        self.commands[own] = allow;
+        command.subcommands().for_each(|at| self.commands[at] = allow);
+        self.first_arguments.retain(|(other, _)| *other != own);
         self.all_commands &= allow;
     }
 
     /// A later word about the same thing replaces the earlier one; a word about a command also those about its subcommands. One that changes
     /// nothing is not kept.
-    fn remember(&mut self, allow: bool, name: &str) {
+    fn remember(&mut self, allow: bool, name: &str) -> Result<(), Bad> {
         self.words.retain(|word| {
             let about = &word[1..];
             let inside = about.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('|'));
@@ -128,8 +181,12 @@ impl Selector {
             && without.first_arguments == self.first_arguments
             && without.all_commands == self.all_commands;
         if !same {
+            if self.words.len() >= WORDS_MAX {
+                return Err(TOO_MANY);
+            }
             self.words.push(format!("{}{name}", if allow { '+' } else { '-' }));
         }
+        Ok(())
     }
 
     /// Allows or forbids what is named: `@category`, `command`, `command|subcommand` or, only to allow, `command|argument`. Returns the name as
@@ -137,29 +194,34 @@ impl Selector {
     fn put_named(&mut self, allow: bool, name: &[u8]) -> Result<String, Bad> {
         if let [b'@', category @ ..] = name {
             let bit = category::of_name(category).ok_or(UNKNOWN)?;
-            COMMANDS.iter().filter(|row| row.categories() & bit != 0).for_each(|row| self.put(row, allow));
+            let served = COMMANDS.iter().filter(|row| row.categories() & bit != 0).map(Named::Served);
+            served.for_each(|command| self.put(command, allow));
+            for (at, _) in UNSERVED.iter().enumerate().filter(|(_, known)| known.categories & bit != 0) {
+                self.commands[COMMANDS.len() + at] = allow;
+                self.all_commands &= allow;
+            }
             return Ok(String::from_utf8_lossy(name).to_ascii_lowercase());
         }
         let bar = name.iter().rposition(|byte| *byte == b'|');
         let Some(bar) = bar.filter(|_| allow) else {
-            let command = command::find_full(name).ok_or(UNKNOWN)?;
+            let command = Named::find(name).ok_or(UNKNOWN)?;
             self.put(command, allow);
-            return Ok(command.name.to_owned());
+            return Ok(command.name().to_owned());
         };
-        let (command, second) = (command::find_full(&name[..bar]).ok_or(UNKNOWN)?, &name[bar + 1..]);
+        let (command, second) = (Named::find(&name[..bar]).ok_or(UNKNOWN)?, &name[bar + 1..]);
         if command.is_subcommand() {
             return Err(OF_SUBCOMMAND);
         }
         if second.is_empty() {
             return Err(SYNTAX);
         }
-        if !command.subcommands().is_empty() {
-            let subcommand = command::find_full(name).ok_or(UNKNOWN)?;
+        if command.subcommands().next().is_some() {
+            let subcommand = Named::find(name).ok_or(UNKNOWN)?;
             self.put(subcommand, true);
-            return Ok(subcommand.name.to_owned());
+            return Ok(subcommand.name().to_owned());
         }
         let rule = (command.index(), String::from_utf8_lossy(second).to_ascii_lowercase());
-        let about = format!("{}|{}", command.name, rule.1);
+        let about = format!("{}|{}", command.name(), rule.1);
         if !self.first_arguments.contains(&rule) {
             self.first_arguments.push(rule);
         }
@@ -295,8 +357,9 @@ impl Draft {
         match (word.to_ascii_lowercase().as_slice(), word) {
             (b"on", _) => account.enabled = true,
             (b"off", _) => account.enabled = false,
-            (b"nopass", _) => (account.nopass, account.passwords) = (true, Vec::new()),
-            (b"resetpass", _) => (account.nopass, account.passwords) = (false, Vec::new()),
+            // A password that SQL has set is one of the account's, and goes with the others.
+            (b"nopass", _) => (account.nopass, account.passwords, account.verifier) = (true, Vec::new(), None),
+            (b"resetpass", _) => (account.nopass, account.passwords, account.verifier) = (false, Vec::new(), None),
             // There is no RESTORE whose payload could be checked.
             (b"sanitize-payload" | b"skip-sanitize-payload", _) => {}
             (b"clearselectors", _) => self.selectors.truncate(1),

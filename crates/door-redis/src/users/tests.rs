@@ -53,6 +53,34 @@ fn subcommands_and_first_arguments_are_allowed_alone() {
 }
 
 #[test]
+fn rules_may_name_commands_of_redis_that_are_not_served() {
+    let hardened = user("~* &* +@all -eval -evalsha -@scripting -shutdown -script|flush -client|tracking -debug")
+        .unwrap_or_else(|bad| panic!("{}", bad.0));
+    assert_eq!(check(&hardened, "get x"), Ok(()));
+    assert_eq!(check(&hardened, "debug sleep 0"), Err(Denied::Command));
+    assert_eq!(rules_of("~* &* +@all -eval -shutdown"), "~* &* +@all -eval -shutdown");
+    // They are kept, so that they hold when the command comes.
+    assert_eq!(rules_of("+@all -@scripting"), "resetchannels +@all -@scripting");
+    assert_eq!(rules_of("+script|load +eval|first"), "resetchannels -@all +script|load +eval|first");
+    assert_eq!(rules_of("-@all +client|tracking"), "resetchannels -@all +client|tracking");
+    assert!(user("+nosuch").is_err() && user("-client|nosuch").is_err() && user("+script|nosuch").is_err());
+    // Whom only such commands are forbidden is as quick as an administrator.
+    assert!(user("~* +@all -eval").is_ok_and(|user| user.is_unrestricted()));
+    assert!(!user("~* +@all -get").is_ok_and(|user| user.is_unrestricted()));
+    let many: Vec<String> = (0..3000).map(|nth| format!("+get|{nth}")).collect();
+    assert!(user(&many.join(" ")).is_err(), "the list is bounded");
+}
+
+#[test]
+fn every_command_of_redis_is_in_one_list() {
+    use crate::table::unserved::UNSERVED;
+    for known in UNSERVED {
+        assert!(command::find_full(known.name.as_bytes()).is_none(), "{} is served", known.name);
+        assert!(known.categories != 0, "{}", known.name);
+    }
+}
+
+#[test]
 fn a_key_permission_asks_for_what_the_command_does() {
     assert_eq!(check_with("+@all %W~k", "set k v"), Ok(()));
     assert_eq!(check_with("+@all %W~k", "set k v get"), Err(Denied::Key(1)));

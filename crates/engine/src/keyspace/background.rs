@@ -90,8 +90,10 @@ impl Bell {
 impl Keyspace {
     /// One step of expiry and purge.
     pub fn background_step(&self, budget: usize) -> Result<Progress> {
-        let expiry =
-            if self.active_expire.load(Ordering::Relaxed) { self.expire_step(budget)? } else { Progress::idle(None) };
+        let expiry = match self.expire_rests() {
+            None => self.expire_step(budget)?,
+            Some(left) => Progress::idle(left),
+        };
         let purge = self.purge_step(budget)?;
         let others = self.others.get().map_or(Ok(Progress::idle(None)), |others| others(budget))?;
         let due_ms = [expiry.due_ms, others.due_ms].into_iter().flatten().min();
@@ -137,7 +139,7 @@ impl Keyspace {
         let until = nap.map_or(u64::MAX, |nap| now + nap.as_millis() as u64);
         self.background.wakes_at.store(until, Ordering::SeqCst);
         // A key may have got its time between the step and the store: it either saw the store and rang, or is seen here.
-        let seen = self.expire_due().unwrap_or(None);
+        let seen = if self.expire_rests().is_some() { None } else { self.expire_due().unwrap_or(None) };
         // The same of others' work: it is due at once, if there is some.
         let left = self.others.get().map_or(Ok(Progress::idle(None)), |others| others(0));
         if left.is_ok_and(|left| left.more || left.due_ms.is_some_and(|_| nap.is_none())) {

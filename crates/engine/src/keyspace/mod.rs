@@ -35,7 +35,7 @@ use os::Clock;
 use pager::Lsn;
 use stdx::prng::Prng;
 use stdx::sync::Mutex;
-use stdx::sync::atomic::{AtomicBool, Ordering};
+use stdx::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::DATABASES;
 use crate::error::{Error, Result};
@@ -86,6 +86,8 @@ pub struct Keyspace {
     pub(crate) background: Bell,
     pub(crate) prng: Mutex<Prng>,
     active_expire: AtomicBool,
+    /// Until then nothing expires in the background, ms since 1970.
+    expire_paused_until_ms: AtomicU64,
     /// Background work of the engine's other parts, which shares the thread: called with a number of records.
     pub(crate) others: OnceLock<Others>,
 }
@@ -156,6 +158,7 @@ impl Keyspace {
             background: Bell::default(),
             prng: Mutex::new(Prng::new(seed)),
             active_expire: AtomicBool::new(true),
+            expire_paused_until_ms: AtomicU64::new(0),
             others: OnceLock::new(),
         }
     }
@@ -468,6 +471,21 @@ impl Keyspace {
     pub fn set_active_expire(&self, on: bool) {
         self.active_expire.store(on, Ordering::Relaxed);
         self.background.wake();
+    }
+
+    /// Removes no expired keys in the background until `until_ms`, ms since 1970; 0 ends such a pause.
+    pub fn pause_expire(&self, until_ms: u64) {
+        self.expire_paused_until_ms.store(until_ms, Ordering::Relaxed);
+        self.background.wake();
+    }
+
+    /// Why expired keys stay for now: since it is turned off (`Some(None)`), or for so many milliseconds more.
+    fn expire_rests(&self) -> Option<Option<u64>> {
+        if !self.active_expire.load(Ordering::Relaxed) {
+            return Some(None);
+        }
+        let left = self.expire_paused_until_ms.load(Ordering::Relaxed).saturating_sub(self.clock.wall_ms());
+        (left > 0).then_some(Some(left))
     }
 
     /// How often a thread slept until a key was given back.

@@ -336,6 +336,40 @@ mod tests {
     }
 
     #[test]
+    fn nothing_expires_in_the_background_while_it_is_paused() {
+        let pager = pager::Options {
+            frame_bytes: 512 * 4096,
+            ring_bytes: 1 << 20,
+            segment_bytes: 4 << 20,
+            background: pager::Background::Manual,
+            ..pager::Options::default()
+        };
+        let clock = Arc::new(SimClock::new(1000));
+        let options = Options { pager, ..Options::default() };
+        let engine = Engine::open(options, SimFolder::new(1), clock.clone()).unwrap();
+        let keyspace = engine.keyspace();
+        keyspace.set(0, b"k", b"v", Expire::At(1100)).unwrap();
+        keyspace.pause_expire(2000);
+        clock.advance_ms(500);
+        while keyspace.background_step(64).unwrap().more {}
+        assert_eq!(engine.metrics().expired.get(), 0);
+        let due_ms = keyspace.background_step(64).unwrap().due_ms;
+        assert!(due_ms.is_some_and(|due| due <= 500), "it comes again when the pause is over: {due_ms:?}");
+        clock.advance_ms(500);
+        while keyspace.background_step(64).unwrap().more {}
+        assert_eq!(engine.metrics().expired.get(), 1);
+        // A pause can be ended sooner.
+        keyspace.set(0, b"k", b"v", Expire::At(2100)).unwrap();
+        keyspace.pause_expire(1 << 40);
+        clock.advance_ms(500);
+        while keyspace.background_step(64).unwrap().more {}
+        assert_eq!(engine.metrics().expired.get(), 1);
+        keyspace.pause_expire(0);
+        while keyspace.background_step(64).unwrap().more {}
+        assert_eq!(engine.metrics().expired.get(), 2);
+    }
+
+    #[test]
     fn entries_come_back_as_they_were_put_in() {
         let runs = vec![Run { first: 7, pages: 64 }, Run { first: 1 << 40, pages: 1 }];
         let value = encode_queued_pages(5, &runs);

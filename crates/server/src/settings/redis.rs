@@ -7,13 +7,12 @@ use super::list::{Redis, list};
 use super::value::{Kind, OFF, Unit, Value};
 
 /// Parameters of Redis that are no settings here, because there is one answer only.
-const FACTS: &[(&str, &str)] = &[
-    // Every change is in a log before it is acknowledged, and there are no snapshots beside it.
-    ("appendonly", "yes"),
-    ("save", ""),
-    ("databases", "16"),
-    // Memory is a cache of the disk: nothing is ever removed to make room.
-    ("maxmemory-policy", "noeviction"),
+/// Name, value, and why no other one can be set.
+const FACTS: &[(&str, &str, &str)] = &[
+    ("appendonly", "yes", "every write goes to the log, also without waiting for it (appendfsync no)"),
+    ("save", "", "there are no snapshots, since every acknowledged write is on disk already"),
+    ("databases", "16", "there are 16 databases"),
+    ("maxmemory-policy", "noeviction", "memory is a cache of the disk, nothing is removed to make room"),
 ];
 
 /// Changes that have been checked and can no longer fail.
@@ -37,7 +36,7 @@ impl Settings {
                 all.push((name, written(form, &setting.kind, &value)));
             }
         }
-        all.extend(FACTS.iter().map(|(name, value)| (*name, value.to_string())));
+        all.extend(FACTS.iter().map(|(name, value, _)| (*name, value.to_string())));
         for (at, setting) in list().iter().enumerate() {
             if all.iter().all(|(name, _)| *name != setting.name) {
                 all.push((setting.name, written(Redis::AsIs, &setting.kind, &self.read(at).0)));
@@ -51,11 +50,11 @@ impl Settings {
         let mut checked = Vec::new();
         for (name, text) in changes {
             let lower = name.to_ascii_lowercase();
-            if let Some((_, fact)) = FACTS.iter().find(|(fact, _)| *fact == lower) {
-                match text == fact {
-                    true => continue,
-                    false => return Err(Refused::Fixed(name.to_string())),
+            if let Some((_, fact, reason)) = FACTS.iter().find(|(fact, ..)| *fact == lower) {
+                if text.eq_ignore_ascii_case(fact) {
+                    continue;
                 }
+                return Err(Refused::Bad(name.to_string(), format!("can't be changed here: {reason}")));
             }
             let found = list().iter().enumerate().find_map(|(at, s)| match s.redis {
                 Some((alias, form)) if alias == lower => Some((at, form)),
@@ -64,12 +63,21 @@ impl Settings {
             });
             let Some((at, form)) = found else { return Err(Refused::Unknown(name.to_string())) };
             let setting = &list()[at];
-            if !setting.dynamic {
-                return Err(Refused::Fixed(name.to_string()));
-            }
             let value = read(form, &setting.kind, text);
+            // Who sets what is so already is told that it is so.
+            let is_same = value.as_ref().is_ok_and(|value| *value == self.read(at).0);
+            if !setting.dynamic && !is_same {
+                let why = format!(
+                    "can't be changed while the server runs; it is the setting {}, which takes effect at the next start",
+                    setting.name
+                );
+                return Err(Refused::Bad(name.to_string(), why));
+            }
             let value =
                 value.map_err(|expected| Refused::Bad(name.to_string(), format!("argument must be {expected}")))?;
+            if !setting.dynamic {
+                continue;
+            }
             checked.push((at, value));
         }
         Ok(Checked(checked))

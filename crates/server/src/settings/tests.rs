@@ -144,7 +144,16 @@ fn redis_sees_its_own_names_and_units() {
     assert_eq!((get("protected-mode"), get("proto-max-bulk-len")), (Some("no"), Some("2097152")));
     assert_eq!((get("appendonly"), get("save"), get("databases")), (Some("yes"), Some(""), Some("16")));
     assert_eq!(set(&[("save", ""), ("appendonly", "yes")]), Ok(()), "what it is already");
-    assert_eq!(set(&[("appendonly", "no")]), Err(Refused::Fixed("appendonly".into())));
+    let refusal = |name: &str, value: &str| match set(&[(name, value)]) {
+        Err(Refused::Bad(of, why)) if of == name => why,
+        other => panic!("{other:?}"),
+    };
+    assert!(refusal("appendonly", "no").contains("every write goes to the log"));
+    assert!(refusal("save", "900 1").contains("on disk already"));
+    assert!(refusal("maxmemory", "0").contains("the setting memory, which takes effect at the next start"));
+    assert!(refusal("maxclients", "5").contains("max_connections"));
+    let memory = settings.number(Name::Memory).to_string();
+    assert_eq!(set(&[("maxmemory", &memory), ("maxclients", "10000")]), Ok(()), "what it is already");
 }
 
 #[test]
