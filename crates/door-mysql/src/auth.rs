@@ -14,9 +14,10 @@
 //! Newer clients of MariaDB take a connection to the own machine for as private as TLS and send the password as it is.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
-use engine::{Account, Accounts, Verifier, sha1, sha256};
+use engine::{Account, Accounts, PASSWORD_MAX, Verifier, sha1, sha256};
 use stdx::sync::Mutex;
 
 use crate::handshake::SCRAMBLE;
@@ -40,18 +41,27 @@ impl Plugin {
     }
 
     /// The method to try first with an account.
-    fn of(account: Option<&Account>) -> Plugin {
-        match account.and_then(|account| account.verifier.as_ref()) {
+    fn of(account: &Account) -> Plugin {
+        match account.verifier {
             Some(Verifier::Native { .. }) => Plugin::Native,
             _ => Plugin::CachingSha2,
         }
+    }
+
+    /// The method to try with an account, or for an unknown name: the one of some account, always the same for the same name, so that the method does not tell which names exist.
+    fn to_try(ground: &Ground<'_>, account: Option<&Account>, user: &str) -> Plugin {
+        if let Some(account) = account {
+            return Plugin::of(account);
+        }
+        let all: Vec<Plugin> = ground.accounts.list().iter().map(|account| Plugin::of(account)).collect();
+        let native = all.iter().filter(|plugin| **plugin == Plugin::Native).count() as u64;
+        let is_native = ground.remembered.decoys.hash_one(user) % (all.len() as u64).max(1) < native;
+        if is_native { Plugin::Native } else { Plugin::CachingSha2 }
     }
 }
 
 /// The method that the greeting names.
 pub const OFFERED: Plugin = Plugin::CachingSha2;
-
-const PASSWORD_MAX: usize = 256;
 
 const QUICK_ACCEPTED: u8 = 3;
 const SEND_IT_ALL: u8 = 4;
@@ -90,8 +100,8 @@ pub enum Step {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Expects {
-    /// Whatever this method's client says.
-    Anything(Plugin),
+    /// No password.
+    Nothing,
     /// A digest, made by this method.
     Digest(Plugin),
     /// The password, or the wish for the key.
@@ -123,7 +133,7 @@ impl Login {
         response: &[u8],
     ) -> (Login, Step) {
         let account = query::rights::find(ground.accounts, user, host);
-        let wanted = Plugin::of(account.as_deref());
+        let wanted = Plugin::to_try(ground, account.as_deref(), user);
         let mut login = Login {
             user: user.to_string(),
             scramble,
@@ -146,24 +156,25 @@ impl Login {
         (login, step)
     }
 
-    /// Any password will do, but not any order of packets. A client whose method is not the one that the greeting offered has not had its scramble,
+    /// The account has no password, so none may come, and not in any order of packets. A client whose method is not the one that the greeting offered has not had its scramble,
     /// and may take no OK before it has.
     fn welcome(&mut self, ground: &Ground<'_>, plugin: &[u8], response: &[u8]) -> Step {
         let plugin = match plugin {
-            b"" => return self.accept_any(ground, Plugin::Native, response),
-            name if name == OFFERED.name().as_bytes() => return self.accept_any(ground, OFFERED, response),
+            b"" => return self.accept_none(ground, response),
+            name if name == OFFERED.name().as_bytes() => return self.accept_none(ground, response),
             name if name == Plugin::Native.name().as_bytes() => Plugin::Native,
             _ => OFFERED,
         };
-        self.expects = Expects::Anything(plugin);
+        self.expects = Expects::Nothing;
         self.switch(plugin)
     }
 
-    fn accept_any(&mut self, ground: &Ground<'_>, plugin: Plugin, response: &[u8]) -> Step {
-        let Some(account) = self.account.clone() else { return Step::Deny };
-        // This method's client waits for a word before the OK, if it sent a password.
-        let waits = plugin == Plugin::CachingSha2 && is_password(response);
-        self.proved(ground, account, if waits { vec![1, QUICK_ACCEPTED] } else { Vec::new() })
+    fn accept_none(&mut self, ground: &Ground<'_>, response: &[u8]) -> Step {
+        self.has_password = is_password(response);
+        match self.account.clone() {
+            Some(account) if !self.has_password => self.proved(ground, account, Vec::new()),
+            _ => Step::Deny,
+        }
     }
 
     /// The password is right: may the account enter like this?
@@ -177,10 +188,15 @@ impl Login {
         if self.refused != Refused::No || is_seen { Step::Deny } else { Step::Accept(account, word) }
     }
 
+    /// The client has been told that its first proof was not enough.
+    pub fn is_disproved(&self) -> bool {
+        matches!(self.expects, Expects::Password | Expects::Sealed)
+    }
+
     /// Goes on with the client's next packet.
     pub fn go_on(&mut self, ground: &Ground<'_>, payload: &[u8]) -> Step {
         match self.expects {
-            Expects::Anything(plugin) => self.accept_any(ground, plugin, payload),
+            Expects::Nothing => self.accept_none(ground, payload),
             Expects::Digest(plugin) => {
                 self.has_password = is_password(payload);
                 self.check_digest(ground, plugin, payload)
@@ -224,10 +240,9 @@ impl Login {
             Plugin::Native => self.check_native(ground, response),
             Plugin::CachingSha2 => {
                 let known = self.account.as_ref().and_then(|account| ground.remembered.of(account));
-                match (known, &self.account) {
-                    (Some(known), Some(account)) if is_proof(response, &known, &self.scramble) => {
-                        self.proved(ground, account.clone(), vec![1, QUICK_ACCEPTED])
-                    }
+                let is_proved = is_proof(response, &known.unwrap_or_default(), &self.scramble) && known.is_some();
+                match &self.account {
+                    Some(account) if is_proved => self.proved(ground, account.clone(), vec![1, QUICK_ACCEPTED]),
                     // Also for an account that there is not, so that nobody can tell.
                     _ => {
                         self.expects = Expects::Password;
@@ -240,28 +255,29 @@ impl Login {
 
     /// response = SHA1(password) XOR SHA1(scramble + SHA1(SHA1(password))).
     fn check_native(&mut self, ground: &Ground<'_>, response: &[u8]) -> Step {
-        let Some((account, Verifier::Native { double_sha1 })) =
-            self.account.as_ref().and_then(|account| Some((account, account.verifier.as_ref()?)))
-        else {
-            return Step::Deny;
+        let verifier = self.account.as_ref().and_then(|account| account.verifier.as_ref());
+        let (double_sha1, is_known) = match verifier {
+            Some(Verifier::Native { double_sha1 }) => (*double_sha1, true),
+            // The same steps for an account that there is not.
+            _ => ([0; 20], false),
         };
         let Ok(mut single) = <[u8; 20]>::try_from(response) else { return Step::Deny };
-        let salted = sha1(&[&self.scramble[..], double_sha1].concat());
+        let salted = sha1(&[&self.scramble[..], &double_sha1].concat());
         single.iter_mut().zip(salted).for_each(|(byte, salt)| *byte ^= salt);
-        if !is_same(&sha1(&single), double_sha1) {
-            return Step::Deny;
+        let is_right = is_same(&sha1(&single), &double_sha1) && is_known;
+        match self.account.clone() {
+            Some(account) if is_right => self.proved(ground, account, Vec::new()),
+            _ => Step::Deny,
         }
-        let account = account.clone();
-        self.proved(ground, account, Vec::new())
     }
 
     /// `text` is the password and a zero.
     fn check_password(&mut self, ground: &Ground<'_>, text: &[u8]) -> Step {
         let Some((0, password)) = text.split_last() else { return Step::Deny };
-        match &self.account {
-            Some(account) if password.len() <= PASSWORD_MAX && account.knows(password) => {
-                ground.remembered.keep(account, password);
-                let account = account.clone();
+        let is_right = password.len() <= PASSWORD_MAX && Account::has_password(self.account.as_deref(), password);
+        match self.account.clone() {
+            Some(account) if is_right => {
+                ground.remembered.keep(&account, password);
                 self.proved(ground, account, Vec::new())
             }
             _ => Step::Deny,
@@ -290,7 +306,11 @@ fn is_same(one: &[u8], two: &[u8]) -> bool {
 
 /// SHA256(SHA256(password)) of those who have shown their password, as long as their account stays as it is.
 #[derive(Default)]
-pub struct Remembered(Mutex<HashMap<String, Known>>);
+pub struct Remembered {
+    known: Mutex<HashMap<String, Known>>,
+    /// Which method an unknown name seems to have.
+    decoys: RandomState,
+}
 
 struct Known {
     account: Arc<Account>,
@@ -299,14 +319,14 @@ struct Known {
 
 impl Remembered {
     fn of(&self, account: &Arc<Account>) -> Option<[u8; 32]> {
-        let remembered = self.0.lock();
+        let remembered = self.known.lock();
         let known = remembered.get(&account.name)?;
         Arc::ptr_eq(&known.account, account).then_some(known.digest)
     }
 
     fn keep(&self, account: &Arc<Account>, password: &[u8]) {
         let digest = sha256(&sha256(password));
-        self.0.lock().insert(account.name.clone(), Known { account: account.clone(), digest });
+        self.known.lock().insert(account.name.clone(), Known { account: account.clone(), digest });
     }
 }
 

@@ -122,6 +122,14 @@ impl Clients {
         }
     }
 
+    /// Runs `action` after `delay`; at once where there is no pool any more.
+    pub fn timer(&self, delay: Duration, action: Box<dyn FnOnce() + Send>) {
+        match self.pool.get().and_then(Weak::upgrade) {
+            Some(pool) => pool.timer(delay, action),
+            None => action(),
+        }
+    }
+
     pub fn remove(&self, client: &Client) {
         self.by_id.lock().remove(&client.id);
     }

@@ -35,6 +35,12 @@ pub const SECURE_TRANSPORT: Code = code(
     "HY000",
     "Connections using insecure transport are prohibited while --require_secure_transport=ON.",
 );
+pub const TOO_MANY_LOGINS: Code = code(
+    "ACCESS_DENIED_ERROR",
+    1045,
+    "28000",
+    "Access denied for user '{}'@'{}': many logins from there have failed, and many wait already; try again later",
+);
 pub const IDLE: Code = code(
     "CLIENT_INTERACTION_TIMEOUT",
     4031,

@@ -9,6 +9,7 @@
 
 use std::sync::Arc;
 
+use engine::{Attempt, Turn as LoginTurn};
 use query::error::SqlError;
 use reactor::{Connection, Flow, Io};
 
@@ -33,6 +34,7 @@ const COLLATION: u8 = 255;
 /// A login under way, and what the client asked for besides.
 struct Entering {
     login: Login,
+    attempt: Attempt,
     collation: u16,
     database: Vec<u8>,
     attributes: Vec<(String, String)>,
@@ -40,8 +42,19 @@ struct Entering {
     conversation: Option<Box<Conversation>>,
 }
 
+/// A login that may not be checked yet, because others from the same address to the same account have failed.
+struct Delayed {
+    attempt: Attempt,
+    until_ms: u64,
+    /// What the client has sent to log in.
+    payload: Vec<u8>,
+    /// CHANGE_USER: what goes on if it succeeds.
+    conversation: Option<Box<Conversation>>,
+}
+
 enum Phase {
     Greeted,
+    Delayed(Box<Delayed>),
     Entering(Box<Entering>),
     Ready(Box<Conversation>),
     /// Nothing more is read.
@@ -191,6 +204,9 @@ impl Session {
                 io.pause();
                 break Flow::Continue;
             }
+            if io.is_parked() && matches!(self.phase, Phase::Delayed(_)) {
+                break Flow::Continue;
+            }
             io.consume(std::mem::take(&mut squeeze.held));
             match squeeze.open(io.input()) {
                 Opened::Frame(size) => squeeze.held = size,
@@ -223,7 +239,7 @@ impl Session {
             }
             let flow = match self.go_on(io) {
                 Some(flow) => flow,
-                None => match self.take(io) {
+                None => match self.end_delay(io).or_else(|| self.take(io)) {
                     Some(flow) => flow,
                     None => return Flow::Continue,
                 },
@@ -304,7 +320,7 @@ impl Session {
                 None => (0, conversation.packet_max()),
                 Some(gathering) => (self.sequence, conversation.packet_max() - gathering.payload.len()),
             },
-            Phase::Over => return None,
+            Phase::Over | Phase::Delayed(_) => return None,
             _ => (self.sequence, LOGIN_PACKET_MAX),
         };
         match packet::cut(input, expected, payload_max) {
@@ -408,10 +424,41 @@ impl Session {
             Phase::Entering(mut entering) => {
                 io.consume(size);
                 let step = entering.login.go_on(&self.ground(), payload);
+                if entering.login.is_disproved() {
+                    entering.attempt.show();
+                }
                 self.step(io, *entering, step)
             }
             Phase::Ready(conversation) => self.command(io, conversation, payload, size),
-            Phase::Over => Flow::Close,
+            Phase::Over | Phase::Delayed(_) => Flow::Close,
+        }
+    }
+
+    /// A delayed login is checked when its time has come. `None`: there is none.
+    fn end_delay(&mut self, io: &mut Io<'_>) -> Option<Flow> {
+        let Phase::Delayed(delayed) = &self.phase else { return None };
+        if self.shared.clients.now_ms() < delayed.until_ms {
+            // Something else has woken it.
+            io.park();
+            return Some(Flow::Continue);
+        }
+        let Phase::Delayed(delayed) = std::mem::replace(&mut self.phase, Phase::Over) else { return None };
+        let Delayed { attempt, payload, conversation, .. } = *delayed;
+        Some(match self.read_answer(&payload, conversation.is_some()) {
+            Some(answer) => self.check(io, &answer, attempt, conversation),
+            None => self.break_off(io, &errors::MALFORMED.bare()),
+        })
+    }
+
+    /// What the client sends to log in, at first or as somebody else.
+    fn read_answer<'p>(&self, payload: &'p [u8], changes_user: bool) -> Option<Answer<'p>> {
+        if changes_user {
+            return handshake::read_change_user(&payload[1..], self.capabilities);
+        }
+        let known = if self.is_private { capability::OFFERED | capability::SSL } else { self.known() };
+        match handshake::read_first(payload, known) {
+            Some(First::Answer(answer)) => Some(answer),
+            _ => None,
         }
     }
 
@@ -420,9 +467,8 @@ impl Session {
         if payload.first() == Some(&CHANGE_USER) {
             self.shared.stats.commands.add(1);
             io.consume(size);
-            let answer = handshake::read_change_user(&payload[1..], self.capabilities);
-            return match answer {
-                Some(answer) => self.enter(io, &answer, Some(conversation)),
+            return match self.read_answer(payload, true) {
+                Some(answer) => self.enter(io, &answer, payload, Some(conversation)),
                 None => self.break_off(io, &errors::MALFORMED.bare()),
             };
         }
@@ -498,13 +544,52 @@ impl Session {
                     Ok(method) => self.method = method,
                     Err(error) => return self.break_off(io, &error),
                 }
-                self.enter(io, &answer, None)
+                self.enter(io, &answer, payload, None)
             }
             _ => self.break_off(io, &errors::BAD_HANDSHAKE.bare()),
         }
     }
 
-    fn enter(&mut self, io: &mut Io<'_>, answer: &Answer<'_>, conversation: Option<Box<Conversation>>) -> Flow {
+    /// Checks a login at once or, without a thread, after a delay. `payload` holds the answer.
+    fn enter(
+        &mut self,
+        io: &mut Io<'_>,
+        answer: &Answer<'_>,
+        payload: &[u8],
+        conversation: Option<Box<Conversation>>,
+    ) -> Flow {
+        let Ok(user) = std::str::from_utf8(answer.user) else {
+            return self.break_off(io, &errors::MALFORMED.bare());
+        };
+        let accounts = self.shared.engine().accounts();
+        let account = query::rights::find(accounts, user, &self.host);
+        let name = account.as_ref().map_or(user, |account| &account.name);
+        let now_ms = self.shared.clients.now_ms();
+        match accounts.attempts().arrive(io.connection().peer.ip(), &[name], now_ms) {
+            LoginTurn::Now(attempt) => self.check(io, answer, attempt, conversation),
+            LoginTurn::After(delay, attempt) => {
+                let until_ms = now_ms + delay.as_millis() as u64;
+                self.phase =
+                    Phase::Delayed(Box::new(Delayed { attempt, until_ms, payload: payload.to_vec(), conversation }));
+                let handle = io.connection().handle();
+                io.park();
+                self.shared.clients.timer(delay, Box::new(move || handle.wake()));
+                Flow::Continue
+            }
+            LoginTurn::Refused => {
+                self.shared.stats.denied.add(1);
+                self.break_off(io, &errors::TOO_MANY_LOGINS.with(&[&user, &self.host]))
+            }
+        }
+    }
+
+    fn check(
+        &mut self,
+        io: &mut Io<'_>,
+        answer: &Answer<'_>,
+        mut attempt: Attempt,
+        conversation: Option<Box<Conversation>>,
+    ) -> Flow {
         let Ok(user) = std::str::from_utf8(answer.user) else {
             return self.break_off(io, &errors::MALFORMED.bare());
         };
@@ -513,7 +598,14 @@ impl Session {
         let database = answer.database.to_vec();
         let words = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let attributes = answer.attributes.iter().map(|(name, value)| (words(name), words(value))).collect();
-        self.step(io, Entering { login, collation: answer.collation, database, attributes, conversation }, step)
+        if login.is_disproved() {
+            attempt.show();
+        }
+        self.step(
+            io,
+            Entering { login, attempt, collation: answer.collation, database, attributes, conversation },
+            step,
+        )
     }
 
     fn step(&mut self, io: &mut Io<'_>, entering: Entering, step: Step) -> Flow {
@@ -525,6 +617,8 @@ impl Session {
             }
             Step::Deny => {
                 self.shared.stats.denied.add(1);
+                // Locked, or without TLS: the password was right all the same, but nobody need learn that quickly.
+                entering.attempt.failed();
                 if let Some(error) = self.refusal(&entering.login) {
                     return self.break_off(io, &error);
                 }
@@ -552,7 +646,8 @@ impl Session {
 
     /// Begins the conversation, or gives it to somebody else.
     fn welcome(&mut self, io: &mut Io<'_>, entering: Entering, account: &str) -> Flow {
-        let Entering { login, collation, database, attributes, conversation } = entering;
+        let Entering { login, attempt, collation, database, attributes, conversation } = entering;
+        attempt.passed(0);
         let name = if login.user.is_empty() { account.to_string() } else { login.user };
         let who = query::Login {
             user: name.clone(),

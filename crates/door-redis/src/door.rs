@@ -62,6 +62,8 @@ pub(crate) struct Shared {
     pub request_bytes_max: AtomicU64,
     pub port: u16,
     pub started_ms: u64,
+    /// When the last warning of HTTP was logged.
+    http_warned_ms: AtomicU64,
     /// Forty hexadecimal digits, new at each start.
     pub run_id: String,
 }
@@ -75,6 +77,20 @@ impl Shared {
         self.keyspace.look_ahead(&named, &mut found);
         let mut found = found.into_iter();
         keys.iter().map(|(_, key)| key.and_then(|_| found.next()).unwrap_or_default()).collect()
+    }
+
+    /// One line for the log, and not more often than once a minute, as Redis does it.
+    pub fn warn_of_http(&self, from: &str, now_ms: u64) {
+        let last = self.http_warned_ms.load(Ordering::Relaxed);
+        let is_due = last == 0 || now_ms.saturating_sub(last) >= 60_000;
+        let is_ours =
+            || self.http_warned_ms.compare_exchange(last, now_ms, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+        if is_due && is_ours() {
+            self.host.warn(
+                "Possible SECURITY ATTACK detected. It looks like somebody is sending POST or Host: commands to the Redis door. This is likely due to an attacker attempting to use Cross Protocol Scripting to compromise it. Connection aborted.",
+                from,
+            );
+        }
     }
 
     pub fn pool(&self) -> Option<Arc<Pool>> {
@@ -97,6 +113,7 @@ impl RedisDoor {
                 keyspace: engine.keyspace().clone(),
                 engine,
                 started_ms: clock.wall_ms(),
+                http_warned_ms: AtomicU64::new(0),
                 rates: Rates::new(clock.monotonic_ns()),
                 clock,
                 host,

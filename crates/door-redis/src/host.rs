@@ -1,4 +1,6 @@
-//! What the door asks of the server around it: settings, and facts for INFO.
+//! What the door asks of the server around it: settings, facts for INFO, and which accounts SQL protects.
+
+use engine::Account;
 
 /// Why a setting was not changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,4 +23,10 @@ pub trait Host: Send + Sync {
     fn version(&self) -> &str;
     /// Further lines for an INFO section in lower case, such as `memory` or `persistence`: names and values.
     fn facts(&self, section: &str) -> Vec<(String, String)>;
+    /// A line for the log, about a client at this address.
+    fn warn(&self, what: &str, from: &str);
+    /// True if the account holds SYSTEM_USER in SQL: only accounts that hold it may change it.
+    fn is_system_account(&self, account: &Account) -> bool;
+    /// The account with no SQL privileges of its own, where its Redis rules would imply all of them.
+    fn without_privileges(&self, account: Account) -> Account;
 }

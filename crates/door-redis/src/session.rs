@@ -10,12 +10,11 @@
 
 use std::sync::Arc;
 
-use engine::{Account, Ahead, Expire, Found, WatchSet};
+use engine::{Account, Ahead, Attempt, Expire, Found, WatchSet};
 use reactor::{Connection, Flow, Io};
-use stdx::sync::Mutex;
-use stdx::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use stdx::sync::atomic::{AtomicBool, Ordering};
 
-use crate::clients::{Client, ClientState, UNBLOCK_ERROR};
+use crate::clients::{Client, UNBLOCK_ERROR};
 use crate::command::{self, Command, flag};
 use crate::door::Shared;
 use crate::errors;
@@ -23,6 +22,7 @@ use crate::frame::{Cut, Limits, Parser, Request};
 use crate::reply::{self, Reply};
 use crate::users::User;
 
+pub(crate) mod login;
 mod run;
 
 /// CLIENT REPLY.
@@ -51,6 +51,12 @@ pub(crate) struct Multi {
     pub dirty: bool,
 }
 
+/// Clients that a CLIENT KILL has ended, and what it answers when they are gone: their number, or OK.
+pub(crate) struct Killing {
+    pub victims: Vec<Arc<Client>>,
+    pub count: Option<i64>,
+}
+
 /// The account a session acts for, as of one generation of the list.
 pub(crate) struct Identity {
     pub user: Arc<User>,
@@ -72,6 +78,10 @@ pub struct Session {
     pub(crate) gate: u64,
     /// The session stops here until this wall time: WAIT, or a pause.
     pub(crate) sleep_until_ms: Option<u64>,
+    /// A login under way; while the session sleeps, it waits for this.
+    attempt: Option<Attempt>,
+    /// CLIENT KILL waits until these are gone.
+    pub(crate) killing: Option<Killing>,
     /// Reply to send when the sleep ends.
     pub(crate) after_sleep: Option<i64>,
     /// EXEC is running.
@@ -98,24 +108,13 @@ enum Step {
     /// The request must wait: it is not consumed.
     Hold,
     Stop,
+    /// The connection is closed without a word.
+    Cut,
 }
 
 impl Session {
     pub(crate) fn new(shared: &Arc<Shared>, connection: &Arc<Connection>) -> Session {
-        let now = shared.clock.wall_ms();
-        let client = Arc::new(Client {
-            id: connection.id,
-            connection: Arc::downgrade(connection),
-            address: connection.peer.to_string(),
-            local: connection.local.to_string(),
-            fd: connection.fd(),
-            opened_ms: now,
-            state: Mutex::new(ClientState { multi: -1, resp: 2, user: "default".into(), ..ClientState::default() }),
-            last_ms: AtomicU64::new(now),
-            no_evict: AtomicBool::new(false),
-            waits: AtomicBool::new(false),
-            unblock: AtomicU32::new(0),
-        });
+        let client = Arc::new(Client::new(connection, shared.clock.wall_ms()));
         shared.clients.add(client.clone());
         let mut session = Session {
             watch: shared.keyspace.watch_set(),
@@ -130,6 +129,8 @@ impl Session {
             closing: false,
             gate: 0,
             sleep_until_ms: None,
+            attempt: None,
+            killing: None,
             after_sleep: None,
             running_queue: AtomicBool::new(false),
             parser: Parser::new(),
@@ -199,6 +200,7 @@ impl Session {
         let now = self.now_ms();
         self.client.last_ms.store(now, Ordering::Relaxed);
         let flow = self.run_batch(io);
+        self.client.rest(io.out().len() as u64);
         if self.shared.strict.load(Ordering::Relaxed) {
             io.gate(self.gate);
         }
@@ -208,16 +210,30 @@ impl Session {
     /// Ends a sleep whose time has come. False: still asleep.
     fn wake_up(&mut self, io: &mut Io<'_>) -> bool {
         let Some(until) = self.sleep_until_ms else { return true };
-        let paused = self.after_sleep.is_none();
-        let unblocked = if paused { 0 } else { self.client.unblock.swap(0, Ordering::AcqRel) };
-        if unblocked == 0 && self.now_ms() < until && !(paused && self.shared.clients.pause_at(self.now_ms()).is_none())
+        if let Some(killing) = &self.killing
+            && self.now_ms() < until
+            && killing.victims.iter().any(|client| !client.is_gone())
         {
+            io.park();
+            return false;
+        }
+        let paused = self.after_sleep.is_none() && self.attempt.is_none() && self.killing.is_none();
+        let unblocked = if self.after_sleep.is_none() { 0 } else { self.client.unblock.swap(0, Ordering::AcqRel) };
+        let may_wait = self.killing.is_none() && unblocked == 0;
+        if may_wait && self.now_ms() < until && !(paused && self.shared.clients.pause_at(self.now_ms()).is_none()) {
             io.park();
             return false;
         }
         self.sleep_until_ms = None;
         self.client.state.lock().parked = false;
         self.client.waits.store(false, Ordering::Release);
+        if let Some(killing) = self.killing.take().filter(|_| self.replies == Replies::On) {
+            let mut reply = self.reply(io.out());
+            match killing.count {
+                Some(count) => reply.integer(count),
+                None => reply.ok(),
+            }
+        }
         if let Some(number) = self.after_sleep.take() {
             let mut reply = self.reply(io.out());
             if unblocked == UNBLOCK_ERROR {
@@ -275,6 +291,9 @@ impl Session {
                     io.pause();
                     return Flow::Continue;
                 }
+                if self.client.killed.load(Ordering::Acquire) {
+                    return Flow::CloseNow;
+                }
                 self.at = at;
                 let step = self.run_request(input, request, &mut args, io);
                 args.clear();
@@ -283,6 +302,9 @@ impl Session {
                     self.parser.rewind();
                     io.consume(request.start);
                     return Flow::Continue;
+                }
+                if step == Step::Cut {
+                    return Flow::CloseNow;
                 }
                 if step == Step::Stop || self.closing {
                     self.leave(io, request.end);
@@ -500,7 +522,16 @@ impl Session {
         self.client.show_multi(-1, 0);
     }
 
+    /// Redis' guard against web pages that send requests to this port: their HTTP begins with these words.
+    fn is_http(args: &[&[u8]]) -> bool {
+        args.first().is_some_and(|word| word.eq_ignore_ascii_case(b"post") || word.eq_ignore_ascii_case(b"host:"))
+    }
+
     fn long_way(&mut self, args: &[&[u8]], io: &mut Io<'_>) -> Step {
+        if Session::is_http(args) {
+            self.shared.warn_of_http(&self.client.address, self.now_ms());
+            return Step::Cut;
+        }
         let command = match command::of_request(args) {
             Ok(command) => command,
             Err(text) => return self.reject(None, &text, io),
@@ -521,7 +552,11 @@ impl Session {
             self.sleep(io, until);
             return Step::Hold;
         }
+        if let Some(step) = self.hold_login(command, args, io) {
+            return step;
+        }
         self.client.state.lock().command = command.name;
+        self.client.run(io.input().len() as u64, args);
         if let Some(multi) = &mut self.multi
             && !command.is(flag::NOW)
         {
@@ -534,6 +569,8 @@ impl Session {
         let mark = io.out().len();
         let out = io.out();
         let result = self.run(command, args, out);
+        // A command that asked for a login did not come to it.
+        self.attempt = None;
         if let Err(error) = &result {
             out.truncate(mark);
             self.reply(out).error(&errors::of_engine(error));

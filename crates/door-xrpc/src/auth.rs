@@ -77,7 +77,7 @@ pub fn judge(account: Option<&Account>, answer: &Answer<'_>, salt: &[u8; SALT], 
     let Some(account) = account else { return Verdict::Denied };
     let has_verifier = matches!(account.verifier, Some(Verifier::Native { .. }));
     let is_right = match answer.proof {
-        _ if account.nopass => true,
+        proof if account.nopass => proof == Proof::None,
         Proof::Digest(_) => has_verifier && fits,
         Proof::None => account.has_empty_password(),
         Proof::Bad => false,
@@ -152,7 +152,7 @@ mod tests {
         assert_eq!(verdict(&empty, b"\0root\0"), Verdict::Accepted);
         assert_eq!(verdict(&empty, GOLDEN), Verdict::Denied);
         let any = Account { verifier: None, nopass: true, ..account() };
-        assert_eq!((verdict(&any, b"\0root\0"), verdict(&any, GOLDEN)), (Verdict::Accepted, Verdict::Accepted));
+        assert_eq!((verdict(&any, b"\0root\0"), verdict(&any, GOLDEN)), (Verdict::Accepted, Verdict::Denied));
     }
 
     #[test]

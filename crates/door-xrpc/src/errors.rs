@@ -25,6 +25,12 @@ pub const FRAME_TOO_LARGE: Code =
 pub const NOT_LOGGED_IN: Code = code("XRPC_NOT_LOGGED_IN", 1045, "28000", "Nobody has logged in on this connection.");
 pub const ACCESS_DENIED: Code =
     code("ACCESS_DENIED_ERROR", 1045, "HY000", "Access denied for user '{}'@'{}' (using password: {})");
+pub const TOO_MANY_LOGINS: Code = code(
+    "ACCESS_DENIED_ERROR",
+    1045,
+    "HY000",
+    "Access denied: many logins from this address have failed, and many wait already; try again later",
+);
 pub const SECURE_TRANSPORT: Code = code(
     "SECURE_TRANSPORT_REQUIRED",
     3159,

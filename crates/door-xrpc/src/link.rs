@@ -11,6 +11,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use engine::{Attempt, Turn};
 use query::Kill;
 use query::error::{self, SqlError};
 use reactor::{Connection, Flow, Io, Pushed, Strand, Task};
@@ -67,6 +68,8 @@ pub struct Link {
     presence: Arc<Presence>,
     phase: Phase,
     progress: Arc<AtomicU32>,
+    /// A login whose answer is not consumed, since it may not be checked before.
+    delayed: Option<(u64, Attempt)>,
     members: Map<u64, Member>,
     sweep_at: usize,
     /// Strands that were idle and have something to do.
@@ -98,6 +101,7 @@ impl Link {
             presence: Presence::new(shared),
             phase: Phase::Opening,
             progress,
+            delayed: None,
             members: Map::default(),
             sweep_at: SWEEP_MIN,
             tasks: Vec::new(),
@@ -227,8 +231,18 @@ impl Link {
             let error = errors::XRPC.with(&[&"A login goes on that has not begun."]);
             return Err(self.break_off(io, 0, &error));
         };
+        let attempt = match self.turn(io, auth_data)? {
+            Some(attempt) => attempt,
+            None => {
+                self.shared.stats.denied.add(1);
+                let error = errors::TOO_MANY_LOGINS.bare();
+                self.write_error(io, 0, Severity::Error, &error);
+                return Err(Flow::Close);
+            }
+        };
         match self.judge(auth_data, &salt) {
             Ok(who) => {
+                attempt.passed(0);
                 self.progress.store(ENTERED, Ordering::Relaxed);
                 self.shared.stats.logins.add(1);
                 self.phase = Phase::Entered(Arc::new(who));
@@ -236,11 +250,40 @@ impl Link {
                 Ok(())
             }
             Err(error) => {
+                attempt.failed();
                 self.shared.stats.denied.add(1);
                 self.shared.stats.errors.add(1);
                 self.writer(io, 0).error(Severity::Error, (error.code, error.sqlstate, &error.message));
                 Err(Flow::Close)
             }
+        }
+    }
+
+    /// Whether the login may be checked now; `Err(Continue)` stops here until its delay is over, without a thread. None: refused.
+    fn turn(&mut self, io: &mut Io<'_>, auth_data: &[u8]) -> Result<Option<Attempt>, Ends> {
+        let now_ms = self.shared.now_ms();
+        if let Some((until_ms, attempt)) = self.delayed.take() {
+            if until_ms <= now_ms {
+                return Ok(Some(attempt));
+            }
+            self.delayed = Some((until_ms, attempt));
+            io.park();
+            return Err(Flow::Continue);
+        }
+        let accounts = self.shared.engine().accounts();
+        let user = Answer::read(auth_data).map_or("", |answer| std::str::from_utf8(answer.user).unwrap_or(""));
+        let account = query::rights::find(accounts, user, &self.host);
+        let name = account.as_ref().map_or(user, |account| &account.name);
+        match accounts.attempts().arrive(self.peer.ip(), &[name], now_ms) {
+            Turn::Now(attempt) => Ok(Some(attempt)),
+            Turn::After(delay, attempt) => {
+                self.delayed = Some((now_ms + delay.as_millis() as u64, attempt));
+                io.park();
+                let handle = io.connection().handle();
+                self.shared.timer(delay, Box::new(move || handle.wake()));
+                Err(Flow::Continue)
+            }
+            Turn::Refused => Ok(None),
         }
     }
 

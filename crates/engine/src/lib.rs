@@ -13,7 +13,8 @@ mod metrics;
 pub mod rows;
 mod txn;
 
-pub use accounts::verifier::Verifier;
+pub use accounts::attempts::{Attempt, Attempts, Turn};
+pub use accounts::verifier::{PASSWORD_MAX, Verifier};
 pub use accounts::{Account, Accounts, Change as AccountChange, DEFAULT as DEFAULT_ACCOUNT};
 pub use catalog::Settings;
 pub use check::Report;

@@ -199,6 +199,7 @@ codes! {
     PLUGIN_IS_NOT_LOADED 1524 "HY000" "Plugin '{}' is not loaded";
     VARIABLE_NOT_SETTABLE_IN_TRANSACTION 1766 "HY000" "The system variable {} cannot be set when there is an ongoing transaction.";
     MUST_CHANGE_PASSWORD 1820 "HY000" "You must reset your password using ALTER USER statement before executing this statement.";
+    NOT_VALID_PASSWORD 1819 "HY000" "Your password does not satisfy the current policy requirements";
     PASSWORD_FORMAT 1827 "HY000" "The password hash doesn't have the expected format.";
     MUST_CHANGE_PASSWORD_LOGIN 1862 "HY000" "Your password has expired. To log in you must change it using a client that supports expired passwords.";
     ACCOUNT_HAS_BEEN_LOCKED 3118 "HY000" "Access denied for user '{}'@'{}'. Account is locked.";

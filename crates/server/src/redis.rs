@@ -5,8 +5,12 @@ use std::sync::Arc;
 use door_redis::{Host, RedisDoor, Refused};
 use engine::{Account, DEFAULT_ACCOUNT, Engine};
 
+use crate::log;
 use crate::settings::value::OFF;
 use crate::settings::{Name, Settings};
+
+/// That of `main`.
+const ALLOCATOR: &str = "jemalloc-5.3.0";
 
 /// A new password is on its way to the disk.
 static ACCOUNT: stdx::wait::Reason = stdx::wait::Reason::new("account");
@@ -47,17 +51,35 @@ impl Host for ServerHost {
             "server" => {
                 vec![("config_file", self.settings.file.as_ref().map_or(String::new(), |f| f.display().to_string()))]
             }
-            "memory" => vec![
-                ("used_memory", os::memory::rss_bytes().to_string()),
-                ("used_memory_human", human(os::memory::rss_bytes())),
-                ("total_system_memory", os::memory::limit_bytes().to_string()),
-                ("maxmemory", limit.to_string()),
-                ("maxmemory_human", human(limit)),
-                ("maxmemory_policy", "noeviction".to_string()),
-                ("page_cache_bytes", page_bytes(self.engine.pager().frame_use().0)),
-                ("page_cache_used_bytes", page_bytes(self.engine.pager().frame_use().1)),
-                ("page_cache_dirty_bytes", page_bytes(self.engine.pager().frame_use().2)),
-            ],
+            "memory" => {
+                // What the process has in use is what it is counted by, so nothing lies between the two.
+                let (used, peak) = (os::memory::rss_bytes(), os::memory::peak_rss_bytes());
+                let dataset = self.engine.pager().frame_use().1 * engine::PAGE_BYTES as u64;
+                let percent = |part: u64, whole: u64| format!("{:.2}%", part as f64 * 100.0 / whole.max(1) as f64);
+                vec![
+                    ("used_memory", used.to_string()),
+                    ("used_memory_human", human(used)),
+                    ("used_memory_rss", used.to_string()),
+                    ("used_memory_rss_human", human(used)),
+                    ("used_memory_peak", peak.to_string()),
+                    ("used_memory_peak_human", human(peak)),
+                    ("used_memory_peak_perc", percent(used, peak)),
+                    ("used_memory_overhead", used.saturating_sub(dataset).to_string()),
+                    ("used_memory_dataset", dataset.min(used).to_string()),
+                    ("used_memory_dataset_perc", percent(dataset.min(used), used)),
+                    ("total_system_memory", os::memory::limit_bytes().to_string()),
+                    ("total_system_memory_human", human(os::memory::limit_bytes())),
+                    ("maxmemory", limit.to_string()),
+                    ("maxmemory_human", human(limit)),
+                    ("maxmemory_policy", "noeviction".to_string()),
+                    ("mem_fragmentation_ratio", "1.00".to_string()),
+                    ("mem_fragmentation_bytes", "0".to_string()),
+                    ("mem_allocator", ALLOCATOR.to_string()),
+                    ("page_cache_bytes", page_bytes(self.engine.pager().frame_use().0)),
+                    ("page_cache_used_bytes", page_bytes(self.engine.pager().frame_use().1)),
+                    ("page_cache_dirty_bytes", page_bytes(self.engine.pager().frame_use().2)),
+                ]
+            }
             "persistence" => vec![
                 ("aof_enabled", "1".to_string()),
                 ("appendfsync", self.settings.text(Name::RedisAppendfsync)),
@@ -73,6 +95,18 @@ impl Host for ServerHost {
             _ => Vec::new(),
         };
         facts.into_iter().map(|(name, value)| (name.to_string(), value)).collect()
+    }
+
+    fn warn(&self, what: &str, from: &str) {
+        log::warn(what, &[("from", &from)]);
+    }
+
+    fn is_system_account(&self, account: &Account) -> bool {
+        query::rights::is_system_account(self.engine.accounts(), account)
+    }
+
+    fn without_privileges(&self, account: Account) -> Account {
+        query::rights::without_privileges(account)
     }
 }
 

@@ -70,6 +70,7 @@ pub fn run(settings: Settings) -> Result<(), Failure> {
     let pool = Arc::new(pool(&settings, &shares, &engine, descriptors)?);
     tune_pool(&settings, &pool);
     tell_troubles(&pool, &engine);
+    tune_logins(&settings, &engine);
     let (doors, database) = match listen(&settings, &engine, &pool) {
         Ok(doors) => doors,
         Err(failure) => {
@@ -264,6 +265,17 @@ fn tell_troubles(pool: &Pool, engine: &Engine) {
             log::error("expiry and purge cannot go on; they try again", &[("error", error)]);
         }
     }));
+}
+
+/// Lets the engine follow how failed logins delay later ones.
+fn tune_logins(settings: &Settings, engine: &Arc<Engine>) {
+    let attempts = engine.accounts().attempts().clone();
+    let apply = move |settings: &Settings| {
+        let delay_max = Duration::from_micros(settings.number(Name::LoginDelayMax));
+        attempts.set_limits(settings.number(Name::LoginFailuresFree), delay_max);
+    };
+    apply(settings);
+    settings.on_change(Box::new(move |_, settings| apply(settings)));
 }
 
 /// An open port: the door's name, its address, and how to get in.

@@ -6,7 +6,7 @@ mod tls;
 use std::io::{Read, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use client::{Client, OK, PLAIN, sha1_answer};
 use door_mysql::{MysqlDoor, Options};
@@ -95,6 +95,53 @@ fn native_passwords_are_checked_and_denials_name_the_user() {
         assert!(client.is_closed());
     }
     assert_eq!((served.door.stats().logins.get(), served.door.stats().denied.get()), (1, 2));
+    served.stop();
+}
+
+#[test]
+fn an_account_without_a_password_takes_none() {
+    let served = serve(0, Options::default());
+    let mut client = served.connect();
+    client.answer(PLAIN, "root", &[7; 32], Some("caching_sha2_password"));
+    let expected = b"\xff\x15\x04#28000Access denied for user 'root'@'localhost' (using password: YES)";
+    assert_eq!(client.receive(), expected);
+    assert!(client.is_closed());
+    drop(served.enter());
+    served.stop();
+}
+
+/// The door has one thread: a delay that held it would keep others waiting.
+#[test]
+fn failed_logins_delay_later_ones_and_nobody_else() {
+    let served = serve(0, Options::default());
+    served.put("ann", Verifier::native(b"secret"));
+    let begin = |password: &str| {
+        let mut client = served.connect();
+        let answer = sha1_answer(password, &client.scramble());
+        client.answer(PLAIN, "ann", &answer, Some("mysql_native_password"));
+        client
+    };
+    // Some need no delay; then each takes twice as long as the one before.
+    for _ in 0..7 {
+        assert_eq!(begin("wrong").receive()[..3], [0xff, 0x15, 0x04]);
+    }
+    assert_eq!(served.engine.accounts().attempts().counts(), (7, 4, 0));
+    let begun = Instant::now();
+    let mut late = begin("secret");
+    let mut other = served.enter();
+    assert_eq!(other.command(b"\x0e")[0], OK);
+    let quick = begun.elapsed();
+    assert_eq!(late.receive()[0], OK, "the right password opens, later");
+    assert!(begun.elapsed() >= Duration::from_millis(1500), "{:?}", begun.elapsed());
+    assert!(quick < Duration::from_millis(1500), "others did not wait: {quick:?}");
+    // From now on nothing waits, and CHANGE_USER is a login too.
+    assert_eq!(begin("secret").receive()[0], OK);
+    for _ in 0..4 {
+        let mut client = served.enter();
+        client.say(b"\x11ann\0\x14aaaaaaaaaaaaaaaaaaaa\0\xff\0mysql_native_password\0");
+        assert_eq!(client.receive()[..3], [0xff, 0x15, 0x04]);
+    }
+    assert_eq!(served.engine.accounts().attempts().counts(), (11, 6, 0));
     served.stop();
 }
 
@@ -272,6 +319,8 @@ fn random_commands_bring_nobody_down() {
     let seed = 20261121;
     let mut random = Prng::new(seed);
     let served = serve(0, Options::default());
+    // CHANGE_USER with random names fails often.
+    served.engine.accounts().attempts().set_limits(0, Duration::ZERO);
     for round in 0..200 {
         let mut client = served.enter();
         for _ in 0..20 {

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use engine::{Account, DEFAULT_ACCOUNT};
+use engine::{Account, AccountChange, DEFAULT_ACCOUNT};
 
 use crate::command::{self, COMMANDS, Call, Result, category};
 use crate::commands::{help as lines, shown};
@@ -103,7 +103,9 @@ pub fn setuser(session: &mut Session, call: &mut Call<'_>) -> Result {
             return Ok(());
         }
     };
-    match session.shared.engine.accounts().change(name, |old| changed(name, old, &call.args[3..]))? {
+    let guard = Guard::of(session);
+    let change = |old: Option<&Account>| guard.passed(old, changed(name, old, &call.args[3..])?);
+    match session.shared.engine.accounts().change(name, change)? {
         Err(text) => call.reply.error(&text),
         Ok(lsn) => {
             session.gate = session.gate.max(lsn);
@@ -111,6 +113,36 @@ pub fn setuser(session: &mut Session, call: &mut Call<'_>) -> Result {
         }
     }
     Ok(())
+}
+
+/// Why a user may not change an account that SQL protects.
+pub(crate) const PROTECTED: &str =
+    "NOPERM this user lacks SYSTEM_USER, without which accounts that hold it cannot be changed";
+
+/// Keeps users without SYSTEM_USER away from accounts that hold it, as SQL does: otherwise `+acl` alone would be a way to all of SQL.
+pub(crate) struct Guard<'s> {
+    session: &'s Session,
+    is_system: bool,
+}
+
+impl<'s> Guard<'s> {
+    pub fn of(session: &'s Session) -> Guard<'s> {
+        let own = session.identity.as_ref().map(|identity| &identity.user.account);
+        let is_system = own.is_some_and(|account| session.shared.host.is_system_account(account));
+        Guard { session, is_system }
+    }
+
+    pub fn may_change(&self, account: &Account) -> bool {
+        self.is_system || !self.session.shared.host.is_system_account(account)
+    }
+
+    /// The account as it may be kept. One whose new rules imply all SQL privileges gets none of them from a user who lacks SYSTEM_USER.
+    fn passed(&self, old: Option<&Account>, new: Account) -> std::result::Result<Account, String> {
+        if old.is_some_and(|old| !self.may_change(old)) {
+            return Err(PROTECTED.to_owned());
+        }
+        Ok(if self.may_change(&new) { new } else { self.session.shared.host.without_privileges(new) })
+    }
 }
 
 fn user_name(arg: &[u8]) -> std::result::Result<&str, &'static str> {
@@ -131,13 +163,30 @@ fn changed(name: &str, old: Option<&Account>, args: &[&[u8]]) -> std::result::Re
 }
 
 pub fn deluser(session: &mut Session, call: &mut Call<'_>) -> Result {
-    let names: Vec<&str> = call.args[2..].iter().filter_map(|name| std::str::from_utf8(name).ok()).collect();
+    let mut names: Vec<&str> = call.args[2..].iter().filter_map(|name| std::str::from_utf8(name).ok()).collect();
+    names.sort_unstable();
+    names.dedup();
     if names.contains(&DEFAULT_ACCOUNT) {
         call.reply.error("ERR The 'default' user cannot be removed");
         return Ok(());
     }
-    let (gone, lsn) = session.shared.engine.accounts().remove(&names)?;
-    session.gate = session.gate.max(lsn);
+    let guard = Guard::of(session);
+    let mut gone = 0;
+    let removed = session.shared.engine.accounts().change_many(|all| {
+        let known: Vec<&Account> = names.iter().filter_map(|name| all.get(*name).map(|account| &**account)).collect();
+        if known.iter().any(|account| !guard.may_change(account)) {
+            return Err(PROTECTED);
+        }
+        gone = known.len();
+        Ok(known.iter().map(|account| AccountChange::Remove(account.name.clone())).collect())
+    })?;
+    match removed {
+        Ok(lsn) => session.gate = session.gate.max(lsn),
+        Err(text) => {
+            call.reply.error(text);
+            return Ok(());
+        }
+    }
     // Nobody acts for a user that is not there.
     for client in session.shared.clients.list() {
         if !names.contains(&client.state.lock().user.as_str()) {

@@ -1,6 +1,9 @@
 //! CONFIG: the server's settings under Redis's names, and parameters of Redis that have no meaning here.
 
+use engine::DEFAULT_ACCOUNT;
+
 use crate::command::{Call, Result};
+use crate::commands::acl::{Guard, PROTECTED};
 use crate::commands::{help as lines, utf8};
 use crate::errors;
 use crate::glob;
@@ -41,6 +44,18 @@ pub fn set(session: &mut Session, call: &mut Call<'_>) -> Result {
     }
     let text: Vec<String> = call.args[2..].iter().map(|arg| utf8(arg)).collect();
     let changes: Vec<(&str, &str)> = text.chunks_exact(2).map(|pair| (pair[0].as_str(), pair[1].as_str())).collect();
+    let sets_password = changes.iter().any(|(name, _)| name.eq_ignore_ascii_case("requirepass"));
+    if sets_password
+        && session
+            .shared
+            .engine
+            .accounts()
+            .get(DEFAULT_ACCOUNT)
+            .is_some_and(|account| !Guard::of(session).may_change(&account))
+    {
+        call.reply.error(PROTECTED);
+        return Ok(());
+    }
     let earlier = |at: usize, name: &str| changes[..at].iter().any(|(earlier, _)| earlier.eq_ignore_ascii_case(name));
     let duplicate = changes.iter().enumerate().find(|(at, (name, _))| earlier(*at, name));
     let changed = match duplicate {

@@ -4,6 +4,7 @@ use crate::command::{Call, Result};
 use crate::commands::generic::database;
 use crate::errors;
 use crate::number;
+use crate::session::login::{Credentials, Outcome, TOO_MANY};
 use crate::session::{Replies, Session};
 
 pub fn ping(_: &mut Session, call: &mut Call<'_>) -> Result {
@@ -58,30 +59,14 @@ pub fn reset(session: &mut Session, call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-/// Logs in. `user:password` in one argument names both, unless the default user has that very password.
-fn authenticate(session: &mut Session, call: &Call<'_>, user: Option<&[u8]>, password: &[u8]) -> bool {
-    let accounts = session.shared.engine.accounts();
-    let named = |user: &[u8], password: &[u8]| {
-        std::str::from_utf8(user).ok().and_then(|user| accounts.authenticate(user, password))
-    };
-    let account = match user {
-        Some(user) => named(user, password),
-        None => accounts.authenticate(engine::DEFAULT_ACCOUNT, password).or_else(|| {
-            let colon = password.iter().position(|byte| *byte == b':')?;
-            named(&password[..colon], &password[colon + 1..])
-        }),
-    };
-    match account {
-        Some(account) => {
-            session.act_for(account);
-            true
-        }
-        None => {
-            let tried = user.map_or(engine::DEFAULT_ACCOUNT.into(), String::from_utf8_lossy);
-            session.log_access("auth", call.args[0], &tried);
-            false
-        }
+/// Logs in; writes the error if that fails.
+fn authenticate(session: &mut Session, call: &mut Call<'_>, credentials: &Credentials<'_>) -> bool {
+    match session.log_in(call.args[0], credentials) {
+        Outcome::Entered => return true,
+        Outcome::Wrong => call.reply.error(errors::WRONG_PASS),
+        Outcome::TooMany => call.reply.error(TOO_MANY),
     }
+    false
 }
 
 pub fn auth(session: &mut Session, call: &mut Call<'_>) -> Result {
@@ -98,10 +83,8 @@ pub fn auth(session: &mut Session, call: &mut Call<'_>) -> Result {
         call.reply.error("ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?");
         return Ok(());
     }
-    if authenticate(session, call, user, password) {
-        call.reply.ok()
-    } else {
-        call.reply.error(errors::WRONG_PASS)
+    if authenticate(session, call, &Credentials { user, password }) {
+        call.reply.ok();
     }
     Ok(())
 }
@@ -131,10 +114,6 @@ fn greeting<'a>(call: &mut Call<'a>) -> Option<Greeting<'a>> {
         if call.word(at, "auth") && left >= 2 {
             greeting.credentials = Some((call.args[at + 1], call.args[at + 2]));
             at += 3;
-        } else if call.word(at, "auth") && left == 1 && call.args[at + 1].contains(&b':') {
-            let colon = call.args[at + 1].iter().position(|byte| *byte == b':').expect("contained");
-            greeting.credentials = Some((&call.args[at + 1][..colon], &call.args[at + 1][colon + 1..]));
-            at += 2;
         } else if call.word(at, "setname") && left >= 1 {
             if !is_valid_name(call.args[at + 1]) {
                 call.reply.error(BAD_NAME);
@@ -168,9 +147,8 @@ pub fn hello(session: &mut Session, call: &mut Call<'_>) -> Result {
     };
     let Some(greeting) = greeting(call) else { return Ok(()) };
     if let Some((user, password)) = greeting.credentials
-        && !authenticate(session, call, Some(user), password)
+        && !authenticate(session, call, &Credentials { user: Some(user), password })
     {
-        call.reply.error(errors::WRONG_PASS);
         return Ok(());
     }
     if session.identity.is_none() {

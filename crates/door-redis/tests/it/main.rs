@@ -11,6 +11,9 @@ use door_redis::{Host, Options, RedisDoor, Refused};
 use engine::Engine;
 use reactor::{ListenOptions, Pool};
 
+/// What doors have logged.
+static WARNINGS: std::sync::Mutex<Vec<String>> = std::sync::Mutex::new(Vec::new());
+
 /// A server without settings.
 struct Bare;
 
@@ -33,6 +36,19 @@ impl Host for Bare {
 
     fn facts(&self, _: &str) -> Vec<(String, String)> {
         Vec::new()
+    }
+
+    fn warn(&self, what: &str, _: &str) {
+        WARNINGS.lock().unwrap().push(what.to_owned());
+    }
+
+    /// Without SQL, an account whose rules allow everything stands for an administrator.
+    fn is_system_account(&self, account: &engine::Account) -> bool {
+        account.grants.is_none() && account.rules.contains("~*") && account.rules.ends_with("+@all")
+    }
+
+    fn without_privileges(&self, account: engine::Account) -> engine::Account {
+        engine::Account { grants: Some(Vec::new()), ..account }
     }
 }
 
@@ -163,5 +179,200 @@ fn what_was_found_ahead_for_one_key_is_not_taken_for_another() {
             }
         }
     }
+    served.stop();
+}
+
+#[test]
+fn web_pages_are_cut_off() {
+    let served = Served::start();
+    let attack = "POST / HTTP/1.1\r\nSET csrf owned\r\n";
+    let header = "GET / HTTP/1.1\r\nhOst: localhost\r\nSET csrf owned\r\n";
+    let framed = "*1\r\n$4\r\npost\r\nSET csrf owned\r\n";
+    for text in [attack, header, framed] {
+        let mut client = Client::connect(served.address);
+        client.stream.get_mut().write_all(text.as_bytes()).expect("the server reads");
+        let mut rest = Vec::new();
+        // Closed with requests unread, the connection may be reset.
+        let _ = client.stream.read_to_end(&mut rest);
+        assert!(!rest.starts_with(b"+OK") && rest.len() < 100, "{}", rest.escape_ascii());
+    }
+    assert_eq!(Client::connect(served.address).call("GET csrf"), "$-1");
+    let warnings = WARNINGS.lock().unwrap();
+    assert_eq!(warnings.iter().filter(|text| text.contains("POST or Host:")).count(), 1, "{warnings:?}");
+    drop(warnings);
+    served.stop();
+}
+
+/// The door has one thread: a delay that held it would keep others waiting.
+#[test]
+fn failed_logins_delay_later_ones_and_nobody_else() {
+    let served = Served::start();
+    let mut other = Client::connect(served.address);
+    assert_eq!(other.call("ACL SETUSER app on >secret +@all ~*"), "+OK");
+    let wrong = "-WRONGPASS invalid username-password pair or user is disabled.";
+    let attempts = || served.engine.accounts().attempts().counts();
+    for request in
+        ["AUTH app x", "AUTH app y", "HELLO 2 AUTH app x", "AUTH app secre", "HELLO 3 AUTH app x", "AUTH app x"]
+    {
+        assert_eq!(Client::connect(served.address).call(request), wrong, "{request}");
+    }
+    assert_eq!(attempts(), (6, 3, 0));
+    let mut late = Client::connect(served.address);
+    let begun = std::time::Instant::now();
+    // What is pipelined behind a login waits with it.
+    late.stream.get_mut().write_all(b"AUTH app secret\r\nACL WHOAMI\r\n").expect("the server reads");
+    assert_eq!(other.call("PING"), "+PONG");
+    let quick = begun.elapsed();
+    assert_eq!((late.receive().as_str(), late.receive().as_str()), ("+OK", "$3 app"));
+    assert!(begun.elapsed() >= std::time::Duration::from_millis(790), "{:?}", begun.elapsed());
+    assert!(quick < std::time::Duration::from_millis(790), "{quick:?}");
+    assert_eq!(late.call("AUTH app secret"), "+OK");
+    // In EXEC nothing can wait.
+    assert_eq!(late.call("MULTI"), "+OK");
+    (0..5).for_each(|_| assert_eq!(late.call("AUTH app x"), "+QUEUED"));
+    let too_many =
+        "-WRONGPASS too many logins of this user from this address have failed, and many wait already; try again later";
+    assert_eq!(late.call("EXEC"), format!("*5 {wrong} {wrong} {wrong} {too_many} {too_many}"));
+    served.stop();
+}
+
+#[test]
+fn users_without_system_user_leave_administrators_alone() {
+    let served = Served::start();
+    let mut admin = Client::connect(served.address);
+    assert_eq!(admin.call("ACL SETUSER helper on >x ~* +@all -flushall"), "+OK");
+    assert_eq!(admin.call("ACL SETUSER boss on >x ~* +@all"), "+OK");
+    let mut helper = Client::connect(served.address);
+    assert_eq!(helper.call("AUTH helper x"), "+OK");
+    let denied = "-NOPERM this user lacks SYSTEM_USER, without which accounts that hold it cannot be changed";
+    for request in
+        ["ACL SETUSER default >y", "ACL SETUSER boss off", "ACL DELUSER app boss", "CONFIG SET requirepass y"]
+    {
+        assert_eq!(helper.call(request), denied, "{request}");
+    }
+    // Others are changed as ever; all of Redis may be given, and no more than that.
+    assert_eq!(helper.call("ACL SETUSER app on >x ~* +@all"), "+OK");
+    assert_eq!(helper.call("ACL SETUSER helper +@all"), "+OK");
+    for name in ["app", "helper"] {
+        assert!(served.engine.accounts().get(name).unwrap().grants.is_some(), "{name} has SQL rights of its own: none");
+        assert_eq!(helper.call("ACL SETUSER default >y"), denied);
+    }
+    assert_eq!(helper.call("ACL DELUSER app app"), ":1");
+    assert_eq!(admin.call("ACL SETUSER boss off"), "+OK");
+    assert_eq!(admin.call("ACL DELUSER boss"), ":1");
+    served.stop();
+}
+
+#[test]
+fn a_new_password_list_forgets_the_password_that_sql_set() {
+    let served = Served::start();
+    let verifier = Some(engine::Verifier::caching_sha2(b"old"));
+    let account = engine::Account { enabled: true, verifier, ..engine::Account::new("app") };
+    served.engine.accounts().put(account).unwrap();
+    let mut client = Client::connect(served.address);
+    assert_eq!(client.call("AUTH app old"), "+OK");
+    let mut admin = Client::connect(served.address);
+    assert_eq!(admin.call("ACL SETUSER app resetpass >new"), "+OK");
+    let wrong = "-WRONGPASS invalid username-password pair or user is disabled.";
+    assert_eq!(Client::connect(served.address).call("AUTH app old"), wrong);
+    assert_eq!(Client::connect(served.address).call("AUTH app new"), "+OK");
+    served.stop();
+}
+
+fn field(text: &str, name: &str) -> Option<String> {
+    let value = text.split([' ', '\n']).find_map(|word| word.strip_prefix(name)?.strip_prefix(['=', ':']));
+    value.map(|value| value.trim_end_matches("\\n").to_owned())
+}
+
+#[test]
+fn a_killed_client_is_gone_when_the_answer_comes() {
+    let served = Served::start();
+    let mut killer = Client::connect(served.address);
+    for round in 0..40 {
+        let mut victim = Client::connect(served.address);
+        let id = victim.call("CLIENT ID")[1..].to_owned();
+        // It goes on and on, in a thread of its own.
+        let mut writer = victim.stream.get_ref().try_clone().expect("a second handle");
+        let busy = std::thread::spawn(move || while writer.write_all(b"INCR n\r\n").is_ok() {});
+        while killer.call("GET n") == "$-1" {}
+        assert_eq!(killer.call(&format!("CLIENT KILL ID {id}")), ":1", "round {round}");
+        let count = killer.call("GET n");
+        let list = killer.call("CLIENT LIST");
+        assert!(!list.contains(&format!("id={id} ")), "{list}");
+        assert_eq!(killer.call("GET n"), count, "round {round}: it ran another command");
+        drop(victim);
+        busy.join().expect("its socket is closed");
+        killer.call("DEL n");
+    }
+    assert_eq!(killer.call("CLIENT KILL 127.0.0.1:1"), "-ERR No such client");
+    served.stop();
+}
+
+#[test]
+fn client_list_tells_what_a_client_holds() {
+    let served = Served::start();
+    let mut client = Client::connect(served.address);
+    let line = client.call("CLIENT LIST");
+    for name in
+        ["qbuf", "qbuf-free", "argv-mem", "multi-mem", "rbs", "rbp", "obl", "oll", "omem", "tot-mem", "events", "resp"]
+    {
+        assert!(field(&line, name).is_some(), "{name}: {line}");
+    }
+    let number = |line: &str, name: &str| field(line, name).and_then(|value| value.parse::<u64>().ok()).unwrap_or(0);
+    assert_eq!((number(&line, "qbuf"), number(&line, "argv-mem")), (13, 10), "{line}");
+    let own = number(&line, "tot-mem");
+    assert!(own > 500, "{line}");
+    // What is queued counts.
+    assert_eq!(client.call("MULTI"), "+OK");
+    assert_eq!(client.call(&format!("SET k {}", "v".repeat(50_000))), "+QUEUED");
+    let mut other = Client::connect(served.address);
+    let lines = other.call("CLIENT LIST");
+    let queued = lines.split("id=").find(|line| line.contains(" multi=1 ")).expect("it is listed");
+    assert!(number(queued, "multi-mem") > 50_000 && number(queued, "tot-mem") > own + 49_000, "{queued}");
+    served.stop();
+}
+
+#[test]
+fn numbers_are_read_as_leniently_as_by_redis() {
+    let served = Served::start();
+    let mut client = Client::connect(served.address);
+    for word in ["a", "0", "0.001x", "nan", "-5"] {
+        assert_eq!(client.call(&format!("DEBUG SLEEP {word}")), "+OK");
+    }
+    for (value, stored) in [("4294967295", 65535), ("65536", 0), ("-1", 65535)] {
+        client.call("DEL k");
+        assert_eq!(client.call(&format!("BITFIELD k SET u16 0 {value} GET u16 0")), format!("*2 :0 :{stored}"));
+    }
+    assert_eq!(client.call("HELLO 3 AUTH default:x"), "-ERR Syntax error in HELLO option 'AUTH'");
+    served.stop();
+}
+
+#[test]
+fn info_has_the_fields_that_monitors_ask_for() {
+    let served = Served::start();
+    let mut client = Client::connect(served.address);
+    client.call("SET k v");
+    let info = client.call("INFO everything");
+    for name in [
+        "used_cpu_sys",
+        "used_cpu_user",
+        "used_cpu_sys_children",
+        "used_cpu_user_children",
+        "total_reads_processed",
+        "total_writes_processed",
+        "lru_clock",
+        "hz",
+        "configured_hz",
+        "master_repl_offset",
+        "mem_clients_normal",
+    ] {
+        assert!(field(&info, name).is_some(), "{name}: {info}");
+    }
+    let count = |info: &str, name: &str| field(info, name).and_then(|value| value.parse::<u64>().ok()).unwrap_or(0);
+    let (reads, writes) = (count(&info, "total_reads_processed"), count(&info, "total_writes_processed"));
+    (0..10).for_each(|_| drop(client.call("PING")));
+    let later = client.call("INFO stats");
+    assert!(count(&later, "total_reads_processed") >= reads + 10, "{later}");
+    assert!(count(&later, "total_writes_processed") >= writes + 10, "{later}");
     served.stop();
 }

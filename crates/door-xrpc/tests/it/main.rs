@@ -118,6 +118,32 @@ fn passwords_are_checked_and_denials_name_the_user() {
 }
 
 #[test]
+fn an_account_without_a_password_takes_none() {
+    let served = serve(Options::default());
+    let denied = served.connect().enter("root", "whatever");
+    assert_eq!((denied.kind, client::number(&denied.payload, 2)), (1, 1045));
+    drop(served.enter());
+    served.stop();
+}
+
+#[test]
+fn failed_logins_delay_later_ones_and_nobody_else() {
+    let served = serve(Options::default());
+    let account = Account { enabled: true, verifier: Some(Verifier::native(b"secret")), ..Account::new("ann") };
+    served.engine.accounts().put(account).unwrap();
+    for _ in 0..5 {
+        assert_eq!(served.connect().enter("ann", "wrong").kind, 1);
+    }
+    assert_eq!(served.engine.accounts().attempts().counts(), (5, 2, 0));
+    let begun = Instant::now();
+    assert_eq!(served.connect().enter("ann", "secret").kind, 4);
+    assert!(begun.elapsed() >= Duration::from_millis(390), "{:?}", begun.elapsed());
+    assert_eq!(served.connect().enter("ann", "secret").kind, 4);
+    assert_eq!(served.engine.accounts().attempts().counts(), (5, 3, 0));
+    served.stop();
+}
+
+#[test]
 fn a_session_and_its_first_statement_come_in_one_write() {
     let served = serve(Options::default());
     let mut client = served.enter();

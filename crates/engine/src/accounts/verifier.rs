@@ -5,6 +5,8 @@
 
 use crate::digest::{sha1, sha256};
 
+/// Bytes of the longest password that caching_sha2_password takes, as in MySQL. The crypt takes time and memory with the square of the length.
+pub const PASSWORD_MAX: usize = 256;
 const SALT_BYTES: usize = 20;
 const CRYPT_BYTES: usize = 43;
 const ROUNDS: usize = 5000;
@@ -20,13 +22,19 @@ pub enum Verifier {
 }
 
 impl Verifier {
-    /// For `caching_sha2_password`, with a new salt.
+    /// For `caching_sha2_password`, with a new salt. The password must not be longer than `PASSWORD_MAX`.
     pub fn caching_sha2(password: &[u8]) -> Verifier {
+        assert!(password.len() <= PASSWORD_MAX);
         let mut salt = [0; SALT_BYTES];
         os::entropy(&mut salt).expect("the kernel has random bytes");
         // Text without `$`, which ends a salt.
         salt.iter_mut().for_each(|byte| *byte = ALPHABET[usize::from(*byte & 63)]);
         Verifier::CachingSha2 { salt, crypt: crypt(password, &salt) }
+    }
+
+    /// One that no password fits, as slow to ask as any of caching_sha2.
+    pub fn decoy() -> Verifier {
+        Verifier::CachingSha2 { salt: [b'.'; SALT_BYTES], crypt: [0; CRYPT_BYTES] }
     }
 
     /// For `mysql_native_password`.
@@ -42,10 +50,13 @@ impl Verifier {
         }
     }
 
-    /// Is this the password? Takes milliseconds for caching_sha2.
+    /// Is this the password? Takes milliseconds for caching_sha2, which knows none longer than `PASSWORD_MAX`.
     pub fn accepts(&self, password: &[u8]) -> bool {
         match self {
-            Verifier::CachingSha2 { salt, crypt: known } => is_same(known, &crypt(password, salt)),
+            Verifier::CachingSha2 { salt, crypt: known } => {
+                let tried = &password[..password.len().min(PASSWORD_MAX)];
+                is_same(known, &crypt(tried, salt)) && tried.len() == password.len()
+            }
             Verifier::Native { double_sha1 } => is_same(double_sha1, &sha1(&sha1(password))),
         }
     }
@@ -167,6 +178,17 @@ mod tests {
         }
         let known = b"*2470C0C06DEE42FD1618BB99005ADCA2EC9D1E19";
         assert_eq!(Verifier::native(b"password").encode(), known);
+    }
+
+    #[test]
+    fn a_long_password_is_wrong_and_costs_no_more() {
+        let longest = vec![b'x'; PASSWORD_MAX];
+        let verifier = Verifier::caching_sha2(&longest);
+        assert!(verifier.accepts(&longest));
+        // Its crypt would need the square of this in memory.
+        assert!(!verifier.accepts(&vec![b'x'; 64 << 20]));
+        assert!(!verifier.accepts(&[&longest[..], b"x"].concat()));
+        assert!(!Verifier::decoy().accepts(b""));
     }
 
     #[test]

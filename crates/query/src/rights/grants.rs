@@ -3,6 +3,7 @@
 //! In bytes: version u8, then each list with its count before it, in the order of the fields; sets are u64, texts have a length u32 before them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use engine::Account;
 
@@ -11,7 +12,8 @@ use crate::error::{Result, SqlError};
 use crate::rights::identity::is_like;
 use crate::rights::privilege::Privileges;
 
-const VERSION: u8 = 1;
+/// Version 1 had no SYSTEM_USER.
+const VERSION: u8 = 2;
 
 /// Of a table, and of some of its columns, whose names are in lower case.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,6 +47,20 @@ impl Grants {
         let is_all = is_plain && has("~*") && has("+@all");
         let global = if is_all { Privileges::OF_SERVER | Privileges::GRANT } else { Privileges::NONE };
         Ok(Grants { global, ..Grants::default() })
+    }
+
+    /// Does the account hold SYSTEM_USER, itself or through any role granted to it, active or not? `get` finds accounts by name.
+    pub fn are_of_system_user(&self, get: impl Fn(&str) -> Option<Arc<Account>>) -> Result<bool> {
+        let mut is_system = self.global.has(Privileges::SYSTEM_USER);
+        let mut waiting: Vec<String> = self.roles.keys().cloned().collect();
+        let mut seen = BTreeSet::new();
+        while let Some(name) = waiting.pop().filter(|_| !is_system) {
+            let Some(role) = get(&name).filter(|_| seen.insert(name)) else { continue };
+            let role = Grants::of(&role)?;
+            is_system = role.global.has(Privileges::SYSTEM_USER);
+            waiting.extend(role.roles.into_keys());
+        }
+        Ok(is_system)
     }
 
     /// At this database, without what holds everywhere: of several patterns that fit only the closest counts.
@@ -110,11 +126,16 @@ impl Grants {
 
     pub fn decode(bytes: &[u8]) -> Result<Grants> {
         let mut from = In(bytes);
-        if from.byte()? != VERSION {
+        let version = from.byte()?;
+        if !(1..=VERSION).contains(&version) {
             return Err(SqlError::corrupt("grants of a later version"));
         }
         let is_role = from.byte()? != 0;
-        let global = Privileges(from.number()?);
+        let mut global = Privileges(from.number()?);
+        // As MySQL upgrades to 8.0.16: administrators are those that may act as others.
+        if version == 1 && global.has(Privileges::SET_USER_ID) {
+            global |= Privileges::SYSTEM_USER;
+        }
         let databases = from.list(|from| Ok((from.text()?, Privileges(from.number()?))))?;
         let tables = from.list(|from| {
             let name = (from.text()?, from.text()?);
@@ -150,6 +171,39 @@ mod tests {
         assert_eq!(Grants::decode(&grants.encode()), Ok(grants.clone()));
         let bytes = grants.encode();
         assert!((0..bytes.len()).all(|end| Grants::decode(&bytes[..end]).is_err()));
+    }
+
+    #[test]
+    fn administrators_of_the_first_version_hold_system_user() {
+        let decoded = |set| {
+            let mut bytes = Grants { global: set, ..Grants::default() }.encode();
+            bytes[0] = 1;
+            Grants::decode(&bytes).map(|grants| grants.global)
+        };
+        let administrator = Privileges::SELECT | Privileges::SET_USER_ID;
+        assert_eq!(decoded(administrator), Ok(administrator | Privileges::SYSTEM_USER));
+        let plain = Privileges::SELECT | Privileges::CREATE_USER;
+        assert_eq!(decoded(plain), Ok(plain));
+    }
+
+    #[test]
+    fn system_users_are_found_through_rings_of_roles() {
+        let with = |name: &str, global, roles: &[&str]| {
+            let roles = roles.iter().map(|role| ((*role).to_owned(), false)).collect();
+            let grants = Grants { global, roles, ..Grants::default() };
+            Arc::new(Account { grants: Some(grants.encode()), ..Account::new(name) })
+        };
+        let all = [
+            with("plain", Privileges::SUPER, &["ring"]),
+            with("ring", Privileges::NONE, &["gnir"]),
+            with("gnir", Privileges::NONE, &["ring"]),
+            with("boss", Privileges::NONE, &["ring", "middle"]),
+            with("middle", Privileges::NONE, &["chief"]),
+            with("chief", Privileges::SYSTEM_USER, &[]),
+        ];
+        let get = |name: &str| all.iter().find(|account| account.name == name).cloned();
+        let is_system = |name: &str| Grants::of(&get(name).unwrap()).unwrap().are_of_system_user(get).unwrap();
+        assert_eq!(["plain", "ring", "boss", "middle", "chief"].map(is_system), [false, false, true, true, true]);
     }
 
     #[test]

@@ -20,3 +20,16 @@ pub use effective::Rights;
 pub use grants::Grants;
 pub use identity::{Who, find};
 pub use privilege::Privileges;
+
+use engine::{Account, Accounts};
+
+/// True if the account holds SYSTEM_USER, itself or through a role. Grants that cannot be read count as holding it.
+pub fn is_system_account(accounts: &Accounts, account: &Account) -> bool {
+    let is_system = |grants: Grants| grants.are_of_system_user(|name| accounts.get(name));
+    Grants::of(account).and_then(is_system).unwrap_or(true)
+}
+
+/// The account with grants of its own that are empty, whatever its Redis rules would imply.
+pub fn without_privileges(account: Account) -> Account {
+    Account { grants: Some(Grants::default().encode()), ..account }
+}

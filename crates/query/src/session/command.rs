@@ -118,6 +118,9 @@ impl Session {
                 Ok(Outcome::done())
             }
             Statement::Call { name, arguments } => self.call(name, arguments),
+            Statement::CreateSequence { name, if_not_exists, is_timestamp } => {
+                self.create_sequence(name, *if_not_exists, *is_timestamp)
+            }
             Statement::CreateView(create) => self.create_view(create),
             Statement::DropView { names, if_exists } => self.drop_views(names, *if_exists),
             Statement::Accounting(what) => self.accounting(what),
@@ -162,10 +165,12 @@ impl Session {
     /// KILL: of threads of the same account, or of all with the right to.
     pub fn end(&mut self, id: u64, how: Kill) -> Result<()> {
         let owner = self.db.sessions().into_iter().find(|handle| handle.connection_id == id);
-        let owner = owner.ok_or_else(|| error::NO_SUCH_THREAD.with(&[&id]))?.shown().account;
-        if owner != self.standing.account
-            && !self.rights.global.has_any(Privileges::SUPER | Privileges::CONNECTION_ADMIN)
-        {
+        let owner = owner.ok_or_else(|| error::NO_SUCH_THREAD.with(&[&id]))?.shown();
+        let rights = self.rights.global;
+        let is_own = owner.account == self.standing.account;
+        let may_end_others = rights.has_any(Privileges::SUPER | Privileges::CONNECTION_ADMIN)
+            && (!owner.is_system || rights.has(Privileges::SYSTEM_USER));
+        if !is_own && !may_end_others {
             return Err(error::KILL_DENIED.with(&[&id]));
         }
         if self.db.kill(id, how) { Ok(()) } else { Err(error::NO_SUCH_THREAD.with(&[&id])) }

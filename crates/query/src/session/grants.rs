@@ -128,7 +128,8 @@ impl Session {
         keys: &[String],
         mut change: impl FnMut(&str, &mut Grants) -> Result<()>,
     ) -> Result<()> {
-        self.change_accounts(|all| {
+        self.change_accounts(|session, all| {
+            session.may_change(all, keys.iter())?;
             let mut changes = Vec::new();
             for key in keys {
                 let account = all.get(key).ok_or_else(|| error::UNKNOWN_AUTHID.with(&[key]))?;
@@ -281,6 +282,10 @@ impl Session {
         })
     }
 
+    pub(super) fn all_accounts(&self) -> All {
+        self.db.engine().accounts().list().into_iter().map(|account| (account.name.clone(), account)).collect()
+    }
+
     /// May the session give these roles, or take them?
     fn may_pass_on_roles(&self, roles: &[String]) -> Result<()> {
         let admins = Privileges::ROLE_ADMIN | Privileges::SUPER;
@@ -292,12 +297,12 @@ impl Session {
         let unknown = |session: &Session, key: &str| error::UNKNOWN_AUTHID.with(&[&session.who_of(key).quoted()]);
         let roles: Vec<String> = roles.iter().map(|role| self.key_of(role)).collect();
         self.may_pass_on_roles(&roles)?;
+        self.may_change(&self.all_accounts(), roles.iter())?;
         let to = self.grantees(to, false, unknown)?;
         if let Some(role) = roles.iter().find(|role| self.db.engine().accounts().get(role).is_none()) {
             return Err(unknown(self, role));
         }
-        let all: All =
-            self.db.engine().accounts().list().into_iter().map(|account| (account.name.clone(), account)).collect();
+        let all = self.all_accounts();
         for role in &roles {
             for key in &to {
                 if reaches(&all, role, key)? {
@@ -325,6 +330,7 @@ impl Session {
         let unknown = |session: &Session, key: &str| error::UNKNOWN_AUTHID.with(&[&session.who_of(key).quoted()]);
         let roles: Vec<String> = roles.iter().map(|role| self.key_of(role)).collect();
         self.may_pass_on_roles(&roles)?;
+        self.may_change(&self.all_accounts(), roles.iter())?;
         if let Some(role) = roles.iter().find(|role| self.db.engine().accounts().get(role).is_none())
             && !if_exists
         {

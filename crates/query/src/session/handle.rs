@@ -50,6 +50,8 @@ pub struct Shown {
     pub host: String,
     /// The account, by its name in the list.
     pub account: String,
+    /// The session holds SYSTEM_USER: only others that hold it may end it.
+    pub is_system: bool,
     pub database: Option<String>,
     pub since: Instant,
     /// What the client has said of itself, in pairs.
@@ -97,6 +99,7 @@ impl Handle {
             user,
             host,
             account: String::new(),
+            is_system: false,
             database: None,
             since: now,
             attributes: std::sync::Arc::default(),

@@ -116,6 +116,8 @@ impl Session {
         let rights = Rights { user: self.who.user.clone(), host: self.who.host.clone(), who, global, of, own };
         self.rights = Arc::new(rights);
         self.host().rights = self.rights.shared();
+        let is_system = self.rights.global.has(Privileges::SYSTEM_USER);
+        self.handle.show(|shown| shown.is_system = is_system);
         self.leave_ground();
         Ok(())
     }
@@ -135,9 +137,26 @@ impl Session {
         if helps { Ok(()) } else { Err(error::MUST_CHANGE_PASSWORD.bare()) }
     }
 
+    /// Only a session that holds SYSTEM_USER may change accounts that hold it, so that CREATE USER alone is no way to the administrators' rights.
+    pub(super) fn may_change<'k>(&self, all: &All, mut keys: impl Iterator<Item = &'k String>) -> Result<()> {
+        if self.rights.global.has(Privileges::SYSTEM_USER) {
+            return Ok(());
+        }
+        keys.try_for_each(|key| match all.get(key) {
+            Some(account) if Grants::of(account)?.are_of_system_user(|name| all.get(name).cloned())? => {
+                self.rights.need_global(Privileges::SYSTEM_USER)
+            }
+            _ => Ok(()),
+        })
+    }
+
     /// Changes accounts, all or none; the reply waits until that is durable.
-    pub(super) fn change_accounts(&mut self, f: impl FnOnce(&All) -> Result<Vec<AccountChange>>) -> Result<()> {
-        let lsn = self.db.engine().accounts().change_many(f)??;
+    pub(super) fn change_accounts(
+        &mut self,
+        f: impl FnOnce(&Session, &All) -> Result<Vec<AccountChange>>,
+    ) -> Result<()> {
+        let session = &*self;
+        let lsn = session.db.engine().accounts().change_many(|all| f(session, all))??;
         self.gate = self.gate.max(lsn);
         self.look_up_rights()
     }

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use engine::{Account, AccountChange, DEFAULT_ACCOUNT, Verifier, sha256};
+use engine::{Account, AccountChange, DEFAULT_ACCOUNT, PASSWORD_MAX, Verifier, sha256};
 
 use crate::error::{self, Result, SqlError};
 use crate::parse::account::{Options, RoleChoice, Secret, User, UserName};
@@ -28,6 +28,9 @@ fn apply_secret(account: &mut Account, secret: &Secret) -> Result<()> {
     (account.nopass, account.passwords, account.verifier) = (false, Vec::new(), None);
     match secret {
         Secret::Password { text, .. } if text.is_empty() => account.passwords = vec![sha256(b"")],
+        Secret::Password { text, .. } if plugin == plugins[0] && text.len() > PASSWORD_MAX => {
+            return Err(error::NOT_VALID_PASSWORD.bare());
+        }
         Secret::Password { text, .. } if plugin == plugins[0] => {
             account.verifier = Some(Verifier::caching_sha2(text.as_bytes()));
         }
@@ -137,9 +140,12 @@ impl Session {
             apply_options(&mut account, options);
             changes.push(account);
         }
-        self.change_accounts(|all| match changes.iter().find(|account| all.contains_key(&account.name)) {
-            Some(account) => Err(error::CANNOT_USER.with(&[&"CREATE USER", &account.name])),
-            None => Ok(changes.into_iter().map(AccountChange::Put).collect()),
+        self.change_accounts(|session, all| {
+            session.may_change(all, roles.iter())?;
+            match changes.iter().find(|account| all.contains_key(&account.name)) {
+                Some(account) => Err(error::CANNOT_USER.with(&[&"CREATE USER", &account.name])),
+                None => Ok(changes.into_iter().map(AccountChange::Put).collect()),
+            }
         })
     }
 
@@ -150,7 +156,7 @@ impl Session {
         let grants = Grants { is_role: true, ..Grants::default() }.encode();
         let role = |key: &String| Account { grants: Some(grants.clone()), expired: true, ..Account::new(key) };
         let roles: Vec<Account> = keys.iter().map(role).collect();
-        self.change_accounts(|all| match roles.iter().find(|account| all.contains_key(&account.name)) {
+        self.change_accounts(|_, all| match roles.iter().find(|account| all.contains_key(&account.name)) {
             Some(account) => Err(error::CANNOT_USER.with(&[&"CREATE ROLE", &account.name])),
             None => Ok(roles.into_iter().map(AccountChange::Put).collect()),
         })
@@ -176,7 +182,10 @@ impl Session {
                 secrets.push((key, user.secret.clone()));
             }
         }
-        self.change_accounts(|all| {
+        self.change_accounts(|session, all| {
+            if !is_own_password {
+                session.may_change(all, secrets.iter().map(|(key, _)| key))?;
+            }
             let mut changes = Vec::new();
             for (key, secret) in &secrets {
                 let Some(old) = all.get(key) else { return Err(error::CANNOT_USER.with(&[&"ALTER USER", key])) };
@@ -214,7 +223,8 @@ impl Session {
         if keys.iter().any(|key| key == DEFAULT_ACCOUNT) {
             return Err(error::CANNOT_USER.with(&[&"DROP USER", &self.listed(&[DEFAULT_ACCOUNT.to_owned()])]));
         }
-        self.change_accounts(|all| {
+        self.change_accounts(|session, all| {
+            session.may_change(all, keys.iter())?;
             let mut changes: Vec<AccountChange> = keys.iter().cloned().map(AccountChange::Remove).collect();
             changes.extend(without_roles(all, &keys)?);
             Ok(changes)
@@ -237,7 +247,10 @@ impl Session {
         if !wrong.is_empty() {
             return Err(error::CANNOT_USER.with(&[&"RENAME USER", &self.listed(&wrong)]));
         }
-        self.change_accounts(|all| renamed(all, &moves))
+        self.change_accounts(|session, all| {
+            session.may_change(all, moves.iter().map(|(from, _)| from))?;
+            renamed(all, &moves)
+        })
     }
 }
 

@@ -60,6 +60,7 @@ impl Session {
         };
         if definer != self.standing.account {
             self.rights.need_global(Privileges::SUPER | Privileges::SET_USER_ID)?;
+            self.may_change(&self.all_accounts(), std::iter::once(&definer))?;
             if self.db.engine().accounts().get(&definer).is_none() {
                 let who = self.who_of(&definer);
                 self.ctx.warnings.push(Level::Note, error::NO_SUCH_USER.with(&[&who.user, &who.host]));

@@ -90,3 +90,75 @@ fn rights_that_are_taken_away_meanwhile_are_gone_for_everybody() {
         thread.join().expect("no surprise");
     }
 }
+
+/// CREATE USER, ROLE_ADMIN, SET_USER_ID and CONNECTION_ADMIN together are no way to the rights of an account that holds SYSTEM_USER.
+#[test]
+fn accounts_with_system_user_are_changed_by_those_that_hold_it() {
+    let world = World::new(27);
+    let mut root = world.session(1);
+    for sql in [
+        "create database d",
+        "create table d.t (id int primary key)",
+        "create user helper, app, chief, second",
+        "create role bosses",
+        "grant create user, select, set_user_id, connection_admin, role_admin, create view on *.* to helper with grant option",
+        "grant system_user on *.* to chief",
+        "grant system_user on *.* to bosses",
+        "grant bosses to second",
+    ] {
+        let answer = run(&mut root, sql);
+        assert!(answer[0].starts_with("ok"), "{sql}: {answer:?}");
+    }
+    let before: Vec<_> =
+        ["root", "chief", "second", "bosses"].map(|name| run(&mut root, &format!("show grants for {name}"))).into();
+    let mut helper = world.session_of("helper", "localhost", 2).expect("helper is there");
+    let mut chief = world.session_of("chief", "localhost", 3).expect("chief is there");
+    let app = world.session_of("app", "localhost", 4).expect("app is there");
+    let denied = "error 1227 Access denied; you need (at least one of) the SYSTEM_USER privilege(s) for this operation";
+    for name in ["root", "chief", "second", "bosses"] {
+        for sql in [
+            "alter user NAME identified by 'x'",
+            "alter user NAME account lock",
+            "alter user app, NAME password expire",
+            "set password for NAME = 'x'",
+            "rename user NAME to other",
+            "drop user NAME",
+            "drop user app, NAME",
+            "grant select on *.* to NAME",
+            "revoke select on *.* from NAME",
+            "revoke all privileges, grant option from NAME",
+            "alter user NAME default role none",
+        ] {
+            // Whom every data folder begins with cannot be renamed or dropped by anybody.
+            if name == "root" && (sql.starts_with("rename") || sql.contains("drop")) {
+                continue;
+            }
+            let sql = sql.replace("NAME", name);
+            assert_eq!(run(&mut helper, &sql)[0], denied, "{sql}");
+        }
+    }
+    for sql in [
+        "grant bosses to app",
+        "revoke bosses from second",
+        "create user new default role bosses",
+        "create definer = chief view d.v as select id from d.t",
+        "create definer = root view d.v as select id from d.t",
+    ] {
+        assert_eq!(run(&mut helper, sql)[0], denied, "{sql}");
+    }
+    assert!(run(&mut helper, "grant system_user on *.* to app")[0].starts_with("error 1045"));
+    assert_eq!(run(&mut helper, "kill 3")[0], "error 1095 You are not owner of thread 3");
+    assert_eq!(run(&mut helper, "kill 1")[0], "error 1095 You are not owner of thread 1");
+    assert_eq!(run(&mut helper, "kill 4")[0], "ok 0");
+    drop(app);
+    let after: Vec<_> =
+        ["root", "chief", "second", "bosses"].map(|name| run(&mut root, &format!("show grants for {name}"))).into();
+    assert_eq!(after, before);
+    // Accounts without it are changed as ever, one's own password too, and holders change each other.
+    for sql in ["alter user app identified by 'x'", "alter user helper identified by 'x'", "drop user app"] {
+        assert_eq!(run(&mut helper, sql)[0], "ok 0", "{sql}");
+    }
+    assert_eq!(run(&mut chief, "set password = 'y'")[0], "ok 0");
+    assert_eq!(run(&mut root, "alter user chief account lock")[0], "ok 0");
+    assert_eq!(run(&mut root, "drop user second, chief")[0], "ok 0");
+}

@@ -65,6 +65,24 @@ pub(super) const LIST: &[Row] = &[
         |s, o| o.value(s.pool.connection_count()),
         "Open connections of all doors.",
     ),
+    row(
+        "beluga_login_failures_total",
+        Counter,
+        |s, o| o.value(s.engine.accounts().attempts().counts().0),
+        "Logins with a wrong password or an unknown name, at all doors.",
+    ),
+    row(
+        "beluga_login_delays_total",
+        Counter,
+        |s, o| o.value(s.engine.accounts().attempts().counts().1),
+        "Logins that were delayed because earlier ones had failed.",
+    ),
+    row(
+        "beluga_login_refusals_total",
+        Counter,
+        |s, o| o.value(s.engine.accounts().attempts().counts().2),
+        "Logins refused unchecked, because too many of the same account and address were delayed already.",
+    ),
     row("polarx_rpc_threads", Gauge, |s, o| o.value(s.pool.thread_counts().0), "Threads of the pool."),
     row(
         "beluga_pool_waiting_threads",
@@ -103,6 +121,12 @@ pub(super) const LIST: &[Row] = &[
         Counter,
         |s, o| o.value(s.pool.counters().batches.get()),
         "Times a connection was served, once for all requests that had arrived.",
+    ),
+    row(
+        "beluga_pool_sends_total",
+        Counter,
+        |s, o| o.value(s.pool.counters().sends.get()),
+        "Times a connection's socket took bytes, as many as were there for it.",
     ),
     row(
         "beluga_pool_gated_total",

@@ -222,6 +222,10 @@ settings! {
     "Thread pool" {
         MaxConnections = count("max_connections", 1..=1_000_000, 10_000,
             "Connections of all doors together; one more is told so and closed.").redis("maxclients", Redis::AsIs);
+        LoginFailuresFree = count("login_failures_free", 0..=1000, 3,
+            "Logins of one account from one address that may fail in a row without a delay, over all doors together. Each further failure doubles the delay of the next login, from 100ms on.").dynamic();
+        LoginDelayMax = time("login_delay_max", Unit::Milliseconds, 0..=8000, 4000,
+            "Longest such delay; it passes without a thread, before the password is checked. 0: failures delay nothing.").dynamic();
         ThreadPoolSize = count("thread_pool_size", 0..=4096, 0,
             "Threads that the pool always has, in as many groups as `polarx_rpc_epoll_threads_per_group` makes of them; 0: as `polarx_rpc_epoll_groups` says.");
         EpollGroups = count("polarx_rpc_epoll_groups", 0..=128, 0,
