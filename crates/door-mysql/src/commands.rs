@@ -229,7 +229,7 @@ pub fn execute_of(
     let Conversation { statements, sql, .. } = conversation;
     let (id, statement, mut reader) = statements.named(payload, EXECUTE)?;
     if let Some(error) = statement.long_error.take() {
-        statement.long.fill(None);
+        statement.forget_long();
         return Err(error);
     }
     let flags = reader.u8().ok_or_else(malformed)?;
@@ -246,6 +246,8 @@ pub fn execute_of(
         cursor.close(sql);
     }
     let handle = statement.prepared.handle.clone();
+    // The values are the statement's now, until it has run.
+    let _room = statement.long_room.take();
     conversation.prepare_to_run(turn);
     if named {
         conversation.sql.give_attributes(attributes);
@@ -293,7 +295,7 @@ pub fn answer_execution(
 }
 
 /// Has no reply: an error is told by the execution.
-fn send_long_data(conversation: &mut Conversation, _: &mut Turn<'_, '_>, payload: &[u8], size: usize) -> Reply {
+fn send_long_data(conversation: &mut Conversation, turn: &mut Turn<'_, '_>, payload: &[u8], size: usize) -> Reply {
     conversation.sql.count(Count::StmtSendLongData);
     let packet_max = conversation.packet_max();
     let mut reader = Reader(payload);
@@ -307,7 +309,19 @@ fn send_long_data(conversation: &mut Conversation, _: &mut Turn<'_, '_>, payload
                 if long.len() + reader.0.len() > packet_max {
                     statement.long_error = Some(errors::PACKET_TOO_LARGE.bare());
                 } else {
-                    long.extend_from_slice(reader.0);
+                    // The value, and the row that it becomes a part of.
+                    let bytes = 2 * reader.0.len() as u64;
+                    let has_room = match &mut statement.long_room {
+                        Some(room) => room.grow(bytes),
+                        None => {
+                            statement.long_room = turn.shared.room.take(bytes);
+                            statement.long_room.is_some()
+                        }
+                    };
+                    match has_room {
+                        true => long.extend_from_slice(reader.0),
+                        false => statement.long_error = Some(errors::OUT_OF_RESOURCES.bare()),
+                    }
                 }
             }
             None => statement.long_error = Some(error::WRONG_ARGUMENTS.with(&[&"mysqld_stmt_send_long_data"])),
@@ -329,7 +343,7 @@ fn reset_statement(conversation: &mut Conversation, turn: &mut Turn<'_, '_>, pay
     let Conversation { statements, sql, .. } = conversation;
     sql.count(Count::StmtReset);
     let (_, statement, _) = statements.named(payload, "mysqld_stmt_reset")?;
-    statement.long.fill(None);
+    statement.forget_long();
     statement.long_error = None;
     if let Some(cursor) = statement.cursor.take() {
         cursor.close(sql);

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use stdx::memory::Beside;
 use stdx::sync::atomic::{AtomicU64, Ordering};
 
 #[derive(Debug)]
@@ -17,6 +18,8 @@ pub struct Room {
 pub struct Share {
     room: Arc<Room>,
     bytes: u64,
+    /// The setting of the room bounds it, not `memory`.
+    beside: Beside,
 }
 
 impl Room {
@@ -30,7 +33,7 @@ impl Room {
 
     /// None: so much is not left.
     pub fn take(self: &Arc<Room>, bytes: u64) -> Option<Share> {
-        let mut share = Share { room: self.clone(), bytes: 0 };
+        let mut share = Share { room: self.clone(), bytes: 0, beside: Beside::default() };
         share.grow(bytes).then_some(share)
     }
 }
@@ -42,6 +45,7 @@ impl Share {
         let fits = before + bytes <= self.room.max;
         if fits {
             self.bytes += bytes;
+            self.beside.set(self.bytes);
         } else {
             self.room.held.fetch_sub(bytes, Ordering::Relaxed);
         }

@@ -216,11 +216,11 @@ impl Session {
                     }
                     break Flow::Continue;
                 }
-                Opened::Refused(code) => {
+                Opened::Refused(error) => {
                     self.shared.stats.errors.add(1);
                     // It answers the packet that did not come.
                     self.sequence = self.sequence.wrapping_add(1);
-                    self.writer(&mut squeeze.out).error(&code.bare());
+                    self.writer(&mut squeeze.out).error(&error);
                     squeeze.put(io.out());
                     self.phase = Phase::Over;
                     break Flow::Close;

@@ -6,7 +6,8 @@
 //! Frames know nothing of packets: a packet may lie in several frames and a frame may hold several packets. Frames are opened one at a time, and what a frame says it holds bounds the room it
 //! gets, so that nobody's few bytes become many. A frame whose command still makes rows stays at the front of the connection's input (Y2), opened only once (Y11).
 
-use query::error::Code;
+use query::error::SqlError;
+use stdx::memory;
 
 use crate::compression::Method;
 use crate::errors;
@@ -27,7 +28,7 @@ pub enum Opened {
     /// The bytes have been added; the frame takes up so many of the input.
     Frame(usize),
     /// What the client is told before it is cut off.
-    Refused(Code),
+    Refused(SqlError),
 }
 
 /// A frame of few bytes.
@@ -62,15 +63,23 @@ impl Squeeze {
         let before = u32::from_le_bytes([*d, *e, *f, 0]) as usize;
         let size = HEADER + length;
         if *number != self.number && *number != 0 {
-            return Opened::Refused(errors::OUT_OF_ORDER);
+            return Opened::Refused(errors::OUT_OF_ORDER.bare());
         }
         let Some(body) = input.get(HEADER..size) else { return Opened::More(size) };
+        // What a frame says it holds, and the opened frames that it is put behind: a few bytes can become many.
+        let opened = before.max(length);
+        let _claim = match memory::claim(opened + 2 * self.input.len()) {
+            Ok(claim) => Some(claim),
+            Err(full) if opened + self.input.len() > KEPT => return Opened::Refused(full.into()),
+            Err(_) => None,
+        };
         if before == 0 {
             self.input.extend_from_slice(body);
         } else {
             match self.method.open(body, before) {
+                Some(opened) if self.input.is_empty() => self.input = opened,
                 Some(opened) => self.input.extend_from_slice(&opened),
-                None => return Opened::Refused(errors::UNCOMPRESS),
+                None => return Opened::Refused(errors::UNCOMPRESS.bare()),
             }
         }
         self.number = number.wrapping_add(1);

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use stdx::memory;
 use stdx::sync::atomic::Ordering;
 
 use query::batch::Batch;
@@ -15,20 +16,31 @@ use query::{Prepared, ResultSet, Session};
 use crate::door::Shared;
 use crate::errors;
 use crate::params::Bound;
+use crate::room::Share;
 use crate::rows::RowWriter;
 use crate::wire::Reader;
 
 /// A cursor whose rest has to be kept may take up so much.
 const KEPT_MAX: usize = 256 << 20;
+/// From so many bytes on it is asked whether there is memory for more.
+const CLAIMED_MIN: usize = 256 << 10;
 
 pub struct Statement {
     pub prepared: Prepared,
     pub bound: Vec<Bound>,
     /// What COM_STMT_SEND_LONG_DATA brought, by parameter.
     pub long: Vec<Option<Vec<u8>>>,
+    pub long_room: Option<Share>,
     /// Told by the next execution, for SEND_LONG_DATA has no reply.
     pub long_error: Option<SqlError>,
     pub cursor: Option<Cursor>,
+}
+
+impl Statement {
+    pub fn forget_long(&mut self) {
+        self.long.fill(None);
+        self.long_room = None;
+    }
 }
 
 pub struct Statements {
@@ -52,7 +64,8 @@ impl Statements {
         }
         self.last_id = self.last_id.wrapping_add(1).max(1);
         let long = vec![None; prepared.parameters.len()];
-        let statement = Statement { prepared, bound: Vec::new(), long, long_error: None, cursor: None };
+        let statement =
+            Statement { prepared, bound: Vec::new(), long, long_room: None, long_error: None, cursor: None };
         if self.by_id.insert(self.last_id, statement).is_none() {
             self.shared.stats.prepared.add(1);
         }
@@ -157,6 +170,10 @@ impl Cursor {
         let drawn = live.next(session, &mut rows);
         if !matches!(drawn, Ok(true)) {
             self.live = None;
+        }
+        if rows.is_long() || self.kept.len() > CLAIMED_MIN {
+            // What is kept moves when it grows.
+            drop(memory::claim(self.kept.len() + rows.held_bytes())?);
         }
         for row in rows.rows() {
             let at = self.kept.len();

@@ -12,6 +12,7 @@ use crate::commands::generic;
 use crate::errors;
 use crate::reply::Reply;
 use crate::session::Session;
+use crate::spool::Spooling;
 
 pub mod keys;
 #[cfg(test)]
@@ -26,6 +27,7 @@ pub struct Call<'c> {
     pub db: u8,
     pub reply: Reply<'c>,
     pub command: &'static Command,
+    pub spooling: &'c mut Spooling,
 }
 
 pub type Result = std::result::Result<(), engine::Error>;

@@ -25,9 +25,15 @@ pub fn of_engine(error: &engine::Error) -> String {
         engine::Error::LockTimeout => {
             "LOCKED the key is held by a transaction of SQL that has not ended; nothing was changed".to_owned()
         }
+        engine::Error::OutOfMemory(full) => out_of_memory(*full),
         engine::Error::ShuttingDown => "ERR the server is shutting down".to_owned(),
         other => format!("ERR {other}"),
     }
+}
+
+/// Redis's code where `maxmemory` ends a command.
+pub fn out_of_memory(full: stdx::memory::Full) -> String {
+    format!("OOM command not allowed: {full}")
 }
 
 /// `invalid expire time in 'set' command`.

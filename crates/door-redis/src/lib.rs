@@ -19,6 +19,7 @@ mod rates;
 mod reply;
 mod session;
 mod sparkline;
+mod spool;
 mod stats;
 mod table;
 mod users;

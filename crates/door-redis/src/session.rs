@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use engine::{Account, Ahead, Attempt, Expire, Found, WatchSet};
 use reactor::{Connection, Flow, Io};
+use stdx::memory;
 use stdx::sync::atomic::{AtomicBool, Ordering};
 
 use crate::clients::{Client, UNBLOCK_ERROR};
@@ -20,6 +21,7 @@ use crate::door::Shared;
 use crate::errors;
 use crate::frame::{Cut, Limits, Parser, Request};
 use crate::reply::{self, Reply};
+use crate::spool::Spool;
 use crate::users::User;
 
 pub(crate) mod login;
@@ -94,6 +96,8 @@ pub struct Session {
     ahead: Vec<Ahead>,
     /// The request of the window that runs.
     at: usize,
+    /// A reply that lies in a file, and is on its way.
+    spool: Option<Spool>,
 }
 
 /// Requests that are cut before the first of them runs.
@@ -138,6 +142,7 @@ impl Session {
             waits_since_ns: 0,
             ahead: Vec::new(),
             at: 0,
+            spool: None,
         };
         session.become_default();
         session
@@ -197,6 +202,9 @@ impl Session {
         if !self.refresh_identity() {
             return Flow::CloseNow;
         }
+        if let Some(flow) = self.send_spool(io) {
+            return flow;
+        }
         let now = self.now_ms();
         self.client.last_ms.store(now, Ordering::Relaxed);
         let flow = self.run_batch(io);
@@ -205,6 +213,25 @@ impl Session {
             io.gate(self.gate);
         }
         flow
+    }
+
+    /// Goes on with a reply that lies in a file. None: there is none, or no more of it.
+    fn send_spool(&mut self, io: &mut Io<'_>) -> Option<Flow> {
+        let spool = self.spool.as_mut()?;
+        io.gate(spool.gate);
+        match spool.send(io) {
+            Ok(true) => {
+                io.consume(spool.size);
+                self.spool = None;
+                None
+            }
+            Ok(false) => {
+                io.pause();
+                Some(Flow::Continue)
+            }
+            // A part of it has gone out: there is no place for an error.
+            Err(_) => Some(Flow::CloseNow),
+        }
     }
 
     /// Ends a sleep whose time has come. False: still asleep.
@@ -305,6 +332,13 @@ impl Session {
                 }
                 if step == Step::Cut {
                     return Flow::CloseNow;
+                }
+                if let Some(spool) = &mut self.spool {
+                    (spool.size, spool.gate) = (request.end - request.start, self.gate);
+                    self.parser.rewind();
+                    io.consume(request.start);
+                    io.pause();
+                    return Flow::Continue;
                 }
                 if step == Step::Stop || self.closing {
                     self.leave(io, request.end);
@@ -421,6 +455,7 @@ impl Session {
         let step = self.long_way(args, io);
         if self.replies != Replies::On {
             io.out().truncate(mark);
+            self.spool = None;
         }
         if self.replies == Replies::Skip {
             self.replies = Replies::On;
@@ -446,6 +481,11 @@ impl Session {
                             Found::Missing => self.reply(out).null(),
                             Found::WrongType(_) => self.reply(out).error(errors::WRONG_TYPE),
                         }
+                    }
+                    Err(engine::Error::OutOfMemory(_)) => {
+                        // The long way has a file for it.
+                        out.truncate(mark);
+                        return false;
                     }
                     Err(error) => {
                         out.truncate(mark);
@@ -560,6 +600,11 @@ impl Session {
         if let Some(multi) = &mut self.multi
             && !command.is(flag::NOW)
         {
+            let bytes = args.iter().map(|arg| arg.len() + size_of::<Vec<u8>>()).sum::<usize>() + size_of::<Queued>();
+            let _claim = match memory::claim(bytes) {
+                Ok(claim) => claim,
+                Err(full) => return self.reject(Some(command), &errors::out_of_memory(full), io),
+            };
             multi.queue.push(Queued { command, args: args.iter().map(|arg| arg.to_vec()).collect() });
             multi.bytes += args.iter().map(|arg| arg.len() as u64).sum::<u64>();
             self.client.show_multi(multi.queue.len() as i64, multi.bytes);

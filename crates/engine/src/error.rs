@@ -19,6 +19,8 @@ pub enum Error {
     TooLarge { what: &'static str, limit: u64 },
     /// An account or setting that makes no sense; the text says why.
     Invalid(String),
+    /// What the request would hold at once is beyond the limit on memory.
+    OutOfMemory(stdx::memory::Full),
     /// The engine is closing.
     ShuttingDown,
     /// Waited as long as allowed for somebody else's lock. Nothing was changed.
@@ -64,6 +66,7 @@ impl fmt::Display for Error {
             Error::Io(error) => write!(f, "{error}"),
             Error::Format(what) | Error::Invalid(what) => write!(f, "{what}"),
             Error::TooLarge { what, limit } => write!(f, "{what} exceeds the limit of {limit} bytes"),
+            Error::OutOfMemory(full) => write!(f, "out of memory: {full}"),
             Error::ShuttingDown => write!(f, "the engine is closing"),
             Error::LockTimeout => write!(f, "lock wait timeout exceeded; try the statement again"),
             Error::Cancelled => write!(f, "the wait for a lock was cancelled"),

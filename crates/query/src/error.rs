@@ -70,6 +70,12 @@ impl Display for SqlError {
 
 impl std::error::Error for SqlError {}
 
+impl From<stdx::memory::Full> for SqlError {
+    fn from(full: stdx::memory::Full) -> SqlError {
+        OUT_OF_RESOURCES.with(&[&full])
+    }
+}
+
 /// The statement is suspended rather than blocked in a wait (`session::leave`). No client ever sees it.
 pub(crate) const SUSPENDED: Code =
     Code { name: "SUSPENDED", code: 0, sqlstate: "00000", format: "the statement is suspended" };
@@ -90,8 +96,9 @@ codes! {
     ERROR_ON_READ 1024 "HY000" "Error reading file '{}' (errno: {} - {})";
     ERROR_ON_WRITE 1026 "HY000" "Error writing file '{}' (errno: {} - {})";
     DUP_KEY 1022 "23000" "Can't write; duplicate key in table '{}'";
-    OUT_OF_MEMORY 1037 "HY001" "Out of memory; restart server and try again (needed {} bytes)";
+    OUT_OF_MEMORY 1037 "HY001" "Out of memory; the statement needs {} bytes at once, more than the setting 'statement_memory' allows";
     CON_COUNT 1040 "08004" "Too many connections";
+    OUT_OF_RESOURCES 1041 "HY000" "Out of memory; {}";
     DBACCESS_DENIED 1044 "42000" "Access denied for user '{}'@'{}' to database '{}'";
     ACCESS_DENIED 1045 "28000" "Access denied for user '{}'@'{}' (using password: {})";
     NO_DB 1046 "3D000" "No database selected";

@@ -18,7 +18,8 @@ mod tls;
 /// How it starts, and why so, is in `.cargo/config.toml`.
 #[cfg(all(target_env = "gnu", not(miri)))]
 #[global_allocator]
-static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+static ALLOCATOR: stdx::memory::Counting<tikv_jemallocator::Jemalloc> =
+    stdx::memory::Counting(tikv_jemallocator::Jemalloc);
 
 use std::process::ExitCode;
 

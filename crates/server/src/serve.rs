@@ -84,6 +84,8 @@ pub fn run(settings: Settings) -> Result<(), Failure> {
     let control =
         control.map_err(|e| log::warn("no control socket: backup needs the server to be stopped", &[("error", &e)]));
     follow_changes(&settings);
+    let of_statements = settings.number(Name::StatementMemory).max(shares.statement_bytes) - shares.statement_bytes;
+    stdx::memory::limit_to(shares.request_bytes() + of_statements);
     banner(&settings, &path, &doors);
     let signal = signals.forever().next().unwrap_or(SIGTERM);
     log::info("stopping", &[("signal", &signal)]);
@@ -379,7 +381,7 @@ fn database(
     let database = Database::open(engine.clone());
     let database = database.map_err(|e| Failure::new(Exit::Data, format!("data: the catalog of tables: {e}")))?;
     let share = match settings.number(Name::StatementMemory) {
-        0 => (settings.number(Name::Memory) / 16).min(1 << 30),
+        0 => memory::statement_bytes(settings.number(Name::Memory)),
         bytes => bytes.max(64 << 10),
     };
     let spill = PathBuf::from(settings.text(Name::Data)).join("spill");

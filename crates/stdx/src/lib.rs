@@ -4,6 +4,7 @@ pub mod bed;
 pub mod counter;
 pub mod hash;
 pub mod histogram;
+pub mod memory;
 pub mod padded;
 pub mod prng;
 pub mod recent;

@@ -28,6 +28,7 @@ impl Slot {
 
 impl Drop for Slot {
     fn drop(&mut self) {
+        crate::memory::settle();
         NUMBERS.lock().unwrap_or_else(|poison| poison.into_inner()).free.push(self.0);
     }
 }

@@ -197,7 +197,8 @@ def play(tally, megabytes, memory):
 
 def refuse(tally, value, memory):
     """There is room for less than that."""
-    with Server("--memory", f"{memory}mb", "--mysql-long-values", "64mb", mysql=True) as server:
+    # `memory` has to hold the value that is computed.
+    with Server("--memory", f"{max(memory, 2048)}mb", "--mysql-long-values", "64mb", mysql=True) as server:
         first = pymysql.connect(host="127.0.0.1", port=server.mysql_port, user="root", ssl_disabled=True, autocommit=True)
         ask(first, "create database longs")
         ask(first, "create table longs.v (id int primary key, v longblob)")

@@ -7,14 +7,19 @@ left out: they are the kernel's to drop, and a build with debug information has 
 import argparse
 import random
 import socket
+import struct
 import threading
 import time
+import zlib
+
+import pymysql
 
 from beluga import Server, Tally, Wire, request
 from sql import ask, come
 
 parser = argparse.ArgumentParser()
-parser.add_argument("--memory", nargs="+", default=["64mb", "256mb", "1gb"])
+parser.add_argument("--memory", nargs="*", default=["64mb", "256mb", "1gb"])
+parser.add_argument("--greedy", default="128mb", help="the memory of the server that single logins try to outgrow; empty: none")
 parser.add_argument("--seed", type=int, default=1)
 arguments = parser.parse_args()
 print(f"seed {arguments.seed}", flush=True)
@@ -230,7 +235,198 @@ def play(memory):
         phases.run("SELECTs of 64 connections", lambda: selects(server, 64, 4, 20))
 
 
+FULL = "beyond what the setting 'memory' leaves"
+
+
+def refusal(wire, sql):
+    """The error of a statement, number and text; None if there was none."""
+    try:
+        with wire.cursor() as cursor:
+            cursor.execute(sql)
+        return None
+    except pymysql.Error as error:
+        return error.args
+
+
+def is_refused(error):
+    return error is not None and error[0] == 1041 and FULL in error[1]
+
+
+def until_refused(wire, statements):
+    """Runs statements until one of them is refused for want of memory. True: one was, and every one before it was right."""
+    for sql in statements:
+        error = refusal(wire, sql)
+        if error is not None:
+            return is_refused(error)
+    return False
+
+
+def variables(server):
+    wire = come(server)
+    fine = until_refused(wire, (f"set @v{number} = repeat('a', 1048576)" for number in range(200)))
+    # The session goes on, and lets go of what it has.
+    fine &= ask(wire, "select length(@v0), @v199") == [[1048576, None]]
+    for number in range(200):
+        ask(wire, f"set @v{number} = null")
+    fine &= refusal(wire, "set @v0 = repeat('a', 4000000)") is None
+    fine &= until_refused(wire, (f"set @x{number} = repeat('b', 2000)" for number in range(50_000)))
+    return fine
+
+
+def computed(server):
+    wire = come(server)
+    fine = is_refused(refusal(wire, "select " + ", ".join(["repeat('a', 60000000)"] * 20)))
+    fine &= is_refused(refusal(wire, "select length(concat(" + ", ".join(["repeat('a', 5000000)"] * 10) + "))"))
+    fine &= is_refused(refusal(wire, "select json_length(concat('[', repeat('1,', 3000000), '1]'))"))
+    fine &= is_refused(refusal(wire, "select length(regexp_replace(repeat('a', 500000), 'a', repeat('b', 100)))"))
+    fine &= ask(wire, "select length(repeat('a', 1000000))") == [[1_000_000]]
+    return fine
+
+
+def compressed(server):
+    """A connection that compresses."""
+    wire = socket.create_connection(("127.0.0.1", server.mysql_port), 60)
+    wire.recv(4096)
+    capabilities = 0x1 | 0x20 | 0x200 | 0x8000 | 0x80000
+    answer = struct.pack("<IIB23x", capabilities, 1 << 24, 45) + b"root\0" + b"\0" + b"caching_sha2_password\0"
+    wire.sendall(struct.pack("<I", len(answer) | 1 << 24) + answer)
+    reply = wire.recv(4096)
+    if reply[4] == 0xFE:
+        wire.sendall(struct.pack("<I", (reply[3] + 1) << 24))
+        reply = wire.recv(4096)
+    assert reply[4] in (0, 1), reply
+    return wire
+
+
+def packets(server):
+    """Packets of 16 KB that say that they hold 16 MB, and do; none of them is whole, so the server has to keep what it opens, or refuse."""
+    held = struct.pack("<I", 0xFFFFF0) + b"\x03select 1 -- " + b"a" * (0xFFFFFF - 18)
+    frame = zlib.compress(held)
+    frame = struct.pack("<I", len(frame))[:3] + b"\0" + struct.pack("<I", len(held))[:3] + frame
+    wires = [compressed(server) for _ in range(20)]
+    refused = 0
+    for wire in wires:
+        wire.sendall(frame)
+    other = come(server)
+    fine = all(ask(other, f"select {number}") == [[number]] for number in range(50))
+    for wire in wires:
+        wire.settimeout(2 if refused == 0 else 0.01)
+        try:
+            reply = wire.recv(4096)
+            # Behind the head of a frame: compressed, if it says how long it was before.
+            reply = zlib.decompress(reply[7:]) if any(reply[4:7]) else reply
+            refused += FULL.encode() in reply
+        except TimeoutError:
+            pass
+        wire.close()
+    return fine and refused > 0
+
+
+def long_replies(server):
+    """Values that are longer than memory, whole, in parts and several at once."""
+    wire = Wire(server.port, 60)
+    size = 256 << 20
+    fine = wire.call("SETRANGE", "long", size - 3, "end") == b":%d\r\n" % size
+    fine &= wire.call("SETRANGE", "long", 0, "beginning") == b":%d\r\n" % size
+
+    def value(count):
+        """One bulk string: whether it is framed well, how it begins and how it ends."""
+        head = b"$%d\r\n" % count
+        good = wire.exactly(len(head)) == head
+        begins, left, ends = wire.exactly(9), count - 9, b""
+        while left:
+            piece = wire.exactly(min(left, 1 << 20))
+            left -= len(piece)
+            ends = (ends + piece)[-3:]
+        return wire.exactly(2) == b"\r\n" and good, begins, ends
+
+    wire.send(request("GETRANGE", "long", 0, -1) + request("PING"))
+    fine &= value(size) == (True, b"beginning", b"end") and wire.reply() == b"+PONG\r\n"
+    wire.send(request("GET", "long") + request("PING"))
+    # Others are served, and may change it, while it is on its way.
+    other = Wire(server.port, 60)
+    fine &= other.call("SETRANGE", "long", 0, "BEGINNING") == b":%d\r\n" % size
+    fine &= value(size)[0] and wire.reply() == b"+PONG\r\n"
+    wire.call("SETRANGE", "half", 40_000_000 - 3, "end")
+    wire.send(request("MULTI") + request("MGET", *["half"] * 3) + request("GET", "half") + request("EXEC"))
+    fine &= [wire.reply() for _ in range(3)] == [b"+OK\r\n", b"+QUEUED\r\n", b"+QUEUED\r\n"]
+    fine &= wire.exactly(8) == b"*2\r\n*3\r\n"
+    fine &= all(value(40_000_000)[2] == b"end" for _ in range(4))
+    fine &= wire.call("BITOP", "NOT", "other", "long").startswith(b"-OOM ")
+    return fine and wire.call("PING") == b"+PONG\r\n"
+
+
+def queued(server):
+    """Commands that wait for EXEC."""
+    wire = Wire(server.port, 60)
+    wire.call("MULTI")
+    replies = [wire.call("SET", f"q{number}", b"a" * 1_000_000) for number in range(100)]
+    refused = [reply for reply in replies if reply.startswith(b"-OOM ") and FULL.encode() in reply]
+    fine = len(refused) > 0 and replies[0] == b"+QUEUED\r\n"
+    return fine and wire.call("EXEC").startswith(b"-EXECABORT") and wire.call("EXISTS", "q0") == b":0\r\n"
+
+
+def long_texts(server):
+    """Sorts, groups and DISTINCT over texts of 0.2 to 1 MB."""
+    wire = come(server)
+    ask(wire, "create database texts")
+    ask(wire, "use texts")
+    ask(wire, "create table n (i int primary key)")
+    ask(wire, "insert into n values " + ", ".join(f"({number})" for number in range(120)))
+    fine = ask(wire, "select count(distinct concat(i % 100, repeat('a', 200000))) from n") == [[100]]
+    fine &= ask(wire, "select count(distinct concat(i, repeat('a', 1000000))) from n") == [[120]]
+    fine &= ask(wire, "select count(*) from (select distinct concat(i % 60, repeat('a', 500000)) from n) t") == [[60]]
+    ordered = "select left(x, 3) from (select concat(1000 - i, repeat('a', 400000)) x from n) t order by x limit 2"
+    fine &= ask(wire, ordered) == [["100"], ["881"]]
+    summed = "select count(*), max(length(x)) from (select concat(i, repeat('a', 300000)) x from n order by x limit 100000) t"
+    fine &= ask(wire, summed) == [[120, 300_003]]
+    ask(wire, "create table t (i int primary key, x longtext)")
+    ask(wire, "insert into t select i, concat(1000 - i, repeat('b', 400000)) from n")
+    fine &= ask(wire, "select count(distinct x) from t") == [[120]]
+    fine &= ask(wire, "select i from t order by x limit 2") == [[0], [119]]
+    fine &= ask(wire, "select count(*), sum(length(x)) from (select x from t order by x limit 100000) u") == [[120, 400_004 + 119 * 400_003]]
+    ask(wire, "set group_concat_max_len = 1000000000")
+    fine &= refusal(wire, "select length(group_concat(x, x)) from t")[0] in (1037, 1041)
+    fine &= refusal(wire, "select length(json_arrayagg(x)) from t")[0] in (1037, 1041)
+    return fine
+
+
+def prepared(server):
+    wire = come(server)
+    return until_refused(wire, (f"prepare s{number} from concat('select ', repeat('1', 20), ' /*', repeat('a', 500000), '*/')" for number in range(300)))
+
+
+def definitions(server):
+    wire = come(server)
+    ask(wire, "create database definitions")
+    ask(wire, "use definitions")
+    columns = ", ".join(f"c{number} int comment '{'x' * 1000}'" for number in range(40))
+    fine = until_refused(wire, (f"create temporary table t{number} ({columns})" for number in range(2000)))
+    return fine and ask(wire, "drop temporary table t0") == [] and ask(wire, "select 1") == [[1]]
+
+
+def greedy(memory):
+    """Single logins that hold, compute or ask for as much as they can. Each is refused with an error that names the setting, or served within it."""
+    with start(memory) as server:
+        phases = Phases(server, memory)
+        # Pages are in all the frames that there are.
+        phases.run("filled", lambda: fill(server.port, phases.limit)[0])
+        for name, work in (
+            ("user variables", variables),
+            ("values that are computed", computed),
+            ("compressed packets", packets),
+            ("long replies", long_replies),
+            ("commands that wait for EXEC", queued),
+            ("sorts and DISTINCT of long texts", long_texts),
+            ("prepared statements", prepared),
+            ("temporary tables", definitions),
+        ):
+            phases.run(name, lambda work=work: work(server))
+
+
 socket.setdefaulttimeout(60)
 for memory in arguments.memory:
     play(memory)
+if arguments.greedy:
+    greedy(arguments.greedy)
 tally.close()

@@ -9,6 +9,7 @@ use query::error::{Result, SqlError};
 use query::types::Column;
 use query::{Outcome, Ready, ResultSet};
 use reactor::Alarm;
+use stdx::memory;
 
 use super::{Conversation, Next, Turn};
 use crate::columns::put_column;
@@ -314,6 +315,11 @@ impl Conversation {
                     *rest = Some(Box::new(Rest { batch: std::mem::take(&mut batch), at: nth, parcel: None }));
                     break;
                 }
+                // Compressed rows lie there whole, and once more shorter.
+                let _claim = match batch.is_long() {
+                    true => Some(memory::claim(turn.io.out().len() + 2 * parcel::long_bytes(row))?),
+                    false => None,
+                };
                 write_row(turn, result.columns(), writer, row)?;
             }
             if !any {

@@ -85,6 +85,7 @@ pub(crate) fn fetch(unit: &mut Unit<'_>, call: &Call<'_>, key: &[u8]) -> Result<
     if entry.kind != Kind::String {
         return Ok(Fetched::WrongType);
     }
+    let _claim = stdx::memory::claim(entry.len as usize).map_err(engine::Error::OutOfMemory)?;
     let mut bytes = Vec::with_capacity(entry.len as usize);
     unit.value(&entry, 0..entry.len, &mut bytes)?;
     Ok(Fetched::Bytes(bytes))

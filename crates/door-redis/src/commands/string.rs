@@ -1,6 +1,6 @@
 //! Strings: SET and its relatives, counters, ranges.
 
-use engine::{Expire, Form, Unit};
+use engine::{Expire, Form, Kind, Unit};
 
 use crate::command::{Call, Result};
 use crate::commands::{Fetched, fetch, look};
@@ -16,10 +16,10 @@ pub fn get(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
 }
 
 fn reply_value(unit: &mut Unit<'_>, call: &mut Call<'_>, key: &[u8]) -> Result {
-    match fetch(unit, call, key)? {
-        Fetched::Missing => call.reply.null(),
-        Fetched::WrongType => call.reply.error(errors::WRONG_TYPE),
-        Fetched::Bytes(bytes) => call.reply.bulk(&bytes),
+    match look(unit, call, key)? {
+        None => {}
+        Some(None) => call.reply.null(),
+        Some(Some(entry)) => call.bulk_value(unit, &entry, 0..entry.len)?,
     }
     Ok(())
 }
@@ -27,9 +27,9 @@ fn reply_value(unit: &mut Unit<'_>, call: &mut Call<'_>, key: &[u8]) -> Result {
 pub fn mget(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
     call.reply.array(call.args.len() - 1);
     for key in &call.args[1..] {
-        match fetch(unit, call, key)? {
-            Fetched::Bytes(bytes) => call.reply.bulk(&bytes),
-            _ => call.reply.null(),
+        match unit.get(call.db, key)?.filter(|entry| entry.kind == Kind::String) {
+            Some(entry) => call.bulk_value(unit, &entry, 0..entry.len)?,
+            None => call.reply.null(),
         }
     }
     Ok(())
@@ -224,23 +224,20 @@ pub fn msetnx(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
 }
 
 pub fn getset(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
-    match fetch(unit, call, call.args[1])? {
-        Fetched::WrongType => {
-            call.reply.error(errors::WRONG_TYPE);
-            return Ok(());
-        }
-        Fetched::Missing => call.reply.null(),
-        Fetched::Bytes(bytes) => call.reply.bulk(&bytes),
+    match look(unit, call, call.args[1])? {
+        None => return Ok(()),
+        Some(None) => call.reply.null(),
+        Some(Some(entry)) => call.bulk_value(unit, &entry, 0..entry.len)?,
     }
     unit.put_string(call.db, call.args[1], call.args[2], Expire::None)
 }
 
 pub fn getdel(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
-    match fetch(unit, call, call.args[1])? {
-        Fetched::WrongType => call.reply.error(errors::WRONG_TYPE),
-        Fetched::Missing => call.reply.null(),
-        Fetched::Bytes(bytes) => {
-            call.reply.bulk(&bytes);
+    match look(unit, call, call.args[1])? {
+        None => {}
+        Some(None) => call.reply.null(),
+        Some(Some(entry)) => {
+            call.bulk_value(unit, &entry, 0..entry.len)?;
             unit.delete(call.db, call.args[1])?;
         }
     }
@@ -309,14 +306,13 @@ pub fn getrange(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
     let Some(start) = call.integer(2) else { return Ok(()) };
     let Some(end) = call.integer(3) else { return Ok(()) };
     let Some(found) = look(unit, call, call.args[1])? else { return Ok(()) };
-    let mut bytes = Vec::new();
-    if let Some(entry) = found
-        && let Some((start, end)) = clamp_range(start, end, entry.len as i64)
-    {
-        unit.value(&entry, start as u64..end as u64 + 1, &mut bytes)?;
+    match found.and_then(|entry| clamp_range(start, end, entry.len as i64).map(|range| (entry, range))) {
+        Some((entry, (start, end))) => call.bulk_value(unit, &entry, start as u64..end as u64 + 1),
+        None => {
+            call.reply.bulk(b"");
+            Ok(())
+        }
     }
-    call.reply.bulk(&bytes);
-    Ok(())
 }
 
 pub fn setrange(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {

@@ -40,17 +40,22 @@ pub fn exec(session: &mut Session, call: &mut Call<'_>) -> Result {
         call.reply.error(errors::EXEC_ABORT);
         return Ok(());
     }
-    if !session.run_queued(&multi.queue, call.reply.out)? {
+    if !session.run_queued(&multi.queue, call.reply.out, call.spooling)? {
         call.reply.null_array();
     }
     Ok(())
 }
+
+/// What a watched key takes beside its bytes, about.
+const WATCHED_BYTES: usize = 192;
 
 pub fn watch(session: &mut Session, call: &mut Call<'_>) -> Result {
     if session.multi.is_some() {
         call.reply.error("ERR WATCH inside MULTI is not allowed");
         return Ok(());
     }
+    let bytes = call.args[1..].iter().map(|key| key.len() + WATCHED_BYTES).sum();
+    let _claim = stdx::memory::claim(bytes).map_err(engine::Error::OutOfMemory)?;
     for key in &call.args[1..] {
         session.watch.add(call.db, key)?;
     }

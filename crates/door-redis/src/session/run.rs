@@ -6,6 +6,7 @@ use stdx::sync::atomic::Ordering;
 use super::{Queued, Session};
 use crate::command::{self, Call, Command, Run};
 use crate::reply::Reply;
+use crate::spool::Spooling;
 use crate::users::Denied;
 use crate::users::log::Access;
 
@@ -40,17 +41,22 @@ impl Session {
         let (db, resp3, mark) = (self.db, self.resp3, out.len());
         let keys = command.keys_of(db, args);
         let locks = keys.as_deref().map_or(Locks::All, Locks::Keys);
+        let mut spooling = Spooling::new(self.shared.engine.pager().folder(), mark);
         let gate = match command.run {
             Run::Session(f) => {
-                let mut call = Call { args, db, reply: Reply { out, resp3 }, command };
-                return f(self, &mut call);
+                let mut call =
+                    Call { args, db, reply: Reply { out: &mut *out, resp3 }, command, spooling: &mut spooling };
+                f(self, &mut call)?;
+                0
             }
             Run::Container => unreachable!("arity asks for a subcommand"),
             Run::Read(f) => {
                 let keyspace = self.shared.keyspace.clone();
                 let ((), gate) = keyspace.read(locks, |unit| {
                     out.truncate(mark);
-                    f(unit, &mut Call { args, db, reply: Reply { out, resp3 }, command })
+                    spooling.reset();
+                    let reply = Reply { out: &mut *out, resp3 };
+                    f(unit, &mut Call { args, db, reply, command, spooling: &mut spooling })
                 })?;
                 gate
             }
@@ -58,17 +64,24 @@ impl Session {
                 let several = keys.as_ref().is_none_or(|keys| keys.len() > 1);
                 let keyspace = self.shared.keyspace.clone();
                 let ((), gate) = keyspace.write(locks, several, |unit| {
-                    f(unit, &mut Call { args, db, reply: Reply { out, resp3 }, command })
+                    let reply = Reply { out: &mut *out, resp3 };
+                    f(unit, &mut Call { args, db, reply, command, spooling: &mut spooling })
                 })?;
                 gate
             }
         };
         self.gate = self.gate.max(gate);
+        self.spool = spooling.finish(out)?;
         Ok(())
     }
 
     /// EXEC: all queued commands in one unit, over the union of their keys and the watched ones. None: a watched key has changed.
-    pub(crate) fn run_queued(&mut self, queue: &[Queued], out: &mut Vec<u8>) -> Result<bool, engine::Error> {
+    pub(crate) fn run_queued(
+        &mut self,
+        queue: &[Queued],
+        out: &mut Vec<u8>,
+        spooling: &mut Spooling,
+    ) -> Result<bool, engine::Error> {
         let args: Vec<Vec<&[u8]>> =
             queue.iter().map(|queued| queued.args.iter().map(Vec::as_slice).collect()).collect();
         let watch = std::mem::replace(&mut self.watch, self.shared.keyspace.watch_set());
@@ -97,7 +110,7 @@ impl Session {
             }
             Reply { out: &mut *out, resp3 }.array(queue.len());
             for (queued, args) in queue.iter().zip(&args) {
-                self.run_in(unit, queued.command, args, out)?;
+                self.run_in(unit, queued.command, args, (out, spooling))?;
             }
             Ok::<bool, engine::Error>(true)
         });
@@ -121,10 +134,11 @@ impl Session {
         unit: &mut Unit<'_>,
         command: &'static Command,
         args: &[&[u8]],
-        out: &mut Vec<u8>,
+        (out, spooling): (&mut Vec<u8>, &mut Spooling),
     ) -> command::Result {
         let mark = out.len();
-        let mut call = Call { args, db: self.db, reply: Reply { out: &mut *out, resp3: self.resp3 }, command };
+        let reply = Reply { out: &mut *out, resp3: self.resp3 };
+        let mut call = Call { args, db: self.db, reply, command, spooling };
         if let Some(denied) = self.denied(command, args) {
             call.reply.error(denied.text_in_exec());
             self.shared.stats.count_error(&out[mark..]);
@@ -135,7 +149,8 @@ impl Session {
             Run::Session(f) => f(self, &mut call)?,
             Run::Container => unreachable!("arity asks for a subcommand"),
         }
-        self.finish(command.index(), args, &out[mark..]);
+        // What lies in a file is no error.
+        self.finish(command.index(), args, out.get(mark..).unwrap_or_default());
         Ok(())
     }
 }

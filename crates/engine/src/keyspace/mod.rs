@@ -33,6 +33,7 @@ use std::sync::{Arc, OnceLock};
 
 use os::Clock;
 use pager::Lsn;
+use stdx::memory;
 use stdx::prng::Prng;
 use stdx::sync::Mutex;
 use stdx::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -72,6 +73,9 @@ pub const VALUE_MAX: u64 = 512 << 20;
 
 /// Optimistic tries of a reading unit before it takes its locks.
 const READ_TRIES: usize = 8;
+
+/// What a door puts behind a value.
+const LINE_END: usize = 2;
 
 pub struct Keyspace {
     pub(crate) store: Arc<Store>,
@@ -236,6 +240,15 @@ impl Keyspace {
             } else {
                 let (skip, len) = (meta.head.key_len as usize, meta.len() as usize);
                 frame(out, len);
+                let _claim = match meta.body {
+                    // The output moves when it grows.
+                    Body::Segments { .. } => {
+                        let claim = memory::claim(out.len() + len).map_err(Error::OutOfMemory)?;
+                        out.reserve_exact(len + LINE_END);
+                        Some(claim)
+                    }
+                    _ => None,
+                };
                 match meta.body {
                     Body::Inline(payload) => out.extend_from_slice(&payload[skip..]),
                     _ => self.store.read_payload(&meta.body, skip as u64..meta.body.payload_len(), out)?,

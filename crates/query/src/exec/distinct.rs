@@ -3,10 +3,11 @@
 use stdx::hash::Set;
 
 use crate::error::Result;
-use crate::exec::host::host;
+use crate::exec::host::{host, row_bytes};
 use crate::exec::memory::Held;
+use crate::exec::spill::keys::short_key;
 use crate::exec::spill::partition::{LEVELS, Part, Partitions, Rows};
-use crate::exec::{Exec, key_of};
+use crate::exec::{BATCH, BATCH_BYTES, Exec, key_of};
 use crate::scalar::EvalContext;
 use crate::session::Row;
 use crate::types::Type;
@@ -36,8 +37,10 @@ impl DistinctState {
                 }
                 self.input = None;
             } else if let Some(rows) = &mut self.reading {
-                for _ in 0..crate::exec::BATCH {
+                let mut bytes = 0;
+                while out.len() < BATCH && bytes < BATCH_BYTES {
                     let Some((_, row)) = rows.next()? else { break };
+                    bytes += row_bytes(&row);
                     out.push(row);
                 }
                 if !out.is_empty() {
@@ -69,7 +72,7 @@ impl DistinctState {
     fn filter(&mut self, types: &[Type], ctx: &mut EvalContext, rows: &mut Vec<Row>) -> Result<()> {
         let mut kept = 0;
         for at in 0..rows.len() {
-            let key = key_of(&rows[at], types);
+            let key = short_key(key_of(&rows[at], types));
             if self.seen.contains(&key) {
                 continue;
             }

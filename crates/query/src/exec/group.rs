@@ -15,7 +15,7 @@ use crate::exec::progress::{Of, Progress};
 use crate::exec::sorter::{Sorted, Sorter};
 use crate::exec::spill::keys::Keys;
 use crate::exec::spill::partition::{LEVELS, Part, Partitions};
-use crate::exec::{BATCH, Exec};
+use crate::exec::{BATCH, BATCH_BYTES, Exec};
 use crate::plan::Group;
 use crate::plan::estimate::estimate;
 use crate::scalar::aggregate::Accumulator;
@@ -105,7 +105,10 @@ impl GroupState {
             self.gathered = Some(Gathered { rows, gathering: None, key: Vec::new(), adding, count: 0 });
         }
         let Some(gathered) = &mut self.gathered else { return Ok(()) };
-        while out.len() < BATCH && gathered.step(group, ctx, out)? {}
+        let mut bytes = 0;
+        while out.len() < BATCH && bytes < BATCH_BYTES && gathered.step(group, ctx, out)? {
+            bytes += out.last().map_or(0, |row| row_bytes(row));
+        }
         Ok(())
     }
 

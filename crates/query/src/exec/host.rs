@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use engine::Lsn;
 use engine::rows::{Isolation, Transaction};
+use stdx::memory;
 
 use crate::error::{self, Result, SqlError};
 use crate::exec::hosted::{Answer, Listing};
@@ -177,7 +178,8 @@ impl Host {
     pub fn must_spill(&self, own: &Held, more: usize) -> bool {
         let of_statement = self.memory.bytes() + more;
         let is_short = of_statement > self.memory_max
-            || (self.memory.all() + more > self.memory_max && of_statement > self.memory_max / MUCH);
+            || (self.memory.all() + more > self.memory_max && of_statement > self.memory_max / MUCH)
+            || memory::left() < more as u64;
         is_short && self.is_much(own) && self.db.spill().is_some()
     }
 
@@ -197,6 +199,14 @@ impl Host {
         if own.bytes() > self.memory_max / 2 {
             return Err(error::OUT_OF_MEMORY.with(&[&self.memory.bytes()]));
         }
+        self.claim(bytes)
+    }
+
+    /// Of few bytes nobody asks whether they are left.
+    fn claim(&self, bytes: usize) -> Result<()> {
+        if bytes >= CLAIMED_MIN {
+            drop(memory::claim(0)?);
+        }
         Ok(())
     }
 
@@ -206,9 +216,20 @@ impl Host {
         if self.memory.bytes() > self.memory_max && self.is_much(own) {
             return Err(error::OUT_OF_MEMORY.with(&[&self.memory.bytes()]));
         }
+        self.claim(bytes)
+    }
+
+    /// Gives a user variable its value, which stays until the session ends.
+    pub fn set_user(&mut self, name: String, value: Value, ty: Type) -> Result<()> {
+        let _claim = memory::claim(name.len() + value.heap_bytes() + USER_BYTES)?;
+        self.users.insert(name, (value, ty));
         Ok(())
     }
 }
+
+/// What a user variable takes beside its name and its value, about.
+const USER_BYTES: usize = 256;
+const CLAIMED_MIN: usize = 16 << 10;
 
 /// The host of a running statement.
 pub fn host(ctx: &mut EvalContext) -> &mut Host {

@@ -72,7 +72,7 @@ impl Hosted for SetUser {
     fn eval(&self, row: &[Value], ctx: &mut EvalContext) -> Result<Value> {
         let value = self.value.eval(row, ctx)?;
         let ty = self.value.ty();
-        host(ctx).users.insert(self.name.clone(), (value.clone(), ty));
+        host(ctx).set_user(self.name.clone(), value.clone(), ty)?;
         Ok(value)
     }
 

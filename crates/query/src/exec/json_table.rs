@@ -16,9 +16,10 @@ pub fn rows(table: &JsonTable, ctx: &mut EvalContext) -> Result<Rows> {
     let document = match table.document.eval(&[], ctx)? {
         Value::Null => return Ok(Rows::default()),
         Value::Json(json) => json,
-        Value::Text(text) => json::parse(&text).map(Json::from).map_err(|wrong| match wrong.too_deep {
-            true => error::JSON_DOCUMENT_TOO_DEEP.bare(),
-            false => error::INVALID_JSON_TEXT_IN_PARAM.with(&[&1, &"json_table", &wrong.message, &wrong.position]),
+        Value::Text(text) => json::parse(&text).map(Json::from).map_err(|wrong| {
+            wrong.refusal().unwrap_or_else(|| {
+                error::INVALID_JSON_TEXT_IN_PARAM.with(&[&1, &"json_table", &wrong.message, &wrong.position])
+            })
         })?,
         _ => return Err(error::INVALID_TYPE_FOR_JSON.with(&[&1, &"json_table"])),
     };

@@ -48,6 +48,8 @@ use crate::value::Value;
 
 /// Rows of a batch, about.
 const BATCH: usize = 256;
+/// A batch whose values were made for it takes no more rows when they are so long.
+const BATCH_BYTES: usize = 512 << 10;
 
 /// A node under way.
 pub struct Exec {
@@ -67,6 +69,8 @@ enum State {
     Scan(Box<scan::ScanState>),
     /// One input, nothing else to remember.
     Input(Box<Exec>),
+    /// The same, and rows of it whose values would have made the batch too long.
+    Project(Box<Exec>, Vec<Row>),
     Loop(Box<join::LoopState>),
     Hash(Box<hash::HashState>),
     Window(Box<window::WindowState>),
@@ -120,7 +124,8 @@ impl Exec {
             Node::Scan(scan) => State::Scan(Box::new(scan::ScanState::open(scan, base, ctx)?)),
             Node::Loop { left, .. } => State::Loop(Box::new(join::LoopState::new(Exec::open(left, base, ctx)?))),
             Node::Hash(join) => State::Hash(Box::new(hash::HashState::new(Exec::open(&join.left, base, ctx)?))),
-            Node::Filter { input, .. } | Node::Project { input, .. } | Node::Strip { input, .. } => {
+            Node::Project { input, .. } => State::Project(Box::new(Exec::open(input, base, ctx)?), Vec::new()),
+            Node::Filter { input, .. } | Node::Strip { input, .. } => {
                 State::Input(Box::new(Exec::open(input, base, ctx)?))
             }
             Node::Derived { input, .. } => State::Input(Box::new(Exec::open(input, None, ctx)?)),
@@ -228,10 +233,14 @@ impl Exec {
                     keep(conditions, ctx, out)?;
                 }
             }
-            (Node::Project { exprs, .. }, State::Input(input)) => {
-                if input.next(ctx, out)? {
-                    project(exprs, ctx, out)?;
+            (Node::Project { exprs, .. }, State::Project(input, waiting)) => {
+                if !waiting.is_empty() {
+                    std::mem::swap(waiting, out);
+                } else if !input.next(ctx, out)? {
+                    return Ok(false);
                 }
+                let done = project(exprs, ctx, out)?;
+                *waiting = out.split_off(done);
             }
             (Node::Strip { width, .. }, State::Input(input)) => {
                 input.next(ctx, out)?;
@@ -380,19 +389,26 @@ fn placed(values: Row, base: Option<&Arc<Row>>, offset: usize, width: usize) -> 
 }
 
 /// The values that are asked for. Where they are columns and nothing else, each is moved and not copied.
-fn project(exprs: &[Expr], ctx: &mut EvalContext, rows: &mut [Row]) -> Result<()> {
+/// Returns how many rows that are: where values are long, the rest is left as it is.
+fn project(exprs: &[Expr], ctx: &mut EvalContext, rows: &mut [Row]) -> Result<usize> {
+    let count = rows.len();
     let place = |expr: &Expr| if let Expr::Column(at, _) = expr { Some(*at) } else { None };
     let is_new = |(nth, expr): (usize, &Expr)| exprs[..nth].iter().all(|other| place(other) != place(expr));
     if exprs.iter().all(|expr| place(expr).is_some()) && exprs.iter().enumerate().all(is_new) {
         for row in rows {
             *row = exprs.iter().filter_map(place).map(|at| std::mem::take(&mut row[at])).collect();
         }
-        return Ok(());
+        return Ok(count);
     }
-    for row in rows {
+    let mut bytes = 0;
+    for (nth, row) in rows.iter_mut().enumerate() {
         *row = exprs.iter().map(|expr| expr.eval(row, ctx)).collect::<Result<Row>>()?;
+        bytes += row.iter().map(Value::heap_bytes).sum::<usize>();
+        if bytes > BATCH_BYTES {
+            return Ok(nth + 1);
+        }
     }
-    Ok(())
+    Ok(count)
 }
 
 fn keep(conditions: &[Expr], ctx: &mut EvalContext, rows: &mut Vec<Row>) -> Result<()> {

@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::exec::host::host;
 use crate::exec::memory;
 use crate::exec::progress::{Of, Progress};
-use crate::exec::spill::{Reader, Run, Writer, decode_row, encode_cells, unpack_row};
+use crate::exec::spill::{PIECE as READ_BYTES, Reader, Run, Writer, decode_row, encode_cells, unpack_row};
 use crate::plan::SortKey;
 use crate::scalar::EvalContext;
 use crate::scalar::key::{encode_cell, start_of_cell};
@@ -23,6 +23,8 @@ use crate::session::Row;
 
 /// Runs that are merged at once.
 const WAYS: usize = 64;
+/// While it is merged a run holds its next record, the bytes that were read behind it, and the key.
+const MERGED_COPIES: usize = 3;
 /// A piece takes keys until it is so long.
 const PIECE: usize = 64 << 10;
 /// A batch of ours takes rows until it has so many.
@@ -41,8 +43,9 @@ pub struct Sorter {
     held: Held,
     counted: memory::Held,
     runs: Vec<Run>,
-    /// Records in the runs.
+    /// Records in the runs, and the longest of them.
     written: u64,
+    longest: usize,
     writer: Option<Writer>,
     /// A record on its way to a file.
     record: Vec<u8>,
@@ -367,6 +370,7 @@ impl Sorter {
             self.record[..KEY_LEN_BYTES].copy_from_slice(&key_len.to_le_bytes());
             encode_cells(held.row(place).iter(), &mut self.record);
             writer.put(&self.record)?;
+            self.longest = self.longest.max(self.record.len());
             if nth.is_multiple_of(4096) {
                 host(ctx).look_up()?;
             }
@@ -384,11 +388,14 @@ impl Sorter {
             return Ok(Sorted::Here { sorter: self, next: 0 });
         }
         self.write_out(order, ctx)?;
-        while self.runs.len() > WAYS {
+        // Half of what the statement may hold is for the merge; runs of long records are merged fewer at a time.
+        let of_run = MERGED_COPIES * self.longest + READ_BYTES;
+        let ways = (host(ctx).memory_max / 2 / of_run).clamp(2, WAYS);
+        while self.runs.len() > ways {
             let mut progress = Progress::begin("merging sorted runs", Of::Exactly(self.written));
             // Runs that follow one another, so that what is equal stays in order.
             let mut longer = Vec::new();
-            for runs in self.runs.chunks(WAYS) {
+            for runs in self.runs.chunks(ways) {
                 let mut writer = Writer::new(&host(ctx).spill()?)?;
                 let (mut merge, mut count) = (Merge::new(runs)?, 0u64);
                 while merge.advance()? {

@@ -135,11 +135,9 @@ pub fn to_json(value: Value, from: &Type) -> Result<Value> {
     Ok(match &value {
         Value::Json(_) => value,
         Value::Text(text) => {
-            let node = json::parse(text).map_err(|error| {
-                if error.too_deep {
-                    return error::JSON_DOCUMENT_TOO_DEEP.bare();
-                }
-                error::INVALID_JSON_TEXT_IN_PARAM.with(&[&1, &"cast_as_json", &error.message, &error.position])
+            let node = json::parse(text).map_err(|wrong| {
+                let position = || [&1 as &dyn std::fmt::Display, &"cast_as_json", &wrong.message, &wrong.position];
+                wrong.refusal().unwrap_or_else(|| error::INVALID_JSON_TEXT_IN_PARAM.with(&position()))
             })?;
             Value::Json(Json::from(node))
         }

@@ -2,6 +2,8 @@
 
 use std::cmp::Ordering;
 
+use stdx::memory::{self, Claim};
+
 use crate::error::Result;
 use crate::scalar::context::EvalContext;
 use crate::scalar::expr::{Between, Call, Case, Compare, Comparison, Domain, Expr, In, Like};
@@ -306,8 +308,25 @@ impl Call {
                 return Ok(Value::Null);
             }
         }
+        let _claim = self.claim(values)?;
         match self.function.run {
             Run::Strict(run) | Run::Values(run) | Run::Lazy(run) => run(self, values, ctx),
         }
+    }
+
+    /// Claims the memory of a result that is made of long arguments. Functions whose result can be much longer than their arguments claim it themselves.
+    fn claim(&self, values: &[Value]) -> Result<Option<Claim>> {
+        /// Shorter arguments are not worth the look at the process's count.
+        const LONG: usize = 32 << 10;
+        let is_short = !self.ty.is_string() || (self.ty.length as usize) < LONG;
+        if is_short && self.ty.kind != Kind::Json {
+            return Ok(None);
+        }
+        let bytes: usize = values.iter().map(Value::heap_bytes).sum();
+        if bytes < LONG {
+            return Ok(None);
+        }
+        // The result beside a copy of the arguments.
+        Ok(Some(memory::claim(2 * bytes)?))
     }
 }

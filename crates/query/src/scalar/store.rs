@@ -418,9 +418,10 @@ impl Slot<'_> {
         match &value {
             Value::Bytes(_) => Err(error::INVALID_JSON_CHARSET.with(&[&"binary"])),
             Value::Text(text) => {
-                let node = json::parse(text).map_err(|wrong| match wrong.too_deep {
-                    true => error::JSON_DOCUMENT_TOO_DEEP.bare(),
-                    false => error::INVALID_JSON_TEXT.with(&[&wrong.message, &wrong.position, &self.place.column]),
+                let node = json::parse(text).map_err(|wrong| {
+                    wrong.refusal().unwrap_or_else(|| {
+                        error::INVALID_JSON_TEXT.with(&[&wrong.message, &wrong.position, &self.place.column])
+                    })
                 })?;
                 Ok(Value::Json(Json::from(node)))
             }

@@ -35,6 +35,9 @@ impl Session {
     }
 
     fn command_itself(&mut self, statement: &Statement) -> Result<Outcome> {
+        if leaves_something(statement) {
+            drop(stdx::memory::claim(LEFT_BYTES)?);
+        }
         match statement {
             Statement::CreateTable(create) => self.create_table(create),
             Statement::AlterTable { table, operations } => self.alter_table(table, operations),
@@ -200,4 +203,20 @@ impl Session {
         self.look_for_unsafe(handle.text());
         self.execute_preparation(&handle.0, values)
     }
+}
+
+/// What a statement leaves behind takes at least so much, about.
+const LEFT_BYTES: usize = 16 << 10;
+
+/// Does it leave something in memory, with the session or in the catalog?
+fn leaves_something(statement: &Statement) -> bool {
+    matches!(
+        statement,
+        Statement::CreateTable(_)
+            | Statement::AlterTable { .. }
+            | Statement::CreateIndex(_)
+            | Statement::CreateDatabase { .. }
+            | Statement::CreateView(_)
+            | Statement::Savepoint(_)
+    )
 }

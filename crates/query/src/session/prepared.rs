@@ -69,6 +69,10 @@ impl Preparation {
     }
 }
 
+/// What a prepared statement takes, and how many times its text, about.
+const PREPARED_BYTES: usize = 8 << 10;
+const PREPARED_SHARE: usize = 8;
+
 /// A prepared statement with what it was described by.
 #[derive(Debug)]
 pub(super) struct Described {
@@ -101,6 +105,8 @@ impl Session {
         if let Some(known) = self.prepared(sql) {
             return Ok(known);
         }
+        // The text is kept, and a tree of it that takes some times as much.
+        let _claim = stdx::memory::claim(PREPARED_BYTES + PREPARED_SHARE * sql.len())?;
         let parsed = parse::parse(sql, self.ctx.sql_mode)?;
         let (prepared, by) = self.prepare_parsed(sql, parsed)?;
         if let Some(by) = by.filter(|compiled| !compiled.volatile) {

@@ -599,7 +599,7 @@ impl Session {
             None => self.ctx.warn(error::SP_FETCH_NO_DATA.bare()),
             Some(row) => {
                 for ((name, value), ty) in names.iter().zip(row).zip(types) {
-                    self.host().users.insert(name.clone(), (value, ty));
+                    self.host().set_user(name.clone(), value, ty)?;
                 }
             }
         }

@@ -69,7 +69,7 @@ impl Session {
                     self.track_variable("last_insert_id");
                 }
                 Checked::User(name, value, ty) => {
-                    self.host().users.insert(name, (value, ty));
+                    self.host().set_user(name, value, ty)?;
                     self.track_state();
                 }
                 Checked::Names(collation) => {

@@ -103,7 +103,7 @@ fn one(load: &Load, cutter: &Cutter, inserting: &mut Inserting<'_>, is_cut: bool
             }
             (Into::Variable(name), bytes) => {
                 let value = bytes.flatten().map_or(Value::Null, |bytes| value_of(bytes, load.charset));
-                host(ctx).users.insert(name.clone(), (value, variable_type()));
+                host(ctx).set_user(name.clone(), value, variable_type())?;
             }
             (Into::Column(at), None) => {
                 ctx.complain(error::WARN_TOO_FEW_RECORDS.with(&[&number]))?;

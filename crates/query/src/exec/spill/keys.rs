@@ -13,6 +13,7 @@ use crate::error::Result;
 use crate::exec::host::host;
 use crate::exec::memory::Held;
 use crate::scalar::EvalContext;
+use crate::scalar::functions::digest::sha256;
 
 /// A block of a run takes keys until it is so long.
 const BLOCK: u64 = 4 << 10;
@@ -21,6 +22,23 @@ const FILTER_BITS: usize = 10;
 const FILTER_PROBES: u64 = 6;
 /// What a key takes in memory beside its bytes.
 const KEY_BYTES: usize = 64;
+
+/// Longer keys lie here as their digests.
+const SHORT: usize = 128;
+/// What is longer than `SHORT` cannot be taken for a key, nor a key for it.
+const DIGEST_BYTES: usize = SHORT + 1;
+
+/// The key, or in place of a long one a digest of it: for sets, where the keys' order does not matter. SHA-256, so that nobody can make two keys fall together.
+pub fn short_key(key: Vec<u8>) -> Vec<u8> {
+    if key.len() > SHORT { digest(&key).to_vec() } else { key }
+}
+
+fn digest(key: &[u8]) -> [u8; DIGEST_BYTES] {
+    let mut out = [0; DIGEST_BYTES];
+    let hash = sha256(key);
+    out[..hash.len()].copy_from_slice(&hash);
+    out
+}
 
 #[derive(Default)]
 pub struct Keys {
@@ -41,6 +59,11 @@ struct Sorted {
 
 impl Keys {
     pub fn contains(&self, key: &[u8]) -> Result<bool> {
+        if key.len() > SHORT { self.knows(&digest(key)) } else { self.knows(key) }
+    }
+
+    /// The same of a key as it lies here.
+    fn knows(&self, key: &[u8]) -> Result<bool> {
         if self.fresh.contains(key) {
             return Ok(true);
         }
@@ -58,9 +81,15 @@ impl Keys {
 
     /// False: it was there.
     pub fn insert(&mut self, key: &[u8], ctx: &mut EvalContext) -> Result<bool> {
-        if self.contains(key)? {
+        let digest = (key.len() > SHORT).then(|| digest(key));
+        let key = digest.as_ref().map_or(key, |digest| digest);
+        if self.knows(key)? {
             return Ok(false);
         }
+        self.add(key, ctx)
+    }
+
+    fn add(&mut self, key: &[u8], ctx: &mut EvalContext) -> Result<bool> {
         let bytes = key.len() + KEY_BYTES;
         if host(ctx).must_spill(&self.held, bytes) {
             self.write_out(ctx)?;

@@ -1,6 +1,8 @@
 //! Bytes as text and back: hexadecimal, base64; digests; made shorter and whole again.
 
 use super::{Args, Function, Returns, Run, row, string_value};
+use stdx::memory;
+
 use crate::error::{self, Result};
 use crate::scalar::bind::{self, Settings};
 use crate::scalar::context::EvalContext;
@@ -145,6 +147,7 @@ fn uncompress(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Va
         ctx.warn(error::TOO_BIG_FOR_UNCOMPRESS.with(&[&most]));
         return Ok(Value::Null);
     }
+    let _claim = memory::claim(2 * length)?;
     use miniz_oxide::inflate::TINFLStatus::HasMoreOutput;
     match miniz_oxide::inflate::decompress_to_vec_zlib_with_limit(stream, length) {
         Ok(whole) => Ok(string_value(call, whole, ctx)),

@@ -49,9 +49,10 @@ fn document(args: &Args<'_>, place: usize) -> Result<Json> {
     let name = args.call.function.name();
     match args.get(place) {
         Value::Json(json) => Ok(json.clone()),
-        Value::Text(text) => json::parse(text).map(Json::from).map_err(|wrong| match wrong.too_deep {
-            true => error::JSON_DOCUMENT_TOO_DEEP.bare(),
-            false => error::INVALID_JSON_TEXT_IN_PARAM.with(&[&(place + 1), &name, &wrong.message, &wrong.position]),
+        Value::Text(text) => json::parse(text).map(Json::from).map_err(|wrong| {
+            wrong.refusal().unwrap_or_else(|| {
+                error::INVALID_JSON_TEXT_IN_PARAM.with(&[&(place + 1), &name, &wrong.message, &wrong.position])
+            })
         }),
         _ => Err(error::INVALID_TYPE_FOR_JSON.with(&[&(place + 1), &name])),
     }

@@ -31,6 +31,7 @@ fn get_lock(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Valu
     let seconds = if values[1].is_null() { 0 } else { convert::to_i64(&values[1], ctx)? };
     // Less than none is for ever.
     let patience = u64::try_from(seconds).ok().map(Duration::from_secs);
+    drop(stdx::memory::claim(name.len() + 256)?);
     let got = locks.get(session, &name, patience, &|| ctx.check_wait())?;
     Ok(Value::from(got))
 }

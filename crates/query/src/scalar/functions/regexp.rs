@@ -6,7 +6,9 @@ use std::rc::Rc;
 
 use fancy_regex::Regex;
 
-use super::{Args, Function, Returns, Run, longest, row, string_value};
+use super::{Args, Function, Returns, Run, longest, row, string_value, too_long};
+use stdx::memory;
+
 use crate::error::{self, Result};
 use crate::scalar::context::EvalContext;
 use crate::scalar::expr::Call;
@@ -150,6 +152,14 @@ fn regexp_replace(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Resul
             break;
         };
         count += 1;
+        if out.len() > ctx.max_allowed_packet {
+            return Ok(too_long(call, ctx));
+        }
+        let more = replacement.len() * (1 + groups.len()) + hit.end() - at;
+        if out.len() + more > out.capacity() {
+            let _claim = memory::claim(out.len() + more)?;
+            out.reserve(out.len() + more);
+        }
         out.push_str(&text[at..hit.start()]);
         match which == 0 || which == count {
             true => expand(&replacement, &groups, &mut out)?,

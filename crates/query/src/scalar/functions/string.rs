@@ -1,6 +1,8 @@
 //! Strings. Positions count characters from 1, bytes in binary strings; from the end where they are negative.
 
 use super::{Args, Function, MANY, Returns, Run, first_length, longest, row, string_value, sum_of_lengths, too_long};
+use stdx::memory;
+
 use crate::error::{self, Result};
 use crate::scalar::bind::Settings;
 use crate::scalar::context::EvalContext;
@@ -276,6 +278,7 @@ fn padded(call: &Call, values: &[Value], front: bool, ctx: &mut EvalContext) -> 
         return Ok(too_long(call, ctx));
     }
     let length = length as usize;
+    let _claim = memory::claim(2 * length)?;
     if call.ty.kind.is_bytes() {
         let (whole, fill) = (args.bytes(0, ctx), args.bytes(2, ctx));
         let missing = length.saturating_sub(whole.len());
@@ -302,7 +305,10 @@ fn repeat(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value>
     if piece.len().saturating_mul(count) > ctx.max_allowed_packet {
         return Ok(too_long(call, ctx));
     }
-    Ok(string_value(call, piece.repeat(count), ctx))
+    let claim = memory::claim(2 * piece.len() * count)?;
+    let whole = piece.repeat(count);
+    drop(claim);
+    Ok(string_value(call, whole, ctx))
 }
 
 fn space(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
@@ -310,6 +316,7 @@ fn space(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> 
     if count > ctx.max_allowed_packet {
         return Ok(too_long(call, ctx));
     }
+    let _claim = memory::claim(2 * count)?;
     Ok(string_value(call, vec![b' '; count], ctx))
 }
 
@@ -329,9 +336,19 @@ fn replace(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value
         if out.len() > ctx.max_allowed_packet {
             return Ok(too_long(call, ctx));
         }
+        if out.len() + rest.len() > out.capacity() {
+            grow(&mut out, rest.len())?;
+        }
     }
     out.extend_from_slice(rest);
     Ok(string_value(call, out, ctx))
+}
+
+/// Room for so many bytes more, and for twice as many as there are: a claim for each doubling.
+fn grow(out: &mut Vec<u8>, more: usize) -> Result<()> {
+    let _claim = memory::claim(out.len() + more)?;
+    out.reserve(out.len() + more);
+    Ok(())
 }
 
 pub fn find(whole: &[u8], part: &[u8]) -> Option<usize> {
@@ -525,6 +542,11 @@ fn export_set(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Va
     let separator = if args.len() > 3 { args.bytes(3, ctx) } else { b",".to_vec() };
     let count = args.int_or(4, 64, ctx)?;
     let count = if (0..=64).contains(&count) { count } else { 64 };
+    let longest = on.len().max(off.len()) + separator.len();
+    if longest * count as usize > ctx.max_allowed_packet {
+        return Ok(too_long(call, ctx));
+    }
+    let _claim = memory::claim(longest * count as usize)?;
     let parts: Vec<&[u8]> = (0..count).map(|bit| if bits >> bit & 1 == 1 { &on[..] } else { &off[..] }).collect();
     Ok(string_value(call, parts.join(&separator[..]), ctx))
 }

@@ -1,6 +1,9 @@
 //! Text to a document. The messages are those MySQL's parser gives, because clients show them.
 
+use stdx::memory::{self, Full};
+
 use super::{DEPTH_MAX, Members, Node};
+use crate::error::{self, SqlError};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyntaxError {
@@ -9,7 +12,22 @@ pub struct SyntaxError {
     pub position: usize,
     /// Deeper than 100 levels: another error code.
     pub too_deep: bool,
+    /// The document takes more memory than is left.
+    pub full: Option<Full>,
 }
+
+impl SyntaxError {
+    /// The error of a document that is refused although its text may be right.
+    pub fn refusal(&self) -> Option<SqlError> {
+        match self.full {
+            Some(full) => Some(full.into()),
+            None => self.too_deep.then(|| error::JSON_DOCUMENT_TOO_DEEP.bare()),
+        }
+    }
+}
+
+/// The parser claims memory for so many nodes at a time.
+const CLAIMED_NODES: usize = 1024;
 
 type Parse<T> = Result<T, SyntaxError>;
 
@@ -17,10 +35,11 @@ struct Parser<'t> {
     text: &'t str,
     at: usize,
     depth: usize,
+    nodes: usize,
 }
 
 pub fn parse(text: &str) -> Parse<Node> {
-    let mut parser = Parser { text, at: 0, depth: 0 };
+    let mut parser = Parser { text, at: 0, depth: 0, nodes: 0 };
     parser.blanks();
     if parser.peek().is_none() {
         return parser.fail("The document is empty.");
@@ -39,7 +58,7 @@ impl Parser<'_> {
     }
 
     fn fail<T>(&self, message: &'static str) -> Parse<T> {
-        Err(SyntaxError { message, position: self.at, too_deep: false })
+        Err(SyntaxError { message, position: self.at, too_deep: false, full: None })
     }
 
     fn blanks(&mut self) {
@@ -55,6 +74,14 @@ impl Parser<'_> {
     }
 
     fn node(&mut self) -> Parse<Node> {
+        self.nodes += 1;
+        if self.nodes.is_multiple_of(CLAIMED_NODES) {
+            // Twice, for a list doubles its room.
+            let claimed = memory::claim(2 * self.nodes * size_of::<Node>());
+            let full =
+                |full| SyntaxError { message: "too large", position: self.at, too_deep: false, full: Some(full) };
+            drop(claimed.map_err(full)?);
+        }
         match self.peek() {
             Some(b'{') => self.nested(Self::object),
             Some(b'[') => self.nested(Self::array),
@@ -75,7 +102,7 @@ impl Parser<'_> {
     fn nested(&mut self, inner: fn(&mut Self) -> Parse<Node>) -> Parse<Node> {
         self.depth += 1;
         if self.depth > DEPTH_MAX {
-            return Err(SyntaxError { message: "too deep", position: self.at, too_deep: true });
+            return Err(SyntaxError { message: "too deep", position: self.at, too_deep: true, full: None });
         }
         self.at += 1;
         let node = inner(self);
@@ -151,6 +178,7 @@ impl Parser<'_> {
                         message: "Missing a closing quotation mark in string.",
                         position: start,
                         too_deep: false,
+                        full: None,
                     });
                 }
             }

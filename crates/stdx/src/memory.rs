@@ -1,0 +1,228 @@
+//! How much memory the process has allocated, and whether a request may take more.
+//!
+//! `Counting` wraps the global allocator and counts every block, so that the count holds whatever allocated it and whoever keeps it. Code that is about to make something large on behalf of a client, or something that
+//! stays with a session, calls `claim` first; a refused claim becomes an error in the client's protocol. Code that does not ask is counted all the same, so the next claim is refused instead.
+//!
+//! A thread counts in a cell of its own and adds it to the shared count when it differs by `BATCH_BYTES`. So an allocation costs no shared cache line, and the shared count is off by at most that much for each thread.
+//!
+//! - **ME-1** The sum of all claims that are held and of all memory that is counted never exceeds the limit by a claim: a claim that would do so is refused.
+
+use std::alloc::{GlobalAlloc, Layout};
+use std::cell::Cell;
+use std::fmt;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+/// A thread tells the others when its own count has changed by so much.
+const BATCH_BYTES: i64 = 32 << 10;
+
+static HELD: AtomicI64 = AtomicI64::new(0);
+/// Claims whose memory is not allocated yet.
+static CLAIMED: AtomicI64 = AtomicI64::new(0);
+/// Memory that another setting bounds: it does not count against the limit.
+static BESIDE: AtomicI64 = AtomicI64::new(0);
+static LIMIT: AtomicI64 = AtomicI64::new(i64::MAX);
+
+thread_local! {
+    // Without a destructor: an allocator may use no other kind.
+    static OWN: Cell<i64> = const { Cell::new(0) };
+}
+
+/// An allocator that counts the bytes of its live blocks.
+pub struct Counting<A>(pub A);
+
+fn note(bytes: i64) {
+    let told = OWN.try_with(|own| {
+        let sum = own.get() + bytes;
+        if sum.abs() < BATCH_BYTES {
+            own.set(sum);
+            return;
+        }
+        own.set(0);
+        HELD.fetch_add(sum, Ordering::Relaxed);
+    });
+    if told.is_err() {
+        HELD.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
+
+// SAFETY: every call is passed on to `A` unchanged, whose contract is the same; counting neither allocates nor unwinds.
+unsafe impl<A: GlobalAlloc> GlobalAlloc for Counting<A> {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller keeps the contract of `alloc`.
+        let block = unsafe { self.0.alloc(layout) };
+        if !block.is_null() {
+            note(layout.size() as i64);
+        }
+        block
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller keeps the contract of `alloc_zeroed`.
+        let block = unsafe { self.0.alloc_zeroed(layout) };
+        if !block.is_null() {
+            note(layout.size() as i64);
+        }
+        block
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        note(-(layout.size() as i64));
+        // SAFETY: the caller keeps the contract of `dealloc`.
+        unsafe { self.0.dealloc(block, layout) }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // SAFETY: the caller keeps the contract of `realloc`.
+        let moved = unsafe { self.0.realloc(block, layout, size) };
+        if !moved.is_null() {
+            note(size as i64 - layout.size() as i64);
+        }
+        moved
+    }
+}
+
+/// Adds the calling thread's own count to the shared one. To be called by a thread that ends.
+pub(crate) fn settle() {
+    let _ = OWN.try_with(|own| HELD.fetch_add(own.take(), Ordering::Relaxed));
+}
+
+/// Bytes that are allocated, up to `BATCH_BYTES` for each thread.
+pub fn held() -> u64 {
+    HELD.load(Ordering::Relaxed).max(0) as u64
+}
+
+/// Bytes that may be allocated; `u64::MAX` without a limit.
+pub fn limit() -> u64 {
+    match LIMIT.load(Ordering::Relaxed) {
+        i64::MAX => u64::MAX,
+        limit => limit.max(0) as u64,
+    }
+}
+
+/// From here on claims may bring the count so many bytes above what it is now.
+pub fn limit_to(more: u64) {
+    settle();
+    LIMIT.store(HELD.load(Ordering::Relaxed).saturating_add_unsigned(more), Ordering::Relaxed);
+}
+
+/// Bytes that can be claimed now.
+pub fn left() -> u64 {
+    let free = LIMIT.load(Ordering::Relaxed).saturating_sub(taken());
+    free.max(0) as u64
+}
+
+fn taken() -> i64 {
+    HELD.load(Ordering::Relaxed) + CLAIMED.load(Ordering::Relaxed) - BESIDE.load(Ordering::Relaxed)
+}
+
+/// A claim was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Full {
+    pub bytes: u64,
+}
+
+impl fmt::Display for Full {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes more are beyond what the setting 'memory' leaves to sessions and requests", self.bytes)
+    }
+}
+
+/// Bytes that are about to be allocated. Drop it when they are: from then on the allocator counts them.
+#[derive(Debug)]
+#[must_use = "the claim ends when it is dropped"]
+pub struct Claim(i64);
+
+/// Claims memory before it is allocated (ME-1).
+pub fn claim(bytes: usize) -> Result<Claim, Full> {
+    let wanted = i64::try_from(bytes).unwrap_or(i64::MAX / 2);
+    CLAIMED.fetch_add(wanted, Ordering::Relaxed);
+    let claim = Claim(wanted);
+    if taken() > LIMIT.load(Ordering::Relaxed) { Err(Full { bytes: bytes as u64 }) } else { Ok(claim) }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        CLAIMED.fetch_sub(self.0, Ordering::Relaxed);
+    }
+}
+
+/// Memory that is allocated and bounded by something else than the limit.
+#[derive(Debug, Default)]
+pub struct Beside(i64);
+
+impl Beside {
+    pub fn of(bytes: u64) -> Beside {
+        let mut beside = Beside(0);
+        beside.set(bytes);
+        beside
+    }
+
+    pub fn set(&mut self, bytes: u64) {
+        let bytes = bytes as i64;
+        if bytes != self.0 {
+            BESIDE.fetch_add(bytes - self.0, Ordering::Relaxed);
+            self.0 = bytes;
+        }
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        self.set(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::alloc::System;
+
+    /// The statics are the process's: one test for all of them.
+    #[test]
+    fn blocks_are_counted_and_claims_end_at_the_limit() {
+        let counting = Counting(System);
+        let layout = Layout::from_size_align(1 << 20, 8).unwrap();
+        let before = held();
+        // SAFETY: each block is given back with the layout it was made with.
+        unsafe {
+            let block = counting.alloc(layout);
+            assert_eq!(held(), before + (1 << 20));
+            let block = counting.realloc(block, layout, 3 << 20);
+            assert_eq!(held(), before + (3 << 20));
+            counting.dealloc(block, Layout::from_size_align(3 << 20, 8).unwrap());
+            for _ in 0..1000 {
+                let small = Layout::from_size_align(100, 4).unwrap();
+                counting.dealloc(counting.alloc_zeroed(small), small);
+            }
+        }
+        assert_eq!(held(), before);
+        assert_eq!(limit(), u64::MAX);
+        assert!(claim(usize::MAX).is_ok(), "there is no limit");
+
+        limit_to(1000);
+        let first = claim(600).expect("there is room");
+        assert_eq!(claim(401).unwrap_err(), Full { bytes: 401 });
+        assert_eq!(left(), 400, "a refused claim leaves nothing behind");
+        let mut beside = Beside::of(500);
+        let second = claim(900).expect("what is beside makes room");
+        beside.set(0);
+        assert!(claim(0).is_err());
+        drop((first, second));
+        assert!(claim(1000).is_ok() && claim(1001).is_err());
+
+        // SAFETY: as above.
+        let block = unsafe { counting.alloc(layout) };
+        assert_eq!(left(), 0);
+        assert!(claim(0).is_err(), "what was not claimed counts too");
+        // SAFETY: as above.
+        unsafe { counting.dealloc(block, layout) };
+        let leaves = std::thread::spawn(|| {
+            crate::slot::current();
+            note(-100);
+        });
+        leaves.join().unwrap();
+        assert_eq!(left(), 1100, "a thread that ends tells what it has not told");
+        HELD.fetch_add(100, Ordering::Relaxed);
+        LIMIT.store(i64::MAX, Ordering::Relaxed);
+    }
+}
