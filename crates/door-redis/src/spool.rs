@@ -137,6 +137,9 @@ impl Call<'_> {
                     spool.put(&piece)?;
                     at = to;
                 }
+                spool.put(b"\r\n")?;
+                // While the command can still fail: later it has changed keys, and a full disk must not take its reply.
+                return spool.end();
             }
             claim => {
                 if claim.is_some() {
