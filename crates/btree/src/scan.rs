@@ -145,6 +145,7 @@ pub struct Scan<'t> {
 }
 
 /// What is left of a scan, without its tree: for whoever puts it aside and goes on later.
+#[derive(Clone)]
 pub struct Span {
     /// `from <= key < to`.
     from: Vec<u8>,

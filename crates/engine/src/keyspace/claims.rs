@@ -70,7 +70,8 @@ impl Claims {
 
     /// An open transaction that claims the key. The key's stripe is held.
     fn holder(&self, db: u8, suffix: &[u8]) -> Option<TxnId> {
-        self.locks.holder(&self.keys, &name(db, suffix), 0, false, |id| self.slots.is_open(id))
+        self.locks
+            .holder(&self.keys, &name(db, suffix), (0, lock::Strength::Exclusive), false, |id| self.slots.is_open(id))
     }
 
     /// An open transaction that claims one of these keys. Their stripes are held.

@@ -258,7 +258,12 @@ impl Rows {
             let parsed = before.map(Stored::parse).transpose()?;
             let head = parsed.map(|(head, _)| head);
             let is_row = head.is_some_and(|head| !head.is_ghost);
-            if let Some(holder) = self.in_the_way(map, key, id, head, is_row) {
+            // That a row is there is all that an insert asks of it: who has it shared keeps it there.
+            let strength = match wanted {
+                Change::Insert(_) if is_row => Strength::Shared,
+                _ => Strength::Exclusive,
+            };
+            if let Some(holder) = self.in_the_way(map, key, (id, strength), head, is_row) {
                 return Ok(Seen::Blocked(holder));
             }
             let (value, is_ghost) = match (wanted, is_row) {
@@ -298,8 +303,15 @@ impl Rows {
         Ok(map.tree.get(key, &mut now)?.present && now == record)
     }
 
-    /// An open transaction that has written or locked the row, or the range that a new row falls into.
-    fn in_the_way(&self, map: &Map, key: &[u8], id: TxnId, head: Option<Head>, is_row: bool) -> Option<TxnId> {
+    /// An open transaction that has written the row, or locked it so that this strength conflicts, or locked the range that a new row falls into.
+    fn in_the_way(
+        &self,
+        map: &Map,
+        key: &[u8],
+        (id, strength): (TxnId, Strength),
+        head: Option<Head>,
+        is_row: bool,
+    ) -> Option<TxnId> {
         let is_open = |id| self.slots.is_open(id);
         if let Some(head) = head
             && head.writer != id
@@ -308,7 +320,7 @@ impl Rows {
             return Some(head.writer);
         }
         let owns = head.is_some_and(|head| head.writer == id);
-        let holder = self.locks.holder(map, key, id, owns, is_open);
+        let holder = self.locks.holder(map, key, (id, strength), owns, is_open);
         if is_row { holder } else { holder.or_else(|| self.locks.range_holder(map, key, id, is_open)) }
     }
 

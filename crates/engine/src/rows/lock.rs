@@ -28,6 +28,8 @@ pub(crate) const PARTITIONS: usize = 64;
 /// So many entries with keys a transaction may always have, and so many if there is room.
 const EXACT_MIN: usize = 128;
 const EXACT_MAX: usize = 8192;
+/// A new range is joined to one of the same transaction among so many of the map's last ranges: those of a scan that locks step by step become one.
+const RANGES_JOINED: usize = 16;
 /// What an entry with its key takes in memory, and a hash, about.
 const EXACT_BYTES: u64 = 256;
 const HASH_BYTES: u64 = 16;
@@ -64,6 +66,25 @@ struct Range {
     txn: TxnId,
     from: Vec<u8>,
     to: Option<Vec<u8>>,
+}
+
+impl Range {
+    /// Extends the range by one that overlaps or touches it. False: there is a gap between them.
+    fn join(&mut self, from: &[u8], to: Option<&[u8]>) -> bool {
+        let begins_before_end = |from: &[u8], to: Option<&[u8]>| to.is_none_or(|to| *from <= *to);
+        if !begins_before_end(from, self.to.as_deref()) || !begins_before_end(&self.from, to) {
+            return false;
+        }
+        if *from < *self.from {
+            self.from = from.to_vec();
+        }
+        match (&self.to, to) {
+            (Some(end), Some(to)) if *to > **end => self.to = Some(to.to_vec()),
+            (Some(_), None) => self.to = None,
+            _ => {}
+        }
+        true
+    }
 }
 
 /// Locks of one strength without their keys.
@@ -271,12 +292,12 @@ impl Locks {
         }
     }
 
-    /// An open transaction other than `txn` that locks the row. Called under the latch of the row's leaf. `owns`: `txn` has written the row.
+    /// An open transaction other than `txn` whose lock on the row conflicts with `strength`. Called under the latch of the row's leaf. `owns`: `txn` has written the row.
     pub fn holder(
         &self,
         map: &Map,
         key: &[u8],
-        txn: TxnId,
+        (txn, strength): (TxnId, Strength),
         owns: bool,
         is_open: impl Fn(TxnId) -> bool,
     ) -> Option<TxnId> {
@@ -287,13 +308,14 @@ impl Locks {
         let (hash, shard) = self.place(map.id, key);
         let shard = shard.lock();
         let has = |own: Holder| own.txn == txn && own.strength == Strength::Exclusive && own.is_sure;
+        let in_the_way = |other: &Holder| other.txn != txn && conflict(other.strength, strength) && is_open(other.txn);
         // Whoever has it for himself has it from before others claimed all: they mean the rest.
-        if owns || shard.holders(map.id, key, hash).any(has) {
-            let mut others = shard.exact(map.id, key, hash).map(|holder| holder.txn);
-            return others.find(|holder| *holder != txn && is_open(*holder));
-        }
-        let mut others = shard.holders(map.id, key, hash).map(|holder| holder.txn);
-        others.find(|holder| *holder != txn && is_open(*holder))
+        let other = if owns || shard.holders(map.id, key, hash).any(has) {
+            shard.exact(map.id, key, hash).find(in_the_way)
+        } else {
+            shard.holders(map.id, key, hash).find(in_the_way)
+        };
+        other.map(|other| other.txn)
     }
 
     /// Gives a lock back that was just taken.
@@ -394,9 +416,14 @@ impl Locks {
 
     /// Until `txn` is decided nobody else puts a new row into `from <= key < to`.
     pub fn take_range(&self, map: &Map, from: &[u8], to: Option<&[u8]>, txn: TxnId) {
-        let range = Range { txn, from: from.to_vec(), to: to.map(<[u8]>::to_vec) };
-        self.ranges.write().entry(map.id).or_default().push(range);
-        map.range_locks.fetch_add(1, Ordering::SeqCst);
+        let mut ranges = self.ranges.write();
+        let of_map = ranges.entry(map.id).or_default();
+        let mut own = of_map.iter_mut().rev().take(RANGES_JOINED).filter(|range| range.txn == txn);
+        if !own.any(|range| range.join(from, to)) {
+            of_map.push(Range { txn, from: from.to_vec(), to: to.map(<[u8]>::to_vec) });
+            map.range_locks.fetch_add(1, Ordering::SeqCst);
+        }
+        drop(ranges);
         fence(Ordering::SeqCst);
     }
 

@@ -8,7 +8,7 @@
 //! A record whose writer is open is the exclusive lock on the row. Reads wait for nobody: they take the newest version that their snapshot may see. Changes and locking
 //! reads wait for whoever is in the way, and act on the newest committed version.
 //!
-//! Invariants M1 to M13 stand in the crate's README.
+//! Invariants M1 to M14 stand in the crate's README.
 
 mod change;
 pub(crate) mod keys;

@@ -5,7 +5,7 @@
 //! starts again (M3).
 //!
 //! An index entry has a creator of its own, which need not be the creator of the row's visible version: once a transaction has written a row over a version that its snapshot does not see, the row's
-//! newest entries are the visible ones, although somebody else has made them. A scan of an index therefore knows the map of its rows and decides such entries by the row (M13).
+//! newest entries are the visible ones, although somebody else has made them. A scan of an index therefore knows the map of its rows and decides such entries by the row (M14).
 
 use std::cell::Cell;
 use std::ops::Bound;
@@ -199,7 +199,7 @@ impl Transaction {
         self.cursor(map, from, to, backward, None, false)
     }
 
-    /// The same of a map that is an index of `of`: the entries of exactly those row versions that `get` and `scan` of the rows' map return (M13). A key may come twice, with the entries of two rows:
+    /// The same of a map that is an index of `of`: the entries of exactly those row versions that `get` and `scan` of the rows' map return (M14). A key may come twice, with the entries of two rows:
     /// the snapshot's, and that of a row which the transaction has written itself.
     pub fn scan_index(
         &mut self,
@@ -226,7 +226,7 @@ impl Transaction {
     }
 
     /// The keys of a range whose rows may be there now, those that others are just putting in or changing included. For whoever locks each of them
-    /// next and looks at what `lock` returns; values are hints, and long ones left out.
+    /// next and looks at what `lock` returns. Values are hints: long ones are left out, and so are those of records that another transaction has written which is not decided.
     pub fn scan_current(&mut self, map: MapId, from: Bound<&[u8]>, to: Bound<&[u8]>, backward: bool) -> Result<Cursor> {
         self.cursor(map, from, to, backward, None, true)
     }
@@ -264,6 +264,7 @@ impl Cursor {
         txn.alive()?;
         out.clear();
         while out.is_empty() && !self.span.is_done() {
+            let low = txn.rows.slots.low();
             let Cursor { map, span, .. } = self;
             let drawn = span.next_batch(&map.tree, txn.near.reach, &mut out.records);
             drawn.map_err(|error| txn.near.note_range(error, map, span))?;
@@ -273,19 +274,61 @@ impl Cursor {
                         self.span.resume_behind(out.records.get(last).key);
                     }
                 }
-                None => take_current(txn, out)?,
+                None => take_current(txn, low, out)?,
             }
         }
         Ok(!out.is_empty())
     }
 
+    /// As `next`, of a scan of what is there now, but at most `most` rows; and before they are returned the range from the scan's position to the last of them, or to the end of the scan if there are
+    /// none, is locked as by `Transaction::lock_range`. So a scan that is not finished has locked no more of its range than it has passed.
+    pub fn next_locked(&mut self, txn: &mut Transaction, out: &mut RowBatch, most: usize) -> Result<bool> {
+        txn.alive()?;
+        let (from, to) = self.span.clone().bounds();
+        // Locked up to this key; the inner None: to the end.
+        let mut locked: Option<Option<Vec<u8>>> = None;
+        loop {
+            // Read once to learn how far to lock, and again when that is locked (M5).
+            let mut span = self.span.clone();
+            out.clear();
+            while out.is_empty() && !span.is_done() {
+                let low = txn.rows.slots.low();
+                let drawn = span.next_batch(&self.map.tree, txn.near.reach, &mut out.records);
+                drawn.map_err(|error| txn.near.note_range(error, &self.map, &span))?;
+                take_current(txn, low, out)?;
+            }
+            out.items.truncate(most.max(1));
+            let last = out.len().checked_sub(1).map(|last| out.get(last).0.to_vec());
+            let is_locked = match (&locked, &last) {
+                (None, _) => false,
+                (Some(None), _) => true,
+                (Some(Some(_)), None) => false,
+                (Some(Some(end)), Some(last)) => last == end || (last < end) != self.is_backward,
+            };
+            if is_locked {
+                match last {
+                    Some(last) => self.span.resume_behind(&last),
+                    None => self.span = span,
+                }
+                return Ok(!out.is_empty());
+            }
+            match (&last, self.is_backward) {
+                (None, _) => txn.lock_range(self.map.id, &from, to.as_deref())?,
+                (Some(last), true) => txn.lock_range(self.map.id, last, to.as_deref())?,
+                (Some(last), false) => txn.lock_range(self.map.id, &from, Some(&[last, &[0][..]].concat()))?,
+            }
+            locked = Some(last);
+        }
+    }
+
     /// The rows of some leaf: the scan itself stays where it is.
     pub(super) fn draw(&self, txn: &mut Transaction, prng: &mut Prng, out: &mut RowBatch) -> Result<()> {
         out.clear();
+        let low = txn.rows.slots.low();
         self.map.tree.random_leaf(prng, &mut out.records)?;
         match self.snapshot {
             Some(snapshot) => self.take_seen((snapshot, u64::MAX), txn, out).map(drop),
-            None => take_current(txn, out),
+            None => take_current(txn, low, out),
         }
     }
 
@@ -366,13 +409,16 @@ impl Cursor {
 /// Of values beyond this a batch has no more than the last.
 const LONG_ALONE: u64 = 1 << 20;
 
-/// Whatever may be a row.
-fn take_current(txn: &Transaction, out: &mut RowBatch) -> Result<()> {
+/// Whatever may be a row. `low` was read before the records were: what a transaction below it has deleted without committing had been put back by then.
+fn take_current(txn: &Transaction, low: TxnId, out: &mut RowBatch) -> Result<()> {
     for (index, record) in out.records.iter().enumerate() {
         let head = Head::parse(record.value)?.0;
-        let is_open = Some(head.writer) != txn.id() && txn.rows.slots.is_open(head.writer);
-        if is_open || !head.is_ghost {
-            let value = if head.is_long { Place::Aside(0, 0) } else { Place::Record };
+        // What is taken back while this looks is undecided too: the record that was read may not be the one that is put back.
+        let is_decided = Some(head.writer) == txn.id()
+            || head.writer < low
+            || matches!(txn.rows.slots.status(head.writer), Status::Committed(_));
+        if !head.is_ghost || !is_decided {
+            let value = if head.is_long || !is_decided { Place::Aside(0, 0) } else { Place::Record };
             out.items.push(Item { record: index as u32, value });
         }
     }

@@ -63,7 +63,7 @@ pub(crate) struct Writer {
     pub range_locks: Vec<Arc<Map>>,
     /// It has put long values into the purge queue, or taken some out of it.
     pub has_values: bool,
-    /// Maps in which it has written a row over a version that its snapshot did not see (M13).
+    /// Maps in which it has written a row over a version that its snapshot did not see (M14).
     pub unseen: HashSet<MapId>,
     pub made: Vec<MapId>,
     pub dropped: Vec<MapId>,
@@ -362,7 +362,9 @@ impl Transaction {
         let rows = self.rows.clone();
         let writer = self.writer()?;
         rows.locks.take_range(&map, from, to, writer.id);
-        writer.range_locks.push(map);
+        if writer.range_locks.iter().all(|known| known.id != map.id) {
+            writer.range_locks.push(map);
+        }
         Ok(())
     }
 

@@ -302,10 +302,26 @@ impl Way<'_> {
         let txn = host(ctx).txn()?;
         let mut cursor = txn.scan_current(map, Bound::Included(prefix), end.as_ref().map(Vec::as_slice), false)?;
         let (mut batch, mut keys, mut found) = (RowBatch::new(), Rows::default(), Rows::default());
+        let mut entry = Vec::new();
         while cursor.next(host(ctx).txn()?, &mut batch)? {
             for (key, value) in batch.iter() {
-                let key = if child.key.is_some() { row_key(key, value) } else { key };
-                keys.push(vec![Value::bytes(key)], ctx)?;
+                if child.key.is_none() {
+                    keys.push(vec![Value::bytes(key)], ctx)?;
+                    continue;
+                }
+                entry.clear();
+                if value.is_empty() {
+                    // Another open transaction has written the entry: which row it names shows when that one is decided.
+                    let txn = host(ctx).txn()?;
+                    let locked = txn.lock_patiently(map, key, Strength::Exclusive, &mut entry)?;
+                    txn.unlock_last();
+                    if locked != Locked::Present {
+                        continue;
+                    }
+                } else {
+                    entry.extend_from_slice(value);
+                }
+                keys.push(vec![Value::bytes(row_key(key, &entry))], ctx)?;
             }
         }
         for at in 0..keys.block_count() {

@@ -34,6 +34,8 @@ pub struct HashState {
     reading: Option<Rows>,
     /// Parts of both sides.
     parts: Vec<(Part, Part)>,
+    /// Rows of a batch, about.
+    most: usize,
 }
 
 /// What became of a right side.
@@ -43,7 +45,7 @@ enum Built {
 }
 
 impl HashState {
-    pub fn new(left: Exec) -> HashState {
+    pub fn new(left: Exec, most: usize) -> HashState {
         let lefts = Vec::new().into_iter();
         HashState {
             left: Some(left),
@@ -53,6 +55,7 @@ impl HashState {
             key: Vec::new(),
             reading: None,
             parts: Vec::new(),
+            most,
         }
     }
 
@@ -66,7 +69,7 @@ impl HashState {
         if self.table.is_none() {
             self.begin(join, base, ctx)?;
         }
-        while out.len() < BATCH {
+        while out.len() < self.most {
             let Some((has_key, mut left)) = self.next_left(join, ctx)? else {
                 if self.next_part(ctx)? {
                     continue;

@@ -15,11 +15,13 @@ pub struct LoopState {
     /// The left row, what runs on the right of it, whether it has matched.
     current: Option<(Arc<Row>, Exec, bool)>,
     batch: Vec<Row>,
+    /// Rows of a batch, about. One: rows are locked as they are wanted.
+    most: usize,
 }
 
 impl LoopState {
-    pub fn new(left: Exec) -> LoopState {
-        LoopState { left, lefts: Vec::new().into_iter(), current: None, batch: Vec::new() }
+    pub fn new(left: Exec, most: usize) -> LoopState {
+        LoopState { left, lefts: Vec::new().into_iter(), current: None, batch: Vec::new(), most }
     }
 
     fn next_left(&mut self, ctx: &mut EvalContext) -> Result<Option<Row>> {
@@ -44,11 +46,12 @@ impl LoopState {
         if matches!(kind, JoinKind::Semi | JoinKind::Anti) {
             return self.next_decided(right, kind, on, ctx, out);
         }
-        while out.len() < BATCH {
+        let wanted = (self.most < BATCH).then_some(1);
+        while out.len() < self.most {
             if self.current.is_none() {
                 let Some(row) = self.next_left(ctx)? else { return Ok(()) };
                 let row = Arc::new(row);
-                let exec = Exec::open(right, Some(&row), ctx)?;
+                let exec = Exec::open_for(right, Some(&row), wanted, ctx)?;
                 self.current = Some((row, exec, false));
             }
             let Some((left, exec, matched)) = &mut self.current else { continue };
@@ -78,7 +81,7 @@ impl LoopState {
         ctx: &mut EvalContext,
         out: &mut Vec<Row>,
     ) -> Result<()> {
-        while out.len() < BATCH {
+        while out.len() < self.most {
             let Some(row) = self.next_left(ctx)? else { return Ok(()) };
             let row = Arc::new(row);
             let has_match = Exec::open(right, Some(&row), ctx)?.any(on, ctx)?;

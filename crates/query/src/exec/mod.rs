@@ -59,6 +59,8 @@ pub struct Exec {
     base: Option<Arc<Row>>,
     /// EXPLAIN ANALYZE: how long it took up to here, while it has not given a row.
     idle: Option<Duration>,
+    /// See `open_for`.
+    wanted: Option<u64>,
 }
 
 enum State {
@@ -97,11 +99,16 @@ enum State {
 
 impl Exec {
     pub fn open(node: &Arc<Node>, base: Option<&Arc<Row>>, ctx: &mut EvalContext) -> Result<Exec> {
+        Exec::open_for(node, base, None, ctx)
+    }
+
+    /// `wanted`: below a LIMIT over rows that are locked as they are read, how many of them are wanted, if none is passed over above. Then no row is read ahead.
+    fn open_for(node: &Arc<Node>, base: Option<&Arc<Row>>, wanted: Option<u64>, ctx: &mut EvalContext) -> Result<Exec> {
         if host(ctx).measures.is_none() {
-            return Exec::begin(node, base, ctx);
+            return Exec::begin(node, base, wanted, ctx);
         }
         let start = Instant::now();
-        let mut exec = Exec::begin(node, base, ctx)?;
+        let mut exec = Exec::begin(node, base, wanted, ctx)?;
         let took = start.elapsed();
         exec.idle = Some(took);
         if let Some(measures) = &mut host(ctx).measures {
@@ -115,20 +122,28 @@ impl Exec {
     /// Gives rows that have been gathered.
     pub fn of_rows(rows: Arc<Rows>) -> Exec {
         let node = Arc::new(Node::Rows { rows: Vec::new() });
-        Exec { node, state: State::Shared(rows, 0), base: None, idle: None }
+        Exec { node, state: State::Shared(rows, 0), base: None, idle: None, wanted: None }
     }
 
-    fn begin(node: &Arc<Node>, base: Option<&Arc<Row>>, ctx: &mut EvalContext) -> Result<Exec> {
+    fn begin(node: &Arc<Node>, base: Option<&Arc<Row>>, wanted: Option<u64>, ctx: &mut EvalContext) -> Result<Exec> {
+        // A join makes several rows of one, or none: its sides are asked for one row at a time.
+        let (single, most) = (wanted.map(|_| 1), if wanted.is_some() { 1 } else { BATCH });
         let state = match &**node {
             Node::One { width } => State::Rows(vec![template(base, *width)].into_iter(), Held::default()),
-            Node::Scan(scan) => State::Scan(Box::new(scan::ScanState::open(scan, base, ctx)?)),
-            Node::Loop { left, .. } => State::Loop(Box::new(join::LoopState::new(Exec::open(left, base, ctx)?))),
-            Node::Hash(join) => State::Hash(Box::new(hash::HashState::new(Exec::open(&join.left, base, ctx)?))),
-            Node::Project { input, .. } => State::Project(Box::new(Exec::open(input, base, ctx)?), Vec::new()),
-            Node::Filter { input, .. } | Node::Strip { input, .. } => {
-                State::Input(Box::new(Exec::open(input, base, ctx)?))
+            Node::Scan(scan) => State::Scan(Box::new(scan::ScanState::open(scan, base, wanted, ctx)?)),
+            Node::Loop { left, .. } => {
+                State::Loop(Box::new(join::LoopState::new(Exec::open_for(left, base, single, ctx)?, most)))
             }
-            Node::Derived { input, .. } => State::Input(Box::new(Exec::open(input, None, ctx)?)),
+            Node::Hash(join) => {
+                State::Hash(Box::new(hash::HashState::new(Exec::open_for(&join.left, base, single, ctx)?, most)))
+            }
+            Node::Project { input, .. } => {
+                State::Project(Box::new(Exec::open_for(input, base, wanted, ctx)?), Vec::new())
+            }
+            Node::Filter { input, .. } | Node::Strip { input, .. } => {
+                State::Input(Box::new(Exec::open_for(input, base, wanted, ctx)?))
+            }
+            Node::Derived { input, .. } => State::Input(Box::new(Exec::open_for(input, None, wanted, ctx)?)),
             Node::Group(group) => State::Group(Box::new(group::GroupState::new(Exec::open(&group.input, base, ctx)?))),
             Node::Window(window) => {
                 let input = Exec::open(&window.input, base, ctx)?;
@@ -136,7 +151,7 @@ impl Exec {
             }
             Node::Sort { input, .. } => State::Sort(Box::new(sort::SortState::new(Exec::open(input, base, ctx)?))),
             Node::Distinct { input, .. } => {
-                State::Distinct(Box::new(distinct::DistinctState::new(Exec::open(input, base, ctx)?)))
+                State::Distinct(Box::new(distinct::DistinctState::new(Exec::open_for(input, base, wanted, ctx)?)))
             }
             Node::Limit { input, limit, offset, counts: true } => {
                 let (left, skip) = limits(limit.as_ref(), offset.as_ref(), ctx)?;
@@ -144,7 +159,8 @@ impl Exec {
             }
             Node::Limit { input, limit, offset, .. } => {
                 let (left, skip) = limits(limit.as_ref(), offset.as_ref(), ctx)?;
-                let input = if left == 0 { None } else { Some(Box::new(Exec::open(input, base, ctx)?)) };
+                let wanted = locks(input).then(|| skip.saturating_add(left.min(wanted.unwrap_or(u64::MAX))));
+                let input = if left == 0 { None } else { Some(Box::new(Exec::open_for(input, base, wanted, ctx)?)) };
                 State::Limit { input, skip, left }
             }
             Node::Union { .. } => State::Union(None, 0),
@@ -178,7 +194,7 @@ impl Exec {
                 State::Rows(rows.collect::<Result<Vec<Row>>>()?.into_iter(), Held::default())
             }
         };
-        Ok(Exec { node: node.clone(), state, base: base.cloned(), idle: None })
+        Ok(Exec { node: node.clone(), state, base: base.cloned(), idle: None, wanted })
     }
 
     /// Replaces `out` by the next rows; false, and nothing, at the end.
@@ -284,7 +300,10 @@ impl Exec {
                 while out.is_empty() && *at < inputs.len() {
                     let exec = match current {
                         Some(exec) => exec,
-                        None => current.insert(Box::new(Exec::open(&inputs[*at], self.base.as_ref(), ctx)?)),
+                        None => {
+                            let exec = Exec::open_for(&inputs[*at], self.base.as_ref(), self.wanted, ctx)?;
+                            current.insert(Box::new(exec))
+                        }
                     };
                     if !exec.next(ctx, out)? {
                         *current = None;
@@ -370,6 +389,22 @@ impl Exec {
 impl std::fmt::Debug for Exec {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("a plan under way")
+    }
+}
+
+/// Does the plan lock rows as it gives them, one after another?
+fn locks(node: &Node) -> bool {
+    match node {
+        Node::Scan(scan) => scan.lock.is_some(),
+        Node::Filter { input, .. }
+        | Node::Project { input, .. }
+        | Node::Strip { input, .. }
+        | Node::Distinct { input, .. }
+        | Node::Derived { input, .. } => locks(input),
+        Node::Loop { left, right, .. } => locks(left) || locks(right),
+        Node::Hash(join) => locks(&join.left),
+        Node::Union { inputs } => inputs.iter().any(|input| locks(input)),
+        _ => false,
     }
 }
 

@@ -2,6 +2,8 @@
 //!
 //! Two ways of reading. Plain reads see the transaction's snapshot. Locking reads walk over what is there now, lock each row, and look at the newest version: so
 //! every condition is looked at again on the row that is locked, and a row that is met twice, under its old and its new index entry, counts once.
+//!
+//! Below a LIMIT a locking read knows how many rows are still wanted (`Pace`): it locks the rows that it returns and those that it had to pass, and of its range no more than it has walked, but for an eighth.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -43,6 +45,11 @@ pub struct ScanState {
     /// What it puts out stands in the rows as it is.
     is_plain: bool,
     cursor: Option<Cursor>,
+    /// The rows of the batch that have not been looked at.
+    todo: std::ops::Range<usize>,
+    pace: Option<Pace>,
+    /// How many rows have been given.
+    given: u64,
     /// The conditions, with what is the same for all rows computed.
     folded: Option<Vec<Expr>>,
     /// Keys of rows that have been met: by a locking walk over an index, and by one over several.
@@ -50,6 +57,24 @@ pub struct ScanState {
     memory: Memory,
     /// The wide row that is being looked at; empty if it was given away.
     wide: Row,
+}
+
+/// A locking read of which no more than some rows are wanted.
+#[derive(Default)]
+struct Pace {
+    wanted: u64,
+    /// How many rows or entries have been read.
+    passed: u64,
+    /// The range is locked as the scan goes on, not as a whole.
+    locks_range: bool,
+}
+
+impl Pace {
+    /// How many rows or entries may be locked as a range at once: as many as are needed at least, or few beside those that have been passed.
+    fn step(&self, given: u64) -> usize {
+        let step = self.wanted.saturating_sub(given).max(self.passed / 8).max(1);
+        usize::try_from(step).unwrap_or(usize::MAX)
+    }
 }
 
 /// Memory that a scan works with, and leaves to the next one of the same thread.
@@ -122,7 +147,8 @@ fn map_of(scan: &Scan, index: Option<usize>) -> MapId {
 }
 
 impl ScanState {
-    pub fn open(scan: &Scan, base: Option<&Arc<Row>>, ctx: &mut EvalContext) -> Result<ScanState> {
+    /// `wanted`: whoever asks needs no more rows, as far as these are the last that are looked at.
+    pub fn open(scan: &Scan, base: Option<&Arc<Row>>, wanted: Option<u64>, ctx: &mut EvalContext) -> Result<ScanState> {
         let row: &[Value] = base.map_or(&[], |base| base);
         let mut is_exact = true;
         let mut ranges: VecDeque<Range> = VecDeque::new();
@@ -144,6 +170,9 @@ impl ScanState {
             is_covered,
             is_plain: is_plain(scan),
             cursor: None,
+            todo: 0..0,
+            pace: wanted.filter(|_| scan.lock.is_some()).map(|wanted| Pace { wanted, ..Pace::default() }),
+            given: 0,
             folded,
             seen: Keys::default(),
             memory: Memory::new(),
@@ -253,6 +282,7 @@ impl ScanState {
     /// A row of which nothing is read.
     fn bare(&mut self, scan: &Scan, ctx: &mut EvalContext, sink: &mut Sink<'_>) -> Result<()> {
         if let Sink::First([], found) = sink {
+            self.given += 1;
             **found = true;
             return Ok(());
         }
@@ -262,13 +292,24 @@ impl ScanState {
 
     /// A batch, a range, or a point further; false at the end.
     fn step(&mut self, scan: &Scan, ctx: &mut EvalContext, sink: &mut Sink<'_>) -> Result<bool> {
+        if !self.todo.is_empty() {
+            self.take_batch(scan, ctx, sink)?;
+            return Ok(true);
+        }
         if let Some(cursor) = &mut self.cursor {
-            if !cursor.next(host(ctx).txn()?, &mut self.memory.batch)? {
+            let (txn, batch) = (host(ctx).txn()?, &mut self.memory.batch);
+            let more = match &self.pace {
+                Some(pace) if pace.locks_range => cursor.next_locked(txn, batch, pace.step(self.given))?,
+                _ => cursor.next(txn, batch)?,
+            };
+            if !more {
                 self.cursor = None;
             }
-            let host = host(ctx);
+            let (host, count) = (host(ctx), self.memory.batch.len());
             host.look_up()?;
-            host.handle.counts.add_many(counted_as(scan), self.memory.batch.len() as u64);
+            host.handle.counts.add_many(counted_as(scan), count as u64);
+            self.todo = 0..count;
+            self.pace.iter_mut().for_each(|pace| pace.passed += count as u64);
             self.take_batch(scan, ctx, sink)?;
             return Ok(true);
         }
@@ -301,7 +342,11 @@ impl ScanState {
         let map = map_of(scan, self.index(scan));
         let locks_gaps = host(ctx).isolation >= Isolation::RepeatableRead;
         let txn = host(ctx).txn()?;
-        if scan.lock.is_some_and(|lock| matches!(lock.wait, LockWait::Patient | LockWait::Choosy)) && locks_gaps {
+        let locks_range =
+            scan.lock.is_some_and(|lock| matches!(lock.wait, LockWait::Patient | LockWait::Choosy)) && locks_gaps;
+        if let Some(pace) = &mut self.pace {
+            pace.locks_range = locks_range;
+        } else if locks_range {
             let low = match &from {
                 Bound::Included(key) | Bound::Excluded(key) => &key[..],
                 Bound::Unbounded => &[],
@@ -343,6 +388,9 @@ impl ScanState {
             None => txn.get(map, key, &mut entry)?,
             Some(lock) => take_lock(txn, map, key, lock, &mut entry)? == Locked::Present,
         };
+        if !present && scan.lock.is_some() && locks_what_it_takes(ctx) {
+            host(ctx).txn()?.unlock_last();
+        }
         if present && self.is_told_by_entries(scan) {
             self.bare(scan, ctx, sink)?;
         } else if present && self.is_covered {
@@ -360,7 +408,18 @@ impl ScanState {
         let long = if scan.lock.is_none() { batch.take_long().map(Arc::new) } else { None };
         let (is_told, index) = (self.is_told_by_entries(scan), self.index(scan));
         let mut result = Ok(());
-        for (key, value) in batch.iter() {
+        let enough = self.pace.as_ref().map_or(u64::MAX, |pace| pace.wanted.max(self.given + 1));
+        while self.given < enough
+            && let Some(nth) = self.todo.next()
+        {
+            let (key, value) = batch.get(nth);
+            if let (Some(at), Some(lock), []) = (index, scan.lock, value) {
+                result = self.undecided(scan, (scan.table.indexes[at].map, key), lock, ctx, sink);
+                if result.is_err() || sink.is_done() {
+                    break;
+                }
+                continue;
+            }
             result = match index {
                 None => self.row(scan, key, Some(long.as_ref().map_or(value.into(), Source::from)), ctx, sink),
                 Some(_) if is_told => self.bare(scan, ctx, sink),
@@ -376,6 +435,40 @@ impl ScanState {
         }
         self.memory.batch = batch;
         result
+    }
+
+    /// The row of an entry that another open transaction has put in, removed or given to another row: the entry is locked until that one is decided, and read then.
+    fn undecided(
+        &mut self,
+        scan: &Scan,
+        (map, key): (MapId, &[u8]),
+        lock: Lock,
+        ctx: &mut EvalContext,
+        sink: &mut Sink<'_>,
+    ) -> Result<()> {
+        let mut entry = Vec::new();
+        let mut locked = None;
+        if lock.wait == LockWait::Choosy && locks_what_it_takes(ctx) {
+            match host(ctx).txn()?.lock(map, key, lock.strength, Wait::NoWait, &mut entry) {
+                Err(engine::Error::LockNotAvailable) => {
+                    let present = host(ctx).txn()?.get(map, key, &mut entry)?;
+                    if !present || !self.is_wanted(scan, row_key(key, &entry), ctx)? {
+                        return Ok(());
+                    }
+                    entry.clear();
+                }
+                done => locked = Some(done?),
+            }
+        }
+        let txn = host(ctx).txn()?;
+        let locked = match locked {
+            Some(locked) => locked,
+            None => take_lock(txn, map, key, lock, &mut entry)?,
+        };
+        let present = locked == Locked::Present;
+        // The lock that stays is the row's.
+        txn.unlock_last();
+        if present { self.row(scan, row_key(key, &entry), None, ctx, sink) } else { Ok(()) }
     }
 
     /// A row by its key; its bytes, if the cursor has them.
@@ -410,6 +503,7 @@ impl ScanState {
             && self.is_plain
         {
             let result = append(scan, places, source, out);
+            self.given += 1;
             self.memory.bytes = bytes;
             return result;
         }
@@ -461,16 +555,27 @@ impl ScanState {
         let Some(lock) = scan.lock else { return Ok(txn.get(scan.table.map, key, bytes)?) };
         let meets_once = scan.access.index.is_none() && scan.access.union.is_empty();
         let is_new = meets_once || self.seen.insert(key, ctx)?;
-        if is_new && lock.wait == LockWait::Choosy && locks_what_it_takes(ctx) {
+        if !is_new {
+            return Ok(false);
+        }
+        let mut locked = None;
+        if lock.wait == LockWait::Choosy && locks_what_it_takes(ctx) {
             match host(ctx).txn()?.lock(scan.table.map, key, lock.strength, Wait::NoWait, bytes) {
-                Ok(locked) => return Ok(locked == Locked::Present),
                 Err(engine::Error::LockNotAvailable) if !self.is_wanted(scan, key, ctx)? => return Ok(false),
                 Err(engine::Error::LockNotAvailable) => bytes.clear(),
-                Err(error) => return Err(error.into()),
+                done => locked = Some(done?),
             }
         }
-        let txn = host(ctx).txn()?;
-        Ok(is_new && take_lock(txn, scan.table.map, key, lock, bytes)? == Locked::Present)
+        let locked = match locked {
+            Some(locked) => locked,
+            None => take_lock(host(ctx).txn()?, scan.table.map, key, lock, bytes)?,
+        };
+        let present = locked == Locked::Present;
+        if !present && locks_what_it_takes(ctx) {
+            // That there is no row need not stay so.
+            host(ctx).txn()?.unlock_last();
+        }
+        Ok(present)
     }
 
     /// Does the row's newest committed version satisfy the conditions?
@@ -504,6 +609,7 @@ impl ScanState {
 
     /// The wide row goes where rows go.
     fn give(&mut self, scan: &Scan, ctx: &mut EvalContext, sink: &mut Sink<'_>) -> Result<()> {
+        self.given += 1;
         match (sink, &scan.output) {
             (Sink::Each(take), _) => take(&self.wide, ctx)?,
             (Sink::First(on, found), _) => **found = all_hold(on, &self.wide, ctx)?,

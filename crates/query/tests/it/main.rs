@@ -11,6 +11,7 @@ mod mutated;
 mod named;
 mod persisted;
 mod plans;
+mod queue;
 mod ranges;
 mod scenarios;
 mod sorts;
