@@ -375,6 +375,7 @@ codes! {
     CLIENT_LOCAL_FILES_DISABLED 3948 "42000" "Loading local data is disabled; this must be enabled on both the client and server sides";
     DEPENDENT_BY_CHECK_CONSTRAINT 3959 "HY000" "Check constraint '{}' uses column '{}', hence column cannot be dropped or renamed.";
     CHECK_CONSTRAINT_UNKNOWN_COLUMN 3820 "HY000" "Check constraint '{}' refers to non-existing column '{}'.";
+    INVALID_BITWISE_AGGREGATE_OPERANDS_SIZE 3514 "HY000" "Aggregate bitwise functions cannot accept arguments longer than {} bytes; consider using the SUBSTRING() function";
     INVALID_BITWISE_OPERANDS_SIZE 3513 "HY000" "Binary operands of bitwise operators must be of equal length";
     LOCK_NOWAIT 3572 "HY000" "Statement aborted because lock(s) could not be acquired immediately and NOWAIT is set.";
     CTE_MAX_RECURSION_DEPTH 3636 "HY000" "Recursive query aborted after {} iterations. Try increasing @@cte_max_recursion_depth to a larger value.";

@@ -9,16 +9,21 @@ use crate::plan::Call;
 use crate::plan::walk::same;
 use crate::scalar::Expr;
 use crate::scalar::aggregate::Aggregate;
+use crate::scalar::bind::present;
 use crate::scalar::expr::{Case, Compare, Comparison, Domain};
+use crate::types::Kind::{Enum, Set};
 use crate::types::Type;
 
 impl Bind<'_> {
     /// Above the grouping: is the node one of GROUP BY's expressions? Columns are looked at by `staged`.
     pub fn group_key(&mut self, node: &ast::Expr) -> Result<Option<Expr>> {
-        let leaf = matches!(
-            node,
-            ast::Expr::Value(_) | ast::Expr::Identifier(_) | ast::Expr::CompoundIdentifier(_) | ast::Expr::Nested(_)
-        );
+        let rollup = self.scope().grouped.as_ref().is_some_and(|grouped| grouped.rollup);
+        let leaf = match node {
+            ast::Expr::Value(_) | ast::Expr::Nested(_) => true,
+            // A column of the row around may be a key, which ROLLUP makes NULL.
+            ast::Expr::Identifier(_) | ast::Expr::CompoundIdentifier(_) => !rollup,
+            _ => false,
+        };
         let has_keys = self
             .scopes
             .last()
@@ -29,7 +34,16 @@ impl Bind<'_> {
         }
         let base = self.below(|bind| bind.expr(node));
         let (Ok(base), Some(grouped)) = (base, &self.scope().grouped) else { return Ok(None) };
-        Ok(grouped.keys.iter().position(|key| same(key, &base)).map(|at| Expr::Column(at, grouped.keys[at].ty())))
+        let is_key = |key: &Expr| match (key, &base) {
+            (Expr::Hosted(a, _), Expr::Hosted(b, _)) => format!("{a:?}") == format!("{b:?}"),
+            (key, base) => same(key, base),
+        };
+        let at = grouped.keys.iter().position(is_key);
+        Ok(at.map(|at| {
+            let ty = grouped.keys[at].ty();
+            let nullable = ty.nullable || rollup;
+            Expr::Column(at, ty.with_nullable(nullable))
+        }))
     }
 
     /// Binds over the rows that are grouped.
@@ -159,6 +173,13 @@ impl Bind<'_> {
                 }
                 other => return Err(SqlError::unsupported(other)),
             }
+        }
+        use crate::scalar::aggregate::Kind;
+        // The least member is the first by its name.
+        if let (Kind::Min | Kind::Max, Some(first)) = (kind, arguments.first_mut())
+            && matches!(first.kind(), Enum | Set)
+        {
+            *first = present(first.clone());
         }
         let types: Vec<Type> = arguments.iter().map(Expr::ty).collect();
         let own = types.len() - order.len();

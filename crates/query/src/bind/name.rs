@@ -41,7 +41,11 @@ impl Bind<'_> {
     pub fn resolve(&mut self, schema: Option<&str>, table: Option<&str>, name: &str) -> Result<Expr> {
         let clause = self.scope().clause;
         let gathers = self.scope().gathers;
-        if table.is_none() && !gathers && matches!(clause, "having clause" | "order clause") {
+        if table.is_none()
+            && !gathers
+            && matches!(clause, "having clause" | "order clause")
+            && !(clause == "having clause" && self.is_grouping_column(name)?)
+        {
             let mut named = self.scope().aliases.iter().filter(|(alias, _)| alias.eq_ignore_ascii_case(name));
             if let Some((_, expr)) = named.next() {
                 let expr = expr.clone();
@@ -71,6 +75,16 @@ impl Bind<'_> {
             _ => name.to_owned(),
         };
         Err(error::BAD_FIELD.with(&[&shown, &clause]))
+    }
+
+    /// Is that a column of this block by which it is grouped? HAVING takes it before an alias that hides it.
+    fn is_grouping_column(&mut self, name: &str) -> Result<bool> {
+        let scope = self.scope();
+        let Some(grouped) = &scope.grouped else { return Ok(false) };
+        // A name that several tables have is no error where it is an alias.
+        let Ok(Some(place)) = scope.find(None, None, name) else { return Ok(false) };
+        let column = scope.expr_at(place);
+        Ok(grouped.keys.iter().any(|key| same(key, &column)))
     }
 
     /// The value of a place of that scope, as the current one reads it.

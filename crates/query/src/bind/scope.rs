@@ -74,11 +74,19 @@ pub struct Grouped {
     pub primary_covered: Vec<usize>,
     /// WITH ROLLUP
     pub rollup: bool,
+    /// Items of the select list that keys named, by number or alias, and their keys: in rows of ROLLUP they are NULL with them.
+    pub items: Vec<(usize, usize)>,
     /// The call in whose place stands how many keys count.
     pub level: Option<usize>,
 }
 
 impl Grouped {
+    /// The key that stands for an item of the select list under ROLLUP.
+    pub fn rolled_item(&self, item: usize) -> Option<Expr> {
+        let (_, key) = self.items.iter().find(|(named, _)| *named == item)?;
+        Some(Expr::Column(*key, self.keys[*key].ty().with_nullable(true)))
+    }
+
     /// What is read of the rows below.
     pub fn expressions(&mut self) -> Vec<&mut Expr> {
         self.keys.iter_mut().chain(self.calls.iter_mut().flat_map(|call| &mut call.arguments)).collect()

@@ -545,8 +545,13 @@ impl Bind<'_> {
         }
         self.scope().clause = "group statement";
         let mut keys: Vec<Expr> = Vec::new();
+        let mut named = Vec::new();
         for expr in list {
-            let key = self.group_expr(expr, items)?;
+            let item = self.named_item(expr, items)?;
+            let key = self.group_expr(expr, item.map(|at| &items[at]))?;
+            if !modifiers.is_empty() {
+                named.extend(item.map(|at| (at, keys.len())));
+            }
             if !keys.iter().any(|known| same(known, &key)) || !modifiers.is_empty() {
                 keys.push(key);
             }
@@ -554,15 +559,17 @@ impl Bind<'_> {
         if !modifiers.is_empty() {
             // A key that is rolled up is NULL.
             for key in &mut keys {
-                if let Expr::Column(_, ty) = key {
-                    ty.nullable = true;
+                match key {
+                    Expr::Column(_, ty) | Expr::Literal(_, ty) | Expr::Hosted(_, ty) => ty.nullable = true,
+                    _ => {}
                 }
             }
         }
         let lenient = !self.has_mode(SqlMode::ONLY_FULL_GROUP_BY);
         let primary_covered = self.covered(&keys);
         let (rollup, level) = (!modifiers.is_empty(), None);
-        self.scope().grouped = Some(Grouped { keys, calls: Vec::new(), lenient, primary_covered, rollup, level });
+        self.scope().grouped =
+            Some(Grouped { keys, calls: Vec::new(), lenient, primary_covered, rollup, items: named, level });
         Ok(true)
     }
 
@@ -584,20 +591,25 @@ impl Bind<'_> {
         Ok(false)
     }
 
-    fn group_expr(&mut self, expr: &ast::Expr, items: &[Item<'_>]) -> Result<Expr> {
-        let mut chosen = None;
+    /// The item of the select list that an expression of GROUP BY names, by number or alias.
+    fn named_item(&mut self, expr: &ast::Expr, items: &[Item<'_>]) -> Result<Option<usize>> {
         if let Some(at) =
             position(expr, items.len()).map_err(|_| error::BAD_FIELD.with(&[&expr, &"group statement"]))?
         {
-            chosen = Some(at);
-        } else if let ast::Expr::Identifier(name) = expr
+            return Ok(Some(at));
+        }
+        if let ast::Expr::Identifier(name) = expr
             && self.scope().find(None, None, &name.value)?.is_none()
         {
-            chosen = items
-                .iter()
-                .position(|item| matches!(item, Item::Expr(_, Some(alias)) if alias.eq_ignore_ascii_case(&name.value)));
+            return Ok(items.iter().position(
+                |item| matches!(item, Item::Expr(_, Some(alias)) if alias.eq_ignore_ascii_case(&name.value)),
+            ));
         }
-        match chosen.map(|at| &items[at]) {
+        Ok(None)
+    }
+
+    fn group_expr(&mut self, expr: &ast::Expr, item: Option<&Item<'_>>) -> Result<Expr> {
+        match item {
             Some(Item::Place(place)) => {
                 let depth = self.scopes.len() - 1;
                 self.place(depth, *place)
@@ -640,7 +652,13 @@ impl Bind<'_> {
         for (at, item) in items.iter().enumerate() {
             self.item = at + 1;
             let depth = self.scopes.len() - 1;
+            let rolled = self.scope().grouped.as_ref().and_then(|grouped| grouped.rolled_item(at));
             let (expr, name, place) = match item {
+                Item::Expr(node, alias) if rolled.is_some() => {
+                    let place = self.place_of(node);
+                    let name = alias.map_or_else(|| shortened(item_name(node, self.around.names, at)), str::to_owned);
+                    (rolled.unwrap_or_else(Expr::null), Some(name), place)
+                }
                 Item::Place(place) => (self.place(depth, *place)?, None, Some(*place)),
                 Item::Expr(node, alias) => {
                     let place = self.place_of(node);
@@ -864,7 +882,15 @@ fn cast(expr: Expr, ty: &Type) -> Expr {
     let own = expr.ty();
     let is_same =
         own.kind == ty.kind && own.unsigned == ty.unsigned && own.scale == ty.scale && own.members == ty.members;
-    if is_same || own.kind == crate::types::Kind::Null { expr } else { Expr::Cast(Box::new(expr), ty.clone()) }
+    if is_same || own.kind == crate::types::Kind::Null {
+        return expr;
+    }
+    // Bits are the digits of their number beside other kinds.
+    let expr = match own.kind == crate::types::Kind::Bit && ty.is_string() {
+        true => Expr::Cast(Box::new(expr), Type::unsigned().with_nullable(own.nullable)),
+        false => expr,
+    };
+    Expr::Cast(Box::new(expr), ty.clone())
 }
 
 /// Both sides with the columns of the first and types that hold both.

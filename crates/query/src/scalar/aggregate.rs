@@ -97,6 +97,10 @@ impl Aggregate {
             return Err(SqlError::parse("')'"));
         }
         let increment = settings.div_precision_increment;
+        let is_bits = matches!(kind, Kind::BitAnd | Kind::BitOr | Kind::BitXor);
+        if is_bits && is_byte_string(&arguments[0]) && arguments[0].length > 511 {
+            return Err(error::INVALID_BITWISE_AGGREGATE_OPERANDS_SIZE.with(&[&511]));
+        }
         let ty = result_type(kind, &arguments, settings);
         Ok(Aggregate { kind, distinct, arguments, order: Vec::new(), separator: ",".into(), ty, increment })
     }
@@ -111,6 +115,7 @@ impl Aggregate {
         let state = match self.kind {
             Kind::Count => State::Count(0),
             Kind::Sum | Kind::Avg => State::Sum(None, 0),
+            Kind::BitAnd | Kind::BitOr | Kind::BitXor if is_byte_string(&self.arguments[0]) => State::Bytes(None),
             Kind::BitAnd => State::Bits(u64::MAX),
             Kind::BitOr | Kind::BitXor => State::Bits(0),
             Kind::StdPop | Kind::StdSamp | Kind::VarPop | Kind::VarSamp => {
@@ -155,6 +160,11 @@ impl Aggregate {
     }
 }
 
+/// Not a literal like 0x41, which is a number.
+fn is_byte_string(ty: &Type) -> bool {
+    ty.kind.is_bytes() && !ty.unsigned
+}
+
 fn result_type(kind: Kind, arguments: &[Type], settings: &bind::Settings) -> Type {
     let first = arguments.first().map(arithmetic::operand);
     let is_exact = first.as_ref().is_some_and(|ty| ty.kind != types::Kind::Double);
@@ -166,9 +176,21 @@ fn result_type(kind: Kind, arguments: &[Type], settings: &bind::Settings) -> Typ
             let more = settings.div_precision_increment;
             Type::decimal((precision + u32::from(more)).min(65), (scale + more).min(SCALE_MAX))
         }
+        // Of FLOAT(M,D) so many digits as it has, an average more.
+        Kind::Sum | Kind::Avg
+            if arguments[0].scale < Type::FLOATING
+                && matches!(arguments[0].kind, types::Kind::Float | types::Kind::Double) =>
+        {
+            let more = if kind == Kind::Avg { settings.div_precision_increment } else { 0 };
+            let scale = (arguments[0].scale + more).min(SCALE_MAX);
+            Type { length: 17 + u32::from(scale), scale, ..Type::double() }
+        }
         Kind::Sum | Kind::Avg | Kind::StdPop | Kind::StdSamp | Kind::VarPop | Kind::VarSamp => Type::double(),
         Kind::Min | Kind::Max => Type { zerofill: false, ..arguments[0].clone() }.with_nullable(true),
         Kind::AnyValue => arguments[0].clone().with_nullable(true),
+        Kind::BitAnd | Kind::BitOr | Kind::BitXor if is_byte_string(&arguments[0]) => {
+            Type { unsigned: false, ..Type::bytes(arguments[0].length) }.with_nullable(false)
+        }
         Kind::BitAnd | Kind::BitOr | Kind::BitXor => Type::unsigned().with_nullable(false),
         Kind::GroupConcat => {
             let bytes = arguments.iter().any(|ty| ty.kind.is_bytes());
@@ -195,6 +217,8 @@ enum State {
     Sum(Option<Sum>, u64),
     One(Option<Value>),
     Bits(u64),
+    /// Bit by bit, all of one length.
+    Bytes(Option<Vec<u8>>),
     /// Welford's running moments.
     Moments {
         count: u64,
@@ -212,6 +236,26 @@ enum Sum {
     Whole(i128),
     Exact(Decimal),
     Double(f64),
+}
+
+/// Error 3513 for values of several lengths.
+fn combine_bytes(bits: &mut Option<Vec<u8>>, kind: Kind, value: &Value) -> Result<()> {
+    let next = value.as_string_bytes().unwrap_or_default();
+    let Some(known) = bits else {
+        *bits = Some(next.to_vec());
+        return Ok(());
+    };
+    if known.len() != next.len() {
+        return Err(error::INVALID_BITWISE_OPERANDS_SIZE.bare());
+    }
+    for (byte, next) in known.iter_mut().zip(next) {
+        match kind {
+            Kind::BitAnd => *byte &= next,
+            Kind::BitOr => *byte |= next,
+            _ => *byte ^= next,
+        }
+    }
+    Ok(())
 }
 
 impl Accumulator {
@@ -245,13 +289,17 @@ impl Accumulator {
                 }
             }
             State::Bits(bits) => {
-                let number = convert::to_bits(&arguments[0], ctx)?;
+                let number = match cast::hex_number(&arguments[0], &aggregate.arguments[0]) {
+                    Some(number) => number,
+                    None => convert::to_bits(&arguments[0], ctx)?,
+                };
                 *bits = match aggregate.kind {
                     Kind::BitAnd => *bits & number,
                     Kind::BitOr => *bits | number,
                     _ => *bits ^ number,
                 };
             }
+            State::Bytes(bits) => combine_bytes(bits, aggregate.kind, &arguments[0])?,
             State::Moments { count, mean, squares } => {
                 let number = convert::to_f64(&arguments[0], ctx)?;
                 *count += 1;
@@ -320,6 +368,12 @@ impl Accumulator {
             State::Sum(Some(sum), count) => finish_sum(sum, *count, aggregate)?,
             State::One(kept) => kept.take().unwrap_or_default(),
             State::Bits(bits) => Value::UInt(*bits),
+            State::Bytes(Some(bytes)) => Value::bytes(&bytes[..]),
+            // Of no row: what changes nothing.
+            State::Bytes(None) => {
+                let neutral = if aggregate.kind == Kind::BitAnd { 0xff } else { 0 };
+                Value::bytes(vec![neutral; aggregate.ty.length as usize])
+            }
             State::Moments { mean, squares, .. } if !mean.is_finite() || !squares.is_finite() => {
                 return Err(error::DATA_OUT_OF_RANGE.with(&[&"DOUBLE", &format!("{}()", aggregate.name())]));
             }

@@ -45,7 +45,9 @@ pub fn result_type(op: Operator, left: &Type, right: &Type, increment: u8, mode:
     let digits = |ty: &Type| ty.length.saturating_sub(u32::from(ty.scale));
     let scale = a.scale.max(b.scale);
     let ty = match op {
-        Operator::BitAnd | Operator::BitOr | Operator::BitXor if left.kind.is_bytes() && right.kind.is_bytes() => {
+        Operator::BitAnd | Operator::BitOr | Operator::BitXor
+            if left.kind.is_bytes() && right.kind.is_bytes() && !(left.unsigned && right.unsigned) =>
+        {
             Type::bytes(left.length.max(right.length))
         }
         Operator::BitNot | Operator::ShiftLeft | Operator::ShiftRight if left.kind.is_bytes() && !left.unsigned => {

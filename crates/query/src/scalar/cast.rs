@@ -71,7 +71,7 @@ fn rounded(value: &Value, unsigned: bool, ctx: &mut EvalContext) -> Result<Value
     };
     let (low, high) = if unsigned { (0, i128::from(u64::MAX)) } else { (i64::MIN.into(), i64::MAX.into()) };
     let fitted = number.clamp(low, high);
-    let wraps = unsigned && number < 0 && number >= i128::from(i64::MIN) && !matches!(value, Value::Decimal(_));
+    let wraps = unsigned && number < 0 && number >= i128::from(i64::MIN);
     if fitted != number {
         let (what, shown) = match value {
             Value::Decimal(decimal) => ("DECIMAL", decimal.to_string()),
@@ -115,6 +115,10 @@ fn year(value: &Value, ctx: &mut EvalContext) -> Result<Value> {
         Value::DateTime(at) => i64::from(at.date.year),
         Value::Timestamp(at) => i64::from(ctx.zone.local(*at).date.year),
         Value::Time(_) => i64::from(convert::today(ctx).year),
+        Value::Text(_) | Value::Bytes(_) if convert::number_prefix(&convert::lossy(value)).0.is_empty() => {
+            ctx.complain(error::TRUNCATED_WRONG_VALUE.with(&[&"YEAR", &convert::lossy(value)]))?;
+            return Ok(Value::Null);
+        }
         other => convert::to_i64(other, ctx)?,
     };
     let year = match number {

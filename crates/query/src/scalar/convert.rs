@@ -101,7 +101,7 @@ pub fn to_decimal(value: &Value, ctx: &mut EvalContext) -> Result<Decimal> {
         Value::Int(number) => Decimal::from(*number),
         Value::UInt(number) => Decimal::from(*number),
         Value::Decimal(decimal) => decimal.clone(),
-        Value::Float(number) => Decimal::from_f64(float_shown(*number)).unwrap_or(Decimal::ZERO),
+        Value::Float(number) => Decimal::from_f64(f64::from(*number)).unwrap_or(Decimal::ZERO),
         Value::Double(number) => match Decimal::from_f64(*number) {
             Some(decimal) => decimal,
             None => {
@@ -201,7 +201,14 @@ pub fn to_i64(value: &Value, ctx: &mut EvalContext) -> Result<i64> {
 }
 
 /// The bits of a whole number: for the operators on bits.
+/// Of the operators on bits: what is no whole number ends where signed ones do.
 pub fn to_bits(value: &Value, ctx: &mut EvalContext) -> Result<u64> {
+    if matches!(value, Value::Decimal(_) | Value::Double(_) | Value::Float(_)) {
+        return Ok(match to_integer(value, ctx)? {
+            Value::Int(number) => number as u64,
+            _ => i64::MAX as u64,
+        });
+    }
     Ok(match to_integer(value, ctx)? {
         Value::Int(number) => number as u64,
         Value::UInt(number) => number,
@@ -216,6 +223,8 @@ pub fn truth(value: &Value, ctx: &mut EvalContext) -> Result<Option<bool>> {
         Value::Int(number) => Some(*number != 0),
         Value::UInt(number) => Some(*number != 0),
         Value::Decimal(decimal) => Some(!decimal.is_zero()),
+        // A document is true unless it is the number 0: also false, null and ''.
+        Value::Json(json) => Some(json.node().compare(&Node::Int(0)).is_ne()),
         _ => Some(to_f64(value, ctx)? != 0.0),
     })
 }
@@ -316,7 +325,9 @@ pub fn to_time(value: &Value, ctx: &mut EvalContext) -> Result<Option<Time>> {
             let whole = decimal.truncated(0);
             let micros = decimal.minus(&whole).rounded(6).small().unwrap_or(0) as i64;
             let number = whole.small().and_then(|small| i64::try_from(small).ok()).unwrap_or(i64::MAX);
+            // A number beyond 838 hours is no time, while a text ends there.
             temporal::time_from_number(number)
+                .filter(|parsed| !parsed.truncated)
                 .map(|parsed| Parsed { value: Time::from_micros(parsed.value.micros() + micros), ..parsed })
         }
     };
@@ -362,10 +373,6 @@ fn trim_mantissa(text: &str) -> String {
         }
         _ => text.to_owned(),
     }
-}
-
-fn float_shown(number: f32) -> f64 {
-    shortest_within_six(number).parse().unwrap_or(0.0)
 }
 
 /// With so many digits behind the point. Beyond 1e15 the digits that a double has are followed by zeros, not by those of its exact value.

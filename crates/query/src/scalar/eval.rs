@@ -278,6 +278,7 @@ pub fn unify(value: Value, from: &Type, to: &Type, ctx: &mut EvalContext) -> Res
         kind if kind == from.kind && !kind.is_number() && !kind.is_temporal() => Ok(value),
         kind if kind.is_text() && matches!(value, Value::Text(_)) => Ok(value),
         kind if kind.is_bytes() && matches!(value, Value::Bytes(_)) => Ok(value),
+        kind if kind.is_bytes() && from.kind == Kind::Bit => Ok(cast::present(value, from, ctx)),
         kind if kind.is_bytes() => {
             Ok(Value::bytes(convert::to_text(&cast::present(value, from, ctx), from).as_bytes()))
         }

@@ -362,6 +362,8 @@ impl Expr {
         match self {
             Expr::Literal(Value::Null, _) => Derivation::Ignorable,
             Expr::Column(..) | Expr::Hosted(..) => Derivation::Implicit,
+            // A document is text in utf8mb4_bin.
+            _ if self.kind() == Kind::Json => Derivation::Implicit,
             _ if !self.ty().is_string() => Derivation::Numeric,
             Expr::Literal(..) | Expr::Parameter(..) => Derivation::Coercible,
             Expr::Present(inner, _) => {

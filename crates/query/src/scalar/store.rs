@@ -375,7 +375,14 @@ impl Slot<'_> {
             Value::Bytes(_) => temporal::parse_time(&convert::lossy(&value)),
             Value::Int(number) => temporal::time_from_number(*number),
             other => {
-                let time = convert::to_time(other, ctx)?.unwrap_or_default();
+                let time = match (convert::to_time(other, ctx)?, convert::to_f64(other, ctx)?) {
+                    (Some(time), _) => time,
+                    // The nearest, as for whole numbers.
+                    (None, number) if number.abs() > 8_385_959.0 => {
+                        Time::from_micros(if number < 0.0 { -Time::MAX.micros() } else { Time::MAX.micros() })
+                    }
+                    _ => Time::default(),
+                };
                 return Ok(Value::Time(time.rounded(self.ty.scale)));
             }
         };

@@ -77,6 +77,12 @@ impl Binder<'_> {
 
     fn finish(&mut self, function: &'static Function, mut arguments: Vec<Expr>, extra: Extra) -> Result<Expr> {
         function.check(arguments.len())?;
+        if function.name() == "char" {
+            arguments = arguments.into_iter().map(super::literal::hex_as_number).collect();
+        }
+        if function.name() == "if" {
+            arguments[0] = super::chooser(arguments[0].clone());
+        }
         if function.name() == "nullif"
             && let [value, other] = &mut arguments[..]
         {
@@ -175,7 +181,11 @@ impl Binder<'_> {
                     None => Ok(call),
                     Some(to) if row.name() == "json_value" => {
                         let to = super::types::cast_type(to, &call, self.settings)?;
-                        Ok(Expr::Cast(Box::new(call), to))
+                        let Expr::Call(mut call) = call else { return Ok(call) };
+                        // CHAR without a length is as long as the default.
+                        let length = if to.kind.is_text() { to.length.min(512) } else { to.length };
+                        call.ty = Type { length, ..to };
+                        Ok(Expr::Call(call))
                     }
                     Some(_) => Err(SqlError::parse("'RETURNING'")),
                 }

@@ -39,19 +39,26 @@ pub fn is_conversion(call: &Call) -> bool {
 /// `side` as it meets `other`: itself, or converted where it is a constant.
 pub fn beside(side: Expr, other: &Expr, place: Place, settings: &Settings) -> Expr {
     let (own, ty) = (side.ty(), other.ty());
-    if own.kind == Kind::Null || !side.is_constant() || other.is_constant() {
+    // 0x41 is a number to numbers already.
+    let is_hex = own.kind.is_bytes() && own.unsigned;
+    if own.kind == Kind::Null || is_hex || !side.is_constant() || other.is_constant() {
         return side;
     }
     let is_field = is_field(other);
     let (function, to) = match ty.kind {
-        kind if kind.is_integer() && own.is_string() => match place {
+        kind if (kind.is_integer() || kind == Kind::Bit) && own.is_string() => match place {
             Place::Side if is_field => (&INTEGER, number_type()),
             Place::Candidate => (&INTEGER, number_type()),
             _ => return side,
         },
         Kind::Decimal if own.is_string() && place != Place::When => (&DECIMAL, number_type()),
-        Kind::Year if is_field && place == Place::Side && (own.is_string() || own.kind.is_number()) => {
+        Kind::Year if is_field && place == Place::Side && own.kind != Kind::Json && own.kind != Kind::Time => {
             (&YEAR, number_type())
+        }
+        // Of a date or a moment the time of day.
+        Kind::Time if is_field && place == Place::Side && is_dated(own.kind) => {
+            let time = Type::temporal(Kind::Time, own.scale).with_nullable(own.nullable);
+            return Expr::Cast(Box::new(side), time);
         }
         Kind::Year if own.is_string() => (&INTEGER, number_type()),
         // A date is a number of its digits; a moment's digits are more than those of a date.
@@ -78,13 +85,17 @@ fn known(call: Expr, settings: &Settings) -> Expr {
     }
 }
 
+fn is_dated(kind: Kind) -> bool {
+    matches!(kind, Kind::Date | Kind::DateTime | Kind::Timestamp)
+}
+
 /// Of integers and decimals alike.
 fn number_type() -> Type {
     Type::decimal(65, 30)
 }
 
 /// A column of a table, of a derived one, or of the row around a subquery.
-fn is_field(expr: &Expr) -> bool {
+pub fn is_field(expr: &Expr) -> bool {
     match expr {
         Expr::Column(..) => true,
         Expr::Hosted(hosted, _) => hosted.is_column(),
@@ -123,6 +134,10 @@ fn decimal(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
 
 /// As a column of years stores it; what it would not store is compared as the number that it is.
 fn year(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    if let Value::Date(_) | Value::DateTime(_) | Value::Timestamp(_) = &values[0] {
+        let at = convert::to_datetime(&values[0], Strictness::default(), ctx)?;
+        return Ok(at.map_or(Value::Null, |at| Value::Int(at.date.year.into())));
+    }
     let found = number(&values[0], "DOUBLE", ctx)?;
     // The string '0' is the year 2000, the number 0 the zero year.
     let is_text = values[0].as_string_bytes().is_some();

@@ -136,6 +136,11 @@ pub fn typed(typed: &ast::TypedString, settings: &Settings) -> Result<Expr> {
         DataType::Timestamp(..) | DataType::Datetime(_) => {
             let parsed = temporal::parse_datetime(&text, rules).filter(|parsed| !parsed.truncated);
             let parsed = parsed.ok_or_else(|| wrong("DATETIME"))?;
+            if parsed.offset.is_some() {
+                // The session's time zone says which moment of its clock that is.
+                let ty = Type::temporal(Kind::DateTime, parsed.scale).with_nullable(false);
+                return Ok(Expr::Cast(Box::new(string(&text, settings)), ty));
+            }
             Expr::Literal(
                 Value::DateTime(parsed.value),
                 Type::temporal(Kind::DateTime, parsed.scale).with_nullable(false),

@@ -14,9 +14,9 @@ use sqlparser::ast::{self, BinaryOperator, UnaryOperator};
 
 use crate::error::{self, Result, SqlError};
 use crate::scalar::cast;
-use crate::scalar::context::SqlMode;
-use crate::scalar::expr::{Case, Comparison, Derivation, Expr, Like, Operator};
-use crate::scalar::temporal::Unit;
+use crate::scalar::context::{EvalContext, SqlMode};
+use crate::scalar::expr::{Case, Compare, Comparison, Derivation, Domain, Expr, Like, Operator};
+use crate::scalar::temporal::{Date, DateTime, Unit};
 use crate::types::{Collation, Kind, Type};
 use crate::value::Value;
 
@@ -119,7 +119,8 @@ impl<'b> Binder<'b> {
             }
             Ast::UnaryOp { op, expr } => self.unary(*op, expr),
             Ast::BinaryOp { left, op, right } => self.binary(node, left, op, right),
-            Ast::IsNull(inner) | Ast::IsUnknown(inner) => Ok(Expr::IsNull(Box::new(self.bind(inner)?))),
+            Ast::IsNull(inner) => Ok(is_null(self.bind(inner)?)),
+            Ast::IsUnknown(inner) => Ok(Expr::IsNull(Box::new(self.bind(inner)?))),
             Ast::IsNotNull(inner) | Ast::IsNotUnknown(inner) => {
                 Ok(negated(Expr::IsNull(Box::new(self.bind(inner)?)), true))
             }
@@ -127,6 +128,17 @@ impl<'b> Binder<'b> {
             Ast::IsFalse(inner) => Ok(Expr::IsTruth(Box::new(self.bind(inner)?), false)),
             Ast::IsNotTrue(inner) => Ok(negated(Expr::IsTruth(Box::new(self.bind(inner)?), true), true)),
             Ast::IsNotFalse(inner) => Ok(negated(Expr::IsTruth(Box::new(self.bind(inner)?), false), true)),
+            // `a BETWEEN b AND c BETWEEN d AND e`: c BETWEEN d AND e is the upper bound.
+            Ast::Between { expr, negated, low, high } if matches!(**expr, Ast::Between { .. }) => {
+                let Ast::Between { expr: first, negated: first_negated, low: first_low, high: first_high } = &**expr
+                else {
+                    return Err(SqlError::parse("'BETWEEN'"));
+                };
+                let (expr, low, high) = (first_high.clone(), low.clone(), high.clone());
+                let high = Box::new(Ast::Between { expr, negated: *negated, low, high });
+                let (expr, low) = (first.clone(), first_low.clone());
+                self.bind(&Ast::Between { expr, negated: *first_negated, low, high })
+            }
             Ast::Between { expr, negated, low, high } => {
                 let (needle, low, high) = (self.bind(expr)?, self.bind(low)?, self.bind(high)?);
                 between(self.settings, needle, low, high, *negated)
@@ -308,7 +320,7 @@ impl<'b> Binder<'b> {
             let condition = self.bind(&arm.condition)?;
             let condition = match &operand {
                 Some(operand) => operator::compare_when(self.settings, operand.clone(), condition)?,
-                None => condition,
+                None => chooser(condition),
             };
             bound.push((condition, self.bind(&arm.result)?));
         }
@@ -329,7 +341,11 @@ impl<'b> Binder<'b> {
     fn cast(&mut self, inner: &ast::Expr, to: &ast::DataType) -> Result<Expr> {
         let inner = self.bind(inner)?;
         let to = types::cast_type(to, &inner, self.settings)?;
-        let inner = if to.kind.is_number() { literal::hex_as_number(inner) } else { inner };
+        let inner = match inner.kind() {
+            _ if to.kind.is_number() => literal::hex_as_number(inner),
+            Kind::Enum | Kind::Set | Kind::Bit if to.kind.is_temporal() => present(inner),
+            _ => inner,
+        };
         Ok(Expr::Cast(Box::new(inner), to))
     }
 
@@ -378,6 +394,14 @@ impl<'b> Binder<'b> {
             Expr::Literal(Value::Text(text), ty) if to.kind.is_text() => {
                 Ok(Expr::Literal(Value::Text(text), Type { collation: to.collation, ..ty }))
             }
+            // Bytes that are text in that set are a literal of it; others are told of where they are used.
+            Expr::Literal(value @ Value::Bytes(_), ty) if to.kind.is_text() => {
+                let mut ctx = EvalContext { sql_mode: self.settings.sql_mode, ..EvalContext::new() };
+                match cast::cast(value.clone(), &ty, &to, &mut ctx) {
+                    Ok(text @ Value::Text(_)) if ctx.warnings.count() == 0 => Ok(Expr::Literal(text, to)),
+                    _ => Ok(Expr::Cast(Box::new(Expr::Literal(value, ty)), to)),
+                }
+            }
             other => Ok(Expr::Cast(Box::new(other), to)),
         }
     }
@@ -400,6 +424,27 @@ impl<'b> Binder<'b> {
         let unit = Unit::parse(&field).ok_or_else(|| SqlError::parse(format!("'{interval}'")))?;
         Ok((self.bind(&interval.value)?, unit))
     }
+}
+
+/// The condition of CASE and IF: a document is the number that it is, while WHERE and NOT ask whether it differs from 0.
+fn chooser(condition: Expr) -> Expr {
+    match condition.kind() {
+        Kind::Json => Expr::Cast(Box::new(condition), Type::double()),
+        _ => condition,
+    }
+}
+
+/// IS NULL, which finds the zero dates of a column that is NOT NULL: what other programs call no date.
+fn is_null(inner: Expr) -> Expr {
+    let zero = match &inner {
+        Expr::Column(_, ty) if !ty.nullable && ty.kind == Kind::Date => Value::Date(Date::ZERO),
+        Expr::Column(_, ty) if !ty.nullable && ty.kind == Kind::DateTime => Value::DateTime(DateTime::ZERO),
+        _ => return Expr::IsNull(Box::new(inner)),
+    };
+    let ty = inner.ty();
+    let compare =
+        Compare { op: Comparison::Equal, left: inner, right: Expr::Literal(zero, ty), domain: Domain::DateTime };
+    Expr::Compare(Box::new(compare))
 }
 
 /// Rows compare part by part.

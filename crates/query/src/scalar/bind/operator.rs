@@ -62,7 +62,8 @@ pub fn text_of(arguments: fmt::Arguments<'_>) -> Box<str> {
 }
 
 pub fn arithmetic(settings: &Settings, op: Operator, left: Expr, right: Expr, text: Box<str>) -> Expr {
-    let strings = left.kind().is_bytes() && right.kind().is_bytes();
+    let is_hex = |expr: &Expr| expr.ty().unsigned;
+    let strings = left.kind().is_bytes() && right.kind().is_bytes() && !(is_hex(&left) && is_hex(&right));
     let number = |expr: Expr| if strings { expr } else { literal::hex_as_number(expr) };
     let (left, right) = (number(left), number(right));
     let increment = settings.div_precision_increment;
@@ -137,6 +138,8 @@ pub fn sort_literals(list: &mut [(Expr, Domain)]) -> Option<Domain> {
 fn sides(settings: &Settings, left: Expr, right: Expr, op: &str, place: Place) -> Result<(Expr, Expr, Domain)> {
     let right = constant::beside(right, &left, place, settings);
     let left = if place == Place::Side { constant::beside(left, &right, place, settings) } else { left };
+    let left = as_clock_text(left, &right);
+    let right = as_clock_text(right, &left);
     let (a, b) = (left.ty(), right.ty());
     let left = adapt(left, &b, settings)?;
     let right = adapt(right, &a, settings)?;
@@ -149,14 +152,31 @@ fn sides(settings: &Settings, left: Expr, right: Expr, op: &str, place: Place) -
     Ok((left, right, domain))
 }
 
+/// A time is a text to texts, so that '1:2:3' is not 01:02:03; but a column of times meets a constant as a time.
+fn as_clock_text(side: Expr, other: &Expr) -> Expr {
+    let meets_times = constant::is_field(&side) && other.is_constant();
+    let is_text = other.ty().is_string() || matches!(other.kind(), Kind::Enum | Kind::Set);
+    if side.kind() != Kind::Time || !is_text || meets_times {
+        return side;
+    }
+    let length = super::display_length(&side.ty());
+    let text = super::string_type(length, other.ty().collation).with_nullable(side.ty().nullable);
+    Expr::Cast(Box::new(side), text)
+}
+
 /// A side as what it is to the other: literals are converted once and for all, ENUM and SET are their names to strings and their numbers to numbers.
 fn adapt(side: Expr, other: &Type, settings: &Settings) -> Result<Expr> {
     let side = if other.kind.is_bytes() { as_sent(side) } else { side };
     let kind = side.kind();
     match kind {
-        Kind::Enum | Kind::Set | Kind::Bit if other.is_string() || other.kind == Kind::Null => {
-            return Ok(present(side));
+        // To a document the answer of a comparison is true or false, not 1 or 0.
+        _ if other.kind == Kind::Json && side.ty().is_truth() => {
+            let document = Type::new(Kind::Json).with_nullable(side.ty().nullable);
+            return Ok(Expr::Cast(Box::new(side), document));
         }
+        Kind::Enum | Kind::Set if other.is_string() || other.kind == Kind::Null => return Ok(present(side)),
+        // Bits are a number to texts too.
+        Kind::Bit if other.kind.is_bytes() && !other.unsigned => return Ok(present(side)),
         Kind::Enum | Kind::Set if matches!(other.kind, Kind::Enum | Kind::Set) => return Ok(present(side)),
         _ => {}
     }

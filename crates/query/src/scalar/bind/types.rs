@@ -15,7 +15,12 @@ pub fn merge_collations(exprs: &[&Expr], op: &str, settings: &Settings) -> Resul
     let mut clash = None;
     for expr in exprs {
         let ty = expr.ty();
-        let found = (expr.derivation(), if ty.is_string() { ty.collation } else { settings.collation });
+        let collation = match ty.kind {
+            Kind::Json => Collation::Utf8mb4Bin,
+            _ if ty.is_string() => ty.collation,
+            _ => settings.collation,
+        };
+        let found = (expr.derivation(), collation);
         let Some(known) = best else {
             best = Some(found);
             continue;
@@ -147,10 +152,17 @@ fn union_of_integers(a: &Type, b: &Type) -> Type {
     }
 }
 
+fn is_narrow(a: &Type, b: &Type) -> bool {
+    let whole = b.kind.is_integer() || b.kind == Kind::Year;
+    a.kind == Kind::Float && a.scale >= Type::FLOATING && whole && b.kind != Kind::Int
+}
+
 fn union_of_numbers(a: &Type, b: &Type) -> Type {
     let float = |ty: &Type| matches!(ty.kind, Kind::Float | Kind::Double);
     match (float(a), float(b)) {
         (true, true) if a.kind == b.kind && a.scale == b.scale => a.clone(),
+        // A FLOAT stays one beside whole numbers; INT alone makes it a DOUBLE.
+        _ if is_narrow(a, b) || is_narrow(b, a) => Type::new(Kind::Float),
         (true, _) | (_, true) => {
             let digits = |ty: &Type| if float(ty) || ty.kind == Kind::Decimal { ty.scale } else { 0 };
             Type { scale: digits(a).max(digits(b)).min(Type::FLOATING), ..Type::double() }
@@ -171,14 +183,22 @@ fn union_of_numbers(a: &Type, b: &Type) -> Type {
 }
 
 fn union_of_strings(a: &Type, b: &Type) -> Type {
-    let bytes = a.kind.is_bytes() || b.kind.is_bytes();
-    let length = display_length(a).max(display_length(b));
+    let is_bytes = |ty: &Type| ty.kind.is_bytes() || ty.kind == Kind::Bit;
+    let bytes = is_bytes(a) || is_bytes(b);
+    // Characters may take several bytes each.
+    let bytes_of = |ty: &Type| match ty.kind.is_text() {
+        true => display_length(ty).saturating_mul(ty.charset().max_bytes()),
+        false => display_length(ty),
+    };
+    let length = if bytes { bytes_of(a).max(bytes_of(b)) } else { display_length(a).max(display_length(b)) };
     if bytes {
         return string_type(length, Collation::Binary);
     }
     let collation = match (a.kind.is_text(), b.kind.is_text()) {
         (true, false) => a.collation,
         (false, true) => b.collation,
+        // Digits alone: whoever merges the sides says in which collation.
+        (false, false) => Collation::DEFAULT,
         _ => stronger((Derivation::Implicit, a.collation), (Derivation::Implicit, b.collation))
             .map_or(a.collation, |(_, c)| c),
     };
@@ -301,7 +321,8 @@ pub fn charset_type(name: &str, inner: &Expr) -> Result<Type> {
     let charset = Charset::by_name(name)?;
     let length = match inner.kind() {
         Kind::Null => u32::MAX,
-        _ => display_length(&inner.ty()).saturating_mul(if charset == Charset::Binary { 4 } else { 1 }),
+        _ => display_length(&crate::scalar::cast::present_type(&inner.ty()))
+            .saturating_mul(if charset == Charset::Binary { 4 } else { 1 }),
     };
     Ok(string_type(length, charset.default_collation()))
 }

@@ -8,7 +8,7 @@ use crate::scalar::bind::{self, Settings};
 use crate::scalar::context::EvalContext;
 use crate::scalar::expr::{Call, Domain, Expr};
 use crate::scalar::{compare, eval};
-use crate::types::Type;
+use crate::types::{Kind, Type};
 use crate::value::Value;
 
 pub const FUNCTIONS: &[Function] = &[
@@ -18,8 +18,8 @@ pub const FUNCTIONS: &[Function] = &[
     exact(row(&["nullif"], 2, 2, Returns::First, Run::Values(nullif))),
     // Bound to a node of its own; the row is for its name.
     row(&["isnull"], 1, 1, Returns::Truth, Run::Values(isnull)),
-    exact(row(&["greatest"], 2, MANY, Returns::Union(0), Run::Strict(greatest))),
-    exact(row(&["least"], 2, MANY, Returns::Union(0), Run::Strict(least))),
+    exact(row(&["greatest"], 2, MANY, Returns::Custom(type_of_extreme), Run::Strict(greatest))),
+    exact(row(&["least"], 2, MANY, Returns::Custom(type_of_extreme), Run::Strict(least))),
     row(&["interval"], 2, MANY, Returns::Int, Run::Values(interval)),
     exact(row(&["any_value"], 1, 1, Returns::First, Run::Values(first))),
 ];
@@ -36,6 +36,23 @@ fn type_of_ifnull(arguments: &[Expr], settings: &Settings) -> Result<Type> {
 fn type_of_coalesce(arguments: &[Expr], settings: &Settings) -> Result<Type> {
     let nullable = arguments.iter().all(|argument| argument.ty().nullable);
     Ok(bind::common_type(&arguments.iter().collect::<Vec<_>>(), "coalesce", settings)?.with_nullable(nullable))
+}
+
+/// Where one is a date, texts and numbers are dates too: moments if one of those that have a type is.
+fn type_of_extreme(arguments: &[Expr], settings: &Settings) -> Result<Type> {
+    let types: Vec<Type> = arguments.iter().map(Expr::ty).collect();
+    let is_dated = |ty: &Type| matches!(ty.kind, Kind::Date | Kind::DateTime | Kind::Timestamp);
+    let fits = |ty: &Type| ty.kind.is_temporal() || ty.is_string() || ty.kind.is_number() || ty.kind == Kind::Null;
+    let ty = bind::common_type(&arguments.iter().collect::<Vec<_>>(), "greatest", settings)?;
+    if !types.iter().any(is_dated) || !types.iter().all(fits) || ty.kind.is_temporal() {
+        return Ok(ty);
+    }
+    let kind = match types.iter().all(|ty| ty.kind == Kind::Date || !ty.kind.is_temporal()) {
+        true => Kind::Date,
+        false => Kind::DateTime,
+    };
+    let scale = types.iter().filter(|ty| ty.kind.is_temporal()).map(|ty| ty.scale).max().unwrap_or(0);
+    Ok(Type::temporal(kind, scale).with_nullable(true))
 }
 
 fn if_(call: &Call, row: &[Value], ctx: &mut EvalContext) -> Result<Value> {
@@ -86,6 +103,10 @@ fn extreme(call: &Call, values: &[Value], wanted: Ordering, ctx: &mut EvalContex
     let mut best: Option<Value> = None;
     for (value, argument) in values.iter().zip(&call.arguments) {
         let value = eval::unify_exact(value.clone(), &argument.ty(), &call.ty, ctx)?;
+        // Text that is no date.
+        if value.is_null() {
+            return Ok(Value::Null);
+        }
         let better = match &best {
             None => true,
             Some(known) => compare::order(domain, &value, known, ctx)? == wanted,

@@ -221,6 +221,10 @@ fn of_date(
     of: impl FnOnce(Date) -> i64,
     ctx: &mut EvalContext,
 ) -> Result<Value> {
+    // Of text the session's mode says whether the zero date is one; a column has what it has.
+    let no_zero_date =
+        matches!(values[0], Value::Text(_) | Value::Bytes(_)) && Strictness::of(ctx.sql_mode).no_zero_date;
+    let rules = Strictness { no_zero_date: rules.no_zero_date || no_zero_date, ..rules };
     let at = Args::new(call, values).datetime(0, rules, ctx)?;
     Ok(at.map_or(Value::Null, |at| Value::Int(of(at.date))))
 }
@@ -323,7 +327,14 @@ fn extract(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value
     }
     let args = Args::new(call, values);
     let days_too = matches!(unit, Unit::DayMicrosecond | Unit::DaySecond | Unit::DayMinute | Unit::DayHour);
-    let is_time = matches!(args.get(0), Value::Time(_));
+    // Text that is no date and time is a time.
+    let is_time = match args.get(0) {
+        Value::Time(_) => true,
+        Value::Text(text) => {
+            temporal::parse_whole_datetime(text).is_none() && temporal::parse_datetime(text, ANY).is_none()
+        }
+        _ => false,
+    };
     let (day, time) = match days_too && !is_time {
         true => match args.datetime(0, ANY, ctx)? {
             Some(at) => (i64::from(at.date.day), at.time()),

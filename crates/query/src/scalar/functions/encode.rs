@@ -76,7 +76,12 @@ fn hex(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let text = match &values[0] {
         Value::Int(number) => format!("{number:X}"),
         Value::UInt(number) if !matches!(kind, Kind::Enum | Kind::Set) => format!("{number:X}"),
-        value @ (Value::Decimal(_) | Value::Double(_) | Value::Float(_)) => {
+        // The decimal exactly; what no integer holds is all ones.
+        Value::Decimal(decimal) => match decimal.rounded(0).to_whole() {
+            whole if i64::try_from(whole).is_ok() => format!("{:X}", whole as i64),
+            whole => format!("{:X}", u64::try_from(whole).unwrap_or(u64::MAX)),
+        },
+        value @ (Value::Double(_) | Value::Float(_)) => {
             format!("{:X}", hex_of_real(convert::to_f64(value, ctx)?))
         }
         _ => hex_text(&Args::new(call, values).own_bytes(0, ctx), true),

@@ -26,10 +26,10 @@ pub const FUNCTIONS: &[Function] = &[
     row(&["inet_ntoa"], 1, 1, Returns::Plain(15), Run::Strict(inet_ntoa)),
     row(&["inet6_aton"], 1, 1, Returns::Bytes(16), Run::Strict(inet6_aton)),
     row(&["inet6_ntoa"], 1, 1, Returns::Plain(39), Run::Strict(inet6_ntoa)),
-    row(&["is_ipv4"], 1, 1, Returns::Truth, Run::Values(is_ipv4)),
-    row(&["is_ipv6"], 1, 1, Returns::Truth, Run::Values(is_ipv6)),
-    row(&["is_ipv4_compat"], 1, 1, Returns::Truth, Run::Values(is_ipv4_compat)),
-    row(&["is_ipv4_mapped"], 1, 1, Returns::Truth, Run::Values(is_ipv4_mapped)),
+    row(&["is_ipv4"], 1, 1, Returns::Truth, Run::Strict(is_ipv4)),
+    row(&["is_ipv6"], 1, 1, Returns::Truth, Run::Strict(is_ipv6)),
+    row(&["is_ipv4_compat"], 1, 1, Returns::Truth, Run::Strict(is_ipv4_compat)),
+    row(&["is_ipv4_mapped"], 1, 1, Returns::Truth, Run::Strict(is_ipv4_mapped)),
     row(&["coercibility"], 1, 1, Returns::Int, Run::Values(coercibility)),
     row(&["name_const"], 2, 2, Returns::Union(1), Run::Values(name_const)),
     row(&["format_bytes"], 1, 1, Returns::Plain(20), Run::Strict(format_bytes)),
@@ -283,7 +283,10 @@ fn is_uuid(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value
 /// A short form leaves the middle out: 127.1 is 127.0.0.1.
 fn inet_aton(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let text = Args::new(call, values).text(0, ctx);
-    let parts: Option<Vec<u64>> = text.split('.').map(|part| part.parse::<u8>().ok().map(u64::from)).collect();
+    // Nothing between two points is 0; at the end it is none.
+    let part = |part: &str| if part.is_empty() { Some(0) } else { part.parse::<u8>().ok().map(u64::from) };
+    let is_ended = text.is_empty() || text.ends_with('.');
+    let parts: Option<Vec<u64>> = text.split('.').map(part).collect::<Option<Vec<u64>>>().filter(|_| !is_ended);
     Ok(match parts.as_deref() {
         Some([first, middle @ .., last]) if middle.len() <= 2 => {
             let mut number = *first;
@@ -292,6 +295,7 @@ fn inet_aton(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Val
             }
             Value::UInt(number << 8 | last)
         }
+        Some([last]) => Value::UInt(*last),
         _ => Value::Null,
     })
 }
@@ -311,6 +315,9 @@ fn inet6_aton(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Va
 }
 
 fn inet6_ntoa(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    if call.arguments[0].kind().is_text() {
+        return Ok(Value::Null);
+    }
     let bytes = Args::new(call, values).bytes(0, ctx);
     let address = match bytes.len() {
         4 => <[u8; 4]>::try_from(&bytes[..]).ok().map(std::net::IpAddr::from),
@@ -321,7 +328,10 @@ fn inet6_ntoa(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Va
 }
 
 fn is_ipv4(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
-    Ok(Value::from(Args::new(call, values).text(0, ctx).parse::<std::net::Ipv4Addr>().is_ok()))
+    let text = Args::new(call, values).text(0, ctx);
+    let is_part = |part: &str| matches!(part.len(), 1..=3) && part.bytes().all(|digit| digit.is_ascii_digit());
+    let fits = |part: &str| is_part(part) && part.parse::<u8>().is_ok();
+    Ok(Value::from(text.split('.').count() == 4 && text.split('.').all(fits)))
 }
 
 fn is_ipv6(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {

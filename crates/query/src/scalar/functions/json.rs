@@ -4,25 +4,26 @@
 
 use super::{Args, Function, MANY, Returns, Run, row};
 use crate::error::{self, Result};
+use crate::scalar::bind::{self, Settings};
 use crate::scalar::cast;
 use crate::scalar::context::EvalContext;
-use crate::scalar::convert;
-use crate::scalar::expr::Call;
+use crate::scalar::expr::{Call, Expr};
 use crate::scalar::json::path::{Leg, Path, Place};
+use crate::scalar::json::table;
 use crate::scalar::json::{self, Json, Members, Node};
 use crate::scalar::like;
-use crate::types::{Collation, Kind};
+use crate::types::{Collation, Kind, Type};
 use crate::value::Value;
 
 pub const FUNCTIONS: &[Function] = &[
     row(&["json_extract"], 2, MANY, Returns::Kind(Kind::Json), Run::Strict(json_extract)),
-    row(&["json_unquote"], 1, 1, Returns::Plain(u32::MAX / 4), Run::Strict(json_unquote)),
-    row(&["json_value"], 2, 2, Returns::Plain(512), Run::Strict(json_value)),
+    row(&["json_unquote"], 1, 1, Returns::Custom(type_of_long_text), Run::Strict(json_unquote)),
+    row(&["json_value"], 2, 2, Returns::Custom(type_of_value), Run::Strict(json_value)),
     row(&["json_object"], 0, MANY, Returns::Kind(Kind::Json), Run::Values(json_object)),
     row(&["json_array"], 0, MANY, Returns::Kind(Kind::Json), Run::Values(json_array)),
-    row(&["json_quote"], 1, 1, Returns::Plain(u32::MAX / 4), Run::Strict(json_quote)),
+    row(&["json_quote"], 1, 1, Returns::Custom(type_of_long_text), Run::Strict(json_quote)),
     row(&["json_valid"], 1, 1, Returns::Truth, Run::Strict(json_valid)),
-    row(&["json_type"], 1, 1, Returns::Plain(51), Run::Strict(json_type)),
+    row(&["json_type"], 1, 1, Returns::Custom(type_of_name), Run::Strict(json_type)),
     row(&["json_length"], 1, 2, Returns::Int, Run::Strict(json_length)),
     row(&["json_depth"], 1, 1, Returns::Int, Run::Strict(json_depth)),
     row(&["json_keys"], 1, 2, Returns::Kind(Kind::Json), Run::Strict(json_keys)),
@@ -39,10 +40,23 @@ pub const FUNCTIONS: &[Function] = &[
     row(&["json_array_insert"], 3, MANY, Returns::Kind(Kind::Json), Run::Values(json_array_insert)),
     row(&["json_merge_patch"], 2, MANY, Returns::Kind(Kind::Json), Run::Values(json_merge_patch)),
     row(&["json_merge_preserve", "json_merge"], 2, MANY, Returns::Kind(Kind::Json), Run::Strict(json_merge_preserve)),
-    row(&["json_pretty"], 1, 1, Returns::Plain(u32::MAX / 4), Run::Strict(json_pretty)),
+    row(&["json_pretty"], 1, 1, Returns::Custom(type_of_long_text), Run::Strict(json_pretty)),
     row(&["json_storage_free"], 1, 1, Returns::Int, Run::Strict(json_storage_free)),
     row(&["json_storage_size"], 1, 1, Returns::Int, Run::Strict(json_storage_size)),
 ];
+
+/// What comes out of documents is compared letter by letter, as documents are.
+fn type_of_long_text(_: &[Expr], _: &Settings) -> Result<Type> {
+    Ok(bind::string_type(u32::MAX / 4, Collation::Utf8mb4Bin))
+}
+
+fn type_of_name(_: &[Expr], _: &Settings) -> Result<Type> {
+    Ok(bind::string_type(51, Collation::Utf8mb4Bin))
+}
+
+fn type_of_value(_: &[Expr], _: &Settings) -> Result<Type> {
+    Ok(bind::string_type(512, Collation::Utf8mb40900Bin))
+}
 
 /// The argument as a document; errors 3141, 3146.
 fn document(args: &Args<'_>, place: usize) -> Result<Json> {
@@ -63,7 +77,6 @@ fn node(args: &Args<'_>, place: usize, ctx: &EvalContext) -> Node {
     let ty = args.call.arguments[place].ty();
     match cast::present(args.get(place).clone(), &ty, ctx) {
         Value::Int(number) if ty.is_truth() => Node::Bool(number != 0),
-        Value::Float(number) => Node::Double(convert::float_text(number).parse().unwrap_or_default()),
         shown => Node::scalar(&shown),
     }
 }
@@ -116,12 +129,20 @@ fn json_unquote(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<
 
 fn json_value(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let args = Args::new(call, values);
-    let root = document(&args, 0)?;
+    let root = match document(&args, 0) {
+        Err(wrong) if wrong.code == error::INVALID_JSON_TEXT_IN_PARAM.code => return Ok(Value::Null),
+        root => root?,
+    };
     let path = plain_path(&args, 1, ctx)?;
     Ok(match path.find(root.node())[..] {
         [Node::Null] | [] => Value::Null,
-        [Node::Array(_) | Node::Object(_), ..] => Value::Null,
-        [found, ..] => Value::text(found.unquoted()),
+        // An array or an object is the text of it.
+        [Node::Array(_) | Node::Object(_), ..] if call.ty.kind.is_text() => {
+            let text = path.find(root.node())[0].to_string();
+            if text.chars().count() > call.ty.length as usize { Value::Null } else { Value::text(text) }
+        }
+        // What does not fit RETURNING's type is NULL (ON ERROR).
+        [found, ..] => table::stored(found, &call.ty, "json_value", ctx).unwrap_or_default(),
     })
 }
 
@@ -413,10 +434,14 @@ fn put(root: &mut Node, legs: &[Leg], new: Node, change: Change) {
         (Leg::Member(name), Some(Node::Object(members))) => members.set(name, new),
         (Leg::Element(Place::Front(_)), Some(Node::Array(elements))) => elements.push(new),
         (Leg::Element(Place::Last(_)), Some(Node::Array(elements))) => elements.insert(0, new),
-        // A scalar becomes an array that begins with it.
-        (Leg::Element(Place::Front(1..)), Some(scalar)) if !matches!(scalar, Node::Object(_)) => {
-            let old = std::mem::replace(scalar, Node::Null);
-            *scalar = Node::Array(vec![old, new]);
+        // What is no array becomes one that begins with it, or ends with it where the place was counted from the end.
+        (Leg::Element(Place::Front(1..)), Some(single)) => {
+            let old = std::mem::replace(single, Node::Null);
+            *single = Node::Array(vec![old, new]);
+        }
+        (Leg::Element(Place::Last(1..)), Some(single)) => {
+            let old = std::mem::replace(single, Node::Null);
+            *single = Node::Array(vec![new, old]);
         }
         _ => {}
     }

@@ -56,7 +56,7 @@ fn type_of_whole(arguments: &[Expr], settings: &Settings) -> Result<Type> {
             Type { length: 17, nullable: ty.nullable, ..Type::integer() }
         }
         Kind::Decimal => Type { nullable: ty.nullable, ..Type::decimal(ty.length - u32::from(ty.scale), 0) },
-        Kind::Double => Type { scale: 0, ..ty },
+        Kind::Double if ty.scale < Type::FLOATING => Type { scale: 0, ..ty },
         _ => ty,
     })
 }
@@ -70,11 +70,15 @@ fn type_of_round(arguments: &[Expr], settings: &Settings) -> Result<Type> {
         Some(_) => None,
     };
     Ok(match (ty.kind, digits) {
+        // More digits than a decimal may have change nothing.
+        (Kind::Decimal, Some(digits)) if digits > SCALE_MAX.into() => ty.with_nullable(true),
         (Kind::Decimal, Some(digits)) => {
             let scale = digits.clamp(0, SCALE_MAX.into()) as u8;
             let whole = ty.length - u32::from(ty.scale) + 1;
             Type { nullable: true, ..Type::decimal((whole + u32::from(scale)).min(65), scale) }
         }
+        // One that is shown with all its digits stays so.
+        (Kind::Double, Some(_)) if ty.scale >= Type::FLOATING => ty.with_nullable(true),
         (Kind::Double, Some(digits)) => {
             Type { scale: digits.clamp(0, Type::FLOATING.into()) as u8, nullable: true, ..ty }
         }
@@ -88,6 +92,9 @@ fn type_of_pi(_: &[Expr], _: &Settings) -> Result<Type> {
 
 /// The argument as one of the kinds that arithmetic knows.
 fn number(call: &Call, value: &Value, ctx: &mut EvalContext) -> Result<Value> {
+    if let Some(number) = crate::scalar::cast::hex_number(value, &call.arguments[0].ty()) {
+        return Ok(Value::UInt(number));
+    }
     Ok(match (value, arithmetic::operand(&call.arguments[0].ty()).kind) {
         (Value::Int(_) | Value::UInt(_) | Value::Decimal(_) | Value::Double(_), _) => value.clone(),
         (_, Kind::Decimal) => Value::Decimal(convert::to_decimal(value, ctx)?),
@@ -198,6 +205,9 @@ fn rounded(call: &Call, values: &[Value], round: bool, ctx: &mut EvalContext) ->
 /// Doubles round half to even, as the processor does.
 fn round_double(number: f64, digits: i32, round: bool) -> f64 {
     let unit = 10f64.powi(digits.abs());
+    if digits < 0 && !unit.is_finite() {
+        return 0.0;
+    }
     let scaled = if digits >= 0 { number * unit } else { number / unit };
     if !scaled.is_finite() {
         return if digits >= 0 { number } else { 0.0 };
@@ -337,7 +347,7 @@ fn rand(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
 }
 
 fn bit_count(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
-    if let (Value::Bytes(bytes), false) = (&values[0], call.arguments[0].ty().unsigned) {
+    if let (Value::Bytes(bytes), true) = (&values[0], call.arguments[0].kind().is_bytes()) {
         return Ok(Value::Int(bytes.iter().map(|byte| i64::from(byte.count_ones())).sum()));
     }
     Ok(Value::Int(convert::to_bits(&values[0], ctx)?.count_ones().into()))

@@ -366,6 +366,16 @@ fn reverse(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value
 fn insert(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let args = Args::new(call, values);
     let (at, length) = (args.int(1, ctx)?, args.int(2, ctx)?);
+    if call.ty.kind.is_bytes() {
+        let (mut whole, new) = (args.bytes(0, ctx), args.bytes(3, ctx));
+        let count = whole.len() as i64;
+        if (1..=count).contains(&at) {
+            let from = at as usize - 1;
+            let length = if length < 0 { count } else { length }.min(count - at + 1) as usize;
+            whole.splice(from..from + length, new);
+        }
+        return Ok(string_value(call, whole, ctx));
+    }
     let whole = args.text(0, ctx);
     let count = whole.chars().count() as i64;
     if at < 1 || at > count {
@@ -397,11 +407,16 @@ fn position(
     ctx: &mut EvalContext,
 ) -> Result<Value> {
     let args = Args::new(call, values);
-    let bytes = call.arguments[whole].kind().is_bytes() || call.arguments[part].kind().is_bytes();
+    // The whole decides how it is searched: bytes are looked for in a text as the letters that they are.
+    let (in_bytes, collation) = match call.arguments[whole].ty() {
+        ty if ty.kind.is_bytes() => (true, Collation::Binary),
+        ty if ty.kind.is_text() && call.arguments[part].kind().is_bytes() => (false, ty.collation),
+        _ => (call.arguments[part].kind().is_bytes(), call.collation),
+    };
     if from < 1 {
         return Ok(Value::Int(0));
     }
-    let found = if bytes {
+    let found = if in_bytes {
         let (whole, part) = (args.bytes(whole, ctx), args.bytes(part, ctx));
         let start = from as usize - 1;
         whole
@@ -414,7 +429,7 @@ fn position(
         let start = from as usize - 1;
         let ends = whole.char_indices().map(|(at, _)| at).chain([whole.len()]);
         let same = |at: usize| {
-            whole.get(at..at + part.len()).is_some_and(|piece| call.collation.equal(piece.as_bytes(), part.as_bytes()))
+            whole.get(at..at + part.len()).is_some_and(|piece| collation.equal(piece.as_bytes(), part.as_bytes()))
         };
         ends.enumerate().skip(start).find(|(_, at)| part.is_empty() || same(*at)).map(|(place, _)| place)
     };
@@ -516,6 +531,17 @@ fn field(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> 
 
 fn find_in_set(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let args = Args::new(call, values);
+    // In a SET the place is the member's in its definition.
+    let of_set = call.arguments[1].ty();
+    if let (Kind::Set, Value::UInt(bits)) = (of_set.kind, &values[1]) {
+        let wanted = args.text(0, ctx);
+        let mut members = of_set.members().iter().enumerate();
+        let found = members.find(|(_, member)| of_set.collation.equal(member.as_bytes(), wanted.as_bytes()));
+        return Ok(Value::Int(match found {
+            Some((bit, _)) if bits >> bit & 1 == 1 => bit as i64 + 1,
+            _ => 0,
+        }));
+    }
     let (wanted, set) = (args.text(0, ctx), args.text(1, ctx));
     if set.is_empty() {
         return Ok(Value::Int(0));
@@ -617,11 +643,10 @@ fn soundex(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value
         if out.is_empty() {
             out.extend(c.to_uppercase());
             last = code;
-        } else if code != last {
+        } else if code != last && code != b'0' {
+            // Vowels do not come between two of the same code.
             last = code;
-            if code != b'0' {
-                out.push(code as char);
-            }
+            out.push(code as char);
         }
     }
     while !out.is_empty() && out.chars().count() < 4 {

@@ -196,9 +196,10 @@ fn separated_parts(reader: &mut Reader<'_>) -> Option<(Triple, Option<Triple>)> 
         reader.at = from;
         return Some(((year, month, day), None));
     };
-    let mut part = || {
+    // Between the parts of the clock any punctuation stands; a point alone behind the hour begins a fraction.
+    let mut part = |is_first: bool| {
         let from = reader.at;
-        if reader.peek() != Some(b'.')
+        if !(is_first && reader.peek() == Some(b'.'))
             && separator(reader).is_some()
             && let Some((number, _)) = reader.number(2)
         {
@@ -207,7 +208,7 @@ fn separated_parts(reader: &mut Reader<'_>) -> Option<(Triple, Option<Triple>)> 
         reader.at = from;
         0
     };
-    Some(((year, month, day), Some((hour, part(), part()))))
+    Some(((year, month, day), Some((hour, part(true), part(false)))))
 }
 
 fn separator(reader: &mut Reader<'_>) -> Option<()> {
