@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use query::Session;
 use query::error::{Result, SqlError};
 use query::letters;
-use query::types::{Charset, Collation, latin1_char};
+use query::types::{Charset, Collation};
 use query::value::Value;
 
 use crate::errors;
@@ -97,7 +97,7 @@ fn string(bytes: &[u8], collation: Option<u64>) -> Value {
     let collation = collation.and_then(|id| Collation::by_id(u16::try_from(id).ok()?));
     match collation.map_or(Charset::Utf8mb4, Collation::charset) {
         Charset::Binary => Value::bytes(bytes),
-        Charset::Latin1 => Value::text(bytes.iter().map(|byte| latin1_char(*byte)).collect::<String>()),
+        charset if charset.is_single_byte() => Value::text(charset.decode_bytes(bytes)),
         _ => std::str::from_utf8(bytes).map_or_else(|_| Value::bytes(bytes), Value::text),
     }
 }

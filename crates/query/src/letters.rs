@@ -1,17 +1,17 @@
 //! Character sets of clients: what their bytes mean, what bytes they want, and how long a column's values may be in those. For all doors whose clients choose one.
 //!
-//! All text within is UTF-8. A client that says `utf8mb4` or `utf8mb3` (nearly all) needs nothing done. One that says `latin1` or `ascii` gets its
+//! All text within is UTF-8. A client that says `utf8mb4` or `utf8mb3` (nearly all) needs nothing done. One that says `ascii` or a set with a byte a character, as `latin1` or `cp1251`, gets its
 //! letters turned on the way in and out; what its character set lacks becomes `?`, as in MySQL. `binary` gets UTF-8 as it stands.
 
 use std::borrow::Cow;
 
 use crate::error::{self, SqlError};
-use crate::types::{Charset, Collation, Kind, Type, latin1_char};
+use crate::types::{Charset, Collation, Kind, Type};
 
 /// The bytes of a client as text. None: they are not text in its character set (`not_text`).
 pub fn decode(bytes: &[u8], charset: Charset) -> Option<Cow<'_, str>> {
     match charset {
-        Charset::Latin1 if !bytes.is_ascii() => Some(Cow::Owned(bytes.iter().map(|byte| latin1_char(*byte)).collect())),
+        charset if charset.is_single_byte() && !bytes.is_ascii() => Some(Cow::Owned(charset.decode_bytes(bytes))),
         _ => std::str::from_utf8(bytes).ok().map(Cow::Borrowed),
     }
 }
@@ -48,14 +48,15 @@ impl Results {
 
     /// Are the text's bytes those that are sent?
     pub fn takes_as_it_is(self, text: &str) -> bool {
-        !matches!(self.charset, Some(Charset::Latin1 | Charset::Ascii)) || text.is_ascii()
+        let differs = |charset: Charset| charset == Charset::Ascii || charset.is_single_byte();
+        !self.charset.is_some_and(differs) || text.is_ascii()
     }
 
     /// Text in the client's letters; what these lack becomes `?`.
     #[inline]
     pub fn encode(self, text: &str) -> Cow<'_, [u8]> {
         match self.charset {
-            Some(Charset::Latin1) => Charset::Latin1.encode(text),
+            Some(charset) if charset.is_single_byte() => charset.encode(text),
             Some(Charset::Ascii) if !text.is_ascii() => {
                 text.chars().map(|letter| if letter.is_ascii() { letter as u8 } else { b'?' }).collect()
             }

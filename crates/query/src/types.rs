@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-pub use crate::scalar::collation::{Charset, Collation, latin1_char};
+pub use crate::scalar::collation::{Charset, Collation};
 
 /// The kinds, with what `length` and `scale` mean for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -6,7 +6,7 @@ use crate::scalar::convert::{self, shorten};
 use crate::scalar::decimal::Decimal;
 use crate::scalar::json::{self, Json};
 use crate::scalar::temporal::Strictness;
-use crate::types::{Charset, Collation, Kind, Type, latin1_char};
+use crate::types::{Collation, Kind, Type};
 use crate::value::{Text, Value};
 
 /// `from` is the type of the expression that gave the value.
@@ -177,9 +177,7 @@ fn bytes(value: Value, from: &Type, to: &Type, ctx: &mut EvalContext) -> Value {
 fn text(value: Value, from: &Type, to: &Type, ctx: &mut EvalContext) -> Result<Value> {
     let text = match value {
         Value::Text(text) => to.charset().narrowed(text),
-        Value::Bytes(bytes) if to.charset() == Charset::Latin1 => {
-            Text::from(bytes.iter().map(|byte| latin1_char(*byte)).collect::<String>())
-        }
+        Value::Bytes(bytes) if to.charset().is_single_byte() => Text::from(to.charset().decode_bytes(&bytes)),
         Value::Bytes(bytes) => match std::str::from_utf8(&bytes) {
             Ok(text) => Text::new(text),
             Err(_) => {

@@ -654,7 +654,7 @@ fn charsets(_ctx: &mut EvalContext) -> Result<Vec<Row>> {
         vec![
             text(charset.name()),
             text(charset.default_collation().name()),
-            text(charset.name()),
+            text(charset.description()),
             number(u64::from(charset.max_bytes())),
         ]
     };

@@ -231,10 +231,10 @@ pub fn display_length(ty: &Type) -> u32 {
     }
 }
 
-/// A text that goes where bytes are, as its own character set writes it: what its client sent. Of the sets whose texts can differ from how they lie in memory there is one.
+/// A text that goes where bytes are, as its own character set writes it: what its client sent.
 pub fn as_sent(expr: Expr) -> Expr {
     let ty = expr.ty();
-    if !ty.kind.is_text() || ty.charset() != Charset::Latin1 {
+    if !ty.kind.is_text() || !ty.charset().is_single_byte() {
         return expr;
     }
     match expr {

@@ -4,9 +4,9 @@
 //! and each weight's distance to the one before (a zigzag varint). `general.bin`: the letter in upper case without its accent. `uca400.bin`, `uca520.bin`, `uca900.bin`:
 //! primary weights of the default table of the Unicode collation algorithm. They are unpacked at first use, into pages of 256 characters.
 
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
-use super::Weights;
+use super::{Collation, Weights, bytes};
 
 pub struct Table {
     rule: Weights,
@@ -32,6 +32,8 @@ static GENERAL: LazyLock<Table> = LazyLock::new(|| Table::unpack(Weights::Genera
 static UCA400: LazyLock<Table> = LazyLock::new(|| Table::unpack(Weights::Uca400, include_bytes!("uca400.bin")));
 static UCA520: LazyLock<Table> = LazyLock::new(|| Table::unpack(Weights::Uca520, include_bytes!("uca520.bin")));
 static UCA900: LazyLock<Table> = LazyLock::new(|| Table::unpack(Weights::Uca900, include_bytes!("uca900.bin")));
+/// By the collation's number.
+static PACKED: [OnceLock<Table>; 128] = [const { OnceLock::new() }; 128];
 static SWEDISH: LazyLock<Table> = LazyLock::new(Table::swedish);
 
 /// The weights' table; `None` for those whose weights are the bytes.
@@ -43,6 +45,10 @@ pub fn of(weights: Weights) -> Option<&'static Table> {
         Weights::Uca400 => &UCA400,
         Weights::Uca520 => &UCA520,
         Weights::Uca900 => &UCA900,
+        Weights::Packed(id) => PACKED[usize::from(id)].get_or_init(|| {
+            let name = Collation::by_id(id).map_or("", Collation::name);
+            Table::unpack(weights, bytes::packed(name))
+        }),
     })
 }
 
@@ -135,6 +141,11 @@ impl Table {
         }
         match self.rule {
             Weights::General | Weights::Latin1Swedish | Weights::Bytes => give(u16::try_from(code).unwrap_or(0xFFFD)),
+            // No character of the set: after all that are.
+            Weights::Packed(_) => {
+                give(0xFE00 | (code >> 16) as u16);
+                give(code as u16);
+            }
             Weights::Uca400 if code > 0xFFFF => give(0xFFFD),
             Weights::Uca900 if (0xAC00..=0xD7A3).contains(&code) => self.hangul(code - 0xAC00, give),
             Weights::Uca900 if (0x17000..=0x18AFF).contains(&code) => {

@@ -89,3 +89,39 @@ proptest! {
         }
     }
 }
+
+/// Pairs that a MySQL server has compared (`scripts/charsets.py`).
+#[test]
+fn packed_collations_compare_as_mysql_does() {
+    let text = |hex: &str| -> Vec<u8> {
+        let byte = |at: usize| u8::from_str_radix(&hex[at..at + 2], 16).expect("hexadecimal");
+        (0..hex.len()).step_by(2).map(byte).collect()
+    };
+    let mut pairs = 0;
+    for line in include_str!("charsets_golden.txt").lines() {
+        let [name, a, b, order] = line.split('\t').collect::<Vec<_>>()[..] else { panic!("{line}") };
+        let collation = Collation::by_name(name).expect("known");
+        let (a, b) = (text(a), text(b));
+        assert_eq!(collation.compare(&a, &b) as i8, order.parse::<i8>().expect("a sign"), "{line}");
+        pairs += 1;
+    }
+    assert!(pairs > 1000);
+}
+
+#[test]
+fn sets_with_a_byte_a_character_come_back_as_they_went() {
+    for charset in Charset::ALL.iter().filter(|charset| charset.is_single_byte()) {
+        let all: Vec<u8> = (0..=255).collect();
+        let text = charset.decode_bytes(&all);
+        for (byte, letter) in all.iter().zip(text.chars()) {
+            if letter != '?' {
+                assert!(charset.holds(letter));
+                let again = charset.encode(&letter.to_string())[0];
+                assert_eq!(charset.decode_bytes(&[again]), letter.to_string(), "{} {byte:02X}", charset.name());
+            }
+        }
+    }
+    assert_eq!(Charset::by_name("cp1251").expect("known").encode("Привет")[..], [0xCF, 0xF0, 0xE8, 0xE2, 0xE5, 0xF2]);
+    assert_eq!(Charset::by_name("latin2").expect("known").decode_bytes(b"\xb1\xe6"), "ąć");
+    assert_eq!(Charset::by_name("gbk").expect_err("two bytes a character").code, 1115);
+}

@@ -1,0 +1,63 @@
+//! `charsets.bin`: the character sets that have a byte a character, and the weights of their collations, as MySQL has them.
+//!
+//! A list of tables, each behind its name (a length and ASCII) and the length of its bytes. A character set's has the code point of each of its 256 bytes, 0xFFFD
+//! for none; that of a collation is unpacked by `table`. `scripts/charsets.py` makes the file.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+const NONE: char = '\u{FFFD}';
+
+/// A character set: what its bytes are, and back.
+pub struct Bytes {
+    chars: [char; 256],
+    bytes: HashMap<char, u8>,
+}
+
+static PACKED: LazyLock<HashMap<&'static str, &'static [u8]>> = LazyLock::new(|| {
+    let mut rest: &'static [u8] = include_bytes!("charsets.bin");
+    let mut tables = HashMap::new();
+    while let [length, after @ ..] = rest {
+        let (name, after) = after.split_at(usize::from(*length));
+        let (size, after) = after.split_first_chunk().expect("the tables are whole");
+        let (table, after) = after.split_at(u32::from_le_bytes(*size) as usize);
+        tables.insert(std::str::from_utf8(name).expect("names are ASCII"), table);
+        rest = after;
+    }
+    tables
+});
+
+static SETS: LazyLock<HashMap<&'static str, Bytes>> = LazyLock::new(|| {
+    let sets = PACKED.iter().filter(|(name, _)| !name.contains('_'));
+    sets.map(|(name, table)| (*name, Bytes::unpack(table))).collect()
+});
+
+/// The packed table of that name. Panics if there is none.
+pub fn packed(name: &str) -> &'static [u8] {
+    PACKED[name]
+}
+
+/// The character set of that name. Panics if it is none of these.
+pub fn of(name: &str) -> &'static Bytes {
+    &SETS[name]
+}
+
+impl Bytes {
+    fn unpack(table: &[u8]) -> Bytes {
+        let codes = table.as_chunks::<2>().0;
+        let char_of = |byte: usize| char::from_u32(u32::from(u16::from_le_bytes(codes[byte]))).unwrap_or(NONE);
+        let chars = std::array::from_fn(char_of);
+        // Where two bytes mean the same, the first is written.
+        let bytes =
+            (0..=255u8).rev().map(|byte| (chars[usize::from(byte)], byte)).filter(|(c, _)| *c != NONE).collect();
+        Bytes { chars, bytes }
+    }
+
+    pub fn char(&self, byte: u8) -> Option<char> {
+        Some(self.chars[usize::from(byte)]).filter(|c| *c != NONE)
+    }
+
+    pub fn byte(&self, c: char) -> Option<u8> {
+        self.bytes.get(&c).copied()
+    }
+}
