@@ -315,6 +315,8 @@ codes! {
     BAD_BASE64_DATA 1575 "HY000" "Decoding of base64 string failed";
     TRUNCATE_ILLEGAL_FK 1701 "42000" "Cannot truncate a table referenced in a foreign key constraint ({})";
     UNKNOWN_EXPLAIN_FORMAT 1791 "HY000" "Unknown EXPLAIN format name: '{}'";
+    TOO_BIG_SELECT 1104 "42000" "The SELECT would examine more than MAX_JOIN_SIZE rows; check your WHERE and use SET SQL_BIG_SELECTS=1 or SET MAX_JOIN_SIZE=# if the SELECT is okay";
+    UNKNOWN_LOCALE 1649 "HY000" "Unknown locale: '{}'";
     CANT_EXECUTE_IN_READ_ONLY_TRANSACTION 1792 "25006" "Cannot execute statement in a READ ONLY transaction.";
     ALTER_OPERATION_NOT_SUPPORTED 1845 "0A000" "{} is not supported for this operation. Try {}.";
     INVALID_ARGUMENT_FOR_LOGARITHM 3020 "2201E" "Invalid argument for logarithm";

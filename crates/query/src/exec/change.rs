@@ -251,7 +251,10 @@ fn auto_number(table: &Table, given: Option<u64>, ctx: &mut EvalContext) -> Resu
         auto.reserved = db.catalog().auto_reserved(table.id)?;
         auto.next = auto.reserved.max(1);
     }
-    let number = given.unwrap_or(auto.next);
+    let number = match given {
+        Some(given) => given,
+        None => in_series(auto.next, ctx.auto_step).unwrap_or(u64::MAX),
+    };
     if number >= auto.next {
         auto.next = number
             .checked_add(1)
@@ -262,6 +265,18 @@ fn auto_number(table: &Table, given: Option<u64>, ctx: &mut EvalContext) -> Resu
         db.catalog().reserve_auto(table.id, auto.reserved)?;
     }
     Ok(number)
+}
+
+/// The first number from `next` on that is `offset` plus a multiple of `increment`. An offset greater than the increment does not count.
+fn in_series(next: u64, (increment, offset): (u64, u64)) -> Option<u64> {
+    if increment <= 1 {
+        return Some(next);
+    }
+    let offset = if offset > increment { 1 } else { offset };
+    match next.checked_sub(offset) {
+        None => Some(offset),
+        Some(beyond) => beyond.div_ceil(increment).checked_mul(increment)?.checked_add(offset),
+    }
 }
 
 /// The next number of AUTO_INCREMENT, or the one that the statement had before it left.
@@ -444,10 +459,6 @@ impl<'i> Inserting<'i> {
     pub fn finish(&mut self, mut row: Row, ctx: &mut EvalContext) -> Result<()> {
         let rules = &self.plan.rules;
         let table = &rules.table;
-        let number = match self.auto {
-            Some(column) => self.number(column, &mut row, ctx)?,
-            None => Number::None,
-        };
         for column in &self.plan.disregarded {
             ctx.warn(error::GENERATED_COLUMN_NOT_ALLOWED.with(&[&table.columns[*column].name, &table.name]));
         }
@@ -456,6 +467,11 @@ impl<'i> Inserting<'i> {
             self.tally.duplicates += 1;
             return Ok(());
         }
+        // No constraint may look at the number, so a row that IGNORE leaves out takes none.
+        let number = match self.auto {
+            Some(column) => self.number(column, &mut row, ctx)?,
+            None => Number::None,
+        };
         self.put(row, number, ctx)
     }
 

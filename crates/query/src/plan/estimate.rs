@@ -15,6 +15,32 @@ pub struct Estimate {
     pub cost: f64,
 }
 
+/// The most combinations of rows that a join below is expected to look at: what `max_join_size` bounds.
+pub fn joined_rows(node: &Arc<Node>) -> f64 {
+    match &**node {
+        Node::Scan(scan) => scan.estimate,
+        Node::Loop { left, right, .. } => {
+            let rows = estimate(left).rows * estimate(right).rows.max(1.0);
+            rows.max(joined_rows(left)).max(joined_rows(right))
+        }
+        Node::Hash(join) => join.estimate.max(joined_rows(&join.left)).max(joined_rows(&join.right)),
+        Node::Filter { input, .. }
+        | Node::Sort { input, .. }
+        | Node::Distinct { input, .. }
+        | Node::Project { input, .. }
+        | Node::Strip { input, .. }
+        | Node::Derived { input, .. }
+        | Node::Lateral { input, .. }
+        | Node::Limit { input, .. } => joined_rows(input),
+        Node::Group(group) => joined_rows(&group.input),
+        Node::Window(window) => joined_rows(&window.input),
+        Node::Union { inputs } => inputs.iter().map(joined_rows).fold(0.0, f64::max),
+        Node::SetOperation { left, right, .. } => joined_rows(left).max(joined_rows(right)),
+        Node::Common { source, .. } => joined_rows(source),
+        Node::One { .. } | Node::JsonTable(_) | Node::LastRound { .. } | Node::System { .. } | Node::Rows { .. } => 0.0,
+    }
+}
+
 pub fn estimate(node: &Arc<Node>) -> Estimate {
     let of = |rows: f64, cost: f64| Estimate { rows, cost };
     match &**node {

@@ -94,6 +94,11 @@ impl Rights {
         (self.table(schema, name) | self.any_column(schema, name)).has_any(Privileges::OF_TABLE | Privileges::GRANT)
     }
 
+    /// A right to the table itself: grants for its columns do not count.
+    pub fn has_table(&self, schema: &str, name: &str) -> bool {
+        self.table(schema, name).has_any(Privileges::OF_TABLE | Privileges::GRANT)
+    }
+
     pub fn sees_column(&self, schema: &str, name: &str, column: &str) -> bool {
         self.column(schema, name, column).has_any(Privileges::OF_COLUMN)
     }

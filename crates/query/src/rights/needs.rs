@@ -22,6 +22,8 @@ enum Need<'s> {
     Table(Name, P),
     /// Something, anything, at the table: 1142.
     SomeOfTable(&'s Name, &'static str),
+    /// A right to the table as a whole, not to some of its columns: 1142.
+    AnyOfTable(&'s Name, &'static str),
     /// Something in the database: 1044.
     SomeOfDatabase(Option<&'s str>),
 }
@@ -194,7 +196,7 @@ fn shown(what: &Shown) -> Vec<Need<'_>> {
         Shown::Columns { table, .. } | Shown::Index { table } => vec![Need::SomeOfTable(table, "SELECT")],
         // What exactly depends on whether it is a view.
         Shown::CreateView(name) => vec![Need::SomeOfTable(name, "SHOW VIEW")],
-        Shown::CreateTable(name) => vec![Need::SomeOfTable(name, "SHOW")],
+        Shown::CreateTable(name) => vec![Need::AnyOfTable(name, "SHOW")],
         Shown::CreateDatabase(name) => vec![Need::SomeOfDatabase(Some(name))],
         Shown::MasterStatus | Shown::ReplicaStatus | Shown::Replicas | Shown::BinaryLogs => {
             vec![Need::Global(P::SUPER | P::REPLICATION_CLIENT)]
@@ -239,7 +241,7 @@ pub fn check(
     for need in needs(statement)? {
         let of_own = match &need {
             Need::Table(name, set) => !set.has(P::CREATE) && is_own(name),
-            Need::SomeOfTable(name, _) => is_own(name),
+            Need::SomeOfTable(name, _) | Need::AnyOfTable(name, _) => is_own(name),
             _ => false,
         };
         if of_own {
@@ -268,6 +270,10 @@ fn check_one(need: Need<'_>, rights: &Rights, current: Option<&str>) -> Result<(
         Need::SomeOfTable(name, command) => {
             let schema = schema_of(name)?;
             if rights.sees_table(&schema, &name.name) { Ok(()) } else { Err(rights.no_table(command, &name.name)) }
+        }
+        Need::AnyOfTable(name, command) => {
+            let schema = schema_of(name)?;
+            if rights.has_table(&schema, &name.name) { Ok(()) } else { Err(rights.no_table(command, &name.name)) }
         }
         Need::SomeOfDatabase(schema) => {
             let schema = schema.or(current).ok_or_else(|| error::NO_DB.bare())?;

@@ -7,6 +7,7 @@ use std::time::Instant;
 use crate::error::{self, Result, SqlError};
 use crate::scalar::functions::crypt;
 use crate::scalar::named::NamedLocks;
+use crate::scalar::temporal::Locale;
 use crate::scalar::temporal::{Timestamp, Zone};
 use crate::value::{Text, Value};
 
@@ -28,6 +29,10 @@ pub struct EvalContext {
     pub parameters: Vec<Value>,
     pub max_allowed_packet: usize,
     pub group_concat_max_len: usize,
+    /// `lc_time_names`
+    pub time_names: &'static Locale,
+    /// `auto_increment_increment` and `auto_increment_offset`: the numbers that AUTO_INCREMENT takes.
+    pub auto_step: (u64, u64),
     /// How AES_ENCRYPT and AES_DECRYPT work.
     pub block_encryption: crypt::Mode,
     pub random: Random,
@@ -131,6 +136,8 @@ impl EvalContext {
             parameters: Vec::new(),
             max_allowed_packet: 64 << 20,
             group_concat_max_len: 1024,
+            time_names: &crate::scalar::temporal::ENGLISH,
+            auto_step: (1, 1),
             block_encryption: crypt::Mode::default(),
             random: Random::from_seed(0x9E37_79B9),
             seeded: Vec::new(),

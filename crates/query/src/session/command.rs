@@ -6,6 +6,7 @@ use crate::error::{self, Result, SqlError};
 use crate::parse::statement::{Maintenance, Shown, Statement};
 use crate::rights::Privileges;
 use crate::session::count;
+use crate::session::database::ReadOnly;
 use crate::session::{Kill, Outcome, Prepared, Session};
 use crate::value::Value;
 
@@ -149,10 +150,26 @@ impl Session {
                 | Statement::Maintain { .. }
                 | Statement::Flush(_)
         );
+        if defines || matches!(statement, Statement::Maintain { .. }) {
+            self.check_server_writable()?;
+        }
         if defines && self.values.is_on("transaction_read_only") {
             return Err(error::CANT_EXECUTE_IN_READ_ONLY_TRANSACTION.bare());
         }
         Ok(defines)
+    }
+
+    /// `read_only` and `super_read_only`, for changes of what is not the session's own: error 1290.
+    pub(super) fn check_server_writable(&self) -> Result<()> {
+        let option = match self.db.read_only() {
+            ReadOnly::Off => return Ok(()),
+            ReadOnly::On if self.rights.global.has_any(Privileges::SUPER | Privileges::CONNECTION_ADMIN) => {
+                return Ok(());
+            }
+            ReadOnly::On => "--read-only",
+            ReadOnly::Super => "--super-read-only",
+        };
+        Err(error::OPTION_PREVENTS_STATEMENT.with(&[&option]))
     }
 
     fn kill(&mut self, query: bool, id: &ast::Expr) -> Result<Outcome> {

@@ -1,7 +1,7 @@
 //! What all sessions share.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Instant;
 
@@ -38,6 +38,8 @@ pub struct Database {
     pub(crate) opened: Instant,
     /// Values of SET GLOBAL.
     pub(crate) globals: Mutex<HashMap<&'static str, Value>>,
+    /// `read_only` and `super_read_only`, for statements that are about to write.
+    read_only: AtomicU8,
     /// GET_LOCK.
     pub(crate) locks: Arc<NamedLocks>,
     timestamps: Timestamps,
@@ -45,6 +47,17 @@ pub struct Database {
     /// What the server around adds.
     around: OnceLock<Around>,
     is_stopping: AtomicBool,
+}
+
+const READ_ONLY: u8 = 1;
+const SUPER_READ_ONLY: u8 = 2;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReadOnly {
+    Off,
+    /// Accounts with SUPER or CONNECTION_ADMIN still write.
+    On,
+    Super,
 }
 
 impl Database {
@@ -63,6 +76,7 @@ impl Database {
             opened: Instant::now(),
             spill: OnceLock::new(),
             globals: Mutex::default(),
+            read_only: AtomicU8::new(0),
             locks: Arc::default(),
             timestamps: Timestamps::default(),
             plans: Plans::new(),
@@ -176,8 +190,27 @@ impl Database {
             Value::Int(flag) => *flag as u64,
             _ => return,
         };
+        let bit = match name {
+            "read_only" => READ_ONLY,
+            "super_read_only" => SUPER_READ_ONLY,
+            _ => 0,
+        };
+        if number != 0 {
+            self.read_only.fetch_or(bit, Ordering::Relaxed);
+        } else {
+            self.read_only.fetch_and(!bit, Ordering::Relaxed);
+        }
         if let Some(around) = self.around() {
             (around.set)(name, number);
+        }
+    }
+
+    /// Whom SQL lets write.
+    pub(crate) fn read_only(&self) -> ReadOnly {
+        match self.read_only.load(Ordering::Relaxed) {
+            0 => ReadOnly::Off,
+            bits if bits & SUPER_READ_ONLY != 0 => ReadOnly::Super,
+            _ => ReadOnly::On,
         }
     }
 

@@ -213,6 +213,8 @@ struct Quick {
     gate_wait_s: u64,
     read_only: bool,
     completion: CompletionType,
+    /// Statements that take longer are counted as slow.
+    long_query: std::time::Duration,
 }
 
 pub struct Session {

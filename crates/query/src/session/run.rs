@@ -27,6 +27,7 @@ use crate::parse::statement::{self, Statement};
 use crate::parse::{self, Parsed};
 use crate::plan::again::{is_steady, may_begin_again, only_sleep, only_sleeps};
 use crate::plan::estimate::estimate;
+use crate::plan::estimate::joined_rows;
 use crate::plan::{Lock, LockWait, Node};
 use crate::rights::Rights;
 use crate::scalar::Expr;
@@ -479,6 +480,9 @@ impl Session {
                     }
                     _ => bound.node,
                 };
+                if !self.settings.big_selects && joined_rows(&node) > self.settings.max_join_size as f64 {
+                    return Err(error::TOO_BIG_SELECT.bare());
+                }
                 Plan::Query { node, columns: bound.columns.into() }
             }
             Statement::Insert(insert) => Plan::Insert(bind.insert(insert)?),
@@ -636,6 +640,9 @@ impl Session {
             compiled = again(self).filter(|_| tries < 100).ok_or_else(|| error::LOCK_WAIT_TIMEOUT.bare())?;
         }
         self.hold_to_write(&compiled.written)?;
+        if writes && compiled.written.iter().any(|table| !table.temporary) {
+            self.check_server_writable()?;
+        }
         self.is_bare = compiled.deeds & DEEDS == 0 && self.host().txn.is_none();
         self.has_used_tables |= compiled.deeds & DEEDS != 0;
         self.need_transaction();

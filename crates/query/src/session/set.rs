@@ -1,11 +1,13 @@
 //! SET, and what follows from variables that are obeyed.
 
+use std::time::Duration;
+
 use crate::bind::{Bind, Surroundings};
 use crate::error::{self, Result};
 use crate::parse::statement::{Scope, Setting};
 use crate::plan::walk::has_subquery;
 use crate::scalar::functions::crypt;
-use crate::scalar::temporal::Zone;
+use crate::scalar::temporal::{self, Zone};
 use crate::scalar::{Expr, SqlMode};
 use crate::session::run::type_of;
 use crate::session::track::{READ, TRACKERS};
@@ -13,7 +15,7 @@ use crate::session::transact::{CompletionType, isolation_of};
 use crate::session::variables::{self, Is, find};
 use crate::session::{Outcome, Session};
 use crate::types::{Charset, Collation, Type};
-use crate::value::Value;
+use crate::value::{Decimal, Value};
 
 impl Session {
     pub(super) fn system_variable(&self, scope: Option<Scope>, name: &str) -> Result<(Value, Type)> {
@@ -170,7 +172,13 @@ impl Session {
         let variable = find(name)?;
         let given = value;
         let value = variable.form(given.clone())?;
-        if matches!(variable.is, Is::Near(..)) && variables::text_of(&value) != variables::text_of(&given) {
+        let (set, wanted) = (variables::text_of(&value), variables::text_of(&given));
+        let is_clipped = match variable.is {
+            Is::Near(..) => set != wanted,
+            Is::Seconds(..) => Decimal::parse(&set) != Decimal::parse(&wanted),
+            _ => false,
+        };
+        if is_clipped {
             self.clipped(variable.name, &given)?;
         }
         variable.check(&value)?;
@@ -205,6 +213,12 @@ impl Session {
                 }
                 self.db.globals.lock().insert(name, value.clone());
                 self.db.follow(name, &value);
+                // One of the two without the other has no meaning.
+                match (name, value == Value::TRUE) {
+                    ("super_read_only", true) => self.put(scope, find("read_only")?, Value::TRUE)?,
+                    ("read_only", false) => self.put_off_super(scope)?,
+                    _ => {}
+                }
                 return Ok(());
             }
             Scope::Next => {
@@ -230,6 +244,12 @@ impl Session {
         }
         self.track_variable(name);
         Ok(())
+    }
+
+    /// A server that all may write is not read-only for the powerful alone.
+    fn put_off_super(&mut self, scope: Scope) -> Result<()> {
+        let variable = find("super_read_only")?;
+        if self.global(variable) == Value::TRUE { self.put(scope, variable, Value::FALSE) } else { Ok(()) }
     }
 
     /// What was kept for later starts is forgotten; what is in force stays.
@@ -264,6 +284,10 @@ impl Session {
             "completion_type" => {
                 let wrong = || error::WRONG_VALUE_FOR_VAR.with(&[&name, &variables::spelled(value)]);
                 Ok(Value::text(CompletionType::named(value).ok_or_else(wrong)?.name()))
+            }
+            "lc_time_names" => {
+                let locale = temporal::locale(&text).ok_or_else(|| error::UNKNOWN_LOCALE.with(&[&text]))?;
+                Ok(Value::text(locale.name))
             }
             "sql_mode" => Ok(Value::text(mode_of(&text)?.to_string())),
             "time_zone" => {
@@ -330,11 +354,28 @@ impl Session {
                 self.settings.select_limit = number;
                 self.leave_ground();
             }
+            "sql_big_selects" => {
+                self.settings.big_selects = *value == Value::TRUE;
+                self.leave_ground();
+            }
+            "max_join_size" => {
+                self.settings.max_join_size = number;
+                self.settings.big_selects = number == u64::MAX;
+                self.values.set("sql_big_selects", Value::from(self.settings.big_selects));
+                self.leave_ground();
+            }
             "sql_safe_updates" => {
                 self.settings.safe_updates = *value == Value::TRUE;
                 self.leave_ground();
             }
             "group_concat_max_len" => self.ctx.group_concat_max_len = number as usize,
+            "auto_increment_increment" => self.ctx.auto_step.0 = number,
+            "auto_increment_offset" => self.ctx.auto_step.1 = number,
+            "lc_time_names" => self.ctx.time_names = temporal::locale(&text).unwrap_or(&temporal::ENGLISH),
+            "long_query_time" => {
+                let micros = (text.parse::<f64>().unwrap_or(0.0) * 1e6).round() as u64;
+                self.quick.long_query = Duration::from_micros(micros);
+            }
             "foreign_key_checks" => self.host().foreign_key_checks = *value == Value::TRUE,
             "max_allowed_packet" => self.ctx.max_allowed_packet = number as usize,
             "max_error_count" => self.ctx.warnings.max_count = number as usize,

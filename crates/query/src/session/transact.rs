@@ -197,9 +197,7 @@ impl Session {
 
     /// Counts a statement that has taken long.
     fn note_slowness(&mut self) {
-        /// `long_query_time`, which cannot be set.
-        const LONG: Duration = Duration::from_secs(10);
-        if self.began.elapsed() > LONG {
+        if self.began.elapsed() > self.quick.long_query {
             self.handle.counts.add(Count::SlowQueries);
         }
     }

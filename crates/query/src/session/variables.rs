@@ -9,7 +9,7 @@ use stdx::sync::Mutex;
 
 use crate::error::{self, Result};
 use crate::types::{Collation, Type};
-use crate::value::Value;
+use crate::value::{Decimal, Value};
 
 /// What clients are told is spoken, with our own name behind.
 pub const VERSION: &str = "8.0.40-beluga";
@@ -23,6 +23,8 @@ pub enum Is {
     Within(u64, u64, u64),
     /// The same, but others become the nearest of these, with a warning, as MySQL has it.
     Near(u64, u64, u64),
+    /// Seconds with six digits behind the point, and their most; others become the nearest of these.
+    Seconds(&'static str, u64),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +51,7 @@ const fn of(name: &'static str, is: Is, may: May) -> Variable {
     Variable { name, is, may }
 }
 
-use Is::{Flag, Near, Number, Within, Word};
+use Is::{Flag, Near, Number, Seconds, Within, Word};
 use May::{Accept, Global, Keep, Read, Set};
 
 /// The longest that may be waited for, in seconds.
@@ -57,8 +59,8 @@ const YEAR_S: u64 = 365 * 24 * 3600;
 
 pub const VARIABLES: &[Variable] = &[
     of("activate_all_roles_on_login", Flag(false), Keep),
-    of("auto_increment_increment", Number(1), Keep),
-    of("auto_increment_offset", Number(1), Keep),
+    of("auto_increment_increment", Near(1, 1, 65_535), Set),
+    of("auto_increment_offset", Near(1, 1, 65_535), Set),
     of("autocommit", Flag(true), Set),
     of("back_log", Number(511), Read),
     of("big_tables", Flag(false), Accept),
@@ -119,18 +121,22 @@ pub const VARIABLES: &[Variable] = &[
     of("innodb_read_only", Flag(false), Read),
     of("innodb_rollback_on_timeout", Flag(false), Read),
     of("innodb_stats_on_metadata", Flag(false), Accept),
+    // Statistics are rows of the catalog.
+    of("innodb_stats_persistent", Flag(true), Keep),
     of("innodb_strict_mode", Flag(true), Accept),
     of("innodb_version", Word("8.0.40"), Read),
     of("interactive_timeout", Number(28800), Accept),
     of("internal_tmp_mem_storage_engine", Word("TempTable"), Accept),
     of("join_buffer_size", Number(262_144), Accept),
     of("lc_messages", Word("en_US"), Keep),
-    of("lc_time_names", Word("en_US"), Keep),
+    of("lc_time_names", Word("en_US"), Set),
     of("license", Word("Apache-2.0"), Read),
     of("local_infile", Flag(false), Global),
     of("lock_wait_timeout", Near(YEAR_S, 1, YEAR_S), Set),
     of("log_bin", Flag(false), Read),
-    of("long_query_time", Word("10.000000"), Keep),
+    // There is no binary log that a function could make unsafe.
+    of("log_bin_trust_function_creators", Flag(false), Global),
+    of("long_query_time", Seconds("10.000000", YEAR_S), Set),
     of("low_priority_updates", Flag(false), Accept),
     of("lower_case_file_system", Flag(false), Read),
     of("lower_case_table_names", Number(0), Read),
@@ -140,7 +146,7 @@ pub const VARIABLES: &[Variable] = &[
     of("max_error_count", Near(1024, 0, 65_535), Set),
     of("max_execution_time", Near(0, 0, u32::MAX as u64), Set),
     of("max_heap_table_size", Number(16_777_216), Accept),
-    of("max_join_size", Number(u64::MAX), Keep),
+    of("max_join_size", Near(u64::MAX, 1, u64::MAX), Set),
     of("max_length_for_sort_data", Number(4096), Accept),
     of("max_prepared_stmt_count", Number(16_382), Read),
     of("max_sort_length", Number(1024), Accept),
@@ -216,7 +222,7 @@ pub const VARIABLES: &[Variable] = &[
     of("query_prealloc_size", Number(8192), Accept),
     of("range_optimizer_max_mem_size", Number(8_388_608), Accept),
     of("read_buffer_size", Number(131_072), Accept),
-    of("read_only", Flag(false), Keep),
+    of("read_only", Flag(false), Global),
     of("read_rnd_buffer_size", Number(262_144), Accept),
     of("rpc_port", Number(0), Read),
     of("rpc_use_legacy_port", Flag(false), Read),
@@ -236,7 +242,7 @@ pub const VARIABLES: &[Variable] = &[
     of("slow_query_log", Flag(false), Keep),
     of("sort_buffer_size", Number(262_144), Accept),
     of("sql_auto_is_null", Flag(false), Keep),
-    of("sql_big_selects", Flag(true), Accept),
+    of("sql_big_selects", Flag(true), Set),
     of("sql_buffer_result", Flag(false), Accept),
     of("sql_log_bin", Flag(true), Accept),
     of("sql_log_off", Flag(false), Accept),
@@ -253,7 +259,7 @@ pub const VARIABLES: &[Variable] = &[
     of("sql_safe_updates", Flag(false), Set),
     of("sql_select_limit", Number(u64::MAX), Set),
     of("sql_warnings", Flag(false), Accept),
-    of("super_read_only", Flag(false), Keep),
+    of("super_read_only", Flag(false), Global),
     of("sync_binlog", Number(1), Accept),
     of("system_time_zone", Word("UTC"), Read),
     of("table_definition_cache", Number(2000), Accept),
@@ -287,6 +293,7 @@ impl Variable {
             Number(number) | Within(number, ..) | Near(number, ..) => Value::UInt(number),
             Flag(flag) => Value::from(flag),
             Word(word) => Value::text(word),
+            Seconds(seconds, _) => Value::Decimal(Decimal::parse(seconds).unwrap_or_else(|| Decimal::from(0u64))),
         }
     }
 
@@ -295,6 +302,7 @@ impl Variable {
             Number(_) | Within(..) | Near(..) => Type::unsigned(),
             Flag(_) => Type::boolean(),
             Word(_) => Type::text(256, Collation::DEFAULT),
+            Seconds(..) => Type::decimal(14, 6),
         }
     }
 
@@ -328,6 +336,13 @@ impl Variable {
             }
             (Near(_, least, most), Value::UInt(number)) => Ok(Value::UInt((*number).clamp(least, most))),
             (Within(..) | Near(..), _) => Err(error::WRONG_TYPE_FOR_VAR.with(&[&self.name])),
+            (Seconds(_, most), Value::Int(_) | Value::UInt(_) | Value::Decimal(_) | Value::Double(_)) => {
+                let seconds = Decimal::parse(&text_of(&value)).ok_or_else(|| self.wrong_value(&value))?;
+                let most = Decimal::from(most);
+                let seconds = if seconds.is_negative() { Decimal::from(0u64) } else { seconds };
+                Ok(Value::Decimal(if seconds > most { most } else { seconds }.rounded(6)))
+            }
+            (Seconds(..), _) => Err(error::WRONG_TYPE_FOR_VAR.with(&[&self.name])),
             (Flag(_), Value::Int(0) | Value::UInt(0)) => Ok(Value::FALSE),
             (Flag(_), Value::Int(1) | Value::UInt(1)) => Ok(Value::TRUE),
             (Flag(_), Value::Text(text)) => match text.to_ascii_lowercase().as_str() {

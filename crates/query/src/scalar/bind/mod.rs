@@ -36,6 +36,9 @@ pub struct Settings {
     pub select_limit: u64,
     /// Changes must find their rows by a key, or say LIMIT.
     pub safe_updates: bool,
+    /// `max_join_size`, which counts unless `sql_big_selects` is on.
+    pub max_join_size: u64,
+    pub big_selects: bool,
 }
 
 impl Default for Settings {
@@ -46,6 +49,8 @@ impl Default for Settings {
             div_precision_increment: 4,
             select_limit: u64::MAX,
             safe_updates: false,
+            max_join_size: u64::MAX,
+            big_selects: true,
         }
     }
 }

@@ -11,8 +11,7 @@ use crate::scalar::decimal::Decimal;
 use crate::scalar::expr::{Call, Expr, Extra};
 use crate::scalar::temporal::calendar::{self, WeekMode};
 use crate::scalar::temporal::{
-    self, Date, DateTime, Interval, MICROS_PER_DAY, MICROS_PER_SECOND, MONTHS, Strictness, Time, Timestamp, Unit,
-    WEEKDAYS, Zone,
+    self, Date, DateTime, Interval, MICROS_PER_DAY, MICROS_PER_SECOND, Strictness, Time, Timestamp, Unit, Zone,
 };
 use crate::types::{Kind, Type};
 use crate::value::Value;
@@ -300,13 +299,14 @@ fn microsecond(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<V
 
 fn monthname(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let at = Args::new(call, values).datetime(0, ANY, ctx)?;
-    let name = at.and_then(|at| MONTHS.get(usize::from(at.date.month).checked_sub(1)?));
+    let name = at.and_then(|at| ctx.time_names.months.get(usize::from(at.date.month).checked_sub(1)?));
     Ok(name.map_or(Value::Null, Value::text))
 }
 
 fn dayname(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let at = Args::new(call, values).datetime(0, Strictness::REAL, ctx)?;
-    Ok(at.map_or(Value::Null, |at| Value::text(WEEKDAYS[calendar::weekday(calendar::day_number(at.date)) as usize])))
+    let weekday = |at: DateTime| calendar::weekday(calendar::day_number(at.date)) as usize;
+    Ok(at.map_or(Value::Null, |at| Value::text(ctx.time_names.weekdays[weekday(at)])))
 }
 
 /// Parts of a date are taken of a date, parts of a time of a time; DAY_... of either.
@@ -592,7 +592,7 @@ fn date_format(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<V
     let Some(at) = args.datetime(0, ANY, ctx)? else {
         return Ok(Value::Null);
     };
-    Ok(temporal::date_format(at, &args.text(1, ctx)).map_or(Value::Null, Value::text))
+    Ok(temporal::date_format(at, &args.text(1, ctx), ctx.time_names).map_or(Value::Null, Value::text))
 }
 
 fn time_format(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
@@ -600,7 +600,7 @@ fn time_format(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<V
     let Some(time) = args.time(0, ctx)? else {
         return Ok(Value::Null);
     };
-    Ok(temporal::time_format(time, &args.text(1, ctx)).map_or(Value::Null, Value::text))
+    Ok(temporal::time_format(time, &args.text(1, ctx), ctx.time_names).map_or(Value::Null, Value::text))
 }
 
 fn str_to_date(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
@@ -716,7 +716,7 @@ fn from_unixtime(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result
     if args.len() == 1 {
         return Ok(at.rounded(call.ty.scale).map_or(Value::Null, Value::DateTime));
     }
-    Ok(temporal::date_format(at, &args.text(1, ctx)).map_or(Value::Null, Value::text))
+    Ok(temporal::date_format(at, &args.text(1, ctx), ctx.time_names).map_or(Value::Null, Value::text))
 }
 
 /// A zone that there is not gives NULL.

@@ -1,5 +1,6 @@
 //! Dates and times as text: the plain form, DATE_FORMAT's and back by STR_TO_DATE's.
 
+use super::locale::Locale;
 use std::fmt::{self, Display, Write};
 
 use super::calendar::{self, WeekMode};
@@ -65,19 +66,19 @@ fn ordinal(day: u8) -> &'static str {
 }
 
 /// DATE_FORMAT. `None` where a name is asked of a day or month that there is not.
-pub fn date_format(at: DateTime, format: &str) -> Option<String> {
+pub fn date_format(at: DateTime, format: &str, locale: &Locale) -> Option<String> {
     let (hours, minutes, seconds, micros) = at.clock();
-    write_format(at.date, (u64::from(hours), minutes, seconds, micros), format)
+    write_format(at.date, (u64::from(hours), minutes, seconds, micros), format, locale)
 }
 
 /// TIME_FORMAT: hours may be beyond 23; parts of a date are zero or, where they are names, NULL.
-pub fn time_format(time: Time, format: &str) -> Option<String> {
+pub fn time_format(time: Time, format: &str, locale: &Locale) -> Option<String> {
     let (hours, minutes, seconds, micros) = time.parts();
-    let text = write_format(Date::ZERO, (u64::from(hours), minutes, seconds, micros), format)?;
+    let text = write_format(Date::ZERO, (u64::from(hours), minutes, seconds, micros), format, locale)?;
     Some(if time.is_negative() { format!("-{text}") } else { text })
 }
 
-fn write_format(date: Date, clock: (u64, u32, u32, u32), format: &str) -> Option<String> {
+fn write_format(date: Date, clock: (u64, u32, u32, u32), format: &str, locale: &Locale) -> Option<String> {
     let mut out = String::with_capacity(format.len() * 2);
     let mut chars = format.chars();
     while let Some(c) = chars.next() {
@@ -86,26 +87,26 @@ fn write_format(date: Date, clock: (u64, u32, u32, u32), format: &str) -> Option
             continue;
         }
         match chars.next() {
-            Some(letter) => write_part(&mut out, letter, date, clock)?,
+            Some(letter) => write_part(&mut out, letter, date, clock, locale)?,
             None => out.push('%'),
         }
     }
     Some(out)
 }
 
-fn write_part(out: &mut String, letter: char, date: Date, clock: (u64, u32, u32, u32)) -> Option<()> {
+fn write_part(out: &mut String, letter: char, date: Date, clock: (u64, u32, u32, u32), locale: &Locale) -> Option<()> {
     let (hour, minute, second, micros) = clock;
     let half = |hour: u64| (hour + 11) % 12 + 1;
     let noon = if hour % 24 >= 12 { "PM" } else { "AM" };
-    let day_name = |date: Date| {
+    let weekday = |date: Date| {
         let real = date.month != 0 || date.year != 0;
-        real.then(|| WEEKDAYS[calendar::weekday(calendar::day_number(date)) as usize])
+        real.then(|| calendar::weekday(calendar::day_number(date)) as usize)
     };
-    let month_name = |date: Date| MONTHS.get(usize::from(date.month).checked_sub(1)?);
+    let month = |date: Date| usize::from(date.month).checked_sub(1).filter(|month| *month < 12);
     let week = |mode| calendar::week(date, WeekMode::new(mode));
     let written = match letter {
-        'a' => write!(out, "{}", &day_name(date)?[..3]),
-        'b' => write!(out, "{}", &month_name(date)?[..3]),
+        'a' => write!(out, "{}", locale.short_weekdays[weekday(date)?]),
+        'b' => write!(out, "{}", locale.short_months[month(date)?]),
         'c' => write!(out, "{}", date.month),
         'D' => write!(out, "{}{}", date.day, ordinal(date.day)),
         'd' => write!(out, "{:02}", date.day),
@@ -117,7 +118,7 @@ fn write_part(out: &mut String, letter: char, date: Date, clock: (u64, u32, u32,
         'j' => write!(out, "{:03}", calendar::day_number(date) - calendar::day_number(Date::new(date.year, 1, 1)) + 1),
         'k' => write!(out, "{hour}"),
         'l' => write!(out, "{}", half(hour)),
-        'M' => write!(out, "{}", month_name(date)?),
+        'M' => write!(out, "{}", locale.months[month(date)?]),
         'm' => write!(out, "{:02}", date.month),
         'p' => write!(out, "{noon}"),
         'r' => write!(out, "{:02}:{minute:02}:{second:02} {noon}", half(hour)),
@@ -127,7 +128,7 @@ fn write_part(out: &mut String, letter: char, date: Date, clock: (u64, u32, u32,
         'u' => write!(out, "{:02}", week(1).0),
         'V' => write!(out, "{:02}", week(2).0),
         'v' => write!(out, "{:02}", week(3).0),
-        'W' => write!(out, "{}", day_name(date)?),
+        'W' => write!(out, "{}", locale.weekdays[weekday(date)?]),
         'w' => write!(out, "{}", calendar::weekday_from_sunday(calendar::day_number(date))),
         'X' => write!(out, "{:04}", week(2).1),
         'x' => write!(out, "{:04}", week(3).1),

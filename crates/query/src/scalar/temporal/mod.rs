@@ -7,12 +7,14 @@ mod arithmetic;
 pub mod calendar;
 mod format;
 mod interval;
+mod locale;
 mod parse;
 mod zone;
 
 pub use calendar::{WeekMode, day_number, days_in_month, from_day_number};
-pub use format::{MONTHS, WEEKDAYS, date_format, parse_by_format, time_format};
+pub use format::{date_format, parse_by_format, time_format};
 pub use interval::{Interval, Unit};
+pub use locale::{ENGLISH, Locale, locale};
 pub use parse::{
     Parsed, Strictness, datetime_from_number, parse_datetime, parse_time, parse_whole_datetime, time_from_number,
 };
