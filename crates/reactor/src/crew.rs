@@ -22,13 +22,13 @@ pub struct Numbers {
     pub parked: usize,
     /// Called up from parking, not yet awake.
     called: usize,
-    /// Busy for so long without a word that the watchdog counts them as stalled.
-    pub stuck: usize,
+    /// Busy for so long without a word that the watchdog counts them as stalled. For a moment it may be below zero: a thread may go on before the watchdog has counted it.
+    pub stuck: isize,
 }
 
 impl Numbers {
     pub fn active(&self) -> usize {
-        (self.total - self.parked).saturating_sub(self.stalled + self.stuck)
+        (self.total - self.parked).saturating_sub(self.stalled).saturating_add_signed(-self.stuck)
     }
 }
 
@@ -90,17 +90,18 @@ impl Crew {
         }
     }
 
-    /// The watchdog has found all active threads busy with no progress since it last looked.
+    /// The watchdog has found a thread in the same piece of work as when it looked before.
     pub fn stuck(&self) -> Need {
         let mut numbers = self.numbers.lock();
         numbers.stuck += 1;
         self.fill(&mut numbers)
     }
 
-    /// There is progress again.
+    /// That thread goes on.
     pub fn unstuck(&self) {
         let mut numbers = self.numbers.lock();
-        if std::mem::take(&mut numbers.stuck) > 0 {
+        numbers.stuck -= 1;
+        if numbers.active() > self.base {
             self.surplus.store(true, Ordering::Relaxed);
         }
     }

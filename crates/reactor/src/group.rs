@@ -7,13 +7,14 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
-use stdx::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
+use stdx::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 use stdx::sync::{Mutex, RwLock};
 use stdx::wait::Edge;
 use stdx::watermark::Watermark;
 
+use crate::beat::Beat;
 use crate::connection::{Connection, END, READ, RELEASE, WRITE};
 use crate::crew::{Crew, Need};
 use crate::mailbox::Task;
@@ -83,17 +84,42 @@ pub(crate) struct Group {
     release: AtomicBool,
     /// Connections whose peer does not take its output.
     slow: Mutex<Vec<std::sync::Weak<Connection>>>,
-    /// Rounds of all threads; the watchdog looks whether it moves.
-    pub rounds: AtomicU64,
+    /// Of each thread, for the watchdog.
+    beats: Mutex<Vec<Arc<Beat>>>,
     pub pool: OnceLock<std::sync::Weak<PoolInner>>,
 }
 
 thread_local! {
     static HOME: RefCell<Option<Arc<Group>>> = const { RefCell::new(None) };
+    static BEAT: RefCell<Option<Arc<Beat>>> = const { RefCell::new(None) };
     /// It runs its group's hand down, and will look there again.
     static KEEPS: Cell<bool> = const { Cell::new(false) };
     /// Announced waits that it is in.
     static WAITS: Cell<u32> = const { Cell::new(0) };
+}
+
+/// The calling thread begins a piece of work.
+pub(crate) fn begin_work() {
+    beat(Beat::begin);
+}
+
+/// It is about to wait.
+fn rest() {
+    beat(Beat::rest);
+}
+
+fn beat(step: fn(&Beat) -> bool) {
+    let was_stuck = BEAT.with_borrow(|beat| beat.as_ref().is_some_and(|beat| step(beat)));
+    if was_stuck {
+        HOME.with_borrow(|home| home.iter().for_each(|group| group.crew.unstuck()));
+    }
+}
+
+/// Installed in every worker: one that has been found stuck in a computation gives away what it has not begun.
+fn on_breath() {
+    if BEAT.with_borrow(|beat| beat.as_ref().is_some_and(|beat| beat.is_stuck())) {
+        HOME.with_borrow(|home| home.iter().for_each(|group| group.give_away()));
+    }
 }
 
 /// Installed in every worker: a thread that waits gives its batch away and another thread takes its place.
@@ -102,16 +128,15 @@ fn on_wait(reason: &'static stdx::wait::Reason, edge: Edge) -> bool {
         let Some(group) = home else { return true };
         match edge {
             Edge::Begin => {
+                rest();
                 let Some(need) = group.crew.stall(reason.is_bounded) else {
+                    begin_work();
                     group.counters.waits_refused.add(1);
                     return false;
                 };
                 // What is left for the group from here on is for others.
                 WAITS.set(WAITS.get() + 1);
-                outbox::send(None);
-                group.hand_in();
-                round::give_back();
-                group.hand_over();
+                group.give_away();
                 if need == Need::Spawn {
                     group.spawn();
                 }
@@ -119,6 +144,7 @@ fn on_wait(reason: &'static stdx::wait::Reason, edge: Edge) -> bool {
             Edge::End => {
                 WAITS.set(WAITS.get() - 1);
                 group.crew.resume(reason.is_bounded);
+                begin_work();
             }
         }
         true
@@ -158,7 +184,7 @@ impl Group {
             any_gated: AtomicBool::new(false),
             release: AtomicBool::new(false),
             slow: Mutex::default(),
-            rounds: AtomicU64::new(0),
+            beats: Mutex::default(),
             pool: OnceLock::new(),
         })
     }
@@ -197,6 +223,10 @@ impl Group {
         let Some(pool) = self.pool() else { return };
         HOME.set(Some(self.clone()));
         stdx::wait::install(Some(on_wait));
+        stdx::wait::install_breathe(Some(on_breath));
+        let own = Arc::new(Beat::default());
+        self.beats.lock().push(own.clone());
+        BEAT.set(Some(own.clone()));
         let mut scratch = Scratch::new(self.live.receive_bytes());
         let mut events = Vec::new();
         if let Some(source) = &self.source {
@@ -210,11 +240,13 @@ impl Group {
             self.run_queue(&mut scratch);
             if self.crew.may_lie_down() {
                 scratch.stand_up(&self.seats);
+                rest();
                 if !self.crew.stay(self.live.shrink_time(), &pool.stop) {
                     break;
                 }
             }
             scratch.sit(&self.seats);
+            rest();
             self.wait(&mut events);
             self.begin_round(&mut scratch);
             pool.watchdog.stir();
@@ -226,12 +258,16 @@ impl Group {
         }
         scratch.tally.settle(&self.counters);
         scratch.stand_up(&self.seats);
+        rest();
+        self.beats.lock().retain(|beat| !Arc::ptr_eq(beat, &own));
         stdx::wait::install(None);
+        stdx::wait::install_breathe(None);
+        BEAT.set(None);
         HOME.set(None);
     }
 
     fn begin_round(&self, scratch: &mut Scratch) {
-        self.rounds.fetch_add(1, Ordering::Relaxed);
+        begin_work();
         let elapsed = self.counters.times.elapsed();
         scratch.now_ms = elapsed.as_millis() as u64;
         scratch.began = self.counters.times.moment(elapsed);
@@ -257,6 +293,7 @@ impl Group {
     }
 
     fn run_work(self: &Arc<Self>, work: Work, scratch: &mut Scratch) {
+        begin_work();
         match work {
             Work::Turn(connection, bits) => self.bring(connection, bits, scratch),
             Work::Back(member) => round::come_back(member),
@@ -401,6 +438,37 @@ impl Group {
 
     fn next_in_hand(&self) -> Option<Work> {
         self.hand.lock().pop_front()
+    }
+
+    /// What the calling thread has taken and not begun is for others from here on, and what it has answered is sent.
+    fn give_away(&self) {
+        outbox::send(None);
+        self.hand_in();
+        round::give_back();
+        self.hand_over();
+    }
+
+    /// Counts threads that have been in one piece of work since the last look, and has others take their places. `before`: what was seen then. False: no thread works.
+    pub fn look_for_stuck(self: &Arc<Self>, before: &mut Vec<(Weak<Beat>, u64)>) -> bool {
+        let beats = self.beats.lock().clone();
+        before.retain(|(known, _)| known.strong_count() > 0);
+        for beat in &beats {
+            if !before.iter().any(|(known, _)| known.as_ptr() == Arc::as_ptr(beat)) {
+                before.push((Arc::downgrade(beat), 0));
+            }
+        }
+        let mut works = false;
+        for (beat, seen) in before {
+            let Some(beat) = beat.upgrade() else { continue };
+            if beat.look(seen) {
+                if self.crew.stuck() == Need::Spawn {
+                    self.spawn();
+                }
+                self.hand_over();
+            }
+            works |= *seen & 1 == 1;
+        }
+        works
     }
 
     /// Gives what the group has in hand to whoever comes for the queue.

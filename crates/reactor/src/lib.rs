@@ -1,5 +1,6 @@
 //! The thread pool that all doors share: groups of epoll threads, replies that wait for the disk without a thread. Start with README.md.
 
+mod beat;
 mod connection;
 mod crew;
 mod door;

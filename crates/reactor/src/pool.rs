@@ -12,7 +12,6 @@ use stdx::watermark::Watermark;
 
 use crate::Counters;
 use crate::connection::{Connection, DRAIN, KILL};
-use crate::crew::Need;
 use crate::door::{AnyDoor, Door};
 use crate::group::{Group, TOKEN_LISTENER, TOKEN_TIMER, Work};
 use crate::mailbox::Task;
@@ -486,12 +485,15 @@ impl Job {
     }
 }
 
-/// Looks now and then whether a group makes no progress although it has threads. Asleep while the pool is idle.
+/// Looks now and then whether a thread is in one piece of work for long, and has others take over its events. Asleep while the pool is idle.
 #[derive(Default)]
 pub(crate) struct Watchdog {
     asleep: AtomicBool,
     bed: (Mutex<bool>, Condvar),
 }
+
+/// So many looks at an idle pool, and the watchdog sleeps until something happens.
+const QUIET_LOOKS: u32 = 5;
 
 impl Watchdog {
     /// Something happens in the pool.
@@ -509,25 +511,20 @@ impl Watchdog {
 
     fn run(&self, pool: &PoolInner) {
         let interval = || pool.live.check_interval();
-        let mut rounds: Vec<u64> = vec![0; pool.groups.len()];
+        let mut seen: Vec<Vec<_>> = pool.groups.iter().map(|_| Vec::new()).collect();
         // The threads are only just being made.
         self.sleep(Some(interval()));
+        let mut quiet_looks = 0;
         while !pool.stop.load(Ordering::SeqCst) {
             let mut quiet = true;
-            for (group, before) in pool.groups.iter().zip(&mut rounds) {
-                let now = group.rounds.load(Ordering::Relaxed);
-                let moved = now != std::mem::replace(before, now);
-                if moved {
-                    group.crew.unstuck();
-                } else if group.waiting() == 0 {
-                    if group.crew.stuck() == Need::Spawn {
-                        group.spawn();
-                    }
-                    group.hand_over();
-                }
-                quiet &= !moved && group.is_idle();
+            for (group, before) in pool.groups.iter().zip(&mut seen) {
+                let works = group.look_for_stuck(before);
+                quiet &= !works && group.is_idle();
             }
-            self.sleep(if quiet { None } else { Some(interval()) });
+            quiet_looks = if quiet { quiet_looks + 1 } else { 0 };
+            // Between two requests of a lone client it stays awake: waking it costs that client a system call.
+            self.sleep(if quiet_looks < QUIET_LOOKS { Some(interval()) } else { None });
+            quiet_looks %= QUIET_LOOKS;
         }
     }
 

@@ -53,6 +53,7 @@ pub fn play(group: &Arc<Group>, scratch: &mut Scratch) {
         });
     }
     while let Some(member) = LEFT.with_borrow_mut(VecDeque::pop_front) {
+        crate::group::begin_work();
         member.connection.serve_arrived(member.waiting, scratch);
     }
     outbox::send(Some(scratch));

@@ -16,7 +16,7 @@ pub struct Settings {
     pub epoll_group_threads_max: usize,
     /// How long a thread beyond the base stays without work.
     pub epoll_group_dynamic_threads_shrink_time: Duration,
-    /// How often the watchdog looks for a group that makes no progress. It sleeps while the pool is idle.
+    /// How often the watchdog looks for a thread that is still in the same piece of work; its events go to others then. It sleeps while the pool is idle.
     pub epoll_group_thread_deadlock_check_interval: Duration,
     /// Bind base threads to processors, one each.
     pub auto_cpu_affinity: bool,
@@ -47,7 +47,7 @@ impl Default for Settings {
             epoll_events_per_thread: 64,
             epoll_group_threads_max: 256,
             epoll_group_dynamic_threads_shrink_time: Duration::from_secs(10),
-            epoll_group_thread_deadlock_check_interval: Duration::from_millis(500),
+            epoll_group_thread_deadlock_check_interval: Duration::from_millis(100),
             auto_cpu_affinity: false,
             receive_bytes: 64 << 10,
             output_soft_bytes: 1 << 20,

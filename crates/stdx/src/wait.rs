@@ -39,6 +39,7 @@ pub type Hook = fn(&'static Reason, Edge) -> bool;
 
 thread_local! {
     static HOOK: Cell<Option<Hook>> = const { Cell::new(None) };
+    static BREATHE: Cell<Option<Breathe>> = const { Cell::new(None) };
     /// Announced waits that the thread is in.
     static WAITS: Cell<u32> = const { Cell::new(0) };
 }
@@ -46,6 +47,22 @@ thread_local! {
 /// Sets or clears the calling thread's hook.
 pub fn install(hook: Option<Hook>) {
     HOOK.set(hook);
+}
+
+/// Called now and then in a thread that computes.
+pub type Breathe = fn();
+
+/// Sets or clears what the calling thread does when it computes for long.
+pub fn install_breathe(breathe: Option<Breathe>) {
+    BREATHE.set(breathe);
+}
+
+/// To be called where a long computation looks whether it was cancelled: whoever runs the thread may take from it what it has not begun yet.
+#[inline]
+pub fn breathe() {
+    if let Some(breathe) = BREATHE.get() {
+        breathe();
+    }
 }
 
 /// Lives as long as the wait.

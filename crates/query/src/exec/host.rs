@@ -154,6 +154,7 @@ impl Host {
         if self.handle.killed() != Kill::No {
             return Err(error::QUERY_INTERRUPTED.bare());
         }
+        stdx::wait::breathe();
         self.checks += 1;
         if self.checks.is_multiple_of(16) && self.deadline.is_some_and(|deadline| Instant::now() > deadline) {
             return Err(error::QUERY_TIMEOUT.bare());

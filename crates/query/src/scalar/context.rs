@@ -153,6 +153,7 @@ impl EvalContext {
     }
 
     pub fn check_killed(&self) -> Result<()> {
+        stdx::wait::breathe();
         match &self.killed {
             Some(is_killed) if is_killed() => Err(error::QUERY_INTERRUPTED.bare()),
             _ => Ok(()),

@@ -179,7 +179,7 @@ pub const VARIABLES: &[Variable] = &[
     of("polarx_rpc_epoll_group_dynamic_threads_shrink_time", Within(10_000, 1000, 600_000), Global),
     of("polarx_rpc_epoll_group_tasker_extend_step", Number(1), Read),
     of("polarx_rpc_epoll_group_tasker_multiply", Number(1), Read),
-    of("polarx_rpc_epoll_group_thread_deadlock_check_interval", Within(500, 1, 10_000), Global),
+    of("polarx_rpc_epoll_group_thread_deadlock_check_interval", Within(100, 1, 10_000), Global),
     of("polarx_rpc_epoll_group_thread_scale_thresh", Number(0), Read),
     of("polarx_rpc_epoll_group_threads_max", Number(256), Read),
     of("polarx_rpc_epoll_groups", Number(0), Read),
