@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::keyspace::record::{self, Meta};
 use crate::keyspace::value;
 use crate::keyspace::{Keyspace, Queued, meta_of};
-use crate::rows;
+use crate::rows::{self, Rows};
 use crate::txn::{Counted, Store};
 
 /// What a walk found.
@@ -35,23 +35,25 @@ pub struct Report {
 struct Walk<'s> {
     store: &'s Store,
     keyspace: &'s Keyspace,
+    rows: &'s Rows,
     report: Report,
     /// Who names a page of a value.
     owners: HashMap<PageId, String>,
     counts: BTreeMap<u8, Counted>,
     /// Version ids named by meta records of live keyspaces: their payload length.
     versions: HashMap<u64, u64>,
-    /// Version ids named by what is left of flushed databases and dropped maps.
+    /// Version ids named by what is left of flushed databases and dropped maps, and by records, images and entries of undecided transactions.
     dead_versions: Vec<u64>,
     /// Version ids that have elements: how many.
     elements: HashMap<u64, u64>,
     queued_versions: Vec<u64>,
 }
 
-pub(crate) fn check(store: &Store, keyspace: &Keyspace) -> Result<Report> {
+pub(crate) fn check(store: &Store, keyspace: &Keyspace, rows: &Rows) -> Result<Report> {
     let mut walk = Walk {
         store,
         keyspace,
+        rows,
         report: Report::default(),
         owners: HashMap::new(),
         counts: (0..DATABASES).map(|db| (db, Counted::default())).collect(),
@@ -150,9 +152,16 @@ impl Walk<'_> {
                 Ok(())
             })?;
         }
+        // What a loser has written is seen by nobody, and what it names may be gone already; what it has replaced is needed and may be named by nobody else.
+        let rows = self.rows;
+        self.dead_versions.extend(rows.values_rolling_back()?);
         for map in store.maps.all() {
             self.each(&map.tree, |walk, key, record| {
                 match rows::look(record) {
+                    Ok(row) if rows.is_rolling_back(row.writer) => {
+                        walk.report.rows += 1;
+                        walk.dead_versions.extend(row.segments.map(|(version, _)| version));
+                    }
                     Ok(row) if row.is_ghost => walk.report.ghosts += 1,
                     Ok(row) => {
                         walk.report.rows += 1;
@@ -178,6 +187,10 @@ impl Walk<'_> {
                 Ok(Queued::Pages { runs, .. }) => {
                     let pages = runs.into_iter().flat_map(|run| run.first..run.first + u64::from(run.pages));
                     walk.own(pages, &format!("purge entry {}", hex(key)));
+                }
+                // A loser's rows and its entries are put back one after the other.
+                Ok(Queued::Version { version, txn }) if walk.rows.is_rolling_back(txn) => {
+                    walk.dead_versions.push(version);
                 }
                 Ok(Queued::Version { version, .. }) => walk.queued_versions.push(version),
                 // Its pages were counted with the trees.
@@ -254,15 +267,15 @@ impl Walk<'_> {
             }
             self.elements.remove(&version);
         }
-        for version in std::mem::take(&mut self.dead_versions) {
-            self.elements.remove(&version);
-        }
         for (version, len) in std::mem::take(&mut self.versions) {
             let expected = len.div_ceil(record::EXTENT_MAX as u64);
             let found = self.elements.remove(&version).unwrap_or(0);
             if found != expected {
                 self.problem(format!("V4: version {version} has {found} segments instead of {expected}"));
             }
+        }
+        for version in std::mem::take(&mut self.dead_versions) {
+            self.elements.remove(&version);
         }
         for version in std::mem::take(&mut self.elements).into_keys() {
             self.problem(format!("E8: elements of version {version} belong to no key and are not queued"));

@@ -1,21 +1,24 @@
 //! The engine as a whole: opening in the right order, closing.
 //!
 //! ```text
-//!   pager redo, our observer looking on  ->  trees  ->  checkpoint hook  ->  undo of the undecided  ->  map of databases, counts, accounts  ->  background
+//!   pager redo, our observer looking on  ->  trees  ->  checkpoint hook  ->  undo of losers that changed keys or definitions  ->  map of databases, counts
+//!     ->  losers that changed rows only become active transactions again  ->  accounts  ->  background: expiry, purge; undo of those losers
 //! ```
 //! The hook comes before the undo: a checkpoint in between must not pass the first record of a transaction that is still to be undone (E9).
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use os::{Clock, Folder};
 use pager::{Background, Pager, RedoTable};
-use stdx::sync::Mutex;
+use stdx::hash::Seed;
+use stdx::sync::{Condvar, Mutex};
 use stdx::watermark::Watermark;
 
 use crate::accounts::Accounts;
 use crate::catalog::Settings;
 use crate::check::{self, Report};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::keyspace::{Keyspace, Others, Progress};
 use crate::metrics::Metrics;
 use crate::rows::Rows;
@@ -28,8 +31,11 @@ pub struct Opened {
     /// The folder was empty.
     pub created: bool,
     pub pager: pager::Recovered,
-    /// Units that the crash had cut and that were taken back.
+    /// Units and transactions that the crash had cut and that were taken back.
     pub undone: usize,
+    /// Transactions that the crash had cut and that are taken back beside the service, and how many changes they have made.
+    pub rolling_back: usize,
+    pub rolling_back_changes: u64,
 }
 
 /// How the engine is opened.
@@ -65,10 +71,11 @@ pub struct Engine {
     metrics: Arc<Metrics>,
     opened: Opened,
     thread: Mutex<Option<std::thread::JoinHandle<()>>>,
+    undo: Arc<UndoThread>,
 }
 
 impl Engine {
-    /// Opens a data folder, making it if it is empty. When this returns, everything acknowledged is there and nothing undecided is.
+    /// Opens a data folder, making it if it is empty. When this returns, everything acknowledged is there, and of what was not decided nothing is seen; its rows may be locked for a while.
     pub fn open(options: Options, folder: Arc<dyn Folder>, clock: Arc<dyn Clock>) -> Result<Arc<Engine>> {
         Self::open_with(options, folder, clock, &|_| {})
     }
@@ -110,9 +117,16 @@ impl Engine {
         }));
         let undone = recovery.undo_losers(&store, &|done, of| progress(Recovering::Undo { done, of }))?;
         keyspace.settle(&recovery)?;
-        let rows = open_rows(&keyspace, versions_max);
+        let rows = open_rows(&keyspace, versions_max, recovery.seed());
+        rows.adopt(recovery.lost());
+        drop(recovery);
+        let rolling_back = rows.rolling_back();
         let accounts = Accounts::open(store.clone())?;
         let thread = threaded.then(|| keyspace.start_background());
+        let undo = Arc::new(UndoThread::default());
+        if threaded && !rolling_back.is_empty() {
+            undo.start(rows.clone());
+        }
         Ok(Arc::new(Engine {
             settings: Settings::new(store.clone()),
             store,
@@ -120,8 +134,15 @@ impl Engine {
             rows,
             accounts,
             metrics,
-            opened: Opened { created: opened.created, pager: opened.recovered, undone },
+            opened: Opened {
+                created: opened.created,
+                pager: opened.recovered,
+                undone,
+                rolling_back: rolling_back.len(),
+                rolling_back_changes: rolling_back.iter().map(|loser| loser.changes).sum(),
+            },
             thread: Mutex::new(thread),
+            undo,
         }))
     }
 
@@ -159,9 +180,16 @@ impl Engine {
         &self.metrics
     }
 
-    /// One step of expiry and purge by hand, of about so many records.
+    /// One step of expiry, purge and undo by hand, of about so many records.
     pub fn background_once(&self, budget: usize) -> Result<Progress> {
-        self.keyspace.background_step(budget)
+        let has_more = self.undo_once(budget)?;
+        let progress = self.keyspace.background_step(budget)?;
+        Ok(if has_more { Progress { more: true, ..progress } } else { progress })
+    }
+
+    /// One step of undoing what the last crash has cut, by hand. True: there is more to undo.
+    pub fn undo_once(&self, budget: usize) -> Result<bool> {
+        self.rows.undo_step(budget)
     }
 
     /// Ends the background for good, so that `check` is alone.
@@ -171,10 +199,10 @@ impl Engine {
 
     /// Walks over everything and names what is wrong. Nothing else may be going on, the background included (`rest`).
     pub fn check(&self) -> Result<Report> {
-        check::check(&self.store, &self.keyspace)
+        check::check(&self.store, &self.keyspace, &self.rows)
     }
 
-    /// Ends the background, makes everything durable, writes all pages and a checkpoint.
+    /// Ends the background, makes everything durable, writes all pages and a checkpoint. What is not undone by then the next opening undoes: the checkpoint does not pass it (E9).
     pub fn close(&self) -> Result<()> {
         self.stop_background();
         self.store.pager.close()?;
@@ -182,6 +210,7 @@ impl Engine {
     }
 
     fn stop_background(&self) {
+        self.undo.stop();
         self.keyspace.stop_background();
         if let Some(thread) = self.thread.lock().take() {
             // A panic of the background has been printed; closing goes on.
@@ -191,7 +220,7 @@ impl Engine {
 }
 
 /// Rows share the keyspace's background thread.
-fn open_rows(keyspace: &Arc<Keyspace>, versions_max: u64) -> Arc<Rows> {
+fn open_rows(keyspace: &Arc<Keyspace>, versions_max: u64, seed: Seed) -> Arc<Rows> {
     let call = |how: fn(&Keyspace)| -> Box<dyn Fn() + Send + Sync> {
         let keyspace = Arc::downgrade(keyspace);
         Box::new(move || {
@@ -200,11 +229,57 @@ fn open_rows(keyspace: &Arc<Keyspace>, versions_max: u64) -> Arc<Rows> {
             }
         })
     };
-    let rows = Arc::new(Rows::new(keyspace, versions_max, call(Keyspace::ring), call(Keyspace::wake)));
+    let rows = Arc::new(Rows::new(keyspace, versions_max, seed, call(Keyspace::ring), call(Keyspace::wake)));
     let work = rows.clone();
     let others: Others = Box::new(move |budget| work.background_step(budget));
     assert!(keyspace.others.set(others).is_ok(), "set once");
     rows
+}
+
+/// Undoes the losers of the last crash, and ends when that is done.
+#[derive(Default)]
+struct UndoThread {
+    is_stopping: Mutex<bool>,
+    bell: Condvar,
+    thread: Mutex<Option<std::thread::JoinHandle<()>>>,
+}
+
+/// Records of one step: a stop waits no longer than for these.
+const UNDO_STEP: usize = 256;
+/// How soon undo tries again what failed. A full disk is asked often: rows are locked for want of it.
+const UNDO_PAUSE: Duration = Duration::from_millis(100);
+
+impl UndoThread {
+    fn start(self: &Arc<Self>, rows: Arc<Rows>) {
+        let undo = self.clone();
+        let thread = std::thread::Builder::new().name("undo".into());
+        let thread = thread.spawn(move || undo.run(&rows)).expect("a thread at start");
+        *self.thread.lock() = Some(thread);
+    }
+
+    fn run(&self, rows: &Rows) {
+        while !*self.is_stopping.lock() {
+            match rows.undo_step(UNDO_STEP) {
+                Ok(true) => {}
+                Ok(false) | Err(Error::ShuttingDown) => return,
+                // The loser stays active and its rows locked: `Rows::rolling_back_error` says why.
+                Err(_) => {
+                    let stopping = self.is_stopping.lock();
+                    if !*stopping {
+                        drop(self.bell.wait_timeout(stopping, UNDO_PAUSE));
+                    }
+                }
+            }
+        }
+    }
+
+    fn stop(&self) {
+        *self.is_stopping.lock() = true;
+        self.bell.notify_all();
+        if let Some(thread) = self.thread.lock().take() {
+            let _ = thread.join();
+        }
+    }
 }
 
 impl Drop for Engine {

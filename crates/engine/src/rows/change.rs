@@ -10,6 +10,7 @@ use stdx::sync::thread;
 
 use crate::error::{Error, Result};
 use crate::keyspace::{Segments, encode_version, version_key};
+use crate::rows::line::Turn;
 use crate::rows::lock::{Asker, Strength};
 use crate::rows::maps::{self, Map};
 use crate::rows::read::Sight;
@@ -218,8 +219,9 @@ impl Transaction {
         Ok(map)
     }
 
-    /// Drops a map with all its rows when the transaction commits. The caller sees to it that nobody else uses it.
+    /// Drops a map with all its rows when the transaction commits. The caller sees to it that nobody else uses it. Losers of the last crash that have changed it are waited for.
     pub fn drop_map(&mut self, map: MapId) -> Result<()> {
+        self.wait_for_losers(map)?;
         let rows = self.rows.clone();
         let (open, writer) = (rows.map(map)?, self.writer()?);
         let (key, root) = (maps::key(map), open.tree.root());
@@ -238,6 +240,21 @@ impl Transaction {
         writer.aside.log(writer.debt.log_bytes);
         writer.dropped.push(map);
         Ok(())
+    }
+}
+
+impl Transaction {
+    /// Waits until no loser of the last crash has changes in the map that are not put back. A loser has no session that would hold the table's metadata lock, and its undo needs the map (U8). Whoever is
+    /// about to drop a map calls this before it takes what others wait for.
+    pub fn wait_for_losers(&mut self, map: MapId) -> Result<()> {
+        let rows = self.rows.clone();
+        // Shared: it waits for the end of a transaction, in no line for a row.
+        let mut turn = Turn::new(&rows, map, &[], Strength::Shared);
+        loop {
+            let releases = rows.slots.releases();
+            let Some(loser) = rows.losers.in_map(map) else { return Ok(()) };
+            self.wait_for(&mut turn, loser, self.patience(), releases)?;
+        }
     }
 }
 

@@ -14,6 +14,7 @@ mod change;
 pub(crate) mod keys;
 mod line;
 pub(crate) mod lock;
+pub(crate) mod losers;
 pub(crate) mod maps;
 #[cfg(all(test, loom))]
 mod model;
@@ -33,7 +34,8 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use pager::Lsn;
+use pager::{Lsn, TxnId};
+use stdx::hash::Seed;
 use stdx::sync::Mutex;
 use stdx::sync::atomic::{AtomicU64, Ordering};
 
@@ -42,6 +44,7 @@ use crate::keyspace::Keyspace;
 use crate::keyspace::claims::Claims;
 use crate::rows::line::Lines;
 use crate::rows::lock::Locks;
+use crate::rows::losers::Losers;
 use crate::rows::maps::Map;
 use crate::rows::purge::Ended;
 use crate::rows::slot::Slots;
@@ -53,6 +56,7 @@ use crate::txn::Store;
 pub use btree::Reach;
 pub use keys::{KeyValue, LockedKey};
 pub use lock::Strength;
+pub use losers::RollingBack;
 pub use maps::MapId;
 pub use read::{Cursor, IndexOf, RowBatch};
 pub use signs::{Held, RowLock, Signs, Wanted};
@@ -115,6 +119,8 @@ pub struct Rows {
     snapshots: Snapshots,
     versions: Versions,
     locks: Arc<Locks>,
+    /// Transactions of former openings that are being rolled back.
+    losers: Losers,
     keyspace: Weak<Keyspace>,
     /// Committed transactions whose old versions and ghosts are still there, about in the order of their commits.
     ended: Mutex<VecDeque<Ended>>,
@@ -132,12 +138,14 @@ pub struct Rows {
 type Call = Box<dyn Fn() + Send + Sync>;
 
 impl Rows {
-    pub(crate) fn new(keyspace: &Arc<Keyspace>, versions_max: u64, ring: Call, wake: Call) -> Rows {
+    /// `seed`: that of recovery's runs.
+    pub(crate) fn new(keyspace: &Arc<Keyspace>, versions_max: u64, seed: Seed, ring: Call, wake: Call) -> Rows {
         let claims = keyspace.claims.clone();
         Rows {
             slots: claims.slots.clone(),
             snapshots: Snapshots::default(),
-            versions: Versions::default(),
+            versions: Versions::new(seed),
+            losers: Losers::default(),
             locks: claims.locks.clone(),
             claims,
             lines: Arc::default(),
@@ -216,6 +224,7 @@ impl Rows {
 /// What `Engine::check` asks of a record of a map.
 pub(crate) struct Seen {
     pub is_ghost: bool,
+    pub writer: TxnId,
     /// Version id and length of a value in segments.
     pub segments: Option<(u64, u64)>,
 }
@@ -226,5 +235,5 @@ pub(crate) fn look(record: &[u8]) -> Result<Seen> {
         Stored::Segments { len, version } => Some((version, len)),
         Stored::Here(_) => None,
     };
-    Ok(Seen { is_ghost: head.is_ghost, segments })
+    Ok(Seen { is_ghost: head.is_ghost, writer: head.writer, segments })
 }

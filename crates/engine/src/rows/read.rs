@@ -44,7 +44,7 @@ pub struct IndexOf {
 
 impl Rows {
     pub(super) fn sight(&self, writer: TxnId, snapshot: Snapshot, me: Option<TxnId>) -> Sight {
-        if writer < snapshot.low || Some(writer) == me {
+        if (writer < snapshot.low && !self.slots.is_loser(writer)) || Some(writer) == me {
             return Sight::Yes(0);
         }
         match self.slots.status(writer) {
@@ -177,7 +177,7 @@ impl Transaction {
                 return Ok(Ok(false));
             }
             let (head, value) = Stored::parse(&record)?;
-            if Some(head.writer) != me && head.writer >= low {
+            if Some(head.writer) != me && (head.writer >= low || self.rows.slots.is_loser(head.writer)) {
                 match self.rows.slots.status(head.writer) {
                     Status::Active => return Ok(Err(head.writer)),
                     Status::Committed(lsn) => self.gate = self.gate.max(lsn),
@@ -415,7 +415,7 @@ fn take_current(txn: &Transaction, low: TxnId, out: &mut RowBatch) -> Result<()>
         let head = Head::parse(record.value)?.0;
         // What is taken back while this looks is undecided too: the record that was read may not be the one that is put back.
         let is_decided = Some(head.writer) == txn.id()
-            || head.writer < low
+            || (head.writer < low && !txn.rows.slots.is_loser(head.writer))
             || matches!(txn.rows.slots.status(head.writer), Status::Committed(_));
         if !head.is_ghost || !is_decided {
             let value = if head.is_long || !is_decided { Place::Aside(0, 0) } else { Place::Record };

@@ -245,6 +245,17 @@ impl Run {
         Ok(())
     }
 
+    pub fn block_count(&self) -> usize {
+        self.fences.len()
+    }
+
+    /// Shows the entries of one block.
+    pub fn each_of_block(&self, number: usize, mut f: impl FnMut(&Entry<'_>) -> Result<()>) -> Result<()> {
+        let mut block = Aligned::with_capacity(BLOCK);
+        self.read(number, &mut block)?;
+        Self::entries(block.as_slice())?.try_for_each(|entry| f(&entry?))
+    }
+
     /// The steps again as they were written.
     pub fn load(&self) -> Result<Vec<Step>> {
         let mut steps = Vec::with_capacity(self.steps as usize);
@@ -267,10 +278,10 @@ impl Run {
 
     /// The version of a row that this run replaced; `hash`: of the row.
     pub fn version(&self, map: MapId, key: &[u8], hash: u64) -> Result<Option<Vec<u8>>> {
-        let after = self.fences.partition_point(|fence| fence.at_most(map, key));
         if !self.filter.may_have(hash) {
             return Ok(None);
         }
+        let after = self.fences.partition_point(|fence| fence.at_most(map, key));
         // A row's entries may begin in the block before the one that begins with it.
         let equal = self.fences.partition_point(|fence| (fence.0, &*fence.1) < (map, key));
         LAST.with_borrow_mut(|last| {

@@ -7,14 +7,18 @@
 //! The number of a commit is the end of its COMMIT record in the log. A writer says COMMITTING before it reserves that record, so a reader whose snapshot was
 //! taken behind the reservation finds COMMITTING or the number, never ACTIVE; on COMMITTING it waits some nanoseconds (M2).
 //!
+//! Losers of the last crash that are undone beside the service have ids of former openings, far below all slots. They are kept in a list of their own: ACTIVE until their ABORT is in the log,
+//! ABORTED from then on. `low` knows nothing of them, so whoever takes a shortcut by `low` asks `is_loser` too (U9).
+//!
 //! Hard part: a slot is used again. What it said moves to `spilled` while somebody may need it. A reader that finds neither knows that the transaction is decided, and
 //! looks whether the record still is what it was: if so, it was a commit (M3).
 
 use std::collections::HashMap;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use pager::{Lsn, TxnId};
-use stdx::sync::atomic::{AtomicU64, Ordering, fence};
+use stdx::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use stdx::sync::{Arc, Condvar, Mutex, hint};
 
 const SLOTS: usize = if cfg!(loom) { 1 } else { 1 << 16 };
@@ -136,8 +140,18 @@ impl Waits {
     }
 }
 
+/// A transaction that the last crash has cut off.
+struct Recovered {
+    id: TxnId,
+    is_undone: AtomicBool,
+}
+
 pub(crate) struct Slots {
     slots: Box<[Slot]>,
+    /// Smaller ids were given out by former openings.
+    first: TxnId,
+    /// Losers of the last crash, ascending. They stay in the list when they are undone: a reader may still have a record that names one.
+    losers: OnceLock<Box<[Recovered]>>,
     /// Ends that were needed when their slot was used again.
     spilled: Mutex<HashMap<TxnId, Lsn>>,
     low: AtomicU64,
@@ -151,10 +165,12 @@ pub(crate) struct Slots {
 }
 
 impl Slots {
-    /// `first`: no id of this opening is smaller; whatever has a smaller one is decided.
+    /// `first`: no id of this opening is smaller; whatever has a smaller one is decided, but for losers (`recover`).
     pub fn new(first: TxnId) -> Slots {
         Slots {
             slots: (0..SLOTS).map(|_| Slot::default()).collect(),
+            first,
+            losers: OnceLock::new(),
             spilled: Mutex::default(),
             low: AtomicU64::new(first),
             next: Mutex::new(first),
@@ -164,11 +180,33 @@ impl Slots {
         }
     }
 
+    /// Declares the losers of the last crash active, once, before anybody reads.
+    pub fn recover(&self, mut ids: Vec<TxnId>) {
+        ids.sort_unstable();
+        assert!(ids.last().is_none_or(|last| *last < self.first), "U9: a loser has an id of this opening");
+        let losers = ids.into_iter().map(|id| Recovered { id, is_undone: AtomicBool::new(false) }).collect();
+        assert!(self.losers.set(losers).is_ok(), "losers are declared once");
+    }
+
+    fn loser(&self, id: TxnId) -> Option<&Recovered> {
+        if id >= self.first {
+            return None;
+        }
+        let losers = self.losers.get()?;
+        losers.binary_search_by_key(&id, |loser| loser.id).ok().map(|at| &losers[at])
+    }
+
+    /// True for a loser of the last crash, whether or not it is undone by now.
+    #[inline]
+    pub fn is_loser(&self, id: TxnId) -> bool {
+        id < self.first && self.loser(id).is_some()
+    }
+
     fn slot(&self, id: TxnId) -> &Slot {
         &self.slots[id as usize % SLOTS]
     }
 
-    /// Every id below is decided, and durable if it was committed.
+    /// Every id below is decided, and durable if it was committed; but for losers of the last crash.
     pub fn low(&self) -> TxnId {
         self.low.load(Ordering::Acquire)
     }
@@ -213,11 +251,24 @@ impl Slots {
     }
 
     fn end(&self, id: TxnId, state: u64) {
+        if let Some(loser) = self.loser(id) {
+            assert!(state == ABORTED, "U9: a loser is not committed");
+            loser.is_undone.store(true, Ordering::SeqCst);
+            self.wake_waiters(id);
+            return;
+        }
         self.slot(id).state.store(state, Ordering::SeqCst);
         self.wake_waiters(id);
     }
 
     pub fn status(&self, id: TxnId) -> Status {
+        if id < self.first {
+            return match self.loser(id) {
+                Some(loser) if loser.is_undone.load(Ordering::SeqCst) => Status::Aborted,
+                Some(_) => Status::Active,
+                None => Status::Past,
+            };
+        }
         let slot = self.slot(id);
         loop {
             let state = slot.state.load(Ordering::SeqCst);
@@ -235,7 +286,7 @@ impl Slots {
     }
 
     pub fn is_open(&self, id: TxnId) -> bool {
-        id >= self.low() && self.status(id) == Status::Active
+        (id >= self.low() || self.is_loser(id)) && self.status(id) == Status::Active
     }
 
     /// Moves `low` on over what is decided and durable, and forgets ends up to `keep`.
@@ -403,6 +454,19 @@ mod tests {
         slots.advance(1000, 0);
         assert_eq!(slots.low(), c, "the third is open");
         assert!(slots.is_open(c) && !slots.is_open(a));
+    }
+
+    #[test]
+    fn a_loser_is_active_until_it_is_undone_and_never_committed() {
+        let slots = Slots::new(1 << 40 | 1);
+        slots.recover(vec![70, 7]);
+        assert!(slots.is_open(7) && slots.is_open(70) && !slots.is_open(8));
+        assert_eq!((slots.status(7), slots.status(8)), (Status::Active, Status::Past));
+        slots.advance(1 << 50, 1 << 50);
+        assert!(slots.is_open(7) && slots.low() > 70, "what is decided is forgotten beside it");
+        slots.aborted(7);
+        assert_eq!((slots.status(7), slots.status(70)), (Status::Aborted, Status::Active));
+        assert!(slots.is_loser(7) && !slots.is_loser(8));
     }
 
     #[test]

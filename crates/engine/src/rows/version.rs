@@ -98,14 +98,7 @@ pub(crate) struct Versions {
 
 impl Default for Versions {
     fn default() -> Self {
-        let seed = Seed::default();
-        Versions {
-            shards: (0..SHARDS).map(|_| Mutex::new(HashMap::with_hasher(seed))).collect(),
-            seed,
-            bytes: AtomicU64::new(0),
-            runs: RwLock::default(),
-            run_count: AtomicU64::new(0),
-        }
+        Versions::new(Seed::default())
     }
 }
 
@@ -114,6 +107,17 @@ fn cost(key: &[u8], record: &[u8]) -> u64 {
 }
 
 impl Versions {
+    /// `seed`: that of runs which are already written.
+    pub fn new(seed: Seed) -> Versions {
+        Versions {
+            shards: (0..SHARDS).map(|_| Mutex::new(HashMap::with_hasher(seed))).collect(),
+            seed,
+            bytes: AtomicU64::new(0),
+            runs: RwLock::default(),
+            run_count: AtomicU64::new(0),
+        }
+    }
+
     /// The hash of a row, and its shard.
     fn place(&self, map: MapId, key: &[u8]) -> (u64, &Shard) {
         let hash = self.seed.within(map.into(), key);

@@ -1,9 +1,9 @@
 //! What recovery must know beside the pages: which transactions were not decided, and how many keys there are.
 //!
-//! The pager shows every record from the checkpoint on, in log order. Before-images of a transaction are kept until its COMMIT or ABORT comes by; what is
-//! left at the end is undone: that of rows may be more than memory holds, and goes to a file in sorted runs then, as that of transactions under way does, as long as the disk has room for it. Keys are counted from the last COUNTS record: see `keyspace/counts.rs` for how that is a consistent cut.
+//! The pager shows every record from the checkpoint on, in log order. Before-images of a transaction are kept until its COMMIT or ABORT comes by; transactions that are
+//! left at the end, the losers, are undone. Those that have changed nothing but rows of tables are undone beside the service (`rows/losers`), all others here, before the doors open. Images of rows may be more than memory holds, and goes to a file in sorted runs then, as that of transactions under way does, as long as the disk has room for it. Keys are counted from the last COUNTS record: see `keyspace/counts.rs` for how that is a consistent cut.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use btree::Tree;
@@ -14,10 +14,14 @@ use stdx::hash::Seed;
 
 use crate::error::{Error, Result};
 use crate::keyspace::{MAP_KEY, Map, meta_of};
+use crate::rows::losers::Lost;
 use crate::rows::maps;
 use crate::rows::run::{Run, Step, scratch};
 use crate::rows::undo::{Budget, pieces, stretches};
-use crate::txn::{CATALOG, EXPIRY, Images, MAPS, RECORDS, Store, decode_deltas, is_directory, kind};
+use crate::rows::version::Head;
+use crate::txn::{
+    CATALOG, EXPIRY, Images, MAPS, QUEUE, RECORDS, ROW_CATALOG, Store, decode_deltas, is_directory, kind,
+};
 
 /// Keys and expiries of a keyspace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,12 +42,32 @@ struct Loser {
     /// Rows in them.
     written: u64,
     file: Option<Arc<dyn Device>>,
+    /// Maps of the rows.
+    maps: BTreeSet<u32>,
+}
+
+/// Who wrote the version that a row's image is; None: it is no row's.
+fn writer_of(map: u32, image: &[u8]) -> Option<TxnId> {
+    Head::parse(image).ok().filter(|_| map != QUEUE).map(|(head, _)| head.writer)
 }
 
 impl Loser {
-    /// The oldest image of a row since the last run counts.
-    fn add_row(&mut self, at: (u32, Vec<u8>), before: Option<Vec<u8>>, budget: &Budget) {
-        let bytes = (128 + at.1.len() + before.as_ref().map_or(0, Vec::len)) as u64;
+    /// True if it can be undone beside the service: nobody depends on what it has changed but who reads or changes those rows. Keys have no versions, definitions are needed in memory from the
+    /// beginning.
+    fn has_rows_only(&self) -> bool {
+        self.images.is_empty() && !self.maps.contains(&ROW_CATALOG)
+    }
+
+    /// The oldest image of a row since the last run counts. One that the transaction itself has written is not the oldest.
+    fn add_row(&mut self, txn: TxnId, at: (u32, Vec<u8>), before: Option<Vec<u8>>, budget: &Budget) {
+        if before.as_ref().is_some_and(|before| writer_of(at.0, before) == Some(txn)) {
+            return;
+        }
+        if at.0 != QUEUE {
+            self.maps.insert(at.0);
+        }
+        // As `Step::bytes`: that is what it becomes.
+        let bytes = (256 + 3 * at.1.len() + 2 * before.as_ref().map_or(0, Vec::len)) as u64;
         self.rows.entry(at).or_insert_with(|| {
             budget.add(bytes);
             self.rows_bytes += bytes;
@@ -61,7 +85,7 @@ impl Loser {
             map: *map,
             key: key.as_slice().into(),
             before: before.as_deref().map(Into::into),
-            is_version: false,
+            is_version: before.as_ref().is_some_and(|before| writer_of(*map, before).is_some()),
             deletes: false,
         };
         let steps: Vec<Step> = self.rows.iter().map(step).collect();
@@ -135,7 +159,7 @@ impl Recovery {
                 loser.images.entry(at).or_insert(before);
                 return;
             }
-            loser.add_row(at, before, &self.budget);
+            loser.add_row(txn, at, before, &self.budget);
             if self.budget.is_too_much(loser.rows_bytes) {
                 match loser.write_out(self.folder.as_ref(), self.seed) {
                     Ok(()) => self.budget.sub(std::mem::take(&mut loser.rows_bytes)),
@@ -213,21 +237,42 @@ impl Recovery {
         active.extend(self.losers.iter().map(|(txn, loser)| (*txn, loser.first)));
     }
 
-    /// Undoes what was not decided, telling how many of how many rows and keys are done. Returns how many transactions that were.
+    pub fn seed(&self) -> Seed {
+        self.seed
+    }
+
+    /// The losers that are undone beside the service.
+    pub fn lost(&mut self) -> Vec<Lost> {
+        let losers = std::mem::take(&mut self.losers).into_iter().filter(|(_, loser)| loser.has_rows_only());
+        let lost = losers.map(|(id, loser)| {
+            let step = |((map, key), before): ((u32, Vec<u8>), Option<Vec<u8>>)| Step {
+                map,
+                key: key.into(),
+                is_version: before.as_ref().is_some_and(|before| writer_of(map, before).is_some()),
+                before: before.map(Into::into),
+                deletes: false,
+            };
+            Lost { id, tail: loser.rows.into_iter().map(step).collect(), runs: loser.runs, maps: loser.maps }
+        });
+        lost.collect()
+    }
+
+    /// Undoes the others, telling how many of how many rows and keys are done. Returns how many transactions that were.
     pub fn undo_losers(&self, store: &Store, tell: &dyn Fn(u64, u64)) -> Result<usize> {
         // A map that a loser has dropped is in its images only.
         store.maps.load(store)?;
         // And one that a loser has made may be garbage already, if the crash came while it was taken back: what hangs on its rows is put right as before.
         store.garbage_maps()?.into_iter().for_each(|tree| store.maps.add(tree));
-        for ((tree, key), image) in self.losers.values().flat_map(|loser| &loser.images) {
+        let losers = || self.losers.iter().filter(|(_, loser)| !loser.has_rows_only());
+        for ((tree, key), image) in losers().flat_map(|(_, loser)| &loser.images) {
             if let (MAPS, Some(image)) = (*tree, image) {
                 let (map, root) = maps::parse(key, image)?;
                 store.maps.add(Tree::open(&store.pager, map, root));
             }
         }
         let of = |loser: &Loser| (loser.images.len() + loser.rows.len()) as u64 + loser.written;
-        let (mut done, all) = (0, self.losers.values().map(of).sum());
-        for (txn, loser) in &self.losers {
+        let (mut done, all) = (0, losers().map(|(_, loser)| of(loser)).sum());
+        for (txn, loser) in losers() {
             store.put_back(*txn, &loser.images, &loser.images)?;
             done += loser.images.len() as u64;
             pieces(&loser.rows, |piece| {
@@ -249,7 +294,7 @@ impl Recovery {
         }
         store.maps.clear();
         store.maps.load(store)?;
-        Ok(self.losers.len())
+        Ok(losers().count())
     }
 }
 

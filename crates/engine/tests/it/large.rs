@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use engine::rows::{Inserted, Isolation, Locked, MapId, RowBatch, Strength, Transaction, Wait};
+use engine::rows::{CATALOG, Inserted, Isolation, Locked, MapId, RowBatch, Strength, Transaction, Wait};
 use engine::{Error, Options};
 use os::{SimClock, SimFolder};
 use stdx::prng::Prng;
@@ -337,9 +337,19 @@ fn a_start_on_a_full_disk_takes_back_what_is_large() {
     drop(txn);
     after.set_capacity(Some(after.used_bytes()));
     let world = World::with(after, world.clock.clone(), small()).expect("a start needs no room");
-    assert_eq!(world.engine.opened().undone, 1);
-    let found = all(&mut world.engine.rows().begin(RR), map);
-    assert!(found.len() == 6_000 && found.values().all(|value| value == b"here"));
+    assert_eq!((world.engine.opened().undone, world.engine.opened().rolling_back), (0, 1));
+    let is_as_before = || {
+        let found = all(&mut world.engine.rows().begin(RR), map);
+        found.len() == 6_000 && found.values().all(|value| value == b"here")
+    };
+    assert!(is_as_before());
+    world.check();
+    // As far as there is room.
+    while world.engine.undo_once(100).unwrap_or(false) {}
+    assert!(is_as_before());
+    world.folder.set_capacity(None);
+    world.settle();
+    assert!(world.engine.rows().rolling_back().is_empty() && is_as_before());
     world.check();
 }
 
@@ -368,8 +378,9 @@ fn taking_back_tells_how_far_it_is() {
     told(&whole, 12_000);
     assert_eq!(whole.last(), Some(&(12_000, 12_000)));
     assert!(all(&mut rows.begin(RR), map).is_empty());
-    // What a crash leaves undecided is told of too.
+    // What a crash leaves undecided is told of too, if it has to be taken back before the opening is over: it has changed definitions.
     let mut txn = rows.begin(RR);
+    txn.insert(CATALOG, b"a definition", b"new", &mut Vec::new()).unwrap();
     numbered(&mut txn, map, b"four");
     world.flush();
     let after = world.folder.crash();

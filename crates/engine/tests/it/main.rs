@@ -8,4 +8,5 @@ mod rows;
 mod stress;
 mod strings;
 mod trouble;
+mod undo;
 mod units;

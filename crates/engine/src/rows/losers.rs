@@ -1,0 +1,260 @@
+//! Losers of the last crash, undone beside the service.
+//!
+//! ```text
+//!   redo     oldest before-images of each loser, in memory or in runs                                 (`txn/recover`)
+//!   adopt    its id is ACTIVE in the transaction status table, its images are versions that readers find        then the doors open
+//!   step     some rows are put back, without locks; anybody may change them from here on
+//!   end      ABORT | versions withdrawn | ABORTED
+//! ```
+//! A loser is to others what a transaction under way is: its version word in a record is the row lock, and readers find the version before.
+//!
+//! Hard part: undo meets rows that are not the loser's any more. The loser may have taken them back itself before the crash, by a savepoint or a rollback that was cut; or an earlier opening has, whose
+//! undo was cut by the next crash. Others may have changed and committed them since. So this undo is not blind: a row is put back only if its record names the loser, an entry of the purge queue is
+//! removed only if it names the loser (U7). That makes locks and log records of progress unnecessary: a row that has been put back is free at once, and the log in its order says for each row whether
+//! it has been.
+//!
+//! Only losers that have changed nothing but rows of tables come here. Those that have changed keys, definitions or the directory of maps are undone before the doors open.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use btree::Tree;
+use pager::TxnId;
+use stdx::sync::atomic::{AtomicU64, Ordering};
+use stdx::sync::{Mutex, RwLock};
+
+use crate::error::{Error, Result};
+use crate::keyspace::{encode_version, is_version_key};
+use crate::rows::run::{Run, Step};
+use crate::rows::undo::Runs;
+use crate::rows::version::Head;
+use crate::rows::{MapId, Rows, look};
+use crate::txn::QUEUE;
+
+/// After so many changes that are put back, whoever waits for the loser tries again.
+const WAKE_EVERY: u64 = 16_384;
+
+/// A loser as recovery has found it.
+pub(crate) struct Lost {
+    pub id: TxnId,
+    /// The images that are in memory, each row and each entry of the purge queue once; the youngest, if there are runs.
+    pub tail: Vec<Step>,
+    /// Those that are not, oldest run first; within a run each row once.
+    pub runs: Vec<Run>,
+    /// Maps that it has changed.
+    pub maps: BTreeSet<MapId>,
+}
+
+/// A transaction of a former opening that is being rolled back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RollingBack {
+    pub id: TxnId,
+    /// Rows and entries that are done, and how many there are.
+    pub done: u64,
+    pub changes: u64,
+}
+
+/// What others may know of a loser.
+struct Open {
+    id: TxnId,
+    maps: BTreeSet<MapId>,
+    changes: u64,
+    done: AtomicU64,
+}
+
+/// What the one who undoes it knows.
+struct Work {
+    open: Arc<Open>,
+    tail: Vec<Step>,
+    tail_bytes: u64,
+    /// How many of `tail` are done.
+    at: usize,
+    runs: Runs,
+    /// Runs that are left, the youngest of them next; and how many of its blocks are done.
+    left: usize,
+    blocks: usize,
+}
+
+#[derive(Default)]
+pub(crate) struct Losers {
+    open: Mutex<Vec<Arc<Open>>>,
+    /// Smallest first, so that most of them are over soon. Held while one undoes.
+    work: Mutex<VecDeque<Work>>,
+    error: Mutex<Option<String>>,
+}
+
+impl Losers {
+    /// A loser with changes in the map that are not all put back.
+    pub fn in_map(&self, map: MapId) -> Option<TxnId> {
+        self.open.lock().iter().find(|open| open.maps.contains(&map)).map(|open| open.id)
+    }
+
+    /// Long values that undo may give a name to, or take one from. Nobody undoes meanwhile.
+    fn values(&self) -> Result<Vec<u64>> {
+        let mut found = Vec::new();
+        let mut note = |map: MapId, key: &[u8], image: Option<&[u8]>| -> Result<()> {
+            if map == QUEUE {
+                found.extend(key.get(1..).and_then(|version| version.try_into().ok()).map(u64::from_be_bytes));
+            } else if let Some(image) = image {
+                found.extend(look(image)?.segments.map(|(version, _)| version));
+            }
+            Ok(())
+        };
+        for work in &*self.work.lock() {
+            work.tail.iter().try_for_each(|step| note(step.map, &step.key, step.before.as_deref()))?;
+            for run in &*work.runs.read() {
+                run.each(|entry| note(entry.map, entry.key, entry.before))?;
+            }
+        }
+        Ok(found)
+    }
+}
+
+impl Rows {
+    /// Takes the losers over, before anybody else reads.
+    pub(crate) fn adopt(&self, losers: Vec<Lost>) {
+        self.slots.recover(losers.iter().map(|lost| lost.id).collect());
+        let mut all: Vec<Work> = losers.into_iter().map(|lost| self.adopt_one(lost)).collect();
+        all.sort_by_key(|work| work.open.changes);
+        *self.losers.open.lock() = all.iter().map(|work| work.open.clone()).collect();
+        *self.losers.work.lock() = all.into();
+    }
+
+    fn adopt_one(&self, Lost { id, tail, runs, maps }: Lost) -> Work {
+        let versions = tail.iter().filter(|step| step.is_version);
+        versions.for_each(|step| {
+            let before = step.before.as_ref().expect("a version is an image");
+            self.versions.push(step.map, &step.key, id, before);
+        });
+        let tail_bytes = tail.iter().map(|step| step.bytes() as u64).sum();
+        self.budget.add(tail_bytes);
+        let written: u64 = runs.iter().map(|run| u64::from(run.steps)).sum();
+        let open = Open { id, maps, changes: tail.len() as u64 + written, done: AtomicU64::new(0) };
+        let left = runs.len();
+        let runs: Runs = Arc::new(RwLock::new(runs.into_iter().map(Arc::new).collect()));
+        if left > 0 {
+            self.versions.publish(id, &runs);
+        }
+        Work { open: Arc::new(open), tail, tail_bytes, at: 0, runs, left, blocks: 0 }
+    }
+
+    /// Losers that are not undone yet.
+    pub fn rolling_back(&self) -> Vec<RollingBack> {
+        let of = |open: &Arc<Open>| {
+            let Open { id, changes, done, .. } = &**open;
+            RollingBack { id: *id, done: done.load(Ordering::Relaxed), changes: *changes }
+        };
+        self.losers.open.lock().iter().map(of).collect()
+    }
+
+    /// True for a loser that is not undone yet.
+    pub(crate) fn is_rolling_back(&self, id: TxnId) -> bool {
+        self.slots.is_loser(id) && self.slots.is_open(id)
+    }
+
+    /// Version ids of the long values that are those losers' or that they have replaced: amid the undo nobody may name one, or two may.
+    pub(crate) fn values_rolling_back(&self) -> Result<Vec<u64>> {
+        self.losers.values()
+    }
+
+    /// True while a loser has changes in the map that are not put back: it cannot be dropped so long.
+    pub fn is_rolling_back_in(&self, map: MapId) -> bool {
+        self.losers.in_map(map).is_some()
+    }
+
+    /// Why undoing does not go on, if it does not. It is tried again.
+    pub fn rolling_back_error(&self) -> Option<String> {
+        self.losers.error.lock().clone()
+    }
+
+    /// Undoes about so many changes. True: there are more. An error leaves what it has met for the next call.
+    pub(crate) fn undo_step(&self, budget: usize) -> Result<bool> {
+        let mut all = self.losers.work.lock();
+        let Some(work) = all.front_mut() else { return Ok(false) };
+        let (id, before) = (work.open.id, work.open.done.load(Ordering::Relaxed));
+        let done = self.undo_some(work, budget);
+        if before / WAKE_EVERY != work.open.done.load(Ordering::Relaxed) / WAKE_EVERY {
+            // Who waits for a row may find that it has been put back.
+            self.slots.released(id);
+        }
+        *self.losers.error.lock() = done.as_ref().err().map(Error::to_string);
+        if done? {
+            let work = all.pop_front().expect("looked at above");
+            self.end_loser(work);
+        }
+        Ok(!all.is_empty())
+    }
+
+    /// True: nothing is left of it. Youngest images first (U2).
+    fn undo_some(&self, work: &mut Work, budget: usize) -> Result<bool> {
+        let id = work.open.id;
+        if work.at < work.tail.len() {
+            let to = work.tail.len().min(work.at + budget.max(1));
+            for step in &work.tail[work.at..to] {
+                self.restore(id, step.map, &step.key, step.before.as_deref())?;
+            }
+            work.open.done.fetch_add((to - work.at) as u64, Ordering::Relaxed);
+            work.at = to;
+            return Ok(false);
+        }
+        let Some(run) = work.left.checked_sub(1).map(|at| work.runs.read()[at].clone()) else { return Ok(true) };
+        if work.blocks == run.block_count() {
+            (work.left, work.blocks) = (work.left - 1, 0);
+            return Ok(false);
+        }
+        let mut count = 0;
+        run.each_of_block(work.blocks, |entry| {
+            count += 1;
+            self.restore(id, entry.map, entry.key, entry.before)
+        })?;
+        work.blocks += 1;
+        work.open.done.fetch_add(count, Ordering::Relaxed);
+        Ok(false)
+    }
+
+    /// Puts one record back, if it is the loser's (U7). Room on disk is asked for as any change does: what a transaction puts aside for its undo was forgotten in the crash.
+    fn restore(&self, loser: TxnId, map: MapId, key: &[u8], image: Option<&[u8]>) -> Result<()> {
+        let store = &self.store;
+        let tree: Tree = store
+            .tree(map)
+            .ok_or_else(|| Error::corrupt(format!("undo of transaction {loser} in unknown map {map}")))?;
+        store.pager.admit()?;
+        // A value that comes back to the purge queue is left alone until ABORT is in the log (E12).
+        let queued = encode_version(loser);
+        let is_queue = map == QUEUE;
+        let image = if is_queue && is_version_key(key) { image.map(|_| &queued[..]) } else { image };
+        let done = tree.modify(key, None, |old, change| -> Result<()> {
+            let current = old.map(|old| old.value);
+            let is_its_own = match current {
+                Some(current) if is_queue => current.starts_with(&queued),
+                // Nobody else has anything to do with a value that the loser has taken out of the queue.
+                None => is_queue,
+                Some(current) => Head::parse(current)?.0.writer == loser,
+            };
+            match image {
+                _ if current == image => {}
+                Some(image) if is_its_own => change.put(&[image]),
+                None if is_its_own => change.delete(),
+                _ => {}
+            }
+            Ok(())
+        })?;
+        done.result
+    }
+
+    /// Everything is put back.
+    fn end_loser(&self, work: Work) {
+        let id = work.open.id;
+        self.store.log_abort(id);
+        let versions = work.tail.iter().filter(|step| step.is_version);
+        versions.for_each(|step| self.versions.remove(step.map, &step.key, id));
+        self.versions.withdraw(id);
+        self.budget.sub(work.tail_bytes);
+        // Whoever waits for it looks into the list again, so it goes from there first.
+        self.losers.open.lock().retain(|open| open.id != id);
+        self.slots.aborted(id);
+        self.store.delist(id);
+        // Values that it has named are garbage now.
+        (self.wake)();
+    }
+}
