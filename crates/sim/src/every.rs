@@ -5,7 +5,7 @@ use std::sync::Arc;
 use os::{SimClock, SimFolder};
 use stdx::prng::Prng;
 
-use crate::history::{Shape, plays_rows};
+use crate::history::{Shape, plays_rows, plays_undo};
 use crate::life::{Left, Life, Opened, Wrong};
 use crate::report::{Summary, Violation, mix};
 use crate::world::{Machine, START_MS};
@@ -48,21 +48,47 @@ impl Every {
     fn play(&self, crash: Option<u64>) -> Result<(Left, u64, Vec<String>), Violation> {
         let mut prng = Prng::new(self.seed);
         let machine = Machine::draw(&mut prng);
-        let shape = Shape { keys: 8, trouble: self.seed.is_multiple_of(4), copies: false, rows: plays_rows(self.seed) };
+        let shape = Shape {
+            keys: 8,
+            trouble: self.seed.is_multiple_of(4),
+            copies: false,
+            rows: plays_rows(self.seed),
+            undo: plays_undo(self.seed),
+        };
         let folder = SimFolder::new(mix(self.seed, crash.unwrap_or(0)));
         if let Some(liar) = self.liar {
             folder.lie_about_sync(liar);
         }
         let point = crash.map(|crash| Point { crash, again: None });
-        let empty = Left::empty(folder, Arc::new(SimClock::new(START_MS)), machine);
-        match empty.open(crash).map_err(|wrong| self.violation(wrong, point, &[]))? {
-            Opened::Dead(left) => Ok((left, crash.unwrap_or(0), vec!["the first opening".into()])),
+        let mut left = Left::empty(folder, Arc::new(SimClock::new(START_MS)), machine);
+        let mut before = Vec::new();
+        if shape.undo {
+            // A life before, so that the one which is cut begins amid the undo of what that left.
+            match left.open(None).map_err(|wrong| self.violation(wrong, point, &[]))? {
+                Opened::Dead(_) => unreachable!("no crash was ordered"),
+                Opened::Alive(world, model) => {
+                    let mut life = Life::new(world, model, shape, &mut prng);
+                    let ran = life.run(self.operations);
+                    ran.map_err(|wrong| self.violation(wrong, point, &life.trace))?;
+                    before = std::mem::take(&mut life.trace);
+                    before.push("the power is cut".into());
+                    left = life.end();
+                }
+            }
+        }
+        let from = left.folder.io_count();
+        match left.open(crash).map_err(|wrong| self.violation(wrong, point, &[]))? {
+            Opened::Dead(left) => {
+                before.push("the opening".into());
+                Ok((left, crash.unwrap_or(0), before))
+            }
             Opened::Alive(world, model) => {
                 let mut life = Life::new(world, model, shape, &mut prng);
                 let ran = life.run(self.operations);
                 ran.map_err(|wrong| self.violation(wrong, point, &life.trace))?;
-                let (ios, trace) = (life.ios(), std::mem::take(&mut life.trace));
-                Ok((life.end(), ios, trace))
+                let ios = life.ios() - from;
+                before.append(&mut life.trace);
+                Ok((life.end(), ios, before))
             }
         }
     }
@@ -81,7 +107,8 @@ impl Every {
                     summary.recoveries += 1;
                     summary.note(world.folder.digest());
                     let (clock, machine) = (world.clock.clone(), world.machine);
-                    left = Left { folder: world.folder.crash(), clock, machine, possible: vec![model] };
+                    // The second opening, at the latest, comes to the end of the undo.
+                    left = Left { folder: world.folder.crash(), clock, machine, possible: vec![model], lingers: None };
                 }
                 Opened::Dead(_) => unreachable!("no crash was ordered"),
             }

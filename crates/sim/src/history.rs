@@ -66,6 +66,8 @@ pub enum Step {
     /// More of a transaction that stays open; and its end.
     Bystander(Vec<RowOp>),
     BystanderEnds(Ending),
+    /// One step of undoing what the last crash has cut, of so many rows.
+    Undo(usize),
 }
 
 /// What sort of history.
@@ -79,11 +81,23 @@ pub struct Shape {
     pub copies: bool,
     /// Transactions over rows, beside the keys.
     pub rows: bool,
+    /// Lives begin amid the undo of what the last crash has cut, and play mostly rows.
+    pub undo: bool,
 }
 
 /// Which seeds play rows too. Those that failed before there were rows are none of them, so that they stay what they were.
 pub fn plays_rows(seed: u64) -> bool {
     matches!(seed % 11, 0 | 1 | 3 | 4)
+}
+
+/// Which of those play what meets the undo of losers beside the service.
+pub fn plays_undo(seed: u64) -> bool {
+    matches!(seed % 11, 3 | 4)
+}
+
+/// The n-th of some of them.
+pub fn undo_seed(n: u64) -> u64 {
+    n.wrapping_mul(11).wrapping_add(3)
 }
 
 impl Op {
@@ -162,6 +176,7 @@ impl Step {
             Step::Rows(ops, ending) => format!("rows [{}] {ending:?}", rows(ops)),
             Step::Bystander(ops) => format!("bystander [{}]", rows(ops)),
             Step::BystanderEnds(ending) => format!("bystander: {ending:?}"),
+            Step::Undo(rows) => format!("undo of {rows} rows"),
         }
     }
 }
@@ -261,6 +276,18 @@ pub fn draw(prng: &mut Prng, now: u64, shape: &Shape) -> Step {
         let count = 2 + prng.below(4);
         (0..count).map(|_| draw_op(prng, now, shape)).collect()
     };
+    if shape.undo && prng.chance(0.85) {
+        return match prng.below(24) {
+            0..2 => Step::Rows(tables::draw_tables(), Ending::Commit),
+            2..8 => Step::Bystander(tables::draw_bystander(prng)),
+            8 => Step::BystanderEnds(tables::draw_ending(prng)),
+            9..16 => Step::Rows(tables::draw_beside(prng), tables::draw_ending(prng)),
+            16..19 => Step::Undo(1 + prng.below(6) as usize),
+            19..22 => Step::FlushLog,
+            22 => Step::Checkpoint,
+            _ => Step::Background,
+        };
+    }
     if shape.rows && prng.chance(0.4) {
         return match prng.below(8) {
             0..6 => Step::Rows(tables::draw(prng, shape.keys), tables::draw_ending(prng)),

@@ -14,5 +14,6 @@ mod world;
 
 pub use canary::{LIES, Lie};
 pub use every::{Every, Point};
+pub use history::undo_seed;
 pub use random::Random;
 pub use report::{Summary, Violation};

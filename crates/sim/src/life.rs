@@ -15,7 +15,7 @@ use stdx::prng::Prng;
 
 use crate::history::{Op, Shape, Step, Victim, bytes, draw};
 use crate::model::{Model, Name};
-use crate::tables::{Ending, RowOp};
+use crate::tables::{BYSTANDER, Ending, RowOp};
 use crate::world::{Machine, World};
 
 /// Steps between two looks at everything.
@@ -68,7 +68,12 @@ pub struct Left {
     pub clock: Arc<SimClock>,
     pub machine: Machine,
     pub possible: Vec<Model>,
+    /// After so many steps of undo, of a few rows each, life begins amid it; None: when all of it and the background are over.
+    pub lingers: Option<u64>,
 }
+
+/// Rows of such a step.
+const FEW: usize = 3;
 
 pub enum Opened {
     Alive(World, Model),
@@ -78,13 +83,14 @@ pub enum Opened {
 
 impl Left {
     pub fn empty(folder: Arc<SimFolder>, clock: Arc<SimClock>, machine: Machine) -> Left {
-        Left { folder, clock, machine, possible: vec![Model::default()] }
+        Left { folder, clock, machine, possible: vec![Model::default()], lingers: None }
     }
 
     /// The same again, so that several futures can be tried.
     pub fn fork(&self, seed: u64) -> Left {
         let folder = self.folder.fork(seed);
-        Left { folder, clock: self.clock.clone(), machine: self.machine, possible: self.possible.clone() }
+        let (clock, possible) = (self.clock.clone(), self.possible.clone());
+        Left { folder, clock, machine: self.machine, possible, lingers: self.lingers }
     }
 
     /// Opens and compares. `crash_at`: the disk dies at that operation from now.
@@ -92,7 +98,7 @@ impl Left {
         if let Some(io) = crash_at {
             self.folder.crash_at_io(self.folder.io_count() + io);
         }
-        let Left { folder, clock, machine, mut possible } = self;
+        let Left { folder, clock, machine, mut possible, lingers } = self;
         let result = catch(|| -> Result<(World, Model), Wrong> {
             let stop = |what: &str, error: Error| Wrong(format!("{what}: {error}"));
             let world = World::open(folder.clone(), clock.clone(), machine, Until::default())
@@ -111,6 +117,17 @@ impl Left {
                 few(problems).map_err(|what| Wrong(format!("{when}: {what}")))
             };
             sound("after recovery")?;
+            for _ in 0..lingers.unwrap_or(0) {
+                world.engine.undo_once(FEW).map_err(|error| stop("undo after recovery", error))?;
+                let seen = world.read().map_err(|error| stop("reading amid the undo", error))?;
+                if seen != found {
+                    return Err(Wrong(format!("undo changed what is seen: {}", seen.difference(&found))));
+                }
+                sound("amid the undo")?;
+            }
+            if lingers.is_some() {
+                return Ok((world, found));
+            }
             world.settle().map_err(|error| stop("background after recovery", error))?;
             sound("after recovery and background")?;
             let settled = world.read().map_err(|error| stop("reading after the background", error))?;
@@ -121,7 +138,9 @@ impl Left {
         });
         match result {
             // Whatever was said behind the crash says nothing.
-            _ if folder.has_crashed() => Ok(Opened::Dead(Left { folder: folder.crash(), clock, machine, possible })),
+            _ if folder.has_crashed() => {
+                Ok(Opened::Dead(Left { folder: folder.crash(), clock, machine, possible, lingers }))
+            }
             Ok(Ok((world, model))) => Ok(Opened::Alive(world, model)),
             Ok(Err(wrong)) => Err(wrong),
             Err(panic) => Err(Wrong(format!("opening: {panic}"))),
@@ -211,7 +230,13 @@ impl<'p> Life<'p> {
         let bystander = self.bystander.take();
         self.world.folder.crash_at_io(1);
         let _ = catch(|| drop(bystander));
-        Left { folder, clock: self.world.clock.clone(), machine: self.world.machine, possible }
+        let lingers = self.lingers();
+        Left { folder, clock: self.world.clock.clone(), machine: self.world.machine, possible, lingers }
+    }
+
+    /// How the next life begins.
+    fn lingers(&mut self) -> Option<u64> {
+        self.shape.undo.then(|| self.prng.below(6))
     }
 
     pub fn ios(&self) -> u64 {
@@ -246,6 +271,8 @@ impl<'p> Life<'p> {
                 let expected = match error {
                     Error::DiskFull => life.is_full,
                     Error::Io(_) => life.is_faulty,
+                    // Nobody else is at work: a loser has the row, or needs the table.
+                    Error::LockTimeout => !life.world.engine.rows().rolling_back().is_empty(),
                     _ => false,
                 };
                 if life.world.is_dead() {
@@ -330,6 +357,7 @@ impl<'p> Life<'p> {
             Step::Sync(victim, n) => self.fail(*victim, Fault::Sync(*n)),
             Step::Backup => self.backup()?,
             Step::BackupLog => self.backup_log()?,
+            Step::Rows(ops, _) if self.bystander.is_some() && ops.iter().any(|op| op.is_of(BYSTANDER)) => {}
             Step::Rows(ops, ending) => {
                 let mut txn = self.begin();
                 ops.iter().try_for_each(|op| op.run(&mut txn))?;
@@ -342,6 +370,7 @@ impl<'p> Life<'p> {
                 done.extend_from_slice(ops);
                 self.bystander = Some((txn, done));
             }
+            Step::Undo(rows) => drop(engine.undo_once(*rows)?),
             Step::BystanderEnds(ending) => {
                 if let Some((txn, ops)) = self.bystander.take() {
                     self.end_rows(txn, &ops, *ending)?;
@@ -425,7 +454,8 @@ impl<'p> Life<'p> {
         self.world.undisturbed(|| self.world.engine.close())?;
         let (folder, clock, machine) = (self.world.folder.clone(), self.world.clock.clone(), self.world.machine);
         let possible = vec![self.last().at(self.now)];
-        match (Left { folder, clock, machine, possible }.open(None)) {
+        let lingers = self.lingers();
+        match (Left { folder, clock, machine, possible, lingers }.open(None)) {
             Ok(Opened::Alive(world, _)) => {
                 self.world = world;
                 Ok(())

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use lexopt::{Arg, Parser, ValueExt};
-use sim::{Every, LIES, Point, Random, Summary, Violation};
+use sim::{Every, LIES, Point, Random, Summary, Violation, undo_seed};
 
 const HELP: &str = "\
 sim plays the whole engine on a simulated disk and clock, crashes it, recovers it, and compares with an oracle.
@@ -19,6 +19,8 @@ sim every  --seed S    a short history, cut at every I/O, and each recovery cut 
     --crash I          only the cut at I/O number I    --again J       and the recovery from it at its I/O number J
 sim random --seed S    long histories of several lives, cut at random, with full disks, failing operations and copies
     --seconds T        for so long, 60                 --histories H   so many, whatever the time
+sim undo   --seed S    of those the ones in which lives begin amid the undo of what the last crash has cut
+    --seconds T, --histories H   as of `random`
 sim canary             disks that lie about what they have synced: each must be found out, or the oracle sleeps
     --seed S           --histories H   each lie is given up after so many, 200
 
@@ -128,20 +130,22 @@ fn every(options: &Options) -> Result<Summary, Violation> {
     Ok(total)
 }
 
-fn random(options: &Options) -> Result<Summary, Violation> {
+/// `seed_of`: of the n-th history.
+fn random(options: &Options, name: &str, seed_of: fn(u64) -> u64) -> Result<Summary, Violation> {
     let seed = options.seed();
     let limit = Duration::from_secs(options.seconds.unwrap_or(60));
     let histories = options.histories.unwrap_or(u64::MAX);
-    println!("sim random: seed {seed}");
+    println!("sim {name}: seed {seed}");
     let mut total = Summary::default();
     let pace = Pace::new();
     for at in 0..histories {
         if options.histories.is_none() && pace.begin.elapsed() >= limit {
             break;
         }
-        pace.say(|| format!("seed {}: {total}", seed + at));
+        let seed = seed_of(seed + at);
+        pace.say(|| format!("seed {seed}: {total}"));
         let mut trace = Vec::new();
-        let result = Random { seed: seed + at, liar: options.liar }.run(&mut trace);
+        let result = Random { seed, liar: options.liar }.run(&mut trace);
         if options.trace {
             trace.iter().for_each(|step| println!("  {step}"));
         }
@@ -178,7 +182,8 @@ fn main() -> ExitCode {
     };
     let result = match command.as_str() {
         "every" => every(&options),
-        "random" => random(&options),
+        "random" => random(&options, "random", |seed| seed),
+        "undo" => random(&options, "undo", undo_seed),
         "canary" if canary(&options) => return ExitCode::SUCCESS,
         "canary" => return ExitCode::FAILURE,
         "help" => {

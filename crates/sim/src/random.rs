@@ -5,7 +5,7 @@ use std::sync::Arc;
 use os::{SimClock, SimFolder};
 use stdx::prng::Prng;
 
-use crate::history::{Shape, plays_rows};
+use crate::history::{Shape, plays_rows, plays_undo};
 use crate::life::{Left, Life, Opened, Wrong};
 use crate::report::{Summary, Violation, mix};
 use crate::world::{Machine, START_MS};
@@ -34,6 +34,7 @@ impl Random {
             trouble: prng.chance(0.4),
             copies: prng.chance(0.3),
             rows: plays_rows(self.seed),
+            undo: plays_undo(self.seed),
         };
         let folder = SimFolder::new(prng.next_u64());
         if let Some(liar) = self.liar {
@@ -45,6 +46,8 @@ impl Random {
             trace.push(format!("life {life} of {steps} steps, {machine:?}, {shape:?}"));
             left = self.life(left, shape, steps, &mut prng, trace, &mut summary)?;
         }
+        // In the end all is undone.
+        left.lingers = None;
         self.open(left, trace, &mut prng, &mut summary)?;
         Ok(summary)
     }
@@ -79,6 +82,7 @@ impl Random {
         if let Opened::Alive(world, _) = &opened {
             world.folder.crash_at_io(u64::MAX);
             summary.recoveries += 1;
+            summary.amid_undo += u64::from(!world.engine.rows().rolling_back().is_empty());
             summary.note(world.folder.digest());
         }
         opened

@@ -41,6 +41,8 @@ pub struct Summary {
     /// Power cuts while what an earlier one had left was recovered.
     pub in_recovery: u64,
     pub recoveries: u64,
+    /// Lives that began amid the undo of what the one before had left.
+    pub amid_undo: u64,
     /// The same for the same seeds: what all disks held in the end.
     pub digest: u64,
 }
@@ -51,6 +53,7 @@ impl Summary {
         self.crashes += other.crashes;
         self.in_recovery += other.in_recovery;
         self.recoveries += other.recoveries;
+        self.amid_undo += other.amid_undo;
         self.note(other.digest);
     }
 
@@ -61,10 +64,10 @@ impl Summary {
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Summary { histories, crashes, in_recovery, recoveries, digest } = self;
+        let Summary { histories, crashes, in_recovery, recoveries, amid_undo, digest } = self;
         write!(
             f,
-            "{histories} histories, {crashes} crashes, {in_recovery} crashes in recovery, {recoveries} recoveries verified, digest {digest:016x}"
+            "{histories} histories, {crashes} crashes, {in_recovery} crashes in recovery, {recoveries} recoveries verified, {amid_undo} lives begun amid undo, digest {digest:016x}"
         )
     }
 }

@@ -18,7 +18,9 @@ pub type Tables = BTreeMap<u8, Table>;
 
 /// Tables that steps change, and the bystander's.
 const TABLES: u64 = 3;
-const BYSTANDER: u8 = 9;
+pub const BYSTANDER: u8 = 9;
+/// Keys of its table.
+const BYSTANDER_KEYS: u64 = 12;
 
 /// One statement.
 #[derive(Clone)]
@@ -139,6 +141,15 @@ impl RowOp {
         Ok(())
     }
 
+    /// True if it touches the table.
+    pub fn is_of(&self, table: u8) -> bool {
+        match self {
+            RowOp::Make(of) | RowOp::Drop(of) | RowOp::Rebuild(of) => *of == table,
+            RowOp::Put(of, ..) | RowOp::Delete(of, _) | RowOp::Lock(of, _) => *of == table,
+            RowOp::Regretted(ops) => ops.iter().any(|op| op.is_of(table)),
+        }
+    }
+
     pub fn apply(&self, tables: &mut Tables) {
         match self {
             RowOp::Make(table) => drop(tables.entry(*table).or_default()),
@@ -246,8 +257,26 @@ pub fn draw(prng: &mut Prng, keys: u64) -> Vec<RowOp> {
 /// What the bystander does next, in a table that nobody else changes.
 pub fn draw_bystander(prng: &mut Prng) -> Vec<RowOp> {
     let count = 1 + prng.below(8);
-    let change = |prng: &mut Prng| draw_change(prng, BYSTANDER, 12);
+    let change = |prng: &mut Prng| draw_change(prng, BYSTANDER, BYSTANDER_KEYS);
     std::iter::once(RowOp::Make(BYSTANDER)).chain((0..count).map(|_| change(prng))).collect()
+}
+
+/// Makes the tables that there may be, so that transactions over their rows define nothing.
+pub fn draw_tables() -> Vec<RowOp> {
+    (0..TABLES as u8).chain([BYSTANDER]).map(RowOp::Make).collect()
+}
+
+/// A transaction that may meet what is left of a bystander that a crash has cut.
+pub fn draw_beside(prng: &mut Prng) -> Vec<RowOp> {
+    if prng.chance(0.06) {
+        return vec![if prng.chance(0.5) { RowOp::Drop(BYSTANDER) } else { RowOp::Rebuild(BYSTANDER) }];
+    }
+    let count = 1 + prng.below(5);
+    let change = |prng: &mut Prng| {
+        let table = if prng.chance(0.7) { BYSTANDER } else { prng.below(TABLES) as u8 };
+        draw_change(prng, table, BYSTANDER_KEYS)
+    };
+    (0..count).map(|_| change(prng)).collect()
 }
 
 pub fn draw_ending(prng: &mut Prng) -> Ending {

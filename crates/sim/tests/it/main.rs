@@ -1,6 +1,6 @@
 //! A slice of what `sim` plays for hours (`make soak`), and proof that its oracle is awake.
 
-use sim::{Every, LIES, Point, Random, Summary, Violation};
+use sim::{Every, LIES, Point, Random, Summary, Violation, undo_seed};
 
 /// `SOAK_ROUNDS=50` plays so many times as many histories, each from a seed of its own.
 fn rounds() -> u64 {
@@ -41,6 +41,20 @@ fn long_histories_of_several_lives_survive_crashes_full_disks_and_failing_ones()
         total.add(&random(seed));
     }
     println!("{total}");
+}
+
+#[test]
+fn lives_that_begin_amid_the_undo_of_the_one_before_see_and_lose_nothing_of_it() {
+    let mut total = Summary::default();
+    for number in 0..80 * rounds() {
+        total.add(&random(undo_seed(number)));
+    }
+    println!("{total}");
+    assert!(total.amid_undo > 20 * rounds(), "only {} of them did", total.amid_undo);
+    for number in 200..200 + 2 * rounds() {
+        let every = Every { seed: undo_seed(number), operations: 14, again_step: 5, liar: None };
+        every.run(&|_, _| {}).unwrap_or_else(|violation| never(violation));
+    }
 }
 
 /// Each found something once; see the tests named after them.
