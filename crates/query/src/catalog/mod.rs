@@ -83,6 +83,8 @@ pub struct Catalog {
     writing: Mutex<u64>,
     /// Temporary tables have numbers of their own.
     next_temporary: AtomicU64,
+    /// Temporary tables of a former opening that could not be dropped yet.
+    left: Mutex<temporary::Left>,
 }
 
 impl Catalog {
@@ -131,7 +133,7 @@ impl Catalog {
             }
         }
         txn.rollback();
-        temporary::drop_left(&engine, &left)?;
+        let left = temporary::drop_left(&engine, left)?;
         for (id, bytes) in tables {
             highest = id;
             let table = decode_table(&bytes)?;
@@ -156,7 +158,8 @@ impl Catalog {
             version: AtomicU64::new(snapshot.version),
             current: RwLock::new(Arc::new(snapshot)),
             writing: Mutex::new(highest + 1),
-            next_temporary: AtomicU64::new(temporary::FIRST),
+            next_temporary: AtomicU64::new(temporary::first_number(&left)?),
+            left: Mutex::new(left),
         })
     }
 

@@ -21,8 +21,29 @@ pub fn maps_as_bytes(table: &Table) -> Vec<u8> {
     table.maps().into_iter().flat_map(MapId::to_le_bytes).collect()
 }
 
-/// What a crash has left of temporary tables goes.
-pub fn drop_left(engine: &Arc<Engine>, left: &[(Vec<u8>, Vec<u8>)]) -> Result<()> {
+/// What a crash has left of temporary tables: records of the catalog.
+pub type Left = Vec<(Vec<u8>, Vec<u8>)>;
+
+/// What a crash has left of temporary tables goes. Returns what cannot go yet, because a transaction that the crash has cut is still rolled back in it.
+pub fn drop_left(engine: &Arc<Engine>, left: Left) -> Result<Left> {
+    let (mut free, mut busy) = (Left::new(), Left::new());
+    for (key, maps) in left {
+        let is_busy = maps_of(&maps)?.into_iter().any(|map| engine.rows().is_rolling_back_in(map));
+        if is_busy { busy.push((key, maps)) } else { free.push((key, maps)) }
+    }
+    drop_free(engine, &free)?;
+    Ok(busy)
+}
+
+/// The first number for temporary tables, behind those that are left.
+pub fn first_number(left: &Left) -> Result<TableId> {
+    let number = |key: &[u8]| key.get(1..).and_then(|id| id.try_into().ok()).map(TableId::from_be_bytes);
+    let numbers: Option<Vec<TableId>> = left.iter().map(|(key, _)| number(key)).collect();
+    let numbers = numbers.ok_or_else(|| SqlError::corrupt("the number of a temporary table"))?;
+    Ok(numbers.into_iter().max().map_or(FIRST, |last| last + 1))
+}
+
+fn drop_free(engine: &Arc<Engine>, left: &[(Vec<u8>, Vec<u8>)]) -> Result<()> {
     if left.is_empty() {
         return Ok(());
     }
@@ -56,6 +77,13 @@ impl Catalog {
     pub fn write_temporary(&self, seen: &Snapshot) -> Writing<'_> {
         let txn = self.engine.rows().begin(Isolation::ReadCommitted);
         Writing { catalog: self, next_id: None, snapshot: seen.clone(), txn, temporary: true }
+    }
+
+    /// Drops what a crash has left of temporary tables, as far as no transaction is rolled back in it any more.
+    pub fn drop_left(&self) -> Result<()> {
+        let mut left = self.left.lock();
+        *left = drop_left(&self.engine, std::mem::take(&mut *left))?;
+        Ok(())
     }
 
     /// The maps of all sessions' temporary tables.

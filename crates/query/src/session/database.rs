@@ -228,6 +228,11 @@ impl Database {
         self.timestamps.take(&self.engine, count, now_ms)
     }
 
+    /// Drops temporary tables of before a crash that could not be dropped at the start: to be called when what the crash has cut is rolled back.
+    pub fn drop_left_temporary(&self) -> Result<()> {
+        self.catalog().drop_left()
+    }
+
     pub(crate) fn catalog(&self) -> &Catalog {
         &self.catalog
     }

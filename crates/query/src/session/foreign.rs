@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use engine::rows::Isolation;
 use sqlparser::ast::{self, ReferentialAction};
 
 use crate::catalog::foreign::{Action, ForeignKey};
@@ -291,6 +292,7 @@ impl Session {
         for _ in 0..100 {
             self.refresh();
             let ends = needs(&self.catalog)?;
+            self.wait_for_losers(&ends.changed)?;
             let closed = self.close_gates(&self.gates_to_close(&ends)?)?;
             let writing = db.catalog().write()?;
             let now = needs(&writing.snapshot)?;
@@ -299,6 +301,19 @@ impl Session {
             }
         }
         Err(error::LOCK_WAIT_TIMEOUT.bare())
+    }
+
+    /// Waits for the rollback of transactions that the last crash has cut and that have changed these tables. Nothing is held meanwhile: a metadata lock, or the catalog's, would stop others.
+    fn wait_for_losers(&self, tables: &[Arc<Table>]) -> Result<()> {
+        let rows = self.db.engine().rows();
+        let maps = tables.iter().flat_map(|table| table.maps()).filter(|map| rows.is_rolling_back_in(*map));
+        for map in maps {
+            let mut txn = rows.begin(Isolation::ReadCommitted);
+            txn.set_lock_wait(self.lock_wait());
+            txn.set_cancel(self.cancel.clone());
+            txn.wait_for_losers(map)?;
+        }
+        Ok(())
     }
 
     /// Gives tables a new version: constraints of theirs have come or gone (F4). Not those whose gates were left open.

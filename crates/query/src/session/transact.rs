@@ -39,7 +39,7 @@ impl Session {
         host.isolation = isolation;
     }
 
-    fn lock_wait(&self) -> Duration {
+    pub(super) fn lock_wait(&self) -> Duration {
         Duration::from_secs(self.quick.lock_wait_s)
     }
 

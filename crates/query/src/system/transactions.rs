@@ -1,5 +1,7 @@
 //! Transactions that are open and what they have locked: INNODB_TRX, data_locks, data_lock_waits, and innodb_lock_waits of `sys`.
 //!
+//! Transactions that a crash has cut off and that are rolled back beside the service have no session, and stand in INNODB_TRX only.
+//!
 //! A look stops nobody. So rows may be of different moments, and what is not known is NULL. Of sessions those may be seen that the process list shows; a lock without one belongs to a
 //! transaction of another door, which only PROCESS sees.
 
@@ -7,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use engine::rows::{Held, MapId, RowLock, Strength, Wanted};
+use engine::rows::{Held, MapId, RollingBack, RowLock, Strength, Wanted};
 
 use crate::catalog::table::{Part, Table};
 use crate::error::{self, Result};
@@ -139,6 +141,9 @@ pub const TABLES: &[SystemTable] = &[
         rows: lock_waits,
     },
 ];
+
+/// Columns of INNODB_TRX.
+const TRANSACTION_COLUMNS: usize = TABLES[0].columns.len();
 
 /// A transaction's number.
 type Id = u64;
@@ -414,7 +419,21 @@ fn transactions(ctx: &mut EvalContext) -> Result<Vec<Row>> {
             Value::Null,
         ]);
     }
+    rows.extend(host(ctx).db.engine().rows().rolling_back().into_iter().map(recovered));
     Ok(rows)
+}
+
+/// A transaction that a crash has cut off: no session has it.
+fn recovered(loser: RollingBack) -> Row {
+    let left = Value::UInt(loser.changes - loser.done);
+    let mut row = vec![Value::Null; TRANSACTION_COLUMNS];
+    row[0] = text(loser.id.to_string());
+    row[1] = text("ROLLING BACK");
+    row[5] = left.clone();
+    row[6] = Value::UInt(0);
+    row[8] = text(format!("rolling back after a crash ({} of {} changes)", loser.done, loser.changes));
+    row[14] = left;
+    row
 }
 
 fn data_locks(ctx: &mut EvalContext) -> Result<Vec<Row>> {
