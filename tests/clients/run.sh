@@ -99,6 +99,7 @@ suite() {
             javac -cp 'target/clients/java/lib/*' -d target/clients/java/classes $here/java/Tally.java $here/java/Mysql.java &&
             "$python" $here/python/with_server.py --mysql java -cp 'target/clients/java/classes:target/clients/java/lib/*' Mysql
         ;;
+    mysql_undo) "$python" $here/python/mysql_undo.py ${UNDO_ARGS-} ;;
     mysql_crash) "$python" $here/python/mysql_crash.py --rounds "${ROUNDS:-8}" ;;
     mysql_differential)
         # As above: a known history here, new ones in soak.
@@ -133,7 +134,7 @@ if [ "${1:-}" = soak ]; then
     DIFFERENTIAL_ARGS= SECONDS_DIFFERENTIAL=$((minutes * 30)) suite differential
     MYSQL_DIFFERENTIAL_ARGS= SECONDS_DIFFERENTIAL=$((minutes * 15)) suite mysql_differential
 else
-    for name in "${@:-cli python node java errors tls introspection mysql_logins mysql_rights mysql_views two_faces two_faces_crash mysql_python mysql_wire mysql_track mysql_sqllogic mysql_load mysql_dump mysql_sqlalchemy mysql_django mysql_go mysql_node mysql_php mysql_typeorm mysql_java mysql_metadata mysql_tools mysql_beside mysql_anomalies mysql_differential mysql_crash mysql_crowd mysql_waiters xrpc xrpc_rust xrpc_python large tpcc tpch sysbench disk_full descriptors device memory crash differential}"; do
+    for name in "${@:-cli python node java errors tls introspection mysql_logins mysql_rights mysql_views two_faces two_faces_crash mysql_python mysql_wire mysql_track mysql_sqllogic mysql_load mysql_dump mysql_sqlalchemy mysql_django mysql_go mysql_node mysql_php mysql_typeorm mysql_java mysql_metadata mysql_tools mysql_beside mysql_anomalies mysql_differential mysql_crash mysql_undo mysql_crowd mysql_waiters xrpc xrpc_rust xrpc_python large tpcc tpch sysbench disk_full descriptors device memory crash differential}"; do
         for one in $name; do suite "$one"; done
     done
 fi

@@ -309,6 +309,14 @@ fn listen(
         let stands = around::stand(database, parts);
         stands.map_err(|e| Failure::new(Exit::Data, format!("data: variables that were kept: {}", e.message)))?;
     }
+    let tables = database.as_ref().map(Arc::downgrade).unwrap_or_default();
+    store::follow_rollback(engine, move || {
+        if let Some(database) = tables.upgrade()
+            && let Err(error) = database.drop_left_temporary()
+        {
+            log::warn("temporary tables of before the crash stay until the next start", &[("error", &error.message)]);
+        }
+    });
     let metrics = settings.text(Name::MetricsListen);
     if metrics != "off" {
         let sources = Sources {

@@ -1,6 +1,7 @@
 //! The data folder of a server: taking it, opening the engine in it, and what each failure means for the person who started us.
 
 use std::cell::Cell;
+use std::fmt::Display;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,6 +16,9 @@ use crate::settings::{Name, Settings};
 
 /// A recovery longer than this says how far it is, and again after each such time.
 const PROGRESS_EVERY: Duration = Duration::from_secs(2);
+
+/// How often somebody looks whether a rollback is over.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Which part of the log is applied: all of it, unless a copy is brought up at an earlier point.
 #[derive(Clone, Copy, Debug, Default)]
@@ -98,10 +102,52 @@ pub fn open(
             ("records", &opened.pager.records),
             ("applied", &opened.pager.applied),
             ("undone", &opened.undone),
+            ("rolling_back", &opened.rolling_back),
             ("ms", &begin.elapsed().as_millis()),
         ],
     );
     Ok(engine)
+}
+
+/// Tells in the log how far the rollback is of transactions that a crash has cut off, until it is over; then calls `over`.
+pub fn follow_rollback(engine: &Arc<Engine>, over: impl FnOnce() + Send + 'static) {
+    let opened = engine.opened();
+    if opened.rolling_back == 0 {
+        return;
+    }
+    let (transactions, changes) = (opened.rolling_back, opened.rolling_back_changes);
+    log::warn(
+        "rolling back beside the service what was not committed; its rows are locked",
+        &[("transactions", &transactions), ("changes", &changes)],
+    );
+    let engine = Arc::downgrade(engine);
+    let body = move || {
+        let (begin, mut told) = (Instant::now(), Instant::now());
+        loop {
+            std::thread::sleep(LOOK_EVERY);
+            // The server has stopped: the next start goes on.
+            let Some(engine) = engine.upgrade() else { return };
+            let left = engine.rows().rolling_back();
+            if left.is_empty() {
+                break;
+            }
+            if told.elapsed() >= PROGRESS_EVERY {
+                told = Instant::now();
+                let to_do: u64 = left.iter().map(|loser| loser.changes - loser.done).sum();
+                let mut fields: Vec<(&str, &dyn Display)> = Vec::new();
+                let (count, done, error) = (left.len(), changes - to_do, engine.rows().rolling_back_error());
+                fields.extend([("transactions", &count as _), ("done", &done as _), ("of", &changes as _)]);
+                fields.extend(error.as_ref().map(|error| ("error", error as _)));
+                log::warn("rolling back", &fields);
+            }
+        }
+        let ms = begin.elapsed().as_millis();
+        log::info("rolled back", &[("transactions", &transactions), ("changes", &changes), ("ms", &ms)]);
+        over();
+    };
+    if let Err(error) = std::thread::Builder::new().name("rollback-log".into()).spawn(body) {
+        log::warn("rolling back untold", &[("error", &error)]);
+    }
 }
 
 /// The engine's error as the end of the program.

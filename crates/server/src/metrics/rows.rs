@@ -428,6 +428,18 @@ pub(super) const LIST: &[Row] = &[
         "Memory that old versions of rows take, kept for open snapshots.",
     ),
     row(
+        "beluga_recovered_transactions",
+        Gauge,
+        |s, o| o.value(s.engine.rows().rolling_back().len() as u64),
+        "Transactions that a crash has cut off and that are still being rolled back beside the service.",
+    ),
+    row(
+        "beluga_recovered_changes_left",
+        Gauge,
+        |s, o| o.value(s.engine.rows().rolling_back().iter().map(|loser| loser.changes - loser.done).sum::<u64>()),
+        "Changes of these transactions that are not taken back yet.",
+    ),
+    row(
         "beluga_purged_records_total",
         Counter,
         |s, o| o.value(s.engine.metrics().purged_records.get()),
