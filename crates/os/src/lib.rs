@@ -11,6 +11,7 @@ pub mod memory;
 pub mod process;
 mod real;
 mod sim;
+pub mod stack;
 mod uring;
 
 pub use aligned::Aligned;

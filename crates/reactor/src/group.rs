@@ -36,6 +36,11 @@ const TOKEN_CONNECTION: u64 = 1 << 63;
 /// Of a connection that is in no set.
 pub(crate) const NO_TOKEN: u64 = u64::MAX;
 
+/// A worker's stack. It is address space alone until frames touch it. Statements nest as deep as it bears, and the caps of `query::parse::limits` are derived from it.
+const STACK_BYTES: usize = 16 << 20;
+/// A request that went deeper than this gives its pages back.
+const STACK_KEPT: usize = 1 << 20;
+
 /// Gated connections that one thread releases before it calls another to help.
 const RELEASE_BATCH: usize = 64;
 
@@ -119,6 +124,16 @@ fn beat(step: fn(&Beat) -> bool) {
 fn on_breath() {
     if BEAT.with_borrow(|beat| beat.as_ref().is_some_and(|beat| beat.is_stuck())) {
         HOME.with_borrow(|home| home.iter().for_each(|group| group.give_away()));
+    }
+}
+
+/// Returns the stack's pages to the kernel if requests went deeper than `kept` bytes since the last call. The stack is kept in small pages.
+fn give_back_stack(kept: usize) {
+    let Some((used, end)) = stdx::stack::take_low() else { return };
+    if kept == 0 {
+        os::stack::small_pages(end);
+    } else if used > kept {
+        os::stack::release(end);
     }
 }
 
@@ -209,11 +224,14 @@ impl Group {
         let group = self.clone();
         self.counters.threads_added.add(1);
         let body = move || {
+            stdx::stack::register(STACK_BYTES);
+            give_back_stack(0);
             group.seats.unbind();
             group.work();
             group.counters.threads_left.add(1);
         };
-        let thread = std::thread::Builder::new().name("worker".into()).spawn(body).expect("the system gives a thread");
+        let thread = std::thread::Builder::new().name("worker".into()).stack_size(STACK_BYTES);
+        let thread = thread.spawn(body).expect("the system gives a thread");
         if let Some(pool) = self.pool() {
             pool.threads.lock().push(thread);
         }
@@ -255,6 +273,7 @@ impl Group {
             }
             self.run_events(&pool, &events, &mut scratch);
             scratch.tally.settle(&self.counters);
+            give_back_stack(STACK_KEPT);
         }
         scratch.tally.settle(&self.counters);
         scratch.stand_up(&self.seats);

@@ -9,6 +9,7 @@ pub mod padded;
 pub mod prng;
 pub mod recent;
 pub mod slot;
+pub mod stack;
 pub mod sync;
 pub mod wait;
 pub mod watermark;
