@@ -66,9 +66,9 @@ impl Bind<'_> {
             return Err(SqlError::parse(format!("'{function}' at line 1")));
         }
         if name.eq_ignore_ascii_case("values")
-            && let Some(base) = self.values_at
+            && let Some((depth, base)) = self.values_at
         {
-            return self.values(function, base).map(Some);
+            return self.values(function, depth, base).map(Some);
         }
         if name.eq_ignore_ascii_case("grouping") {
             return self.grouping(function).map(Some);
@@ -193,7 +193,8 @@ impl Bind<'_> {
     }
 
     /// VALUES(column) in ON DUPLICATE KEY UPDATE: what would have been inserted.
-    fn values(&mut self, function: &ast::Function, base: usize) -> Result<Expr> {
+    /// VALUES(column) of ON DUPLICATE KEY UPDATE, whose block is the one at `depth`; it may stand in a subquery.
+    fn values(&mut self, function: &ast::Function, depth: usize, base: usize) -> Result<Expr> {
         let ast::FunctionArguments::List(list) = &function.args else {
             return Err(SqlError::parse("'VALUES' at line 1"));
         };
@@ -201,11 +202,12 @@ impl Bind<'_> {
         else {
             return Err(SqlError::parse("'VALUES' at line 1"));
         };
-        let place =
-            self.scope().tables[0].columns.iter().position(|column| column.name.eq_ignore_ascii_case(&name.value));
+        let columns = &self.scopes[depth].tables[0].columns;
+        let place = columns.iter().position(|column| column.name.eq_ignore_ascii_case(&name.value));
         let place = place.ok_or_else(|| error::BAD_FIELD.with(&[&name.value, &"field list"]))?;
-        let ty = self.scope().type_at(place).with_nullable(true);
-        Ok(Expr::Column(base + place, ty))
+        let ty = self.scopes[depth].type_at(place).with_nullable(true);
+        let expr = Expr::Column(base + place, ty);
+        Ok(if depth + 1 == self.scopes.len() { expr } else { self.read_inside(depth, expr) })
     }
 }
 
