@@ -53,8 +53,17 @@ pub fn prepare(
     parameters: &[Scalar<'_>],
     shown: &str,
 ) -> Result<Known> {
-    let mut block =
-        Block { sql, parameters, names: Vec::new(), literals: Vec::new(), read: Read::default(), origin: None };
+    let mut block = Block {
+        sql,
+        parameters,
+        names: Vec::new(),
+        literals: Vec::new(),
+        read: Read::default(),
+        shapes: Vec::new(),
+        filter_depth: 0,
+        room: TERMS_MAX,
+        origin: None,
+    };
     block.add(plan)?;
     let Block { names, literals, mut read, origin, .. } = block;
     let origin = origin.ok_or_else(|| wrong("it reads no table"))?;
@@ -74,8 +83,27 @@ struct Block<'s, 'p> {
     names: Vec<(usize, String)>,
     literals: Vec<Value>,
     read: Read,
+    /// What stands behind each of `read.columns`.
+    shapes: Vec<Shape>,
+    filter_depth: usize,
+    /// How many more terms the read may come to have: a column that is computed from others stands for copies of them.
+    room: usize,
     origin: Option<Origin>,
 }
+
+/// How large a term is.
+#[derive(Clone, Copy, Default)]
+struct Shape {
+    terms: usize,
+    depth: usize,
+}
+
+/// Operators, values and columns of what one plan comes down to.
+const TERMS_MAX: usize = 200_000;
+/// And how deep they nest: operators of one node may, 64 levels deep, stand on columns that the node below computes.
+const DEPTH_MAX: usize = 200;
+/// As many columns as an index may have.
+const KEY_PARTS_MAX: usize = 16;
 
 impl Block<'_, '_> {
     fn add(&mut self, plan: &Plan<'_>) -> Result<()> {
@@ -105,23 +133,26 @@ impl Block<'_, '_> {
             }
             Plan::TableProject(below, columns) => {
                 self.add(below)?;
-                let picked = columns.iter().map(|column| self.pick(*column)).collect::<Result<_>>()?;
-                self.read.columns = picked;
+                let picked = columns.iter().map(|column| self.pick(*column)).collect::<Result<Vec<_>>>()?;
+                (self.read.columns, self.shapes) = picked.into_iter().unzip();
             }
             Plan::Project(below, names, exprs) => {
                 self.add(below)?;
                 let computed = exprs.iter().enumerate().map(|(at, expr)| {
                     let name = names.get(at).map(|name| self.name(*name)).transpose()?;
-                    Ok((name.unwrap_or_default(), self.term(expr)?))
+                    let (term, shape) = self.term(expr)?;
+                    Ok(((name.unwrap_or_default(), term), shape))
                 });
-                self.read.columns = computed.collect::<Result<_>>()?;
+                (self.read.columns, self.shapes) = computed.collect::<Result<Vec<_>>>()?.into_iter().unzip();
             }
             Plan::Filter(below, expr) => {
                 self.add(below)?;
                 if self.is_aggregated() {
                     return Err(errors::not_served("a filter above an aggregate"));
                 }
-                let wanted = self.term(expr)?;
+                let (wanted, shape) = self.term(expr)?;
+                self.filter_depth = self.filter_depth.max(shape.depth) + 1;
+                check_depth(self.filter_depth)?;
                 let before = self.read.filter.take();
                 self.read.filter = Some(match before {
                     None => wanted,
@@ -131,8 +162,8 @@ impl Block<'_, '_> {
             Plan::Aggregate { below, kind, field, expr } => {
                 self.add(below)?;
                 let of = match (expr, field) {
-                    (Some(expr), _) => Some(self.term(expr)?),
-                    (None, Some(field)) => Some(self.pick(*field)?.1),
+                    (Some(expr), _) => Some(self.term(expr)?.0),
+                    (None, Some(field)) => Some(self.pick(*field)?.0.1),
                     (None, None) => None,
                 };
                 self.aggregate(*kind, of)?;
@@ -151,6 +182,7 @@ impl Block<'_, '_> {
         let outline = self.sql.outline(self.read.schema.as_deref(), &self.read.table, self.read.index.as_deref())?;
         self.origin = Some(outline.origin.clone());
         self.read.columns = outline.columns.iter().map(|name| (name.clone(), Term::Column(name.clone()))).collect();
+        self.shapes = vec![Shape { terms: 1, depth: 1 }; self.read.columns.len()];
         Ok(outline)
     }
 
@@ -161,6 +193,10 @@ impl Block<'_, '_> {
 
     /// The columns of a key, by name or as they stand in the index, and their values.
     fn key(&mut self, outline: &Outline, key: &Key<'_>) -> Result<Vec<(Term, Term)>> {
+        if key.len() > KEY_PARTS_MAX {
+            return Err(wrong("a key has more parts than an index may have"));
+        }
+        self.take(2 * key.len() * key.len())?;
         let parts = key.iter().enumerate().map(|(at, (column, value))| {
             let column = match column {
                 Some(column) => self.name(*column)?,
@@ -199,7 +235,7 @@ impl Block<'_, '_> {
     }
 
     /// A column of the node below, by name or position.
-    fn pick(&mut self, column: Scalar<'_>) -> Result<(String, Term)> {
+    fn pick(&mut self, column: Scalar<'_>) -> Result<((String, Term), Shape)> {
         let position = match column {
             Scalar::Int(at) => usize::try_from(at).ok(),
             Scalar::UInt(at) => usize::try_from(at).ok(),
@@ -208,62 +244,73 @@ impl Block<'_, '_> {
                 self.read.columns.iter().position(|(known, _)| known.eq_ignore_ascii_case(&name))
             }
         };
-        let found = position.and_then(|at| self.read.columns.get(at));
-        found.cloned().ok_or_else(|| wrong("a column is not there"))
+        let at = position.filter(|at| *at < self.read.columns.len()).ok_or_else(|| wrong("a column is not there"))?;
+        let shape = self.shapes[at];
+        self.take(shape.terms)?;
+        Ok((self.read.columns[at].clone(), shape))
     }
 
-    fn term(&mut self, expr: &Expr<'_>) -> Result<Term> {
-        Ok(match expr {
-            Expr::Literal(scalar) => self.scalar(*scalar),
-            Expr::Placeholder(at) => Term::Parameter(*at as usize),
-            Expr::Ref(at) => self.pick(Scalar::UInt((*at).into()))?.1,
-            Expr::Operator(name, of) => return self.operator(name, of),
+    /// Counts terms before they are made.
+    fn take(&mut self, terms: usize) -> Result<()> {
+        let left = self.room.checked_sub(terms);
+        self.room = left.ok_or_else(|| wrong(&format!("it comes to more than {TERMS_MAX} terms")))?;
+        Ok(())
+    }
+
+    /// The term of an expression, and how large it is.
+    fn term(&mut self, expr: &Expr<'_>) -> Result<(Term, Shape)> {
+        let before = self.room;
+        let (term, below) = self.bare_term(expr)?;
+        self.take(1)?;
+        let shape = Shape { terms: before - self.room, depth: below + 1 };
+        check_depth(shape.depth)?;
+        Ok((term, shape))
+    }
+
+    fn terms(&mut self, of: &[Expr<'_>]) -> Result<(Vec<Term>, usize)> {
+        let (mut terms, mut depth) = (Vec::with_capacity(of.len().min(TERMS_MAX)), 0);
+        for expr in of {
+            let (term, shape) = self.term(expr)?;
+            depth = depth.max(shape.depth);
+            terms.push(term);
+        }
+        // A chain of operands stands in a tree as low as can be.
+        Ok((terms, depth + of.len().max(1).ilog2() as usize))
+    }
+
+    /// The term, and how deep what is below it nests.
+    fn bare_term(&mut self, expr: &Expr<'_>) -> Result<(Term, usize)> {
+        let leaf = |term| Ok((term, 0));
+        match expr {
+            Expr::Literal(scalar) => leaf(self.scalar(*scalar)),
+            Expr::Placeholder(at) => leaf(Term::Parameter(*at as usize)),
+            Expr::Ref(at) => {
+                let ((_, term), shape) = self.pick(Scalar::UInt((*at).into()))?;
+                Ok((term, shape.depth))
+            }
+            Expr::Operator(name, of) => self.operator(name, of),
             // Nodes of PolarDB-X say it in one of these ways.
             Expr::Function(b"bloomfilter" | b"bloom_filter", of) => {
-                Term::BloomFilter(of.iter().map(|expr| self.term(expr)).collect::<Result<_>>()?)
+                let (terms, depth) = self.terms(of)?;
+                Ok((Term::BloomFilter(terms), depth))
             }
             Expr::Function(name, _) => {
-                return Err(errors::not_served(&format!("the function {}", String::from_utf8_lossy(name))));
+                Err(errors::not_served(&format!("the function {}", String::from_utf8_lossy(name))))
             }
-            Expr::Other(what) => return Err(errors::not_served(&format!("{what} in a plan"))),
-        })
+            Expr::Other(what) => Err(errors::not_served(&format!("{what} in a plan"))),
+        }
     }
 
-    fn operator(&mut self, name: &[u8], of: &[Expr<'_>]) -> Result<Term> {
+    fn operator(&mut self, name: &[u8], of: &[Expr<'_>]) -> Result<(Term, usize)> {
         if let (b"is" | b"is_not", [left, right]) = (name, of) {
-            return match right {
-                Expr::Literal(Scalar::Null) => Ok(Term::IsNull(Box::new(self.term(left)?), name == b"is")),
-                _ => Err(errors::not_served("`is` of anything but NULL")),
+            let Expr::Literal(Scalar::Null) = right else {
+                return Err(errors::not_served("`is` of anything but NULL"));
             };
+            let (term, shape) = self.term(left)?;
+            return Ok((Term::IsNull(Box::new(term), name == b"is"), shape.depth));
         }
-        let terms = of.iter().map(|expr| self.term(expr)).collect::<Result<Vec<_>>>()?;
-        let wrong_count =
-            || wrong(&format!("the operator {} has {} operands", String::from_utf8_lossy(name), of.len()));
-        match (name, <[Term; 2]>::try_from(terms)) {
-            (b"like", Ok([left, right])) => Ok(Term::Like(Box::new(left), Box::new(right), true)),
-            (b"not_like", Ok([left, right])) => Ok(Term::Like(Box::new(left), Box::new(right), false)),
-            (b"in" | b"not_in", Ok([left, right])) => Ok(Term::In(Box::new(left), vec![right], name == b"in")),
-            (b"&&", Ok([left, right])) => Ok(binary(Operator::And, left, right)),
-            (b"||", Ok([left, right])) => Ok(binary(Operator::Or, left, right)),
-            (name, Ok([left, right])) => match binary_operator(name) {
-                Some(operator) => Ok(binary(operator, left, right)),
-                None => Err(unknown(name)),
-            },
-            (b"in" | b"not_in", Err(mut terms)) if !terms.is_empty() => {
-                let left = terms.remove(0);
-                if terms.is_empty() { Err(wrong_count()) } else { Ok(Term::In(Box::new(left), terms, name == b"in")) }
-            }
-            (b"&&", Err(terms)) => fold(Operator::And, terms).ok_or_else(wrong_count),
-            (b"||", Err(terms)) => fold(Operator::Or, terms).ok_or_else(wrong_count),
-            (name, Err(mut terms)) => match (terms.pop().filter(|_| of.len() == 1).map(Box::new), name) {
-                (Some(term), b"!") => Ok(Term::Not(term)),
-                (Some(term), b"-") => Ok(Term::Negative(term)),
-                (Some(term), b"~") => Ok(Term::Complement(term)),
-                (Some(term), b"+") => Ok(*term),
-                _ if is_known(name) => Err(wrong_count()),
-                _ => Err(unknown(name)),
-            },
-        }
+        let (terms, depth) = self.terms(of)?;
+        Ok((operate(name, terms, of.len())?, depth))
     }
 
     fn is_aggregated(&self) -> bool {
@@ -291,6 +338,43 @@ impl Block<'_, '_> {
     }
 }
 
+/// The operator of that name over these terms.
+fn operate(name: &[u8], terms: Vec<Term>, count: usize) -> Result<Term> {
+    let wrong_count = || wrong(&format!("the operator {} has {} operands", String::from_utf8_lossy(name), count));
+    match (name, <[Term; 2]>::try_from(terms)) {
+        (b"like", Ok([left, right])) => Ok(Term::Like(Box::new(left), Box::new(right), true)),
+        (b"not_like", Ok([left, right])) => Ok(Term::Like(Box::new(left), Box::new(right), false)),
+        (b"in" | b"not_in", Ok([left, right])) => Ok(Term::In(Box::new(left), vec![right], name == b"in")),
+        (b"&&", Ok([left, right])) => Ok(binary(Operator::And, left, right)),
+        (b"||", Ok([left, right])) => Ok(binary(Operator::Or, left, right)),
+        (name, Ok([left, right])) => match binary_operator(name) {
+            Some(operator) => Ok(binary(operator, left, right)),
+            None => Err(unknown(name)),
+        },
+        (b"in" | b"not_in", Err(mut terms)) if !terms.is_empty() => {
+            let left = terms.remove(0);
+            if terms.is_empty() { Err(wrong_count()) } else { Ok(Term::In(Box::new(left), terms, name == b"in")) }
+        }
+        (b"&&", Err(terms)) => fold(Operator::And, terms).ok_or_else(wrong_count),
+        (b"||", Err(terms)) => fold(Operator::Or, terms).ok_or_else(wrong_count),
+        (name, Err(mut terms)) => match (terms.pop().filter(|_| count == 1).map(Box::new), name) {
+            (Some(term), b"!") => Ok(Term::Not(term)),
+            (Some(term), b"-") => Ok(Term::Negative(term)),
+            (Some(term), b"~") => Ok(Term::Complement(term)),
+            (Some(term), b"+") => Ok(*term),
+            _ if is_known(name) => Err(wrong_count()),
+            _ => Err(unknown(name)),
+        },
+    }
+}
+
+fn check_depth(depth: usize) -> Result<()> {
+    match depth > DEPTH_MAX {
+        true => Err(wrong(&format!("its expressions nest deeper than {DEPTH_MAX} levels"))),
+        false => Ok(()),
+    }
+}
+
 fn unknown(name: &[u8]) -> SqlError {
     errors::not_served(&format!("the operator {}", String::from_utf8_lossy(name)))
 }
@@ -303,8 +387,21 @@ fn equal((column, value): (Term, Term)) -> Term {
     binary(Operator::Equal, column, value)
 }
 
+/// The terms in their order under one operator, in a tree as low as can be: the trees are walked and dropped by recursion.
 fn fold(operator: Operator, terms: impl IntoIterator<Item = Term>) -> Option<Term> {
-    terms.into_iter().reduce(|left, right| binary(operator, left, right))
+    let mut terms: Vec<Term> = terms.into_iter().collect();
+    while terms.len() > 1 {
+        let mut pairs = Vec::with_capacity(terms.len().div_ceil(2));
+        let mut rest = terms.into_iter();
+        while let Some(left) = rest.next() {
+            pairs.push(match rest.next() {
+                Some(right) => binary(operator, left, right),
+                None => left,
+            });
+        }
+        terms = pairs;
+    }
+    terms.pop()
 }
 
 fn all_of(terms: impl IntoIterator<Item = Term>) -> Result<Term> {
