@@ -151,6 +151,7 @@ codes! {
     INVALID_GROUP_FUNC_USE 1111 "HY000" "Invalid use of group function";
     TABLE_MUST_HAVE_COLUMNS 1113 "42000" "A table must have at least 1 column";
     UNKNOWN_CHARACTER_SET 1115 "42000" "Unknown character set: '{}'";
+    TOO_MANY_TABLES 1116 "HY000" "Too many tables; MySQL can only use {} tables in a join";
     TOO_MANY_FIELDS 1117 "HY000" "Too many columns";
     TOO_BIG_ROWSIZE 1118 "42000" "Row size too large. The maximum row size for the used table type, not counting BLOBs, is {}. This includes storage overhead, check the manual. You have to change some columns to TEXT or BLOBs";
     WRONG_OUTER_JOIN 1120 "42000" "Cross dependency found in OUTER JOIN; examine your ON conditions";
@@ -283,7 +284,9 @@ codes! {
     TOO_BIG_PRECISION 1426 "42000" "Too-big precision {} specified for '{}'. Maximum is {}.";
     M_BIGGER_THAN_D 1427 "42000" "For float(M,D), double(M,D) or decimal(M,D), M must be >= D (column '{}').";
     TOO_BIG_DISPLAYWIDTH 1439 "42000" "Display width out of range for column '{}' (max = {})";
-    STACK_OVERRUN 1436 "HY000" "Thread stack overrun:  expression nested deeper than {} levels";
+    STACK_OVERRUN 1436 "HY000" "Thread stack overrun:  {}";
+    TOO_HIGH_LEVEL_OF_NESTING_FOR_SELECT 1473 "HY000" "Too high level of nesting for select: more than {} query blocks within each other";
+    TOO_MANY_TOKENS 3170 "HY000" "Memory capacity for the parser exceeded: a statement may have {} words, literals and signs. Parser bailed out for this query.";
     ROW_IS_REFERENCED_2 1451 "23000" "Cannot delete or update a parent row: a foreign key constraint fails ({})";
     NO_REFERENCED_ROW_2 1452 "23000" "Cannot add or update a child row: a foreign key constraint fails ({})";
     NON_GROUPING_FIELD_USED 1463 "42000" "Non-grouping field '{}' is used in {} clause";

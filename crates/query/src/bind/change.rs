@@ -474,7 +474,7 @@ impl Bind<'_> {
         if new.is_none() {
             self.scope().tables.truncate(at);
         }
-        self.values_at = Some(base);
+        self.values_at = Some((self.scopes.len() - 1, base));
         let mut updates = Vec::new();
         for assignment in assignments {
             let ast::AssignmentTarget::ColumnName(name) = &assignment.target else {

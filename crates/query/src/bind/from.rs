@@ -10,6 +10,7 @@ use crate::bind::scope::{Origin, ScopeTable, Source};
 use crate::bind::{Bind, name_of};
 use crate::catalog::table::Table;
 use crate::error::{self, Result, SqlError};
+use crate::parse::limits::TABLES_MAX;
 use crate::parse::statement::Name;
 use crate::plan::Node;
 use crate::plan::walk::conjuncts;
@@ -281,6 +282,9 @@ impl Bind<'_> {
         if taken {
             return Err(error::NONUNIQ_TABLE.with(&[&table.alias]));
         }
+        if self.scope().tables.len() >= TABLES_MAX {
+            return Err(error::TOO_MANY_TABLES.with(&[&TABLES_MAX]));
+        }
         Ok(Source::Table(self.scope().add(table)))
     }
 
@@ -290,6 +294,9 @@ impl Bind<'_> {
             if let Some(common) =
                 self.commons.iter().rev().find(|common| common.name.eq_ignore_ascii_case(&name.name)).cloned()
             {
+                self.height = self.height.max(common.size.0);
+                self.weight += common.size.1;
+                self.rise(0)?;
                 return self.derived(&shown, common.columns, common.node);
             }
             if name.name.eq_ignore_ascii_case("dual") {

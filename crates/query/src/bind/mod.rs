@@ -113,6 +113,10 @@ pub struct Bind<'s> {
     /// INSERT: what its table is called, and its columns if it is a view.
     named_as: Option<NamedAs>,
     commons: Vec<Common>,
+    /// How many nodes stand above each other in the highest part of what has been bound of the query under way.
+    height: usize,
+    /// How many nodes all of it has, those that are shared counted wherever they stand.
+    weight: usize,
     /// For each depth, what its blocks read of blocks around it: (depth, place).
     correlations: Vec<Vec<(usize, usize)>>,
     /// Tables whose gates the statement must pass.
@@ -133,8 +137,8 @@ pub struct Bind<'s> {
     item: usize,
     /// Arguments are bound only to see whose columns they have.
     reach: Option<home::Reach>,
-    /// ON DUPLICATE KEY UPDATE: where VALUES(column) lies.
-    values_at: Option<usize>,
+    /// ON DUPLICATE KEY UPDATE: the depth of its block, and where the new row begins in that block's rows.
+    values_at: Option<(usize, usize)>,
 }
 
 impl<'s> Bind<'s> {
@@ -151,6 +155,8 @@ impl<'s> Bind<'s> {
             uses_variables: false,
             named_as: None,
             commons: Vec::new(),
+            height: 0,
+            weight: 0,
             correlations: vec![Vec::new()],
             tables: Vec::new(),
             uses: Uses::default(),

@@ -211,6 +211,8 @@ pub struct Common {
     pub name: String,
     pub columns: Vec<Column>,
     pub node: Arc<Node>,
+    /// How many nodes stand above each other in it, and how many it has in all (`Bind::rise`).
+    pub size: (usize, usize),
 }
 
 /// A query block, bound.

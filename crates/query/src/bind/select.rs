@@ -28,6 +28,12 @@ use engine::rows::Strength;
 /// The limit and the offset of a query.
 type Limits = (Option<Expr>, Option<Expr>);
 
+/// How many nodes may stand above each other in a plan: joins, derived tables, views and chains of common table expressions. Planner, executor and destructors go down all of them.
+const HEIGHT_MAX: usize = 1600;
+
+/// How many nodes a plan may have, where each reference to a common table expression counts all of its nodes: who walks the plan walks these.
+const WEIGHT_MAX: usize = 100_000;
+
 /// An item of the select list: an expression to bind, or a column that `*` stands for.
 pub enum Item<'a> {
     Expr(&'a ast::Expr, Option<&'a str>),
@@ -65,15 +71,38 @@ impl Bind<'_> {
         if query.fetch.is_some() || query.for_clause.is_some() {
             return Err(SqlError::unsupported("FETCH"));
         }
+        // See `Binder::bind`.
+        if !stdx::stack::is_half_free() {
+            return Err(error::STACK_OVERRUN.with(&[&"the queries are nested too deep"]));
+        }
         let commons = self.commons.len();
         if let Some(with) = &query.with {
             for cte in &with.cte_tables {
                 self.common(cte, with.recursive)?;
             }
         }
+        let around = std::mem::take(&mut self.height);
         let bound = self.body(query);
         self.commons.truncate(commons);
+        self.rise(2)?;
+        self.height = self.height.max(around);
         bound
+    }
+
+    /// Counts nodes that stand above all that has been bound of the query under way.
+    pub fn rise(&mut self, nodes: usize) -> Result<()> {
+        self.height += nodes;
+        self.weight += nodes;
+        if self.weight > WEIGHT_MAX {
+            let what = format!("views and common table expressions that come to more than {WEIGHT_MAX} nodes");
+            return Err(error::STACK_OVERRUN.with(&[&what]));
+        }
+        if self.height > HEIGHT_MAX {
+            let what =
+                format!("views, common table expressions and joins of more than {HEIGHT_MAX} nodes above each other");
+            return Err(error::STACK_OVERRUN.with(&[&what]));
+        }
+        Ok(())
     }
 
     fn body(&mut self, query: &ast::Query) -> Result<Bound> {
@@ -123,29 +152,54 @@ impl Bind<'_> {
             SetExpr::Select(select) => self.select(select, &[], None, &[]),
             SetExpr::Query(query) => self.query(query),
             SetExpr::Values(values) => self.values_rows(values),
-            SetExpr::SetOperation { left, op, set_quantifier, right } => {
-                let (left, right) = (self.set_expr(left)?, self.set_expr(right)?);
-                let all = matches!(set_quantifier, ast::SetQuantifier::All);
-                self.set_operation(left, right, op, all)
-            }
+            SetExpr::SetOperation { .. } => self.set_operations(body),
             other => Err(SqlError::unsupported(other)),
         }
     }
 
-    fn set_operation(&mut self, left: Bound, right: Bound, op: &ast::SetOperator, all: bool) -> Result<Bound> {
-        let (left, right) = unify(left, right)?;
-        let types: Vec<Type> = left.columns.iter().map(|column| column.ty.clone()).collect();
-        let node = match (op, all) {
-            (ast::SetOperator::Union, _) => Arc::new(Node::Union { inputs: vec![left.node, right.node] }),
-            (ast::SetOperator::Intersect | ast::SetOperator::Except, all) => {
-                let keeps_common = *op == ast::SetOperator::Intersect;
-                let (left, right) = (left.node, right.node);
-                Arc::new(Node::SetOperation { left, right, types: types.clone(), keeps_common, all })
+    /// A chain that leans to the left, without recursion. UNIONs that follow each other become one node over all their inputs, and one DISTINCT serves all up to the last that asks for it.
+    fn set_operations(&mut self, body: &SetExpr) -> Result<Bound> {
+        let (mut links, mut first) = (Vec::new(), body);
+        while let SetExpr::SetOperation { left, op, set_quantifier, right } = first {
+            links.push((*op, matches!(set_quantifier, ast::SetQuantifier::All), &**right));
+            first = left;
+        }
+        let mut run = vec![self.set_expr(first)?];
+        let mut distinct = 0;
+        for (op, all, right) in links.into_iter().rev() {
+            let right = self.set_expr(right)?;
+            if right.columns.len() != run[0].columns.len() {
+                return Err(error::WRONG_NUMBER_OF_COLUMNS_IN_SELECT.bare());
             }
-            (op, _) => return Err(SqlError::unsupported(op)),
-        };
+            match op {
+                ast::SetOperator::Union => {
+                    run.push(right);
+                    if !all {
+                        distinct = run.len();
+                    }
+                }
+                ast::SetOperator::Intersect | ast::SetOperator::Except => {
+                    let left = united(std::mem::take(&mut run), std::mem::take(&mut distinct))?;
+                    self.rise(2)?;
+                    run.push(self.set_operation(left, right, op, all)?);
+                }
+                op => return Err(SqlError::unsupported(op)),
+            }
+        }
+        self.rise(2)?;
+        united(run, distinct)
+    }
+
+    fn set_operation(&mut self, left: Bound, right: Bound, op: ast::SetOperator, all: bool) -> Result<Bound> {
+        let mut sides = unify(vec![left, right])?;
+        let columns = std::mem::take(&mut sides[0].columns);
+        let types: Vec<Type> = columns.iter().map(|column| column.ty.clone()).collect();
+        let keeps_common = op == ast::SetOperator::Intersect;
+        let [left, right] = <[Bound; 2]>::try_from(sides).unwrap_or_else(|_| unreachable!("two sides"));
+        let (left, right) = (left.node, right.node);
+        let node = Arc::new(Node::SetOperation { left, right, types: types.clone(), keeps_common, all });
         let node = if all { node } else { Arc::new(Node::Distinct { input: node, types }) };
-        Ok(Bound { node, columns: left.columns, plain: None })
+        Ok(Bound { node, columns, plain: None })
     }
 
     fn values_rows(&mut self, values: &ast::Values) -> Result<Bound> {
@@ -174,6 +228,7 @@ impl Bind<'_> {
     fn common(&mut self, cte: &ast::Cte, recursive: bool) -> Result<()> {
         let name = cte.alias.name.value.clone();
         let id = self.new_id();
+        let around = (std::mem::take(&mut self.height), std::mem::take(&mut self.weight));
         let reads = self.correlations.last().map_or(0, Vec::len);
         let bound = match &*cte.query.body {
             SetExpr::SetOperation { op: ast::SetOperator::Union, left, right, set_quantifier }
@@ -191,7 +246,10 @@ impl Bind<'_> {
         if self.correlations.last().map_or(0, Vec::len) != reads {
             return Err(SqlError::unsupported("a common table expression that reads the query around it"));
         }
-        self.commons.push(Common { name, columns: bound.columns, node: bound.node });
+        self.rise(1)?;
+        let size = (self.height, self.weight);
+        (self.height, self.weight) = (around.0, around.1 + 1);
+        self.commons.push(Common { name, columns: bound.columns, node: bound.node, size });
         Ok(())
     }
 
@@ -206,6 +264,7 @@ impl Bind<'_> {
             name: cte.alias.name.value.clone(),
             columns: source.columns.clone(),
             node: Arc::new(Node::LastRound { id }),
+            size: (1, 1),
         });
         let bound = self.set_expr(part);
         self.commons.pop();
@@ -266,6 +325,8 @@ impl Bind<'_> {
         locks: &[ast::LockClause],
     ) -> Result<Bound> {
         let source = self.from(&select.from)?;
+        let tables = self.scope().tables.len();
+        self.rise(tables)?;
         self.lock(locks)?;
         let mut conditions = Vec::new();
         if let Some(selection) = &select.selection {
@@ -340,6 +401,7 @@ impl Bind<'_> {
         }
         node = filter(node, having);
         if let Some(windowed) = scope.windowed.take() {
+            self.rise(windowed.orders())?;
             node = windowed.nodes(node);
         }
         let width = exprs.len();
@@ -870,10 +932,12 @@ fn counts_rows(select: &ast::Select) -> bool {
 }
 
 /// The SELECT that a set operation begins with.
-fn first_select(body: &SetExpr) -> Option<&ast::Select> {
+fn first_select(mut body: &SetExpr) -> Option<&ast::Select> {
+    while let SetExpr::SetOperation { left, .. } = body {
+        body = left;
+    }
     match body {
         SetExpr::Select(select) => Some(select),
-        SetExpr::SetOperation { left, .. } => first_select(left),
         _ => None,
     }
 }
@@ -893,16 +957,36 @@ fn cast(expr: Expr, ty: &Type) -> Expr {
     Expr::Cast(Box::new(expr), ty.clone())
 }
 
-/// Both sides with the columns of the first and types that hold both.
-fn unify(mut left: Bound, mut right: Bound) -> Result<(Bound, Bound)> {
-    if left.columns.len() != right.columns.len() {
-        return Err(error::WRONG_NUMBER_OF_COLUMNS_IN_SELECT.bare());
+/// UNION of them all, of which the first `distinct` give no row twice.
+fn united(inputs: Vec<Bound>, distinct: usize) -> Result<Bound> {
+    if inputs.len() == 1 {
+        return inputs.into_iter().next().ok_or_else(|| unreachable!("there is one"));
     }
-    let mut types = Vec::new();
-    for (a, b) in left.columns.iter().zip(&right.columns) {
-        types.push(union_type(&a.ty, &b.ty)?);
+    let mut inputs = unify(inputs)?;
+    let columns = std::mem::take(&mut inputs[0].columns);
+    let mut nodes: Vec<Arc<Node>> = inputs.into_iter().map(|input| input.node).collect();
+    if distinct > 0 {
+        let rest = nodes.split_off(distinct);
+        let types = columns.iter().map(|column| column.ty.clone()).collect();
+        let node = Arc::new(Node::Distinct { input: Arc::new(Node::Union { inputs: nodes }), types });
+        nodes = [vec![node], rest].concat();
     }
-    for side in [&mut left, &mut right] {
+    let node = if nodes.len() == 1 { nodes.remove(0) } else { Arc::new(Node::Union { inputs: nodes }) };
+    Ok(Bound { node, columns, plain: None })
+}
+
+/// All with the columns of the first and types that hold those of all.
+fn unify(mut sides: Vec<Bound>) -> Result<Vec<Bound>> {
+    let mut types: Vec<Type> = sides[0].columns.iter().map(|column| column.ty.clone()).collect();
+    for side in &sides[1..] {
+        if side.columns.len() != types.len() {
+            return Err(error::WRONG_NUMBER_OF_COLUMNS_IN_SELECT.bare());
+        }
+        for (ty, column) in types.iter_mut().zip(&side.columns) {
+            *ty = union_type(ty, &column.ty)?;
+        }
+    }
+    for side in &mut sides {
         let exprs: Vec<Expr> = side
             .columns
             .iter()
@@ -920,19 +1004,24 @@ fn unify(mut left: Bound, mut right: Bound) -> Result<(Bound, Bound)> {
             .map(|(column, ty)| Column::computed(column.name.clone(), ty.clone()))
             .collect();
     }
-    Ok((left, right))
+    Ok(sides)
 }
 
 /// Does the query name that table?
-fn mentions(body: &SetExpr, name: &str) -> bool {
+fn mentions(mut body: &SetExpr, name: &str) -> bool {
     let factor = |factor: &ast::TableFactor| matches!(factor, ast::TableFactor::Table { name: found, .. } if found.0.len() == 1 && found.to_string().trim_matches('`').eq_ignore_ascii_case(name));
+    while let SetExpr::SetOperation { left, right, .. } = body {
+        if mentions(right, name) {
+            return true;
+        }
+        body = left;
+    }
     match body {
         SetExpr::Select(select) => select
             .from
             .iter()
             .any(|item| factor(&item.relation) || item.joins.iter().any(|join| factor(&join.relation))),
         SetExpr::Query(query) => mentions(&query.body, name),
-        SetExpr::SetOperation { left, right, .. } => mentions(left, name) || mentions(right, name),
         _ => false,
     }
 }

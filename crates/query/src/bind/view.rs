@@ -116,6 +116,9 @@ fn is_simple(query: &ast::Query, ignore_order: bool) -> Option<&ast::Select> {
     simple.then_some(select)
 }
 
+/// How often a statement may read views, those within views included: each time its text is parsed and bound.
+const VIEWS_MAX: usize = 2_000;
+
 impl Bind<'_> {
     /// A view in FROM. The right to read it has been looked at.
     pub fn view(&mut self, view: &Arc<View>, shown: &str) -> Result<Source> {
@@ -123,6 +126,10 @@ impl Bind<'_> {
         let is_open = self.open_views.iter().any(|open| *open == view.id);
         if is_open || self.open_views.len() >= NESTING {
             return Err(error::VIEW_RECURSIVE.with(&[&view.schema, &view.name]));
+        }
+        if self.views.len() >= VIEWS_MAX {
+            let what = format!("views that name each other more than {VIEWS_MAX} times");
+            return Err(error::STACK_OVERRUN.with(&[&what]));
         }
         let names = view.columns.iter().map(|column| &**column);
         let readable = self.rights.columns(&view.schema, &view.name, names, Privileges::SELECT);

@@ -18,6 +18,8 @@ use crate::scalar::bind::{arithmetic, common_type, compare};
 use crate::scalar::expr::{Comparison, Operator};
 use crate::types::Type;
 
+/// Named windows of one block: each is resolved through those that it inherits from. MySQL has as many.
+const WINDOWS_MAX: usize = 127;
 const UNNAMED: &str = "<unnamed window>";
 
 /// The functions that are nothing but window functions.
@@ -64,6 +66,11 @@ pub struct Windowed {
 }
 
 impl Windowed {
+    /// How many nodes they take: one for each order.
+    pub fn orders(&self) -> usize {
+        self.orderings.len()
+    }
+
     /// The nodes that make them, one upon the other.
     pub fn nodes(self, mut input: Arc<Node>) -> Arc<Node> {
         let width = self.from + self.count;
@@ -91,6 +98,9 @@ pub fn is_window_only(name: &str) -> bool {
 impl Bind<'_> {
     /// Makes room for the block's window functions, and looks at its named windows.
     pub fn open_windows(&mut self, definitions: &[ast::NamedWindowDefinition]) -> Result<()> {
+        if definitions.len() > WINDOWS_MAX {
+            return Err(SqlError::unsupported(format!("more than {WINDOWS_MAX} named windows in a query block")));
+        }
         let mut named: Vec<(String, ast::WindowSpec)> = Vec::new();
         for ast::NamedWindowDefinition(name, window) in definitions {
             let ast::NamedWindowExpr::WindowSpec(spec) = window else {

@@ -3,14 +3,17 @@
 
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
+use crate::error::{self, Result};
+use crate::parse::limits::TABLES_MAX;
+
 fn is(token: &TokenWithSpan, word: &str) -> bool {
     matches!(&token.token, Token::Word(found) if found.quote_style.is_none() && found.value.eq_ignore_ascii_case(word))
 }
 
 /// Between UPDATE and SET.
-pub fn as_joins(tokens: &mut Vec<TokenWithSpan>) {
+pub fn as_joins(tokens: &mut Vec<TokenWithSpan>) -> Result<()> {
     if !tokens.first().is_some_and(|first| is(first, "update")) {
-        return;
+        return Ok(());
     }
     let (mut depth, mut commas, mut end) = (0i32, Vec::new(), tokens.len());
     for (at, token) in tokens.iter().enumerate() {
@@ -26,7 +29,10 @@ pub fn as_joins(tokens: &mut Vec<TokenWithSpan>) {
         }
     }
     if end == tokens.len() {
-        return;
+        return Ok(());
+    }
+    if commas.len() >= TABLES_MAX {
+        return Err(error::TOO_MANY_TABLES.with(&[&TABLES_MAX]));
     }
     // From behind, so that the places before stay what they are.
     for at in commas.into_iter().rev() {
@@ -40,4 +46,5 @@ pub fn as_joins(tokens: &mut Vec<TokenWithSpan>) {
         tokens.splice(at..=at, words.into_iter().map(|word| TokenWithSpan::new(word, span)));
         end = at;
     }
+    Ok(())
 }

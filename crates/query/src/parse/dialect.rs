@@ -32,6 +32,10 @@ const BANG: u8 = 46;
 const BINARY: u8 = 47;
 const ARROW: u8 = 50;
 
+/// Operators that `rewrite` makes of words.
+pub const DIV: &str = "DIV";
+pub const SOUNDS_LIKE: &str = "SOUNDS LIKE";
+
 /// The dialect of one session: `sql_mode` decides what `||` and `"` mean.
 #[derive(Debug)]
 pub struct Grammar {
@@ -53,6 +57,10 @@ impl Grammar {
 
     pub fn backslash_escapes(&self) -> bool {
         self.backslash_escapes
+    }
+
+    pub fn pipes_concat(&self) -> bool {
+        self.pipes_concat
     }
 
     fn word_precedence(&self, parser: &Parser, word: &Word) -> u8 {
@@ -133,7 +141,8 @@ impl Dialect for Grammar {
 
     fn get_next_precedence(&self, parser: &Parser) -> Option<Result<u8, ParserError>> {
         let strength = match &parser.peek_token_ref().token {
-            Token::Word(_) if notation::sounds_like(parser) => PREDICATE,
+            Token::CustomBinaryOperator(word) if word == SOUNDS_LIKE => PREDICATE,
+            Token::CustomBinaryOperator(_) => TIMES,
             Token::Word(word) => self.word_precedence(parser, word),
             Token::Assignment => ASSIGN,
             Token::StringConcat if self.pipes_concat => UNARY - 1,
@@ -189,9 +198,6 @@ impl Dialect for Grammar {
     }
 
     fn parse_infix(&self, parser: &mut Parser, left: &Expr, precedence: u8) -> Option<Result<Expr, ParserError>> {
-        if notation::sounds_like(parser) {
-            return Some(notation::sounding(parser, left, precedence));
-        }
         let op = match &parser.peek_token_ref().token {
             Token::StringConcat if !self.pipes_concat => BinaryOperator::Or,
             Token::Word(word) if word.keyword == Keyword::DIV => BinaryOperator::MyIntegerDivide,

@@ -9,6 +9,7 @@ mod commas;
 mod cursor;
 mod dialect;
 pub mod lexical;
+pub mod limits;
 pub mod load;
 pub mod normal;
 mod notation;
@@ -27,6 +28,8 @@ use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
 use crate::error::{self, Result, SqlError};
 use crate::parse::cursor::Cursor;
+pub use crate::parse::dialect::{DIV, SOUNDS_LIKE};
+
 use crate::parse::dialect::Grammar;
 use crate::parse::rewrite::{Rewritten, is_hint, rewrite};
 use crate::parse::statement::Statement;
@@ -41,8 +44,8 @@ pub struct Parsed {
     pub names: Vec<String>,
 }
 
-/// Nesting of expressions and queries.
-const DEPTH: usize = 120;
+/// How deep the parser's own recursion goes: three of its rules for each level that `limits` lets through, and some.
+const DEPTH: usize = 3 * limits::NESTING_MAX + 60;
 
 /// The one statement of the text. A trailing `;` is allowed, a second statement is not: `lexical::split` cuts before.
 pub fn parse(text: &str, mode: SqlMode) -> Result<Parsed> {
@@ -54,6 +57,7 @@ pub fn parse(text: &str, mode: SqlMode) -> Result<Parsed> {
     if opened.is_some() && lexical::is_blank(text) {
         return Ok(Parsed { statement: Statement::Nothing, parameters: 0, names: Vec::new() });
     }
+    stdx::stack::expect(limits::check(text, mode)?);
     let grammar = Grammar::new(mode);
     let tokens = tokens(&grammar, text)?;
     let Rewritten { tokens, parameters, into, duplicates } = rewrite(tokens, &grammar, text)?;
@@ -84,6 +88,7 @@ fn blank(text: &str) -> Result<Parsed> {
 
 /// An expression alone: a stored default.
 pub fn parse_expression(text: &str) -> Result<sqlparser::ast::Expr> {
+    limits::check(text, SqlMode::DEFAULT)?;
     let grammar = Grammar::new(SqlMode::DEFAULT);
     let tokens = tokens(&grammar, text).map_err(|_| SqlError::parse(format!("'{text}' at line 1")))?;
     let mut parser = Parser::new(&grammar).with_recursion_limit(DEPTH).with_tokens_with_locations(tokens);
@@ -121,6 +126,48 @@ fn syntax(text: &str, line: u64, column: u64) -> SqlError {
     SqlError::parse(format!("'{near}' at line {}", line.max(1)))
 }
 
+/// Finds byte offsets of lines and columns without counting a long line's characters again for each of its tokens.
+struct Places {
+    /// For each line, the index of its first checkpoint.
+    lines: Vec<usize>,
+    /// Byte offsets of every `STRIDE`th character of each line.
+    checkpoints: Vec<usize>,
+}
+
+impl Places {
+    const STRIDE: usize = 64;
+
+    fn of(text: &str) -> Places {
+        let (mut lines, mut checkpoints, mut column) = (Vec::new(), Vec::new(), 0);
+        for (at, letter) in text.char_indices() {
+            if column == 0 {
+                lines.push(checkpoints.len());
+            }
+            if column % Places::STRIDE == 0 {
+                checkpoints.push(at);
+            }
+            column = if letter == '\n' { 0 } else { column + 1 };
+        }
+        if column == 0 {
+            lines.push(checkpoints.len());
+            checkpoints.push(text.len());
+        }
+        Places { lines, checkpoints }
+    }
+
+    /// The byte offset of a 1-based line and column; beyond the line's end it is within the next one, beyond the text's its length.
+    fn offset(&self, text: &str, line: u64, column: u64) -> Option<usize> {
+        let first = *self.lines.get((line as usize).checked_sub(1)?)?;
+        let column = (column as usize).checked_sub(1)?;
+        let next = self.lines.get(line as usize).map_or(self.checkpoints.len(), |next| *next);
+        let checkpoint = (first + column / Places::STRIDE).min(next - 1);
+        let start = self.checkpoints[checkpoint];
+        let rest = &text[start..];
+        let behind = column - (checkpoint - first) * Places::STRIDE;
+        Some(start + rest.char_indices().nth(behind).map_or(rest.len(), |(at, _)| at))
+    }
+}
+
 /// What stands between SELECT and FROM, or after the RETURNING of a change, cut at its commas.
 fn item_texts(text: &str, tokens: &[TokenWithSpan]) -> Vec<String> {
     let word = |token: &TokenWithSpan| match &token.token {
@@ -146,12 +193,8 @@ fn item_texts(text: &str, tokens: &[TokenWithSpan]) -> Vec<String> {
     let selects: Vec<usize> = (0..tokens.len()).filter(|at| word(&tokens[*at]) == named).collect();
     let Some(first) = selects.iter().min_by_key(|at| depths[**at]) else { return Vec::new() };
     let level = depths[*first];
-    let lines: Vec<usize> = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
-    let offset = |line: u64, column: u64| {
-        let start = *lines.get((line as usize).checked_sub(1)?)?;
-        let rest = &text[start..];
-        Some(start + rest.char_indices().nth(column as usize - 1).map_or(rest.len(), |(at, _)| at))
-    };
+    let places = Places::of(text);
+    let offset = |line: u64, column: u64| places.offset(text, line, column);
     let modifiers = [
         "sql_calc_found_rows",
         "sql_buffer_result",

@@ -1,7 +1,7 @@
-//! Notations of MySQL's expressions that the parser reads in another way or not at all: INTERVAL with compound units, EXTRACT, TRIM, CHAR ... USING, SOUNDS LIKE.
+//! Notations of MySQL's expressions that the parser reads in another way or not at all: INTERVAL with compound units, EXTRACT, TRIM, CHAR ... USING.
 
 use sqlparser::ast::{
-    BinaryOperator, CastKind, DataType, DateTimeField, Expr, ExtractSyntax, Function, FunctionArg, FunctionArgExpr,
+    CastKind, DataType, DateTimeField, Expr, ExtractSyntax, Function, FunctionArg, FunctionArgExpr,
     FunctionArgumentList, FunctionArguments, Ident, Interval, ObjectName, ObjectNamePart, TrimWhereField,
 };
 use sqlparser::keywords::Keyword;
@@ -25,19 +25,6 @@ pub fn prefix(parser: &mut Parser<'_>, word: &str) -> Option<Parsed> {
     };
     parser.next_token();
     Some(read(parser))
-}
-
-/// Does `SOUNDS LIKE` follow?
-pub fn sounds_like(parser: &Parser<'_>) -> bool {
-    is_word(&parser.peek_token_ref().token, "sounds") && is_word(&parser.peek_nth_token_ref(1).token, "like")
-}
-
-pub fn sounding(parser: &mut Parser<'_>, left: &Expr, precedence: u8) -> Parsed {
-    parser.next_token();
-    parser.next_token();
-    let right = parser.parse_subexpr(precedence)?;
-    let (left, right) = (call("SOUNDEX", vec![left.clone()]), call("SOUNDEX", vec![right]));
-    Ok(Expr::BinaryOp { left: Box::new(left), op: BinaryOperator::Eq, right: Box::new(right) })
 }
 
 fn is_word(token: &Token, word: &str) -> bool {

@@ -126,3 +126,51 @@ fn a_syntax_error_names_where_it_is() {
     assert_eq!(error.code, 1064);
     assert!(error.message.ends_with("near 't where' at line 1"), "{}", error.message);
 }
+
+/// The deepest texts that the limits let through are parsed, and their trees dropped, within half of a worker's stack; where one does not fit, this process ends.
+#[test]
+fn the_deepest_texts_fit_into_half_of_a_stack() {
+    let nested = |count: usize, open: &str, inner: &str, close: &str| {
+        format!("select {}{inner}{}", open.repeat(count), close.repeat(count))
+    };
+    let most = super::limits::NESTING_MAX - 2;
+    let blocks = super::limits::BLOCKS_MAX - 1;
+    let mut texts = vec![
+        nested(most, "(", "1", ")"),
+        nested(most, "abs(", "1", ")"),
+        nested(most, "cast(", "1", " as signed)"),
+        nested(most, "case when 1 then ", "1", " end"),
+        nested(most, "- ", "1", ""),
+        nested(most, "1 in (", "1", ")"),
+        nested(most, "interval ", "1", " day"),
+        nested(most / 2, "- (", "1", ")"),
+        nested(blocks, "(select ", "1", ")"),
+        nested(blocks, "1 in (select ", "1", ")"),
+        nested(blocks / 2, "(select (", "1", "))"),
+        format!("select * from {}(select 1 a) d{}", "(select * from ".repeat(blocks), ") d".repeat(blocks)),
+        format!("select 1 from {}t join t{}", "(".repeat(most), ")".repeat(most)),
+        format!("{}select 1{}", "(".repeat(most), ")".repeat(most)),
+        format!("select 1 {}{}", " union (select 1".repeat(blocks), ")".repeat(blocks)),
+        format!("select 1{}", " = not 1".repeat(90)),
+        format!("select {}1", "@a := ".repeat(400)),
+    ];
+    for link in
+        ["+1", " is null", "->'$.a'", " or 1", " and 1", " between 0 and 1", " in (1)", " div 1", " union select 1"]
+    {
+        let max = match link {
+            " or 1" | " and 1" => super::limits::TERMS_MAX,
+            " union select 1" => super::limits::SETS_MAX,
+            _ => super::limits::CHAIN_TOKENS_MAX / link.split_whitespace().count().max(2) / 2,
+        };
+        texts.push(format!("select 1{}", link.repeat(max - 1)));
+    }
+    for text in texts {
+        let parsed = std::thread::Builder::new().stack_size(8 << 20).spawn(move || {
+            let parsed = parse(&text, SqlMode::DEFAULT);
+            (parsed.map(drop).err(), text[..text.len().min(100)].to_owned())
+        });
+        let (error, text) = parsed.expect("a thread").join().expect("no panic");
+        // Some are no SQL at their depth: they only must end.
+        assert!(error.as_ref().is_none_or(|error| matches!(error.code, 1064 | 1235 | 1436)), "{text}: {error:?}");
+    }
+}

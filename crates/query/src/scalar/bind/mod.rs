@@ -58,13 +58,9 @@ impl Default for Settings {
 /// Answers a node that is not the binder's, or `None` for one that is.
 pub type Hook<'h> = dyn FnMut(&ast::Expr) -> Result<Option<Expr>> + 'h;
 
-/// Deeper than this is error 1436: both binding and evaluation descend.
-const DEPTH_MAX: usize = 400;
-
 pub struct Binder<'b> {
     settings: &'b Settings,
     hook: &'b mut Hook<'b>,
-    depth: usize,
 }
 
 /// The outermost expression of a result: what a client sees of it. The same expression where its stored form is shown as it is.
@@ -81,21 +77,19 @@ pub fn present(expr: Expr) -> Expr {
 
 impl<'b> Binder<'b> {
     pub fn new(settings: &'b Settings, hook: &'b mut Hook<'b>) -> Binder<'b> {
-        Binder { settings, hook, depth: 0 }
+        Binder { settings, hook }
     }
 
     pub fn bind(&mut self, node: &ast::Expr) -> Result<Expr> {
-        if self.depth >= DEPTH_MAX {
-            return Err(error::STACK_OVERRUN.with(&[&DEPTH_MAX]));
+        // Binding takes more stack for a level than whatever walks the bound tree afterwards, so it may use half.
+        if !stdx::stack::is_half_free() {
+            return Err(error::STACK_OVERRUN.with(&[&"the expression is nested too deep"]));
         }
-        self.depth += 1;
-        let bound = match (self.hook)(node) {
+        match (self.hook)(node) {
             Ok(Some(expr)) => Ok(expr),
             Ok(None) => self.bind_own(node),
             Err(error) => Err(error),
-        };
-        self.depth -= 1;
-        bound
+        }
     }
 
     /// For a value that goes to a column of that type: 0x41 is a number to a number.
@@ -216,7 +210,7 @@ impl<'b> Binder<'b> {
             if let Some(shifted) = self.date_arithmetic(operator, left, right)? {
                 return Ok(shifted);
             }
-            let text = operator::text_of(format_args!("({node})"));
+            let text = operator::text_of_chain(node);
             let (left, right) = (self.bind(left)?, self.bind(right)?);
             return Ok(arithmetic(self.settings, operator, left, right, text));
         }
@@ -231,6 +225,11 @@ impl<'b> Binder<'b> {
                 let (left, right) = (self.bind(left)?, self.bind(right)?);
                 Ok(Expr::Xor(Box::new([left, right])))
             }
+            BinaryOperator::Custom(word) if word == crate::parse::SOUNDS_LIKE => {
+                let (left, right) = (self.bind(left)?, self.bind(right)?);
+                let (left, right) = (self.call_named("soundex", vec![left])?, self.call_named("soundex", vec![right])?);
+                compare(self.settings, Comparison::Equal, left, right)
+            }
             BinaryOperator::Regexp => {
                 let arguments = vec![self.bind(left)?, self.bind(right)?];
                 self.call_named("regexp_like", arguments)
@@ -244,19 +243,16 @@ impl<'b> Binder<'b> {
         }
     }
 
-    /// The sides of `a AND b AND c` in a row: a long chain is no deep tree.
+    /// The sides of `a AND b AND c` in a row: a long chain is no deep tree, whichever way it leans.
     fn chain(&mut self, node: &ast::Expr, op: &BinaryOperator) -> Result<Vec<Expr>> {
-        let mut sides = Vec::new();
-        let mut rest = node;
-        while let ast::Expr::BinaryOp { left, op: found, right } = rest {
-            if found != op {
-                break;
+        let (mut sides, mut waiting) = (Vec::new(), vec![node]);
+        while let Some(next) = waiting.pop() {
+            match next {
+                ast::Expr::BinaryOp { left, op: found, right } if found == op => waiting.extend([&**right, &**left]),
+                side => sides.push(self.bind(side)?),
             }
-            sides.push(&**right);
-            rest = left;
         }
-        sides.push(rest);
-        sides.into_iter().rev().map(|side| self.bind(side)).collect()
+        Ok(sides)
     }
 
     /// Rows compare part by part.

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use sqlparser::ast::BinaryOperator;
+use sqlparser::ast::{self, BinaryOperator};
 
 use super::constant::{self, Place};
 use super::{Settings, as_sent, literal, merge_collations, present};
@@ -36,6 +36,7 @@ pub fn operator(op: &BinaryOperator) -> Option<Operator> {
         BinaryOperator::Divide => Operator::Divide,
         BinaryOperator::Modulo => Operator::Modulo,
         BinaryOperator::MyIntegerDivide | BinaryOperator::DuckIntegerDivide => Operator::IntDivide,
+        BinaryOperator::Custom(word) if word == crate::parse::DIV => Operator::IntDivide,
         BinaryOperator::BitwiseAnd => Operator::BitAnd,
         BinaryOperator::BitwiseOr => Operator::BitOr,
         BinaryOperator::BitwiseXor | BinaryOperator::PGBitwiseXor => Operator::BitXor,
@@ -59,6 +60,20 @@ pub fn text_of(arguments: fmt::Arguments<'_>) -> Box<str> {
         limited.0.push_str("...");
     }
     limited.0.into()
+}
+
+/// The same of an operator's node. Of a long chain only that it is one: writing begins with its first operand, at the bottom, and would go there for each operator.
+pub fn text_of_chain(node: &ast::Expr) -> Box<str> {
+    const LINKS_MAX: usize = 128;
+    let (mut links, mut rest) = (0, node);
+    while let ast::Expr::BinaryOp { left, .. } = rest {
+        links += 1;
+        if links > LINKS_MAX {
+            return "(...)".into();
+        }
+        rest = left;
+    }
+    text_of(format_args!("({node})"))
 }
 
 pub fn arithmetic(settings: &Settings, op: Operator, left: Expr, right: Expr, text: Box<str>) -> Expr {
