@@ -11,7 +11,7 @@ use crate::scalar::bind::data_type;
 use crate::scalar::{EvalContext, Place, store};
 use crate::session::Session;
 use crate::session::generated::check_generated_options;
-use crate::session::words::{COLUMNS_MAX, Definition, add_constraint, check_name, collation_of, key_options};
+use crate::session::words::{COLUMNS_MAX, Definition, KEYS_MAX, add_constraint, check_name, collation_of, key_options};
 use crate::types::{Collation, Kind};
 use crate::value::Value;
 
@@ -39,6 +39,10 @@ impl Session {
         table: &str,
         selected: &[TableColumn],
     ) -> Result<Definition> {
+        // Each name is compared with those before it.
+        if columns.len() > COLUMNS_MAX {
+            return Err(error::TOO_MANY_FIELDS.bare());
+        }
         let mut definition = Definition {
             columns: Vec::new(),
             primary: None,
@@ -84,6 +88,9 @@ impl Session {
             return Err(error::TOO_MANY_FIELDS.bare());
         }
         for constraint in constraints {
+            if definition.indexes.len() > KEYS_MAX {
+                return Err(error::TOO_MANY_KEYS.with(&[&KEYS_MAX]));
+            }
             let taken = definition.columns.len();
             let named = self.name_key_expressions(constraint, &definition.columns, taken, table)?;
             definition.columns.extend(named.columns);
