@@ -113,6 +113,7 @@ suite() {
             "$python" $here/python/with_server.py --xrpc target/debug/examples/suite
         ;;
     xrpc_python) "$python" $here/python/xrpc_python.py ;;
+    hostile) "$python" $here/python/hostile.py ${HOSTILE_ARGS-} ;;
     mysql_crowd) "$python" $here/python/mysql_crowd.py ;;
     mysql_waiters) "$python" $here/python/mysql_waiters.py ${WAITERS_ARGS-} ;;
     tpcc) "$python" $here/python/tpcc.py ;;
