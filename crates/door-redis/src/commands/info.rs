@@ -84,7 +84,7 @@ fn server(session: &Session, text: &mut Text) -> Written {
     // Parameters that are remembered; nothing runs so many times a second here.
     text.add("hz", shared.parameters.number("hz"));
     text.add("configured_hz", shared.parameters.number("hz"));
-    text.add("lru_clock", session.now_ms() / 1000 & 0xff_ffff);
+    text.add("lru_clock", (session.now_ms() / 1000) & 0xff_ffff);
     if let Ok(path) = std::env::current_exe() {
         text.add("executable", path.display());
     }

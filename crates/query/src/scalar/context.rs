@@ -11,6 +11,9 @@ use crate::scalar::temporal::Locale;
 use crate::scalar::temporal::{Timestamp, Zone};
 use crate::value::{Text, Value};
 
+/// Gives the next timestamp of a sequence and the log position at which it may be shown.
+pub type TakeTimestamp = dyn Fn() -> Result<(u64, u64)> + Send + Sync;
+
 /// The session's side of `Expr::eval`. One lives as long as its session; the caller renews what a statement changes.
 pub struct EvalContext {
     /// When the statement began: what NOW() answers.
@@ -49,7 +52,7 @@ pub struct EvalContext {
     /// Those that all sessions share.
     pub locks: Arc<NamedLocks>,
     /// Takes a timestamp (NEXTVAL): the number, and the log position at which it may be shown. None: there are none.
-    pub take_timestamp: Option<Arc<dyn Fn() -> Result<(u64, u64)> + Send + Sync>>,
+    pub take_timestamp: Option<Arc<TakeTimestamp>>,
     /// What the host's own nodes need (`Expr::Hosted`): they take it, use it, and put it back.
     pub host: Option<Box<dyn Any + Send>>,
 }
@@ -84,7 +87,7 @@ impl Sleeps {
     }
 
     /// The result of the next SLEEP, if it is over.
-    pub fn next(&mut self) -> Option<i64> {
+    pub fn next_result(&mut self) -> Option<i64> {
         self.seen += 1;
         self.over.get(self.seen - 1).copied()
     }

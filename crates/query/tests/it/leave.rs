@@ -33,7 +33,9 @@ fn leaving(session: &mut Session, sql: &str) -> (Vec<String>, usize) {
     while let Ok(Outcome::Away) = outcome {
         leaves += 1;
         let (sender, receiver) = std::sync::mpsc::channel();
-        session.when_ready(std::sync::Arc::new(move || drop(sender.send(()))));
+        session.when_ready(std::sync::Arc::new(move || {
+            let _ = sender.send(());
+        }));
         receiver.recv().expect("the pages have been read");
         outcome = session.resume();
     }

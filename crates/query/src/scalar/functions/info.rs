@@ -181,7 +181,7 @@ fn sleep(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> 
 
 /// The same in a statement that is suspended until then.
 fn sleep_suspended(end: Option<std::time::Instant>, ctx: &mut EvalContext) -> Result<Value> {
-    if let Some(result) = ctx.sleeps.next() {
+    if let Some(result) = ctx.sleeps.next_result() {
         return Ok(Value::Int(result));
     }
     let end = ctx.sleeps.end(end);
