@@ -164,6 +164,10 @@ impl Session {
                 Ending::Duplicate => errors::DUPLICATE_SESSION.bare(),
                 Ending::QueueFull => errors::QUEUE_FULL.with(&[&self.shared.live.queue_max()]),
             };
+            // A suspended statement has its own answer first, as one has that a thread runs.
+            if self.running.take_if(|running| matches!(running, Running::Away(_))).is_some() {
+                self.fail(error::QUERY_INTERRUPTED.bare().into(), reply);
+            }
             self.fail(Failure::fatal(error), reply);
         }
     }

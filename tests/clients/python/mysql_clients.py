@@ -208,7 +208,7 @@ def command_line(server):
 
 
 def main():
-    with Server(mysql=True) as server:
+    with Server("--memory", "1gb", mysql=True) as server:
         ask(connect(server), "CREATE DATABASE shop")
         for part in (types, sizes, long_results, several, compressed, insert_ids, raw_bytes, transactions, kill, command_line):
             try:

@@ -314,7 +314,7 @@ def after_a_kill(server):
 
 
 def main():
-    with Server(mysql=True) as server:
+    with Server("--memory", "1gb", mysql=True) as server:
         reads(server)
         changes(server)
         waits(server)

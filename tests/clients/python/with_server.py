@@ -7,6 +7,7 @@ from beluga import Server
 
 words = sys.argv[1:]
 mysql, xrpc = words[0] == "--mysql", words[0] == "--xrpc"
-with Server(mysql=mysql, xrpc=xrpc) as server:
+# Values of tens of megabytes are among what clients send, and what requests hold is a part of `memory`.
+with Server("--memory", "1gb", mysql=mysql, xrpc=xrpc) as server:
     port = server.mysql_port or server.xrpc_port or server.port
     sys.exit(subprocess.run([*words[mysql or xrpc :], str(port)], timeout=300).returncode)

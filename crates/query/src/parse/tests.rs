@@ -147,7 +147,7 @@ fn the_deepest_texts_fit_into_half_of_a_stack() {
         nested(blocks, "(select ", "1", ")"),
         nested(blocks, "1 in (select ", "1", ")"),
         nested(blocks / 2, "(select (", "1", "))"),
-        format!("select * from {}(select 1 a) d{}", "(select * from ".repeat(blocks), ") d".repeat(blocks)),
+        format!("select * from {}(select 1 a) d{}", "(select * from ".repeat(blocks - 1), ") d".repeat(blocks - 1)),
         format!("select 1 from {}t join t{}", "(".repeat(most), ")".repeat(most)),
         format!("{}select 1{}", "(".repeat(most), ")".repeat(most)),
         format!("select 1 {}{}", " union (select 1".repeat(blocks), ")".repeat(blocks)),

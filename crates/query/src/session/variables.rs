@@ -166,6 +166,8 @@ pub const VARIABLES: &[Variable] = &[
     of("password_history", Number(0), Keep),
     of("performance_schema", Flag(false), Read),
     // Of the XRPC door and of the pool that all doors share. Those that are only read tell how it is here; the server says at its start what is set.
+    of("polardbx_engine_version", Word(env!("CARGO_PKG_VERSION")), Read),
+    of("polardbx_release_date", Word("unreleased"), Read),
     of("polarx_rpc_auto_cpu_affinity", Flag(false), Read),
     of("polarx_rpc_enable_epoll_in_tasker", Flag(false), Read),
     of("polarx_rpc_enable_kill_log", Flag(true), Global),
@@ -210,8 +212,6 @@ pub const VARIABLES: &[Variable] = &[
     of("polarx_rpc_tcp_recv_buf", Within(0, 0, 2 << 20), Global),
     of("polarx_rpc_tcp_send_buf", Within(0, 0, 2 << 20), Global),
     // As data nodes of PolarDB-X call them: Beluga's own version.
-    of("polardbx_engine_version", Word(env!("CARGO_PKG_VERSION")), Read),
-    of("polardbx_release_date", Word("unreleased"), Read),
     of("port", Number(3306), Read),
     of("print_identified_with_as_hex", Flag(false), Keep),
     of("profiling", Flag(false), Keep),

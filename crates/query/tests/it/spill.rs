@@ -254,13 +254,14 @@ fn a_disk_without_room_ends_the_statement_alone() {
     let world = World::new(5);
     world.db.spill_to(&folder.0, 64 << 10).expect("the folder is there");
     let mut session = fill(&world);
-    // Nothing can be created any more.
+    // Nothing can be created any more: a file has taken the folder's place.
     std::fs::remove_dir_all(&folder.0).expect("it was there");
+    std::fs::write(&folder.0, "").expect("a file");
     let came = run(&mut session, "select * from t order by s, id");
     assert!(came[0].starts_with("error 1026 "), "{came:?}");
     assert_eq!(run(&mut session, "select count(*) from t").join("|"), "[count(*)]|6000");
-    std::fs::create_dir_all(&folder.0).expect("a folder");
-    assert_eq!(run(&mut session, "select * from t order by s, id").len(), 6001);
+    std::fs::remove_file(&folder.0).expect("the file");
+    assert_eq!(run(&mut session, "select * from t order by s, id").len(), 6001, "the folder is made again");
 }
 
 #[test]
