@@ -24,7 +24,7 @@ bench: ## compare with redis-server, gRPC and MariaDB on this machine; writes do
 	@scripts/cargo.sh run --release --package bench --features grpc -- xrpc --out docs/bench $(ARGS)
 
 soak: ## hours of crash, differential and simulation tests; SOAK_MINUTES=60 by default
-	@scripts/setup.sh test
+	@scripts/setup.sh soak
 	@scripts/cargo.sh xtask soak
 
 miri: ## the unit tests that Miri can run, for undefined behaviour (installs a nightly compiler)

@@ -3,6 +3,7 @@
 #
 #   scripts/setup.sh run        a C compiler: the linker, and the few C files among the dependencies
 #   scripts/setup.sh test       and redis-server, redis-tools, MariaDB's client and server, sysbench, and the Python, Node, PHP, Java and Go clients of tests/clients
+#   scripts/setup.sh soak       and a MySQL server below target/mysql, where it can be had
 #   scripts/setup.sh bench      and redis-server and MariaDB to compare with
 #   scripts/setup.sh licences   cargo-deny
 #   scripts/setup.sh miri       a nightly compiler with Miri
@@ -142,6 +143,13 @@ java_client() {
     cp "$list" "$mark"
 }
 
+# A MySQL server to compare values with; where it cannot be had its recorded answers are enough.
+mysql_server() {
+    [ -e target/mysql/installed ] && return 0
+    say "MySQL server"
+    scripts/mysql.sh install || say "no MySQL server here: only its recorded answers are compared"
+}
+
 go_client() {
     local list=tests/clients/go/go.sum mark=$clients/go.installed
     [ -e "$list" ] || return 0
@@ -172,7 +180,7 @@ bench)
     want mariadb-server -- has mariadbd
     install_wanted
     ;;
-test)
+test | soak)
     for_build
     for_peers
     want python3 python3-venv -- python3 -c 'import venv, ensurepip'
@@ -191,6 +199,7 @@ test)
     node_client
     java_client
     go_client
+    [ "$1" = test ] || mysql_server
     ;;
 licences)
     for_build
@@ -217,7 +226,7 @@ fuzz)
     }
     ;;
 *)
-    sed -n '2,13s/^# \{0,1\}//p' "$0"
+    sed -n '2,14s/^# \{0,1\}//p' "$0"
     exit 64
     ;;
 esac

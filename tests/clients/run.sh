@@ -106,6 +106,7 @@ suite() {
         "$python" $here/python/mysql_differential.py --seconds "${SECONDS_DIFFERENTIAL:-60}" ${MYSQL_DIFFERENTIAL_ARGS---seed 20261121 --rounds 40} &&
             mysql_canary
         ;;
+    mysql_values) "$python" $here/python/mysql_values.py && ! "$python" $here/python/mysql_values.py --canary >target/clients/values_canary.log 2>&1 && grep -q '^FAILED ' target/clients/values_canary.log ;;
     large) "$python" $here/python/large.py ${LARGE_ARGS-} ;;
     xrpc) "$python" $here/python/xrpc.py ;;
     xrpc_rust)
@@ -134,8 +135,10 @@ if [ "${1:-}" = soak ]; then
     TPCC_SECONDS=$((minutes * 3)) TPCC_WAREHOUSES=4 suite tpcc
     DIFFERENTIAL_ARGS= SECONDS_DIFFERENTIAL=$((minutes * 30)) suite differential
     MYSQL_DIFFERENTIAL_ARGS= SECONDS_DIFFERENTIAL=$((minutes * 15)) suite mysql_differential
+    suite mysql_values
+    suite hostile
 else
-    for name in "${@:-cli python node java errors tls introspection mysql_logins mysql_rights mysql_views two_faces two_faces_crash mysql_python mysql_wire mysql_track mysql_sqllogic mysql_load mysql_dump mysql_sqlalchemy mysql_django mysql_go mysql_node mysql_php mysql_typeorm mysql_java mysql_metadata mysql_tools mysql_beside mysql_anomalies mysql_differential mysql_crash mysql_undo mysql_crowd mysql_waiters xrpc xrpc_rust xrpc_python large tpcc tpch sysbench disk_full descriptors device memory crash differential}"; do
+    for name in "${@:-cli python node java errors tls introspection mysql_logins mysql_rights mysql_views two_faces two_faces_crash mysql_python mysql_wire mysql_track mysql_sqllogic mysql_load mysql_dump mysql_sqlalchemy mysql_django mysql_go mysql_node mysql_php mysql_typeorm mysql_java mysql_metadata mysql_tools mysql_beside mysql_anomalies mysql_differential mysql_values mysql_crash mysql_undo mysql_crowd mysql_waiters xrpc xrpc_rust xrpc_python large tpcc tpch sysbench disk_full descriptors device memory crash differential}"; do
         for one in $name; do suite "$one"; done
     done
 fi
