@@ -14,8 +14,10 @@ use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use pager::TxnId;
+use std::sync::Arc;
 use stdx::hash::Seed;
-use stdx::sync::{Arc, Condvar, Mutex};
+
+use stdx::sync::{Condvar, Mutex};
 
 use crate::rows::lock::Strength;
 use crate::rows::slot::{Patience, ROW_LOCK, Slots, Waited, Wake};

@@ -14,12 +14,12 @@
 //! looks whether the record still is what it was: if so, it was a commit (M3).
 
 use std::collections::HashMap;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use pager::{Lsn, TxnId};
 use stdx::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
-use stdx::sync::{Arc, Condvar, Mutex, hint};
+use stdx::sync::{Condvar, Mutex, hint};
 
 const SLOTS: usize = if cfg!(loom) { 1 } else { 1 << 16 };
 const SHARDS: usize = if cfg!(loom) { 1 } else { 64 };

@@ -20,6 +20,8 @@ pub const CHAIN_TOKENS_MAX: usize = 10_000;
 pub const TERMS_MAX: usize = 25_000;
 /// NOT in front of operands of one term: they nest where comparisons follow.
 pub const NOTS_MAX: usize = 100;
+/// BETWEEN whose operand ends in another BETWEEN (`1 BETWEEN 0 AND 1 BETWEEN 0 AND 1`): each copies what is left of it.
+pub const BETWEENS_MAX: usize = 50;
 /// Tables of one FROM: as MySQL.
 pub const TABLES_MAX: usize = 61;
 /// UNION, INTERSECT and EXCEPT side by side.
@@ -37,6 +39,10 @@ struct Level {
     chain: usize,
     terms: usize,
     nots: usize,
+    /// BETWEEN in a row, each with nothing but its own AND since the one before.
+    betweens: usize,
+    /// AND since the last BETWEEN; OR and its like count as several.
+    ands: usize,
     joins: usize,
     sets: usize,
 }
@@ -48,7 +54,7 @@ impl Level {
 
     fn begin_clause(&mut self) {
         self.begin_operand();
-        self.terms = 0;
+        (self.terms, self.betweens, self.ands) = (0, 0, 0);
     }
 }
 
@@ -218,7 +224,23 @@ impl Scan {
         lower.make_ascii_lowercase();
         match &*lower {
             b"select" => self.block(),
-            b"and" | b"or" | b"xor" => self.term(),
+            b"and" => {
+                self.level().ands += 1;
+                self.term()
+            }
+            b"or" | b"xor" => {
+                self.level().ands += 2;
+                self.term()
+            }
+            b"between" => {
+                let level = self.level();
+                level.betweens = if level.ands <= 1 { level.betweens + 1 } else { 1 };
+                level.ands = 0;
+                if level.betweens > BETWEENS_MAX {
+                    return Err(too_deep(format!("more than {BETWEENS_MAX} BETWEEN, each the operand of the next")));
+                }
+                self.operand()
+            }
             b"where" | b"having" | b"on" | b"when" | b"then" | b"else" => self.clause(),
             b"case" => {
                 self.token()?;
@@ -324,6 +346,10 @@ mod tests {
             assert_eq!(code(&format!("select 1{}", link.repeat(max - 100))), 0, "{link}");
             assert_eq!(code(&format!("select 1{}", link.repeat(2 * max))), 1436, "{link}");
         }
+        let between = " between 0 and 1";
+        assert_eq!(code(&format!("select 1{}", between.repeat(BETWEENS_MAX))), 0);
+        assert_eq!(code(&format!("select 1{}", between.repeat(BETWEENS_MAX + 1))), 1436);
+        assert_eq!(code(&format!("select 1{}", " or a between 1 and 2".repeat(8_000))), 0);
         for link in [" or 1", "||1", "&&1", " and 1=1", " xor 1", " and a between 1 and 2"] {
             assert_eq!(code(&format!("select 1{}", link.repeat(12_000))), 0, "{link}");
             assert_eq!(code(&format!("select 1{}", link.repeat(26_000))), 1436, "{link}");
@@ -374,7 +400,17 @@ mod tests {
     fn the_documents_tell_the_limits() {
         let page = include_str!("../../../../docs/protocols/mysql.md");
         let page = page.split("### Limits of a statement").nth(1).expect("the chapter");
-        let limits = [NESTING_MAX, BLOCKS_MAX, NOTS_MAX, TABLES_MAX, CHAIN_TOKENS_MAX, TERMS_MAX, SETS_MAX, TOKENS_MAX];
+        let limits = [
+            NESTING_MAX,
+            BLOCKS_MAX,
+            NOTS_MAX,
+            BETWEENS_MAX,
+            TABLES_MAX,
+            CHAIN_TOKENS_MAX,
+            TERMS_MAX,
+            SETS_MAX,
+            TOKENS_MAX,
+        ];
         let rows = limits.map(|limit| {
             let digits = limit.to_string();
             let mut shown = String::new();

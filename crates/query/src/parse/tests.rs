@@ -160,6 +160,7 @@ fn the_deepest_texts_fit_into_half_of_a_stack() {
         let max = match link {
             " or 1" | " and 1" => super::limits::TERMS_MAX,
             " union select 1" => super::limits::SETS_MAX,
+            " between 0 and 1" => super::limits::BETWEENS_MAX,
             _ => super::limits::CHAIN_TOKENS_MAX / link.split_whitespace().count().max(2) / 2,
         };
         texts.push(format!("select 1{}", link.repeat(max - 1)));
