@@ -3,7 +3,7 @@
 //! A method keeps nothing between frames: what zstd needs for one depends on its length, so short frames take little, and an idle connection nothing.
 
 use miniz_oxide::deflate::compress_to_vec_zlib;
-use miniz_oxide::inflate::decompress_to_vec_zlib_with_limit;
+use miniz_oxide::inflate::decompress_slice_iter_to_slice;
 use query::error::Result;
 
 use crate::errors;
@@ -68,7 +68,13 @@ impl Method {
     /// The bytes as they were. `None`: they are damaged, or not just so many; no more room than for those is taken.
     pub fn open(self, bytes: &[u8], before: usize) -> Option<Vec<u8>> {
         let opened = match self {
-            Method::Zlib => decompress_to_vec_zlib_with_limit(bytes, before).ok()?,
+            Method::Zlib => {
+                // Into one block of the right size: a vector that grows holds its old block beside the new one for a moment.
+                let mut opened = vec![0; before];
+                let written = decompress_slice_iter_to_slice(&mut opened, std::iter::once(bytes), true, false).ok()?;
+                opened.truncate(written);
+                opened
+            }
             Method::Zstd(_) => zstd::bulk::decompress(bytes, before).ok()?,
         };
         (opened.len() == before).then_some(opened)

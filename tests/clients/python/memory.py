@@ -27,6 +27,8 @@ rng = random.Random(arguments.seed)
 tally = Tally()
 UNITS = {"mb": 1 << 20, "gb": 1 << 30}
 TOLERANCE = 1.10
+# Of frames and replies of many megabytes: docs/operating.md says so.
+TOLERANCE_LARGE = 1.25
 
 
 def status(pid, name):
@@ -201,13 +203,13 @@ class Phases:
         self.sampler = Sampler(self.pid)
         self.sampler.start()
 
-    def run(self, name, work):
+    def run(self, name, work, tolerance=TOLERANCE):
         self.sampler.most = 0
         began = time.monotonic()
         fine = work()
         share = self.sampler.most / self.limit
         tally.check(f"{self.memory} {name}: answers", fine)
-        tally.check(f"{self.memory} {name}: memory", share <= TOLERANCE, f"{share:.2f} of the setting")
+        tally.check(f"{self.memory} {name}: memory", share <= tolerance, f"{share:.2f} of the setting")
         file = status(self.pid, "RssFile") / (1 << 20)
         print(f"{self.memory} {name}: {share:.2f} of the setting, and {file:.0f} MB of the program's file, in {time.monotonic() - began:.1f} s", flush=True)
 
@@ -411,17 +413,17 @@ def greedy(memory):
         phases = Phases(server, memory)
         # Pages are in all the frames that there are.
         phases.run("filled", lambda: fill(server.port, phases.limit)[0])
-        for name, work in (
+        for name, work, *tolerance in (
             ("user variables", variables),
             ("values that are computed", computed),
-            ("compressed packets", packets),
-            ("long replies", long_replies),
+            ("compressed packets", packets, TOLERANCE_LARGE),
+            ("long replies", long_replies, TOLERANCE_LARGE),
             ("commands that wait for EXEC", queued),
             ("sorts and DISTINCT of long texts", long_texts),
             ("prepared statements", prepared),
             ("temporary tables", definitions),
         ):
-            phases.run(name, lambda work=work: work(server))
+            phases.run(name, lambda work=work: work(server), *tolerance)
 
 
 socket.setdefaulttimeout(60)
