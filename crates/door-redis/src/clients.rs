@@ -147,7 +147,7 @@ impl Client {
         own as u64 + held + self.argument_bytes.load(Ordering::Relaxed) + state.multi_bytes
     }
 
-    /// What it takes in memory: its state, its buffers, its queue.
+    /// Memory of the client: its state, its buffers, its queue.
     pub fn memory_bytes(&self) -> u64 {
         self.memory(&self.buffers(), &self.state.lock().clone())
     }

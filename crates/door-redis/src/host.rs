@@ -1,4 +1,4 @@
-//! What the door asks of the server around it: settings, facts for INFO, and which accounts SQL protects.
+//! The door's questions to the server around it: settings, facts for INFO, and which accounts SQL protects.
 
 use engine::Account;
 

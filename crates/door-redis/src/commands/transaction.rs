@@ -46,7 +46,7 @@ pub fn exec(session: &mut Session, call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-/// What a watched key takes beside its bytes, about.
+/// Memory that a watched key takes beside its bytes, about.
 const WATCHED_BYTES: usize = 192;
 
 pub fn watch(session: &mut Session, call: &mut Call<'_>) -> Result {

@@ -43,7 +43,7 @@ impl<'a> Credentials<'a> {
         }
     }
 
-    /// What is tried, in this order: names and passwords.
+    /// Logins to try, in this order: names and passwords.
     fn tries(&self) -> Vec<(Cow<'a, str>, &'a [u8])> {
         let Some(user) = self.user else {
             let mut tries = vec![(Cow::Borrowed(DEFAULT_ACCOUNT), self.password)];

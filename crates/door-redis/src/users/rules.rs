@@ -56,7 +56,7 @@ const OF_SUBCOMMAND: Bad = Bad("Allowing first-arg of a subcommand is not suppor
 
 const TOO_MANY: Bad = Bad("Too many rules on commands");
 
-/// What a rule names: a row of the table, or a command of Redis that is not served.
+/// A command that a rule names: a row of the table, or one of Redis that is not served.
 #[derive(Clone, Copy)]
 enum Named {
     Served(&'static Command),
