@@ -46,7 +46,7 @@ struct Entering {
 struct Delayed {
     attempt: Attempt,
     until_ms: u64,
-    /// What the client has sent to log in.
+    /// The client's login, as sent.
     payload: Vec<u8>,
     /// CHANGE_USER: what goes on if it succeeds.
     conversation: Option<Box<Conversation>>,
@@ -450,7 +450,7 @@ impl Session {
         })
     }
 
-    /// What the client sends to log in, at first or as somebody else.
+    /// A client's login, its first or one as another user.
     fn read_answer<'p>(&self, payload: &'p [u8], changes_user: bool) -> Option<Answer<'p>> {
         if changes_user {
             return handshake::read_change_user(&payload[1..], self.capabilities);

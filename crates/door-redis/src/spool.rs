@@ -32,7 +32,7 @@ pub struct Spool {
     /// Bytes that were put, and bytes that were sent.
     put: u64,
     sent: u64,
-    /// What the request takes in the input, and the log position that the reply depends on.
+    /// The request's length in the input, and the log position that the reply depends on.
     pub size: usize,
     pub gate: u64,
 }

@@ -83,7 +83,7 @@ struct Block<'s, 'p> {
     names: Vec<(usize, String)>,
     literals: Vec<Value>,
     read: Read,
-    /// What stands behind each of `read.columns`.
+    /// The expression behind each of `read.columns`.
     shapes: Vec<Shape>,
     filter_depth: usize,
     /// How many more terms the read may come to have: a column that is computed from others stands for copies of them.

@@ -19,7 +19,7 @@ pub enum Error {
     TooLarge { what: &'static str, limit: u64 },
     /// An account or setting that makes no sense; the text says why.
     Invalid(String),
-    /// What the request would hold at once is beyond the limit on memory.
+    /// The request would hold more at once than the limit on memory leaves.
     OutOfMemory(stdx::memory::Full),
     /// The engine is closing.
     ShuttingDown,

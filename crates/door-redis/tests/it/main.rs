@@ -11,7 +11,7 @@ use door_redis::{Host, Options, RedisDoor, Refused};
 use engine::Engine;
 use reactor::{ListenOptions, Pool};
 
-/// What doors have logged.
+/// Lines that doors have logged.
 static WARNINGS: std::sync::Mutex<Vec<String>> = std::sync::Mutex::new(Vec::new());
 
 /// A server without settings.

@@ -74,7 +74,7 @@ pub const VALUE_MAX: u64 = 512 << 20;
 /// Optimistic tries of a reading unit before it takes its locks.
 const READ_TRIES: usize = 8;
 
-/// What a door puts behind a value.
+/// Bytes that a door puts behind a value.
 const LINE_END: usize = 2;
 
 pub struct Keyspace {

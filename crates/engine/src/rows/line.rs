@@ -147,6 +147,12 @@ impl<'r> Turn<'r> {
         Wanted { row, since: *self.since.get_or_insert_with(Instant::now) }
     }
 
+    /// Returns when the first wait began and when one of `wait` in all ends. A time beyond the clock's is a hundred years away.
+    fn span(&mut self, wait: Duration) -> (Instant, Instant) {
+        let since = *self.since.get_or_insert_with(Instant::now);
+        (since, since.checked_add(wait).unwrap_or(since + Duration::from_secs(u32::MAX.into())))
+    }
+
     /// Waits until the row may be tried again, which `holder` has; `me` is the one who waits, `wait` in all. A place in line is kept until the turn is dropped.
     pub fn wait(
         &mut self,
@@ -156,7 +162,7 @@ impl<'r> Turn<'r> {
         is_cancelled: &dyn Fn() -> bool,
         releases: u64,
     ) -> Waited {
-        let until = *self.since.get_or_insert_with(Instant::now) + wait;
+        let (_, until) = self.span(wait);
         let (patience, rows) = (Patience { until, is_cancelled, releases }, self.rows);
         if self.stands_in_line && self.place.is_none() {
             match rows.lines.join(&rows.slots, self.row, me, &patience) {
@@ -186,8 +192,7 @@ impl<'r> Turn<'r> {
         is_cancelled: &dyn Fn() -> bool,
         releases: u64,
     ) -> Result<Suspended, Waited> {
-        let since = *self.since.get_or_insert_with(Instant::now);
-        let until = since.checked_add(wait).unwrap_or(since + Duration::from_secs(u32::MAX.into()));
+        let (since, until) = self.span(wait);
         Patience { until, is_cancelled, releases }.left()?;
         let rows = self.rows;
         let mut suspended = Suspended {

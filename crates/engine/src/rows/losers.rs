@@ -54,7 +54,7 @@ pub struct RollingBack {
     pub changes: u64,
 }
 
-/// What others may know of a loser.
+/// A loser, as others may see it.
 struct Open {
     id: TxnId,
     maps: BTreeSet<MapId>,
