@@ -45,7 +45,7 @@ pub struct Options {
     pub pager: pager::Options,
     /// Names a new database and seeds RANDOMKEY.
     pub random: u64,
-    /// Memory for old versions of rows, in bytes; 0: 64 MiB. Beyond it the oldest snapshot is given up.
+    /// Memory for old versions of rows, in bytes; 0: 64 MiB. Beyond it they go to files.
     pub versions_max: u64,
     /// Partitions of the table of row locks; 0: 64.
     pub lock_partitions: usize,

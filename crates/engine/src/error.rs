@@ -72,7 +72,9 @@ impl fmt::Display for Error {
             Error::Cancelled => write!(f, "the wait for a lock was cancelled"),
             Error::LockNotAvailable => write!(f, "the row is locked by another transaction"),
             Error::Deadlock => write!(f, "deadlock; the transaction has been rolled back, try it again"),
-            Error::SnapshotTooOld => write!(f, "snapshot too old: its versions took too much memory; begin again"),
+            Error::SnapshotTooOld => {
+                write!(f, "snapshot too old: the disk has no room for the row versions that it needs; begin again")
+            }
             Error::Absent => write!(f, "the transaction would have to wait"),
             Error::Misuse(what) => write!(f, "internal error: {what}"),
         }

@@ -26,6 +26,7 @@ mod sample;
 mod signs;
 pub(crate) mod slot;
 mod snapshot;
+mod spill;
 mod transaction;
 pub(crate) mod undo;
 pub(crate) mod version;
@@ -46,9 +47,10 @@ use crate::rows::line::Lines;
 use crate::rows::lock::Locks;
 use crate::rows::losers::Losers;
 use crate::rows::maps::Map;
-use crate::rows::purge::Ended;
+use crate::rows::purge::Left;
 use crate::rows::slot::Slots;
 use crate::rows::snapshot::Snapshots;
+use crate::rows::spill::SpillFile;
 use crate::rows::undo::Budget;
 use crate::rows::version::{Stored, Versions};
 use crate::txn::Store;
@@ -123,13 +125,14 @@ pub struct Rows {
     losers: Losers,
     keyspace: Weak<Keyspace>,
     /// Committed transactions whose old versions and ghosts are still there, about in the order of their commits.
-    ended: Mutex<VecDeque<Ended>>,
+    ended: Mutex<VecDeque<Left>>,
     /// Commits up to here were seen by every snapshot when somebody looked last.
     kept: AtomicU64,
     /// What open transactions keep in memory of what they may take back.
     budget: Budget,
-    /// Old versions may take so much memory before the oldest snapshot is given up.
+    /// Old versions may take so much memory before they go to files.
     versions_max: AtomicU64,
+    spill_file: Mutex<SpillFile>,
     /// Calls the background soon, and now.
     ring: Call,
     wake: Call,
@@ -153,6 +156,7 @@ impl Rows {
             ended: Mutex::default(),
             kept: AtomicU64::new(0),
             versions_max: AtomicU64::new(versions_max),
+            spill_file: Mutex::default(),
             budget: Budget::new(versions_max),
             store: keyspace.store.clone(),
             ring,
@@ -183,7 +187,12 @@ impl Rows {
         self.versions.bytes()
     }
 
-    /// Old versions may take about so many bytes; beyond, the oldest snapshot is given up (`Error::SnapshotTooOld`).
+    /// Bytes of files that old versions of committed transactions take.
+    pub fn version_file_bytes(&self) -> u64 {
+        self.versions.file_bytes()
+    }
+
+    /// Old versions may take about so many bytes of memory; beyond, they go to files. Where the disk has no room for them the oldest snapshot is given up (`Error::SnapshotTooOld`).
     pub fn limit_versions(&self, bytes: u64) {
         self.versions_max.store(bytes, Ordering::Relaxed);
     }

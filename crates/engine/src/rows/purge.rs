@@ -11,6 +11,7 @@ use stdx::sync::atomic::Ordering;
 use crate::error::Result;
 use crate::keyspace::Progress;
 use crate::rows::run::{Run, Step};
+use crate::rows::spill::Spilled;
 use crate::rows::version::Head;
 use crate::rows::{MapId, Rows};
 
@@ -38,12 +39,35 @@ pub(crate) struct Ended {
     pub holds_values: bool,
 }
 
+/// What the purge still has to do, in the order of commits.
+pub(crate) enum Left {
+    Transaction(Ended),
+    Batch(Spilled),
+}
+
+impl Left {
+    /// The commit behind which nobody may need it.
+    pub fn lsn(&self) -> Lsn {
+        match self {
+            Left::Transaction(ended) => ended.lsn,
+            Left::Batch(spilled) => spilled.lsn,
+        }
+    }
+
+    fn is_in_files(&self) -> bool {
+        match self {
+            Left::Transaction(ended) => !ended.runs.is_empty(),
+            Left::Batch(_) => true,
+        }
+    }
+}
+
 impl Rows {
     /// A transaction is committed: what it has replaced waits for its time, and a little of what has waited is cleared away.
     pub(crate) fn end(&self, ended: Ended) {
         let gathered = {
             let mut all = self.ended.lock();
-            all.push_back(ended);
+            all.push_back(Left::Transaction(ended));
             all.len()
         };
         // What fails here is left to the background.
@@ -74,28 +98,31 @@ impl Rows {
         self.slots.advance(self.store.pager.durable().get(), purgeable);
         let mut done = 0;
         while done < budget {
-            let mut ended = {
+            let mut left = {
                 let mut ended = self.ended.lock();
-                let waits =
-                    |front: &Ended| front.lsn > purgeable || (purger == Purger::Commit && !front.runs.is_empty());
+                let waits = |front: &Left| front.lsn() > purgeable || (purger == Purger::Commit && front.is_in_files());
                 if ended.front().is_none_or(waits) {
                     break;
                 }
                 ended.pop_front().expect("looked at above")
             };
-            match self.forget(&mut ended) {
+            let forgotten = match &mut left {
+                Left::Transaction(ended) => self.forget(ended),
+                Left::Batch(spilled) => self.forget_batch(spilled),
+            };
+            match forgotten {
                 Ok(steps) => done += 1 + steps,
                 Err(error) => {
-                    self.ended.lock().push_front(ended);
+                    self.ended.lock().push_front(left);
                     return Err(error);
                 }
             }
-            if !ended.runs.is_empty() {
-                self.ended.lock().push_front(ended);
+            if matches!(&left, Left::Transaction(ended) if !ended.runs.is_empty()) {
+                self.ended.lock().push_front(left);
             }
         }
-        self.keep_within_limit();
-        Ok((done > 0, self.ended.lock().is_empty()))
+        let has_spilled = purger == Purger::Background && budget > 0 && self.spill_versions()?;
+        Ok((done > 0 || has_spilled, self.ended.lock().is_empty()))
     }
 
     /// Forgets one run, or the rest. Returns how many steps those were. May run twice.
@@ -125,7 +152,7 @@ impl Rows {
     }
 
     /// Removes the record of a row that `by` has deleted, if it still is that.
-    fn bury(&self, map: MapId, key: &[u8], by: TxnId) -> Result<()> {
+    pub(crate) fn bury(&self, map: MapId, key: &[u8], by: TxnId) -> Result<()> {
         let ghost = Head { writer: by, is_ghost: true, is_long: false }.bytes();
         let Some(map) = self.store.maps.get(map) else { return Ok(()) };
         map.tree.modify(key, None, |old, change| {
@@ -134,17 +161,5 @@ impl Rows {
             }
         })?;
         Ok(())
-    }
-
-    /// Gives up the oldest snapshot if it makes old versions take too much memory.
-    fn keep_within_limit(&self) {
-        if self.versions.bytes() <= self.versions_max.load(Ordering::Relaxed) {
-            return;
-        }
-        let (oldest, durable) = (self.oldest_snapshot(), self.store.pager.durable().get());
-        let is_in_the_way = self.ended.lock().front().is_some_and(|front| front.lsn > oldest && front.lsn <= durable);
-        if is_in_the_way {
-            self.snapshots.expire(oldest);
-        }
     }
 }

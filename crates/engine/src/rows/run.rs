@@ -1,16 +1,17 @@
 //! Steps that did not stay in memory: sorted by row, in blocks of a file without a name.
 //!
 //! ```text
-//!   block, 32 KiB    bytes used u32 | entries          entry    map u32 | step u32 | flags u8 | key length u16 | image length u16 | key | image
+//!   block, 32 KiB    bytes used u32 | entries          entry    map u32 | step u32 | writer u64 | flags u8 | key length u16 | image length u16 | key | image
 //! ```
-//! A run holds a stretch of a transaction's steps. Whoever takes them back reads it whole, whoever looks for an old version finds the block by its first row, and mostly does not read it:
-//! a filter knows which rows have no version here. The file goes with the last who holds it, and with the process: a crash leaves the log, which has all of it (U1).
+//! A run holds a stretch of one transaction's steps, or what many committed transactions have replaced (`spill`). Rollback reads it whole; a lookup of an old version finds the block by its first row,
+//! and mostly does not read it: a filter knows which rows have no version of that writer here. The file goes with the last reference to it, and with the process: after a crash the log has all of it (U1).
 
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use os::{Aligned, Device};
+use pager::TxnId;
 use stdx::hash::Seed;
 
 use crate::error::{Error, Result};
@@ -18,7 +19,7 @@ use crate::rows::MapId;
 
 const BLOCK: usize = 32 << 10;
 const BLOCK_HEAD: usize = 4;
-const ENTRY_HEAD: usize = 13;
+const ENTRY_HEAD: usize = 21;
 const _: () = assert!(BLOCK_HEAD + ENTRY_HEAD + btree::Tree::KEY_MAX + btree::Tree::VALUE_MAX <= BLOCK);
 
 const HAS_IMAGE: u8 = 1;
@@ -54,6 +55,8 @@ impl Step {
 pub(crate) struct Entry<'b> {
     pub map: MapId,
     pub step: u32,
+    /// The transaction whose step it is.
+    pub by: TxnId,
     pub key: &'b [u8],
     pub before: Option<&'b [u8]>,
     flags: u8,
@@ -72,19 +75,44 @@ impl Entry<'_> {
         let (head, rest) = bytes.split_first_chunk::<ENTRY_HEAD>()?;
         let word = |at: usize| u32::from_le_bytes(head[at..at + 4].try_into().expect("four bytes"));
         let half = |at: usize| usize::from(u16::from_le_bytes([head[at], head[at + 1]]));
-        let flags = head[8];
-        let (key, rest) = rest.split_at_checked(half(9))?;
-        let (before, rest) = rest.split_at_checked(half(11))?;
+        let by = u64::from_le_bytes(head[8..16].try_into().expect("eight bytes"));
+        let flags = head[16];
+        let (key, rest) = rest.split_at_checked(half(17))?;
+        let (before, rest) = rest.split_at_checked(half(19))?;
         *bytes = rest;
-        Some(Entry { map: word(0), step: word(4), key, before: (flags & HAS_IMAGE != 0).then_some(before), flags })
+        let before = (flags & HAS_IMAGE != 0).then_some(before);
+        Some(Entry { map: word(0), step: word(4), by, key, before, flags })
     }
 }
 
-fn append(step: &Step, number: u32, out: &mut Vec<u8>) {
+/// The transactions whose steps a run holds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Writers<'w> {
+    One(TxnId),
+    /// For each step its own.
+    Each(&'w [TxnId]),
+}
+
+impl Writers<'_> {
+    fn of(self, step: usize) -> TxnId {
+        match self {
+            Writers::One(writer) => writer,
+            Writers::Each(writers) => writers[step],
+        }
+    }
+}
+
+/// The hash by which a run's filter knows a version: of its row, and of who has replaced it.
+fn version_hash(row: u64, by: TxnId) -> u64 {
+    (row ^ by.wrapping_mul(0x9e37_79b9_7f4a_7c15)).rotate_left(17).wrapping_mul(0xd6e8_feb8_6659_fd93)
+}
+
+fn append(step: &Step, number: u32, by: TxnId, out: &mut Vec<u8>) {
     let flag = |on: bool, bit: u8| if on { bit } else { 0 };
     let before = step.before.as_deref().unwrap_or_default();
     out.extend_from_slice(&step.map.to_le_bytes());
     out.extend_from_slice(&number.to_le_bytes());
+    out.extend_from_slice(&by.to_le_bytes());
     out.push(flag(step.before.is_some(), HAS_IMAGE) | flag(step.is_version, IS_VERSION) | flag(step.deletes, DELETES));
     out.extend_from_slice(&(step.key.len() as u16).to_le_bytes());
     out.extend_from_slice(&(before.len() as u16).to_le_bytes());
@@ -138,8 +166,9 @@ pub(crate) struct Run {
     /// First row of each block.
     fences: Vec<Fence>,
     filter: Filter,
-    /// How many steps it holds.
+    /// How many steps it holds, and how many of them delete a row.
     pub steps: u32,
+    pub deletes: u32,
 }
 
 static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -149,7 +178,7 @@ thread_local! {
     static LAST: RefCell<Option<((u64, usize), Aligned)>> = const { RefCell::new(None) };
 }
 
-fn failed(error: std::io::Error) -> Error {
+pub(crate) fn failed(error: std::io::Error) -> Error {
     match error.kind() {
         std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => Error::DiskFull,
         _ => Error::Io(std::io::Error::new(error.kind(), format!("a file for undo: {error}"))),
@@ -163,14 +192,15 @@ pub(crate) fn scratch(folder: &dyn os::Folder) -> Result<Arc<dyn Device>> {
 
 impl Run {
     /// Writes steps, in the order in which they were made, from `from` on.
-    pub fn write(device: &Arc<dyn Device>, from: u64, steps: &[Step], seed: Seed) -> Result<Run> {
+    pub fn write(device: &Arc<dyn Device>, from: u64, steps: &[Step], writers: Writers<'_>, seed: Seed) -> Result<Run> {
         let mut order: Vec<u32> = (0..steps.len() as u32).collect();
         order.sort_unstable_by_key(|number| {
             let step = &steps[*number as usize];
             (step.map, &step.key, *number)
         });
-        let versions = steps.iter().filter(|step| step.is_version);
-        let hashes: Vec<u64> = versions.map(|step| seed.within(step.map.into(), &step.key)).collect();
+        let versions = steps.iter().enumerate().filter(|(_, step)| step.is_version);
+        let hash = |(at, step): (usize, &Step)| version_hash(seed.within(step.map.into(), &step.key), writers.of(at));
+        let hashes: Vec<u64> = versions.map(hash).collect();
         let mut run = Run {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             device: device.clone(),
@@ -178,13 +208,14 @@ impl Run {
             fences: Vec::new(),
             filter: Filter::of(&hashes),
             steps: steps.len() as u32,
+            deletes: steps.iter().filter(|step| step.deletes).count() as u32,
         };
         let (mut block, mut entry) = (Vec::with_capacity(BLOCK), Vec::new());
         let mut out = Aligned::with_capacity(BLOCK);
         for number in order {
             let step = &steps[number as usize];
             entry.clear();
-            append(step, number, &mut entry);
+            append(step, number, writers.of(number as usize), &mut entry);
             if BLOCK_HEAD + block.len() + entry.len() > BLOCK {
                 run.write_block(&block, &mut out)?;
                 block.clear();
@@ -210,6 +241,11 @@ impl Run {
     /// Where the next run begins.
     pub fn end(&self) -> u64 {
         self.from + (self.fences.len() * BLOCK) as u64
+    }
+
+    /// Bytes of the file that it takes.
+    pub fn bytes(&self) -> u64 {
+        (self.fences.len() * BLOCK) as u64
     }
 
     fn read(&self, number: usize, out: &mut Aligned) -> Result<()> {
@@ -276,9 +312,9 @@ impl Run {
         Ok(steps.into_iter().map(|(_, step)| step).collect())
     }
 
-    /// The version of a row that this run replaced; `hash`: of the row.
-    pub fn version(&self, map: MapId, key: &[u8], hash: u64) -> Result<Option<Vec<u8>>> {
-        if !self.filter.may_have(hash) {
+    /// Returns the version of a row that `by` has replaced, if it is in this run. `hash`: of the row.
+    pub fn version(&self, map: MapId, key: &[u8], hash: u64, by: TxnId) -> Result<Option<Vec<u8>>> {
+        if !self.filter.may_have(version_hash(hash, by)) {
             return Ok(None);
         }
         let after = self.fences.partition_point(|fence| fence.at_most(map, key));
@@ -296,7 +332,7 @@ impl Run {
                 };
                 for entry in Self::entries(block.as_slice())? {
                     let entry = entry?;
-                    if entry.is_version() && (entry.map, entry.key) == (map, key) {
+                    if entry.is_version() && entry.by == by && (entry.map, entry.key) == (map, key) {
                         return Ok(entry.before.map(<[u8]>::to_vec));
                     }
                 }
@@ -323,19 +359,20 @@ mod tests {
             deletes: number.is_multiple_of(5),
         };
         let steps: Vec<Step> = (0..3000).map(step).collect();
-        let empty = Run::write(&device, 0, &[], seed).unwrap();
-        assert_eq!((empty.end(), empty.version(16, b"k", seed.within(16, b"k")).unwrap()), (0, None));
-        let first = Run::write(&device, 0, &steps[..1000], seed).unwrap();
-        let second = Run::write(&device, first.end(), &steps[1000..], seed).unwrap();
+        let empty = Run::write(&device, 0, &[], Writers::One(5), seed).unwrap();
+        assert_eq!((empty.end(), empty.version(16, b"k", seed.within(16, b"k"), 5).unwrap()), (0, None));
+        let first = Run::write(&device, 0, &steps[..1000], Writers::One(5), seed).unwrap();
+        let second = Run::write(&device, first.end(), &steps[1000..], Writers::One(5), seed).unwrap();
         assert_eq!((first.load().unwrap(), second.load().unwrap()), (steps[..1000].to_vec(), steps[1000..].to_vec()));
         for (run, steps) in [(&first, &steps[..1000]), (&second, &steps[1000..])] {
             for step in steps {
                 let of_row = |other: &&Step| other.is_version && (other.map, &other.key) == (step.map, &step.key);
                 let expected = steps.iter().find(of_row).map(|step| step.before.as_deref().unwrap().to_vec());
-                let found = run.version(step.map, &step.key, seed.within(step.map.into(), &step.key)).unwrap();
-                assert_eq!(found, expected);
+                let hash = seed.within(step.map.into(), &step.key);
+                assert_eq!(run.version(step.map, &step.key, hash, 5).unwrap(), expected);
+                assert_eq!(run.version(step.map, &step.key, hash, 6).unwrap(), None, "6 has replaced nothing");
             }
         }
-        assert_eq!(first.version(99, b"nobody", seed.within(99, b"nobody")).unwrap(), None);
+        assert_eq!(first.version(99, b"nobody", seed.within(99, b"nobody"), 5).unwrap(), None);
     }
 }

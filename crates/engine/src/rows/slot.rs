@@ -13,13 +13,13 @@
 //! Hard part: a slot is used again. What it said moves to `spilled` while somebody may need it. A reader that finds neither knows that the transaction is decided, and
 //! looks whether the record still is what it was: if so, it was a commit (M3).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use pager::{Lsn, TxnId};
 use stdx::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
-use stdx::sync::{Condvar, Mutex, hint};
+use stdx::sync::{Condvar, Mutex, RwLock, hint};
 
 const SLOTS: usize = if cfg!(loom) { 1 } else { 1 << 16 };
 const SHARDS: usize = if cfg!(loom) { 1 } else { 64 };
@@ -152,8 +152,8 @@ pub(crate) struct Slots {
     first: TxnId,
     /// Losers of the last crash, ascending. They stay in the list when they are undone: a reader may still have a record that names one.
     losers: OnceLock<Box<[Recovered]>>,
-    /// Ends that were needed when their slot was used again.
-    spilled: Mutex<HashMap<TxnId, Lsn>>,
+    /// Commits that were asked for when their slot was used again, by id. A long snapshot makes them many: 16 bytes for each transaction since.
+    spilled: RwLock<VecDeque<(TxnId, Lsn)>>,
     low: AtomicU64,
     /// Behind the greatest id given out; guards giving out and `low`.
     next: Mutex<TxnId>,
@@ -171,7 +171,7 @@ impl Slots {
             slots: (0..SLOTS).map(|_| Slot::default()).collect(),
             first,
             losers: OnceLock::new(),
-            spilled: Mutex::default(),
+            spilled: RwLock::default(),
             low: AtomicU64::new(first),
             next: Mutex::new(first),
             waits: Mutex::default(),
@@ -223,7 +223,10 @@ impl Slots {
                 continue;
             }
             if before != 0 && state >= FIRST_LSN && (state > keep || before >= self.low()) {
-                self.spilled.lock().insert(before, state);
+                let mut spilled = self.spilled.write();
+                // Nearly always the greatest so far: a slot that a long transaction had comes late.
+                let at = spilled.partition_point(|(id, _)| *id < before);
+                spilled.insert(at, (before, state));
             }
             // A reader of the slot that sees the new state sees the new id when it looks again.
             slot.id.store(id, Ordering::Relaxed);
@@ -274,7 +277,9 @@ impl Slots {
             let state = slot.state.load(Ordering::SeqCst);
             fence(Ordering::Acquire);
             if slot.id.load(Ordering::Relaxed) != id {
-                return self.spilled.lock().get(&id).map_or(Status::Past, |lsn| Status::Committed(*lsn));
+                let spilled = self.spilled.read();
+                let found = spilled.binary_search_by_key(&id, |(id, _)| *id);
+                return found.map_or(Status::Past, |at| Status::Committed(spilled[at].1));
             }
             match state {
                 ACTIVE => return Status::Active,
@@ -307,9 +312,15 @@ impl Slots {
         }
         self.low.store(low, Ordering::Release);
         drop(next);
-        let mut spilled = self.spilled.lock();
-        if !spilled.is_empty() {
-            spilled.retain(|id, lsn| *id >= low || *lsn > keep);
+        if !self.spilled.read().is_empty() {
+            let mut spilled = self.spilled.write();
+            // One that is still needed keeps those behind it a little longer.
+            while spilled.front().is_some_and(|(id, lsn)| *id < low && *lsn <= keep) {
+                spilled.pop_front();
+            }
+            if spilled.len() < spilled.capacity() / 4 {
+                spilled.shrink_to_fit();
+            }
         }
     }
 

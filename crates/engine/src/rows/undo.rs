@@ -17,7 +17,7 @@ use stdx::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::Result;
 use crate::rows::MapId;
-use crate::rows::run::{Run, Step, scratch};
+use crate::rows::run::{Run, Step, Writers, scratch};
 use crate::rows::version::Versions;
 use crate::txn::{Images, is_directory};
 
@@ -139,7 +139,7 @@ impl Undo {
             None => self.file.insert(scratch(folder)?),
         };
         let from = self.runs.read().last().map_or(0, |run| run.end());
-        let run = Run::write(device, from, &self.tail, versions.seed())?;
+        let run = Run::write(device, from, &self.tail, Writers::One(id), versions.seed())?;
         self.runs.write().push(Arc::new(run));
         // From here on it is found there (U3).
         versions.publish(id, &self.runs);

@@ -4,6 +4,7 @@
 //! here, under the latch of the row's leaf: whoever reads the new version finds the one before (M1). Nothing of this is durable; after a crash there are no snapshots.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use pager::TxnId;
 use stdx::hash::Seed;
@@ -12,6 +13,7 @@ use stdx::sync::{Mutex, RwLock};
 
 use crate::error::{Error, Result};
 use crate::rows::MapId;
+use crate::rows::spill::Batch;
 use crate::rows::undo::Runs;
 
 const SHARDS: usize = 64;
@@ -93,7 +95,11 @@ pub(crate) struct Versions {
     bytes: AtomicU64,
     /// What transactions have written out (U3), and how many they are.
     runs: RwLock<HashMap<TxnId, Runs>>,
+    /// What committed transactions have replaced and the background has written out (U10), about in the order of commits.
+    batches: RwLock<Vec<Arc<Batch>>>,
+    /// Runs and batches.
     run_count: AtomicU64,
+    file_bytes: AtomicU64,
 }
 
 impl Default for Versions {
@@ -114,7 +120,9 @@ impl Versions {
             seed,
             bytes: AtomicU64::new(0),
             runs: RwLock::default(),
+            batches: RwLock::default(),
             run_count: AtomicU64::new(0),
+            file_bytes: AtomicU64::new(0),
         }
     }
 
@@ -141,6 +149,44 @@ impl Versions {
         if self.run_count.load(Ordering::SeqCst) > 0 && self.runs.write().remove(&by).is_some() {
             self.run_count.fetch_sub(1, Ordering::SeqCst);
         }
+    }
+
+    /// What the batch's transactions have replaced is found in its run too.
+    pub fn publish_batch(&self, batch: &Arc<Batch>) {
+        self.file_bytes.fetch_add(batch.run.bytes(), Ordering::Relaxed);
+        self.batches.write().push(batch.clone());
+        self.run_count.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Nobody needs the batch any more.
+    pub fn withdraw_batch(&self, batch: &Arc<Batch>) {
+        let mut batches = self.batches.write();
+        let Some(at) = batches.iter().position(|known| Arc::ptr_eq(known, batch)) else { return };
+        batches.remove(at);
+        self.run_count.fetch_sub(1, Ordering::SeqCst);
+        self.file_bytes.fetch_sub(batch.run.bytes(), Ordering::Relaxed);
+    }
+
+    /// Bytes of files that old versions of committed transactions take.
+    pub fn file_bytes(&self) -> u64 {
+        self.file_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Memory that what `by` has replaced of a row takes, about; 0: it is not in memory.
+    pub fn size_of(&self, map: MapId, key: &[u8], by: TxnId) -> u64 {
+        self.in_memory(map, key, by, |old| cost(&old.key, &old.record)).unwrap_or(0)
+    }
+
+    /// The version of a row that `by` has replaced, if it is in memory.
+    pub fn image(&self, map: MapId, key: &[u8], by: TxnId) -> Option<Box<[u8]>> {
+        self.in_memory(map, key, by, |old| old.record.clone())
+    }
+
+    fn in_memory<T>(&self, map: MapId, key: &[u8], by: TxnId, read: impl FnOnce(&Old) -> T) -> Option<T> {
+        let (hash, shard) = self.place(map, key);
+        let shard = shard.lock();
+        let mut olds = shard.get(&hash).into_iter().flatten();
+        olds.find(|old| old.by == by && old.is_of(map, key)).map(read)
     }
 
     /// Memory that old versions take, about.
@@ -172,21 +218,24 @@ impl Versions {
 
     /// What `by` has replaced.
     fn replaced(&self, map: MapId, key: &[u8], by: TxnId) -> Result<Option<Vec<u8>>> {
-        let (hash, shard) = self.place(map, key);
-        {
-            let shard = shard.lock();
-            let mut olds = shard.get(&hash).into_iter().flatten();
-            if let Some(old) = olds.find(|old| old.by == by && old.is_of(map, key)) {
-                return Ok(Some(old.record.to_vec()));
-            }
+        if let Some(record) = self.in_memory(map, key, by, |old| old.record.to_vec()) {
+            return Ok(Some(record));
         }
         if self.run_count.load(Ordering::SeqCst) == 0 {
             return Ok(None);
         }
+        let hash = self.place(map, key).0;
+        let batches: Vec<Arc<Batch>> =
+            self.batches.read().iter().filter(|batch| batch.may_be_of(by)).cloned().collect();
+        for batch in batches {
+            if let Some(record) = batch.run.version(map, key, hash, by)? {
+                return Ok(Some(record));
+            }
+        }
         let Some(runs) = self.runs.read().get(&by).cloned() else { return Ok(None) };
         let runs = runs.read().clone();
         for run in runs {
-            if let Some(record) = run.version(map, key, hash)? {
+            if let Some(record) = run.version(map, key, hash, by)? {
                 return Ok(Some(record));
             }
         }

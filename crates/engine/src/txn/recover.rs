@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::keyspace::{MAP_KEY, Map, meta_of};
 use crate::rows::losers::Lost;
 use crate::rows::maps;
-use crate::rows::run::{Run, Step, scratch};
+use crate::rows::run::{Run, Step, Writers, scratch};
 use crate::rows::undo::{Budget, pieces, stretches};
 use crate::rows::version::Head;
 use crate::txn::{
@@ -76,7 +76,7 @@ impl Loser {
     }
 
     /// Writes the rows in memory out. After an error they are there still.
-    fn write_out(&mut self, folder: &dyn Folder, seed: Seed) -> Result<()> {
+    fn write_out(&mut self, txn: TxnId, folder: &dyn Folder, seed: Seed) -> Result<()> {
         let device = match &self.file {
             Some(device) => device,
             None => self.file.insert(scratch(folder)?),
@@ -90,7 +90,7 @@ impl Loser {
         };
         let steps: Vec<Step> = self.rows.iter().map(step).collect();
         let from = self.runs.last().map_or(0, Run::end);
-        self.runs.push(Run::write(device, from, &steps, seed)?);
+        self.runs.push(Run::write(device, from, &steps, Writers::One(txn), seed)?);
         self.written += steps.len() as u64;
         self.rows.clear();
         Ok(())
@@ -161,7 +161,7 @@ impl Recovery {
             }
             loser.add_row(txn, at, before, &self.budget);
             if self.budget.is_too_much(loser.rows_bytes) {
-                match loser.write_out(self.folder.as_ref(), self.seed) {
+                match loser.write_out(txn, self.folder.as_ref(), self.seed) {
                     Ok(()) => self.budget.sub(std::mem::take(&mut loser.rows_bytes)),
                     // A start needs no room on disk: from here on it stays in memory.
                     Err(Error::DiskFull) => self.budget.limit(u64::MAX),

@@ -10,3 +10,4 @@ mod strings;
 mod trouble;
 mod undo;
 mod units;
+mod versions;

@@ -511,26 +511,6 @@ fn maps_come_and_go_with_their_transactions() {
 }
 
 #[test]
-fn a_snapshot_that_costs_too_much_is_given_up_and_says_so() {
-    let world = World::new(8);
-    let map = filled(&world, &[("a", "0")]);
-    rows(&world).limit_versions(20_000);
-    let mut reader = rows(&world).begin(RR);
-    assert_eq!(get(&mut reader, map, b"a").unwrap(), b"0");
-    for number in 0..300u32 {
-        let mut txn = rows(&world).begin(RR);
-        txn.update(map, b"a", &[number as u8; 100]).unwrap();
-        txn.commit().unwrap();
-        world.flush();
-    }
-    world.settle();
-    assert!(rows(&world).version_bytes() < 40_000, "{}", rows(&world).version_bytes());
-    assert!(matches!(reader.get(map, b"a", &mut Vec::new()), Err(Error::SnapshotTooOld)));
-    let mut reader = rows(&world).begin(RR);
-    assert_eq!(get(&mut reader, map, b"a").unwrap(), [43; 100]);
-}
-
-#[test]
 fn what_is_too_long_is_refused_in_words() {
     let world = World::new(9);
     let mut txn = rows(&world).begin(RR);

@@ -428,6 +428,12 @@ pub(super) const LIST: &[Row] = &[
         "Memory that old versions of rows take, kept for open snapshots.",
     ),
     row(
+        "beluga_row_versions_file_bytes",
+        Gauge,
+        |s, o| o.value(s.engine.rows().version_file_bytes()),
+        "Bytes of files that old versions of rows take, which open snapshots keep beyond what memory may hold.",
+    ),
+    row(
         "beluga_recovered_transactions",
         Gauge,
         |s, o| o.value(s.engine.rows().rolling_back().len() as u64),

@@ -1,0 +1,200 @@
+//! Old versions of committed transactions, written to files while a snapshot keeps them.
+//!
+//! ```text
+//!   commit   Ended { steps }        versions in memory                          `ended`, the queue of the purge
+//!   spill    [Ended, Ended, ..] ──► one run, each entry with its writer ──► Batch in the queue, versions leave memory
+//!   purge    the youngest of the batch is older than every snapshot: deleted rows are buried, the run is withdrawn
+//! ```
+//! A long read (a dump, a report) keeps every version that is replaced beside it. In memory they have a limit; beyond it the background writes the oldest of them out, many transactions to a run,
+//! and a read that needs one finds it there. What stays in memory of a transaction then is its place in the transaction status table.
+//!
+//! Invariant U10 is in the crate's README.
+
+use std::sync::Arc;
+
+use os::Device;
+use pager::{Lsn, TxnId};
+use stdx::sync::atomic::Ordering;
+
+use crate::error::{Error, Result};
+use crate::rows::Rows;
+use crate::rows::purge::{Ended, Left};
+use crate::rows::run::{Run, Step, Writers, failed, scratch};
+
+/// A file takes runs up to about this size; then the next one is begun, so that room comes back file by file.
+const FILE_BYTES: u64 = 256 << 20;
+/// Bounds of a batch, which is copied once while it is written.
+const BATCH_MIN: u64 = 64 << 10;
+const BATCH_MAX: u64 = 32 << 20;
+/// Room that must stay free on the disk beside what is written.
+const FREE_MIN: u64 = 64 << 20;
+
+/// Versions that transactions with ids of a range have replaced.
+pub(crate) struct Batch {
+    first: TxnId,
+    last: TxnId,
+    pub run: Run,
+}
+
+impl Batch {
+    /// May it hold versions that `by` has replaced?
+    pub fn may_be_of(&self, by: TxnId) -> bool {
+        (self.first..=self.last).contains(&by)
+    }
+}
+
+/// A batch in the queue of the purge.
+pub(crate) struct Spilled {
+    /// The last of its commits.
+    pub lsn: Lsn,
+    pub batch: Arc<Batch>,
+    /// Those of its transactions that have replaced long values (`Ended::holds_values`).
+    pub holds_values: Vec<TxnId>,
+}
+
+/// The file that the next run goes to, and its length.
+#[derive(Default)]
+pub(crate) struct SpillFile {
+    file: Option<(Arc<dyn Device>, u64)>,
+}
+
+/// Transactions taken out of the queue, and what they have replaced.
+struct Taken {
+    /// Their place in the queue.
+    at: usize,
+    ended: Vec<Ended>,
+}
+
+impl Rows {
+    /// Writes out the oldest versions in memory if they take more than they may. Returns whether it has done something.
+    ///
+    /// If they cannot be written, because the disk is full or nearly so, the oldest snapshot is given up instead.
+    pub(crate) fn spill_versions(&self) -> Result<bool> {
+        let max = self.versions_max.load(Ordering::Relaxed);
+        if self.versions.bytes() <= max {
+            return Ok(false);
+        }
+        // One at a time: another caller of the background's step has nothing to add.
+        let Some(mut file) = self.spill_file.try_lock() else { return Ok(false) };
+        let Some(taken) = self.take_oldest(max) else { return Ok(false) };
+        match self.write_batch(&mut file, &taken.ended) {
+            Ok(spilled) => {
+                let mut ended = self.ended.lock();
+                let at = taken.at.min(ended.len());
+                ended.insert(at, Left::Batch(spilled));
+                // Those that have runs of their own stay for these.
+                let with_runs = taken.ended.into_iter().filter(|one| !one.runs.is_empty());
+                for (nth, one) in with_runs.enumerate() {
+                    ended.insert(at + 1 + nth, Left::Transaction(Ended { tail: Vec::new(), ..one }));
+                }
+                Ok(true)
+            }
+            Err(error) => {
+                let mut ended = self.ended.lock();
+                let at = taken.at.min(ended.len());
+                for (nth, one) in taken.ended.into_iter().enumerate() {
+                    ended.insert(at + nth, Left::Transaction(one));
+                }
+                drop(ended);
+                match error {
+                    Error::DiskFull => {
+                        self.snapshots.expire(self.oldest_snapshot());
+                        Ok(true)
+                    }
+                    error => Err(error),
+                }
+            }
+        }
+    }
+
+    /// Takes the oldest transactions whose versions are in memory and needed out of the queue. None: those are too few to be worth a run, so others' versions take the memory.
+    fn take_oldest(&self, max: u64) -> Option<Taken> {
+        let oldest = self.oldest_snapshot();
+        let limit = (max / 4).clamp(BATCH_MIN, BATCH_MAX);
+        let mut queue = self.ended.lock();
+        let is_in_memory = |left: &Left| matches!(left, Left::Transaction(ended) if !ended.tail.is_empty());
+        let at = queue.iter().position(|left| left.lsn() > oldest && is_in_memory(left))?;
+        let (mut count, mut bytes) = (0, 0);
+        for left in queue.iter().skip(at) {
+            let Left::Transaction(ended) = left else { break };
+            if bytes >= limit {
+                break;
+            }
+            (count, bytes) = (count + 1, bytes + self.bytes_of(ended));
+        }
+        if bytes < limit.min(max / 4) / 2 {
+            return None;
+        }
+        let ended = queue.drain(at..at + count).map(|left| match left {
+            Left::Transaction(ended) => ended,
+            Left::Batch(_) => unreachable!("the loop above ends at a batch"),
+        });
+        Some(Taken { at, ended: ended.collect() })
+    }
+
+    /// What a transaction's versions and steps take in memory, about.
+    fn bytes_of(&self, ended: &Ended) -> u64 {
+        let versions = ended.tail.iter().map(|step| self.versions.size_of(step.map, &step.key, ended.id));
+        versions.sum::<u64>() + (ended.tail.len() * size_of::<Step>()) as u64
+    }
+
+    /// Writes what the transactions have replaced as one run, and forgets it in memory (U10).
+    fn write_batch(&self, file: &mut SpillFile, all: &[Ended]) -> Result<Spilled> {
+        let (mut steps, mut writers, mut bytes) = (Vec::new(), Vec::new(), 0);
+        for ended in all {
+            for step in &ended.tail {
+                let before = if step.is_version { self.versions.image(step.map, &step.key, ended.id) } else { None };
+                let step = Step { is_version: before.is_some(), before, ..step.clone() };
+                bytes += step.bytes() as u64;
+                steps.push(step);
+                writers.push(ended.id);
+            }
+        }
+        let folder = self.store.pager.folder();
+        // What is in files already may take as much again as is free, and no more.
+        let free = folder.free_bytes().map_err(failed)?;
+        if free < FREE_MIN.saturating_add(bytes).max(self.versions.file_bytes()) {
+            return Err(Error::DiskFull);
+        }
+        let (device, from) = match file.file.take().filter(|(_, end)| *end < FILE_BYTES) {
+            Some(file) => file,
+            None => (scratch(folder.as_ref())?, 0),
+        };
+        let run = Run::write(&device, from, &steps, Writers::Each(&writers), self.versions.seed())?;
+        file.file = Some((device, run.end()));
+        let ids = || all.iter().map(|ended| ended.id);
+        let (first, last) = (ids().min().unwrap_or(0), ids().max().unwrap_or(0));
+        let batch = Arc::new(Batch { first, last, run });
+        self.versions.publish_batch(&batch);
+        for (step, writer) in steps.iter().zip(&writers).filter(|(step, _)| step.is_version) {
+            self.versions.remove(step.map, &step.key, *writer);
+        }
+        Ok(Spilled {
+            lsn: all.iter().map(|ended| ended.lsn).max().unwrap_or(0),
+            batch,
+            holds_values: all
+                .iter()
+                .filter(|ended| ended.holds_values && ended.runs.is_empty())
+                .map(|ended| ended.id)
+                .collect(),
+        })
+    }
+
+    /// Forgets a batch that no snapshot needs any more. Returns how many steps those were. May run twice.
+    pub(crate) fn forget_batch(&self, spilled: &Spilled) -> Result<usize> {
+        let run = &spilled.batch.run;
+        if run.deletes > 0 {
+            run.each(|entry| if entry.deletes() { self.bury(entry.map, entry.key, entry.by) } else { Ok(()) })?;
+        }
+        self.versions.withdraw_batch(&spilled.batch);
+        if !spilled.holds_values.is_empty() {
+            let mut held = self.store.held.lock();
+            for id in &spilled.holds_values {
+                held.remove(id);
+            }
+            drop(held);
+            (self.wake)();
+        }
+        Ok(run.steps as usize)
+    }
+}
