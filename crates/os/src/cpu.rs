@@ -64,6 +64,30 @@ pub fn process_cpu_ns() -> u64 {
     }
 }
 
+/// The processor time of one thread, which others can read.
+#[derive(Clone, Copy, Debug)]
+pub struct ThreadClock(libc::clockid_t);
+
+impl ThreadClock {
+    /// Returns the clock of the calling thread.
+    pub fn own() -> ThreadClock {
+        let mut clock = libc::CLOCK_THREAD_CPUTIME_ID;
+        // SAFETY: the thread lives, for it is the caller; the clock is written to a local. A refusal leaves the caller's own clock.
+        unsafe { libc::pthread_getcpuclockid(libc::pthread_self(), &mut clock) };
+        ThreadClock(clock)
+    }
+
+    /// Returns the nanoseconds that the thread has computed; None: it has ended. The number of an ended thread may be given to another one: then they are that one's.
+    pub fn used_ns(self) -> Option<u64> {
+        // SAFETY: the kernel fills the timespec, or refuses a clock whose thread has ended.
+        unsafe {
+            let mut time: libc::timespec = std::mem::zeroed();
+            let read = libc::clock_gettime(self.0, &mut time);
+            (read == 0).then_some(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+        }
+    }
+}
+
 /// Processor time in nanoseconds: user, system.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Used {
@@ -94,6 +118,29 @@ fn used(who: libc::c_int) -> Used {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    #[cfg(not(miri))]
+    fn the_clock_of_a_thread_counts_what_it_computes_and_nothing_else() {
+        let (tell, clock) = std::sync::mpsc::channel();
+        let (stop, stopped) = std::sync::mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || {
+            let clock = super::ThreadClock::own();
+            while clock.used_ns().unwrap() < 20_000_000 {
+                std::hint::spin_loop();
+            }
+            tell.send(clock).unwrap();
+            stopped.recv().unwrap();
+        });
+        let clock = clock.recv().unwrap();
+        let before = clock.used_ns().unwrap();
+        assert!(before >= 20_000_000);
+        let own = super::ThreadClock::own();
+        while own.used_ns().unwrap() < 20_000_000 {}
+        assert!(clock.used_ns().unwrap() < before + 10_000_000, "it waits meanwhile");
+        stop.send(()).unwrap();
+        thread.join().unwrap();
+    }
+
     #[test]
     fn a_thread_can_be_bound_to_one_of_its_processors() {
         let cpus = super::allowed();

@@ -174,6 +174,7 @@ codes! {
     CANT_DO_THIS_DURING_TRANSACTION 1179 "25000" "You are not allowed to execute this command in a transaction";
     UNKNOWN_SYSTEM_VARIABLE 1193 "HY000" "Unknown system variable '{}'";
     CANT_CREATE_THREAD 1135 "HY000" "Too many statements block a thread each while they wait; try again later";
+    TOO_MANY_COMPUTATIONS 1135 "HY000" "Too many statements compute for long at once, so that no thread is left for others; try again later";
     LOCK_WAIT_TIMEOUT 1205 "HY000" "Lock wait timeout exceeded; try restarting transaction";
     WRONG_ARGUMENTS 1210 "HY000" "Incorrect arguments to {}";
     LOCK_DEADLOCK 1213 "40001" "Deadlock found when trying to get lock; try restarting transaction";

@@ -38,6 +38,8 @@ pub enum Need {
     Nothing,
     /// Make a thread; it is counted already.
     Spawn,
+    /// No thread may be added and none is active: a computation has to end.
+    End,
 }
 
 pub struct Crew {
@@ -94,7 +96,10 @@ impl Crew {
     pub fn stuck(&self) -> Need {
         let mut numbers = self.numbers.lock();
         numbers.stuck += 1;
-        self.fill(&mut numbers)
+        match self.fill(&mut numbers) {
+            Need::Nothing if numbers.active() == 0 && numbers.called == 0 => Need::End,
+            need => need,
+        }
     }
 
     /// That thread goes on.

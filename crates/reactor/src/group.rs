@@ -8,13 +8,14 @@
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
 
 use stdx::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 use stdx::sync::{Mutex, RwLock};
 use stdx::wait::Edge;
 use stdx::watermark::Watermark;
 
-use crate::beat::Beat;
+use crate::beat::{Beat, Seen};
 use crate::connection::{Connection, END, READ, RELEASE, WRITE};
 use crate::crew::{Crew, Need};
 use crate::mailbox::Task;
@@ -120,11 +121,14 @@ fn beat(step: fn(&Beat) -> bool) {
     }
 }
 
-/// Installed in every worker: one that has been found stuck in a computation gives away what it has not begun.
-fn on_breath() {
-    if BEAT.with_borrow(|beat| beat.as_ref().is_some_and(|beat| beat.is_stuck())) {
-        HOME.with_borrow(|home| home.iter().for_each(|group| group.give_away()));
-    }
+/// Installed in every worker: one that has been found stuck in a computation gives away what it has not begun. False: the computation must end (R20).
+fn on_breath() -> bool {
+    let Some((true, must_end)) = BEAT.with_borrow(|beat| beat.as_ref().map(|beat| (beat.is_stuck(), beat.must_end())))
+    else {
+        return true;
+    };
+    HOME.with_borrow(|home| home.iter().for_each(|group| group.give_away()));
+    !must_end
 }
 
 /// Returns the stack's pages to the kernel if requests went deeper than `kept` bytes since the last call. The stack is kept in small pages.
@@ -242,7 +246,7 @@ impl Group {
         HOME.set(Some(self.clone()));
         stdx::wait::install(Some(on_wait));
         stdx::wait::install_breathe(Some(on_breath));
-        let own = Arc::new(Beat::default());
+        let own = Arc::new(Beat::own());
         self.beats.lock().push(own.clone());
         BEAT.set(Some(own.clone()));
         let mut scratch = Scratch::new(self.live.receive_bytes());
@@ -468,24 +472,29 @@ impl Group {
     }
 
     /// Counts threads that have been in one piece of work since the last look, and has others take their places. `before`: what was seen then. False: no thread works.
-    pub fn look_for_stuck(self: &Arc<Self>, before: &mut Vec<(Weak<Beat>, u64)>) -> bool {
+    pub fn look_for_stuck(self: &Arc<Self>, before: &mut Vec<(Weak<Beat>, Seen)>, long: Duration) -> bool {
         let beats = self.beats.lock().clone();
         before.retain(|(known, _)| known.strong_count() > 0);
         for beat in &beats {
             if !before.iter().any(|(known, _)| known.as_ptr() == Arc::as_ptr(beat)) {
-                before.push((Arc::downgrade(beat), 0));
+                before.push((Arc::downgrade(beat), Seen::new()));
             }
         }
         let mut works = false;
         for (beat, seen) in before {
             let Some(beat) = beat.upgrade() else { continue };
-            if beat.look(seen) {
-                if self.crew.stuck() == Need::Spawn {
-                    self.spawn();
+            if beat.look(seen, long) {
+                match self.crew.stuck() {
+                    Need::Spawn => self.spawn(),
+                    Need::Nothing => {}
+                    Need::End => {
+                        self.counters.computations_ended.add(1);
+                        beat.end_work();
+                    }
                 }
                 self.hand_over();
             }
-            works |= *seen & 1 == 1;
+            works |= seen.works();
         }
         works
     }

@@ -50,6 +50,8 @@ pub struct Counters {
     pub moved: stdx::counter::Counter,
     /// Waits that were refused because no wait slot was free.
     pub waits_refused: stdx::counter::Counter,
+    /// Computations that had to end because their group had no other thread left.
+    pub computations_ended: stdx::counter::Counter,
     pub threads_added: stdx::counter::Counter,
     pub threads_left: stdx::counter::Counter,
     /// Requests that ended in a panic; their connection was closed.

@@ -492,8 +492,10 @@ pub(crate) struct Watchdog {
     bed: (Mutex<bool>, Condvar),
 }
 
+/// How often a busy pool is looked at, unless the long interval is shorter.
+const LOOK: Duration = Duration::from_millis(5);
 /// So many looks at an idle pool, and the watchdog sleeps until something happens.
-const QUIET_LOOKS: u32 = 5;
+const QUIET_LOOKS: u32 = 100;
 
 impl Watchdog {
     /// Something happens in the pool.
@@ -510,7 +512,8 @@ impl Watchdog {
     }
 
     fn run(&self, pool: &PoolInner) {
-        let interval = || pool.live.check_interval();
+        let long = || pool.live.check_interval();
+        let interval = || LOOK.min(long());
         let mut seen: Vec<Vec<_>> = pool.groups.iter().map(|_| Vec::new()).collect();
         // The threads are only just being made.
         self.sleep(Some(interval()));
@@ -518,7 +521,7 @@ impl Watchdog {
         while !pool.stop.load(Ordering::SeqCst) {
             let mut quiet = true;
             for (group, before) in pool.groups.iter().zip(&mut seen) {
-                let works = group.look_for_stuck(before);
+                let works = group.look_for_stuck(before, long());
                 quiet &= !works && group.is_idle();
             }
             quiet_looks = if quiet { quiet_looks + 1 } else { 0 };

@@ -49,20 +49,20 @@ pub fn install(hook: Option<Hook>) {
     HOOK.set(hook);
 }
 
-/// Called now and then in a thread that computes.
-pub type Breathe = fn();
+/// Called now and then in a thread that computes. False: the computation must end.
+pub type Breathe = fn() -> bool;
 
 /// Sets or clears what the calling thread does when it computes for long.
 pub fn install_breathe(breathe: Option<Breathe>) {
     BREATHE.set(breathe);
 }
 
-/// To be called where a long computation looks whether it was cancelled: whoever runs the thread may take from it what it has not begun yet.
+/// To be called where a long computation looks whether it was cancelled: whoever runs the thread may take from it what it has not begun yet. False: the computation must end with an error, for so many
+/// others compute that no thread is left.
 #[inline]
-pub fn breathe() {
-    if let Some(breathe) = BREATHE.get() {
-        breathe();
-    }
+#[must_use = "a computation that must end ends with an error"]
+pub fn breathe() -> bool {
+    BREATHE.get().is_none_or(|breathe| breathe())
 }
 
 /// Lives as long as the wait.

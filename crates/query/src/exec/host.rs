@@ -154,7 +154,9 @@ impl Host {
         if self.handle.killed() != Kill::No {
             return Err(error::QUERY_INTERRUPTED.bare());
         }
-        stdx::wait::breathe();
+        if !stdx::wait::breathe() {
+            return Err(error::TOO_MANY_COMPUTATIONS.bare());
+        }
         self.checks += 1;
         if self.checks.is_multiple_of(16) && self.deadline.is_some_and(|deadline| Instant::now() > deadline) {
             return Err(error::QUERY_TIMEOUT.bare());

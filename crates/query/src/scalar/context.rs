@@ -156,7 +156,9 @@ impl EvalContext {
     }
 
     pub fn check_killed(&self) -> Result<()> {
-        stdx::wait::breathe();
+        if !stdx::wait::breathe() {
+            return Err(error::TOO_MANY_COMPUTATIONS.bare());
+        }
         match &self.killed {
             Some(is_killed) if is_killed() => Err(error::QUERY_INTERRUPTED.bare()),
             _ => Ok(()),

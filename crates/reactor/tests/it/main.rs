@@ -54,6 +54,15 @@ impl Lines {
                     std::hint::spin_loop();
                 }
             }
+            "compute" => {
+                let until = Instant::now() + Duration::from_millis(rest.parse().unwrap());
+                while Instant::now() < until && !*self.released.lock().unwrap() {
+                    if !stdx::wait::breathe() {
+                        io.out().extend_from_slice(b"ended\n");
+                        return Flow::Continue;
+                    }
+                }
+            }
             "big" => {
                 let count: usize = rest.parse().unwrap();
                 let end = io.out().len() + count;
@@ -383,6 +392,36 @@ fn silent_busy_threads_are_noticed_by_the_watchdog_and_an_idle_pool_sleeps() {
     let before = bench.settle();
     std::thread::sleep(Duration::from_millis(300));
     assert_eq!(bench.pool.counters().wakeups.get(), before, "idle means no wake-ups");
+    bench.pool.stop();
+}
+
+/// As many endless computations as a group may have threads, and more: the last ones end, and short requests are served all the time.
+#[test]
+fn computations_that_would_take_every_thread_end() {
+    const MOST: usize = 4;
+    let settings = Settings {
+        epoll_threads_per_group: 1,
+        epoll_groups: 1,
+        epoll_group_threads_max: MOST,
+        epoll_group_thread_deadlock_check_interval: Duration::from_secs(60),
+        ..Settings::default()
+    };
+    let bench = start(settings);
+    let mut other = bench.connect();
+    let mut hostile: Vec<TcpStream> = (0..3 * MOST).map(|_| bench.connect()).collect();
+    for stream in &mut hostile {
+        say(stream, "compute 3600000\n");
+        say(&mut other, "quick\n");
+        hear(&mut other, "quick\n");
+    }
+    let ended = || bench.pool.counters().computations_ended.get() as usize;
+    eventually("all but those that threads are left for have ended", || ended() == 2 * MOST + 1);
+    for _ in 0..100 {
+        say(&mut other, "quick\n");
+        hear(&mut other, "quick\n");
+    }
+    assert_eq!(ended(), 2 * MOST + 1, "the others go on");
+    *bench.door.released.lock().unwrap() = true;
     bench.pool.stop();
 }
 

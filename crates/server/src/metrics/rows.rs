@@ -159,6 +159,12 @@ pub(super) const LIST: &[Row] = &[
         "Waits for locks and SLEEPs that ended with an error because as many threads were blocked as may be.",
     ),
     row(
+        "beluga_pool_computations_ended_total",
+        Counter,
+        |s, o| o.value(s.pool.counters().computations_ended.get()),
+        "Statements that ended with an error because so many computed for long that their group of threads had none left for others.",
+    ),
+    row(
         "beluga_pool_threads_added_total",
         Counter,
         |s, o| o.value(s.pool.counters().threads_added.get()),

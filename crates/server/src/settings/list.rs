@@ -238,7 +238,7 @@ settings! {
         ShrinkTime = time("polarx_rpc_epoll_group_dynamic_threads_shrink_time", Unit::Milliseconds, 1000..=600_000, 10_000,
             "How long a thread beyond the base stays without work.").dynamic();
         DeadlockCheckInterval = time("polarx_rpc_epoll_group_thread_deadlock_check_interval", Unit::Milliseconds, 1..=10_000, 100,
-            "How often a busy pool looks for threads that compute: their other events go to other threads then.").dynamic();
+            "How long a thread may be in one piece of work before its other events go to other threads; some 5 ms if it computes all that time.").dynamic();
         AutoCpuAffinity = switch("polarx_rpc_auto_cpu_affinity", false, "Binds each base thread to a processor.");
         TcpKeepAlive = time("polarx_rpc_tcp_keep_alive", Unit::Seconds, 0..=7200, 300,
             "Silence after which a connection is probed, up to three times, each a third of it later; 0 probes none.").dynamic().redis("tcp-keepalive", Redis::Time(Unit::Seconds));
