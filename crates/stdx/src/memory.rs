@@ -5,12 +5,15 @@
 //!
 //! A thread counts in a cell of its own and adds it to the shared count when it differs by `BATCH_BYTES`. So an allocation costs no shared cache line, and the shared count is off by at most that much for each thread.
 //!
+//! Caches register themselves (`reclaim_from`). A claim that would be refused empties them first: memory that nobody needs never makes a request fail.
+//!
 //! - **ME-1** The sum of all claims that are held and of all memory that is counted never exceeds the limit by a claim: a claim that would do so is refused.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
 use std::fmt;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Mutex, PoisonError, Weak};
 
 /// A thread tells the others when its own count has changed by so much.
 const BATCH_BYTES: i64 = 32 << 10;
@@ -132,12 +135,46 @@ impl fmt::Display for Full {
 #[must_use = "the claim ends when it is dropped"]
 pub struct Claim(i64);
 
+/// A cache whose memory can be had back.
+pub trait Reclaim: Send + Sync {
+    /// Drops what can be made again. Called by any thread that claims memory: it must not wait for a lock that such a thread may hold, nor claim.
+    fn reclaim(&self);
+}
+
+static CACHES: Mutex<Vec<Weak<dyn Reclaim>>> = Mutex::new(Vec::new());
+
+/// Empties the cache before a claim is refused, as long as the cache lives.
+pub fn reclaim_from(cache: Weak<dyn Reclaim>) {
+    let mut caches = CACHES.lock().unwrap_or_else(PoisonError::into_inner);
+    caches.retain(|known| known.strong_count() > 0);
+    caches.push(cache);
+}
+
 /// Claims memory before it is allocated (ME-1).
 pub fn claim(bytes: usize) -> Result<Claim, Full> {
     let wanted = i64::try_from(bytes).unwrap_or(i64::MAX / 2);
     CLAIMED.fetch_add(wanted, Ordering::Relaxed);
     let claim = Claim(wanted);
-    if taken() > LIMIT.load(Ordering::Relaxed) { Err(Full { bytes: bytes as u64 }) } else { Ok(claim) }
+    if taken() > LIMIT.load(Ordering::Relaxed) && !reclaim(wanted) {
+        return Err(Full { bytes: bytes as u64 });
+    }
+    Ok(claim)
+}
+
+/// Empties the caches. False: the claims are too many all the same.
+#[cold]
+fn reclaim(wanted: i64) -> bool {
+    // No cache holds so much.
+    if wanted > LIMIT.load(Ordering::Relaxed) {
+        return false;
+    }
+    // Dropped outside of the lock: a cache that ends here may take others with it.
+    let caches: Vec<_> =
+        CACHES.lock().unwrap_or_else(PoisonError::into_inner).iter().filter_map(Weak::upgrade).collect();
+    caches.iter().for_each(|cache| cache.reclaim());
+    drop(caches);
+    settle();
+    taken() <= LIMIT.load(Ordering::Relaxed)
 }
 
 impl Drop for Claim {
@@ -223,6 +260,25 @@ mod tests {
         leaves.join().unwrap();
         assert_eq!(left(), 1100, "a thread that ends tells what it has not told");
         HELD.fetch_add(100, Ordering::Relaxed);
+
+        struct Cache(AtomicI64);
+        impl Reclaim for Cache {
+            fn reclaim(&self) {
+                note(-self.0.swap(0, Ordering::Relaxed));
+            }
+        }
+        note(600);
+        settle();
+        let cache = std::sync::Arc::new(Cache(AtomicI64::new(600)));
+        assert!(claim(500).is_err());
+        let registered = std::sync::Arc::downgrade(&cache);
+        reclaim_from(registered);
+        assert!(claim(1001).is_err(), "a cache is not emptied for what it could not make room for");
+        assert_eq!(cache.0.load(Ordering::Relaxed), 600);
+        assert!(claim(500).is_ok(), "a cache makes room");
+        assert_eq!(cache.0.load(Ordering::Relaxed), 0);
+        drop(cache);
+        assert!(claim(1000).is_ok() && claim(1001).is_err());
         LIMIT.store(i64::MAX, Ordering::Relaxed);
     }
 }

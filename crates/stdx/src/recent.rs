@@ -79,6 +79,17 @@ impl<V: Clone> Sharded<V> {
         shard.table.insert(shard.key.as_slice().into(), value);
     }
 
+    /// Forgets everything but what other threads are looking for right now.
+    pub fn clear(&self) {
+        for shard in &self.shards {
+            let Some(mut shard) = shard.0.try_lock() else { continue };
+            let capacity = shard.table.capacity;
+            let table = std::mem::replace(&mut shard.table, Recent::new(capacity));
+            drop(shard);
+            drop(table);
+        }
+    }
+
     fn shard(&self) -> &Mutex<Shard<V>> {
         &self.shards[slot::current() % self.shards.len()].0
     }

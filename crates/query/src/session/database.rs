@@ -43,7 +43,7 @@ pub struct Database {
     /// GET_LOCK.
     pub(crate) locks: Arc<NamedLocks>,
     timestamps: Timestamps,
-    pub(super) plans: Plans,
+    pub(super) plans: Arc<Plans>,
     /// What the server around adds.
     around: OnceLock<Around>,
     is_stopping: AtomicBool,
@@ -65,6 +65,9 @@ impl Database {
     pub fn open(engine: Arc<Engine>) -> Result<Arc<Database>> {
         let catalog = Catalog::open(engine.clone())?;
         let (sessions, definitions) = (Mutex::default(), Stillness::default());
+        let plans = Arc::new(Plans::new());
+        let cache: Weak<Plans> = Arc::downgrade(&plans);
+        stdx::memory::reclaim_from(cache);
         let database = Arc::new(Database {
             engine,
             catalog,
@@ -79,7 +82,7 @@ impl Database {
             read_only: AtomicU8::new(0),
             locks: Arc::default(),
             timestamps: Timestamps::default(),
-            plans: Plans::new(),
+            plans,
             around: OnceLock::new(),
             is_stopping: AtomicBool::new(false),
         });

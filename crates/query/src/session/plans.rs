@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use stdx::memory::Reclaim;
 use stdx::recent::{Recent, Sharded};
 use stdx::sync::Mutex;
 
@@ -96,6 +97,13 @@ impl Plans {
             grounds.insert(facts, number);
             number
         })
+    }
+}
+
+impl Reclaim for Plans {
+    fn reclaim(&self) {
+        self.texts.clear();
+        self.statements.clear();
     }
 }
 
