@@ -27,6 +27,7 @@ statements() {
     }' crates/query/tests/scenarios/*.txt
 }
 statements target/fuzz/seeds/sql_text @
+statements target/fuzz/seeds/sql_parse @
 statements target/fuzz/seeds/sql_bind ""
 
 for target in $(fuzz list); do

@@ -147,9 +147,10 @@ fn statistics(_: &mut Conversation, turn: &mut Turn<'_, '_>, _: &[u8], size: usi
 
 /// FLUSH of what the bits name, as mysqladmin and mariadb-dump ask for it.
 fn refresh(conversation: &mut Conversation, turn: &mut Turn<'_, '_>, payload: &[u8], size: usize) -> Reply {
-    const NAMES: [(u8, &str); 5] = [(1, "PRIVILEGES"), (2, "LOGS"), (8, "HOSTS"), (16, "STATUS"), (4, "TABLES")];
+    const NAMES: [(u8, &str); 4] = [(1, "PRIVILEGES"), (2, "LOGS"), (8, "HOSTS"), (16, "STATUS")];
+    const TABLES: u8 = 4;
     let bits = Reader(payload).u8().ok_or_else(malformed)?;
-    let known = NAMES.iter().fold(0, |all, (bit, _)| all | bit);
+    let known = NAMES.iter().fold(TABLES, |all, (bit, _)| all | bit);
     // There are no threads to forget, no replica and no binary log.
     const NOTHING: u8 = 32 | 64 | 128;
     if bits & !(known | NOTHING) != 0 {
@@ -157,7 +158,12 @@ fn refresh(conversation: &mut Conversation, turn: &mut Turn<'_, '_>, payload: &[
     }
     let names: Vec<&str> = NAMES.iter().filter(|(bit, _)| bits & bit != 0).map(|(_, name)| *name).collect();
     // The right to it is asked for in any case.
-    let text = if names.is_empty() { "FLUSH LOGS".to_owned() } else { format!("FLUSH {}", names.join(", ")) };
+    let text = match &names[..] {
+        [] if bits & TABLES != 0 => "FLUSH TABLES".to_owned(),
+        [] => "FLUSH LOGS".to_owned(),
+        // No statement names tables beside others, and FLUSH TABLES has nothing to close.
+        names => format!("FLUSH {}", names.join(", ")),
+    };
     Ok(conversation.run_text(turn, &text, size))
 }
 

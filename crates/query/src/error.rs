@@ -194,6 +194,7 @@ codes! {
     NONUPDATEABLE_COLUMN 1348 "HY000" "Column '{}' is not updatable";
     VIEW_SELECT_VARIABLE 1351 "HY000" "View's SELECT contains a variable or parameter";
     VIEW_SELECT_TMPTABLE 1352 "HY000" "View's SELECT refers to a temporary table '{}'";
+    TOO_BIG_ENUM 3504 "HY000" "Too many enumeration values for column {}.";
     FOREIGN_KEY_WITH_ATOMIC_CREATE_SELECT 3978 "HY000" "Foreign key creation is not allowed with CREATE TABLE as SELECT and CREATE TABLE with START TRANSACTION statement.";
     VIEW_WRONG_LIST 1353 "HY000" "In definition of view, derived table or common table expression, SELECT list and column names list have different column counts";
     VIEW_INVALID 1356 "HY000" "View '{}.{}' references invalid table(s) or column(s) or function(s) or definer/invoker of view lack rights to use them";
@@ -270,6 +271,7 @@ codes! {
     NO_DEFAULT_FOR_FIELD 1364 "HY000" "Field '{}' doesn't have a default value";
     TRUNCATED_WRONG_VALUE_FOR_FIELD 1366 "HY000" "Incorrect {} value: '{}' for column '{}' at row {}";
     ILLEGAL_VALUE_FOR_TYPE 1367 "22007" "Illegal {} '{}' value found during parsing";
+    PS_MANY_PARAM 1390 "HY000" "Prepared statement contains too many placeholders";
     PROCACCESS_DENIED 1370 "42000" "{} command denied to user '{}'@'{}' for routine '{}'";
     WRONG_PARAMCOUNT_TO_NATIVE_FCT 1582 "42000" "Incorrect parameter count in the call to native function '{}'";
     WARN_OPTION_IGNORED 1618 "HY000" "<{}> option ignored";
@@ -412,6 +414,11 @@ codes! {
     REGEXP_BAD_ESCAPE 3692 "HY000" "Unrecognized escape sequence in regular expression.";
     REGEXP_TIME_OUT 3699 "HY000" "Timeout exceeded in regular expression match.";
     CHARACTER_SET_MISMATCH 3995 "HY000" "Character set '{}' cannot be used in conjunction with '{}' in call to {}.";
+    UNKNOWN_ALTER_ALGORITHM 1800 "HY000" "Unknown ALGORITHM '{}'";
+    UNKNOWN_ALTER_LOCK 1801 "HY000" "Unknown LOCK type '{}'";
+    MULTIPLE_CONSTRAINTS_WITH_SAME_NAME 3939 "HY000" "Table has multiple constraints with the name '{}'. Please use constraint specific 'DROP' clause.";
+    CONSTRAINT_NOT_FOUND 3940 "HY000" "Constraint '{}' does not exist.";
+    TABLE_MUST_HAVE_A_VISIBLE_COLUMN 4028 "HY000" "A table must have at least one visible column.";
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ from sql import come
 from xrpc import Connection, scalar, x
 
 # Syntax, too many tables, stack, nesting of SELECT, parser's memory, packet, not served, JSON depth, regular expressions, columns and keys, arguments, names, views of views, variables of CTE, sizes.
-ERRORS = {1054, 1059, 1060, 1064, 1065, 1241, 1068, 1069, 1070, 1116, 1117, 1118, 1153, 1235, 1300, 1436, 1462, 1473, 1582, 3005, 3141, 3143, 3150, 3157, 3170, 3593, 3670, 3684, 3685, 3691, 3699}
+ERRORS = {1054, 1295, 3504, 1059, 1060, 1064, 1065, 1241, 1068, 1069, 1070, 1116, 1117, 1118, 1153, 1235, 1300, 1436, 1462, 1473, 1582, 3005, 3141, 3143, 3150, 3157, 3170, 3593, 3670, 3684, 3685, 3691, 3699}
 # The slowest answer that is taken, in seconds, of a build with assertions on a machine that does other things too.
 SLOWEST = 20.0
 COUNTS = (20, 60, 100, 1_000, 10_000, 100_000)
@@ -106,7 +106,7 @@ NESTED = [
     Shape("windows", nested("sum(", "7", ") over ()"), view=False),
     Shape("explain", lambda n: "explain " * n + "select 7", view=False),
     Shape("describe", lambda n: "desc " * n + "select 7", view=False),
-    Shape("version comments", lambda n: "select " + "/*!50000 " * n + "7" + " */" * n, lambda n: 7, always=100_000),
+    Shape("version comments", lambda n: "select " + "/*!50000 " * n + "7" + " */" * n, view=False, prepare=False),
     Shape("not equal not", lambda n: "select 1" + " = not 1" * n),
     Shape("braces of joins", lambda n: "select 7 from " + "{oj " * n + "t a left join t b on 1" + "}" * n, view=False),
 ]
@@ -286,7 +286,9 @@ def judge(doors, shape, how, n, found, took, refused):
         tally.close()
     tally.check(f"{name}: in bounded time", took < SLOWEST, f"{took:.1f} s")
     if code:
-        tally.check(f"{name}: a clear error", code in ERRORS and str(answer).strip() != "", found)
+        # A plan of ten thousand blocks may be beyond what the setting leaves to requests.
+        known = code in ERRORS or code == 1041 and n >= 10_000
+        tally.check(f"{name}: a clear error", known and str(answer).strip() != "", found)
         tally.check(f"{name}: not refused", n > shape.always, found)
         return True
     tally.check(f"{name}: no limit that has been passed before", not refused)
@@ -355,23 +357,42 @@ def plans(doors, counts):
     def filtered(expr):
         return x.AnyPlan(plan_type=x.AnyPlan.FILTER, filter=x.Filter(sub_read_plan=scan, expr=expr))
 
+    # The library copies no message of more than a hundred levels, so these are put together from bytes.
+    def field(of, name, raw):
+        size, varint = len(raw), b""
+        while size > 127:
+            varint, size = varint + bytes([size & 127 | 128]), size >> 7
+        return bytes([of.DESCRIPTOR.fields_by_name[name].number << 3 | 2]) + varint + bytes([size]) + raw
+
+    def called(name, *of):
+        parts = x.Operator(name=name).SerializePartialToString() + b"".join(field(x.Operator, "param", raw) for raw in of)
+        return x.Expr(type=x.Expr.OPERATOR).SerializePartialToString() + field(x.Expr, "operator", parts)
+
     def deep(n):
-        expr = literal(1)
+        expr, one = literal(1).SerializeToString(), literal(1).SerializeToString()
         for _ in range(n):
-            expr = operator("+", expr, literal(1))
-        return filtered(operator("==", expr, literal(n + 1)))
+            expr = called("+", expr, one)
+        expr = called("==", expr, literal(n + 1).SerializeToString())
+        inner = field(x.Filter, "sub_read_plan", scan.SerializeToString()) + field(x.Filter, "expr", expr)
+        plan = x.AnyPlan(plan_type=x.AnyPlan.FILTER).SerializePartialToString() + field(x.AnyPlan, "filter", inner)
+        return request(plan)
+
+    def request(plan):
+        return x.ExecPlan(reset_error=True, token=10240).SerializePartialToString() + field(x.ExecPlan, "plan", plan)
 
     def doubled(n):
-        plan = scan
+        plan = scan.SerializeToString()
+        parts = x.Project(fields=[scalar("a")], exprs=[operator("+", ref(0), ref(0))]).SerializePartialToString()
         for _ in range(n):
-            plan = x.AnyPlan(plan_type=x.AnyPlan.PROJECT, project=x.Project(sub_read_plan=plan, fields=[scalar("a")], exprs=[operator("+", ref(0), ref(0))]))
-        return plan
+            plan = x.AnyPlan(plan_type=x.AnyPlan.PROJECT).SerializePartialToString() + field(x.AnyPlan, "project", field(x.Project, "sub_read_plan", plan) + parts)
+        return request(plan)
 
     def filters(n):
-        plan = scan
+        plan = scan.SerializeToString()
+        condition = field(x.Filter, "expr", operator("==", ref(0), literal(1)).SerializeToString())
         for _ in range(n):
-            plan = x.AnyPlan(plan_type=x.AnyPlan.FILTER, filter=x.Filter(sub_read_plan=plan, expr=operator("==", ref(0), literal(1))))
-        return plan
+            plan = x.AnyPlan(plan_type=x.AnyPlan.FILTER).SerializePartialToString() + field(x.AnyPlan, "filter", field(x.Filter, "sub_read_plan", plan) + condition)
+        return request(plan)
 
     def get(n, parts):
         keys = [x.GetExpr(keys=[x.KeyExpr(field=scalar("id"), value=scalar(1)) for _ in range(parts)]) for _ in range(n)]
@@ -394,10 +415,11 @@ def plans(doors, counts):
         for n in sorted({1, 5, 20, 30, 62, 63, 64, 65, *counts}):
             if n > 20_000 or (name in ("+ in depth", "filters", "projections that double") and n > 90):
                 continue
-            request = x.ExecPlan(plan=make(n), reset_error=True, token=10240)
+            made = make(n)
+            asked = made if isinstance(made, bytes) else x.ExecPlan(plan=made, reset_error=True, token=10240)
 
             def run():
-                wire.send(1, x.ASK_EXECUTE_PLAN, request)
+                wire.send(1, x.ASK_EXECUTE_PLAN, asked)
                 return wire.answer(1)
 
             try:

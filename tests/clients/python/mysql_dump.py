@@ -184,7 +184,7 @@ def derived(server):
     tally.equal("computed rows", [row[2] for row in ours["both_know"]], [6, -6, 10])
     for flags in ([], ["--single-transaction", "--complete-insert"], ["--skip-opt", "--create-options", "--insert-ignore"]):
         text, _ = dump(server.mysql_port, *flags, "--databases", "dump_derived")
-        tally.check(f"definitions {flags}", "GENERATED ALWAYS AS" in text and "((a * 10 + id) DESC,(LOWER(name)))" in text, text)
+        tally.check(f"definitions {flags}", "GENERATED ALWAYS AS" in text and "((((`a` * 10) + `id`)) DESC,(lower(`name`)))" in text, text)
         with Server(mysql=True) as second:
             load(second.mysql_port, text)
             same(f"derived {flags}", text, dump(second.mysql_port, *flags, "--databases", "dump_derived")[0])

@@ -71,7 +71,7 @@ class Connection:
             raise Failed(x.Error.FromString(payload).msg)
 
     def send(self, sid, kind, message=None):
-        payload = message.SerializeToString() if message is not None else b""
+        payload = message if isinstance(message, bytes) else b"" if message is None else message.SerializeToString()
         self.socket.sendall(struct.pack("<QIB", sid, len(payload) + 1, kind) + payload)
 
     def receive(self, sid):

@@ -1,14 +1,15 @@
 //! Aggregates, and what becomes of expressions above the grouping.
 
-use sqlparser::ast;
+use syntax::tree::{self as ast, ExprKind};
 
 use crate::bind::Bind;
+use crate::bind::scope::Grouped;
 use crate::bind::window::is_window_only;
 use crate::error::{self, Result, SqlError};
 use crate::plan::Call;
 use crate::plan::walk::same;
 use crate::scalar::Expr;
-use crate::scalar::aggregate::Aggregate;
+use crate::scalar::aggregate::{Aggregate, Kind};
 use crate::scalar::bind::present;
 use crate::scalar::expr::{Case, Compare, Comparison, Domain};
 use crate::types::Kind::{Enum, Set};
@@ -18,10 +19,10 @@ impl Bind<'_> {
     /// Above the grouping: is the node one of GROUP BY's expressions? Columns are looked at by `staged`.
     pub fn group_key(&mut self, node: &ast::Expr) -> Result<Option<Expr>> {
         let rollup = self.scope().grouped.as_ref().is_some_and(|grouped| grouped.rollup);
-        let leaf = match node {
-            ast::Expr::Value(_) | ast::Expr::Nested(_) => true,
+        let leaf = match &node.kind {
+            ExprKind::Literal(_) | ExprKind::Parameter(_) => true,
             // A column of the row around may be a key, which ROLLUP makes NULL.
-            ast::Expr::Identifier(_) | ast::Expr::CompoundIdentifier(_) => !rollup,
+            ExprKind::Column(_) | ExprKind::UserVariable(_) | ExprKind::SystemVariable { scope: _, name: _ } => !rollup,
             _ => false,
         };
         let has_keys = self
@@ -29,21 +30,64 @@ impl Bind<'_> {
             .last()
             .and_then(|scope| scope.grouped.as_ref())
             .is_some_and(|grouped| grouped.keys.iter().any(|key| !matches!(key, Expr::Column(..))));
-        if leaf || !has_keys || has_aggregate(node) || has_window(node) || has_subquery(node) {
+        if leaf || !has_keys {
+            return Ok(None);
+        }
+        if let ExprKind::Chain { .. } | ExprKind::Xor(_) = &node.kind {
+            return self.chain_key(&node.kind);
+        }
+        if !is_plain(node) {
             return Ok(None);
         }
         let base = self.below(|bind| bind.expr(node));
         let (Ok(base), Some(grouped)) = (base, &self.scope().grouped) else { return Ok(None) };
-        let is_key = |key: &Expr| match (key, &base) {
-            (Expr::Hosted(a, _), Expr::Hosted(b, _)) => format!("{a:?}") == format!("{b:?}"),
-            (key, base) => same(key, base),
-        };
-        let at = grouped.keys.iter().position(is_key);
-        Ok(at.map(|at| {
-            let ty = grouped.keys[at].ty();
-            let nullable = ty.nullable || rollup;
-            Expr::Column(at, ty.with_nullable(nullable))
-        }))
+        let at = grouped.keys.iter().position(|key| is_key(key, &base));
+        Ok(at.map(|at| key_column(grouped, at)))
+    }
+
+    /// The same of operators in a row, of which the first few may be one: the most that are, with the rest.
+    fn chain_key(&mut self, kind: &ExprKind) -> Result<Option<Expr>> {
+        let operands = operands(kind);
+        let mut count = operands.iter().take_while(|operand| is_plain(operand)).count();
+        // A single operand is asked about when it is bound itself.
+        if count < 2 {
+            return Ok(None);
+        }
+        let mut base = self.beginning(kind, count);
+        if base.is_err() {
+            // One of them is only known above the grouping.
+            let first = operands[..count].iter();
+            count = first.take_while(|operand| self.below(|bind| bind.expr(operand)).is_ok()).count();
+            if count < 2 {
+                return Ok(None);
+            }
+            base = self.beginning(kind, count);
+        }
+        let (Ok(base), Some(grouped)) = (base, &self.scope().grouped) else { return Ok(None) };
+        let keys: Vec<(usize, &Expr)> = grouped.keys.iter().map(|key| (height(key), key)).collect();
+        let (mut part, mut level) = (Some(&base), height(&base));
+        let mut found = None;
+        while let (Some(expr), true) = (part, found.is_none() && count > 1) {
+            found = keys.iter().position(|(height, key)| *height == level && is_key(key, expr)).map(|at| (count, at));
+            (part, level, count) = (left_of(expr), level.saturating_sub(1), count - 1);
+        }
+        let Some((count, at)) = found else { return Ok(None) };
+        let known = (count, key_column(grouped, at));
+        self.with_binder(|binder| match kind {
+            ExprKind::Chain { first, links } => binder.chain(first, links, Some((known.0 - 1, known.1))),
+            _ => binder.xor(&operands, Some(known)),
+        })
+        .map(Some)
+    }
+
+    /// The first so many operands of a chain over the rows that are grouped. Two at least.
+    fn beginning(&mut self, kind: &ExprKind, count: usize) -> Result<Expr> {
+        self.below(|bind| {
+            bind.with_binder(|binder| match kind {
+                ExprKind::Chain { first, links } => binder.chain(first, &links[..count - 1], None),
+                kind => binder.xor(&operands(kind)[..count], None),
+            })
+        })
     }
 
     /// Binds over the rows that are grouped.
@@ -56,48 +100,39 @@ impl Bind<'_> {
         bound
     }
 
-    /// A function that is the statement's business: an aggregate, VALUES().
+    /// A function that is the statement's business: an aggregate, a window function.
     pub fn function(&mut self, function: &ast::Function) -> Result<Option<Expr>> {
-        let name = function.name.to_string();
+        let name = &function.name;
+        if function.schema.is_some() {
+            return Ok(None);
+        }
         if let Some(over) = &function.over {
             return self.window_function(function, over).map(Some);
         }
-        if is_window_only(&name) {
-            return Err(SqlError::parse(format!("'{function}' at line 1")));
-        }
-        if name.eq_ignore_ascii_case("values")
-            && let Some((depth, base)) = self.values_at
-        {
-            return self.values(function, depth, base).map(Some);
+        if is_window_only(name) {
+            return Err(SqlError::parse(format!("'{name}' at line 1")));
         }
         if name.eq_ignore_ascii_case("grouping") {
-            return self.grouping(function).map(Some);
+            return self.grouping(&function.arguments).map(Some);
         }
-        let Some(kind) = Aggregate::kind(&name) else { return Ok(None) };
-        let ast::FunctionArguments::List(list) = &function.args else { return Ok(None) };
+        let Some(kind) = Aggregate::kind(name) else { return Ok(None) };
         let scope = self.scope();
         let may_stand = scope.above || scope.gathers;
-        let home = self.home(kind, list, may_stand)?;
+        let home = self.home(kind, function, may_stand)?;
         let place = match home + 1 == self.scopes.len() {
-            true => self.aggregate(kind, list)?,
-            false => self.aggregate_around(home, kind, list)?,
+            true => self.aggregate(kind, function)?,
+            false => self.aggregate_around(home, kind, function)?,
         };
         Ok(Some(place))
     }
 
     /// GROUPING(key, ...): a bit for each, set in rows that ROLLUP has put in over all values of the key. It follows from how many keys count in the row.
-    fn grouping(&mut self, function: &ast::Function) -> Result<Expr> {
-        let ast::FunctionArguments::List(list) = &function.args else {
-            return Err(SqlError::parse(format!("'{function}' at line 1")));
-        };
+    fn grouping(&mut self, arguments: &[ast::Expr]) -> Result<Expr> {
         if !self.scope().grouped.as_ref().is_some_and(|grouped| grouped.rollup) {
             return Err(error::INVALID_GROUP_FUNC_USE.bare());
         }
         let mut places = Vec::new();
-        for (at, argument) in list.args.iter().enumerate() {
-            let ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(node)) = argument else {
-                return Err(SqlError::parse(format!("'{function}' at line 1")));
-            };
+        for (at, node) in arguments.iter().enumerate() {
             let bound = self.expr(node);
             let keys = self.scope().grouped.as_ref().map_or(0, |grouped| grouped.keys.len());
             match bound {
@@ -128,7 +163,7 @@ impl Bind<'_> {
         let at = match grouped.level {
             Some(at) => at,
             None => {
-                let aggregate = Aggregate::new(crate::scalar::aggregate::Kind::Count, false, Vec::new(), settings)?;
+                let aggregate = Aggregate::new(Kind::Count, false, Vec::new(), settings)?;
                 grouped.calls.push(Call { aggregate, arguments: Vec::new() });
                 *grouped.level.insert(grouped.calls.len() - 1)
             }
@@ -136,45 +171,34 @@ impl Bind<'_> {
         Ok(Expr::Column(grouped.keys.len() + at, Type::integer().with_nullable(false)))
     }
 
-    pub fn call(&mut self, kind: crate::scalar::aggregate::Kind, list: &ast::FunctionArgumentList) -> Result<Call> {
-        let distinct = matches!(list.duplicate_treatment, Some(ast::DuplicateTreatment::Distinct));
-        let mut arguments = Vec::new();
-        for argument in &list.args {
-            match argument {
-                ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expr)) => arguments.push(self.expr(expr)?),
-                ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Wildcard) => {}
-                other => return Err(SqlError::parse(format!("'{other}' at line 1"))),
-            }
-        }
-        let (mut order, mut separator) = (Vec::new(), None);
-        for clause in &list.clauses {
-            match clause {
-                ast::FunctionArgumentClause::OrderBy(keys) => {
-                    let own = arguments.len();
-                    for key in keys {
-                        let at = match position(&key.expr) {
-                            Some(number) if number == 0 || number > own => {
-                                return Err(error::BAD_FIELD.with(&[&number, &"order clause"]));
-                            }
-                            at => at,
-                        };
-                        let key_expr = match at {
-                            Some(number) => arguments[number - 1].clone(),
-                            None => self.expr(&key.expr)?,
-                        };
-                        arguments.push(key_expr);
-                        order.push(descends(&key.options));
-                    }
+    pub fn call(&mut self, kind: Kind, function: &ast::Function) -> Result<Call> {
+        let ast::Function {
+            schema: _,
+            name: _,
+            arguments: nodes,
+            star: _,
+            bare: _,
+            distinct,
+            order_by,
+            separator,
+            from_last: _,
+            ignore_nulls: _,
+            over: _,
+        } = function;
+        let mut arguments = nodes.iter().map(|node| self.expr(node)).collect::<Result<Vec<_>>>()?;
+        let mut order = Vec::new();
+        let own = arguments.len();
+        for ast::OrderItem { expr, descending } in order_by {
+            let key = match position(expr) {
+                Some(number) if number == 0 || number > own => {
+                    return Err(error::BAD_FIELD.with(&[&number, &"order clause"]));
                 }
-                ast::FunctionArgumentClause::Separator(value) => {
-                    if let ast::Value::SingleQuotedString(text) | ast::Value::DoubleQuotedString(text) = &value.value {
-                        separator = Some(text.clone());
-                    }
-                }
-                other => return Err(SqlError::unsupported(other)),
-            }
+                Some(number) => arguments[number - 1].clone(),
+                None => self.expr(expr)?,
+            };
+            arguments.push(key);
+            order.push(*descending);
         }
-        use crate::scalar::aggregate::Kind;
         // The least member is the first by its name.
         if let (Kind::Min | Kind::Max, Some(first)) = (kind, arguments.first_mut())
             && matches!(first.kind(), Enum | Set)
@@ -182,48 +206,78 @@ impl Bind<'_> {
             *first = present(first.clone());
         }
         let types: Vec<Type> = arguments.iter().map(Expr::ty).collect();
-        let own = types.len() - order.len();
-        let mut aggregate = Aggregate::new(kind, distinct, types[..own].to_vec(), self.settings())?;
+        let mut aggregate = Aggregate::new(kind, *distinct, types[..own].to_vec(), self.settings())?;
         aggregate.arguments = types;
         aggregate.order = order;
         if let Some(separator) = separator {
-            aggregate.separator = separator.into();
+            aggregate.separator = separator.as_str().into();
         }
         Ok(Call { aggregate, arguments })
     }
 
-    /// VALUES(column) in ON DUPLICATE KEY UPDATE: what would have been inserted.
-    /// VALUES(column) of ON DUPLICATE KEY UPDATE, whose block is the one at `depth`; it may stand in a subquery.
-    fn values(&mut self, function: &ast::Function, depth: usize, base: usize) -> Result<Expr> {
-        let ast::FunctionArguments::List(list) = &function.args else {
-            return Err(SqlError::parse("'VALUES' at line 1"));
-        };
-        let [ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(ast::Expr::Identifier(name)))] = &list.args[..]
-        else {
-            return Err(SqlError::parse("'VALUES' at line 1"));
-        };
-        let columns = &self.scopes[depth].tables[0].columns;
-        let place = columns.iter().position(|column| column.name.eq_ignore_ascii_case(&name.value));
-        let place = place.ok_or_else(|| error::BAD_FIELD.with(&[&name.value, &"field list"]))?;
+    /// VALUES(column) of ON DUPLICATE KEY UPDATE: the value that would have been inserted. It may stand in a subquery of that clause.
+    pub fn inserted_value(&mut self, name: &ast::ColumnName) -> Result<Option<Expr>> {
+        let Some((depth, base)) = self.values_at else { return Ok(None) };
+        let ast::ColumnName { schema: _, table: of, name: column } = name;
+        let table = &self.scopes[depth].tables[0];
+        let is_it = of.as_ref().is_none_or(|of| of.eq_ignore_ascii_case(&table.alias));
+        let place = table.columns.iter().position(|known| is_it && known.name.eq_ignore_ascii_case(column));
+        let place = place.ok_or_else(|| error::BAD_FIELD.with(&[&name.dotted(), &"field list"]))?;
         let ty = self.scopes[depth].type_at(place).with_nullable(true);
         let expr = Expr::Column(base + place, ty);
-        Ok(if depth + 1 == self.scopes.len() { expr } else { self.read_inside(depth, expr) })
+        Ok(Some(if depth + 1 == self.scopes.len() { expr } else { self.read_inside(depth, expr) }))
     }
 }
 
 /// A number alone names an argument, as in ORDER BY it names an item.
 fn position(expr: &ast::Expr) -> Option<usize> {
-    match expr {
-        ast::Expr::Value(value) => match &value.value {
-            ast::Value::Number(digits, _) => digits.parse().ok(),
-            _ => None,
-        },
+    match &expr.kind {
+        ExprKind::Literal(ast::Literal::Integer(number)) => usize::try_from(*number).ok(),
         _ => None,
     }
 }
 
-pub fn descends(options: &ast::OrderByOptions) -> bool {
-    matches!(options.sort, Some(ast::OrderBySort::Desc))
+/// Can the node be bound over the rows that are grouped?
+fn is_plain(node: &ast::Expr) -> bool {
+    !has_aggregate(node) && !has_window(node) && !has_subquery(node)
+}
+
+/// Is that expression of those rows the key?
+fn is_key(key: &Expr, base: &Expr) -> bool {
+    match (key, base) {
+        (Expr::Hosted(a, _), Expr::Hosted(b, _)) => format!("{a:?}") == format!("{b:?}"),
+        (key, base) => same(key, base),
+    }
+}
+
+fn key_column(grouped: &Grouped, at: usize) -> Expr {
+    let ty = grouped.keys[at].ty();
+    let nullable = ty.nullable || grouped.rollup;
+    Expr::Column(at, ty.with_nullable(nullable))
+}
+
+/// The sides of operators that group from the left.
+fn operands(kind: &ExprKind) -> Vec<&ast::Expr> {
+    match kind {
+        ExprKind::Chain { first, links } => {
+            std::iter::once(&**first).chain(links.iter().map(|ast::Link { op: _, operand }| operand)).collect()
+        }
+        ExprKind::Xor(sides) => sides.iter().collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// All but the last operand of bound operators in a row.
+fn left_of(expr: &Expr) -> Option<&Expr> {
+    match expr {
+        Expr::Arithmetic(node) => Some(&node.left),
+        Expr::Xor(sides) => Some(&sides[0]),
+        _ => None,
+    }
+}
+
+fn height(expr: &Expr) -> usize {
+    std::iter::successors(left_of(expr), |expr| left_of(expr)).count()
 }
 
 /// Is there an aggregate in it, outside of subqueries?
@@ -232,14 +286,14 @@ pub fn has_aggregate(node: &ast::Expr) -> bool {
 }
 
 /// The aggregates in it, outside of subqueries; those around others first.
-pub fn aggregates(node: &ast::Expr) -> Vec<&ast::Function> {
+pub fn aggregates(node: &ast::Expr) -> Vec<(Kind, &ast::Function)> {
     aggregate_of(node).into_iter().chain(children(node).into_iter().flat_map(aggregates)).collect()
 }
 
-fn aggregate_of(node: &ast::Expr) -> Option<&ast::Function> {
-    match node {
-        ast::Expr::Function(function) if function.over.is_none() => {
-            Aggregate::kind(&function.name.to_string()).map(|_| function)
+fn aggregate_of(node: &ast::Expr) -> Option<(Kind, &ast::Function)> {
+    match &node.kind {
+        ExprKind::Function(function) if function.over.is_none() && function.schema.is_none() => {
+            Aggregate::kind(&function.name).map(|kind| (kind, &**function))
         }
         _ => None,
     }
@@ -247,12 +301,20 @@ fn aggregate_of(node: &ast::Expr) -> Option<&ast::Function> {
 
 /// Is there a window function in it, outside of subqueries?
 pub fn has_window(node: &ast::Expr) -> bool {
-    seek(node, &|node| matches!(node, ast::Expr::Function(function) if function.over.is_some()))
+    seek(node, &|node| matches!(&node.kind, ExprKind::Function(function) if function.over.is_some()))
 }
 
 /// Is there a subquery in it?
 pub fn has_subquery(node: &ast::Expr) -> bool {
-    seek(node, &|node| matches!(node, ast::Expr::Subquery(_) | ast::Expr::Exists { .. } | ast::Expr::InSubquery { .. }))
+    seek(node, &|node| {
+        matches!(
+            node.kind,
+            ExprKind::Subquery(_)
+                | ExprKind::Exists(_)
+                | ExprKind::InQuery { operand: _, query: _, negated: _ }
+                | ExprKind::Quantified { op: _, left: _, all: _, query: _ }
+        )
+    })
 }
 
 /// Is there a node like that? Subqueries are not entered.
@@ -261,63 +323,66 @@ fn seek(node: &ast::Expr, is_it: &dyn Fn(&ast::Expr) -> bool) -> bool {
 }
 
 fn children(node: &ast::Expr) -> Vec<&ast::Expr> {
-    use ast::Expr as E;
-    match node {
-        E::IsFalse(e)
-        | E::IsNotFalse(e)
-        | E::IsTrue(e)
-        | E::IsNotTrue(e)
-        | E::IsNull(e)
-        | E::IsNotNull(e)
-        | E::IsUnknown(e)
-        | E::IsNotUnknown(e)
-        | E::Nested(e) => vec![e],
-        E::UnaryOp { expr, .. }
-        | E::Cast { expr, .. }
-        | E::Convert { expr, .. }
-        | E::Extract { expr, .. }
-        | E::Ceil { expr, .. }
-        | E::Floor { expr, .. }
-        | E::Collate { expr, .. }
-        | E::InSubquery { expr, .. } => vec![expr],
-        E::BinaryOp { left, right, .. } | E::AnyOp { left, right, .. } | E::AllOp { left, right, .. } => {
-            vec![left, right]
+    use ExprKind as E;
+    match &node.kind {
+        E::Literal(_)
+        | E::Introduced { charset: _, literal: _ }
+        | E::Column(_)
+        | E::Parameter(_)
+        | E::UserVariable(_)
+        | E::SystemVariable { scope: _, name: _ }
+        | E::Default
+        | E::DefaultOf(_)
+        | E::InsertedValue(_)
+        | E::JsonPath { column: _, path: _, unquote: _ }
+        | E::Exists(_)
+        | E::Subquery(_) => Vec::new(),
+        E::Assign { name: _, value: operand }
+        | E::Unary { op: _, operand }
+        | E::Quantified { op: _, left: operand, all: _, query: _ }
+        | E::Is { operand, test: _, negated: _ }
+        | E::InQuery { operand, query: _, negated: _ }
+        | E::Collate { operand, collation: _ }
+        | E::Cast { operand, to: _, array: _ }
+        | E::CastAtZone { operand, zone: _, scale: _ }
+        | E::ConvertUsing { operand, charset: _ }
+        | E::Extract { unit: _, operand }
+        | E::GetFormat { of: _, region: operand }
+        | E::WeightString { operand, pad: _ }
+        | E::Match { columns: _, against: operand, mode: _ } => vec![operand],
+        E::Row(list) | E::And(list) | E::Or(list) | E::Concat(list) | E::Char { numbers: list, charset: _ } => {
+            list.iter().collect()
         }
-        E::MemberOf(member) => vec![&member.value, &member.array],
-        E::Position { expr, r#in } => vec![expr, r#in],
-        E::Between { expr, low, high, .. } => vec![expr, low, high],
-        E::Like { expr, pattern, .. } | E::RLike { expr, pattern, .. } => vec![expr, pattern],
-        E::InList { expr, list, .. } => std::iter::once(&**expr).chain(list).collect(),
-        E::Tuple(list) => list.iter().collect(),
-        E::Substring { expr, substring_from, substring_for, .. } => {
-            std::iter::once(&**expr).chain(substring_from.as_deref()).chain(substring_for.as_deref()).collect()
+        kind @ (E::Xor(_) | E::Chain { first: _, links: _ }) => operands(kind),
+        E::Compare { op: _, left, right } | E::SoundsLike { left, right } => vec![left, right],
+        E::Between { operand, low, high, negated: _ } => vec![operand, low, high],
+        E::InList { operand, list, negated: _ } => std::iter::once(&**operand).chain(list).collect(),
+        E::Like { operand, pattern, escape, negated: _ } => {
+            [&**operand, pattern].into_iter().chain(escape.as_deref()).collect()
         }
-        E::Trim { expr, trim_what, .. } => std::iter::once(&**expr).chain(trim_what.as_deref()).collect(),
-        E::Interval(interval) => vec![&interval.value],
-        E::Case { operand, conditions, else_result, .. } => {
-            let arms = conditions.iter().flat_map(|arm| [&arm.condition, &arm.result]);
-            operand.as_deref().into_iter().chain(arms).chain(else_result.as_deref()).collect()
+        E::Regexp { operand, pattern, negated: _ } => vec![operand, pattern],
+        E::MemberOf { value, array } => vec![value, array],
+        E::Case { operand, arms, otherwise } => {
+            let arms = arms.iter().flat_map(|ast::Arm { condition, result }| [condition, result]);
+            operand.as_deref().into_iter().chain(arms).chain(otherwise.as_deref()).collect()
         }
         E::Function(function) => {
             let over = match &function.over {
-                Some(ast::WindowType::WindowSpec(spec)) => window_exprs(spec),
-                _ => Vec::new(),
+                Some(ast::Over::Window(window)) => window_exprs(window),
+                Some(ast::Over::Named(_)) | None => Vec::new(),
             };
-            let arguments = match &function.args {
-                ast::FunctionArguments::List(list) => &list.args[..],
-                _ => &[],
-            };
-            let arguments = arguments.iter().filter_map(|argument| match argument {
-                ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expr)) => Some(expr),
-                _ => None,
-            });
-            arguments.chain(over).collect()
+            let order = function.order_by.iter().map(|ast::OrderItem { expr, descending: _ }| expr);
+            function.arguments.iter().chain(order).chain(over).collect()
         }
-        _ => Vec::new(),
+        E::DateShift { operand, interval, subtract: _ } => vec![operand, &interval.value],
+        E::TimestampAdd { unit: _, count, operand } => vec![count, operand],
+        E::TimestampDiff { unit: _, from, to } => vec![from, to],
+        E::Trim { side: _, remove, operand } => std::iter::once(&**operand).chain(remove.as_deref()).collect(),
+        E::JsonValue(value) => vec![&value.document, &value.path],
     }
 }
 
-/// What a window is ordered by.
-pub fn window_exprs(spec: &ast::WindowSpec) -> Vec<&ast::Expr> {
-    spec.partition_by.iter().chain(spec.order_by.iter().map(|item| &item.expr)).collect()
+/// The expressions by which a window is partitioned and ordered.
+pub fn window_exprs(window: &ast::Window) -> Vec<&ast::Expr> {
+    window.partition_by.iter().chain(window.order_by.iter().map(|item| &item.expr)).collect()
 }

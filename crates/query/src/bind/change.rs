@@ -2,8 +2,12 @@
 
 use std::sync::Arc;
 
-use sqlparser::ast;
+use syntax::tree::{
+    self, Assignment, ColumnName, ExprKind, Ident, InsertSource, Joined, Limit, OrderItem, RowAlias, TableName,
+    TableRef,
+};
 
+use crate::bind::Bind;
 use crate::bind::from::columns_of;
 use crate::bind::generated::order_by_formulas;
 use crate::bind::hints::Allowed;
@@ -11,11 +15,10 @@ use crate::bind::returning::{Changing, Returning};
 use crate::bind::scope::{Bound, Origin, ScopeTable, Source};
 use crate::bind::select::{limited, outermost};
 use crate::bind::summary::{Block, Wishes};
-use crate::bind::{Bind, name_of};
 use crate::catalog::table::{Default, Table, TableColumn};
 use crate::error::{self, Result, SqlError};
 use crate::parse::parse_expression;
-use crate::parse::statement::{Ignoring, Name};
+use crate::parse::statement::Name;
 use crate::plan::again::is_steady;
 use crate::plan::family::{Doing, Family};
 use crate::plan::walk::conjuncts;
@@ -142,11 +145,14 @@ pub(super) fn refuse_value(table: &Table, column: usize) -> Result<()> {
     }
 }
 
-fn is_default(expr: &ast::Expr) -> bool {
-    match expr {
-        ast::Expr::Identifier(name) => name.quote_style.is_none() && name.value.eq_ignore_ascii_case("default"),
-        _ => false,
-    }
+fn is_default(expr: &tree::Expr) -> bool {
+    matches!(expr.kind, ExprKind::Default)
+}
+
+/// The table that the list begins with, and whether it is all of the list.
+fn first_table(list: &[Joined]) -> Option<(&TableName, bool)> {
+    let [Joined { first: TableRef::Table(table), joins }, others @ ..] = list else { return None };
+    Some((table, joins.is_empty() && others.is_empty()))
 }
 
 impl Bind<'_> {
@@ -225,37 +231,44 @@ impl Bind<'_> {
         })
     }
 
-    pub fn insert(&mut self, insert: &ast::Insert) -> Result<Insert> {
-        if insert.partitioned.is_some() || insert.overwrite {
-            return Err(SqlError::unsupported("this form of INSERT"));
+    pub fn insert(&mut self, insert: &tree::Insert) -> Result<Insert> {
+        let tree::Insert {
+            replace,
+            ignore,
+            hints: _,
+            table: name,
+            partitions,
+            columns,
+            source,
+            row_alias: _,
+            on_duplicate,
+            returning,
+        } = insert;
+        if !partitions.is_empty() {
+            return Err(SqlError::unsupported("PARTITION (...)"));
         }
-        let ast::TableObject::TableName(name) = &insert.table else {
-            return Err(SqlError::unsupported("this form of INSERT"));
-        };
-        let name = name_of(name)?;
-        self.refuse_system(&name)?;
-        let schema = self.schema_of(&name)?;
+        self.refuse_system(name)?;
+        let schema = self.schema_of(name)?;
         self.rights.need_some_columns(&schema, &name.name, Privileges::INSERT)?;
-        if insert.replace_into {
+        if *replace {
             self.rights.need_table(&schema, &name.name, Privileges::DELETE)?;
         }
-        let through = self.insert_view(&name, &schema, insert)?;
+        let through = self.insert_view(name, &schema, insert)?;
         let table = match &through {
             Some(through) => through.table.clone(),
-            None => self.base_table(&name)?,
+            None => self.base_table(name)?,
         };
         // What a view calls the columns; those it does not have cannot be named.
         let names = through.as_ref().map(|through| through.names.clone());
         self.named_as = Some((name.name.clone(), names));
         let mut targets = Vec::new();
-        for column in &insert.columns {
+        for column in columns {
             targets.push(self.target(&table, column)?);
         }
-        for assignment in &insert.assignments {
-            let ast::AssignmentTarget::ColumnName(column) = &assignment.target else {
-                return Err(SqlError::unsupported("this form of INSERT"));
-            };
-            targets.push(self.target(&table, column)?);
+        if let InsertSource::Set(assignments) = source {
+            for Assignment { column, value: _ } in assignments {
+                targets.push(self.target(&table, column)?);
+            }
         }
         if let Some(twice) = (0..targets.len()).find(|at| targets[..*at].contains(&targets[*at])) {
             return Err(error::FIELD_SPECIFIED_TWICE.with(&[&table.columns[targets[twice]].name]));
@@ -271,7 +284,7 @@ impl Bind<'_> {
             Some(through) => {
                 let given = |at: &usize| through.columns.iter().position(|column| *column == Some(*at));
                 let given: Vec<usize> = targets.iter().filter_map(given).collect();
-                options = self.check_insert_view(&name, &given)?;
+                options = self.check_insert_view(name, &given)?;
             }
             // Who may not give all columns is told of none of them, if none is named.
             None if is_bare => {
@@ -285,15 +298,15 @@ impl Bind<'_> {
             }
             None => targets.iter().try_for_each(|at| self.check_change(&table, *at, Privileges::INSERT))?,
         }
-        let values = self.insert_values(insert, &table, &targets, is_bare)?;
-        if insert.source.is_some() && matches!(&values, Values::Rows(rows) if rows.iter().all(Vec::is_empty)) {
+        let values = self.insert_values(source, &table, &targets, is_bare)?;
+        if matches!(&values, Values::Rows(rows) if !rows.is_empty() && rows.iter().all(Vec::is_empty)) {
             targets.clear();
         }
-        let on_conflict = match (&insert.on, insert.replace_into, insert.ignore) {
-            (Some(_), ..) => OnConflict::Update,
-            (None, true, _) => OnConflict::Replace,
-            (None, false, true) => OnConflict::Ignore,
-            (None, false, false) => OnConflict::Fail,
+        let on_conflict = match (on_duplicate.is_empty(), *replace, *ignore) {
+            (false, ..) => OnConflict::Update,
+            (true, true, _) => OnConflict::Replace,
+            (true, false, true) => OnConflict::Ignore,
+            (true, false, false) => OnConflict::Fail,
         };
         let updates = self.on_duplicate(insert, &table, &targets)?;
         let doing = match on_conflict {
@@ -304,11 +317,10 @@ impl Bind<'_> {
             OnConflict::Fail | OnConflict::Ignore => vec![Doing::Insert],
         };
         let rules = Rules { options, ..self.rules(&table, &doing)? };
-        let disregarded = self.disregarded(insert, &table, &targets);
-        let (ignore, list) = (insert.ignore, insert.returning.as_deref());
+        let disregarded = self.disregarded(source, &table, &targets);
         let changing = Changing { table: table.clone(), alias: name.name.clone(), is_view: through.is_some() };
-        let returning = self.returning(list, &[changing])?;
-        Ok(Insert { rules, targets, values, on_conflict, updates, disregarded, ignore, returning })
+        let returning = self.returning(returning.as_deref(), &[changing])?;
+        Ok(Insert { rules, targets, values, on_conflict, updates, disregarded, ignore: *ignore, returning })
     }
 
     fn refuse_system(&self, name: &Name) -> Result<()> {
@@ -351,54 +363,52 @@ impl Bind<'_> {
         Err(rights.no_column(one.first(), name, &table.name))
     }
 
-    pub(super) fn target(&mut self, table: &Table, column: &ast::ObjectName) -> Result<usize> {
-        let name = match column.0.last() {
-            Some(ast::ObjectNamePart::Identifier(name)) => name.value.clone(),
-            _ => column.to_string(),
-        };
+    pub(super) fn target(&mut self, table: &Table, column: &ColumnName) -> Result<usize> {
+        let name = &column.name;
         let found = match &self.named_as {
             Some((_, Some(names))) => {
-                names.iter().position(|known| known.as_ref().is_some_and(|known| known.eq_ignore_ascii_case(&name)))
+                names.iter().position(|known| known.as_ref().is_some_and(|known| known.eq_ignore_ascii_case(name)))
             }
-            _ => table.column(&name),
+            _ => table.column(name),
         };
-        found.ok_or_else(|| error::BAD_FIELD.with(&[&name, &"field list"]))
+        found.ok_or_else(|| error::BAD_FIELD.with(&[name, &"field list"]))
     }
 
     fn insert_values(
         &mut self,
-        insert: &ast::Insert,
+        source: &InsertSource,
         table: &Arc<Table>,
         targets: &[usize],
         is_bare: bool,
     ) -> Result<Values> {
-        if !insert.assignments.is_empty() {
-            self.open_scope();
-            self.add_target(table);
-            let mut row = Vec::new();
-            for (assignment, column) in insert.assignments.iter().zip(targets) {
-                row.push(self.value_for(&assignment.value, table, *column)?);
+        let list = match source {
+            InsertSource::Values(list) => list,
+            InsertSource::Set(assignments) => {
+                self.open_scope();
+                self.add_target(table);
+                let mut row = Vec::new();
+                for (Assignment { column: _, value }, column) in assignments.iter().zip(targets) {
+                    row.push(self.value_for(value, table, *column)?);
+                }
+                self.close_scope();
+                return Ok(Values::Rows(vec![row]));
             }
-            self.close_scope();
-            return Ok(Values::Rows(vec![row]));
-        }
-        let Some(source) = &insert.source else { return Ok(Values::Rows(vec![Vec::new()])) };
-        let ast::SetExpr::Values(values) = &*source.body else {
-            targets.iter().try_for_each(|at| refuse_value(table, *at))?;
-            let mut bound = self.query(source)?;
-            if bound.columns.len() != targets.len() {
-                return Err(error::WRONG_VALUE_COUNT_ON_ROW.with(&[&1]));
+            InsertSource::Query(query) => {
+                targets.iter().try_for_each(|at| refuse_value(table, *at))?;
+                let mut bound = self.query(query)?;
+                if bound.columns.len() != targets.len() {
+                    return Err(error::WRONG_VALUE_COUNT_ON_ROW.with(&[&1]));
+                }
+                if let Some(exprs) = outermost(&mut bound.node) {
+                    exprs.iter_mut().zip(targets).for_each(|(expr, at)| expr.keep_digits(&table.columns[*at].ty));
+                }
+                return Ok(Values::Query(sent(bound, table, targets)));
             }
-            if let Some(exprs) = outermost(&mut bound.node) {
-                exprs.iter_mut().zip(targets).for_each(|(expr, at)| expr.keep_digits(&table.columns[*at].ty));
-            }
-            return Ok(Values::Query(sent(bound, table, targets)));
         };
         self.open_scope();
         self.add_target(table);
-        let mut rows = Vec::with_capacity(values.rows.len());
-        for (at, row) in values.rows.iter().enumerate() {
-            let row = &row.content;
+        let mut rows = Vec::with_capacity(list.len());
+        for (at, row) in list.iter().enumerate() {
             let is_empty = row.is_empty() && (is_bare || targets.is_empty());
             if row.len() != targets.len() && !is_empty {
                 return Err(error::WRONG_VALUE_COUNT_ON_ROW.with(&[&(at + 1)]));
@@ -417,7 +427,7 @@ impl Bind<'_> {
         Ok(Values::Rows(rows))
     }
 
-    pub(super) fn value_for(&mut self, expr: &ast::Expr, table: &Table, column: usize) -> Result<Option<Expr>> {
+    pub(super) fn value_for(&mut self, expr: &tree::Expr, table: &Table, column: usize) -> Result<Option<Expr>> {
         if is_default(expr) {
             return Ok(None);
         }
@@ -435,12 +445,9 @@ impl Bind<'_> {
         refuse_value(table, column)
     }
 
-    fn disregarded(&self, insert: &ast::Insert, table: &Table, targets: &[usize]) -> Vec<usize> {
-        let Some(ast::SetExpr::Values(values)) = insert.source.as_ref().map(|source| &*source.body) else {
-            return Vec::new();
-        };
-        let is_given =
-            |nth: usize| values.rows.iter().any(|row| row.content.get(nth).is_some_and(|expr| !is_default(expr)));
+    fn disregarded(&self, source: &InsertSource, table: &Table, targets: &[usize]) -> Vec<usize> {
+        let InsertSource::Values(rows) = source else { return Vec::new() };
+        let is_given = |nth: usize| rows.iter().any(|row| row.get(nth).is_some_and(|expr| !is_default(expr)));
         let places = targets.iter().enumerate();
         places.filter(|(nth, at)| self.disregards(table, **at) && is_given(*nth)).map(|(_, at)| *at).collect()
     }
@@ -448,27 +455,22 @@ impl Bind<'_> {
     /// `targets`: the columns that the statement names.
     fn on_duplicate(
         &mut self,
-        insert: &ast::Insert,
+        insert: &tree::Insert,
         table: &Arc<Table>,
         targets: &[usize],
     ) -> Result<Vec<(usize, Expr)>> {
-        let assignments = match &insert.on {
-            None => return Ok(Vec::new()),
-            Some(ast::OnInsert::DuplicateKeyUpdate(assignments)) => assignments,
-            Some(_) => return Err(SqlError::unsupported("ON CONFLICT")),
-        };
+        if insert.on_duplicate.is_empty() {
+            return Ok(Vec::new());
+        }
         self.open_scope();
         self.add_target(table);
         // The new row follows; it has a name if the statement gives it one.
-        let new = insert.insert_alias.as_ref().map(|alias| name_of(&alias.row_alias)).transpose()?;
-        let at = self.add_table(table, new.as_ref().map_or("\u{0}new", |new| &new.name), Columns::All);
-        if let Some(names) = insert
-            .insert_alias
-            .as_ref()
-            .and_then(|alias| alias.col_aliases.as_deref())
-            .filter(|names| !names.is_empty())
+        let new = insert.row_alias.as_ref();
+        let at = self.add_table(table, new.map_or("\u{0}new", |alias| &alias.name.value), Columns::All);
+        if let Some(RowAlias { name: _, columns }) = new
+            && !columns.is_empty()
         {
-            self.name_columns(at, names, targets)?;
+            self.name_columns(at, columns, targets)?;
         }
         let base = self.scope().tables[at].offset;
         if new.is_none() {
@@ -476,15 +478,12 @@ impl Bind<'_> {
         }
         self.values_at = Some((self.scopes.len() - 1, base));
         let mut updates = Vec::new();
-        for assignment in assignments {
-            let ast::AssignmentTarget::ColumnName(name) = &assignment.target else {
-                return Err(SqlError::unsupported("assignment of several columns"));
-            };
-            let column = self.target(table, name)?;
+        for Assignment { column, value } in &insert.on_duplicate {
+            let column = self.target(table, column)?;
             if !self.is_through_view() {
                 self.check_change(table, column, Privileges::UPDATE)?;
             }
-            let expr = match self.value_for(&assignment.value, table, column)? {
+            let expr = match self.value_for(value, table, column)? {
                 Some(expr) => expr,
                 None => self
                     .default_of(&table.columns[column])?
@@ -500,11 +499,11 @@ impl Bind<'_> {
     }
 
     /// `AS new (m, n)`: in the new row the columns that are put in have these names, and the others none.
-    fn name_columns(&mut self, at: usize, names: &[ast::Ident], targets: &[usize]) -> Result<()> {
+    fn name_columns(&mut self, at: usize, names: &[Ident], targets: &[usize]) -> Result<()> {
         if names.len() != targets.len() {
             return Err(error::VIEW_WRONG_LIST.bare());
         }
-        let same = |one: &ast::Ident, other: &ast::Ident| one.value.to_lowercase() == other.value.to_lowercase();
+        let same = |one: &Ident, other: &Ident| one.value.to_lowercase() == other.value.to_lowercase();
         if let Some(twice) = (0..names.len()).find(|at| names[..*at].iter().any(|name| same(name, &names[*at]))) {
             return Err(error::DUP_FIELDNAME.with(&[&names[twice].value]));
         }
@@ -519,9 +518,9 @@ impl Bind<'_> {
     fn changed_rows(
         &mut self,
         source: &Source,
-        selection: Option<&ast::Expr>,
-        order: &[ast::OrderByExpr],
-        limit: Option<&ast::Expr>,
+        selection: Option<&tree::Expr>,
+        order: &[OrderItem],
+        limit: Option<&Limit>,
         targets: &[usize],
         wait: LockWait,
     ) -> Result<Arc<Node>> {
@@ -531,7 +530,7 @@ impl Bind<'_> {
             conjuncts(self.expr(selection)?, &mut conditions);
         }
         let sorts = self.order(order, &[])?;
-        let limit = limit.map(|limit| self.expr(limit)).transpose()?;
+        let limit = limit.map(|Limit { count, offset: _ }| self.expr(count)).transpose()?;
         self.uses.lock(targets.len());
         if limit.is_none() && self.settings().safe_updates {
             // Any key will do, however small the table is.
@@ -622,37 +621,42 @@ impl Bind<'_> {
         at.iter().zip(targets).map(changing).collect()
     }
 
-    pub fn update(&mut self, update: &Ignoring<ast::Update>) -> Result<Update> {
-        if update.from.is_some() {
-            return Err(SqlError::unsupported("this form of UPDATE"));
-        }
-        if let ast::TableFactor::Table { name, .. } = &update.table.relation {
-            let name = name_of(name)?;
-            self.refuse_system(&name)?;
+    pub fn update(&mut self, update: &tree::Update) -> Result<Update> {
+        let commons = self.commons.len();
+        self.with(update.with.as_ref())?;
+        let bound = self.updated(update);
+        self.commons.truncate(commons);
+        bound
+    }
+
+    fn updated(&mut self, update: &tree::Update) -> Result<Update> {
+        let tree::Update { with: _, hints: _, ignore, tables, assignments, selection, order_by, limit, returning } =
+            update;
+        if let Some((TableName { name, .. }, is_only)) = first_table(tables)
+            && self.common_named(name).is_none()
+        {
+            self.refuse_system(name)?;
             // Of one table the right to change it is looked at before the table (R2).
-            if update.table.joins.is_empty() {
-                let schema = self.schema_of(&name)?;
+            if is_only {
+                let schema = self.schema_of(name)?;
                 self.rights.need_some_columns(&schema, &name.name, Privileges::UPDATE)?;
             }
         }
         self.open_scope();
         (self.keyed, self.changing) = (true, "UPDATE");
-        let source = self.from(std::slice::from_ref(&update.table));
+        let source = self.from(tables);
         self.keyed = false;
         let source = source?;
         self.scope().clause = "field list";
         let mut sets: Vec<(usize, Vec<(usize, Expr)>)> = Vec::new();
         let mut options: Vec<(usize, Vec<(String, Expr)>)> = Vec::new();
-        for assignment in &update.assignments {
-            let ast::AssignmentTarget::ColumnName(name) = &assignment.target else {
-                return Err(SqlError::unsupported("assignment of several columns"));
-            };
-            let (at, column) = self.assigned_column(name)?;
+        for Assignment { column, value } in assignments {
+            let (at, column) = self.assigned_column(column)?;
             let through = self.through(at, Privileges::UPDATE, &[column])?;
             let (table, at) = (through.table, through.at);
             let column = through.columns[column].unwrap_or(column);
             options.push((at, through.options));
-            let expr = match self.value_for(&assignment.value, &table, column)? {
+            let expr = match self.value_for(value, &table, column)? {
                 Some(expr) => expr,
                 None => self
                     .default_of(&table.columns[column])?
@@ -667,14 +671,8 @@ impl Bind<'_> {
             }
         }
         let at: Vec<usize> = sets.iter().map(|(at, _)| *at).collect();
-        let node = self.changed_rows(
-            &source,
-            update.selection.as_ref(),
-            &update.order_by,
-            update.limit.as_ref(),
-            &at,
-            LockWait::Choosy,
-        )?;
+        let (selection, limit) = (selection.as_ref(), limit.as_ref());
+        let node = self.changed_rows(&source, selection, order_by, limit, &at, LockWait::Choosy)?;
         let mut targets = Vec::new();
         for (at, sets) in sets {
             let doing = Doing::Update(sets.iter().map(|(column, _)| *column).collect());
@@ -685,59 +683,43 @@ impl Bind<'_> {
         }
         let changing = self.changing(&at, &targets);
         self.close_scope();
-        let returning = self.returning(update.returning.as_deref(), &changing)?;
-        Ok(Update { node, targets, ignore: update.ignore, returning })
+        let returning = self.returning(returning.as_deref(), &changing)?;
+        Ok(Update { node, targets, ignore: *ignore, returning })
     }
 
-    fn assigned_column(&mut self, name: &ast::ObjectName) -> Result<(usize, usize)> {
-        let parts: Vec<&str> = name
-            .0
-            .iter()
-            .filter_map(|part| match part {
-                ast::ObjectNamePart::Identifier(name) => Some(name.value.as_str()),
-                ast::ObjectNamePart::Function(_) => None,
-            })
-            .collect();
+    fn assigned_column(&mut self, column: &ColumnName) -> Result<(usize, usize)> {
+        let ColumnName { schema, table, name } = column;
         let scope = self.scope();
-        let place = match parts[..] {
-            [column] => scope.find(None, None, column)?,
-            [table, column] => scope.find(None, Some(table), column)?,
-            [schema, table, column] => scope.find(Some(schema), Some(table), column)?,
-            _ => None,
-        };
-        let place = place.ok_or_else(|| error::BAD_FIELD.with(&[&parts.join("."), &"field list"]))?;
+        let place = scope.find(schema.as_deref(), table.as_deref(), name)?;
+        let place = place.ok_or_else(|| error::BAD_FIELD.with(&[&column.dotted(), &"field list"]))?;
         let at =
             scope.tables.iter().position(|table| (table.offset..table.offset + table.columns.len()).contains(&place));
         let at = at.unwrap_or_default();
         Ok((at, place - scope.tables[at].offset))
     }
 
-    pub fn delete(&mut self, delete: &Ignoring<ast::Delete>) -> Result<Delete> {
-        let (ast::FromTable::WithFromKeyword(from) | ast::FromTable::WithoutKeyword(from)) = &delete.from;
-        // DELETE a FROM a JOIN b; DELETE FROM a USING a JOIN b; DELETE FROM a.
-        let (names, from): (Vec<Name>, &[ast::TableWithJoins]) = match (&delete.using, &delete.tables[..]) {
-            (Some(using), _) => {
-                let names = from.iter().map(|item| match &item.relation {
-                    ast::TableFactor::Table { name, .. } => name_of(name),
-                    other => Err(SqlError::unsupported(other)),
-                });
-                (names.collect::<Result<_>>()?, using)
-            }
-            (None, []) => (Vec::new(), from),
-            (None, tables) => (tables.iter().map(name_of).collect::<Result<_>>()?, from),
-        };
-        if let (true, [ast::TableWithJoins { relation: ast::TableFactor::Table { name, .. }, joins }]) =
-            (names.is_empty(), from)
-            && joins.is_empty()
+    pub fn delete(&mut self, delete: &tree::Delete) -> Result<Delete> {
+        let commons = self.commons.len();
+        self.with(delete.with.as_ref())?;
+        let bound = self.deleted(delete);
+        self.commons.truncate(commons);
+        bound
+    }
+
+    fn deleted(&mut self, delete: &tree::Delete) -> Result<Delete> {
+        let tree::Delete { with: _, hints: _, ignore, targets: names, tables, selection, order_by, limit, returning } =
+            delete;
+        if let Some((TableName { name, .. }, true)) = first_table(tables)
+            && names.is_empty()
+            && self.common_named(name).is_none()
         {
             // As for UPDATE.
-            let name = name_of(name)?;
-            let schema = self.schema_of(&name)?;
+            let schema = self.schema_of(name)?;
             self.rights.need_table(&schema, &name.name, Privileges::DELETE)?;
         }
         self.open_scope();
         (self.keyed, self.changing) = (true, "DELETE");
-        let source = self.from(from);
+        let source = self.from(tables);
         self.keyed = false;
         let source = source?;
         let mut at = Vec::new();
@@ -745,7 +727,7 @@ impl Bind<'_> {
             let first = self.scope().tables.iter().position(|table| table.within.is_none());
             at.push(first.unwrap_or(0));
         }
-        for name in &names {
+        for name in names {
             let found = self.scope().tables.iter().position(|table| {
                 table.within.is_none()
                     && table.alias == name.name
@@ -756,21 +738,15 @@ impl Bind<'_> {
         for at in &mut at {
             *at = self.through(*at, Privileges::DELETE, &[])?.at;
         }
-        let node = self.changed_rows(
-            &source,
-            delete.selection.as_ref(),
-            &delete.order_by,
-            delete.limit.as_ref(),
-            &at,
-            LockWait::Patient,
-        )?;
+        let (selection, limit) = (selection.as_ref(), limit.as_ref());
+        let node = self.changed_rows(&source, selection, order_by, limit, &at, LockWait::Patient)?;
         let mut targets = Vec::new();
         for at in &at {
             targets.push(self.changed(*at, Vec::new(), Doing::Delete)?);
         }
         let changing = self.changing(&at, &targets);
         self.close_scope();
-        let returning = self.returning(delete.returning.as_deref(), &changing)?;
+        let returning = self.returning(returning.as_deref(), &changing)?;
         let referred = |target: &Target| {
             let table = &target.rules.table;
             targets_of(&targets)
@@ -781,11 +757,11 @@ impl Bind<'_> {
         let mut numbered: Vec<(usize, Target)> = order.into_iter().zip(targets).collect();
         numbered.sort_by_key(|(referred, _)| *referred);
         let targets = numbered.into_iter().map(|(_, target)| target).collect();
-        Ok(Delete { node, targets, ignore: delete.ignore, returning })
+        Ok(Delete { node, targets, ignore: *ignore, returning })
     }
 
     /// An expression over one table's columns: of a CHECK, for CREATE TABLE to look at.
-    pub fn over_table(&mut self, table: &Arc<Table>, expr: &ast::Expr) -> Result<Expr> {
+    pub fn over_table(&mut self, table: &Arc<Table>, expr: &tree::Expr) -> Result<Expr> {
         self.open_scope();
         self.add_table(table, &table.name, Columns::All);
         let bound = self.expr(expr);

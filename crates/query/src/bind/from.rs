@@ -2,15 +2,13 @@
 
 use std::sync::Arc;
 
-use sqlparser::ast::{self, JoinConstraint, JoinOperator, ObjectNamePart, TableFactor};
+use syntax::tree::{Derived, Ident, IndexHint, Join, JoinConstraint, JoinKind, Joined, TableName, TableRef};
 
+use crate::bind::Bind;
 use crate::bind::hints::allowed;
-use crate::bind::json_table::Parts;
-use crate::bind::scope::{Origin, ScopeTable, Source};
-use crate::bind::{Bind, name_of};
+use crate::bind::scope::{Common, Origin, ScopeTable, Source};
 use crate::catalog::table::Table;
 use crate::error::{self, Result, SqlError};
-use crate::parse::limits::TABLES_MAX;
 use crate::parse::statement::Name;
 use crate::plan::Node;
 use crate::plan::walk::conjuncts;
@@ -22,6 +20,9 @@ use crate::scalar::expr::Comparison;
 use crate::system::keys;
 use crate::types::{Column, ColumnFlags};
 
+/// The most tables of one FROM, of an UPDATE or DELETE, as in MySQL.
+pub const TABLES_MAX: usize = 61;
+
 /// An operand of a join: its tables, and the places of the columns that it shows, in their order.
 struct Operand {
     source: Source,
@@ -29,78 +30,73 @@ struct Operand {
 }
 
 impl Bind<'_> {
-    pub fn from(&mut self, list: &[ast::TableWithJoins]) -> Result<Source> {
+    pub fn from(&mut self, list: &[Joined]) -> Result<Source> {
+        let Operand { source, columns } = self.listed(list)?;
+        if !self.scope().coalesced.is_empty() {
+            self.scope().star = Some(columns);
+        }
+        Ok(source)
+    }
+
+    /// Items joined as by commas.
+    fn listed(&mut self, list: &[Joined]) -> Result<Operand> {
         let (mut items, mut columns) = (Vec::new(), Vec::new());
         for item in list {
             let operand = self.joined(item)?;
             items.push(operand.source);
             columns.extend(operand.columns);
         }
-        if !self.scope().coalesced.is_empty() {
-            self.scope().star = Some(columns);
-        }
-        Ok(if items.len() == 1 { items.remove(0) } else { Source::Inner(items, Vec::new()) })
+        let source = if items.len() == 1 { items.remove(0) } else { Source::Inner(items, Vec::new()) };
+        Ok(Operand { source, columns })
     }
 
-    fn joined(&mut self, item: &ast::TableWithJoins) -> Result<Operand> {
+    fn joined(&mut self, item: &Joined) -> Result<Operand> {
         let first = self.scope().tables.len();
-        let is_outer = |join: &ast::Join| {
-            use JoinOperator::{Left, LeftOuter, Right, RightOuter};
-            matches!(join.join_operator, Left(_) | LeftOuter(_) | Right(_) | RightOuter(_))
-        };
         let plain_only = self.plain_only;
-        self.plain_only |= item.joins.iter().any(is_outer);
+        self.plain_only |= item.joins.iter().any(|join| matches!(join.kind, JoinKind::Left | JoinKind::Right));
         let joined = self.joined_from(item, first);
         self.plain_only = plain_only;
         joined
     }
 
-    fn joined_from(&mut self, item: &ast::TableWithJoins, first: usize) -> Result<Operand> {
-        let Operand { source: mut left, mut columns } = self.operand(&item.relation)?;
-        for join in &item.joins {
+    fn joined_from(&mut self, item: &Joined, start: usize) -> Result<Operand> {
+        let Joined { first, joins } = item;
+        let Operand { source: mut left, mut columns } = self.operand(first)?;
+        for Join { kind, table, constraint } in joins {
             let middle = self.scope().tables.len();
-            let Operand { source: right, columns: right_columns } = self.operand(&join.relation)?;
-            let (constraint, kind) = match &join.join_operator {
-                JoinOperator::Join(on)
-                | JoinOperator::Inner(on)
-                | JoinOperator::CrossJoin(on)
-                | JoinOperator::StraightJoin(on) => (on, 'i'),
-                JoinOperator::Left(on) | JoinOperator::LeftOuter(on) => (on, 'l'),
-                JoinOperator::Right(on) | JoinOperator::RightOuter(on) => (on, 'r'),
-                other => return Err(SqlError::unsupported(format!("{other:?}"))),
-            };
-            if kind == 'r' && self.scope().tables[middle..].iter().any(|table| !table.after.is_empty()) {
+            let Operand { source: right, columns: right_columns } = self.operand(table)?;
+            if *kind == JoinKind::Right && self.scope().tables[middle..].iter().any(|table| !table.after.is_empty()) {
                 let names = self.scope().tables[middle..].iter().find(|table| !table.after.is_empty());
                 let name = names.map(|table| table.alias.clone()).unwrap_or_default();
                 return Err(error::TF_FORBIDDEN_JOIN_TYPE.with(&[&name]));
             }
-            if matches!(join.join_operator, JoinOperator::StraightJoin(_)) {
-                let before: Vec<usize> = (first..middle).collect();
+            if *kind == JoinKind::Straight {
+                let before: Vec<usize> = (start..middle).collect();
                 self.scope().tables[middle..].iter_mut().for_each(|table| table.after.extend(&before));
             }
-            let on = self.constraint(constraint, &mut columns, right_columns, kind == 'r')?;
+            let on = self.constraint(constraint, &mut columns, right_columns, *kind == JoinKind::Right)?;
             let nullable = match kind {
-                'l' => middle..self.scope().tables.len(),
-                'r' => first..middle,
-                _ => 0..0,
+                JoinKind::Left => middle..self.scope().tables.len(),
+                JoinKind::Right => start..middle,
+                JoinKind::Inner | JoinKind::Straight => 0..0,
             };
             self.scope().tables[nullable].iter_mut().for_each(|table| table.nullable = true);
             left = match kind {
-                'l' => Source::Left(Box::new(left), Box::new(right), on),
-                'r' => Source::Left(Box::new(right), Box::new(left), on),
-                _ => inner(left, right, on),
+                JoinKind::Left => Source::Left(Box::new(left), Box::new(right), on),
+                JoinKind::Right => Source::Left(Box::new(right), Box::new(left), on),
+                JoinKind::Inner | JoinKind::Straight => inner(left, right, on),
             };
         }
         Ok(Operand { source: left, columns })
     }
 
     /// One operand of a join, with the columns that its tables show.
-    fn operand(&mut self, factor: &TableFactor) -> Result<Operand> {
-        if let TableFactor::NestedJoin { table_with_joins, alias: None } = factor {
-            return self.joined(table_with_joins);
+    fn operand(&mut self, table: &TableRef) -> Result<Operand> {
+        if let TableRef::Nested(list) = table {
+            return self.listed(list);
         }
         let first = self.scope().tables.len();
-        let source = self.factor(factor)?;
+        let source = self.table_ref(table)?;
         let shown = self.scope().tables[first..].iter().filter(|table| table.within.is_none());
         let columns = shown.flat_map(|table| table.offset..table.offset + table.columns.len()).collect();
         Ok(Operand { source, columns })
@@ -131,9 +127,7 @@ impl Bind<'_> {
                 conjuncts(bound?, &mut on);
                 return Ok(on);
             }
-            JoinConstraint::Using(names) => {
-                names.iter().map(|name| Ok(name_of(name)?.name)).collect::<Result<Vec<String>>>()?
-            }
+            JoinConstraint::Using(names) => names.iter().map(|name| name.value.clone()).collect::<Vec<String>>(),
             JoinConstraint::Natural => {
                 let scope = self.scope();
                 let names = columns.iter().filter_map(|place| scope.column_at(*place)).map(|column| &column.name);
@@ -178,44 +172,30 @@ impl Bind<'_> {
         Ok(place)
     }
 
-    fn factor(&mut self, factor: &TableFactor) -> Result<Source> {
-        match factor {
-            TableFactor::Table { name, alias, args: None, partitions, index_hints, .. } => {
-                if !partitions.is_empty() {
-                    return Err(SqlError::unsupported("PARTITION (...)"));
-                }
-                let source = self.named(&name_of(name)?, alias.as_ref(), &name.0)?;
-                self.hinted(&source, index_hints)?;
-                Ok(source)
-            }
-            TableFactor::Derived { subquery, alias, lateral: false, .. } => {
+    fn table_ref(&mut self, table: &TableRef) -> Result<Source> {
+        match table {
+            TableRef::Table(table) => self.named(table),
+            TableRef::Derived(derived) => {
+                let Derived { lateral, query, alias, columns: names } = &**derived;
                 let alias = alias.as_ref().ok_or_else(|| error::DERIVED_MUST_HAVE_ALIAS.bare())?;
+                if *lateral {
+                    // It sees the tables before it, as a subquery sees those around it.
+                    let (bound, outside) = self.deeper(|bind| bind.query(query))?;
+                    let mut columns = bound.columns;
+                    rename(&mut columns, names)?;
+                    return self.beside(&alias.value, columns, bound.node, &outside);
+                }
                 // It does not see the tables beside it.
                 let hidden = self.scopes.pop();
-                let bound = self.query(subquery);
+                let bound = self.query(query);
                 self.scopes.extend(hidden);
                 let mut bound = bound?;
-                rename(&mut bound.columns, alias)?;
-                self.derived(&alias.name.value, bound.columns, bound.node)
+                rename(&mut bound.columns, names)?;
+                self.derived(&alias.value, bound.columns, bound.node)
             }
-            TableFactor::Derived { subquery, alias, lateral: true, .. } => {
-                let alias = alias.as_ref().ok_or_else(|| error::DERIVED_MUST_HAVE_ALIAS.bare())?;
-                self.lateral(subquery, alias)
-            }
-            TableFactor::JsonTable { json_expr, json_path, columns, alias } => {
-                let alias = alias.as_ref().ok_or_else(|| error::TF_MUST_HAVE_ALIAS.bare())?;
-                self.json_table(&Parts { document: json_expr, path: json_path, columns, alias })
-            }
-            other => Err(SqlError::unsupported(other)),
+            TableRef::JsonTable(table) => self.json_table(table),
+            TableRef::Nested(list) => Ok(self.listed(list)?.source),
         }
-    }
-
-    /// It sees the tables before it, as a subquery sees those around it.
-    fn lateral(&mut self, subquery: &ast::Query, alias: &ast::TableAlias) -> Result<Source> {
-        let (bound, outside) = self.deeper(|bind| bind.query(subquery))?;
-        let mut columns = bound.columns;
-        rename(&mut columns, alias)?;
-        self.beside(&alias.name.value, columns, bound.node, &outside)
     }
 
     /// A table that is made for each row of those before it, where it looks at them: `outside` is what it reads of the blocks around it.
@@ -245,7 +225,7 @@ impl Bind<'_> {
         Ok(source)
     }
 
-    fn hinted(&mut self, source: &Source, hints: &[ast::TableIndexHints]) -> Result<()> {
+    fn hinted(&mut self, source: &Source, hints: &[IndexHint]) -> Result<()> {
         let Source::Table(at) = source else { return Ok(()) };
         let table = &mut self.scope().tables[*at];
         if let Origin::Base(base) = &table.origin {
@@ -288,22 +268,36 @@ impl Bind<'_> {
         Ok(Source::Table(self.scope().add(table)))
     }
 
-    fn named(&mut self, name: &Name, alias: Option<&ast::TableAlias>, parts: &[ObjectNamePart]) -> Result<Source> {
-        let shown = alias.map_or(name.name.clone(), |alias| alias.name.value.clone());
-        if name.schema.is_none() {
-            if let Some(common) =
-                self.commons.iter().rev().find(|common| common.name.eq_ignore_ascii_case(&name.name)).cloned()
-            {
+    fn named(&mut self, table: &TableName) -> Result<Source> {
+        let TableName { name, partitions, alias, hints, span } = table;
+        if !partitions.is_empty() {
+            return Err(SqlError::unsupported("PARTITION (...)"));
+        }
+        let shown = alias.as_ref().map_or(&name.name, |alias| &alias.value);
+        let source = match self.common_named(name).cloned() {
+            Some(common) => {
                 self.height = self.height.max(common.size.0);
                 self.weight += common.size.1;
                 self.rise(0)?;
-                return self.derived(&shown, common.columns, common.node);
+                self.derived(shown, common.columns, common.node)?
             }
-            if name.name.eq_ignore_ascii_case("dual") {
-                return Ok(Source::Inner(Vec::new(), Vec::new()));
+            None => {
+                self.record_table(name, *span);
+                self.stored(name, shown)?
             }
-        }
-        self.record_table(name, parts);
+        };
+        self.hinted(&source, hints)?;
+        Ok(source)
+    }
+
+    /// The common table expression of that name.
+    pub fn common_named(&self, name: &Name) -> Option<&Common> {
+        let is_it = |common: &&Common| common.name.eq_ignore_ascii_case(&name.name);
+        self.commons.iter().rev().filter(|_| name.schema.is_none()).find(is_it)
+    }
+
+    /// A table or view.
+    fn stored(&mut self, name: &Name, shown: &str) -> Result<Source> {
         let schema = name.schema.as_deref().or(self.around.database).unwrap_or("");
         if let Some(system) = crate::system::find(schema, &name.name) {
             // As of other tables below.
@@ -318,9 +312,9 @@ impl Bind<'_> {
             let has_transactions = system.schema != "performance_schema";
             let count = if has_transactions { &mut self.uses.reading } else { &mut self.uses.reading_unsafe };
             *count += 1;
-            let columns = system.columns_as(&shown);
+            let columns = system.columns_as(shown);
             return self.add(ScopeTable {
-                alias: shown,
+                alias: shown.to_owned(),
                 schema: system.schema.to_owned(),
                 hidden: vec![false; columns.len()],
                 origin: Origin::System(system),
@@ -343,7 +337,7 @@ impl Bind<'_> {
             return Err(self.rights.no_table(command, &name.name));
         }
         if let Some(view) = self.definitions().view(&schema, &name.name).cloned() {
-            return self.view(&view, &shown);
+            return self.view(&view, shown);
         }
         let table = self.base_table(name)?;
         self.uses.reading += 1;
@@ -353,8 +347,8 @@ impl Bind<'_> {
         let keyed = self.keyed;
         let lock = self.around.reads_lock;
         self.add(ScopeTable {
-            columns: columns_of(&table, &shown),
-            alias: shown,
+            columns: columns_of(&table, shown),
+            alias: shown.to_owned(),
             schema: table.schema.clone(),
             hidden: table.columns.iter().map(|column| column.invisible || column.is_hidden()).collect(),
             offset: 0,
@@ -385,15 +379,16 @@ fn inner(left: Source, right: Source, mut on: Vec<Expr>) -> Source {
     Source::Inner(items, on)
 }
 
-pub fn rename(columns: &mut [Column], alias: &ast::TableAlias) -> Result<()> {
-    if alias.columns.is_empty() {
+/// Gives columns these names, if there are any.
+pub fn rename(columns: &mut [Column], names: &[Ident]) -> Result<()> {
+    if names.is_empty() {
         return Ok(());
     }
-    if alias.columns.len() != columns.len() {
+    if names.len() != columns.len() {
         return Err(error::WRONG_NUMBER_OF_COLUMNS_IN_SELECT.bare());
     }
-    for (column, name) in columns.iter_mut().zip(&alias.columns) {
-        column.name = name.name.value.clone();
+    for (column, name) in columns.iter_mut().zip(names) {
+        column.name = name.value.clone();
     }
     Ok(())
 }

@@ -51,7 +51,6 @@ impl Bind<'_> {
             variables: self.around.variables,
             parameters: &[],
             values: &[],
-            names: &[],
             reads_lock: None,
         };
         let mut bind = Bind::new(&around);

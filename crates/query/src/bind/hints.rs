@@ -1,6 +1,6 @@
 //! What a statement wishes of the planner: index hints, STRAIGHT_JOIN, MAX_EXECUTION_TIME. Other hints in comments are wishes that may go unheard.
 
-use sqlparser::ast;
+use syntax::tree::{HintAction, HintScope, IndexHint, Query, QueryBody};
 
 use crate::catalog::table::Table;
 use crate::error::{self, Result};
@@ -15,24 +15,22 @@ pub struct Allowed {
 }
 
 /// USE, FORCE and IGNORE INDEX; error 1176 for an index that the table has not.
-pub fn allowed(table: &Table, alias: &str, hints: &[ast::TableIndexHints]) -> Result<Option<Allowed>> {
-    let hints: Vec<&ast::TableIndexHints> = hints
-        .iter()
-        .filter(|hint| matches!(hint.for_clause, None | Some(ast::TableIndexHintForClause::Join)))
-        .collect();
+pub fn allowed(table: &Table, alias: &str, hints: &[IndexHint]) -> Result<Option<Allowed>> {
+    let hints: Vec<&IndexHint> =
+        hints.iter().filter(|hint| matches!(hint.scope, None | Some(HintScope::Join))).collect();
     if hints.is_empty() {
         return Ok(None);
     }
     let all: Vec<usize> = (0..table.indexes.len()).collect();
-    let chooses = hints.iter().any(|hint| !matches!(hint.hint_type, ast::TableIndexHintType::Ignore));
+    let chooses = hints.iter().any(|hint| hint.action != HintAction::Ignore);
     let mut allowed = match chooses {
         true => Allowed { primary: false, indexes: Vec::new(), forced: false },
         false => Allowed { primary: true, indexes: all, forced: false },
     };
-    for hint in hints {
-        let ignores = matches!(hint.hint_type, ast::TableIndexHintType::Ignore);
-        allowed.forced |= matches!(hint.hint_type, ast::TableIndexHintType::Force);
-        for name in &hint.index_names {
+    for IndexHint { action, scope: _, indexes } in hints {
+        let ignores = *action == HintAction::Ignore;
+        allowed.forced |= *action == HintAction::Force;
+        for name in indexes {
             if name.value.eq_ignore_ascii_case("primary") && table.primary.is_some() {
                 allowed.primary = !ignores;
                 continue;
@@ -49,10 +47,10 @@ pub fn allowed(table: &Table, alias: &str, hints: &[ast::TableIndexHints]) -> Re
 }
 
 /// `/*+ MAX_EXECUTION_TIME(1000) */` of the outermost SELECT, in milliseconds.
-pub fn max_execution_ms(query: &ast::Query) -> Option<u64> {
-    let ast::SetExpr::Select(select) = &*query.body else { return None };
-    select.optimizer_hints.iter().find_map(|hint| {
-        let text = hint.text.to_ascii_uppercase();
+pub fn max_execution_ms(query: &Query) -> Option<u64> {
+    let QueryBody::Select(select) = &query.body else { return None };
+    select.hints.iter().find_map(|hint| {
+        let text = hint.to_ascii_uppercase();
         let rest = &text[text.find("MAX_EXECUTION_TIME")? + "MAX_EXECUTION_TIME".len()..];
         let inside = rest.trim_start().strip_prefix('(')?;
         inside[..inside.find(')')?].trim().parse().ok()

@@ -8,14 +8,14 @@
 
 use std::sync::Arc;
 
-use sqlparser::ast;
+use syntax::tree as ast;
 
 use crate::bind::Bind;
 use crate::bind::aggregate::aggregates;
 use crate::error::{self, Result};
 use crate::exec::hosted::Outer;
 use crate::scalar::Expr;
-use crate::scalar::aggregate::{Aggregate, Kind};
+use crate::scalar::aggregate::Kind;
 use crate::value::Value;
 
 /// What is noted while arguments are bound to see how far they reach.
@@ -38,13 +38,8 @@ impl Reach {
 impl Bind<'_> {
     /// Has the node an aggregate, outside of subqueries, that belongs to this block? It stands where one may.
     pub fn has_own_aggregate(&mut self, node: &ast::Expr) -> Result<bool> {
-        for function in aggregates(node) {
-            let (Some(kind), ast::FunctionArguments::List(list)) =
-                (Aggregate::kind(&function.name.to_string()), &function.args)
-            else {
-                return Ok(true);
-            };
-            if self.home(kind, list, true)? + 1 == self.scopes.len() {
+        for (kind, function) in aggregates(node) {
+            if self.home(kind, function, true)? + 1 == self.scopes.len() {
                 return Ok(true);
             }
         }
@@ -52,13 +47,13 @@ impl Bind<'_> {
     }
 
     /// The depth of the block that an aggregate of this one belongs to. `may_stand`: as far as this block goes, it may stand here.
-    pub fn home(&mut self, kind: Kind, list: &ast::FunctionArgumentList, may_stand: bool) -> Result<usize> {
+    pub fn home(&mut self, kind: Kind, function: &ast::Function, may_stand: bool) -> Result<usize> {
         let own = self.scopes.len() - 1;
         // ANY_VALUE is a function like any other to MySQL.
         if kind == Kind::AnyValue || !self.scopes[..own].iter().any(|scope| scope.above) {
             return Ok(own);
         }
-        let reach = self.reached(kind, list)?;
+        let reach = self.reached(kind, function)?;
         if reach == Some(own) || reach.is_none() && may_stand {
             return Ok(own);
         }
@@ -70,13 +65,13 @@ impl Bind<'_> {
     }
 
     /// The innermost block, up to this one, that the arguments have columns of. Leaves nothing behind but what is said to be used.
-    fn reached(&mut self, kind: Kind, list: &ast::FunctionArgumentList) -> Result<Option<usize>> {
+    fn reached(&mut self, kind: Kind, function: &ast::Function) -> Result<Option<usize>> {
         let own = self.scopes.len() - 1;
         let grouped: Vec<_> = self.scopes.iter_mut().map(|scope| scope.grouped.take()).collect();
         let gathers = std::mem::replace(&mut self.scope().gathers, true);
         let (correlations, uses) = (self.correlations.clone(), self.uses);
         let before = self.reach.replace(Reach { own, innermost: None });
-        let called = self.without_windows(|bind| bind.call(kind, list));
+        let called = self.without_windows(|bind| bind.call(kind, function));
         let reach = std::mem::replace(&mut self.reach, before);
         // An error ends the statement: then nothing has to be as it was.
         called?;
@@ -89,12 +84,12 @@ impl Bind<'_> {
     }
 
     /// An aggregate of a block around: the place of its result, as this block reads it.
-    pub fn aggregate_around(&mut self, depth: usize, kind: Kind, list: &ast::FunctionArgumentList) -> Result<Expr> {
+    pub fn aggregate_around(&mut self, depth: usize, kind: Kind, function: &ast::Function) -> Result<Expr> {
         if self.reach.is_some() {
             return Ok(Expr::null());
         }
         let (inner, reads) = (self.scopes.split_off(depth + 1), self.correlations.split_off(depth + 1));
-        let bound = self.aggregate(kind, list);
+        let bound = self.aggregate(kind, function);
         self.scopes.extend(inner);
         self.correlations.extend(reads);
         Ok(self.read_inside(depth, bound?))
@@ -114,14 +109,14 @@ impl Bind<'_> {
     }
 
     /// The place of an aggregate's result in a row of this block's groups.
-    pub fn aggregate(&mut self, kind: Kind, list: &ast::FunctionArgumentList) -> Result<Expr> {
+    pub fn aggregate(&mut self, kind: Kind, function: &ast::Function) -> Result<Expr> {
         let scope = self.scope();
         let is_summoned = scope.grouped.is_none();
         if is_summoned && (!scope.above || scope.gathers) {
             return Err(error::INVALID_GROUP_FUNC_USE.bare());
         }
         // The arguments are of the rows that are grouped.
-        let call = self.below(|bind| bind.without_windows(|bind| bind.call(kind, list)))?;
+        let call = self.below(|bind| bind.without_windows(|bind| bind.call(kind, function)))?;
         let ty = call.aggregate.ty.clone();
         let scope = self.scope();
         scope.summoned |= is_summoned;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sqlparser::ast::{self, JsonTableColumn, JsonTableColumnErrorHandling as Handling};
+use syntax::tree::{self as ast, Literal, OnMissing};
 
 use crate::bind::Bind;
 use crate::bind::scope::Source;
@@ -10,7 +10,7 @@ use crate::error::{self, Result, SqlError};
 use crate::plan::Node;
 use crate::plan::json_table::{Holds, JsonColumn, JsonTable, Level, Otherwise};
 use crate::scalar::EvalContext;
-use crate::scalar::bind::types::data_type;
+use crate::scalar::bind::types::{data_type, declared_collation};
 use crate::scalar::json;
 use crate::scalar::json::path::Path;
 use crate::scalar::json::table::{Fault, stored};
@@ -18,14 +18,6 @@ use crate::types::{Collation, Column, Kind, Type};
 
 /// MySQL's own bound.
 const NESTED_MAX: usize = 16;
-
-/// JSON_TABLE(document, path COLUMNS (columns)) AS alias
-pub struct Parts<'a> {
-    pub document: &'a ast::Expr,
-    pub path: &'a ast::ValueWithSpan,
-    pub columns: &'a [JsonTableColumn],
-    pub alias: &'a ast::TableAlias,
-}
 
 /// Columns as they are found, in the order of the text.
 struct Reading<'n> {
@@ -36,19 +28,18 @@ struct Reading<'n> {
 }
 
 impl Bind<'_> {
-    pub fn json_table(&mut self, parts: &Parts<'_>) -> Result<Source> {
-        let alias = &parts.alias.name.value;
-        if !parts.alias.columns.is_empty() {
-            return Err(SqlError::parse(format!("'({}' at line 1", parts.alias.columns[0])));
-        }
+    /// JSON_TABLE(document, path COLUMNS (columns)) AS alias
+    pub fn json_table(&mut self, table: &ast::JsonTable) -> Result<Source> {
+        let ast::JsonTable { document, path, columns, alias } = table;
+        let alias = &alias.as_ref().ok_or_else(|| error::TF_MUST_HAVE_ALIAS.bare())?.value;
         let collation = self.settings().collation;
         let mut reading = Reading { table: alias, collation, columns: Vec::new(), nested: 0 };
-        let root = reading.level(parts.path, parts.columns)?;
+        let root = reading.level(path, columns)?;
         let columns = reading.columns;
         let (document, outside) = self.deeper(|bind| {
             bind.open_scope();
             bind.scope().clause = "a table function argument";
-            let document = bind.expr(parts.document);
+            let document = bind.expr(document);
             bind.close_scope();
             document
         })?;
@@ -61,21 +52,21 @@ impl Bind<'_> {
 }
 
 impl Reading<'_> {
-    fn level(&mut self, path: &ast::ValueWithSpan, columns: &[JsonTableColumn]) -> Result<Level> {
-        let mut level = Level { path: path_of(path)?, columns: Vec::new(), nested: Vec::new() };
+    fn level(&mut self, path: &str, columns: &[ast::JsonColumn]) -> Result<Level> {
+        let mut level = Level { path: Path::parse(path)?, columns: Vec::new(), nested: Vec::new() };
         for column in columns {
             match column {
-                JsonTableColumn::ForOrdinality(name) => {
+                ast::JsonColumn::Ordinality(name) => {
                     let ty = Type { unsigned: true, ..Type::new(Kind::Int) };
                     level.columns.push(self.column(&name.value, ty, Holds::Ordinality)?);
                 }
-                JsonTableColumn::Named(named) => level.columns.push(self.named(named)?),
-                JsonTableColumn::Nested(inner) => {
+                ast::JsonColumn::Value(value) => level.columns.push(self.value(value)?),
+                ast::JsonColumn::Nested { path, columns } => {
                     self.nested += 1;
                     if self.nested > NESTED_MAX {
                         return Err(error::JT_MAX_NESTED_PATH.with(&[&NESTED_MAX, &self.table]));
                     }
-                    level.nested.push(self.level(&inner.path, &inner.columns)?);
+                    level.nested.push(self.level(path, columns)?);
                 }
             }
         }
@@ -91,46 +82,33 @@ impl Reading<'_> {
         Ok(JsonColumn { at: self.columns.len() - 1, name: name.to_owned(), ty, holds })
     }
 
-    fn named(&mut self, named: &ast::JsonTableNamedColumn) -> Result<JsonColumn> {
-        let ty = data_type(&named.r#type, self.collation, &named.name.value)?.with_nullable(true);
-        let (name, path) = (&named.name.value, path_of(&named.path)?);
-        let holds = if named.exists {
-            if named.on_empty.is_some() || named.on_error.is_some() {
-                return Err(SqlError::parse("'ON' at line 1".to_owned()));
-            }
-            Holds::Exists(path)
-        } else {
-            Holds::Value {
-                path,
-                on_empty: otherwise(named.on_empty.as_ref(), name, &ty)?,
-                on_error: otherwise(named.on_error.as_ref(), name, &ty)?,
+    fn value(&mut self, column: &ast::JsonValueColumn) -> Result<JsonColumn> {
+        let ast::JsonValueColumn { name, ty, exists, path, on_empty, on_error } = column;
+        let (name, path) = (&name.value, Path::parse(path)?);
+        let ty = data_type(&ty.data, declared_collation(ty, self.collation)?, name)?.with_nullable(true);
+        let holds = match (exists, on_empty, on_error) {
+            (true, None, None) => Holds::Exists(path),
+            (true, _, _) => return Err(SqlError::parse("'ON' at line 1")),
+            (false, on_empty, on_error) => {
+                let on_empty = otherwise(on_empty.as_ref(), name, &ty)?;
+                Holds::Value { path, on_empty, on_error: otherwise(on_error.as_ref(), name, &ty)? }
             }
         };
         self.column(name, ty, holds)
     }
 }
 
-fn path_of(value: &ast::ValueWithSpan) -> Result<Path> {
-    Path::parse(text_of(value)?)
-}
-
-fn text_of(value: &ast::ValueWithSpan) -> Result<&str> {
-    match &value.value {
-        ast::Value::SingleQuotedString(text) | ast::Value::DoubleQuotedString(text) => Ok(text),
-        other => Err(SqlError::parse(format!("'{other}' at line 1"))),
-    }
-}
-
 /// A default is JSON text, and must be a value of the column.
-fn otherwise(handling: Option<&Handling>, name: &str, ty: &Type) -> Result<Otherwise> {
+fn otherwise(handling: Option<&OnMissing>, name: &str, ty: &Type) -> Result<Otherwise> {
     let wrong = || error::INVALID_DEFAULT.with(&[&name]);
     Ok(match handling {
-        None | Some(Handling::Null) => Otherwise::Default(crate::value::Value::Null),
-        Some(Handling::Error) => Otherwise::Error,
-        Some(Handling::Default(value)) => {
-            let node = json::parse(text_of(value)?).map_err(|_| wrong())?;
+        None | Some(OnMissing::Null) => Otherwise::Default(crate::value::Value::Null),
+        Some(OnMissing::Error) => Otherwise::Error,
+        Some(OnMissing::Default(Literal::String(text) | Literal::National(text))) => {
+            let node = json::parse(text).map_err(|_| wrong())?;
             let stored = stored(&node, ty, name, &mut EvalContext::new());
             Otherwise::Default(stored.map_err(|_: Fault| wrong())?)
         }
+        Some(OnMissing::Default(other)) => return Err(SqlError::parse(format!("'{other}' at line 1"))),
     })
 }

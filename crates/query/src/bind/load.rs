@@ -1,17 +1,15 @@
 //! LOAD DATA: what each field of the file becomes. The table's side is an INSERT's.
 
-use sqlparser::ast;
+use syntax::tree as ast;
 
 use crate::bind::Bind;
 use crate::bind::change::{Insert, refuse_value};
 use crate::catalog::table::Table;
-use crate::error::{self, Result, SqlError};
+use crate::error::{self, Result};
 use crate::letters::fixed_width;
-use crate::parse::load::{self, Duplicates, Format};
-use crate::parse::parse;
-use crate::parse::statement::Statement;
+use crate::parse::statement::{Assignment, Duplicates, FieldTarget, Format};
 use crate::rights::Privileges;
-use crate::scalar::{Expr, SqlMode};
+use crate::scalar::Expr;
 use crate::types::Charset;
 
 /// Where a field goes: a column of the table, or a user variable.
@@ -35,51 +33,43 @@ pub struct Load {
     pub sets: Vec<(usize, Option<Expr>)>,
 }
 
-fn object(name: &str) -> ast::ObjectName {
-    ast::ObjectName(vec![ast::ObjectNamePart::Identifier(ast::Ident::new(name))])
+/// A column by its name alone.
+fn bare(name: &str) -> ast::ColumnName {
+    ast::ColumnName { schema: None, table: None, name: name.to_owned() }
 }
 
 /// The INSERT that asks for the same rights, the same table or view and the same rules.
-fn as_insert(load: &load::Load) -> Result<ast::Insert> {
-    let Statement::Insert(insert) = parse("INSERT INTO t VALUES ()", SqlMode::DEFAULT)?.statement else {
-        return Err(error::EMPTY_QUERY.bare());
-    };
-    let mut insert = *insert;
-    let parts = load.table.schema.iter().chain([&load.table.name]);
-    let parts = parts.map(|part| ast::ObjectNamePart::Identifier(ast::Ident::new(part))).collect();
-    insert.table = ast::TableObject::TableName(ast::ObjectName(parts));
-    insert.source = None;
+fn as_insert(load: &ast::Load) -> ast::Insert {
     let duplicates = match load.duplicates {
         // The client cannot be stopped in the middle of its file.
         Duplicates::Fail if load.is_local => Duplicates::Ignore,
         other => other,
     };
-    insert.ignore = duplicates == Duplicates::Ignore;
-    insert.replace_into = duplicates == Duplicates::Replace;
-    if load.fields.is_empty() {
-        return Ok(insert);
-    }
-    let mut columns: Vec<ast::ObjectName> = Vec::new();
-    let fields = load.fields.iter().filter_map(|field| match field {
-        load::Into::Column(name) => Some(object(name)),
-        load::Into::Variable(_) => None,
-    });
-    let sets = load.sets.iter().filter_map(|set| match &set.target {
-        ast::AssignmentTarget::ColumnName(name) => Some(name.clone()),
-        ast::AssignmentTarget::Tuple(_) => None,
-    });
-    for column in fields.chain(sets) {
-        let name = last(&column);
-        if !columns.iter().any(|known| last(known).eq_ignore_ascii_case(&name)) {
-            columns.push(column);
+    let mut columns: Vec<ast::ColumnName> = Vec::new();
+    if !load.fields.is_empty() {
+        let fields = load.fields.iter().filter_map(|field| match field {
+            FieldTarget::Column(name) => Some(bare(name)),
+            FieldTarget::Variable(_) => None,
+        });
+        let sets = load.sets.iter().map(|Assignment { column, value: _ }| column.clone());
+        for column in fields.chain(sets) {
+            if !columns.iter().any(|known| known.name.eq_ignore_ascii_case(&column.name)) {
+                columns.push(column);
+            }
         }
     }
-    insert.columns = columns;
-    Ok(insert)
-}
-
-fn last(name: &ast::ObjectName) -> String {
-    name.0.last().and_then(|part| part.as_ident()).map_or_else(String::new, |ident| ident.value.clone())
+    ast::Insert {
+        replace: duplicates == Duplicates::Replace,
+        ignore: duplicates == Duplicates::Ignore,
+        hints: Vec::new(),
+        table: load.table.clone(),
+        partitions: Vec::new(),
+        columns,
+        source: ast::InsertSource::Values(Vec::new()),
+        row_alias: None,
+        on_duplicate: Vec::new(),
+        returning: None,
+    }
 }
 
 /// How wide the fields of a file without separators are: as their columns.
@@ -92,22 +82,32 @@ fn widths(table: &Table, fields: &[Into]) -> Result<Vec<usize>> {
 }
 
 impl Bind<'_> {
-    pub fn load(&mut self, load: &load::Load) -> Result<Load> {
-        if !load.is_local && !self.rights.global.has(Privileges::FILE) {
+    pub fn load(&mut self, load: &ast::Load) -> Result<Load> {
+        let ast::Load {
+            is_local,
+            file,
+            duplicates: _,
+            table: _,
+            charset,
+            format,
+            skip,
+            fields: given,
+            sets: assignments,
+        } = load;
+        if !is_local && !self.rights.global.has(Privileges::FILE) {
             return Err(self.rights.no_file());
         }
-        let charset = load.charset.as_deref().map_or(Ok(Charset::Utf8mb4), Charset::by_name)?;
-        let insert = self.insert(&as_insert(load)?)?;
-        let format = load.format.clone();
+        let charset = charset.as_deref().map_or(Ok(Charset::Utf8mb4), Charset::by_name)?;
+        let insert = self.insert(&as_insert(load))?;
         let table = insert.rules.table.clone();
         let mut fields = Vec::new();
-        for field in &load.fields {
+        for field in given {
             fields.push(match field {
-                load::Into::Variable(name) => Into::Variable(name.clone()),
-                load::Into::Column(name) => Into::Column(self.target(&table, &object(name))?),
+                FieldTarget::Variable(name) => Into::Variable(name.clone()),
+                FieldTarget::Column(name) => Into::Column(self.target(&table, &bare(name))?),
             });
         }
-        if load.fields.is_empty() {
+        if given.is_empty() {
             fields = insert.targets.iter().copied().map(Into::Column).collect();
         }
         for field in &fields {
@@ -121,19 +121,16 @@ impl Bind<'_> {
         let mut sets = Vec::new();
         self.open_scope();
         self.add_target(&table);
-        for assignment in &load.sets {
-            let ast::AssignmentTarget::ColumnName(name) = &assignment.target else {
-                return Err(SqlError::unsupported("assignment of several columns"));
-            };
-            let column = self.target(&table, name)?;
-            let value = self.value_for(&assignment.value, &table, column)?;
+        for Assignment { column, value } in assignments {
+            let column = self.target(&table, column)?;
+            let value = self.value_for(value, &table, column)?;
             if value.is_some() {
                 refuse_value(&table, column)?;
             }
             sets.push((column, value));
         }
         self.close_scope();
-        let (file, skip) = (load.file.clone(), load.skip);
-        Ok(Load { insert, file, charset, format, skip, fields, widths, sets })
+        let (file, format) = (file.clone(), format.clone());
+        Ok(Load { insert, file, charset, format, skip: *skip, fields, widths, sets })
     }
 }

@@ -1,4 +1,4 @@
-//! From names to places: the parser's tree becomes a plan over bound expressions.
+//! From names to places: the syntax tree becomes a plan over bound expressions.
 //!
 //! `scalar::Binder` walks expressions and knows types and functions; it asks `Bind::hook` first for every node, and here are the answers that depend on the statement: columns,
 //! aggregates, subqueries, parameters, variables. B1: a place in an expression is valid for the rows of the stage in which it was bound: wide rows below
@@ -6,7 +6,7 @@
 
 mod aggregate;
 pub mod change;
-mod from;
+pub mod from;
 pub mod generated;
 pub mod hints;
 mod home;
@@ -30,13 +30,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use engine::rows::MapId;
-use sqlparser::ast;
+use syntax::tree as ast;
 
 use crate::bind::scope::{Common, Scope};
 use crate::catalog::Snapshot;
 use crate::catalog::table::Table;
 use crate::catalog::view::View;
-use crate::error::{Result, SqlError};
+use crate::error::Result;
 use crate::parse::statement::{self, Name};
 use crate::plan::Lock;
 use crate::rights::Rights;
@@ -67,8 +67,6 @@ pub struct Surroundings<'s> {
     pub parameters: &'s [Type],
     /// And their values, as far as known: plans are made with an eye to them, but hold for others too.
     pub values: &'s [Value],
-    /// How the statement writes the items of its select list: what unnamed columns are called.
-    pub names: &'s [String],
     /// What plain SELECTs lock: SERIALIZABLE.
     pub reads_lock: Option<Lock>,
 }
@@ -187,18 +185,21 @@ impl<'s> Bind<'s> {
 
     /// An expression over the current scope.
     pub fn expr(&mut self, node: &ast::Expr) -> Result<Expr> {
-        let settings = self.around.settings;
-        let mut hook = |node: &ast::Expr| self.hook(node);
-        Binder::new(settings, &mut hook).bind(node)
+        self.with_binder(|binder| binder.bind(node))
     }
 
     /// The same for a value on its way to a column.
     pub fn assigned(&mut self, node: &ast::Expr, target: &Type) -> Result<Expr> {
-        let settings = self.around.settings;
-        let mut hook = |node: &ast::Expr| self.hook(node);
-        let mut expr = Binder::new(settings, &mut hook).bind_assignment(node, target)?;
+        let mut expr = self.with_binder(|binder| binder.bind_assignment(node, target))?;
         expr.keep_digits(target);
         Ok(expr)
+    }
+
+    /// Lends a binder of expressions over the current scope.
+    fn with_binder(&mut self, bind: impl FnOnce(&mut Binder<'_>) -> Result<Expr>) -> Result<Expr> {
+        let settings = self.around.settings;
+        let mut hook = |node: &ast::Expr| self.hook(node);
+        bind(&mut Binder::new(settings, &mut hook))
     }
 
     pub fn scope(&mut self) -> &mut Scope {
@@ -251,58 +252,65 @@ impl<'s> Bind<'s> {
     }
 
     fn hook(&mut self, node: &ast::Expr) -> Result<Option<Expr>> {
+        use ast::ExprKind as Ast;
         if let Some(expr) = self.group_key(node)? {
             return Ok(Some(expr));
         }
-        match node {
-            ast::Expr::Identifier(ident) if ident.quote_style.is_none() && ident.value.starts_with('@') => {
-                self.variable(&ident.value).map(Some)
+        match &node.kind {
+            Ast::Column(name) => {
+                self.record_column(name, node.span);
+                self.column(name).map(Some)
             }
-            ast::Expr::Identifier(ident) => self.resolve(None, None, &ident.value).map(Some),
-            ast::Expr::CompoundIdentifier(parts) => {
-                self.record_column(parts);
-                self.compound(parts).map(Some)
-            }
-            ast::Expr::Value(value) => match &value.value {
-                ast::Value::Placeholder(name) => self.parameter(name).map(Some),
-                _ => Ok(None),
-            },
-            ast::Expr::Function(function) => self.function(function),
-            ast::Expr::Subquery(query) => self.scalar_subquery(query).map(Some),
-            ast::Expr::Exists { subquery, negated } => self.exists(subquery, *negated).map(Some),
-            ast::Expr::InSubquery { expr, subquery, negated } => self.in_subquery(expr, subquery, *negated).map(Some),
-            ast::Expr::AnyOp { left, compare_op, right, .. } => {
-                self.quantified(left, compare_op, right, false).map(Some)
-            }
-            ast::Expr::AllOp { left, compare_op, right } => self.quantified(left, compare_op, right, true).map(Some),
-            ast::Expr::BinaryOp { left, op, right } if *op != ast::BinaryOperator::Assignment => {
-                self.row_comparison(left, op, right)
-            }
-            ast::Expr::BinaryOp { left, op: ast::BinaryOperator::Assignment, right } => {
-                self.assignment(left, right).map(Some)
-            }
-            ast::Expr::MatchAgainst { .. } => Err(SqlError::unsupported("MATCH ... AGAINST")),
-            _ => Ok(None),
+            Ast::Parameter(at) => Ok(Some(self.parameter(*at))),
+            Ast::UserVariable(name) => Ok(Some(self.user_variable(name))),
+            Ast::SystemVariable { scope, name } => self.system_variable(*scope, name).map(Some),
+            Ast::Assign { name, value } => self.assignment(name, value).map(Some),
+            Ast::InsertedValue(name) => self.inserted_value(name),
+            Ast::Compare { op, left, right } => self.row_comparison(left, *op, right),
+            Ast::Function(function) => self.function(function),
+            Ast::Subquery(query) => self.scalar_subquery(query).map(Some),
+            Ast::Exists(query) => self.exists(query).map(Some),
+            Ast::InQuery { operand, query, negated } => self.in_subquery(operand, query, *negated).map(Some),
+            Ast::Quantified { op, left, all, query } => self.quantified(left, *op, query, *all).map(Some),
+            Ast::Literal(_)
+            | Ast::Introduced { charset: _, literal: _ }
+            | Ast::Default
+            | Ast::DefaultOf(_)
+            | Ast::Row(_)
+            | Ast::Unary { op: _, operand: _ }
+            | Ast::And(_)
+            | Ast::Or(_)
+            | Ast::Xor(_)
+            | Ast::Concat(_)
+            | Ast::Chain { first: _, links: _ }
+            | Ast::Is { operand: _, test: _, negated: _ }
+            | Ast::Between { operand: _, low: _, high: _, negated: _ }
+            | Ast::InList { operand: _, list: _, negated: _ }
+            | Ast::Like { operand: _, pattern: _, escape: _, negated: _ }
+            | Ast::Regexp { operand: _, pattern: _, negated: _ }
+            | Ast::SoundsLike { left: _, right: _ }
+            | Ast::MemberOf { value: _, array: _ }
+            | Ast::JsonPath { column: _, path: _, unquote: _ }
+            | Ast::Collate { operand: _, collation: _ }
+            | Ast::Case { operand: _, arms: _, otherwise: _ }
+            | Ast::Cast { operand: _, to: _, array: _ }
+            | Ast::CastAtZone { operand: _, zone: _, scale: _ }
+            | Ast::ConvertUsing { operand: _, charset: _ }
+            | Ast::DateShift { operand: _, interval: _, subtract: _ }
+            | Ast::Extract { unit: _, operand: _ }
+            | Ast::TimestampAdd { unit: _, count: _, operand: _ }
+            | Ast::TimestampDiff { unit: _, from: _, to: _ }
+            | Ast::GetFormat { of: _, region: _ }
+            | Ast::Trim { side: _, remove: _, operand: _ }
+            | Ast::Char { numbers: _, charset: _ }
+            | Ast::WeightString { operand: _, pad: _ }
+            | Ast::JsonValue(_)
+            | Ast::Match { columns: _, against: _, mode: _ } => Ok(None),
         }
     }
 
-    fn parameter(&mut self, name: &str) -> Result<Expr> {
-        let at: usize =
-            name.trim_start_matches('?').parse().map_err(|_| SqlError::parse(format!("'{name}' at line 1")))?;
-        let ty = self.around.parameters.get(at).cloned().unwrap_or_else(Type::null);
-        Ok(Expr::Parameter(at, ty))
-    }
-}
-
-/// `a`, `a.b` from the parser's name.
-pub fn name_of(name: &ast::ObjectName) -> Result<Name> {
-    let part = |at: usize| match &name.0[at] {
-        ast::ObjectNamePart::Identifier(ident) => Ok(ident.value.clone()),
-        ast::ObjectNamePart::Function(_) => Err(SqlError::unsupported(name)),
-    };
-    match name.0.len() {
-        1 => Ok(Name { schema: None, name: part(0)? }),
-        2 => Ok(Name { schema: Some(part(0)?), name: part(1)? }),
-        _ => Err(SqlError::parse(format!("'{name}' at line 1"))),
+    fn parameter(&self, at: u32) -> Expr {
+        let at = at as usize;
+        Expr::Parameter(at, self.around.parameters.get(at).cloned().unwrap_or_else(Type::null))
     }
 }

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use sqlparser::ast;
+use syntax::tree as ast;
 
 use crate::bind::Bind;
-use crate::error::{self, Code, Result, SqlError};
+use crate::error::{self, Code, Result};
 use crate::exec::hosted::{SetUser, UserVariable};
 use crate::parse::statement::Scope;
 use crate::plan::Call;
@@ -21,20 +21,9 @@ const MIX_OF_GROUP_FUNC_AND_FIELDS: Code = Code {
 };
 
 impl Bind<'_> {
-    pub fn compound(&mut self, parts: &[ast::Ident]) -> Result<Expr> {
-        if parts[0].quote_style.is_none() && parts[0].value.starts_with('@') {
-            let name: Vec<&str> = parts.iter().map(|part| part.value.as_str()).collect();
-            return self.variable(&name.join("."));
-        }
-        match parts {
-            [column] => self.resolve(None, None, &column.value),
-            [table, column] => self.resolve(None, Some(&table.value), &column.value),
-            [schema, table, column] => self.resolve(Some(&schema.value), Some(&table.value), &column.value),
-            _ => {
-                let name: Vec<&str> = parts.iter().map(|part| part.value.as_str()).collect();
-                Err(error::BAD_FIELD.with(&[&name.join("."), &self.scope().clause]))
-            }
-        }
+    pub fn column(&mut self, name: &ast::ColumnName) -> Result<Expr> {
+        let ast::ColumnName { schema, table, name } = name;
+        self.resolve(schema.as_deref(), table.as_deref(), name)
     }
 
     /// A column of this block or of one around it, or a name of the select list where those count.
@@ -145,30 +134,27 @@ impl Bind<'_> {
         Ok(Expr::Column(grouped.keys.len() + at, ty))
     }
 
-    /// `@x`, `@@x`, `@@global.x`.
-    pub fn variable(&mut self, name: &str) -> Result<Expr> {
+    /// `@@x`, `@@global.x`
+    pub fn system_variable(&mut self, scope: Option<Scope>, name: &str) -> Result<Expr> {
         self.uses_variables = true;
         self.volatile = true;
-        if let Some(system) = name.strip_prefix("@@") {
-            let lower = system.to_ascii_lowercase();
-            let scoped = [("session.", Scope::Session), ("local.", Scope::Session), ("global.", Scope::Global)];
-            let found =
-                scoped.iter().find_map(|(prefix, scope)| lower.strip_prefix(prefix).map(|rest| (Some(*scope), rest)));
-            let (scope, bare) = found.unwrap_or((None, &lower));
-            let (value, ty) = self.around.variables.system(scope, bare)?;
-            return Ok(Expr::Literal(value, ty));
-        }
-        let name = name.trim_start_matches('@').to_ascii_lowercase();
-        let ty = self.around.variables.user(&name);
-        Ok(Expr::Hosted(Arc::new(UserVariable { name }), ty))
+        let (value, ty) = self.around.variables.system(scope, &name.to_ascii_lowercase())?;
+        Ok(Expr::Literal(value, ty))
     }
 
-    pub fn assignment(&mut self, left: &ast::Expr, right: &ast::Expr) -> Result<Expr> {
-        let ast::Expr::Identifier(ident) = left else { return Err(SqlError::parse(format!("'{left}' at line 1"))) };
+    /// `@x`
+    pub fn user_variable(&mut self, name: &str) -> Expr {
+        self.uses_variables = true;
         self.volatile = true;
-        let value = self.expr(right)?;
+        let name = name.to_ascii_lowercase();
+        let ty = self.around.variables.user(&name);
+        Expr::Hosted(Arc::new(UserVariable { name }), ty)
+    }
+
+    pub fn assignment(&mut self, name: &str, value: &ast::Expr) -> Result<Expr> {
+        self.volatile = true;
+        let value = self.expr(value)?;
         let ty = value.ty();
-        let name = ident.value.trim_start_matches('@').to_ascii_lowercase();
-        Ok(Expr::Hosted(Arc::new(SetUser { name, value }), ty))
+        Ok(Expr::Hosted(Arc::new(SetUser { name: name.to_ascii_lowercase(), value }), ty))
     }
 }

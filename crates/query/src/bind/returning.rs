@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use sqlparser::ast::SelectItem;
+use syntax::tree::SelectItem;
 
 use crate::bind::Bind;
 use crate::catalog::table::Table;

@@ -2,17 +2,22 @@
 
 use std::sync::Arc;
 
-use sqlparser::ast::{self, GroupByExpr, LimitClause, SelectItem, SetExpr};
+use syntax::tree::walk::{self, Visitor};
+use syntax::tree::{
+    self, ColumnName, CommonTable, ExprKind, Limit, Literal, Locking, LockingWait, NamedWindow, OrderItem, Query,
+    QueryBody, Select, SelectExpr, SelectItem, SetLink, SetOp, Span, TableName, TableRef, With,
+};
 
-use crate::bind::aggregate::{descends, has_aggregate, has_window, window_exprs};
+use crate::bind::Bind;
+use crate::bind::aggregate::{has_aggregate, has_window, window_exprs};
 use crate::bind::from::rename;
 use crate::bind::generated::order_by_formulas;
 use crate::bind::listed::list;
 use crate::bind::scope::{Bound, Common, Grouped, Origin, Scope, ScopeTable};
 use crate::bind::semi::{Plain, pull};
 use crate::bind::summary::{Block, Wishes};
-use crate::bind::{Bind, name_of};
-use crate::error::{self, Result, SqlError};
+use crate::error::{self, Code, Result, SqlError};
+use crate::parse::statement::Name;
 use crate::plan::join::filter;
 use crate::plan::pack::pack;
 use crate::plan::share::Sight;
@@ -34,10 +39,29 @@ const HEIGHT_MAX: usize = 1600;
 /// How many nodes a plan may have, where each reference to a common table expression counts all of its nodes: who walks the plan walks these.
 const WEIGHT_MAX: usize = 100_000;
 
+/// The word before a table's name where that stands for a query.
+pub(super) const TABLE: &str = "TABLE";
+
+const CTE_RECURSIVE_REQUIRES_SINGLE_REFERENCE: Code = Code {
+    name: "CTE_RECURSIVE_REQUIRES_SINGLE_REFERENCE",
+    code: 3577,
+    sqlstate: "HY000",
+    format: "In recursive query block of Recursive Common Table Expression '{}', the recursive table must be referenced only once, and not in any subquery",
+};
+
 /// An item of the select list: an expression to bind, or a column that `*` stands for.
 pub enum Item<'a> {
-    Expr(&'a ast::Expr, Option<&'a str>),
+    Expr(&'a SelectExpr),
     Place(usize),
+}
+
+/// A recursive common table expression: the rows to begin with, and the part that is repeated.
+struct Recursive<'a> {
+    first: &'a QueryBody,
+    seed: &'a [SetLink],
+    part: &'a QueryBody,
+    rest: &'a [SetLink],
+    distinct: bool,
 }
 
 /// What stands above the joins and the grouping.
@@ -57,7 +81,7 @@ struct Staged {
 
 impl Bind<'_> {
     /// The whole of a statement's query: values in the form that is shown.
-    pub fn statement_query(&mut self, query: &ast::Query) -> Result<Bound> {
+    pub fn statement_query(&mut self, query: &Query) -> Result<Bound> {
         let mut bound = self.query(query)?;
         let exprs: Vec<Expr> =
             bound.columns.iter().enumerate().map(|(at, column)| present(Expr::Column(at, column.ty.clone()))).collect();
@@ -67,26 +91,25 @@ impl Bind<'_> {
         Ok(bound)
     }
 
-    pub fn query(&mut self, query: &ast::Query) -> Result<Bound> {
-        if query.fetch.is_some() || query.for_clause.is_some() {
-            return Err(SqlError::unsupported("FETCH"));
-        }
+    pub fn query(&mut self, query: &Query) -> Result<Bound> {
         // See `Binder::bind`.
         if !stdx::stack::is_half_free() {
             return Err(error::STACK_OVERRUN.with(&[&"the queries are nested too deep"]));
         }
         let commons = self.commons.len();
-        if let Some(with) = &query.with {
-            for cte in &with.cte_tables {
-                self.common(cte, with.recursive)?;
-            }
-        }
+        self.with(query.with.as_ref())?;
         let around = std::mem::take(&mut self.height);
         let bound = self.body(query);
         self.commons.truncate(commons);
         self.rise(2)?;
         self.height = self.height.max(around);
         bound
+    }
+
+    /// Binds the tables of WITH. The caller takes them out of `commons` again.
+    pub fn with(&mut self, with: Option<&With>) -> Result<()> {
+        let Some(With { recursive, tables }) = with else { return Ok(()) };
+        tables.iter().try_for_each(|table| self.common(table, *recursive))
     }
 
     /// Counts nodes that stand above all that has been bound of the query under way.
@@ -105,96 +128,109 @@ impl Bind<'_> {
         Ok(())
     }
 
-    fn body(&mut self, query: &ast::Query) -> Result<Bound> {
-        let order = match &query.order_by {
-            None => &[][..],
-            Some(ast::OrderBy { kind: ast::OrderByKind::Expressions(list), .. }) => list,
-            Some(other) => return Err(SqlError::unsupported(other)),
-        };
-        if let SetExpr::Select(select) = &*query.body {
-            return self.select(select, order, query.limit_clause.as_ref(), &query.locks);
+    fn body(&mut self, query: &Query) -> Result<Bound> {
+        let Query { with: _, body, order_by, limit, locks, into: _, span: _ } = query;
+        match body {
+            QueryBody::Select(select) => return self.select(select, order_by, limit.as_ref(), locks),
+            QueryBody::Table(table) => return self.select(&self.all_of(table)?, order_by, limit.as_ref(), locks),
+            QueryBody::Values(_) | QueryBody::Query(_) | QueryBody::SetOperations { .. } => {}
         }
-        let mut bound = self.set_expr(&query.body)?;
-        let limits = self.limits(query.limit_clause.as_ref())?;
+        let mut bound = self.set_expr(body)?;
+        let limits = self.limits(limit.as_ref())?;
         let mut keys = Vec::new();
-        for item in order {
-            let at = self.output_column(&item.expr, &bound.columns)?;
-            keys.push(SortKey { at, ty: bound.columns[at].ty.clone(), descending: descends(&item.options) });
+        for OrderItem { expr, descending } in order_by {
+            let at = self.output_column(expr, &bound.columns)?;
+            keys.push(SortKey { at, ty: bound.columns[at].ty.clone(), descending: *descending });
         }
         if !keys.is_empty() {
             bound.node = Arc::new(Node::Sort { input: bound.node, keys, limit: None, unique: false });
         }
-        bound.node = match first_select(&query.body) {
-            Some(first) if counts_rows(first) => counted(bound.node, limits),
+        bound.node = match first_select(body) {
+            Some(first) if first.calc_found_rows => counted(bound.node, limits),
             _ => limited(bound.node, limits),
         };
         Ok(bound)
     }
 
+    /// TABLE t: the block `SELECT * FROM t`. The span of its `*` is the word TABLE.
+    fn all_of(&self, table: &TableName) -> Result<Select> {
+        let mut span = Span::default();
+        if self.recorder.is_some() {
+            let before = self.text.get(..table.span.start as usize).unwrap_or("").trim_end();
+            let start = before.len().checked_sub(TABLE.len());
+            let start = start.filter(|at| before.get(*at..).is_some_and(|word| word.eq_ignore_ascii_case(TABLE)));
+            let start = start.ok_or_else(|| SqlError::unsupported("a comment within TABLE in a view"))?;
+            span = Span { start: start as u32, end: before.len() as u32 };
+        }
+        Ok(Select {
+            hints: Vec::new(),
+            distinct: false,
+            straight_join: false,
+            calc_found_rows: false,
+            items: vec![SelectItem::All(span)],
+            from: vec![tree::Joined { first: TableRef::Table(Box::new(table.clone())), joins: Vec::new() }],
+            selection: None,
+            group_by: Vec::new(),
+            rollup: false,
+            having: None,
+            windows: Vec::new(),
+        })
+    }
+
     /// ORDER BY over a set operation: a name or number of its columns.
-    fn output_column(&mut self, expr: &ast::Expr, columns: &[Column]) -> Result<usize> {
+    fn output_column(&mut self, expr: &tree::Expr, columns: &[Column]) -> Result<usize> {
         if let Some(at) = position(expr, columns.len())? {
             return Ok(at);
         }
-        if let ast::Expr::Identifier(name) = expr
-            && let Some(at) = columns.iter().position(|column| column.name.eq_ignore_ascii_case(&name.value))
-        {
-            return Ok(at);
-        }
-        match expr {
-            ast::Expr::Identifier(name) => Err(error::BAD_FIELD.with(&[&name.value, &"order clause"])),
-            expr => Err(SqlError::unsupported(format!("ORDER BY {expr} over UNION"))),
-        }
+        let Some(name) = bare_name(expr) else {
+            return Err(SqlError::unsupported("ORDER BY an expression over UNION"));
+        };
+        let found = columns.iter().position(|column| column.name.eq_ignore_ascii_case(name));
+        found.ok_or_else(|| error::BAD_FIELD.with(&[&name, &"order clause"]))
     }
 
-    fn set_expr(&mut self, body: &SetExpr) -> Result<Bound> {
+    fn set_expr(&mut self, body: &QueryBody) -> Result<Bound> {
         match body {
-            SetExpr::Select(select) => self.select(select, &[], None, &[]),
-            SetExpr::Query(query) => self.query(query),
-            SetExpr::Values(values) => self.values_rows(values),
-            SetExpr::SetOperation { .. } => self.set_operations(body),
-            other => Err(SqlError::unsupported(other)),
+            QueryBody::Select(select) => self.select(select, &[], None, &[]),
+            QueryBody::Table(table) => self.select(&self.all_of(table)?, &[], None, &[]),
+            QueryBody::Query(query) => self.query(query),
+            QueryBody::Values(rows) => self.values_rows(rows),
+            QueryBody::SetOperations { first, links } => self.set_operations(first, links),
         }
     }
 
-    /// A chain that leans to the left, without recursion. UNIONs that follow each other become one node over all their inputs, and one DISTINCT serves all up to the last that asks for it.
-    fn set_operations(&mut self, body: &SetExpr) -> Result<Bound> {
-        let (mut links, mut first) = (Vec::new(), body);
-        while let SetExpr::SetOperation { left, op, set_quantifier, right } = first {
-            links.push((*op, matches!(set_quantifier, ast::SetQuantifier::All), &**right));
-            first = left;
-        }
+    /// UNIONs that follow each other become one node over all their inputs, and one DISTINCT serves all up to the last that asks for it.
+    fn set_operations(&mut self, first: &QueryBody, links: &[SetLink]) -> Result<Bound> {
         let mut run = vec![self.set_expr(first)?];
         let mut distinct = 0;
-        for (op, all, right) in links.into_iter().rev() {
-            let right = self.set_expr(right)?;
+        for SetLink { op, all, operand } in links {
+            let right = self.set_expr(operand)?;
             if right.columns.len() != run[0].columns.len() {
                 return Err(error::WRONG_NUMBER_OF_COLUMNS_IN_SELECT.bare());
             }
             match op {
-                ast::SetOperator::Union => {
+                SetOp::Union => {
                     run.push(right);
                     if !all {
                         distinct = run.len();
                     }
                 }
-                ast::SetOperator::Intersect | ast::SetOperator::Except => {
+                SetOp::Intersect | SetOp::Except => {
                     let left = united(std::mem::take(&mut run), std::mem::take(&mut distinct))?;
                     self.rise(2)?;
-                    run.push(self.set_operation(left, right, op, all)?);
+                    run.push(self.set_operation(left, right, *op, *all)?);
                 }
-                op => return Err(SqlError::unsupported(op)),
             }
         }
         self.rise(2)?;
         united(run, distinct)
     }
 
-    fn set_operation(&mut self, left: Bound, right: Bound, op: ast::SetOperator, all: bool) -> Result<Bound> {
+    fn set_operation(&mut self, left: Bound, right: Bound, op: SetOp, all: bool) -> Result<Bound> {
         let mut sides = unify(vec![left, right])?;
         let columns = std::mem::take(&mut sides[0].columns);
         let types: Vec<Type> = columns.iter().map(|column| column.ty.clone()).collect();
-        let keeps_common = op == ast::SetOperator::Intersect;
+        let keeps_common = op == SetOp::Intersect;
         let [left, right] = <[Bound; 2]>::try_from(sides).unwrap_or_else(|_| unreachable!("two sides"));
         let (left, right) = (left.node, right.node);
         let node = Arc::new(Node::SetOperation { left, right, types: types.clone(), keeps_common, all });
@@ -202,11 +238,11 @@ impl Bind<'_> {
         Ok(Bound { node, columns, plain: None })
     }
 
-    fn values_rows(&mut self, values: &ast::Values) -> Result<Bound> {
+    fn values_rows(&mut self, list: &[Vec<tree::Expr>]) -> Result<Bound> {
         self.open_scope();
         let mut rows: Vec<Vec<Expr>> = Vec::new();
-        for row in &values.rows {
-            rows.push(row.content.iter().map(|expr| self.expr(expr)).collect::<Result<_>>()?);
+        for row in list {
+            rows.push(row.iter().map(|expr| self.expr(expr)).collect::<Result<_>>()?);
         }
         self.close_scope();
         let mut types: Vec<Type> = rows[0].iter().map(Expr::ty).collect();
@@ -225,20 +261,17 @@ impl Bind<'_> {
         Ok(Bound { node: Arc::new(Node::Rows { rows }), columns, plain: None })
     }
 
-    fn common(&mut self, cte: &ast::Cte, recursive: bool) -> Result<()> {
-        let name = cte.alias.name.value.clone();
+    fn common(&mut self, table: &CommonTable, recursive: bool) -> Result<()> {
+        let CommonTable { name, columns: _, query } = table;
         let id = self.new_id();
         let around = (std::mem::take(&mut self.height), std::mem::take(&mut self.weight));
         let reads = self.correlations.last().map_or(0, Vec::len);
-        let bound = match &*cte.query.body {
-            SetExpr::SetOperation { op: ast::SetOperator::Union, left, right, set_quantifier }
-                if recursive && mentions(right, &name) =>
-            {
-                self.recursive(cte, id, left, right, matches!(set_quantifier, ast::SetQuantifier::All))?
-            }
-            _ => {
-                let mut bound = self.query(&cte.query)?;
-                rename(&mut bound.columns, &cte.alias)?;
+        let recursion = if recursive { recursion(query, &name.value)? } else { None };
+        let bound = match recursion {
+            Some(parts) => self.recursive(table, id, &parts)?,
+            None => {
+                let mut bound = self.query(query)?;
+                rename(&mut bound.columns, &table.columns)?;
                 let node = Arc::new(Node::Common { id, source: bound.node, recursion: None });
                 Bound { node, columns: bound.columns, plain: None }
             }
@@ -249,25 +282,33 @@ impl Bind<'_> {
         self.rise(1)?;
         let size = (self.height, self.weight);
         (self.height, self.weight) = (around.0, around.1 + 1);
-        self.commons.push(Common { name, columns: bound.columns, node: bound.node, size });
+        self.commons.push(Common { name: name.value.clone(), columns: bound.columns, node: bound.node, size });
         Ok(())
     }
 
-    fn recursive(&mut self, cte: &ast::Cte, id: usize, first: &SetExpr, part: &SetExpr, all: bool) -> Result<Bound> {
-        let mut source = self.set_expr(first)?;
-        rename(&mut source.columns, &cte.alias)?;
+    fn recursive(&mut self, table: &CommonTable, id: usize, parts: &Recursive<'_>) -> Result<Bound> {
+        let CommonTable { name, columns, query } = table;
+        let Query { with, body: _, order_by, limit, locks: _, into: _, span: _ } = &**query;
+        let Recursive { first, seed, part, rest, distinct } = *parts;
+        if !order_by.is_empty() {
+            return Err(SqlError::unsupported("ORDER BY over UNION in recursive Common Table Expression"));
+        }
+        let commons = self.commons.len();
+        self.with(with.as_ref())?;
+        let mut source = self.operations(first, seed)?;
+        rename(&mut source.columns, columns)?;
         for column in &mut source.columns {
             column.ty.nullable = true;
         }
         let types: Vec<Type> = source.columns.iter().map(|column| column.ty.clone()).collect();
         self.commons.push(Common {
-            name: cte.alias.name.value.clone(),
+            name: name.value.clone(),
             columns: source.columns.clone(),
             node: Arc::new(Node::LastRound { id }),
             size: (1, 1),
         });
-        let bound = self.set_expr(part);
-        self.commons.pop();
+        let bound = self.operations(part, rest);
+        self.commons.truncate(commons);
         let bound = bound?;
         if bound.columns.len() != types.len() {
             return Err(error::WRONG_NUMBER_OF_COLUMNS_IN_SELECT.bare());
@@ -276,40 +317,32 @@ impl Bind<'_> {
         let exprs = bound.columns.iter().zip(&types).enumerate();
         let exprs = exprs.map(|(at, (column, ty))| cast(Expr::Column(at, column.ty.clone()), ty)).collect();
         let part = Arc::new(Node::Project { input: bound.node, exprs });
-        let recursion = Some(Recursion { part, distinct: !all, types });
+        let recursion = Some(Recursion { part, distinct, types });
         let node = Arc::new(Node::Common { id, source: source.node, recursion });
+        let node = limited(node, self.limits(limit.as_ref())?);
         Ok(Bound { node, columns: source.columns, plain: None })
     }
 
-    pub fn limits(&mut self, clause: Option<&LimitClause>) -> Result<Limits> {
-        let (limit, offset) = match clause {
-            None => (None, None),
-            Some(LimitClause::LimitOffset { limit, offset, .. }) => {
-                (limit.as_ref(), offset.as_ref().map(|offset| &offset.value))
-            }
-            Some(LimitClause::OffsetCommaLimit { offset, limit }) => (Some(limit), Some(offset)),
-        };
+    /// A set operation, or its one operand.
+    fn operations(&mut self, first: &QueryBody, links: &[SetLink]) -> Result<Bound> {
+        if links.is_empty() { self.set_expr(first) } else { self.set_operations(first, links) }
+    }
+
+    pub fn limits(&mut self, limit: Option<&Limit>) -> Result<Limits> {
+        let Some(Limit { count, offset }) = limit else { return Ok((None, None)) };
         self.open_scope();
-        let bound =
-            (|| Ok((limit.map(|expr| self.expr(expr)).transpose()?, offset.map(|expr| self.expr(expr)).transpose()?)))(
-            );
+        let bound = (|| Ok((Some(self.expr(count)?), offset.as_ref().map(|offset| self.expr(offset)).transpose()?)))();
         self.close_scope();
         bound
     }
 
     fn select(
         &mut self,
-        select: &ast::Select,
-        order: &[ast::OrderByExpr],
-        limit: Option<&LimitClause>,
-        locks: &[ast::LockClause],
+        select: &Select,
+        order: &[OrderItem],
+        limit: Option<&Limit>,
+        locks: &[Locking],
     ) -> Result<Bound> {
-        if select.into.is_some() {
-            return Err(SqlError::unsupported("SELECT ... INTO"));
-        }
-        if select.qualify.is_some() {
-            return Err(SqlError::parse("'QUALIFY' at line 1"));
-        }
         let limits = self.limits(limit)?;
         self.open_scope();
         let bound = self.block(select, order, limits, locks);
@@ -317,23 +350,31 @@ impl Bind<'_> {
         bound
     }
 
-    fn block(
-        &mut self,
-        select: &ast::Select,
-        order: &[ast::OrderByExpr],
-        limits: Limits,
-        locks: &[ast::LockClause],
-    ) -> Result<Bound> {
-        let source = self.from(&select.from)?;
+    fn block(&mut self, select: &Select, order: &[OrderItem], limits: Limits, locks: &[Locking]) -> Result<Bound> {
+        let Select {
+            hints: _,
+            distinct,
+            straight_join,
+            calc_found_rows,
+            items,
+            from,
+            selection,
+            group_by: _,
+            rollup: _,
+            having: _,
+            windows: _,
+        } = select;
+        let (distinct, counts) = (*distinct, *calc_found_rows && limits.0.is_some());
+        let source = self.from(from)?;
         let tables = self.scope().tables.len();
         self.rise(tables)?;
         self.lock(locks)?;
         let mut conditions = Vec::new();
-        if let Some(selection) = &select.selection {
+        if let Some(selection) = selection {
             self.scope().clause = "where clause";
             conjuncts(self.expr(selection)?, &mut conditions);
         }
-        let items = self.items(&select.projection)?;
+        let items = self.items(items)?;
         let mut staged = self.staged_above(select, &items, order)?;
         if self.scope().summoned {
             self.start_over();
@@ -341,10 +382,7 @@ impl Bind<'_> {
         }
         let Staged { is_grouped, is_windowed, above } = staged;
         let Above { mut exprs, columns, mut having, mut sorts } = above;
-        let distinct = matches!(select.distinct, Some(ast::Distinct::Distinct));
-
-        let counts = counts_rows(select) && limits.0.is_some();
-        if select.select_modifiers.as_ref().is_some_and(|modifiers| modifiers.straight_join) {
+        if *straight_join {
             for (at, table) in self.scope().tables.iter_mut().enumerate() {
                 table.after = (0..at).collect();
             }
@@ -437,7 +475,7 @@ impl Bind<'_> {
     }
 
     /// Goes up to the stage of groups, if there are any, and binds what stands there.
-    fn staged_above(&mut self, select: &ast::Select, items: &[Item<'_>], order: &[ast::OrderByExpr]) -> Result<Staged> {
+    fn staged_above(&mut self, select: &Select, items: &[Item<'_>], order: &[OrderItem]) -> Result<Staged> {
         let is_grouped = self.group(select, items, order)?;
         self.scope().above = true;
         let is_windowed = self.windows(select, items, order)?;
@@ -457,7 +495,7 @@ impl Bind<'_> {
     }
 
     /// What stands above the joins and the grouping: the select list, HAVING, ORDER BY.
-    fn above(&mut self, select: &ast::Select, items: &[Item<'_>], order: &[ast::OrderByExpr]) -> Result<Above> {
+    fn above(&mut self, select: &Select, items: &[Item<'_>], order: &[OrderItem]) -> Result<Above> {
         self.scope().clause = "field list";
         let (exprs, columns) = self.select_list(items)?;
         let mut having = Vec::new();
@@ -470,13 +508,13 @@ impl Bind<'_> {
     }
 
     /// Makes room for window functions, if the block has any.
-    fn windows(&mut self, select: &ast::Select, items: &[Item<'_>], order: &[ast::OrderByExpr]) -> Result<bool> {
-        let has = items.iter().any(|item| matches!(item, Item::Expr(expr, _) if has_window(expr)))
+    fn windows(&mut self, select: &Select, items: &[Item<'_>], order: &[OrderItem]) -> Result<bool> {
+        let has = items.iter().any(|item| matches!(item, Item::Expr(item) if has_window(&item.expr)))
             || order.iter().any(|item| has_window(&item.expr));
-        if !has && select.named_window.is_empty() {
+        if !has && select.windows.is_empty() {
             return Ok(false);
         }
-        self.open_windows(&select.named_window)?;
+        self.open_windows(&select.windows)?;
         Ok(has)
     }
 
@@ -491,19 +529,15 @@ impl Bind<'_> {
         }
     }
 
-    fn lock(&mut self, locks: &[ast::LockClause]) -> Result<()> {
+    fn lock(&mut self, locks: &[Locking]) -> Result<()> {
         let (rights, mut exclusive) = (self.rights.clone(), 0);
-        for clause in locks {
-            let strength = match clause.lock_type {
-                ast::LockType::Share => Strength::Shared,
-                ast::LockType::Update => Strength::Exclusive,
+        for Locking { update, of, wait } in locks {
+            let strength = if *update { Strength::Exclusive } else { Strength::Shared };
+            let wait = match wait {
+                LockingWait::Wait => LockWait::Patient,
+                LockingWait::NoWait => LockWait::NoWait,
+                LockingWait::SkipLocked => LockWait::SkipLocked,
             };
-            let wait = match clause.nonblock {
-                None => LockWait::Patient,
-                Some(ast::NonBlock::Nowait) => LockWait::NoWait,
-                Some(ast::NonBlock::SkipLocked) => LockWait::SkipLocked,
-            };
-            let of = clause.of.as_ref().map(name_of).transpose()?;
             for table in &mut self.scope().tables {
                 let shown = table.within.as_ref().unwrap_or(&table.alias);
                 let base = match &table.origin {
@@ -512,7 +546,7 @@ impl Bind<'_> {
                     _ => None,
                 };
                 if let Some(base) = base
-                    && of.as_ref().is_none_or(|of| of.name == *shown)
+                    && (of.is_empty() || of.iter().any(|of| of.name == *shown))
                 {
                     let may = Privileges::UPDATE | Privileges::DELETE | Privileges::LOCK_TABLES;
                     if strength == Strength::Exclusive
@@ -534,33 +568,29 @@ impl Bind<'_> {
         let mut items = Vec::new();
         for item in list {
             match item {
-                SelectItem::UnnamedExpr(expr) => items.push(Item::Expr(expr, None)),
-                SelectItem::ExprWithAlias { expr, alias } => items.push(Item::Expr(expr, Some(&alias.value))),
-                SelectItem::Wildcard(options) => {
+                SelectItem::Expr(expr) => items.push(Item::Expr(expr)),
+                SelectItem::All(span) => {
                     let first = items.len();
                     self.star(None, &mut items)?;
-                    self.record_star(options.wildcard_token.0.span, &items[first..]);
+                    self.record_star(*span, &items[first..]);
                 }
-                SelectItem::QualifiedWildcard(ast::SelectItemQualifiedWildcardKind::ObjectName(name), options) => {
+                SelectItem::AllOf(name, span) => {
                     let first = items.len();
-                    self.star(Some(name_of(name)?), &mut items)?;
-                    let star = options.wildcard_token.0.span;
-                    let start = ast::Spanned::span(&name.0[0]).start;
-                    self.record_star(sqlparser::tokenizer::Span::new(start, star.end), &items[first..]);
+                    self.star(Some(name), &mut items)?;
+                    self.record_star(*span, &items[first..]);
                 }
-                other => return Err(SqlError::unsupported(other)),
             }
         }
         Ok(items)
     }
 
-    fn star(&mut self, of: Option<crate::parse::statement::Name>, items: &mut Vec<Item<'_>>) -> Result<()> {
+    fn star(&mut self, of: Option<&Name>, items: &mut Vec<Item<'_>>) -> Result<()> {
         let rights = self.rights.clone();
         let scope = self.scope();
         let before = items.len();
         let places = |table: &ScopeTable| table.offset..table.offset + table.columns.len();
         let all = || scope.tables.iter().filter(|table| table.within.is_none()).flat_map(places);
-        let selected: Vec<usize> = match (&of, &scope.star) {
+        let selected: Vec<usize> = match (of, &scope.star) {
             (None, Some(star)) => star.clone(),
             (None, None) => all().collect(),
             (Some(of), _) => {
@@ -593,14 +623,8 @@ impl Bind<'_> {
     }
 
     /// Binds GROUP BY and goes up to the stage of groups, if there are any.
-    fn group(&mut self, select: &ast::Select, items: &[Item<'_>], order: &[ast::OrderByExpr]) -> Result<bool> {
-        let (list, modifiers) = match &select.group_by {
-            GroupByExpr::Expressions(list, modifiers) => (&list[..], &modifiers[..]),
-            GroupByExpr::All(_) => return Err(SqlError::unsupported("GROUP BY ALL")),
-        };
-        if modifiers.iter().any(|modifier| !matches!(modifier, ast::GroupByWithModifier::Rollup)) {
-            return Err(SqlError::unsupported("GROUP BY modifiers other than WITH ROLLUP"));
-        }
+    fn group(&mut self, select: &Select, items: &[Item<'_>], order: &[OrderItem]) -> Result<bool> {
+        let (list, rollup) = (&select.group_by, select.rollup);
         let aggregates = self.scope().summoned || self.has_aggregates(select, items, order)?;
         if list.is_empty() && !aggregates {
             return Ok(false);
@@ -611,14 +635,14 @@ impl Bind<'_> {
         for expr in list {
             let item = self.named_item(expr, items)?;
             let key = self.group_expr(expr, item.map(|at| &items[at]))?;
-            if !modifiers.is_empty() {
+            if rollup {
                 named.extend(item.map(|at| (at, keys.len())));
             }
-            if !keys.iter().any(|known| same(known, &key)) || !modifiers.is_empty() {
+            if !keys.iter().any(|known| same(known, &key)) || rollup {
                 keys.push(key);
             }
         }
-        if !modifiers.is_empty() {
+        if rollup {
             // A key that is rolled up is NULL.
             for key in &mut keys {
                 match key {
@@ -629,21 +653,18 @@ impl Bind<'_> {
         }
         let lenient = !self.has_mode(SqlMode::ONLY_FULL_GROUP_BY);
         let primary_covered = self.covered(&keys);
-        let (rollup, level) = (!modifiers.is_empty(), None);
         self.scope().grouped =
-            Some(Grouped { keys, calls: Vec::new(), lenient, primary_covered, rollup, items: named, level });
+            Some(Grouped { keys, calls: Vec::new(), lenient, primary_covered, rollup, items: named, level: None });
         Ok(true)
     }
 
     /// Has the block aggregates, outside of subqueries?
-    fn has_aggregates(&mut self, select: &ast::Select, items: &[Item<'_>], order: &[ast::OrderByExpr]) -> Result<bool> {
-        let items = items.iter().filter_map(|item| if let Item::Expr(expr, _) = item { Some(*expr) } else { None });
-        let mut nodes: Vec<&ast::Expr> =
+    fn has_aggregates(&mut self, select: &Select, items: &[Item<'_>], order: &[OrderItem]) -> Result<bool> {
+        let items = items.iter().filter_map(|item| if let Item::Expr(item) = item { Some(&item.expr) } else { None });
+        let mut nodes: Vec<&tree::Expr> =
             items.chain(&select.having).chain(order.iter().map(|item| &item.expr)).collect();
-        for ast::NamedWindowDefinition(_, window) in &select.named_window {
-            if let ast::NamedWindowExpr::WindowSpec(spec) = window {
-                nodes.extend(window_exprs(spec));
-            }
+        for NamedWindow { name: _, window } in &select.windows {
+            nodes.extend(window_exprs(window));
         }
         for node in nodes {
             if self.has_own_aggregate(node)? {
@@ -654,32 +675,31 @@ impl Bind<'_> {
     }
 
     /// The item of the select list that an expression of GROUP BY names, by number or alias.
-    fn named_item(&mut self, expr: &ast::Expr, items: &[Item<'_>]) -> Result<Option<usize>> {
-        if let Some(at) =
-            position(expr, items.len()).map_err(|_| error::BAD_FIELD.with(&[&expr, &"group statement"]))?
-        {
+    fn named_item(&mut self, expr: &tree::Expr, items: &[Item<'_>]) -> Result<Option<usize>> {
+        if let Some(at) = position_in(expr, items.len(), "group statement")? {
             return Ok(Some(at));
         }
-        if let ast::Expr::Identifier(name) = expr
-            && self.scope().find(None, None, &name.value)?.is_none()
+        if let Some(name) = bare_name(expr)
+            && self.scope().find(None, None, name)?.is_none()
         {
-            return Ok(items.iter().position(
-                |item| matches!(item, Item::Expr(_, Some(alias)) if alias.eq_ignore_ascii_case(&name.value)),
-            ));
+            let is_it = |alias: &String| alias.eq_ignore_ascii_case(name);
+            return Ok(items
+                .iter()
+                .position(|item| matches!(item, Item::Expr(item) if item.alias.as_ref().is_some_and(is_it))));
         }
         Ok(None)
     }
 
-    fn group_expr(&mut self, expr: &ast::Expr, item: Option<&Item<'_>>) -> Result<Expr> {
+    fn group_expr(&mut self, expr: &tree::Expr, item: Option<&Item<'_>>) -> Result<Expr> {
         match item {
             Some(Item::Place(place)) => {
                 let depth = self.scopes.len() - 1;
                 self.place(depth, *place)
             }
-            Some(Item::Expr(expr, _)) if has_aggregate(expr) || has_window(expr) => {
-                Err(error::WRONG_GROUP_FIELD.with(&[expr]))
+            Some(Item::Expr(SelectExpr { expr, alias, text })) if has_aggregate(expr) || has_window(expr) => {
+                Err(error::WRONG_GROUP_FIELD.with(&[alias.as_ref().unwrap_or(text)]))
             }
-            Some(Item::Expr(expr, _)) => self.expr(expr),
+            Some(Item::Expr(item)) => self.expr(&item.expr),
             None => self.expr(expr),
         }
     }
@@ -716,22 +736,19 @@ impl Bind<'_> {
             let depth = self.scopes.len() - 1;
             let rolled = self.scope().grouped.as_ref().and_then(|grouped| grouped.rolled_item(at));
             let (expr, name, place) = match item {
-                Item::Expr(node, alias) if rolled.is_some() => {
-                    let place = self.place_of(node);
-                    let name = alias.map_or_else(|| shortened(item_name(node, self.around.names, at)), str::to_owned);
-                    (rolled.unwrap_or_else(Expr::null), Some(name), place)
+                Item::Expr(item) if rolled.is_some() => {
+                    (rolled.unwrap_or_else(Expr::null), Some(name_of_item(item)), self.place_of(&item.expr))
                 }
                 Item::Place(place) => (self.place(depth, *place)?, None, Some(*place)),
-                Item::Expr(node, alias) => {
-                    let place = self.place_of(node);
-                    let name = alias.map_or_else(|| shortened(item_name(node, self.around.names, at)), str::to_owned);
-                    (self.expr(node)?, Some(name), place)
+                Item::Expr(item) => {
+                    let place = self.place_of(&item.expr);
+                    (self.expr(&item.expr)?, Some(name_of_item(item)), place)
                 }
             };
             let is_system = place
                 .and_then(|place| self.scope().table_at(place))
                 .is_some_and(|table| matches!(table.origin, Origin::System(_)));
-            let is_named = matches!(item, Item::Expr(_, Some(_)));
+            let is_named = matches!(item, Item::Expr(item) if item.alias.is_some());
             // The columns of system tables have their own names, however they are written.
             let name = name.filter(|_| is_named || !is_system);
             let known = place.and_then(|place| self.scope().column_at(place).cloned());
@@ -749,52 +766,53 @@ impl Bind<'_> {
     pub fn place_of_item(&mut self, item: &Item<'_>) -> Option<usize> {
         match item {
             Item::Place(place) => Some(*place),
-            Item::Expr(node, _) => self.place_of(node),
+            Item::Expr(item) => self.place_of(&item.expr),
         }
     }
 
     /// If the item is a column of this block: its place.
-    fn place_of(&mut self, node: &ast::Expr) -> Option<usize> {
-        let scope = self.scope();
-        match node {
-            ast::Expr::Identifier(name) => scope.find(None, None, &name.value).ok().flatten(),
-            ast::Expr::CompoundIdentifier(parts) => match &parts[..] {
-                [table, name] => scope.find(None, Some(&table.value), &name.value).ok().flatten(),
-                [schema, table, name] => {
-                    scope.find(Some(&schema.value), Some(&table.value), &name.value).ok().flatten()
-                }
-                _ => None,
-            },
-            _ => None,
-        }
+    fn place_of(&mut self, node: &tree::Expr) -> Option<usize> {
+        let ExprKind::Column(column) = &node.kind else { return None };
+        let ColumnName { schema, table, name } = &**column;
+        self.scope().find(schema.as_deref(), table.as_deref(), name).ok().flatten()
     }
 
-    pub fn order(&mut self, order: &[ast::OrderByExpr], exprs: &[Expr]) -> Result<Vec<(Expr, bool)>> {
+    pub fn order(&mut self, order: &[OrderItem], exprs: &[Expr]) -> Result<Vec<(Expr, bool)>> {
         let mut sorts = Vec::new();
         self.scope().clause = "order clause";
-        for (at, item) in order.iter().enumerate() {
+        for (at, OrderItem { expr, descending }) in order.iter().enumerate() {
             self.item = at + 1;
-            let expr = match position(&item.expr, exprs.len())? {
+            let expr = match position(expr, exprs.len())? {
                 Some(at) => exprs[at].clone(),
-                None => self.expr(&item.expr)?,
+                None => self.expr(expr)?,
             };
             if !matches!(expr, Expr::Literal(..)) {
-                sorts.push((expr, descends(&item.options)));
+                sorts.push((expr, *descending));
             }
         }
         Ok(sorts)
     }
 }
 
-/// A number in ORDER BY or GROUP BY: an item of the select list.
-fn position(expr: &ast::Expr, count: usize) -> Result<Option<usize>> {
-    let ast::Expr::Value(ast::ValueWithSpan { value: ast::Value::Number(number, _), .. }) = expr else {
-        return Ok(None);
-    };
-    match number.parse::<usize>() {
+/// A number in ORDER BY: an item of the select list.
+fn position(expr: &tree::Expr, count: usize) -> Result<Option<usize>> {
+    position_in(expr, count, "order clause")
+}
+
+/// The same in the clause of that name.
+fn position_in(expr: &tree::Expr, count: usize, clause: &str) -> Result<Option<usize>> {
+    let ExprKind::Literal(Literal::Integer(number)) = &expr.kind else { return Ok(None) };
+    match usize::try_from(*number) {
         Ok(at) if (1..=count).contains(&at) => Ok(Some(at - 1)),
-        Ok(_) => Err(error::BAD_FIELD.with(&[number, &"order clause"])),
-        Err(_) => Ok(None),
+        _ => Err(error::BAD_FIELD.with(&[number, &clause])),
+    }
+}
+
+/// The name of a column without its table.
+fn bare_name(expr: &tree::Expr) -> Option<&str> {
+    match &expr.kind {
+        ExprKind::Column(column) if column.table.is_none() => Some(&column.name),
+        _ => None,
     }
 }
 
@@ -807,59 +825,27 @@ fn shortened(name: String) -> String {
     }
 }
 
-/// What an unnamed column is called: as the text has it.
-fn item_name(node: &ast::Expr, names: &[String], at: usize) -> String {
-    match node {
-        ast::Expr::Identifier(name) => name.value.clone(),
-        ast::Expr::CompoundIdentifier(parts) => {
-            let is_variable = parts[0].value.starts_with('@');
-            let names: Vec<&str> = parts.iter().map(|part| part.value.as_str()).collect();
-            if is_variable { names.join(".") } else { names.last().map_or(String::new(), |name| (*name).to_owned()) }
-        }
-        ast::Expr::Value(value) => match &value.value {
-            ast::Value::SingleQuotedString(text)
-            | ast::Value::DoubleQuotedString(text)
-            | ast::Value::NationalStringLiteral(text) => text.clone(),
-            ast::Value::Boolean(truth) => truth.to_string().to_uppercase(),
-            // Behind the mark stands its number, for us.
-            ast::Value::Placeholder(_) => "?".to_owned(),
-            value => names.get(at).filter(|name| is_notation(name)).cloned().unwrap_or_else(|| value.to_string()),
+/// The name of an item's column: its alias, or as the text has it.
+fn name_of_item(item: &SelectExpr) -> String {
+    let SelectExpr { expr, alias, text } = item;
+    if let Some(alias) = alias {
+        return alias.clone();
+    }
+    shortened(match &expr.kind {
+        ExprKind::Column(column) => column.name.clone(),
+        ExprKind::Literal(literal) => match literal {
+            Literal::String(text) | Literal::National(text) => text.clone(),
+            Literal::Bool(truth) => truth.to_string().to_uppercase(),
+            Literal::Null => "NULL".to_owned(),
+            // As written, but for brackets around it.
+            Literal::Integer(_) | Literal::Decimal(_) | Literal::Float(_) => {
+                text.trim_matches(|letter: char| letter.is_whitespace() || matches!(letter, '(' | ')')).to_owned()
+            }
+            Literal::Hex(_) | Literal::Bits(_) | Literal::Temporal(..) => text.clone(),
         },
-        node => {
-            let drawn = node.to_string();
-            let bare = bare_text(&drawn);
-            let found = names.iter().find(|name| bare_text(name) == bare);
-            // What was read as something else is found by its place.
-            let found = found.or_else(|| names.get(at).filter(|name| is_notation(name)));
-            found.cloned().unwrap_or(drawn)
-        }
-    }
-}
-
-/// Does it begin as what is read as something else than is written, and so drawn in another way?
-fn is_notation(text: &str) -> bool {
-    let starts = ["!", "x'", "b'", "0x", "0b", "binary "];
-    if starts.iter().any(|start| text.get(..start.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(start))) {
-        return true;
-    }
-    let word = text.find('(').map_or("", |end| text[..end].trim_end());
-    ["cast", "char", "extract", "trim"].iter().any(|known| word.eq_ignore_ascii_case(known))
-}
-
-/// Without what two ways of writing the same expression differ in.
-fn bare_text(text: &str) -> String {
-    let mut bare = String::with_capacity(text.len());
-    let mut after_mark = false;
-    for letter in text.chars() {
-        if after_mark && letter.is_ascii_digit() {
-            continue;
-        }
-        after_mark = letter == '?';
-        if !letter.is_whitespace() && !matches!(letter, '(' | ')' | '`' | '"' | '\'') {
-            bare.extend(letter.to_lowercase());
-        }
-    }
-    bare
+        ExprKind::Parameter(_) => "?".to_owned(),
+        _ => text.clone(),
+    })
 }
 
 /// The order to ask of a table: of columns only.
@@ -926,18 +912,13 @@ fn counted(input: Arc<Node>, (limit, offset): Limits) -> Arc<Node> {
     Arc::new(Node::Limit { input, limit, offset, counts: true })
 }
 
-/// SQL_CALC_FOUND_ROWS
-fn counts_rows(select: &ast::Select) -> bool {
-    select.select_modifiers.as_ref().is_some_and(|modifiers| modifiers.sql_calc_found_rows)
-}
-
 /// The SELECT that a set operation begins with.
-fn first_select(mut body: &SetExpr) -> Option<&ast::Select> {
-    while let SetExpr::SetOperation { left, .. } = body {
-        body = left;
+fn first_select(mut body: &QueryBody) -> Option<&Select> {
+    while let QueryBody::SetOperations { first, links: _ } = body {
+        body = first;
     }
     match body {
-        SetExpr::Select(select) => Some(select),
+        QueryBody::Select(select) => Some(select),
         _ => None,
     }
 }
@@ -1007,21 +988,68 @@ fn unify(mut sides: Vec<Bound>) -> Result<Vec<Bound>> {
     Ok(sides)
 }
 
-/// Does the query name that table?
-fn mentions(mut body: &SetExpr, name: &str) -> bool {
-    let factor = |factor: &ast::TableFactor| matches!(factor, ast::TableFactor::Table { name: found, .. } if found.0.len() == 1 && found.to_string().trim_matches('`').eq_ignore_ascii_case(name));
-    while let SetExpr::SetOperation { left, right, .. } = body {
-        if mentions(right, name) {
-            return true;
-        }
-        body = left;
+/// The parts of a common table expression, if it reads itself. Members of its union before the first that does give the rows to begin with.
+fn recursion<'a>(query: &'a Query, name: &str) -> Result<Option<Recursive<'a>>> {
+    let QueryBody::SetOperations { first, links } = &query.body else { return Ok(None) };
+    let Some(at) = links.iter().position(|link| mentions(&link.operand, name) > 0) else { return Ok(None) };
+    let (seed, members) = links.split_at(at);
+    if let Some(link) = members.iter().find(|link| link.op != SetOp::Union) {
+        let op = if link.op == SetOp::Except { "EXCEPT" } else { "INTERSECT" };
+        return Err(SqlError::unsupported(format!("{op} in the recursive part of a Common Table Expression")));
     }
+    if members.iter().any(|link| mentions(&link.operand, name) > mentions_in_from(&link.operand, name)) {
+        return Err(CTE_RECURSIVE_REQUIRES_SINGLE_REFERENCE.with(&[&name]));
+    }
+    let distinct = members.iter().any(|link| !link.all);
+    if members.windows(2).any(|pair| !pair[0].all && pair[1].all) {
+        let what = "recursive query blocks with UNION DISTINCT then UNION ALL, in recursive Common Table Expression";
+        return Err(SqlError::unsupported(what));
+    }
+    Ok(Some(Recursive { first, seed, part: &members[0].operand, rest: &members[1..], distinct }))
+}
+
+/// Counts how often a table is named.
+struct Mentions<'n> {
+    name: &'n str,
+    /// In subqueries and derived tables too.
+    deep: bool,
+    count: usize,
+}
+
+impl Visitor for Mentions<'_> {
+    fn expr(&mut self, _: &tree::Expr) -> bool {
+        self.deep
+    }
+
+    fn query(&mut self, query: &Query) -> bool {
+        // Another table of that name hides it.
+        let hides = |table: &CommonTable| table.name.value.eq_ignore_ascii_case(self.name);
+        self.deep && !query.with.as_ref().is_some_and(|with| with.tables.iter().any(hides))
+    }
+
+    fn table(&mut self, table: &TableName) {
+        let Name { schema, name } = &table.name;
+        self.count += usize::from(schema.is_none() && name.eq_ignore_ascii_case(self.name));
+    }
+}
+
+fn mentions(body: &QueryBody, name: &str) -> usize {
+    let mut mentions = Mentions { name, deep: true, count: 0 };
+    walk::body(body, &mut mentions);
+    mentions.count
+}
+
+fn mentions_in_from(body: &QueryBody, name: &str) -> usize {
     match body {
-        SetExpr::Select(select) => select
-            .from
-            .iter()
-            .any(|item| factor(&item.relation) || item.joins.iter().any(|join| factor(&join.relation))),
-        SetExpr::Query(query) => mentions(&query.body, name),
-        _ => false,
+        QueryBody::Query(query) => mentions_in_from(&query.body, name),
+        QueryBody::SetOperations { first, links } => {
+            let others = links.iter().map(|link| mentions_in_from(&link.operand, name));
+            mentions_in_from(first, name) + others.sum::<usize>()
+        }
+        QueryBody::Select(_) | QueryBody::Values(_) | QueryBody::Table(_) => {
+            let mut mentions = Mentions { name, deep: false, count: 0 };
+            walk::body(body, &mut mentions);
+            mentions.count
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sqlparser::ast;
+use syntax::tree as ast;
 
 use crate::bind::Bind;
 use crate::bind::select::outermost;
@@ -78,10 +78,9 @@ impl Bind<'_> {
         Ok(Expr::shown(Expr::Hosted(Arc::new(subquery), ty)))
     }
 
-    pub fn exists(&mut self, query: &ast::Query, negated: bool) -> Result<Expr> {
+    pub fn exists(&mut self, query: &ast::Query) -> Result<Expr> {
         let (subquery, _) = self.nested(query, |_, _| Ok(Question::Exists))?;
-        let expr = Expr::Hosted(Arc::new(subquery), Type::boolean().with_nullable(false));
-        Ok(if negated { Expr::Not(Box::new(expr)) } else { expr })
+        Ok(Expr::Hosted(Arc::new(subquery), Type::boolean().with_nullable(false)))
     }
 
     pub fn in_subquery(&mut self, needle: &ast::Expr, query: &ast::Query, negated: bool) -> Result<Expr> {
@@ -89,30 +88,16 @@ impl Bind<'_> {
         Ok(if negated { Expr::Not(Box::new(expr)) } else { expr })
     }
 
-    pub fn quantified(
-        &mut self,
-        left: &ast::Expr,
-        op: &ast::BinaryOperator,
-        right: &ast::Expr,
-        all: bool,
-    ) -> Result<Expr> {
-        let query = match right {
-            ast::Expr::Subquery(query) => query,
-            ast::Expr::Nested(inner) => match &**inner {
-                ast::Expr::Subquery(query) => query,
-                _ => return Err(SqlError::parse(format!("'{right}' at line 1"))),
-            },
-            _ => return Err(SqlError::parse(format!("'{right}' at line 1"))),
-        };
+    pub fn quantified(&mut self, left: &ast::Expr, op: ast::CompareOp, query: &ast::Query, all: bool) -> Result<Expr> {
         match comparison(op) {
-            Some(Comparison::NullSafeEqual) | None => Err(SqlError::parse(format!("'{op}' at line 1"))),
-            Some(op) => self.compared(left, op, query, all),
+            Comparison::NullSafeEqual => Err(SqlError::parse("'<=>' at line 1")),
+            op => self.compared(left, op, query, all),
         }
     }
 
     fn compared(&mut self, needle: &ast::Expr, op: Comparison, query: &ast::Query, all: bool) -> Result<Expr> {
         let needles: Vec<Expr> = match row_parts(needle) {
-            Some(parts) => parts.into_iter().map(|part| self.expr(part)).collect::<Result<_>>()?,
+            Some(parts) => parts.iter().map(|part| self.expr(part)).collect::<Result<_>>()?,
             None => vec![self.expr(needle)?],
         };
         let (subquery, _) = self.nested(query, |bind, columns| {
@@ -147,19 +132,14 @@ impl Bind<'_> {
     }
 
     /// `(a, b) = (SELECT c, d ...)`, from either side.
-    pub fn row_comparison(
-        &mut self,
-        left: &ast::Expr,
-        op: &ast::BinaryOperator,
-        right: &ast::Expr,
-    ) -> Result<Option<Expr>> {
-        let Some(op) = comparison(op) else { return Ok(None) };
+    pub fn row_comparison(&mut self, left: &ast::Expr, op: ast::CompareOp, right: &ast::Expr) -> Result<Option<Expr>> {
+        let op = comparison(op);
         let (parts, query, op) = match (row_parts(left), row_parts(right), subquery_of(left), subquery_of(right)) {
             (Some(parts), _, _, Some(query)) => (parts, query, op),
             (_, Some(parts), Some(query), _) => (parts, query, op.flipped()),
             _ => return Ok(None),
         };
-        let needles: Vec<Expr> = parts.into_iter().map(|part| self.expr(part)).collect::<Result<_>>()?;
+        let needles: Vec<Expr> = parts.iter().map(|part| self.expr(part)).collect::<Result<_>>()?;
         let (subquery, _) = self.nested(query, |bind, columns| {
             if columns.len() != needles.len() {
                 return Err(error::OPERAND_COLUMNS.with(&[&needles.len()]));
@@ -172,9 +152,8 @@ impl Bind<'_> {
 }
 
 fn subquery_of(node: &ast::Expr) -> Option<&ast::Query> {
-    match node {
-        ast::Expr::Subquery(query) => Some(query),
-        ast::Expr::Nested(inner) => subquery_of(inner),
+    match &node.kind {
+        ast::ExprKind::Subquery(query) => Some(query),
         _ => None,
     }
 }

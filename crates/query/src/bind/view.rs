@@ -10,19 +10,17 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use sqlparser::ast::{self, SetExpr, Spanned};
-use sqlparser::tokenizer::{Location, Span};
+use syntax::tree::{self, ColumnName, Query, QueryBody, Select, SelectExpr, SelectItem, Span};
 
 use crate::bind::Bind;
 use crate::bind::aggregate::{has_aggregate, has_subquery, has_window};
 use crate::bind::scope::{Common, Origin, Scope, ScopeTable, Source};
-use crate::bind::select::Item;
+use crate::bind::select::{Item, TABLE};
 use crate::catalog::table::Table;
 use crate::catalog::view::{Algorithm, CheckOption, View};
 use crate::error::{self, Result, SqlError};
 use crate::parse::lexical::quoted_name;
 use crate::parse::statement::Name;
-use crate::parse::view::range;
 use crate::plan::walk::conjuncts;
 use crate::rights::effective::Columns;
 use crate::rights::{Privileges, Rights};
@@ -94,25 +92,38 @@ fn veiled(error: SqlError, view: &View) -> SqlError {
 }
 
 /// Does the body only pick rows and columns? ORDER BY alone is no reason against it where rows are changed.
-fn is_simple(query: &ast::Query, ignore_order: bool) -> Option<&ast::Select> {
-    let SetExpr::Select(select) = &*query.body else { return None };
-    let is_ungrouped = matches!(&select.group_by, ast::GroupByExpr::Expressions(list, _) if list.is_empty());
-    let is_plain = |item: &ast::SelectItem| match item {
-        ast::SelectItem::UnnamedExpr(expr) | ast::SelectItem::ExprWithAlias { expr, .. } => {
+fn is_simple(query: &Query, ignore_order: bool) -> Option<&Select> {
+    let Query { with, body, order_by, limit, locks, into: _, span: _ } = query;
+    let QueryBody::Select(select) = body else { return None };
+    let Select {
+        hints: _,
+        distinct,
+        straight_join: _,
+        calc_found_rows: _,
+        items,
+        from,
+        selection: _,
+        group_by,
+        rollup: _,
+        having,
+        windows,
+    } = &**select;
+    let is_plain = |item: &SelectItem| match item {
+        SelectItem::Expr(SelectExpr { expr, alias: _, text: _ }) => {
             !has_aggregate(expr) && !has_subquery(expr) && !has_window(expr)
         }
-        _ => false,
+        SelectItem::All(_) | SelectItem::AllOf(..) => false,
     };
-    let simple = query.with.is_none()
-        && query.limit_clause.is_none()
-        && query.locks.is_empty()
-        && (ignore_order || query.order_by.is_none())
-        && select.distinct.is_none()
-        && select.having.is_none()
-        && select.named_window.is_empty()
-        && is_ungrouped
-        && !select.from.is_empty()
-        && select.projection.iter().all(is_plain);
+    let simple = with.is_none()
+        && limit.is_none()
+        && locks.is_empty()
+        && (ignore_order || order_by.is_empty())
+        && !distinct
+        && having.is_none()
+        && windows.is_empty()
+        && group_by.is_empty()
+        && !from.is_empty()
+        && items.iter().all(is_plain);
     simple.then_some(select)
 }
 
@@ -197,7 +208,7 @@ impl Bind<'_> {
     fn merged(
         &mut self,
         view: &Arc<View>,
-        select: &ast::Select,
+        select: &Select,
         shown: &str,
         readable: &Columns,
         rights: &Arc<Rights>,
@@ -264,7 +275,7 @@ impl Bind<'_> {
         }))
     }
 
-    fn body_parts(&mut self, select: &ast::Select) -> Result<Option<Parts>> {
+    fn body_parts(&mut self, select: &Select) -> Result<Option<Parts>> {
         let source = self.from(&select.from)?;
         let mut conditions = Vec::new();
         if let Some(selection) = &select.selection {
@@ -274,7 +285,7 @@ impl Bind<'_> {
         self.scope().clause = "field list";
         let used = self.scope().used.clone();
         let aliases = std::mem::take(&mut self.scope().aliases);
-        let items = self.items(&select.projection)?;
+        let items = self.items(&select.items)?;
         let places = items.iter().map(|item| self.place_of_item(item)).collect();
         let (exprs, columns) = self.select_list(&items)?;
         self.scope().aliases = aliases;
@@ -338,45 +349,51 @@ impl Bind<'_> {
 }
 
 impl Bind<'_> {
-    fn note(&mut self, start: Location, end: Location, what: Noted) {
-        let Some(recorder) = &mut self.recorder else { return };
-        if let Some(range) = range(self.text, Span::new(start, end)) {
+    fn note(&mut self, range: Range<usize>, what: Noted) {
+        if let Some(recorder) = &mut self.recorder
+            && self.text.get(range.clone()).is_some()
+        {
             recorder.push(Note { range, what });
         }
     }
 
-    /// Notes a table that is named with the current database, or without a schema.
-    pub fn record_table(&mut self, name: &Name, parts: &[ast::ObjectNamePart]) {
+    /// Notes a table that is named with the current database, or without a schema. Its name begins the span.
+    pub fn record_table(&mut self, name: &Name, span: Span) {
         let (Some(_), Some(database)) = (&self.recorder, self.around.database) else { return };
-        match (&name.schema, parts) {
-            (None, [only]) => {
-                let (schema, name) = (database.replace('`', "``"), name.name.replace('`', "``"));
-                self.note(only.span().start, only.span().end, Noted::Bare(format!("`{schema}`.`{name}`")));
+        let start = span.start as usize;
+        match &name.schema {
+            None => {
+                let (schema, name) = (quoted_name(database), quoted_name(&name.name));
+                self.note(
+                    start..name_end(self.text, name_start(self.text, start)),
+                    Noted::Bare(format!("{schema}.{name}")),
+                );
             }
-            (Some(schema), [first, last]) if schema == database => {
-                self.note(first.span().start, last.span().start, Noted::SchemaOfTable);
+            Some(schema) if schema == database => {
+                self.note(start..next_name(self.text, start), Noted::SchemaOfTable);
             }
-            _ => {}
+            Some(_) => {}
         }
     }
 
-    /// Notes a column that is named with the current database.
-    pub fn record_column(&mut self, parts: &[ast::Ident]) {
-        let [schema, table, column] = parts else { return };
-        if self.recorder.is_none() || self.around.database != Some(&*schema.value) {
+    /// Notes a column that is named with the current database. Its name begins the span, or follows brackets there.
+    pub fn record_column(&mut self, name: &ColumnName, span: Span) {
+        let ColumnName { schema: Some(schema), table: Some(table), name: column } = name else { return };
+        if self.recorder.is_none() || self.around.database != Some(schema) {
             return;
         }
         let found = |schema: Option<&str>| {
-            let find = |depth: usize| self.scopes[depth].find(schema, Some(&table.value), &column.value);
+            let find = |depth: usize| self.scopes[depth].find(schema, Some(table), column);
             let depth = (0..self.scopes.len()).rev().find(|depth| !matches!(find(*depth), Ok(None)))?;
             Some((depth, find(depth).ok()?))
         };
-        let is_same = found(Some(&schema.value)) == found(None);
+        let is_same = found(Some(schema)) == found(None);
         let what = if is_same { Noted::SchemaOfColumn } else { Noted::SchemaNeeded };
-        self.note(schema.span.start, table.span.start, what);
+        let start = name_start(self.text, span.start as usize);
+        self.note(start..next_name(self.text, start), what);
     }
 
-    /// Notes what a `*` stands for.
+    /// Notes what a `*`, or the word TABLE before a table's name, stands for.
     pub fn record_star(&mut self, span: Span, items: &[Item<'_>]) {
         if self.recorder.is_none() {
             return;
@@ -388,8 +405,11 @@ impl Bind<'_> {
             let column = scope.column_at(*place).map_or(String::new(), |column| quoted_name(&column.name));
             format!("{table}.{column}")
         };
-        let text = items.iter().map(column).collect::<Vec<_>>().join(", ");
-        self.note(span.start, span.end, Noted::Star(text));
+        let mut text = items.iter().map(column).collect::<Vec<_>>().join(", ");
+        if span.of(self.text).eq_ignore_ascii_case(TABLE) {
+            text = format!("SELECT {text} FROM");
+        }
+        self.note(span.start as usize..span.end as usize, Noted::Star(text));
     }
 }
 
@@ -423,9 +443,9 @@ impl Bind<'_> {
     }
 
     /// If INSERT names a view: what is behind it.
-    pub fn insert_view(&mut self, name: &Name, schema: &str, insert: &ast::Insert) -> Result<Option<InsertThrough>> {
+    pub fn insert_view(&mut self, name: &Name, schema: &str, insert: &tree::Insert) -> Result<Option<InsertThrough>> {
         let Some(view) = self.around.snapshot.view(schema, &name.name).cloned() else { return Ok(None) };
-        if insert.replace_into || insert.on.is_some() {
+        if insert.replace || !insert.on_duplicate.is_empty() {
             return Err(SqlError::unsupported("REPLACE and ON DUPLICATE KEY UPDATE through a view"));
         }
         let not_insertable = || error::NON_INSERTABLE_TABLE.with(&[&view.name, &"INSERT"]);
@@ -457,6 +477,61 @@ impl Bind<'_> {
         let schema = self.schema_of(name)?;
         let Some(view) = self.around.snapshot.view(&schema, &name.name).cloned() else { return Ok(Vec::new()) };
         Ok(self.alone(&view, |bind, at| bind.through(at, Privileges::INSERT, given))?.options)
+    }
+}
+
+/// Where the name behind brackets begins, or behind a dot that has nothing before it.
+fn name_start(text: &str, start: usize) -> usize {
+    let mut at = after_space(text, start);
+    while let Some(b'(' | b'.') = text.as_bytes().get(at) {
+        at = after_space(text, at + 1);
+    }
+    at
+}
+
+/// Where the name ends that begins there.
+fn name_end(text: &str, start: usize) -> usize {
+    let bytes = text.as_bytes();
+    let mut end = start;
+    let Some(quote @ (b'`' | b'"')) = bytes.get(start).copied() else {
+        let is_of_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | 0x80..);
+        end += bytes.iter().skip(start).take_while(|byte| is_of_name(byte)).count();
+        return end;
+    };
+    end += 1;
+    while let Some(byte) = bytes.get(end) {
+        end += 1;
+        if *byte == quote {
+            if bytes.get(end) != Some(&quote) {
+                break;
+            }
+            end += 1;
+        }
+    }
+    end
+}
+
+/// Where the name begins that a dot joins to the one there.
+fn next_name(text: &str, start: usize) -> usize {
+    let dot = after_space(text, name_end(text, start));
+    after_space(text, dot + 1)
+}
+
+/// Behind spaces and comments.
+fn after_space(text: &str, start: usize) -> usize {
+    let mut at = start;
+    loop {
+        let rest = text.get(at..).unwrap_or("");
+        let space = rest.len() - rest.trim_start().len();
+        let comment = match &rest[space..] {
+            rest if rest.starts_with("/*") => rest.find("*/").map_or(rest.len(), |end| end + 2),
+            rest if rest.starts_with('#') || rest.starts_with("--") => rest.find('\n').unwrap_or(rest.len()),
+            _ => 0,
+        };
+        if space + comment == 0 {
+            return at;
+        }
+        at += space + comment;
     }
 }
 

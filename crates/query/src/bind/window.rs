@@ -5,10 +5,9 @@
 
 use std::sync::Arc;
 
-use sqlparser::ast;
+use syntax::tree as ast;
 
 use crate::bind::Bind;
-use crate::bind::aggregate::descends;
 use crate::error::{self, Result, SqlError};
 use crate::plan::Node;
 use crate::plan::window::{Distance, Edge, Frame, Reach, What, Window, WindowCall};
@@ -59,7 +58,7 @@ struct Ordering {
 pub struct Windowed {
     /// The place of the first result.
     pub from: usize,
-    named: Vec<(String, ast::WindowSpec)>,
+    named: Vec<(String, ast::Window)>,
     orderings: Vec<Ordering>,
     count: usize,
     inside: Inside,
@@ -89,7 +88,7 @@ impl Windowed {
 }
 
 /// A window with what it inherits: partition, order, frame.
-type Resolved<'a> = (Vec<&'a ast::Expr>, Vec<&'a ast::OrderByExpr>, Option<&'a ast::WindowFrame>);
+type Resolved<'a> = (Vec<&'a ast::Expr>, Vec<&'a ast::OrderItem>, Option<&'a ast::Frame>);
 
 pub fn is_window_only(name: &str) -> bool {
     NAMES.iter().any(|known| known.eq_ignore_ascii_case(name))
@@ -97,19 +96,16 @@ pub fn is_window_only(name: &str) -> bool {
 
 impl Bind<'_> {
     /// Makes room for the block's window functions, and looks at its named windows.
-    pub fn open_windows(&mut self, definitions: &[ast::NamedWindowDefinition]) -> Result<()> {
+    pub fn open_windows(&mut self, definitions: &[ast::NamedWindow]) -> Result<()> {
         if definitions.len() > WINDOWS_MAX {
             return Err(SqlError::unsupported(format!("more than {WINDOWS_MAX} named windows in a query block")));
         }
-        let mut named: Vec<(String, ast::WindowSpec)> = Vec::new();
-        for ast::NamedWindowDefinition(name, window) in definitions {
-            let ast::NamedWindowExpr::WindowSpec(spec) = window else {
-                return Err(SqlError::parse(format!("'{window}' at line 1")));
-            };
+        let mut named: Vec<(String, ast::Window)> = Vec::new();
+        for ast::NamedWindow { name, window } in definitions {
             if named.iter().any(|(known, _)| known.eq_ignore_ascii_case(&name.value)) {
                 return Err(error::WINDOW_DUPLICATE_NAME.with(&[&name.value]));
             }
-            named.push((name.value.clone(), spec.clone()));
+            named.push((name.value.clone(), window.clone()));
         }
         let from = self.scope().width;
         let checked = named.clone();
@@ -154,8 +150,8 @@ impl Bind<'_> {
     }
 
     /// `function(...) OVER ...`: the place of its result.
-    pub fn window_function(&mut self, function: &ast::Function, over: &ast::WindowType) -> Result<Expr> {
-        let name = function.name.to_string().to_ascii_lowercase();
+    pub fn window_function(&mut self, function: &ast::Function, over: &ast::Over) -> Result<Expr> {
+        let name = function.name.to_ascii_lowercase();
         let inside = self.scope().windowed.as_ref().map_or(Inside::Barred, |windowed| windowed.inside.clone());
         match inside {
             Inside::Nothing => {}
@@ -167,11 +163,11 @@ impl Bind<'_> {
         let what = self.without_windows(|bind| bind.what(&name, function))?;
         let named = self.scope().windowed.as_ref().map(|windowed| windowed.named.clone()).unwrap_or_default();
         let (shown, (partition, order, frame)) = match over {
-            ast::WindowType::NamedWindow(window) => {
+            ast::Over::Named(window) => {
                 let (name, spec) = find(&named, &window.value)?;
                 (name.as_str(), resolve(&named, spec, name)?)
             }
-            ast::WindowType::WindowSpec(spec) => (UNNAMED, resolve(&named, spec, UNNAMED)?),
+            ast::Over::Window(spec) => (UNNAMED, resolve(&named, spec, UNNAMED)?),
         };
         let (partition, order) = self.ordering(&partition, &order, shown)?;
         let frame = self.frame(frame, &order, shown)?;
@@ -191,31 +187,38 @@ impl Bind<'_> {
     }
 
     fn what(&mut self, name: &str, function: &ast::Function) -> Result<What> {
-        let ast::FunctionArguments::List(list) = &function.args else {
-            return Err(SqlError::parse(format!("'{name}' at line 1")));
-        };
-        if function.null_treatment == Some(ast::NullTreatment::IgnoreNulls) {
+        let ast::Function {
+            schema: _,
+            name: _,
+            arguments,
+            star,
+            bare: _,
+            distinct,
+            order_by,
+            separator,
+            from_last,
+            ignore_nulls,
+            over: _,
+        } = function;
+        if *ignore_nulls {
             return Err(SqlError::unsupported("IGNORE NULLS"));
         }
+        if *from_last {
+            return Err(SqlError::unsupported("FROM LAST"));
+        }
         if let Some(kind) = Aggregate::kind(name) {
-            if list.duplicate_treatment == Some(ast::DuplicateTreatment::Distinct) {
+            if *distinct {
                 return Err(SqlError::unsupported("<window function>(DISTINCT ..)"));
             }
             if matches!(kind, Kind::GroupConcat | Kind::AnyValue) {
                 return Err(SqlError::unsupported(format!("{name} as window function")));
             }
-            return self.call(kind, list).map(What::Aggregate);
+            return self.call(kind, function).map(What::Aggregate);
         }
-        if !is_window_only(name) || list.duplicate_treatment.is_some() || !list.clauses.is_empty() {
-            return Err(SqlError::parse(format!("'{}' at line 1", function)));
+        if !is_window_only(name) || *distinct || *star || !order_by.is_empty() || separator.is_some() {
+            return Err(SqlError::parse(format!("'{name}' at line 1")));
         }
-        let mut arguments = Vec::new();
-        for argument in &list.args {
-            let ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expr)) = argument else {
-                return Err(SqlError::parse(format!("'{argument}' at line 1")));
-            };
-            arguments.push(self.expr(expr)?);
-        }
+        let arguments = arguments.iter().map(|argument| self.expr(argument)).collect::<Result<_>>()?;
         self.named_what(name, arguments)
     }
 
@@ -269,7 +272,7 @@ impl Bind<'_> {
     fn ordering<'a>(
         &mut self,
         partition: &[&ast::Expr],
-        order: &[&'a ast::OrderByExpr],
+        order: &[&'a ast::OrderItem],
         window: &str,
     ) -> Result<(Vec<Expr>, Vec<(Expr, &'a ast::Expr, bool)>)> {
         let clause = self.scope().clause;
@@ -281,9 +284,9 @@ impl Bind<'_> {
             }
             bind.scope().clause = "window order by";
             let mut sorts = Vec::new();
-            for item in order {
-                let key = bind.window_key(&item.expr, window)?;
-                sorts.push((key, &item.expr, descends(&item.options)));
+            for ast::OrderItem { expr, descending } in order {
+                let key = bind.window_key(expr, window)?;
+                sorts.push((key, expr, *descending));
             }
             Ok((keys, sorts))
         });
@@ -292,38 +295,37 @@ impl Bind<'_> {
     }
 
     fn window_key(&mut self, expr: &ast::Expr, window: &str) -> Result<Expr> {
-        if matches!(expr, ast::Expr::Value(value) if matches!(value.value, ast::Value::Number(..))) {
+        use ast::Literal::{Decimal, Float, Integer};
+        if matches!(expr.kind, ast::ExprKind::Literal(Integer(_) | Decimal(_) | Float(_))) {
             return Err(error::WINDOW_ILLEGAL_ORDER_BY.with(&[&window]));
         }
         self.expr(expr)
     }
 
-    fn frame(
-        &mut self,
-        frame: Option<&ast::WindowFrame>,
-        order: &[(Expr, &ast::Expr, bool)],
-        window: &str,
-    ) -> Result<Frame> {
-        let Some(frame) = frame else {
+    fn frame(&mut self, frame: Option<&ast::Frame>, order: &[(Expr, &ast::Expr, bool)], window: &str) -> Result<Frame> {
+        let Some(ast::Frame { unit, start, end, exclude }) = frame else {
             let end = if order.is_empty() { Edge::Far } else { Edge::Current };
             return Ok(Frame { counts_rows: false, start: Edge::Far, end, window: window.into() });
         };
-        let counts_rows = match frame.units {
-            ast::WindowFrameUnits::Rows => true,
-            ast::WindowFrameUnits::Range => false,
-            ast::WindowFrameUnits::Groups => return Err(SqlError::unsupported("GROUPS")),
+        let counts_rows = match unit {
+            ast::FrameUnit::Rows => true,
+            ast::FrameUnit::Range => false,
+            ast::FrameUnit::Groups => return Err(SqlError::unsupported("GROUPS")),
         };
-        if frame.end_bound.is_none() && matches!(frame.start_bound, ast::WindowFrameBound::Following(Some(_))) {
+        if *exclude {
+            return Err(SqlError::unsupported("EXCLUDE"));
+        }
+        if end.is_none() && matches!(start, ast::Bound::Following(_)) {
             return Err(SqlError::parse("'FOLLOWING' at line 1"));
         }
-        if matches!(frame.start_bound, ast::WindowFrameBound::Following(None)) {
+        if *start == ast::Bound::UnboundedFollowing {
             return Err(error::WINDOW_FRAME_START_ILLEGAL.with(&[&window]));
         }
-        if matches!(frame.end_bound, Some(ast::WindowFrameBound::Preceding(None))) {
+        if *end == Some(ast::Bound::UnboundedPreceding) {
             return Err(error::WINDOW_FRAME_END_ILLEGAL.with(&[&window]));
         }
-        let start = self.edge(&frame.start_bound, true, counts_rows, order, window)?;
-        let end = match &frame.end_bound {
+        let start = self.edge(start, true, counts_rows, order, window)?;
+        let end = match end {
             None => Edge::Current,
             Some(bound) => self.edge(bound, false, counts_rows, order, window)?,
         };
@@ -337,29 +339,32 @@ impl Bind<'_> {
 
     fn edge(
         &mut self,
-        bound: &ast::WindowFrameBound,
+        bound: &ast::Bound,
         is_start: bool,
         counts_rows: bool,
         order: &[(Expr, &ast::Expr, bool)],
         window: &str,
     ) -> Result<Edge> {
-        let (node, precedes) = match bound {
-            ast::WindowFrameBound::CurrentRow => return Ok(Edge::Current),
-            ast::WindowFrameBound::Preceding(None) | ast::WindowFrameBound::Following(None) => return Ok(Edge::Far),
-            ast::WindowFrameBound::Preceding(Some(node)) => (&**node, true),
-            ast::WindowFrameBound::Following(Some(node)) => (&**node, false),
+        let (offset, precedes) = match bound {
+            ast::Bound::CurrentRow => return Ok(Edge::Current),
+            ast::Bound::UnboundedPreceding | ast::Bound::UnboundedFollowing => return Ok(Edge::Far),
+            ast::Bound::Preceding(offset) => (&**offset, true),
+            ast::Bound::Following(offset) => (&**offset, false),
         };
-        let value = if let ast::Expr::Interval(interval) = node { &*interval.value } else { node };
+        let (value, interval) = match offset {
+            ast::Offset::Rows(value) => (value, None),
+            ast::Offset::Interval(interval) => (&interval.value, Some(interval)),
+        };
         let amount = self.within(Inside::Specification(window.to_owned()), |bind| bind.expr(value))?;
         if !crate::plan::walk::columns(&amount).is_empty() || crate::plan::walk::is_volatile(&amount) {
             return Err(error::WINDOW_RANGE_BOUND_NOT_CONSTANT.with(&[&window]));
         }
-        if counts_rows && matches!(node, ast::Expr::Interval(_)) {
+        if counts_rows && interval.is_some() {
             return Err(error::WINDOW_ROWS_INTERVAL_USE.with(&[&window]));
         }
         let reach = match counts_rows {
             true => None,
-            false => Some(Arc::new(self.reach(node, &amount, precedes, is_start, order, window)?)),
+            false => Some(Arc::new(self.reach(interval, &amount, precedes, is_start, order, window)?)),
         };
         let distance = Distance { amount, reach };
         Ok(if precedes { Edge::Preceding(distance) } else { Edge::Following(distance) })
@@ -367,7 +372,7 @@ impl Bind<'_> {
 
     fn reach(
         &mut self,
-        node: &ast::Expr,
+        interval: Option<&ast::Interval>,
         amount: &Expr,
         precedes: bool,
         is_start: bool,
@@ -378,21 +383,20 @@ impl Bind<'_> {
             return Err(error::WINDOW_RANGE_FRAME_ORDER_TYPE.with(&[&window]));
         };
         let (descending, ty) = (*descending, key.ty());
-        let is_interval = matches!(node, ast::Expr::Interval(_));
         let goes_down = precedes != descending;
-        let boundary = match () {
-            () if ty.kind.is_temporal() && !is_interval => {
+        let boundary = match interval {
+            None if ty.kind.is_temporal() => {
                 return Err(error::WINDOW_RANGE_FRAME_TEMPORAL_TYPE.with(&[&window]));
             }
-            () if ty.kind.is_temporal() => {
-                let op = if goes_down { ast::BinaryOperator::Minus } else { ast::BinaryOperator::Plus };
-                let left = Box::new(ast::Expr::Nested(Box::new((*written).clone())));
-                let node = ast::Expr::BinaryOp { left, op, right: Box::new(node.clone()) };
+            Some(interval) if ty.kind.is_temporal() => {
+                let (operand, interval) = (Box::new((*written).clone()), Box::new(interval.clone()));
+                let kind = ast::ExprKind::DateShift { operand, interval, subtract: goes_down };
+                let node = ast::Expr { kind, span: written.span };
                 self.within(Inside::Specification(window.to_owned()), |bind| bind.expr(&node))?
             }
-            () if !ty.kind.is_number() => return Err(error::WINDOW_RANGE_FRAME_ORDER_TYPE.with(&[&window])),
-            () if is_interval => return Err(error::WINDOW_RANGE_FRAME_NUMERIC_TYPE.with(&[&window])),
-            () => {
+            _ if !ty.kind.is_number() => return Err(error::WINDOW_RANGE_FRAME_ORDER_TYPE.with(&[&window])),
+            Some(_) => return Err(error::WINDOW_RANGE_FRAME_NUMERIC_TYPE.with(&[&window])),
+            None => {
                 // As decimals, whole numbers go below zero and beyond 64 bits.
                 let wide = match ty.kind.is_integer() {
                     true => Expr::Cast(Box::new(key.clone()), Type::decimal(20, 0)),
@@ -416,15 +420,15 @@ fn fixed(name: &str, expr: Expr) -> Result<Expr> {
     if is_fixed { Ok(expr) } else { Err(error::WRONG_ARGUMENTS.with(&[&name])) }
 }
 
-fn find<'a>(named: &'a [(String, ast::WindowSpec)], name: &str) -> Result<&'a (String, ast::WindowSpec)> {
+fn find<'a>(named: &'a [(String, ast::Window)], name: &str) -> Result<&'a (String, ast::Window)> {
     let found = named.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
     found.ok_or_else(|| error::WINDOW_NO_SUCH_WINDOW.with(&[&name]))
 }
 
 /// A window with what it takes from the one that it names.
-fn resolve<'a>(named: &'a [(String, ast::WindowSpec)], spec: &'a ast::WindowSpec, shown: &str) -> Result<Resolved<'a>> {
-    let mut chain: Vec<(&str, &ast::WindowSpec)> = vec![(shown, spec)];
-    while let Some(parent) = &chain[chain.len() - 1].1.window_name {
+fn resolve<'a>(named: &'a [(String, ast::Window)], spec: &'a ast::Window, shown: &str) -> Result<Resolved<'a>> {
+    let mut chain: Vec<(&str, &ast::Window)> = vec![(shown, spec)];
+    while let Some(parent) = &chain[chain.len() - 1].1.base {
         let (name, spec) = find(named, &parent.value)?;
         if chain.len() > named.len() {
             return Err(error::WINDOW_CIRCULARITY_IN_WINDOW_GRAPH.bare());
@@ -436,7 +440,7 @@ fn resolve<'a>(named: &'a [(String, ast::WindowSpec)], spec: &'a ast::WindowSpec
         if !spec.partition_by.is_empty() {
             return Err(error::WINDOW_NO_CHILD_PARTITIONING.bare());
         }
-        if parent.window_frame.is_some() {
+        if parent.frame.is_some() {
             return Err(error::WINDOW_NO_INHERIT_FRAME.with(&[parent_name]));
         }
         if !spec.order_by.is_empty() && !parent.order_by.is_empty() {
@@ -448,6 +452,6 @@ fn resolve<'a>(named: &'a [(String, ast::WindowSpec)], spec: &'a ast::WindowSpec
     Ok((
         partition.map_or(Vec::new(), |(_, spec)| spec.partition_by.iter().collect()),
         order.map_or(Vec::new(), |(_, spec)| spec.order_by.iter().collect()),
-        spec.window_frame.as_ref(),
+        spec.frame.as_ref(),
     ))
 }

@@ -4,9 +4,6 @@
 
 use crate::scalar::SqlMode;
 
-/// MySQL's number for the version this is compatible with: `/*!80000 ... */` is read, `/*!90000 ... */` is not.
-const VERSION: u32 = 80_040;
-
 /// The end of what begins at `at` and cannot be cut: a quoted text, a comment, a word, or one byte.
 pub(super) fn skip(text: &[u8], at: usize, escapes: bool) -> usize {
     match text[at] {
@@ -53,38 +50,6 @@ pub(super) fn skip_quoted(text: &[u8], at: usize, quote: u8, escapes: bool) -> u
     text.len()
 }
 
-/// Resolves doubled quotes and, where they count, backslash escapes in what stood between quotes.
-///
-/// `\%` and `\_` stay two characters: only LIKE takes them apart. A backslash before any other character stands for that character.
-pub(super) fn unescape(text: &mut String, quote: char, backslashes: bool) {
-    if !text.contains(|letter| letter == quote || (backslashes && letter == '\\')) {
-        return;
-    }
-    let mut out = String::with_capacity(text.len());
-    let mut letters = text.chars().peekable();
-    while let Some(letter) = letters.next() {
-        if letter == quote {
-            letters.next_if_eq(&quote);
-            out.push(quote);
-        } else if letter == '\\' && backslashes {
-            match letters.next() {
-                Some('0') => out.push('\0'),
-                Some('b') => out.push('\u{8}'),
-                Some('n') => out.push('\n'),
-                Some('r') => out.push('\r'),
-                Some('t') => out.push('\t'),
-                Some('Z') => out.push('\u{1a}'),
-                Some(wildcard @ ('%' | '_')) => out.extend(['\\', wildcard]),
-                Some(other) => out.push(other),
-                None => out.push('\\'),
-            }
-        } else {
-            out.push(letter);
-        }
-    }
-    *text = out;
-}
-
 /// Where the first statement of the text ends (before its `;`), and where the next one begins.
 pub fn split(text: &str, mode: SqlMode) -> (&str, &str) {
     let (bytes, escapes) = (text.as_bytes(), !mode.has(SqlMode::NO_BACKSLASH_ESCAPES));
@@ -129,41 +94,6 @@ pub fn is_blank(text: &str) -> bool {
         }
     }
     true
-}
-
-/// The text with `/*! ... */` opened up, or left out where it is for a later version. None: there is nothing of the kind.
-pub fn open_version_comments(text: &str, mode: SqlMode) -> Option<String> {
-    if !text.contains("/*!") && !text.contains("/*M!") {
-        return None;
-    }
-    let (bytes, escapes) = (text.as_bytes(), !mode.has(SqlMode::NO_BACKSLASH_ESCAPES));
-    let (mut out, mut at, mut depth) = (String::with_capacity(text.len()), 0, 0);
-    while at < bytes.len() {
-        if bytes[at..].starts_with(b"/*!") {
-            let digits = bytes[at + 3..].iter().take(6).take_while(|byte| byte.is_ascii_digit()).count();
-            let version: u32 = text[at + 3..at + 3 + digits].parse().unwrap_or(0);
-            let digits = if digits < 5 { 0 } else { digits };
-            if digits > 0 && version > VERSION {
-                at = skip_comment(bytes, at);
-            } else {
-                depth += 1;
-                at += 3 + digits;
-            }
-            out.push(' ');
-        } else if bytes[at..].starts_with(b"/*M!") {
-            at = skip_comment(bytes, at);
-        } else if depth > 0 && bytes[at..].starts_with(b"*/") {
-            depth -= 1;
-            at += 2;
-            out.push(' ');
-        } else {
-            let end = skip(bytes, at, escapes).min(bytes.len());
-            let end = (end..=bytes.len()).find(|end| text.is_char_boundary(*end)).unwrap_or(bytes.len());
-            out.push_str(&text[at..end]);
-            at = end;
-        }
-    }
-    Some(out)
 }
 
 /// The words and signs of a text, without what stands in quotes and comments. A word goes on over `@` and `.`, as the names of variables do.
@@ -222,16 +152,6 @@ mod tests {
         assert_eq!(found, [places[0], places[7], places[9]], "{places:?}");
         assert_eq!(parameters("'\\', ?", SqlMode::DEFAULT.with(SqlMode::NO_BACKSLASH_ESCAPES)), [5]);
         assert_eq!(parameters("'é' = ?", SqlMode::DEFAULT), [7]);
-    }
-
-    #[test]
-    fn version_comments_are_text_up_to_our_version() {
-        let open = |text| open_version_comments(text, SqlMode::DEFAULT);
-        assert_eq!(open("select 1").as_deref(), None);
-        assert_eq!(open("a /*! b */ c").as_deref(), Some("a   b   c"));
-        assert_eq!(open("/*!40101 SET NAMES utf8 */").as_deref(), Some("  SET NAMES utf8  "));
-        assert_eq!(open("a/*!99999 b */c").as_deref(), Some("a c"));
-        assert_eq!(open("'/*! x */' /*!50000 'é' */").as_deref(), Some("'/*! x */'   'é'  "));
     }
 
     #[test]

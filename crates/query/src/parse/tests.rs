@@ -1,56 +1,8 @@
-//! What the grammar makes of operators and of statements that only MySQL has.
+//! Statements that clients send, errors, and the stack that the deepest texts take.
+
+use syntax::tree::{BLOCKS_MAX, HEIGHT_MAX, TOKENS_MAX};
 
 use super::*;
-
-fn tree(text: &str) -> String {
-    let grammar = Grammar::new(SqlMode::DEFAULT);
-    let mut parser = Parser::new(&grammar).try_with_sql(text).expect("it tokenizes");
-    draw(&parser.parse_expr().expect("it parses"))
-}
-
-/// With brackets around every operator.
-fn draw(expr: &sqlparser::ast::Expr) -> String {
-    use sqlparser::ast::Expr;
-    match expr {
-        Expr::BinaryOp { left, op, right } => format!("({} {op} {})", draw(left), draw(right)),
-        Expr::UnaryOp { op, expr } => format!("({op} {})", draw(expr)),
-        Expr::Between { expr, low, high, .. } => format!("({} BETWEEN {} AND {})", draw(expr), draw(low), draw(high)),
-        Expr::Like { expr, pattern, .. } => format!("({} LIKE {})", draw(expr), draw(pattern)),
-        Expr::InList { expr, list, .. } => {
-            format!("({} IN {})", draw(expr), list.iter().map(draw).collect::<Vec<_>>().join(","))
-        }
-        Expr::IsNull(expr) => format!("({} IS NULL)", draw(expr)),
-        Expr::Cast { expr, .. } => format!("(BINARY {})", draw(expr)),
-        Expr::Collate { expr, collation } => format!("({} COLLATE {collation})", draw(expr)),
-        expr => expr.to_string(),
-    }
-}
-
-#[test]
-fn operators_bind_as_in_mysql() {
-    for (text, expected) in [
-        ("a || b and c", "(a OR (b AND c))"),
-        ("a xor b or c", "((a XOR b) OR c)"),
-        ("a and b xor c", "((a AND b) XOR c)"),
-        ("not a = b", "(NOT (a = b))"),
-        ("!a = b", "((NOT a) = b)"),
-        ("a = b like c", "(a = (b LIKE c))"),
-        ("a = b in (c)", "(a = (b IN c))"),
-        ("a between b and c = d", "((a BETWEEN b AND c) = d)"),
-        ("a is null = b", "((a IS NULL) = b)"),
-        ("a | b & c << d + e * f ^ g", "(a | (b & (c << (d + (e * (f ^ g))))))"),
-        ("-a ^ b", "((- a) ^ b)"),
-        ("-a * b", "((- a) * b)"),
-        ("a - b - c", "((a - b) - c)"),
-        ("a div b mod c", "((a DIV b) % c)"),
-        ("binary a = b", "((BINARY a) = b)"),
-        ("a = b collate utf8mb4_bin", "(a = (b COLLATE utf8mb4_bin))"),
-        ("a = b = c", "((a = b) = c)"),
-        ("1--2", "(1 - (- 2))"),
-    ] {
-        assert_eq!(tree(text), expected, "{text}");
-    }
-}
 
 #[test]
 fn statements_that_clients_send_parse() {
@@ -127,43 +79,37 @@ fn a_syntax_error_names_where_it_is() {
     assert!(error.message.ends_with("near 't where' at line 1"), "{}", error.message);
 }
 
-/// The deepest texts that the limits let through are parsed, and their trees dropped, within half of a worker's stack; where one does not fit, this process ends.
+/// Texts at and beyond every limit are parsed or refused, and their trees dropped, within half of a worker's stack; where one does not fit, this process ends.
 #[test]
 fn the_deepest_texts_fit_into_half_of_a_stack() {
     let nested = |count: usize, open: &str, inner: &str, close: &str| {
         format!("select {}{inner}{}", open.repeat(count), close.repeat(count))
     };
-    let most = super::limits::NESTING_MAX - 2;
-    let blocks = super::limits::BLOCKS_MAX - 1;
-    let mut texts = vec![
-        nested(most, "(", "1", ")"),
-        nested(most, "abs(", "1", ")"),
-        nested(most, "cast(", "1", " as signed)"),
-        nested(most, "case when 1 then ", "1", " end"),
-        nested(most, "- ", "1", ""),
-        nested(most, "1 in (", "1", ")"),
-        nested(most, "interval ", "1", " day"),
-        nested(most / 2, "- (", "1", ")"),
-        nested(blocks, "(select ", "1", ")"),
-        nested(blocks, "1 in (select ", "1", ")"),
-        nested(blocks / 2, "(select (", "1", "))"),
-        format!("select * from {}(select 1 a) d{}", "(select * from ".repeat(blocks - 1), ") d".repeat(blocks - 1)),
-        format!("select 1 from {}t join t{}", "(".repeat(most), ")".repeat(most)),
-        format!("{}select 1{}", "(".repeat(most), ")".repeat(most)),
-        format!("select 1 {}{}", " union (select 1".repeat(blocks), ")".repeat(blocks)),
-        format!("select 1{}", " = not 1".repeat(90)),
-        format!("select {}1", "@a := ".repeat(400)),
-    ];
-    for link in
-        ["+1", " is null", "->'$.a'", " or 1", " and 1", " between 0 and 1", " in (1)", " div 1", " union select 1"]
-    {
-        let max = match link {
-            " or 1" | " and 1" => super::limits::TERMS_MAX,
-            " union select 1" => super::limits::SETS_MAX,
-            " between 0 and 1" => super::limits::BETWEENS_MAX,
-            _ => super::limits::CHAIN_TOKENS_MAX / link.split_whitespace().count().max(2) / 2,
-        };
-        texts.push(format!("select 1{}", link.repeat(max - 1)));
+    let mut texts = Vec::new();
+    for most in [HEIGHT_MAX / 2, HEIGHT_MAX, 100_000] {
+        texts.extend([
+            nested(most, "(", "1", ")"),
+            nested(most, "abs(", "1", ")"),
+            nested(most, "cast(", "1", " as signed)"),
+            nested(most, "case when 1 then ", "1", " end"),
+            nested(most, "- ", "1", ""),
+            nested(most, "not ", "1", ""),
+            nested(most, "1 in (", "1", ")"),
+            nested(most, "interval ", "1", " day"),
+            nested(most / 2, "- (", "1", ")"),
+            nested(most, "(select ", "1", ")"),
+            nested(most, "1 in (select ", "1", ")"),
+            format!("select * from {}(select 1 a) d{}", "(select * from ".repeat(most), ") d".repeat(most)),
+            format!("select 1 from {}t join t{}", "(".repeat(most), ")".repeat(most)),
+            format!("{}select 1{}", "(".repeat(most), ")".repeat(most)),
+            format!("select 1 {}{}", " union (select 1".repeat(most), ")".repeat(most)),
+            format!("select {}1", "@a := ".repeat(most)),
+        ]);
+        for link in
+            ["+1", " is null", " or 1", " between 0 and 1", " in (1)", " div 1", " union select 1", " collate x"]
+        {
+            texts.push(format!("select 1{}", link.repeat(most)));
+        }
     }
     for text in texts {
         let parsed = std::thread::Builder::new().stack_size(8 << 20).spawn(move || {
@@ -172,6 +118,45 @@ fn the_deepest_texts_fit_into_half_of_a_stack() {
         });
         let (error, text) = parsed.expect("a thread").join().expect("no panic");
         // Some are no SQL at their depth: they only must end.
-        assert!(error.as_ref().is_none_or(|error| matches!(error.code, 1064 | 1235 | 1436)), "{text}: {error:?}");
+        assert!(
+            error.as_ref().is_none_or(|error| matches!(error.code, 1064 | 1235 | 1436 | 1473)),
+            "{text}: {error:?}"
+        );
+    }
+}
+
+#[test]
+fn limits_have_their_errors() {
+    let code = |text: &str| parse(text, SqlMode::DEFAULT).map_or_else(|error| error.code, |_| 0);
+    let nested = |count: usize| format!("select {}1{}", "(select ".repeat(count), ")".repeat(count));
+    assert_eq!(code(&nested(BLOCKS_MAX - 1)), 0);
+    assert_eq!(code(&nested(BLOCKS_MAX)), 1473);
+    assert_eq!(code(&format!("select {}1", "-".repeat(HEIGHT_MAX + 1))), 1436);
+    assert_eq!(code(&format!("select /*! {}1 */", "- ".repeat(HEIGHT_MAX + 1))), 1436);
+    assert_eq!(code(&format!("select 1{}", ",1".repeat(TOKENS_MAX as usize / 2 + 4096))), 3170);
+    assert_eq!(code(&format!("select 1{}", "+1".repeat(100_000))), 0);
+    assert_eq!(
+        parse_unless(&format!("select 1{}", "+1".repeat(100_000)), SqlMode::DEFAULT, &|| true)
+            .map_err(|error| error.code)
+            .err(),
+        Some(1317)
+    );
+}
+
+#[test]
+fn the_documents_tell_the_limits() {
+    let page = include_str!("../../../../docs/protocols/mysql.md");
+    let page = page.split("### Limits of a statement").nth(1).expect("the chapter");
+    for limit in [HEIGHT_MAX, BLOCKS_MAX, crate::bind::from::TABLES_MAX, TOKENS_MAX as usize] {
+        let digits = limit.to_string();
+        let mut shown = String::new();
+        for (at, digit) in digits.chars().enumerate() {
+            if at > 0 && (digits.len() - at).is_multiple_of(3) {
+                shown.push(',');
+            }
+            shown.push(digit);
+        }
+        let row = format!("| {shown} |");
+        assert!(page.contains(&row), "{row}");
     }
 }

@@ -3,12 +3,12 @@
 //! Queries and changes of rows are not here: their needs depend on the tables and columns they touch, and are looked at while names are bound (`bind`). A new kind of statement
 //! does not compile before it has its row.
 
-use sqlparser::ast;
+use syntax::tree::{
+    Accounting, Alteration, CreateTable, ForeignKey, Maintenance, Name, Setting, Shown, Statement, TableConstraint,
+    TableLock, UserName,
+};
 
-use crate::bind::name_of;
 use crate::error::{self, Result};
-use crate::parse::account::{Accounting, UserName};
-use crate::parse::statement::{Alteration, Maintenance, Name, Setting, Shown, Statement};
 use crate::rights::{Privileges as P, Rights};
 
 /// One thing that must be had.
@@ -33,11 +33,10 @@ fn table(name: &Name, set: P) -> Need<'_> {
 }
 
 /// What must be had for the statement.
-fn needs(statement: &Statement) -> Result<Vec<Need<'_>>> {
-    Ok(match statement {
+fn needs(statement: &Statement) -> Vec<Need<'_>> {
+    match statement {
         // Looked at as they are bound, or when the statement within runs.
         Statement::Query(_)
-        | Statement::SelectInto(..)
         | Statement::Load(_)
         | Statement::Insert(_)
         | Statement::Update(_)
@@ -62,25 +61,21 @@ fn needs(statement: &Statement) -> Result<Vec<Need<'_>>> {
         Statement::Call { .. } => Vec::new(),
         Statement::CreateSequence { name, .. } => vec![table(name, P::CREATE)],
         Statement::CreateTable(create) => {
-            let mut all = vec![Need::Table(name_of(&create.name)?, P::CREATE)];
+            let mut all = vec![table(&create.name, P::CREATE)];
             if create.temporary {
                 // Of the database that it is in.
-                let name = Name { name: String::new(), ..name_of(&create.name)? };
+                let name = Name { name: String::new(), ..create.name.clone() };
                 all = vec![Need::Table(name, P::CREATE_TEMPORARY_TABLES)];
             }
-            if let Some(ast::CreateTableLikeKind::Plain(like) | ast::CreateTableLikeKind::Parenthesized(like)) =
-                &create.like
-            {
-                all.push(Need::Table(name_of(&like.name)?, P::SELECT));
-            }
+            all.extend(create.like.iter().map(|like| table(like, P::SELECT)));
             if create.query.is_some() && !create.temporary {
-                all.push(Need::Table(name_of(&create.name)?, P::INSERT));
+                all.push(table(&create.name, P::INSERT));
             }
-            all.extend(parents(create)?);
+            all.extend(parents(create));
             all
         }
-        Statement::AlterTable { table: name, operations } => altered(name, operations)?,
-        Statement::CreateIndex(create) => vec![Need::Table(name_of(&create.table_name)?, P::INDEX)],
+        Statement::AlterTable { table: name, operations } => altered(name, operations),
+        Statement::CreateIndex(create) => vec![table(&create.table, P::INDEX)],
         Statement::DropIndex { table: name, .. } => vec![table(name, P::INDEX)],
         Statement::DropTable { temporary: true, .. } => Vec::new(),
         Statement::DropTable { tables, .. } => tables.iter().map(|name| table(name, P::DROP)).collect(),
@@ -102,7 +97,7 @@ fn needs(statement: &Statement) -> Result<Vec<Need<'_>>> {
         Statement::Show(show) => shown(&show.what),
         Statement::Describe { table, .. } => vec![Need::SomeOfTable(table, "SELECT")],
         Statement::LockTables(list) => {
-            let locked = |(name, _): &(Name, bool)| {
+            let locked = |TableLock { table: name, alias: _, write: _ }: &TableLock| {
                 let schema = Need::Table(Name { name: String::new(), ..name.clone() }, P::LOCK_TABLES);
                 [schema, Need::Table(name.clone(), P::SELECT)]
             };
@@ -114,44 +109,31 @@ fn needs(statement: &Statement) -> Result<Vec<Need<'_>>> {
         }
         Statement::Flush(_) | Statement::LockAll => vec![Need::Global(P::RELOAD)],
         Statement::Accounting(what) => accounting(what),
-    })
+    }
 }
 
 /// Tables that foreign keys refer to.
-fn parents(create: &ast::CreateTable) -> Result<Vec<Need<'static>>> {
-    let mut all = Vec::new();
-    for constraint in &create.constraints {
-        if let ast::TableConstraint::ForeignKey(key) = constraint {
-            all.push(parent(&name_of(&create.name)?, &key.foreign_table)?);
-        }
-    }
-    Ok(all)
+fn parents(create: &CreateTable) -> impl Iterator<Item = Need<'_>> {
+    create.constraints.iter().filter_map(|constraint| parent(&create.name, constraint))
 }
 
 /// A parent without a schema is in the child's.
-fn parent(child: &Name, parent: &ast::ObjectName) -> Result<Need<'static>> {
-    let parent = name_of(parent)?;
-    Ok(Need::Table(Name { schema: parent.schema.or_else(|| child.schema.clone()), ..parent }, P::REFERENCES))
+fn parent<'s>(child: &Name, constraint: &TableConstraint) -> Option<Need<'s>> {
+    let TableConstraint::Foreign(ForeignKey { references, .. }) = constraint else { return None };
+    let parent = references.table.clone();
+    Some(Need::Table(Name { schema: parent.schema.or_else(|| child.schema.clone()), ..parent }, P::REFERENCES))
 }
 
-fn altered<'s>(name: &'s Name, operations: &'s [Alteration]) -> Result<Vec<Need<'s>>> {
+fn altered<'s>(name: &'s Name, operations: &'s [Alteration]) -> Vec<Need<'s>> {
     let mut all = vec![table(name, P::ALTER)];
     for operation in operations {
         match operation {
             Alteration::RenameTable(to) => all.extend(renamed(name, to)),
-            Alteration::Parsed(operation) => {
-                if let ast::AlterTableOperation::AddConstraint {
-                    constraint: ast::TableConstraint::ForeignKey(key),
-                    ..
-                } = &**operation
-                {
-                    all.push(parent(name, &key.foreign_table)?);
-                }
-            }
+            Alteration::Add(constraint) => all.extend(parent(name, constraint)),
             _ => {}
         }
     }
-    Ok(all)
+    all
 }
 
 fn renamed<'s>(from: &'s Name, to: &'s Name) -> [Need<'s>; 2] {
@@ -168,7 +150,7 @@ fn set(settings: &[Setting]) -> Vec<Need<'_>> {
         | Setting::Default { scope, .. }
         | Setting::Isolation { scope, .. }
         | Setting::Access { scope, .. } => scope.is_global(),
-        Setting::User { .. } | Setting::Names { .. } => false,
+        Setting::User { .. } | Setting::Names { .. } | Setting::CharacterSet(_) => false,
     };
     if settings.iter().any(is_global) { vec![sets_globals()] } else { Vec::new() }
 }
@@ -190,14 +172,14 @@ fn shown(what: &Shown) -> Vec<Need<'_>> {
         | Shown::FunctionStatus
         | Shown::ProcedureStatus
         | Shown::Profiles => Vec::new(),
-        Shown::EngineStatus => vec![Need::Global(P::PROCESS)],
+        Shown::EngineStatus(_) => vec![Need::Global(P::PROCESS)],
         Shown::Tables { schema, .. } | Shown::TableStatus { schema } => vec![Need::SomeOfDatabase(schema.as_deref())],
         Shown::Triggers | Shown::Events => Vec::new(),
         Shown::Columns { table, .. } | Shown::Index { table } => vec![Need::SomeOfTable(table, "SELECT")],
         // What exactly depends on whether it is a view.
         Shown::CreateView(name) => vec![Need::SomeOfTable(name, "SHOW VIEW")],
         Shown::CreateTable(name) => vec![Need::AnyOfTable(name, "SHOW")],
-        Shown::CreateDatabase(name) => vec![Need::SomeOfDatabase(Some(name))],
+        Shown::CreateDatabase { name, .. } => vec![Need::SomeOfDatabase(Some(name))],
         Shown::MasterStatus | Shown::ReplicaStatus | Shown::Replicas | Shown::BinaryLogs => {
             vec![Need::Global(P::SUPER | P::REPLICATION_CLIENT)]
         }
@@ -238,7 +220,7 @@ pub fn check(
         let schema = name.schema.as_deref().or(current);
         schema.is_some_and(|schema| own(schema, &name.name))
     };
-    for need in needs(statement)? {
+    for need in needs(statement) {
         let of_own = match &need {
             Need::Table(name, set) => !set.has(P::CREATE) && is_own(name),
             Need::SomeOfTable(name, _) | Need::AnyOfTable(name, _) => is_own(name),

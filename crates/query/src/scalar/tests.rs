@@ -1,23 +1,19 @@
 //! Expressions from text to value: the recorded corpus, and what a line of it cannot say.
 
-use sqlparser::dialect::MySqlDialect;
-use sqlparser::parser::Parser;
+use syntax::tree;
 
 use super::*;
-use crate::error::{Result, SqlError};
+use crate::error::Result;
+use crate::parse::statement::Statement;
+use crate::parse::{parse, parse_expression};
 use crate::scalar::temporal::Timestamp;
 use crate::types::{self, Kind, Type};
 use crate::value::Value;
 
 fn bind(text: &str) -> Result<Expr> {
-    let parser = Parser::new(&MySqlDialect {}).with_recursion_limit(200).try_with_sql(text);
-    let whole = parser.and_then(|mut parser| {
-        let node = parser.parse_expr()?;
-        parser.expect_token(&sqlparser::tokenizer::Token::EOF).map(|_| node)
-    });
-    let node = whole.map_err(SqlError::parse)?;
+    let node = parse_expression(text)?;
     let settings = Settings::default();
-    let mut nothing = |_: &sqlparser::ast::Expr| Ok(None);
+    let mut nothing = |_: &tree::Expr| Ok(None);
     Binder::new(&settings, &mut nothing).bind(&node)
 }
 
@@ -112,14 +108,38 @@ fn a_chain_is_no_deep_tree_and_a_deep_tree_is_refused() {
     assert_eq!(outcome(&chain).1, "1");
     let settings = Settings::default();
     let nested = |depth| {
-        let parsed = Parser::new(&MySqlDialect {}).try_with_sql("1").and_then(|mut parser| parser.parse_expr());
-        let one = parsed.expect("a number");
-        let minus = sqlparser::ast::UnaryOperator::BitwiseNot;
-        let node = (0..depth).fold(one, |inner, _| sqlparser::ast::Expr::UnaryOp { op: minus, expr: Box::new(inner) });
-        Binder::new(&settings, &mut |_: &sqlparser::ast::Expr| Ok(None)).bind(&node)
+        let one = parse_expression("1").expect("a number");
+        let node = (0..depth).fold(one, |inner, _| {
+            let kind = tree::ExprKind::Unary { op: tree::UnaryOp::BitNot, operand: Box::new(inner) };
+            tree::Expr { kind, span: tree::Span::default() }
+        });
+        Binder::new(&settings, &mut |_: &tree::Expr| Ok(None)).bind(&node)
     };
     assert_eq!(nested(5000).expect_err("too deep").code, 1436);
     assert_eq!(nested(120).expect("as deep as a text may be").eval(&[], &mut context()), Ok(Value::UInt(1)));
+}
+
+#[test]
+fn a_chain_groups_from_the_left_and_is_refused_when_its_tree_would_be_too_deep() {
+    assert_eq!(outcome("10 - 3 - 2 + 1").1, "6");
+    assert_eq!(outcome("1 xor 1 xor 1").1, "1");
+    assert_eq!(outcome(&vec!["1"; 100].join(" + ")).1, "100");
+    for link in [" + 1", " xor 1"] {
+        assert_eq!(bind(&format!("1{}", link.repeat(100_000))).expect_err("too deep").code, 1436);
+    }
+}
+
+#[test]
+fn an_overflow_names_its_beginning_of_the_chain() {
+    let message = |text: &str| outcome(text).1;
+    let out_of_range = |text: &str| format!("error 1690 BIGINT value is out of range in '{text}'");
+    let most = i64::MAX;
+    assert_eq!(message(&format!("{most} + 1 + 2")), out_of_range(&format!("({most} + 1)")));
+    assert_eq!(message(&format!("{most} - 1 + 2 - 3")), out_of_range(&format!("(({most} - 1) + 2)")));
+    let zeros = " + 0".repeat(50);
+    let cut = message(&format!("{most}{zeros} + 1000000000000000000{zeros}"));
+    assert!(cut.contains("((((") && cut.ends_with("...'") && cut.len() < 400, "{cut}");
+    assert_eq!(message(&format!("{most}{} + 1", zeros.repeat(3))), out_of_range("(...)"));
 }
 
 #[test]
@@ -232,13 +252,12 @@ fn no_function_fails_at_the_ends_of_ranges() {
 
 /// What a column of that type holds after the value was stored, or the error; under the default mode and without its strictness.
 fn stored(declared: &str, value: &str) -> (String, String) {
-    let parser = |text: &str| Parser::new(&MySqlDialect {}).try_with_sql(text).map_err(SqlError::parse);
-    let ty = parser(declared).and_then(|mut parser| parser.parse_data_type().map_err(SqlError::parse));
-    let ty = ty.and_then(|ty| bind::data_type(&ty, types::Collation::DEFAULT, "")).expect("a type");
-    let node =
-        parser(value).and_then(|mut parser| parser.parse_expr().map_err(SqlError::parse)).expect("an expression");
+    let parsed = parse(&format!("create table t (c {declared})"), SqlMode::DEFAULT).expect("a definition");
+    let Statement::CreateTable(create) = parsed.statement else { panic!("{declared}") };
+    let ty = bind::data_type(&create.columns[0].ty.data, types::Collation::DEFAULT, "").expect("a type");
+    let node = parse_expression(value).expect("an expression");
     let settings = Settings::default();
-    let mut nothing = |_: &sqlparser::ast::Expr| Ok(None);
+    let mut nothing = |_: &tree::Expr| Ok(None);
     let expr = Binder::new(&settings, &mut nothing).bind_assignment(&node, &ty).expect("binds");
     let run = |mode: SqlMode| {
         let mut ctx = context();

@@ -4,11 +4,9 @@
 use std::sync::Arc;
 
 use engine::rows::{Inserted, RowBatch};
-use sqlparser::ast::{
-    self, AlterColumnOperation, AlterTableOperation, ColumnOption, MySQLColumnPosition, RenameTableNameKind,
-};
+use syntax::tree::{ColumnDef, ColumnOption, DefaultValue, Ident, Position, TableConstraint, TableOption};
 
-use crate::bind::{Bind, name_of};
+use crate::bind::Bind;
 use crate::catalog::Writing;
 use crate::catalog::table::{Check, Default, Index, Part, Table, TableColumn};
 use crate::error::{self, Result, SqlError};
@@ -25,7 +23,9 @@ use crate::scalar::{EvalContext, Expr, Place, SqlMode, store};
 use crate::session::build::{self, all_of};
 use crate::session::define::{self, Reach, same_storage};
 use crate::session::foreign::{Wanted, check_nullable, drop_needless_indexes};
-use crate::session::words::{self, Definition, Options, collation_of, index_name, option_of};
+use crate::session::words::{
+    self, Definition, NewIndex, Options, collation_of, index_name, options_of, options_of_column,
+};
 use crate::session::{Outcome, Session};
 use crate::types::Collation;
 use crate::value::Value;
@@ -57,6 +57,7 @@ struct Draft<'t> {
 
 impl Session {
     pub(super) fn alter_table(&mut self, name: &Name, operations: &[Alteration]) -> Result<Outcome> {
+        operations.iter().try_for_each(check_hint)?;
         let (schema, name) = self.full_name(name)?;
         self.refuse_view(&schema, &name)?;
         let table = self.catalog.table(&schema, &name)?.clone();
@@ -76,6 +77,12 @@ impl Session {
                 looked_at: session.looked_at(&old)?,
                 sql_mode: session.ctx.sql_mode,
             };
+            // Options come first, wherever they stand: new columns follow them.
+            let options = operations.iter().filter_map(|operation| match operation {
+                Alteration::Option(option) => Some(option),
+                _ => None,
+            });
+            session.table_options(&mut draft, options)?;
             // What is dropped no longer stands in the way of the rest.
             let (first, rest): (Vec<&Alteration>, Vec<&Alteration>) =
                 operations.iter().partition(|operation| drops_constraint(operation));
@@ -87,6 +94,7 @@ impl Session {
             draft.new.foreign_keys.iter().try_for_each(|key| check_nullable(key, draft.new))?;
             drop_needless_indexes(draft.new);
             draft.drop_needless_columns();
+            draft.check_visible(operations)?;
             draft.rebuild |= draft.keeps_more();
             session.check_generated(Some(&old), draft.new)?;
             if draft.rebuild {
@@ -105,18 +113,11 @@ impl Session {
         for operation in operations {
             match operation {
                 Alteration::RenameTable(name) => reach.becomes = Some(self.full_name(name)?),
-                Alteration::Parsed(operation) => match &**operation {
-                    AlterTableOperation::AddConstraint {
-                        constraint: ast::TableConstraint::ForeignKey(key), ..
-                    } => {
-                        let parent = name_of(&key.foreign_table)?;
-                        reach.parents.push((parent.schema.unwrap_or_else(|| table.schema.clone()), parent.name));
-                    }
-                    AlterTableOperation::RenameTable {
-                        table_name: RenameTableNameKind::As(name) | RenameTableNameKind::To(name),
-                    } => reach.becomes = Some(self.full_name(&name_of(name)?)?),
-                    _ => {}
-                },
+                Alteration::Add(TableConstraint::Foreign(key)) => {
+                    let Name { schema, name } = &key.references.table;
+                    let schema = schema.as_ref().unwrap_or(&table.schema);
+                    reach.parents.push((schema.clone(), name.clone()));
+                }
                 _ => {}
             }
         }
@@ -125,28 +126,42 @@ impl Session {
 
     fn alteration(&mut self, draft: &mut Draft<'_>, operation: &Alteration, writing: &mut Writing<'_>) -> Result<()> {
         match operation {
-            Alteration::Nothing => Ok(()),
-            Alteration::Rebuild => {
+            Alteration::AddColumn { column, position } => {
+                let made = self.column(column, draft.new.slots.len(), draft.new.collation)?;
+                self.add_column(draft, made, position.as_ref())?;
+                draft.column_keys(column, writing)
+            }
+            Alteration::Add(constraint) => self.add_constraint(draft, constraint, writing),
+            Alteration::DropColumn(name) => draft.drop_column(&name.value, writing),
+            Alteration::DropIndex(name) => draft.drop_index(&name.value),
+            Alteration::DropPrimaryKey => {
+                if draft.new.primary.take().is_none() {
+                    return Err(error::CANT_DROP_FIELD_OR_KEY.with(&[&"PRIMARY"]));
+                }
                 draft.rebuild = true;
                 Ok(())
             }
-            Alteration::RenameTable(name) => {
-                let (schema, name) = self.full_name(name)?;
-                writing.snapshot.schema(&schema)?;
-                (draft.new.schema, draft.new.name) = (schema, name);
-                Ok(())
-            }
+            Alteration::DropForeignKey(name) => draft.drop_foreign_key(&name.value),
             Alteration::DropCheck(name) => {
-                let at = draft.check(name)?;
+                let at = draft.check(&name.value)?;
                 draft.new.checks.remove(at);
                 Ok(())
             }
-            Alteration::EnforceCheck { name, enforced } => {
-                let at = draft.check(name)?;
-                draft.new.checks[at].enforced = *enforced;
+            Alteration::DropConstraint(name) => draft.drop_constraint(&name.value),
+            Alteration::Modify { column, position } => {
+                self.change_column(draft, &column.name.value, column, position.as_ref())
+            }
+            Alteration::Change { old, column, position } => {
+                self.change_column(draft, &old.value, column, position.as_ref())
+            }
+            Alteration::AlterDefault { column, default } => self.column_default(draft, &column.value, default.as_ref()),
+            Alteration::ColumnVisible { column, visible } => {
+                let at = draft.find(&column.value)?;
+                draft.new.columns[at].invisible = !visible;
                 Ok(())
             }
-            Alteration::RenameIndex { from, to } => {
+            Alteration::RenameColumn { from, to } => draft.rename_column(&from.value, &to.value),
+            Alteration::RenameIndex { from: Ident { value: from, span: _ }, to: Ident { value: to, span: _ } } => {
                 if draft.new.index(to).is_some() {
                     return Err(error::DUP_KEYNAME.with(&[to]));
                 }
@@ -155,7 +170,18 @@ impl Session {
                 draft.new.indexes[at].name.clone_from(to);
                 Ok(())
             }
-            Alteration::IndexVisible { name, visible } => {
+            Alteration::RenameTable(name) => {
+                let (schema, name) = self.full_name(name)?;
+                writing.snapshot.schema(&schema)?;
+                (draft.new.schema, draft.new.name) = (schema, name);
+                Ok(())
+            }
+            Alteration::Enforce { constraint, enforced } => {
+                let at = draft.check(&constraint.value)?;
+                draft.new.checks[at].enforced = *enforced;
+                Ok(())
+            }
+            Alteration::IndexVisible { index: Ident { value: name, span: _ }, visible } => {
                 if name.eq_ignore_ascii_case("primary") {
                     return Err(error::PK_INDEX_CANT_BE_INVISIBLE.bare());
                 }
@@ -164,111 +190,45 @@ impl Session {
                 draft.new.indexes[at].invisible = !visible;
                 Ok(())
             }
-            Alteration::Option { name, value } => {
-                let text = value.to_string().trim_matches(['\'', '`']).to_owned();
-                let mut options = Options::default();
-                option_of(name, text, &mut options)?;
-                self.settle_engine(options.engine.as_deref(), &draft.old.name)?;
-                if let Some(comment) = options.comment {
-                    draft.new.comment = comment;
-                }
-                draft.auto_increment = options.auto_increment.or(draft.auto_increment);
-                if options.collation.is_some() || options.charset.is_some() {
-                    draft.new.collation =
-                        collation_of(options.charset.as_deref(), options.collation.as_deref(), draft.old.collation)?;
-                }
-                Ok(())
-            }
-            Alteration::Charset { convert, charset, collation } => {
-                let collation = collation_of(Some(charset), collation.as_deref(), draft.old.collation)?;
+            Alteration::Convert { charset, collation } => {
+                let default = writing.snapshot.schema(&draft.old.schema)?.collation;
+                // A collation alone must be one of the database's character set.
+                let implied = collation.as_ref().map(|_| default.charset().name());
+                let collation = collation_of(charset.as_deref().or(implied), collation.as_deref(), default)?;
                 draft.new.collation = collation;
-                if *convert {
-                    draft.convert(collation);
-                }
+                draft.convert(collation);
                 Ok(())
             }
-            Alteration::Parsed(operation) => self.parsed_alteration(draft, operation, writing),
-        }
-    }
-
-    fn parsed_alteration(
-        &mut self,
-        draft: &mut Draft<'_>,
-        operation: &AlterTableOperation,
-        writing: &mut Writing<'_>,
-    ) -> Result<()> {
-        match operation {
-            AlterTableOperation::AddColumn { column_def, column_position, if_not_exists: false, .. } => {
-                let options: Vec<&ColumnOption> = column_def.options.iter().map(|option| &option.option).collect();
-                let made = self.column(
-                    &column_def.name.value,
-                    &column_def.data_type,
-                    &options,
-                    draft.new.slots.len(),
-                    draft.new.collation,
-                )?;
-                self.add_column(draft, made, column_position.as_ref())?;
-                self.column_keys(draft, &column_def.name.value, &options, writing)
-            }
-            AlterTableOperation::DropColumn { column_names, if_exists: false, .. } => {
-                column_names.iter().try_for_each(|name| draft.drop_column(&name.value, writing))
-            }
-            AlterTableOperation::ModifyColumn { col_name, data_type, options, column_position } => self.change_column(
-                draft,
-                &col_name.value,
-                &col_name.value,
-                data_type,
-                options,
-                column_position.as_ref(),
-            ),
-            AlterTableOperation::ChangeColumn { old_name, new_name, data_type, options, column_position } => self
-                .change_column(draft, &old_name.value, &new_name.value, data_type, options, column_position.as_ref()),
-            AlterTableOperation::RenameColumn { old_column_name, new_column_name } => {
-                draft.rename_column(&old_column_name.value, &new_column_name.value)
-            }
-            AlterTableOperation::AlterColumn { column_name, op } => self.column_default(draft, &column_name.value, op),
-            AlterTableOperation::AddConstraint { constraint, .. } => self.add_constraint(draft, constraint, writing),
-            AlterTableOperation::DropPrimaryKey { .. } => {
-                if draft.new.primary.take().is_none() {
-                    return Err(error::CANT_DROP_FIELD_OR_KEY.with(&[&"PRIMARY"]));
-                }
+            Alteration::Rebuild => {
                 draft.rebuild = true;
                 Ok(())
             }
-            AlterTableOperation::DropIndex { name } => draft.drop_index(&name.value),
-            AlterTableOperation::DropForeignKey { name, .. } => draft.drop_foreign_key(&name.value),
-            AlterTableOperation::DropConstraint { name, if_exists: false, .. } => {
-                match draft.new.checks.iter().position(|check| check.name.eq_ignore_ascii_case(&name.value)) {
-                    Some(at) => {
-                        draft.new.checks.remove(at);
-                        Ok(())
-                    }
-                    None if draft.new.foreign_keys.iter().any(|key| key.name.eq_ignore_ascii_case(&name.value)) => {
-                        draft.drop_foreign_key(&name.value)
-                    }
-                    None => draft.drop_index(&name.value),
-                }
-            }
-            AlterTableOperation::RenameTable {
-                table_name: RenameTableNameKind::As(name) | RenameTableNameKind::To(name),
-            } => {
-                let name = name_of(name)?;
-                self.alteration(draft, &Alteration::RenameTable(name), writing)
-            }
-            AlterTableOperation::AutoIncrement { value, .. } => {
-                draft.auto_increment = value.value.to_string().parse().ok();
-                Ok(())
-            }
-            AlterTableOperation::Algorithm { .. } | AlterTableOperation::Lock { .. } => Ok(()),
-            other => Err(SqlError::unsupported(format!("ALTER TABLE {other}"))),
+            Alteration::OrderBy(_) => Err(SqlError::unsupported("ALTER TABLE ... ORDER BY")),
+            // They have been looked at before the first operation.
+            Alteration::Option(_) | Alteration::Hint { name: _, value: _ } => Ok(()),
         }
+    }
+
+    fn table_options<'o>(
+        &mut self,
+        draft: &mut Draft<'_>,
+        options: impl Iterator<Item = &'o TableOption>,
+    ) -> Result<()> {
+        let Options { charset, collation, comment, auto_increment, engine } = options_of(options)?;
+        self.settle_engine(engine.as_deref(), &draft.old.name)?;
+        if let Some(comment) = comment {
+            draft.new.comment = comment;
+        }
+        draft.auto_increment = auto_increment;
+        draft.new.collation = collation_of(charset.as_deref(), collation.as_deref(), draft.old.collation)?;
+        Ok(())
     }
 
     fn add_column(
         &mut self,
         draft: &mut Draft<'_>,
         mut column: TableColumn,
-        position: Option<&MySQLColumnPosition>,
+        position: Option<&Position>,
     ) -> Result<()> {
         if draft.new.column(&column.name).is_some() {
             return Err(error::DUP_FIELDNAME.with(&[&column.name]));
@@ -304,45 +264,20 @@ impl Session {
         })
     }
 
-    fn column_keys(
-        &mut self,
-        draft: &mut Draft<'_>,
-        name: &str,
-        options: &[&ColumnOption],
-        writing: &mut Writing<'_>,
-    ) -> Result<()> {
-        for option in options {
-            let at = draft.new.column(name).unwrap_or_default();
-            let parts = vec![Part { column: at, prefix: None, descending: false }];
-            match option {
-                ColumnOption::Unique(_) => draft.add_index(String::new(), true, parts, String::new(), writing)?,
-                ColumnOption::PrimaryKey(_) => draft.set_primary(parts)?,
-                ColumnOption::Check(check) => {
-                    let check = ast::TableConstraint::Check(check.clone());
-                    draft.add_constraint(&check, writing)?;
-                }
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-
     fn change_column(
         &mut self,
         draft: &mut Draft<'_>,
         name: &str,
-        new_name: &str,
-        data_type: &ast::DataType,
-        options: &[ColumnOption],
-        position: Option<&MySQLColumnPosition>,
+        def: &ColumnDef,
+        position: Option<&Position>,
     ) -> Result<()> {
+        let new_name = def.name.value.as_str();
         let at = draft.find(name)?;
         if !name.eq_ignore_ascii_case(new_name) && draft.new.column(new_name).is_some() {
             return Err(error::DUP_FIELDNAME.with(&[&new_name]));
         }
-        let options: Vec<&ColumnOption> = options.iter().collect();
         let before = draft.new.columns[at].clone();
-        let mut made = self.column(new_name, data_type, &options, before.slot, draft.new.collation)?;
+        let mut made = self.column(def, before.slot, draft.new.collation)?;
         let in_primary = draft.new.primary.iter().flatten().any(|part| part.column == at);
         if in_primary {
             made.ty.nullable = false;
@@ -364,18 +299,13 @@ impl Session {
         draft.place(at, position)
     }
 
-    fn column_default(&mut self, draft: &mut Draft<'_>, name: &str, op: &AlterColumnOperation) -> Result<()> {
+    fn column_default(&mut self, draft: &mut Draft<'_>, name: &str, value: Option<&DefaultValue>) -> Result<()> {
         let at = draft.find(name)?;
-        match op {
-            AlterColumnOperation::SetDefault { value } => {
-                let node = ColumnOption::Default(value.clone());
-                let mut column = draft.new.columns[at].clone();
-                self.set_default(&mut column, &node)?;
-                draft.new.columns[at] = column;
-            }
-            AlterColumnOperation::DropDefault => draft.new.columns[at].default = Default::None,
-            other => return Err(SqlError::unsupported(format!("ALTER COLUMN {other}"))),
-        }
+        let column = &mut draft.new.columns[at];
+        column.default = match value {
+            Some(value) => self.default(column, value)?,
+            None => Default::None,
+        };
         Ok(())
     }
 
@@ -482,7 +412,7 @@ impl Session {
     fn add_constraint(
         &mut self,
         draft: &mut Draft<'_>,
-        constraint: &ast::TableConstraint,
+        constraint: &TableConstraint,
         writing: &mut Writing<'_>,
     ) -> Result<()> {
         let named =
@@ -537,11 +467,22 @@ fn becomes_other(before: &TableColumn, made: &TableColumn) -> Result<bool> {
 }
 
 fn drops_constraint(operation: &Alteration) -> bool {
-    use AlterTableOperation::{DropConstraint, DropForeignKey};
-    match operation {
-        Alteration::Parsed(operation) => matches!(**operation, DropForeignKey { .. } | DropConstraint { .. }),
-        Alteration::DropCheck(_) => true,
-        _ => false,
+    use Alteration::{DropCheck, DropConstraint, DropForeignKey};
+    matches!(operation, DropForeignKey(_) | DropConstraint(_) | DropCheck(_))
+}
+
+/// Wishes about how to do it are passed over, but not words that are none.
+fn check_hint(operation: &Alteration) -> Result<()> {
+    let Alteration::Hint { name, value } = operation else { return Ok(()) };
+    let is_one_of = |known: &[&str]| known.iter().any(|known| value.eq_ignore_ascii_case(known));
+    match name.as_str() {
+        "algorithm" if !is_one_of(&["default", "instant", "inplace", "copy"]) => {
+            Err(error::UNKNOWN_ALTER_ALGORITHM.with(&[value]))
+        }
+        "lock" if !is_one_of(&["default", "none", "shared", "exclusive"]) => {
+            Err(error::UNKNOWN_ALTER_LOCK.with(&[value]))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -551,11 +492,11 @@ impl Draft<'_> {
     }
 
     /// Moves a column to where FIRST or AFTER wants it. Keys name columns by number: they follow.
-    fn place(&mut self, at: usize, position: Option<&MySQLColumnPosition>) -> Result<()> {
+    fn place(&mut self, at: usize, position: Option<&Position>) -> Result<()> {
         let target = match position {
             None => return Ok(()),
-            Some(MySQLColumnPosition::First) => 0,
-            Some(MySQLColumnPosition::After(name)) => {
+            Some(Position::First) => 0,
+            Some(Position::After(name)) => {
                 let after = self.find(&name.value)?;
                 if after < at { after + 1 } else { after }
             }
@@ -650,6 +591,33 @@ impl Draft<'_> {
         Ok(())
     }
 
+    fn drop_constraint(&mut self, name: &str) -> Result<()> {
+        let is = |known: &str| known.eq_ignore_ascii_case(name);
+        let check = self.new.checks.iter().position(|check| is(&check.name));
+        let is_foreign = self.new.foreign_keys.iter().any(|key| is(&key.name));
+        let is_primary = is("primary") && self.new.primary.is_some();
+        let is_unique = self.new.indexes.iter().any(|index| index.unique && is(&index.name));
+        match (check, is_foreign, is_primary || is_unique) {
+            (None, false, false) => Err(error::CONSTRAINT_NOT_FOUND.with(&[&name])),
+            (Some(at), false, false) => {
+                self.new.checks.remove(at);
+                Ok(())
+            }
+            (None, true, false) => self.drop_foreign_key(name),
+            (None, false, true) => self.drop_index(name),
+            _ => Err(error::MULTIPLE_CONSTRAINTS_WITH_SAME_NAME.with(&[&name])),
+        }
+    }
+
+    /// Some column stays visible where the statement makes others invisible.
+    fn check_visible(&self, operations: &[Alteration]) -> Result<()> {
+        let hides = operations.iter().any(|operation| matches!(operation, Alteration::ColumnVisible { .. }));
+        if hides && self.new.columns.iter().all(|column| column.invisible || column.is_hidden()) {
+            return Err(error::TABLE_MUST_HAVE_A_VISIBLE_COLUMN.bare());
+        }
+        Ok(())
+    }
+
     /// Foreign keys that refer to a column: (child, name).
     fn referring_to(&self, at: usize) -> Option<(String, String)> {
         let From::Old(old) = self.from[at] else { return None };
@@ -733,17 +701,25 @@ impl Draft<'_> {
         Ok(())
     }
 
-    fn add_index(
-        &mut self,
-        name: String,
-        unique: bool,
-        parts: Vec<Part>,
-        comment: String,
-        writing: &mut Writing<'_>,
-    ) -> Result<()> {
+    fn add_index(&mut self, index: NewIndex, writing: &mut Writing<'_>) -> Result<()> {
+        let NewIndex { name, unique, parts, comment, invisible } = index;
         let map = writing.txn.create_map()?;
         let name = index_name(self.new, name, &parts)?;
-        self.new.indexes.push(Index { name, map, unique, parts, comment, invisible: false, generated: false });
+        self.new.indexes.push(Index { name, map, unique, parts, comment, invisible, generated: false });
+        Ok(())
+    }
+
+    /// Adds the constraints among the options of a column that is there.
+    fn column_keys(&mut self, def: &ColumnDef, writing: &mut Writing<'_>) -> Result<()> {
+        for option in options_of_column(def) {
+            let at = self.new.column(&def.name.value).unwrap_or_default();
+            match option {
+                ColumnOption::Unique => self.add_index(NewIndex::unique(at), writing)?,
+                ColumnOption::PrimaryKey => self.set_primary(words::single(at))?,
+                ColumnOption::Check(check) => self.add_constraint(&TableConstraint::Check(check.clone()), writing)?,
+                _ => {}
+            }
+        }
         Ok(())
     }
 
@@ -768,7 +744,7 @@ impl Draft<'_> {
         Ok(())
     }
 
-    fn add_constraint(&mut self, constraint: &ast::TableConstraint, writing: &mut Writing<'_>) -> Result<()> {
+    fn add_constraint(&mut self, constraint: &TableConstraint, writing: &mut Writing<'_>) -> Result<()> {
         let mut definition = Definition {
             columns: self.new.columns.clone(),
             primary: None,
@@ -786,8 +762,8 @@ impl Draft<'_> {
             self.set_primary(parts)?;
         }
         self.foreign.append(&mut definition.foreign);
-        for (name, unique, parts, comment) in definition.indexes {
-            self.add_index(name, unique, parts, comment, writing)?;
+        for index in definition.indexes {
+            self.add_index(index, writing)?;
         }
         Ok(())
     }
@@ -801,14 +777,8 @@ impl Draft<'_> {
 }
 
 impl Session {
-    fn set_default(&mut self, column: &mut TableColumn, option: &ColumnOption) -> Result<()> {
-        column.default = Default::None;
-        self.column_option(column, option)
-    }
-
     /// DROP INDEX.
     pub(super) fn drop_index(&mut self, table: &Name, index: &str) -> Result<Outcome> {
-        let operation = Alteration::Parsed(Box::new(AlterTableOperation::DropIndex { name: ast::Ident::new(index) }));
-        self.alter_table(table, &[operation])
+        self.alter_table(table, &[Alteration::DropIndex(Ident::new(index))])
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Nothing here knows what they mean. There are no stored procedures: a CALL of anything else is error 1305, but for those by which compute nodes of PolarDB-X say RETURNING, take timestamps and ask what there is.
 
-use sqlparser::ast;
+use syntax::tree::Expr;
 
 use crate::error::{self, Result, SqlError};
 use crate::parse::statement::Name;
@@ -51,7 +51,7 @@ pub(super) fn wall_ms() -> u64 {
 }
 
 impl Session {
-    pub(super) fn call(&mut self, name: &Name, arguments: &[ast::Expr]) -> Result<Outcome> {
+    pub(super) fn call(&mut self, name: &Name, arguments: &[Expr]) -> Result<Outcome> {
         let schema = match (&name.schema, &self.database) {
             (Some(schema), _) | (None, Some(schema)) => schema.clone(),
             (None, None) => return Err(error::NO_DB.bare()),
@@ -84,7 +84,7 @@ impl Session {
     }
 
     /// `CALL dbms_tso.get_timestamp('mysql', 'gts_base', n)`: the number above which there are `n` timestamps for the caller alone, as XRPC's GET_TSO answers it.
-    fn call_get_timestamp(&mut self, arguments: &[ast::Expr], shown: &str) -> Result<Outcome> {
+    fn call_get_timestamp(&mut self, arguments: &[Expr], shown: &str) -> Result<Outcome> {
         let [schema, name, count] = arguments else {
             return Err(error::SP_WRONG_NO_OF_ARGS.with(&[&"PROCEDURE", &shown, &3, &arguments.len()]));
         };
@@ -106,7 +106,7 @@ impl Session {
     }
 
     /// `CALL dbms_admin.show_native_procedure()`: what CALL can name, and the types of its arguments.
-    fn call_show_native_procedure(&mut self, arguments: &[ast::Expr], shown: &str) -> Result<Outcome> {
+    fn call_show_native_procedure(&mut self, arguments: &[Expr], shown: &str) -> Result<Outcome> {
         if !arguments.is_empty() {
             return Err(error::SP_WRONG_NO_OF_ARGS.with(&[&"PROCEDURE", &shown, &0, &arguments.len()]));
         }
@@ -144,7 +144,7 @@ impl Session {
     }
 
     /// `CALL dbms_trans.returning('id, a', 'DELETE ...')`: the change, and these columns of its rows.
-    fn call_returning(&mut self, arguments: &[ast::Expr], shown: &str) -> Result<Outcome> {
+    fn call_returning(&mut self, arguments: &[Expr], shown: &str) -> Result<Outcome> {
         let [list, statement] = arguments else {
             return Err(error::SP_WRONG_NO_OF_ARGS.with(&[&"PROCEDURE", &shown, &2, &arguments.len()]));
         };

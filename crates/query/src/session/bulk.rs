@@ -16,7 +16,7 @@ impl Session {
     pub(super) fn execute_bulk(&mut self, sql: &str) -> Option<Result<Outcome>> {
         let bulk = Bulk::of(sql, self.ctx.sql_mode)?;
         let mut statements = bulk.statements();
-        let first = parse::parse(&statements.next()?, self.ctx.sql_mode).ok()?;
+        let first = parse::parse_unless(&statements.next()?, self.ctx.sql_mode, &*self.cancel).ok()?;
         let is_plain = matches!(first.statement, Statement::Insert(_)) && first.parameters == 0;
         is_plain.then(|| self.insert_pieces(&first, &mut statements))
     }
@@ -26,13 +26,12 @@ impl Session {
         self.leaving.is_allowed = false;
         self.ctx.warnings.clear();
         self.check_password_age(&first.statement)?;
-        let compiled = Arc::new(self.compile(&first.statement, &first.names, (&[], &[]))?);
-        let mut again =
-            |session: &mut Session| session.compile(&first.statement, &first.names, (&[], &[])).ok().map(Arc::new);
+        let compiled = Arc::new(self.compile(&first.statement, (&[], &[]))?);
+        let mut again = |session: &mut Session| session.compile(&first.statement, (&[], &[])).ok().map(Arc::new);
         self.run_pieces(&compiled, Vec::new(), &mut again, &mut |session, of| {
             let Some(text) = rest.next() else { return Ok(None) };
-            let piece = parse::parse(&text, session.ctx.sql_mode)?;
-            let compiled = session.compile(&piece.statement, &piece.names, (&[], &[]))?;
+            let piece = parse::parse_unless(&text, session.ctx.sql_mode, &*session.cancel)?;
+            let compiled = session.compile(&piece.statement, (&[], &[]))?;
             if !is_same(&of.gates, &compiled.gates) {
                 return Err(error::TABLE_DEF_CHANGED.bare());
             }

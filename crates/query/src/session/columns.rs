@@ -1,7 +1,6 @@
 //! Columns from their words: type, defaults, options.
 
-use sqlparser::ast::{self, ColumnOption, TableConstraint};
-use sqlparser::tokenizer::Token;
+use syntax::tree::{ColumnDef, ColumnOption, ColumnType, DefaultValue, ExprKind, Literal, TableConstraint};
 
 use crate::catalog::generated::Generated;
 use crate::catalog::table::{Default, TableColumn};
@@ -11,13 +10,16 @@ use crate::scalar::bind::data_type;
 use crate::scalar::{EvalContext, Place, store};
 use crate::session::Session;
 use crate::session::generated::check_generated_options;
-use crate::session::words::{COLUMNS_MAX, Definition, KEYS_MAX, add_constraint, check_name, collation_of, key_options};
+use crate::session::words::{
+    COLUMNS_MAX, Definition, KEYS_MAX, add_constraint, binary_of, check_name, collation_of, key_options,
+    options_of_column,
+};
 use crate::types::{Collation, Kind};
 use crate::value::Value;
 
 /// A column on its way into a definition.
 enum Wanted<'w> {
-    Defined(&'w ast::ColumnDef),
+    Defined(&'w ColumnDef),
     Selected(&'w TableColumn),
 }
 
@@ -25,15 +27,10 @@ fn named<'c>(columns: &'c [TableColumn], name: &str) -> Option<&'c TableColumn> 
     columns.iter().find(|column| column.name.eq_ignore_ascii_case(name))
 }
 
-/// A name without the quotes, of whichever kind, that it may stand in.
-fn bare(name: &str) -> String {
-    name.trim_matches(['`', '\'', '"']).to_owned()
-}
-
 impl Session {
     pub(super) fn definition(
         &mut self,
-        columns: &[ast::ColumnDef],
+        columns: &[ColumnDef],
         constraints: &[TableConstraint],
         collation: Collation,
         table: &str,
@@ -58,7 +55,7 @@ impl Session {
             return Err(error::DUP_FIELDNAME.with(&[&columns[twice].name.value]));
         }
         // Those that a query gives come last, in its order; some of them are defined here.
-        let is_selected = |column: &&ast::ColumnDef| named(selected, &column.name.value).is_some();
+        let is_selected = |column: &&ColumnDef| named(selected, &column.name.value).is_some();
         let wanted = columns.iter().filter(|column| !is_selected(column)).map(Wanted::Defined);
         let wanted = wanted.chain(selected.iter().map(|made| {
             let defined = columns.iter().find(|column| column.name.value.eq_ignore_ascii_case(&made.name));
@@ -76,10 +73,8 @@ impl Session {
             if definition.columns.iter().any(|known| known.name.eq_ignore_ascii_case(&column.name.value)) {
                 return Err(error::DUP_FIELDNAME.with(&[&column.name.value]));
             }
-            let options: Vec<&ColumnOption> = column.options.iter().map(|option| &option.option).collect();
-            let made = self.column(&column.name.value, &column.data_type, &options, slot, collation)?;
-            definition.columns.push(made);
-            key_options(&options, slot, &mut definition, table)?;
+            definition.columns.push(self.column(column, slot, collation)?);
+            key_options(column, slot, &mut definition, table)?;
         }
         if definition.columns.is_empty() {
             return Err(error::TABLE_MUST_HAVE_COLUMNS.bare());
@@ -107,44 +102,23 @@ impl Session {
         Ok(definition)
     }
 
-    /// A column from its words.
-    pub(super) fn column(
-        &mut self,
-        name: &str,
-        data_type_node: &ast::DataType,
-        options: &[&ColumnOption],
-        slot: usize,
-        collation: Collation,
-    ) -> Result<TableColumn> {
+    /// A column from its words. `collation`: the table's.
+    pub(super) fn column(&mut self, def: &ColumnDef, slot: usize, collation: Collation) -> Result<TableColumn> {
+        let ColumnDef { name, ty, options: _ } = def;
+        let name = name.value.as_str();
         check_name(name, &error::WRONG_COLUMN_NAME)?;
-        let (mut charset, mut named) = (None, None);
-        for option in options {
-            match option {
-                ColumnOption::CharacterSet(name) => charset = Some(bare(&name.to_string())),
-                ColumnOption::Collation(name) => named = Some(bare(&name.to_string())),
-                _ => {}
-            }
-        }
-        let collation = collation_of(charset.as_deref(), named.as_deref(), collation)?;
-        let mut ty = data_type(data_type_node, collation, name)?;
+        let options = options_of_column(def);
+        let mut ty = data_type(&ty.data, column_collation(ty, options.clone(), collation)?, name)?;
         ty.nullable = true;
-        ty.zerofill = options.iter().any(|option| is_zerofill(option));
         let mut column = TableColumn::new(name.to_owned(), ty, slot);
-        let serial = data_type_node.to_string().eq_ignore_ascii_case("serial");
-        if serial {
-            column.auto_increment = true;
-            column.ty.nullable = false;
-        }
         // NOT NULL first: a default is checked against it.
-        for option in options {
-            if let ColumnOption::NotNull | ColumnOption::PrimaryKey(_) = option {
-                column.ty.nullable = false;
-            }
+        if options.clone().any(|option| matches!(option, ColumnOption::NotNull | ColumnOption::PrimaryKey)) {
+            column.ty.nullable = false;
         }
         for option in options {
             self.column_option(&mut column, option)?;
         }
-        check_generated_options(&column, options)?;
+        check_generated_options(&column, &def.options)?;
         if column.auto_increment {
             column.ty.nullable = false;
             if !(column.ty.kind.is_integer() || matches!(column.ty.kind, Kind::Float | Kind::Double)) {
@@ -157,69 +131,58 @@ impl Session {
         Ok(column)
     }
 
-    pub(super) fn column_option(&mut self, column: &mut TableColumn, option: &ColumnOption) -> Result<()> {
+    fn column_option(&mut self, column: &mut TableColumn, option: &ColumnOption) -> Result<()> {
         match option {
-            ColumnOption::Null | ColumnOption::NotNull | ColumnOption::CharacterSet(_) | ColumnOption::Collation(_) => {
-            }
-            ColumnOption::PrimaryKey(_) | ColumnOption::Unique(_) | ColumnOption::Check(_) => {}
+            // They are in the type, or in the definition's constraints.
+            ColumnOption::Null | ColumnOption::NotNull | ColumnOption::Collate(_) => {}
+            ColumnOption::PrimaryKey | ColumnOption::Unique | ColumnOption::Check(_) => {}
             ColumnOption::Comment(text) => column.comment.clone_from(text),
-            ColumnOption::Invisible => column.invisible = true,
-            ColumnOption::Default(expr) => column.default = self.default(column, expr)?,
-            ColumnOption::OnUpdate(_) if matches!(column.ty.kind, Kind::Timestamp | Kind::DateTime) => {
+            ColumnOption::Visible(visible) => column.invisible = !visible,
+            ColumnOption::AutoIncrement => column.auto_increment = true,
+            ColumnOption::Default(value) => column.default = self.default(column, value)?,
+            ColumnOption::OnUpdateNow(_) if matches!(column.ty.kind, Kind::Timestamp | Kind::DateTime) => {
                 column.on_update_now = true
             }
-            ColumnOption::OnUpdate(_) => {
+            ColumnOption::OnUpdateNow(_) => {
                 return Err(SqlError {
                     code: 1294,
                     sqlstate: "HY000",
                     message: format!("Invalid ON UPDATE clause for '{}' column", column.name),
                 });
             }
-            // It is in the type.
-            option if is_zerofill(option) => {}
-            ColumnOption::DialectSpecific(tokens) => {
-                let words: Vec<String> = tokens.iter().map(|token| token.to_string().to_ascii_lowercase()).collect();
-                match words.join(" ").as_str() {
-                    "auto_increment" => column.auto_increment = true,
-                    other => return Err(SqlError::unsupported(other)),
-                }
-            }
-            ColumnOption::Generated { generation_expr: Some(expr), generation_expr_mode, .. } => {
-                let stored = *generation_expr_mode == Some(ast::GeneratedExpressionMode::Stored);
-                let text = stored_text(expr, self.ctx.sql_mode)?;
+            ColumnOption::Generated { expr, stored } => {
+                let (text, stored) = (stored_text(expr, self.ctx.sql_mode)?, *stored);
                 column.generated = Some(Generated { text, stored, hidden: false, kept: stored });
             }
             // MySQL itself reads REFERENCES behind a column and does nothing about it.
-            ColumnOption::ForeignKey(_) => {}
-            other => return Err(SqlError::unsupported(other)),
+            ColumnOption::References(_) => {}
+            // Wishes for NDB, which InnoDB passes over too.
+            ColumnOption::Other { name, value: _ } if matches!(name.as_str(), "column_format" | "storage") => {}
+            ColumnOption::Other { name, value: _ } => return Err(SqlError::unsupported(name.to_uppercase())),
         }
         Ok(())
     }
 
-    fn default(&mut self, column: &TableColumn, expr: &ast::Expr) -> Result<Default> {
+    pub(super) fn default(&mut self, column: &TableColumn, value: &DefaultValue) -> Result<Default> {
         let invalid = || error::INVALID_DEFAULT.with(&[&column.name]);
-        let text = expr.to_string();
-        let upper = text.to_ascii_uppercase();
-        let is_now = ["CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP"]
-            .iter()
-            .any(|name| upper.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('(')));
-        if is_now {
-            if !matches!(column.ty.kind, Kind::Timestamp | Kind::DateTime) {
-                return Err(invalid());
+        let constant = match value {
+            DefaultValue::Now(scale) => {
+                let is_moment = matches!(column.ty.kind, Kind::Timestamp | Kind::DateTime);
+                let fits = is_moment && *scale == u64::from(column.ty.scale);
+                return if fits { Ok(Default::Now(column.ty.scale)) } else { Err(invalid()) };
             }
-            let scale = upper.split('(').nth(1).and_then(|rest| rest.trim_end_matches(')').parse().ok()).unwrap_or(0);
-            return if scale == column.ty.scale { Ok(Default::Now(scale)) } else { Err(invalid()) };
-        }
-        if let ast::Expr::Nested(inner) = expr {
-            return Ok(Default::Expression(stored_text(inner, self.ctx.sql_mode)?));
-        }
+            DefaultValue::Expression(expr) => {
+                return Ok(Default::Expression(stored_text(expr, self.ctx.sql_mode)?));
+            }
+            DefaultValue::Constant(expr) => expr,
+        };
         if column.ty.kind.is_blob() {
-            if matches!(expr, ast::Expr::Value(value) if value.value == ast::Value::Null) {
+            if matches!(constant.kind, ExprKind::Literal(Literal::Null)) {
                 return Ok(Default::Value(Value::Null));
             }
             return Err(error::BLOB_CANT_HAVE_DEFAULT.with(&[&column.name]));
         }
-        let value = self.constant(expr)?;
+        let value = self.constant(constant)?;
         if value.is_null() {
             return if column.ty.nullable { Ok(Default::Value(Value::Null)) } else { Err(invalid()) };
         }
@@ -237,7 +200,17 @@ impl Session {
     }
 }
 
-fn is_zerofill(option: &ColumnOption) -> bool {
-    let ColumnOption::DialectSpecific(tokens) = option else { return false };
-    matches!(&tokens[..], [Token::Word(word)] if word.value == "ZEROFILL")
+/// The collation that a column's words come to; `default` is the table's.
+fn column_collation<'o>(
+    ty: &ColumnType,
+    options: impl Iterator<Item = &'o ColumnOption>,
+    default: Collation,
+) -> Result<Collation> {
+    let ColumnType { data: _, charset, binary, collation } = ty;
+    let named = options.fold(collation.as_deref(), |named, option| match option {
+        ColumnOption::Collate(name) => Some(name),
+        _ => named,
+    });
+    let collation = collation_of(charset.as_deref(), named, default)?;
+    if *binary { binary_of(collation.charset()) } else { Ok(collation) }
 }

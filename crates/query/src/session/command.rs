@@ -1,9 +1,9 @@
 //! Statements that are neither queries nor changes of rows.
 
-use sqlparser::ast;
+use syntax::tree::{self, Maintenance, Pattern, PrepareSource, Show, Shown, Statement};
 
 use crate::error::{self, Result, SqlError};
-use crate::parse::statement::{Maintenance, Shown, Statement};
+use crate::parse::statement::StatementKind;
 use crate::rights::Privileges;
 use crate::session::count;
 use crate::session::database::ReadOnly;
@@ -11,7 +11,8 @@ use crate::session::{Kill, Outcome, Prepared, Session};
 use crate::value::Value;
 
 impl Session {
-    pub(super) fn command(&mut self, statement: &Statement) -> Result<Outcome> {
+    /// `text` is that which the statement's spans refer to.
+    pub(super) fn command(&mut self, statement: &Statement, text: &str) -> Result<Outcome> {
         if let Some(count) = count::of_statement(statement) {
             self.handle.counts.add(count);
         }
@@ -28,14 +29,14 @@ impl Session {
         }
         self.check_needs(statement)?;
         let is_own = self.is_of_temporary(statement);
-        let outcome = self.command_itself(statement)?;
+        let outcome = self.command_itself(statement, text)?;
         if is_own {
             self.track_state();
         }
         Ok(outcome)
     }
 
-    fn command_itself(&mut self, statement: &Statement) -> Result<Outcome> {
+    fn command_itself(&mut self, statement: &Statement, text: &str) -> Result<Outcome> {
         if leaves_something(statement) {
             drop(stdx::memory::claim(LEFT_BYTES)?);
         }
@@ -43,7 +44,7 @@ impl Session {
             Statement::CreateTable(create) => self.create_table(create),
             Statement::AlterTable { table, operations } => self.alter_table(table, operations),
             Statement::CreateIndex(create) => self.create_index(create),
-            Statement::DropIndex { table, index } => self.drop_index(table, index),
+            Statement::DropIndex { table, index } => self.drop_index(table, &index.value),
             Statement::DropTable { tables, if_exists, temporary } => self.drop_tables(tables, *if_exists, *temporary),
             Statement::Truncate(table) => self.truncate(table),
             Statement::RenameTable(pairs) => self.rename_tables(pairs),
@@ -59,8 +60,8 @@ impl Session {
             Statement::Show(show) => self.show(show),
             Statement::Describe { table, like } => {
                 let what = Shown::Columns { table: table.clone(), full: false };
-                let pattern = like.clone().map(crate::parse::statement::Pattern::Like);
-                self.show(&crate::parse::statement::Show { what, pattern })
+                let pattern = like.clone().map(Pattern::Like);
+                self.show(&Show { what, pattern })
             }
             Statement::Begin { read_only, snapshot } => self.begin(*read_only, *snapshot).map(|()| Outcome::done()),
             Statement::Commit(completion) => {
@@ -125,7 +126,7 @@ impl Session {
             Statement::CreateSequence { name, if_not_exists, is_timestamp } => {
                 self.create_sequence(name, *if_not_exists, *is_timestamp)
             }
-            Statement::CreateView(create) => self.create_view(create),
+            Statement::CreateView(create) => self.create_view(create, text),
             Statement::DropView { names, if_exists } => self.drop_views(names, *if_exists),
             Statement::Accounting(what) => self.accounting(what),
             Statement::Nothing => Ok(Outcome::done()),
@@ -134,7 +135,6 @@ impl Session {
             | Statement::Update(_)
             | Statement::Delete(_)
             | Statement::Do(_)
-            | Statement::SelectInto(..)
             | Statement::Load(_)
             | Statement::Explain { .. } => unreachable!("run_statement takes these"),
         }
@@ -172,7 +172,7 @@ impl Session {
         Err(error::OPTION_PREVENTS_STATEMENT.with(&[&option]))
     }
 
-    fn kill(&mut self, query: bool, id: &ast::Expr) -> Result<Outcome> {
+    fn kill(&mut self, query: bool, id: &tree::Expr) -> Result<Outcome> {
         let id = match self.constant(id)? {
             Value::Int(id) => id as u64,
             Value::UInt(id) => id,
@@ -196,9 +196,13 @@ impl Session {
         if self.db.kill(id, how) { Ok(()) } else { Err(error::NO_SUCH_THREAD.with(&[&id])) }
     }
 
-    fn prepare_named(&mut self, name: &str, source: &ast::Expr) -> Result<Outcome> {
-        let Value::Text(text) = self.constant(source)? else {
-            return Err(error::PARSE_ERROR.with(&[&"'NULL' at line 1"]));
+    fn prepare_named(&mut self, name: &str, source: &PrepareSource) -> Result<Outcome> {
+        let text = match source {
+            PrepareSource::Text(text) => text.clone(),
+            PrepareSource::Variable(name) => match self.host().users.get(&name.to_ascii_lowercase()) {
+                Some((Value::Text(text), _)) => text.to_string(),
+                _ => return Err(error::PARSE_ERROR.with(&[&"'NULL' at line 1"])),
+            },
         };
         let Prepared { handle, .. } = self.prepare_text(&text)?;
         self.named.insert(name.to_ascii_lowercase(), handle);

@@ -197,7 +197,7 @@ fn of_show(what: &Shown) -> Option<Count> {
         Shown::Columns { .. } => Count::ShowFields,
         Shown::Index { .. } => Count::ShowKeys,
         Shown::CreateTable(_) => Count::ShowCreateTable,
-        Shown::CreateDatabase(_) => Count::ShowCreateDb,
+        Shown::CreateDatabase { .. } => Count::ShowCreateDb,
         Shown::Variables { .. } => Count::ShowVariables,
         Shown::Status { .. } => Count::ShowStatus,
         Shown::Warnings { .. } => Count::ShowWarnings,

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use engine::rows::Isolation;
+use syntax::tree::{CreateTable, Duplicates, Statement};
 
 use crate::bind::Bind;
 use crate::bind::change::{Insert, OnConflict, Values};
@@ -13,8 +14,6 @@ use crate::catalog::Writing;
 use crate::catalog::table::{Default, Table, TableColumn};
 use crate::error::{self, Result};
 use crate::exec::change::{self, Changed};
-use crate::parse::load::Duplicates;
-use crate::parse::statement::{CreateTable, Statement};
 use crate::plan::family::Doing;
 use crate::scalar::store::implicit_default;
 use crate::session::run::{Compiled, Plan};
@@ -36,7 +35,7 @@ impl Session {
         let Some(query) = &create.query else { return Ok(None) };
         let statement = Statement::Query(query.clone());
         for _ in 0..100 {
-            let compiled = Arc::new(self.compile(&statement, &create.names, (&[], &[]))?);
+            let compiled = Arc::new(self.compile(&statement, (&[], &[]))?);
             self.check_locked(&compiled.tables, &[])?;
             if !self.hold(&compiled.gates)? {
                 self.refresh();

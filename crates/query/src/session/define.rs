@@ -3,9 +3,9 @@
 use std::sync::{Arc, OnceLock};
 
 use engine::rows::{MapId, RowBatch};
-use sqlparser::ast::{self};
+use syntax::tree::{CreateIndex, IndexKind, TableConstraint};
 
-use crate::bind::{Bind, name_of};
+use crate::bind::Bind;
 use crate::catalog::live::Live;
 use crate::catalog::table::{Default, Index, Table};
 use crate::catalog::{Snapshot, Writing};
@@ -19,7 +19,7 @@ use crate::scalar::{Level, SqlMode};
 
 use crate::session::build;
 use crate::session::foreign::{Ends, follow_names, refuse_acting_keys};
-use crate::session::words::{check_keys, check_name, collation_of, index_name, like_table, options_of};
+use crate::session::words::{NewIndex, check_keys, check_name, collation_of, index_name, like_table, options_of};
 use crate::session::{Outcome, Session};
 use crate::types::{Collation, Type};
 use crate::value::Value;
@@ -261,39 +261,48 @@ impl Session {
     }
 
     pub(super) fn create_table(&mut self, create: &CreateTable) -> Result<Outcome> {
-        if create.partition_by.is_some() {
-            return Err(SqlError::unsupported("PARTITION BY"));
-        }
-        let (schema, name) = self.full_name(&name_of(&create.name)?)?;
+        let CreateTable {
+            temporary,
+            if_not_exists,
+            name,
+            like: origin,
+            columns,
+            constraints,
+            options,
+            duplicates,
+            query: _,
+        } = create;
+        let (temporary, duplicates) = (*temporary, *duplicates);
+        let (schema, name) = self.full_name(name)?;
         check_name(&name, &error::WRONG_TABLE_NAME)?;
         self.refuse_system(&schema)?;
         let default = self.catalog.schema(&schema)?.collation;
-        if !create.temporary {
+        if !temporary {
             self.check_may_come(&schema, &name)?;
         }
-        if self.name_is_taken(&schema, &name, create.temporary) {
+        if self.name_is_taken(&schema, &name, temporary) {
             let exists = error::TABLE_EXISTS.with(&[&name]);
-            if !create.if_not_exists {
+            if !if_not_exists {
                 return Err(exists);
             }
             self.note(exists);
             return Ok(Outcome::done());
         }
-        let options = options_of(&create.table_options)?;
+        let options = options_of(options)?;
         self.settle_engine(options.engine.as_deref(), &name)?;
         let collation = collation_of(options.charset.as_deref(), options.collation.as_deref(), default)?;
         let mut like = None;
         let selection = self.selection(create)?;
         let selected = selection.as_ref().map_or(&[][..], |selection| &selection.columns);
-        let definition = match &create.like {
-            Some(ast::CreateTableLikeKind::Plain(named) | ast::CreateTableLikeKind::Parenthesized(named)) => {
-                let (like_schema, like_name) = self.full_name(&name_of(&named.name)?)?;
+        let definition = match origin {
+            Some(named) => {
+                let (like_schema, like_name) = self.full_name(named)?;
                 let table = self.catalog.table(&like_schema, &like_name)?.clone();
                 let definition = like_table(&table, &name);
                 like = Some(table);
                 definition
             }
-            None => self.definition(&create.columns, &create.constraints, collation, &name, selected)?,
+            None => self.definition(columns, constraints, collation, &name, selected)?,
         };
         let db = self.db.clone();
         let needs = |snapshot: &Snapshot| {
@@ -307,15 +316,15 @@ impl Session {
         if selection.is_some() && !definition.foreign.is_empty() {
             return Err(error::FOREIGN_KEY_WITH_ATOMIC_CREATE_SELECT.bare());
         }
-        if create.temporary && !definition.foreign.is_empty() {
+        if temporary && !definition.foreign.is_empty() {
             return Err(error::CANNOT_ADD_FOREIGN.bare());
         }
         let (_closed, mut writing) =
-            if create.temporary { (Vec::new(), self.write_temporary(&db)) } else { self.close_and_write(&db, needs)? };
-        let ends = if create.temporary { Ends::default() } else { needs(&writing.snapshot)? };
+            if temporary { (Vec::new(), self.write_temporary(&db)) } else { self.close_and_write(&db, needs)? };
+        let ends = if temporary { Ends::default() } else { needs(&writing.snapshot)? };
         let is_there =
             writing.snapshot.table(&schema, &name).is_ok() || writing.snapshot.view(&schema, &name).is_some();
-        if !create.temporary && is_there {
+        if !temporary && is_there {
             return Err(error::TABLE_EXISTS.with(&[&name]));
         }
         let id = writing.new_id();
@@ -338,16 +347,14 @@ impl Session {
             collation: definition.collation,
             comment: like.as_ref().map_or(options.comment.unwrap_or_default(), |like| like.comment.clone()),
             created: Timestamp::now().0,
-            temporary: create.temporary,
+            temporary,
             computes: false,
             live: Arc::new(Live::new(1)),
             formulas: OnceLock::new(),
         };
-        for (name, unique, parts, comment) in definition.indexes {
+        for NewIndex { name, unique, parts, comment, invisible } in definition.indexes {
             let map = writing.txn.create_map()?;
             let name = index_name(&table, name, &parts)?;
-            let twin = like.as_ref().and_then(|like| like.indexes.get(like.index(&name)?));
-            let invisible = twin.is_some_and(|twin| twin.invisible);
             table.indexes.push(Index { name, map, unique, parts, comment, invisible, generated: false });
         }
         self.add_foreign_keys(&mut table, definition.foreign, &mut writing)?;
@@ -364,9 +371,7 @@ impl Session {
         let table = writing.put_table(table)?;
         self.touch(&mut writing, &ends.tied)?;
         let filled = match &selection {
-            Some(selection) if !create.temporary => {
-                Some(self.fill_from(&table, selection, create.duplicates, &mut writing)?)
-            }
+            Some(selection) if !temporary => Some(self.fill_from(&table, selection, duplicates, &mut writing)?),
             _ => None,
         };
         self.finish(writing)?;
@@ -376,7 +381,7 @@ impl Session {
                 self.commit()?;
                 Ok(filled)
             }
-            (None, Some(selection)) => self.fill_temporary(&table, selection, create.duplicates),
+            (None, Some(selection)) => self.fill_temporary(&table, selection, duplicates),
             (None, None) => Ok(Outcome::done()),
         }
     }
@@ -447,37 +452,17 @@ impl Session {
         Ok(())
     }
 
-    pub(super) fn create_index(&mut self, create: &ast::CreateIndex) -> Result<Outcome> {
-        let (schema, name) = self.full_name(&name_of(&create.table_name)?)?;
+    pub(super) fn create_index(&mut self, create: &CreateIndex) -> Result<Outcome> {
+        let CreateIndex { table, index } = create;
+        let (schema, name) = self.full_name(table)?;
         self.refuse_view(&schema, &name)?;
-        let index = create.name.as_ref().map(name_of).transpose()?.map(|name| ast::Ident::with_quote('`', name.name));
-        let index_options = create.index_options.clone();
-        let (columns, index_type, characteristics) = (create.columns.clone(), None, None);
-        let constraint = if create.unique {
-            ast::TableConstraint::Unique(ast::UniqueConstraint {
-                name: None,
-                index_name: index,
-                index_type_display: ast::KeyOrIndexDisplay::None,
-                index_type,
-                columns,
-                index_options,
-                characteristics,
-                nulls_distinct: ast::NullsDistinctOption::None,
-                include: Vec::new(),
-            })
-        } else {
-            let display_as_key = true;
-            let name = index;
-            ast::TableConstraint::Index(ast::IndexConstraint {
-                display_as_key,
-                name,
-                index_type,
-                columns,
-                index_options,
-            })
-        };
-        let operation = ast::AlterTableOperation::AddConstraint { constraint, not_valid: false };
-        self.alter_table(&Name { schema: Some(schema), name }, &[Alteration::Parsed(Box::new(operation))])
+        match index.kind {
+            IndexKind::Fulltext => return Err(SqlError::unsupported("FULLTEXT INDEX")),
+            IndexKind::Spatial => return Err(SqlError::unsupported("SPATIAL INDEX")),
+            IndexKind::Primary | IndexKind::Unique | IndexKind::Plain => {}
+        }
+        let operation = Alteration::Add(TableConstraint::Index(index.clone()));
+        self.alter_table(&Name { schema: Some(schema), name }, &[operation])
     }
 
     /// Changes a table's definition: its gate closed, new indexes filled from its rows.

@@ -51,7 +51,7 @@ impl Session {
     ) -> Result<Outcome> {
         let form = form(format, analyze)?;
         let types: Vec<Type> = parameters.iter().map(|value| type_of(value, self.settings.collation)).collect();
-        let compiled = Arc::new(self.compile(statement, &[], (&types, &parameters))?);
+        let compiled = Arc::new(self.compile(statement, (&types, &parameters))?);
         self.track_deed(compiled.deeds);
         let mut measures = None;
         if analyze {

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use engine::rows::Isolation;
-use sqlparser::ast::{self, ReferentialAction};
+use syntax::tree::{self, ReferentialAction};
 
 use crate::catalog::foreign::{Action, ForeignKey};
 use crate::catalog::table::{Index, Table, TableColumn};
@@ -24,10 +24,13 @@ pub(super) struct Wanted {
     pub index_name: String,
 }
 
-pub(super) fn wanted(node: &ast::ForeignKeyConstraint, columns: &[TableColumn]) -> Result<Wanted> {
-    let symbol = node.name.as_ref().map(|name| name.value.clone()).unwrap_or_default();
+pub(super) fn wanted(node: &tree::ForeignKey, columns: &[TableColumn]) -> Result<Wanted> {
+    let tree::ForeignKey { constraint, index, columns: named, references } = node;
+    let tree::References { table: parent, columns: referred, on_delete, on_update } = references;
+    let text = |name: &Option<tree::Ident>| name.as_ref().map(|name| name.value.clone()).unwrap_or_default();
+    let symbol = text(constraint);
     let mut own = Vec::new();
-    for name in &node.columns {
+    for name in named {
         let at = columns.iter().position(|column| column.name.eq_ignore_ascii_case(&name.value));
         let at = at.ok_or_else(|| error::KEY_COLUMN_DOES_NOT_EXIST.with(&[&name.value]))?;
         if own.contains(&at) {
@@ -35,25 +38,23 @@ pub(super) fn wanted(node: &ast::ForeignKeyConstraint, columns: &[TableColumn]) 
         }
         own.push(at);
     }
-    if node.referred_columns.len() != own.len() {
+    if referred.len() != own.len() {
         let shown = if symbol.is_empty() { "foreign key without name" } else { &symbol };
         return Err(error::WRONG_FK_DEF.with(&[&shown, &"Key reference and table reference don't match"]));
     }
-    let parent = crate::bind::name_of(&node.foreign_table)?;
     let key = ForeignKey {
         name: symbol.clone(),
         columns: own,
-        parent_schema: parent.schema.unwrap_or_default(),
-        parent: parent.name,
-        parent_columns: node.referred_columns.iter().map(|name| name.value.clone()).collect(),
-        on_delete: action(node.on_delete.as_ref())?,
-        on_update: action(node.on_update.as_ref())?,
+        parent_schema: parent.schema.clone().unwrap_or_default(),
+        parent: parent.name.clone(),
+        parent_columns: referred.iter().map(|name| name.value.clone()).collect(),
+        on_delete: action(*on_delete)?,
+        on_update: action(*on_update)?,
     };
-    let index = node.index_name.as_ref().map(|name| name.value.clone()).unwrap_or_default();
-    Ok(Wanted { key, index_name: if symbol.is_empty() { index } else { symbol } })
+    Ok(Wanted { key, index_name: if symbol.is_empty() { text(index) } else { symbol } })
 }
 
-fn action(node: Option<&ReferentialAction>) -> Result<Action> {
+fn action(node: Option<ReferentialAction>) -> Result<Action> {
     Ok(match node {
         None | Some(ReferentialAction::NoAction) => Action::Nothing,
         Some(ReferentialAction::Restrict) => Action::Restrict,

@@ -4,13 +4,14 @@
 
 use std::sync::Arc;
 
-use sqlparser::ast::{self, ColumnOption, TableConstraint};
+use syntax::tree::{ColumnOption, ExprKind, Ident, IndexDef, IndexKind, KeyPart, PartKey, TableConstraint};
 
 use crate::bind::Bind;
 use crate::catalog::foreign::{Action, ForeignKey};
 use crate::catalog::generated::Generated;
 use crate::catalog::table::{Table, TableColumn};
 use crate::error::{self, Result, SqlError};
+use crate::parse::parse_expression;
 use crate::parse::stored::{Disallowed, disallowed, stored_text};
 use crate::scalar::Expr;
 use crate::session::Session;
@@ -24,7 +25,7 @@ pub(super) struct Named {
 }
 
 /// What cannot be said of a generated column besides.
-pub(super) fn check_generated_options(column: &TableColumn, options: &[&ColumnOption]) -> Result<()> {
+pub(super) fn check_generated_options(column: &TableColumn, options: &[ColumnOption]) -> Result<()> {
     if column.generated.is_none() {
         return Ok(());
     }
@@ -49,26 +50,42 @@ impl Session {
     ) -> Result<Named> {
         let mut constraint = constraint.clone();
         let mut made: Vec<TableColumn> = Vec::new();
-        let (index, parts) = match &mut constraint {
-            TableConstraint::Index(key) => (key.name.clone(), &mut key.columns),
-            TableConstraint::Unique(key) => (key.index_name.clone().or(key.name.clone()), &mut key.columns),
-            TableConstraint::PrimaryKey(key) if key.columns.iter().any(is_expression) => {
+        let TableConstraint::Index(IndexDef { kind, constraint: symbol, name, parts, options: _ }) = &mut constraint
+        else {
+            return Ok(Named { constraint, columns: made });
+        };
+        match kind {
+            IndexKind::Primary if parts.iter().any(is_expression) => {
                 return Err(error::FUNCTIONAL_INDEX_PRIMARY_KEY.bare());
             }
-            _ => return Ok(Named { constraint, columns: made }),
-        };
-        let index = index.map_or("functional_index".to_owned(), |name| name.value);
-        if parts.iter().any(|part| matches!(part.column.expr, ast::Expr::Tuple(_))) {
-            return Err(error::FUNCTIONAL_INDEX_ROW_VALUE_IS_NOT_ALLOWED.with(&[&index]));
+            IndexKind::Unique | IndexKind::Plain => {}
+            IndexKind::Primary | IndexKind::Fulltext | IndexKind::Spatial => {
+                return Ok(Named { constraint, columns: made });
+            }
         }
-        for (nth, part) in parts.iter_mut().enumerate().filter(|(_, part)| is_expression(part)) {
-            let ast::Expr::Nested(expr) = &part.column.expr else { continue };
+        let index = name.as_ref().or(symbol.as_ref()).map_or("functional_index".to_owned(), |name| name.value.clone());
+        for part in &*parts {
+            match &part.key {
+                PartKey::Expr(expr) if matches!(expr.kind, ExprKind::Row(_)) => {
+                    return Err(error::FUNCTIONAL_INDEX_ROW_VALUE_IS_NOT_ALLOWED.with(&[&index]));
+                }
+                PartKey::Expr(expr) if matches!(expr.kind, ExprKind::Cast { operand: _, to: _, array: true }) => {
+                    return Err(SqlError::unsupported("multi-valued indexes: CAST ... AS ... ARRAY"));
+                }
+                PartKey::Expr(_) | PartKey::Column { name: _, length: _ } => {}
+            }
+        }
+        for (nth, KeyPart { key, descending: _ }) in parts.iter_mut().enumerate() {
+            let PartKey::Expr(expr) = key else { continue };
+            if disallowed(expr).is_some() {
+                return Err(error::FUNCTIONAL_INDEX_FUNCTION_IS_NOT_ALLOWED.with(&[&index]));
+            }
             let text = stored_text(expr, self.ctx.sql_mode)?;
             let ty = self.key_expression_type(&text, &index, columns, table)?;
             let taken = |name: &str| columns.iter().chain(&made).any(|column| column.name == *name);
             let mut names = (0..).map(|number| format!("!hidden!{index}!{nth}!{number}"));
             let name = names.find(|name| !taken(name)).unwrap_or_default();
-            part.column.expr = ast::Expr::Identifier(ast::Ident::with_quote('`', &name));
+            *key = PartKey::Column { name: Ident::new(&name), length: None };
             let generated = Some(Generated { text, stored: false, hidden: true, kept: true });
             made.push(TableColumn { generated, ..TableColumn::new(name, ty, slot + made.len()) });
         }
@@ -77,9 +94,6 @@ impl Session {
 
     /// What a part of a key holds that is an expression.
     fn key_expression_type(&mut self, text: &str, index: &str, columns: &[TableColumn], table: &str) -> Result<Type> {
-        if disallowed(text).is_some() {
-            return Err(error::FUNCTIONAL_INDEX_FUNCTION_IS_NOT_ALLOWED.with(&[&index]));
-        }
         let draft = Arc::new(Table::draft(table, columns));
         let around = self.surroundings();
         let expr = Bind::new(&around).formula(&draft, text, None).map_err(|error| match error.code {
@@ -130,12 +144,12 @@ impl Session {
     }
 }
 
-fn is_expression(part: &ast::IndexColumn) -> bool {
-    matches!(part.column.expr, ast::Expr::Nested(_))
+fn is_expression(part: &KeyPart) -> bool {
+    matches!(part.key, PartKey::Expr(_))
 }
 
 fn check_words(column: &str, text: &str) -> Result<()> {
-    match disallowed(text) {
+    match disallowed(&parse_expression(text)?) {
         None => Ok(()),
         Some(Disallowed::Subquery) => Err(error::GENERATED_COLUMN_FUNCTION_IS_NOT_ALLOWED.with(&[&column])),
         Some(Disallowed::Variable) => Err(error::GENERATED_COLUMN_VARIABLES.with(&[&column])),

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use crate::error::{self, Result, SqlError};
-use crate::parse::account::UserName;
 use crate::parse::lexical::quoted_name as name;
+use crate::parse::statement::UserName;
 use crate::rights::{Grants, Privileges};
 use crate::session::{Row, Session, text_column};
 use crate::system::text;

@@ -5,7 +5,7 @@
 use engine::{Account, AccountChange};
 
 use crate::error::{self, Result, SqlError};
-use crate::parse::account::{Given, Level, RoleChoice, UserName};
+use crate::parse::statement::{Given, Level, RoleChoice, UserName};
 use crate::rights::privilege::named;
 use crate::rights::{Grants, Privileges};
 use crate::session::Session;

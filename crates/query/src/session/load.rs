@@ -13,8 +13,8 @@ use stdx::wait::{self, Reason};
 
 use crate::error::{self, Result, SqlError};
 use crate::exec::load::{Loading, variable_type};
-use crate::parse::load::{Into, Load};
 use crate::parse::statement::Statement;
+use crate::parse::statement::{FieldTarget, Load};
 use crate::session::variables::find;
 use crate::session::{Outcome, Session};
 use crate::value::Value;
@@ -44,16 +44,15 @@ impl Session {
         }
         // So that SET finds them, with the type that they will have.
         for field in &load.fields {
-            if let Into::Variable(name) = field {
+            if let FieldTarget::Variable(name) = field {
                 self.host().users.insert(name.clone(), (Value::Null, variable_type()));
             }
         }
         let statement = Statement::Load(Box::new(load.clone()));
-        let compiled = Arc::new(self.compile(&statement, &[], (&[], &[]))?);
+        let compiled = Arc::new(self.compile(&statement, (&[], &[]))?);
         let file = if load.is_local { None } else { Some(self.readable(&load.file)?) };
-        let outcome = self.run(&compiled, Vec::new(), &mut |session| {
-            session.compile(&statement, &[], (&[], &[])).ok().map(Arc::new)
-        })?;
+        let outcome =
+            self.run(&compiled, Vec::new(), &mut |session| session.compile(&statement, (&[], &[])).ok().map(Arc::new))?;
         match file {
             None => Ok(outcome),
             Some(file) => self.load_file(&load.file, file),

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::catalog::Snapshot;
 use crate::catalog::table::Table;
 use crate::error::{self, Result, SqlError};
-use crate::parse::statement::Name;
+use crate::parse::statement::TableLock;
 use crate::session::foreign::Ends;
 use crate::session::track::{LOCKED, READ, WRITE};
 use crate::session::{Outcome, Session};
@@ -29,17 +29,17 @@ pub(super) struct Locked {
 }
 
 impl Session {
-    pub(super) fn lock_named(&mut self, names: &[(Name, bool)]) -> Result<Outcome> {
+    pub(super) fn lock_named(&mut self, locks: &[TableLock]) -> Result<Outcome> {
         self.unlock_tables();
         let mut tables = Vec::new();
-        for (name, exclusive) in names {
-            let (schema, name) = self.full_name(name)?;
+        for TableLock { table, alias: _, write } in locks {
+            let (schema, name) = self.full_name(table)?;
             match self.catalog.view(&schema, &name).cloned() {
                 // What it reads is locked with it.
-                Some(view) => tables.extend(self.tables_of_view(&view)?.into_iter().map(|table| (table, *exclusive))),
+                Some(view) => tables.extend(self.tables_of_view(&view)?.into_iter().map(|table| (table, *write))),
                 // Nobody else gets at a temporary one.
                 None if self.catalog.is_temporary(&schema, &name) => {}
-                None => tables.push((self.catalog.table(&schema, &name)?.clone(), *exclusive)),
+                None => tables.push((self.catalog.table(&schema, &name)?.clone(), *write)),
             }
         }
         let named: Vec<u64> = tables.iter().map(|(table, _)| table.id).collect();
@@ -48,8 +48,8 @@ impl Session {
         let implied = tables.iter().map(|(table, _)| table.id).filter(|id| !named.contains(id)).collect();
         self.lock_tables(tables)?;
         self.locked.implied = implied;
-        for (_, exclusive) in names {
-            self.track_deed(if *exclusive { WRITE } else { READ });
+        for lock in locks {
+            self.track_deed(if lock.write { WRITE } else { READ });
         }
         self.track_deed(LOCKED);
         Ok(Outcome::done())

@@ -8,14 +8,12 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use sqlparser::ast;
 use stdx::wait::{self, Reason};
+use syntax::tree::{Format, Query, Statement};
 
 use crate::batch::{Batch, Cell};
 use crate::error::{self, Result, SqlError};
 use crate::letters::fixed_width;
-use crate::parse::load::Format;
-use crate::parse::statement::Statement;
 use crate::rights::Privileges;
 use crate::scalar::{cast, convert};
 use crate::session::load::words;
@@ -35,22 +33,21 @@ pub(super) type Out<'s> = (&'s str, Option<&'s str>, Option<&'s Format>);
 impl Session {
     pub(super) fn select_into_file(
         &mut self,
-        query: &ast::Query,
+        query: &Query,
         (name, charset, format): Out<'_>,
         parameters: Vec<Value>,
     ) -> Result<Outcome> {
         let types: Vec<Type> = parameters.iter().map(|value| type_of(value, self.settings.collation)).collect();
-        let statement = Statement::Query(Box::new(query.clone()));
-        let compiled = Arc::new(self.compile(&statement, &[], (&types, &parameters))?);
+        let statement = Statement::Query(Box::new(Query { into: None, ..query.clone() }));
+        let compiled = Arc::new(self.compile(&statement, (&types, &parameters))?);
         if !self.rights.global.has(Privileges::FILE) {
             return Err(self.rights.no_file());
         }
         let is_fixed = format.is_some_and(Format::is_fixed);
         let charset = charset.map_or(Ok(Charset::Binary), Charset::by_name)?;
         let path = self.creatable(name)?;
-        let outcome = self.run(&compiled, parameters, &mut |session| {
-            session.compile(&statement, &[], (&types, &[])).ok().map(Arc::new)
-        })?;
+        let outcome = self
+            .run(&compiled, parameters, &mut |session| session.compile(&statement, (&types, &[])).ok().map(Arc::new))?;
         let Outcome::Rows(result) = outcome else { return Ok(outcome) };
         let widths: Option<Vec<usize>> = result.columns().iter().map(|column| fixed_width(&column.ty)).collect();
         if is_fixed && widths.is_none() {

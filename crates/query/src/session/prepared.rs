@@ -9,7 +9,7 @@ use stdx::sync::Mutex;
 
 use crate::bind::hints::max_execution_ms;
 use crate::error::{self, Result};
-use crate::parse::statement::Statement;
+use crate::parse::statement::{Statement, StatementKind};
 use crate::parse::{self, Parsed};
 use crate::session::count::Count;
 use crate::session::run::{Compiled, type_of};
@@ -25,7 +25,6 @@ const RUNS: usize = 4;
 pub struct Preparation {
     text: Box<str>,
     statement: Statement,
-    names: Vec<String>,
     pub parameters: usize,
     /// MAX_EXECUTION_TIME of the statement itself, in milliseconds: at hand, for a look at the tree is dear.
     time_limit: Option<u64>,
@@ -107,7 +106,7 @@ impl Session {
         }
         // The text is kept, and a tree of it that takes some times as much.
         let _claim = stdx::memory::claim(PREPARED_BYTES + PREPARED_SHARE * sql.len())?;
-        let parsed = parse::parse(sql, self.ctx.sql_mode)?;
+        let parsed = parse::parse_unless(sql, self.ctx.sql_mode, &*self.cancel)?;
         let (prepared, by) = self.prepare_parsed(sql, parsed)?;
         if let Some(by) = by.filter(|compiled| !compiled.volatile) {
             let described = Arc::new(Described { prepared: prepared.clone(), by: Arc::new(by) });
@@ -124,7 +123,7 @@ impl Session {
         let mut compiled = None;
         match &parsed.statement {
             statement if statement.has_plan() => {
-                let made = self.compile(&parsed.statement, &parsed.names, (&unknown, &[]))?;
+                let made = self.compile(&parsed.statement, (&unknown, &[]))?;
                 columns = made.plan.columns().cloned().unwrap_or_default();
                 compiled = Some(made);
             }
@@ -144,7 +143,6 @@ impl Session {
             text: sql.into(),
             time_limit: time_limit(&parsed.statement),
             statement: parsed.statement,
-            names: parsed.names,
             parameters: parsed.parameters,
             runs: Mutex::default(),
         };
@@ -170,7 +168,7 @@ impl Session {
             return Err(error::WRONG_ARGUMENTS.with(&[&"mysqld_stmt_execute"]));
         }
         if !prepared.statement.has_plan() {
-            return self.run_statement(&prepared.statement, &prepared.names, parameters);
+            return self.run_statement(&prepared.statement, &prepared.text, parameters);
         }
         self.ctx.warnings.clear();
         self.check_password_age(&prepared.statement)?;
@@ -183,7 +181,7 @@ impl Session {
             Some(compiled) => compiled,
             None => {
                 let types = types(&parameters);
-                let compiled = Arc::new(self.compile(&prepared.statement, &prepared.names, (&types, &parameters))?);
+                let compiled = Arc::new(self.compile(&prepared.statement, (&types, &parameters))?);
                 if !compiled.volatile && !compiled.is_heavy {
                     prepared.keep(Run { types, ground, compiled: compiled.clone() });
                 }
@@ -192,7 +190,7 @@ impl Session {
         };
         self.run(&compiled, parameters, &mut |session| {
             let types = types(&session.ctx.parameters);
-            session.compile(&prepared.statement, &prepared.names, (&types, &[])).ok().map(Arc::new)
+            session.compile(&prepared.statement, (&types, &[])).ok().map(Arc::new)
         })
     }
 }

@@ -6,12 +6,14 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use sqlparser::ast;
+use syntax::tree::{
+    BinaryOp, ColumnName, CompareOp, Expr, ExprKind, Function, HintAction, Ident, IndexHint, Joined, Link, Name,
+    OrderItem, Query, QueryBody, Select, SelectExpr, SelectItem, Span, Statement, TableName, TableRef, Truth, UnaryOp,
+};
 
 use crate::catalog::table::{Part, Table};
 use crate::error::{self, Result, SqlError};
-use crate::parse::{self, Parsed, statement::Statement};
-use crate::scalar::SqlMode;
+use crate::parse::Parsed;
 use crate::session::{Prepared, Session};
 
 /// Rows of a table.
@@ -142,9 +144,8 @@ impl Session {
         let begun = self.begin_statement(shown);
         self.ctx.warnings.clear();
         let prepared = begun.and_then(|()| {
-            let names = read.columns.iter().map(|(name, _)| name.clone()).collect();
             let statement = Statement::Query(Box::new(query(read)?));
-            let parsed = Parsed { statement, parameters: read.parameters, names };
+            let parsed = Parsed { statement, parameters: read.parameters, height: 0 };
             self.prepare_parsed(shown, parsed).map(|(prepared, _)| prepared)
         });
         self.handle.show(super::Shown::end);
@@ -157,132 +158,163 @@ struct Tree<'r> {
     table: &'r str,
 }
 
-fn quoted(name: &str) -> ast::Ident {
-    ast::Ident::with_quote('`', name)
+/// An expression that is of no text.
+fn of(kind: ExprKind) -> Expr {
+    Expr { kind, span: Span::default() }
 }
 
-/// The tree of the read: that of a text which reads nothing, with everything in it replaced.
-fn query(read: &Read) -> Result<ast::Query> {
-    let parsed = parse::parse("SELECT 1 FROM t", SqlMode::DEFAULT)?.statement;
-    let Statement::Query(mut query) = parsed else { unreachable!("it is a query") };
-    let ast::SetExpr::Select(select) = &mut *query.body else { unreachable!("of one block") };
-    let ast::TableFactor::Table { name, index_hints, .. } = &mut select.from[0].relation else {
-        unreachable!("of one table")
-    };
-    *name = read.schema.iter().chain([&read.table]).map(|name| quoted(name)).collect::<Vec<_>>().into();
-    index_hints.extend(read.index.as_deref().map(|index| ast::TableIndexHints {
-        hint_type: ast::TableIndexHintType::Force,
-        index_type: ast::TableIndexType::Index,
-        for_clause: None,
-        index_names: vec![quoted(index)],
-    }));
+/// The tree of the read.
+fn query(read: &Read) -> Result<Query> {
     let tree = Tree { table: &read.table };
-    select.projection = read.columns.iter().map(|(name, term)| tree.item(name, term)).collect::<Result<_>>()?;
-    select.selection = read.filter.as_ref().map(|term| tree.expr(term)).transpose()?;
-    if !read.order.is_empty() {
-        let by = read.order.iter().map(|(column, descending)| {
-            let options = ast::OrderByOptions { sort: descending.then_some(ast::OrderBySort::Desc), nulls_first: None };
-            ast::OrderByExpr { expr: tree.column(column), options, with_fill: None }
-        });
-        query.order_by = Some(ast::OrderBy { kind: ast::OrderByKind::Expressions(by.collect()), interpolate: None });
-    }
-    Ok(*query)
+    let hint = |index: &String| IndexHint { action: HintAction::Force, scope: None, indexes: vec![Ident::new(index)] };
+    let table = TableName {
+        name: Name { schema: read.schema.clone(), name: read.table.clone() },
+        partitions: Vec::new(),
+        alias: None,
+        hints: read.index.iter().map(hint).collect(),
+        span: Span::default(),
+    };
+    let select = Select {
+        hints: Vec::new(),
+        distinct: false,
+        straight_join: false,
+        calc_found_rows: false,
+        items: read.columns.iter().map(|(name, term)| tree.item(name, term)).collect::<Result<_>>()?,
+        from: vec![Joined { first: TableRef::Table(Box::new(table)), joins: Vec::new() }],
+        selection: read.filter.as_ref().map(|term| tree.expr(term)).transpose()?,
+        group_by: Vec::new(),
+        rollup: false,
+        having: None,
+        windows: Vec::new(),
+    };
+    let by = |(column, descending): &(String, bool)| OrderItem { expr: tree.column(column), descending: *descending };
+    Ok(Query {
+        with: None,
+        body: QueryBody::Select(Box::new(select)),
+        order_by: read.order.iter().map(by).collect(),
+        limit: None,
+        locks: Vec::new(),
+        into: None,
+        span: Span::default(),
+    })
 }
 
 impl Tree<'_> {
-    fn column(&self, name: &str) -> ast::Expr {
-        ast::Expr::CompoundIdentifier(vec![quoted(self.table), quoted(name)])
+    fn column(&self, name: &str) -> Expr {
+        of(ExprKind::Column(Box::new(ColumnName {
+            schema: None,
+            table: Some(self.table.to_owned()),
+            name: name.to_owned(),
+        })))
     }
 
-    fn item(&self, name: &str, term: &Term) -> Result<ast::SelectItem> {
-        Ok(match term {
-            Term::Column(column) if column == name => ast::SelectItem::UnnamedExpr(self.expr(term)?),
-            term => ast::SelectItem::ExprWithAlias { expr: self.expr(term)?, alias: quoted(name) },
-        })
+    fn item(&self, name: &str, term: &Term) -> Result<SelectItem> {
+        let is_itself = matches!(term, Term::Column(column) if column == name);
+        let alias = (!is_itself).then(|| name.to_owned());
+        Ok(SelectItem::Expr(SelectExpr { expr: self.expr(term)?, alias, text: name.to_owned() }))
     }
 
-    fn boxed(&self, term: &Term) -> Result<Box<ast::Expr>> {
+    fn boxed(&self, term: &Term) -> Result<Box<Expr>> {
         self.expr(term).map(Box::new)
     }
 
-    fn expr(&self, term: &Term) -> Result<ast::Expr> {
-        let unary = |op, term: &Term| -> Result<ast::Expr> { Ok(ast::Expr::UnaryOp { op, expr: self.boxed(term)? }) };
-        Ok(match term {
-            Term::Column(name) => self.column(name),
-            Term::Parameter(number) => ast::Expr::value(ast::Value::Placeholder(format!("?{number}"))),
-            Term::Binary(op, left, right) => {
-                ast::Expr::BinaryOp { left: self.boxed(left)?, op: operator(*op), right: self.boxed(right)? }
+    fn all(&self, terms: &[Term]) -> Result<Vec<Expr>> {
+        terms.iter().map(|term| self.expr(term)).collect()
+    }
+
+    fn expr(&self, term: &Term) -> Result<Expr> {
+        let unary = |op, term: &Term| -> Result<ExprKind> { Ok(ExprKind::Unary { op, operand: self.boxed(term)? }) };
+        Ok(of(match term {
+            Term::Column(name) => return Ok(self.column(name)),
+            Term::Parameter(number) => {
+                let number = u32::try_from(*number);
+                ExprKind::Parameter(number.map_err(|_| SqlError::unsupported("as many parameters"))?)
             }
-            Term::Not(term) => unary(ast::UnaryOperator::Not, term)?,
-            Term::Negative(term) => unary(ast::UnaryOperator::Minus, term)?,
-            Term::Complement(term) => unary(ast::UnaryOperator::BitwiseNot, term)?,
-            Term::IsNull(term, true) => ast::Expr::IsNull(self.boxed(term)?),
-            Term::IsNull(term, false) => ast::Expr::IsNotNull(self.boxed(term)?),
-            Term::Like(term, pattern, fits) => ast::Expr::Like {
-                negated: !fits,
-                any: false,
-                expr: self.boxed(term)?,
+            Term::Binary(op, left, right) => self.binary(*op, left, right)?,
+            Term::Not(term) => unary(UnaryOp::Not, term)?,
+            Term::Negative(term) => unary(UnaryOp::Minus, term)?,
+            Term::Complement(term) => unary(UnaryOp::BitNot, term)?,
+            Term::IsNull(term, is) => ExprKind::Is { operand: self.boxed(term)?, test: Truth::Null, negated: !is },
+            Term::Like(term, pattern, fits) => ExprKind::Like {
+                operand: self.boxed(term)?,
                 pattern: self.boxed(pattern)?,
-                escape_char: None,
+                escape: None,
+                negated: !fits,
             },
             Term::In(term, list, is_in) => {
-                let list = list.iter().map(|term| self.expr(term)).collect::<Result<_>>()?;
-                ast::Expr::InList { expr: self.boxed(term)?, list, negated: !is_in }
+                ExprKind::InList { operand: self.boxed(term)?, list: self.all(list)?, negated: !is_in }
             }
-            Term::BloomFilter(arguments) => self.call("BLOOMFILTER()", arguments)?,
+            Term::BloomFilter(arguments) => {
+                ExprKind::Function(Box::new(Function::plain("BLOOMFILTER", self.all(arguments)?)))
+            }
             Term::Aggregate(kind, of) => self.aggregate(*kind, of.as_deref())?,
-        })
+        }))
     }
 
-    /// The tree of a call, with these for its arguments.
-    fn call(&self, text: &str, arguments: &[Term]) -> Result<ast::Expr> {
-        let mut call = parse::parse_expression(text)?;
-        if let ast::Expr::Function(function) = &mut call
-            && let ast::FunctionArguments::List(list) = &mut function.args
-        {
-            let argument = |term| Ok(ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(self.expr(term)?)));
-            list.args = arguments.iter().map(argument).collect::<Result<_>>()?;
-        }
-        Ok(call)
-    }
-
-    fn aggregate(&self, kind: Aggregate, of: Option<&Term>) -> Result<ast::Expr> {
-        let text = match kind {
-            Aggregate::Count if of.is_none() => "COUNT(*)",
-            Aggregate::Count => "COUNT(x)",
-            Aggregate::CountDistinct => "COUNT(DISTINCT x)",
-            Aggregate::Sum => "SUM(x)",
-            Aggregate::SumDistinct => "SUM(DISTINCT x)",
-            Aggregate::Avg => "AVG(x)",
-            Aggregate::AvgDistinct => "AVG(DISTINCT x)",
-            Aggregate::Min => "MIN(x)",
-            Aggregate::Max => "MAX(x)",
+    fn binary(&self, op: Operator, left: &Term, right: &Term) -> Result<ExprKind> {
+        let chain = |op| -> Result<ExprKind> {
+            Ok(ExprKind::Chain { first: self.boxed(left)?, links: vec![Link { op, operand: self.expr(right)? }] })
         };
-        match of {
-            Some(of) => self.call(text, std::slice::from_ref(of)),
-            None if kind == Aggregate::Count => parse::parse_expression(text),
-            None => Err(SqlError::unsupported("an aggregate of nothing")),
+        let compare = |op| -> Result<ExprKind> {
+            Ok(ExprKind::Compare { op, left: self.boxed(left)?, right: self.boxed(right)? })
+        };
+        match op {
+            Operator::Plus => chain(BinaryOp::Add),
+            Operator::Minus => chain(BinaryOp::Subtract),
+            Operator::Times => chain(BinaryOp::Multiply),
+            Operator::Divided => chain(BinaryOp::Divide),
+            Operator::WholeDivided => chain(BinaryOp::IntegerDivide),
+            Operator::Modulo => chain(BinaryOp::Modulo),
+            Operator::Greater => compare(CompareOp::Greater),
+            Operator::AtLeast => compare(CompareOp::GreaterOrEqual),
+            Operator::Less => compare(CompareOp::Less),
+            Operator::AtMost => compare(CompareOp::LessOrEqual),
+            Operator::Equal => compare(CompareOp::Equal),
+            Operator::SameAs => compare(CompareOp::NullSafeEqual),
+            Operator::NotEqual => compare(CompareOp::NotEqual),
+            Operator::And => {
+                let operands = [self.expr(left)?, self.expr(right)?].into_iter();
+                Ok(ExprKind::And(operands.flat_map(ands).collect()))
+            }
+            Operator::Or => {
+                let operands = [self.expr(left)?, self.expr(right)?].into_iter();
+                Ok(ExprKind::Or(operands.flat_map(ors).collect()))
+            }
         }
+    }
+
+    fn aggregate(&self, kind: Aggregate, of: Option<&Term>) -> Result<ExprKind> {
+        let (name, distinct) = match kind {
+            Aggregate::Count => ("COUNT", false),
+            Aggregate::CountDistinct => ("COUNT", true),
+            Aggregate::Sum => ("SUM", false),
+            Aggregate::SumDistinct => ("SUM", true),
+            Aggregate::Avg => ("AVG", false),
+            Aggregate::AvgDistinct => ("AVG", true),
+            Aggregate::Min => ("MIN", false),
+            Aggregate::Max => ("MAX", false),
+        };
+        let star = of.is_none();
+        if star && kind != Aggregate::Count {
+            return Err(SqlError::unsupported("an aggregate of nothing"));
+        }
+        let arguments = of.map(|of| self.expr(of)).transpose()?.into_iter().collect();
+        Ok(ExprKind::Function(Box::new(Function { star, distinct, ..Function::plain(name, arguments) })))
     }
 }
 
-fn operator(operator: Operator) -> ast::BinaryOperator {
-    use ast::BinaryOperator as Op;
-    match operator {
-        Operator::Plus => Op::Plus,
-        Operator::Minus => Op::Minus,
-        Operator::Times => Op::Multiply,
-        Operator::Divided => Op::Divide,
-        Operator::WholeDivided => Op::MyIntegerDivide,
-        Operator::Modulo => Op::Modulo,
-        Operator::Greater => Op::Gt,
-        Operator::AtLeast => Op::GtEq,
-        Operator::Less => Op::Lt,
-        Operator::AtMost => Op::LtEq,
-        Operator::Equal => Op::Eq,
-        Operator::SameAs => Op::Spaceship,
-        Operator::NotEqual => Op::NotEq,
-        Operator::And => Op::And,
-        Operator::Or => Op::Or,
+/// The operands of AND, or the expression itself.
+fn ands(expr: Expr) -> Vec<Expr> {
+    match expr.kind {
+        ExprKind::And(list) => list,
+        kind => vec![of(kind)],
+    }
+}
+
+/// The same of OR.
+fn ors(expr: Expr) -> Vec<Expr> {
+    match expr.kind {
+        ExprKind::Or(list) => list,
+        kind => vec![of(kind)],
     }
 }

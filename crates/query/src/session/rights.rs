@@ -8,8 +8,8 @@ use std::sync::Arc;
 use engine::{Account, AccountChange};
 
 use crate::error::{self, Result, SqlError};
-use crate::parse::account::{Accounting, RoleChoice, UserName};
 use crate::parse::statement::Statement;
+use crate::parse::statement::{Accounting, RoleChoice, UserName};
 use crate::rights::{Grants, Privileges, Rights, Who, find};
 use crate::session::{Outcome, Session};
 use crate::value::Text;

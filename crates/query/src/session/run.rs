@@ -9,7 +9,8 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use engine::rows::{Isolation, MapId, Strength};
-use sqlparser::ast;
+use syntax::tree::walk::{self, Visitor};
+use syntax::tree::{self, ExprKind, Query, QueryBody, TableRef};
 
 use crate::batch::{Batch, Cells};
 use crate::bind::change;
@@ -21,9 +22,8 @@ use crate::catalog::view::View;
 use crate::error::{self, Result, SqlError};
 use crate::exec::load::Loading;
 use crate::exec::{Exec, change as changes};
-use crate::parse::load::Target;
 use crate::parse::normal::{Normal, text_of};
-use crate::parse::statement::{self, Statement};
+use crate::parse::statement::{self, Statement, StatementKind, Target};
 use crate::parse::{self, Parsed};
 use crate::plan::again::{is_steady, may_begin_again, only_sleep, only_sleeps};
 use crate::plan::estimate::estimate;
@@ -297,12 +297,13 @@ impl Session {
 
     fn execute_lifted(&mut self, sql: &str, literals: Vec<Value>) -> Result<Outcome> {
         let parsed = self.parsed(sql, literals.len())?;
-        self.run_statement(&parsed.statement, &parsed.names, literals)
+        self.run_statement(&parsed.statement, sql, literals)
     }
 
     /// The text with so many parameters. What cannot be read is a statement too: the warnings of the one before are over.
     fn parsed(&mut self, sql: &str, parameters: usize) -> Result<Parsed> {
-        let parsed = parse::parse(sql, self.ctx.sql_mode).and_then(|parsed| match parsed.parameters == parameters {
+        let parsed = parse::parse_unless(sql, self.ctx.sql_mode, &*self.cancel);
+        let parsed = parsed.and_then(|parsed| match parsed.parameters == parameters {
             true => Ok(parsed),
             false => Err(SqlError::parse("'?' at line 1")),
         });
@@ -378,7 +379,7 @@ impl Session {
                 .run(&compiled, parameters, &mut |session| session.known_plan(sql).map(|(compiled, _)| compiled));
         }
         let parsed = self.parsed(sql, 0)?;
-        self.run_statement(&parsed.statement, &parsed.names, Vec::new())
+        self.run_statement(&parsed.statement, sql, Vec::new())
     }
 
     /// The plan that texts like this share, and this one's literals.
@@ -442,7 +443,6 @@ impl Session {
             variables: self,
             parameters: &[],
             values: &[],
-            names: &[],
             reads_lock: None,
         }
     }
@@ -454,7 +454,7 @@ impl Session {
             return Ok(None);
         }
         let types: Vec<Type> = literals.iter().map(|value| type_of(value, self.settings.collation)).collect();
-        let compiled = self.compile(&parsed.statement, &parsed.names, (&types, literals))?;
+        let compiled = self.compile(&parsed.statement, (&types, literals))?;
         Ok((!compiled.volatile).then_some(compiled))
     }
 
@@ -462,19 +462,18 @@ impl Session {
     pub(super) fn compile(
         &mut self,
         statement: &Statement,
-        names: &[String],
         (parameters, values): (&[Type], &[Value]),
     ) -> Result<Compiled> {
         self.refresh();
         let reads_lock = (self.serializes() && (self.explicit || !self.autocommit))
             .then_some(Lock { strength: Strength::Shared, wait: LockWait::Patient });
-        let around = Surroundings { parameters, values, names, reads_lock, ..self.surroundings() };
+        let around = Surroundings { parameters, values, reads_lock, ..self.surroundings() };
         let mut bind = Bind::new(&around);
         let plan = match statement {
-            Statement::Query(query) => {
+            Statement::Query(query) if query.into.is_none() => {
                 let bound = bind.statement_query(query)?;
                 let node = match self.settings.select_limit {
-                    limit if limit < u64::MAX && query.limit_clause.is_none() => {
+                    limit if limit < u64::MAX && query.limit.is_none() => {
                         let limit = Expr::Literal(Value::UInt(limit), Type::unsigned());
                         crate::bind::select::limited(bound.node, (Some(limit), None))
                     }
@@ -524,7 +523,7 @@ impl Session {
     pub(super) fn run_statement(
         &mut self,
         statement: &Statement,
-        names: &[String],
+        text: &str,
         parameters: Vec<Value>,
     ) -> Result<Outcome> {
         if !matches!(statement, Statement::Show(statement::Show { what: statement::Shown::Warnings { .. }, .. })) {
@@ -537,16 +536,17 @@ impl Session {
             statement if statement.has_plan() => {
                 self.obey_hints(statement);
                 let types: Vec<Type> = parameters.iter().map(|value| type_of(value, self.settings.collation)).collect();
-                let compiled = Arc::new(self.compile(statement, names, (&types, &parameters))?);
+                let compiled = Arc::new(self.compile(statement, (&types, &parameters))?);
                 self.run(&compiled, parameters, &mut |session| {
-                    session.compile(statement, names, (&types, &[])).ok().map(Arc::new)
+                    session.compile(statement, (&types, &[])).ok().map(Arc::new)
                 })
             }
-            Statement::SelectInto(query, target) => match &**target {
-                Target::Variables(names) => self.select_into(query, names, parameters),
-                Target::File { file, charset, format } => {
+            Statement::Query(query) => match query.into.as_deref() {
+                Some(Target::Variables(names)) => self.select_into(query, names, parameters),
+                Some(Target::File { file, charset, format }) => {
                     self.select_into_file(query, (file, charset.as_deref(), format.as_ref()), parameters)
                 }
+                None => unreachable!("a query without INTO has a plan"),
             },
             Statement::Load(load) => self.load(load),
             Statement::Explain { statement, analyze, format } => {
@@ -555,7 +555,7 @@ impl Session {
             other => {
                 self.run_at_most(0);
                 self.ctx.parameters = parameters;
-                let outcome = self.command(other)?;
+                let outcome = self.command(other, text)?;
                 if !self.is_open {
                     self.handle.show(super::Shown::end);
                 }
@@ -576,14 +576,13 @@ impl Session {
     }
 
     /// SELECT ... INTO @a, @b: its one row becomes their values.
-    fn select_into(&mut self, query: &ast::Query, names: &[String], parameters: Vec<Value>) -> Result<Outcome> {
+    fn select_into(&mut self, query: &Query, names: &[String], parameters: Vec<Value>) -> Result<Outcome> {
         let types: Vec<Type> = parameters.iter().map(|value| type_of(value, self.settings.collation)).collect();
-        let statement = Statement::Query(Box::new(query.clone()));
+        let statement = Statement::Query(Box::new(Query { into: None, ..query.clone() }));
         self.obey_hints(&statement);
-        let compiled = Arc::new(self.compile(&statement, &[], (&types, &parameters))?);
-        let outcome = self.run(&compiled, parameters, &mut |session| {
-            session.compile(&statement, &[], (&types, &[])).ok().map(Arc::new)
-        })?;
+        let compiled = Arc::new(self.compile(&statement, (&types, &parameters))?);
+        let outcome = self
+            .run(&compiled, parameters, &mut |session| session.compile(&statement, (&types, &[])).ok().map(Arc::new))?;
         let Outcome::Rows(mut result) = outcome else { return Ok(outcome) };
         let types: Vec<Type> = result.columns().iter().map(|column| column.ty.clone()).collect();
         if types.len() != names.len() {
@@ -730,42 +729,69 @@ impl Session {
     }
 }
 
-/// May statements that differ in literals share the plan? Literals must not name columns, nor count them.
+/// What of an expression stands in the way of sharing its plan.
+#[derive(Default)]
+struct Found {
+    subquery: bool,
+    parameter: bool,
+    window: bool,
+}
+
+impl Found {
+    fn of(node: &tree::Expr) -> Found {
+        let mut found = Found::default();
+        walk::expr(node, &mut found);
+        found
+    }
+}
+
+impl Visitor for Found {
+    fn expr(&mut self, node: &tree::Expr) -> bool {
+        match &node.kind {
+            ExprKind::Parameter(_) => self.parameter = true,
+            ExprKind::Function(function) => self.window |= function.over.is_some(),
+            _ => {}
+        }
+        true
+    }
+
+    fn query(&mut self, _: &Query) -> bool {
+        self.subquery = true;
+        false
+    }
+}
+
+/// Returns whether statements that differ in literals may share the plan. Literals must not name columns, nor count them.
 fn is_shareable(statement: &Statement) -> bool {
-    let plain = |expr: &ast::Expr| !expr.to_string().to_ascii_uppercase().contains("SELECT");
-    let is_placeholder =
-        |expr: &ast::Expr| matches!(expr, ast::Expr::Value(value) if matches!(value.value, ast::Value::Placeholder(_)));
+    let plain = |node: &tree::Expr| !Found::of(node).subquery;
+    let is_parameter = |node: &tree::Expr| matches!(node.kind, ExprKind::Parameter(_));
     match statement {
         Statement::Query(query) => {
-            let ast::SetExpr::Select(select) = &*query.body else { return false };
+            let QueryBody::Select(select) = &query.body else { return false };
             // A number in a window's ORDER BY is an error, a parameter is not.
-            let has_windows = !select.named_window.is_empty() || query.to_string().contains(" OVER ");
-            let named = !has_windows
-                && select.projection.iter().all(|item| match item {
-                    ast::SelectItem::UnnamedExpr(expr) => plain(expr) && !expr.to_string().contains('?'),
-                    ast::SelectItem::ExprWithAlias { expr, .. } => plain(expr),
-                    _ => true,
+            let named = select.windows.is_empty()
+                && select.items.iter().all(|item| match item {
+                    tree::SelectItem::Expr(item) => {
+                        let found = Found::of(&item.expr);
+                        !found.subquery && !found.window && (item.alias.is_some() || !found.parameter)
+                    }
+                    tree::SelectItem::All(_) | tree::SelectItem::AllOf(..) => true,
                 });
-            let tables = select.from.iter().all(|item| {
-                let is_table = |factor: &ast::TableFactor| matches!(factor, ast::TableFactor::Table { .. });
-                is_table(&item.relation) && item.joins.iter().all(|join| is_table(&join.relation))
-            });
-            let order = match &query.order_by {
-                None => true,
-                Some(ast::OrderBy { kind: ast::OrderByKind::Expressions(list), .. }) => {
-                    list.iter().all(|item| !is_placeholder(&item.expr))
-                }
-                Some(_) => false,
-            };
-            let group = match &select.group_by {
-                ast::GroupByExpr::Expressions(list, _) => list.iter().all(|expr| !expr.to_string().contains('?')),
-                ast::GroupByExpr::All(_) => false,
-            };
+            let is_table = |table: &TableRef| matches!(table, TableRef::Table(_));
+            let tables = select
+                .from
+                .iter()
+                .all(|item| is_table(&item.first) && item.joins.iter().all(|join| is_table(&join.table)));
+            let windows_elsewhere = query.order_by.iter().any(|item| Found::of(&item.expr).window);
+            let order = query.order_by.iter().all(|item| !is_parameter(&item.expr));
+            let group = select.group_by.iter().all(|node| !Found::of(node).parameter);
             query.with.is_none()
+                && query.into.is_none()
                 && named
                 && tables
                 && order
                 && group
+                && !windows_elsewhere
                 && select.selection.iter().chain(&select.having).all(plain)
         }
         // Literals of the list would name columns.
@@ -773,15 +799,16 @@ fn is_shareable(statement: &Statement) -> bool {
         Statement::Update(update) if update.returning.is_some() => false,
         Statement::Delete(delete) if delete.returning.is_some() => false,
         Statement::Insert(insert) => match &insert.source {
-            Some(source) => {
-                matches!(&*source.body, ast::SetExpr::Values(values) if values.rows.iter().flat_map(|row| &row.content).all(plain))
-            }
-            None => insert.assignments.iter().all(|assignment| plain(&assignment.value)),
+            tree::InsertSource::Values(rows) => rows.iter().flatten().all(plain),
+            tree::InsertSource::Set(list) => list.iter().all(|assignment| plain(&assignment.value)),
+            tree::InsertSource::Query(_) => false,
         },
         Statement::Update(update) => {
-            update.assignments.iter().all(|assignment| plain(&assignment.value)) && update.selection.iter().all(plain)
+            update.with.is_none()
+                && update.assignments.iter().all(|assignment| plain(&assignment.value))
+                && update.selection.iter().all(plain)
         }
-        Statement::Delete(delete) => delete.selection.iter().all(plain),
+        Statement::Delete(delete) => delete.with.is_none() && delete.selection.iter().all(plain),
         _ => false,
     }
 }

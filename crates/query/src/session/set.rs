@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use syntax::tree::Expr as Node;
+
 use crate::bind::{Bind, Surroundings};
 use crate::error::{self, Result};
 use crate::parse::statement::{Scope, Setting};
@@ -104,6 +106,7 @@ impl Session {
             Setting::Names { charset, collation } => {
                 Checked::Names(names_of(charset.as_deref(), collation.as_deref())?)
             }
+            Setting::CharacterSet(charset) => Checked::Names(names_of(charset.as_deref(), None)?),
             Setting::Isolation { scope, level } => {
                 self.checked_system(*scope, "transaction_isolation", Value::text(level))?
             }
@@ -114,11 +117,11 @@ impl Session {
     }
 
     /// The value of an expression without tables.
-    pub(super) fn constant(&mut self, node: &sqlparser::ast::Expr) -> Result<Value> {
+    pub(super) fn constant(&mut self, node: &Node) -> Result<Value> {
         Ok(self.evaluated(node)?.0)
     }
 
-    fn evaluated(&mut self, node: &sqlparser::ast::Expr) -> Result<(Value, Type)> {
+    fn evaluated(&mut self, node: &Node) -> Result<(Value, Type)> {
         let expr = self.bound(node)?;
         if has_subquery(&expr) {
             self.need_transaction();
@@ -137,7 +140,7 @@ impl Session {
         Ok((value, ty))
     }
 
-    fn bound(&self, node: &sqlparser::ast::Expr) -> Result<Expr> {
+    fn bound(&self, node: &Node) -> Result<Expr> {
         let collation = self.settings.collation;
         let parameters: Vec<Type> = self.ctx.parameters.iter().map(|value| type_of(value, collation)).collect();
         let around = Surroundings { parameters: &parameters, ..self.surroundings() };

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use sqlparser::ast;
+use syntax::tree::{ColumnName, Expr as Parsed, ExprKind, Literal};
 
 use crate::bind::Bind;
 use crate::bind::scope::{Origin, ScopeTable};
@@ -64,13 +64,16 @@ impl Session {
     /// The rows for which the pattern holds: LIKE looks at the first column.
     fn matching(&mut self, columns: &[Column], rows: Vec<Row>, pattern: &Pattern) -> Result<Vec<Row>> {
         let node = match pattern {
-            Pattern::Like(like) => ast::Expr::Like {
-                negated: false,
-                any: false,
-                expr: Box::new(ast::Expr::Identifier(ast::Ident::with_quote('`', &columns[0].name))),
-                pattern: Box::new(ast::Expr::value(ast::Value::SingleQuotedString(like.clone()))),
-                escape_char: None,
-            },
+            Pattern::Like(like) => {
+                let name = columns[0].name.clone();
+                let column = ExprKind::Column(Box::new(ColumnName { schema: None, table: None, name }));
+                Parsed::made(ExprKind::Like {
+                    operand: Box::new(Parsed::made(column)),
+                    pattern: Box::new(Parsed::made(ExprKind::Literal(Literal::String(like.clone())))),
+                    escape: None,
+                    negated: false,
+                })
+            }
             Pattern::Where(node) => (**node).clone(),
         };
         let around = self.surroundings();
@@ -128,7 +131,7 @@ impl Session {
                 let sql = self.create_text(&table)?;
                 Ok((texts(&["Table", "Create Table"]), vec![vec![text(name), text(sql)]]))
             }
-            Shown::CreateDatabase(name) => {
+            Shown::CreateDatabase { name, if_not_exists: _ } => {
                 let collation = self.catalog.schema(name)?.collation;
                 let sql = format!(
                     "CREATE DATABASE {} /*!40100 DEFAULT CHARACTER SET {} COLLATE {} */ /*!80016 DEFAULT ENCRYPTION='N' */",
@@ -263,7 +266,12 @@ impl Session {
             Shown::CreateView(name) => self.show_create_view(name),
             Shown::CreateUser(name) => self.show_create_user(name),
             Shown::Privileges => Ok(self.show_privileges()),
-            Shown::EngineStatus => self.show_engine_status(),
+            Shown::EngineStatus(engine) => {
+                if !["innodb", "all"].iter().any(|known| engine.eq_ignore_ascii_case(known)) {
+                    return Err(error::UNKNOWN_STORAGE_ENGINE.with(&[engine]));
+                }
+                self.show_engine_status()
+            }
             Shown::Profiles => Err(SqlError::unsupported("SHOW PROFILES")),
             // There is no binary log and no replica.
             Shown::MasterStatus => {

@@ -8,7 +8,6 @@ mod words;
 
 use engine::rows::Isolation;
 
-use crate::bind::name_of;
 use crate::error::{self, Result};
 use crate::parse::statement::{Name, Statement};
 use crate::session::Session;
@@ -196,10 +195,10 @@ impl Session {
         let is_own =
             |name: &Name| self.full_name(name).is_ok_and(|(schema, name)| self.catalog.is_temporary(&schema, &name));
         match statement {
-            Statement::CreateTable(create) => create.node.temporary && create.node.query.is_none(),
+            Statement::CreateTable(create) => create.temporary && create.query.is_none(),
             Statement::DropTable { temporary, .. } => *temporary,
             Statement::AlterTable { table, .. } | Statement::DropIndex { table, .. } => is_own(table),
-            Statement::CreateIndex(create) => name_of(&create.table_name).is_ok_and(|name| is_own(&name)),
+            Statement::CreateIndex(create) => is_own(&create.table),
             _ => false,
         }
     }

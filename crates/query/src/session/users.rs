@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use engine::{Account, AccountChange, DEFAULT_ACCOUNT, PASSWORD_MAX, Verifier, sha256};
 
 use crate::error::{self, Result, SqlError};
-use crate::parse::account::{Options, RoleChoice, Secret, User, UserName};
+use crate::parse::statement::{Options, RoleChoice, Secret, User, UserName};
 use crate::rights::{Grants, Privileges};
 use crate::session::Session;
 use crate::session::rights::All;

@@ -8,6 +8,8 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use syntax::tree::{CreateView, ViewAlgorithm, ViewCheck};
+
 use crate::bind::scope::Origin;
 use crate::bind::view::{Note, Noted};
 use crate::bind::{Bind, Surroundings};
@@ -16,7 +18,7 @@ use crate::catalog::view::{Algorithm, CheckOption, View};
 use crate::error::{self, Result, SqlError};
 use crate::parse::lexical::quoted_name as name;
 use crate::parse::statement::Name;
-use crate::parse::view::{CreateView, query};
+use crate::parse::view::query;
 use crate::rights::{Privileges, Rights};
 use crate::scalar::{Level, SqlMode};
 use crate::session::words::check_name;
@@ -38,6 +40,22 @@ fn rewritten<'n>(text: &str, places: impl Iterator<Item = (&'n Range<usize>, &'n
     text
 }
 
+fn algorithm(algorithm: ViewAlgorithm) -> Algorithm {
+    match algorithm {
+        ViewAlgorithm::Undefined => Algorithm::Undefined,
+        ViewAlgorithm::Merge => Algorithm::Merge,
+        ViewAlgorithm::Temptable => Algorithm::Temptable,
+    }
+}
+
+fn check_option(check: ViewCheck) -> CheckOption {
+    match check {
+        ViewCheck::None => CheckOption::None,
+        ViewCheck::Local => CheckOption::Local,
+        ViewCheck::Cascaded => CheckOption::Cascaded,
+    }
+}
+
 /// What was found out while the query was bound.
 struct Found {
     text: String,
@@ -48,13 +66,25 @@ struct Found {
 }
 
 impl Session {
-    pub(super) fn create_view(&mut self, create: &CreateView) -> Result<Outcome> {
-        let (schema, view_name) = self.full_name(&create.name)?;
+    /// `text` is that of the whole statement.
+    pub(super) fn create_view(&mut self, create: &CreateView, text: &str) -> Result<Outcome> {
+        let CreateView {
+            or_replace,
+            alter,
+            algorithm: of_algorithm,
+            definer,
+            invoker,
+            name,
+            columns: _,
+            query: _,
+            check,
+        } = create;
+        let (schema, view_name) = self.full_name(name)?;
         check_name(&view_name, &error::WRONG_TABLE_NAME)?;
         self.refuse_system(&schema)?;
         self.catalog.schema(&schema)?;
         self.check_may_come(&schema, &view_name)?;
-        let definer = match &create.definer {
+        let definer = match definer {
             None => self.standing.account.clone(),
             Some(name) => self.key_of(name),
         };
@@ -66,16 +96,16 @@ impl Session {
                 self.ctx.warnings.push(Level::Note, error::NO_SUCH_USER.with(&[&who.user, &who.host]));
             }
         }
-        let found = self.bound_view(create, &schema, &view_name)?;
+        let found = self.bound_view(create, text, &schema, &view_name)?;
         let is_simple = found.updatable;
-        if create.check != CheckOption::None && !is_simple {
+        if *check != ViewCheck::None && !is_simple {
             return Err(error::VIEW_NONUPD_CHECK.with(&[&schema, &view_name]));
         }
         let db = self.db.clone();
         let _defining = self.define()?;
         let mut writing = db.catalog().write()?;
         if writing.snapshot.table(&schema, &view_name).is_ok() {
-            return Err(if create.alter || create.or_replace {
+            return Err(if *alter || *or_replace {
                 error::WRONG_OBJECT.with(&[&schema, &view_name, &"VIEW"])
             } else {
                 error::TABLE_EXISTS.with(&[&view_name])
@@ -83,8 +113,8 @@ impl Session {
         }
         let old = writing.snapshot.view(&schema, &view_name).cloned();
         match &old {
-            Some(_) if !create.or_replace && !create.alter => return Err(error::TABLE_EXISTS.with(&[&view_name])),
-            None if create.alter => return Err(error::NO_SUCH_TABLE.with(&[&schema, &view_name])),
+            Some(_) if !or_replace && !alter => return Err(error::TABLE_EXISTS.with(&[&view_name])),
+            None if *alter => return Err(error::NO_SUCH_TABLE.with(&[&schema, &view_name])),
             _ => {}
         }
         let id = writing.new_id();
@@ -96,9 +126,9 @@ impl Session {
             types: found.types,
             text: found.text,
             definer,
-            invoker: create.invoker,
-            algorithm: create.algorithm,
-            check: create.check,
+            invoker: *invoker,
+            algorithm: algorithm(*of_algorithm),
+            check: check_option(*check),
             sql_mode: self.ctx.sql_mode.to_string(),
             charset: self.values.word("character_set_client"),
             collation: self.settings.collation.name().to_owned(),
@@ -113,11 +143,13 @@ impl Session {
     }
 
     /// Binds the query as it stands, and completes its text.
-    fn bound_view(&mut self, create: &CreateView, schema: &str, view_name: &str) -> Result<Found> {
-        let (tree, names, parameters) = query(&create.text, self.ctx.sql_mode)?;
-        let around = Surroundings { names: &names, ..self.surroundings() };
+    fn bound_view(&mut self, create: &CreateView, text: &str, schema: &str, view_name: &str) -> Result<Found> {
+        // Read by itself, so that its places are those of its own text.
+        let text = create.query.span.of(text).trim();
+        let (tree, parameters) = query(text, self.ctx.sql_mode)?;
+        let around = self.surroundings();
         let mut bind = Bind::new(&around);
-        (bind.recorder, bind.text) = (Some(Vec::new()), &create.text);
+        (bind.recorder, bind.text) = (Some(Vec::new()), text);
         let bound = bind.query(&tree)?;
         if parameters > 0 || bind.uses_variables {
             return Err(error::VIEW_SELECT_VARIABLE.bare());
@@ -133,7 +165,7 @@ impl Session {
             if create.columns.len() != columns.len() {
                 return Err(error::VIEW_WRONG_LIST.bare());
             }
-            columns.clone_from(&create.columns);
+            columns = create.columns.iter().map(|column| column.value.clone()).collect();
         }
         let twice = |at: &usize| columns[..*at].iter().any(|column| column.eq_ignore_ascii_case(&columns[*at]));
         if let Some(at) = (0..columns.len()).find(twice) {
@@ -146,15 +178,15 @@ impl Session {
             Noted::Bare(with) | Noted::Star(with) => Some((&note.range, &**with)),
             Noted::SchemaOfTable | Noted::SchemaOfColumn | Noted::SchemaNeeded => None,
         });
-        let text = rewritten(&create.text, completed);
+        let text = rewritten(text, completed);
         let view = View {
             schema: schema.to_owned(),
             name: view_name.to_owned(),
             columns: columns.clone(),
             text: text.clone(),
             invoker: true,
-            algorithm: create.algorithm,
-            check: create.check,
+            algorithm: algorithm(create.algorithm),
+            check: check_option(create.check),
             sql_mode: self.ctx.sql_mode.to_string(),
             ..View::default()
         };
@@ -249,7 +281,7 @@ impl Session {
 
     /// What can be written otherwise in the text of a view, which is bound with the rights of nobody in particular. None: it cannot be bound.
     fn notes(&self, text: &str, mode: SqlMode) -> Option<Vec<Note>> {
-        let (tree, ..) = query(text, mode).ok()?;
+        let (tree, _) = query(text, mode).ok()?;
         let around = Surroundings { snapshot: self.db.catalog().snapshot(), ..self.surroundings() };
         let mut bind = Bind::new(&around);
         bind.rights = Arc::new(Rights { global: Privileges::OF_SERVER, ..Rights::clone(&self.rights) });

@@ -290,7 +290,7 @@ fn a_missing_parent_is_a_remark_and_no_damage() {
             "create database a",
             "use a",
             "set foreign_key_checks = 0",
-            "create table empty (id int primary key, p int, foreign key (p) references later (id))",
+            "create table `empty` (id int primary key, p int, foreign key (p) references later (id))",
             "create table nulls (id int primary key, p int, foreign key (p) references later (id))",
             "set foreign_key_checks = 1",
             "insert into nulls values (1, null)",

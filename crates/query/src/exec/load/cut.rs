@@ -3,7 +3,7 @@
 //! Bytes come in pieces of any size. A record is cut when it is whole, else nothing of it is; looking again waits until there is twice as much, so that a long record is not looked at
 //! once for each piece. What of a rule is odd (what comes behind the last field, a quote within quotes, the end of the file) is MySQL's `READ_INFO`, step by step.
 
-use crate::parse::load::Format;
+use crate::parse::statement::Format;
 
 /// More bytes must come before it can be told.
 struct Short;

@@ -1,6 +1,6 @@
-//! Function calls, and the notations that are calls in disguise: EXTRACT, SUBSTRING ... FROM, TRIM, POSITION.
+//! Function calls, and the notations that are calls in disguise: EXTRACT, TRIM, DATE_ADD, JSON_VALUE.
 
-use sqlparser::ast::{self, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments};
+use syntax::tree::{self as ast, ExprKind, OnMissing, TemporalKind};
 
 use super::Binder;
 use super::constant::{Place, beside};
@@ -14,52 +14,96 @@ use crate::types::{Collation, Type};
 use crate::value::Value;
 
 impl Binder<'_> {
-    pub(super) fn call(&mut self, node: &ast::Expr) -> Result<Expr> {
-        use ast::Expr as Ast;
-        match node {
-            Ast::Function(function) => self.function(function),
-            Ast::Extract { field, expr, .. } => {
-                let unit = unit(&field.to_string())?;
-                let inner = self.bind(expr)?;
-                self.call_with_unit("extract", vec![inner], unit)
+    pub(super) fn call(&mut self, kind: &ExprKind) -> Result<Expr> {
+        match kind {
+            ExprKind::Function(function) => self.function(function),
+            ExprKind::DateShift { operand, interval, subtract } => {
+                let ast::Interval { value, unit: field } = &**interval;
+                let arguments = vec![self.bind(operand)?, self.bind(value)?];
+                self.call_with_unit(if *subtract { "date_sub" } else { "date_add" }, arguments, unit(*field)?)
             }
-            Ast::Ceil { expr, field: ast::CeilFloorKind::DateTimeField(ast::DateTimeField::NoDateTime) } => {
-                let inner = self.bind(expr)?;
-                self.call_named("ceiling", vec![inner])
+            ExprKind::Extract { unit: field, operand } => {
+                let inner = self.bind(operand)?;
+                self.call_with_unit("extract", vec![inner], unit(*field)?)
             }
-            Ast::Floor { expr, field: ast::CeilFloorKind::DateTimeField(ast::DateTimeField::NoDateTime) } => {
-                let inner = self.bind(expr)?;
-                self.call_named("floor", vec![inner])
+            ExprKind::TimestampAdd { unit: field, count, operand } => {
+                let arguments = vec![self.bind(count)?, self.bind(operand)?];
+                self.call_with_unit("timestampadd", arguments, unit(*field)?)
             }
-            Ast::Position { expr, r#in } => {
-                let arguments = vec![self.bind(expr)?, self.bind(r#in)?];
-                self.call_named("locate", arguments)
+            ExprKind::TimestampDiff { unit: field, from, to } => {
+                let arguments = vec![self.bind(from)?, self.bind(to)?];
+                self.call_with_unit("timestampdiff", arguments, unit(*field)?)
             }
-            Ast::Substring { expr, substring_from, substring_for, .. } => {
-                let mut arguments = vec![self.bind(expr)?];
-                for part in [substring_from, substring_for].into_iter().flatten() {
-                    arguments.push(self.bind(part)?);
+            ExprKind::GetFormat { of, region } => self.get_format(*of, region),
+            ExprKind::Trim { side, remove, operand } => {
+                let mut arguments = vec![self.bind(operand)?];
+                if let Some(remove) = remove {
+                    arguments.push(self.bind(remove)?);
                 }
-                self.call_named("substring", arguments)
-            }
-            Ast::Trim { expr, trim_where, trim_what, trim_characters: None } => {
-                let mut arguments = vec![self.bind(expr)?];
-                if let Some(what) = trim_what {
-                    arguments.push(self.bind(what)?);
-                }
-                let side = match trim_where {
-                    None | Some(ast::TrimWhereField::Both) => TrimSide::Both,
-                    Some(ast::TrimWhereField::Leading) => TrimSide::Leading,
-                    Some(ast::TrimWhereField::Trailing) => TrimSide::Trailing,
+                let side = match side {
+                    ast::TrimSide::Both => TrimSide::Both,
+                    ast::TrimSide::Leading => TrimSide::Leading,
+                    ast::TrimSide::Trailing => TrimSide::Trailing,
                 };
                 self.make("trim", arguments, Extra::Trim(side))
             }
-            Ast::MemberOf(member) => {
-                let arguments = vec![self.bind(&member.value)?, self.bind(&member.array)?];
+            ExprKind::MemberOf { value, array } => {
+                let arguments = vec![self.bind(value)?, self.bind(array)?];
                 self.call_named("member of", arguments)
             }
+            ExprKind::Char { numbers, charset } => {
+                let numbers = self.all(numbers)?;
+                let made = self.call_named("char", numbers)?;
+                match charset {
+                    None => Ok(made),
+                    Some(charset) => super::in_charset(made, charset),
+                }
+            }
+            ExprKind::WeightString { operand, pad: None } => {
+                let inner = self.bind(operand)?;
+                self.call_named("weight_string", vec![inner])
+            }
+            ExprKind::WeightString { operand: _, pad: Some(_) } => {
+                Err(SqlError::unsupported("WEIGHT_STRING(... AS ...)"))
+            }
+            ExprKind::JsonValue(value) => self.json_value(value),
             other => Err(SqlError::unsupported(other)),
         }
+    }
+
+    fn get_format(&mut self, of: TemporalKind, region: &ast::Expr) -> Result<Expr> {
+        let of = match of {
+            TemporalKind::Date => "date",
+            TemporalKind::Time => "time",
+            TemporalKind::DateTime => "datetime",
+            TemporalKind::Timestamp => "timestamp",
+        };
+        let region = self.bind(region)?;
+        // A format that is known has its say in what STR_TO_DATE gives.
+        if let Expr::Literal(Value::Text(known), _) = &region
+            && let Some(format) = functions::named_format(of, known)
+        {
+            return Ok(Expr::Literal(Value::text(format), super::string_type(17, self.settings.collation)));
+        }
+        let of = Expr::Literal(Value::text(of), Type::text(9, Collation::Binary));
+        self.call_named("get_format", vec![of, region])
+    }
+
+    fn json_value(&mut self, value: &ast::JsonValue) -> Result<Expr> {
+        let ast::JsonValue { document, path, returning, on_empty, on_error } = value;
+        // NULL is the default of both.
+        if !matches!((on_empty, on_error), (None | Some(OnMissing::Null), None | Some(OnMissing::Null))) {
+            return Err(SqlError::unsupported("ON EMPTY and ON ERROR of JSON_VALUE"));
+        }
+        let arguments = vec![self.bind(document)?, self.bind(path)?];
+        let call = self.call_named("json_value", arguments)?;
+        let Some(to) = returning else { return Ok(call) };
+        let to = super::types::cast_type(to, &call, self.settings)?;
+        let Expr::Call(mut call) = call else { return Ok(call) };
+        // CHAR without a length is as long as the default.
+        let length = if to.kind.is_text() { to.length.min(512) } else { to.length };
+        call.ty = Type { length, ..to };
+        Ok(Expr::Call(call))
     }
 
     pub(super) fn call_named(&mut self, name: &str, arguments: Vec<Expr>) -> Result<Expr> {
@@ -110,56 +154,47 @@ impl Binder<'_> {
     }
 
     fn function(&mut self, function: &ast::Function) -> Result<Expr> {
-        let name = plain_name(&function.name)?;
-        if function.over.is_some() || function.filter.is_some() || !function.within_group.is_empty() {
+        let ast::Function {
+            schema,
+            name,
+            arguments: nodes,
+            star,
+            bare: _,
+            distinct,
+            order_by,
+            separator,
+            from_last: _,
+            ignore_nulls: _,
+            over,
+        } = function;
+        if let Some(schema) = schema {
+            return Err(unknown(&format!("{schema}.{name}")));
+        }
+        let name = name.to_ascii_lowercase();
+        if over.is_some() {
             return Err(SqlError::unsupported(format!("window function {name}")));
         }
         if Aggregate::kind(&name).is_some() && name != "any_value" {
             return Err(error::INVALID_GROUP_FUNC_USE.bare());
         }
         let row = functions::find(&name).ok_or_else(|| unknown(&name))?;
-        let nodes = argument_nodes(&function.args)?;
+        if *star {
+            return Err(SqlError::parse("'*' at line 1"));
+        }
+        if *distinct || !order_by.is_empty() || separator.is_some() {
+            return Err(SqlError::unsupported("DISTINCT or a clause within a function's arguments"));
+        }
         match (row.name(), &nodes[..]) {
-            ("date_add" | "date_sub", [date, ast::Expr::Interval(interval)]) => {
-                let date = self.bind(date)?;
-                let (number, unit) = self.interval(interval)?;
-                self.finish(row, vec![date, number], Extra::Unit(unit))
-            }
-            ("date_add" | "date_sub", [date, days]) => {
-                let arguments = vec![self.bind(date)?, self.bind(days)?];
-                self.finish(row, arguments, Extra::Unit(Unit::Day))
-            }
-            ("timestampdiff" | "timestampadd", [name, first, second]) => {
-                let unit = unit(&name.to_string())?;
-                let arguments = vec![self.bind(first)?, self.bind(second)?];
-                self.finish(row, arguments, Extra::Unit(unit))
-            }
-            ("get_format", [ast::Expr::Identifier(what), region]) if is_kind_of_format(what) => {
-                let (what, region) = (what.value.to_ascii_lowercase(), self.bind(region)?);
-                // A format that is known has its say in what STR_TO_DATE gives.
-                if let Expr::Literal(Value::Text(known), _) = &region
-                    && let Some(format) = functions::named_format(&what, known)
-                {
-                    return Ok(Expr::Literal(Value::text(format), super::string_type(17, self.settings.collation)));
+            ("nextval", [sequence]) => {
+                let known = TIMESTAMP_SEQUENCE.join(".");
+                let is_known =
+                    matches!(&sequence.kind, ExprKind::Column(name) if name.dotted().to_lowercase() == known);
+                if !is_known {
+                    return Err(SqlError::unsupported(format!("NEXTVAL of another sequence than {known}")));
                 }
-                let what = Expr::Literal(Value::text(what), Type::text(9, Collation::Binary));
-                self.finish(row, vec![what, region], Extra::None)
-            }
-            ("nextval", [name]) => {
-                let known = TIMESTAMP_SEQUENCE.map(str::to_owned);
-                let parts: Vec<String> = match name {
-                    ast::Expr::CompoundIdentifier(parts) => {
-                        parts.iter().map(|part| part.value.to_lowercase()).collect()
-                    }
-                    _ => Vec::new(),
-                };
-                if parts != known {
-                    return Err(SqlError::unsupported(format!("NEXTVAL of another sequence than {}", known.join("."))));
-                }
-                let name = Expr::Literal(Value::text(known.join(".")), Type::text(64, Collation::Binary));
+                let name = Expr::Literal(Value::text(known), Type::text(64, Collation::Binary));
                 self.finish(row, vec![name], Extra::None)
             }
-            ("get_format", [what, _]) => Err(SqlError::parse(format!("'{what}'"))),
             ("mod", [left, right]) => {
                 let text = super::operator::text_of(format_args!("({left} % {right})"));
                 let (left, right) = (self.bind(left)?, self.bind(right)?);
@@ -171,76 +206,23 @@ impl Binder<'_> {
             }
             _ => {
                 row.check(nodes.len())?;
-                let arguments = nodes.into_iter().map(|node| self.bind(node)).collect::<Result<Vec<_>>>()?;
+                let arguments = self.all(nodes)?;
                 if row.name() == "isnull" {
                     let [inner] = <[Expr; 1]>::try_from(arguments).map_err(|_| unknown(&name))?;
                     return Ok(Expr::IsNull(Box::new(inner)));
                 }
-                let call = self.finish(row, arguments, Extra::None)?;
-                match returning(&function.args) {
-                    None => Ok(call),
-                    Some(to) if row.name() == "json_value" => {
-                        let to = super::types::cast_type(to, &call, self.settings)?;
-                        let Expr::Call(mut call) = call else { return Ok(call) };
-                        // CHAR without a length is as long as the default.
-                        let length = if to.kind.is_text() { to.length.min(512) } else { to.length };
-                        call.ty = Type { length, ..to };
-                        Ok(Expr::Call(call))
-                    }
-                    Some(_) => Err(SqlError::parse("'RETURNING'")),
-                }
+                self.finish(row, arguments, Extra::None)
             }
         }
     }
 }
 
-/// The type in JSON_VALUE(... RETURNING type).
-fn returning(arguments: &FunctionArguments) -> Option<&ast::DataType> {
-    let FunctionArguments::List(list) = arguments else {
-        return None;
-    };
-    list.clauses.iter().find_map(|clause| match clause {
-        FunctionArgumentClause::JsonReturningClause(clause) => Some(&clause.data_type),
-        _ => None,
-    })
-}
-
-/// What GET_FORMAT tells of.
-fn is_kind_of_format(word: &ast::Ident) -> bool {
-    let known = ["date", "time", "datetime", "timestamp"];
-    word.quote_style.is_none() && known.iter().any(|known| word.value.eq_ignore_ascii_case(known))
-}
-
-fn unknown(name: &str) -> SqlError {
+pub(super) fn unknown(name: &str) -> SqlError {
     error::SP_DOES_NOT_EXIST.with(&[&"FUNCTION", &name])
 }
 
-fn unit(name: &str) -> Result<Unit> {
-    Unit::parse(name).ok_or_else(|| SqlError::parse(format!("'{name}'")))
-}
-
-fn plain_name(name: &ast::ObjectName) -> Result<String> {
-    match &name.0[..] {
-        [ast::ObjectNamePart::Identifier(name)] => Ok(name.value.to_ascii_lowercase()),
-        _ => Err(unknown(&name.to_string())),
-    }
-}
-
-pub(super) fn argument_nodes(arguments: &FunctionArguments) -> Result<Vec<&ast::Expr>> {
-    let list = match arguments {
-        FunctionArguments::None => return Ok(Vec::new()),
-        FunctionArguments::Subquery(_) => return Err(SqlError::unsupported("subquery in this place")),
-        FunctionArguments::List(list) => list,
-    };
-    let known = |clause: &FunctionArgumentClause| matches!(clause, FunctionArgumentClause::JsonReturningClause(_));
-    if list.duplicate_treatment.is_some() || !list.clauses.iter().all(known) {
-        return Err(SqlError::unsupported("DISTINCT or a clause within a function's arguments"));
-    }
-    let argument = |argument| match argument {
-        &FunctionArg::Unnamed(FunctionArgExpr::Expr(ref node)) => Ok(node),
-        other => Err(SqlError::parse(format!("'{other}'"))),
-    };
-    list.args.iter().map(argument).collect()
+fn unit(unit: ast::Unit) -> Result<Unit> {
+    Unit::parse(unit.name()).ok_or_else(|| SqlError::parse(format!("'{}'", unit.name())))
 }
 
 /// The digits in NOW(6); error 1426 beyond six.

@@ -1,4 +1,4 @@
-//! From sqlparser's tree to the bound expression.
+//! From the syntax tree to the bound expression.
 //!
 //! The binder knows types, operators and functions; it knows no tables. Whatever depends on the statement (columns, aggregates, subqueries, placeholders,
 //! `@@variables`, DEFAULT, VALUES()) is the hook's: it is asked first, for every node. What the binder decides (by which type two sides compare, in which collation) stands in
@@ -10,16 +10,19 @@ mod literal;
 mod operator;
 pub mod types;
 
-use sqlparser::ast::{self, BinaryOperator, UnaryOperator};
+use std::mem::MaybeUninit;
+
+use syntax::tree as ast;
 
 use crate::error::{self, Result, SqlError};
 use crate::scalar::cast;
 use crate::scalar::context::{EvalContext, SqlMode};
 use crate::scalar::expr::{Case, Compare, Comparison, Derivation, Domain, Expr, Like, Operator};
-use crate::scalar::temporal::{Date, DateTime, Unit};
+use crate::scalar::temporal::{Date, DateTime};
 use crate::types::{Collation, Kind, Type};
 use crate::value::Value;
 
+use operator::ChainText;
 pub use operator::{arithmetic, between, compare, comparison, in_list, sort_literals};
 pub use types::{
     as_sent, charset_type, common_type, data_type, display_length, merge_collations, string_type, unified, union_type,
@@ -81,10 +84,7 @@ impl<'b> Binder<'b> {
     }
 
     pub fn bind(&mut self, node: &ast::Expr) -> Result<Expr> {
-        // Binding takes more stack for a level than whatever walks the bound tree afterwards, so it may use half.
-        if !stdx::stack::is_half_free() {
-            return Err(error::STACK_OVERRUN.with(&[&"the expression is nested too deep"]));
-        }
+        check_stack()?;
         match (self.hook)(node) {
             Ok(Some(expr)) => Ok(expr),
             Ok(None) => self.bind_own(node),
@@ -104,88 +104,88 @@ impl<'b> Binder<'b> {
     }
 
     fn bind_own(&mut self, node: &ast::Expr) -> Result<Expr> {
-        use ast::Expr as Ast;
-        match node {
-            Ast::Value(value) => literal::literal(&value.value, self.settings),
-            Ast::Nested(inner) => self.bind(inner),
-            Ast::Tuple(items) if items.len() == 1 => self.bind(&items[0]),
-            Ast::Tuple(_) => Err(error::OPERAND_COLUMNS.with(&[&1])),
-            Ast::Identifier(name) if name.quote_style.is_none() => self.bare_word(&name.value),
-            Ast::Identifier(name) => Err(error::BAD_FIELD.with(&[&name.value, &"field list"])),
-            Ast::CompoundIdentifier(parts) => {
-                let name: Vec<&str> = parts.iter().map(|part| part.value.as_str()).collect();
-                Err(error::BAD_FIELD.with(&[&name.join("."), &"field list"]))
+        use ast::ExprKind as Ast;
+        match &node.kind {
+            Ast::Literal(value) => literal::literal(value, self.settings),
+            Ast::Introduced { charset, literal } => self.introduced(charset, literal),
+            Ast::Column(name) => Err(error::BAD_FIELD.with(&[&name.dotted(), &"field list"])),
+            Ast::Parameter(_) => Err(SqlError::parse("'?'")),
+            Ast::UserVariable(_) | Ast::SystemVariable { scope: _, name: _ } | Ast::Assign { name: _, value: _ } => {
+                Err(SqlError::unsupported("variable in this place"))
             }
-            Ast::UnaryOp { op, expr } => self.unary(*op, expr),
-            Ast::BinaryOp { left, op, right } => self.binary(node, left, op, right),
-            Ast::IsNull(inner) => Ok(is_null(self.bind(inner)?)),
-            Ast::IsUnknown(inner) => Ok(Expr::IsNull(Box::new(self.bind(inner)?))),
-            Ast::IsNotNull(inner) | Ast::IsNotUnknown(inner) => {
-                Ok(negated(Expr::IsNull(Box::new(self.bind(inner)?)), true))
+            Ast::Default => Err(SqlError::parse("'DEFAULT' at line 1")),
+            Ast::DefaultOf(_) => Err(SqlError::unsupported("DEFAULT(column)")),
+            Ast::InsertedValue(_) => Err(call::unknown("values")),
+            Ast::Row(_) => Err(error::OPERAND_COLUMNS.with(&[&1])),
+            Ast::Unary { op, operand } => self.unary(*op, operand),
+            Ast::And(sides) => self.all(sides).map(Expr::And),
+            Ast::Or(sides) => self.all(sides).map(Expr::Or),
+            Ast::Xor(sides) => self.xor(&sides.iter().collect::<Vec<_>>(), None),
+            Ast::Concat(sides) => {
+                let arguments = self.all(sides)?;
+                self.call_named("concat", arguments)
             }
-            Ast::IsTrue(inner) => Ok(Expr::IsTruth(Box::new(self.bind(inner)?), true)),
-            Ast::IsFalse(inner) => Ok(Expr::IsTruth(Box::new(self.bind(inner)?), false)),
-            Ast::IsNotTrue(inner) => Ok(negated(Expr::IsTruth(Box::new(self.bind(inner)?), true), true)),
-            Ast::IsNotFalse(inner) => Ok(negated(Expr::IsTruth(Box::new(self.bind(inner)?), false), true)),
-            // `a BETWEEN b AND c BETWEEN d AND e`: c BETWEEN d AND e is the upper bound.
-            Ast::Between { expr, negated, low, high } if matches!(**expr, Ast::Between { .. }) => {
-                let Ast::Between { expr: first, negated: first_negated, low: first_low, high: first_high } = &**expr
-                else {
-                    return Err(SqlError::parse("'BETWEEN'"));
-                };
-                let (expr, low, high) = (first_high.clone(), low.clone(), high.clone());
-                let high = Box::new(Ast::Between { expr, negated: *negated, low, high });
-                let (expr, low) = (first.clone(), first_low.clone());
-                self.bind(&Ast::Between { expr, negated: *first_negated, low, high })
-            }
-            Ast::Between { expr, negated, low, high } => {
-                let (needle, low, high) = (self.bind(expr)?, self.bind(low)?, self.bind(high)?);
+            Ast::Chain { first, links } => self.chain(first, links, None),
+            Ast::Compare { op, left, right } => self.comparison(operator::comparison(*op), left, right),
+            Ast::Is { operand, test, negated: not } => self.is(operand, *test, *not),
+            Ast::Between { operand, low, high, negated } => {
+                let (needle, low, high) = (self.bind(operand)?, self.bind(low)?, self.bind(high)?);
                 between(self.settings, needle, low, high, *negated)
             }
-            Ast::InList { expr, list, negated } => self.in_list(expr, list, *negated),
-            Ast::Like { negated, expr, pattern, escape_char, any: false } => {
-                self.like(expr, pattern, escape_char.as_deref(), *negated)
-            }
-            Ast::RLike { negated: not, expr, pattern, .. } => {
-                let arguments = vec![self.bind(expr)?, self.bind(pattern)?];
+            Ast::InList { operand, list, negated } => self.in_list(operand, list, *negated),
+            Ast::Like { operand, pattern, escape, negated } => self.like(operand, pattern, escape.as_deref(), *negated),
+            Ast::Regexp { operand, pattern, negated: not } => {
+                let arguments = vec![self.bind(operand)?, self.bind(pattern)?];
                 Ok(negated(self.call_named("regexp_like", arguments)?, *not))
             }
-            Ast::Case { operand, conditions, else_result, .. } => {
-                self.case(operand.as_deref(), conditions, else_result.as_deref())
+            Ast::SoundsLike { left, right } => {
+                let (left, right) = (self.bind(left)?, self.bind(right)?);
+                let (left, right) = (self.call_named("soundex", vec![left])?, self.call_named("soundex", vec![right])?);
+                compare(self.settings, Comparison::Equal, left, right)
             }
-            Ast::Cast { expr, data_type, kind: ast::CastKind::Cast, format: None } => self.cast(expr, data_type),
-            Ast::Convert { expr, data_type, charset, is_try: false, styles, .. } if styles.is_empty() => {
-                self.convert(expr, data_type.as_ref(), charset.as_ref())
+            Ast::JsonPath { column, path, unquote } => {
+                let column = ast::Expr { kind: Ast::Column(column.clone()), span: node.span };
+                let arguments = vec![self.bind(&column)?, literal::string(path, self.settings)];
+                let found = self.call_named("json_extract", arguments)?;
+                if *unquote { self.call_named("json_unquote", vec![found]) } else { Ok(found) }
             }
-            Ast::Collate { expr, collation } => self.collate(expr, collation),
-            Ast::Prefixed { prefix, value } => self.introduced(&prefix.value, value),
-            Ast::TypedString(typed) => literal::typed(typed, self.settings),
-            Ast::Interval(_) => Err(SqlError::parse(format!("'{node}'"))),
-            Ast::Exists { .. } | Ast::Subquery(_) | Ast::InSubquery { .. } | Ast::AnyOp { .. } | Ast::AllOp { .. } => {
+            Ast::Collate { operand, collation } => self.collate(operand, collation),
+            Ast::Case { operand, arms, otherwise } => self.case(operand.as_deref(), arms, otherwise.as_deref()),
+            Ast::Cast { operand: _, to: _, array: true } => {
+                Err(SqlError::unsupported("multi-valued indexes: CAST ... AS ... ARRAY"))
+            }
+            Ast::Cast { operand, to, array: false } => self.cast(operand, to),
+            Ast::CastAtZone { operand: _, zone: _, scale: _ } => Err(SqlError::unsupported("CAST ... AT TIME ZONE")),
+            Ast::ConvertUsing { operand, charset } => {
+                let inner = self.bind(operand)?;
+                in_charset(inner, charset)
+            }
+            Ast::Exists(_)
+            | Ast::Subquery(_)
+            | Ast::InQuery { operand: _, query: _, negated: _ }
+            | Ast::Quantified { op: _, left: _, all: _, query: _ } => {
                 Err(SqlError::unsupported("subquery in this place"))
             }
-            other => self.call(other),
+            Ast::Match { columns: _, against: _, mode: _ } => Err(SqlError::unsupported("MATCH ... AGAINST")),
+            Ast::Function(_)
+            | Ast::MemberOf { value: _, array: _ }
+            | Ast::DateShift { operand: _, interval: _, subtract: _ }
+            | Ast::Extract { unit: _, operand: _ }
+            | Ast::TimestampAdd { unit: _, count: _, operand: _ }
+            | Ast::TimestampDiff { unit: _, from: _, to: _ }
+            | Ast::GetFormat { of: _, region: _ }
+            | Ast::Trim { side: _, remove: _, operand: _ }
+            | Ast::Char { numbers: _, charset: _ }
+            | Ast::WeightString { operand: _, pad: _ }
+            | Ast::JsonValue(_) => self.call(&node.kind),
         }
     }
 
-    /// A word that is no column: CURRENT_USER, and 0b101, which the parser takes for a name.
-    fn bare_word(&mut self, word: &str) -> Result<Expr> {
-        if word.eq_ignore_ascii_case("current_user") {
-            return self.call_named("current_user", Vec::new());
-        }
-        match word.strip_prefix("0b") {
-            Some(digits) if !digits.is_empty() && digits.bytes().all(|digit| matches!(digit, b'0' | b'1')) => {
-                literal::bits(digits)
-            }
-            _ => Err(error::BAD_FIELD.with(&[&word, &"field list"])),
-        }
-    }
-
-    fn unary(&mut self, op: UnaryOperator, inner: &ast::Expr) -> Result<Expr> {
+    fn unary(&mut self, op: ast::UnaryOp, inner: &ast::Expr) -> Result<Expr> {
         match op {
-            UnaryOperator::Plus => self.bind(inner),
-            UnaryOperator::Not | UnaryOperator::BangNot => Ok(negated(self.bind(inner)?, true)),
-            UnaryOperator::Minus => {
+            ast::UnaryOp::Plus => self.bind(inner),
+            ast::UnaryOp::Not => Ok(negated(self.bind(inner)?, true)),
+            ast::UnaryOp::Minus => {
                 if let Some(literal) = literal::negative(inner) {
                     return Ok(literal);
                 }
@@ -193,66 +193,80 @@ impl<'b> Binder<'b> {
                 let inner = literal::widened(self.bind(inner)?);
                 Ok(arithmetic(self.settings, Operator::Negate, inner, Expr::null(), text))
             }
-            UnaryOperator::BitwiseNot => {
+            ast::UnaryOp::BitNot => {
                 let text = operator::text_of(format_args!("~({inner})"));
                 let inner = self.bind(inner)?;
                 Ok(arithmetic(self.settings, Operator::BitNot, inner, Expr::null(), text))
             }
-            other => Err(SqlError::unsupported(other)),
         }
     }
 
-    fn binary(&mut self, node: &ast::Expr, left: &ast::Expr, op: &BinaryOperator, right: &ast::Expr) -> Result<Expr> {
-        if let Some(comparison) = operator::comparison(op) {
-            return self.comparison(comparison, left, right);
+    fn is(&mut self, operand: &ast::Expr, test: ast::Truth, not: bool) -> Result<Expr> {
+        let operand = self.bind(operand)?;
+        Ok(match test {
+            ast::Truth::Null if !not => is_null(operand),
+            ast::Truth::Null | ast::Truth::Unknown => negated(Expr::IsNull(Box::new(operand)), not),
+            ast::Truth::True => negated(Expr::IsTruth(Box::new(operand), true), not),
+            ast::Truth::False => negated(Expr::IsTruth(Box::new(operand), false), not),
+        })
+    }
+
+    fn all(&mut self, list: &[ast::Expr]) -> Result<Vec<Expr>> {
+        list.iter().map(|item| self.bind(item)).collect()
+    }
+
+    /// `first op operand op operand ...`, from the left. `known`: the first so many links have this value.
+    pub fn chain(&mut self, first: &ast::Expr, links: &[ast::Link], mut known: Option<(usize, Expr)>) -> Result<Expr> {
+        self.links(first, links, &mut known, &mut ChainText::default())
+    }
+
+    /// Recurses as deep as the tree that it gives is high: whatever walks that tree does so too.
+    fn links(
+        &mut self,
+        first: &ast::Expr,
+        links: &[ast::Link],
+        known: &mut Option<(usize, Expr)>,
+        text: &mut ChainText,
+    ) -> Result<Expr> {
+        let reserved = MaybeUninit::<[u8; LINK_BYTES]>::uninit();
+        std::hint::black_box(&reserved);
+        check_stack()?;
+        if let Some((_, value)) = known.take_if(|(count, _)| *count == links.len()) {
+            text.begin(first);
+            links.iter().for_each(|ast::Link { op, operand }| text.link(*op, operand));
+            return Ok(value);
         }
-        if let Some(operator) = operator::operator(op) {
-            if let Some(shifted) = self.date_arithmetic(operator, left, right)? {
-                return Ok(shifted);
-            }
-            let text = operator::text_of_chain(node);
-            let (left, right) = (self.bind(left)?, self.bind(right)?);
-            return Ok(arithmetic(self.settings, operator, left, right, text));
+        let Some((ast::Link { op, operand }, before)) = links.split_last() else {
+            text.begin(first);
+            return self.bind(first);
+        };
+        let left = self.links(first, before, known, text)?;
+        let right = self.bind(operand)?;
+        text.link(*op, operand);
+        Ok(arithmetic(self.settings, operator::operator(*op), left, right, text.shown()))
+    }
+
+    /// `a XOR b XOR ...`, from the left. `known`: the first so many sides have this value.
+    pub fn xor(&mut self, sides: &[&ast::Expr], mut known: Option<(usize, Expr)>) -> Result<Expr> {
+        self.sides(sides, &mut known)
+    }
+
+    /// Recurses as `links` does.
+    fn sides(&mut self, sides: &[&ast::Expr], known: &mut Option<(usize, Expr)>) -> Result<Expr> {
+        let reserved = MaybeUninit::<[u8; LINK_BYTES]>::uninit();
+        std::hint::black_box(&reserved);
+        check_stack()?;
+        if let Some((_, value)) = known.take_if(|(count, _)| *count == sides.len()) {
+            return Ok(value);
         }
-        match op {
-            BinaryOperator::And => self.chain(node, &BinaryOperator::And).map(Expr::And),
-            BinaryOperator::StringConcat if self.settings.sql_mode.has(SqlMode::PIPES_AS_CONCAT) => {
-                let arguments = self.chain(node, &BinaryOperator::StringConcat)?;
-                self.call_named("concat", arguments)
-            }
-            BinaryOperator::Or | BinaryOperator::StringConcat => self.chain(node, op).map(Expr::Or),
-            BinaryOperator::Xor => {
-                let (left, right) = (self.bind(left)?, self.bind(right)?);
+        match sides {
+            [] => Err(SqlError::parse("'XOR' at line 1")),
+            [one] => self.bind(one),
+            [before @ .., last] => {
+                let (left, right) = (self.sides(before, known)?, self.bind(last)?);
                 Ok(Expr::Xor(Box::new([left, right])))
             }
-            BinaryOperator::Custom(word) if word == crate::parse::SOUNDS_LIKE => {
-                let (left, right) = (self.bind(left)?, self.bind(right)?);
-                let (left, right) = (self.call_named("soundex", vec![left])?, self.call_named("soundex", vec![right])?);
-                compare(self.settings, Comparison::Equal, left, right)
-            }
-            BinaryOperator::Regexp => {
-                let arguments = vec![self.bind(left)?, self.bind(right)?];
-                self.call_named("regexp_like", arguments)
-            }
-            BinaryOperator::Arrow | BinaryOperator::LongArrow => {
-                let arguments = vec![self.bind(left)?, self.bind(right)?];
-                let found = self.call_named("json_extract", arguments)?;
-                if *op == BinaryOperator::Arrow { Ok(found) } else { self.call_named("json_unquote", vec![found]) }
-            }
-            other => Err(SqlError::unsupported(other)),
         }
-    }
-
-    /// The sides of `a AND b AND c` in a row: a long chain is no deep tree, whichever way it leans.
-    fn chain(&mut self, node: &ast::Expr, op: &BinaryOperator) -> Result<Vec<Expr>> {
-        let (mut sides, mut waiting) = (Vec::new(), vec![node]);
-        while let Some(next) = waiting.pop() {
-            match next {
-                ast::Expr::BinaryOp { left, op: found, right } if found == op => waiting.extend([&**right, &**left]),
-                side => sides.push(self.bind(side)?),
-            }
-        }
-        Ok(sides)
     }
 
     /// Rows compare part by part.
@@ -264,12 +278,12 @@ impl<'b> Binder<'b> {
         if a.len() != b.len() {
             return Err(error::OPERAND_COLUMNS.with(&[&a.len()]));
         }
-        let nested = a.iter().chain(&b).any(|part| row_parts(part).is_some());
+        let nested = a.iter().chain(b).any(|part| row_parts(part).is_some());
         if nested {
             return Err(SqlError::unsupported("rows within rows"));
         }
         let mut pairs = Vec::new();
-        for (a, b) in a.into_iter().zip(b) {
+        for (a, b) in a.iter().zip(b) {
             pairs.push((self.bind(a)?, self.bind(b)?));
         }
         compare_rows(self.settings, op, &pairs)
@@ -309,21 +323,16 @@ impl<'b> Binder<'b> {
         Ok(Expr::Like(Box::new(Like { text, pattern, escape, collation, negated })))
     }
 
-    fn case(
-        &mut self,
-        operand: Option<&ast::Expr>,
-        arms: &[ast::CaseWhen],
-        otherwise: Option<&ast::Expr>,
-    ) -> Result<Expr> {
+    fn case(&mut self, operand: Option<&ast::Expr>, arms: &[ast::Arm], otherwise: Option<&ast::Expr>) -> Result<Expr> {
         let operand = operand.map(|operand| self.bind(operand)).transpose()?;
         let mut bound = Vec::with_capacity(arms.len());
-        for arm in arms {
-            let condition = self.bind(&arm.condition)?;
+        for ast::Arm { condition, result } in arms {
+            let condition = self.bind(condition)?;
             let condition = match &operand {
                 Some(operand) => operator::compare_when(self.settings, operand.clone(), condition)?,
                 None => chooser(condition),
             };
-            bound.push((condition, self.bind(&arm.result)?));
+            bound.push((condition, self.bind(result)?));
         }
         let otherwise = otherwise.map_or(Ok(Expr::null()), |otherwise| self.bind(otherwise))?;
         self.finish_case(bound, otherwise)
@@ -339,8 +348,23 @@ impl<'b> Binder<'b> {
         Ok(Expr::Case(Box::new(Case { arms, otherwise, ty })))
     }
 
-    fn cast(&mut self, inner: &ast::Expr, to: &ast::DataType) -> Result<Expr> {
+    fn cast(&mut self, inner: &ast::Expr, to: &ast::CastType) -> Result<Expr> {
         let inner = self.bind(inner)?;
+        match to {
+            // Text in another character set is turned first, so that characters are counted.
+            ast::CastType::Char { length, charset: Some(charset) } => {
+                let turned = in_charset(inner, charset)?;
+                if length.is_none() {
+                    return Ok(turned);
+                }
+                let cut = self.cast_to(turned, &ast::CastType::Char { length: *length, charset: None })?;
+                in_charset(cut, charset)
+            }
+            to => self.cast_to(inner, to),
+        }
+    }
+
+    fn cast_to(&mut self, inner: Expr, to: &ast::CastType) -> Result<Expr> {
         let to = types::cast_type(to, &inner, self.settings)?;
         let inner = match inner.kind() {
             _ if to.kind.is_number() => literal::hex_as_number(inner),
@@ -350,26 +374,8 @@ impl<'b> Binder<'b> {
         Ok(Expr::Cast(Box::new(inner), to))
     }
 
-    fn convert(
-        &mut self,
-        inner: &ast::Expr,
-        to: Option<&ast::DataType>,
-        charset: Option<&ast::ObjectName>,
-    ) -> Result<Expr> {
-        match (to, charset) {
-            (Some(to), _) => self.cast(inner, to),
-            (None, Some(charset)) => {
-                let inner = self.bind(inner)?;
-                let to = types::charset_type(&charset.to_string(), &inner)?;
-                Ok(Expr::Cast(Box::new(present(inner)), to))
-            }
-            (None, None) => Err(SqlError::parse("'CONVERT'")),
-        }
-    }
-
-    fn collate(&mut self, inner: &ast::Expr, collation: &ast::ObjectName) -> Result<Expr> {
-        let name = collation.to_string();
-        let collation = Collation::by_name(name.trim_matches(['\'', '`', '"']))?;
+    fn collate(&mut self, inner: &ast::Expr, collation: &str) -> Result<Expr> {
+        let collation = Collation::by_name(collation)?;
         let inner = present(self.bind(inner)?);
         let ty = inner.ty();
         let inner = if ty.is_string() {
@@ -386,11 +392,10 @@ impl<'b> Binder<'b> {
         Ok(Expr::Collate(Box::new(inner), ty))
     }
 
-    /// `_utf8mb4'text'`, `_binary'text'`; `BINARY text` comes here too.
-    fn introduced(&mut self, prefix: &str, value: &ast::Expr) -> Result<Expr> {
-        let name = prefix.strip_prefix('_').unwrap_or(prefix);
-        let inner = self.bind(value)?;
-        let to = types::charset_type(name, &inner)?;
+    /// `_utf8mb4'text'`, `_binary'text'`
+    fn introduced(&mut self, charset: &str, value: &ast::Literal) -> Result<Expr> {
+        let inner = literal::literal(value, self.settings)?;
+        let to = types::charset_type(charset, &inner)?;
         match inner {
             Expr::Literal(Value::Text(text), ty) if to.kind.is_text() => {
                 Ok(Expr::Literal(Value::Text(text), Type { collation: to.collation, ..ty }))
@@ -406,25 +411,23 @@ impl<'b> Binder<'b> {
             other => Ok(Expr::Cast(Box::new(other), to)),
         }
     }
+}
 
-    /// `date + INTERVAL 1 DAY`, from either side.
-    fn date_arithmetic(&mut self, op: Operator, left: &ast::Expr, right: &ast::Expr) -> Result<Option<Expr>> {
-        let (date, interval, name) = match (op, left, right) {
-            (Operator::Add, date, ast::Expr::Interval(interval)) => (date, interval, "date_add"),
-            (Operator::Add, ast::Expr::Interval(interval), date) => (date, interval, "date_add"),
-            (Operator::Subtract, date, ast::Expr::Interval(interval)) => (date, interval, "date_sub"),
-            _ => return Ok(None),
-        };
-        let (number, unit) = self.interval(interval)?;
-        let date = self.bind(date)?;
-        self.call_with_unit(name, vec![date, number], unit).map(Some)
-    }
+/// Stack that a link of a chain takes besides its frame, which is smaller than other levels' frames.
+const LINK_BYTES: usize = 512;
 
-    fn interval(&mut self, interval: &ast::Interval) -> Result<(Expr, Unit)> {
-        let field = interval.leading_field.as_ref().map(ToString::to_string).unwrap_or_default();
-        let unit = Unit::parse(&field).ok_or_else(|| SqlError::parse(format!("'{interval}'")))?;
-        Ok((self.bind(&interval.value)?, unit))
+/// Binding takes more stack for a level than whatever walks the bound tree afterwards, so it may use half.
+fn check_stack() -> Result<()> {
+    match stdx::stack::is_half_free() {
+        true => Ok(()),
+        false => Err(error::STACK_OVERRUN.with(&[&"the expression is nested too deep"])),
     }
+}
+
+/// CONVERT(inner USING charset)
+fn in_charset(inner: Expr, charset: &str) -> Result<Expr> {
+    let to = types::charset_type(charset, &inner)?;
+    Ok(Expr::Cast(Box::new(present(inner)), to))
 }
 
 /// The condition of CASE and IF: a document is the number that it is, while WHERE and NOT ask whether it differs from 0.
@@ -494,13 +497,9 @@ pub fn negated(expr: Expr, not: bool) -> Expr {
 }
 
 /// The parts of `(a, b)` and `ROW(a, b)`.
-pub fn row_parts(node: &ast::Expr) -> Option<Vec<&ast::Expr>> {
-    match node {
-        ast::Expr::Tuple(parts) if parts.len() > 1 => Some(parts.iter().collect()),
-        ast::Expr::Nested(inner) => row_parts(inner),
-        ast::Expr::Function(function) if function.name.to_string().eq_ignore_ascii_case("row") => {
-            call::argument_nodes(&function.args).ok().filter(|parts| parts.len() > 1)
-        }
+pub fn row_parts(node: &ast::Expr) -> Option<&[ast::Expr]> {
+    match &node.kind {
+        ast::ExprKind::Row(parts) => Some(parts),
         _ => None,
     }
 }

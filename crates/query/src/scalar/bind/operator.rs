@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use sqlparser::ast::{self, BinaryOperator};
+use syntax::tree::{self as ast, BinaryOp, CompareOp};
 
 use super::constant::{self, Place};
 use super::{Settings, as_sent, literal, merge_collations, present};
@@ -15,65 +15,95 @@ use crate::scalar::{arithmetic as compute, compare as meet};
 use crate::types::{Collation, Kind, Type};
 use crate::value::Value;
 
-pub fn comparison(op: &BinaryOperator) -> Option<Comparison> {
-    Some(match op {
-        BinaryOperator::Eq => Comparison::Equal,
-        BinaryOperator::Spaceship => Comparison::NullSafeEqual,
-        BinaryOperator::NotEq => Comparison::NotEqual,
-        BinaryOperator::Lt => Comparison::Less,
-        BinaryOperator::LtEq => Comparison::LessEqual,
-        BinaryOperator::Gt => Comparison::Greater,
-        BinaryOperator::GtEq => Comparison::GreaterEqual,
-        _ => return None,
-    })
+pub fn comparison(op: CompareOp) -> Comparison {
+    match op {
+        CompareOp::Equal => Comparison::Equal,
+        CompareOp::NullSafeEqual => Comparison::NullSafeEqual,
+        CompareOp::NotEqual => Comparison::NotEqual,
+        CompareOp::Less => Comparison::Less,
+        CompareOp::LessOrEqual => Comparison::LessEqual,
+        CompareOp::Greater => Comparison::Greater,
+        CompareOp::GreaterOrEqual => Comparison::GreaterEqual,
+    }
 }
 
-pub fn operator(op: &BinaryOperator) -> Option<Operator> {
-    Some(match op {
-        BinaryOperator::Plus => Operator::Add,
-        BinaryOperator::Minus => Operator::Subtract,
-        BinaryOperator::Multiply => Operator::Multiply,
-        BinaryOperator::Divide => Operator::Divide,
-        BinaryOperator::Modulo => Operator::Modulo,
-        BinaryOperator::MyIntegerDivide | BinaryOperator::DuckIntegerDivide => Operator::IntDivide,
-        BinaryOperator::Custom(word) if word == crate::parse::DIV => Operator::IntDivide,
-        BinaryOperator::BitwiseAnd => Operator::BitAnd,
-        BinaryOperator::BitwiseOr => Operator::BitOr,
-        BinaryOperator::BitwiseXor | BinaryOperator::PGBitwiseXor => Operator::BitXor,
-        BinaryOperator::PGBitwiseShiftLeft => Operator::ShiftLeft,
-        BinaryOperator::PGBitwiseShiftRight => Operator::ShiftRight,
-        _ => return None,
-    })
+pub fn operator(op: BinaryOp) -> Operator {
+    match op {
+        BinaryOp::Add => Operator::Add,
+        BinaryOp::Subtract => Operator::Subtract,
+        BinaryOp::Multiply => Operator::Multiply,
+        BinaryOp::Divide => Operator::Divide,
+        BinaryOp::Modulo => Operator::Modulo,
+        BinaryOp::IntegerDivide => Operator::IntDivide,
+        BinaryOp::BitAnd => Operator::BitAnd,
+        BinaryOp::BitOr => Operator::BitOr,
+        BinaryOp::BitXor => Operator::BitXor,
+        BinaryOp::ShiftLeft => Operator::ShiftLeft,
+        BinaryOp::ShiftRight => Operator::ShiftRight,
+    }
 }
 
-/// The text of an expression for messages, cut: a long chain must not write itself out at each of its operators.
+/// The beginning of a text.
+#[derive(Default)]
+struct Limited {
+    text: String,
+    is_cut: bool,
+}
+
+impl Limited {
+    const BYTES_MAX: usize = 256;
+}
+
+impl Write for Limited {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if self.is_cut {
+            return Err(fmt::Error);
+        }
+        let room = Limited::BYTES_MAX - self.text.len();
+        self.is_cut = text.len() > room;
+        let end = (0..=room.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+        self.text.push_str(&text[..end]);
+        if self.is_cut { Err(fmt::Error) } else { Ok(()) }
+    }
+}
+
+/// The text of an expression for messages, cut.
 pub fn text_of(arguments: fmt::Arguments<'_>) -> Box<str> {
-    struct Limited(String);
-    impl Write for Limited {
-        fn write_str(&mut self, text: &str) -> fmt::Result {
-            self.0.push_str(text);
-            if self.0.len() > 256 { Err(fmt::Error) } else { Ok(()) }
+    let mut limited = Limited::default();
+    let _ = limited.write_fmt(arguments);
+    let end = if limited.is_cut { "..." } else { "" };
+    (limited.text + end).into()
+}
+
+/// The same of a chain, after each of its links: `((a + b) + c)`. A chain of many says only that it is one, so that they do not all keep its text.
+#[derive(Default)]
+pub struct ChainText {
+    written: Limited,
+    links: usize,
+}
+
+impl ChainText {
+    const LINKS_MAX: usize = 128;
+
+    pub fn begin(&mut self, first: &ast::Expr) {
+        let _ = write!(self.written, "{first}");
+    }
+
+    pub fn link(&mut self, op: BinaryOp, operand: &ast::Expr) {
+        self.links += 1;
+        if self.links <= ChainText::LINKS_MAX {
+            let _ = write!(self.written, " {op} {operand})");
         }
     }
-    let mut limited = Limited(String::new());
-    if limited.write_fmt(arguments).is_err() {
-        limited.0.push_str("...");
-    }
-    limited.0.into()
-}
 
-/// The same of an operator's node. Of a long chain only that it is one: writing begins with its first operand, at the bottom, and would go there for each operator.
-pub fn text_of_chain(node: &ast::Expr) -> Box<str> {
-    const LINKS_MAX: usize = 128;
-    let (mut links, mut rest) = (0, node);
-    while let ast::Expr::BinaryOp { left, .. } = rest {
-        links += 1;
-        if links > LINKS_MAX {
+    /// The text up to the last link.
+    pub fn shown(&self) -> Box<str> {
+        if self.links > ChainText::LINKS_MAX {
             return "(...)".into();
         }
-        rest = left;
+        let end = if self.written.is_cut { "..." } else { "" };
+        ["(".repeat(self.links).as_str(), &self.written.text, end].concat().into()
     }
-    text_of(format_args!("({node})"))
 }
 
 pub fn arithmetic(settings: &Settings, op: Operator, left: Expr, right: Expr, text: Box<str>) -> Expr {

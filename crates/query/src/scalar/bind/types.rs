@@ -1,6 +1,6 @@
 //! Types: of declarations and casts, and the one that holds the values of several.
 
-use sqlparser::ast::{self, CharacterLength, DataType, ExactNumberInfo};
+use syntax::tree::{CastType, ColumnType, DataType, IntegerSize, Sign, TextSize};
 
 use super::Settings;
 use crate::error::{self, Result, SqlError};
@@ -257,20 +257,17 @@ pub fn unified(expr: Expr, ty: &Type) -> Expr {
     Expr::Case(Box::new(Case { arms: Vec::new(), otherwise: expr, ty: ty.clone() }))
 }
 
-/// `column` is what errors call it.
-fn exact(info: ExactNumberInfo, column: &str) -> Result<(u32, u8)> {
-    let (precision, scale) = match info {
-        ExactNumberInfo::None => (10, 0),
-        ExactNumberInfo::Precision(precision) => (if precision == 0 { 10 } else { precision }, 0),
-        ExactNumberInfo::PrecisionAndScale(precision, scale) => (precision, scale),
-    };
-    if scale < 0 || scale > i64::from(SCALE_MAX) {
+/// The digits of a DECIMAL and how many of them stand behind the point. Errors say `column`.
+fn exact(precision: Option<u64>, scale: Option<u64>, column: &str) -> Result<(u32, u8)> {
+    let precision = precision.filter(|precision| *precision > 0).unwrap_or(10);
+    let scale = scale.unwrap_or(0);
+    if scale > u64::from(SCALE_MAX) {
         return Err(error::TOO_BIG_SCALE.with(&[&scale, &column, &SCALE_MAX]));
     }
     if precision > u64::from(PRECISION_MAX) {
         return Err(error::TOO_BIG_PRECISION.with(&[&precision, &column, &PRECISION_MAX]));
     }
-    if precision < scale as u64 {
+    if precision < scale {
         return Err(error::M_BIGGER_THAN_D.with(&[&column]));
     }
     Ok((precision as u32, scale as u8))
@@ -283,37 +280,41 @@ fn fraction(scale: Option<u64>, what: &str) -> Result<u8> {
     }
 }
 
-fn characters(length: &Option<CharacterLength>, default: u32) -> u32 {
-    match length {
-        Some(CharacterLength::IntegerLength { length, .. }) => u32::try_from(*length).unwrap_or(u32::MAX),
-        _ => default,
-    }
+fn characters(length: Option<u64>, default: u32) -> u32 {
+    length.map_or(default, |length| u32::try_from(length).unwrap_or(u32::MAX))
 }
 
-/// What CAST and CONVERT may name; the length of CHAR without one is that of all there is.
-pub fn cast_type(to: &DataType, inner: &Expr, settings: &Settings) -> Result<Type> {
-    let text = |length| Ok(Type { length, ..string_type(length, settings.collation) });
+/// The type of a CAST, but for the character set of CHAR; the length of CHAR without one is that of all there is.
+pub fn cast_type(to: &CastType, inner: &Expr, settings: &Settings) -> Result<Type> {
+    let text = |length: &Option<u64>| {
+        let length = characters(*length, u32::MAX);
+        Type { length, ..string_type(length, settings.collation) }
+    };
     let ty = match to {
-        DataType::Signed | DataType::SignedInteger => Ok(Type::integer()),
-        DataType::Unsigned | DataType::UnsignedInteger => Ok(Type::unsigned()),
-        DataType::Char(length) | DataType::Character(length) => text(characters(length, u32::MAX)),
-        DataType::Nvarchar(length) => text(characters(length, u32::MAX)),
-        DataType::Binary(Some(length)) => {
-            Ok(Type { length: u32::try_from(*length).unwrap_or(u32::MAX), ..Type::new(Kind::Binary) })
+        CastType::Signed => Type::integer(),
+        CastType::Unsigned => Type::unsigned(),
+        CastType::Char { length, charset: _ } => text(length),
+        CastType::NationalChar(length) => text(length),
+        CastType::Binary(Some(length)) => Type { length: characters(Some(*length), 0), ..Type::new(Kind::Binary) },
+        CastType::Binary(None) => charset_type("binary", inner)?,
+        CastType::Date => Type::new(Kind::Date),
+        CastType::Time(scale) => Type::temporal(Kind::Time, fraction(*scale, "time")?),
+        CastType::DateTime(scale) => Type::temporal(Kind::DateTime, fraction(*scale, "datetime")?),
+        CastType::Year => Type::new(Kind::Year),
+        CastType::Decimal { precision, scale } => {
+            let (precision, scale) = exact(*precision, *scale, "")?;
+            Type::decimal(precision, scale)
         }
-        DataType::Binary(None) => Ok(charset_type("binary", inner)?),
-        DataType::Date | DataType::Time(..) | DataType::Datetime(_) | DataType::JSON => {
-            data_type(to, settings.collation, "")
-        }
-        DataType::Decimal(_) | DataType::Dec(_) | DataType::Double(_) | DataType::Float(_) => {
-            data_type(to, settings.collation, "")
-        }
-        DataType::DoublePrecision | DataType::Real => Ok(Type::double()),
-        DataType::Custom(name, _) if name.to_string().eq_ignore_ascii_case("year") => Ok(Type::new(Kind::Year)),
-        DataType::Custom(name, _) if name.to_string().eq_ignore_ascii_case("nchar") => text(u32::MAX),
-        other => Err(SqlError::parse(format!("'{other}'"))),
-    }?;
+        CastType::Float(precision) => floating(Kind::Float, *precision, None, Sign::default(), "")?,
+        CastType::Double => Type::double(),
+        CastType::Json => json_type(),
+        CastType::Spatial(name) => return Err(SqlError::unsupported(name.to_uppercase())),
+    };
     Ok(ty.with_nullable(true))
+}
+
+fn json_type() -> Type {
+    Type { collation: Collation::Utf8mb4Bin, ..Type::new(Kind::Json) }
 }
 
 /// What CONVERT(expr USING charset) and `_charset'text'` give.
@@ -327,119 +328,139 @@ pub fn charset_type(name: &str, inner: &Expr) -> Result<Type> {
     Ok(string_type(length, charset.default_collation()))
 }
 
-/// A column definition's type; errors 1425, 1426, 1427, 1074, 1439, which name the column. Members of ENUM and SET are as written. A CAST has no name.
-pub fn data_type(ast: &DataType, collation: Collation, column: &str) -> Result<Type> {
-    if let Some(ty) = integer_type(ast) {
-        return Ok(ty);
-    }
+/// A column definition's type; errors 1425, 1426, 1427, 1074, 1439, which name the column. Members of ENUM and SET are as written.
+pub fn data_type(data: &DataType, collation: Collation, column: &str) -> Result<Type> {
     let text = |kind: Kind, length: u32| Type { length, collation, ..Type::new(kind) };
-    let decimal = |info: ExactNumberInfo, unsigned| -> Result<Type> {
-        let (precision, scale) = exact(info, column)?;
-        Ok(Type { unsigned, ..Type::decimal(precision, scale) })
-    };
     let bytes = |kind: Kind, length: u32| Type { length, ..Type::new(kind) };
     let limited = |ty: Type, limit: u32| match ty.length > limit {
         true => Err(error::TOO_BIG_FIELDLENGTH.with(&[&column, &limit])),
         false => Ok(ty),
     };
-    let longest = 65_535 / collation.charset().max_bytes();
+    let bytes_max = collation.charset().max_bytes();
     let called = |what| if column.is_empty() { what } else { column };
-    Ok(match ast {
-        DataType::Decimal(info) | DataType::Dec(info) | DataType::Numeric(info) => decimal(*info, false)?,
-        DataType::DecimalUnsigned(info) | DataType::DecUnsigned(info) => decimal(*info, true)?,
-        DataType::Float(info) => floating(Kind::Float, *info, false, column)?,
-        DataType::FloatUnsigned(info) => floating(Kind::Float, *info, true, column)?,
-        DataType::Double(info) => floating(Kind::Double, *info, false, column)?,
-        DataType::DoubleUnsigned(info) => floating(Kind::Double, *info, true, column)?,
-        DataType::Real | DataType::DoublePrecision | DataType::Float8 => Type::double(),
-        DataType::RealUnsigned | DataType::DoublePrecisionUnsigned => Type { unsigned: true, ..Type::double() },
-        DataType::Float4 => Type::new(Kind::Float),
-        DataType::Bit(length) => limited(bytes(Kind::Bit, length.unwrap_or(1) as u32), 64)?,
-        DataType::Char(length) | DataType::Character(length) => limited(text(Kind::Char, characters(length, 1)), 255)?,
-        DataType::Varchar(length)
-        | DataType::CharVarying(length)
-        | DataType::CharacterVarying(length)
-        | DataType::Nvarchar(length) => limited(text(Kind::VarChar, characters(length, 1)), longest)?,
-        DataType::TinyText => text(Kind::TinyText, 255),
-        DataType::Text => text(Kind::Text, 65_535),
-        DataType::MediumText => text(Kind::MediumText, 16_777_215),
-        DataType::LongText => text(Kind::LongText, u32::MAX),
-        DataType::Binary(length) => limited(bytes(Kind::Binary, length.unwrap_or(1) as u32), 255)?,
-        DataType::Varbinary(Some(ast::BinaryLength::IntegerLength { length })) => {
-            limited(bytes(Kind::VarBinary, u32::try_from(*length).unwrap_or(u32::MAX)), 65_535)?
+    Ok(match data {
+        DataType::Integer { size, width, sign } => integer_type(*size, *width, *sign),
+        DataType::Boolean => Type { length: 1, ..Type::new(Kind::TinyInt) },
+        DataType::Serial => integer_type(IntegerSize::Big, None, Sign { unsigned: true, zerofill: false }),
+        DataType::Decimal { precision, scale, sign } => {
+            let (precision, scale) = exact(*precision, *scale, column)?;
+            signed(Type::decimal(precision, scale), *sign)
         }
-        DataType::TinyBlob => bytes(Kind::TinyBlob, 255),
-        DataType::Blob(_) => bytes(Kind::Blob, 65_535),
-        DataType::MediumBlob => bytes(Kind::MediumBlob, 16_777_215),
-        DataType::LongBlob => bytes(Kind::LongBlob, u32::MAX),
+        DataType::Float { precision, scale, sign } => floating(Kind::Float, *precision, *scale, *sign, column)?,
+        DataType::Double { digits, sign } => {
+            let (length, scale) = digits.unzip();
+            floating(Kind::Double, length, scale, *sign, column)?
+        }
+        DataType::Bit(length) => limited(bytes(Kind::Bit, characters(*length, 1)), 64)?,
+        DataType::Char(length) => limited(text(Kind::Char, characters(*length, 1)), 255)?,
+        DataType::VarChar(length) => limited(text(Kind::VarChar, characters(Some(*length), 1)), 65_535 / bytes_max)?,
+        DataType::Binary(length) => limited(bytes(Kind::Binary, characters(*length, 1)), 255)?,
+        DataType::VarBinary(length) => limited(bytes(Kind::VarBinary, characters(Some(*length), 1)), 65_535)?,
+        DataType::Text { size, length } => {
+            match sized(*size, length.map(|length| length.saturating_mul(bytes_max.into()))) {
+                TextSize::Tiny => text(Kind::TinyText, 255),
+                TextSize::Normal => text(Kind::Text, 65_535),
+                TextSize::Medium => text(Kind::MediumText, 16_777_215),
+                TextSize::Long => text(Kind::LongText, u32::MAX),
+            }
+        }
+        DataType::Blob { size, length } => match sized(*size, *length) {
+            TextSize::Tiny => bytes(Kind::TinyBlob, 255),
+            TextSize::Normal => bytes(Kind::Blob, 65_535),
+            TextSize::Medium => bytes(Kind::MediumBlob, 16_777_215),
+            TextSize::Long => bytes(Kind::LongBlob, u32::MAX),
+        },
+        DataType::Enum(members) => member_type(Kind::Enum, members, collation, column)?,
+        DataType::Set(members) => member_type(Kind::Set, members, collation, column)?,
         DataType::Date => Type::new(Kind::Date),
-        DataType::Time(scale, _) => Type::temporal(Kind::Time, fraction(*scale, called("time"))?),
-        DataType::Datetime(scale) => Type::temporal(Kind::DateTime, fraction(*scale, called("datetime"))?),
-        DataType::Timestamp(scale, _) => Type::temporal(Kind::Timestamp, fraction(*scale, called("timestamp"))?),
-        DataType::JSON => Type { collation: Collation::Utf8mb4Bin, ..Type::new(Kind::Json) },
-        DataType::Bool | DataType::Boolean => Type { length: 1, ..Type::new(Kind::TinyInt) },
-        DataType::Enum(members, _) => {
-            let names = members.iter().map(|member| match member {
-                ast::EnumMember::Name(name) | ast::EnumMember::NamedValue(name, _) => name.as_str(),
-            });
-            member_type(Kind::Enum, names, collation, column)?
-        }
-        DataType::Set(members) => member_type(Kind::Set, members.iter().map(String::as_str), collation, column)?,
-        DataType::Custom(name, _) if name.to_string().eq_ignore_ascii_case("year") => Type::new(Kind::Year),
-        other => return Err(SqlError::unsupported(other)),
+        DataType::Time(scale) => Type::temporal(Kind::Time, fraction(*scale, called("time"))?),
+        DataType::DateTime(scale) => Type::temporal(Kind::DateTime, fraction(*scale, called("datetime"))?),
+        DataType::Timestamp(scale) => Type::temporal(Kind::Timestamp, fraction(*scale, called("timestamp"))?),
+        DataType::Year(_) => Type::new(Kind::Year),
+        DataType::Json => json_type(),
+        DataType::Spatial(name) => return Err(SqlError::unsupported(name.to_uppercase())),
     })
 }
 
-fn integer_type(ast: &DataType) -> Option<Type> {
-    let (kind, width, unsigned) = match ast {
-        DataType::TinyInt(width) => (Kind::TinyInt, width, false),
-        DataType::TinyIntUnsigned(width) => (Kind::TinyInt, width, true),
-        DataType::SmallInt(width) | DataType::Int2(width) => (Kind::SmallInt, width, false),
-        DataType::SmallIntUnsigned(width) | DataType::Int2Unsigned(width) => (Kind::SmallInt, width, true),
-        DataType::MediumInt(width) => (Kind::MediumInt, width, false),
-        DataType::MediumIntUnsigned(width) => (Kind::MediumInt, width, true),
-        DataType::Int(width) | DataType::Integer(width) | DataType::Int4(width) => (Kind::Int, width, false),
-        DataType::IntUnsigned(width) | DataType::IntegerUnsigned(width) | DataType::Int4Unsigned(width) => {
-            (Kind::Int, width, true)
+/// The collation of a declared type: its own, else its character set's, else `default`.
+pub fn declared_collation(ty: &ColumnType, default: Collation) -> Result<Collation> {
+    let ColumnType { data: _, charset, binary, collation } = ty;
+    let charset = charset.as_deref().map(Charset::by_name).transpose()?;
+    let of_charset = charset.map_or(default, Charset::default_collation);
+    match collation {
+        Some(name) => {
+            let collation = Collation::by_name(name)?;
+            match charset {
+                Some(charset) if collation.charset() != charset => {
+                    Err(error::COLLATION_CHARSET_MISMATCH.with(&[&collation.name(), &charset.name()]))
+                }
+                _ => Ok(collation),
+            }
         }
-        DataType::BigInt(width) | DataType::Int8(width) => (Kind::BigInt, width, false),
-        DataType::BigIntUnsigned(width) | DataType::Int8Unsigned(width) => (Kind::BigInt, width, true),
-        DataType::Unsigned | DataType::UnsignedInteger => (Kind::Int, &None, true),
-        DataType::Signed | DataType::SignedInteger => (Kind::Int, &None, false),
-        _ => return None,
+        None if *binary => Ok(of_charset.binary_twin()),
+        None => Ok(of_charset),
+    }
+}
+
+/// TEXT and BLOB with a length are the smallest that hold so many bytes.
+fn sized(size: TextSize, bytes: Option<u64>) -> TextSize {
+    match (size, bytes) {
+        (TextSize::Normal, Some(0)) | (_, None) => size,
+        (TextSize::Normal, Some(..=255)) => TextSize::Tiny,
+        (TextSize::Normal, Some(..=65_535)) => TextSize::Normal,
+        (TextSize::Normal, Some(..=16_777_215)) => TextSize::Medium,
+        (TextSize::Normal, Some(_)) => TextSize::Long,
+        (size, Some(_)) => size,
+    }
+}
+
+fn signed(ty: Type, sign: Sign) -> Type {
+    let Sign { unsigned, zerofill } = sign;
+    Type { unsigned: unsigned || zerofill, zerofill, ..ty }
+}
+
+fn integer_type(size: IntegerSize, width: Option<u64>, sign: Sign) -> Type {
+    let kind = match size {
+        IntegerSize::Tiny => Kind::TinyInt,
+        IntegerSize::Small => Kind::SmallInt,
+        IntegerSize::Medium => Kind::MediumInt,
+        IntegerSize::Int => Kind::Int,
+        IntegerSize::Big => Kind::BigInt,
     };
-    let ty = Type::new(kind);
+    let ty = signed(Type::new(kind), sign);
     // An unsigned type needs no place for a sign, except that 20 digits are 20 digits.
-    let default = if unsigned && kind != Kind::BigInt { ty.length - 1 } else { ty.length };
+    let default = if ty.unsigned && kind != Kind::BigInt { ty.length - 1 } else { ty.length };
     let length = width.filter(|width| *width > 0).map_or(default, |width| width as u32);
-    Some(Type { length, unsigned, ..ty })
+    Type { length, ..ty }
 }
 
 /// FLOAT(p) is a DOUBLE from 25 bits on; FLOAT(m,d) rounds to d digits.
-fn floating(kind: Kind, info: ExactNumberInfo, unsigned: bool, column: &str) -> Result<Type> {
-    Ok(match info {
-        ExactNumberInfo::Precision(bits) if bits > 53 => return Err(error::WRONG_FIELD_SPEC.with(&[&column])),
-        ExactNumberInfo::Precision(25..) => Type { unsigned, ..Type::double() },
-        ExactNumberInfo::PrecisionAndScale(..) => {
-            let (length, scale) = exact(info, column)?;
-            Type { length, scale, unsigned, ..Type::new(kind) }
+fn floating(kind: Kind, precision: Option<u64>, scale: Option<u64>, sign: Sign, column: &str) -> Result<Type> {
+    let ty = match (precision, scale) {
+        (_, Some(_)) => {
+            let (length, scale) = exact(precision, scale, column)?;
+            Type { length, scale, ..Type::new(kind) }
         }
-        _ => Type { unsigned, ..Type::new(kind) },
-    })
+        (Some(bits), None) if bits > 53 => return Err(error::WRONG_FIELD_SPEC.with(&[&column])),
+        (Some(25..), None) => Type::double(),
+        _ => Type::new(kind),
+    };
+    Ok(signed(ty, sign))
 }
 
-/// Blanks at the end of a member do not count; error 1291 for one that is there twice.
-fn member_type<'m>(
-    kind: Kind,
-    names: impl Iterator<Item = &'m str>,
-    collation: Collation,
-    column: &str,
-) -> Result<Type> {
-    let names: Vec<Box<str>> = names.map(|name| name.trim_end_matches(' ').into()).collect();
-    for (place, name) in names.iter().enumerate() {
-        if names[..place].iter().any(|known| collation.equal(known.as_bytes(), name.as_bytes())) {
-            return Err(error::DUPLICATED_VALUE_IN_TYPE.with(&[&column, &name, &kind.name().to_uppercase()]));
-        }
+/// Blanks at the end of a member do not count; error 1291 for one that comes twice.
+fn member_type(kind: Kind, members: &[String], collation: Collation, column: &str) -> Result<Type> {
+    const ENUM_MAX: usize = 65_535;
+    if kind == Kind::Enum && members.len() > ENUM_MAX {
+        return Err(error::TOO_BIG_ENUM.with(&[&column]));
+    }
+    let names: Vec<Box<str>> = members.iter().map(|name| name.trim_end_matches(' ').into()).collect();
+    // Equal members follow each other when sorted, in the order of the declaration.
+    let mut sorted: Vec<usize> = (0..names.len()).collect();
+    sorted.sort_by(|a, b| collation.compare(names[*a].as_bytes(), names[*b].as_bytes()));
+    let twice = sorted.windows(2).filter(|pair| collation.equal(names[pair[0]].as_bytes(), names[pair[1]].as_bytes()));
+    if let Some(first) = twice.map(|pair| pair[0]).min() {
+        return Err(error::DUPLICATED_VALUE_IN_TYPE.with(&[&column, &names[first], &kind.name().to_uppercase()]));
     }
     // A value of a SET is its members with commas between them.
     if let Some(torn) = names.iter().find(|name| kind == Kind::Set && name.contains(',')) {
