@@ -8,20 +8,21 @@ help: ## this list
 	@echo "Beluga: make <target>"
 	@sed -n 's/^\([a-z]*\):.*## /  \1\t/p' Makefile | expand -t 14
 
-run: ## build the release and serve on loopback, data in ./beluga-data; settings: make run ARGS="--memory 1gb"
+run: ## build the release and serve all doors on loopback, data in ./beluga-data; settings: make run ARGS="--memory 1gb"
 	@scripts/setup.sh run
 	@scripts/cargo.sh build --release --package server --bin beluga
-	@exec target/release/beluga --data ./beluga-data $(ARGS)
+	@exec target/release/beluga --data ./beluga-data --xrpc-port 33660 $(ARGS)
 
 test: ## everything: format, clippy, unit, crash and client tests, documents; ends with one summary
 	@scripts/setup.sh test
 	@scripts/cargo.sh xtask test
 
-bench: ## compare with redis-server, gRPC and MariaDB on this machine; writes docs/bench/ (about an hour and a half; ARGS=--quick for some minutes)
+bench: ## compare with redis-server, gRPC and MariaDB on this machine, through their own clients too; writes docs/bench/ (about an hour and a half; ARGS=--quick for some minutes)
 	@scripts/setup.sh bench
 	@scripts/cargo.sh build --release --package server --bin beluga
 	@scripts/cargo.sh run --release --package bench --features grpc -- all $(ARGS)
 	@scripts/cargo.sh run --release --package bench --features grpc -- xrpc --out docs/bench $(ARGS)
+	@scripts/cargo.sh run --release --package bench --features grpc -- clients --out docs/bench $(ARGS)
 
 soak: ## hours of crash, differential and simulation tests; SOAK_MINUTES=60 by default
 	@scripts/setup.sh soak

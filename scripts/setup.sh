@@ -4,7 +4,7 @@
 #   scripts/setup.sh run        a C compiler: the linker, and the few C files among the dependencies
 #   scripts/setup.sh test       and redis-server, redis-tools, MariaDB's client and server, sysbench, and the Python, Node, PHP, Java and Go clients of tests/clients
 #   scripts/setup.sh soak       and a MySQL server below target/mysql, where it can be had
-#   scripts/setup.sh bench      and redis-server and MariaDB to compare with
+#   scripts/setup.sh bench      and redis-server, redis-tools, MariaDB and sysbench to compare with
 #   scripts/setup.sh licences   cargo-deny
 #   scripts/setup.sh miri       a nightly compiler with Miri
 #   scripts/setup.sh fuzz       a nightly compiler and cargo-fuzz, the latter under target/tools
@@ -178,6 +178,7 @@ bench)
     for_peers
     want mariadb-client -- has mariadb
     want mariadb-server -- has mariadbd
+    want sysbench -- has sysbench
     install_wanted
     ;;
 test | soak)

@@ -265,6 +265,7 @@ codes! {
     SP_ALREADY_EXISTS 1304 "42000" "{} {} already exists";
     SP_DOES_NOT_EXIST 1305 "42000" "{} {} does not exist";
     QUERY_INTERRUPTED 1317 "70100" "Query execution was interrupted";
+    SP_UNDECLARED_VAR 1327 "42000" "Undeclared variable: {}";
     SP_WRONG_NO_OF_ARGS 1318 "42000" "Incorrect number of arguments for {} {}; expected {}, got {}";
     SP_FETCH_NO_DATA 1329 "02000" "No data - zero rows fetched, selected, or processed";
     DIVISION_BY_ZERO 1365 "22012" "Division by 0";

@@ -32,7 +32,12 @@ pub struct Until {
 pub fn folder(path: &Path, create: bool) -> Result<Arc<RealFolder>, Failure> {
     let shown = path.display();
     let opened = RealFolder::open(path, create).map_err(|e| {
-        Failure::new(Exit::Create, format!("data: folder {shown} cannot be used: {e}; choose another with --data"))
+        let what = match e.kind() {
+            // Commands that name a folder make none; the server is told of its own by --data.
+            std::io::ErrorKind::NotFound if !create => format!("there is no folder {shown}"),
+            _ => format!("data: folder {shown} cannot be used: {e}; choose another with --data"),
+        };
+        Failure::new(Exit::Create, what)
     })?;
     opened.lock().map_err(|e| match e.kind() {
         std::io::ErrorKind::WouldBlock => Failure::new(

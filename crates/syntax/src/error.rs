@@ -27,6 +27,10 @@ pub enum Problem {
     Unsupported(String),
     /// A number with an exponent beyond a double's range (1367).
     IllegalDouble(String),
+    /// An alias of a function's argument (1583).
+    AliasedArgument(String),
+    /// A variable of a stored program, which this is none of (1327).
+    UndeclaredVariable(String),
     /// Two clauses that exclude each other (1221).
     WrongUsage(&'static str, &'static str),
     /// A separator of LOAD DATA that must be one character (1083).

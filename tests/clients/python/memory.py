@@ -395,7 +395,8 @@ def long_texts(server):
 
 def prepared(server):
     wire = come(server)
-    return until_refused(wire, (f"prepare s{number} from concat('select ', repeat('1', 20), ' /*', repeat('a', 500000), '*/')" for number in range(300)))
+    ask(wire, "set @text = concat('select ', repeat('1', 20), ' /*', repeat('a', 500000), '*/')")
+    return until_refused(wire, (f"prepare s{number} from @text" for number in range(300)))
 
 
 def definitions(server):

@@ -267,7 +267,7 @@ fn who_is_released_is_answered_and_let_go() {
     let sessions: [(&[&str], &str); 4] = [
         (&["begin", "insert into d.t values (1)", "commit release"], "1"),
         (&["begin", "insert into d.t values (2)", "rollback release"], "1"),
-        (&["set completion_type = release", "insert into d.t values (3)", "commit no release", "commit"], "2"),
+        (&["set completion_type = 'release'", "insert into d.t values (3)", "commit no release", "commit"], "2"),
         (&["begin", "insert into d.t values (4)", "commit and no chain release"], "3"),
     ];
     for (texts, rows) in sessions {

@@ -68,6 +68,8 @@ fn error_of(error: syntax::Error, text: &str) -> SqlError {
         Problem::TooManyParameters => error::PS_MANY_PARAM.bare(),
         Problem::Unsupported(what) => SqlError::unsupported(what),
         Problem::IllegalDouble(number) => error::ILLEGAL_VALUE_FOR_TYPE.with(&[&"double", &number]),
+        Problem::AliasedArgument(name) => error::WRONG_PARAMETERS_TO_NATIVE_FCT.with(&[&name]),
+        Problem::UndeclaredVariable(name) => error::SP_UNDECLARED_VAR.with(&[&name]),
         Problem::WrongUsage(one, other) => error::WRONG_USAGE.with(&[&one, &other]),
         Problem::FieldTerminators => error::WRONG_FIELD_TERMINATORS.bare(),
         Problem::UnknownAlgorithm(word) => error::UNKNOWN_ALTER_ALGORITHM.with(&[&word]),

@@ -40,8 +40,9 @@ fn keys(node: &Node) -> usize {
 const DIVES: usize = 16;
 
 impl Sight<'_> {
+    /// Without the parameters' values: a plan may have tens of thousands, and is asked about each.
     fn context(&self) -> EvalContext {
-        EvalContext { parameters: self.values.to_vec(), ..EvalContext::new() }
+        EvalContext::new()
     }
 
     /// The value of an expression that is the same for all rows, if it is known already.
@@ -49,16 +50,31 @@ impl Sight<'_> {
         if let Expr::Literal(value, _) = expr {
             return Some(value.clone());
         }
-        let mut known = !is_volatile(expr);
+        if let Expr::Parameter(at, _) = expr {
+            return self.values.get(*at).cloned();
+        }
+        let (mut known, mut has_parameters) = (!is_volatile(expr), false);
         expr.walk(&mut |part| match part {
             Expr::Column(..) | Expr::Hosted(..) => known = false,
-            Expr::Parameter(at, _) => known &= *at < self.values.len(),
+            Expr::Parameter(at, _) => {
+                has_parameters = true;
+                known &= *at < self.values.len();
+            }
             _ => {}
         });
         if !known {
             return None;
         }
-        expr.eval(&[], &mut self.context()).ok()
+        if !has_parameters {
+            return expr.eval(&[], &mut self.context()).ok();
+        }
+        let mut filled = expr.clone();
+        filled.rewrite(&mut |part| {
+            if let Expr::Parameter(at, ty) = part {
+                *part = Expr::Literal(self.values[*at].clone(), ty.clone());
+            }
+        });
+        filled.eval(&[], &mut self.context()).ok()
     }
 
     fn table_at(&self, place: usize) -> Option<&ScopeTable> {
@@ -229,7 +245,8 @@ impl Sight<'_> {
             return None;
         }
         let map = access.index.map_or(table.map, |at| table.indexes[at].map);
-        let ranges = crate::exec::ranges::bounds(table, access, &mut self.context()).ok()?;
+        let mut ctx = EvalContext { parameters: self.values.to_vec(), ..EvalContext::new() };
+        let ranges = crate::exec::ranges::bounds(table, access, &mut ctx).ok()?;
         ranges
             .iter()
             .map(|(from, to)| {

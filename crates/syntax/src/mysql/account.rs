@@ -29,14 +29,12 @@ impl Parser<'_> {
         if !self.at(Kind::Variable) {
             return Ok(named(user, "%"));
         }
-        // `u@h` and `'u'@'h'`: the lexer takes the host for a variable's name; `u@ 'h'` has it behind.
+        // `u@h` and `'u'@'h'`: the lexer takes the host for a variable's name.
         let host = &self.text_of(self.token())[1..];
-        if host.is_empty() {
+        let Some(quote) = host.bytes().next() else {
             self.take();
-            let host = self.text_or_name()?;
-            return Ok(named(user, &host));
-        }
-        let quote = host.as_bytes()[0];
+            return Ok(named(user, ""));
+        };
         let host = match quote {
             b'\'' | b'"' | b'`' => {
                 let escapes = quote != b'`' && !self.mode.no_backslash_escapes;
@@ -94,8 +92,10 @@ impl Parser<'_> {
 
     fn account_options(&mut self) -> Result<Options> {
         let mut options = Options::default();
+        let start = self.token().start;
         loop {
             match self.kw() {
+                Kw::REQUIRE if self.token().start != start => return Err(self.error()),
                 Kw::REQUIRE => {
                     self.take();
                     if self.word(Kw::NONE) {
@@ -154,7 +154,7 @@ impl Parser<'_> {
             let except = self.word(Kw::EXCEPT);
             return Ok(if except { RoleChoice::AllExcept(self.user_names()?) } else { RoleChoice::All });
         }
-        self.user_names().map(RoleChoice::List)
+        self.list(Parser::role_name).map(RoleChoice::List)
     }
 
     /// After CREATE, at USER or ROLE.
@@ -162,7 +162,8 @@ impl Parser<'_> {
         let role = self.take().kw == Kw::ROLE;
         let if_not_exists = self.if_not_exists();
         if role {
-            return Ok(accounting(Accounting::CreateRole { names: self.user_names()?, if_not_exists }));
+            let names = self.list(Parser::role_name)?;
+            return Ok(accounting(Accounting::CreateRole { names, if_not_exists }));
         }
         let users = self.users()?;
         let default_roles = if self.words(&[Kw::DEFAULT, Kw::ROLE]) { Some(self.role_choice()?) } else { None };
@@ -247,22 +248,84 @@ impl Parser<'_> {
 
     fn given(&mut self) -> Result<Vec<Given>> {
         self.list(|parser| {
-            let mut words = Vec::new();
-            while matches!(parser.kind(), Kind::Word | Kind::Quoted | Kind::String) && parser.kw() != Kw::ON {
-                let token = parser.take();
-                let word = match token.kind {
-                    Kind::Word => parser.text_of(token).to_owned(),
-                    _ => parser.unquoted(token),
-                };
-                words.push(word.to_ascii_uppercase());
-            }
-            if words.is_empty() {
-                return Err(parser.error());
-            }
-            let columns = if parser.at(Kind::Open) { parser.idents_in_brackets()? } else { Vec::new() };
+            let words = parser.privilege()?;
+            let takes_columns = matches!(words.as_str(), "SELECT" | "INSERT" | "UPDATE" | "REFERENCES");
+            let columns =
+                if takes_columns && parser.at(Kind::Open) { parser.idents_in_brackets()? } else { Vec::new() };
             let columns = columns.into_iter().map(|column| column.value).collect();
-            Ok(Given { words: words.join(" "), columns })
+            Ok(Given { words, columns })
         })
+    }
+
+    /// A static privilege, of one word or several, or the name of a dynamic one; in upper case.
+    fn privilege(&mut self) -> Result<String> {
+        let kw = self.kw();
+        let more: &[&[Kw]] = match kw {
+            Kw::ALL => &[&[Kw::PRIVILEGES], &[]],
+            Kw::ALTER => &[&[Kw::ROUTINE], &[]],
+            Kw::CREATE => &[
+                &[Kw::TEMPORARY, Kw::TABLES],
+                &[Kw::VIEW],
+                &[Kw::ROUTINE],
+                &[Kw::USER],
+                &[Kw::TABLESPACE],
+                &[Kw::ROLE],
+                &[],
+            ],
+            Kw::DROP => &[&[Kw::ROLE], &[]],
+            Kw::GRANT => &[&[Kw::OPTION]],
+            Kw::LOCK => &[&[Kw::TABLES]],
+            Kw::REPLICATION => &[&[Kw::SLAVE], &[Kw::CLIENT]],
+            Kw::SHOW => &[&[Kw::DATABASES], &[Kw::VIEW]],
+            Kw::DELETE
+            | Kw::EVENT
+            | Kw::EXECUTE
+            | Kw::FILE
+            | Kw::INDEX
+            | Kw::INSERT
+            | Kw::PROCESS
+            | Kw::REFERENCES
+            | Kw::RELOAD
+            | Kw::SELECT
+            | Kw::SHUTDOWN
+            | Kw::SUPER
+            | Kw::TRIGGER
+            | Kw::UPDATE
+            | Kw::USAGE => &[&[]],
+            Kw::NONE | Kw::RESOURCE | Kw::RESTART => return Err(self.error()),
+            _ => {
+                let token = self.token();
+                let name = if token.kind == Kind::String { self.string()? } else { self.ident()?.value };
+                if !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+                    return Err(self.error_at(token.start));
+                }
+                return Ok(name.to_ascii_uppercase());
+            }
+        };
+        self.take();
+        let found = more.iter().find(|words| self.words(words)).ok_or_else(|| self.error())?;
+        Ok(found.iter().fold(kw.text().to_owned(), |all, word| all + " " + word.text()))
+    }
+
+    /// A role: some privileges are no names of roles without quotes.
+    fn role_name(&mut self) -> Result<UserName> {
+        let is_privilege = matches!(
+            self.kw(),
+            Kw::CURRENT_USER
+                | Kw::EVENT
+                | Kw::EXECUTE
+                | Kw::FILE
+                | Kw::NONE
+                | Kw::PROCESS
+                | Kw::PROXY
+                | Kw::RELOAD
+                | Kw::REPLICATION
+                | Kw::RESOURCE
+                | Kw::RESTART
+                | Kw::SHUTDOWN
+                | Kw::SUPER
+        );
+        if is_privilege { Err(self.error()) } else { self.user_name() }
     }
 
     fn grant_level(&mut self) -> Result<Level> {
@@ -294,7 +357,7 @@ impl Parser<'_> {
             return Err(self.unsupported("GRANT PROXY"));
         }
         if !self.names_privileges(Kw::TO) {
-            let roles = self.user_names()?;
+            let roles = self.list(Parser::role_name)?;
             self.expect_word(Kw::TO)?;
             let to = self.user_names()?;
             let admin_option = self.words(&[Kw::WITH, Kw::ADMIN, Kw::OPTION]);
@@ -321,7 +384,7 @@ impl Parser<'_> {
             return Ok(accounting(Accounting::RevokeAll { from, if_exists, ignore_unknown }));
         }
         if !all && !self.names_privileges(Kw::FROM) {
-            let roles = self.user_names()?;
+            let roles = self.list(Parser::role_name)?;
             self.expect_word(Kw::FROM)?;
             let from = self.user_names()?;
             let ignore_unknown = self.ignore_unknown_user();

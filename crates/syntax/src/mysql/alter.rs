@@ -26,6 +26,9 @@ impl Parser<'_> {
                 if self.kw() == Kw::READ {
                     return Err(self.unsupported("READ ONLY of a database"));
                 }
+                if self.at_end() {
+                    return Err(self.error());
+                }
                 let (charset, collation) = self.database_options()?;
                 Ok(Statement::AlterDatabase { name, charset, collation })
             }
@@ -215,7 +218,7 @@ impl Parser<'_> {
         match self.kw() {
             Kw::INDEX | Kw::KEY => {
                 self.take();
-                Ok(Alteration::DropIndex(self.index_name()?))
+                Ok(Alteration::DropIndex(self.ident()?))
             }
             Kw::PRIMARY => {
                 self.take();
@@ -233,7 +236,7 @@ impl Parser<'_> {
             }
             Kw::CONSTRAINT => {
                 self.take();
-                Ok(Alteration::DropConstraint(self.index_name()?))
+                Ok(Alteration::DropConstraint(self.ident()?))
             }
             Kw::PARTITION => Err(self.unsupported("ALTER TABLE ... DROP PARTITION")),
             _ => {
@@ -250,7 +253,7 @@ impl Parser<'_> {
         match self.kw() {
             Kw::INDEX => {
                 self.take();
-                let index = self.index_name()?;
+                let index = self.ident()?;
                 let word = self.any(&[Kw::VISIBLE, Kw::INVISIBLE]).ok_or_else(|| self.error())?;
                 return Ok(Alteration::IndexVisible { index, visible: word == Kw::VISIBLE });
             }
@@ -281,9 +284,9 @@ impl Parser<'_> {
         match self.kw() {
             Kw::INDEX | Kw::KEY => {
                 self.take();
-                let from = self.index_name()?;
+                let from = self.ident()?;
                 self.expect_word(Kw::TO)?;
-                Ok(Alteration::RenameIndex { from, to: self.index_name()? })
+                Ok(Alteration::RenameIndex { from, to: self.ident()? })
             }
             Kw::COLUMN => {
                 self.take();

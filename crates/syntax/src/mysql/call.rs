@@ -3,50 +3,11 @@
 use super::keyword::Kw;
 use super::lexer::{Kind, Token};
 use super::parser::Parser;
-use crate::error::Result;
+use crate::error::{Problem, Result};
 use crate::tree::{
     CastType, Expr, ExprKind, Function, Interval, JsonValue, Literal, MatchMode, OnMissing, Over, TemporalKind,
     TrimSide, Unit, WeightPad,
 };
-
-/// Functions that are called by their name only if the parenthesis follows at once.
-const ADJACENT: [Kw; 35] = [
-    Kw::ADDDATE,
-    Kw::BIT_AND,
-    Kw::BIT_OR,
-    Kw::BIT_XOR,
-    Kw::CAST,
-    Kw::COUNT,
-    Kw::CURDATE,
-    Kw::CURTIME,
-    Kw::DATE_ADD,
-    Kw::DATE_SUB,
-    Kw::EXTRACT,
-    Kw::GROUP_CONCAT,
-    Kw::JSON_ARRAYAGG,
-    Kw::JSON_OBJECTAGG,
-    Kw::MAX,
-    Kw::MID,
-    Kw::MIN,
-    Kw::NOW,
-    Kw::POSITION,
-    Kw::SESSION_USER,
-    Kw::STD,
-    Kw::STDDEV,
-    Kw::STDDEV_POP,
-    Kw::STDDEV_SAMP,
-    Kw::SUBDATE,
-    Kw::SUBSTR,
-    Kw::SUBSTRING,
-    Kw::SUM,
-    Kw::SYSDATE,
-    Kw::SYSTEM_USER,
-    Kw::TRIM,
-    Kw::VAR_POP,
-    Kw::VAR_SAMP,
-    Kw::VARIANCE,
-    Kw::JSON_VALUE,
-];
 
 /// Aggregates, and whether they take DISTINCT.
 const AGGREGATES: [(Kw, bool); 18] = [
@@ -86,19 +47,47 @@ const WINDOW_FUNCTIONS: [(Kw, usize, usize, bool); 11] = [
 ];
 
 /// Reserved words, and words that are functions before a parenthesis, with the general form: least and most arguments.
-const GENERAL: [(Kw, usize, usize); 12] = [
+const GENERAL: [(Kw, usize, usize); 40] = [
+    (Kw::ASCII, 1, 1),
+    (Kw::CHARSET, 1, 1),
+    (Kw::COALESCE, 1, usize::MAX),
+    (Kw::COLLATION, 1, 1),
+    (Kw::DATABASE, 0, 0),
+    (Kw::DATE, 1, 1),
+    (Kw::DAY, 1, 1),
+    (Kw::FORMAT, 2, 3),
+    (Kw::GEOMCOLLECTION, 0, usize::MAX),
+    (Kw::GEOMETRYCOLLECTION, 0, usize::MAX),
+    (Kw::GROUPING, 1, usize::MAX),
+    (Kw::HOUR, 1, 1),
+    (Kw::IF, 3, 3),
     (Kw::INSERT, 4, 4),
     (Kw::LEFT, 2, 2),
-    (Kw::RIGHT, 2, 2),
-    (Kw::IF, 3, 3),
+    (Kw::LINESTRING, 1, usize::MAX),
+    (Kw::LOG, 1, 2),
+    (Kw::MICROSECOND, 1, 1),
+    (Kw::MINUTE, 1, 1),
+    (Kw::MOD, 2, 2),
+    (Kw::MONTH, 1, 1),
+    (Kw::MULTILINESTRING, 1, usize::MAX),
+    (Kw::MULTIPOINT, 1, usize::MAX),
+    (Kw::MULTIPOLYGON, 1, usize::MAX),
+    (Kw::POINT, 2, 2),
+    (Kw::POLYGON, 1, usize::MAX),
+    (Kw::QUARTER, 1, 1),
     (Kw::REPEAT, 2, 2),
     (Kw::REPLACE, 3, 3),
-    (Kw::MOD, 2, 2),
-    (Kw::TRUNCATE, 2, 2),
-    (Kw::DATABASE, 0, 0),
+    (Kw::REVERSE, 1, 1),
+    (Kw::RIGHT, 2, 2),
+    (Kw::ROW_COUNT, 0, 0),
     (Kw::SCHEMA, 0, 0),
-    (Kw::GROUPING, 1, usize::MAX),
+    (Kw::SECOND, 1, 1),
+    (Kw::TIME, 1, 1),
+    (Kw::TIMESTAMP, 1, 2),
+    (Kw::TRUNCATE, 2, 2),
     (Kw::USER, 0, 0),
+    (Kw::WEEK, 1, 2),
+    (Kw::YEAR, 1, 1),
 ];
 
 impl Parser<'_> {
@@ -131,9 +120,6 @@ impl Parser<'_> {
             _ => {}
         }
         if !opens {
-            return Ok(None);
-        }
-        if ADJACENT.contains(&kw) && !self.mode.ignore_space && next.start != token.end {
             return Ok(None);
         }
         if let Some((_, distinct)) = AGGREGATES.iter().find(|(known, _)| *known == kw) {
@@ -197,7 +183,7 @@ impl Parser<'_> {
             }
             Kw::SUBSTRING | Kw::SUBSTR | Kw::MID => self.substring(kw)?,
             Kw::TRIM => self.trim()?,
-            Kw::CHAR => {
+            Kw::CHAR | Kw::CHARACTER => {
                 self.open();
                 let numbers = self.exprs()?;
                 let charset = if self.word(Kw::USING) { Some(self.charset_name()?) } else { None };
@@ -246,7 +232,20 @@ impl Parser<'_> {
     /// A call by a name without grammar of its own.
     #[inline(never)]
     pub(super) fn call(&mut self, schema: Option<String>, name: String, start: u32) -> Result<Expr> {
-        let arguments = self.arguments()?;
+        self.expect(Kind::Open)?;
+        let mut arguments = Vec::new();
+        if !self.at(Kind::Close) {
+            arguments = self.list(|parser| {
+                let argument = parser.expr()?;
+                // A loadable function's argument may have an alias; there are none of these.
+                if parser.word(Kw::AS) || parser.at_name() || parser.at(Kind::String) {
+                    parser.text_or_name()?;
+                    return Err(parser.problem(Problem::AliasedArgument(name.clone())));
+                }
+                Ok(argument)
+            })?;
+        }
+        self.expect(Kind::Close)?;
         let function = Function { schema, ..Function::plain(name, arguments) };
         Ok(self.make(ExprKind::Function(Box::new(function)), start))
     }
@@ -321,6 +320,20 @@ impl Parser<'_> {
         let arguments = self.arguments()?;
         if !(least..=most).contains(&arguments.len()) {
             return Err(self.error_at(self.last_end - 1));
+        }
+        let is_stable = |argument: &Expr| match &argument.kind {
+            ExprKind::Literal(Literal::Integer(_)) | ExprKind::Parameter(_) | ExprKind::UserVariable(_) => true,
+            // A stored program's variable would be named so.
+            ExprKind::Column(column) => column.table.is_none(),
+            _ => false,
+        };
+        let stable = match kw {
+            Kw::NTILE => 0,
+            Kw::LEAD | Kw::LAG => 1,
+            _ => usize::MAX,
+        };
+        if let Some(argument) = arguments.get(stable).filter(|argument| !is_stable(argument)) {
+            return Err(self.error_at(argument.span.start));
         }
         let mut function = Function::plain(kw.text().to_ascii_lowercase(), arguments);
         if kw == Kw::NTH_VALUE && self.word(Kw::FROM) {

@@ -315,6 +315,13 @@ impl Parser<'_> {
             let charset = self.file_charset()?;
             return Ok(Target::File { file, charset, format: Some(self.format()?) });
         }
-        self.list(Parser::variable).map(Target::Variables)
+        self.list(|parser| {
+            if parser.at_name() {
+                let problem = Problem::UndeclaredVariable(parser.text_of(parser.token()).to_owned());
+                return Err(parser.problem(problem));
+            }
+            parser.variable()
+        })
+        .map(Target::Variables)
     }
 }

@@ -3,7 +3,7 @@
 //! Binding strength, from weak to strong: OR `||`; XOR; AND; NOT; comparisons and IS; BETWEEN, IN, LIKE, REGEXP, MEMBER OF; `|`; `&`; shifts; `+ -`; `* / DIV % MOD`; `^`; `||` under
 //! PIPES_AS_CONCAT; unary `- ~ !`; COLLATE. Operators of equal strength become one list, so a long chain is no tall tree.
 
-use super::keyword::{Kw, introducer};
+use super::keyword::Kw;
 use super::lexer::{Kind, Token};
 use super::parser::Parser;
 use crate::error::{Problem, Result};
@@ -152,7 +152,7 @@ impl Parser<'_> {
                 Infix::Binary(op) => self.chain(left, op, strength, start)?,
                 Infix::Collate => {
                     self.take();
-                    let collation = self.charset_name()?;
+                    let collation = self.text_or_name()?;
                     self.grow()?;
                     self.make(ExprKind::Collate { operand: Box::new(left), collation }, start)
                 }
@@ -434,7 +434,11 @@ impl Parser<'_> {
     pub(super) fn unit(&mut self) -> Result<Unit> {
         let token = self.token();
         let text = self.text_of(token);
-        let unit = if token.kind == Kind::Word { Unit::by_name(text) } else { None };
+        // SQL_TSI_DAY is DAY.
+        let bare = text.get(..8).filter(|head| head.eq_ignore_ascii_case("SQL_TSI_")).map_or(text, |_| &text[8..]);
+        let is_synonym = bare.len() < text.len();
+        let unit = if token.kind == Kind::Word { Unit::by_name(bare) } else { None };
+        let unit = unit.filter(|unit| !is_synonym || (1..=Unit::Year as u8).contains(&(*unit as u8)));
         let unit = unit.ok_or_else(|| self.error())?;
         self.take();
         Ok(unit)
@@ -449,10 +453,7 @@ impl Parser<'_> {
             Kind::Open => return self.parenthesised(),
             Kind::Word => return self.word_primary(),
             Kind::Quoted => return self.named(),
-            Kind::Dot if Parser::is_name(self.peek(1)) => {
-                self.take();
-                return self.named();
-            }
+            Kind::Introducer => self.introduced()?,
             Kind::Parameter => {
                 self.take();
                 if self.parameters >= PARAMETERS_MAX {
@@ -508,6 +509,9 @@ impl Parser<'_> {
             self.take();
             self.take();
         }
+        if scope.is_none() && matches!(self.kw(), Kw::GLOBAL | Kw::LOCAL | Kw::SESSION) {
+            return Err(self.error());
+        }
         let mut name = self.identifier()?.to_lowercase();
         if self.accept(Kind::Dot) {
             name = format!("{name}.{}", self.identifier()?.to_lowercase());
@@ -534,6 +538,16 @@ impl Parser<'_> {
             }
             (_, inner) => inner,
         })
+    }
+
+    /// `_charset'text'`, `_charset 0x41`; a string that follows is another literal.
+    pub(super) fn introduced(&mut self) -> Result<ExprKind> {
+        let token = self.take();
+        let charset = self.text_of(token)[1..].to_ascii_lowercase();
+        if !matches!(self.kind(), Kind::String | Kind::Hex | Kind::Bits) {
+            return Err(self.error());
+        }
+        Ok(ExprKind::Introduced { charset, literal: self.literal()? })
     }
 
     /// A literal that is one token, or strings that follow each other.
@@ -650,9 +664,10 @@ impl Parser<'_> {
     #[inline(never)]
     fn named(&mut self) -> Result<Expr> {
         let start = self.token().start;
+        let is_keyword = self.kind() == Kind::Word && self.kw().is_mysql();
         let first = self.identifier()?;
         if self.kind() != Kind::Dot {
-            if self.at(Kind::Open) {
+            if self.at(Kind::Open) && !is_keyword {
                 return self.call(None, first, start);
             }
             let column = ColumnName { schema: None, table: None, name: first };
@@ -681,9 +696,6 @@ impl Parser<'_> {
     }
 
     pub(super) fn column_name(&mut self) -> Result<ColumnName> {
-        if self.at(Kind::Dot) {
-            self.take();
-        }
         let first = self.identifier()?;
         self.qualified(first)
     }
@@ -708,19 +720,7 @@ impl Parser<'_> {
         let start = token.start;
         let next = self.peek(1);
         let kind = match token.kw {
-            Kw::OTHER => {
-                if let Some(charset) = introducer(self.text_of(token))
-                    && matches!(next.kind, Kind::String | Kind::Hex | Kind::Bits)
-                {
-                    let charset = charset.to_ascii_lowercase();
-                    self.take();
-                    // One that follows is another literal.
-                    let literal = self.literal()?;
-                    ExprKind::Introduced { charset, literal }
-                } else {
-                    return self.named();
-                }
-            }
+            Kw::OTHER => return self.named(),
             Kw::NULL | Kw::TRUE | Kw::FALSE => ExprKind::Literal(self.literal()?),
             Kw::DATE | Kw::TIME | Kw::TIMESTAMP if next.kind == Kind::String => {
                 self.take();

@@ -3,7 +3,7 @@
 //! Version comments are text, as MySQL has it: `/*!80000 a */` reads as `a`, a later version's comment as nothing.
 
 use super::Mode;
-use super::keyword::Kw;
+use super::keyword::{Kw, introducer};
 
 /// The version this is compatible with, as version comments name it.
 pub const VERSION: u32 = 80_040;
@@ -16,6 +16,8 @@ pub enum Kind {
     /// An identifier in quotes.
     Quoted,
     String,
+    /// `_utf8mb4` and its like.
+    Introducer,
     /// `N'text'`
     National,
     Integer,
@@ -92,8 +94,8 @@ pub struct Lexer<'t> {
     in_comment: bool,
     /// The last token was a word or quoted identifier that ended here: a dot then begins another one.
     after_name: usize,
-    /// The last token was a dot after a name: a word then is an identifier, keyword or not.
-    after_dot: bool,
+    /// The last token was a dot that ended here: a word that begins here is an identifier, keyword or not.
+    after_dot: usize,
     /// The last token may be followed by hints.
     hints: bool,
 }
@@ -114,7 +116,7 @@ impl<'t> Lexer<'t> {
             mode,
             in_comment: false,
             after_name: usize::MAX,
-            after_dot: false,
+            after_dot: usize::MAX,
             hints: false,
         }
     }
@@ -225,7 +227,7 @@ impl<'t> Lexer<'t> {
         if let Some(token) = self.skip() {
             return token;
         }
-        (self.after_name, self.after_dot, self.hints) = (usize::MAX, false, false);
+        (self.after_name, self.after_dot, self.hints) = (usize::MAX, usize::MAX, false);
         let start = self.at;
         let token = |kind, end: usize| Token { kind, kw: Kw::OTHER, start: start as u32, end: end as u32 };
         let Some(byte) = self.bytes.get(start).copied() else {
@@ -246,15 +248,15 @@ impl<'t> Lexer<'t> {
                     _ => self.bad(start),
                 };
             }
-            byte if is_word(byte) => return self.word(after_dot),
+            byte if is_word(byte) => return self.word(after_dot == start),
             b'.' => {
                 if after_name == start && (is_word(next) || next == b'`') {
-                    self.after_dot = true;
+                    self.after_dot = start + 1;
                     (Kind::Dot, 1)
                 } else if next.is_ascii_digit() {
                     return self.number();
                 } else {
-                    self.after_dot = true;
+                    self.after_dot = start + 1;
                     (Kind::Dot, 1)
                 }
             }
@@ -358,9 +360,30 @@ impl<'t> Lexer<'t> {
         }
         let end = self.word_end(start);
         (self.at, self.after_name) = (end, end);
-        let kw = if is_name { Kw::OTHER } else { Kw::of(&self.bytes[start..end]) };
+        // A word that a dot and a name follow is an identifier, but behind `@@`.
+        let is_qualifier =
+            self.byte(end) == b'.' && is_word(self.byte(end + 1)) && !self.bytes[..start].ends_with(b"@@");
+        if is_name || is_qualifier {
+            return token(Kind::Word, Kw::OTHER, end);
+        }
+        let mut kw = Kw::of(&self.bytes[start..end]);
+        if kw.is_function() && !self.opens_at(end) {
+            kw = Kw::OTHER;
+        }
+        if byte == b'_' && std::str::from_utf8(&self.bytes[start..end]).is_ok_and(|word| introducer(word).is_some()) {
+            return token(Kind::Introducer, Kw::OTHER, end);
+        }
         self.hints = matches!(kw, Kw::SELECT | Kw::INSERT | Kw::REPLACE | Kw::UPDATE | Kw::DELETE);
         token(Kind::Word, kw, end)
+    }
+
+    /// Whether a parenthesis follows a function's name: at once, unless IGNORE_SPACE.
+    fn opens_at(&self, end: usize) -> bool {
+        let space = match self.mode.ignore_space {
+            true => self.bytes[end..].iter().take_while(|byte| is_space(**byte)).count(),
+            false => 0,
+        };
+        self.byte(end + space) == b'('
     }
 
     /// A number, or an identifier that begins with digits.
@@ -487,6 +510,7 @@ mod tests {
         assert_eq!(kinds("1a 1e 0xg 0x 1e5x 0b12"), [Word, Word, Word, Word, Word, Word]);
         assert_eq!(kinds("0x41 x'41' 0b1 b'01' n'a'"), [Hex, Hex, Bits, Bits, National]);
         assert_eq!(kinds("a.1b a.b.5 t.select"), [Word, Dot, Word, Word, Dot, Word, Dot, Word, Word, Dot, Word]);
+        assert_eq!(kinds("_utf8mb4'a' _other"), [Introducer, String, Word]);
         assert_eq!(kinds("x'4'"), [Bad]);
     }
 

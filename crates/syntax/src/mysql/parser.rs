@@ -259,7 +259,7 @@ impl<'t> Parser<'t> {
 
     /// Whether the token can be an identifier.
     pub(super) fn is_name(token: Token) -> bool {
-        token.kind == Kind::Quoted || token.kind == Kind::Word && !token.kw.is_reserved()
+        token.kind == Kind::Quoted || token.kind == Kind::Word && !token.kw.is_reserved() && !token.kw.is_function()
     }
 
     pub(super) fn at_name(&self) -> bool {
@@ -319,11 +319,8 @@ impl<'t> Parser<'t> {
         self.word(Kw::CHARSET)
     }
 
-    /// `name`, `schema.name`, `.name`.
+    /// `name`, `schema.name`.
     pub(super) fn name(&mut self) -> Result<Name> {
-        if self.accept(Kind::Dot) {
-            return Ok(Name { schema: None, name: self.identifier()? });
-        }
         let first = self.identifier()?;
         if self.accept(Kind::Dot) {
             return Ok(Name { schema: Some(first), name: self.identifier()? });

@@ -147,6 +147,10 @@ impl Parser<'_> {
             return Ok(None);
         }
         let recursive = self.word(Kw::RECURSIVE);
+        // The words are one token to MySQL.
+        if !recursive && self.kw() == Kw::ROLLUP {
+            return Err(self.error());
+        }
         let is_outermost = std::mem::replace(&mut self.is_outermost, false);
         let tables = self.list(|parser| {
             let name = parser.ident()?;
@@ -178,6 +182,10 @@ impl Parser<'_> {
         if self.at(Kind::Parameter) {
             return self.simple_expr();
         }
+        if self.at_name() {
+            let problem = Problem::UndeclaredVariable(self.text_of(self.token()).to_owned());
+            return Err(self.problem(problem));
+        }
         let number = self.number()?;
         Ok(self.make(ExprKind::Literal(Literal::Integer(number)), start))
     }
@@ -185,11 +193,14 @@ impl Parser<'_> {
     #[inline(never)]
     fn locks(&mut self) -> Result<Vec<Locking>> {
         let mut locks = Vec::new();
-        if self.words(&[Kw::LOCK, Kw::IN, Kw::SHARE, Kw::MODE]) {
-            locks.push(Locking { update: false, of: Vec::new(), wait: LockingWait::Wait });
-            return Ok(locks);
-        }
-        while self.kw() == Kw::FOR && matches!(self.peek(1).kw, Kw::UPDATE | Kw::SHARE) {
+        loop {
+            if self.words(&[Kw::LOCK, Kw::IN, Kw::SHARE, Kw::MODE]) {
+                locks.push(Locking { update: false, of: Vec::new(), wait: LockingWait::Wait });
+                continue;
+            }
+            if self.kw() != Kw::FOR || !matches!(self.peek(1).kw, Kw::UPDATE | Kw::SHARE) {
+                return Ok(locks);
+            }
             self.take();
             let update = self.take().kw == Kw::UPDATE;
             let of = if self.word(Kw::OF) { self.names()? } else { Vec::new() };
@@ -202,7 +213,6 @@ impl Parser<'_> {
             };
             locks.push(Locking { update, of, wait });
         }
-        Ok(locks)
     }
 
     /// INTO, where the outermost query may have it.
@@ -337,8 +347,10 @@ impl Parser<'_> {
         }
         let expr = self.expr()?;
         let text = self.name_of_item(start);
-        let begins_alias =
-            |parser: &Parser<'_>| parser.at_name() && parser.kw() != Kw::RETURNING || parser.kind() == Kind::String;
+        let begins_alias = |parser: &Parser<'_>| {
+            parser.at_name() && !matches!(parser.kw(), Kw::RETURNING | Kw::MEMBER | Kw::SOUNDS)
+                || parser.kind() == Kind::String
+        };
         let alias = if self.word(Kw::AS) || begins_alias(self) { Some(self.text_or_name()?) } else { None };
         Ok(SelectItem::Expr(SelectExpr { expr, alias, text }))
     }
@@ -630,9 +642,9 @@ impl Parser<'_> {
     }
 
     fn json_column(&mut self) -> Result<JsonColumn> {
-        if self.kw() == Kw::NESTED && (self.peek(1).kind == Kind::String || self.peek(1).is(Kw::PATH)) {
+        if self.kw() == Kw::NESTED && self.peek(1).is(Kw::PATH) {
             self.take();
-            self.word(Kw::PATH);
+            self.take();
             let path = self.string()?;
             return Ok(JsonColumn::Nested { path, columns: self.json_columns()? });
         }

@@ -40,7 +40,7 @@ impl Parser<'_> {
             out.push(Setting::Names { charset, collation });
             return Ok(());
         }
-        if self.charset_words() {
+        if !self.is_assignment(1) && self.charset_words() {
             out.push(Setting::CharacterSet(if self.word(Kw::DEFAULT) { None } else { Some(self.charset_name()?) }));
             return Ok(());
         }
@@ -65,7 +65,14 @@ impl Parser<'_> {
     }
 
     fn transaction_setting(&mut self, scope: Scope, out: &mut Vec<Setting>) -> Result<()> {
+        let (mut has_level, mut has_access) = (false, false);
         loop {
+            let start = self.token().start;
+            let is_level = self.kw() == Kw::ISOLATION;
+            let seen = if is_level { &mut has_level } else { &mut has_access };
+            if std::mem::replace(seen, true) {
+                return Err(self.error_at(start));
+            }
             if self.words(&[Kw::ISOLATION, Kw::LEVEL]) {
                 let level = match self.take().kw {
                     Kw::SERIALIZABLE => "SERIALIZABLE",
@@ -96,6 +103,11 @@ impl Parser<'_> {
             return Ok(());
         }
         let is_system = scope.is_none() && self.accept(Kind::System);
+        let is_scope = matches!(self.kw(), Kw::GLOBAL | Kw::LOCAL | Kw::PERSIST | Kw::PERSIST_ONLY | Kw::SESSION)
+            || self.kw() == Kw::NAMES && scope.is_none() && !is_system;
+        if is_scope && self.peek(1).kind != Kind::Dot {
+            return Err(self.error());
+        }
         let mut name = self.identifier()?;
         // A scope and two parts after `@@`, two parts elsewhere.
         for _ in 0..if is_system { 2 } else { 1 } {
@@ -129,8 +141,8 @@ impl Parser<'_> {
     fn setting_value(&mut self) -> Result<Expr> {
         let token = self.token();
         let is_end = matches!(self.peek(1).kind, Kind::End | Kind::Semicolon | Kind::Comma);
-        let is_word = Parser::is_name(token)
-            || matches!(token.kw, Kw::ON | Kw::ALL | Kw::BINARY | Kw::ROW | Kw::SYSTEM | Kw::FORCE);
+        let is_word =
+            Parser::is_name(token) || matches!(token.kw, Kw::ON | Kw::ALL | Kw::BINARY | Kw::ROW | Kw::SYSTEM);
         let is_bare_call = matches!(token.kw, Kw::CURRENT_USER | Kw::CURRENT_DATE | Kw::CURRENT_TIMESTAMP);
         if is_end && is_word && !is_bare_call {
             let value = self.ident_of(token).value;

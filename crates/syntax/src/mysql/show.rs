@@ -111,7 +111,7 @@ impl Parser<'_> {
             Kw::REPLICAS => return Ok(plain(Shown::Replicas)),
             Kw::PROFILES => return Ok(plain(Shown::Profiles)),
             Kw::ENGINE => {
-                let name = self.text_or_name()?;
+                let name = if self.word(Kw::ALL) { "all".to_owned() } else { self.text_or_name()? };
                 if matches!(self.kw(), Kw::LOGS) || self.text_of(self.token()).eq_ignore_ascii_case("mutex") {
                     return Err(self.unsupported("SHOW ENGINE of anything but STATUS"));
                 }

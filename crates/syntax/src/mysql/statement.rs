@@ -4,7 +4,7 @@ use super::keyword::Kw;
 use super::lexer::Kind;
 use super::parser::Parser;
 use crate::error::{Problem, Result};
-use crate::tree::{Completion, Histograms, Literal, Maintenance, PrepareSource, QueryBody, Statement, TableLock};
+use crate::tree::{Completion, Histograms, Maintenance, PrepareSource, QueryBody, Statement, TableLock};
 
 /// Buckets of a histogram where the statement gives no number.
 const BUCKETS: u32 = 100;
@@ -218,7 +218,7 @@ impl Parser<'_> {
             }
             Kw::INDEX => {
                 self.take();
-                let index = self.index_name()?;
+                let index = self.ident()?;
                 self.expect_word(Kw::ON)?;
                 let table = self.name()?;
                 self.algorithm_and_lock()?;
@@ -347,7 +347,7 @@ impl Parser<'_> {
 
     fn start(&mut self) -> Result<Statement> {
         self.take();
-        if matches!(self.kw(), Kw::SLAVE | Kw::REPLICA) {
+        if matches!(self.kw(), Kw::SLAVE | Kw::REPLICA | Kw::GROUP_REPLICATION) {
             return Err(self.unsupported("START of anything but TRANSACTION"));
         }
         self.expect_word(Kw::TRANSACTION)?;
@@ -401,12 +401,9 @@ impl Parser<'_> {
                 parser.expect_word(Kw::LOGS)?;
                 return Ok("logs".to_owned());
             }
-            let known = ["logs", "privileges", "status", "hosts", "user_resources", "optimizer_costs", "query"];
+            let known = ["logs", "privileges", "status", "hosts", "user_resources", "optimizer_costs"];
             if !known.contains(&what.as_str()) {
                 return Err(parser.error_at(token.start));
-            }
-            if what == "query" {
-                parser.expect_word(Kw::CACHE)?;
             }
             Ok(what)
         })?;
@@ -515,10 +512,7 @@ impl Parser<'_> {
                 self.expect_word(Kw::FROM)?;
                 let source = match self.kind() {
                     Kind::Variable => PrepareSource::Variable(self.variable()?),
-                    _ => match self.literal()? {
-                        Literal::String(text) => PrepareSource::Text(text),
-                        _ => return Err(self.error()),
-                    },
+                    _ => PrepareSource::Text(self.string()?),
                 };
                 Ok(Statement::Prepare { name, source })
             }

@@ -81,9 +81,6 @@ impl Parser<'_> {
         if is_query || self.begins_query() || self.at(Kind::Open) {
             create.query = Some(Box::new(self.query()?));
         }
-        if create.columns.is_empty() && create.query.is_none() {
-            return Err(self.error());
-        }
         Ok(Statement::CreateTable(Box::new(create)))
     }
 
@@ -324,6 +321,11 @@ impl Parser<'_> {
                     ColumnOption::Comment(self.string()?)
                 }
                 Kw::COLLATE => {
+                    let is_second = ty.collation.is_some()
+                        || options.iter().any(|option| matches!(option, ColumnOption::Collate(_)));
+                    if is_second {
+                        return Err(self.error());
+                    }
                     self.take();
                     ColumnOption::Collate(self.charset_name()?)
                 }
@@ -352,7 +354,11 @@ impl Parser<'_> {
                     }
                     ColumnOption::Check(self.check(name)?)
                 }
-                Kw::REFERENCES => ColumnOption::References(self.references()?),
+                // Nothing follows it.
+                Kw::REFERENCES => {
+                    options.push(ColumnOption::References(self.references()?));
+                    return Ok(());
+                }
                 Kw::COLUMN_FORMAT => {
                     self.take();
                     let kw = self.any(&[Kw::DEFAULT, Kw::FIXED, Kw::DYNAMIC]).ok_or_else(|| self.error())?;
@@ -434,18 +440,25 @@ impl Parser<'_> {
         }
         let is_constant = match self.kind() {
             Kind::Word => {
-                let token = self.token();
                 matches!(self.kw(), Kw::NULL | Kw::TRUE | Kw::FALSE)
                     || matches!(self.kw(), Kw::DATE | Kw::TIME | Kw::TIMESTAMP) && self.peek(1).kind == Kind::String
-                    || super::keyword::introducer(self.text_of(token)).is_some()
             }
-            Kind::Integer | Kind::Decimal | Kind::Float | Kind::String | Kind::National | Kind::Hex | Kind::Bits => {
-                true
-            }
+            Kind::Integer
+            | Kind::Decimal
+            | Kind::Float
+            | Kind::String
+            | Kind::Introducer
+            | Kind::National
+            | Kind::Hex
+            | Kind::Bits => true,
             _ => false,
         };
         if !is_constant {
             return Err(self.error());
+        }
+        if self.kind() == Kind::Introducer {
+            let kind = self.introduced()?;
+            return Ok(self.make(kind, start));
         }
         if self.kind() != Kind::Word {
             let literal = self.literal()?;
@@ -535,7 +548,7 @@ impl Parser<'_> {
             Kw::KEY_BLOCK_SIZE | Kw::AUTOEXTEND_SIZE => {
                 self.take();
                 self.equals();
-                if self.kind() == Kind::Word {
+                if kw == Kw::AUTOEXTEND_SIZE && self.kind() == Kind::Word {
                     let token = self.take();
                     return made(lower(), OptionValue::Word(self.text_of(token).to_owned()));
                 }
@@ -565,6 +578,9 @@ impl Parser<'_> {
             }
             Kw::STORAGE => {
                 self.take();
+                if !matches!(self.kw(), Kw::DISK | Kw::MEMORY) {
+                    return Err(self.error());
+                }
                 let token = self.take();
                 made("storage".to_owned(), OptionValue::Word(self.text_of(token).to_owned()))
             }
@@ -621,7 +637,12 @@ impl Parser<'_> {
 
     /// ALGORITHM and LOCK of CREATE INDEX and DROP INDEX: there is one way.
     pub(super) fn algorithm_and_lock(&mut self) -> Result<()> {
+        let mut taken = Vec::new();
         while let Some(what) = self.any(&[Kw::ALGORITHM, Kw::LOCK]) {
+            if taken.contains(&what) {
+                return Err(self.error_at(self.last_end - what.text().len() as u32));
+            }
+            taken.push(what);
             self.equals();
             let token = self.token();
             let word = self.alter_word()?;

@@ -6,7 +6,8 @@ use super::parser::Parser;
 use crate::error::Result;
 use crate::tree::{CastType, ColumnType, DataType, IntegerSize, Sign, TextSize};
 
-const SPATIAL: [Kw; 8] = [
+const SPATIAL: [Kw; 9] = [
+    Kw::GEOMCOLLECTION,
     Kw::GEOMETRY,
     Kw::GEOMETRYCOLLECTION,
     Kw::POINT,
@@ -184,15 +185,17 @@ impl Parser<'_> {
         let (mut charset, mut binary) = (national.then(|| "utf8mb3".to_owned()), false);
         if !national {
             loop {
-                if self.charset_words() {
+                if charset.is_none() && self.charset_words() {
                     charset = Some(self.charset_name()?);
+                } else if charset.is_some() && matches!(self.kw(), Kw::ASCII | Kw::UNICODE | Kw::BYTE) {
+                    return Err(self.error());
                 } else if self.word(Kw::ASCII) {
                     charset = Some("latin1".to_owned());
                 } else if self.word(Kw::UNICODE) {
                     charset = Some("ucs2".to_owned());
                 } else if self.word(Kw::BYTE) {
                     charset = Some("binary".to_owned());
-                } else if self.word(Kw::BINARY) {
+                } else if !binary && self.word(Kw::BINARY) {
                     binary = true;
                 } else {
                     break;
@@ -258,7 +261,7 @@ impl Parser<'_> {
 
     pub(super) fn cast_type(&mut self) -> Result<CastType> {
         let kw = self.kw();
-        if SPATIAL.contains(&kw) {
+        if SPATIAL.contains(&kw) && kw != Kw::GEOMETRY {
             self.take();
             return Ok(CastType::Spatial(kw.text().to_ascii_lowercase()));
         }
@@ -278,6 +281,8 @@ impl Parser<'_> {
                 | Kw::DECIMAL
                 | Kw::DEC
                 | Kw::FLOAT
+                | Kw::FLOAT4
+                | Kw::FLOAT8
                 | Kw::DOUBLE
                 | Kw::REAL
                 | Kw::JSON
@@ -306,7 +311,8 @@ impl Parser<'_> {
                 let (precision, scale) = self.digits()?;
                 CastType::Decimal { precision, scale }
             }
-            Kw::FLOAT => CastType::Float(self.length()?),
+            Kw::FLOAT | Kw::FLOAT4 => CastType::Float(self.length()?),
+            Kw::FLOAT8 => CastType::Double,
             Kw::DOUBLE => {
                 self.word(Kw::PRECISION);
                 CastType::Double

@@ -87,7 +87,7 @@ impl Display for ExprKind {
             ExprKind::Default => f.write_str("default"),
             ExprKind::DefaultOf(column) => write!(f, "default({column})"),
             ExprKind::InsertedValue(column) => write!(f, "values({column})"),
-            ExprKind::Row(items) => write!(f, "row({})", Commas(items)),
+            ExprKind::Row(items) => write!(f, "({})", Commas(items)),
             ExprKind::Unary { op, operand } => unary(f, *op, operand),
             ExprKind::And(operands) => list(f, " and ", operands),
             ExprKind::Or(operands) => list(f, " or ", operands),
@@ -133,7 +133,7 @@ impl Display for ExprKind {
             ExprKind::TimestampDiff { unit, from, to } => {
                 write!(f, "timestampdiff({},{from},{to})", Upper(unit.name()))
             }
-            ExprKind::GetFormat { of, region } => write!(f, "get_format({of},{region})"),
+            ExprKind::GetFormat { of, region } => write!(f, "get_format({of}, {region})"),
             ExprKind::Trim { side, remove, operand } => trim(f, *side, remove.as_deref(), operand),
             ExprKind::Char { numbers, charset } => {
                 let charset = charset.as_deref().map(Word);
@@ -264,9 +264,13 @@ fn nested<T, O: Display>(
 
 /// COLLATE binds tighter than a sign.
 fn collate(f: &mut Formatter, operand: &Expr, collation: &str) -> fmt::Result {
-    match operand.kind {
-        ExprKind::Unary { op: _, operand: _ } => write!(f, "(({operand}) collate {})", Word(collation)),
-        _ => write!(f, "({operand} collate {})", Word(collation)),
+    // The collation of bytes is a reserved word.
+    let quoted = if collation.eq_ignore_ascii_case("binary") { "`" } else { "" };
+    match &operand.kind {
+        ExprKind::Unary { op: _, operand: _ } => {
+            write!(f, "(({operand}) collate {quoted}{}{quoted})", Word(collation))
+        }
+        _ => write!(f, "({operand} collate {quoted}{}{quoted})", Word(collation)),
     }
 }
 
@@ -458,7 +462,9 @@ impl Display for Unit {
 impl Display for Interval {
     fn fmt(&self, f: &mut Formatter) -> fmt::Result {
         let Interval { value, unit } = self;
-        write!(f, "interval {value} {unit}")
+        // Of a row in parentheses alone the function INTERVAL would be read.
+        let row = if matches!(value.kind, ExprKind::Row(_)) { "row" } else { "" };
+        write!(f, "interval {row}{value} {unit}")
     }
 }
 
@@ -611,7 +617,7 @@ impl Display for OrderItem {
 impl Display for JsonValue {
     fn fmt(&self, f: &mut Formatter) -> fmt::Result {
         let JsonValue { document, path, returning, on_empty, on_error } = self;
-        write!(f, "json_value({document},{path}{}", Clause(" returning ", returning.as_ref()))?;
+        write!(f, "json_value({document}, {path}{}", Clause(" returning ", returning.as_ref()))?;
         write!(f, "{})", Missing(on_empty.as_ref(), on_error.as_ref()))
     }
 }

@@ -148,6 +148,95 @@ pub fn expr<V: Visitor + ?Sized>(node: &Expr, visitor: &mut V) {
     }
 }
 
+/// Calls for each expression directly below one. Queries and windows are left out.
+pub fn operands_mut(node: &mut Expr, each: &mut dyn FnMut(&mut Expr)) {
+    let Expr { kind, span: _ } = node;
+    match kind {
+        ExprKind::Literal(_)
+        | ExprKind::Introduced { charset: _, literal: _ }
+        | ExprKind::Column(_)
+        | ExprKind::Parameter(_)
+        | ExprKind::UserVariable(_)
+        | ExprKind::SystemVariable { scope: _, name: _ }
+        | ExprKind::Default
+        | ExprKind::DefaultOf(_)
+        | ExprKind::InsertedValue(_)
+        | ExprKind::JsonPath { column: _, path: _, unquote: _ }
+        | ExprKind::Exists(_)
+        | ExprKind::Subquery(_) => {}
+        ExprKind::Assign { name: _, value } => each(value),
+        ExprKind::Row(list)
+        | ExprKind::And(list)
+        | ExprKind::Or(list)
+        | ExprKind::Xor(list)
+        | ExprKind::Concat(list)
+        | ExprKind::Char { numbers: list, charset: _ } => list.iter_mut().for_each(each),
+        ExprKind::Unary { op: _, operand }
+        | ExprKind::Is { operand, test: _, negated: _ }
+        | ExprKind::Collate { operand, collation: _ }
+        | ExprKind::Cast { operand, to: _, array: _ }
+        | ExprKind::CastAtZone { operand, zone: _, scale: _ }
+        | ExprKind::ConvertUsing { operand, charset: _ }
+        | ExprKind::Extract { unit: _, operand }
+        | ExprKind::GetFormat { of: _, region: operand }
+        | ExprKind::WeightString { operand, pad: _ }
+        | ExprKind::Quantified { op: _, left: operand, all: _, query: _ }
+        | ExprKind::InQuery { operand, query: _, negated: _ }
+        | ExprKind::Match { columns: _, against: operand, mode: _ } => each(operand),
+        ExprKind::Chain { first, links } => {
+            each(first);
+            links.iter_mut().for_each(|Link { op: _, operand }| each(operand));
+        }
+        ExprKind::Compare { op: _, left, right }
+        | ExprKind::SoundsLike { left, right }
+        | ExprKind::Regexp { operand: left, pattern: right, negated: _ }
+        | ExprKind::MemberOf { value: left, array: right }
+        | ExprKind::TimestampAdd { unit: _, count: left, operand: right }
+        | ExprKind::TimestampDiff { unit: _, from: left, to: right } => {
+            each(left);
+            each(right);
+        }
+        ExprKind::Between { operand, low, high, negated: _ } => {
+            each(operand);
+            each(low);
+            each(high);
+        }
+        ExprKind::InList { operand, list, negated: _ } => {
+            each(operand);
+            list.iter_mut().for_each(each);
+        }
+        ExprKind::Like { operand, pattern, escape, negated: _ } => {
+            each(operand);
+            each(pattern);
+            escape.iter_mut().for_each(|escape| each(escape));
+        }
+        ExprKind::Case { operand, arms, otherwise } => {
+            operand.iter_mut().for_each(|operand| each(operand));
+            for Arm { condition, result } in arms {
+                each(condition);
+                each(result);
+            }
+            otherwise.iter_mut().for_each(|otherwise| each(otherwise));
+        }
+        ExprKind::Function(function) => {
+            function.arguments.iter_mut().for_each(&mut *each);
+            function.order_by.iter_mut().for_each(|OrderItem { expr, descending: _ }| each(expr));
+        }
+        ExprKind::DateShift { operand, interval, subtract: _ } => {
+            each(operand);
+            each(&mut interval.value);
+        }
+        ExprKind::Trim { side: _, remove, operand } => {
+            remove.iter_mut().for_each(|remove| each(remove));
+            each(operand);
+        }
+        ExprKind::JsonValue(value) => {
+            each(&mut value.document);
+            each(&mut value.path);
+        }
+    }
+}
+
 /// Visits the expressions of a window.
 pub fn window<V: Visitor + ?Sized>(spec: &Window, visitor: &mut V) {
     let Window { base: _, partition_by, order_by, frame } = spec;

@@ -76,7 +76,7 @@ const TEXTS: &[&str] = &[
     "select 1 from (a, b), (select 1) c, lateral (select 1) d (e), (select 1) as f",
     "select 1 from (select 1)",
     "select 1 from s.t partition (a) as b use index for join (a) ignore index for order by (b) force index for group by (primary) use index ()",
-    "select 1 from json_table(a, '$' columns (a for ordinality, b int path '$', c int exists path '$', nested '$' columns (d for ordinality))) t",
+    "select 1 from json_table(a, '$' columns (a for ordinality, b int path '$', c int exists path '$', nested path '$' columns (d for ordinality))) t",
     "select 1 from json_table(a, '$' columns (b int path '$' default '1' on empty null on error))",
     // Changes.
     "insert into t values (1, default)",

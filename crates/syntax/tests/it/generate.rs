@@ -18,7 +18,7 @@ const TEXTS: [&str; 12] =
     ["", "x", "it's", "a\\b", "\\%\\_", "\0", "line\nfeed\r", "\u{1a}", "ß€", "\"", "`", "/* */ --"];
 const CHARSETS: [&str; 4] = ["utf8mb4", "latin1", "binary", "ascii"];
 const COLLATIONS: [&str; 3] = ["utf8mb4_bin", "binary", "latin1_german1_ci"];
-const SPATIAL: [&str; 3] = ["point", "geometry", "multipolygon"];
+const SPATIAL: [&str; 3] = ["point", "linestring", "multipolygon"];
 
 /// Levels of operators that make chains.
 const LEVELS: [&[BinaryOp]; 6] = [
@@ -454,7 +454,17 @@ impl Random {
             ("first_value", 1, true),
             ("nth_value", 2, true),
         ]);
-        let mut function = Function::plain(name, self.exprs(count, count, height));
+        // A number of rows is a literal or variable.
+        let rows = match name {
+            "ntile" => 0,
+            "lead" => 1,
+            _ => count,
+        };
+        let argument = |at| match at == rows {
+            true => made(ExprKind::Literal(Literal::Integer(3))),
+            false => self.expr(height),
+        };
+        let mut function = Function::plain(name, (0..count).map(argument).collect());
         function.from_last = name == "nth_value" && self.flag();
         function.ignore_nulls = takes_nulls && self.flag();
         function.over = Some(self.over(height));

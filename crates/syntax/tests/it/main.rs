@@ -1,5 +1,6 @@
 //! Tests of the crate from outside.
 
+mod corpus;
 mod expr;
 mod fields;
 mod generate;

@@ -73,8 +73,8 @@ fn texts_have_the_style_of_views() {
             "select cast(`a` as char(10) charset latin1),(`a` + interval 1 day),timestampdiff(DAY,`a`,`b`),trim(leading 'x' from `a`)",
         ),
         (
-            "SELECT a IN (1,2), a LIKE 'y', a = ALL (SELECT 1), EXISTS (SELECT 1), CASE WHEN a THEN b END, -1 COLLATE binary",
-            "select (`a` in (1,2)),(`a` like 'y'),(`a` = all (select 1)),exists(select 1),(case when `a` then `b` end),-((1 collate binary))",
+            "SELECT a IN (1,2), a LIKE 'y', a = ALL (SELECT 1), EXISTS (SELECT 1), CASE WHEN a THEN b END, -1 COLLATE utf8mb4_bin",
+            "select (`a` in (1,2)),(`a` like 'y'),(`a` = all (select 1)),exists(select 1),(case when `a` then `b` end),-((1 collate utf8mb4_bin))",
         ),
         (
             "CREATE TABLE t (a INT(5) UNSIGNED NOT NULL DEFAULT -1 CHECK (a>1), KEY k (a DESC) USING BTREE) ENGINE=InnoDB",

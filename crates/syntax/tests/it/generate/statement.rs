@@ -250,13 +250,18 @@ impl Random {
         let has_own = matches!(ty.data, DataType::Integer { .. } | DataType::Spatial(_));
         let mut options: Vec<ColumnOption> = Vec::new();
         for _ in 0..self.below(4) {
+            let parameters = self.parameters;
             let option = self.column_option(h, &options);
-            match (&option, options.last()) {
-                // COLLATE directly after the type is the type's.
-                (ColumnOption::Collate(_), None) if !has_own => {}
-                // ON UPDATE after REFERENCES is the reference's.
-                (ColumnOption::OnUpdateNow(_), Some(ColumnOption::References(_))) => {}
-                _ => options.push(option),
+            // COLLATE comes once, directly after the type it is the type's; nothing follows REFERENCES.
+            let has_collation = has_own
+                || ty.collation.is_some()
+                || options.iter().any(|known| matches!(known, ColumnOption::Collate(_)));
+            let is_last = matches!(options.last(), Some(ColumnOption::References(_)));
+            let is_second = matches!(option, ColumnOption::Collate(_)) && (has_collation || options.is_empty());
+            if is_last || is_second {
+                self.parameters = parameters;
+            } else {
+                options.push(option);
             }
         }
         ColumnDef { name, ty, options }
@@ -522,10 +527,15 @@ impl Random {
     fn settings(&mut self, h: usize) -> Vec<Setting> {
         let scope = self.pick(&[Scope::Session, Scope::Global, Scope::Next]);
         if self.once_in(4) {
-            return self.list(1, 2, |random| match random.flag() {
-                true => Setting::Isolation { scope, level: random.word(&["READ-COMMITTED", "SERIALIZABLE"]) },
-                false => Setting::Access { scope, read_only: random.flag() },
-            });
+            // Each at most once.
+            let level = Setting::Isolation { scope, level: self.word(&["READ-COMMITTED", "SERIALIZABLE"]) };
+            let access = Setting::Access { scope, read_only: self.flag() };
+            return match self.below(4) {
+                0 => vec![level],
+                1 => vec![access],
+                2 => vec![level, access],
+                _ => vec![access, level],
+            };
         }
         self.list(1, 3, |random| {
             let scope = random.pick(&[Scope::Session, Scope::Global, Scope::Persist]);
@@ -681,6 +691,12 @@ impl Random {
         self.list(1, 2, Random::user_name)
     }
 
+    /// The current user is no role.
+    fn role_names(&mut self) -> Vec<UserName> {
+        let user = self.word(&["r", "it's", "R"]);
+        vec![UserName::Named { user, host: self.word(&["%", "localhost"]) }]
+    }
+
     fn users(&mut self) -> Vec<User> {
         self.list(1, 2, |random| {
             let name = random.user_name();
@@ -702,9 +718,9 @@ impl Random {
         match self.below(5) {
             0 => RoleChoice::None,
             1 => RoleChoice::All,
-            2 => RoleChoice::AllExcept(self.user_names()),
+            2 => RoleChoice::AllExcept(self.role_names()),
             3 => RoleChoice::Default,
-            _ => RoleChoice::List(self.user_names()),
+            _ => RoleChoice::List(self.role_names()),
         }
     }
 
@@ -718,9 +734,11 @@ impl Random {
         if self.once_in(5) {
             return vec![Given { words: "ALL".to_owned(), columns: Vec::new() }];
         }
-        self.list(1, 3, |random| Given {
-            words: random.word(&["SELECT", "CREATE TEMPORARY TABLES", "BACKUP_ADMIN"]),
-            columns: if random.once_in(3) { random.list(1, 2, Random::name_text) } else { Vec::new() },
+        self.list(1, 3, |random| {
+            let words: String = random.word(&["SELECT", "CREATE TEMPORARY TABLES", "BACKUP_ADMIN"]);
+            let takes_columns = words == "SELECT" && random.once_in(3);
+            let columns = if takes_columns { random.list(1, 2, Random::name_text) } else { Vec::new() };
+            Given { words, columns }
         })
     }
 
@@ -746,7 +764,7 @@ impl Random {
             2 => Accounting::DropUser { names, if_exists, roles: flag },
             3 => Accounting::RenameUser(self.list(1, 2, |random| (random.user_name(), random.user_name()))),
             4 => Accounting::SetPassword { name: self.user_name(), password: self.text() },
-            5 => Accounting::CreateRole { names, if_not_exists: if_exists },
+            5 => Accounting::CreateRole { names: self.role_names(), if_not_exists: if_exists },
             6 => {
                 let (given, level) = (self.given(), self.privilege_level());
                 Accounting::Grant { given, level, to: names, grant_option: flag }
@@ -756,8 +774,8 @@ impl Random {
                 Accounting::Revoke { given, level, from: names, if_exists, ignore_unknown: flag }
             }
             8 => Accounting::RevokeAll { from: names, if_exists, ignore_unknown: flag },
-            9 => Accounting::GrantRoles { roles: names, to: others, admin_option: flag },
-            10 => Accounting::RevokeRoles { roles: names, from: others, if_exists, ignore_unknown: flag },
+            9 => Accounting::GrantRoles { roles: self.role_names(), to: others, admin_option: flag },
+            10 => Accounting::RevokeRoles { roles: self.role_names(), from: others, if_exists, ignore_unknown: flag },
             11 => Accounting::SetDefaultRole { roles: self.role_choice(), of: names },
             _ => Accounting::SetRole(self.role_choice()),
         }
