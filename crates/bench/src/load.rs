@@ -6,6 +6,10 @@
 //! Closed loop: a connection keeps up to `pipeline` requests outstanding and sends the next ones as replies come in; a
 //! slow server is asked less often, so its percentiles flatter it. Open loop (`rate`): every request has a time at which
 //! it is due, and its latency counts from there, whether or not it could be sent: no coordinated omission.
+//!
+//! A thread serves its connections in rounds: one wait for all that have replies, one receive and one send for all of a
+//! connection's replies. One by one (`--one-by-one`) it serves a connection for one reply at a time, as clients do that
+//! know nothing of each other: more system calls of client and server for a request, closer to what a user's clients cause.
 
 mod keys;
 mod reply;
@@ -37,6 +41,8 @@ pub struct Shape {
     pub connections: usize,
     pub threads: usize,
     pub pipeline: usize,
+    /// A wait, a receive and a send for each reply, instead of turns that take all that has come.
+    pub one_by_one: bool,
     pub traffic: Traffic,
     pub value_bytes: usize,
     pub random_data: bool,
@@ -73,6 +79,7 @@ impl Shape {
             connections: 128,
             threads: 2,
             pipeline: 1,
+            one_by_one: false,
             traffic: Traffic::mix(1, 10),
             value_bytes: 128,
             random_data: true,
@@ -92,6 +99,7 @@ impl Shape {
             connections,
             threads: self.threads.min(connections),
             pipeline: (1 << 20) / (self.value_bytes + 64).max(1 << 13),
+            one_by_one: false,
             traffic: Traffic::Keys { sets: 1, gets: 0, set_pattern: Pattern::Parallel, get_pattern: Pattern::Parallel },
             until: Until::EveryKeyOnce,
             rate: None,

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod cases;
+mod clients;
 mod control;
 mod goals;
 mod load;
@@ -35,6 +36,7 @@ const INDEX: &str = "\
 - [A load like TPC-C's beside MariaDB](tpcc.md): New-Orders a minute, CPU and waits of each transaction, consistency conditions (`bench -- tpcc`).
 - [TPC-H's queries beside MariaDB](tpch.md): 22 answers compared, times side by side (`bench -- tpch`).
 - [XRPC beside gRPC, a plain echo, MySQL's protocol and MariaDB](xrpc.md): up to 4,096 requests at once (`bench -- xrpc`).
+- [redis-benchmark, a load of single replies, and sysbench](clients.md): Beluga beside Redis and MariaDB through clients of others (`bench -- clients`).
 
 All pages, the CSV files and the plots here are written by `make bench` and those commands; the commands in tpcc.md, tpch.md and sysbench.md name the rounds that they were run with. How it is measured stands on each page; the program is [bench](../../crates/bench/README.md).
 ";
@@ -72,6 +74,7 @@ fn run(command: Command) -> io::Result<bool> {
         Command::Sysbench { setup, options } => return sql::run(&setup, &options),
         Command::Tpcc { setup, options } => return tpcc::run(&setup, &options),
         Command::Tpch { setup, options } => return tpch::run(&setup, &options),
+        Command::Clients { setup, options } => return clients::run(&setup, &options),
         Command::Xrpc { setup, options } => return xrpc::run(&setup, &options),
         Command::Peer { kind, port } => return xrpc::peer::serve(kind, port),
         Command::All { setup, options } => {

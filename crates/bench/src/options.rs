@@ -8,6 +8,7 @@ use std::time::Duration;
 use lexopt::{Arg, Parser, ValueExt};
 
 use crate::cases::Effort;
+use crate::clients;
 use crate::goals;
 use crate::load::{Pattern, Shape, Traffic, Until};
 use crate::orca;
@@ -27,6 +28,7 @@ bench sysbench  sysbench against Beluga, MariaDB and PostgreSQL
 bench tpcc      a load like TPC-C's against Beluga and MariaDB, and its consistency conditions
 bench xrpc      XRPC beside gRPC, a plain echo, MySQL's protocol and MariaDB, up to 4,096 requests at once
 bench tpch      TPC-H's 22 queries against Beluga and MariaDB, answers compared
+bench clients   redis-benchmark, single replies and sysbench against Beluga, Redis and MariaDB
 bench all       goals and orca, results to docs/bench
 
 bench load:
@@ -41,6 +43,8 @@ bench load:
       --rate N          requests per second in all: open loop, latency counts from when a request was due
       --cores A,B       processors of the client's threads
       --seed N          1                  --ping           PING instead of SET and GET
+      --one-by-one      a wait, a receive and a send for each reply, as clients cause that know nothing of each other; without it a thread serves
+                        its connections in rounds, with one system call for all that has come on a connection
       --preload         write every key once, pipelined, and nothing else
 
 bench cases, goals, orca, all:
@@ -56,7 +60,7 @@ bench cases, goals, orca, all:
 
 bench sysbench, besides --rounds, --seconds, --out, --folder, --beluga:
       --threads A,B     64                     --tables N  4          --rows N    of a table, 100000
-      --sides A,B       of beluga, mariadb, postgresql                --only TEXT scripts whose name contains it
+      --sides A,B       of beluga, mariadb, postgresql                --only A,B  scripts whose name contains one
       --memory N        MiB for the pages of each server, 1024        --page NAME of the result, sysbench
       --script-options X  what else sysbench is told, as `--range-selects=0`
       --bounded         each server in a memory cgroup of 5/4 of --memory and 96 MiB, for data that does not fit; PostgreSQL's own buffers are a
@@ -73,6 +77,10 @@ bench xrpc, besides --quick, --rounds, --seconds, --threads, --out, --folder, --
       --levels A,B      requests at once, 1,2,4 to 4096         --spreads A,B  connections of the part spread, 1,2,4 to 32
       --rows N          of the table, 10000
 
+bench clients, besides --quick, --rounds, --seconds, --out, --folder, --beluga, --redis:
+      --levels A,B      connections and pipeline, 1x1,50x1,50x16     --threads N  of the Redis clients, 1
+      --sysbench-threads A,B  64                --rows N    of each of 4 tables, 100000        --memory N  MiB for SQL, 1024
+
 bench peer echo|grpc --port N   a server that `bench xrpc` starts to compare with
 
 bench tpch, besides --quick, --rounds, --out, --folder, --beluga, --memory:
@@ -88,6 +96,7 @@ pub enum Command {
     Sysbench { setup: Setup, options: sql::Options },
     Tpcc { setup: Setup, options: tpcc::Options },
     Tpch { setup: Setup, options: tpch::Options },
+    Clients { setup: Setup, options: clients::Options },
     Xrpc { setup: Setup, options: xrpc::Options },
     Peer { kind: xrpc::peer::Kind, port: u16 },
     All { setup: Setup, options: orca::Options },
@@ -108,6 +117,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command> {
             Some("tpcc") => tpcc(&mut parser),
             Some("tpch") => tpch(&mut parser),
             Some("xrpc") => xrpc(&mut parser),
+            Some("clients") => clients(&mut parser),
             Some("peer") => peer(&mut parser),
             Some(word @ ("cases" | "goals" | "orca" | "all")) => measurement(word, &mut parser),
             Some("help") => Ok(Command::Help),
@@ -147,6 +157,7 @@ fn load(parser: &mut Parser) -> Result<Shape> {
             Arg::Long("rate") => shape.rate = Some(positive(parser)? as u64),
             Arg::Long("cores") => shape.cores = Some(list(parser, |core| core.parse().ok())?),
             Arg::Long("seed") => shape.seed = number(parser)?,
+            Arg::Long("one-by-one") => shape.one_by_one = true,
             Arg::Long("ping") => ping = true,
             Arg::Long("preload") => preload = true,
             other => return Err(text(other.unexpected())),
@@ -210,7 +221,7 @@ fn measurement(command: &str, parser: &mut Parser) -> Result<Command> {
 fn sysbench(parser: &mut Parser) -> Result<Command> {
     let mut given = Given::default();
     let (mut threads, mut tables, mut rows, mut memory_mib) = (vec![64], 4, 100_000, 1024);
-    let (mut sides, mut only) = (sql::Side::ALL.to_vec(), String::new());
+    let (mut sides, mut only) = (sql::Side::ALL.to_vec(), Vec::new());
     let (mut script_options, mut page, mut bounded) = (Vec::new(), "sysbench".to_string(), false);
     while let Some(argument) = parser.next().map_err(text)? {
         match argument {
@@ -221,7 +232,7 @@ fn sysbench(parser: &mut Parser) -> Result<Command> {
             Arg::Long("rows") => rows = positive(parser)? as u64,
             Arg::Long("memory") => memory_mib = positive(parser)? as u64,
             Arg::Long("sides") => sides = list(parser, sql::Side::from_name)?,
-            Arg::Long("only") => only = word(parser)?,
+            Arg::Long("only") => only = list(parser, |word| Some(word.to_string()))?,
             Arg::Long("script-options") => {
                 script_options = word(parser)?.split_whitespace().map(str::to_string).collect();
             }
@@ -329,6 +340,49 @@ fn xrpc(parser: &mut Parser) -> Result<Command> {
     let beluga = setup.place.beluga.clone();
     let options = xrpc::Options { rounds, turn, threads, levels, spreads, rows, parts, memory_mib, beluga };
     Ok(Command::Xrpc { setup, options })
+}
+
+fn clients(parser: &mut Parser) -> Result<Command> {
+    let mut given = Given::default();
+    let (mut levels, mut threads, mut rows, mut memory_mib) = (vec![(1, 1), (50, 1), (50, 16)], vec![64], None, 1024);
+    let count = |word: &str| word.parse().ok().filter(|count| (1..=4096).contains(count));
+    let level = |word: &str| word.split_once('x').and_then(|(one, other)| Some((count(one)?, count(other)?)));
+    while let Some(argument) = parser.next().map_err(text)? {
+        match argument {
+            Arg::Long("quick") => given.quick = true,
+            Arg::Long("rounds") => given.rounds = Some(positive(parser)?),
+            Arg::Long("seconds") => given.turn = Some(seconds(parser)?),
+            Arg::Long("threads") => given.threads = Some(positive(parser)?),
+            Arg::Long("levels") => levels = list(parser, level)?,
+            Arg::Long("sysbench-threads") => threads = list(parser, count)?,
+            Arg::Long("rows") => rows = Some(positive(parser)? as u64),
+            Arg::Long("memory") => memory_mib = positive(parser)? as u64,
+            Arg::Long("out") => given.out = Some(word(parser)?.into()),
+            Arg::Long("folder") => given.folder = Some(word(parser)?.into()),
+            Arg::Long("beluga") => given.beluga = Some(word(parser)?.into()),
+            Arg::Long("redis") => given.redis = Some(word(parser)?.into()),
+            other => return Err(text(other.unexpected())),
+        }
+    }
+    given.threads = given.threads.or(Some(1));
+    given.rounds = given.rounds.or(Some(if given.quick { 1 } else { 3 }));
+    given.turn = given.turn.or(Some(Duration::from_millis(if given.quick { 200 } else { 3000 })));
+    let rows = rows.unwrap_or(if given.quick { 1_000 } else { 100_000 });
+    let setup = given.setup("clients")?;
+    let sql = sql::Options {
+        rounds: setup.effort.rounds,
+        turn: setup.effort.turn,
+        threads,
+        data: sql::Data { tables: 4, rows },
+        sides: vec![sql::Side::Beluga, sql::Side::MariaDb],
+        only: clients::scripts(),
+        script_options: Vec::new(),
+        page: "clients".into(),
+        memory: sql::Memory { mib: memory_mib, bounded: false },
+        beluga: setup.place.beluga.clone(),
+    };
+    let options = clients::Options { effort: setup.effort, levels, sql };
+    Ok(Command::Clients { setup, options })
 }
 
 fn peer(parser: &mut Parser) -> Result<Command> {
@@ -463,6 +517,7 @@ mod tests {
     fn a_preload_and_a_rate_are_shapes_like_others() {
         let preload = shape("load --preload --key-maximum 50 -d 16");
         assert_eq!((preload.until, preload.connections), (Until::EveryKeyOnce, 16));
+        assert!(!preload.one_by_one && shape("load --one-by-one").one_by_one);
         let open = shape("load --ping --rate 5000 --test-time 0.5 --cores 0,1");
         assert_eq!((open.traffic, open.rate, open.cores), (Traffic::Ping, Some(5000), Some(vec![0, 1])));
         assert_eq!(open.until, Until::Time(Duration::from_millis(500)));
@@ -492,6 +547,8 @@ mod tests {
             "xrpc --parts all",
             "xrpc --levels 0",
             "xrpc --levels 5000",
+            "clients --levels 50",
+            "clients --levels 0x1",
             "peer",
             "peer ghost --port 1",
             "peer echo",

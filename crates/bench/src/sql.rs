@@ -17,7 +17,7 @@ use crate::table::{Cell, Table, grouped};
 
 pub use server::{Memory, Programs, Server, Side, XRPC_PORT};
 pub use sysbench::Data;
-use sysbench::Told;
+pub use sysbench::Told;
 
 const SCRIPTS: [&str; 7] = [
     "oltp_point_select",
@@ -36,8 +36,8 @@ pub struct Options {
     pub threads: Vec<usize>,
     pub data: Data,
     pub sides: Vec<Side>,
-    /// Only scripts whose names contain it.
-    pub only: String,
+    /// Only scripts whose names contain one of these; all if there are none.
+    pub only: Vec<String>,
     /// What else sysbench is told.
     pub script_options: Vec<String>,
     /// The name of the page.
@@ -48,22 +48,22 @@ pub struct Options {
 
 /// A turn of one side.
 #[derive(Clone, Copy, Default)]
-struct Turn {
-    told: Told,
+pub struct Turn {
+    pub told: Told,
     /// Of the server, for a transaction.
-    cpu_us: f64,
-    rss_bytes: f64,
+    pub cpu_us: f64,
+    pub rss_bytes: f64,
 }
 
 /// A script with so many threads, and the turns of each side.
-struct Row {
-    script: &'static str,
-    threads: usize,
+pub struct Row {
+    pub script: &'static str,
+    pub threads: usize,
     turns: BTreeMap<Side, Vec<Turn>>,
 }
 
 impl Row {
-    fn median(&self, side: Side, of: fn(&Turn) -> f64) -> f64 {
+    pub fn median(&self, side: Side, of: fn(&Turn) -> f64) -> f64 {
         median(self.turns.get(&side).into_iter().flatten().map(of).collect())
     }
 }
@@ -71,17 +71,25 @@ impl Row {
 /// True when no script lost a connection or met an error that is not part of the game.
 pub fn run(setup: &Setup, options: &Options) -> io::Result<bool> {
     let programs = Programs::debian(options.beluga.clone());
+    let (rows, lost) = measure(setup, options, &programs)?;
+    publish(setup, options, &programs, (&rows, lost))?;
+    Ok(true)
+}
+
+/// Fills a server of each side and plays all scripts on them. Returns the rows, and the sides whose server has ended.
+pub fn measure(setup: &Setup, options: &Options, programs: &Programs) -> io::Result<(Vec<Row>, Vec<Side>)> {
     let mut servers = Vec::new();
     for side in &options.sides {
         eprintln!("sysbench: {} starts and is filled", side.name());
         let folder = setup.place.work.path().join(format!("sql-{}", side.name().to_lowercase()));
-        let server = Server::start(*side, &programs, &folder, options.memory, "sbtest")?;
+        let server = Server::start(*side, programs, &folder, options.memory, "sbtest")?;
         sysbench::prepare(*side, options.data)?;
         server.settle(SETTLE_PATIENCE);
         servers.push(server);
     }
     let mut rows: Vec<Row> = Vec::new();
-    for script in SCRIPTS.into_iter().filter(|script| script.contains(&options.only)) {
+    let is_wanted = |script: &&str| options.only.is_empty() || options.only.iter().any(|word| script.contains(&**word));
+    for script in SCRIPTS.into_iter().filter(is_wanted) {
         for threads in &options.threads {
             eprintln!("sysbench: {script}, {threads} threads");
             let mut row = Row { script, threads: *threads, turns: BTreeMap::new() };
@@ -91,10 +99,9 @@ pub fn run(setup: &Setup, options: &Options) -> io::Result<bool> {
             rows.push(row);
         }
     }
-    let lost = options.sides.iter().copied().filter(|side| servers.iter().all(|server| server.side != *side)).collect();
-    drop(servers);
-    publish(setup, options, &programs, (&rows, lost))?;
-    Ok(true)
+    let is_lost = |side: &Side| servers.iter().all(|server| server.side != *side);
+    let lost = options.sides.iter().copied().filter(is_lost).collect();
+    Ok((rows, lost))
 }
 
 /// One turn for each side, in an order that alternates. A peer that takes more memory than its cgroup has is ended by the system: the others go on without it.

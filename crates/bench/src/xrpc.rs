@@ -1,4 +1,4 @@
-//! XRPC under up to 4,096 requests at once: its echo beside gRPC and a plain echo; statements told by text, digest and plan beside MySQL's protocol at our own door and at MariaDB.
+//! XRPC under up to 4,096 requests at once: the echo of its sessions beside gRPC and a plain echo; statements told by text, digest and plan beside MySQL's protocol at our own door and at MariaDB.
 //!
 //! One loop plays all protocols (`load`), servers and peers are processes of their own, sides take turns in an order that alternates. Parts and levels can be measured one by one: figures of the others
 //! are taken from the CSV files beside the page, so that it is whole.
@@ -28,7 +28,7 @@ use crate::sql::{Memory, Programs, Server, Side, XRPC_PORT};
 
 use load::Lane;
 use peer::{Kind, Peer};
-use speech::{Echo, Query, Speech, Statements, Telling};
+use speech::{Echo, EchoKind, Query, Speech, Statements, Telling};
 
 pub struct Options {
     pub rounds: usize,
@@ -72,7 +72,7 @@ impl Part {
 
     fn sides(self) -> &'static [Way] {
         match self {
-            Part::Echo => &[Way::Echo, Way::PlainEcho, Way::PlainEchoEach, Way::Grpc],
+            Part::Echo => &[Way::Echo, Way::Connection, Way::PlainEcho, Way::PlainEchoEach, Way::Grpc],
             Part::SelectOne => &[Way::Text, Way::Digest, Way::MySqlText, Way::MariaDbText],
             Part::Point => &[
                 Way::Text,
@@ -91,7 +91,10 @@ impl Part {
 /// A server, a protocol, and a way to tell what is wanted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Way {
+    /// Of a session that is logged in.
     Echo,
+    /// On a number without a session: neither login, queue nor another thread is needed for it.
+    Connection,
     PlainEcho,
     /// With a connection, and so a thread, for each request.
     PlainEchoEach,
@@ -116,7 +119,8 @@ enum Host {
 impl Way {
     fn name(self) -> &'static str {
         match self {
-            Way::Echo => "XRPC",
+            Way::Echo => "XRPC, session",
+            Way::Connection => "XRPC, connection",
             Way::PlainEcho => "plain echo",
             Way::PlainEchoEach => "plain echo, a connection each",
             Way::Grpc => "gRPC (tonic)",
@@ -232,8 +236,11 @@ fn lane(way: Way, query: Query, slot_count: usize, seed: u64) -> io::Result<Lane
         Ok((xrpc()?, Box::new(Statements::new(telling, query, slot_count, seed))))
     };
     let (stream, speech): (TcpStream, Box<dyn Speech>) = match way {
-        Way::Echo => (xrpc()?, Box::new(Echo::default())),
-        Way::PlainEcho | Way::PlainEchoEach => (TcpStream::connect(Kind::Echo.address())?, Box::new(Echo::default())),
+        Way::Echo => (xrpc()?, Box::new(Echo::new(EchoKind::Session, slot_count))),
+        Way::Connection => (xrpc()?, Box::new(Echo::new(EchoKind::Connection, slot_count))),
+        Way::PlainEcho | Way::PlainEchoEach => {
+            (TcpStream::connect(Kind::Echo.address())?, Box::new(Echo::new(EchoKind::Connection, slot_count)))
+        }
         Way::Grpc => (TcpStream::connect(Kind::Grpc.address())?, Box::new(http2::Calls::open(&mut opening))),
         Way::Text => told(Telling::Text(query.sql()))?,
         Way::Digest => told(Telling::Digest(Statement::new(query.sql())))?,

@@ -4,7 +4,7 @@
 //!   opening ──ours──► fresh ──start──► challenged ──answer──► entered
 //!      └─TLS─► the same inside of TLS     └─────── wrong: ERROR, closed
 //! ```
-//! Nothing is executed here. What belongs to no session, or must not wait for one, is answered at once: capabilities, logins, new sessions, kills, tokens. Everything else is copied out of the
+//! Nothing is executed here. What belongs to no session, or must not wait for one, is answered at once: capabilities on a number without a session, logins, new sessions, kills, tokens. Everything else is copied out of the
 //! input and left to its session's strand, and those that were idle are dealt out to the pool together, when all that has come is taken apart.
 
 use std::net::SocketAddr;
@@ -191,11 +191,7 @@ impl Link {
     /// Deals with a frame.
     fn frame(&mut self, io: &mut Io<'_>, frame: &Frame<'_>) -> Result<(), Ends> {
         match (frame.kind, &self.phase) {
-            (ask::CAPABILITIES_GET, _) => {
-                read_empty(frame.payload).map_err(|_| self.broken())?;
-                self.writer(io, frame.sid).capabilities();
-                Ok(())
-            }
+            (ask::CAPABILITIES_GET, _) => self.capabilities(io, frame),
             (ask::AUTHENTICATE_START | ask::AUTHENTICATE_CONTINUE, _) => {
                 let begun = self.shared.begin();
                 let done = match frame.kind {
@@ -211,6 +207,19 @@ impl Link {
             }
             _ => Err(self.break_off(io, frame.sid, &errors::NOT_LOGGED_IN.bare())),
         }
+    }
+
+    /// The session of the frame's number answers in its order, through its queue; without a session the connection answers at once, before the login too (X7).
+    fn capabilities(&mut self, io: &mut Io<'_>, frame: &Frame<'_>) -> Result<(), Ends> {
+        read_empty(frame.payload).map_err(|_| self.broken())?;
+        if let Phase::Entered(who) = &self.phase {
+            let who = who.clone();
+            if frame.sid & SINGLE == 0 && self.member(frame.sid).is_some() {
+                return self.session_request(io, frame, &who, Request::Capabilities);
+            }
+        }
+        self.writer(io, frame.sid).capabilities();
+        Ok(())
     }
 
     fn challenge(&mut self, io: &mut Io<'_>, payload: &[u8]) -> Result<(), Ends> {

@@ -33,6 +33,7 @@ pub enum Request {
     ExecutePlan(Box<[u8]>),
     Savepoint(Box<[u8]>),
     Close(Box<[u8]>),
+    Capabilities,
     /// Answered by an error that ends nothing.
     Refuse(SqlError),
     /// There is something in `Outside`.
@@ -184,6 +185,12 @@ impl Session {
                 }
                 self.end();
                 self.writer(reply).ok();
+            }
+            Request::Capabilities => {
+                if let Some(sql) = &self.sql {
+                    reply.gate(sql.gate());
+                }
+                self.writer(reply).capabilities();
             }
             Request::Refuse(error) => self.fail(error.into(), reply),
             Request::Look => {}

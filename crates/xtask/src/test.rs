@@ -69,6 +69,23 @@ pub const ALL: &[Step] = &[
         ],
         10,
     ),
+    step(
+        "bench-clients",
+        &[
+            "cargo",
+            "run",
+            "--package",
+            "bench",
+            "--",
+            "clients",
+            "--quick",
+            "--levels",
+            "5x1",
+            "--out",
+            "target/bench-smoke",
+        ],
+        10,
+    ),
     step("tidy", &["cargo", "run", "--quiet", "--package", "xtask", "--", "tidy"], 5),
 ];
 

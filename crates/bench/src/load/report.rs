@@ -27,6 +27,9 @@ pub struct Report {
     pub misses: u64,
     pub bytes_sent: u64,
     pub bytes_received: u64,
+    /// System calls that have moved bytes.
+    pub sends: u64,
+    pub receives: u64,
     /// What went wrong, by text, with its count: error replies, wrong replies, lost connections, unanswered requests.
     pub errors: BTreeMap<String, u64>,
     /// From the first request to the last reply.
@@ -47,6 +50,8 @@ impl Report {
             misses: 0,
             bytes_sent: 0,
             bytes_received: 0,
+            sends: 0,
+            receives: 0,
             errors: BTreeMap::new(),
             elapsed: Duration::ZERO,
             client_cpu: Duration::ZERO,
@@ -75,6 +80,8 @@ impl Report {
         self.misses += other.misses;
         self.bytes_sent += other.bytes_sent;
         self.bytes_received += other.bytes_received;
+        self.sends += other.sends;
+        self.receives += other.receives;
         for (text, count) in &other.errors {
             self.error(text, *count);
         }
@@ -135,11 +142,13 @@ impl Report {
             out += &format!("{:>10.3}\n", milliseconds(histogram.max()));
         }
         out += &format!(
-            "{:.3} s, {:.1} MB/s sent, {:.1} MB/s received, client CPU {:.3} us/request",
+            "{:.3} s, {:.1} MB/s sent, {:.1} MB/s received; for a request client CPU {:.3} us, {:.2} sends, {:.2} receives",
             self.elapsed.as_secs_f64(),
             self.bytes_sent as f64 / 1e6 / self.elapsed.as_secs_f64().max(1e-9),
             self.bytes_received as f64 / 1e6 / self.elapsed.as_secs_f64().max(1e-9),
             self.client_cpu.as_secs_f64() * 1e6 / self.operations().max(1) as f64,
+            self.sends as f64 / self.operations().max(1) as f64,
+            self.receives as f64 / self.operations().max(1) as f64,
         );
         if self.hits + self.misses > 0 {
             out += &format!(", GET hit rate {:.2} %", self.hit_rate() * 100.0);

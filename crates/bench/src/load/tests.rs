@@ -100,6 +100,31 @@ fn the_ratio_is_kept_and_requests_are_counted_per_connection() {
 }
 
 #[test]
+fn one_by_one_each_reply_has_a_receive_and_a_send_of_its_own() {
+    let stand = stand(Duration::ZERO);
+    assert_eq!(run(&shape(&stand).preload(), || {}).unwrap().error_count(), 0);
+    let mixed = Shape { one_by_one: true, traffic: Traffic::mix(1, 3), ..shape(&stand) };
+    for (pipeline, traffic) in [(1, mixed.traffic), (4, mixed.traffic), (1, Traffic::Ping)] {
+        let report = run(&Shape { pipeline, traffic, ..mixed.clone() }, || {}).unwrap();
+        assert_eq!((report.operations(), report.misses, report.error_count()), (300, 0, 0), "{}", report.text());
+        // The first requests of a pipeline leave together.
+        assert_eq!(report.sends, 300 - 5 * (pipeline as u64 - 1));
+        assert!((300..310).contains(&report.receives), "{} receives", report.receives);
+    }
+    let report = run(&Shape { one_by_one: false, ..mixed }, || {}).unwrap();
+    assert!(report.sends <= 300 && report.receives <= 300, "{}", report.text());
+}
+
+#[test]
+fn one_by_one_large_values_are_sent_in_pieces_and_a_time_ends() {
+    let stand = stand(Duration::ZERO);
+    let until = Until::Time(Duration::from_millis(200));
+    let large = Shape { one_by_one: true, value_bytes: 3 << 20, traffic: Traffic::mix(1, 1), until, ..shape(&stand) };
+    let report = run(&Shape { keys: Range { min: 1, max: 2 }, ..large }, || {}).unwrap();
+    assert!(report.operations() > 0 && report.error_count() == 0, "{}", report.text());
+}
+
+#[test]
 fn error_replies_and_wrong_values_are_counted_with_their_text() {
     let stand = stand(Duration::ZERO);
     let shape = Shape { prefix: "k".into(), ..shape(&stand) };
@@ -140,8 +165,11 @@ fn the_open_loop_counts_the_time_a_request_had_to_wait_for_its_turn() {
 fn a_server_that_goes_away_is_an_error_not_a_hang() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    std::thread::spawn(move || drop(listener.accept()));
-    let report = run(&Shape { connections: 1, threads: 1, ..Shape::new(address) }, || {}).unwrap();
-    assert_eq!(report.operations(), 0);
-    assert_eq!(report.errors.get("no reply"), Some(&1), "{}", report.text());
+    std::thread::spawn(move || listener.incoming().for_each(drop));
+    for one_by_one in [false, true] {
+        let alone = Shape { connections: 1, threads: 1, one_by_one, ..Shape::new(address) };
+        let report = run(&alone, || {}).unwrap();
+        assert_eq!(report.operations(), 0);
+        assert_eq!(report.errors.get("no reply"), Some(&1), "{}", report.text());
+    }
 }

@@ -1,7 +1,10 @@
-//! One thread of the load: an edge-triggered epoll loop over its connections.
+//! One thread of the load: an epoll loop over its connections.
 //!
 //! The hard part is to cost little: one `recv` and one `send` per turn of a connection, one clock reading per turn (the
 //! moment the replies were in the buffer), one input buffer per thread, no allocation once the buffers have grown.
+//!
+//! In rounds (the default): edge-triggered, a wait returns all connections that have replies, a turn takes all replies
+//! that have come. One by one (`--one-by-one`): level-triggered, a wait returns one connection, a turn takes one reply.
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
@@ -30,6 +33,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 pub struct Worker {
     epoll: OwnedFd,
+    one_by_one: bool,
     connections: Vec<Connection>,
     /// Connections that will still send or receive.
     busy: usize,
@@ -64,6 +68,8 @@ struct Connection {
     left: u64,
     /// Open loop: when each request that could not be sent yet was due.
     due: VecDeque<u64>,
+    /// One by one: the socket had no room, and the thread waits for some.
+    waits_for_room: bool,
     done: bool,
 }
 
@@ -77,7 +83,10 @@ impl Worker {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let mut connections = Vec::with_capacity(streams.len());
         for (position, (index, stream)) in streams.into_iter().enumerate() {
-            let interest = epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::ET;
+            let interest = match shape.one_by_one {
+                true => epoll::EventFlags::IN,
+                false => epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::ET,
+            };
             epoll::add(&epoll, &stream, epoll::EventData::new_u64(position as u64), interest)?;
             connections.push(Connection::new(shape, index, stream));
         }
@@ -98,6 +107,7 @@ impl Worker {
         let busy = connections.len();
         Ok(Worker {
             epoll,
+            one_by_one: shape.one_by_one,
             connections,
             busy,
             plan,
@@ -114,7 +124,7 @@ impl Worker {
         }
         let clock = || start.elapsed().as_nanos() as u64;
         let mut input = vec![0; INPUT_BYTES];
-        let mut events = Vec::with_capacity(EVENTS);
+        let mut events = Vec::with_capacity(if self.one_by_one { 1 } else { EVENTS });
         let mut schedule = self.interval.map(|interval| Schedule { interval, next: 0.0, turn: 0 });
         let mut last_reply = 0;
         if schedule.is_none() {
@@ -218,20 +228,32 @@ impl Worker {
                 }
             }
         }
+        let has_rest = connection.output_at < connection.output.len();
+        if self.one_by_one && has_rest != connection.waits_for_room {
+            let room = if has_rest { epoll::EventFlags::OUT } else { epoll::EventFlags::empty() };
+            let data = epoll::EventData::new_u64(position as u64);
+            if let Err(error) = epoll::modify(&self.epoll, &connection.stream, data, epoll::EventFlags::IN | room) {
+                return self.lose(position, &format!("connection lost while sending: {error}"));
+            }
+            connection.waits_for_room = has_rest;
+        }
         if connection.left == 0 && connection.sent.is_empty() {
-            connection.done = true;
-            self.busy -= 1;
+            self.finish(position);
         }
     }
 
-    /// Reads all that has arrived. `clock` is read once per piece; false when the connection is gone.
+    /// Reads all that has arrived, or one reply. `clock` is read once per piece; false when the connection is gone.
     fn receive(&mut self, position: usize, input: &mut [u8], mut clock: impl FnMut() -> u64) -> bool {
         loop {
             let connection = &mut self.connections[position];
             if connection.done && connection.sent.is_empty() {
                 return false;
             }
-            let count = match connection.stream.read(input) {
+            let wanted = match self.one_by_one {
+                true => connection.reply_bytes(self.plan.value_bytes).min(input.len()),
+                false => input.len(),
+            };
+            let count = match connection.stream.read(&mut input[..wanted]) {
                 Ok(0) => {
                     self.lose(position, "connection closed by the server");
                     return false;
@@ -246,13 +268,15 @@ impl Worker {
             };
             let now = clock();
             self.report.bytes_received += count as u64;
+            self.report.receives += 1;
             if let Err(Malformed(text)) = connection.take(&input[..count], now, self.plan.value_bytes, &mut self.report)
             {
                 self.lose(position, &format!("malformed reply: {text}"));
                 return false;
             }
             // Edge-triggered: a short read means that the socket was drained, and what comes later is a new edge.
-            if count < input.len() {
+            // Level-triggered: what is left is the next event.
+            if count < input.len() || self.one_by_one {
                 return true;
             }
         }
@@ -261,12 +285,19 @@ impl Worker {
     fn lose(&mut self, position: usize, text: &str) {
         let connection = &mut self.connections[position];
         if !connection.done {
-            connection.done = true;
-            self.busy -= 1;
             self.report.error(text, 1);
             self.report.error("no reply", connection.sent.len() as u64);
             connection.sent.clear();
+            self.finish(position);
         }
+    }
+
+    /// The connection is served no more, and raises no events.
+    fn finish(&mut self, position: usize) {
+        let connection = &mut self.connections[position];
+        connection.done = true;
+        self.busy -= 1;
+        let _ = epoll::delete(&self.epoll, &connection.stream);
     }
 
     fn give_up(&mut self) {
@@ -294,12 +325,23 @@ impl Connection {
             turn: 0,
             left: shape.quota(index),
             due: VecDeque::new(),
+            waits_for_room: false,
             done: false,
         }
     }
 
     fn may_send(&self, plan: &Plan, open: bool) -> bool {
         self.left > 0 && self.sent.len() < plan.pipeline && (!open || !self.due.is_empty())
+    }
+
+    /// The length of the reply that comes next, if it is the right one.
+    fn reply_bytes(&self, value_bytes: usize) -> usize {
+        match self.sent.front() {
+            Some((_, Kind::Set)) => b"+OK\r\n".len(),
+            Some((_, Kind::Ping)) => b"+PONG\r\n".len(),
+            Some((_, Kind::Get)) => "$\r\n\r\n".len() + value_bytes.max(1).ilog10() as usize + 1 + value_bytes,
+            None => usize::MAX,
+        }
     }
 
     /// Writes requests into the buffer until the pipeline or the buffer is full.
@@ -337,6 +379,7 @@ impl Connection {
                 Ok(count) => {
                     self.output_at += count;
                     report.bytes_sent += count as u64;
+                    report.sends += 1;
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

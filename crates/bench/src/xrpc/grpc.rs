@@ -1,4 +1,7 @@
 //! The gRPC peer: a unary call of tonic that answers what CapabilitiesGet does. What tonic-build would generate is written out, so that no compiler of .proto files is needed.
+//!
+//! The server is that of tonic's documentation: `Server::builder().add_service(...).serve(...)` in the runtime that `#[tokio::main]` makes (multi-thread, a worker for each processor), with
+//! TCP_NODELAY. It serves plain HTTP/2 without a login.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
@@ -47,7 +50,7 @@ impl UnaryService<()> for Answer {
     }
 }
 
-/// Serves until the process is killed, with as many threads as there are processors.
+/// Serves until the process is killed. The only setting beside tonic's defaults lets a connection have all streams of a level.
 pub fn serve(address: SocketAddr) -> io::Result<bool> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let server = tonic::transport::Server::builder().tcp_nodelay(true).max_concurrent_streams(Some(1 << 20));

@@ -1,6 +1,5 @@
 //! What is said on a connection of the load: how a request of a slot is written, and where its answer ends. One for each protocol, so that one loop plays them all at the same cost.
 
-use std::collections::VecDeque;
 use std::io;
 
 use beluga_xrpc::frame::{self, answer, ask};
@@ -27,28 +26,55 @@ fn odd(error: impl ToString) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, error.to_string())
 }
 
-/// XRPC's smallest request, in the frames that a plain echo answers too. Answers come in the order of requests.
-#[derive(Default)]
+/// CapabilitiesGet, answered by a session in its order; a plain echo answers the same frames.
 pub struct Echo {
-    asked: VecDeque<u32>,
+    /// Whether nothing has to be said before the slot's next request.
+    has_begun: Vec<bool>,
+    kind: EchoKind,
 }
 
-/// What CapabilitiesGet answers is as long for all servers of the comparison.
+/// The number that the requests of an echo carry.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EchoKind {
+    /// A session's: it passes that session's queue, and its answer the way of all answers.
+    Session,
+    /// A number that has no session: the receiving thread answers.
+    Connection,
+}
+
+/// The answer to CapabilitiesGet is as long for all servers of the comparison.
 pub const ECHO_ANSWER_BYTES: usize = 24;
+
+impl Echo {
+    pub fn new(kind: EchoKind, slot_count: usize) -> Echo {
+        Echo { has_begun: vec![kind == EchoKind::Connection; slot_count], kind }
+    }
+}
 
 impl Speech for Echo {
     fn ask(&mut self, slot: u32, out: &mut Vec<u8>) {
-        self.asked.push_back(slot);
-        frame::put(out, 0, ask::CAPABILITIES_GET, |_| ());
+        let sid = u64::from(slot) + FIRST_SID;
+        if !std::mem::replace(&mut self.has_begun[slot as usize], true) {
+            frame::put(out, sid, ask::SESSION_NEW, |_| ());
+        }
+        frame::put(out, sid, ask::CAPABILITIES_GET, |_| ());
     }
 
     fn take(&mut self, bytes: &[u8], done: &mut Vec<Done>, _: &mut Vec<u8>) -> io::Result<usize> {
         let mut used = 0;
         while let Some(frame) = frame::cut(&bytes[used..]).map_err(odd)? {
             used += frame.len_bytes();
-            let slot = self.asked.pop_front().ok_or_else(|| odd("an answer that nobody asked for"))?;
-            let is_right = frame.kind == answer::CAPABILITIES && frame.payload.len() == ECHO_ANSWER_BYTES;
-            done.push(Done { slot, is_right });
+            let slot = frame.sid.wrapping_sub(FIRST_SID);
+            if slot >= self.has_begun.len() as u64 {
+                return Err(odd("an answer for no session"));
+            }
+            match frame.kind {
+                answer::OK if self.kind == EchoKind::Session => {}
+                kind => {
+                    let is_right = kind == answer::CAPABILITIES && frame.payload.len() == ECHO_ANSWER_BYTES;
+                    done.push(Done { slot: slot as u32, is_right });
+                }
+            }
         }
         Ok(used)
     }
@@ -194,6 +220,31 @@ mod tests {
         assert_eq!(speech.take(&bytes[bytes.len() - 13..], &mut done, &mut out).unwrap(), 13);
         let found: Vec<_> = done.iter().map(|done| (done.slot, done.is_right)).collect();
         assert_eq!(found, [(1, true), (0, false)]);
+    }
+
+    #[test]
+    fn the_echo_of_a_session_begins_it_once_and_that_of_a_connection_never() {
+        for (kind, session_frames) in [(EchoKind::Session, 1), (EchoKind::Connection, 0)] {
+            let mut echo = Echo::new(kind, 2);
+            let mut out = Vec::new();
+            echo.ask(1, &mut out);
+            echo.ask(1, &mut out);
+            assert_eq!(out.len(), (2 + session_frames) * frame::HEAD_BYTES);
+            let mut bytes = Vec::new();
+            if kind == EchoKind::Session {
+                frame::put(&mut bytes, 3, answer::OK, |_| ());
+            }
+            for (sid, kind) in [(3, answer::CAPABILITIES), (2, answer::CAPABILITIES), (3, answer::ERROR)] {
+                frame::put(&mut bytes, sid, kind, |out| out.extend_from_slice(&[0; ECHO_ANSWER_BYTES]));
+            }
+            let mut done = Vec::new();
+            assert_eq!(echo.take(&bytes, &mut done, &mut out).unwrap(), bytes.len());
+            let found: Vec<_> = done.iter().map(|done| (done.slot, done.is_right)).collect();
+            assert_eq!(found, [(1, true), (0, true), (1, false)]);
+            bytes.clear();
+            frame::put(&mut bytes, 4, answer::CAPABILITIES, |_| ());
+            assert!(echo.take(&bytes, &mut done, &mut out).is_err());
+        }
     }
 
     #[test]

@@ -184,8 +184,8 @@ mod tests {
     #[test]
     fn types_are_told_as_the_tables_of_the_protocol_have_them() {
         let members = |kind| Type { members: Some(["ab".into(), "c".into()].into()), ..Type::new(kind) };
-        assert_eq!(told(Type::integer()), (1, 8, 63, Some(20)));
-        assert_eq!(told(Type::unsigned()), (2, 8, 63, Some(20)));
+        assert_eq!(told(Type::integer()), (1, 8, 63, Some(21)));
+        assert_eq!(told(Type::unsigned()), (2, 8, 63, Some(21)));
         assert_eq!(told(Type::new(Kind::Year)), (2, 13, 63, Some(4)));
         assert_eq!(told(Type::decimal(10, 2)), (18, 246, 63, Some(12)));
         assert_eq!(told(Type::new(Kind::Float)), (6, 4, 63, Some(12)));

@@ -7,6 +7,7 @@ mod live;
 mod plans;
 mod statements;
 
+use std::io::Write;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -93,6 +94,26 @@ fn a_login_has_the_frames_of_the_protocol_and_capabilities_need_none() {
     assert_eq!(client.enter("root", ""), Frame { sid: 0, kind: 4, payload: b"\x0a\x00".to_vec() });
     client.send(0, 4, b"\x0a\x07MYSQL41");
     assert_eq!((client.receive().kind, client.is_closed()), (1, true), "a second login");
+    served.stop();
+}
+
+#[test]
+fn capabilities_of_a_session_come_in_its_order_and_others_at_once() {
+    let served = serve(Options::default());
+    let mut client = served.enter();
+    client.begin(2);
+    // Received together, so that the connection has answered before the statement runs.
+    let asked = [(2, 101, &b"\x0a\x10select sleep(.1)"[..]), (2, 1, b""), (0, 1, b""), (3, 1, b"")];
+    let bytes: Vec<u8> = asked.iter().flat_map(|(sid, kind, payload)| client.frame(*sid, *kind, payload)).collect();
+    client.stream.write_all(&bytes).unwrap();
+    let (at_once, beside) = (client.receive(), client.receive());
+    assert_eq!([(at_once.sid, at_once.kind), (beside.sid, beside.kind)], [(0, 2), (3, 2)]);
+    assert_eq!(client.answer(2).numbers(), [0]);
+    assert_eq!(client.receive(), Frame { sid: 2, ..at_once });
+    client.send(2, 7, b"");
+    assert_eq!(client.receive(), Frame { sid: 2, kind: 0, payload: Vec::new() });
+    client.send(2, 1, b"");
+    assert_eq!(client.receive(), Frame { sid: 2, ..beside }, "a number without a session again");
     served.stop();
 }
 
