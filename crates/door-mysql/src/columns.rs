@@ -1,7 +1,9 @@
 //! What a client is told of a result's columns.
 
+use std::sync::LazyLock;
+
 use query::letters::Results;
-use query::types::{Column, Kind, Type};
+use query::types::{Collation, Column, Kind, Type};
 
 use crate::charset::put_text;
 use crate::protocol::{flag, kind};
@@ -39,9 +41,22 @@ pub fn wire_kind(column: Kind) -> u8 {
     }
 }
 
+/// As what computed documents are told.
+static DOCUMENT: LazyLock<Type> = LazyLock::new(|| Type::text(u32::MAX / 4, Collation::DEFAULT));
+
+/// Letters of a double that no table holds: one more than of a column.
+const COMPUTED_DOUBLE: u32 = 23;
+
 /// The payload of a column definition.
 pub fn put_column(out: &mut Vec<u8>, column: &Column, results: Results) {
-    let (collation, length) = results.collation_and_length(&column.ty);
+    let (collation, length) = match column.ty.kind {
+        // A document that no table holds is text.
+        Kind::Json if is_computed(column) => results.collation_and_length(&DOCUMENT),
+        Kind::Double if is_computed(column) && column.ty == Type::double().with_nullable(column.ty.nullable) => {
+            (results.collation_and_length(&column.ty).0, COMPUTED_DOUBLE)
+        }
+        _ => results.collation_and_length(&column.ty),
+    };
     put_bytes(out, b"def");
     for name in [&column.schema, &column.table, &column.org_table, &column.name, &column.org_name] {
         put_text(out, name, results);
@@ -51,48 +66,60 @@ pub fn put_column(out: &mut Vec<u8>, column: &Column, results: Results) {
     out.extend_from_slice(&length.to_le_bytes());
     out.push(wire_kind(column.ty.kind));
     out.extend_from_slice(&flags(column).to_le_bytes());
-    out.push(decimals(&column.ty));
+    out.push(decimals(column));
     out.extend_from_slice(&[0, 0]);
 }
 
-fn decimals(ty: &Type) -> u8 {
+fn decimals(column: &Column) -> u8 {
+    let ty = &column.ty;
     match ty.kind {
         Kind::Decimal | Kind::Float | Kind::Double | Kind::Time | Kind::DateTime | Kind::Timestamp => ty.scale,
+        // 0x41 is a number as well.
+        kind if kind.is_bytes() && ty.unsigned => 0,
+        // Strings that no table holds have no fixed number of digits.
+        kind if is_computed(column) && (ty.is_string() || kind == Kind::Json) => Type::FLOATING,
         _ => 0,
     }
 }
 
+fn is_computed(column: &Column) -> bool {
+    column.org_table.is_empty()
+}
+
 fn flags(column: &Column) -> u16 {
     let (ty, of) = (&column.ty, column.flags);
-    let is_computed = column.org_table.is_empty();
+    let is_computed = is_computed(column);
     let is_number = ty.kind.is_number() || ty.kind == Kind::Year;
     let bits = [
         (!ty.nullable, flag::NOT_NULL),
         (of.primary_key, flag::PRIMARY_KEY),
         (of.unique_key, flag::UNIQUE_KEY),
         (of.multiple_key, flag::MULTIPLE_KEY),
-        (of.primary_key || of.unique_key || of.multiple_key, flag::PART_KEY),
-        (ty.kind.is_blob(), flag::BLOB),
-        (ty.unsigned || matches!(ty.kind, Kind::Bit | Kind::Year), flag::UNSIGNED),
+        (of.primary_key || of.part_key, flag::PART_KEY),
+        (ty.kind.is_blob() && !is_computed, flag::BLOB),
+        (ty.unsigned && !ty.is_string() || matches!(ty.kind, Kind::Bit | Kind::Year), flag::UNSIGNED),
         (ty.zerofill || ty.kind == Kind::Year, flag::ZEROFILL),
         (
-            ty.kind.is_bytes() || ty.kind.is_temporal() || ty.kind == Kind::Json || is_number && is_computed,
+            ty.kind.is_bytes()
+                || ty.kind.is_temporal()
+                || matches!(ty.kind, Kind::Json | Kind::Null)
+                || ty.kind.is_text() && ty.collation == ty.collation.binary_twin()
+                || is_number && is_computed,
             flag::BINARY,
         ),
         (ty.kind == Kind::Enum, flag::ENUM),
         (ty.kind == Kind::Set, flag::SET),
-        (ty.kind == Kind::Timestamp, flag::TIMESTAMP),
+        (ty.kind == Kind::Timestamp && (of.default_now || of.on_update_now), flag::TIMESTAMP),
         (of.auto_increment, flag::AUTO_INCREMENT),
         (of.no_default, flag::NO_DEFAULT_VALUE),
         (of.on_update_now, flag::ON_UPDATE_NOW),
-        (is_number || ty.kind == Kind::Null, flag::NUMBER),
     ];
     bits.into_iter().filter(|(is_set, _)| *is_set).fold(0, |all, (_, bit)| all | bit)
 }
 
 #[cfg(test)]
 mod tests {
-    use query::types::{Collation, ColumnFlags};
+    use query::types::ColumnFlags;
 
     use super::*;
 
@@ -119,15 +146,15 @@ mod tests {
     #[test]
     fn types_are_told_as_mysql_tells_them() {
         let of = |ty: Type| tail(&Column::computed("x", ty), Results::UTF8);
-        assert_eq!(of(Type { length: 2, ..Type::integer() }.with_nullable(false)), (63, 2, 8, 0x8081, 0));
-        assert_eq!(of(Type::decimal(10, 2)), (63, 12, 246, 0x8080, 2));
-        assert_eq!(of(Type::double()), (63, 22, 5, 0x8080, 31));
-        assert_eq!(of(Type::new(Kind::Text)), (255, 262_140, 252, 0x10, 0));
-        assert_eq!(of(Type::new(Kind::LongBlob)), (63, u32::MAX, 252, 0x90, 0));
+        assert_eq!(of(Type { length: 2, ..Type::integer() }.with_nullable(false)), (63, 2, 8, 0x81, 0));
+        assert_eq!(of(Type::decimal(10, 2)), (63, 12, 246, 0x80, 2));
+        assert_eq!(of(Type::double()), (63, 23, 5, 0x80, 31));
+        assert_eq!(of(Type::new(Kind::Text)), (255, 262_140, 252, 0, 31));
+        assert_eq!(of(Type::new(Kind::LongBlob)), (63, u32::MAX, 252, 0x80, 31));
         assert_eq!(of(Type::temporal(Kind::DateTime, 6)), (63, 26, 12, 0x80, 6));
         assert_eq!(of(Type::temporal(Kind::Time, 0)), (63, 10, 11, 0x80, 0));
-        assert_eq!(of(Type::new(Kind::Json)), (63, u32::MAX, 245, 0x90, 0));
-        assert_eq!(of(Type::new(Kind::Year)), (63, 4, 13, 0x80e0, 0));
+        assert_eq!(of(Type::new(Kind::Json)), (255, 4_294_967_292, 245, 0x80, 31));
+        assert_eq!(of(Type::new(Kind::Year)), (63, 4, 13, 0xe0, 0));
     }
 
     #[test]
@@ -135,7 +162,7 @@ mod tests {
         let mut column = Column::computed("id", Type::new(Kind::Int).with_nullable(false));
         column.org_table = "t".into();
         column.flags = ColumnFlags { primary_key: true, auto_increment: true, ..ColumnFlags::default() };
-        assert_eq!(tail(&column, Results::UTF8), (63, 11, 3, 0xc203, 0));
+        assert_eq!(tail(&column, Results::UTF8), (63, 11, 3, 0x4203, 0));
     }
 
     #[test]

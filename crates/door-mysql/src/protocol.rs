@@ -120,5 +120,4 @@ pub mod flag {
     pub const NO_DEFAULT_VALUE: u16 = 1 << 12;
     pub const ON_UPDATE_NOW: u16 = 1 << 13;
     pub const PART_KEY: u16 = 1 << 14;
-    pub const NUMBER: u16 = 1 << 15;
 }

@@ -374,6 +374,12 @@ codes! {
     TF_FORBIDDEN_JOIN_TYPE 3668 "42000" "INNER or LEFT JOIN must be used for LATERAL references made by '{}'";
     JT_VALUE_OUT_OF_RANGE 3669 "22003" "Value is out of range for JSON_TABLE's column '{}'";
     JT_MAX_NESTED_PATH 3670 "42000" "More than supported {} NESTED PATHs were found in JSON_TABLE '{}'";
+    NON_BOOLEAN_EXPR_FOR_CHECK_CONSTRAINT 3812 "HY000" "An expression of non-boolean type specified to a check constraint '{}'.";
+    COLUMN_CHECK_CONSTRAINT_REFERENCES_OTHER_COLUMN 3813 "HY000" "Column check constraint '{}' references other column.";
+    CHECK_CONSTRAINT_NAMED_FUNCTION_IS_NOT_ALLOWED 3814 "HY000" "An expression of a check constraint '{}' contains disallowed function: {}.";
+    CHECK_CONSTRAINT_FUNCTION_IS_NOT_ALLOWED 3815 "HY000" "An expression of a check constraint '{}' contains disallowed function.";
+    CHECK_CONSTRAINT_VARIABLES 3816 "HY000" "An expression of a check constraint '{}' cannot refer to a user or system variable.";
+    DEFAULT_AS_VAL_GENERATED 3773 "HY000" "DEFAULT function cannot be used with default value expressions";
     CHECK_CONSTRAINT_VIOLATED 3819 "HY000" "Check constraint '{}' is violated.";
     CHECK_CONSTRAINT_NOT_FOUND 3821 "HY000" "Check constraint '{}' is not found in the table.";
     PK_INDEX_CANT_BE_INVISIBLE 3522 "HY000" "A primary key index cannot be invisible";
@@ -386,6 +392,13 @@ codes! {
     CHECK_CONSTRAINT_UNKNOWN_COLUMN 3820 "HY000" "Check constraint '{}' refers to non-existing column '{}'.";
     INVALID_BITWISE_AGGREGATE_OPERANDS_SIZE 3514 "HY000" "Aggregate bitwise functions cannot accept arguments longer than {} bytes; consider using the SUBSTRING() function";
     INVALID_BITWISE_OPERANDS_SIZE 3513 "HY000" "Binary operands of bitwise operators must be of equal length";
+    AGGREGATE_ORDER_FOR_UNION 3028 "HY000" "Expression #{} of ORDER BY contains aggregate function and applies to a UNION, EXCEPT or INTERSECT";
+    AGGREGATE_ORDER_NON_AGG_QUERY 3029 "HY000" "Expression #{} of ORDER BY contains aggregate function and applies to the result of a non-aggregated query";
+    FIELD_IN_ORDER_NOT_SELECT 3065 "HY000" "Expression #{} of ORDER BY clause is not in SELECT list, references column '{}' which is not in SELECT list; this is incompatible with DISTINCT";
+    CTE_RECURSIVE_REQUIRES_UNION 3573 "HY000" "Recursive Common Table Expression '{}' should contain a UNION";
+    CTE_RECURSIVE_REQUIRES_NONRECURSIVE_FIRST 3574 "HY000" "Recursive Common Table Expression '{}' should have one or more non-recursive query blocks followed by one or more recursive ones";
+    CTE_RECURSIVE_FORBIDS_AGGREGATION 3575 "HY000" "Recursive Common Table Expression '{}' can contain neither aggregation nor window functions in recursive query block";
+    CTE_RECURSIVE_FORBIDDEN_JOIN_ORDER 3576 "HY000" "In recursive query block of Recursive Common Table Expression '{}', the recursive table must neither be in the right argument of a LEFT JOIN, nor be forced to be non-first with join order hints";
     LOCK_NOWAIT 3572 "HY000" "Statement aborted because lock(s) could not be acquired immediately and NOWAIT is set.";
     CTE_MAX_RECURSION_DEPTH 3636 "HY000" "Recursive query aborted after {} iterations. Try increasing @@cte_max_recursion_depth to a larger value.";
     WINDOW_NO_SUCH_WINDOW 3579 "HY000" "Window name '{}' is not defined.";

@@ -88,12 +88,13 @@ impl Type {
         Type { length: 1, ..Type::new(Kind::BigInt) }
     }
 
+    /// What is computed as a whole number: of one letter more than a column.
     pub fn integer() -> Type {
-        Type::new(Kind::BigInt)
+        Type { length: 21, ..Type::new(Kind::BigInt) }
     }
 
     pub fn unsigned() -> Type {
-        Type { unsigned: true, length: 20, ..Type::new(Kind::BigInt) }
+        Type { unsigned: true, ..Type::integer() }
     }
 
     pub fn double() -> Type {
@@ -338,4 +339,8 @@ pub struct ColumnFlags {
     pub auto_increment: bool,
     pub no_default: bool,
     pub on_update_now: bool,
+    /// The default is the current time.
+    pub default_now: bool,
+    /// Part of a key, at whatever place.
+    pub part_key: bool,
 }

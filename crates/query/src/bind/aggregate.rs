@@ -14,6 +14,7 @@ use crate::scalar::bind::present;
 use crate::scalar::expr::{Case, Compare, Comparison, Domain};
 use crate::types::Kind::{Enum, Set};
 use crate::types::Type;
+use crate::value::Value;
 
 impl Bind<'_> {
     /// Above the grouping: is the node one of GROUP BY's expressions? Columns are looked at by `staged`.
@@ -216,8 +217,12 @@ impl Bind<'_> {
     }
 
     /// VALUES(column) of ON DUPLICATE KEY UPDATE: the value that would have been inserted. It may stand in a subquery of that clause.
-    pub fn inserted_value(&mut self, name: &ast::ColumnName) -> Result<Option<Expr>> {
-        let Some((depth, base)) = self.values_at else { return Ok(None) };
+    pub fn inserted_value(&mut self, name: &ast::ColumnName) -> Result<Expr> {
+        let Some((depth, base)) = self.values_at else {
+            // There is no such row elsewhere.
+            let ty = self.column(name)?.ty().with_nullable(true);
+            return Ok(Expr::Literal(Value::Null, ty));
+        };
         let ast::ColumnName { schema: _, table: of, name: column } = name;
         let table = &self.scopes[depth].tables[0];
         let is_it = of.as_ref().is_none_or(|of| of.eq_ignore_ascii_case(&table.alias));
@@ -225,7 +230,7 @@ impl Bind<'_> {
         let place = place.ok_or_else(|| error::BAD_FIELD.with(&[&name.dotted(), &"field list"]))?;
         let ty = self.scopes[depth].type_at(place).with_nullable(true);
         let expr = Expr::Column(base + place, ty);
-        Ok(Some(if depth + 1 == self.scopes.len() { expr } else { self.read_inside(depth, expr) }))
+        Ok(if depth + 1 == self.scopes.len() { expr } else { self.read_inside(depth, expr) })
     }
 }
 

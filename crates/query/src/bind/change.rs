@@ -162,7 +162,7 @@ impl Bind<'_> {
             // Whatever is given, it is computed in the end.
             Default::None if column.generated.is_some() => Some(Expr::null()),
             Default::None if column.ty.nullable => Some(Expr::null()),
-            Default::None => None,
+            Default::None | Default::Dropped => None,
             Default::Value(value) => Some(Expr::Literal(value.clone(), column.ty.clone())),
             Default::Now(scale) => Some(self.expr(&parse_expression(&format!("CURRENT_TIMESTAMP({scale})"))?)?),
             Default::Expression(text) => Some(self.expr(&parse_expression(text)?)?),

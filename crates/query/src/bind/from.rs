@@ -340,6 +340,9 @@ impl Bind<'_> {
             return self.view(&view, shown);
         }
         let table = self.base_table(name)?;
+        if self.open_views.is_empty() && !self.named.iter().any(|(id, alias)| *id == table.id && alias == shown) {
+            self.named.push((table.id, shown.to_owned()));
+        }
         self.uses.reading += 1;
         self.know(&table);
         let names = table.columns.iter().map(|column| &*column.name);
@@ -401,6 +404,10 @@ pub fn columns_of(table: &Table, alias: &str) -> Vec<Column> {
             .iter()
             .any(|index| index.unique == unique && index.parts[0].column == at && (!unique || index.parts.len() == 1))
     };
+    let leads_several = |at: usize| {
+        let mut unique = table.indexes.iter().filter(|index| index.unique && index.parts.len() > 1);
+        unique.any(|index| index.parts[0].column == at)
+    };
     let in_primary = |at: usize| table.primary.as_ref().is_some_and(|parts| parts.iter().any(|part| part.column == at));
     let columns = table.columns.iter().enumerate().map(|(at, column)| Column {
         schema: table.schema.clone(),
@@ -413,13 +420,15 @@ pub fn columns_of(table: &Table, alias: &str) -> Vec<Column> {
         flags: ColumnFlags {
             primary_key: in_primary(at),
             unique_key: is_first(at, true) && !in_primary(at),
-            multiple_key: is_first(at, false),
+            multiple_key: is_first(at, false) || leads_several(at),
             auto_increment: column.auto_increment,
             no_default: column.default == crate::catalog::table::Default::None
                 && !column.ty.nullable
                 && !column.auto_increment
                 && column.generated.is_none(),
             on_update_now: column.on_update_now,
+            default_now: matches!(column.default, crate::catalog::table::Default::Now(_)),
+            part_key: table.is_in_key(at),
         },
     });
     columns.collect()

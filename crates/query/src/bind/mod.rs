@@ -108,6 +108,8 @@ pub struct Bind<'s> {
     /// The text that places of `recorder` refer to.
     pub text: &'s str,
     pub uses_variables: bool,
+    /// Variables of the user that the statement has assigned to so far.
+    assigned: Vec<String>,
     /// INSERT: what its table is called, and its columns if it is a view.
     named_as: Option<NamedAs>,
     commons: Vec<Common>,
@@ -120,6 +122,8 @@ pub struct Bind<'s> {
     /// Tables whose gates the statement must pass.
     pub tables: Vec<Arc<Table>>,
     pub uses: Uses,
+    /// What the statement itself, not a view, calls tables: a table's number and its alias.
+    pub named: Vec<(u64, String)>,
     /// And those that foreign keys bring in, which the statement does not name.
     pub linked: Vec<Arc<Table>>,
     /// Those that it reads, with the ages of what is known of them.
@@ -151,6 +155,7 @@ impl<'s> Bind<'s> {
             recorder: None,
             text: "",
             uses_variables: false,
+            assigned: Vec::new(),
             named_as: None,
             commons: Vec::new(),
             height: 0,
@@ -158,6 +163,7 @@ impl<'s> Bind<'s> {
             correlations: vec![Vec::new()],
             tables: Vec::new(),
             uses: Uses::default(),
+            named: Vec::new(),
             linked: Vec::new(),
             known: Vec::new(),
             volatile: false,
@@ -207,7 +213,8 @@ impl<'s> Bind<'s> {
     }
 
     pub fn open_scope(&mut self) {
-        self.scopes.push(Scope { clause: "field list", ..Scope::default() });
+        let pads = self.has_mode(SqlMode::PAD_CHAR_TO_FULL_LENGTH);
+        self.scopes.push(Scope { clause: "field list", pads, ..Scope::default() });
     }
 
     pub fn close_scope(&mut self) -> Scope {
@@ -265,7 +272,8 @@ impl<'s> Bind<'s> {
             Ast::UserVariable(name) => Ok(Some(self.user_variable(name))),
             Ast::SystemVariable { scope, name } => self.system_variable(*scope, name).map(Some),
             Ast::Assign { name, value } => self.assignment(name, value).map(Some),
-            Ast::InsertedValue(name) => self.inserted_value(name),
+            Ast::InsertedValue(name) => self.inserted_value(name).map(Some),
+            Ast::DefaultOf(name) => self.default_value(name).map(Some),
             Ast::Compare { op, left, right } => self.row_comparison(left, *op, right),
             Ast::Function(function) => self.function(function),
             Ast::Subquery(query) => self.scalar_subquery(query).map(Some),
@@ -275,7 +283,6 @@ impl<'s> Bind<'s> {
             Ast::Literal(_)
             | Ast::Introduced { charset: _, literal: _ }
             | Ast::Default
-            | Ast::DefaultOf(_)
             | Ast::Row(_)
             | Ast::Unary { op: _, operand: _ }
             | Ast::And(_)

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use syntax::tree as ast;
 
 use crate::bind::Bind;
+use crate::bind::scope::{Origin, ScopeTable};
+use crate::catalog::table::Default;
 use crate::error::{self, Code, Result};
 use crate::exec::hosted::{SetUser, UserVariable};
 use crate::parse::statement::Scope;
@@ -12,6 +14,10 @@ use crate::plan::Call;
 use crate::plan::walk::same;
 use crate::scalar::Expr;
 use crate::scalar::aggregate::{Aggregate, Kind};
+use crate::scalar::bind::constant;
+use crate::scalar::store::implicit_default;
+use crate::types::{self, Type};
+use crate::value::Value;
 
 const MIX_OF_GROUP_FUNC_AND_FIELDS: Code = Code {
     name: "MIX_OF_GROUP_FUNC_AND_FIELDS",
@@ -58,12 +64,89 @@ impl Bind<'_> {
                 return Ok(expr);
             }
         }
+        if let (None, Some(expr)) = (table, self.alias_around(name)?) {
+            return Ok(expr);
+        }
         let shown = match (schema, table) {
             (Some(schema), Some(table)) => format!("{schema}.{table}.{name}"),
             (None, Some(table)) => format!("{table}.{name}"),
             _ => name.to_owned(),
         };
         Err(error::BAD_FIELD.with(&[&shown, &clause]))
+    }
+
+    /// What a block around has called so in its select list, before the subquery that is being bound.
+    fn alias_around(&mut self, name: &str) -> Result<Option<Expr>> {
+        for depth in (0..self.scopes.len() - 1).rev() {
+            let scope = &self.scopes[depth];
+            if !matches!(scope.clause, "field list" | "having clause" | "order clause") {
+                continue;
+            }
+            let illegal = |why: &str| Err(error::ILLEGAL_REFERENCE.with(&[&name, &why]));
+            let mut named = scope.aliases.iter().filter(|(alias, _)| alias.eq_ignore_ascii_case(name));
+            let Some((_, expr)) = named.next() else {
+                if scope.coming.iter().any(|alias| alias.eq_ignore_ascii_case(name)) {
+                    return illegal("forward reference in item list");
+                }
+                continue;
+            };
+            if !named.all(|(_, other)| same(expr, other)) {
+                return Err(error::NON_UNIQ.with(&[&name, &self.scope().clause]));
+            }
+            let expr = expr.clone();
+            if let Some(windowed) = &scope.windowed
+                && windowed.reaches(&expr)
+            {
+                return Err(error::WINDOW_INVALID_WINDOW_FUNC_ALIAS_USE.with(&[&name]));
+            }
+            if let Some(grouped) = &scope.grouped
+                && expr.columns().iter().any(|at| grouped.is_aggregate(*at))
+            {
+                return illegal("reference to group function");
+            }
+            if let Some(reach) = &mut self.reach {
+                reach.note(depth);
+            }
+            return Ok(Some(self.read_inside(depth, expr)));
+        }
+        Ok(None)
+    }
+
+    /// `DEFAULT(column)`: what the column holds where nothing is given.
+    pub fn default_value(&mut self, name: &ast::ColumnName) -> Result<Expr> {
+        let ast::ColumnName { schema, table, name: column } = name;
+        let clause = self.scope().clause;
+        let mut found = None;
+        for scope in self.scopes.iter().rev() {
+            if let Some(place) = scope.find(schema.as_deref(), table.as_deref(), column)? {
+                scope.check_readable(&self.rights, place)?;
+                found = Some((scope, place));
+                break;
+            }
+        }
+        let Some((scope, place)) = found else {
+            return Err(error::BAD_FIELD.with(&[&name.dotted(), &clause]));
+        };
+        let missing = || error::NO_DEFAULT_FOR_FIELD.with(&[column]);
+        let place = match scope.expr_at(place).columns()[..] {
+            [below] if constant::is_field(&scope.expr_at(place)) || scope.pads => below,
+            _ => return Err(missing()),
+        };
+        let ty = scope.type_at(place);
+        let Some(ScopeTable { origin: Origin::Base(base), offset, .. }) = scope.table_at(place) else {
+            let value = if ty.nullable { Value::Null } else { implicit_default(&ty) };
+            return Ok(Expr::Literal(value, ty));
+        };
+        let definition = &base.columns[place - offset];
+        let value = match &definition.default {
+            Default::Value(value) => value.clone(),
+            Default::Now(_) => Value::Null,
+            Default::None if definition.ty.nullable => Value::Null,
+            Default::None | Default::Dropped => return Err(missing()),
+            Default::Expression(_) => return Err(error::DEFAULT_AS_VAL_GENERATED.bare()),
+        };
+        let nullable = definition.ty.nullable || value.is_null();
+        Ok(Expr::Literal(value, definition.ty.clone().with_nullable(nullable)))
     }
 
     /// Is that a column of this block by which it is grouped? HAVING takes it before an alias that hides it.
@@ -148,12 +231,20 @@ impl Bind<'_> {
         self.volatile = true;
         let name = name.to_ascii_lowercase();
         let ty = self.around.variables.user(&name);
-        Expr::Hosted(Arc::new(UserVariable { name }), ty)
+        let is_assigned = self.assigned.contains(&name);
+        let variable = Expr::Hosted(Arc::new(UserVariable { name }), ty.clone());
+        if is_assigned && ty.kind == types::Kind::LongBlob {
+            // It has had no value, so it is a text to whoever reads it behind the assignment.
+            let text = Type { collation: self.settings().collation, ..Type::new(types::Kind::LongText) };
+            return Expr::Cast(Box::new(variable), text.with_nullable(true));
+        }
+        variable
     }
 
     pub fn assignment(&mut self, name: &str, value: &ast::Expr) -> Result<Expr> {
         self.volatile = true;
         let value = self.expr(value)?;
+        self.assigned.push(name.to_ascii_lowercase());
         let ty = value.ty();
         Ok(Expr::Hosted(Arc::new(SetUser { name: name.to_ascii_lowercase(), value }), ty))
     }

@@ -12,6 +12,8 @@ use crate::plan::{Call, Lock, Node};
 use crate::rights::Rights;
 use crate::rights::effective::Columns;
 use crate::scalar::Expr;
+use crate::scalar::aggregate::Kind;
+use crate::scalar::bind::constant::padded;
 use crate::system::SystemTable;
 use crate::types::{Column, Type};
 
@@ -87,6 +89,12 @@ impl Grouped {
         Some(Expr::Column(*key, self.keys[*key].ty().with_nullable(true)))
     }
 
+    /// Does an aggregate's result, not a key or a column that the keys decide, stand at that place of a group's row?
+    pub fn is_aggregate(&self, at: usize) -> bool {
+        let call = at.checked_sub(self.keys.len()).and_then(|at| self.calls.get(at));
+        call.is_some_and(|call| call.aggregate.kind != Kind::AnyValue)
+    }
+
     /// What is read of the rows below.
     pub fn expressions(&mut self) -> Vec<&mut Expr> {
         self.keys.iter_mut().chain(self.calls.iter_mut().flat_map(|call| &mut call.arguments)).collect()
@@ -113,8 +121,14 @@ pub struct Scope {
     pub summoned: bool,
     /// Set where the block has window functions, from the select list on.
     pub windowed: Option<Windowed>,
-    /// Names of the select list, for HAVING and ORDER BY.
+    /// Names of the select list, for HAVING and ORDER BY, and for subqueries behind them in the list.
     pub aliases: Vec<(String, Expr)>,
+    /// Names of the select list that are yet to be bound.
+    pub coming: Vec<String>,
+    /// SELECT DISTINCT: ORDER BY may look at nothing but the select list.
+    pub distinct: bool,
+    /// Columns of CHAR are read with the blanks that fill them: PAD_CHAR_TO_FULL_LENGTH.
+    pub pads: bool,
     pub clause: &'static str,
 }
 
@@ -175,11 +189,13 @@ impl Scope {
         if let Some(ScopeTable { origin: Origin::View(merged), offset, .. }) = table {
             let expr = merged.exprs[place - offset].clone();
             return match expr {
-                Expr::Column(below, _) => Expr::Column(below, self.type_at(below)),
+                Expr::Column(below, _) => self.expr_at(below),
                 expr => expr,
             };
         }
-        Expr::Column(place, self.type_at(place))
+        let column = Expr::Column(place, self.type_at(place));
+        let is_base = table.is_some_and(|table| matches!(table.origin, Origin::Base(_)));
+        if self.pads && is_base { padded(column) } else { column }
     }
 
     /// May that column be read? Error 1143 if not.

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use syntax::tree::walk::{self, Visitor};
 use syntax::tree::{
-    self, ColumnName, CommonTable, ExprKind, Limit, Literal, Locking, LockingWait, NamedWindow, OrderItem, Query,
-    QueryBody, Select, SelectExpr, SelectItem, SetLink, SetOp, Span, TableName, TableRef, With,
+    self, ColumnName, CommonTable, ExprKind, Join, JoinKind, Joined, Limit, Literal, Locking, LockingWait, NamedWindow,
+    OrderItem, Query, QueryBody, Select, SelectExpr, SelectItem, SetLink, SetOp, Span, TableName, TableRef, UnaryOp,
+    With,
 };
 
 use crate::bind::Bind;
@@ -17,6 +18,7 @@ use crate::bind::scope::{Bound, Common, Grouped, Origin, Scope, ScopeTable};
 use crate::bind::semi::{Plain, pull};
 use crate::bind::summary::{Block, Wishes};
 use crate::error::{self, Code, Result, SqlError};
+use crate::exec::hosted::SetUser;
 use crate::parse::statement::Name;
 use crate::plan::join::filter;
 use crate::plan::pack::pack;
@@ -138,8 +140,8 @@ impl Bind<'_> {
         let mut bound = self.set_expr(body)?;
         let limits = self.limits(limit.as_ref())?;
         let mut keys = Vec::new();
-        for OrderItem { expr, descending } in order_by {
-            let at = self.output_column(expr, &bound.columns)?;
+        for (nth, OrderItem { expr, descending }) in order_by.iter().enumerate() {
+            let at = self.output_column(expr, &bound.columns, nth)?;
             keys.push(SortKey { at, ty: bound.columns[at].ty.clone(), descending: *descending });
         }
         if !keys.is_empty() {
@@ -178,11 +180,14 @@ impl Bind<'_> {
     }
 
     /// ORDER BY over a set operation: a name or number of its columns.
-    fn output_column(&mut self, expr: &tree::Expr, columns: &[Column]) -> Result<usize> {
+    fn output_column(&mut self, expr: &tree::Expr, columns: &[Column], nth: usize) -> Result<usize> {
         if let Some(at) = position(expr, columns.len())? {
             return Ok(at);
         }
         let Some(name) = bare_name(expr) else {
+            if has_aggregate(expr) {
+                return Err(error::AGGREGATE_ORDER_FOR_UNION.with(&[&(nth + 1)]));
+            }
             return Err(SqlError::unsupported("ORDER BY an expression over UNION"));
         };
         let found = columns.iter().position(|column| column.name.eq_ignore_ascii_case(name));
@@ -199,12 +204,22 @@ impl Bind<'_> {
         }
     }
 
+    /// An operand of a set operation: its order counts for nothing, unless a limit follows it.
+    fn set_operand(&mut self, body: &QueryBody) -> Result<Bound> {
+        match body {
+            QueryBody::Query(query) if query.limit.is_none() && !query.order_by.is_empty() => {
+                self.query(&Query { order_by: Vec::new(), ..(**query).clone() })
+            }
+            body => self.set_expr(body),
+        }
+    }
+
     /// UNIONs that follow each other become one node over all their inputs, and one DISTINCT serves all up to the last that asks for it.
     fn set_operations(&mut self, first: &QueryBody, links: &[SetLink]) -> Result<Bound> {
-        let mut run = vec![self.set_expr(first)?];
+        let mut run = vec![self.set_operand(first)?];
         let mut distinct = 0;
         for SetLink { op, all, operand } in links {
-            let right = self.set_expr(operand)?;
+            let right = self.set_operand(operand)?;
             if right.columns.len() != run[0].columns.len() {
                 return Err(error::WRONG_NUMBER_OF_COLUMNS_IN_SELECT.bare());
             }
@@ -350,7 +365,7 @@ impl Bind<'_> {
         bound
     }
 
-    fn block(&mut self, select: &Select, order: &[OrderItem], limits: Limits, locks: &[Locking]) -> Result<Bound> {
+    fn block(&mut self, select: &Select, order: &[OrderItem], mut limits: Limits, locks: &[Locking]) -> Result<Bound> {
         let Select {
             hints: _,
             distinct,
@@ -365,6 +380,9 @@ impl Bind<'_> {
             windows: _,
         } = select;
         let (distinct, counts) = (*distinct, *calc_found_rows && limits.0.is_some());
+        // In which order the rows of a subquery come counts for nothing.
+        let is_ordered = limits.0.is_some() || self.scopes.len() == 1;
+        self.scope().distinct = distinct && is_ordered;
         let source = self.from(from)?;
         let tables = self.scope().tables.len();
         self.rise(tables)?;
@@ -444,6 +462,14 @@ impl Bind<'_> {
         }
         let width = exprs.len();
         let mut keys = Vec::new();
+        let sorts = match !is_sorted && !distinct && exprs.iter().any(assigns) {
+            true => {
+                let before = if counts { (None, None) } else { std::mem::take(&mut limits) };
+                node = sorted_first(node, &exprs, std::mem::take(&mut sorts), before);
+                Vec::new()
+            }
+            false => sorts,
+        };
         if !is_sorted {
             for (expr, descending) in sorts {
                 let ty = expr.ty();
@@ -503,7 +529,13 @@ impl Bind<'_> {
             self.scope().clause = "having clause";
             conjuncts(self.without_windows(|bind| bind.expr(condition))?, &mut having);
         }
+        // The order of the one row that there is counts for nothing.
+        let is_one = |grouped: &&mut Grouped| grouped.keys.is_empty() && !grouped.rollup;
+        let strict = self.scope().grouped.as_mut().filter(is_one).map(|one| std::mem::replace(&mut one.lenient, true));
         let sorts = self.order(order, &exprs)?;
+        if let (Some(lenient), Some(grouped)) = (strict, &mut self.scope().grouped) {
+            grouped.lenient = lenient;
+        }
         Ok(Above { exprs, columns, having, sorts })
     }
 
@@ -629,6 +661,13 @@ impl Bind<'_> {
         if list.is_empty() && !aggregates {
             return Ok(false);
         }
+        if list.is_empty() && !self.scope().summoned && !self.has_aggregates(select, items, &[])? {
+            // Only the order asks for one.
+            let mut of_order = order.iter().position(|item| has_aggregate(&item.expr)).into_iter();
+            if let Some(at) = of_order.next() {
+                return Err(error::AGGREGATE_ORDER_NON_AGG_QUERY.with(&[&(at + 1)]));
+            }
+        }
         self.scope().clause = "group statement";
         let mut keys: Vec<Expr> = Vec::new();
         let mut named = Vec::new();
@@ -731,6 +770,7 @@ impl Bind<'_> {
 
     pub fn select_list(&mut self, items: &[Item<'_>]) -> Result<(Vec<Expr>, Vec<Column>)> {
         let (mut exprs, mut columns) = (Vec::new(), Vec::new());
+        self.scope().coming = items.iter().filter_map(alias_of).collect();
         for (at, item) in items.iter().enumerate() {
             self.item = at + 1;
             let depth = self.scopes.len() - 1;
@@ -786,12 +826,86 @@ impl Bind<'_> {
                 Some(at) => exprs[at].clone(),
                 None => self.expr(expr)?,
             };
+            self.check_distinct(&expr, exprs)?;
             if !matches!(expr, Expr::Literal(..)) {
                 sorts.push((expr, *descending));
             }
         }
         Ok(sorts)
     }
+}
+
+impl Bind<'_> {
+    /// Under DISTINCT an expression of ORDER BY looks at the select list alone.
+    fn check_distinct(&mut self, expr: &Expr, list: &[Expr]) -> Result<()> {
+        let (item, is_strict) = (self.item, self.has_mode(SqlMode::ONLY_FULL_GROUP_BY));
+        let scope = self.scope();
+        if !scope.distinct || !is_strict || list.iter().any(|known| same(known, expr)) {
+            return Ok(());
+        }
+        let keys = scope.grouped.as_ref().map(|grouped| &grouped.keys);
+        let is_shown = |place: usize| list.iter().any(|known| matches!(known, Expr::Column(at, _) if *at == place));
+        for place in expr.columns().into_iter().filter(|place| !is_shown(*place)) {
+            // Above a grouping: the column that a key is.
+            let place = match keys {
+                None => Some(place),
+                Some(keys) => match keys.get(place) {
+                    Some(Expr::Column(below, _)) => Some(*below),
+                    _ => None,
+                },
+            };
+            let Some(column) = place.and_then(|place| scope.column_at(place)) else { continue };
+            let names = [&*column.schema, &*column.table, &*column.name];
+            let shown: Vec<&str> = names.into_iter().filter(|name| !name.is_empty()).collect();
+            return Err(error::FIELD_IN_ORDER_NOT_SELECT.with(&[&item, &shown.join(".")]));
+        }
+        Ok(())
+    }
+}
+
+fn alias_of(item: &Item<'_>) -> Option<String> {
+    match item {
+        Item::Expr(SelectExpr { expr: _, alias, text: _ }) => alias.clone(),
+        Item::Place(_) => None,
+    }
+}
+
+/// Does it assign to a variable of the user?
+fn assigns(expr: &Expr) -> bool {
+    let mut found = false;
+    expr.walk(&mut |part| {
+        if let Expr::Hosted(hosted, _) = part {
+            found |= hosted.as_any().is_some_and(<dyn std::any::Any>::is::<SetUser>);
+        }
+    });
+    found
+}
+
+/// The rows in their order, before the expressions are computed: those that assign count on it.
+fn sorted_first(node: Arc<Node>, exprs: &[Expr], sorts: Vec<(Expr, bool)>, limits: Limits) -> Arc<Node> {
+    let mut row: Vec<Expr> = Vec::new();
+    let mut keep = |at: usize, ty: Type| {
+        if row.len() <= at {
+            row.resize(at + 1, Expr::null());
+        }
+        row[at] = Expr::Column(at, ty);
+    };
+    for expr in exprs {
+        expr.columns().into_iter().for_each(|at| keep(at, Type::null()));
+        expr.walk(&mut |part| {
+            if let Expr::Column(at, ty) = part {
+                keep(*at, ty.clone());
+            }
+        });
+    }
+    let mut keys = Vec::new();
+    for (expr, descending) in sorts {
+        keys.push(SortKey { at: row.len(), ty: expr.ty(), descending });
+        row.push(expr);
+    }
+    let node = Arc::new(Node::Project { input: node, exprs: row });
+    let limit = limits.0.clone().map(|limit| (limit, limits.1.clone()));
+    limited(Arc::new(Node::Sort { input: node, keys, limit, unique: false }), limits)
 }
 
 /// A number in ORDER BY: an item of the select list.
@@ -831,21 +945,38 @@ fn name_of_item(item: &SelectExpr) -> String {
     if let Some(alias) = alias {
         return alias.clone();
     }
-    shortened(match &expr.kind {
+    shortened(name_of_expr(expr, text))
+}
+
+fn name_of_expr(expr: &tree::Expr, text: &str) -> String {
+    match &expr.kind {
         ExprKind::Column(column) => column.name.clone(),
+        ExprKind::Unary { op: UnaryOp::Plus, operand } => {
+            name_of_expr(operand, text.trim_start_matches(|letter: char| letter.is_whitespace() || letter == '+'))
+        }
+        ExprKind::Introduced { charset: _, literal: Literal::String(content) } => content.clone(),
         ExprKind::Literal(literal) => match literal {
-            Literal::String(text) | Literal::National(text) => text.clone(),
-            Literal::Bool(truth) => truth.to_string().to_uppercase(),
+            Literal::String(content) | Literal::National(content) => {
+                first_of(text).unwrap_or(content.as_str()).trim_start().to_owned()
+            }
             Literal::Null => "NULL".to_owned(),
             // As written, but for brackets around it.
-            Literal::Integer(_) | Literal::Decimal(_) | Literal::Float(_) => {
+            Literal::Bool(_) | Literal::Integer(_) | Literal::Decimal(_) | Literal::Float(_) => {
                 text.trim_matches(|letter: char| letter.is_whitespace() || matches!(letter, '(' | ')')).to_owned()
             }
-            Literal::Hex(_) | Literal::Bits(_) | Literal::Temporal(..) => text.clone(),
+            Literal::Hex(_) | Literal::Bits(_) | Literal::Temporal(..) => text.to_owned(),
         },
         ExprKind::Parameter(_) => "?".to_owned(),
-        _ => text.clone(),
-    })
+        _ => text.to_owned(),
+    }
+}
+
+/// The first of several strings beside each other, where there are no escapes in it.
+fn first_of(text: &str) -> Option<&str> {
+    let mark = text.chars().next().filter(|mark| matches!(mark, '\'' | '"'))?;
+    let (first, rest) = text[1..].split_once(mark)?;
+    let is_plain = !first.contains('\\') && !rest.is_empty() && !rest.starts_with(mark);
+    is_plain.then_some(first)
 }
 
 /// The order to ask of a table: of columns only.
@@ -990,22 +1121,118 @@ fn unify(mut sides: Vec<Bound>) -> Result<Vec<Bound>> {
 
 /// The parts of a common table expression, if it reads itself. Members of its union before the first that does give the rows to begin with.
 fn recursion<'a>(query: &'a Query, name: &str) -> Result<Option<Recursive<'a>>> {
-    let QueryBody::SetOperations { first, links } = &query.body else { return Ok(None) };
+    let QueryBody::SetOperations { first, links } = &query.body else {
+        return match mentions(&query.body, name) {
+            0 => Ok(None),
+            _ => Err(error::CTE_RECURSIVE_REQUIRES_UNION.with(&[&name])),
+        };
+    };
+    if mentions(first, name) > 0 {
+        return Err(error::CTE_RECURSIVE_REQUIRES_NONRECURSIVE_FIRST.with(&[&name]));
+    }
     let Some(at) = links.iter().position(|link| mentions(&link.operand, name) > 0) else { return Ok(None) };
+    if links.iter().all(|link| link.op != SetOp::Union) {
+        return Err(error::CTE_RECURSIVE_REQUIRES_UNION.with(&[&name]));
+    }
     let (seed, members) = links.split_at(at);
     if let Some(link) = members.iter().find(|link| link.op != SetOp::Union) {
         let op = if link.op == SetOp::Except { "EXCEPT" } else { "INTERSECT" };
         return Err(SqlError::unsupported(format!("{op} in the recursive part of a Common Table Expression")));
     }
-    if members.iter().any(|link| mentions(&link.operand, name) > mentions_in_from(&link.operand, name)) {
-        return Err(CTE_RECURSIVE_REQUIRES_SINGLE_REFERENCE.with(&[&name]));
-    }
+    members.iter().try_for_each(|link| check_recursive(&link.operand, name))?;
     let distinct = members.iter().any(|link| !link.all);
     if members.windows(2).any(|pair| !pair[0].all && pair[1].all) {
         let what = "recursive query blocks with UNION DISTINCT then UNION ALL, in recursive Common Table Expression";
         return Err(SqlError::unsupported(what));
     }
     Ok(Some(Recursive { first, seed, part: &members[0].operand, rest: &members[1..], distinct }))
+}
+
+/// May a block be repeated: what it makes of a row hangs on that row alone.
+fn check_recursive(body: &QueryBody, name: &str) -> Result<()> {
+    let in_from = mentions_in_from(body, name);
+    if mentions(body, name) > in_from {
+        return Err(CTE_RECURSIVE_REQUIRES_SINGLE_REFERENCE.with(&[&name]));
+    }
+    let sorts = || {
+        SqlError::unsupported("ORDER BY / LIMIT / SELECT DISTINCT in recursive query block of Common Table Expression")
+    };
+    match body {
+        QueryBody::Query(query) => {
+            if in_from > 0 && (!query.order_by.is_empty() || query.limit.is_some()) {
+                return Err(sorts());
+            }
+            check_recursive(&query.body, name)
+        }
+        QueryBody::SetOperations { first, links } => {
+            check_recursive(first, name)?;
+            links.iter().try_for_each(|link| check_recursive(&link.operand, name))
+        }
+        QueryBody::Select(select) if in_from > 0 => {
+            if in_from > 1 {
+                return Err(CTE_RECURSIVE_REQUIRES_SINGLE_REFERENCE.with(&[&name]));
+            }
+            let gathers = |node: &tree::Expr| has_aggregate(node) || has_window(node);
+            let in_list = |item: &SelectItem| matches!(item, SelectItem::Expr(item) if gathers(&item.expr));
+            if !select.group_by.is_empty()
+                || select.items.iter().any(in_list)
+                || select.having.as_ref().is_some_and(gathers)
+            {
+                return Err(error::CTE_RECURSIVE_FORBIDS_AGGREGATION.with(&[&name]));
+            }
+            if select.distinct {
+                return Err(sorts());
+            }
+            // A condition that a row of NULLs does not meet makes an inner join of it.
+            let is_met = |condition: &tree::Expr| !refuses_null(condition, name);
+            if select.from.iter().any(|item| is_filled_up(item, name)) && select.selection.as_ref().is_none_or(is_met) {
+                return Err(error::CTE_RECURSIVE_FORBIDDEN_JOIN_ORDER.with(&[&name]));
+            }
+            Ok(())
+        }
+        QueryBody::Select(_) | QueryBody::Values(_) | QueryBody::Table(_) => Ok(()),
+    }
+}
+
+/// Is the condition, or a part of it that must hold, a comparison with a column that may be the table's?
+fn refuses_null(condition: &tree::Expr, name: &str) -> bool {
+    let is_column = |side: &tree::Expr| match &side.kind {
+        ExprKind::Column(column) => column.table.as_ref().is_none_or(|table| table.eq_ignore_ascii_case(name)),
+        _ => false,
+    };
+    match &condition.kind {
+        ExprKind::And(parts) => parts.iter().any(|part| refuses_null(part, name)),
+        ExprKind::Compare { op: tree::CompareOp::NullSafeEqual, left: _, right: _ } => false,
+        ExprKind::Compare { op: _, left, right } => is_column(left) || is_column(right),
+        ExprKind::Between { operand, low: _, high: _, negated: _ }
+        | ExprKind::InList { operand, list: _, negated: _ }
+        | ExprKind::Is { operand, test: tree::Truth::Null, negated: true } => is_column(operand),
+        _ => false,
+    }
+}
+
+/// Does a table of that name stand where an outer join fills up what it does not find?
+fn is_filled_up(item: &Joined, name: &str) -> bool {
+    let has = |table: &TableRef| match table {
+        TableRef::Table(table) => table.name.schema.is_none() && table.name.name.eq_ignore_ascii_case(name),
+        TableRef::Nested(items) => {
+            let mut mentions = Mentions { name, deep: false, count: 0 };
+            walk::joined(items, &mut mentions);
+            mentions.count > 0
+        }
+        TableRef::Derived(_) | TableRef::JsonTable(_) => false,
+    };
+    let within = |table: &TableRef| match table {
+        TableRef::Nested(items) => items.iter().any(|item| is_filled_up(item, name)),
+        TableRef::Table(_) | TableRef::Derived(_) | TableRef::JsonTable(_) => false,
+    };
+    let mut left = has(&item.first);
+    let mut found = within(&item.first);
+    for Join { kind, table, constraint: _ } in &item.joins {
+        found |= within(table) || (*kind == JoinKind::Left && has(table)) || (*kind == JoinKind::Right && left);
+        left |= has(table);
+    }
+    found
 }
 
 /// Counts how often a table is named.

@@ -70,6 +70,11 @@ impl Windowed {
         self.orderings.len()
     }
 
+    /// Is a result of theirs in the expression?
+    pub fn reaches(&self, expr: &Expr) -> bool {
+        expr.columns().iter().any(|at| *at >= self.from)
+    }
+
     /// The nodes that make them, one upon the other.
     pub fn nodes(self, mut input: Arc<Node>) -> Arc<Node> {
         let width = self.from + self.count;

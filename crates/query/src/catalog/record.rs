@@ -21,8 +21,8 @@ use crate::error::{Result, SqlError};
 use crate::row::{Layout, decode_value, encode_value};
 use crate::types::{Collation, Kind, Type};
 
-/// Of the bytes of a definition. Those of version 1 end before the foreign keys, those of version 2 before the generated columns.
-const VERSION: u8 = 3;
+/// Of the bytes of a definition. Those of version 1 end before the foreign keys, those of version 2 before the generated columns, those of version 3 before the options.
+const VERSION: u8 = 4;
 /// Bytes of one piece.
 pub const PIECE: usize = 1000;
 
@@ -147,9 +147,13 @@ impl Out {
                 self.byte(3);
                 self.text(text);
             }
+            Default::Dropped => self.byte(4),
         }
         self.byte(
-            u8::from(column.on_update_now) | u8::from(column.auto_increment) << 1 | u8::from(column.invisible) << 2,
+            u8::from(column.on_update_now)
+                | u8::from(column.auto_increment) << 1
+                | u8::from(column.invisible) << 2
+                | u8::from(column.collated) << 3,
         );
         self.text(&column.comment);
         let mut bytes = Vec::new();
@@ -204,7 +208,12 @@ pub fn encode_table(table: &Table) -> Result<Vec<u8>> {
     for index in &table.indexes {
         out.text(&index.name);
         out.number(u64::from(index.map));
-        out.byte(u8::from(index.unique) | u8::from(index.invisible) << 1 | u8::from(index.generated) << 2);
+        out.byte(
+            u8::from(index.unique)
+                | u8::from(index.invisible) << 1
+                | u8::from(index.generated) << 2
+                | u8::from(index.using) << 3,
+        );
         out.parts(&index.parts);
         out.text(&index.comment);
     }
@@ -225,6 +234,12 @@ pub fn encode_table(table: &Table) -> Result<Vec<u8>> {
         out.number(at as u64);
         out.text(&generated.text);
         out.byte(u8::from(generated.stored) | u8::from(generated.hidden) << 1);
+    }
+    out.byte(u8::from(table.primary_using));
+    out.count(table.options.len());
+    for (name, value) in &table.options {
+        out.text(name);
+        out.text(value);
     }
     Ok(out.0)
 }
@@ -309,6 +324,7 @@ impl<'b> In<'b> {
             1 => Default::Value(decode_value(self.bytes()?, &ty)?),
             2 => Default::Now(self.byte()?),
             3 => Default::Expression(self.text()?),
+            4 => Default::Dropped,
             _ => return Err(damaged()),
         };
         let flags = self.byte()?;
@@ -322,6 +338,7 @@ impl<'b> In<'b> {
             on_update_now: flags & 1 != 0,
             auto_increment: flags & 2 != 0,
             invisible: flags & 4 != 0,
+            collated: flags & 8 != 0,
             comment,
             initial,
             generated: None,
@@ -392,6 +409,7 @@ pub fn decode_table(bytes: &[u8]) -> Result<Table> {
             unique: flags & 1 != 0,
             invisible: flags & 2 != 0,
             generated: flags & 4 != 0,
+            using: flags & 8 != 0,
             parts,
             comment,
         })
@@ -402,6 +420,8 @@ pub fn decode_table(bytes: &[u8]) -> Result<Table> {
     for (at, generated) in if format < 3 { Vec::new() } else { from.list(In::generated)? } {
         columns.get_mut(at).ok_or_else(damaged)?.generated = Some(generated);
     }
+    let primary_using = format >= 4 && from.byte()? != 0;
+    let options = if format < 4 { Vec::new() } else { from.list(|from| Ok((from.text()?, from.text()?)))? };
     let table = Table {
         id,
         schema,
@@ -418,6 +438,8 @@ pub fn decode_table(bytes: &[u8]) -> Result<Table> {
         foreign_keys,
         collation,
         comment,
+        options,
+        primary_using,
         created,
         temporary: false,
         computes: false,
@@ -425,4 +447,27 @@ pub fn decode_table(bytes: &[u8]) -> Result<Table> {
         formulas: OnceLock::new(),
     };
     Ok(table.settle())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::system::keys;
+
+    /// Each version ends where the next one goes on.
+    #[test]
+    fn definitions_of_earlier_versions_are_read() {
+        let bytes = encode_table(keys::table()).unwrap();
+        assert_eq!(bytes[0], VERSION);
+        // Behind the foreign keys: the generated columns; the flag and the options. The lists are empty.
+        for (version, missing) in [(4, 0), (3, 1 + 4), (2, 1 + 4 + 4), (1, 1 + 4 + 4 + 4)] {
+            let mut earlier = bytes[..bytes.len() - missing].to_vec();
+            earlier[0] = version;
+            let table = decode_table(&earlier).unwrap();
+            assert_eq!(encode_table(&table).unwrap(), bytes, "version {version}");
+        }
+        let mut later = bytes.clone();
+        later[0] = VERSION + 1;
+        assert!(decode_table(&later).is_err());
+    }
 }

@@ -34,6 +34,10 @@ pub struct Table {
     pub foreign_keys: Vec<ForeignKey>,
     pub collation: Collation,
     pub comment: String,
+    /// Options from which nothing follows here, as they were written: the name in lower case and the value.
+    pub options: Vec<(String, String)>,
+    /// USING BTREE was written of the primary key.
+    pub primary_using: bool,
     pub created: i64,
     /// Of one session, which drops it when it goes.
     pub temporary: bool,
@@ -54,6 +58,8 @@ pub struct TableColumn {
     pub on_update_now: bool,
     pub auto_increment: bool,
     pub invisible: bool,
+    /// A character set or a collation was written of it.
+    pub collated: bool,
     pub comment: String,
     /// What rows have that are older than the column.
     pub initial: Value,
@@ -72,6 +78,7 @@ impl TableColumn {
             on_update_now: false,
             auto_increment: false,
             invisible: false,
+            collated: false,
             comment: String::new(),
             initial: Value::Null,
             generated: None,
@@ -81,14 +88,46 @@ impl TableColumn {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Default {
-    /// A value must be given.
+    /// NULL, or a value must be given.
     None,
+    /// ALTER ... DROP DEFAULT: a value must be given, although NULL can be.
+    Dropped,
     Value(Value),
     /// CURRENT_TIMESTAMP with so many digits.
     Now(u8),
     /// An expression in brackets, as text.
     Expression(String),
 }
+
+/// Options in the order of SHOW CREATE TABLE.
+pub const SHOWN_OPTIONS: [&str; 11] = [
+    "min_rows",
+    "max_rows",
+    "avg_row_length",
+    "pack_keys",
+    "stats_persistent",
+    "stats_auto_recalc",
+    "stats_sample_pages",
+    "checksum",
+    "delay_key_write",
+    "row_format",
+    "key_block_size",
+];
+
+/// The same in the order of CREATE_OPTIONS.
+pub const LISTED_OPTIONS: [&str; 11] = [
+    "max_rows",
+    "min_rows",
+    "avg_row_length",
+    "row_format",
+    "stats_sample_pages",
+    "stats_auto_recalc",
+    "stats_persistent",
+    "pack_keys",
+    "checksum",
+    "delay_key_write",
+    "key_block_size",
+];
 
 /// One column of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,6 +146,8 @@ pub struct Index {
     pub parts: Vec<Part>,
     pub comment: String,
     pub invisible: bool,
+    /// USING BTREE was written of it.
+    pub using: bool,
     /// Made for a foreign key without being asked for: it goes when another index can do its work.
     pub generated: bool,
 }
@@ -138,6 +179,19 @@ impl Table {
             let may_be_null = index.parts.iter().any(|part| columns[part.column].ty.nullable);
             (!index.unique, index.unique && may_be_null)
         });
+    }
+
+    /// ` NAME=value` of each option that is not as it would be without a word.
+    pub fn options_text(&self, order: &[&str], shown: impl Fn(&str) -> String) -> String {
+        let mut text = String::new();
+        for name in order {
+            let Some((_, value)) = self.options.iter().find(|(known, _)| known == name) else { continue };
+            let tells_zero = matches!(*name, "pack_keys" | "stats_persistent" | "stats_auto_recalc");
+            if !value.eq_ignore_ascii_case("default") && (value != "0" || tells_zero) {
+                text.extend([" ", &shown(name), "=", &value.to_uppercase()]);
+            }
+        }
+        text
     }
 
     /// The column of that name; those behind functional indexes have none.
@@ -175,6 +229,8 @@ impl Table {
             foreign_keys: Vec::new(),
             collation: Collation::DEFAULT,
             comment: String::new(),
+            options: Vec::new(),
+            primary_using: false,
             created: 0,
             temporary: false,
             computes: false,
@@ -211,6 +267,8 @@ impl Table {
             foreign_keys: self.foreign_keys.clone(),
             collation: self.collation,
             comment: self.comment.clone(),
+            options: self.options.clone(),
+            primary_using: self.primary_using,
             created: self.created,
             temporary: self.temporary,
             computes: false,

@@ -354,6 +354,11 @@ pub struct Tally {
     pub changed: Changed,
     pub records: u64,
     pub duplicates: u64,
+    /// The number that was made for a row which was not put in after all: the next row's.
+    spare: Option<u64>,
+    /// So many numbers were made, and so many rows were to have one: MySQL takes a number for each row of VALUES, used or not.
+    made: usize,
+    wanting: usize,
 }
 
 pub(super) struct Inserting<'i> {
@@ -388,12 +393,15 @@ pub fn insert(plan: &Insert, tally: Tally, ctx: &mut EvalContext) -> Result<Tall
 }
 
 /// What is told of it.
-pub fn inserted(plan: &Insert, tally: Tally, ctx: &EvalContext) -> Changed {
-    let Tally { mut changed, records, duplicates } = tally;
+pub fn inserted(plan: &Insert, tally: Tally, ctx: &mut EvalContext) -> Result<Changed> {
+    let Tally { mut changed, records, duplicates, spare: _, made, wanting } = tally;
+    if made > 0 && matches!(plan.values, Values::Rows(_)) {
+        (made..wanting).try_for_each(|_| next_number(&plan.rules.table, ctx).map(drop))?;
+    }
     if records > 1 || matches!(plan.values, Values::Query(_)) {
         changed.info = format!("Records: {records}  Duplicates: {duplicates}  Warnings: {}", ctx.warnings.count());
     }
-    changed
+    Ok(changed)
 }
 
 impl<'i> Inserting<'i> {
@@ -465,6 +473,7 @@ impl<'i> Inserting<'i> {
         generated::compute(table, &mut row, None, self.tally.records, ctx)?;
         if or_ignored(ctx, |ctx| check(rules, &row, ctx))?.is_none() {
             self.tally.duplicates += 1;
+            self.tally.wanting += usize::from(self.auto.is_some_and(|column| asks_for_number(&row[column], ctx)));
             return Ok(());
         }
         // No constraint may look at the number, so a row that IGNORE leaves out takes none.
@@ -485,7 +494,14 @@ impl<'i> Inserting<'i> {
     fn number(&mut self, column: usize, row: &mut Row, ctx: &mut EvalContext) -> Result<Number> {
         let table = &self.plan.rules.table;
         if asks_for_number(&row[column], ctx) {
-            let number = next_number(table, ctx)?;
+            let number = match self.tally.spare.take() {
+                Some(number) => number,
+                None => {
+                    self.tally.made += 1;
+                    next_number(table, ctx)?
+                }
+            };
+            self.tally.wanting += 1;
             let value = stored(&self.plan.rules, column, Value::UInt(number), self.tally.records, ctx)?;
             row[column] = value;
             return Ok(Number::Made(number));
@@ -497,6 +513,13 @@ impl<'i> Inserting<'i> {
         };
         auto_number(table, Some(given), ctx)?;
         Ok(Number::Given(given))
+    }
+
+    /// The row has no use for its number.
+    fn give_back(&mut self, number: Number) {
+        if let Number::Made(number) = number {
+            self.tally.spare = Some(number);
+        }
     }
 
     fn put(&mut self, row: Row, number: Number, ctx: &mut EvalContext) -> Result<()> {
@@ -511,6 +534,7 @@ impl<'i> Inserting<'i> {
                         host(ctx).txn()?.rollback_to(before)?;
                         table.live.add_rows(-1);
                         self.tally.duplicates += 1;
+                        self.give_back(number);
                         ctx.warn(error);
                     }
                     done => {
@@ -526,6 +550,7 @@ impl<'i> Inserting<'i> {
                 OnConflict::Fail => return Err(duplicate(table, conflict.index, &row, ctx)),
                 OnConflict::Ignore => {
                     self.tally.duplicates += 1;
+                    self.give_back(number);
                     let warning = duplicate(table, conflict.index, &row, ctx);
                     ctx.warn(warning);
                     return Ok(());
@@ -549,6 +574,7 @@ impl<'i> Inserting<'i> {
                 OnConflict::Update => {
                     if let Some(old) = current(table, &conflict.row_key, ctx)? {
                         self.tally.duplicates += 1;
+                        self.give_back(number);
                         return or_ignored(ctx, |ctx| self.update(&conflict.row_key, old, row, ctx)).map(drop);
                     }
                 }

@@ -1,8 +1,9 @@
 //! Conditions of a walk over many rows, with what is the same for all of them computed once: `d < DATE '1994-01-01' + INTERVAL 1 YEAR`. Parameters, which stand for most literals, are values then, and lists of them sorted.
 //!
-//! Only what leaves no trace is computed beforehand. What fails, or warns, is left as it is, for it is an error, or a warning, of a row that there may not be.
+//! Only what leaves no trace is computed beforehand. What fails, or warns, is left as it is, for it is an error, or a warning, of a row that there may not be. A text that is no date is an error of the statement.
 
-use crate::scalar::bind::constant::is_conversion;
+use crate::error::Result;
+use crate::scalar::bind::constant::{is_conversion, is_of_date};
 use crate::scalar::bind::sort_literals;
 use crate::scalar::{EvalContext, Expr};
 
@@ -23,8 +24,9 @@ pub fn folds(condition: &Expr, rows: f64) -> bool {
 }
 
 /// The conditions with values in their places.
-pub fn folded(conditions: &[Expr], ctx: &mut EvalContext) -> Vec<Expr> {
+pub fn folded(conditions: &[Expr], ctx: &mut EvalContext) -> Result<Vec<Expr>> {
     let mut conditions = conditions.to_vec();
+    let mut done = Ok(());
     let mut fold = |expr: &mut Expr| match expr {
         Expr::Parameter(place, ty) => {
             if let Some(value) = ctx.parameters.get(*place) {
@@ -32,21 +34,23 @@ pub fn folded(conditions: &[Expr], ctx: &mut EvalContext) -> Vec<Expr> {
             }
         }
         Expr::In(list) if list.sorted.is_none() => {
-            list.list.iter_mut().for_each(|(candidate, _)| computed(candidate, ctx));
+            list.list.iter_mut().for_each(|(candidate, _)| drop(computed(candidate, ctx)));
             list.sorted = sort_literals(&mut list.list);
         }
         Expr::Compare(compare) => {
-            computed(&mut compare.left, ctx);
-            computed(&mut compare.right, ctx);
+            for side in [&mut compare.left, &mut compare.right] {
+                if let (Err(error), true) = (computed(side, ctx), done.is_ok()) {
+                    done = Err(error);
+                }
+            }
         }
         Expr::Between(between) => {
-            computed(&mut between.low, ctx);
-            computed(&mut between.high, ctx);
+            let _ = (computed(&mut between.low, ctx), computed(&mut between.high, ctx));
         }
         _ => {}
     };
     conditions.iter_mut().for_each(|condition| condition.rewrite(&mut fold));
-    conditions
+    done.map(|()| conditions)
 }
 
 /// A computation over literals and parameters that has no effect but its value.
@@ -63,16 +67,19 @@ fn is_fixed(expr: &Expr) -> bool {
             .all(|child| matches!(child, Expr::Literal(..) | Expr::Parameter(..)) || is_fixed(child))
 }
 
-/// As a comparison takes it: a quotient with all its digits.
-fn computed(expr: &mut Expr, ctx: &mut EvalContext) {
+/// As a comparison takes it: a quotient with all its digits. An error is one of the statement.
+fn computed(expr: &mut Expr, ctx: &mut EvalContext) -> Result<()> {
     if !is_fixed(expr) {
-        return;
+        return Ok(());
     }
     let warnings = std::mem::take(&mut ctx.warnings);
     let value = expr.eval_exact(&[], ctx);
     let is_silent = ctx.warnings.count() == 0;
     ctx.warnings = warnings;
-    if let (Ok(value), true) = (value, is_silent) {
-        *expr = Expr::Literal(value, expr.ty());
+    match value {
+        Ok(value) if is_silent => *expr = Expr::Literal(value, expr.ty()),
+        Err(error) if matches!(expr, Expr::Call(call) if is_of_date(call)) => return Err(error),
+        _ => {}
     }
+    Ok(())
 }

@@ -158,7 +158,7 @@ impl ScanState {
             range = ranges.pop_front();
         }
         is_exact &= scan.access.union.is_empty();
-        let folded = (scan.folds && base.is_none()).then(|| folded(&scan.conditions, ctx));
+        let folded = (scan.folds && base.is_none()).then(|| folded(&scan.conditions, ctx)).transpose()?;
         is_exact &= scan.lock.is_none();
         let is_covered = scan.is_shown(if is_exact { &scan.needed_after } else { &scan.needed });
         Ok(ScanState {

@@ -168,7 +168,7 @@ fn is_byte_string(ty: &Type) -> bool {
 fn result_type(kind: Kind, arguments: &[Type], settings: &bind::Settings) -> Type {
     let first = arguments.first().map(arithmetic::operand);
     let is_exact = first.as_ref().is_some_and(|ty| ty.kind != types::Kind::Double);
-    let (precision, scale) = first.as_ref().map_or((0, 0), |ty| (ty.length, ty.scale));
+    let (precision, scale) = first.as_ref().map_or((0, 0), |ty| (arithmetic::digits(ty), ty.scale));
     match kind {
         Kind::Count => Type::integer().with_nullable(false),
         Kind::Sum if is_exact => Type::decimal((precision + 22).min(65), scale),

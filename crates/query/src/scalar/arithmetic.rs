@@ -37,12 +37,12 @@ pub fn result_type(op: Operator, left: &Type, right: &Type, increment: u8, mode:
     let unsigned = a.unsigned || b.unsigned;
     let double = a.kind == Kind::Double || b.kind == Kind::Double;
     let decimal = a.kind == Kind::Decimal || b.kind == Kind::Decimal;
-    let whole = |length: u32, unsigned| Type { length: length.min(21), unsigned, ..Type::integer() };
+    let whole = |length: u32, unsigned| Type { length, unsigned, ..Type::integer() };
     let exact = |whole: u32, scale: u8, unsigned| Type {
         unsigned,
         ..Type::decimal((whole + u32::from(scale)).clamp(1, 65), scale)
     };
-    let digits = |ty: &Type| ty.length.saturating_sub(u32::from(ty.scale));
+    let digits = |ty: &Type| digits(ty).saturating_sub(u32::from(ty.scale));
     let scale = a.scale.max(b.scale);
     let ty = match op {
         Operator::BitAnd | Operator::BitOr | Operator::BitXor
@@ -63,13 +63,13 @@ pub fn result_type(op: Operator, left: &Type, right: &Type, increment: u8, mode:
         _ if double => Type { scale: shown_digits(op, left, right, increment), ..Type::double() },
         Operator::Divide => exact(digits(&a) + u32::from(b.scale), (a.scale + increment).min(30), unsigned),
         Operator::Negate if decimal => Type { unsigned: false, ..a },
-        Operator::Negate => whole(a.length + 1, false),
+        Operator::Negate => whole(a.length + u32::from(a.unsigned), false),
         Operator::Multiply if decimal => exact(digits(&a) + digits(&b), (a.scale + b.scale).min(30), unsigned),
         Operator::Modulo if decimal => exact(digits(&a).max(digits(&b)), scale, a.unsigned),
         Operator::Add | Operator::Subtract if decimal => exact(digits(&a).max(digits(&b)) + 1, scale, unsigned),
         Operator::Modulo => whole(a.length.max(b.length), a.unsigned),
         Operator::Subtract if mode.has(SqlMode::NO_UNSIGNED_SUBTRACTION) => whole(a.length.max(b.length) + 1, false),
-        Operator::Multiply => whole(a.length + b.length, unsigned),
+        Operator::Multiply => whole(digits(&a) + digits(&b) + u32::from(!unsigned), unsigned),
         _ => whole(a.length.max(b.length) + 1, unsigned),
     };
     let may_fail = matches!(op, Operator::Divide | Operator::IntDivide | Operator::Modulo);
@@ -91,19 +91,29 @@ fn shown_digits(op: Operator, left: &Type, right: &Type, increment: u8) -> u8 {
     (widest + more).min(Type::FLOATING)
 }
 
+/// Digits of an operand; the sign of a whole number is a letter of its length.
+pub fn digits(ty: &Type) -> u32 {
+    ty.length.saturating_sub(u32::from(ty.kind.is_integer() && !ty.unsigned)).max(1)
+}
+
 /// The type a side counts as: whole, decimal or double.
 pub fn operand(ty: &Type) -> Type {
     match ty.kind {
         Kind::Decimal => ty.clone(),
-        kind if kind.is_integer() => Type { kind: Kind::BigInt, ..ty.clone() },
+        Kind::BigInt => ty.clone(),
+        // Of all digits that it may have, whatever width is declared.
+        kind if kind.is_integer() => {
+            let length = kind.default_length().0 - u32::from(ty.unsigned);
+            Type { kind: Kind::BigInt, length, ..ty.clone() }
+        }
         Kind::Bit => Type { kind: Kind::BigInt, unsigned: true, length: 20, ..ty.clone() },
         Kind::Year => Type { kind: Kind::BigInt, unsigned: true, length: 4, ..ty.clone() },
         Kind::Null => Type { length: 1, ..Type::integer() },
-        Kind::Date => Type { length: 8, ..Type::integer() },
+        Kind::Date => Type { length: 9, ..Type::integer() },
         Kind::Time | Kind::DateTime | Kind::Timestamp => {
             let whole = if ty.kind == Kind::Time { 7 } else { 14 };
             if ty.scale == 0 {
-                Type { length: whole, ..Type::integer() }
+                Type { length: whole + 1, ..Type::integer() }
             } else {
                 Type::decimal(whole + u32::from(ty.scale), ty.scale)
             }

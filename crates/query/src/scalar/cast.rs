@@ -25,10 +25,11 @@ pub fn cast(value: Value, from: &Type, to: &Type, ctx: &mut EvalContext) -> Resu
         }
         Kind::DateTime | Kind::Timestamp => {
             let at = convert::to_datetime(&value, Strictness::of(ctx.sql_mode), ctx)?;
-            Ok(at.and_then(|at| at.rounded(to.scale)).map_or(Value::Null, Value::DateTime))
+            Ok(at.and_then(|at| at.fitted(to.scale, ctx.sql_mode)).map_or(Value::Null, Value::DateTime))
         }
         Kind::Time => {
-            Ok(convert::to_time(&value, ctx)?.map_or(Value::Null, |time| Value::Time(time.rounded(to.scale))))
+            Ok(convert::to_time(&value, ctx)?
+                .map_or(Value::Null, |time| Value::Time(time.fitted(to.scale, ctx.sql_mode))))
         }
         Kind::Year => year(&value, ctx),
         Kind::Json => to_json(value, from),

@@ -30,6 +30,8 @@ pub struct EvalContext {
     pub session: SessionFacts,
     /// Values of `Expr::Parameter`.
     pub parameters: Vec<Value>,
+    /// They came apart from the text: a prepared statement is run.
+    pub values_apart: bool,
     pub max_allowed_packet: usize,
     pub group_concat_max_len: usize,
     /// `lc_time_names`
@@ -137,6 +139,7 @@ impl EvalContext {
             warnings: Warnings::default(),
             session: SessionFacts::default(),
             parameters: Vec::new(),
+            values_apart: false,
             max_allowed_packet: 64 << 20,
             group_concat_max_len: 1024,
             time_names: &crate::scalar::temporal::ENGLISH,

@@ -341,10 +341,7 @@ impl Slot<'_> {
             }
             return Ok(Value::Date(at.date));
         }
-        let rounded = match ctx.sql_mode.has(crate::scalar::SqlMode::TIME_TRUNCATE_FRACTIONAL) {
-            true => Some(at.truncated(self.ty.scale)),
-            false => at.rounded(self.ty.scale),
-        };
+        let rounded = at.fitted(self.ty.scale, ctx.sql_mode);
         let stored = match (rounded, self.ty.kind) {
             (Some(at), Kind::DateTime) => Some(Value::DateTime(at)),
             (Some(at), _) if at.is_zero() => Some(Value::Timestamp(Timestamp::ZERO)),
@@ -383,7 +380,7 @@ impl Slot<'_> {
                     }
                     _ => Time::default(),
                 };
-                return Ok(Value::Time(time.rounded(self.ty.scale)));
+                return Ok(Value::Time(time.fitted(self.ty.scale, ctx.sql_mode)));
             }
         };
         let Some(parsed) = parsed else {
@@ -394,7 +391,7 @@ impl Slot<'_> {
             let clamped = parsed.value.micros().abs() == Time::MAX.micros();
             self.complain_date(&value, if clamped { self.out_of_range() } else { self.truncated() }, ctx)?;
         }
-        Ok(Value::Time(parsed.value.rounded(self.ty.scale)))
+        Ok(Value::Time(parsed.value.fitted(self.ty.scale, ctx.sql_mode)))
     }
 
     fn year(&self, value: Value, ctx: &mut EvalContext) -> Result<Value> {

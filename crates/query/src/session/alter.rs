@@ -214,10 +214,14 @@ impl Session {
         draft: &mut Draft<'_>,
         options: impl Iterator<Item = &'o TableOption>,
     ) -> Result<()> {
-        let Options { charset, collation, comment, auto_increment, engine } = options_of(options)?;
+        let Options { charset, collation, comment, auto_increment, engine, noted } = options_of(options)?;
         self.settle_engine(engine.as_deref(), &draft.old.name)?;
         if let Some(comment) = comment {
             draft.new.comment = comment;
+        }
+        for (name, value) in noted {
+            draft.new.options.retain(|(known, _)| *known != name);
+            draft.new.options.push((name, value));
         }
         draft.auto_increment = auto_increment;
         draft.new.collation = collation_of(charset.as_deref(), collation.as_deref(), draft.old.collation)?;
@@ -249,7 +253,7 @@ impl Session {
             _ if column.generated.is_some() => Value::Null,
             Default::Value(value) => value.clone(),
             Default::None if column.ty.nullable => Value::Null,
-            Default::None => implicit_default(&column.ty),
+            Default::None | Default::Dropped => implicit_default(&column.ty),
             Default::Now(scale) => {
                 let node = crate::parse::parse_expression(&format!("CURRENT_TIMESTAMP({scale})"))?;
                 let now = self.constant(&node)?;
@@ -304,6 +308,7 @@ impl Session {
         let column = &mut draft.new.columns[at];
         column.default = match value {
             Some(value) => self.default(column, value)?,
+            None if column.ty.nullable => Default::Dropped,
             None => Default::None,
         };
         Ok(())
@@ -702,10 +707,10 @@ impl Draft<'_> {
     }
 
     fn add_index(&mut self, index: NewIndex, writing: &mut Writing<'_>) -> Result<()> {
-        let NewIndex { name, unique, parts, comment, invisible } = index;
+        let NewIndex { name, unique, parts, comment, invisible, using } = index;
         let map = writing.txn.create_map()?;
         let name = index_name(self.new, name, &parts)?;
-        self.new.indexes.push(Index { name, map, unique, parts, comment, invisible, generated: false });
+        self.new.indexes.push(Index { name, map, unique, parts, comment, invisible, using, generated: false });
         Ok(())
     }
 
@@ -748,6 +753,7 @@ impl Draft<'_> {
         let mut definition = Definition {
             columns: self.new.columns.clone(),
             primary: None,
+            primary_using: false,
             indexes: Vec::new(),
             checks: self.new.checks.clone(),
             foreign: Vec::new(),
@@ -760,6 +766,7 @@ impl Draft<'_> {
         }
         if let Some(parts) = definition.primary {
             self.set_primary(parts)?;
+            self.new.primary_using = definition.primary_using;
         }
         self.foreign.append(&mut definition.foreign);
         for index in definition.indexes {

@@ -43,6 +43,7 @@ impl Session {
         let mut definition = Definition {
             columns: Vec::new(),
             primary: None,
+            primary_using: false,
             indexes: Vec::new(),
             checks: Vec::new(),
             foreign: Vec::new(),
@@ -111,6 +112,9 @@ impl Session {
         let mut ty = data_type(&ty.data, column_collation(ty, options.clone(), collation)?, name)?;
         ty.nullable = true;
         let mut column = TableColumn::new(name.to_owned(), ty, slot);
+        let is_collate = |option: &ColumnOption| matches!(option, ColumnOption::Collate(_));
+        let is_named = def.ty.charset.is_some() || def.ty.collation.is_some() || options.clone().any(is_collate);
+        column.collated = is_named && column.ty.kind.is_text();
         // NOT NULL first: a default is checked against it.
         if options.clone().any(|option| matches!(option, ColumnOption::NotNull | ColumnOption::PrimaryKey)) {
             column.ty.nullable = false;
@@ -178,7 +182,7 @@ impl Session {
         };
         if column.ty.kind.is_blob() {
             if matches!(constant.kind, ExprKind::Literal(Literal::Null)) {
-                return Ok(Default::Value(Value::Null));
+                return if column.ty.nullable { Ok(Default::Value(Value::Null)) } else { Err(invalid()) };
             }
             return Err(error::BLOB_CANT_HAVE_DEFAULT.with(&[&column.name]));
         }

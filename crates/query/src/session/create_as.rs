@@ -92,7 +92,7 @@ impl Session {
         host.txn = Some(own);
         self.ctx.changes_rows = true;
         let changed = change::insert(&plan, change::Tally::default(), &mut self.ctx)
-            .map(|tally| change::inserted(&plan, tally, &self.ctx));
+            .and_then(|tally| change::inserted(&plan, tally, &mut self.ctx));
         self.note_gate();
         if let Some(own) = self.host().txn.take() {
             std::mem::replace(&mut writing.txn, own).rollback();
@@ -172,9 +172,10 @@ fn type_of_result(ty: &Type) -> Type {
     made.with_nullable(nullable)
 }
 
-/// What is not NULL has a default all the same: zero, or nothing in it.
+/// What is not NULL has a default all the same: zero, or nothing in it. A date has none: zero is no good one.
 fn default_of(ty: &Type) -> Default {
-    if ty.nullable || ty.kind.is_blob() || ty.kind == Kind::Json {
+    let is_dated = matches!(ty.kind, Kind::Date | Kind::DateTime | Kind::Timestamp);
+    if ty.nullable || is_dated || ty.kind.is_blob() || ty.kind == Kind::Json {
         return Default::None;
     }
     Default::Value(implicit_default(ty))

@@ -341,6 +341,8 @@ impl Session {
             layout: Layout::default(),
             slot_columns: Vec::new(),
             primary: definition.primary,
+            primary_using: definition.primary_using,
+            options: like.as_ref().map_or(options.noted, |like| like.options.clone()),
             indexes: Vec::new(),
             checks: definition.checks,
             foreign_keys: Vec::new(),
@@ -352,10 +354,10 @@ impl Session {
             live: Arc::new(Live::new(1)),
             formulas: OnceLock::new(),
         };
-        for NewIndex { name, unique, parts, comment, invisible } in definition.indexes {
+        for NewIndex { name, unique, parts, comment, invisible, using } in definition.indexes {
             let map = writing.txn.create_map()?;
             let name = index_name(&table, name, &parts)?;
-            table.indexes.push(Index { name, map, unique, parts, comment, invisible, generated: false });
+            table.indexes.push(Index { name, map, unique, parts, comment, invisible, using, generated: false });
         }
         self.add_foreign_keys(&mut table, definition.foreign, &mut writing)?;
         check_keys(&table)?;

@@ -177,8 +177,8 @@ impl Session {
                 let name = index_name(table, index, &parts)?;
                 let map = writing.txn.create_map()?;
                 let comment = String::new();
-                let (unique, invisible, generated) = (false, false, true);
-                table.indexes.push(Index { name, map, unique, parts, comment, invisible, generated });
+                let (unique, invisible, using, generated) = (false, false, false, true);
+                table.indexes.push(Index { name, map, unique, parts, comment, invisible, using, generated });
             }
             self.check_ends(&key, table, &writing.snapshot)?;
             table.foreign_keys.push(key);

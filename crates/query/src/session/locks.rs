@@ -24,6 +24,8 @@ pub(super) struct Locked {
     pub tables: Vec<(Arc<Table>, bool)>,
     /// Those of them that nobody has named: foreign keys reach them.
     implied: Vec<u64>,
+    /// What the others are to be called; None: as they are.
+    names: Vec<(u64, Option<String>)>,
     /// FLUSH TABLES WITH READ LOCK: there are no other tables, and there will be none.
     pub is_all: bool,
 }
@@ -31,15 +33,19 @@ pub(super) struct Locked {
 impl Session {
     pub(super) fn lock_named(&mut self, locks: &[TableLock]) -> Result<Outcome> {
         self.unlock_tables();
-        let mut tables = Vec::new();
-        for TableLock { table, alias: _, write } in locks {
+        let (mut tables, mut names) = (Vec::new(), Vec::new());
+        for TableLock { table, alias, write } in locks {
             let (schema, name) = self.full_name(table)?;
             match self.catalog.view(&schema, &name).cloned() {
                 // What it reads is locked with it.
                 Some(view) => tables.extend(self.tables_of_view(&view)?.into_iter().map(|table| (table, *write))),
                 // Nobody else gets at a temporary one.
                 None if self.catalog.is_temporary(&schema, &name) => {}
-                None => tables.push((self.catalog.table(&schema, &name)?.clone(), *write)),
+                None => {
+                    let table = self.catalog.table(&schema, &name)?.clone();
+                    names.push((table.id, alias.clone()));
+                    tables.push((table, *write));
+                }
             }
         }
         let named: Vec<u64> = tables.iter().map(|(table, _)| table.id).collect();
@@ -47,7 +53,7 @@ impl Session {
         tables.extend(reached);
         let implied = tables.iter().map(|(table, _)| table.id).filter(|id| !named.contains(id)).collect();
         self.lock_tables(tables)?;
-        self.locked.implied = implied;
+        (self.locked.implied, self.locked.names) = (implied, names);
         for lock in locks {
             self.track_deed(if lock.write { WRITE } else { READ });
         }
@@ -147,6 +153,7 @@ impl Session {
             }
         }
         self.locked.implied.clear();
+        self.locked.names.clear();
         if std::mem::take(&mut self.locked.is_all) {
             self.db.definitions.end();
         }
@@ -175,6 +182,21 @@ impl Session {
             }
         }
         Ok(())
+    }
+
+    /// LOCK TABLES is on: a table goes by the names under which it was locked.
+    pub(super) fn check_locked_names(&self, tables: &[Arc<Table>], named: &[(u64, String)]) -> Result<()> {
+        let is_locked = |id: u64| self.locked.tables.iter().any(|(table, _)| table.id == id);
+        let is_own = |id: u64, alias: &str| tables.iter().any(|table| table.id == id && table.name == alias);
+        let is_named = |(id, alias): &(u64, String)| {
+            let mut names = self.locked.names.iter().filter(|(locked, _)| locked == id);
+            names.any(|(_, name)| name.as_ref().map_or_else(|| is_own(*id, alias), |name| name == alias))
+        };
+        let mut others = named.iter().filter(|one| is_locked(one.0) && !is_named(one));
+        match others.next() {
+            Some((_, alias)) if !self.locked.is_all => Err(error::TABLE_NOT_LOCKED.with(&[alias])),
+            _ => Ok(()),
+        }
     }
 
     /// LOCK TABLES is on: what is not locked cannot come to be either.

@@ -171,6 +171,7 @@ impl Session {
             return self.run_statement(&prepared.statement, &prepared.text, parameters);
         }
         self.ctx.warnings.clear();
+        self.ctx.values_apart = true;
         self.check_password_age(&prepared.statement)?;
         self.obey_limit(prepared.time_limit);
         let (ground, collation) = (self.ground(), self.settings.collation);

@@ -160,6 +160,8 @@ pub struct Compiled {
     pub tables: Vec<Arc<Table>>,
     /// Those whose rows it changes.
     written: Vec<Arc<Table>>,
+    /// What the statement calls those that it reads: LOCK TABLES locks names.
+    named: Vec<(u64, String)>,
     /// All whose gates are passed: these, and those that foreign keys bring in.
     pub gates: Vec<Arc<Table>>,
     views: Vec<Arc<View>>,
@@ -196,6 +198,7 @@ impl Compiled {
             tables,
             gates,
             written: Vec::new(),
+            named: self.named.clone(),
             views,
             known,
             volatile: true,
@@ -212,11 +215,13 @@ impl Compiled {
         let (tables, gates) = (and(&self.tables), and(&self.gates));
         let (views, known, written) = (self.views.clone(), self.known.clone(), vec![written.clone()]);
         let (is_heavy, deeds) = (self.is_heavy, self.deeds | WRITE);
+        let named = self.named.clone();
         Compiled {
             plan,
             tables,
             gates,
             written,
+            named,
             views,
             known,
             volatile: true,
@@ -315,6 +320,7 @@ impl Session {
 
     pub(super) fn begin_statement(&mut self, sql: &str) -> Result<()> {
         self.number += 1;
+        self.ctx.values_apart = false;
         self.handle.counts.add(Count::Questions);
         if self.loading.take().is_some() {
             // A file that was not sent to its end.
@@ -498,7 +504,7 @@ impl Session {
         let tables = std::mem::take(&mut bind.tables);
         let mut gates = tables.clone();
         gates.extend(bind.linked.drain(..).filter(|table| !tables.iter().any(|known| known.id == table.id)));
-        let views = std::mem::take(&mut bind.views);
+        let (views, named) = (std::mem::take(&mut bind.views), std::mem::take(&mut bind.named));
         let (known, uses) = (std::mem::take(&mut bind.known), bind.uses);
         drop(bind);
         let (written, is_heavy) = (plan.written(), plan.cost() > HEAVY);
@@ -510,6 +516,7 @@ impl Session {
             tables,
             gates,
             written,
+            named,
             views,
             known,
             volatile,
@@ -633,6 +640,7 @@ impl Session {
         let mut tries = 0;
         let writes = matches!(compiled.plan, Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Load(_));
         self.check_locked(&compiled.tables, &compiled.written)?;
+        self.check_locked_names(&compiled.tables, &compiled.named)?;
         while !self.hold(&compiled.gates)? {
             tries += 1;
             self.refresh();
@@ -676,7 +684,7 @@ impl Session {
                     let Plan::Insert(insert) = &next.plan else { break };
                     tally = changes::insert(insert, tally, &mut self.ctx)?;
                 }
-                changes::inserted(insert, tally, &self.ctx)
+                changes::inserted(insert, tally, &mut self.ctx)?
             }
             Plan::Update(update) => changes::update(update, &mut self.ctx)?,
             Plan::Delete(delete) => changes::delete(delete, &mut self.ctx)?,

@@ -38,7 +38,13 @@ impl Session {
                 _ => {}
             }
         }
+        if scope.is_some_and(Scope::is_global) && variables::is_of_session(name) {
+            return Err(error::INCORRECT_GLOBAL_LOCAL_VAR.with(&[&name, &"SESSION"]));
+        }
         let variable = find(name)?;
+        if scope == Some(Scope::Session) && matches!(variable.may, variables::May::Global | variables::May::Read) {
+            return Err(error::INCORRECT_GLOBAL_LOCAL_VAR.with(&[&name, &"GLOBAL"]));
+        }
         let is_global = scope.is_some_and(Scope::is_global)
             || matches!(variable.may, variables::May::Global | variables::May::Read);
         let value = if is_global { self.global(variable) } else { self.values.get(variable) };
@@ -95,7 +101,7 @@ impl Session {
                 self.checked_system(*scope, name, value)?
             }
             Setting::Default { scope, name } => {
-                let variable = find(name)?;
+                let variable = variables::find_settable(name)?;
                 let value = if scope.is_global() { variable.default() } else { self.global(variable) };
                 self.checked_system(*scope, name, value)?
             }
@@ -161,6 +167,9 @@ impl Session {
     }
 
     fn checked_system(&mut self, scope: Scope, name: &str, value: Value) -> Result<Checked> {
+        if scope.is_global() && variables::is_of_session(name) && !matches!(name, "error_count" | "warning_count") {
+            return Err(error::LOCAL_VARIABLE.with(&[&name]));
+        }
         match name {
             "last_insert_id" | "identity" => {
                 return Ok(match find("server_id")?.form(value)? {
@@ -172,7 +181,7 @@ impl Session {
             "tx_isolation" => return self.checked_system(scope, "transaction_isolation", value),
             _ => {}
         }
-        let variable = find(name)?;
+        let variable = variables::find_settable(name)?;
         let given = value;
         let value = variable.form(given.clone())?;
         let (set, wanted) = (variables::text_of(&value), variables::text_of(&given));

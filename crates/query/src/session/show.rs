@@ -7,19 +7,21 @@ use syntax::tree::{ColumnName, Expr as Parsed, ExprKind, Literal};
 
 use crate::bind::Bind;
 use crate::bind::scope::{Origin, ScopeTable};
+use crate::catalog::table::SHOWN_OPTIONS;
 use crate::catalog::table::Table;
 use crate::error::{self, Result, SqlError};
 use crate::exec::{Exec, drain};
 use crate::parse::lexical::quoted_name;
 use crate::parse::statement::{Name, Pattern, Show, Shown, Statement};
+use crate::parse::stored::{listed_text, shown_text};
 use crate::plan::Node;
 use crate::scalar::Level;
 use crate::scalar::context::level_name;
 use crate::session::variables::{VARIABLES, shown};
 use crate::session::{Outcome, Row, Session, number_column, text_column};
 use crate::system::statistics::cardinality;
-use crate::system::{self, column_extra, column_key, default_text, keys, text};
-use crate::types::{Column, Type};
+use crate::system::{self, column_extra, column_key, default_text, hex_text, keys, text};
+use crate::types::{Collation, Column, Type};
 use crate::value::Value;
 
 pub(super) type Answer = (Vec<Column>, Vec<Row>);
@@ -469,7 +471,7 @@ impl Session {
                     text(""),
                     text(comment),
                     text(if visible { "YES" } else { "NO" }),
-                    optional(table.expression_of(part.column)),
+                    optional(table.expression_of(part.column).map(listed_text)),
                 ]);
             }
         }
@@ -510,12 +512,15 @@ impl Session {
                     let prefix = part.prefix.map_or(String::new(), |prefix| format!("({prefix})"));
                     let direction = if part.descending { " DESC" } else { "" };
                     match table.expression_of(part.column) {
-                        Some(expression) => format!("({expression}){direction}"),
+                        Some(expression) => format!("({}){direction}", shown_text(expression)),
                         None => format!("{}{prefix}{direction}", quoted_name(&table.columns[part.column].name)),
                     }
                 })
                 .collect();
             let _ = write!(line, "{})", parts.join(","));
+            if table.index(name).map_or(table.primary_using, |at| table.indexes[at].using) {
+                line.push_str(" USING BTREE");
+            }
             if !comment.is_empty() {
                 let _ = write!(line, " COMMENT {}", quoted(comment));
             }
@@ -529,7 +534,11 @@ impl Session {
         }
         for check in &table.checks {
             let enforced = if check.enforced { "" } else { " /*!80016 NOT ENFORCED */" };
-            lines.push(format!("  CONSTRAINT {} CHECK ({}){enforced}", quoted_name(&check.name), check.text));
+            lines.push(format!(
+                "  CONSTRAINT {} CHECK ({}){enforced}",
+                quoted_name(&check.name),
+                shown_text(&check.text)
+            ));
         }
         let what = if table.temporary { "CREATE TEMPORARY TABLE" } else { "CREATE TABLE" };
         let mut sql = format!("{what} {} (\n{}\n) ENGINE=InnoDB", quoted_name(&table.name), lines.join(",\n"));
@@ -538,7 +547,11 @@ impl Session {
         {
             let _ = write!(sql, " AUTO_INCREMENT={next}");
         }
-        let _ = write!(sql, " DEFAULT CHARSET={} COLLATE={}", table.collation.charset().name(), table.collation.name());
+        let _ = write!(sql, " DEFAULT CHARSET={}", table.collation.charset().name());
+        if is_told(table.collation) {
+            let _ = write!(sql, " COLLATE={}", table.collation.name());
+        }
+        sql.push_str(&table.options_text(&SHOWN_OPTIONS, str::to_uppercase));
         if !table.comment.is_empty() {
             let _ = write!(sql, " COMMENT={}", quoted(&table.comment));
         }
@@ -550,15 +563,19 @@ impl Session {
         use crate::types::Kind;
         let ty: &Type = &column.ty;
         let mut line = format!("  {} {}", quoted_name(&column.name), ty.name());
-        if ty.kind.is_text() && ty.collation != table.collation {
-            if ty.collation.charset() != table.collation.charset() {
+        if ty.kind.is_text() {
+            let differs = column.collated || ty.collation != table.collation;
+            if differs {
                 let _ = write!(line, " CHARACTER SET {}", ty.charset().name());
             }
-            let _ = write!(line, " COLLATE {}", ty.collation.name());
+            let is_default = ty.collation == ty.charset().default_collation();
+            if column.collated || !is_default || differs && is_told(ty.collation) {
+                let _ = write!(line, " COLLATE {}", ty.collation.name());
+            }
         }
         if let Some(generated) = &column.generated {
             let kind = if generated.stored { "STORED" } else { "VIRTUAL" };
-            let _ = write!(line, " GENERATED ALWAYS AS ({}) {kind}", generated.text);
+            let _ = write!(line, " GENERATED ALWAYS AS ({}) {kind}", shown_text(&generated.text));
         }
         if !ty.nullable {
             line.push_str(" NOT NULL");
@@ -567,9 +584,16 @@ impl Session {
         }
         match &column.default {
             Default::None if column.generated.is_some() => {}
-            Default::None if ty.nullable && !ty.kind.is_blob() => line.push_str(" DEFAULT NULL"),
-            Default::None => {}
-            Default::Value(value) if value.is_null() => line.push_str(" DEFAULT NULL"),
+            Default::Dropped => {}
+            Default::None if !ty.nullable => {}
+            Default::Value(value) if !value.is_null() && ty.kind.is_bytes() => {
+                let _ = write!(line, " DEFAULT {}", bytes_text(value));
+            }
+            Default::None | Default::Value(Value::Null) => {
+                if !ty.kind.is_blob() || ty.kind == Kind::Json {
+                    line.push_str(" DEFAULT NULL");
+                }
+            }
             Default::Value(_) => {
                 let shown = default_text(column, &mut self.ctx).unwrap_or_default();
                 let bit = ty.kind == Kind::Bit;
@@ -580,7 +604,7 @@ impl Session {
                 let _ = write!(line, " DEFAULT {}", default_text(column, &mut self.ctx).unwrap_or_default());
             }
             Default::Expression(expression) => {
-                let _ = write!(line, " DEFAULT ({expression})");
+                let _ = write!(line, " DEFAULT ({})", shown_text(expression));
             }
         }
         if column.on_update_now {
@@ -597,6 +621,20 @@ impl Session {
             let _ = write!(line, " COMMENT {}", quoted(&column.comment));
         }
         line
+    }
+}
+
+/// Whether a collation stands beside its character set: where it is not the set's own, or was not always.
+fn is_told(collation: Collation) -> bool {
+    collation != collation.charset().default_collation() || collation == Collation::DEFAULT
+}
+
+/// The default of a column of bytes: text where it is some.
+fn bytes_text(value: &Value) -> String {
+    let Value::Bytes(bytes) = value else { return quoted("") };
+    match std::str::from_utf8(bytes) {
+        Ok(text) => quoted(text),
+        Err(_) => hex_text(bytes),
     }
 }
 

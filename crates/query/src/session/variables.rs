@@ -283,6 +283,83 @@ pub const VARIABLES: &[Variable] = &[
     of("windowing_use_high_precision", Flag(true), Accept),
 ];
 
+/// Variables of MySQL that are not here and that nobody could set there: error 1238, not 1193.
+const FIXED_ELSEWHERE: &[&str] = &[
+    "admin_address",
+    "admin_port",
+    "basedir",
+    "bind_address",
+    "character_sets_dir",
+    "core_file",
+    "error_count",
+    "external_user",
+    "ft_max_word_len",
+    "ft_min_word_len",
+    "ft_query_expansion_limit",
+    "ft_stopword_file",
+    "gtid_executed",
+    "gtid_owned",
+    "init_file",
+    "innodb_buffer_pool_chunk_size",
+    "innodb_buffer_pool_instances",
+    "innodb_data_file_path",
+    "innodb_data_home_dir",
+    "innodb_flush_method",
+    "innodb_force_recovery",
+    "innodb_log_group_home_dir",
+    "innodb_open_files",
+    "innodb_purge_threads",
+    "innodb_read_io_threads",
+    "innodb_temp_data_file_path",
+    "innodb_undo_directory",
+    "innodb_use_native_aio",
+    "innodb_write_io_threads",
+    "large_files_support",
+    "large_page_size",
+    "large_pages",
+    "lc_messages_dir",
+    "locked_in_memory",
+    "log_bin_basename",
+    "log_bin_index",
+    "log_error",
+    "log_replica_updates",
+    "named_pipe",
+    "open_files_limit",
+    "pid_file",
+    "plugin_dir",
+    "proxy_user",
+    "relay_log",
+    "relay_log_basename",
+    "relay_log_index",
+    "report_host",
+    "report_password",
+    "report_port",
+    "report_user",
+    "server_uuid",
+    "skip_external_locking",
+    "skip_show_database",
+    "socket",
+    "statement_id",
+    "table_open_cache_instances",
+    "thread_stack",
+    "tmpdir",
+    "version_compile_zlib",
+    "warning_count",
+];
+
+/// The variable of that name, to be set.
+pub fn find_settable(name: &str) -> Result<&'static Variable> {
+    find(name).map_err(|error| match FIXED_ELSEWHERE.contains(&name) {
+        true => error::INCORRECT_GLOBAL_LOCAL_VAR.with(&[&name, &"read only"]),
+        false => error,
+    })
+}
+
+/// A fact of the session that the server as a whole does not have.
+pub fn is_of_session(name: &str) -> bool {
+    matches!(name, "error_count" | "identity" | "last_insert_id" | "pseudo_thread_id" | "timestamp" | "warning_count")
+}
+
 pub fn find(name: &str) -> Result<&'static Variable> {
     VARIABLES.iter().find(|variable| variable.name == name).ok_or_else(|| error::UNKNOWN_SYSTEM_VARIABLE.with(&[&name]))
 }

@@ -1,13 +1,14 @@
 //! What the words of a definition mean: names, keys and their parts, constraints, table options. No session is needed for it.
 
+use syntax::tree::walk::{self, Visitor};
 use syntax::tree::{
-    self, ColumnDef, ColumnOption, DataType, IndexDef, IndexKind, IndexOptions, KeyPart, OptionValue, PartKey,
-    TableConstraint, TableOption,
+    self, ColumnDef, ColumnOption, DataType, Expr, ExprKind, IndexDef, IndexKind, IndexOptions, KeyPart, OptionValue,
+    PartKey, TableConstraint, TableOption,
 };
 
 use crate::catalog::table::{Check, Part, Table, TableColumn};
 use crate::error::{self, Result, SqlError};
-use crate::parse::stored::stored_text;
+use crate::parse::stored::{Disallowed, disallowed, is_boolean, stored_text};
 use crate::scalar::SqlMode;
 use crate::session::foreign::{Wanted, wanted};
 use crate::types::{Charset, Collation};
@@ -26,13 +27,14 @@ pub(super) struct NewIndex {
     pub parts: Vec<Part>,
     pub comment: String,
     pub invisible: bool,
+    pub using: bool,
 }
 
 impl NewIndex {
     /// UNIQUE of a column.
     pub fn unique(column: usize) -> NewIndex {
         let parts = single(column);
-        NewIndex { name: String::new(), unique: true, parts, comment: String::new(), invisible: false }
+        NewIndex { name: String::new(), unique: true, parts, comment: String::new(), invisible: false, using: false }
     }
 }
 
@@ -40,6 +42,7 @@ impl NewIndex {
 pub(super) struct Definition {
     pub columns: Vec<TableColumn>,
     pub primary: Option<Vec<Part>>,
+    pub primary_using: bool,
     pub indexes: Vec<NewIndex>,
     pub checks: Vec<Check>,
     pub foreign: Vec<Wanted>,
@@ -148,7 +151,13 @@ pub(super) fn key_options(def: &ColumnDef, column: usize, definition: &mut Defin
                 return Err(error::MULTIPLE_PRI_KEY.bare());
             }
             ColumnOption::Unique => definition.indexes.push(NewIndex::unique(column)),
-            ColumnOption::Check(check) => add_check(check, definition, table)?,
+            ColumnOption::Check(check) => {
+                add_check(check, definition, table)?;
+                if looks_beyond(&check.expr, &def.name.value) {
+                    let name = definition.checks.last().map_or("", |check| &check.name);
+                    return Err(error::COLUMN_CHECK_CONSTRAINT_REFERENCES_OTHER_COLUMN.with(&[&name]));
+                }
+            }
             _ => {}
         }
     }
@@ -158,6 +167,37 @@ pub(super) fn key_options(def: &ColumnDef, column: usize, definition: &mut Defin
         return Err(error::BLOB_KEY_WITHOUT_LENGTH.with(&[&definition.columns[column].name]));
     }
     Ok(())
+}
+
+/// Does the CHECK of a column look at others?
+fn looks_beyond(check: &Expr, column: &str) -> bool {
+    struct Others<'c>(&'c str, bool);
+    impl Visitor for Others<'_> {
+        fn expr(&mut self, node: &Expr) -> bool {
+            if let ExprKind::Column(name) | ExprKind::JsonPath { column: name, path: _, unquote: _ } = &node.kind {
+                self.1 |= !name.name.eq_ignore_ascii_case(self.0);
+            }
+            true
+        }
+    }
+    let mut others = Others(column, false);
+    walk::expr(check, &mut others);
+    others.1
+}
+
+/// What the expression of a CHECK must be and must not have.
+fn check_words_of_check(name: &str, expr: &Expr) -> Result<()> {
+    if !is_boolean(expr) {
+        return Err(error::NON_BOOLEAN_EXPR_FOR_CHECK_CONSTRAINT.with(&[&name]));
+    }
+    match disallowed(expr) {
+        None => Ok(()),
+        Some(Disallowed::Subquery) => Err(error::CHECK_CONSTRAINT_FUNCTION_IS_NOT_ALLOWED.with(&[&name])),
+        Some(Disallowed::Variable) => Err(error::CHECK_CONSTRAINT_VARIABLES.with(&[&name])),
+        Some(Disallowed::Function(word)) => {
+            Err(error::CHECK_CONSTRAINT_NAMED_FUNCTION_IS_NOT_ALLOWED.with(&[&name, &word]))
+        }
+    }
 }
 
 fn add_check(check: &tree::Check, definition: &mut Definition, table: &str) -> Result<()> {
@@ -172,6 +212,7 @@ fn add_check(check: &tree::Check, definition: &mut Definition, table: &str) -> R
     if definition.checks.iter().any(|check| check.name.eq_ignore_ascii_case(&name)) {
         return Err(error::CHECK_CONSTRAINT_DUP_NAME.with(&[&name]));
     }
+    check_words_of_check(&name, expr)?;
     let text = stored_text(expr, definition.sql_mode)?;
     definition.checks.push(Check { name, text, enforced: *enforced });
     Ok(())
@@ -197,6 +238,7 @@ fn add_index(index: &IndexDef, definition: &mut Definition) -> Result<()> {
     if engine_attribute.is_some() {
         return Err(SqlError::unsupported("ENGINE_ATTRIBUTE"));
     }
+    let using = algorithm.as_deref() == Some("btree");
     let (parts, invisible) = (parts_of(&definition.columns, parts)?, *visible == Some(false));
     if *kind == IndexKind::Primary {
         if invisible {
@@ -205,11 +247,12 @@ fn add_index(index: &IndexDef, definition: &mut Definition) -> Result<()> {
         if definition.primary.replace(parts).is_some() {
             return Err(error::MULTIPLE_PRI_KEY.bare());
         }
+        definition.primary_using = using;
         return Ok(());
     }
     let name = name.as_ref().or(constraint.as_ref()).map(|name| name.value.clone()).unwrap_or_default();
     let comment = comment.clone().unwrap_or_default();
-    definition.indexes.push(NewIndex { name, unique, parts, comment, invisible });
+    definition.indexes.push(NewIndex { name, unique, parts, comment, invisible, using });
     Ok(())
 }
 
@@ -256,6 +299,7 @@ pub(super) fn like_table(table: &Table, name: &str) -> Definition {
     Definition {
         columns,
         primary: table.primary.clone(),
+        primary_using: table.primary_using,
         indexes: table
             .indexes
             .iter()
@@ -265,6 +309,7 @@ pub(super) fn like_table(table: &Table, name: &str) -> Definition {
                 parts: index.parts.clone(),
                 comment: index.comment.clone(),
                 invisible: index.invisible,
+                using: index.using,
             })
             .collect(),
         checks: table
@@ -287,6 +332,8 @@ pub(super) struct Options {
     pub auto_increment: Option<u64>,
     /// A storage engine that is not the one that there is.
     pub engine: Option<String>,
+    /// How MySQL's own files are laid out, and how it samples them: nothing follows from these here.
+    pub noted: Vec<(String, String)>,
 }
 
 pub(super) fn options_of<'o>(options: impl IntoIterator<Item = &'o TableOption>) -> Result<Options> {
@@ -304,9 +351,10 @@ pub(super) fn options_of<'o>(options: impl IntoIterator<Item = &'o TableOption>)
                     other => other.text().parse().ok(),
                 }
             }
-            // How MySQL's own files are laid out, and how it samples them: nothing follows from these here.
             "row_format" | "key_block_size" | "stats_persistent" | "stats_auto_recalc" | "stats_sample_pages"
-            | "avg_row_length" | "max_rows" | "min_rows" | "pack_keys" | "checksum" | "delay_key_write" => {}
+            | "avg_row_length" | "max_rows" | "min_rows" | "pack_keys" | "checksum" | "delay_key_write" => {
+                found.noted.push((name.clone(), value.text()));
+            }
             other => return Err(SqlError::unsupported(format!("table option {}", other.to_uppercase()))),
         }
     }

@@ -78,6 +78,8 @@ pub fn table() -> &'static Arc<Table> {
             foreign_keys: Vec::new(),
             collation: Collation::Binary,
             comment: String::new(),
+            options: Vec::new(),
+            primary_using: false,
             created: 0,
             temporary: false,
             computes: false,

@@ -11,7 +11,7 @@ mod tools;
 mod transactions;
 mod views;
 
-pub use schema::{column_extra, column_key, default_text, empty_text, keys, value_text};
+pub use schema::{column_extra, column_key, default_text, empty_text, hex_text, keys, value_text};
 
 use crate::error::Result;
 use crate::scalar::EvalContext;

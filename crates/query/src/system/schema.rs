@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::catalog::table::{Default, Part, Table, TableColumn};
+use crate::catalog::table::{Default, LISTED_OPTIONS, Part, Table, TableColumn};
 use crate::error::Result;
 use crate::exec::host::host;
+use crate::parse::stored::listed_text;
 use crate::rights::Privileges;
 use crate::scalar::EvalContext;
 use crate::scalar::temporal::Timestamp;
@@ -299,7 +300,7 @@ fn tables(ctx: &mut EvalContext) -> Result<Vec<Row>> {
             text("BASE TABLE"),
             text("InnoDB"),
             number(10),
-            text("Dynamic"),
+            text(row_format(&table)),
             number(count),
             number(data.checked_div(count).unwrap_or(0)),
             number(data),
@@ -312,7 +313,14 @@ fn tables(ctx: &mut EvalContext) -> Result<Vec<Row>> {
             Value::Null,
             text(table.collation.name()),
             Value::Null,
-            text(""),
+            text(
+                table
+                    .options_text(&LISTED_OPTIONS, |name| match name {
+                        "key_block_size" => name.to_uppercase(),
+                        _ => name.to_owned(),
+                    })
+                    .trim_start(),
+            ),
             text(&table.comment),
         ]);
     }
@@ -330,9 +338,27 @@ fn tables(ctx: &mut EvalContext) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
+/// The format that was asked for; there is only one.
+fn row_format(table: &Table) -> String {
+    let option = |wanted: &str| table.options.iter().find(|(name, _)| name == wanted);
+    match option("row_format").filter(|(_, format)| !format.eq_ignore_ascii_case("default")) {
+        Some((_, format)) => {
+            let format = format.to_lowercase();
+            let (first, rest) = format.split_at_checked(1).unwrap_or(("", ""));
+            first.to_uppercase() + rest
+        }
+        None if option("key_block_size").is_some() => "Compressed".to_owned(),
+        None => "Dynamic".to_owned(),
+    }
+}
+
 /// PRI, UNI, MUL or nothing.
 pub fn column_key(table: &Table, at: usize) -> &'static str {
-    if table.primary.as_ref().is_some_and(|parts| parts.iter().any(|part| part.column == at)) {
+    // Where there is no primary key, the first unique one without NULL is shown as it.
+    let is_whole = |part: &Part| !table.columns[part.column].ty.nullable && part.prefix.is_none();
+    let mut stand_in = table.indexes.iter().filter(|index| index.unique && index.parts.iter().all(is_whole));
+    let primary = table.primary.as_ref().or_else(|| stand_in.next().map(|index| &index.parts));
+    if primary.is_some_and(|parts| parts.iter().any(|part| part.column == at)) {
         return "PRI";
     }
     let leads = |unique: bool| {
@@ -377,13 +403,23 @@ fn digits(scale: u8) -> String {
 /// The default as text; None is NULL.
 pub fn default_text(column: &TableColumn, ctx: &mut EvalContext) -> Option<String> {
     match &column.default {
-        Default::None => None,
+        Default::None | Default::Dropped => None,
         Default::Now(scale) => Some(format!("CURRENT_TIMESTAMP{}", digits(*scale))),
-        Default::Expression(expression) => Some(expression.clone()),
+        Default::Expression(expression) => Some(listed_text(expression)),
         Default::Value(value) if value.is_null() => None,
         Default::Value(Value::UInt(bits)) if column.ty.kind == Kind::Bit => Some(format!("b'{bits:b}'")),
+        Default::Value(Value::Bytes(bytes)) if column.ty.kind == Kind::Binary => {
+            Some(hex_text(&bytes[..bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1)]))
+        }
+        Default::Value(Value::Bytes(bytes)) if column.ty.kind == Kind::VarBinary => Some(hex_text(bytes)),
         Default::Value(value) => Some(value_text(value, &column.ty, ctx)),
     }
+}
+
+/// Bytes as a hexadecimal literal.
+pub fn hex_text(bytes: &[u8]) -> String {
+    let digits = bytes.iter().map(|byte| format!("{byte:02X}"));
+    format!("0x{}", digits.collect::<String>())
 }
 
 /// What the column holds in MySQL's empty record, as COM_FIELD_LIST tells it: the default if that is a value, else NULL or the type's own.
@@ -415,6 +451,9 @@ fn numeric(ty: &Type) -> (Option<u64>, Option<u64>) {
         Kind::Int => 10,
         Kind::BigInt => 19 + u64::from(ty.unsigned),
         Kind::Decimal => return (Some(u64::from(ty.length)), Some(u64::from(ty.scale))),
+        Kind::Float | Kind::Double if ty.scale != Type::FLOATING => {
+            return (Some(u64::from(ty.length)), Some(u64::from(ty.scale)));
+        }
         Kind::Float => return (Some(12), None),
         Kind::Double => return (Some(22), None),
         Kind::Bit => return (Some(u64::from(ty.length)), None),
@@ -440,7 +479,7 @@ fn columns(ctx: &mut EvalContext) -> Result<Vec<Row>> {
                 text(column_extra(column)),
                 text(rights.column_words(&table.schema, &table.name, &column.name)),
                 text(&column.comment),
-                text(column.generated.as_ref().map_or("", |generated| &*generated.text)),
+                text(column.generated.as_ref().map_or_else(String::new, |generated| listed_text(&generated.text))),
                 Value::Null,
             ]);
             rows.push(row);
@@ -465,8 +504,17 @@ fn columns(ctx: &mut EvalContext) -> Result<Vec<Row>> {
 /// IS_NULLABLE to COLUMN_TYPE.
 fn type_columns(ty: &Type) -> Vec<Value> {
     let has_length = ty.is_string();
-    let characters = has_length.then(|| u64::from(ty.length));
-    let bytes = has_length.then(|| u64::from(ty.byte_length()));
+    let of_members = ty.members().iter().map(|member| member.chars().count() as u64);
+    let length = match ty.kind {
+        Kind::Enum => of_members.max().unwrap_or(0),
+        Kind::Set => of_members.map(|length| length + 1).sum::<u64>().saturating_sub(1),
+        _ => u64::from(ty.length),
+    };
+    let characters = has_length.then_some(length);
+    let bytes = has_length.then(|| match ty.kind {
+        Kind::Enum | Kind::Set => length * u64::from(ty.charset().max_bytes()),
+        _ => u64::from(ty.byte_length()),
+    });
     let (precision, scale) = numeric(ty);
     let clock = matches!(ty.kind, Kind::Time | Kind::DateTime | Kind::Timestamp).then(|| u64::from(ty.scale));
     let has_charset = ty.kind.is_text();
@@ -522,7 +570,7 @@ fn statistics(ctx: &mut EvalContext) -> Result<Vec<Row>> {
                     text(""),
                     text(comment),
                     text(if visible { "YES" } else { "NO" }),
-                    table.expression_of(part.column).map_or(Value::Null, text),
+                    table.expression_of(part.column).map_or(Value::Null, |expression| text(listed_text(expression))),
                 ]);
             }
         }
@@ -630,9 +678,10 @@ fn checks(ctx: &mut EvalContext) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     for table in all_tables(ctx) {
         rows.extend(
-            table.checks.iter().map(|check| {
-                vec![text("def"), text(&table.schema), text(&check.name), text(format!("({})", check.text))]
-            }),
+            table
+                .checks
+                .iter()
+                .map(|check| vec![text("def"), text(&table.schema), text(&check.name), text(listed_text(&check.text))]),
         );
     }
     Ok(rows)

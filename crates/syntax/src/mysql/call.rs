@@ -494,8 +494,11 @@ impl Parser<'_> {
         let document = self.simple_expr()?;
         self.expect(Kind::Comma)?;
         let start = self.token().start;
-        let path = Literal::String(self.string()?);
-        let path = self.make(ExprKind::Literal(path), start);
+        let path = match self.kind() {
+            Kind::Introducer => self.introduced()?,
+            _ => ExprKind::Literal(Literal::String(self.string()?)),
+        };
+        let path = self.make(path, start);
         let returning: Option<CastType> = if self.word(Kw::RETURNING) { Some(self.cast_type()?) } else { None };
         let (on_empty, on_error) = self.on_missing()?;
         self.expect(Kind::Close)?;

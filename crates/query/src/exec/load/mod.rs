@@ -55,7 +55,7 @@ impl Loading {
     pub fn end(mut self, ctx: &mut EvalContext) -> Result<Changed> {
         self.cutter.end();
         self.rows(ctx)?;
-        let Tally { mut changed, records, duplicates } = self.tally;
+        let Tally { mut changed, records, duplicates, .. } = self.tally;
         let Plan::Load(load) = &self.compiled.plan else { unreachable!("see new") };
         let (deleted, skipped) = match load.insert.on_conflict {
             OnConflict::Replace => (duplicates, 0),

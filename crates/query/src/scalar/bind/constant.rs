@@ -4,7 +4,7 @@
 //! instead, so that keys can be used and nothing is lost; a number beside a column of dates or years is a date or a year. The hard thing is that most constants are parameters, whose values are not known when
 //! an expression is bound: a call of one of the conversions below stands around them, and `exec/fold` computes it before a walk.
 
-use crate::error::{self, Result};
+use crate::error::{self, Result, SqlError};
 use crate::scalar::bind::Settings;
 use crate::scalar::context::EvalContext;
 use crate::scalar::convert::{self, number_prefix, shorten};
@@ -18,8 +18,10 @@ use crate::value::Value;
 /// Where the constant stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// Side of a comparison, BETWEEN, or IN with one candidate.
+    /// Side of a comparison, or IN with one candidate.
     Side,
+    /// End of BETWEEN.
+    End,
     /// One of several candidates of IN.
     Candidate,
     /// WHEN of a CASE with an operand.
@@ -30,10 +32,20 @@ static INTEGER: Function = conversion(&["<integer>"], integer);
 static DECIMAL: Function = conversion(&["<decimal>"], decimal);
 static YEAR: Function = conversion(&["<year>"], year);
 static MOMENT: Function = conversion(&["<moment>"], moment);
+static PADDED: Function = conversion(&["<padded>"], filled);
+static DATE: Function = conversion(&["<date>"], date);
+static DATETIME: Function = conversion(&["<datetime>"], datetime);
+static TIMESTAMP: Function = conversion(&["<timestamp>"], timestamp);
 
 /// Is it one of the conversions, which nobody writes?
 pub fn is_conversion(call: &Call) -> bool {
-    [&INTEGER, &DECIMAL, &YEAR, &MOMENT].into_iter().any(|function| std::ptr::eq(call.function, function))
+    let all = [&INTEGER, &DECIMAL, &YEAR, &MOMENT];
+    all.into_iter().any(|function| std::ptr::eq(call.function, function)) || is_of_date(call)
+}
+
+/// Is it a conversion of a text to a date? What is none is an error of the statement, also where no row is looked at.
+pub fn is_of_date(call: &Call) -> bool {
+    [&DATE, &DATETIME, &TIMESTAMP].into_iter().any(|function| std::ptr::eq(call.function, function))
 }
 
 /// `side` as it meets `other`: itself, or converted where it is a constant.
@@ -41,22 +53,27 @@ pub fn beside(side: Expr, other: &Expr, place: Place, settings: &Settings) -> Ex
     let (own, ty) = (side.ty(), other.ty());
     // 0x41 is a number to numbers already.
     let is_hex = own.kind.is_bytes() && own.unsigned;
-    if own.kind == Kind::Null || is_hex || !side.is_constant() || other.is_constant() {
+    if own.kind == Kind::Null || is_hex || !side.is_constant() {
+        return side;
+    }
+    if place == Place::Side && own.is_string() && is_dated(ty.kind) && !is_literal(&side) {
+        return call(dates_of(ty.kind), side, Type::temporal(Kind::DateTime, 6).with_nullable(true), settings);
+    }
+    if other.is_constant() {
         return side;
     }
     let is_field = is_field(other);
+    let is_side = matches!(place, Place::Side | Place::End);
     let (function, to) = match ty.kind {
         kind if (kind.is_integer() || kind == Kind::Bit) && own.is_string() => match place {
-            Place::Side if is_field => (&INTEGER, number_type()),
+            Place::Side | Place::End if is_field => (&INTEGER, number_type()),
             Place::Candidate => (&INTEGER, number_type()),
             _ => return side,
         },
         Kind::Decimal if own.is_string() && place != Place::When => (&DECIMAL, number_type()),
-        Kind::Year if is_field && place == Place::Side && own.kind != Kind::Json && own.kind != Kind::Time => {
-            (&YEAR, number_type())
-        }
+        Kind::Year if is_field && is_side && own.kind != Kind::Json && own.kind != Kind::Time => (&YEAR, number_type()),
         // Of a date or a moment the time of day.
-        Kind::Time if is_field && place == Place::Side && is_dated(own.kind) => {
+        Kind::Time if is_field && is_side && is_dated(own.kind) => {
             let time = Type::temporal(Kind::Time, own.scale).with_nullable(own.nullable);
             return Expr::Cast(Box::new(side), time);
         }
@@ -67,9 +84,44 @@ pub fn beside(side: Expr, other: &Expr, place: Place, settings: &Settings) -> Ex
     };
     let literal = matches!(side, Expr::Literal(..));
     let to = to.with_nullable(own.nullable);
-    let call = Call { function, arguments: vec![side], ty: to, collation: settings.collation, extra: Extra::None };
-    let call = Expr::Call(Box::new(call));
+    let call = call(function, side, to, settings);
     if literal { known(call, settings) } else { call }
+}
+
+fn call(function: &'static Function, side: Expr, ty: Type, settings: &Settings) -> Expr {
+    let call = Call { function, arguments: vec![side], ty, collation: settings.collation, extra: Extra::None };
+    Expr::Call(Box::new(call))
+}
+
+fn dates_of(kind: Kind) -> &'static Function {
+    match kind {
+        Kind::Date => &DATE,
+        Kind::Timestamp => &TIMESTAMP,
+        _ => &DATETIME,
+    }
+}
+
+/// A column of CHAR with the blanks that fill it; other expressions as they are.
+pub fn padded(side: Expr) -> Expr {
+    if side.kind() != Kind::Char {
+        return side;
+    }
+    let (ty, collation) = (side.ty(), side.ty().collation);
+    let call = Call { function: &PADDED, arguments: vec![side], ty, collation, extra: Extra::None };
+    Expr::Call(Box::new(call))
+}
+
+fn filled(call: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> {
+    let Value::Text(text) = &values[0] else { return Ok(values[0].clone()) };
+    let missing = (call.ty.length as usize).saturating_sub(text.chars().count());
+    Ok(Value::text(format!("{text}{}", " ".repeat(missing))))
+}
+
+/// Known already, or known to the host alone.
+fn is_literal(side: &Expr) -> bool {
+    let mut is_hosted = false;
+    side.walk(&mut |part| is_hosted |= matches!(part, Expr::Hosted(..)));
+    is_hosted || matches!(side, Expr::Literal(..))
 }
 
 /// The value of a literal, unless that leaves a warning: it belongs to the rows.
@@ -152,6 +204,54 @@ fn year(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
         0 | 1901..=2155 => Value::Int(whole),
         _ => found,
     })
+}
+
+fn date(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    dated(&values[0], "DATE", ctx)
+}
+
+fn datetime(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    dated(&values[0], "DATETIME", ctx)
+}
+
+fn timestamp(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    dated(&values[0], "TIMESTAMP", ctx)
+}
+
+/// Error 1525 for what is no date; of a parameter that a client gives apart from the text it is NULL.
+fn dated(value: &Value, what: &str, ctx: &mut EvalContext) -> Result<Value> {
+    let text = match value {
+        Value::Text(text) => text.to_string(),
+        Value::Bytes(_) => convert::lossy(value),
+        other => return Ok(other.clone()),
+    };
+    let parsed = temporal::parse_datetime(&text, Strictness::of(ctx.sql_mode));
+    match parsed {
+        Some(parsed) if parsed.offset.is_some() => {
+            let at = convert::to_datetime(value, Strictness::of(ctx.sql_mode), ctx)?;
+            Ok(at.map_or(Value::Null, Value::DateTime))
+        }
+        Some(parsed) => {
+            if parsed.truncated {
+                ctx.complain(error::TRUNCATED_WRONG_VALUE.with(&[&what.to_lowercase(), &shorten(&text)]))?;
+            }
+            let is_date = what == "DATE" && !parsed.has_time;
+            Ok(if is_date { Value::Date(parsed.value.date) } else { Value::DateTime(parsed.value) })
+        }
+        None if ctx.values_apart => {
+            ctx.complain(error::WRONG_VALUE_TEMPORAL.with(&[&what.to_lowercase(), &shorten(&text)]))?;
+            Ok(Value::Null)
+        }
+        None => Err(no_date(what, &text, ctx.is_strict())),
+    }
+}
+
+/// `is_strict`: of a change of rows under a strict mode.
+pub fn no_date(what: &str, text: &str, is_strict: bool) -> SqlError {
+    match is_strict {
+        true => error::WRONG_VALUE_TEMPORAL.with(&[&what.to_lowercase(), &shorten(text)]),
+        false => error::WRONG_VALUE.with(&[&what, &shorten(text)]),
+    }
 }
 
 /// The moment whose digits the number is, if there is one.

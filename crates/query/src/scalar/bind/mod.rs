@@ -351,6 +351,10 @@ impl<'b> Binder<'b> {
     fn cast(&mut self, inner: &ast::Expr, to: &ast::CastType) -> Result<Expr> {
         let inner = self.bind(inner)?;
         match to {
+            // Characters of the set `binary` are bytes.
+            ast::CastType::Char { length, charset: Some(charset) } if charset.eq_ignore_ascii_case("binary") => {
+                self.cast_to(inner, &ast::CastType::Binary(*length))
+            }
             // Text in another character set is turned first, so that characters are counted.
             ast::CastType::Char { length, charset: Some(charset) } => {
                 let turned = in_charset(inner, charset)?;

@@ -6,9 +6,8 @@ use syntax::tree::{self as ast, BinaryOp, CompareOp};
 
 use super::constant::{self, Place};
 use super::{Settings, as_sent, literal, merge_collations, present};
-use crate::error::{self, Result};
+use crate::error::Result;
 use crate::scalar::context::EvalContext;
-use crate::scalar::convert;
 use crate::scalar::expr::{Arithmetic, Between, Compare, Comparison, Domain, Expr, In, Operator};
 use crate::scalar::temporal::{self, Strictness};
 use crate::scalar::{arithmetic as compute, compare as meet};
@@ -132,8 +131,8 @@ fn compare_at(settings: &Settings, op: Comparison, left: Expr, right: Expr, plac
 }
 
 pub fn between(settings: &Settings, needle: Expr, low: Expr, high: Expr, negated: bool) -> Result<Expr> {
-    let (first, low, low_domain) = sides(settings, needle.clone(), low, "between", Place::Side)?;
-    let (second, high, high_domain) = sides(settings, needle, high, "between", Place::Side)?;
+    let (first, low, low_domain) = sides(settings, needle.clone(), low, "between", Place::End)?;
+    let (second, high, high_domain) = sides(settings, needle, high, "between", Place::End)?;
     if first != second {
         // The needle is another thing to each of the two: two comparisons.
         let (from, to) = (Comparison::GreaterEqual, Comparison::LessEqual);
@@ -182,12 +181,13 @@ pub fn sort_literals(list: &mut [(Expr, Domain)]) -> Option<Domain> {
 
 fn sides(settings: &Settings, left: Expr, right: Expr, op: &str, place: Place) -> Result<(Expr, Expr, Domain)> {
     let right = constant::beside(right, &left, place, settings);
-    let left = if place == Place::Side { constant::beside(left, &right, place, settings) } else { left };
+    let is_side = matches!(place, Place::Side | Place::End);
+    let left = if is_side { constant::beside(left, &right, place, settings) } else { left };
     let left = as_clock_text(left, &right);
     let right = as_clock_text(right, &left);
     let (a, b) = (left.ty(), right.ty());
-    let left = adapt(left, &b, settings)?;
-    let right = adapt(right, &a, settings)?;
+    let left = adapt(left, &b, place, settings)?;
+    let right = adapt(right, &a, place, settings)?;
     let (a, b) = (left.ty(), right.ty());
     let collation = match a.is_string() && b.is_string() {
         true => merge_collations(&[&left, &right], op, settings)?,
@@ -210,7 +210,7 @@ fn as_clock_text(side: Expr, other: &Expr) -> Expr {
 }
 
 /// A side as what it is to the other: literals are converted once and for all, ENUM and SET are their names to strings and their numbers to numbers.
-fn adapt(side: Expr, other: &Type, settings: &Settings) -> Result<Expr> {
+fn adapt(side: Expr, other: &Type, place: Place, settings: &Settings) -> Result<Expr> {
     let side = if other.kind.is_bytes() { as_sent(side) } else { side };
     let kind = side.kind();
     match kind {
@@ -231,7 +231,7 @@ fn adapt(side: Expr, other: &Type, settings: &Settings) -> Result<Expr> {
     };
     let converted = match (value, other.kind) {
         (Value::Null, _) => None,
-        (Value::Text(text), Kind::Date | Kind::DateTime | Kind::Timestamp) => Some(datetime(text, other, settings)?),
+        (Value::Text(text), Kind::Date | Kind::DateTime | Kind::Timestamp) => datetime(text, other, place, settings)?,
         (Value::Text(text), Kind::Time) => {
             let parsed = temporal::parse_time(text).filter(|parsed| !parsed.truncated);
             parsed.map(|parsed| Expr::Literal(Value::Time(parsed.value), Type::temporal(Kind::Time, parsed.scale)))
@@ -245,24 +245,28 @@ fn adapt(side: Expr, other: &Type, settings: &Settings) -> Result<Expr> {
     })
 }
 
-/// Error 1525 for what is no date.
-fn datetime(text: &str, other: &Type, settings: &Settings) -> Result<Expr> {
-    let rules = Strictness { no_zero_date: false, no_zero_in_date: false, ..Strictness::of(settings.sql_mode) };
+/// Error 1525 for what is no date; among several that one side is compared with, it stays a text.
+fn datetime(text: &str, other: &Type, place: Place, settings: &Settings) -> Result<Option<Expr>> {
+    let rules = match place {
+        Place::Side => Strictness::of(settings.sql_mode),
+        _ => Strictness { no_zero_date: false, no_zero_in_date: false, ..Strictness::of(settings.sql_mode) },
+    };
     let what = match other.kind {
         Kind::Date => "DATE",
         Kind::Timestamp => "TIMESTAMP",
         _ => "DATETIME",
     };
     let parsed = temporal::parse_datetime(text, rules).filter(|parsed| parsed.offset.is_none());
-    match parsed {
+    Ok(match parsed {
         Some(parsed) if parsed.has_time || other.kind != Kind::Date => {
-            Ok(Expr::Literal(Value::DateTime(parsed.value), Type::temporal(Kind::DateTime, parsed.scale)))
+            Some(Expr::Literal(Value::DateTime(parsed.value), Type::temporal(Kind::DateTime, parsed.scale)))
         }
-        Some(parsed) => Ok(Expr::Literal(Value::Date(parsed.value.date), Type::new(Kind::Date))),
+        Some(parsed) => Some(Expr::Literal(Value::Date(parsed.value.date), Type::new(Kind::Date))),
         // With an offset: the session's zone decides, at evaluation.
         None if temporal::parse_datetime(text, rules).is_some() => {
-            Ok(Expr::Literal(Value::text(text), Type::text(text.len() as u32, settings.collation)))
+            Some(Expr::Literal(Value::text(text), Type::text(text.len() as u32, settings.collation)))
         }
-        None => Err(error::WRONG_VALUE.with(&[&what, &convert::shorten(text)])),
-    }
+        None if place == Place::Side => return Err(constant::no_date(what, text, false)),
+        None => None,
+    })
 }

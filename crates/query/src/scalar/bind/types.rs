@@ -337,6 +337,8 @@ pub fn data_type(data: &DataType, collation: Collation, column: &str) -> Result<
         false => Ok(ty),
     };
     let bytes_max = collation.charset().max_bytes();
+    // Characters of the set `binary` are bytes.
+    let is_bytes = collation == Collation::Binary;
     let called = |what| if column.is_empty() { what } else { column };
     Ok(match data {
         DataType::Integer { size, width, sign } => integer_type(*size, *width, *sign),
@@ -352,6 +354,11 @@ pub fn data_type(data: &DataType, collation: Collation, column: &str) -> Result<
             floating(Kind::Double, length, scale, *sign, column)?
         }
         DataType::Bit(length) => limited(bytes(Kind::Bit, characters(*length, 1)), 64)?,
+        DataType::Char(length) if is_bytes => limited(bytes(Kind::Binary, characters(*length, 1)), 255)?,
+        DataType::VarChar(length) if is_bytes => limited(bytes(Kind::VarBinary, characters(Some(*length), 1)), 65_535)?,
+        DataType::Text { size, length } if is_bytes => {
+            data_type(&DataType::Blob { size: *size, length: *length }, collation, column)?
+        }
         DataType::Char(length) => limited(text(Kind::Char, characters(*length, 1)), 255)?,
         DataType::VarChar(length) => limited(text(Kind::VarChar, characters(Some(*length), 1)), 65_535 / bytes_max)?,
         DataType::Binary(length) => limited(bytes(Kind::Binary, characters(*length, 1)), 255)?,

@@ -167,7 +167,12 @@ fn type_of_str_to_date(arguments: &[Expr], _: &Settings) -> Result<Type> {
 }
 
 fn type_of_unix(arguments: &[Expr], _: &Settings) -> Result<Type> {
-    let scale = arguments.first().map_or(0, scale_of);
+    let scale = match arguments.first() {
+        // MySQL takes what is no date for one with all digits.
+        Some(Expr::Literal(Value::Text(text), _)) if temporal::parse_datetime(text, ANY).is_none() => 6,
+        Some(argument) => scale_of(argument),
+        None => 0,
+    };
     Ok(if scale == 0 { Type::integer() } else { Type::decimal(17 + u32::from(scale), scale) })
 }
 

@@ -79,6 +79,93 @@ pub const TIMESTAMP_SEQUENCE: [&str; 2] = ["mysql", "gts_base"];
 
 type Body = fn(&Call, &[Value], &mut EvalContext) -> Result<Value>;
 
+/// Letters of whole numbers that are told to clients, where they are not those of any.
+const LENGTHS: &[(&str, u32)] = &[
+    ("ascii", 4),
+    ("benchmark", 1),
+    ("bit_length", 11),
+    ("char_length", 11),
+    ("coercibility", 10),
+    ("crc32", 10),
+    ("datediff", 9),
+    ("day", 3),
+    ("dayofweek", 2),
+    ("dayofyear", 4),
+    ("field", 11),
+    ("find_in_set", 11),
+    ("get_lock", 1),
+    ("hour", 4),
+    ("instr", 11),
+    ("interval", 2),
+    ("is_free_lock", 1),
+    ("json_contains", 21),
+    ("json_contains_path", 21),
+    ("json_valid", 21),
+    ("length", 11),
+    ("locate", 11),
+    ("minute", 3),
+    ("month", 3),
+    ("quarter", 2),
+    ("release_lock", 1),
+    ("second", 3),
+    ("strcmp", 2),
+    ("time_to_sec", 10),
+    ("to_days", 8),
+    ("uncompressed_length", 11),
+    ("week", 3),
+    ("weekday", 2),
+    ("weekofyear", 3),
+    ("yearweek", 7),
+];
+
+/// Functions that are NULL of what is no good date, so that clients are told they may be.
+const OF_DATES: &[&str] = &[
+    "datediff",
+    "day",
+    "dayofweek",
+    "dayofyear",
+    "extract",
+    "hour",
+    "microsecond",
+    "minute",
+    "month",
+    "quarter",
+    "second",
+    "time_to_sec",
+    "timestampdiff",
+    "to_days",
+    "to_seconds",
+    "week",
+    "weekday",
+    "weekofyear",
+    "year",
+    "yearweek",
+];
+
+/// Functions that are never NULL, whatever their arguments are.
+const NEVER_NULL: &[&str] = &[
+    "coercibility",
+    "connection_id",
+    "curdate",
+    "curtime",
+    "field",
+    "found_rows",
+    "interval",
+    "now",
+    "rand",
+    "row_count",
+    "sleep",
+    "sysdate",
+    "utc_date",
+    "utc_time",
+    "utc_timestamp",
+    "uuid_short",
+    "version",
+];
+
+/// Those that are not without arguments.
+const NEVER_NULL_BARE: &[&str] = &["last_insert_id", "unix_timestamp"];
+
 /// How a function is run.
 #[derive(Clone, Copy, Debug)]
 pub enum Run {
@@ -161,10 +248,11 @@ impl Function {
 
     pub fn result_type(&self, arguments: &[Expr], settings: &Settings) -> Result<Type> {
         let nullable = match self.run {
+            Run::Strict(_) if OF_DATES.contains(&self.name()) => true,
             Run::Strict(_) => arguments.iter().any(|argument| argument.ty().nullable),
             _ => true,
         };
-        Ok(match self.returns {
+        let ty = match self.returns {
             Returns::Truth => Type::boolean().with_nullable(nullable),
             Returns::Int => Type::integer().with_nullable(nullable),
             Returns::UInt => Type::unsigned().with_nullable(nullable),
@@ -178,7 +266,13 @@ impl Function {
             }
             Returns::First => arguments[0].ty(),
             Returns::Custom(of) => of(arguments, settings)?,
-        })
+        };
+        let length = LENGTHS.iter().find(|(name, _)| *name == self.name()).map(|(_, length)| *length);
+        let length = length.filter(|_| ty.kind == Kind::BigInt).unwrap_or(ty.length);
+        let always =
+            NEVER_NULL.contains(&self.name()) || arguments.is_empty() && NEVER_NULL_BARE.contains(&self.name());
+        let nullable = ty.nullable && !always;
+        Ok(Type { length, nullable, ..ty })
     }
 }
 

@@ -641,7 +641,7 @@ fn soundex(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value
             _ => b'0',
         };
         if out.is_empty() {
-            out.extend(c.to_uppercase());
+            out.push(c.to_ascii_uppercase());
             last = code;
         } else if code != last && code != b'0' {
             // Vowels do not come between two of the same code.

@@ -1,6 +1,7 @@
 //! Adding lengths of time to readings of a clock.
 
 use super::{Date, DateTime, MICROS_PER_DAY, calendar};
+use crate::scalar::context::SqlMode;
 
 impl DateTime {
     /// Microseconds since the start of year 0, for differences.
@@ -28,6 +29,11 @@ impl DateTime {
         }
         let raised = cut.micros_of_day() + unit;
         if raised < MICROS_PER_DAY { Some(DateTime::new(self.date, raised)) } else { cut.plus_micros(unit) }
+    }
+
+    /// To so many digits as the mode has it: TIME_TRUNCATE_FRACTIONAL cuts.
+    pub fn fitted(self, scale: u8, mode: SqlMode) -> Option<DateTime> {
+        if mode.has(SqlMode::TIME_TRUNCATE_FRACTIONAL) { Some(self.truncated(scale)) } else { self.rounded(scale) }
     }
 
     #[must_use]
@@ -61,6 +67,12 @@ impl super::Time {
         let rest = self.0 % unit;
         let step = if rest.abs() * 2 >= unit && unit > 1 { unit * rest.signum() } else { 0 };
         super::Time::from_micros(self.0 - rest + step)
+    }
+
+    /// See `DateTime::fitted`.
+    #[must_use]
+    pub fn fitted(self, scale: u8, mode: SqlMode) -> super::Time {
+        if mode.has(SqlMode::TIME_TRUNCATE_FRACTIONAL) { self.truncated(scale) } else { self.rounded(scale) }
     }
 
     #[must_use]
