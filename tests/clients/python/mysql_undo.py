@@ -48,8 +48,8 @@ def fails(cursor, text):
 
 
 def load(cursor):
-    cursor.execute("create database undo")
-    cursor.execute("use undo")
+    cursor.execute("create database undone")
+    cursor.execute("use undone")
     cursor.execute("create table big (id int primary key, k int not null, note varchar(80) not null, key (k), key (note))")
     cursor.execute("create table small (id int primary key, n int not null)")
     cursor.execute("insert into small values (1, 0), (2, 0)")
@@ -83,7 +83,7 @@ def left(cursor):
 
 def alter(server, cursor):
     """What changes the definition waits for the rollback, and can be killed meanwhile. The number of its error."""
-    with connect(server, database="undo") as waiting:
+    with connect(server, database="undone") as waiting:
         found = []
         thread = threading.Thread(target=lambda: found.append(fails(waiting.cursor(), "alter table big comment = 'altered'")))
         thread.start()
@@ -109,7 +109,7 @@ class Expected:
 
 def amid(name, server, expected, small, whole):
     """What must be so while the rollback goes on; not `whole`: what is quick enough for the next kill to come amid it. Returns what was left of it before and after, and rows that were locked."""
-    with connect(server, database="undo") as wire, connect(server, database="undo") as other:
+    with connect(server, database="undone") as wire, connect(server, database="undone") as other:
         cursor, second = wire.cursor(), other.cursor()
         cursor.execute("set innodb_lock_wait_timeout = 1")
         before = left(cursor)
@@ -144,7 +144,7 @@ def main():
         cursor = wire.cursor()
         load(cursor)
         expected = Expected(ask(cursor, TOTALS.format("big"))[0])
-        loser = connect(server, database="undo")
+        loser = connect(server, database="undone")
         change(loser.cursor())
         # All before it in the log is on disk with it.
         cursor.execute("update small set n = n + 1 where id = 1")
@@ -154,7 +154,7 @@ def main():
             server.kill()
             began = time.monotonic()
             server.start(timeout=600)
-            with connect(server, database="undo") as first:
+            with connect(server, database="undone") as first:
                 tally.equal(f"{name}: a commit of before", ask(first.cursor(), "select n from small where id = 1")[0][0], small[0])
             starts.append(time.monotonic() - began)
             before, locked, after = amid(name, server, expected, small, kill >= 1)
@@ -168,7 +168,7 @@ def main():
         checked = subprocess.run([server.binary, "check", server.folder], capture_output=True, text=True, timeout=600)
         tally.check("beluga check", checked.returncode == 0, checked.stdout[-500:] + checked.stderr[-500:])
         server.start(timeout=600)
-        with connect(server, database="undo") as wire:
+        with connect(server, database="undone") as wire:
             cursor = wire.cursor()
             began = time.monotonic()
             cursor.execute("set innodb_lock_wait_timeout = 600")

@@ -39,7 +39,7 @@ class Writer(threading.Thread):
                 steps = [
                     f"update accounts set balance = balance - {sign} where id = {a}",
                     f"update redis.strings set value = value + {sign} where db = 0 and `key` = 'account{b}'",
-                    f"update lines set number = {line} where writer = {self.number}",
+                    f"update `lines` set number = {line} where writer = {self.number}",
                     f"replace into redis.strings (db, `key`, value) values (0, 'line{self.number}', '{line} {padding}')",
                 ]
                 if self.random.random() < 0.2:
@@ -87,7 +87,7 @@ def verify(server, acknowledged, name):
     of_keys = sum(int(keys.get(f"account{at}")) for at in range(ACCOUNTS))
     tally.equal(f"{name}: money", int(rows) + of_keys, 2 * ACCOUNTS * EACH)
     for writer, known in enumerate(acknowledged):
-        row = ask(root, f"select number from lines where writer = {writer}")[0][0]
+        row = ask(root, f"select number from `lines` where writer = {writer}")[0][0]
         key = int((keys.get(f"line{writer}") or b"0").split(b" ")[0])
         tally.check(f"{name}: writer {writer}", row == key and row in (known, known + 1), f"row {row}, key {key}, {known} acknowledged")
         acknowledged[writer] = row
@@ -102,12 +102,12 @@ def main():
         root = come(server)
         ask(root, "create database crash")
         ask(root, "create table crash.accounts (id int primary key, balance int not null)")
-        ask(root, "create table crash.lines (writer int primary key, number int not null)")
+        ask(root, "create table crash.`lines` (writer int primary key, number int not null)")
         for at in range(ACCOUNTS):
             ask(root, f"insert into crash.accounts values ({at}, {EACH})")
             ask(root, f"insert into redis.strings (`key`, value) values ('account{at}', {EACH})")
         for writer in range(WRITERS):
-            ask(root, f"insert into crash.lines values ({writer}, 0)")
+            ask(root, f"insert into crash.`lines` values ({writer}, 0)")
         for round_number in range(rounds):
             name = f"round {round_number}"
             threads = [Writer(server, at, generator.random(), acknowledged) for at in range(WRITERS)]

@@ -25,6 +25,8 @@ struct Lines {
     away: Away,
     /// How often somebody looked ahead at what a session has received.
     looked: AtomicUsize,
+    /// How many requests have begun to spin.
+    spinning: AtomicUsize,
 }
 
 type Away = Arc<Mutex<Vec<Box<dyn FnOnce() + Send>>>>;
@@ -49,6 +51,7 @@ impl Lines {
                 }
             }
             "spin" => {
+                self.spinning.fetch_add(1, Ordering::SeqCst);
                 let until = Instant::now() + Duration::from_millis(rest.parse().unwrap());
                 while Instant::now() < until {
                     std::hint::spin_loop();
@@ -774,8 +777,8 @@ fn whoever_stood_beside_a_request_that_waits_is_looked_at_like_others() {
     let looked = || bench.door.looked.load(Ordering::SeqCst);
     let before = looked();
     // The only thread is busy until the next three have come, in this order: they make one round.
-    say(&mut streams[0], "spin 200\n");
-    std::thread::sleep(Duration::from_millis(20));
+    say(&mut streams[0], "spin 500\n");
+    eventually("it spins", || bench.door.spinning.load(Ordering::SeqCst) == 1);
     for (at, line) in [(1, "first\n"), (2, "block\n"), (3, "last\n")] {
         say(&mut streams[at], line);
     }
