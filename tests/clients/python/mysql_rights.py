@@ -36,7 +36,7 @@ def logins(server, root):
     ask(root, "ALTER USER open ACCOUNT LOCK")
     tally.equal("locked", enters(server, "open"), 3118)
     tally.equal("locked, wrong password", enters(server, "open", password="x"), 1045)
-    ask(root, "ALTER USER open ACCOUNT UNLOCK REQUIRE SSL")
+    ask(root, "ALTER USER open REQUIRE SSL ACCOUNT UNLOCK")
     tally.equal("without TLS", enters(server, "open"), 1045)
     ask(root, "ALTER USER open REQUIRE NONE PASSWORD EXPIRE")
     tally.equal("expired, client cannot", enters(server, "open"), 1862)
