@@ -1,4 +1,4 @@
-//! What parsing costs, beside the library `sqlparser`: medians of alternating rounds, one thread.
+//! The cost of parsing beside the library `sqlparser`: medians of alternating rounds, one thread.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};

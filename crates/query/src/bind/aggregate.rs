@@ -1,6 +1,6 @@
 //! Aggregates, and what becomes of expressions above the grouping.
 
-use syntax::tree::{self as ast, ExprKind};
+use syntax::tree::{self as ast, ExprKind, walk};
 
 use crate::bind::Bind;
 use crate::bind::scope::Grouped;
@@ -328,63 +328,14 @@ fn seek(node: &ast::Expr, is_it: &dyn Fn(&ast::Expr) -> bool) -> bool {
 }
 
 fn children(node: &ast::Expr) -> Vec<&ast::Expr> {
-    use ExprKind as E;
-    match &node.kind {
-        E::Literal(_)
-        | E::Introduced { charset: _, literal: _ }
-        | E::Column(_)
-        | E::Parameter(_)
-        | E::UserVariable(_)
-        | E::SystemVariable { scope: _, name: _ }
-        | E::Default
-        | E::DefaultOf(_)
-        | E::InsertedValue(_)
-        | E::JsonPath { column: _, path: _, unquote: _ }
-        | E::Exists(_)
-        | E::Subquery(_) => Vec::new(),
-        E::Assign { name: _, value: operand }
-        | E::Unary { op: _, operand }
-        | E::Quantified { op: _, left: operand, all: _, query: _ }
-        | E::Is { operand, test: _, negated: _ }
-        | E::InQuery { operand, query: _, negated: _ }
-        | E::Collate { operand, collation: _ }
-        | E::Cast { operand, to: _, array: _ }
-        | E::CastAtZone { operand, zone: _, scale: _ }
-        | E::ConvertUsing { operand, charset: _ }
-        | E::Extract { unit: _, operand }
-        | E::GetFormat { of: _, region: operand }
-        | E::WeightString { operand, pad: _ }
-        | E::Match { columns: _, against: operand, mode: _ } => vec![operand],
-        E::Row(list) | E::And(list) | E::Or(list) | E::Concat(list) | E::Char { numbers: list, charset: _ } => {
-            list.iter().collect()
-        }
-        kind @ (E::Xor(_) | E::Chain { first: _, links: _ }) => operands(kind),
-        E::Compare { op: _, left, right } | E::SoundsLike { left, right } => vec![left, right],
-        E::Between { operand, low, high, negated: _ } => vec![operand, low, high],
-        E::InList { operand, list, negated: _ } => std::iter::once(&**operand).chain(list).collect(),
-        E::Like { operand, pattern, escape, negated: _ } => {
-            [&**operand, pattern].into_iter().chain(escape.as_deref()).collect()
-        }
-        E::Regexp { operand, pattern, negated: _ } => vec![operand, pattern],
-        E::MemberOf { value, array } => vec![value, array],
-        E::Case { operand, arms, otherwise } => {
-            let arms = arms.iter().flat_map(|ast::Arm { condition, result }| [condition, result]);
-            operand.as_deref().into_iter().chain(arms).chain(otherwise.as_deref()).collect()
-        }
-        E::Function(function) => {
-            let over = match &function.over {
-                Some(ast::Over::Window(window)) => window_exprs(window),
-                Some(ast::Over::Named(_)) | None => Vec::new(),
-            };
-            let order = function.order_by.iter().map(|ast::OrderItem { expr, descending: _ }| expr);
-            function.arguments.iter().chain(order).chain(over).collect()
-        }
-        E::DateShift { operand, interval, subtract: _ } => vec![operand, &interval.value],
-        E::TimestampAdd { unit: _, count, operand } => vec![count, operand],
-        E::TimestampDiff { unit: _, from, to } => vec![from, to],
-        E::Trim { side: _, remove, operand } => std::iter::once(&**operand).chain(remove.as_deref()).collect(),
-        E::JsonValue(value) => vec![&value.document, &value.path],
+    let mut children = Vec::new();
+    walk::operands(node, &mut |operand| children.push(operand));
+    if let ExprKind::Function(function) = &node.kind
+        && let Some(ast::Over::Window(window)) = &function.over
+    {
+        children.extend(window_exprs(window));
     }
+    children
 }
 
 /// The expressions by which a window is partitioned and ordered.

@@ -122,7 +122,7 @@ pub struct Bind<'s> {
     /// Tables whose gates the statement must pass.
     pub tables: Vec<Arc<Table>>,
     pub uses: Uses,
-    /// What the statement itself, not a view, calls tables: a table's number and its alias.
+    /// Names of tables in the statement itself, not in a view: a table's number and its alias.
     pub named: Vec<(u64, String)>,
     /// And those that foreign keys bring in, which the statement does not name.
     pub linked: Vec<Arc<Table>>,

@@ -75,7 +75,7 @@ impl Bind<'_> {
         Err(error::BAD_FIELD.with(&[&shown, &clause]))
     }
 
-    /// What a block around has called so in its select list, before the subquery that is being bound.
+    /// The item of that alias in the select list of an enclosing block, before the subquery that is being bound.
     fn alias_around(&mut self, name: &str) -> Result<Option<Expr>> {
         for depth in (0..self.scopes.len() - 1).rev() {
             let scope = &self.scopes[depth];

@@ -356,7 +356,7 @@ pub struct Tally {
     pub duplicates: u64,
     /// The number that was made for a row which was not put in after all: the next row's.
     spare: Option<u64>,
-    /// So many numbers were made, and so many rows were to have one: MySQL takes a number for each row of VALUES, used or not.
+    /// Records how many numbers were made, and how many rows were to have one: MySQL takes a number for each row of VALUES, used or not.
     made: usize,
     wanting: usize,
 }

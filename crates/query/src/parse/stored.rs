@@ -83,7 +83,7 @@ fn not(operand: ExprKind) -> ExprKind {
     ExprKind::Unary { op: UnaryOp::Not, operand: Box::new(Expr::made(operand)) }
 }
 
-/// What stands where a truth is wanted.
+/// An operand that is tested for truth.
 fn truth(operand: Expr) -> Expr {
     if is_boolean(&operand) { operand } else { Expr::made(compare(CompareOp::NotEqual, number(0), operand)) }
 }

@@ -172,7 +172,7 @@ fn type_of_result(ty: &Type) -> Type {
     made.with_nullable(nullable)
 }
 
-/// What is not NULL has a default all the same: zero, or nothing in it. A date has none: zero is no good one.
+/// The default of a column that is not NULL: zero, or the empty string. A date has none, for zero is no valid date.
 fn default_of(ty: &Type) -> Default {
     let is_dated = matches!(ty.kind, Kind::Date | Kind::DateTime | Kind::Timestamp);
     if ty.nullable || is_dated || ty.kind.is_blob() || ty.kind == Kind::Json {

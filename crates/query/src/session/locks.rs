@@ -24,7 +24,7 @@ pub(super) struct Locked {
     pub tables: Vec<(Arc<Table>, bool)>,
     /// Those of them that nobody has named: foreign keys reach them.
     implied: Vec<u64>,
-    /// What the others are to be called; None: as they are.
+    /// Aliases of the other tables; None: their own names.
     names: Vec<(u64, Option<String>)>,
     /// FLUSH TABLES WITH READ LOCK: there are no other tables, and there will be none.
     pub is_all: bool,

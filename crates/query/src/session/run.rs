@@ -160,7 +160,7 @@ pub struct Compiled {
     pub tables: Vec<Arc<Table>>,
     /// Those whose rows it changes.
     written: Vec<Arc<Table>>,
-    /// What the statement calls those that it reads: LOCK TABLES locks names.
+    /// The names under which the statement reads them: LOCK TABLES locks names.
     named: Vec<(u64, String)>,
     /// All whose gates are passed: these, and those that foreign keys bring in.
     pub gates: Vec<Arc<Table>>,
@@ -737,7 +737,7 @@ impl Session {
     }
 }
 
-/// What of an expression stands in the way of sharing its plan.
+/// Parts of an expression that keep its plan from being shared.
 #[derive(Default)]
 struct Found {
     subquery: bool,

@@ -416,8 +416,7 @@ impl Parser<'_> {
     fn timestamp(&mut self, kw: Kw) -> Result<ExprKind> {
         self.open();
         let token = self.token();
-        let text = self.text_of(token);
-        let bare = text.get(..8).filter(|head| head.eq_ignore_ascii_case("SQL_TSI_")).map_or(text, |_| &text[8..]);
+        let bare = super::expr::without_prefix(self.text_of(token));
         let unit = Unit::by_name(bare).filter(|unit| (*unit as u8) <= Unit::Year as u8);
         let unit = unit.filter(|_| token.kind == Kind::Word).ok_or_else(|| self.error())?;
         self.take();

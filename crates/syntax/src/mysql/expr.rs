@@ -122,7 +122,7 @@ impl Parser<'_> {
         })
     }
 
-    /// What follows a left operand whose own operator is of `level`.
+    /// The operators after a left operand whose own operator is of `level`.
     #[inline(never)]
     fn infix(&mut self, mut left: Expr, mut level: u8, min: u8, start: u32) -> Result<Expr> {
         while let Some((op, strength)) = self.infix_of() {
@@ -434,8 +434,7 @@ impl Parser<'_> {
     pub(super) fn unit(&mut self) -> Result<Unit> {
         let token = self.token();
         let text = self.text_of(token);
-        // SQL_TSI_DAY is DAY.
-        let bare = text.get(..8).filter(|head| head.eq_ignore_ascii_case("SQL_TSI_")).map_or(text, |_| &text[8..]);
+        let bare = without_prefix(text);
         let is_synonym = bare.len() < text.len();
         let unit = if token.kind == Kind::Word { Unit::by_name(bare) } else { None };
         let unit = unit.filter(|unit| !is_synonym || (1..=Unit::Year as u8).contains(&(*unit as u8)));
@@ -713,7 +712,7 @@ impl Parser<'_> {
         Ok(self.make(ExprKind::JsonPath { column, path, unquote }, start))
     }
 
-    /// What begins with a word.
+    /// An operand that begins with a word.
     #[inline(never)]
     pub(super) fn word_primary(&mut self) -> Result<Expr> {
         let token = self.token();
@@ -840,6 +839,11 @@ fn strength_of(op: BinaryOp) -> u8 {
         BinaryOp::Multiply | BinaryOp::Divide | BinaryOp::IntegerDivide | BinaryOp::Modulo => PRODUCT,
         BinaryOp::BitXor => BIT_XOR,
     }
+}
+
+/// SQL_TSI_DAY is DAY.
+pub(super) fn without_prefix(unit: &str) -> &str {
+    unit.get(..8).filter(|head| head.eq_ignore_ascii_case("SQL_TSI_")).map_or(unit, |_| &unit[8..])
 }
 
 pub(super) enum IntervalOr {

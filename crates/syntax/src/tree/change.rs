@@ -103,7 +103,7 @@ pub enum FieldTarget {
     Variable(String),
 }
 
-/// What becomes of rows whose key exists.
+/// The treatment of rows whose key exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Duplicates {
     Fail,

@@ -131,7 +131,7 @@ pub enum PrepareSource {
     Variable(String),
 }
 
-/// What follows the end of a transaction: another one like it, the end of the session. None: as `completion_type` has it.
+/// The continuation after the end of a transaction: another one like it, the end of the session. None: as `completion_type` has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
     pub chain: Option<bool>,

@@ -11,7 +11,7 @@ pub struct CreateTable {
     pub columns: Vec<ColumnDef>,
     pub constraints: Vec<TableConstraint>,
     pub options: Vec<TableOption>,
-    /// What becomes of rows of the query whose keys clash.
+    /// The treatment of rows of the query whose keys clash.
     pub duplicates: Duplicates,
     pub query: Option<Box<Query>>,
 }

@@ -29,127 +29,26 @@ pub fn expr<V: Visitor + ?Sized>(node: &Expr, visitor: &mut V) {
     if !visitor.expr(node) {
         return;
     }
+    operands(node, &mut |operand| expr(operand, visitor));
     match kind {
-        ExprKind::Literal(_)
-        | ExprKind::Introduced { charset: _, literal: _ }
-        | ExprKind::Column(_)
-        | ExprKind::Parameter(_)
-        | ExprKind::UserVariable(_)
-        | ExprKind::SystemVariable { scope: _, name: _ }
-        | ExprKind::Default
-        | ExprKind::DefaultOf(_)
-        | ExprKind::InsertedValue(_)
-        | ExprKind::JsonPath { column: _, path: _, unquote: _ } => {}
-        ExprKind::Assign { name: _, value } => expr(value, visitor),
-        ExprKind::Row(list)
-        | ExprKind::And(list)
-        | ExprKind::Or(list)
-        | ExprKind::Xor(list)
-        | ExprKind::Concat(list) => all(list, visitor),
-        ExprKind::Unary { op: _, operand }
-        | ExprKind::Is { operand, test: _, negated: _ }
-        | ExprKind::Collate { operand, collation: _ }
-        | ExprKind::Cast { operand, to: _, array: _ }
-        | ExprKind::CastAtZone { operand, zone: _, scale: _ }
-        | ExprKind::ConvertUsing { operand, charset: _ }
-        | ExprKind::Extract { unit: _, operand }
-        | ExprKind::GetFormat { of: _, region: operand }
-        | ExprKind::WeightString { operand, pad: _ } => expr(operand, visitor),
-        ExprKind::Chain { first, links } => {
-            expr(first, visitor);
-            links.iter().for_each(|Link { op: _, operand }| expr(operand, visitor));
-        }
-        ExprKind::Compare { op: _, left, right } | ExprKind::SoundsLike { left, right } => {
-            expr(left, visitor);
-            expr(right, visitor);
-        }
-        ExprKind::Quantified { op: _, left, all: _, query: inner } => {
-            expr(left, visitor);
-            query(inner, visitor);
-        }
-        ExprKind::Between { operand, low, high, negated: _ } => {
-            expr(operand, visitor);
-            expr(low, visitor);
-            expr(high, visitor);
-        }
-        ExprKind::InList { operand, list, negated: _ } => {
-            expr(operand, visitor);
-            all(list, visitor);
-        }
-        ExprKind::InQuery { operand, query: inner, negated: _ } => {
-            expr(operand, visitor);
-            query(inner, visitor);
-        }
-        ExprKind::Like { operand, pattern, escape, negated: _ } => {
-            expr(operand, visitor);
-            expr(pattern, visitor);
-            escape.iter().for_each(|escape| expr(escape, visitor));
-        }
-        ExprKind::Regexp { operand, pattern, negated: _ } => {
-            expr(operand, visitor);
-            expr(pattern, visitor);
-        }
-        ExprKind::MemberOf { value, array } => {
-            expr(value, visitor);
-            expr(array, visitor);
-        }
-        ExprKind::Case { operand, arms, otherwise } => {
-            operand.iter().for_each(|operand| expr(operand, visitor));
-            for Arm { condition, result } in arms {
-                expr(condition, visitor);
-                expr(result, visitor);
-            }
-            otherwise.iter().for_each(|otherwise| expr(otherwise, visitor));
-        }
+        ExprKind::Quantified { op: _, left: _, all: _, query: inner }
+        | ExprKind::InQuery { operand: _, query: inner, negated: _ }
+        | ExprKind::Exists(inner)
+        | ExprKind::Subquery(inner) => query(inner, visitor),
         ExprKind::Function(function) => {
-            let Function {
-                schema: _,
-                name: _,
-                arguments,
-                star: _,
-                bare: _,
-                distinct: _,
-                order_by,
-                separator: _,
-                from_last: _,
-                ignore_nulls: _,
-                over,
-            } = &**function;
-            all(arguments, visitor);
-            ordering(order_by, visitor);
-            if let Some(Over::Window(spec)) = over {
+            if let Some(Over::Window(spec)) = &function.over {
                 window(spec, visitor);
             }
         }
-        ExprKind::DateShift { operand, interval, subtract: _ } => {
-            expr(operand, visitor);
-            expr(&interval.value, visitor);
-        }
-        ExprKind::TimestampAdd { unit: _, count, operand } => {
-            expr(count, visitor);
-            expr(operand, visitor);
-        }
-        ExprKind::TimestampDiff { unit: _, from, to } => {
-            expr(from, visitor);
-            expr(to, visitor);
-        }
-        ExprKind::Trim { side: _, remove, operand } => {
-            remove.iter().for_each(|remove| expr(remove, visitor));
-            expr(operand, visitor);
-        }
-        ExprKind::Char { numbers, charset: _ } => all(numbers, visitor),
-        ExprKind::JsonValue(value) => {
-            let JsonValue { document, path, returning: _, on_empty: _, on_error: _ } = &**value;
-            expr(document, visitor);
-            expr(path, visitor);
-        }
-        ExprKind::Exists(inner) | ExprKind::Subquery(inner) => query(inner, visitor),
-        ExprKind::Match { columns: _, against, mode: _ } => expr(against, visitor),
+        _ => {}
     }
 }
 
-/// Calls for each expression directly below one. Queries and windows are left out.
-pub fn operands_mut(node: &mut Expr, each: &mut dyn FnMut(&mut Expr)) {
+/// The expressions directly below one, in the order of the text: for readers and for writers of trees.
+macro_rules! operands {
+    ($(#[$doc:meta])* $name:ident, $iter:ident $(, $mut:ident)?) => {
+$(#[$doc])*
+pub fn $name<'e>(node: &'e $($mut)? Expr, each: &mut dyn FnMut(&'e $($mut)? Expr)) {
     let Expr { kind, span: _ } = node;
     match kind {
         ExprKind::Literal(_)
@@ -170,7 +69,7 @@ pub fn operands_mut(node: &mut Expr, each: &mut dyn FnMut(&mut Expr)) {
         | ExprKind::Or(list)
         | ExprKind::Xor(list)
         | ExprKind::Concat(list)
-        | ExprKind::Char { numbers: list, charset: _ } => list.iter_mut().for_each(each),
+        | ExprKind::Char { numbers: list, charset: _ } => list.$iter().for_each(each),
         ExprKind::Unary { op: _, operand }
         | ExprKind::Is { operand, test: _, negated: _ }
         | ExprKind::Collate { operand, collation: _ }
@@ -185,7 +84,7 @@ pub fn operands_mut(node: &mut Expr, each: &mut dyn FnMut(&mut Expr)) {
         | ExprKind::Match { columns: _, against: operand, mode: _ } => each(operand),
         ExprKind::Chain { first, links } => {
             each(first);
-            links.iter_mut().for_each(|Link { op: _, operand }| each(operand));
+            links.$iter().for_each(|Link { op: _, operand }| each(operand));
         }
         ExprKind::Compare { op: _, left, right }
         | ExprKind::SoundsLike { left, right }
@@ -203,39 +102,53 @@ pub fn operands_mut(node: &mut Expr, each: &mut dyn FnMut(&mut Expr)) {
         }
         ExprKind::InList { operand, list, negated: _ } => {
             each(operand);
-            list.iter_mut().for_each(each);
+            list.$iter().for_each(each);
         }
         ExprKind::Like { operand, pattern, escape, negated: _ } => {
             each(operand);
             each(pattern);
-            escape.iter_mut().for_each(|escape| each(escape));
+            escape.$iter().for_each(|escape| each(escape));
         }
         ExprKind::Case { operand, arms, otherwise } => {
-            operand.iter_mut().for_each(|operand| each(operand));
+            operand.$iter().for_each(|operand| each(operand));
             for Arm { condition, result } in arms {
                 each(condition);
                 each(result);
             }
-            otherwise.iter_mut().for_each(|otherwise| each(otherwise));
+            otherwise.$iter().for_each(|otherwise| each(otherwise));
         }
         ExprKind::Function(function) => {
-            function.arguments.iter_mut().for_each(&mut *each);
-            function.order_by.iter_mut().for_each(|OrderItem { expr, descending: _ }| each(expr));
+            function.arguments.$iter().for_each(&mut *each);
+            function.order_by.$iter().for_each(|OrderItem { expr, descending: _ }| each(expr));
         }
         ExprKind::DateShift { operand, interval, subtract: _ } => {
             each(operand);
-            each(&mut interval.value);
+            each(&$($mut)? interval.value);
         }
         ExprKind::Trim { side: _, remove, operand } => {
-            remove.iter_mut().for_each(|remove| each(remove));
+            remove.$iter().for_each(|remove| each(remove));
             each(operand);
         }
         ExprKind::JsonValue(value) => {
-            each(&mut value.document);
-            each(&mut value.path);
+            each(&$($mut)? value.document);
+            each(&$($mut)? value.path);
         }
     }
 }
+    };
+}
+
+operands!(
+    /// Calls `each` with every expression directly below one. Queries and windows are left out.
+    operands,
+    iter
+);
+operands!(
+    /// The same for changing them.
+    operands_mut,
+    iter_mut,
+    mut
+);
 
 /// Visits the expressions of a window.
 pub fn window<V: Visitor + ?Sized>(spec: &Window, visitor: &mut V) {
