@@ -6,7 +6,6 @@
 use std::cell::RefCell;
 use std::ops::Range;
 
-use crate::session::Row;
 use crate::value::Value;
 
 /// Longer strings are values of their own, so that the buffers stay small.
@@ -21,6 +20,9 @@ const KEPT: usize = 4;
 thread_local! {
     static SPARE: RefCell<Vec<Parts>> = const { RefCell::new(Vec::new()) };
 }
+
+/// One row: a value for each column.
+pub type Row = Vec<Value>;
 
 /// Rows of one width.
 #[derive(Default, Debug)]

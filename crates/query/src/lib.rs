@@ -54,8 +54,9 @@ pub mod fuzzed {
     }
 }
 
+pub use batch::Row;
 pub use session::read;
 pub use session::{
     Around, Change, Count, Database, Handle, Kill, Login, Outcome, Prepared, PreparedHandle, Procedure, Ready,
-    ResultSet, Row, Session, Status, Wake, returning,
+    ResultSet, Session, Status, Wake, returning,
 };

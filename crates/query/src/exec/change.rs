@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use engine::rows::{Inserted, Strength};
 
+use crate::batch::Row;
 use crate::bind::change::{Delete, Insert, OnConflict, Rules, Target, Update, Values};
 use crate::bind::returning::Returning;
 use crate::catalog::table::{Index, Table};
@@ -21,7 +22,6 @@ use crate::plan::family::Family;
 use crate::scalar::bind::present;
 use crate::scalar::store::implicit_default;
 use crate::scalar::{EvalContext, Expr, Place, SqlMode, store};
-use crate::session::Row;
 use crate::session::count::Count;
 use crate::types::Type;
 use crate::value::Value;

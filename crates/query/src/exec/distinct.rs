@@ -2,6 +2,7 @@
 
 use stdx::hash::Set;
 
+use crate::batch::Row;
 use crate::error::Result;
 use crate::exec::host::{host, row_bytes};
 use crate::exec::memory::Held;
@@ -9,7 +10,6 @@ use crate::exec::spill::keys::short_key;
 use crate::exec::spill::partition::{LEVELS, Part, Partitions, Rows};
 use crate::exec::{BATCH, BATCH_BYTES, Exec, key_of};
 use crate::scalar::EvalContext;
-use crate::session::Row;
 use crate::types::Type;
 
 pub struct DistinctState {

@@ -8,6 +8,7 @@
 use stdx::hash::Map;
 
 use crate::batch::Cell;
+use crate::batch::Row;
 use crate::error::Result;
 use crate::exec::host::{host, row_bytes};
 use crate::exec::memory::Held;
@@ -21,7 +22,6 @@ use crate::plan::estimate::estimate;
 use crate::scalar::aggregate::Accumulator;
 use crate::scalar::key::encode;
 use crate::scalar::{EvalContext, Expr};
-use crate::session::Row;
 use crate::value::Value;
 
 struct Gathering {

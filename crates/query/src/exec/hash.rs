@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use stdx::hash::Map;
 
+use crate::batch::Row;
 use crate::error::Result;
 use crate::exec::host::{host, row_bytes};
 use crate::exec::join::without;
@@ -16,7 +17,6 @@ use crate::exec::{BATCH, Exec, all_hold};
 use crate::plan::{HashJoin, JoinKind};
 use crate::scalar::key::encode;
 use crate::scalar::{EvalContext, Expr};
-use crate::session::Row;
 use crate::types::Type;
 
 type Table = Map<Vec<u8>, Vec<Row>>;

@@ -8,6 +8,7 @@ use engine::Lsn;
 use engine::rows::{Isolation, Transaction};
 use stdx::memory;
 
+use crate::batch::Row;
 use crate::error::{self, Result, SqlError};
 use crate::exec::hosted::{Answer, Listing};
 use crate::exec::measure::Measures;
@@ -18,7 +19,7 @@ use crate::exec::spill::rows::Rows;
 use crate::rights::Rights;
 use crate::scalar::EvalContext;
 use crate::session::variables::Values;
-use crate::session::{Database, Handle, Kill, Row};
+use crate::session::{Database, Handle, Kill};
 use crate::types::Type;
 use crate::value::Value;
 

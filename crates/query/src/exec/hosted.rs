@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::batch::Cell;
+use crate::batch::Row;
 use crate::bind::listed::Listed;
 use crate::bind::semi::Plain;
 use crate::error::{self, Result};
@@ -15,7 +16,6 @@ use crate::plan::Node;
 use crate::plan::cost::OPEN;
 use crate::plan::estimate::estimate;
 use crate::scalar::{EvalContext, Expr, Hosted};
-use crate::session::Row;
 use crate::types::Type;
 use crate::value::Value;
 

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use crate::batch::Row;
 use crate::error::Result;
 use crate::exec::{BATCH, Exec, all_hold};
 use crate::plan::{JoinKind, Node};
 use crate::scalar::{EvalContext, Expr};
-use crate::session::Row;
 use crate::value::Value;
 
 pub struct LoopState {

@@ -1,5 +1,6 @@
 //! The rows of a JSON_TABLE. They are made at once: a document is in memory anyhow, and what is made of it goes to a file where that is too much.
 
+use crate::batch::Row;
 use crate::error::{self, Result};
 use crate::exec::host::host;
 use crate::exec::spill::rows::Rows;
@@ -7,7 +8,6 @@ use crate::plan::json_table::{Holds, JsonColumn, JsonTable, Level, Otherwise};
 use crate::scalar::EvalContext;
 use crate::scalar::json::table::stored;
 use crate::scalar::json::{self, Json, Node};
-use crate::session::Row;
 use crate::types::Kind;
 use crate::value::Value;
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use engine::rows::{KeyValue, LockedKey, Strength, Wait};
 
+use crate::batch::Row;
 use crate::catalog::table::Table;
 use crate::error::{self, Result, SqlError};
 use crate::exec::all_hold;
@@ -15,7 +16,6 @@ use crate::exec::host::host;
 use crate::exec::memory::Gathered;
 use crate::plan::{Lock, LockWait};
 use crate::scalar::{EvalContext, Expr};
-use crate::session::Row;
 use crate::system::keys::{DB, EXPIRES_AT, Found, KEY, VALUE, find, read, row, table};
 use crate::value::Value;
 

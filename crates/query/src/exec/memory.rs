@@ -6,10 +6,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::batch::Row;
 use crate::error::Result;
 use crate::exec::host::{host, row_bytes};
 use crate::scalar::EvalContext;
-use crate::session::Row;
 
 /// The bytes of all statements.
 pub type Total = Arc<AtomicUsize>;

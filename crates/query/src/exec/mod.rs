@@ -33,6 +33,7 @@ pub mod window;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::batch::Row;
 use crate::batch::{Batch, Cells};
 use crate::error::{self, Result};
 use crate::exec::host::host;
@@ -42,7 +43,6 @@ use crate::exec::spill::rows::Rows;
 use crate::plan::{Node, Recursion};
 use crate::scalar::key::encode;
 use crate::scalar::{EvalContext, Expr};
-use crate::session::Row;
 use crate::types::Type;
 use crate::value::Value;
 

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use engine::rows::{Cursor, IndexOf, Isolation, Locked, MapId, RowBatch, Transaction, Wait};
 
 use crate::batch::Batch;
+use crate::batch::Row;
 use crate::catalog::table::{Index, Table};
 use crate::error::Result;
 use crate::exec::fold::folded;
@@ -24,7 +25,6 @@ use crate::key::row_key;
 use crate::plan::{Lock, LockWait, Scan, Stages};
 use crate::row::{Opened, Source};
 use crate::scalar::{EvalContext, Expr};
-use crate::session::Row;
 use crate::session::count::Count;
 use crate::value::Value;
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use stdx::hash::Map;
 
+use crate::batch::Row;
 use crate::error::{Result, SqlError};
 use crate::exec::host::host;
 use crate::exec::memory::Held;
@@ -14,7 +15,6 @@ use crate::exec::spill::partition::{LEVELS, Part, Partitions, Rows};
 use crate::exec::{BATCH, Exec, key_of};
 use crate::plan::Node;
 use crate::scalar::EvalContext;
-use crate::session::Row;
 use crate::types::Type;
 use crate::value::Value;
 

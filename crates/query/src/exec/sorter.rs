@@ -10,6 +10,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Deref;
 
+use crate::batch::Row;
 use crate::batch::{Batch, Cell, Cells};
 use crate::error::Result;
 use crate::exec::host::host;
@@ -19,7 +20,6 @@ use crate::exec::spill::{PIECE as READ_BYTES, Reader, Run, Writer, decode_row, e
 use crate::plan::SortKey;
 use crate::scalar::EvalContext;
 use crate::scalar::key::{encode_cell, start_of_cell};
-use crate::session::Row;
 
 /// Runs that are merged at once.
 const WAYS: usize = 64;

@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 
 use crate::batch::Cell;
+use crate::batch::Row;
 use crate::error::{self, Result};
 use crate::exec::frame::{Edges, amounts};
 use crate::exec::host::host;
@@ -21,7 +22,6 @@ use crate::scalar::aggregate::{Accumulator, Kind};
 use crate::scalar::arithmetic::fit;
 use crate::scalar::key::encode;
 use crate::scalar::{EvalContext, Expr, compare};
-use crate::session::Row;
 use crate::value::Value;
 
 pub struct WindowState {

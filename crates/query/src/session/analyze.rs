@@ -8,13 +8,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use crate::batch::Row;
 use crate::catalog::gather::{self, Effort, QUICK, THOROUGH};
 use crate::catalog::statistics::{ColumnStatistics, Histogram, Statistics, is_spread};
 use crate::catalog::table::Table;
 use crate::error::{self, Result};
 use crate::parse::statement::{Histograms, Name};
 use crate::session::handle::Kill;
-use crate::session::{Outcome, Row, Session, text_column};
+use crate::session::{Outcome, Session, text_column};
 use crate::types::Column;
 use crate::value::Value;
 

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use crate::batch::Row;
 use crate::error::{self, Result, SqlError};
 use crate::parse::lexical::quoted_name as name;
 use crate::parse::statement::UserName;
 use crate::rights::{Grants, Privileges};
-use crate::session::{Row, Session, text_column};
+use crate::session::{Session, text_column};
 use crate::system::text;
 use crate::types::Column;
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use engine::rows::RowBatch;
 
+use crate::batch::Row;
 use crate::catalog::table::Table;
 use crate::check;
 use crate::error::{self, Result, SqlError};
@@ -14,7 +15,7 @@ use crate::exec::generated;
 use crate::parse::statement::{Alteration, Maintenance, Name};
 use crate::scalar::functions::crc32_of;
 use crate::session::track::READ;
-use crate::session::{Outcome, Row, Session, number_column, text_column};
+use crate::session::{Outcome, Session, number_column, text_column};
 use crate::system::value_text;
 use crate::types::Column;
 use crate::value::Value;

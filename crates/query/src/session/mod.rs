@@ -53,7 +53,7 @@ use std::time::Instant;
 use engine::Lsn;
 use engine::rows::{Isolation, Savepoint};
 
-use crate::batch::Batch;
+use crate::batch::{Batch, Row};
 use crate::catalog::Snapshot;
 use crate::catalog::table::Table;
 use crate::catalog::timestamps::STEP as TIMESTAMP_STEP;
@@ -83,9 +83,6 @@ pub(crate) use handle::Shown;
 pub use handle::{Handle, Kill, Wake};
 pub use leave::Ready;
 pub use track::Change;
-
-/// A row of a result.
-pub type Row = Vec<Value>;
 
 /// Who is there, as the door has found out.
 #[derive(Clone, Debug)]

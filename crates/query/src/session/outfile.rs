@@ -11,6 +11,7 @@ use std::sync::Arc;
 use stdx::wait::{self, Reason};
 use syntax::tree::{Format, Query, Statement};
 
+use crate::batch::Row;
 use crate::batch::{Batch, Cell};
 use crate::error::{self, Result, SqlError};
 use crate::letters::fixed_width;
@@ -18,7 +19,7 @@ use crate::rights::Privileges;
 use crate::scalar::{cast, convert};
 use crate::session::load::words;
 use crate::session::run::type_of;
-use crate::session::{Outcome, ResultSet, Row, Session};
+use crate::session::{Outcome, ResultSet, Session};
 use crate::types::{Charset, Column, Kind, Type};
 use crate::value::Value;
 

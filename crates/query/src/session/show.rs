@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use syntax::tree::{ColumnName, Expr as Parsed, ExprKind, Literal};
 
+use crate::batch::Row;
 use crate::bind::Bind;
 use crate::bind::scope::{Origin, ScopeTable};
 use crate::catalog::table::SHOWN_OPTIONS;
@@ -18,7 +19,7 @@ use crate::plan::Node;
 use crate::scalar::Level;
 use crate::scalar::context::level_name;
 use crate::session::variables::{VARIABLES, shown};
-use crate::session::{Outcome, Row, Session, number_column, text_column};
+use crate::session::{Outcome, Session, number_column, text_column};
 use crate::system::statistics::cardinality;
 use crate::system::{self, column_extra, column_key, default_text, hex_text, keys, text};
 use crate::types::{Collation, Column, Type};

@@ -1,9 +1,10 @@
 //! SHOW commands about the server itself: its engine, its privileges.
 
+use crate::batch::Row;
 use crate::error::Result;
 use crate::rights::privilege::{ALL, DATABASE, TABLE};
+use crate::session::Session;
 use crate::session::show::{Answer, texts};
-use crate::session::{Row, Session};
 use crate::system;
 use crate::value::Value;
 

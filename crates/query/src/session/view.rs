@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering;
 
 use syntax::tree::{CreateView, ViewAlgorithm, ViewCheck};
 
+use crate::batch::Row;
 use crate::bind::scope::Origin;
 use crate::bind::view::{Note, Noted};
 use crate::bind::{Bind, Surroundings};
@@ -22,7 +23,7 @@ use crate::parse::view::query;
 use crate::rights::{Privileges, Rights};
 use crate::scalar::{Level, SqlMode};
 use crate::session::words::check_name;
-use crate::session::{Outcome, Row, Session, text_column};
+use crate::session::{Outcome, Session, text_column};
 use crate::system::text;
 use crate::types::{Column, Type};
 use crate::value::Value;

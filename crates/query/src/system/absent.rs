@@ -1,10 +1,10 @@
 //! Tables of information_schema about what there is none of: triggers, routines, events, files, plugins. Their columns are MySQL 8.0's, for who asks names them;
 //! they have no rows because there is nothing to tell, not because it is not told. A table without partitions is one row of PARTITIONS, as in MySQL.
 
+use crate::batch::Row;
 use crate::error::Result;
 use crate::scalar::EvalContext;
 use crate::scalar::temporal::Timestamp;
-use crate::session::Row;
 use crate::system::Holds::{DateTime, LongText, Number, Text};
 use crate::system::schema::{NAME, all_tables, nothing};
 use crate::system::{SystemTable, text};

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use engine::Account;
 
+use crate::batch::Row;
 use crate::error::Result;
 use crate::exec::host::host;
 use crate::rights::privilege::{self, Privileges};
 use crate::rights::{Grants, Who};
 use crate::scalar::EvalContext;
-use crate::session::Row;
 use crate::system::Holds::{self, DateTime, LongText, Number, Text};
 use crate::system::{SystemTable, text};
 use crate::value::Value;

@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use engine::rows::KeyValue;
 use engine::{Entry, Keyspace, Kind, Locks, Lsn};
 
+use crate::batch::Row;
 use crate::bind::scope::{Origin, ScopeTable};
 use crate::catalog::live::Live;
 use crate::catalog::table::{Default, Part, Table, TableColumn};
@@ -17,7 +18,6 @@ use crate::row::Layout;
 use crate::scalar::expr::{Comparison, Domain};
 use crate::scalar::temporal::Timestamp;
 use crate::scalar::{EvalContext, Expr};
-use crate::session::Row;
 use crate::system::Holds::{Bytes, LongBytes, Moment, Number};
 use crate::system::SystemTable;
 use crate::types::{Collation, Type};

@@ -1,8 +1,8 @@
 //! information_schema.KEYWORDS: the words of MySQL 8.0's grammar, for tools that quote names.
 
+use crate::batch::Row;
 use crate::error::Result;
 use crate::scalar::EvalContext;
-use crate::session::Row;
 use crate::system::Holds::{Number, Text};
 use crate::system::{SystemTable, text};
 use crate::value::Value;

@@ -13,9 +13,9 @@ mod views;
 
 pub use schema::{column_extra, column_key, default_text, empty_text, hex_text, keys, value_text};
 
+use crate::batch::Row;
 use crate::error::Result;
 use crate::scalar::EvalContext;
-use crate::session::Row;
 use crate::types::{Column, Kind, Type};
 use crate::value::Value;
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::batch::Row;
 use crate::catalog::table::{Default, LISTED_OPTIONS, Part, Table, TableColumn};
 use crate::error::Result;
 use crate::exec::host::host;
@@ -9,7 +10,6 @@ use crate::parse::stored::listed_text;
 use crate::rights::Privileges;
 use crate::scalar::EvalContext;
 use crate::scalar::temporal::Timestamp;
-use crate::session::Row;
 use crate::system::Holds::{DateTime, LongText, Number, Text};
 use crate::system::statistics::{bytes_of, cardinality, rows_of};
 use crate::system::{SystemTable, text, views};

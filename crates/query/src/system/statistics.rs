@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crate::batch::Row;
 use crate::catalog::statistics::{Histogram, Statistics};
 use crate::catalog::table::{Part, Table};
 use crate::error::Result;
@@ -11,7 +12,6 @@ use crate::scalar::convert::to_text;
 use crate::scalar::functions::encode::base64;
 use crate::scalar::json::quote;
 use crate::scalar::temporal::{Timestamp, Zone};
-use crate::session::Row;
 use crate::system::Holds::{LongText, Moment, Number, Text};
 use crate::system::schema::{NAME, all_tables};
 use crate::system::{SystemTable, text};

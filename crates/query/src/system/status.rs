@@ -1,11 +1,12 @@
 //! SHOW STATUS and performance_schema's tables of it: what sessions count (`session::count`), and what the server and its engine know of themselves. What is not counted has no row.
 
+use crate::batch::Row;
 use crate::error::Result;
 use crate::exec::host::host;
 use crate::scalar::EvalContext;
+use crate::session::Database;
 use crate::session::count::NAMES;
 use crate::session::variables::{May, VARIABLES, Variable, find, shown, text_of};
-use crate::session::{Database, Row};
 use crate::system::Holds::Text;
 use crate::system::{SystemTable, text};
 use crate::value::Value;

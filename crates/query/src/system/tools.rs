@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use crate::batch::Row;
 use crate::error::Result;
 use crate::exec::host::host;
 use crate::rights::Privileges;
 use crate::scalar::EvalContext;
+use crate::session::Handle;
 use crate::session::variables::VERSION;
-use crate::session::{Handle, Row};
 use crate::system::Holds::{self, LongText, Number, Text};
 use crate::system::schema::{NAME, nothing};
 use crate::system::{SystemTable, text};

@@ -11,6 +11,7 @@ use std::time::Instant;
 
 use engine::rows::{Held, MapId, RollingBack, RowLock, Strength, Wanted};
 
+use crate::batch::Row;
 use crate::catalog::table::{Part, Table};
 use crate::error::{self, Result};
 use crate::exec::host::host;
@@ -20,8 +21,8 @@ use crate::scalar::functions::digest::sha1;
 use crate::scalar::functions::encode::hex_text;
 use crate::scalar::temporal::{Time, Timestamp};
 use crate::scalar::{EvalContext, cast, convert, key};
+use crate::session::Handle;
 use crate::session::track::level_words;
-use crate::session::{Handle, Row};
 use crate::system::Holds::{self, DateTime, LongText, Number, Text};
 use crate::system::schema::NAME;
 use crate::system::tools::seen;

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use crate::batch::Row;
 use crate::catalog::Snapshot;
 use crate::catalog::view::{CheckOption, View};
 use crate::error::Result;
 use crate::exec::host::host;
 use crate::rights::{Privileges, Rights, Who};
 use crate::scalar::EvalContext;
-use crate::session::Row;
 use crate::system::text;
 use crate::value::Value;
 

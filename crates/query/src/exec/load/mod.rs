@@ -7,6 +7,7 @@ mod cut;
 
 use std::sync::Arc;
 
+use crate::batch::Row;
 use crate::bind::change::OnConflict;
 use crate::bind::load::{Into, Load};
 use crate::error::{self, Result};
@@ -16,7 +17,6 @@ use crate::letters;
 use crate::scalar::store::implicit_default;
 use crate::scalar::temporal::Timestamp;
 use crate::scalar::{EvalContext, Expr};
-use crate::session::Row;
 use crate::session::run::{Compiled, Plan};
 use crate::types::{Charset, Kind, Type};
 use crate::value::Value;

@@ -1,9 +1,9 @@
 //! A row as bytes and back, without its types: each value says what it is.
 
+use crate::batch::Row;
 use crate::batch::{Batch, Cell};
 use crate::error::{Result, SqlError};
 use crate::scalar::json::Json;
-use crate::session::Row;
 use crate::value::{Bytes, Date, DateTime, Decimal, Text, Time, Timestamp, Value};
 
 const TEXT: u8 = 7;

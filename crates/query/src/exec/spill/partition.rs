@@ -4,8 +4,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use super::{Reader, Run, Spill, Writer, decode_row, encode_row};
+use crate::batch::Row;
 use crate::error::Result;
-use crate::session::Row;
 use crate::value::Value;
 
 /// Parts that are made at once.

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::{Run, Writer, decode_row, encode_row};
+use crate::batch::Row;
 use crate::error::Result;
 use crate::exec::host::{host, row_bytes};
 use crate::exec::memory::Held;
 use crate::scalar::EvalContext;
-use crate::session::Row;
 
 /// A block takes rows until there are so many, or they are so long: a block is what is read at once.
 const BLOCK_ROWS: usize = 256;

@@ -10,12 +10,12 @@ mod words;
 
 use std::sync::Arc;
 
+use crate::batch::Row;
 use crate::exec::hosted::Subquery;
 use crate::exec::measure::Measures;
 use crate::plan::Node;
 use crate::plan::window::What;
 use crate::scalar::Expr;
-use crate::session::Row;
 use crate::types::Column;
 
 pub use words::{Names, words};

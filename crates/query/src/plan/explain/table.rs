@@ -2,8 +2,8 @@
 
 use super::block::{Block, Shown, blocks};
 use super::{Explained, Verb};
+use crate::batch::Row;
 use crate::plan::JoinKind;
-use crate::session::Row;
 use crate::types::{Collation, Column, Type};
 use crate::value::Value;
 
