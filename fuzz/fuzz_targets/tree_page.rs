@@ -11,7 +11,7 @@ use btree::{Batch, Tree};
 use libfuzzer_sys::fuzz_target;
 use os::{Aligned, Folder, Open, SimClock, SimFolder};
 use pager::page::{seal, verify};
-use pager::{Background, DATA_FILE, Ignore, Options, PAGE_BYTES, PageId, Pager, RedoTable};
+use pager::{Background, DATA_FILE, NoObserver, Options, PAGE_BYTES, PageId, Pager, RedoTable};
 
 const TREE: u32 = 3;
 const KEYS: u64 = 400;
@@ -55,7 +55,7 @@ fn open(folder: Arc<SimFolder>) -> Arc<Pager> {
         ..Options::default()
     };
     let redo = RedoTable::new().own(btree::redo::KINDS, btree::redo::redo());
-    Pager::open(folder, Arc::new(SimClock::new(1)), options, redo, &mut Ignore, 7, &|_| {}).expect("opens").pager
+    Pager::open(folder, Arc::new(SimClock::new(1)), options, redo, &mut NoObserver, 7, &|_| {}).expect("opens").pager
 }
 
 fn key(number: u64) -> Vec<u8> {

@@ -8,9 +8,9 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Instant;
 
-use btree::{Batch, Mode, Tree};
+use btree::{Batch, LatchMode, Tree};
 use os::{RealClock, SimFolder};
-use pager::{Background, Ignore, Options, Pager, RedoTable};
+use pager::{Background, NoObserver, Options, Pager, RedoTable};
 use stdx::prng::Prng;
 
 /// As the keyspace stores it: keyspace number, kind, then sixteen bytes of the user's.
@@ -54,7 +54,7 @@ fn main() {
         Options { frame_bytes: (records * 640).max(64 << 20), background: Background::Threads, ..Options::default() };
     let redo = RedoTable::new().own(btree::redo::KINDS, btree::redo::redo());
     let clock = Arc::new(RealClock::new());
-    let opened = Pager::open(SimFolder::new(1), clock, options, redo, &mut Ignore, 1, &|_| {}).expect("opens");
+    let opened = Pager::open(SimFolder::new(1), clock, options, redo, &mut NoObserver, 1, &|_| {}).expect("opens");
     let pager = opened.pager;
     let tree = Tree::create(&pager, 1).expect("room");
     let value = [0x5Au8; 128];
@@ -64,12 +64,12 @@ fn main() {
         black_box(tree.modify(&key(number), None, |_, change| change.put(&[&value])).expect("put").lsn);
     };
 
-    let head = pager.log_head();
+    let head = pager.wal_head();
     timed("insert 16 B + 128 B, random order", records, || numbers.iter().for_each(|number| put(*number)));
-    println!("{} bytes of log per insert, splits included", (pager.log_head() - head) / records);
+    println!("{} bytes of log per insert, splits included", (pager.wal_head() - head) / records);
     if wanted("again") {
         timed("purge, per record", records, || {
-            let mut purge = tree.purge_range(b"", None);
+            let mut purge = tree.delete_range(b"", None);
             while !purge.step(1000, |_, _, _| {}).expect("purge") {}
         });
         // The first time also pays for the first touch of the memory.
@@ -82,9 +82,9 @@ fn main() {
     let order: Vec<u64> = (0..rounds).map(|_| prng.below(records)).collect();
     let mut out = Vec::with_capacity(4096);
     let mut hash = 0u64;
-    for (mode, name) in [(Mode::Optimistic, "get, optimistic"), (Mode::Latched, "get, latched")] {
+    for (mode, name) in [(LatchMode::Optimistic, "get, optimistic"), (LatchMode::Latched, "get, latched")] {
         if wanted(name) {
-            let tree = tree.clone().with_mode(mode);
+            let tree = tree.clone().with_latch_mode(mode);
             timed(name, rounds, || {
                 for number in &order {
                     out.clear();
@@ -110,10 +110,10 @@ fn main() {
                 keys.extend(batch.iter().map(|number| key(*number)));
                 let names: Vec<&[u8]> = keys.iter().map(|key| key.as_slice()).collect();
                 ahead.clear();
-                tree.look_ahead(&names, &mut ahead);
+                tree.locate_leaves(&names, &mut ahead);
                 for (key, ahead) in names.iter().zip(&ahead) {
                     out.clear();
-                    tree.get_at(*ahead, key, &mut out).expect("get");
+                    tree.get_with_hint(*ahead, key, &mut out).expect("get");
                 }
             }
         });

@@ -24,7 +24,7 @@ enum Join {
 }
 
 /// The removal of a range under way. Between steps nothing is held, and records put into the range meanwhile may stay.
-pub struct Purge<'t> {
+pub struct RangeDelete<'t> {
     tree: &'t Tree,
     from: Vec<u8>,
     to: Option<Vec<u8>>,
@@ -57,8 +57,8 @@ struct Erased {
 
 impl Tree {
     /// Begins to remove the records `from <= key < to` and the leaves that become empty.
-    pub fn purge_range(&self, from: &[u8], to: Option<&[u8]>) -> Purge<'_> {
-        Purge {
+    pub fn delete_range(&self, from: &[u8], to: Option<&[u8]>) -> RangeDelete<'_> {
+        RangeDelete {
             tree: self,
             from: from.to_vec(),
             to: to.map(<[u8]>::to_vec),
@@ -70,7 +70,7 @@ impl Tree {
         }
     }
 
-    /// All pages of a tree that nobody else uses, for whoever frees what `purge_range` has left.
+    /// All pages of a tree that nobody else uses, for whoever frees what `delete_range` has left.
     pub fn pages(&self) -> Result<Vec<PageId>> {
         let mut pages = Vec::new();
         let mut first = self.root;
@@ -244,7 +244,7 @@ fn absorb(left: Node<&Exclusive<'_>>, right: Node<&Exclusive<'_>>, high: Option<
     builder.finish(old.insert_run());
 }
 
-impl Purge<'_> {
+impl RangeDelete<'_> {
     /// Works on up to `leaves` leaves. `each` sees key and value of every record before it goes and may free the pages that it names.
     /// True when the whole range is done.
     pub fn step(&mut self, leaves: usize, mut each: impl FnMut(&[u8], &[u8], &mut Freed)) -> Result<bool> {

@@ -10,14 +10,14 @@ use stdx::prng::Prng;
 use crate::node::Node;
 use crate::scan::Batch;
 use crate::search::{Seek, TRIES_MAX, Walk};
-use crate::tree::{Mode, Reach, Tree};
+use crate::tree::{LatchMode, ReadMode, Tree};
 
 /// Nodes that are drawn on each level.
 const DRAWN: usize = 8;
 
 /// A range's size, about.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Extent {
+pub struct RangeEstimate {
     pub records: f64,
     /// Leaves that have a part of it: at least one.
     pub leaves: f64,
@@ -32,9 +32,9 @@ struct Part {
 
 impl Tree {
     /// About how many records lie in `from <= key < to`, and in how many leaves.
-    pub fn extent(&self, from: &[u8], to: Option<&[u8]>) -> Result<Extent> {
+    pub fn estimate_range(&self, from: &[u8], to: Option<&[u8]>) -> Result<RangeEstimate> {
         if to.is_some_and(|to| to <= from) {
-            return Ok(Extent { records: 0.0, leaves: 1.0 });
+            return Ok(RangeEstimate { records: 0.0, leaves: 1.0 });
         }
         let top = self.pager.shared(self.root).map(|root| Node(root.page()).level())?;
         let mut prng = Prng::new(u64::from(self.id));
@@ -50,7 +50,7 @@ impl Tree {
                 ends as f64 + if between > 0.0 { between * self.fill(from, to, level, &mut prng)? } else { 0.0 }
             };
             if level == 0 {
-                return Ok(Extent { records: entries, leaves: nodes });
+                return Ok(RangeEstimate { records: entries, leaves: nodes });
             }
             nodes = entries.max(1.0);
         }
@@ -77,7 +77,7 @@ impl Tree {
             };
             Part { first, end, count }
         };
-        if self.mode == Mode::Optimistic {
+        if self.mode == LatchMode::Optimistic {
             for _ in 0..TRIES_MAX {
                 let Some(node) = self.sight(seek, level, &mut Walk::default())? else { continue };
                 let part = look(Node(node.page()));
@@ -93,7 +93,7 @@ impl Tree {
     /// The records of some leaf, each about as likely as another: all of it replace the batch, which is empty if the leaf is.
     pub fn random_leaf(&self, prng: &mut Prng, batch: &mut Batch) -> Result<()> {
         let draw = prng.next_u64();
-        let count = self.read(Reach::Disk, Seek::Random { from: &[], to: None, draw }, |leaf| {
+        let count = self.read(ReadMode::MayRead, Seek::Random { from: &[], to: None, draw }, |leaf| {
             batch.copy(leaf, 0..leaf.count(), false);
             leaf.count()
         })?;

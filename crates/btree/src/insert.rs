@@ -7,7 +7,7 @@ use std::cell::Cell;
 
 use pager::{Exclusive, Lsn, PageId, Result, TxnId};
 
-use crate::ahead::Ahead;
+use crate::leaf_hint::LeafHint;
 use crate::node::{Node, Place, words_of};
 use crate::redo;
 use crate::search::{Seek, Walk};
@@ -16,7 +16,7 @@ use crate::tree::{Tree, version_word};
 
 /// A record before its change.
 #[derive(Clone, Copy, Debug)]
-pub struct Old<'a> {
+pub struct OldRecord<'a> {
     pub word: u64,
     pub value: &'a [u8],
 }
@@ -85,7 +85,7 @@ impl Change {
 
 /// The outcome of `modify`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Done<R> {
+pub struct Modified<R> {
     pub result: R,
     /// End of the change in the log; 0 if nothing was changed.
     pub lsn: Lsn,
@@ -101,19 +101,19 @@ impl Tree {
         &self,
         key: &[u8],
         txn: Option<TxnId>,
-        f: impl FnOnce(Option<Old<'_>>, &mut Change) -> R,
-    ) -> Result<Done<R>> {
-        self.modify_at(Ahead::Unknown, key, txn, f)
+        f: impl FnOnce(Option<OldRecord<'_>>, &mut Change) -> R,
+    ) -> Result<Modified<R>> {
+        self.modify_with_hint(LeafHint::Unknown, key, txn, f)
     }
 
-    /// `modify` of a key of which `look_ahead` said `ahead`.
-    pub fn modify_at<R>(
+    /// `modify` of a key of which `locate_leaves` said `ahead`.
+    pub fn modify_with_hint<R>(
         &self,
-        ahead: Ahead,
+        ahead: LeafHint,
         key: &[u8],
         txn: Option<TxnId>,
-        f: impl FnOnce(Option<Old<'_>>, &mut Change) -> R,
-    ) -> Result<Done<R>> {
+        f: impl FnOnce(Option<OldRecord<'_>>, &mut Change) -> R,
+    ) -> Result<Modified<R>> {
         assert!(key.len() <= Tree::KEY_MAX, "a key longer than KEY_MAX");
         if txn.is_none() {
             self.pager.admit()?;
@@ -139,7 +139,7 @@ impl Tree {
         };
         let old_value = std::mem::take(&mut lent.old);
         let mut change = Change { action: Action::Nothing, lent };
-        let result = f(old_word.map(|word| Old { word, value: &old_value }), &mut change);
+        let result = f(old_word.map(|word| OldRecord { word, value: &old_value }), &mut change);
         let Change { action, mut lent } = change;
         lent.old = old_value;
         let lsn = self.carry_out(leaf, key, txn, place, old_word, action, &mut lent);
@@ -147,7 +147,7 @@ impl Tree {
         lent.freed.clear();
         LENT.set(Some(lent));
         self.mend(walk);
-        Ok(Done { result, lsn: lsn? })
+        Ok(Modified { result, lsn: lsn? })
     }
 
     #[expect(clippy::too_many_arguments, reason = "the second half of `modify`, which alone calls it")]

@@ -2,11 +2,11 @@
 //! Files in reading order: node, search, ahead, insert, split, delete, scan, estimate, redo, check.
 #![forbid(unsafe_code)]
 
-mod ahead;
 mod check;
 mod delete;
 mod estimate;
 mod insert;
+mod leaf_hint;
 #[cfg(all(test, loom))]
 mod model;
 mod node;
@@ -16,13 +16,13 @@ mod search;
 mod split;
 mod tree;
 
-pub use ahead::Ahead;
 pub use check::Report;
-pub use delete::{Freed, Purge};
-pub use estimate::Extent;
-pub use insert::{Change, Done, Old};
-pub use scan::{Batch, Entry, Hit, Scan, Span};
-pub use tree::{Found, Mode, Reach, Tree, TreeId, WORD_TXN};
+pub use delete::{Freed, RangeDelete};
+pub use estimate::RangeEstimate;
+pub use insert::{Change, Modified, OldRecord};
+pub use leaf_hint::LeafHint;
+pub use scan::{Batch, Entry, OwnedEntry, Scan, ScanState};
+pub use tree::{Found, LatchMode, ReadMode, Tree, TreeId, WORD_TXN};
 
 /// First byte of every page of a tree.
 pub(crate) const PAGE_KIND: u8 = pager::page::kind::TREE;

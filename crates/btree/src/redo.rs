@@ -36,7 +36,7 @@ pub const KINDS: std::ops::Range<u8> = 0x10..0x20;
 
 /// What a record did to a key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum ChangeKind {
     Insert,
     Update,
     Delete,
@@ -46,7 +46,7 @@ pub enum Kind {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KeyChange<'r> {
     pub tree: TreeId,
-    pub kind: Kind,
+    pub kind: ChangeKind,
     pub key: &'r [u8],
     /// The value left behind; None for a delete.
     pub after: Option<&'r [u8]>,
@@ -57,15 +57,15 @@ pub struct KeyChange<'r> {
 /// Reads a change of a key; None for records of other kinds or of impossible lengths.
 pub fn decode<'r>(record: &Record<'r>) -> Option<KeyChange<'r>> {
     let kind = match record.kind {
-        INSERT => Kind::Insert,
-        UPDATE => Kind::Update,
-        DELETE => Kind::Delete,
+        INSERT => ChangeKind::Insert,
+        UPDATE => ChangeKind::Update,
+        DELETE => ChangeKind::Delete,
         _ => return None,
     };
     let (head, mut rest) = record.body.split_at_checked(8)?;
     let (tree, key_len, value_len) = head_fields(head);
     let mut before_head = None;
-    if record.txn.is_some() && kind != Kind::Insert {
+    if record.txn.is_some() && kind != ChangeKind::Insert {
         let (head, tail) = rest.split_at_checked(16)?;
         let word = |at: usize| u64::from_le_bytes(head[at..at + 8].try_into().expect("eight bytes"));
         before_head = Some((word(0), usize::try_from(word(8)).ok()?));
@@ -77,7 +77,7 @@ pub fn decode<'r>(record: &Record<'r>) -> Option<KeyChange<'r>> {
         Some((word, len)) => Some((word, rest.get(..len)?)),
         None => None,
     };
-    Some(KeyChange { tree, kind, key, after: (kind != Kind::Delete).then_some(value), before })
+    Some(KeyChange { tree, kind, key, after: (kind != ChangeKind::Delete).then_some(value), before })
 }
 
 fn head_fields(head: &[u8]) -> (u32, usize, usize) {
@@ -148,7 +148,7 @@ fn apply_change(node: Node<&Exclusive<'_>>, record: &Record<'_>, change: &KeyCha
     }
     node.verify_records()?;
     let place = node.search(change.key);
-    if place.is_ok() != (change.kind != Kind::Insert) {
+    if place.is_ok() != (change.kind != ChangeKind::Insert) {
         return Err("the key is there but should not be, or the reverse");
     }
     match (change.after, place) {

@@ -13,7 +13,7 @@ use stdx::prng::Prng;
 
 use crate::node::{Image, Node};
 use crate::search::Seek;
-use crate::tree::{Reach, Tree};
+use crate::tree::{ReadMode, Tree};
 
 /// Tries to meet a record at random before the range is searched in order.
 const RANDOM_TRIES: usize = 16;
@@ -132,7 +132,7 @@ impl Batch {
 
 /// A record of its own.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Hit {
+pub struct OwnedEntry {
     pub key: Vec<u8>,
     pub value: Vec<u8>,
     pub word: u64,
@@ -141,12 +141,12 @@ pub struct Hit {
 /// A scan under way.
 pub struct Scan<'t> {
     tree: &'t Tree,
-    span: Span,
+    span: ScanState,
 }
 
 /// What is left of a scan, without its tree: for whoever puts it aside and goes on later.
 #[derive(Clone)]
-pub struct Span {
+pub struct ScanState {
     /// `from <= key < to`.
     from: Vec<u8>,
     to: Option<Vec<u8>>,
@@ -186,30 +186,30 @@ fn upper(bound: Bound<&[u8]>) -> Option<Vec<u8>> {
 impl Tree {
     /// The records of a range in ascending order.
     pub fn scan(&self, from: Bound<&[u8]>, to: Bound<&[u8]>) -> Scan<'_> {
-        Scan { tree: self, span: Span::new(from, to, false) }
+        Scan { tree: self, span: ScanState::new(from, to, false) }
     }
 
     /// The records of a range in descending order.
     pub fn scan_back(&self, from: Bound<&[u8]>, to: Bound<&[u8]>) -> Scan<'_> {
-        Scan { tree: self, span: Span::new(from, to, true) }
+        Scan { tree: self, span: ScanState::new(from, to, true) }
     }
 
     /// The record with the least key above `key`.
-    pub fn first_after(&self, key: &[u8]) -> Result<Option<Hit>> {
+    pub fn first_after(&self, key: &[u8]) -> Result<Option<OwnedEntry>> {
         self.scan(Bound::Excluded(key), Bound::Unbounded).first()
     }
 
     /// The record with the greatest key below `key`.
-    pub fn last_before(&self, key: &[u8]) -> Result<Option<Hit>> {
+    pub fn last_before(&self, key: &[u8]) -> Result<Option<OwnedEntry>> {
         self.scan_back(Bound::Unbounded, Bound::Excluded(key)).first()
     }
 
     /// A record of the range `from <= key < to`, each leaf about as likely as another; None if the range is empty.
-    pub fn random(&self, from: &[u8], to: Option<&[u8]>, prng: &mut Prng) -> Result<Option<Hit>> {
+    pub fn random(&self, from: &[u8], to: Option<&[u8]>, prng: &mut Prng) -> Result<Option<OwnedEntry>> {
         let mut batch = Batch::new();
         for _ in 0..RANDOM_TRIES {
             let draw = prng.next_u64();
-            self.read(Reach::Disk, Seek::Random { from, to, draw }, |leaf| {
+            self.read(ReadMode::MayRead, Seek::Random { from, to, draw }, |leaf| {
                 let (start, end) = leaf.range(from, to);
                 let some = if start < end { start + (draw as usize >> 8) % (end - start) } else { end };
                 batch.copy(leaf, some..(some + 1).min(end), false);
@@ -223,9 +223,9 @@ impl Tree {
     }
 }
 
-impl From<Entry<'_>> for Hit {
-    fn from(entry: Entry<'_>) -> Hit {
-        Hit { key: entry.key.to_vec(), value: entry.value.to_vec(), word: entry.word }
+impl From<Entry<'_>> for OwnedEntry {
+    fn from(entry: Entry<'_>) -> OwnedEntry {
+        OwnedEntry { key: entry.key.to_vec(), value: entry.value.to_vec(), word: entry.word }
     }
 }
 
@@ -244,21 +244,21 @@ impl Scan<'_> {
 
     /// Replaces the batch by the next records of the range; false, and an empty batch, at its end.
     pub fn next_batch(&mut self, batch: &mut Batch) -> Result<bool> {
-        self.span.next_batch(self.tree, Reach::Disk, batch)
+        self.span.next_batch(self.tree, ReadMode::MayRead, batch)
     }
 
-    fn first(self) -> Result<Option<Hit>> {
+    fn first(self) -> Result<Option<OwnedEntry>> {
         let mut batch = Batch::new();
         let mut scan = self.with_limit(1);
         Ok(scan.next_batch(&mut batch)?.then(|| batch.get(0).into()))
     }
 }
 
-impl Span {
-    pub fn new(from: Bound<&[u8]>, to: Bound<&[u8]>, is_backward: bool) -> Span {
+impl ScanState {
+    pub fn new(from: Bound<&[u8]>, to: Bound<&[u8]>, is_backward: bool) -> ScanState {
         let (from, to) = (lower(from), upper(to));
         let is_done = to.as_ref().is_some_and(|to| *to <= from);
-        Span { from, to, is_backward, is_done, limit: usize::MAX, gate: 0, right: None, fence: Vec::new() }
+        ScanState { from, to, is_backward, is_done, limit: usize::MAX, gate: 0, right: None, fence: Vec::new() }
     }
 
     /// `from <= key < to`.
@@ -267,7 +267,7 @@ impl Span {
     }
 
     /// What lies behind this key, in the order of the scan, is next: records of a batch that nobody has looked at.
-    pub fn resume_behind(&mut self, key: &[u8]) {
+    pub fn resume_after(&mut self, key: &[u8]) {
         if self.is_backward {
             self.to = Some(key.to_vec());
         } else {
@@ -277,9 +277,9 @@ impl Span {
         self.is_done = false;
     }
 
-    /// The pages that are wanted next and are not in memory (`Tree::absent_of`).
-    pub fn absent(&self, tree: &Tree) -> Vec<PageId> {
-        tree.absent_of(&self.from, self.to.as_deref(), self.is_backward)
+    /// The pages that are wanted next and are not in memory (`Tree::missing_pages`).
+    pub fn missing_pages(&self, tree: &Tree) -> Vec<PageId> {
+        tree.missing_pages(&self.from, self.to.as_deref(), self.is_backward)
     }
 
     /// True if nothing is left.
@@ -289,17 +289,17 @@ impl Span {
 
     /// Replaces the batch by the next records that `tree` has, those of one leaf; false, and an empty batch, at the end. Always the same tree.
     ///
-    /// After `Error::Absent` it stands where it stood, and can be asked again.
-    pub fn next_batch(&mut self, tree: &Tree, reach: Reach, batch: &mut Batch) -> Result<bool> {
+    /// After `Error::PageMiss` it stands where it stood, and can be asked again.
+    pub fn next_batch(&mut self, tree: &Tree, read_mode: ReadMode, batch: &mut Batch) -> Result<bool> {
         batch.clear();
         while !self.is_done && batch.is_empty() {
-            if self.is_backward { self.step_back(tree, reach, batch)? } else { self.step(tree, reach, batch)? }
+            if self.is_backward { self.step_back(tree, read_mode, batch)? } else { self.step(tree, read_mode, batch)? }
         }
         Ok(!batch.is_empty())
     }
 
-    fn step(&mut self, tree: &Tree, reach: Reach, batch: &mut Batch) -> Result<()> {
-        let Span { from, to, fence, limit, .. } = self;
+    fn step(&mut self, tree: &Tree, read_mode: ReadMode, batch: &mut Batch) -> Result<()> {
+        let ScanState { from, to, fence, limit, .. } = self;
         let (from, to) = (from.as_slice(), to.as_deref());
         let mut look = |leaf: Node<PageRef<'_>>| {
             let (start, end) = leaf.range(from, to);
@@ -315,10 +315,10 @@ impl Span {
                 right: leaf.right(),
             }
         };
-        let beside = self.right.take().and_then(|right| tree.read_beside(reach, right, from, &mut look));
+        let beside = self.right.take().and_then(|right| tree.read_beside(read_mode, right, from, &mut look));
         let seen = match beside {
             Some(seen) => seen,
-            None => tree.read(reach, Seek::At(from), look)?,
+            None => tree.read(read_mode, Seek::At(from), look)?,
         };
         batch.list(seen.range, false);
         self.gate = self.gate.max(seen.lsn);
@@ -330,16 +330,16 @@ impl Span {
             return Err(tree.corrupt(tree.root, "T1: a leaf ends before it begins"));
         } else {
             std::mem::swap(&mut self.from, &mut self.fence);
-            tree.pager.hint(seen.right, NEXT_LINES);
+            tree.pager.prefetch_lines(seen.right, NEXT_LINES);
             self.right = Some(seen.right);
         }
         Ok(())
     }
 
-    fn step_back(&mut self, tree: &Tree, reach: Reach, batch: &mut Batch) -> Result<()> {
-        let Span { from, to, fence, limit, .. } = self;
+    fn step_back(&mut self, tree: &Tree, read_mode: ReadMode, batch: &mut Batch) -> Result<()> {
+        let ScanState { from, to, fence, limit, .. } = self;
         let (from, to) = (from.as_slice(), to.as_deref());
-        let (lsn, range, is_cut) = tree.read(reach, to.map_or(Seek::Last, Seek::Before), |leaf| {
+        let (lsn, range, is_cut) = tree.read(read_mode, to.map_or(Seek::Last, Seek::Before), |leaf| {
             let (start, end) = leaf.range(from, to);
             let stop = start.max(end.saturating_sub(*limit));
             batch.copy(leaf, stop..end, true);

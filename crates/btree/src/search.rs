@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 use pager::{Exclusive, Optimistic, PageId, PageRef, Result, Shared};
 
 use crate::node::{Node, Words};
-use crate::tree::{Found, Mode, Reach, Tree};
+use crate::tree::{Found, LatchMode, ReadMode, Tree};
 
 /// Failed optimistic tries after which latches are taken.
 pub(crate) const TRIES_MAX: usize = 8;
@@ -76,7 +76,7 @@ pub(crate) struct Walk {
     pub(crate) held: [PageId; 2],
     /// A split met on the way whose second step is missing; whoever changes the tree completes it afterwards (T5).
     pub(crate) incomplete: Option<PageId>,
-    pub(crate) reach: Reach,
+    pub(crate) read_mode: ReadMode,
 }
 
 impl Walk {
@@ -111,13 +111,13 @@ impl Held<'_> {
 impl Tree {
     /// Reads one key: appends the value to `out`.
     pub fn get(&self, key: &[u8], out: &mut Vec<u8>) -> Result<Found> {
-        self.get_within(Reach::Disk, key, out)
+        self.get_in_mode(ReadMode::MayRead, key, out)
     }
 
-    /// The same, going as far as `reach` says.
-    pub fn get_within(&self, reach: Reach, key: &[u8], out: &mut Vec<u8>) -> Result<Found> {
+    /// The same, going as far as `read_mode` says.
+    pub fn get_in_mode(&self, read_mode: ReadMode, key: &[u8], out: &mut Vec<u8>) -> Result<Found> {
         let start = out.len();
-        self.read(reach, Seek::At(key), |leaf| {
+        self.read(read_mode, Seek::At(key), |leaf| {
             out.truncate(start);
             leaf.get(key, out)
         })
@@ -126,17 +126,17 @@ impl Tree {
     /// Runs `look` on the leaf that `seek` leads to and returns what it saw there at one moment. `look` may run several times, and on
     /// rubbish whose result is then dropped.
     ///
-    /// Who keeps failing takes latches in the end, and then waits for pages too, whatever `reach` says.
+    /// Who keeps failing takes latches in the end, and then waits for pages too, whatever `read_mode` says.
     #[inline]
     pub(crate) fn read<R>(
         &self,
-        reach: Reach,
+        read_mode: ReadMode,
         seek: Seek<'_>,
         mut look: impl FnMut(Node<PageRef<'_>>) -> R,
     ) -> Result<R> {
-        if self.mode == Mode::Optimistic {
+        if self.mode == LatchMode::Optimistic {
             for _ in 0..TRIES_MAX {
-                let mut walk = Walk { reach, ..Walk::default() };
+                let mut walk = Walk { read_mode, ..Walk::default() };
                 let Some(leaf) = self.sight(seek, 0, &mut walk)? else { continue };
                 let result = look(Node(leaf.page()));
                 if leaf.validate() {
@@ -153,15 +153,15 @@ impl Tree {
     /// The same of the leaf that somebody's right link named a while ago, if it begins at `low` (T10). None: it does not, or cannot be read; go down.
     pub(crate) fn read_beside<R>(
         &self,
-        reach: Reach,
+        read_mode: ReadMode,
         leaf: PageId,
         low: &[u8],
         mut look: impl FnMut(Node<PageRef<'_>>) -> R,
     ) -> Option<R> {
-        if self.mode != Mode::Optimistic {
+        if self.mode != LatchMode::Optimistic {
             return None;
         }
-        let sight = self.page(reach, leaf).ok()?;
+        let sight = self.page(read_mode, leaf).ok()?;
         let node = Node(sight.page());
         if !node.is_of(self.id, 0) || node.compare_low(low) != Ordering::Equal {
             return None;
@@ -172,7 +172,7 @@ impl Tree {
 
     /// The node at `level` that `seek` leads to, under the exclusive latch and sound.
     pub(crate) fn exclusive(&self, seek: Seek<'_>, level: u8, walk: &mut Walk) -> Result<Exclusive<'_>> {
-        if self.mode == Mode::Optimistic {
+        if self.mode == LatchMode::Optimistic {
             for _ in 0..TRIES_MAX {
                 let Some(node) = self.sight(seek, level, walk)? else { continue };
                 if let Some(guard) = node.upgrade() {
@@ -196,7 +196,7 @@ impl Tree {
     /// One optimistic descent. The node returned was the right one when its version was taken; None means that something changed on the way.
     #[inline]
     pub(crate) fn sight(&self, seek: Seek<'_>, level: u8, walk: &mut Walk) -> Result<Option<Optimistic<'_>>> {
-        let mut sight = self.page(walk.reach, self.root)?;
+        let mut sight = self.page(walk.read_mode, self.root)?;
         let mut node = Node(sight.page());
         let mut expected = node.level();
         let mut moves = 0;
@@ -229,8 +229,8 @@ impl Tree {
             if walk.held.contains(&next) {
                 return Err(self.corrupt(sight.pid(), "T3: a pointer leads back down"));
             }
-            self.pager.hint(next, 4);
-            let below = match self.page(walk.reach, next) {
+            self.pager.prefetch_lines(next, 4);
+            let below = match self.page(walk.read_mode, next) {
                 Ok(below) => below,
                 Err(_) if !sight.validate() => return Ok(None),
                 Err(error) => return Err(error),
@@ -243,10 +243,10 @@ impl Tree {
         }
     }
 
-    fn page(&self, reach: Reach, pid: PageId) -> Result<Optimistic<'_>> {
-        match reach {
-            Reach::Disk => self.pager.optimistic(pid),
-            Reach::Memory => self.pager.optimistic_now(pid),
+    fn page(&self, read_mode: ReadMode, pid: PageId) -> Result<Optimistic<'_>> {
+        match read_mode {
+            ReadMode::MayRead => self.pager.optimistic(pid),
+            ReadMode::CachedOnly => self.pager.optimistic_cached(pid),
         }
     }
 

@@ -11,7 +11,7 @@ pub type TreeId = u32;
 
 /// How pages are looked at on the way down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub enum LatchMode {
     /// No latch until the leaf; versions are checked instead.
     Optimistic,
     /// Shared latches, one at a time: the plain B-link tree. The oracle in tests, and what eight failed tries fall back to.
@@ -24,17 +24,17 @@ pub struct Tree {
     pub(crate) pager: Arc<Pager>,
     pub(crate) id: TreeId,
     pub(crate) root: PageId,
-    pub(crate) mode: Mode,
+    pub(crate) mode: LatchMode,
 }
 
 /// How far a read goes for a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Reach {
+pub enum ReadMode {
     /// It waits until the page has come.
     #[default]
-    Disk,
-    /// A page that is not in memory is `Error::Absent`.
-    Memory,
+    MayRead,
+    /// A page that is not in memory is `Error::PageMiss`.
+    CachedOnly,
 }
 
 /// What a read of one key found.
@@ -83,11 +83,11 @@ impl Tree {
 
     /// A handle of an existing tree. Nothing is read.
     pub fn open(pager: &Arc<Pager>, id: TreeId, root: PageId) -> Tree {
-        Tree { pager: pager.clone(), id, root, mode: Mode::Optimistic }
+        Tree { pager: pager.clone(), id, root, mode: LatchMode::Optimistic }
     }
 
     /// The same tree, looked at in another mode. Handles of both modes may be used side by side.
-    pub fn with_mode(mut self, mode: Mode) -> Tree {
+    pub fn with_latch_mode(mut self, mode: LatchMode) -> Tree {
         self.mode = mode;
         self
     }

@@ -243,7 +243,7 @@ impl Walk<'_> {
         // The trees that every database has stand on well-known pages.
         const ROOTS: u64 = 6;
         let pager = &self.store.pager;
-        let free: Vec<PageId> = self.owners.keys().copied().filter(|page| !pager.is_used(*page)).collect();
+        let free: Vec<PageId> = self.owners.keys().copied().filter(|page| !pager.is_allocated(*page)).collect();
         for page in free {
             let owner = self.owners[&page].clone();
             self.problem(format!("E8: page {page} is named by {owner}, but is free"));

@@ -30,7 +30,7 @@ use crate::txn::{Recovery, Store};
 pub struct Opened {
     /// The folder was empty.
     pub created: bool,
-    pub pager: pager::Recovered,
+    pub pager: pager::RecoveryReport,
     /// Units and transactions that the crash had cut and that were taken back.
     pub undone: usize,
     /// Transactions that the crash had cut and that are taken back beside the service, and how many changes they have made.
@@ -55,7 +55,7 @@ pub struct Options {
 #[derive(Clone, Copy, Debug)]
 pub enum Recovering<'r> {
     /// The log is applied.
-    Redo(&'r pager::Recovered),
+    Redo(&'r pager::RecoveryReport),
     /// What was not decided is taken back: so many of so many rows and keys.
     Undo { done: u64, of: u64 },
 }

@@ -53,7 +53,7 @@ impl From<pager::Error> for Error {
             pager::Error::Io { what, error } => Error::Io(io::Error::new(error.kind(), format!("{what}: {error}"))),
             pager::Error::Format(what) => Error::Format(what),
             pager::Error::Closed => Error::ShuttingDown,
-            pager::Error::Absent(_) => Error::Absent,
+            pager::Error::PageMiss(_) => Error::Absent,
         }
     }
 }

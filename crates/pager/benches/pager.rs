@@ -5,15 +5,16 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use os::{Folder, RealClock, SimFolder};
-use pager::{Background, Ignore, Options, Pager, RedoTable};
+use pager::{Background, NoObserver, Options, Pager, RedoTable};
 
 fn main() {
     let large = std::env::args().any(|argument| argument == "--bench");
     let rounds: u64 = if large { 3_000_000 } else { 3_000 };
     let folder: Arc<dyn Folder> = SimFolder::new(1);
     let options = Options { frame_bytes: 64 << 20, background: Background::Threads, ..Options::default() };
-    let opened = Pager::open(folder, Arc::new(RealClock::new()), options, RedoTable::new(), &mut Ignore, 1, &|_| {})
-        .expect("opens");
+    let opened =
+        Pager::open(folder, Arc::new(RealClock::new()), options, RedoTable::new(), &mut NoObserver, 1, &|_| {})
+            .expect("opens");
     let pager = opened.pager;
     let pids: Vec<u64> = (0..8_000)
         .map(|_| {
@@ -48,7 +49,7 @@ fn main() {
     }
     report("one-page mini-transaction of 176 bytes", started, rounds / 4);
     println!("hash {:x}", black_box(hash));
-    pager.flush_to(pager.log_head()).expect("the disk works");
+    pager.flush_to(pager.wal_head()).expect("the disk works");
 }
 
 fn report(what: &str, started: Instant, rounds: u64) {

@@ -4,7 +4,7 @@ use stdx::sync::atomic::Ordering;
 
 use crate::error::{Error, Result};
 use crate::frame::{FREED, RAW, UNVERIFIED};
-use crate::guard::{Exclusive, Optimistic, Remembered, Shared};
+use crate::guard::{Exclusive, Optimistic, PageStamp, Shared};
 use crate::page::{PAGE_BYTES, PageId, WORD_ID};
 use crate::pager::Pager;
 use crate::pool::{Claim, Pool, with_read_buffer};
@@ -32,19 +32,19 @@ impl Pager {
         }
     }
 
-    /// The same of a page that is in memory; `Error::Absent` of one that would have to be read, or is being read.
+    /// The same of a page that is in memory; `Error::PageMiss` of one that would have to be read, or is being read.
     #[inline]
-    pub fn optimistic_now(&self, pid: PageId) -> Result<Optimistic<'_>> {
+    pub fn optimistic_cached(&self, pid: PageId) -> Result<Optimistic<'_>> {
         if !self.pool.has(pid) && self.is_in_file(pid) {
-            return Err(Error::Absent(pid));
+            return Err(Error::PageMiss(pid));
         }
         self.optimistic(pid)
     }
 
     /// The sight that was remembered, if nothing has changed since.
     #[inline]
-    pub fn recall(&self, remembered: Remembered) -> Option<Optimistic<'_>> {
-        let Remembered { pid, version, frame } = remembered;
+    pub fn revalidate(&self, remembered: PageStamp) -> Option<Optimistic<'_>> {
+        let PageStamp { pid, version, frame } = remembered;
         let header = self.pool.frames.get(frame)?;
         let same = header.pid.load(Ordering::Relaxed) == pid && header.validate(version);
         same.then_some(Optimistic { pool: &self.pool, frame, version, pid })
@@ -111,8 +111,8 @@ impl Pager {
 
     /// Asks for the cache lines that a look at the page begins with, where it most likely is.
     #[inline]
-    pub fn hint(&self, pid: PageId, lines: usize) {
-        self.pool.hint(pid, lines);
+    pub fn prefetch_lines(&self, pid: PageId, lines: usize) {
+        self.pool.prefetch_lines(pid, lines);
     }
 
     /// A pointer from a damaged page may name any number.

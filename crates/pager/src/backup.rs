@@ -13,11 +13,11 @@ use os::{Aligned, Device, Folder, Open};
 
 use crate::control::Control;
 use crate::error::{Error, Result};
-use crate::log::read;
-use crate::log::segment::{Used, file_name};
 use crate::page::{self, Lsn, PAGE_BYTES, PageId};
 use crate::pager::Pager;
 use crate::space::FIRST_PAGE;
+use crate::wal::read;
+use crate::wal::segment::{Used, file_name};
 
 const COPY_BYTES: usize = 1 << 20;
 const TORN_READS_MAX: usize = 8;
@@ -40,9 +40,9 @@ impl Pager {
         if !target.list().map_err(|error| Error::io("listing the backup folder", error))?.is_empty() {
             return Err(Error::Format("the backup folder is not empty: choose a new one".into()));
         }
-        let pin = self.pin_log();
+        let pin = self.pin_wal();
         let copied = self.copy_pages(target, progress)?;
-        let to = self.log_head();
+        let to = self.wal_head();
         self.flush_to(to)?;
         let mut bytes = copied;
         for number in self.segments_from(pin.lsn())? {
@@ -64,10 +64,10 @@ impl Pager {
         let control = Control::read(data.as_ref())?
             .filter(|control| control.database == self.database())
             .ok_or_else(|| Error::Format("the folder holds no backup of this database".into()))?;
-        let _pin = self.pin_log();
+        let _pin = self.pin_wal();
         let copied = read::segments(target, control.database)?;
         let last = copied.last().map_or(0, |segment| segment.number);
-        let to = self.log_head();
+        let to = self.wal_head();
         self.flush_to(to)?;
         let ours = read::segments(self.folder().as_ref(), control.database)?;
         if !ours.iter().any(|segment| segment.number == last) {

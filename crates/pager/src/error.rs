@@ -18,8 +18,8 @@ pub enum Error {
     Format(String),
     /// The engine is closing.
     Closed,
-    /// The page is not in memory, and the caller did not want to wait for it (`Pager::optimistic_now`).
-    Absent(PageId),
+    /// The page is not in memory, and the caller did not want to wait for it (`Pager::optimistic_cached`).
+    PageMiss(PageId),
 }
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -58,7 +58,7 @@ impl fmt::Display for Error {
             Error::Io { what, error } => write!(f, "{what}: {error}"),
             Error::Format(what) => write!(f, "{what}"),
             Error::Closed => write!(f, "the engine is closing"),
-            Error::Absent(page) => write!(f, "page {page} is not in memory"),
+            Error::PageMiss(page) => write!(f, "page {page} is not in memory"),
         }
     }
 }

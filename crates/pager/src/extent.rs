@@ -9,10 +9,10 @@ use stdx::sync::atomic::Ordering;
 use crate::error::{Error, Result};
 use crate::frame::{CLEAN, FREED, RAW, UNVERIFIED};
 use crate::guard::Exclusive;
-use crate::log::record::{self, FLAG_END, kind};
 use crate::page::{Lsn, PAGE_BYTES, PageId};
 use crate::pager::Pager;
 use crate::space::Run;
+use crate::wal::record::{self, FLAG_END, kind};
 
 /// Units that go into the log together.
 const UNITS_PER_RECORD_RUN: usize = 16;

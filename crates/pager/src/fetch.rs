@@ -17,11 +17,11 @@ pub(crate) const READERS: usize = 4;
 const BATCH: usize = 64;
 
 /// Called when the page that was asked for is in memory, if it could be read.
-pub type Then = Box<dyn FnOnce() + Send>;
+pub type ReadCallback = Box<dyn FnOnce() + Send>;
 
 #[derive(Default)]
 struct Queue {
-    pages: VecDeque<(PageId, Then)>,
+    pages: VecDeque<(PageId, ReadCallback)>,
     stop: bool,
 }
 
@@ -37,7 +37,7 @@ impl Pager {
     /// threads: then it reads here.
     ///
     /// Best effort: a page that cannot be read now is read, and complained about, when it is used.
-    pub fn fetch(&self, pages: impl IntoIterator<Item = (PageId, Then)>) {
+    pub fn fetch(&self, pages: impl IntoIterator<Item = (PageId, ReadCallback)>) {
         let (absent, here): (Vec<_>, Vec<_>) =
             pages.into_iter().partition(|(pid, _)| self.is_in_file(*pid) && !self.is_resident(*pid));
         here.into_iter().for_each(|(_, then)| then());
@@ -48,7 +48,7 @@ impl Pager {
             self.load_together(&pids, false);
             return absent.into_iter().for_each(|(_, then)| then());
         }
-        let absent = self.fetch_in_lane(absent);
+        let absent = self.fetch_in_queue(absent);
         if absent.is_empty() {
             return;
         }
@@ -64,7 +64,7 @@ impl Pager {
 
     /// A reader's life.
     pub(crate) fn run_reader(&self) {
-        let mut batch: Vec<(PageId, Then)> = Vec::with_capacity(BATCH);
+        let mut batch: Vec<(PageId, ReadCallback)> = Vec::with_capacity(BATCH);
         let mut pids = Vec::with_capacity(BATCH);
         while self.fetcher.take(&mut batch) {
             pids.extend(batch.iter().map(|(pid, _)| *pid));
@@ -111,7 +111,7 @@ impl Pager {
 
 impl Fetcher {
     /// Waits for pages to read; false: there will be none.
-    fn take(&self, batch: &mut Vec<(PageId, Then)>) -> bool {
+    fn take(&self, batch: &mut Vec<(PageId, ReadCallback)>) -> bool {
         let mut queue = self.queue.lock();
         while queue.pages.is_empty() {
             if queue.stop {

@@ -13,8 +13,8 @@ use std::time::Duration;
 use stdx::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use stdx::sync::{Condvar, Mutex, RwLock, hint, thread};
 
-use crate::lane::Lane;
 use crate::page::{Lsn, NO_PAGE};
+use crate::read_queue::ReadQueue;
 
 /// `rec_lsn` and `writing` of a page that needs no write.
 pub const CLEAN: Lsn = u64::MAX;
@@ -63,7 +63,7 @@ const _: () = assert!(size_of::<Frame>() == 64);
 pub struct ParkingLot {
     slots: Vec<(Mutex<()>, Condvar)>,
     /// Whose reads hold latches until somebody collects them.
-    lanes: RwLock<Vec<Arc<Lane>>>,
+    lanes: RwLock<Vec<Arc<ReadQueue>>>,
 }
 
 /// A sleeper looks after the lanes so often.
@@ -80,12 +80,12 @@ impl ParkingLot {
         ParkingLot { slots: (0..slots).map(|_| (Mutex::new(()), Condvar::new())).collect(), lanes: RwLock::default() }
     }
 
-    pub fn add(&self, lane: Arc<Lane>) {
+    pub fn add(&self, lane: Arc<ReadQueue>) {
         self.lanes.write().push(lane);
     }
 
     /// The lanes there are at this moment.
-    pub fn lanes(&self) -> impl Iterator<Item = Arc<Lane>> + use<> {
+    pub fn lanes(&self) -> impl Iterator<Item = Arc<ReadQueue>> + use<> {
         self.lanes.read().clone().into_iter()
     }
 }
@@ -134,7 +134,7 @@ impl Frame {
                 if timed_out {
                     // What we wait for may be a page that is read in, and everybody who could collect it may be waiting too (A1).
                     drop(guard);
-                    lot.lanes().for_each(|lane| lane.tend());
+                    lot.lanes().for_each(|lane| lane.poll_completions());
                     guard = mutex.lock();
                 }
             }

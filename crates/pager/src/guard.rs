@@ -11,7 +11,7 @@ use crate::pool::Pool;
 
 /// A page as it was at one moment: where it lay, and its version then. Borrows nothing and may be out of date.
 #[derive(Clone, Copy, Debug)]
-pub struct Remembered {
+pub struct PageStamp {
     pub(crate) pid: PageId,
     pub(crate) version: u64,
     pub(crate) frame: usize,
@@ -45,10 +45,10 @@ impl<'p> Optimistic<'p> {
         self.header().validate(self.version)
     }
 
-    /// This sight as plain numbers, for `Pager::recall`.
+    /// This sight as plain numbers, for `Pager::revalidate`.
     #[inline]
-    pub fn remember(&self) -> Remembered {
-        Remembered { pid: self.pid, version: self.version, frame: self.frame }
+    pub fn stamp(&self) -> PageStamp {
+        PageStamp { pid: self.pid, version: self.version, frame: self.frame }
     }
 
     /// X without having waited: succeeds only if nothing changed since this sight was taken.

@@ -9,10 +9,10 @@ use stdx::sync::atomic::Ordering;
 
 use crate::error::Result;
 use crate::guard::Exclusive;
-use crate::log::record::{self, FLAG_END, kind};
 use crate::page::{Lsn, NO_PAGE, PAGE_BYTES, PageId, TxnId, WORD_LSN};
 use crate::pager::Pager;
 use crate::space::{self, Run};
+use crate::wal::record::{self, FLAG_END, kind};
 
 #[derive(Default)]
 struct Scratch {

@@ -14,15 +14,15 @@ use crate::control::Control;
 use crate::doublewrite::DoubleWrite;
 use crate::error::{Error, Result};
 use crate::fetch::{self, Fetcher};
-use crate::log::flush::{Log, LogOptions};
-use crate::log::read::{Until, segments};
-use crate::log::record::{Observer, RedoTable};
-use crate::log::segment::Segments;
-use crate::log::{FIRST_LSN, segment};
 use crate::page::{Lsn, PAGE_BYTES};
 use crate::pool::Pool;
-use crate::recovery::{Recovered, Recovery};
+use crate::recovery::{Recovery, RecoveryReport};
 use crate::space::{self, Space};
+use crate::wal::flush::{Log, LogOptions};
+use crate::wal::read::{RecoveryTarget, segments};
+use crate::wal::record::{Observer, RedoTable};
+use crate::wal::segment::Segments;
+use crate::wal::{FIRST_LSN, segment};
 
 pub static FRAME_WAIT: stdx::wait::Reason = stdx::wait::Reason::new("free_frame");
 
@@ -36,21 +36,21 @@ pub struct Options {
     /// Recovery reads about this much log at most: beyond it, old changes are written out and a checkpoint is made.
     pub checkpoint_distance: u64,
     pub background: Background,
-    pub until: Until,
+    pub recovery_target: RecoveryTarget,
     /// No checkpoint before a hook is set: its owner knows of things that recovery must see again.
     pub checkpoint_needs_hook: bool,
     /// Simulation: what another thread does in between.
-    pub between: Option<Between>,
+    pub interleave: Option<InterleaveHook>,
 }
 
 /// Called after every mini-transaction, while its caller still holds what it holds: there another thread could have flushed, cleaned or made a checkpoint, and
 /// with `Background::Manual` this is how a simulation does it. It must not enter itself.
 #[derive(Clone)]
-pub struct Between(pub Arc<dyn Fn(&Pager) + Send + Sync>);
+pub struct InterleaveHook(pub Arc<dyn Fn(&Pager) + Send + Sync>);
 
-impl std::fmt::Debug for Between {
+impl std::fmt::Debug for InterleaveHook {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Between")
+        f.write_str("InterleaveHook")
     }
 }
 
@@ -71,9 +71,9 @@ impl Default for Options {
             segment_bytes: 64 << 20,
             checkpoint_distance: 1 << 30,
             background: Background::Threads,
-            until: Until::default(),
+            recovery_target: RecoveryTarget::default(),
             checkpoint_needs_hook: false,
-            between: None,
+            interleave: None,
         }
     }
 }
@@ -118,7 +118,7 @@ pub struct Opened {
     pub pager: Arc<Pager>,
     /// The folder was empty.
     pub created: bool,
-    pub recovered: Recovered,
+    pub recovered: RecoveryReport,
 }
 
 impl Pager {
@@ -132,7 +132,7 @@ impl Pager {
         redo: RedoTable,
         observer: &mut dyn Observer,
         random: u64,
-        progress: &dyn Fn(&Recovered),
+        progress: &dyn Fn(&RecoveryReport),
     ) -> Result<Opened> {
         let name = crate::DATA_FILE;
         let data = folder.open(name, Open::Create).map_err(|error| Error::io(format!("opening '{name}'"), error))?;
@@ -177,13 +177,13 @@ impl Pager {
             redo: &redo,
             observer,
             progress,
-            report: Recovered { repaired, ..Recovered::default() },
+            report: RecoveryReport { repaired, ..RecoveryReport::default() },
         };
         let (start, used) = if created {
             recovery.report.to = FIRST_LSN;
             (FIRST_LSN, Vec::new())
         } else {
-            let end = recovery.run(&folder, control.database, control.checkpoint, options.until)?;
+            let end = recovery.run(&folder, control.database, control.checkpoint, options.recovery_target)?;
             (end.lsn, end.used)
         };
         let recovered = recovery.report;
@@ -249,7 +249,7 @@ impl Pager {
     }
 
     /// The next position of the log.
-    pub fn log_head(&self) -> Lsn {
+    pub fn wal_head(&self) -> Lsn {
         self.log().head()
     }
 
@@ -286,7 +286,7 @@ impl Pager {
     /// The moment after a mini-transaction.
     #[inline]
     pub(crate) fn between(&self) {
-        if let Some(Between(turn)) = &self.options.between {
+        if let Some(InterleaveHook(turn)) = &self.options.interleave {
             turn(self);
         }
     }
@@ -303,7 +303,7 @@ impl Pager {
     }
 
     /// To be called before a write latches anything: fails while the disk is full, and waits while the log has no prepared segment. Whoever takes something
-    /// back (`spend`) is let in: room for that is put aside.
+    /// back (`enter_undo`) is let in: room for that is put aside.
     #[inline]
     pub fn admit(&self) -> Result<()> {
         if self.log().short_of_room() { self.make_room() } else { Ok(()) }
@@ -311,7 +311,7 @@ impl Pager {
 
     #[cold]
     fn make_room(&self) -> Result<()> {
-        if crate::aside::is_spending() {
+        if crate::undo_reserve::is_undoing() {
             return Ok(());
         }
         let result = self.log().prepare();
@@ -387,11 +387,11 @@ impl Pager {
     }
 
     /// Keeps the log from `checkpoint_lsn` on until the pin is dropped.
-    pub fn pin_log(&self) -> LogPin<'_> {
+    pub fn pin_wal(&self) -> WalPin<'_> {
         let control = self.control.lock();
         let lsn = control.checkpoint;
         self.pinned_lsn.lock().push(lsn);
-        LogPin { pager: self, lsn }
+        WalPin { pager: self, lsn }
     }
 
     /// No frame could be had: waits for the cleaner, or cleans.
@@ -402,7 +402,7 @@ impl Pager {
             return Ok(());
         }
         let _waiting = stdx::wait::announce(&FRAME_WAIT);
-        self.pool.lot.lanes().for_each(|lane| lane.tend());
+        self.pool.lot.lanes().for_each(|lane| lane.poll_completions());
         let mut generation = self.cleaned.0.lock();
         self.ring();
         generation = self.cleaned.1.wait_timeout(generation, Duration::from_millis(100)).0;
@@ -486,7 +486,7 @@ impl Pager {
         let mut retry = None;
         while !self.stop.load(Ordering::Acquire) {
             self.wait_for_bell(retry);
-            retry = match self.tend() {
+            retry = match self.background_step() {
                 Ok(()) => None,
                 Err(error) => {
                     self.full.store(matches!(error, Error::DiskFull { .. }), Ordering::Relaxed);
@@ -511,7 +511,7 @@ impl Pager {
     }
 
     /// One round of background work: a segment ahead, room ahead, frames for eviction, a shorter log.
-    pub fn tend(&self) -> Result<()> {
+    pub fn background_step(&self) -> Result<()> {
         self.rung.store(false, Ordering::Relaxed);
         while self.pool.wants_cleaning() && !self.stop.load(Ordering::Relaxed) {
             let cleaned = self.clean_ahead()?;
@@ -558,21 +558,21 @@ impl Pager {
 }
 
 /// Keeps log segments from being recycled.
-pub struct LogPin<'p> {
+pub struct WalPin<'p> {
     pager: &'p Pager,
     lsn: Lsn,
 }
 
-impl LogPin<'_> {
+impl WalPin<'_> {
     pub fn lsn(&self) -> Lsn {
         self.lsn
     }
 }
 
-impl Drop for LogPin<'_> {
+impl Drop for WalPin<'_> {
     fn drop(&mut self) {
         let mut pins = self.pager.pinned_lsn.lock();
-        let at = pins.iter().position(|lsn| *lsn == self.lsn).expect("pushed by pin_log");
+        let at = pins.iter().position(|lsn| *lsn == self.lsn).expect("pushed by pin_wal");
         pins.swap_remove(at);
     }
 }

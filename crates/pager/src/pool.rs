@@ -110,7 +110,7 @@ impl Pool {
 
     /// Prefetches the header of the preferred frame and the lines of its page that every look begins with.
     #[inline]
-    pub(crate) fn hint(&self, pid: PageId, lines: usize) {
+    pub(crate) fn prefetch_lines(&self, pid: PageId, lines: usize) {
         let preferred = self.preferred(pid);
         stdx::prefetch(&self.frames[preferred]);
         let words = self.words(preferred);

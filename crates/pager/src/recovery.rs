@@ -20,18 +20,18 @@ use stdx::sync::atomic::Ordering;
 use crate::error::{Error, Result};
 use crate::frame::RAW;
 use crate::guard::Exclusive;
-use crate::log::read::{End, Reader, Until};
-use crate::log::record::{Observer, Record, RedoTable, kind, unfold_image};
 use crate::page::{Lsn, PAGE_BYTES, PageId, TxnId, WORD_LSN};
 use crate::pager::Pager;
 use crate::space::{self, Run};
+use crate::wal::read::{End, Reader, RecoveryTarget};
+use crate::wal::record::{Observer, Record, RedoTable, kind, unfold_image};
 
 /// Bytes of log whose pages are fetched together.
 const WINDOW_BYTES: usize = 4 << 20;
 
 /// What recovery did, for the log line and for tests.
 #[derive(Clone, Debug, Default)]
-pub struct Recovered {
+pub struct RecoveryReport {
     pub from: Lsn,
     pub to: Lsn,
     /// Wall time of the last chunk, in milliseconds since 1970; 0 if the log was empty.
@@ -93,13 +93,13 @@ pub(crate) struct Recovery<'a> {
     pub pager: &'a Pager,
     pub redo: &'a RedoTable,
     pub observer: &'a mut dyn Observer,
-    pub progress: &'a dyn Fn(&Recovered),
-    pub report: Recovered,
+    pub progress: &'a dyn Fn(&RecoveryReport),
+    pub report: RecoveryReport,
 }
 
 impl Recovery<'_> {
     /// Runs the log from `from` to its end, or as far as `until` allows.
-    pub fn run(&mut self, folder: &Arc<dyn Folder>, database: u64, from: Lsn, until: Until) -> Result<End> {
+    pub fn run(&mut self, folder: &Arc<dyn Folder>, database: u64, from: Lsn, until: RecoveryTarget) -> Result<End> {
         self.report.from = from;
         let mut reader = Reader::open(folder, database, from, until)?;
         let count = if self.pager.is_stepped() { PARTS_STEPPED } else { threads() };

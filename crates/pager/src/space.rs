@@ -13,13 +13,13 @@
 use stdx::sync::Mutex;
 use stdx::sync::atomic::{AtomicBool, Ordering};
 
-use crate::aside;
 use crate::error::{Error, Result};
 use crate::guard::Exclusive;
-use crate::log::flush::Log;
-use crate::log::record::Record;
 use crate::page::{NO_PAGE, PAGE_BYTES, PAGE_WORDS, PageId, kind};
 use crate::pager::Pager;
+use crate::undo_reserve;
+use crate::wal::flush::Log;
+use crate::wal::record::Record;
 
 /// The first page that is not a control block.
 pub const FIRST_PAGE: PageId = 2;
@@ -150,7 +150,7 @@ impl Pager {
         loop {
             let seen = {
                 let mut bits = self.space.bits.lock();
-                let aside = if aside::is_spending() { 0 } else { bits.aside };
+                let aside = if undo_reserve::is_undoing() { 0 } else { bits.aside };
                 if bits.free >= u64::from(pages) + aside
                     && let Some(bit) = bits.take(u64::from(pages), near)
                 {
@@ -163,7 +163,7 @@ impl Pager {
     }
 
     /// Puts so many more free pages aside. `Err(DiskFull)` changes nothing.
-    pub(crate) fn put_aside(&self, pages: u64) -> Result<()> {
+    pub(crate) fn reserve_for_undo(&self, pages: u64) -> Result<()> {
         loop {
             let seen = {
                 let mut bits = self.space.bits.lock();
@@ -177,7 +177,7 @@ impl Pager {
         }
     }
 
-    pub(crate) fn take_back(&self, pages: u64) {
+    pub(crate) fn release_undo_pages(&self, pages: u64) {
         self.space.bits.lock().aside -= pages;
     }
 
@@ -185,12 +185,6 @@ impl Pager {
     pub fn allocated_pages(&self) -> u64 {
         let bits = self.space.bits.lock();
         bits.pages - bits.free - bits.pages.div_ceil(GROUP_PAGES) - WELL_KNOWN
-    }
-
-    /// True if the page is in use or reserved.
-    pub fn is_used(&self, pid: PageId) -> bool {
-        let bits = self.space.bits.lock();
-        pid < FIRST_PAGE || (pid - FIRST_PAGE < bits.pages && bits.is_used(pid - FIRST_PAGE))
     }
 
     /// Gives a run back that no mini-transaction was told of, or that one has freed.

@@ -206,15 +206,15 @@ fn pool(settings: &Settings, shares: &Shares, engine: &Engine, descriptors: u64)
         kept_bytes: (shares.kept_bytes() as usize / base).min(reactor::Settings::default().kept_bytes),
         ..sizes
     };
-    // Each group reads absent pages in a lane of its own.
+    // Each group reads absent pages through an async read queue of its own.
     let mut source = |_: usize| {
-        let lane = engine.pager().open_lane()?;
-        let (entered, handed, tended) = (lane.clone(), lane.clone(), lane.clone());
+        let queue = engine.pager().open_read_queue()?;
+        let (entered, handed, tended) = (queue.clone(), queue.clone(), queue.clone());
         Some(Source {
-            fd: lane.fd(),
-            enter: Box::new(move || entered.enter()),
-            hand_in: Box::new(move || handed.hand_in()),
-            tend: Box::new(move || tended.tend()),
+            fd: queue.fd(),
+            enter: Box::new(move || entered.attach_thread()),
+            hand_in: Box::new(move || handed.submit()),
+            tend: Box::new(move || tended.poll_completions()),
         })
     };
     Pool::start(&sizes, engine.durable().clone(), &mut source)

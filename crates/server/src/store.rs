@@ -71,8 +71,8 @@ pub fn open(
     options.pager.ring_bytes = shares.log_buffer_bytes as usize;
     options.pager.segment_bytes = segment_bytes;
     options.pager.checkpoint_distance = settings.number(Name::CheckpointDistance);
-    options.pager.until.lsn = until.lsn;
-    options.pager.until.wall_ms = until.wall_ms;
+    options.pager.recovery_target.lsn = until.lsn;
+    options.pager.recovery_target.wall_ms = until.wall_ms;
     let path = folder.path().display().to_string();
     let begin = Instant::now();
     // Counted from the first piece of the log: after a clean stop there is one, however long the folder took to open.

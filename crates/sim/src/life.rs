@@ -10,7 +10,7 @@ use std::sync::{Arc, Once};
 use engine::rows::{Isolation, Transaction};
 use engine::{Account, Error, Locks, Lsn};
 use os::{Fault, Folder, SimClock, SimFolder};
-use pager::Until;
+use pager::RecoveryTarget;
 use stdx::prng::Prng;
 
 use crate::history::{Op, Shape, Step, Victim, bytes, draw};
@@ -101,7 +101,7 @@ impl Left {
         let Left { folder, clock, machine, mut possible, lingers } = self;
         let result = catch(|| -> Result<(World, Model), Wrong> {
             let stop = |what: &str, error: Error| Wrong(format!("{what}: {error}"));
-            let world = World::open(folder.clone(), clock.clone(), machine, Until::default())
+            let world = World::open(folder.clone(), clock.clone(), machine, RecoveryTarget::default())
                 .map_err(|error| stop("it does not open", error))?;
             let opened = world.engine.opened();
             if !opened.pager.damaged.is_empty() {
@@ -341,7 +341,7 @@ impl<'p> Life<'p> {
             Step::FlushLog => while pager.flush_once().map_err(Error::from)? {},
             Step::Clean => drop(self.world.undisturbed(|| pager.clean_ahead()).map_err(Error::from)?),
             Step::Checkpoint => drop(self.world.undisturbed(|| pager.checkpoint()).map_err(Error::from)?),
-            Step::Tend => self.world.undisturbed(|| pager.tend()).map_err(Error::from)?,
+            Step::Tend => self.world.undisturbed(|| pager.background_step()).map_err(Error::from)?,
             Step::Reopen => self.reopen()?,
             Step::Full(left) => {
                 self.is_full = true;
@@ -349,7 +349,7 @@ impl<'p> Life<'p> {
             }
             Step::Room => {
                 self.world.folder.set_capacity(None);
-                self.world.undisturbed(|| pager.tend()).map_err(Error::from)?;
+                self.world.undisturbed(|| pager.background_step()).map_err(Error::from)?;
                 self.is_full = false;
             }
             Step::Read(victim, n) => self.fail(*victim, Fault::Read(*n)),
@@ -486,7 +486,7 @@ impl<'p> Life<'p> {
         let pager = self.world.engine.pager().clone();
         let backup = self.world.undisturbed(|| pager.backup(folder.as_ref(), &|_, _| {})).map_err(Error::from)?;
         let expected = self.last().at(self.now);
-        self.opens(&folder, Until::default(), &expected)?;
+        self.opens(&folder, RecoveryTarget::default(), &expected)?;
         self.copied = Some(Copied { folder, to: backup.to });
         Ok(())
     }
@@ -509,14 +509,14 @@ impl<'p> Life<'p> {
             let lsn = (gate - 8 * self.prng.below(2)).max(to);
             let at = self.models.iter().rposition(|(_, gate)| *gate <= lsn).expect("the copy has one");
             let expected = self.models[at].0.at(self.now);
-            self.opens(&folder, Until { lsn: Some(lsn), wall_ms: None }, &expected)?;
+            self.opens(&folder, RecoveryTarget { lsn: Some(lsn), wall_ms: None }, &expected)?;
         }
         self.copied = Some(Copied { folder, to });
         Ok(())
     }
 
     /// A copy survives a power cut, too, and is what it should be.
-    fn opens(&mut self, copy: &SimFolder, until: Until, expected: &Model) -> Result<(), Outcome> {
+    fn opens(&mut self, copy: &SimFolder, until: RecoveryTarget, expected: &Model) -> Result<(), Outcome> {
         let machine = Machine { turn_one_in: 0, ..self.world.machine };
         let failed = |error: Error| Outcome::Wrong(format!("the copy, opened at {:?}: {error}", until.lsn));
         let world = World::open(copy.crash(), self.world.clock.clone(), machine, until).map_err(failed)?;

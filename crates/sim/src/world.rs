@@ -1,7 +1,7 @@
 //! An engine on a simulated disk and clock, without a thread of its own.
 //!
 //! What the background threads of a server do, the history does as steps; and between any two mini-transactions, in the middle of a unit or of recovery's
-//! undo, a turn may be drawn in which the log is flushed, pages are cleaned or a checkpoint is made (`pager::Between`). So the interleavings of a server's
+//! undo, a turn may be drawn in which the log is flushed, pages are cleaned or a checkpoint is made (`pager::InterleaveHook`). So the interleavings of a server's
 //! threads that matter for a crash are here, in one thread, and the same for the same seed.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use engine::{DEFAULT_ACCOUNT, Engine, Error, Found, Locks, Lsn};
 use os::{Folder, SimClock, SimFolder};
-use pager::{Background, Between, Pager, Until};
+use pager::{Background, InterleaveHook, Pager, RecoveryTarget};
 use stdx::prng::Prng;
 
 use crate::model::{DATABASES, Model, Name};
@@ -40,7 +40,7 @@ impl Machine {
         }
     }
 
-    fn options(&self, turns: &Arc<Turns>, until: Until) -> engine::Options {
+    fn options(&self, turns: &Arc<Turns>, until: RecoveryTarget) -> engine::Options {
         let turns = turns.clone();
         let pager = pager::Options {
             frame_bytes: self.frames * engine::PAGE_BYTES as u64,
@@ -48,8 +48,8 @@ impl Machine {
             segment_bytes: 2 << 20,
             checkpoint_distance: 4 << 20,
             background: Background::Manual,
-            until,
-            between: Some(Between(Arc::new(move |pager| turns.take(pager)))),
+            recovery_target: until,
+            interleave: Some(InterleaveHook(Arc::new(move |pager| turns.take(pager)))),
             ..pager::Options::default()
         };
         // With little memory for them, steps of transactions go to files soon.
@@ -95,7 +95,12 @@ pub struct World {
 }
 
 impl World {
-    pub fn open(folder: Arc<SimFolder>, clock: Arc<SimClock>, machine: Machine, until: Until) -> Result<World, Error> {
+    pub fn open(
+        folder: Arc<SimFolder>,
+        clock: Arc<SimClock>,
+        machine: Machine,
+        until: RecoveryTarget,
+    ) -> Result<World, Error> {
         let turns = Arc::new(Turns {
             prng: Mutex::new(Prng::new(machine.seed)),
             one_in: machine.turn_one_in,

@@ -1,6 +1,6 @@
 //! Sizes of ranges, guessed.
 
-use btree::Mode;
+use btree::LatchMode;
 use os::SimFolder;
 use pager::Background;
 use stdx::prng::Prng;
@@ -13,7 +13,7 @@ fn key(number: u32) -> Vec<u8> {
 
 #[test]
 fn a_small_range_is_counted_and_a_large_one_is_guessed() {
-    for mode in [Mode::Optimistic, Mode::Latched] {
+    for mode in [LatchMode::Optimistic, LatchMode::Latched] {
         let pager = open_pager(SimFolder::new(5), Background::Manual);
         let tree = small_tree(&pager, 80, mode);
         let mut prng = Prng::new(9);
@@ -22,7 +22,7 @@ fn a_small_range_is_counted_and_a_large_one_is_guessed() {
         for (_, number) in numbers {
             put(&tree, &key(number), b"value");
         }
-        let about = |from: u32, to: u32| tree.extent(&key(from), Some(&key(to))).expect("read").records;
+        let about = |from: u32, to: u32| tree.estimate_range(&key(from), Some(&key(to))).expect("read").records;
         for from in [0, 1, 777, 19_990] {
             assert_eq!(about(from, from), 0.0);
             assert_eq!(about(from, from + 1), 1.0, "from {from}");
@@ -33,11 +33,11 @@ fn a_small_range_is_counted_and_a_large_one_is_guessed() {
             let ratio = about(from, to) / true_count;
             assert!((0.7..1.4).contains(&ratio), "{mode:?} {from}..{to}: {ratio}");
         }
-        let all = tree.extent(&[], None).expect("read");
+        let all = tree.estimate_range(&[], None).expect("read");
         assert!((0.7..1.4).contains(&(all.records / 20_000.0)), "{all:?}");
         let leaves = tree.check().expect("readable").nodes[0] as f64;
         assert!((0.7..1.4).contains(&(all.leaves / leaves)), "{all:?} of {leaves}");
-        assert_eq!(tree.extent(b"x", Some(b"y")).expect("read").records, 0.0);
+        assert_eq!(tree.estimate_range(b"x", Some(b"y")).expect("read").records, 0.0);
         for number in (0..20_000).step_by(2) {
             delete(&tree, &key(number));
         }
@@ -49,7 +49,7 @@ fn a_small_range_is_counted_and_a_large_one_is_guessed() {
 #[test]
 fn leaves_are_drawn_from_everywhere() {
     let pager = open_pager(SimFolder::new(6), Background::Manual);
-    let tree = small_tree(&pager, 80, Mode::Latched);
+    let tree = small_tree(&pager, 80, LatchMode::Latched);
     let mut prng = Prng::new(3);
     let mut batch = btree::Batch::new();
     tree.random_leaf(&mut prng, &mut batch).expect("read");
@@ -70,7 +70,7 @@ fn leaves_are_drawn_from_everywhere() {
 #[test]
 fn a_record_of_a_range_is_drawn_under_latches_too() {
     let pager = open_pager(SimFolder::new(7), Background::Manual);
-    let tree = small_tree(&pager, 80, Mode::Latched);
+    let tree = small_tree(&pager, 80, LatchMode::Latched);
     for number in 0..5_000 {
         put(&tree, &key(number), b"value");
     }

@@ -5,9 +5,9 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use btree::{Batch, Mode, Reach, Span, Tree};
+use btree::{Batch, LatchMode, ReadMode, ScanState, Tree};
 use os::SimFolder;
-use pager::{Background, Error, Ignore, Options, Pager, RedoTable};
+use pager::{Background, Error, NoObserver, Options, Pager, RedoTable};
 use stdx::prng::Prng;
 
 use crate::{assert_sound, delete, get, open_pager, put, small_tree};
@@ -24,9 +24,9 @@ fn use_all(tree: &Tree, prng: &mut Prng) {
         let key = key(prng.below(400));
         let _ = tree.get(&key, &mut out);
         let mut ahead = Vec::new();
-        tree.look_ahead(&[&key[..], b"", b"\xFF"], &mut ahead);
-        let _ = tree.get_at(ahead[0], &key, &mut out);
-        tree.fetch_now(&ahead);
+        tree.locate_leaves(&[&key[..], b"", b"\xFF"], &mut ahead);
+        let _ = tree.get_with_hint(ahead[0], &key, &mut out);
+        tree.read_missing(&ahead);
         let _ = tree.modify(&key, None, |_, change| change.put(&[&[1; 50]]));
         let _ = tree.modify(&key, None, |_, change| change.delete());
         let _ = tree.first_after(&key);
@@ -40,7 +40,7 @@ fn use_all(tree: &Tree, prng: &mut Prng) {
         while let Ok(true) = scan.next_batch(&mut batch) {}
     }
     let _ = tree.check();
-    let mut purge = tree.purge_range(&key(prng.below(400)), None);
+    let mut purge = tree.delete_range(&key(prng.below(400)), None);
     while let Ok(false) = purge.step(10, |_, _, _| {}) {}
 }
 
@@ -50,7 +50,7 @@ fn use_all(tree: &Tree, prng: &mut Prng) {
 fn no_content_of_a_page_makes_anybody_panic() {
     for seed in 0..300 {
         let pager = open_pager(SimFolder::new(seed), Background::Manual);
-        let tree = small_tree(&pager, 48, [Mode::Optimistic, Mode::Latched][seed as usize % 2]);
+        let tree = small_tree(&pager, 48, [LatchMode::Optimistic, LatchMode::Latched][seed as usize % 2]);
         for number in 0..150 {
             put(&tree, &key(number), &[7; 20]);
         }
@@ -76,7 +76,7 @@ fn no_content_of_a_page_makes_anybody_panic() {
 
 #[test]
 fn a_damaged_page_is_named() {
-    for mode in [Mode::Optimistic, Mode::Latched] {
+    for mode in [LatchMode::Optimistic, LatchMode::Latched] {
         let pager = open_pager(SimFolder::new(1), Background::Manual);
         let tree = small_tree(&pager, 48, mode);
         for number in 0..100 {
@@ -104,7 +104,7 @@ fn a_full_disk_stops_writes_only() {
     for seed in 0..6 {
         let folder = SimFolder::new(seed);
         let pager = open_pager(folder.clone(), Background::Manual);
-        let tree = small_tree(&pager, 32, Mode::Optimistic);
+        let tree = small_tree(&pager, 32, LatchMode::Optimistic);
         let mut model = BTreeMap::new();
         let mut prng = Prng::new(seed);
         folder.set_capacity(Some(folder.used_bytes() + (seed << 18)));
@@ -119,7 +119,7 @@ fn a_full_disk_stops_writes_only() {
         }
         assert_equal(&tree, &model);
         folder.set_capacity(None);
-        let _ = pager.tend();
+        let _ = pager.background_step();
         for (key, value) in &mut model {
             *value = b"again, a little longer".to_vec();
             put(&tree, key, value);
@@ -154,8 +154,8 @@ fn frames_change_hands_under_readers() {
     let redo = RedoTable::new().own(btree::redo::KINDS, btree::redo::redo());
     let clock = Arc::new(os::SimClock::new(1));
     let folder = SimFolder::new(5);
-    let pager = Pager::open(folder, clock, options, redo, &mut Ignore, 7, &|_| {}).unwrap().pager;
-    let tree = small_tree(&pager, 100, Mode::Optimistic);
+    let pager = Pager::open(folder, clock, options, redo, &mut NoObserver, 7, &|_| {}).unwrap().pager;
+    let tree = small_tree(&pager, 100, LatchMode::Optimistic);
     std::thread::scope(|scope| {
         for worker in 0..3u64 {
             let tree = &tree;
@@ -181,17 +181,17 @@ fn frames_change_hands_under_readers() {
     let keys: Vec<Vec<u8>> = (0..64).map(key).collect();
     let names: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
     let mut ahead = Vec::new();
-    tree.look_ahead(&names, &mut ahead);
-    tree.fetch_now(&ahead);
+    tree.locate_leaves(&names, &mut ahead);
+    tree.read_missing(&ahead);
     let (sender, called) = std::sync::mpsc::channel();
     ahead.clear();
-    tree.look_ahead(&names, &mut ahead);
-    let absent = ahead.iter().filter(|ahead| matches!(ahead, btree::Ahead::Absent(_))).count();
-    let then = |at: usize| -> pager::Then {
+    tree.locate_leaves(&names, &mut ahead);
+    let absent = ahead.iter().filter(|ahead| matches!(ahead, btree::LeafHint::Missing(_))).count();
+    let then = |at: usize| -> pager::ReadCallback {
         let sender = sender.clone();
         Box::new(move || sender.send(at).unwrap())
     };
-    tree.fetch(&ahead, (0..absent).map(then).collect());
+    tree.fetch_missing(&ahead, (0..absent).map(then).collect());
     let mut seen: Vec<usize> = (0..absent)
         .map(|_| called.recv_timeout(std::time::Duration::from_secs(20)).expect("whoever asks for pages is called"))
         .collect();
@@ -206,8 +206,8 @@ fn reads_within_memory_name_what_is_missing() {
     let options = Options { frame_bytes: 1 << 20, background: Background::Manual, ..Options::default() };
     let redo = RedoTable::new().own(btree::redo::KINDS, btree::redo::redo());
     let clock = Arc::new(os::SimClock::new(1));
-    let pager = Pager::open(SimFolder::new(8), clock, options, redo, &mut Ignore, 7, &|_| {}).unwrap().pager;
-    let tree = small_tree(&pager, 100, Mode::Optimistic);
+    let pager = Pager::open(SimFolder::new(8), clock, options, redo, &mut NoObserver, 7, &|_| {}).unwrap().pager;
+    let tree = small_tree(&pager, 100, LatchMode::Optimistic);
     let name = |number: u64| format!("key {number:05}").into_bytes();
     for number in 0..9000u64 {
         put(&tree, &name(number), &number.to_le_bytes());
@@ -218,14 +218,14 @@ fn reads_within_memory_name_what_is_missing() {
         let from = prng.below(8900);
         let (low, high) = (name(from), name(from + 60));
         let to = if step % 5 == 0 { Bound::Unbounded } else { Bound::Excluded(&high[..]) };
-        let mut span = Span::new(Bound::Included(&low), to, step % 2 == 1);
+        let mut span = ScanState::new(Bound::Included(&low), to, step % 2 == 1);
         let (mut batch, mut found) = (Batch::new(), Vec::new());
         while found.len() < 60 {
-            match span.next_batch(&tree, Reach::Memory, &mut batch) {
+            match span.next_batch(&tree, ReadMode::CachedOnly, &mut batch) {
                 Ok(true) => found.extend(batch.iter().map(|entry| entry.key.to_vec())),
                 Ok(false) => break,
-                Err(Error::Absent(page)) => {
-                    let absent = span.absent(&tree);
+                Err(Error::PageMiss(page)) => {
+                    let absent = span.missing_pages(&tree);
                     assert!(absent.iter().all(|page| !pager.is_resident(*page)));
                     assert!(absent.first().is_none_or(|first| *first == page), "{absent:?} begins with {page}");
                     pager.prefetch_many(&[&[page], &absent[..]].concat());
@@ -242,9 +242,9 @@ fn reads_within_memory_name_what_is_missing() {
         found.truncate(60);
         assert_eq!(found, expected, "step {step}");
         let mut out = Vec::new();
-        match tree.get_within(Reach::Memory, &name(from / 2), &mut out) {
+        match tree.get_in_mode(ReadMode::CachedOnly, &name(from / 2), &mut out) {
             Ok(found) => assert!(found.present && out == (from / 2).to_le_bytes()),
-            Err(Error::Absent(page)) => assert!(!pager.is_resident(page)),
+            Err(Error::PageMiss(page)) => assert!(!pager.is_resident(page)),
             Err(error) => panic!("{error}"),
         }
     }
@@ -275,7 +275,7 @@ fn a_freed_page_may_become_anything() {
                         change.put(&[b"extent", &first.to_le_bytes()]);
                     };
                     tree.modify(b"\0\0\0\x01named", None, |_, change| named(change)).unwrap();
-                    let mut purge = tree.purge_range(b"\0\0\0\x01", Some(b"\0\0\0\x02"));
+                    let mut purge = tree.delete_range(b"\0\0\0\x01", Some(b"\0\0\0\x02"));
                     let each = |_: &[u8], value: &[u8], freed: &mut btree::Freed| {
                         if let Some(first) = value.strip_prefix(b"extent") {
                             freed.free(u64::from_le_bytes(first.try_into().unwrap()), 2);
@@ -286,8 +286,8 @@ fn a_freed_page_may_become_anything() {
             }));
         }
         for (index, tree) in trees.iter().enumerate() {
-            for mode in [Mode::Optimistic, Mode::Latched] {
-                let tree = tree.clone().with_mode(mode);
+            for mode in [LatchMode::Optimistic, LatchMode::Latched] {
+                let tree = tree.clone().with_latch_mode(mode);
                 scope.spawn(move || {
                     let mut prng = Prng::new(index as u64);
                     while !stop.load(Ordering::Relaxed) {
@@ -314,7 +314,7 @@ fn a_freed_page_may_become_anything() {
 fn a_scan_outlives_the_leaf_it_stands_on() {
     for backward in [false, true] {
         let pager = open_pager(SimFolder::new(1), Background::Manual);
-        let tree = small_tree(&pager, 32, Mode::Optimistic);
+        let tree = small_tree(&pager, 32, LatchMode::Optimistic);
         for number in 0..200u8 {
             put(&tree, &[b'k', number], b"v");
         }
@@ -330,7 +330,7 @@ fn a_scan_outlives_the_leaf_it_stands_on() {
             let last = *seen.last().unwrap();
             // The leaf just read goes, and so does the next one; what lies beyond stays, is split, or comes anew.
             let (from, to) = if backward { (last.saturating_sub(5), last) } else { (last, last.saturating_add(5)) };
-            while !tree.purge_range(&[b'k', from], Some(&[b'k', to])).step(100, |_, _, _| {}).unwrap() {}
+            while !tree.delete_range(&[b'k', from], Some(&[b'k', to])).step(100, |_, _, _| {}).unwrap() {}
             put(&tree, &[b'k', if backward { from } else { to }], b"anew");
         }
         let ordered = if backward { seen.is_sorted_by(|a, b| a > b) } else { seen.is_sorted_by(|a, b| a < b) };

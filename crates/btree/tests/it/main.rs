@@ -8,8 +8,8 @@ mod threads;
 
 use std::sync::Arc;
 
-use btree::{Mode, Tree};
-use pager::{Background, Ignore, Options, Pager, RedoTable};
+use btree::{LatchMode, Tree};
+use pager::{Background, NoObserver, Options, Pager, RedoTable};
 
 /// A fresh pager on `folder` that works by itself when it has to.
 pub fn open_pager(folder: Arc<os::SimFolder>, background: Background) -> Arc<Pager> {
@@ -23,12 +23,12 @@ pub fn open_pager(folder: Arc<os::SimFolder>, background: Background) -> Arc<Pag
     };
     let redo = RedoTable::new().own(btree::redo::KINDS, btree::redo::redo());
     let clock = Arc::new(os::SimClock::new(1));
-    Pager::open(folder, clock, options, redo, &mut Ignore, 7, &|_| {}).expect("opens").pager
+    Pager::open(folder, clock, options, redo, &mut NoObserver, 7, &|_| {}).expect("opens").pager
 }
 
 /// A tree whose pages end at word `end`.
-pub fn small_tree(pager: &Arc<Pager>, end: usize, mode: Mode) -> Tree {
-    Tree::create_sized(pager, 3, None, end).expect("created").with_mode(mode)
+pub fn small_tree(pager: &Arc<Pager>, end: usize, mode: LatchMode) -> Tree {
+    Tree::create_sized(pager, 3, None, end).expect("created").with_latch_mode(mode)
 }
 
 pub fn put(tree: &Tree, key: &[u8], value: &[u8]) -> u64 {

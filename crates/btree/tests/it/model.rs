@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use btree::{Batch, Mode, Tree};
+use btree::{Batch, LatchMode, Tree};
 use os::SimFolder;
 use pager::Background;
 use proptest::prelude::*;
@@ -19,7 +19,7 @@ enum Step {
     Get(Vec<u8>),
     Scan(Vec<u8>, Vec<u8>, usize),
     Neighbours(Vec<u8>),
-    Purge(Vec<u8>, Option<Vec<u8>>),
+    DeleteRange(Vec<u8>, Option<Vec<u8>>),
     /// So many ascending keys behind a prefix.
     Ascending(u8, u8),
 }
@@ -49,7 +49,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => key().prop_map(Step::Get),
         1 => (key(), key(), 1..9usize).prop_map(|(from, to, limit)| Step::Scan(from, to, limit)),
         1 => key().prop_map(Step::Neighbours),
-        1 => (key(), prop::option::of(key())).prop_map(|(from, to)| Step::Purge(from, to)),
+        1 => (key(), prop::option::of(key())).prop_map(|(from, to)| Step::DeleteRange(from, to)),
         1 => (any::<u8>(), 1..30u8).prop_map(|(prefix, count)| Step::Ascending(prefix, count)),
     ]
 }
@@ -64,8 +64,8 @@ fn run(tree: &Tree, model: &mut Model, step: &Step) {
         Step::Get(key) => {
             assert_eq!(get(tree, key).as_ref(), model.get(key));
             let (mut ahead, mut value) = (Vec::new(), Vec::new());
-            tree.look_ahead(std::slice::from_ref(key), &mut ahead);
-            let found = tree.get_at(ahead[0], key, &mut value).unwrap();
+            tree.locate_leaves(std::slice::from_ref(key), &mut ahead);
+            let found = tree.get_with_hint(ahead[0], key, &mut value).unwrap();
             assert_eq!(found.present.then_some(&value), model.get(key));
         }
         Step::Scan(from, to, limit) => assert_scans(tree, model, from, to, *limit),
@@ -82,9 +82,9 @@ fn run(tree: &Tree, model: &mut Model, step: &Step) {
                 None => assert!(model.range(key.clone()..).next().is_none()),
             }
         }
-        Step::Purge(from, to) => {
+        Step::DeleteRange(from, to) => {
             let mut gone = Vec::new();
-            let mut purge = tree.purge_range(from, to.as_deref());
+            let mut purge = tree.delete_range(from, to.as_deref());
             while !purge.step(3, |key, value, _| gone.push((key.to_vec(), value.to_vec()))).unwrap() {}
             let inside = |key: &Vec<u8>| key >= from && to.as_ref().is_none_or(|to| key < to);
             let expected: Vec<_> =
@@ -136,7 +136,7 @@ fn assert_equal(tree: &Tree, model: &Model) {
     assert!(found.iter().map(|(key, value)| (key, value)).eq(model.iter()));
 }
 
-fn behaves(steps: &[Step], end: usize, mode: Mode) {
+fn behaves(steps: &[Step], end: usize, mode: LatchMode) {
     let pager = open_pager(SimFolder::new(1), Background::Manual);
     let tree = small_tree(&pager, end, mode);
     let mut model = Model::new();
@@ -147,7 +147,7 @@ fn behaves(steps: &[Step], end: usize, mode: Mode) {
     assert_eq!(report.records, model.len() as u64);
     assert_equal(&tree, &model);
     // Everything goes, and so do the pages: one leaf and its ancestors are left.
-    while !tree.purge_range(b"", None).step(1000, |_, _, _| {}).unwrap() {}
+    while !tree.delete_range(b"", None).step(1000, |_, _, _| {}).unwrap() {}
     let report = assert_sound(&tree);
     assert_eq!(report.records, 0);
     assert!(report.nodes.iter().all(|nodes| *nodes == 1), "left over: {:?}", report.nodes);
@@ -158,12 +158,12 @@ proptest! {
 
     #[test]
     fn is_a_sorted_map(steps in prop::collection::vec(step(), 1..400), end in prop::sample::select(vec![32usize, 40, 64, 512])) {
-        behaves(&steps, end, Mode::Optimistic);
+        behaves(&steps, end, LatchMode::Optimistic);
     }
 
     #[test]
     fn is_a_sorted_map_under_latches(steps in prop::collection::vec(step(), 1..400), end in prop::sample::select(vec![32usize, 48])) {
-        behaves(&steps, end, Mode::Latched);
+        behaves(&steps, end, LatchMode::Latched);
     }
 }
 
@@ -171,7 +171,7 @@ proptest! {
 #[test]
 fn longest_keys_and_values() {
     let pager = open_pager(SimFolder::new(1), Background::Manual);
-    let tree = small_tree(&pager, pager::PAGE_WORDS, Mode::Optimistic);
+    let tree = small_tree(&pager, pager::PAGE_WORDS, LatchMode::Optimistic);
     let mut model = Model::new();
     let mut prng = stdx::prng::Prng::new(3);
     for _ in 0..600 {
@@ -190,7 +190,7 @@ fn longest_keys_and_values() {
 #[test]
 fn ascending_inserts_fill_the_leaves() {
     let pager = open_pager(SimFolder::new(1), Background::Manual);
-    let tree = small_tree(&pager, pager::PAGE_WORDS, Mode::Optimistic);
+    let tree = small_tree(&pager, pager::PAGE_WORDS, LatchMode::Optimistic);
     for number in 0..5000u64 {
         put(&tree, format!("user:{number:09}").as_bytes(), &[7; 100]);
     }
@@ -202,7 +202,7 @@ fn ascending_inserts_fill_the_leaves() {
 #[test]
 fn a_random_record_comes_from_everywhere() {
     let pager = open_pager(SimFolder::new(1), Background::Manual);
-    let tree = small_tree(&pager, 64, Mode::Optimistic);
+    let tree = small_tree(&pager, 64, LatchMode::Optimistic);
     for number in 0..200u8 {
         put(&tree, &[b'k', number], &[number]);
     }

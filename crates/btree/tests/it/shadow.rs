@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use btree::{Mode, Tree};
+use btree::{LatchMode, Tree};
 use os::SimFolder;
-use pager::{Background, Ignore, Observer, Options, Pager, Record, RedoTable};
+use pager::{Background, NoObserver, Observer, Options, Pager, Record, RedoTable};
 use stdx::prng::Prng;
 
 use crate::{assert_sound, delete, open_pager, put, small_tree};
@@ -36,9 +36,9 @@ fn work(tree: &Tree, prng: &mut Prng, steps: usize) -> Vec<Made> {
         let (key, txn) = (key(prng), prng.chance(0.3).then_some(step as u64 + 1));
         if prng.chance(0.004) {
             let mut gone = Vec::new();
-            let mut purge = tree.purge_range(&key, Some(b"tf"));
+            let mut purge = tree.delete_range(&key, Some(b"tf"));
             while !purge.step(1, |key, _, _| gone.push(key.to_vec())).unwrap() {}
-            let lsn = tree.pager().log_head();
+            let lsn = tree.pager().wal_head();
             made.extend(gone.into_iter().map(|key| Made { lsn, key, value: None }));
             model.retain(|old, _| old < &key || old.as_slice() >= b"tf");
         } else if prng.chance(0.35) {
@@ -60,7 +60,7 @@ fn open_until(folder: Arc<SimFolder>, lsn: Option<u64>, observer: &mut dyn Obser
     let mut options =
         Options { frame_bytes: 16 << 20, ring_bytes: 1 << 20, segment_bytes: 4 << 20, ..Options::default() };
     options.background = Background::Manual;
-    options.until.lsn = lsn;
+    options.recovery_target.lsn = lsn;
     let redo = RedoTable::new().own(btree::redo::KINDS, btree::redo::redo());
     let clock = Arc::new(os::SimClock::new(1));
     Pager::open(folder, clock, options, redo, observer, 7, &|_| {}).expect("opens").pager
@@ -88,12 +88,12 @@ fn redo_leaves_the_same_words() {
     for seed in 0..12 {
         let folder = SimFolder::new(seed);
         let pager = open_pager(folder.clone(), Background::Manual);
-        let tree = small_tree(&pager, [32, 48, 100, 512][seed as usize % 4], Mode::Optimistic);
+        let tree = small_tree(&pager, [32, 48, 100, 512][seed as usize % 4], LatchMode::Optimistic);
         work(&tree, &mut Prng::new(seed), 3000);
-        pager.flush_to(pager.log_head()).unwrap();
+        pager.flush_to(pager.wal_head()).unwrap();
         let live = words(&pager);
         compared += live.len();
-        let copy = open_until(folder.crash(), None, &mut Ignore);
+        let copy = open_until(folder.crash(), None, &mut NoObserver);
         let redone = words(&copy);
         assert_eq!(live.keys().collect::<Vec<_>>(), redone.keys().collect::<Vec<_>>());
         for (pid, words) in &live {
@@ -122,7 +122,7 @@ impl Observer for Follower {
             Some(value) => self.model.insert(change.key.to_vec(), (word, value.to_vec())),
             None => self.model.remove(change.key),
         };
-        assert_eq!(before.is_some(), change.kind != btree::redo::Kind::Insert);
+        assert_eq!(before.is_some(), change.kind != btree::redo::ChangeKind::Insert);
         if record.txn.is_some() {
             assert_eq!(change.before, before.as_ref().map(|(word, value)| (*word, value.as_slice())));
             self.befores += 1;
@@ -134,7 +134,7 @@ impl Observer for Follower {
 fn the_log_tells_every_change() {
     let folder = SimFolder::new(4);
     let pager = open_pager(folder.clone(), Background::Manual);
-    let tree = small_tree(&pager, 64, Mode::Optimistic);
+    let tree = small_tree(&pager, 64, LatchMode::Optimistic);
     let mut prng = Prng::new(4);
     for step in 0..2000u64 {
         let (key, txn) = (key(&mut prng), prng.chance(0.5).then_some(step + 1));
@@ -144,7 +144,7 @@ fn the_log_tells_every_change() {
             tree.modify(&key, txn, |_, change| change.put(&[&step.to_le_bytes(), &key])).unwrap();
         }
     }
-    pager.flush_to(pager.log_head()).unwrap();
+    pager.flush_to(pager.wal_head()).unwrap();
     let mut follower = Follower::default();
     let copy = open_until(folder.crash(), None, &mut follower);
     assert!(follower.befores > 500);
@@ -175,10 +175,10 @@ fn whatever_the_log_ends_with_is_a_tree() {
     for seed in 0..2 {
         let folder = SimFolder::new(seed);
         let pager = open_pager(folder.clone(), Background::Manual);
-        let tree = small_tree(&pager, 32, Mode::Optimistic);
-        let first = pager.log_head();
+        let tree = small_tree(&pager, 32, LatchMode::Optimistic);
+        let first = pager.wal_head();
         let made = work(&tree, &mut Prng::new(seed + 50), 300);
-        pager.flush_to(pager.log_head()).unwrap();
+        pager.flush_to(pager.wal_head()).unwrap();
         let mut ends = Ends::default();
         drop(open_until(folder.crash(), None, &mut ends));
         ends.0.dedup();
@@ -187,9 +187,9 @@ fn whatever_the_log_ends_with_is_a_tree() {
             if !prng.chance(0.2) {
                 continue;
             }
-            let copy = open_until(folder.crash(), Some(end), &mut Ignore);
-            let tree =
-                Tree::open(&copy, 3, tree.root()).with_mode([Mode::Optimistic, Mode::Latched][end as usize / 8 % 2]);
+            let copy = open_until(folder.crash(), Some(end), &mut NoObserver);
+            let tree = Tree::open(&copy, 3, tree.root())
+                .with_latch_mode([LatchMode::Optimistic, LatchMode::Latched][end as usize / 8 % 2]);
             let report = assert_sound(&tree);
             incomplete_seen += report.incomplete;
             let mut model = Model::new();
@@ -222,15 +222,15 @@ fn a_range_is_purged_beside_unfinished_splits() {
     for seed in 0..6 {
         let folder = SimFolder::new(seed);
         let pager = open_pager(folder.clone(), Background::Manual);
-        let tree = small_tree(&pager, 32, Mode::Optimistic);
-        let first = pager.log_head();
+        let tree = small_tree(&pager, 32, LatchMode::Optimistic);
+        let first = pager.wal_head();
         work(&tree, &mut Prng::new(seed + 90), 120);
-        pager.flush_to(pager.log_head()).unwrap();
+        pager.flush_to(pager.wal_head()).unwrap();
         let mut ends = Ends::default();
         drop(open_until(folder.crash(), None, &mut ends));
         ends.0.dedup();
         for end in ends.0.into_iter().filter(|end| *end > first) {
-            let copy = open_until(folder.crash(), Some(end), &mut Ignore);
+            let copy = open_until(folder.crash(), Some(end), &mut NoObserver);
             let tree = Tree::open(&copy, 3, tree.root());
             // From the right, so that each leaf is emptied before the writer has visited its left neighbours.
             let mut keys = Vec::new();
@@ -240,7 +240,7 @@ fn a_range_is_purged_beside_unfinished_splits() {
                 keys.extend(batch.iter().map(|record| record.key.to_vec()));
             }
             for from in keys.iter().rev().chain([&Vec::new()]) {
-                let mut purge = tree.purge_range(from, None);
+                let mut purge = tree.delete_range(from, None);
                 while !purge.step(4, |_, _, _| {}).unwrap_or_else(|error| panic!("seed {seed}, cut at {end}: {error}"))
                 {
                 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use btree::{Ahead, Batch, Mode, Tree};
+use btree::{Batch, LatchMode, LeafHint, Tree};
 use os::SimFolder;
 use pager::Background;
 use stdx::prng::Prng;
@@ -28,12 +28,12 @@ fn key(number: usize) -> Vec<u8> {
 }
 
 /// Reads a key, beginning where a look at it some time ago said, if there was one.
-fn read(tree: &Tree, history: &History, number: usize, ahead: Ahead, out: &mut Vec<u8>) {
+fn read(tree: &Tree, history: &History, number: usize, ahead: LeafHint, out: &mut Vec<u8>) {
     let known = history.word[number].load(Ordering::SeqCst);
     out.clear();
-    let found = tree.get_at(ahead, &key(number), out).unwrap();
+    let found = tree.get_with_hint(ahead, &key(number), out).unwrap();
     assert!(found.word >= known, "key {number}: a read saw {} after {known}", found.word);
-    assert!(found.word <= tree.pager().log_head());
+    assert!(found.word <= tree.pager().wal_head());
     if found.present {
         let (count, copy) = out.split_at(8);
         assert_eq!(&count[..copy.len().min(8)], &copy[..copy.len().min(8)], "a torn value");
@@ -42,10 +42,10 @@ fn read(tree: &Tree, history: &History, number: usize, ahead: Ahead, out: &mut V
 }
 
 /// Adds one to the key's counter; the value repeats the counter a varying number of times so that it changes its size.
-fn increment(tree: &Tree, history: &History, number: usize, ahead: Ahead, prng: &mut Prng) {
+fn increment(tree: &Tree, history: &History, number: usize, ahead: LeafHint, prng: &mut Prng) {
     let copies = prng.below(6) as usize;
     let done = tree
-        .modify_at(ahead, &key(number), None, |old, change| {
+        .modify_with_hint(ahead, &key(number), None, |old, change| {
             let count = old.map_or(0, |old| u64::from_le_bytes(old.value[..8].try_into().unwrap())) + 1;
             let bytes = count.to_le_bytes();
             change.put(&[&bytes, &bytes.repeat(copies)]);
@@ -86,25 +86,25 @@ fn scan(tree: &Tree, prng: &mut Prng, batch: &mut Batch) {
     }
 }
 
-fn stress(modes: &[Mode], end: usize, steps: u64) {
+fn stress(modes: &[LatchMode], end: usize, steps: u64) {
     let pager = open_pager(SimFolder::new(1), Background::Threads);
-    let tree = small_tree(&pager, end, Mode::Optimistic);
+    let tree = small_tree(&pager, end, LatchMode::Optimistic);
     let zeros = || (0..KEYS).map(|_| AtomicU64::new(0)).collect::<Vec<_>>();
     let history = History { word: zeros(), increments: zeros(), stop: AtomicBool::new(false) };
     std::thread::scope(|scope| {
         let mut writers = Vec::new();
         for (index, mode) in modes.iter().enumerate() {
-            let tree = tree.clone().with_mode(*mode);
+            let tree = tree.clone().with_latch_mode(*mode);
             let history = &history;
             writers.push(scope.spawn(move || {
                 let mut prng = Prng::new(index as u64);
                 let mut out = Vec::new();
                 let keys: Vec<Vec<u8>> = (0..KEYS).map(key).collect();
-                let mut ahead = vec![Ahead::Unknown; KEYS];
+                let mut ahead = vec![LeafHint::Unknown; KEYS];
                 for step in 0..steps {
                     if step % 64 == 0 {
                         ahead.clear();
-                        tree.look_ahead(&keys, &mut ahead);
+                        tree.locate_leaves(&keys, &mut ahead);
                     }
                     // Half of the work meets on a few keys.
                     let range = if prng.chance(0.5) { 8 } else { KEYS as u64 };
@@ -141,24 +141,24 @@ fn stress(modes: &[Mode], end: usize, steps: u64) {
 
 #[test]
 fn each_key_is_linearizable() {
-    stress(&[Mode::Optimistic; 4], 40, 15_000);
+    stress(&[LatchMode::Optimistic; 4], 40, 15_000);
 }
 
 #[test]
 fn each_key_is_linearizable_under_latches() {
-    stress(&[Mode::Latched; 3], 40, 6_000);
+    stress(&[LatchMode::Latched; 3], 40, 6_000);
 }
 
 #[test]
 fn both_modes_meet_on_one_tree() {
-    stress(&[Mode::Optimistic, Mode::Latched, Mode::Optimistic, Mode::Latched], 64, 8_000);
+    stress(&[LatchMode::Optimistic, LatchMode::Latched, LatchMode::Optimistic, LatchMode::Latched], 64, 8_000);
 }
 
 /// Ranges are emptied while others fill them: leaves leave the tree under readers, writers and scans, and their pages come back.
 #[test]
 fn pages_leave_and_return_under_traffic() {
     let pager = open_pager(SimFolder::new(1), Background::Threads);
-    let tree = small_tree(&pager, 32, Mode::Optimistic);
+    let tree = small_tree(&pager, 32, LatchMode::Optimistic);
     let stop = AtomicBool::new(false);
     let key = |owner: u8, number: u32| [&[owner][..], &number.to_be_bytes()].concat();
     std::thread::scope(|scope| {
@@ -182,7 +182,7 @@ fn pages_leave_and_return_under_traffic() {
                         found.extend(batch.iter().map(|entry| (entry.key.to_vec(), entry.value.to_vec())));
                     }
                     assert!(found.iter().map(|(key, value)| (key, value)).eq(model.iter()));
-                    let mut purge = tree.purge_range(&[owner], Some(&[owner + 1]));
+                    let mut purge = tree.delete_range(&[owner], Some(&[owner + 1]));
                     while !purge.step(4, |_, _, _| {}).unwrap() {}
                     assert_eq!(purge.records, model.len() as u64);
                     model.clear();

@@ -114,7 +114,7 @@ fn persistence(session: &Session, text: &mut Text) -> Written {
     text.add("loading", 0);
     text.add("async_loading", 0);
     text.add("aof_last_write_status", if pager.is_full() { "err" } else { "ok" });
-    text.add("log_head_lsn", pager.log_head());
+    text.add("log_head_lsn", pager.wal_head());
     text.add("log_durable_lsn", pager.durable().get());
     text.add("log_checkpoint_lsn", pager.checkpoint_lsn());
     text.add("disk_full", u8::from(pager.is_full()));

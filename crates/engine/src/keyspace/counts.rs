@@ -111,7 +111,7 @@ impl Counts {
 /// If a key lock is held for too long (in single-threaded simulation: at all), the cut of the last checkpoint stays in force.
 pub(crate) fn cut(counts: &Counts, locks: &KeyLocks, databases: &Databases, store: &Arc<Store>, threaded: bool) -> Lsn {
     let mut cut = counts.cut.lock();
-    if store.pager.log_head() == cut.end {
+    if store.pager.wal_head() == cut.end {
         // Nothing was logged since. A checkpoint that is tried again and again on a full disk must not fill the log with cuts.
         return cut.bound.min(store.oldest_active());
     }
@@ -121,7 +121,7 @@ pub(crate) fn cut(counts: &Counts, locks: &KeyLocks, databases: &Databases, stor
     let patience = if threaded { PATIENCE } else { Duration::ZERO };
     let pass_all = || (0..STRIPES as Stripe).try_fold(patience, |left, stripe| locks.pass(stripe, left)).is_some();
     if pass_all() {
-        let from = store.pager.log_head();
+        let from = store.pager.wal_head();
         let mark = store.log_mark();
         if pass_all() {
             let end = store.log_counts(mark, &at(counts, databases, mark));

@@ -8,7 +8,7 @@
 //! An entry is written before the record that needs it and taken out after the record has changed (X1). Entries are not part of a transaction: after a crash
 //! or a rollback there may be one too many, never one too few. One too many is found out when its time comes, because the record says otherwise.
 
-use btree::Hit;
+use btree::OwnedEntry;
 
 use crate::error::{Error, Result};
 use crate::keyspace::key::{self, TreeKey};
@@ -52,7 +52,7 @@ impl Keyspace {
         if let Some(space) = space
             && let Some(db) = self.databases.database_of(space)
         {
-            self.counts.add(db, space, ONE, self.store.pager.log_head());
+            self.counts.add(db, space, ONE, self.store.pager.wal_head());
         }
     }
 
@@ -84,7 +84,7 @@ impl Keyspace {
         let mut progress = Progress::more();
         for _ in 0..budget {
             let now = self.clock.wall_ms();
-            let Some(Hit { key: entry, .. }) = self.store.expiry.first_after(&behind)? else {
+            let Some(OwnedEntry { key: entry, .. }) = self.store.expiry.first_after(&behind)? else {
                 progress = Progress::idle(None);
                 break;
             };

@@ -109,19 +109,19 @@ pub struct Ahead {
     /// The keyspace number that the key was looked for under.
     space: u32,
     stripe: Stripe,
-    at: btree::Ahead,
+    at: btree::LeafHint,
 }
 
 impl Ahead {
     /// The record's page is not in memory: reading it waits for the disk.
     pub fn is_absent(&self) -> bool {
-        matches!(self.at, btree::Ahead::Absent(_))
+        matches!(self.at, btree::LeafHint::Missing(_))
     }
 
     /// What was found counts only for the same keyspace number (the database may have been renewed or swapped). The stripe is compared because it costs
     /// nothing and shows nearly every mix-up of keys, which would otherwise hide a value.
-    fn of(self, space: u32, stripe: Stripe) -> btree::Ahead {
-        if self.space == space && self.stripe == stripe { self.at } else { btree::Ahead::Unknown }
+    fn of(self, space: u32, stripe: Stripe) -> btree::LeafHint {
+        if self.space == space && self.stripe == stripe { self.at } else { btree::LeafHint::Unknown }
     }
 }
 
@@ -191,7 +191,7 @@ impl Keyspace {
                 // Writers of the key leave no moment for a value of this size: they have to wait for once.
                 let held = self.locks.hold(stripe);
                 let tree_key = TreeKey::new(self.databases.space(db), key);
-                let got = self.try_get(btree::Ahead::Unknown, &tree_key, held.lsn(), out, &frame);
+                let got = self.try_get(btree::LeafHint::Unknown, &tree_key, held.lsn(), out, &frame);
                 return got.inspect(|got| self.count_get(*got));
             }
             let seen = self.locks.observe(stripe);
@@ -219,7 +219,7 @@ impl Keyspace {
     #[inline]
     fn try_get(
         &self,
-        ahead: btree::Ahead,
+        ahead: btree::LeafHint,
         tree_key: &TreeKey,
         stripe_lsn: Lsn,
         out: &mut Vec<u8>,
@@ -227,7 +227,7 @@ impl Keyspace {
     ) -> Result<Got> {
         RECORD.with_borrow_mut(|record| {
             record.clear();
-            let found = self.store.records.get_at(ahead, tree_key.as_slice(), record)?;
+            let found = self.store.records.get_with_hint(ahead, tree_key.as_slice(), record)?;
             if !found.present {
                 return Ok(Got { found: Found::Missing, gate: stripe_lsn });
             }
@@ -332,10 +332,12 @@ impl Keyspace {
             self.add_expiry(db, &expiry::entry(time, tree_key.as_slice()))?;
         }
         let target = Target::Put(put);
-        let done =
-            self.store.records.modify_at(ahead.of(space, stripe), tree_key.as_slice(), None, |old, change| {
-                write::apply(old.as_ref(), &mut Pages::alone(change), &target, now, true)
-            })?;
+        let done = self.store.records.modify_with_hint(
+            ahead.of(space, stripe),
+            tree_key.as_slice(),
+            None,
+            |old, change| write::apply(old.as_ref(), &mut Pages::alone(change), &target, now, true),
+        )?;
         held.changed(done.lsn);
         let facts = done.result?;
         if facts.needs_txn {
@@ -361,7 +363,7 @@ impl Keyspace {
         let tree_keys: Vec<TreeKey> =
             keys.iter().zip(&spaces).map(|((_, key), space)| TreeKey::new(*space, key)).collect();
         let mut found = Vec::with_capacity(keys.len());
-        self.store.records.look_ahead(&tree_keys, &mut found);
+        self.store.records.locate_leaves(&tree_keys, &mut found);
         let stripes = keys.iter().zip(&tree_keys).map(|((db, _), key)| KeyLocks::stripe(*db, key.suffix()));
         ahead.extend(spaces.into_iter().zip(stripes).zip(found).map(|((space, stripe), at)| Ahead {
             space,
@@ -372,14 +374,14 @@ impl Keyspace {
 
     /// Reads the pages that `look_ahead` found absent, all at once: waits for the disk.
     pub fn fetch_now(&self, ahead: &[Ahead]) {
-        let ahead: Vec<btree::Ahead> = ahead.iter().map(|ahead| ahead.at).collect();
-        self.store.records.fetch_now(&ahead);
+        let ahead: Vec<btree::LeafHint> = ahead.iter().map(|ahead| ahead.at).collect();
+        self.store.records.read_missing(&ahead);
     }
 
     /// Has the pages read that `look_ahead` found absent, and calls for each of them one of `thens`, in order, when it is in memory. Does not wait.
-    pub fn fetch(&self, ahead: &[Ahead], thens: Vec<pager::Then>) {
-        let ahead: Vec<btree::Ahead> = ahead.iter().map(|ahead| ahead.at).collect();
-        self.store.records.fetch(&ahead, thens);
+    pub fn fetch(&self, ahead: &[Ahead], thens: Vec<pager::ReadCallback>) {
+        let ahead: Vec<btree::LeafHint> = ahead.iter().map(|ahead| ahead.at).collect();
+        self.store.records.fetch_missing(&ahead, thens);
     }
 
     /// Runs a unit that changes nothing. `f` may run several times; what it returns is kept only if nothing it looked at changed meanwhile.

@@ -12,7 +12,7 @@
 
 use std::ops::Bound;
 
-use btree::{Batch, Hit, Tree, TreeId};
+use btree::{Batch, OwnedEntry, Tree, TreeId};
 use pager::{PageId, Run, TxnId};
 
 use crate::error::{Error, Result};
@@ -125,7 +125,7 @@ impl Store {
 
     /// Removes about `budget` records between two keys, together with the pages they name. True if none is left.
     fn purge_records(&self, from: &[u8], to: &[u8], budget: usize) -> Result<bool> {
-        let mut purge = self.records.purge_range(from, Some(to));
+        let mut purge = self.records.delete_range(from, Some(to));
         let mut is_done = false;
         while !is_done && purge.records < budget as u64 {
             is_done = purge.step(1, |_, value, freed| {
@@ -159,7 +159,7 @@ impl Store {
             behind = Some([batch.get(batch.len() - 1).key, &[0]].concat());
         }
         let is_last = behind.is_none();
-        let mut purge = tree.purge_range(&[], behind.as_deref());
+        let mut purge = tree.delete_range(&[], behind.as_deref());
         while !purge.step(16, |_, _, _| ())? {}
         self.metrics.purged_records.add(purge.records);
         if is_last {
@@ -197,7 +197,7 @@ impl Keyspace {
     fn purge_queue(&self, budget: usize) -> Result<bool> {
         let (mut behind, mut damage) = (Vec::new(), None);
         loop {
-            let Some(Hit { key, value, .. }) = self.store.queue.first_after(&behind)? else {
+            let Some(OwnedEntry { key, value, .. }) = self.store.queue.first_after(&behind)? else {
                 return damage.map_or(Ok(false), Err);
             };
             match self.purge_entry(&key, &value, budget) {

@@ -124,17 +124,17 @@ impl Unit<'_> {
                 thread::yield_now();
                 continue;
             }
-            let head = store.pager.log_head();
+            let head = store.pager.wal_head();
             let stretch = self.stretch(db, from, to, count, head);
             if store.removing.load(Ordering::Acquire) == 0 && store.undone.load(Ordering::Acquire) == undone {
-                self.gate = self.gate.max(store.pager.log_head());
+                self.gate = self.gate.max(store.pager.wal_head());
                 return stretch;
             }
         }
         // A unit of its own: it holds every stripe for this one stretch.
         let mut locked = Unit::new(self.keyspace, Stripes::All(Vec::new()), Mode::Locked, false, self.now);
         let stretch = locked.stretch(db, from, to, count, Lsn::MAX);
-        self.gate = self.gate.max(store.pager.log_head());
+        self.gate = self.gate.max(store.pager.wal_head());
         stretch
     }
 
@@ -203,7 +203,7 @@ impl Unit<'_> {
                 Ok(None)
             };
             if held || self.keyspace.locks.validate(stripe, seen) {
-                self.gate = self.gate.max(self.keyspace.store.pager.log_head());
+                self.gate = self.gate.max(self.keyspace.store.pager.wal_head());
                 return found;
             }
         }

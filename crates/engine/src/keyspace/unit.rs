@@ -484,7 +484,7 @@ impl<'k> Unit<'k> {
             counted.keys += keys;
             counted.expiries += expiries;
         }
-        self.gate = self.gate.max(self.keyspace.store.pager.log_head());
+        self.gate = self.gate.max(self.keyspace.store.pager.wal_head());
         Ok(counted)
     }
 
@@ -718,7 +718,7 @@ impl<'k> Unit<'k> {
             let _ = self.keyspace.remove_expiry_if_stale(&entry);
         }
         // Whatever was logged meanwhile lies below the head.
-        self.end(Some(self.keyspace.store.pager.log_head()));
+        self.end(Some(self.keyspace.store.pager.wal_head()));
     }
 
     fn end(&mut self, changed: Option<Lsn>) {

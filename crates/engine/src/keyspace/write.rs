@@ -12,7 +12,7 @@
 
 use std::ops::Range;
 
-use btree::Old;
+use btree::OldRecord;
 use pager::{Lsn, Run};
 
 use crate::error::Result;
@@ -80,7 +80,7 @@ impl Facts {
 
 /// Changes the record under its leaf's latch.
 pub(crate) fn apply(
-    old: Option<&Old<'_>>,
+    old: Option<&OldRecord<'_>>,
     pages: &mut Pages<'_, '_>,
     target: &Target<'_>,
     now: u64,
@@ -288,7 +288,7 @@ impl<'k> Unit<'k> {
     }
 }
 
-fn apply_segment(old: Option<&Old<'_>>, pages: &mut Pages<'_, '_>, fresh: &Fresh<'_>) -> Result<()> {
+fn apply_segment(old: Option<&OldRecord<'_>>, pages: &mut Pages<'_, '_>, fresh: &Fresh<'_>) -> Result<()> {
     let body = fresh.body();
     let dropped = match old {
         None => Vec::new(),

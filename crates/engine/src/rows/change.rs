@@ -183,7 +183,7 @@ impl Transaction {
         let (key, writer) = (version_key(version), self.writer()?);
         writer.has_values = true;
         rows.store.pager.admit()?;
-        writer.aside.pages(writer.debt.pages_with_one_more())?;
+        writer.aside.reserve_pages(writer.debt.pages_with_one_more())?;
         rows.store.queue.modify(&key, Some(writer.id), |old, change| {
             let before = old.map(|old| old.value);
             let now = entry.map_or(0, <[u8]>::len);
@@ -193,7 +193,7 @@ impl Transaction {
                 None => change.delete(),
             }
         })?;
-        writer.aside.log(writer.debt.log_bytes);
+        writer.aside.reserve_wal(writer.debt.log_bytes);
         Ok(())
     }
 
@@ -202,7 +202,7 @@ impl Transaction {
         let rows = self.rows.clone();
         let writer = self.writer()?;
         rows.store.pager.admit()?;
-        writer.aside.pages(writer.debt.pages_with_one_more())?;
+        writer.aside.reserve_pages(writer.debt.pages_with_one_more())?;
         let id = writer.id;
         let map = rows.store.maps.create(&rows.store.pager, |map, root| {
             let (key, value) = (maps::key(map), root.to_le_bytes());
@@ -214,7 +214,7 @@ impl Transaction {
             })?;
             Ok(())
         })?;
-        writer.aside.log(writer.debt.log_bytes);
+        writer.aside.reserve_wal(writer.debt.log_bytes);
         writer.made.push(map);
         Ok(map)
     }
@@ -227,7 +227,7 @@ impl Transaction {
         let (key, root) = (maps::key(map), open.tree.root());
         let (queue_key, entry) = maps::garbage(map, root, writer.id);
         rows.store.pager.admit()?;
-        writer.aside.pages(writer.debt.pages_with_one_more())?;
+        writer.aside.reserve_pages(writer.debt.pages_with_one_more())?;
         rows.store.queue.modify(&queue_key, Some(writer.id), |old, change| {
             writer.remember_plain(QUEUE, &queue_key, old.map(|old| old.value), entry.len(), &rows.budget);
             change.put(&[&entry]);
@@ -237,7 +237,7 @@ impl Transaction {
             writer.remember_plain(MAPS, &key, value, 0, &rows.budget);
             change.delete();
         })?;
-        writer.aside.log(writer.debt.log_bytes);
+        writer.aside.reserve_wal(writer.debt.log_bytes);
         writer.dropped.push(map);
         Ok(())
     }
@@ -268,7 +268,7 @@ impl Rows {
         wanted: Change<'_>,
     ) -> Result<Seen> {
         self.store.pager.admit()?;
-        writer.aside.pages(writer.debt.pages_with_one_more())?;
+        writer.aside.reserve_pages(writer.debt.pages_with_one_more())?;
         let id = writer.id;
         let done = map.tree.modify(key, Some(id), |old, change| -> Result<Seen> {
             let before = old.map(|old| old.value);
@@ -309,7 +309,7 @@ impl Rows {
                 _ => None,
             }))
         });
-        writer.aside.log(writer.debt.log_bytes);
+        writer.aside.reserve_wal(writer.debt.log_bytes);
         // After an error what was remembered is harmless: taking it back puts there what is there.
         done.map_err(Error::from)?.result
     }

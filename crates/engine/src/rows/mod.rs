@@ -55,7 +55,7 @@ use crate::rows::undo::Budget;
 use crate::rows::version::{Stored, Versions};
 use crate::txn::Store;
 
-pub use btree::Reach;
+pub use btree::ReadMode;
 pub use keys::{KeyValue, LockedKey};
 pub use lock::Strength;
 pub use losers::RollingBack;
@@ -222,7 +222,7 @@ impl Rows {
     }
 
     fn head(&self) -> Lsn {
-        self.store.pager.log_head()
+        self.store.pager.wal_head()
     }
 
     fn oldest_snapshot(&self) -> Lsn {

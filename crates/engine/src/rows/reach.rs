@@ -5,8 +5,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use btree::{Ahead, Reach, Span};
-use pager::{PageId, Then};
+use btree::{LeafHint, ReadMode, ScanState};
+use pager::{PageId, ReadCallback};
 use stdx::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::error::{Error, Result};
@@ -19,7 +19,7 @@ use crate::rows::{MapId, Rows};
 /// How far a transaction's reads go for a page.
 #[derive(Default)]
 pub(crate) struct Near {
-    pub reach: Reach,
+    pub reach: ReadMode,
     /// For how many more rows a wait may suspend the statement instead of blocking its thread.
     pub suspends: Option<u8>,
     /// The same, kept while the statement is not under way.
@@ -34,7 +34,7 @@ const SUSPENDS_MAX: u8 = 16;
 impl Near {
     /// A change follows: a restart would do it twice.
     pub fn begin_change(&mut self) {
-        self.reach = Reach::Disk;
+        self.reach = ReadMode::MayRead;
         self.suspends = None;
     }
 
@@ -52,17 +52,17 @@ impl Near {
 
     /// Notes what a read of the map was missing.
     pub fn note(&mut self, error: pager::Error) -> Error {
-        if let pager::Error::Absent(page) = error {
+        if let pager::Error::PageMiss(page) = error {
             self.absent = vec![page];
         }
         error.into()
     }
 
     /// The same of a range: what it will want next is brought with it.
-    pub fn note_range(&mut self, error: pager::Error, map: &Map, span: &Span) -> Error {
+    pub fn note_range(&mut self, error: pager::Error, map: &Map, span: &ScanState) -> Error {
         let error = self.note(error);
         if matches!(error, Error::Absent) {
-            let more = span.absent(&map.tree);
+            let more = span.missing_pages(&map.tree);
             self.absent.extend(more.into_iter().filter(|page| *page != self.absent[0]).collect::<Vec<_>>());
         }
         error
@@ -70,8 +70,8 @@ impl Near {
 }
 
 impl Transaction {
-    /// With `Reach::Memory`, reads of rows that would wait for the disk fail with `Error::Absent` from here on, having changed nothing. A transaction begins with `Reach::Disk`.
-    pub fn reach(&mut self, reach: Reach) {
+    /// With `ReadMode::CachedOnly`, reads of rows that would wait for the disk fail with `Error::Absent` from here on, having changed nothing. A transaction begins with `ReadMode::MayRead`.
+    pub fn reach(&mut self, reach: ReadMode) {
         self.near.reach = reach;
     }
 
@@ -120,13 +120,13 @@ impl Transaction {
     pub fn look_ahead(&mut self, keys: &[(MapId, &[u8])]) -> Result<()> {
         let mut ahead = Vec::with_capacity(keys.len());
         for (map, key) in keys {
-            self.rows.map(*map)?.tree.look_ahead(&[key], &mut ahead);
+            self.rows.map(*map)?.tree.locate_leaves(&[key], &mut ahead);
         }
-        let absent: Vec<PageId> = ahead.into_iter().filter_map(Ahead::absent).collect();
+        let absent: Vec<PageId> = ahead.into_iter().filter_map(LeafHint::missing_page).collect();
         if absent.is_empty() {
             return Ok(());
         }
-        if self.near.reach == Reach::Memory {
+        if self.near.reach == ReadMode::CachedOnly {
             self.near.absent = absent;
             return Err(Error::Absent);
         }
@@ -137,10 +137,10 @@ impl Transaction {
 
 impl Rows {
     /// Has the pages read, and calls `then` when all of them are in memory, or cannot be read; in this thread or another. Does not wait.
-    pub fn fetch(&self, pages: &[PageId], then: Then) {
+    pub fn fetch(&self, pages: &[PageId], then: ReadCallback) {
         let (left, then) =
             (Arc::new(AtomicUsize::new(pages.len().max(1))), Arc::new(stdx::sync::Mutex::new(Some(then))));
-        let one = || -> Then {
+        let one = || -> ReadCallback {
             let (left, then) = (left.clone(), then.clone());
             Box::new(move || {
                 if left.fetch_sub(1, Ordering::AcqRel) == 1

@@ -11,7 +11,7 @@ use std::cell::Cell;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use btree::{Batch, Span};
+use btree::{Batch, ScanState};
 use pager::{Lsn, TxnId};
 use stdx::prng::Prng;
 
@@ -152,7 +152,7 @@ impl Transaction {
         loop {
             self.record.clear();
             let found =
-                map.tree.get_within(self.near.reach, key, &mut self.record).map_err(|error| self.near.note(error))?;
+                map.tree.get_in_mode(self.near.reach, key, &mut self.record).map_err(|error| self.near.note(error))?;
             if !found.present {
                 return Ok(false);
             }
@@ -172,7 +172,7 @@ impl Transaction {
             // Before the record is read: what is below was put back before that, if it was not committed.
             let low = self.rows.slots.low();
             let found =
-                map.tree.get_within(self.near.reach, key, &mut record).map_err(|error| self.near.note(error))?;
+                map.tree.get_in_mode(self.near.reach, key, &mut record).map_err(|error| self.near.note(error))?;
             if !found.present {
                 return Ok(Ok(false));
             }
@@ -221,7 +221,7 @@ impl Transaction {
     fn owns(&mut self, map: &Map, key: &[u8]) -> Result<bool> {
         let Some(me) = self.id() else { return Ok(false) };
         let mut record = Vec::new();
-        let found = map.tree.get_within(self.near.reach, key, &mut record).map_err(|error| self.near.note(error))?;
+        let found = map.tree.get_in_mode(self.near.reach, key, &mut record).map_err(|error| self.near.note(error))?;
         Ok(found.present && Head::parse(&record)?.0.writer == me)
     }
 
@@ -244,14 +244,14 @@ impl Transaction {
         let map = self.rows.map(map)?;
         // A statement's rows are those of one moment, also if it goes on later.
         let snapshot = if is_current { None } else { Some(self.seen()) };
-        Ok(Cursor { map, span: Span::new(from, to, is_backward), is_backward, index, snapshot })
+        Ok(Cursor { map, span: ScanState::new(from, to, is_backward), is_backward, index, snapshot })
     }
 }
 
 /// A scan under way. It holds nothing between calls.
 pub struct Cursor {
     map: Arc<Map>,
-    span: Span,
+    span: ScanState,
     is_backward: bool,
     index: Option<IndexOf>,
     /// None: what is there now.
@@ -271,7 +271,7 @@ impl Cursor {
             match self.snapshot {
                 Some(snapshot) => {
                     if let Some(last) = self.take_seen((snapshot, LONG_ALONE), txn, out)? {
-                        self.span.resume_behind(out.records.get(last).key);
+                        self.span.resume_after(out.records.get(last).key);
                     }
                 }
                 None => take_current(txn, low, out)?,
@@ -307,7 +307,7 @@ impl Cursor {
             };
             if is_locked {
                 match last {
-                    Some(last) => self.span.resume_behind(&last),
+                    Some(last) => self.span.resume_after(&last),
                     None => self.span = span,
                 }
                 return Ok(!out.is_empty());

@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use btree::{Batch, Extent, Span};
+use btree::{Batch, RangeEstimate, ScanState};
 use pager::PAGE_BYTES;
 use stdx::prng::Prng;
 
@@ -16,9 +16,9 @@ const LEAVES: usize = 4;
 
 impl Rows {
     /// About how many records a range of the map has, those of deleted rows that are still there and of open transactions included. Costs a few pages a level.
-    pub fn extent(&self, map: MapId, from: Bound<&[u8]>, to: Bound<&[u8]>) -> Result<Extent> {
-        let (from, to) = Span::new(from, to, false).bounds();
-        Ok(self.map(map)?.tree.extent(&from, to.as_deref())?)
+    pub fn extent(&self, map: MapId, from: Bound<&[u8]>, to: Bound<&[u8]>) -> Result<RangeEstimate> {
+        let (from, to) = ScanState::new(from, to, false).bounds();
+        Ok(self.map(map)?.tree.estimate_range(&from, to.as_deref())?)
     }
 
     /// About how many bytes the map's leaves take on disk.

@@ -13,7 +13,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pager::{Aside, Lsn, TxnId};
+use pager::{Lsn, TxnId, UndoReserve};
 use stdx::sync::atomic::Ordering;
 
 use crate::error::{Error, Result};
@@ -50,7 +50,7 @@ pub struct Savepoint {
 /// What a transaction has from its first change or lock on.
 pub(crate) struct Writer {
     pub id: TxnId,
-    pub aside: Aside,
+    pub aside: UndoReserve,
     pub debt: Debt,
     pub undo: Undo,
     /// The log holds records of this transaction, so that it must say how it ended, also if all of them were taken back.
@@ -196,7 +196,7 @@ impl Transaction {
             self.signs.iter().for_each(|signs| signs.set_id(id));
             Writer {
                 id,
-                aside: rows.store.pager.aside(),
+                aside: rows.store.pager.undo_reserve(),
                 debt: Debt::default(),
                 undo: Undo::default(),
                 has_records: false,
@@ -407,7 +407,7 @@ impl Transaction {
 
     fn take_back_last(&mut self) -> Result<()> {
         let rows = self.rows.clone();
-        let _spending = rows.store.pager.spend();
+        let _undoing = rows.store.pager.enter_undo();
         let Some(writer) = &mut self.writer else { return Ok(()) };
         writer.undo.bring_back(writer.id, &rows.budget, &rows.versions)?;
         let Some((Step { map: id, key, before, is_version, .. }, is_first)) = writer.undo.pop(&rows.budget) else {
@@ -435,7 +435,7 @@ impl Transaction {
         if is_version {
             rows.versions.remove(id, &key, writer.id);
         }
-        writer.aside.log(writer.debt.log_bytes);
+        writer.aside.reserve_wal(writer.debt.log_bytes);
         Ok(())
     }
 

@@ -19,8 +19,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use btree::{Change, Done, Old, Tree, TreeId};
-use pager::{Aside, Lsn, PageId, Pager, Run, TxnId};
+use btree::{Change, Modified, OldRecord, Tree, TreeId};
+use pager::{Lsn, PageId, Pager, Run, TxnId, UndoReserve};
 use stdx::sync::atomic::{AtomicU64, Ordering};
 use stdx::sync::{Condvar, Mutex};
 
@@ -149,7 +149,7 @@ impl Store {
 
     /// A transaction's first record comes next.
     pub fn enlist(&self, id: TxnId) {
-        self.active.lock().insert(id, self.pager.log_head());
+        self.active.lock().insert(id, self.pager.wal_head());
     }
 
     /// The transaction is decided.
@@ -167,7 +167,7 @@ impl Store {
         Txn {
             store: self,
             id,
-            aside: self.pager.aside(),
+            aside: self.pager.undo_reserve(),
             debt: Debt::default(),
             images: Images::new(),
             own: HashSet::new(),
@@ -242,7 +242,7 @@ impl Store {
     /// What it writes to rows and the queue names no transaction: to recovery it is no step that would have to be taken back in its turn (U2). Records of keys are counted when their transaction
     /// is committed, so theirs do name it.
     pub fn put_back(&self, txn: TxnId, images: &Images, directory: &Images) -> Result<()> {
-        let _spending = self.pager.spend();
+        let _undoing = self.pager.enter_undo();
         let mut names = Names::of(self, images)?;
         let made = |map: &[u8]| directory.get(&(MAPS, map.to_vec())).is_some_and(Option::is_none);
         for ((tree_id, key), image) in images {
@@ -324,7 +324,7 @@ pub(crate) struct Txn<'s> {
     store: &'s Store,
     id: TxnId,
     /// Room for taking it back (E11).
-    aside: Aside,
+    aside: UndoReserve,
     debt: Debt,
     images: Images,
     /// Pages that this transaction itself has allocated: nobody else needs them, and undo frees them.
@@ -369,11 +369,11 @@ impl<'s> Txn<'s> {
         &mut self,
         tree: &Tree,
         key: &[u8],
-        f: impl FnOnce(Option<&Old<'_>>, &mut Pages<'_, '_>) -> R,
-    ) -> Result<Done<R>> {
+        f: impl FnOnce(Option<&OldRecord<'_>>, &mut Pages<'_, '_>) -> R,
+    ) -> Result<Modified<R>> {
         self.sound()?;
         self.store.pager.admit()?;
-        self.aside.pages(self.debt.pages_with_one_more())?;
+        self.aside.reserve_pages(self.debt.pages_with_one_more())?;
         let (images, own, deferred) = (&mut self.images, &mut self.own, &mut self.deferred);
         let debt = &mut self.debt;
         let done = tree.modify(key, Some(self.id), |old, change| {
@@ -388,7 +388,7 @@ impl<'s> Txn<'s> {
             debt.replace(owed_before, owed(image.as_deref(), key, change.len_after(old_len)));
             result
         });
-        self.aside.log(self.debt.log_bytes);
+        self.aside.reserve_wal(self.debt.log_bytes);
         match done {
             Ok(done) => {
                 self.last = self.last.max(done.lsn);
@@ -407,8 +407,8 @@ impl<'s> Txn<'s> {
         &mut self,
         tree: &Tree,
         key: &[u8],
-        f: impl FnOnce(Option<&Old<'_>>, &mut Pages<'_, '_>) -> R,
-    ) -> Result<Done<R>> {
+        f: impl FnOnce(Option<&OldRecord<'_>>, &mut Pages<'_, '_>) -> R,
+    ) -> Result<Modified<R>> {
         let done = self.change(tree, key, f);
         done.inspect_err(|error| self.breaks(error))
     }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use btree::Tree;
-use btree::redo::{self, Kind};
+use btree::redo::{self, ChangeKind};
 use os::{Device, Folder};
 use pager::{Lsn, Observer, Record, TxnId};
 use stdx::hash::Seed;
@@ -173,9 +173,9 @@ impl Recovery {
             return;
         }
         let by = match change.kind {
-            Kind::Insert => 1,
-            Kind::Delete => -1,
-            Kind::Update => return,
+            ChangeKind::Insert => 1,
+            ChangeKind::Delete => -1,
+            ChangeKind::Update => return,
         };
         match change.tree {
             RECORDS => {

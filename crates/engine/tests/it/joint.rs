@@ -429,7 +429,7 @@ fn full_at_commit(world: World, others: u32) {
     }
     drop(txn);
     world.folder.set_capacity(None);
-    world.engine.pager().tend().expect("room is found again");
+    world.engine.pager().background_step().expect("room is found again");
     set(&world, b"a", b"free again").unwrap();
     let mut txn = begin(&world);
     assert!(txn.update(CATALOG, b"row", b"3").unwrap());
@@ -451,7 +451,7 @@ fn flushed(is_flushing: &Arc<AtomicBool>) -> Options {
         }
     };
     let mut options = small();
-    options.pager.between = Some(pager::Between(Arc::new(turn)));
+    options.pager.interleave = Some(pager::InterleaveHook(Arc::new(turn)));
     options
 }
 

@@ -30,7 +30,7 @@ fn flushed(is_flushing: &Arc<AtomicBool>) -> Options {
         }
     };
     let mut options = small();
-    options.pager.between = Some(pager::Between(Arc::new(turn)));
+    options.pager.interleave = Some(pager::InterleaveHook(Arc::new(turn)));
     options
 }
 

@@ -19,7 +19,7 @@ fn flushed(left: &Arc<AtomicU64>) -> Options {
         }
     };
     let mut options = options();
-    options.pager.between = Some(pager::Between(Arc::new(turn)));
+    options.pager.interleave = Some(pager::InterleaveHook(Arc::new(turn)));
     options
 }
 
@@ -164,7 +164,7 @@ fn a_rename_that_a_full_disk_stops_half_way_takes_its_unit_back() {
             }
         }
         world.folder.set_capacity(None);
-        world.engine.pager().tend().expect("room is found again");
+        world.engine.pager().background_step().expect("room is found again");
         world.settle();
         world.check();
     }

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use engine::rows::{CATALOG, Inserted, Isolation, Locked, MapId, Reach, RowBatch, Rows, Strength, Transaction, Wait};
+use engine::rows::{
+    CATALOG, Inserted, Isolation, Locked, MapId, ReadMode, RowBatch, Rows, Strength, Transaction, Wait,
+};
 use engine::{Error, Options};
 use os::{SimClock, SimFolder};
 use stdx::prng::Prng;
@@ -328,11 +330,11 @@ fn who_does_not_want_to_wait_for_a_page_is_told_and_has_done_nothing() {
     let world = World::new(12);
     let map = large(&world, 20_000);
     let mut txn = rows(&world).begin(RR);
-    txn.reach(Reach::Memory);
+    txn.reach(ReadMode::CachedOnly);
     let mut out = Vec::new();
     let is_absent = |number: &u64| {
         let mut txn = rows(&world).begin(RR);
-        txn.reach(Reach::Memory);
+        txn.reach(ReadMode::CachedOnly);
         matches!(txn.get(map, &number.to_be_bytes(), &mut Vec::new()), Err(Error::Absent))
     };
     let missing: Vec<u64> = (0..20_000).step_by(97).filter(is_absent).take(20).collect();

@@ -137,9 +137,9 @@ fn many_small_patches_and_appends_add_up() {
 fn one_bit_of_a_big_value_costs_one_page_of_log_not_the_value() {
     let world = World::new(6);
     world.set(0, b"k", &bytes(2_000_000, 1));
-    let before = world.engine.pager().log_head();
+    let before = world.engine.pager().wal_head();
     world.one(0, b"k", |unit| unit.patch_string(0, b"k", 1_234_567, b"!"));
-    let written = world.engine.pager().log_head() - before;
+    let written = world.engine.pager().wal_head() - before;
     assert!(written < 8192, "{written}");
     assert_eq!(world.get(0, b"k").unwrap()[1_234_567], b'!');
     world.check();

@@ -32,7 +32,7 @@ fn a_full_disk_refuses_writes_serves_reads_and_recovers_by_itself() {
     assert!(matches!(refused, Err(Error::DiskFull)), "{refused:?}");
     assert_eq!((world.get(0, b"a"), world.count(0)), (None, u64::from(count)));
     world.folder.set_capacity(None);
-    world.engine.pager().tend().expect("room is found again");
+    world.engine.pager().background_step().expect("room is found again");
     world.set(0, b"after", b"x");
     world.settle();
     world.check();
@@ -63,7 +63,7 @@ fn a_unit_whose_error_is_swallowed_is_still_taken_back() {
     }
     assert_eq!(world.get(0, b"b"), None);
     world.folder.set_capacity(None);
-    world.engine.pager().tend().expect("room is found again");
+    world.engine.pager().background_step().expect("room is found again");
     world.settle();
     world.check();
 }
@@ -112,7 +112,7 @@ fn a_rollback_that_must_split_a_leaf_finds_a_page_on_a_full_disk() {
         assert_eq!(world.get(0, &between(at)), None);
     }
     world.folder.set_capacity(None);
-    world.engine.pager().tend().expect("room is found again");
+    world.engine.pager().background_step().expect("room is found again");
     world.settle();
     world.check();
 }
@@ -130,11 +130,11 @@ fn looking_for_room_again_and_again_does_not_use_up_the_log() {
     for _ in 0..3 {
         let _ = pager.checkpoint_all();
     }
-    let head = pager.log_head();
+    let head = pager.wal_head();
     for _ in 0..100 {
         let _ = pager.checkpoint_all();
     }
-    assert_eq!(pager.log_head(), head);
+    assert_eq!(pager.wal_head(), head);
     assert_eq!(world.count(0), 1);
 }
 

@@ -173,9 +173,9 @@ fn flush_and_swap_are_one_record_and_leave_nothing_behind() {
     }
     world.set(0, b"big", &bytes(600_000, 1));
     world.set(1, b"one", b"1");
-    let before = world.engine.pager().log_head();
+    let before = world.engine.pager().wal_head();
     world.engine.keyspace().write::<_, Error>(Locks::All, false, |unit| unit.flush(0)).unwrap();
-    assert!(world.engine.pager().log_head() - before < 1000);
+    assert!(world.engine.pager().wal_head() - before < 1000);
     assert_eq!((world.count(0), world.scan(0, 10).len(), world.count(1)), (0, 0, 1));
     world.set(0, b"new", b"n");
     world.all(|unit| unit.swap(0, 1));

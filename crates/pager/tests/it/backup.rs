@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use os::{Folder, SimFolder};
-use pager::{Error, Options, Until};
+use pager::{Error, Options, RecoveryTarget};
 
 use crate::support::*;
 
 fn at(lsn: u64) -> Options {
-    Options { until: Until { lsn: Some(lsn), wall_ms: None }, ..options() }
+    Options { recovery_target: RecoveryTarget { lsn: Some(lsn), wall_ms: None }, ..options() }
 }
 
 #[test]
@@ -46,12 +46,12 @@ fn a_branch_cut_from_the_log_stays_cut() {
     let (pid, _) = make_page(&pager, 1).unwrap();
     let second = change(&pager, &[pid], 2).unwrap();
     change(&pager, &[pid], 3).unwrap();
-    pager.flush_to(pager.log_head()).unwrap();
+    pager.flush_to(pager.wal_head()).unwrap();
     drop(pager);
     let opened = try_open(folder.clone(), at(second)).unwrap();
     assert_eq!(value(&opened.pager, pid), 2);
     change(&opened.pager, &[pid], 20).unwrap();
-    opened.pager.flush_to(opened.pager.log_head()).unwrap();
+    opened.pager.flush_to(opened.pager.wal_head()).unwrap();
     drop(opened);
     assert_eq!(value(&open(&folder), pid), 20, "what was cut off does not come back");
 }
@@ -77,10 +77,10 @@ fn a_copy_is_renewed_whole_or_not_at_all() {
         // So that there are old files, as many as may be.
         let mut number = 1;
         let mut write = |bytes: u64, every: u64| {
-            let end = pager.log_head() + bytes;
-            while pager.log_head() < end {
-                let next = pager.log_head() + every;
-                while pager.log_head() < next {
+            let end = pager.wal_head() + bytes;
+            while pager.wal_head() < end {
+                let next = pager.wal_head() + every;
+                while pager.wal_head() < next {
                     number += 1;
                     change(&pager, &[pid], number).unwrap();
                 }

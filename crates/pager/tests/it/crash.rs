@@ -55,7 +55,7 @@ fn step(pager: &Pager, told: &mut Told, random: &mut Prng, counter: &mut u64) ->
         }
         15 => drop(pager.clean_ahead()?),
         16 => drop(pager.checkpoint()?),
-        17 => pager.tend()?,
+        17 => pager.background_step()?,
         _ => drop(pager.flush_once()?),
     }
     told.durable = pager.durable().get();

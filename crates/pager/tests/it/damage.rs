@@ -73,19 +73,22 @@ fn pages_put_aside_are_there_for_undo_and_for_nobody_else() {
     let folder = SimFolder::new(14);
     let pager = open(&folder);
     folder.set_capacity(Some(folder.used_bytes()));
-    let mut aside = pager.aside();
-    aside.pages(20).unwrap();
+    let mut reserve = pager.undo_reserve();
+    reserve.reserve_pages(20).unwrap();
     while pager.reserve(1, pager::NO_PAGE).is_ok() {}
     let (_, free) = pager.space_use();
     assert!((20..64).contains(&free), "{free}");
-    assert!(matches!(pager.aside().pages(20), Err(Error::DiskFull { .. })), "what is put aside is not put aside twice");
-    let spending = pager.spend();
+    assert!(
+        matches!(pager.undo_reserve().reserve_pages(20), Err(Error::DiskFull { .. })),
+        "what is put aside is not put aside twice"
+    );
+    let undoing = pager.enter_undo();
     for _ in 0..20 {
         pager.reserve(1, pager::NO_PAGE).expect("undo finds a page");
     }
-    drop(spending);
+    drop(undoing);
     assert!(pager.reserve(1, pager::NO_PAGE).is_err());
-    drop(aside);
+    drop(reserve);
     assert_eq!(pager.reserve(1, pager::NO_PAGE).is_ok(), free > 20);
 }
 
@@ -111,7 +114,7 @@ fn closing_does_not_wait_for_room_that_never_comes() {
     };
     loop {
         // The ring has room for more than this: nobody waits here.
-        while pager.log_head() - pager.durable().get() < 1 << 19 {
+        while pager.wal_head() - pager.durable().get() < 1 << 19 {
             change(&pager, &pages, 7).unwrap();
         }
         if !moved(pager.durable().get()) {
@@ -151,13 +154,13 @@ fn a_page_torn_by_a_failed_sync_keeps_its_copy_until_it_is_written_again() {
         mtr.commit();
         drop(page);
         folder.fail("data", Fault::Sync(1));
-        assert!(pager.clean_until(pager.log_head()).is_err(), "the sync fails");
+        assert!(pager.clean_until(pager.wal_head()).is_err(), "the sync fails");
         change(&pager, &[other], 2).unwrap();
         // The next batch goes without the page, and takes the place of its copy.
         let latched = pager.exclusive(torn).unwrap();
         while pager.flush_once().unwrap() {}
         folder.crash_at_io(folder.io_count() + 2);
-        assert!(pager.clean_until(pager.log_head()).is_err(), "the crash comes before the data file is synced again");
+        assert!(pager.clean_until(pager.wal_head()).is_err(), "the crash comes before the data file is synced again");
         drop(latched);
         let opened = try_open(folder.crash(), options()).unwrap();
         assert!(opened.recovered.damaged.is_empty(), "seed {seed}: {:?}", opened.recovered.damaged);
@@ -170,7 +173,7 @@ fn a_checkpoint_that_could_not_be_written_is_not_one() {
     let folder = SimFolder::new(15);
     let pager = open(&folder);
     let (pid, _) = make_page(&pager, 1).unwrap();
-    pager.clean_until(pager.log_head()).unwrap();
+    pager.clean_until(pager.wal_head()).unwrap();
     folder.fail("data", Fault::Write(1));
     assert!(pager.checkpoint().is_err(), "the control block is not written");
     let lsn = pager.checkpoint().unwrap();

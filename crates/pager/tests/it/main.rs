@@ -3,6 +3,6 @@
 mod backup;
 mod crash;
 mod damage;
-mod lane;
 mod pool;
+mod read_queue;
 mod support;

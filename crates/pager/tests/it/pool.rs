@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use os::{Folder, RealClock, SimFolder};
-use pager::{Background, Ignore, Lsn, Options, PAGE_BYTES, Pager, RedoTable};
+use pager::{Background, Lsn, NoObserver, Options, PAGE_BYTES, Pager, RedoTable};
 
 use crate::support::*;
 
@@ -78,7 +78,7 @@ fn threads_share_pages_and_the_log() {
     let options = Options { background: Background::Threads, frame_bytes: 128 * 4096, ..options() };
     let redo = || RedoTable::new().own(0x10..0x11, ToyRedo);
     let pager =
-        Pager::open(folder.clone(), Arc::new(RealClock::new()), options.clone(), redo(), &mut Ignore, 3, &|_| {})
+        Pager::open(folder.clone(), Arc::new(RealClock::new()), options.clone(), redo(), &mut NoObserver, 3, &|_| {})
             .unwrap()
             .pager;
     let pids: Vec<_> = (0..300).map(|_| make_page(&pager, 0).unwrap().0).collect();
@@ -103,10 +103,10 @@ fn threads_share_pages_and_the_log() {
     });
     let sum = |pager: &Pager| pids.iter().map(|pid| value(pager, *pid)).sum::<u64>();
     assert_eq!(sum(&pager), 8_000);
-    pager.flush_to(pager.log_head()).unwrap();
+    pager.flush_to(pager.wal_head()).unwrap();
     pager.close().unwrap();
     let options = Options { background: Background::Manual, ..options };
-    let again = Pager::open(folder, Arc::new(RealClock::new()), options, redo(), &mut Ignore, 3, &|_| {}).unwrap();
+    let again = Pager::open(folder, Arc::new(RealClock::new()), options, redo(), &mut NoObserver, 3, &|_| {}).unwrap();
     assert_eq!(sum(&again.pager), 8_000);
 }
 
@@ -116,7 +116,8 @@ fn what_nobody_asks_for_is_written_after_a_lull_and_not_before() {
     let folder: Arc<dyn Folder> = SimFolder::new(10);
     let options = Options { background: Background::Threads, ring_bytes: 8 << 20, ..options() };
     let redo = RedoTable::new().own(0x10..0x11, ToyRedo);
-    let pager = Pager::open(folder, Arc::new(RealClock::new()), options, redo, &mut Ignore, 4, &|_| {}).unwrap().pager;
+    let pager =
+        Pager::open(folder, Arc::new(RealClock::new()), options, redo, &mut NoObserver, 4, &|_| {}).unwrap().pager;
     let pid = make_page(&pager, 0).unwrap().0;
     let waited = |condition: &dyn Fn() -> bool| {
         (0..3_000).any(|_| {
@@ -124,7 +125,7 @@ fn what_nobody_asks_for_is_written_after_a_lull_and_not_before() {
             condition()
         })
     };
-    assert!(waited(&|| pager.durable().get() == pager.log_head()));
+    assert!(waited(&|| pager.durable().get() == pager.wal_head()));
     let (start, before) = (std::time::Instant::now(), pager.counts().log_flushes);
     for value in 0..500 {
         change(&pager, &[pid], value).unwrap();
@@ -133,7 +134,7 @@ fn what_nobody_asks_for_is_written_after_a_lull_and_not_before() {
     let most = 3 + start.elapsed().as_millis() as u64 / 20;
     let flushes = pager.counts().log_flushes - before;
     assert!(flushes <= most, "{flushes} flushes, where {most} were time enough");
-    assert!(waited(&|| pager.durable().get() == pager.log_head()), "nobody asked, and it is not written");
+    assert!(waited(&|| pager.durable().get() == pager.wal_head()), "nobody asked, and it is not written");
     let lsn = change(&pager, &[pid], 1).unwrap();
     pager.durable().wait(lsn);
     pager.close().unwrap();
@@ -167,12 +168,12 @@ fn the_log_goes_round_in_the_files_it_has() {
     let files = || folder.list().unwrap();
     for round in 0..8 {
         // Seven segments between two checkpoints.
-        let start = pager.log_head();
-        while pager.log_head() - start < 7 * (64 << 10) {
+        let start = pager.wal_head();
+        while pager.wal_head() - start < 7 * (64 << 10) {
             pager.admit().unwrap();
             change(&pager, &[pid], round).unwrap();
-            if pager.log_head() % 8192 < 200 {
-                pager.flush_to(pager.log_head()).unwrap();
+            if pager.wal_head() % 8192 < 200 {
+                pager.flush_to(pager.wal_head()).unwrap();
             }
         }
         let before = files().len();
@@ -189,7 +190,7 @@ fn a_start_on_a_full_disk_needs_no_room() {
     let pager = try_open(folder.clone(), options.clone()).unwrap().pager;
     let (pid, _) = make_page(&pager, 1).unwrap();
     change(&pager, &[pid], 2).unwrap();
-    pager.flush_to(pager.log_head()).unwrap();
+    pager.flush_to(pager.wal_head()).unwrap();
     let folder = folder.crash();
     folder.set_capacity(Some(folder.used_bytes()));
     let pager = try_open(folder.clone(), options.clone()).expect("what is there is enough").pager;
@@ -197,10 +198,10 @@ fn a_start_on_a_full_disk_needs_no_room() {
     // Writers are refused, what must be written is not, and nothing of it is lost.
     assert!(matches!(pager.admit(), Err(pager::Error::DiskFull { .. })));
     change(&pager, &[pid], 3).unwrap();
-    pager.flush_to(pager.log_head()).unwrap();
+    pager.flush_to(pager.wal_head()).unwrap();
     // The checkpoint gives files up, and the first of them is put aside for the next start.
     pager.checkpoint_all().unwrap();
-    let _ = pager.tend();
+    let _ = pager.background_step();
     let folder = folder.crash();
     folder.set_capacity(Some(folder.used_bytes()));
     let pager = try_open(folder.clone(), options.clone()).expect("and the next time too").pager;
@@ -225,14 +226,14 @@ fn what_is_let_in_finds_room_in_the_log() {
             pager.admit().unwrap();
             change(&pager, &[pid], round).unwrap();
         }
-        pager.flush_to(pager.log_head()).unwrap();
+        pager.flush_to(pager.wal_head()).unwrap();
         folder.set_capacity(Some(folder.used_bytes() + (64 << 10) * (seed % 4)));
         let mut let_in = 0;
-        while pager.admit().is_ok() && pager.log_head() - pager.durable().get() < 1 << 19 {
+        while pager.admit().is_ok() && pager.wal_head() - pager.durable().get() < 1 << 19 {
             change(&pager, &[pid], let_in).unwrap();
             let_in += 1;
         }
-        pager.flush_to(pager.log_head()).expect("there is a segment for it");
+        pager.flush_to(pager.wal_head()).expect("there is a segment for it");
         pager.checkpoint_all().expect("and for the checkpoint");
         assert!(let_in == 0 || value(&open(&folder.crash()), pid) == let_in - 1);
     }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use os::{Folder, SimClock, SimFolder};
-use pager::{Background, Error, Exclusive, Ignore, Lsn, Mtr, Opened, Options, PageId, Pager, Record, Redo, RedoTable};
+use pager::{
+    Background, Error, Exclusive, Lsn, Mtr, NoObserver, Opened, Options, PageId, Pager, Record, Redo, RedoTable,
+};
 
 pub const SET_WORD: u8 = 0x10;
 pub const FIRST_WORD: usize = 8;
@@ -32,7 +34,7 @@ pub fn options() -> Options {
 pub fn try_open(folder: Arc<SimFolder>, options: Options) -> Result<Opened, Error> {
     let folder: Arc<dyn Folder> = folder;
     let redo = RedoTable::new().own(0x10..0x11, ToyRedo);
-    Pager::open(folder, Arc::new(SimClock::new(1_000)), options, redo, &mut Ignore, 77, &|_| {})
+    Pager::open(folder, Arc::new(SimClock::new(1_000)), options, redo, &mut NoObserver, 77, &|_| {})
 }
 
 pub fn open(folder: &Arc<SimFolder>) -> Arc<Pager> {

@@ -13,7 +13,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use engine::rows::Reach;
+use engine::rows::ReadMode;
 
 use crate::error::{self, Result, SqlError};
 use crate::session::handle::Wake;
@@ -158,14 +158,14 @@ impl Session {
         let reads = self.handle.counts.reads();
         let host = self.host();
         let txn = host.txn()?;
-        txn.reach(if left > 0 { Reach::Memory } else { Reach::Disk });
+        txn.reach(if left > 0 { ReadMode::CachedOnly } else { ReadMode::MayRead });
         txn.suspend_for_rows(restarts);
         host.numbers.are_kept = restarts;
         self.ctx.sleeps.begin_run(sleeps);
         let outcome = self.run_plan(compiled, more);
         self.ctx.sleeps.suspends = false;
         if let Some(txn) = &mut self.host().txn {
-            txn.reach(Reach::Disk);
+            txn.reach(ReadMode::MayRead);
             txn.suspend_for_rows(false);
         }
         match outcome {

@@ -92,7 +92,7 @@ pub fn of_server(db: &Database) -> Vec<(&'static str, u64)> {
         ("Innodb_buffer_pool_pages_total", total),
         ("Innodb_page_size", PAGE),
         ("Innodb_redo_log_checkpoint_lsn", pager.checkpoint_lsn()),
-        ("Innodb_redo_log_current_lsn", pager.log_head()),
+        ("Innodb_redo_log_current_lsn", pager.wal_head()),
         ("Max_used_connections", most),
         ("Threads_connected", sessions.len() as u64),
         ("Threads_running", running as u64),

@@ -86,7 +86,7 @@ fn a_commit_that_finds_the_disk_full_is_an_error_and_changes_nothing() {
     assert_eq!(run(&mut session, "select * from d.t"), ["[id]"]);
     assert_eq!((get(&world, "a"), count(&world)), (None, 0));
     world.folder.set_capacity(None);
-    world.engine.pager().tend().expect("room is found again");
+    world.engine.pager().background_step().expect("room is found again");
     ok(
         &mut session,
         &["begin", "insert into d.t values (1)", "replace into redis.strings (`key`, value) values ('a', 2)", "commit"],

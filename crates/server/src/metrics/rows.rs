@@ -461,7 +461,7 @@ pub(super) const LIST: &[Row] = &[
     row(
         "beluga_log_head_bytes",
         Gauge,
-        |s, o| o.value(s.engine.pager().log_head()),
+        |s, o| o.value(s.engine.pager().wal_head()),
         "End of the log: the position behind the newest record.",
     ),
     row("beluga_log_durable_bytes", Gauge, |s, o| o.value(s.engine.durable().get()), "The log is on disk up to here."),

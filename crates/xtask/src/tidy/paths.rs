@@ -159,10 +159,10 @@ mod tests {
 
     #[test]
     fn a_path_may_be_short_for_a_file_of_a_crate() {
-        let workspace = known_files(&["crates/reactor/src/gate.rs", "crates/pager/src/log/flush.rs", "docs/a.md"]);
+        let workspace = known_files(&["crates/reactor/src/gate.rs", "crates/pager/src/wal/flush.rs", "docs/a.md"]);
         let known = Known::new(&workspace);
         assert!(known.allows("ARCHITECTURE.md", "reactor/gate.rs"));
-        assert!(known.allows("ARCHITECTURE.md", "crates/pager/src/log/"));
+        assert!(known.allows("ARCHITECTURE.md", "crates/pager/src/wal/"));
         assert!(known.allows("crates/pager/README.md", "flush.rs"));
         assert!(!known.allows("crates/pager/README.md", "gate.rs"));
         assert!(!known.allows("ARCHITECTURE.md", "reactor/gone.rs"));

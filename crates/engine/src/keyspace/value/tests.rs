@@ -2,7 +2,7 @@ use super::*;
 use std::sync::Arc;
 
 use os::{Folder, SimClock, SimFolder};
-use pager::{Background, Ignore, Options, RedoTable};
+use pager::{Background, NoObserver, Options, RedoTable};
 
 fn pager() -> Arc<Pager> {
     let folder: Arc<dyn Folder> = SimFolder::new(3);
@@ -13,7 +13,9 @@ fn pager() -> Arc<Pager> {
         background: Background::Manual,
         ..Options::default()
     };
-    Pager::open(folder, Arc::new(SimClock::new(1)), options, RedoTable::new(), &mut Ignore, 1, &|_| {}).unwrap().pager
+    Pager::open(folder, Arc::new(SimClock::new(1)), options, RedoTable::new(), &mut NoObserver, 1, &|_| {})
+        .unwrap()
+        .pager
 }
 
 fn bytes(len: usize) -> Vec<u8> {

@@ -16,7 +16,7 @@ use os::ReadRing;
 use stdx::sync::Mutex;
 use stdx::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use crate::fetch::Then;
+use crate::fetch::ReadCallback;
 use crate::page::{PAGE_BYTES, PageId};
 use crate::pager::Pager;
 use crate::pool::{Claim, Pool};
@@ -28,7 +28,7 @@ const DEPTH: usize = 128;
 struct Job {
     pid: PageId,
     frame: usize,
-    thens: Vec<Then>,
+    thens: Vec<ReadCallback>,
 }
 
 struct Reads {
@@ -38,7 +38,7 @@ struct Reads {
 }
 
 /// Reads under way of one group of threads.
-pub struct Lane {
+pub struct ReadQueue {
     pager: Weak<Pager>,
     fd: RawFd,
     under_way: AtomicUsize,
@@ -48,14 +48,14 @@ pub struct Lane {
 }
 
 thread_local! {
-    static ENTERED: RefCell<Option<Arc<Lane>>> = const { RefCell::new(None) };
+    static ENTERED: RefCell<Option<Arc<ReadQueue>>> = const { RefCell::new(None) };
 }
 
 impl Pager {
     /// A lane for a group of threads; None where the system has none: then other threads read.
-    pub fn open_lane(self: &Arc<Self>) -> Option<Arc<Lane>> {
+    pub fn open_read_queue(self: &Arc<Self>) -> Option<Arc<ReadQueue>> {
         let ring = self.pool.data.read_ring(PAGE_BYTES, DEPTH)?;
-        let lane = Arc::new(Lane {
+        let lane = Arc::new(ReadQueue {
             pager: Arc::downgrade(self),
             fd: ring.fd(),
             under_way: AtomicUsize::new(0),
@@ -67,7 +67,7 @@ impl Pager {
     }
 
     /// Starts the reads in the calling thread's lane, if it has one; returns what the lane does not take.
-    pub(crate) fn fetch_in_lane(&self, absent: Vec<(PageId, Then)>) -> Vec<(PageId, Then)> {
+    pub(crate) fn fetch_in_queue(&self, absent: Vec<(PageId, ReadCallback)>) -> Vec<(PageId, ReadCallback)> {
         ENTERED.with_borrow(|lane| match lane {
             Some(lane) if std::ptr::eq(lane.pager.as_ptr(), self) => lane.start(self, absent),
             _ => absent,
@@ -75,18 +75,18 @@ impl Pager {
     }
 }
 
-impl Lane {
+impl ReadQueue {
     /// Readable while there is something to collect.
     pub fn fd(&self) -> RawFd {
         self.fd
     }
 
     /// From here on, what the calling thread fetches is read in this lane. It tends the lane before it waits for anything else.
-    pub fn enter(self: &Arc<Self>) {
+    pub fn attach_thread(self: &Arc<Self>) {
         ENTERED.set(Some(self.clone()));
     }
 
-    fn start(&self, pager: &Pager, absent: Vec<(PageId, Then)>) -> Vec<(PageId, Then)> {
+    fn start(&self, pager: &Pager, absent: Vec<(PageId, ReadCallback)>) -> Vec<(PageId, ReadCallback)> {
         let mut reads = self.reads.lock();
         let mut left = Vec::new();
         for (pid, then) in absent {
@@ -100,14 +100,14 @@ impl Lane {
     }
 
     /// Hands to the kernel what threads of the lane have asked for.
-    pub fn hand_in(&self) {
+    pub fn submit(&self) {
         if self.is_pushed.swap(false, Ordering::Relaxed) {
             self.reads.lock().ring.submit();
         }
     }
 
     /// Hands in, collects what is done, and calls those who wait for it. Does not wait.
-    pub fn tend(&self) {
+    pub fn poll_completions(&self) {
         if self.under_way.load(Ordering::Relaxed) == 0 {
             return;
         }
@@ -127,14 +127,14 @@ impl Lane {
     pub(crate) fn drain(&self) {
         while self.under_way.load(Ordering::Relaxed) > 0 {
             self.reads.lock().ring.wait();
-            self.tend();
+            self.poll_completions();
         }
     }
 }
 
 impl Reads {
     /// Some: not taken.
-    fn start(&mut self, pager: &Pager, pid: PageId, then: Then) -> Option<(PageId, Then)> {
+    fn start(&mut self, pager: &Pager, pid: PageId, then: ReadCallback) -> Option<(PageId, ReadCallback)> {
         if self.ring.under_way() == DEPTH {
             return Some((pid, then));
         }
@@ -155,7 +155,7 @@ impl Reads {
         None
     }
 
-    fn collect(&mut self, pool: &Pool) -> Vec<Then> {
+    fn collect(&mut self, pool: &Pool) -> Vec<ReadCallback> {
         let mut thens = Vec::new();
         let Reads { ring, jobs } = self;
         ring.collect(&mut |slot, result| {

@@ -78,9 +78,9 @@ pub trait Observer {
 }
 
 /// For pages that need no observer (tests, offline tools).
-pub struct Ignore;
+pub struct NoObserver;
 
-impl Observer for Ignore {
+impl Observer for NoObserver {
     fn observe(&mut self, _: &Record<'_>) {}
 }
 

@@ -10,15 +10,15 @@ use std::sync::Arc;
 use os::{Aligned, Device, Folder, Open};
 
 use crate::error::{Error, Result};
-use crate::log::record::{self, Record};
-use crate::log::segment::{self, BLOCK, CHUNK_HEADER, ChunkHeader, SegmentHeader, Used};
 use crate::page::Lsn;
+use crate::wal::record::{self, Record};
+use crate::wal::segment::{self, BLOCK, CHUNK_HEADER, ChunkHeader, SegmentHeader, Used};
 
 const READ_BYTES: usize = 2 << 20;
 
 /// Where reading may stop before the end of the log.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Until {
+pub struct RecoveryTarget {
     /// Only mini-transactions that end at or before this position.
     pub lsn: Option<Lsn>,
     /// Only chunks written at or before this time, in milliseconds since 1970.
@@ -29,7 +29,7 @@ pub struct Until {
 pub struct Reader {
     folder: Arc<dyn Folder>,
     database: u64,
-    until: Until,
+    until: RecoveryTarget,
     from: Lsn,
     device: Arc<dyn Device>,
     position: u64,
@@ -89,7 +89,7 @@ pub fn segment_in(device: &dyn Device, number: u64, database: u64) -> Result<Opt
 
 impl Reader {
     /// Starts reading so that every record from `from` on is met. `from` is the start of a mini-transaction.
-    pub fn open(folder: &Arc<dyn Folder>, database: u64, from: Lsn, until: Until) -> Result<Reader> {
+    pub fn open(folder: &Arc<dyn Folder>, database: u64, from: Lsn, until: RecoveryTarget) -> Result<Reader> {
         let all = segments(folder.as_ref(), database)?;
         let first = all.iter().rev().find(|segment| segment.start <= from);
         let Some(first) = first.copied() else {

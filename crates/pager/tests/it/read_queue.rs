@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use os::{RealClock, RealFolder};
-use pager::{Background, Ignore, Options, PageId, Pager, RedoTable};
+use pager::{Background, NoObserver, Options, PageId, Pager, RedoTable};
 use stdx::prng::Prng;
 
 use crate::support::*;
@@ -32,7 +32,7 @@ fn pager_with_pages(name: &str, frames: u64, count: u64) -> (Place, Arc<Pager>, 
         };
         let folder = RealFolder::open(&place.0, true).unwrap();
         let redo = RedoTable::new().own(0x10..0x11, ToyRedo);
-        Pager::open(folder, Arc::new(RealClock::new()), options, redo, &mut Ignore, 5, &|_| {}).unwrap().pager
+        Pager::open(folder, Arc::new(RealClock::new()), options, redo, &mut NoObserver, 5, &|_| {}).unwrap().pager
     };
     let pager = open();
     let pids = (0..count).map(|value| make_page(&pager, value).unwrap().0).collect();
@@ -42,7 +42,7 @@ fn pager_with_pages(name: &str, frames: u64, count: u64) -> (Place, Arc<Pager>, 
     (place, pager, pids)
 }
 
-fn count_in(counter: Arc<AtomicUsize>) -> pager::Then {
+fn count_in(counter: Arc<AtomicUsize>) -> pager::ReadCallback {
     Box::new(move || {
         counter.fetch_add(1, Ordering::Relaxed);
     })
@@ -57,20 +57,20 @@ fn pages_fetched_in_lanes_come_each_once() {
             let (pager, pids, asked, called) = (&pager, &pids, &asked, &called);
             scope.spawn(move || {
                 // Two threads on their own, two without a lane: where the system has none, all are.
-                let lane = if thread < 2 { pager.open_lane() } else { None };
-                lane.iter().for_each(|lane| lane.enter());
+                let lane = if thread < 2 { pager.open_read_queue() } else { None };
+                lane.iter().for_each(|lane| lane.attach_thread());
                 let mut random = Prng::new(thread);
                 for _ in 0..300 {
                     let wanted: Vec<PageId> = (0..8).map(|_| pids[random.below(400) as usize]).collect();
                     asked.fetch_add(wanted.len(), Ordering::Relaxed);
                     pager.fetch(wanted.iter().map(|pid| (*pid, count_in(called.clone()))));
-                    lane.iter().for_each(|lane| lane.tend());
+                    lane.iter().for_each(|lane| lane.poll_completions());
                     let at = random.below(400) as usize;
                     assert_eq!(value(pager, pids[at]), at as u64);
                 }
                 let until = Instant::now() + Duration::from_secs(20);
                 while called.load(Ordering::Relaxed) < asked.load(Ordering::Relaxed) && Instant::now() < until {
-                    lane.iter().for_each(|lane| lane.tend());
+                    lane.iter().for_each(|lane| lane.poll_completions());
                     std::thread::yield_now();
                 }
             });
@@ -83,9 +83,9 @@ fn pages_fetched_in_lanes_come_each_once() {
 #[test]
 fn who_waits_for_a_page_under_way_gets_it_though_nobody_tends_its_lane() {
     let (_place, pager, pids) = pager_with_pages("alone", 64, 40);
-    let lane = pager.open_lane();
-    lane.iter().for_each(|lane| lane.enter());
-    pager.fetch(pids[..30].iter().map(|pid| (*pid, Box::new(|| {}) as pager::Then)));
+    let lane = pager.open_read_queue();
+    lane.iter().for_each(|lane| lane.attach_thread());
+    pager.fetch(pids[..30].iter().map(|pid| (*pid, Box::new(|| {}) as pager::ReadCallback)));
     let (sender, receiver) = std::sync::mpsc::channel();
     std::thread::scope(|scope| {
         scope.spawn(|| sender.send(value(&pager, pids[7])).unwrap());
@@ -98,29 +98,29 @@ fn who_waits_for_a_page_under_way_gets_it_though_nobody_tends_its_lane() {
 #[test]
 fn a_page_under_way_is_not_waited_for_by_who_does_not_want_to() {
     let (_place, pager, pids) = pager_with_pages("now", 64, 40);
-    assert!(matches!(pager.optimistic_now(pids[3]), Err(pager::Error::Absent(page)) if page == pids[3]));
-    let lane = pager.open_lane();
-    lane.iter().for_each(|lane| lane.enter());
+    assert!(matches!(pager.optimistic_cached(pids[3]), Err(pager::Error::PageMiss(page)) if page == pids[3]));
+    let lane = pager.open_read_queue();
+    lane.iter().for_each(|lane| lane.attach_thread());
     let called = Arc::new(AtomicUsize::new(0));
     // Whoever asks for it again while it is on its way is called as well.
     (0..3).for_each(|_| pager.fetch([(pids[3], count_in(called.clone()))]));
     let until = Instant::now() + Duration::from_secs(20);
     while called.load(Ordering::Relaxed) < 3 && Instant::now() < until {
         if called.load(Ordering::Relaxed) == 0 && lane.is_some() {
-            assert!(matches!(pager.optimistic_now(pids[3]), Err(pager::Error::Absent(_))));
+            assert!(matches!(pager.optimistic_cached(pids[3]), Err(pager::Error::PageMiss(_))));
         }
-        lane.iter().for_each(|lane| lane.tend());
+        lane.iter().for_each(|lane| lane.poll_completions());
     }
     assert_eq!(called.load(Ordering::Relaxed), 3);
-    assert!(pager.optimistic_now(pids[3]).is_ok());
+    assert!(pager.optimistic_cached(pids[3]).is_ok());
     pager.close().unwrap();
 }
 
 #[test]
 fn closing_ends_what_is_under_way() {
     let (_place, pager, pids) = pager_with_pages("close", 64, 40);
-    let lane = pager.open_lane();
-    lane.iter().for_each(|lane| lane.enter());
+    let lane = pager.open_read_queue();
+    lane.iter().for_each(|lane| lane.attach_thread());
     let called = Arc::new(AtomicUsize::new(0));
     pager.fetch(pids[..30].iter().map(|pid| (*pid, count_in(called.clone()))));
     pager.close().unwrap();

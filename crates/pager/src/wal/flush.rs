@@ -19,9 +19,9 @@ use stdx::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use stdx::watermark::Watermark;
 
 use crate::error::{Error, Result};
-use crate::log::ring::{Bytes, Order};
-use crate::log::segment::{BLOCK, CHUNK_HEADER, ChunkHeader, Segments};
 use crate::page::Lsn;
+use crate::wal::ring::{Bytes, Order};
+use crate::wal::segment::{BLOCK, CHUNK_HEADER, ChunkHeader, Segments};
 
 /// Largest piece of one write: big enough for the device's bandwidth, small enough that the first waiter of a batch is not held up.
 const CHUNK_MAX: usize = 1 << 20;
@@ -62,7 +62,7 @@ pub struct Log {
     left: AtomicU64,
     ready: AtomicU64,
     /// What undoing all open transactions may append, about.
-    owed: AtomicU64,
+    reserved_bytes: AtomicU64,
     /// There is no segment to turn to.
     is_stuck: AtomicBool,
     epoch: u64,
@@ -128,7 +128,7 @@ impl Log {
             tail: Mutex::new(Tail { device, position: BLOCK as u64, staging }),
             left: AtomicU64::new(left),
             ready: AtomicU64::new(0),
-            owed: AtomicU64::new(0),
+            reserved_bytes: AtomicU64::new(0),
             is_stuck: AtomicBool::new(false),
             epoch: options.epoch,
             database: options.database,
@@ -295,7 +295,7 @@ impl Log {
     }
 
     fn needed(&self) -> u64 {
-        self.bytes.capacity() + CHUNK_MAX as u64 + self.owed.load(Ordering::Relaxed)
+        self.bytes.capacity() + CHUNK_MAX as u64 + self.reserved_bytes.load(Ordering::Relaxed)
     }
 
     /// True while the flusher has no segment to turn to.
@@ -304,9 +304,9 @@ impl Log {
     }
 
     /// Changes what undo may need.
-    pub fn owe(&self, more: u64, less: u64) {
-        self.owed.fetch_add(more, Ordering::Relaxed);
-        self.owed.fetch_sub(less, Ordering::Relaxed);
+    pub fn reserve_bytes(&self, more: u64, less: u64) {
+        self.reserved_bytes.fetch_add(more, Ordering::Relaxed);
+        self.reserved_bytes.fetch_sub(less, Ordering::Relaxed);
     }
 
     /// Gives up the segments that end at or before `keep`.

@@ -2,7 +2,7 @@
 //!
 //! A record that grows again to what it was may find its leaf filled by others, and then a page is needed to split it; and whatever undo does is logged.
 //! So whoever changes something that may have to be undone puts pages and log aside first, and is refused if there are none (S3, L7). Undo itself runs while
-//! `spend` lives and may take them. All of it is only counted: a crash forgets the counts, and the pages are as free as before for the undo of recovery.
+//! `enter_undo` lives and may take them. All of it is only counted: a crash forgets the counts, and the pages are as free as before for the undo of recovery.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -11,65 +11,65 @@ use crate::error::Result;
 use crate::pager::Pager;
 
 thread_local! {
-    static SPENDING: Cell<u32> = const { Cell::new(0) };
+    static UNDO_DEPTH: Cell<u32> = const { Cell::new(0) };
 }
 
 /// Pages are put aside so many at a time, for it takes a mutex.
 const STEP: u64 = 16;
 
 /// What one transaction has put aside. Given back when it is dropped.
-pub struct Aside {
+pub struct UndoReserve {
     pager: Arc<Pager>,
     pages: u64,
     log_bytes: u64,
 }
 
 /// While it lives, its thread may take pages that are put aside, whoever did it.
-pub struct Spending(());
+pub struct UndoScope(());
 
 impl Pager {
-    pub fn aside(self: &Arc<Self>) -> Aside {
-        Aside { pager: self.clone(), pages: 0, log_bytes: 0 }
+    pub fn undo_reserve(self: &Arc<Self>) -> UndoReserve {
+        UndoReserve { pager: self.clone(), pages: 0, log_bytes: 0 }
     }
 
     /// To be held while a transaction is taken back.
-    pub fn spend(&self) -> Spending {
-        SPENDING.set(SPENDING.get() + 1);
-        Spending(())
+    pub fn enter_undo(&self) -> UndoScope {
+        UNDO_DEPTH.set(UNDO_DEPTH.get() + 1);
+        UndoScope(())
     }
 }
 
-impl Drop for Spending {
+impl Drop for UndoScope {
     fn drop(&mut self) {
-        SPENDING.set(SPENDING.get() - 1);
+        UNDO_DEPTH.set(UNDO_DEPTH.get() - 1);
     }
 }
 
-pub(crate) fn is_spending() -> bool {
-    SPENDING.get() > 0
+pub(crate) fn is_undoing() -> bool {
+    UNDO_DEPTH.get() > 0
 }
 
-impl Aside {
+impl UndoReserve {
     /// Has at least `pages` pages put aside. `Err(DiskFull)` changes nothing.
-    pub fn pages(&mut self, pages: u64) -> Result<()> {
+    pub fn reserve_pages(&mut self, pages: u64) -> Result<()> {
         if pages > self.pages {
             let more = (pages - self.pages).next_multiple_of(STEP);
-            self.pager.put_aside(more)?;
+            self.pager.reserve_for_undo(more)?;
             self.pages += more;
         }
         Ok(())
     }
 
     /// Has `bytes` of log put aside. Whether they are there is asked by the next `admit`.
-    pub fn log(&mut self, bytes: u64) {
-        self.pager.log().owe(bytes, self.log_bytes);
+    pub fn reserve_wal(&mut self, bytes: u64) {
+        self.pager.log().reserve_bytes(bytes, self.log_bytes);
         self.log_bytes = bytes;
     }
 }
 
-impl Drop for Aside {
+impl Drop for UndoReserve {
     fn drop(&mut self) {
-        self.pager.take_back(self.pages);
-        self.pager.log().owe(0, self.log_bytes);
+        self.pager.release_undo_pages(self.pages);
+        self.pager.log().reserve_bytes(0, self.log_bytes);
     }
 }

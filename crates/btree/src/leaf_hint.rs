@@ -1,16 +1,16 @@
 //! Many keys looked for at once, before the first of them is used.
 //!
 //! The keys go down side by side, a level at a time, so that their cache misses overlap. What comes out says for each key where its leaf is, as of which version,
-//! or which page has to be read first; nothing here waits for the disk. A later `get_at` or `modify_at` begins at the leaf: if its version has not moved, it is
+//! or which page has to be read first; nothing here waits for the disk. A later `get_with_hint` or `modify_with_hint` begins at the leaf: if its version has not moved, it is
 //! still the leaf that covers the key (T6), and the descent is saved.
 
 use std::cmp::Ordering;
 
-use pager::{Error, Exclusive, Optimistic, PageId, Remembered, Result, Then};
+use pager::{Error, Exclusive, Optimistic, PageId, PageStamp, ReadCallback, Result};
 
 use crate::node::Node;
 use crate::search::{Seek, TRIES_MAX, Walk};
-use crate::tree::{Found, Mode, Reach, Tree};
+use crate::tree::{Found, LatchMode, ReadMode, Tree};
 
 /// Keys that go down side by side.
 const GROUP: usize = 16;
@@ -24,35 +24,35 @@ const LEAVES_OPEN: usize = 2;
 
 /// What is known of a key's leaf.
 #[derive(Clone, Copy, Debug, Default)]
-pub enum Ahead {
+pub enum LeafHint {
     /// Nothing: something changed on the way.
     #[default]
     Unknown,
     /// The leaf that covered the key.
-    Leaf(Remembered),
+    Leaf(PageStamp),
     /// A page on the way to it that is not in memory.
-    Absent(PageId),
+    Missing(PageId),
 }
 
-impl Ahead {
+impl LeafHint {
     /// The page that has to be read first.
-    pub fn absent(self) -> Option<PageId> {
-        if let Ahead::Absent(page) = self { Some(page) } else { None }
+    pub fn missing_page(self) -> Option<PageId> {
+        if let LeafHint::Missing(page) = self { Some(page) } else { None }
     }
 }
 
 impl Tree {
     /// Appends to `ahead` what is known of each key's leaf, and asks for the cache lines that reading them will touch.
-    pub fn look_ahead<K: AsRef<[u8]>>(&self, keys: &[K], ahead: &mut Vec<Ahead>) {
+    pub fn locate_leaves<K: AsRef<[u8]>>(&self, keys: &[K], ahead: &mut Vec<LeafHint>) {
         for group in keys.chunks(GROUP) {
             let start = ahead.len();
-            ahead.resize(start + group.len(), Ahead::Unknown);
-            self.look_ahead_group(group, &mut ahead[start..]);
+            ahead.resize(start + group.len(), LeafHint::Unknown);
+            self.locate_group(group, &mut ahead[start..]);
         }
     }
 
     /// Reads the pages that are absent for `ahead` together: waits once.
-    pub fn fetch_now(&self, ahead: &[Ahead]) {
+    pub fn read_missing(&self, ahead: &[LeafHint]) {
         let absent = absent(ahead);
         if !absent.is_empty() {
             self.pager.prefetch_many(&absent);
@@ -60,22 +60,22 @@ impl Tree {
     }
 
     /// Has the pages read that are absent for `ahead`, and calls for each of them one of `thens`, in order, when it is in memory. Does not wait.
-    pub fn fetch(&self, ahead: &[Ahead], thens: Vec<Then>) {
+    pub fn fetch_missing(&self, ahead: &[LeafHint], thens: Vec<ReadCallback>) {
         self.pager.fetch(absent(ahead).into_iter().zip(thens));
     }
 
     /// The pages that reading `from <= key < to` will want first and that are not in memory: a page on the way down, or leaves below the node that the range begins in (backward, ends in). Waits
     /// for nothing. None may be wanting, if they have come meanwhile.
-    pub fn absent_of(&self, from: &[u8], to: Option<&[u8]>, is_backward: bool) -> Vec<PageId> {
+    pub fn missing_pages(&self, from: &[u8], to: Option<&[u8]>, is_backward: bool) -> Vec<PageId> {
         let seek = match to {
             _ if !is_backward => Seek::At(from),
             Some(to) => Seek::Before(to),
             None => Seek::Last,
         };
         for _ in 0..TRIES_MAX {
-            let mut walk = Walk { reach: Reach::Memory, ..Walk::default() };
+            let mut walk = Walk { read_mode: ReadMode::CachedOnly, ..Walk::default() };
             match self.sight(seek, 1, &mut walk) {
-                Err(Error::Absent(page)) => return vec![page],
+                Err(Error::PageMiss(page)) => return vec![page],
                 Err(_) => break,
                 Ok(None) => {}
                 Ok(Some(parent)) => {
@@ -89,11 +89,11 @@ impl Tree {
         Vec::new()
     }
 
-    /// `get` of a key of which `look_ahead` said `ahead`.
+    /// `get` of a key of which `locate_leaves` said `ahead`.
     #[inline]
-    pub fn get_at(&self, ahead: Ahead, key: &[u8], out: &mut Vec<u8>) -> Result<Found> {
-        if let Ahead::Leaf(remembered) = ahead
-            && let Some(leaf) = self.pager.recall(remembered)
+    pub fn get_with_hint(&self, ahead: LeafHint, key: &[u8], out: &mut Vec<u8>) -> Result<Found> {
+        if let LeafHint::Leaf(remembered) = ahead
+            && let Some(leaf) = self.pager.revalidate(remembered)
         {
             let start = out.len();
             let found = Node(leaf.page()).get(key, out);
@@ -110,12 +110,12 @@ impl Tree {
     }
 
     /// The leaf of `key` under the exclusive latch, if nothing has changed in it since.
-    pub(crate) fn exclusive_at(&self, ahead: Ahead, key: &[u8], walk: &mut Walk) -> Result<Option<Exclusive<'_>>> {
-        let Ahead::Leaf(remembered) = ahead else { return Ok(None) };
-        if self.mode != Mode::Optimistic {
+    pub(crate) fn exclusive_at(&self, ahead: LeafHint, key: &[u8], walk: &mut Walk) -> Result<Option<Exclusive<'_>>> {
+        let LeafHint::Leaf(remembered) = ahead else { return Ok(None) };
+        if self.mode != LatchMode::Optimistic {
             return Ok(None);
         }
-        let Some(guard) = self.pager.recall(remembered).and_then(Optimistic::upgrade) else { return Ok(None) };
+        let Some(guard) = self.pager.revalidate(remembered).and_then(Optimistic::upgrade) else { return Ok(None) };
         self.sound(&guard)?;
         let leaf = Node(guard.page());
         if cfg!(debug_assertions) && !leaf.covers(key) {
@@ -127,7 +127,7 @@ impl Tree {
         Ok(Some(guard))
     }
 
-    fn look_ahead_group<K: AsRef<[u8]>>(&self, keys: &[K], ahead: &mut [Ahead]) {
+    fn locate_group<K: AsRef<[u8]>>(&self, keys: &[K], ahead: &mut [LeafHint]) {
         let Ok(root) = self.pager.optimistic(self.root) else { return };
         let mut sights = [Some(root); GROUP];
         for level in (1..=Node(root.page()).level()).rev() {
@@ -137,7 +137,7 @@ impl Tree {
                 match self.child_on_the_way(sight, level, key.as_ref()) {
                     Some(child) => {
                         next[at] = child;
-                        self.pager.hint(child, if level == 1 { LEAF_LINES } else { INNER_LINES });
+                        self.pager.prefetch_lines(child, if level == 1 { LEAF_LINES } else { INNER_LINES });
                     }
                     None => sights[at] = None,
                 }
@@ -146,7 +146,7 @@ impl Tree {
                 let Some(parent) = sights[at] else { continue };
                 sights[at] = None;
                 if !self.pager.is_resident(next[at]) {
-                    ahead[at] = Ahead::Absent(next[at]);
+                    ahead[at] = LeafHint::Missing(next[at]);
                 } else if let Ok(child) = self.pager.optimistic(next[at])
                     && parent.validate()
                 {
@@ -161,7 +161,7 @@ impl Tree {
             if leaf.is_of(self.id, 0) && !has_split_behind(leaf, key.as_ref()) {
                 let record = leaf.guess(key.as_ref());
                 (0..RECORD_LINES).for_each(|line| sight.page().prefetch(record + line * 8));
-                ahead[at] = Ahead::Leaf(sight.remember());
+                ahead[at] = LeafHint::Leaf(sight.stamp());
             }
         }
     }
@@ -188,8 +188,8 @@ fn leaves_of(parent: Node<impl crate::node::Words>, from: &[u8], to: Option<&[u8
     (0..count).map(|nth| parent.child(at(nth))).collect()
 }
 
-fn absent(ahead: &[Ahead]) -> Vec<PageId> {
-    ahead.iter().filter_map(|ahead| ahead.absent()).collect()
+fn absent(ahead: &[LeafHint]) -> Vec<PageId> {
+    ahead.iter().filter_map(|ahead| ahead.missing_page()).collect()
 }
 
 /// The node has split and its parent does not know yet, and the key went to the new half.
