@@ -166,7 +166,7 @@ impl Conversation {
     /// Runs a command; `size` is what it takes up in the input.
     pub fn command(&mut self, turn: &mut Turn<'_, '_>, payload: &[u8], size: usize) -> Next {
         let next = commands::run(self, turn, payload, size);
-        turn.io.gate(self.sql.gate());
+        turn.io.hold_until_durable(self.sql.gate());
         next
     }
 

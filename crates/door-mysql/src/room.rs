@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use stdx::memory::Beside;
+use stdx::memory::Exempt;
 use stdx::sync::atomic::{AtomicU64, Ordering};
 
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub struct Share {
     room: Arc<Room>,
     bytes: u64,
     /// The setting of the room bounds it, not `memory`.
-    beside: Beside,
+    beside: Exempt,
 }
 
 impl Room {
@@ -33,7 +33,7 @@ impl Room {
 
     /// None: so much is not left.
     pub fn take(self: &Arc<Room>, bytes: u64) -> Option<Share> {
-        let mut share = Share { room: self.clone(), bytes: 0, beside: Beside::default() };
+        let mut share = Share { room: self.clone(), bytes: 0, beside: Exempt::default() };
         share.grow(bytes).then_some(share)
     }
 }

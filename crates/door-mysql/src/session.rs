@@ -189,7 +189,7 @@ impl Session {
         let flow = loop {
             let inside = {
                 let Squeeze { input, out, .. } = &mut *squeeze;
-                io.inside(input, out, |inner| self.run(inner))
+                io.nested(input, out, |inner| self.run(inner))
             };
             squeeze.consume(inside.consumed);
             squeeze.put(io.out());
@@ -669,7 +669,7 @@ impl Session {
             Ok(mut conversation) => {
                 conversation.sql.describe_client(attributes);
                 conversation.sql.tell_compression(self.method.map(|method| (method.name(), method.level())));
-                conversation.sql.tell_sealing(io.sealing().map(|sealing| (sealing.version, sealing.cipher)));
+                conversation.sql.tell_sealing(io.tls_info().map(|tls| (tls.version, tls.cipher)));
                 self.shared.stats.logins.add(1);
                 let (status, changes) = (conversation.status_word(), conversation.changes(self.capabilities));
                 self.writer(io.out()).ok(&Ending { status, changes: &changes, ..Ending::default() });

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use engine::{Ahead, Engine, Keyspace};
 use os::Clock;
-use reactor::{Arrived, Connection, Door, Fetch, Flow, Io, Pool};
+use reactor::{Connection, Door, Fetch, Flow, Io, Pool, Received};
 use stdx::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::clients::Clients;
@@ -186,14 +186,14 @@ impl Door for RedisDoor {
         session.serve(io)
     }
 
-    fn look_ahead(&self, arrived: &mut [Arrived<'_, Session>]) -> Option<Fetch> {
+    fn look_ahead(&self, arrived: &mut [Received<'_, Session>]) -> Option<Fetch> {
         let keys: Vec<_> = arrived.iter().map(|arrived| (arrived.session.db, first_key(arrived.input))).collect();
         let ahead = self.shared.look_ahead(&keys);
         let any_late = ahead.iter().any(Ahead::is_absent);
         let now = if any_late { self.shared.clock.monotonic_ns() } else { 0 };
         for (arrived, ahead) in arrived.iter_mut().zip(&ahead) {
-            arrived.is_late = ahead.is_absent();
-            arrived.session.expect(*ahead, if arrived.is_late { now } else { 0 });
+            arrived.is_deferred = ahead.is_absent();
+            arrived.session.expect(*ahead, if arrived.is_deferred { now } else { 0 });
         }
         let keyspace = self.shared.keyspace.clone();
         any_late.then(|| -> Fetch { Box::new(move |thens| keyspace.fetch(&ahead, thens)) })

@@ -210,7 +210,7 @@ impl Session {
         let flow = self.run_batch(io);
         self.client.rest(io.out().len() as u64);
         if self.shared.strict.load(Ordering::Relaxed) {
-            io.gate(self.gate);
+            io.hold_until_durable(self.gate);
         }
         flow
     }
@@ -218,7 +218,7 @@ impl Session {
     /// Goes on with a reply that lies in a file. None: there is none, or no more of it.
     fn send_spool(&mut self, io: &mut Io<'_>) -> Option<Flow> {
         let spool = self.spool.as_mut()?;
-        io.gate(spool.gate);
+        io.hold_until_durable(spool.gate);
         match spool.send(io) {
             Ok(true) => {
                 io.consume(spool.size);

@@ -8,9 +8,9 @@
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
+use stdx::cache::ShardedCache;
 use stdx::counter::Counter;
 use stdx::hash::{Map, Seed};
-use stdx::recent::Sharded;
 use stdx::sync::Mutex;
 use stdx::sync::atomic::{AtomicU64, Ordering};
 
@@ -33,7 +33,7 @@ pub struct Digests {
     shard_entries: usize,
     bytes_max: usize,
     /// By the number of `meanings` and the digest.
-    near: Sharded<Arc<[u8]>>,
+    near: ShardedCache<Arc<[u8]>>,
     meanings: AtomicU64,
     pub hits: Counter,
     pub misses: Counter,
@@ -60,7 +60,7 @@ impl Digests {
             hasher: Seed::default(),
             shard_entries: limits.entries.div_ceil(count).max(1),
             bytes_max: limits.bytes_max,
-            near: Sharded::new(NEAR.min(limits.entries.max(1))),
+            near: ShardedCache::new(NEAR.min(limits.entries.max(1))),
             meanings: AtomicU64::new(0),
             hits: Counter::default(),
             misses: Counter::default(),

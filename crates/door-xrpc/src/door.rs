@@ -9,8 +9,8 @@ use os::Clock;
 use query::Database;
 use query::error::SqlError;
 use reactor::{Alarm, Connection, Door, Flow, Io, Pool, TlsConfig};
+use stdx::cache::ShardedCache;
 use stdx::histogram::Histogram;
-use stdx::recent::Sharded;
 use stdx::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::digests::{Digests, Limits};
@@ -99,7 +99,7 @@ pub struct Shared {
     pub(crate) texts: Digests,
     pub(crate) plans: Digests,
     /// By what a session's plans stand on, and the digest.
-    pub(crate) prepared_plans: Sharded<Arc<Known>>,
+    pub(crate) prepared_plans: ShardedCache<Arc<Known>>,
     pub(crate) spare: Spare,
     protected_mode: AtomicBool,
     last_id: AtomicU64,
@@ -189,7 +189,7 @@ impl XrpcDoor {
             stats: Stats::default(),
             texts: Digests::new(options.digests),
             plans: Digests::new(options.digests),
-            prepared_plans: Sharded::new(PREPARED_PLANS),
+            prepared_plans: ShardedCache::new(PREPARED_PLANS),
             spare: Spare::default(),
             protected_mode: AtomicBool::new(options.protected_mode),
             live: Live::of(&options),

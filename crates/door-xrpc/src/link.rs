@@ -5,7 +5,7 @@
 //!      └─TLS─► the same inside of TLS     └─────── wrong: ERROR, closed
 //! ```
 //! Nothing is executed here. What belongs to no session, or must not wait for one, is answered at once: capabilities on a number without a session, logins, new sessions, kills, tokens. Everything else is copied out of the
-//! input and left to its session's strand, and those that were idle are dealt out to the pool together, when all that has come is taken apart.
+//! input and left to its session's session queue, and those that were idle are dealt out to the pool together, when all that has come is taken apart.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use std::time::Duration;
 use engine::{Attempt, Turn};
 use query::Kill;
 use query::error::{self, SqlError};
-use reactor::{Connection, Flow, Io, Pushed, Strand, Task};
+use reactor::{Connection, Flow, Io, Pushed, SessionQueue, Task};
 use stdx::hash::Map;
 use stdx::sync::atomic::{AtomicU32, Ordering};
 
@@ -72,7 +72,7 @@ pub struct Link {
     delayed: Option<(u64, Attempt)>,
     members: Map<u64, Member>,
     sweep_at: usize,
-    /// Strands that were idle and have something to do.
+    /// Session queues that were idle and have something to do.
     tasks: Vec<Task>,
 }
 
@@ -115,7 +115,7 @@ impl Link {
         self.shared.record(&self.shared.stats.decode, begun);
         let tasks = std::mem::take(&mut self.tasks);
         if !tasks.is_empty() {
-            io.connection().run_strands(tasks);
+            io.connection().dispatch_sessions(tasks);
         }
         flow
     }
@@ -359,9 +359,9 @@ impl Link {
         } else if self.shared.stats.sessions.get() >= most {
             errors::TOO_MANY_SESSIONS.with(&[&most])
         } else {
-            let strand = self.add_member(io, frame.sid, who).strand.clone();
-            let task = strand.task();
-            if let Pushed::First = strand.push(Request::New(strand.clone())) {
+            let session_queue = self.add_member(io, frame.sid, who).session_queue.clone();
+            let task = session_queue.task();
+            if let Pushed::WasIdle = session_queue.push(Request::New(session_queue.clone())) {
                 self.tasks.push(task);
             }
             return Ok(());
@@ -378,9 +378,9 @@ impl Link {
         let outside = Arc::new(Outside::default());
         let session = Session::new(&self.shared, who, sid, (&outside, &self.presence), io.connection().handle());
         let queue_max = self.shared.live.queue_max();
-        let strand =
-            Strand::new(io.connection(), session, queue_max, |session, call, reply| session.serve(call, reply));
-        self.members.insert(sid, Member { strand, outside, is_closing: false });
+        let session_queue =
+            SessionQueue::new(io.connection(), session, queue_max, |session, call, reply| session.serve(call, reply));
+        self.members.insert(sid, Member { session_queue, outside, is_closing: false });
         &self.members[&sid]
     }
 
@@ -418,9 +418,9 @@ impl Link {
             return Ok(());
         }
         member.is_closing = is_close;
-        match member.strand.push(request) {
-            Pushed::First => self.tasks.push(member.strand.task()),
-            Pushed::Behind | Pushed::Closed(_) => {}
+        match member.session_queue.push(request) {
+            Pushed::WasIdle => self.tasks.push(member.session_queue.task()),
+            Pushed::Queued | Pushed::Closed(_) => {}
             Pushed::Full(_) => member.end(&self.shared.database, Ending::QueueFull),
         }
         Ok(())
@@ -451,7 +451,7 @@ impl Link {
             KillKind::Query => {
                 member.outside.kill(&database, Kill::Query);
                 // It may wait for leave.
-                member.strand.wake();
+                member.session_queue.wake();
             }
             KillKind::Connection => member.end(&database, Ending::Killed),
         }
@@ -463,7 +463,7 @@ impl Link {
         match self.member(frame.sid) {
             Some(member) => {
                 member.outside.offer(token);
-                member.strand.wake();
+                member.session_queue.wake();
             }
             // Who offers tokens for a single statement does not know that they are not needed.
             None if frame.sid & SINGLE != 0 => {}
@@ -482,7 +482,7 @@ impl Link {
         };
         match taken {
             Ok((base, gate)) => {
-                io.gate(gate);
+                io.hold_until_durable(gate);
                 self.writer(io, frame.sid).tso(base);
             }
             Err(error) => self.write_error(io, frame.sid, Severity::Error, &error),

@@ -1,11 +1,11 @@
 //! A session as its connection knows it: where its requests go, and what reaches it while it is busy.
 //!
-//! The session itself belongs to the thread that runs its strand. What a client says beside the order of requests (go on sending, stop, end) is left here, where the strand looks.
+//! The session itself belongs to the thread that runs its session queue. What a client says beside the order of requests (go on sending, stop, end) is left here, where the session queue looks.
 
 use std::sync::Arc;
 
 use query::{Database, Handle, Kill};
-use reactor::Strand;
+use reactor::SessionQueue;
 use stdx::sync::Mutex;
 use stdx::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
 
@@ -106,7 +106,7 @@ impl Outside {
 }
 
 pub struct Member {
-    pub strand: Strand<Session, Request>,
+    pub session_queue: SessionQueue<Session, Request>,
     pub outside: Arc<Outside>,
     /// SESS_CLOSE has come: nothing behind it is looked at.
     pub is_closing: bool,
@@ -117,14 +117,14 @@ impl Member {
     pub fn end(&self, database: &Database, why: Ending) {
         self.outside.end(why);
         self.outside.kill(database, Kill::Connection);
-        rouse(&self.strand);
+        rouse(&self.session_queue);
     }
 
     /// As its connection is gone.
     pub fn abandon(&self, database: &Database) {
         self.outside.end(Ending::Killed);
         self.outside.kill(database, Kill::Connection);
-        self.strand.close();
+        self.session_queue.close();
     }
 }
 
@@ -135,7 +135,7 @@ pub fn abandon_all<'m>(members: impl Iterator<Item = &'m Member> + Clone, databa
 }
 
 /// Lets the session look at what was left for it, whatever it does. A queue that is full is being worked on.
-pub fn rouse(strand: &Strand<Session, Request>) {
-    let _ = strand.post(Request::Look);
-    strand.wake();
+pub fn rouse(session_queue: &SessionQueue<Session, Request>) {
+    let _ = session_queue.post(Request::Look);
+    session_queue.wake();
 }

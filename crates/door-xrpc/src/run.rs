@@ -378,7 +378,7 @@ impl Session {
             rows.at = 0;
             let any = rows.result.next(sql, &mut rows.batch)?;
             self.shared.stats.rows.add(rows.batch.len() as u64);
-            reply.gate(sql.gate());
+            reply.hold_until_durable(sql.gate());
             if !any {
                 if let Some(chunk) = rows.chunk.as_mut().filter(|chunk| !chunk.is_empty()) {
                     chunk.send(&mut Writer { out: reply.out(), mode, sid });
@@ -396,7 +396,7 @@ impl Session {
     /// What every good answer ends with.
     fn write_ending(&mut self, reply: &mut Reply<'_>, affected: u64, insert_id: u64, info: &str) {
         let Some(sql) = &self.sql else { return };
-        reply.gate(sql.gate());
+        reply.hold_until_durable(sql.gate());
         let mut writer = Writer { out: reply.out(), mode: self.who.mode, sid: self.sid };
         for (level, warning) in sql.warnings() {
             let level = match level {

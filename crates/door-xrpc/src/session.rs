@@ -8,7 +8,7 @@ use std::sync::Arc;
 use query::error::{self, SqlError};
 use query::types::Charset;
 use query::{Kill, Login, Prepared};
-use reactor::{Call, Reply, Strand};
+use reactor::{Call, Reply, SessionQueue};
 use stdx::hash::Map;
 
 use crate::door::Shared;
@@ -27,8 +27,8 @@ pub const SINGLE: u64 = 1 << 63;
 
 /// What a connection pushes to a session. Payloads are the request's own: it is run in another thread.
 pub enum Request {
-    /// SESS_NEW, and the strand that it begins.
-    New(Strand<Session, Request>),
+    /// SESS_NEW, and the session queue that it begins.
+    New(SessionQueue<Session, Request>),
     Execute(Box<[u8]>),
     ExecutePlan(Box<[u8]>),
     Savepoint(Box<[u8]>),
@@ -146,11 +146,11 @@ impl Session {
         self.sid & SINGLE != 0
     }
 
-    /// What the strand calls.
+    /// What the session queue calls.
     pub fn serve(&mut self, call: Call<Request>, reply: &mut Reply<'_>) {
         if !self.is_over && self.outside.ending().is_none() {
             match call {
-                Call::GoOn => self.go_on(reply),
+                Call::Resume => self.go_on(reply),
                 Call::Request(request) => self.request(request, reply),
             }
             if self.sql.as_ref().is_some_and(|sql| sql.is_released()) {
@@ -175,7 +175,7 @@ impl Session {
 
     fn request(&mut self, request: Request, reply: &mut Reply<'_>) {
         match request {
-            Request::New(strand) => self.found(strand, reply),
+            Request::New(session_queue) => self.found(session_queue, reply),
             Request::Execute(payload) => self.execute(&payload, reply),
             Request::ExecutePlan(payload) => self.execute_plan(&payload, reply),
             Request::Savepoint(payload) => self.savepoint(&payload, reply),
@@ -188,7 +188,7 @@ impl Session {
             }
             Request::Capabilities => {
                 if let Some(sql) = &self.sql {
-                    reply.gate(sql.gate());
+                    reply.hold_until_durable(sql.gate());
                 }
                 self.writer(reply).capabilities();
             }
@@ -201,13 +201,13 @@ impl Session {
         Writer { out: reply.out(), mode: self.who.mode, sid: self.sid }
     }
 
-    fn found(&mut self, strand: Strand<Session, Request>, reply: &mut Reply<'_>) {
+    fn found(&mut self, session_queue: SessionQueue<Session, Request>, reply: &mut Reply<'_>) {
         match self.shared.enter(&self.who) {
             Ok(sql) => {
                 let outside = self.outside.clone();
                 sql.handle().on_kill(Box::new(move || {
                     outside.end(Ending::Killed);
-                    rouse(&strand);
+                    rouse(&session_queue);
                 }));
                 self.outside.set_sql(Some(sql.handle().clone()));
                 self.sql = Some(sql);
@@ -237,7 +237,7 @@ impl Session {
         let Failure { severity, error, is_remembered } = failure;
         self.shared.stats.errors.add(1);
         if let Some(sql) = &self.sql {
-            reply.gate(sql.gate());
+            reply.hold_until_durable(sql.gate());
         }
         if severity == Severity::Fatal {
             self.end();

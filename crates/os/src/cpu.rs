@@ -28,12 +28,12 @@ pub fn pin(cpus: &[usize]) -> bool {
 
 /// From now on the calling thread does not take the processor from one that works when it wakes, and waits for its turn. Where a processor is idle it runs at once as
 /// before. Best effort: false if the kernel refuses.
-pub fn do_not_preempt() -> bool {
+pub fn set_batch_scheduling() -> bool {
     set_policy(libc::SCHED_BATCH)
 }
 
 /// The opposite, as every thread begins: when it wakes it may take the processor from one that has worked for longer.
-pub fn may_preempt() -> bool {
+pub fn set_normal_scheduling() -> bool {
     set_policy(libc::SCHED_OTHER)
 }
 
@@ -90,22 +90,22 @@ impl ThreadClock {
 
 /// Processor time in nanoseconds: user, system.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Used {
+pub struct CpuTime {
     pub user_ns: u64,
     pub system_ns: u64,
 }
 
 /// Of the whole process.
-pub fn process() -> Used {
+pub fn process_time() -> CpuTime {
     used(libc::RUSAGE_SELF)
 }
 
 /// Of the processes that it has started and seen end.
-pub fn children() -> Used {
+pub fn children_time() -> CpuTime {
     used(libc::RUSAGE_CHILDREN)
 }
 
-fn used(who: libc::c_int) -> Used {
+fn used(who: libc::c_int) -> CpuTime {
     // SAFETY: an all-zero value is valid, and the kernel fills it.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
@@ -113,7 +113,7 @@ fn used(who: libc::c_int) -> Used {
         usage
     };
     let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
-    Used { user_ns: ns(usage.ru_utime), system_ns: ns(usage.ru_stime) }
+    CpuTime { user_ns: ns(usage.ru_utime), system_ns: ns(usage.ru_stime) }
 }
 
 #[cfg(test)]
@@ -157,10 +157,10 @@ mod tests {
     #[cfg(not(miri))]
     fn a_thread_may_leave_others_the_processor() {
         std::thread::spawn(|| {
-            assert!(super::do_not_preempt());
+            assert!(super::set_batch_scheduling());
             // SAFETY: no memory is passed.
             assert_eq!(unsafe { libc::sched_getscheduler(0) }, libc::SCHED_BATCH);
-            assert!(super::may_preempt());
+            assert!(super::set_normal_scheduling());
             // SAFETY: no memory is passed.
             assert_eq!(unsafe { libc::sched_getscheduler(0) }, libc::SCHED_OTHER);
         })

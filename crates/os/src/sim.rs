@@ -273,7 +273,7 @@ impl SimFolder {
     }
 
     /// Forgets the faults that have not struck yet.
-    pub fn mend(&self) {
+    pub fn clear_faults(&self) {
         for file in lock(&self.state).names.values() {
             lock(file).faults.clear();
         }
@@ -281,7 +281,7 @@ impl SimFolder {
 
     /// From now on the device lies: files whose names begin with `names` acknowledge syncs and durable writes, and keep nothing; with "" the folder forgets
     /// names too. No program can survive that, so a test that does not notice it is no test.
-    pub fn lie_about_sync(&self, names: &str) {
+    pub fn ignore_syncs(&self, names: &str) {
         lock(&self.state).liar = Some(names.to_owned());
     }
 

@@ -55,7 +55,7 @@ mod tests {
         let size = 64 << 20;
         let thread = std::thread::Builder::new().stack_size(size).spawn(move || {
             stdx::stack::register(size);
-            let (_, end) = stdx::stack::take_low().unwrap();
+            let (_, end) = stdx::stack::take_high_water().unwrap();
             small_pages(end);
             assert_eq!(touch(10_000), 10_000);
             let full = resident();

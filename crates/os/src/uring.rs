@@ -103,7 +103,7 @@ impl ReadRing {
         self.ring.as_raw_fd()
     }
 
-    pub fn under_way(&self) -> usize {
+    pub fn in_flight(&self) -> usize {
         self.depth - self.free.len()
     }
 
@@ -132,7 +132,7 @@ impl ReadRing {
     /// Waits until something can be collected, or for a moment; returns at once if nothing is under way.
     pub fn wait(&mut self) {
         self.submit();
-        if self.under_way() > 0 {
+        if self.in_flight() > 0 {
             enter(&mut self.ring, 1);
         }
     }
@@ -156,7 +156,7 @@ impl ReadRing {
 
 impl Drop for ReadRing {
     fn drop(&mut self) {
-        while self.under_way() > 0 {
+        while self.in_flight() > 0 {
             self.wait();
             self.collect(&mut |_, _| {});
         }

@@ -94,7 +94,7 @@ impl ReadQueue {
                 left.push((pid, then));
             }
         }
-        self.under_way.store(reads.ring.under_way(), Ordering::Relaxed);
+        self.under_way.store(reads.ring.in_flight(), Ordering::Relaxed);
         self.is_pushed.store(true, Ordering::Relaxed);
         left
     }
@@ -117,7 +117,7 @@ impl ReadQueue {
             self.is_pushed.store(false, Ordering::Relaxed);
             reads.ring.submit();
             let thens = reads.collect(&pager.pool);
-            self.under_way.store(reads.ring.under_way(), Ordering::Relaxed);
+            self.under_way.store(reads.ring.in_flight(), Ordering::Relaxed);
             thens
         };
         thens.into_iter().for_each(|then| then());
@@ -135,7 +135,7 @@ impl ReadQueue {
 impl Reads {
     /// Some: not taken.
     fn start(&mut self, pager: &Pager, pid: PageId, then: ReadCallback) -> Option<(PageId, ReadCallback)> {
-        if self.ring.under_way() == DEPTH {
+        if self.ring.in_flight() == DEPTH {
             return Some((pid, then));
         }
         if let Some(frame) = pager.pool.find(pid) {

@@ -25,7 +25,7 @@ use crate::group::{Group, NO_TOKEN};
 use crate::mailbox::Mailbox;
 use crate::scratch::Scratch;
 use crate::tls::{Sent, Tls, TlsConfig};
-use crate::{outbox, sys};
+use crate::{send_batch, sys};
 
 const RUNNING: u32 = 1;
 pub(crate) const READ: u32 = 2;
@@ -419,7 +419,7 @@ impl Connection {
         }
         if inner.put_up > 0 {
             drop(inner);
-            outbox::put(self.clone(), scratch);
+            send_batch::put(self.clone(), scratch);
             return None;
         }
         if self.turn.release() { None } else { Some(inner) }
@@ -441,7 +441,7 @@ impl Connection {
             self.turn.answer(bits);
             inner.unread |= bits & READ != 0;
             let session = inner.session.take().expect("an open connection has a session");
-            return Some(Waiting { session, input: std::mem::take(&mut inner.input), is_late: false });
+            return Some(Waiting { session, input: std::mem::take(&mut inner.input), is_deferred: false });
         }
         if bits & READ == 0 || !inner.input.is_empty() {
             self.go_on(inner, scratch);
@@ -456,7 +456,7 @@ impl Connection {
         let got = self.received(result, room, &mut inner, scratch);
         if got.is_some_and(|bytes| bytes > 0) && !inner.unread {
             let session = inner.session.take().expect("an open connection has a session");
-            return Some(Waiting { session, input, is_late: false });
+            return Some(Waiting { session, input, is_deferred: false });
         }
         // The end, nothing, or more than a round takes.
         let alive = got.is_some() && self.serve_input(&input, &mut inner, scratch) && self.after(&mut inner, scratch);
@@ -606,7 +606,7 @@ impl Connection {
         inner.suggested = None;
         self.groups[home].part(self);
         self.home.store(target, Ordering::Relaxed);
-        self.groups[target].counters.moved.add(1);
+        self.groups[target].counters.migrated.add(1);
         self.groups[target].adopt(self).is_ok()
     }
 
@@ -688,7 +688,7 @@ impl Connection {
 
     /// Notes how long bytes took from the round's beginning: the first of them, and all that the socket held.
     fn time_receive(&self, inner: &mut Inner, scratch: &Scratch) {
-        let times = &self.group().counters.times;
+        let times = &self.group().counters.latency;
         let is_first = std::mem::replace(&mut inner.heard, scratch.began) != scratch.began;
         if scratch.began == 0 || !is_first && inner.unread {
             return;
@@ -792,7 +792,7 @@ impl Connection {
         let start = inner.out.len();
         let mut session = inner.session.take().expect("an open connection has a session");
         let out_max = inner.sent + self.output_max();
-        let sealing = inner.tls.as_ref().and_then(|tls| tls.sealing());
+        let tls_info = inner.tls.as_ref().and_then(|tls| tls.tls_info());
         let mut io = Io {
             input,
             consumed: 0,
@@ -804,7 +804,7 @@ impl Connection {
             out_max,
             paused: false,
             tls: None,
-            sealing,
+            tls_info,
             connection: self,
         };
         if inner.ended {
@@ -818,8 +818,8 @@ impl Connection {
         inner.needs_peer = needs_peer;
         inner.paused = paused && consumed < input.len();
         if gate > self.group().durable.get() && inner.out.len() > start {
-            self.group().counters.gated.add(1);
-            self.group().durable.ask(gate);
+            self.group().counters.replies_held.add(1);
+            self.group().durable.request(gate);
             inner.gates.push_back(Gate { position: gate, start: inner.out_start + start as u64 });
         }
         let flow = flow.unwrap_or_else(|_| {
@@ -972,7 +972,7 @@ impl Connection {
         inner.put_up = 0;
         inner.gates.clear();
         self.owe_out(0);
-        let times = &self.group().counters.times;
+        let times = &self.group().counters.latency;
         let since = times.now();
         if let Some(session) = inner.session.take() {
             self.door.close(session);

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use crate::connection::Connection;
-use crate::tls::{Sealing, TlsConfig};
+use crate::tls::{TlsConfig, TlsInfo};
 
 /// A protocol. One value serves all its connections.
 pub trait Door: Send + Sync + 'static {
@@ -22,7 +22,7 @@ pub trait Door: Send + Sync + 'static {
     ///
     /// If it marks any, it returns what brings their pages: that is started when the others have been served, is given one call for each
     /// marked session, in order, and makes it when that session can be served too.
-    fn look_ahead(&self, _: &mut [Arrived<'_, Self::Session>]) -> Option<Fetch> {
+    fn look_ahead(&self, _: &mut [Received<'_, Self::Session>]) -> Option<Fetch> {
         None
     }
 
@@ -39,11 +39,11 @@ pub trait Door: Send + Sync + 'static {
 pub type Fetch = Box<dyn FnOnce(Vec<Box<dyn FnOnce() + Send>>)>;
 
 /// A session and what has arrived for it.
-pub struct Arrived<'a, S> {
+pub struct Received<'a, S> {
     pub session: &'a mut S,
     pub input: &'a [u8],
     /// Serving it would wait for the disk.
-    pub is_late: bool,
+    pub is_deferred: bool,
 }
 
 /// How a connection goes on after `serve`.
@@ -69,7 +69,7 @@ pub struct Io<'a> {
     pub(crate) out_max: usize,
     pub(crate) paused: bool,
     pub(crate) tls: Option<Arc<TlsConfig>>,
-    pub(crate) sealing: Option<Sealing>,
+    pub(crate) tls_info: Option<TlsInfo>,
     pub(crate) connection: &'a Arc<Connection>,
 }
 
@@ -100,7 +100,7 @@ impl<'a> Io<'a> {
 
     /// Everything written in this `serve` stays here until the watermark has reached `position`.
     #[inline]
-    pub fn gate(&mut self, position: u64) {
+    pub fn hold_until_durable(&mut self, position: u64) {
         self.gate = self.gate.max(position);
     }
 
@@ -139,12 +139,12 @@ impl<'a> Io<'a> {
 
     /// The same for what lies inside of this input and output: of a protocol that wraps another. What the inner one consumes, and whether it pauses, is `consumed` and `is_paused`; its
     /// gate and its parking hold here at once.
-    pub fn inside<'b, R>(
+    pub fn nested<'b, R>(
         &mut self,
         input: &'b [u8],
         out: &mut Vec<u8>,
         serve: impl FnOnce(&mut Io<'_>) -> R,
-    ) -> Inside<R>
+    ) -> Nested<R>
     where
         'a: 'b,
     {
@@ -160,7 +160,7 @@ impl<'a> Io<'a> {
             out_max,
             paused: false,
             tls: None,
-            sealing: self.sealing,
+            tls_info: self.tls_info,
             connection: self.connection,
         };
         let result = serve(&mut inner);
@@ -168,12 +168,12 @@ impl<'a> Io<'a> {
         self.gate = inner.gate;
         self.park |= inner.park;
         self.needs_peer |= inner.needs_peer;
-        Inside { result, consumed, is_paused }
+        Nested { result, consumed, is_paused }
     }
 
     /// What the connection's bytes are sealed with; None: with nothing.
-    pub fn sealing(&self) -> Option<Sealing> {
-        self.sealing
+    pub fn tls_info(&self) -> Option<TlsInfo> {
+        self.tls_info
     }
 
     pub fn connection(&self) -> &'a Arc<Connection> {
@@ -182,7 +182,7 @@ impl<'a> Io<'a> {
 }
 
 /// How `Io::inside` went.
-pub struct Inside<R> {
+pub struct Nested<R> {
     pub result: R,
     pub consumed: usize,
     pub is_paused: bool,
@@ -192,7 +192,7 @@ pub struct Inside<R> {
 pub(crate) struct Waiting {
     pub session: Box<dyn Any + Send>,
     pub input: Vec<u8>,
-    pub is_late: bool,
+    pub is_deferred: bool,
 }
 
 /// A door with its session type hidden, so that connections are of one type.
@@ -204,11 +204,11 @@ pub(crate) trait AnyDoor: Send + Sync {
     fn refuse(&self) -> Vec<u8>;
 }
 
-fn arrived<'a, D: Door>(waiting: &'a mut [&mut Waiting]) -> Vec<Arrived<'a, D::Session>> {
-    let one = |waiting: &'a mut &mut Waiting| Arrived {
+fn arrived<'a, D: Door>(waiting: &'a mut [&mut Waiting]) -> Vec<Received<'a, D::Session>> {
+    let one = |waiting: &'a mut &mut Waiting| Received {
         session: waiting.session.downcast_mut().expect("made by this door"),
         input: &waiting.input,
-        is_late: waiting.is_late,
+        is_deferred: waiting.is_deferred,
     };
     waiting.iter_mut().map(one).collect()
 }
@@ -225,8 +225,11 @@ impl<D: Door> AnyDoor for D {
     fn look_ahead(&self, waiting: &mut [&mut Waiting]) -> Option<Fetch> {
         let mut all = arrived::<D>(waiting);
         let fetch = Door::look_ahead(self, &mut all);
-        let late: Vec<bool> = all.iter().map(|arrived| arrived.is_late).collect();
-        waiting.iter_mut().zip(late).for_each(|(waiting, is_late)| waiting.is_late = is_late && fetch.is_some());
+        let late: Vec<bool> = all.iter().map(|arrived| arrived.is_deferred).collect();
+        waiting
+            .iter_mut()
+            .zip(late)
+            .for_each(|(waiting, is_deferred)| waiting.is_deferred = is_deferred && fetch.is_some());
         fetch
     }
 

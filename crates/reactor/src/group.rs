@@ -15,17 +15,17 @@ use stdx::sync::{Mutex, RwLock};
 use stdx::wait::Edge;
 use stdx::watermark::Watermark;
 
-use crate::beat::{Beat, Seen};
 use crate::connection::{Connection, END, READ, RELEASE, WRITE};
-use crate::crew::{Crew, Need};
 use crate::mailbox::Task;
-use crate::pool::{PoolInner, Source};
+use crate::pool::{EventSource, PoolInner};
+use crate::progress::{Beat, Seen};
 use crate::round::{self, Member};
 use crate::scratch::Scratch;
-use crate::seats::Seats;
 use crate::settings::{Live, Settings};
 use crate::sys::{Epoll, Event, EventFd};
-use crate::{Counters, outbox};
+use crate::worker_pool::{Crew, Need};
+use crate::worker_slots::Seats;
+use crate::{Counters, send_batch};
 
 /// Tokens of what is no connection; connections have bit 63 set.
 pub(crate) const TOKEN_WAKE: u64 = 0;
@@ -52,7 +52,7 @@ pub(crate) enum Work {
     Back(Member),
     Task(Task),
     /// A run of a strand.
-    Strand(Task),
+    Session(Task),
 }
 
 #[derive(Default)]
@@ -68,7 +68,7 @@ pub(crate) struct Group {
     pub durable: Arc<Watermark>,
     pub epoll: Epoll,
     wake: EventFd,
-    source: Option<Source>,
+    source: Option<EventSource>,
     /// With the moment at which each was put there.
     queue: Mutex<VecDeque<(Work, u64)>>,
     queued: AtomicUsize,
@@ -133,7 +133,7 @@ fn on_breath() -> bool {
 
 /// Returns the stack's pages to the kernel if requests went deeper than `kept` bytes since the last call. The stack is kept in small pages.
 fn give_back_stack(kept: usize) {
-    let Some((used, end)) = stdx::stack::take_low() else { return };
+    let Some((used, end)) = stdx::stack::take_high_water() else { return };
     if kept == 0 {
         os::stack::small_pages(end);
     } else if used > kept {
@@ -175,7 +175,7 @@ impl Group {
         settings: Settings,
         (counters, live): (Arc<Counters>, Arc<Live>),
         durable: Arc<Watermark>,
-        source: Option<Source>,
+        source: Option<EventSource>,
     ) -> std::io::Result<Group> {
         let (epoll, wake) = (Epoll::new()?, EventFd::new()?);
         epoll.add(wake.fd(), TOKEN_WAKE, false)?;
@@ -184,7 +184,7 @@ impl Group {
         }
         Ok(Group {
             crew: Crew::new(settings.epoll_threads_per_group, settings.epoll_group_threads_max),
-            seats: Seats::new(settings.kept_bytes, settings.auto_cpu_affinity),
+            seats: Seats::new(settings.idle_buffer_bytes, settings.auto_cpu_affinity),
             settings,
             live,
             counters,
@@ -210,7 +210,7 @@ impl Group {
 
     /// Milliseconds since the pool was made.
     pub fn now_ms(&self) -> u64 {
-        self.counters.times.elapsed().as_millis() as u64
+        self.counters.latency.elapsed().as_millis() as u64
     }
 
     fn pool(&self) -> Option<Arc<PoolInner>> {
@@ -232,7 +232,7 @@ impl Group {
             give_back_stack(0);
             group.seats.unbind();
             group.work();
-            group.counters.threads_left.add(1);
+            group.counters.threads_removed.add(1);
         };
         let thread = std::thread::Builder::new().name("worker".into()).stack_size(STACK_BYTES);
         let thread = thread.spawn(body).expect("the system gives a thread");
@@ -245,7 +245,7 @@ impl Group {
         let Some(pool) = self.pool() else { return };
         HOME.set(Some(self.clone()));
         stdx::wait::install(Some(on_wait));
-        stdx::wait::install_breathe(Some(on_breath));
+        stdx::wait::install_interrupt_hook(Some(on_breath));
         let own = Arc::new(Beat::own());
         self.beats.lock().push(own.clone());
         BEAT.set(Some(own.clone()));
@@ -256,7 +256,7 @@ impl Group {
         }
         while !pool.stop.load(Ordering::Relaxed) {
             if let Some(source) = &self.source {
-                (source.tend)();
+                (source.poll)();
             }
             // The queue comes first: this thread may hold the only wake-up for it, and would take that along when it lies down (R3).
             self.run_queue(&mut scratch);
@@ -284,16 +284,16 @@ impl Group {
         rest();
         self.beats.lock().retain(|beat| !Arc::ptr_eq(beat, &own));
         stdx::wait::install(None);
-        stdx::wait::install_breathe(None);
+        stdx::wait::install_interrupt_hook(None);
         BEAT.set(None);
         HOME.set(None);
     }
 
     fn begin_round(&self, scratch: &mut Scratch) {
         begin_work();
-        let elapsed = self.counters.times.elapsed();
+        let elapsed = self.counters.latency.elapsed();
         scratch.now_ms = elapsed.as_millis() as u64;
-        scratch.began = self.counters.times.moment(elapsed);
+        scratch.began = self.counters.latency.moment(elapsed);
         if scratch.input.len() != self.live.receive_bytes() {
             scratch.input = vec![0; self.live.receive_bytes()];
         }
@@ -320,7 +320,7 @@ impl Group {
         match work {
             Work::Turn(connection, bits) => self.bring(connection, bits, scratch),
             Work::Back(member) => round::come_back(member),
-            Work::Task(task) | Work::Strand(task) => {
+            Work::Task(task) | Work::Session(task) => {
                 // It may take long.
                 round::play(self, scratch);
                 task();
@@ -367,7 +367,7 @@ impl Group {
         let left = std::mem::take(&mut *self.queue.lock());
         let mut any = false;
         for (work, _) in left {
-            if let Work::Strand(task) = work {
+            if let Work::Session(task) = work {
                 any = true;
                 task();
             }
@@ -378,7 +378,7 @@ impl Group {
     /// What sessions have asked of the group's source begins now.
     pub fn hand_in(&self) {
         if let Some(source) = &self.source {
-            (source.hand_in)();
+            (source.submit)();
         }
     }
 
@@ -400,7 +400,7 @@ impl Group {
             self.call_one();
         }
         let (work, since) = found?;
-        self.counters.times.record(&self.counters.times.work_queue, since);
+        self.counters.latency.record(&self.counters.latency.work_queue, since);
         Some(work)
     }
 
@@ -451,7 +451,7 @@ impl Group {
     }
 
     fn run_timers(&self, pool: &PoolInner) {
-        let times = &self.counters.times;
+        let times = &self.counters.latency;
         for action in pool.timers.due() {
             let since = times.now();
             action();
@@ -465,7 +465,7 @@ impl Group {
 
     /// What the calling thread has taken and not begun is for others from here on, and what it has answered is sent.
     fn give_away(&self) {
-        outbox::send(None);
+        send_batch::send(None);
         self.hand_in();
         round::give_back();
         self.hand_over();
@@ -510,7 +510,7 @@ impl Group {
 
     /// Puts work into the queue and makes sure that somebody comes for it: whoever finds it empty calls one thread, whoever leaves something in it calls another.
     pub fn enqueue(&self, work: impl Iterator<Item = Work>) {
-        let now = self.counters.times.now();
+        let now = self.counters.latency.now();
         let was_empty = {
             let mut queue = self.queue.lock();
             let was_empty = queue.is_empty();
@@ -541,7 +541,7 @@ impl Group {
     }
 
     pub fn register_gated(&self, connection: Arc<Connection>) {
-        self.durable.count_in();
+        self.durable.add_async_waiter();
         self.gated.lock().push(connection);
         self.any_gated.store(true, Ordering::SeqCst);
     }
@@ -571,7 +571,7 @@ impl Group {
             }
         }
         all.into_iter().for_each(|connection| connection.notify(RELEASE, scratch));
-        outbox::send(Some(scratch));
+        send_batch::send(Some(scratch));
     }
 
     /// Connections that have their home here.

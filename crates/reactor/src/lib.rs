@@ -1,32 +1,32 @@
 //! The thread pool that all doors share: groups of epoll threads, replies that wait for the disk without a thread. Start with README.md.
 
-mod beat;
 mod connection;
-mod crew;
 mod door;
 mod group;
+mod latency;
 mod mailbox;
-mod outbox;
 mod pool;
+mod progress;
 mod round;
 mod scratch;
-mod seats;
+mod send_batch;
+mod session_queue;
 mod settings;
-mod strand;
 mod sys;
 mod timer;
-mod times;
 mod tls;
+mod worker_pool;
+mod worker_slots;
 
 pub use connection::{Buffers, Connection, Handle};
-pub use door::{Arrived, Door, Fetch, Flow, Inside, Io};
+pub use door::{Door, Fetch, Flow, Io, Nested, Received};
+pub use latency::Latencies;
 pub use mailbox::Task;
-pub use pool::{Job, ListenOptions, Listener, Next, Pool, Source};
+pub use pool::{EventSource, Job, ListenOptions, Listener, Next, Pool};
+pub use session_queue::{Call, Pushed, Reply, Serve, SessionQueue, Waker};
 pub use settings::Settings;
-pub use strand::{Call, Pushed, Reply, Serve, Strand, Waker};
 pub use timer::Alarm;
-pub use times::Times;
-pub use tls::{Sealing, TlsConfig};
+pub use tls::{TlsConfig, TlsInfo};
 
 /// What the pool counts; the names are XRPC's where XRPC has one.
 #[derive(Default)]
@@ -40,23 +40,23 @@ pub struct Counters {
     pub wakeups: stdx::counter::Counter,
     /// Connections served, once for each batch of received bytes.
     pub batches: stdx::counter::Counter,
-    /// Times that a connection's socket took bytes.
+    /// Latencies that a connection's socket took bytes.
     pub sends: stdx::counter::Counter,
     /// Batches whose replies had to wait for the disk.
-    pub gated: stdx::counter::Counter,
+    pub replies_held: stdx::counter::Counter,
     /// Connections handed to another thread because this one began to wait.
     pub handed_over: stdx::counter::Counter,
     /// Connections moved to the group that runs where their packets come in.
-    pub moved: stdx::counter::Counter,
+    pub migrated: stdx::counter::Counter,
     /// Waits that were refused because no wait slot was free.
     pub waits_refused: stdx::counter::Counter,
     /// Computations that had to end because their group had no other thread left.
     pub computations_ended: stdx::counter::Counter,
     pub threads_added: stdx::counter::Counter,
-    pub threads_left: stdx::counter::Counter,
+    pub threads_removed: stdx::counter::Counter,
     /// Requests that ended in a panic; their connection was closed.
     pub panics: stdx::counter::Counter,
-    pub times: Times,
+    pub latency: Latencies,
     /// Bytes written for all connections that their peers have not taken. One word, because it decides; it changes only for who waits.
     pub(crate) unsent: stdx::sync::atomic::AtomicU64,
 }

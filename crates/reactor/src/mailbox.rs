@@ -61,15 +61,15 @@ impl Mailbox {
 
 impl Connection {
     /// Deals runs of strands out to the groups, the first to the connection's own. What falls to the group of the calling thread is run when this connection's turn is over.
-    pub fn run_strands(&self, mut tasks: Vec<Task>) {
+    pub fn dispatch_sessions(&self, mut tasks: Vec<Task>) {
         let (groups, home) = self.groups_and_home();
         if tasks.len() == 1 {
-            return groups[home].take_on(tasks.pop().map(Work::Strand).into_iter());
+            return groups[home].take_on(tasks.pop().map(Work::Session).into_iter());
         }
         let count = groups.len();
         let mut shares: Vec<Vec<Work>> = (0..count.min(tasks.len())).map(|_| Vec::new()).collect();
         for (at, task) in tasks.into_iter().enumerate() {
-            shares[at % count].push(Work::Strand(task));
+            shares[at % count].push(Work::Session(task));
         }
         for (at, share) in shares.into_iter().enumerate() {
             groups[(home + at) % count].take_on(share.into_iter());
@@ -128,7 +128,7 @@ impl Connection {
             std::mem::take(&mut mailbox.paused)
         };
         if !paused.is_empty() {
-            self.run_strands(paused);
+            self.dispatch_sessions(paused);
         }
     }
 
@@ -148,7 +148,7 @@ impl Handle {
             if connection.is_closed() {
                 return;
             }
-            connection.group().durable.ask(gate);
+            connection.group().durable.request(gate);
             let mut mailbox = connection.mailbox.lock();
             mailbox.bytes.extend_from_slice(bytes);
             mailbox.replies.push((gate, bytes.len()));
@@ -162,7 +162,7 @@ impl Handle {
 
     /// Leaves a run of a strand to the pool, behind what waits there.
     pub(crate) fn schedule(&self, task: Task) {
-        self.with(|connection| connection.group().enqueue(std::iter::once(Work::Strand(task))));
+        self.with(|connection| connection.group().enqueue(std::iter::once(Work::Session(task))));
     }
 
     /// A strand is no longer idle.

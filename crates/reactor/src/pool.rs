@@ -83,15 +83,15 @@ pub struct Pool {
 }
 
 /// What a group's threads look after besides connections: reads that they have started, for instance.
-pub struct Source {
+pub struct EventSource {
     /// Becomes readable when there is something to do. Must outlive the pool's threads.
     pub fd: RawFd,
     /// Called by each thread of the group when it starts.
     pub enter: Box<dyn Fn() + Send + Sync>,
     /// Lets begin what sessions have asked for since the last time. Called by each thread at the end of a round, and before it waits inside one (R11).
-    pub hand_in: Box<dyn Fn() + Send + Sync>,
+    pub submit: Box<dyn Fn() + Send + Sync>,
     /// Does what there is to do, without waiting. Called by each thread before it looks at the queue and waits for events (R11).
-    pub tend: Box<dyn Fn() + Send + Sync>,
+    pub poll: Box<dyn Fn() + Send + Sync>,
 }
 
 impl Pool {
@@ -99,7 +99,7 @@ impl Pool {
     pub fn start(
         settings: &Settings,
         durable: Arc<Watermark>,
-        source: &mut dyn FnMut(usize) -> Option<Source>,
+        source: &mut dyn FnMut(usize) -> Option<EventSource>,
     ) -> io::Result<Pool> {
         let processors = os::cpu::allowed();
         let settings = settings.resolve(processors.len());

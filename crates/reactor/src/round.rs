@@ -13,8 +13,8 @@ use std::sync::Arc;
 use crate::connection::Connection;
 use crate::door::{AnyDoor, Fetch, Waiting};
 use crate::group::{Group, Work};
-use crate::outbox;
 use crate::scratch::Scratch;
+use crate::send_batch;
 
 /// A connection whose requests are to be served in this round.
 pub struct Member {
@@ -56,7 +56,7 @@ pub fn play(group: &Arc<Group>, scratch: &mut Scratch) {
         crate::group::begin_work();
         member.connection.serve_arrived(member.waiting, scratch);
     }
-    outbox::send(Some(scratch));
+    send_batch::send(Some(scratch));
     for (fetch, late) in away {
         fetch(late.into_iter().map(|member| back_to(group.clone(), member)).collect());
     }
@@ -90,7 +90,7 @@ fn look_ahead(members: &mut Vec<Member>, away: &mut Vec<(Fetch, Vec<Member>)>) {
 fn look_ahead_with(door: &Arc<dyn AnyDoor>, members: &mut Vec<Member>, away: &mut Vec<(Fetch, Vec<Member>)>) {
     let mut waiting: Vec<&mut Waiting> = members.iter_mut().map(|member| &mut member.waiting).collect();
     if let Some(fetch) = door.look_ahead(&mut waiting) {
-        let (late, now) = std::mem::take(members).into_iter().partition(|member| member.waiting.is_late);
+        let (late, now) = std::mem::take(members).into_iter().partition(|member| member.waiting.is_deferred);
         away.push((fetch, late));
         *members = now;
     }

@@ -1,7 +1,7 @@
 //! The memory of a thread. Connections borrow their buffers from it and bring them back; how much of them is kept hangs on the thread's seat, for there are few seats and may be many threads.
 
-use crate::seats::{Seat, Seats};
-use crate::{Counters, outbox};
+use crate::worker_slots::{Seat, Seats};
+use crate::{Counters, send_batch};
 
 /// What a thread carries from one connection to the next: buffers, the time of the round, and counts that reach the counters once a round.
 pub(crate) struct Scratch {
@@ -80,7 +80,8 @@ impl Scratch {
     }
 
     pub fn take_input(&mut self, mut buffer: Vec<u8>) {
-        if buffer.capacity() == ROUND_INPUT && self.inputs.len() < outbox::OUTBOX_MAX && self.has_room(ROUND_INPUT) {
+        if buffer.capacity() == ROUND_INPUT && self.inputs.len() < send_batch::OUTBOX_MAX && self.has_room(ROUND_INPUT)
+        {
             buffer.clear();
             self.kept += ROUND_INPUT;
             self.inputs.push(buffer);
@@ -98,7 +99,7 @@ impl Scratch {
     pub fn take_output(&mut self, mut buffer: Vec<u8>) {
         let most = if self.outputs.is_empty() { OUTPUT_KEPT } else { OUTPUTS_KEPT };
         let bytes = buffer.capacity();
-        if bytes > 0 && bytes <= most && self.outputs.len() < outbox::OUTBOX_MAX && self.has_room(bytes) {
+        if bytes > 0 && bytes <= most && self.outputs.len() < send_batch::OUTBOX_MAX && self.has_room(bytes) {
             buffer.clear();
             self.kept += bytes;
             self.outputs.push(buffer);
@@ -109,7 +110,8 @@ impl Scratch {
     pub fn sit(&mut self, seats: &Seats) {
         if self.seat.is_none() {
             self.seat = seats.take();
-            self.kept_max = if self.seat.is_some() { seats.kept_bytes } else { seats.kept_bytes / STANDING };
+            self.kept_max =
+                if self.seat.is_some() { seats.idle_buffer_bytes } else { seats.idle_buffer_bytes / STANDING };
         }
     }
 

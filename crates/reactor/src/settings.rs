@@ -27,7 +27,7 @@ pub struct Settings {
     /// With more unsent bytes than this in all connections together, none that has more than a few kilobytes of them is served.
     pub output_total_bytes: usize,
     /// A thread keeps empty buffers for the next rounds up to so many bytes.
-    pub kept_bytes: usize,
+    pub idle_buffer_bytes: usize,
     /// A peer that takes no byte of waiting output for so long is disconnected.
     pub net_write_timeout: Duration,
     /// Seconds of silence before keep-alive probes; 0 sends none.
@@ -52,7 +52,7 @@ impl Default for Settings {
             receive_bytes: 64 << 10,
             output_soft_bytes: 1 << 20,
             output_total_bytes: 256 << 20,
-            kept_bytes: 5 << 20,
+            idle_buffer_bytes: 5 << 20,
             net_write_timeout: Duration::from_secs(60),
             tcp_keep_alive: 300,
             tcp_recv_buf: 0,

@@ -24,7 +24,7 @@ pub(crate) struct Tls {
 
 /// What a connection's bytes are sealed with, in OpenSSL's names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sealing {
+pub struct TlsInfo {
     pub version: &'static str,
     pub cipher: &'static str,
 }
@@ -46,7 +46,7 @@ impl Tls {
     }
 
     /// What both sides have agreed on; None: nothing yet.
-    pub fn sealing(&self) -> Option<Sealing> {
+    pub fn tls_info(&self) -> Option<TlsInfo> {
         let version = match self.protocol.protocol_version()? {
             ProtocolVersion::TLSv1_2 => "TLSv1.2",
             ProtocolVersion::TLSv1_3 => "TLSv1.3",
@@ -64,7 +64,7 @@ impl Tls {
             CipherSuite::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256 => "ECDHE-RSA-CHACHA20-POLY1305",
             other => other.as_str()?,
         };
-        Some(Sealing { version, cipher })
+        Some(TlsInfo { version, cipher })
     }
 
     /// Opens received bytes: appends to `plain` what they hold. An error means that the peer does not speak TLS or breaks it; the alert that tells it is sealed.

@@ -130,7 +130,7 @@ impl Source<'_> {
 /// Calls back with the name and the source of each histogram that there is.
 fn each(parts: &Parts, mut look: impl FnMut(&'static str, Source<'_>)) {
     if let Some(pool) = parts.pool.upgrade() {
-        pool.counters().times.named().into_iter().for_each(|(name, one)| look(name, Source::One(one)));
+        pool.counters().latency.named().into_iter().for_each(|(name, one)| look(name, Source::One(one)));
     }
     if let Some(door) = parts.xrpc.upgrade() {
         door.stats().named().into_iter().for_each(|(name, one)| look(name, Source::One(one)));

@@ -13,7 +13,7 @@ use door_xrpc::{Limits, Options as XrpcOptions, XrpcDoor};
 use engine::{Engine, Error};
 use os::{Clock, RealClock};
 use query::Database;
-use reactor::{Door, ListenOptions, Pool, Source, TlsConfig};
+use reactor::{Door, EventSource, ListenOptions, Pool, TlsConfig};
 use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
@@ -85,7 +85,7 @@ pub fn run(settings: Settings) -> Result<(), Failure> {
         control.map_err(|e| log::warn("no control socket: backup needs the server to be stopped", &[("error", &e)]));
     follow_changes(&settings);
     let of_statements = settings.number(Name::StatementMemory).max(shares.statement_bytes) - shares.statement_bytes;
-    stdx::memory::limit_to(shares.request_bytes() + of_statements);
+    stdx::memory::set_headroom(shares.request_bytes() + of_statements);
     banner(&settings, &path, &doors);
     let signal = signals.forever().next().unwrap_or(SIGTERM);
     log::info("stopping", &[("signal", &signal)]);
@@ -192,7 +192,7 @@ fn pool(settings: &Settings, shares: &Shares, engine: &Engine, descriptors: u64)
         auto_cpu_affinity: settings.is_on(Name::AutoCpuAffinity),
         output_soft_bytes: number(Name::OutputPause).min(shares.connection_output_bytes() as usize),
         output_total_bytes: shares.output_bytes() as usize,
-        kept_bytes: 0,
+        idle_buffer_bytes: 0,
         tcp_listen_queue: number(Name::TcpListenQueue) as i32,
         ..live_pool(settings)
     }
@@ -203,18 +203,18 @@ fn pool(settings: &Settings, shares: &Shares, engine: &Engine, descriptors: u64)
         max_connections: number(Name::MaxConnections),
         epoll_group_threads_max: (shares.threads_max() as usize / sizes.epoll_groups)
             .clamp(sizes.epoll_threads_per_group + 1, sizes.epoll_group_threads_max),
-        kept_bytes: (shares.kept_bytes() as usize / base).min(reactor::Settings::default().kept_bytes),
+        idle_buffer_bytes: (shares.kept_bytes() as usize / base).min(reactor::Settings::default().idle_buffer_bytes),
         ..sizes
     };
     // Each group reads absent pages through an async read queue of its own.
     let mut source = |_: usize| {
         let queue = engine.pager().open_read_queue()?;
         let (entered, handed, tended) = (queue.clone(), queue.clone(), queue.clone());
-        Some(Source {
+        Some(EventSource {
             fd: queue.fd(),
             enter: Box::new(move || entered.attach_thread()),
-            hand_in: Box::new(move || handed.submit()),
-            tend: Box::new(move || tended.poll_completions()),
+            submit: Box::new(move || handed.submit()),
+            poll: Box::new(move || tended.poll_completions()),
         })
     };
     Pool::start(&sizes, engine.durable().clone(), &mut source)
@@ -240,12 +240,12 @@ fn live_pool(settings: &Settings) -> reactor::Settings {
 
 /// Lets the pool follow changes of its settings.
 fn tune_pool(settings: &Settings, pool: &Arc<Pool>) {
-    pool.counters().times.switch(settings.is_on(Name::PerfHist));
+    pool.counters().latency.switch(settings.is_on(Name::PerfHist));
     let tuned = Arc::downgrade(pool);
     settings.on_change(Box::new(move |_, settings| {
         if let Some(pool) = tuned.upgrade() {
             pool.tune(&live_pool(settings));
-            pool.counters().times.switch(settings.is_on(Name::PerfHist));
+            pool.counters().latency.switch(settings.is_on(Name::PerfHist));
         }
     }));
 }

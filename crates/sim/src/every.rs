@@ -17,7 +17,7 @@ pub struct Every {
     pub operations: usize,
     /// Every so many I/Os of a recovery it is cut again; 0: never.
     pub again_step: u64,
-    /// Names of files whose syncs are lies; see `SimFolder::lie_about_sync`.
+    /// Names of files whose syncs are lies; see `SimFolder::ignore_syncs`.
     pub liar: Option<&'static str>,
 }
 
@@ -57,7 +57,7 @@ impl Every {
         };
         let folder = SimFolder::new(mix(self.seed, crash.unwrap_or(0)));
         if let Some(liar) = self.liar {
-            folder.lie_about_sync(liar);
+            folder.ignore_syncs(liar);
         }
         let point = crash.map(|crash| Point { crash, again: None });
         let mut left = Left::empty(folder, Arc::new(SimClock::new(START_MS)), machine);

@@ -283,7 +283,7 @@ impl<'p> Life<'p> {
                 }
                 // A unit that failed has changed nothing.
                 life.doubt = None;
-                life.world.folder.mend();
+                life.world.folder.clear_faults();
                 life.is_faulty = false;
                 life.look()
             }
@@ -292,7 +292,7 @@ impl<'p> Life<'p> {
 
     /// Everything is as the model says, and sound.
     fn look(&mut self) -> Result<(), Stop> {
-        self.world.folder.mend();
+        self.world.folder.clear_faults();
         self.is_faulty = false;
         let failed = |error: Error| Stop::Wrong(format!("a look at everything: {error}"));
         let (seen, expected) = (self.world.read().map_err(failed)?, self.last().at(self.now));
@@ -445,7 +445,7 @@ impl<'p> Life<'p> {
     }
 
     fn reopen(&mut self) -> Result<(), Outcome> {
-        self.world.folder.mend();
+        self.world.folder.clear_faults();
         self.world.folder.set_capacity(None);
         self.is_full = false;
         self.is_faulty = false;

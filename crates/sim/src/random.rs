@@ -14,7 +14,7 @@ use crate::world::{Machine, START_MS};
 #[derive(Clone, Debug)]
 pub struct Random {
     pub seed: u64,
-    /// Names of files whose syncs are lies; see `SimFolder::lie_about_sync`.
+    /// Names of files whose syncs are lies; see `SimFolder::ignore_syncs`.
     pub liar: Option<&'static str>,
 }
 
@@ -38,7 +38,7 @@ impl Random {
         };
         let folder = SimFolder::new(prng.next_u64());
         if let Some(liar) = self.liar {
-            folder.lie_about_sync(liar);
+            folder.ignore_syncs(liar);
         }
         let mut left = Left::empty(folder, Arc::new(SimClock::new(START_MS)), machine);
         for life in 1..=1 + prng.below(5) {

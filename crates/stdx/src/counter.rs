@@ -1,7 +1,7 @@
 //! A counter that many threads add to without sharing a cache line.
 
 use crate::padded::Padded;
-use crate::slot;
+use crate::thread_number;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const SHARDS: usize = 16;
@@ -15,7 +15,7 @@ pub struct Counter {
 impl Counter {
     #[inline]
     pub fn add(&self, amount: u64) {
-        self.shards[slot::current() % SHARDS].0.fetch_add(amount, Ordering::Relaxed);
+        self.shards[thread_number::current() % SHARDS].0.fetch_add(amount, Ordering::Relaxed);
     }
 
     /// The sum, wrapping: adding `u64::MAX` takes one away.

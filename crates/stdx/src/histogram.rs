@@ -4,7 +4,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::slot;
+use crate::thread_number;
 
 const SUB_BITS: u32 = 5;
 const SUB: usize = 1 << SUB_BITS;
@@ -73,7 +73,7 @@ impl Histogram {
     /// Records `count` times the same value.
     #[inline]
     pub fn record_many(&self, value: u64, count: u64) {
-        let shard = &self.shards[slot::current() % SHARDS];
+        let shard = &self.shards[thread_number::current() % SHARDS];
         shard.buckets[bucket_of(value)].fetch_add(count, Ordering::Relaxed);
         shard.sum.fetch_add(value.wrapping_mul(count), Ordering::Relaxed);
         if shard.max.load(Ordering::Relaxed) < value {

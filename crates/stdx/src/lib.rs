@@ -1,16 +1,16 @@
 //! What could have been in std. The gate for anything new here is that one question.
 
-pub mod bed;
+pub mod cache;
 pub mod counter;
 pub mod hash;
 pub mod histogram;
 pub mod memory;
 pub mod padded;
+pub mod parker;
 pub mod prng;
-pub mod recent;
-pub mod slot;
 pub mod stack;
 pub mod sync;
+pub mod thread_number;
 pub mod wait;
 pub mod watermark;
 

@@ -5,7 +5,7 @@
 //!
 //! A thread counts in a cell of its own and adds it to the shared count when it differs by `BATCH_BYTES`. So an allocation costs no shared cache line, and the shared count is off by at most that much for each thread.
 //!
-//! Caches register themselves (`reclaim_from`). A claim that would be refused empties them first: memory that nobody needs never makes a request fail.
+//! Caches register themselves (`register_cache`). A claim that would be refused empties them first: memory that nobody needs never makes a request fail.
 //!
 //! - **ME-1** The sum of all claims that are held and of all memory that is counted never exceeds the limit by a claim: a claim that would do so is refused.
 
@@ -22,7 +22,7 @@ static HELD: AtomicI64 = AtomicI64::new(0);
 /// Claims whose memory is not allocated yet.
 static CLAIMED: AtomicI64 = AtomicI64::new(0);
 /// Memory that another setting bounds: it does not count against the limit.
-static BESIDE: AtomicI64 = AtomicI64::new(0);
+static EXEMPT: AtomicI64 = AtomicI64::new(0);
 static LIMIT: AtomicI64 = AtomicI64::new(i64::MAX);
 
 thread_local! {
@@ -90,7 +90,7 @@ pub(crate) fn settle() {
 }
 
 /// Bytes that are allocated, up to `BATCH_BYTES` for each thread.
-pub fn held() -> u64 {
+pub fn allocated() -> u64 {
     HELD.load(Ordering::Relaxed).max(0) as u64
 }
 
@@ -103,19 +103,19 @@ pub fn limit() -> u64 {
 }
 
 /// From here on claims may bring the count so many bytes above what it is now.
-pub fn limit_to(more: u64) {
+pub fn set_headroom(more: u64) {
     settle();
     LIMIT.store(HELD.load(Ordering::Relaxed).saturating_add_unsigned(more), Ordering::Relaxed);
 }
 
 /// Bytes that can be claimed now.
-pub fn left() -> u64 {
+pub fn available() -> u64 {
     let free = LIMIT.load(Ordering::Relaxed).saturating_sub(taken());
     free.max(0) as u64
 }
 
 fn taken() -> i64 {
-    HELD.load(Ordering::Relaxed) + CLAIMED.load(Ordering::Relaxed) - BESIDE.load(Ordering::Relaxed)
+    HELD.load(Ordering::Relaxed) + CLAIMED.load(Ordering::Relaxed) - EXEMPT.load(Ordering::Relaxed)
 }
 
 /// A claim was refused.
@@ -144,7 +144,7 @@ pub trait Reclaim: Send + Sync {
 static CACHES: Mutex<Vec<Weak<dyn Reclaim>>> = Mutex::new(Vec::new());
 
 /// Empties the cache before a claim is refused, as long as the cache lives.
-pub fn reclaim_from(cache: Weak<dyn Reclaim>) {
+pub fn register_cache(cache: Weak<dyn Reclaim>) {
     let mut caches = CACHES.lock().unwrap_or_else(PoisonError::into_inner);
     caches.retain(|known| known.strong_count() > 0);
     caches.push(cache);
@@ -185,11 +185,11 @@ impl Drop for Claim {
 
 /// Memory that is allocated and bounded by something else than the limit.
 #[derive(Debug, Default)]
-pub struct Beside(i64);
+pub struct Exempt(i64);
 
-impl Beside {
-    pub fn of(bytes: u64) -> Beside {
-        let mut beside = Beside(0);
+impl Exempt {
+    pub fn of(bytes: u64) -> Exempt {
+        let mut beside = Exempt(0);
         beside.set(bytes);
         beside
     }
@@ -197,13 +197,13 @@ impl Beside {
     pub fn set(&mut self, bytes: u64) {
         let bytes = bytes as i64;
         if bytes != self.0 {
-            BESIDE.fetch_add(bytes - self.0, Ordering::Relaxed);
+            EXEMPT.fetch_add(bytes - self.0, Ordering::Relaxed);
             self.0 = bytes;
         }
     }
 }
 
-impl Drop for Beside {
+impl Drop for Exempt {
     fn drop(&mut self) {
         self.set(0);
     }
@@ -219,28 +219,28 @@ mod tests {
     fn blocks_are_counted_and_claims_end_at_the_limit() {
         let counting = Counting(System);
         let layout = Layout::from_size_align(1 << 20, 8).unwrap();
-        let before = held();
+        let before = allocated();
         // SAFETY: each block is given back with the layout it was made with.
         unsafe {
             let block = counting.alloc(layout);
-            assert_eq!(held(), before + (1 << 20));
+            assert_eq!(allocated(), before + (1 << 20));
             let block = counting.realloc(block, layout, 3 << 20);
-            assert_eq!(held(), before + (3 << 20));
+            assert_eq!(allocated(), before + (3 << 20));
             counting.dealloc(block, Layout::from_size_align(3 << 20, 8).unwrap());
             for _ in 0..1000 {
                 let small = Layout::from_size_align(100, 4).unwrap();
                 counting.dealloc(counting.alloc_zeroed(small), small);
             }
         }
-        assert_eq!(held(), before);
+        assert_eq!(allocated(), before);
         assert_eq!(limit(), u64::MAX);
         assert!(claim(usize::MAX).is_ok(), "there is no limit");
 
-        limit_to(1000);
+        set_headroom(1000);
         let first = claim(600).expect("there is room");
         assert_eq!(claim(401).unwrap_err(), Full { bytes: 401 });
-        assert_eq!(left(), 400, "a refused claim leaves nothing behind");
-        let mut beside = Beside::of(500);
+        assert_eq!(available(), 400, "a refused claim leaves nothing behind");
+        let mut beside = Exempt::of(500);
         let second = claim(900).expect("what is beside makes room");
         beside.set(0);
         assert!(claim(0).is_err());
@@ -249,16 +249,16 @@ mod tests {
 
         // SAFETY: as above.
         let block = unsafe { counting.alloc(layout) };
-        assert_eq!(left(), 0);
+        assert_eq!(available(), 0);
         assert!(claim(0).is_err(), "what was not claimed counts too");
         // SAFETY: as above.
         unsafe { counting.dealloc(block, layout) };
         let leaves = std::thread::spawn(|| {
-            crate::slot::current();
+            crate::thread_number::current();
             note(-100);
         });
         leaves.join().unwrap();
-        assert_eq!(left(), 1100, "a thread that ends tells what it has not told");
+        assert_eq!(available(), 1100, "a thread that ends tells what it has not told");
         HELD.fetch_add(100, Ordering::Relaxed);
 
         struct Cache(AtomicI64);
@@ -272,7 +272,7 @@ mod tests {
         let cache = std::sync::Arc::new(Cache(AtomicI64::new(600)));
         assert!(claim(500).is_err());
         let registered = std::sync::Arc::downgrade(&cache);
-        reclaim_from(registered);
+        register_cache(registered);
         assert!(claim(1001).is_err(), "a cache is not emptied for what it could not make room for");
         assert_eq!(cache.0.load(Ordering::Relaxed), 600);
         assert!(claim(500).is_ok(), "a cache makes room");

@@ -1,6 +1,6 @@
 //! How much stack the calling thread has left.
 //!
-//! Recursion over something a client wrote asks `has_room` before it descends, and answers an error instead of overflowing. A thread that serves clients registers its stack's size with
+//! Recursion over something a client wrote asks `has_remaining` before it descends, and answers an error instead of overflowing. A thread that serves clients registers its stack's size with
 //! `register`; any other thread is assumed to have `UNREGISTERED` bytes below its first question, half of what Rust gives a thread by default.
 //!
 //! The lowest address that was asked about is kept, so that the owner of the thread can give pages back that a single deep statement has touched.
@@ -17,7 +17,7 @@ struct Bounds {
     end: usize,
     /// Where the registered part begins, or the first question was asked.
     top: usize,
-    /// The lowest address that was asked about since `take_low`.
+    /// The lowest address that was asked about since `take_high_water`.
     low: usize,
 }
 
@@ -49,7 +49,7 @@ fn ask() -> (usize, Bounds) {
 }
 
 /// Bytes that the calling thread may still use.
-pub fn room() -> usize {
+pub fn remaining() -> usize {
     let (here, bounds) = ask();
     here.saturating_sub(bounds.end)
 }
@@ -63,19 +63,19 @@ pub fn is_half_free() -> bool {
 
 /// May the caller use so many bytes of stack?
 #[inline]
-pub fn has_room(bytes: usize) -> bool {
-    room() >= bytes
+pub fn has_remaining(bytes: usize) -> bool {
+    remaining() >= bytes
 }
 
 /// Notes that the caller is about to use so many bytes, in code that does not ask.
-pub fn expect(bytes: usize) {
+pub fn note_use(bytes: usize) {
     let mut bounds = BOUNDS.get();
     bounds.low = bounds.low.min(here().saturating_sub(bytes));
     BOUNDS.set(bounds);
 }
 
 /// How far below the caller's frame the stack has been used since the last call, as far as anything asked or was expected, and where the stack ends. None: it is not known.
-pub fn take_low() -> Option<(usize, usize)> {
+pub fn take_high_water() -> Option<(usize, usize)> {
     let (here, bounds) = (here(), BOUNDS.get());
     BOUNDS.set(Bounds { low: usize::MAX, ..bounds });
     (bounds.top > 0).then(|| (here.saturating_sub(bounds.low), bounds.end))
@@ -88,7 +88,7 @@ mod tests {
     #[inline(never)]
     fn descend(left: usize) -> usize {
         let local = std::hint::black_box([left; 64]);
-        if !has_room(64 << 10) || left == 0 {
+        if !has_remaining(64 << 10) || left == 0 {
             return 0;
         }
         descend(left - 1) + usize::from(local[1] == left)
@@ -100,7 +100,7 @@ mod tests {
         let deep = std::thread::Builder::new().stack_size(size).spawn(move || {
             register(size);
             let depth = descend(usize::MAX);
-            (depth, take_low().expect("registered").0, take_low().expect("registered").0)
+            (depth, take_high_water().expect("registered").0, take_high_water().expect("registered").0)
         });
         let (depth, low, after) = deep.unwrap().join().unwrap();
         assert!((500..1 << 14).contains(&depth), "{depth}");
@@ -110,6 +110,8 @@ mod tests {
 
     #[test]
     fn a_thread_that_did_not_register_has_some_room() {
-        std::thread::spawn(|| assert!(has_room(UNREGISTERED - 4096) && !has_room(UNREGISTERED + 1))).join().unwrap();
+        std::thread::spawn(|| assert!(has_remaining(UNREGISTERED - 4096) && !has_remaining(UNREGISTERED + 1)))
+            .join()
+            .unwrap();
     }
 }

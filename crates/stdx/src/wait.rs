@@ -39,7 +39,7 @@ pub type Hook = fn(&'static Reason, Edge) -> bool;
 
 thread_local! {
     static HOOK: Cell<Option<Hook>> = const { Cell::new(None) };
-    static BREATHE: Cell<Option<Breathe>> = const { Cell::new(None) };
+    static INTERRUPT_HOOK: Cell<Option<InterruptHook>> = const { Cell::new(None) };
     /// Announced waits that the thread is in.
     static WAITS: Cell<u32> = const { Cell::new(0) };
 }
@@ -50,19 +50,19 @@ pub fn install(hook: Option<Hook>) {
 }
 
 /// Called now and then in a thread that computes. False: the computation must end.
-pub type Breathe = fn() -> bool;
+pub type InterruptHook = fn() -> bool;
 
 /// Sets or clears what the calling thread does when it computes for long.
-pub fn install_breathe(breathe: Option<Breathe>) {
-    BREATHE.set(breathe);
+pub fn install_interrupt_hook(check_for_interrupts: Option<InterruptHook>) {
+    INTERRUPT_HOOK.set(check_for_interrupts);
 }
 
 /// To be called where a long computation looks whether it was cancelled: whoever runs the thread may take from it what it has not begun yet. False: the computation must end with an error, for so many
 /// others compute that no thread is left.
 #[inline]
 #[must_use = "a computation that must end ends with an error"]
-pub fn breathe() -> bool {
-    BREATHE.get().is_none_or(|breathe| breathe())
+pub fn check_for_interrupts() -> bool {
+    INTERRUPT_HOOK.get().is_none_or(|check_for_interrupts| check_for_interrupts())
 }
 
 /// Lives as long as the wait.

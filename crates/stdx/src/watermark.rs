@@ -3,11 +3,11 @@
 //! Hard part: a waiter must not sleep through the advance it waits for. It registers under the mutex before it looks a last time; `advance` raises the
 //! number first and then looks whether anybody is registered, with a SeqCst fence in between on both sides, so one of the two sees the other.
 //!
-//! The other way round, raising it may cost a disk write: so whoever waits asks, and whoever raises the number sleeps in `supplier` until somebody has asked.
+//! The other way round, raising it may cost a disk write: so whoever waits asks, and whoever raises the number sleeps in `producer` until somebody has asked.
 
 use std::time::{Duration, Instant};
 
-use crate::bed::{Bed, Depth};
+use crate::parker::{Depth, Parker};
 use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 use crate::sync::{Condvar, Mutex, RwLock};
 
@@ -18,10 +18,10 @@ pub struct Watermark {
     /// The greatest value that somebody waits for, or has waited for.
     asked: AtomicU64,
     /// Where the thread sleeps that raises the number.
-    pub supplier: Bed,
+    pub producer: Parker,
     waiters: AtomicUsize,
     /// Those that have begun to wait without a thread since somebody last asked.
-    newcomers: AtomicUsize,
+    async_waiters: AtomicUsize,
     bed: (Mutex<()>, Condvar),
     listeners: RwLock<Vec<Listener>>,
 }
@@ -31,9 +31,9 @@ impl Watermark {
         Watermark {
             value: AtomicU64::new(value),
             asked: AtomicU64::new(value),
-            supplier: Bed::new(),
+            producer: Parker::new(),
             waiters: AtomicUsize::new(0),
-            newcomers: AtomicUsize::new(0),
+            async_waiters: AtomicUsize::new(0),
             bed: (Mutex::new(()), Condvar::new()),
             listeners: RwLock::new(Vec::new()),
         }
@@ -61,31 +61,31 @@ impl Watermark {
 
     /// Says that the number should be at least `value` soon. Asked before it is waited for; waiting with a thread asks by itself.
     #[inline]
-    pub fn ask(&self, value: u64) {
+    pub fn request(&self, value: u64) {
         if self.get() >= value || self.asked.fetch_max(value, Ordering::SeqCst) >= value {
             return;
         }
         fence(Ordering::SeqCst);
-        if self.supplier.depth() != Depth::Awake {
-            self.supplier.ring();
+        if self.producer.depth() != Depth::Awake {
+            self.producer.unpark();
         }
     }
 
     /// What has been asked for at the most.
     #[inline]
-    pub fn asked(&self) -> u64 {
+    pub fn requested(&self) -> u64 {
         self.asked.load(Ordering::SeqCst)
     }
 
     /// Something waits for the number without a thread: it listens. Counted for who raises the number, and decides by it how often.
     #[inline]
-    pub fn count_in(&self) {
-        self.newcomers.fetch_add(1, Ordering::Relaxed);
+    pub fn add_async_waiter(&self) {
+        self.async_waiters.fetch_add(1, Ordering::Relaxed);
     }
 
     /// How many have been counted in since the last call.
-    pub fn newcomers(&self) -> usize {
-        self.newcomers.swap(0, Ordering::Relaxed)
+    pub fn take_async_waiters(&self) -> usize {
+        self.async_waiters.swap(0, Ordering::Relaxed)
     }
 
     /// Blocks until the number is at least `value`.
@@ -93,7 +93,7 @@ impl Watermark {
         if self.get() >= value {
             return;
         }
-        self.ask(value);
+        self.request(value);
         let mut guard = self.bed.0.lock();
         self.waiters.fetch_add(1, Ordering::Relaxed);
         fence(Ordering::SeqCst);
@@ -108,7 +108,7 @@ impl Watermark {
         if self.get() >= value {
             return true;
         }
-        self.ask(value);
+        self.request(value);
         let until = Instant::now() + timeout;
         let mut guard = self.bed.0.lock();
         self.waiters.fetch_add(1, Ordering::Relaxed);
@@ -191,17 +191,17 @@ mod model {
     fn loom_no_question_is_slept_through() {
         loom::model(|| {
             let mark = Arc::new(Watermark::new(0));
-            let supplier = {
+            let producer = {
                 let mark = mark.clone();
                 thread::spawn(move || {
-                    while mark.asked() == 0 {
-                        mark.supplier.lie(Depth::Light, || mark.asked() > 0);
+                    while mark.requested() == 0 {
+                        mark.producer.park(Depth::Light, || mark.requested() > 0);
                     }
                     mark.advance(1);
                 })
             };
             mark.wait(1);
-            supplier.join().unwrap();
+            producer.join().unwrap();
         });
     }
 }

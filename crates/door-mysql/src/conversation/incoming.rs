@@ -74,7 +74,7 @@ impl Conversation {
         self.shared.clients.allow(&self.client, self.obeyed.idle);
         let outcome = self.sql.load_end();
         let next = self.answer(turn, outcome, packet::HEADER, script);
-        turn.io.gate(self.sql.gate());
+        turn.io.hold_until_durable(self.sql.gate());
         Ok(Some(next))
     }
 }

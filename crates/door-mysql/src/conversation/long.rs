@@ -29,7 +29,7 @@ impl Conversation {
             }
             _ => commands::run(self, turn, &payload, size),
         };
-        turn.io.gate(self.sql.gate());
+        turn.io.hold_until_durable(self.sql.gate());
         next
     }
 

@@ -72,7 +72,7 @@ impl Conversation {
     pub fn go_on(&mut self, turn: &mut Turn<'_, '_>) -> Next {
         let Some(running) = self.running.take() else { return Next::Done(0) };
         let next = self.advance(turn, running);
-        turn.io.gate(self.sql.gate());
+        turn.io.hold_until_durable(self.sql.gate());
         next
     }
 

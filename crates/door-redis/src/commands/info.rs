@@ -167,7 +167,7 @@ fn replication(_: &Session, text: &mut Text) -> Written {
 
 fn cpu(_: &Session, text: &mut Text) -> Written {
     let seconds = |ns: u64| format!("{:.6}", ns as f64 / 1e9);
-    let (own, children) = (os::cpu::process(), os::cpu::children());
+    let (own, children) = (os::cpu::process_time(), os::cpu::children_time());
     text.add("used_cpu_sys", seconds(own.system_ns));
     text.add("used_cpu_user", seconds(own.user_ns));
     text.add("used_cpu_sys_children", seconds(children.system_ns));

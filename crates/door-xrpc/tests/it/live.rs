@@ -68,7 +68,7 @@ fn steps_are_measured_and_can_be_left_unmeasured() {
     let served = serve(Options::default());
     let counts = || {
         let own = served.door.stats().named().map(|(name, times)| (name, times.snapshot().count));
-        let pool = served.pool.counters().times.named().map(|(name, times)| (name, times.snapshot().count));
+        let pool = served.pool.counters().latency.named().map(|(name, times)| (name, times.snapshot().count));
         own.into_iter().chain(pool).collect::<std::collections::HashMap<_, _>>()
     };
     let mut client = served.session();
@@ -83,7 +83,7 @@ fn steps_are_measured_and_can_be_left_unmeasured() {
             .iter()
             .all(|name| counts[name] > 0)
     });
-    served.pool.counters().times.switch(false);
+    served.pool.counters().latency.switch(false);
     served.door.tune(&Options { measures: false, ..Options::default() });
     client.done(2, "select 1");
     std::thread::sleep(Duration::from_millis(20));

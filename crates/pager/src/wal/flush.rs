@@ -12,10 +12,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use os::{Aligned, Clock, Device};
-use stdx::bed::Depth;
-use stdx::slot;
+use stdx::parker::Depth;
 use stdx::sync::Mutex;
 use stdx::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use stdx::thread_number;
 use stdx::watermark::Watermark;
 
 use crate::error::{Error, Result};
@@ -101,13 +101,13 @@ impl Manners {
         if crowd >= SEVERAL {
             self.few = 0;
             if !std::mem::replace(&mut self.gives_way, true) {
-                os::cpu::do_not_preempt();
+                os::cpu::set_batch_scheduling();
             }
         } else if self.gives_way {
             self.few += 1;
             if self.few == FEW_TIMES {
                 *self = Manners::default();
-                os::cpu::may_preempt();
+                os::cpu::set_normal_scheduling();
             }
         }
     }
@@ -121,7 +121,7 @@ impl Log {
         let bytes = Bytes::new(options.ring_bytes).map_err(|error| Error::io("mapping the log ring", error))?;
         let staging = Aligned::with_capacity(CHUNK_MAX + BLOCK);
         Ok(Log {
-            order: Order::new(options.start, slot::MAX),
+            order: Order::new(options.start, thread_number::MAX),
             bytes,
             durable: Arc::new(Watermark::new(options.start)),
             segments: Mutex::new(segments),
@@ -158,7 +158,7 @@ impl Log {
     pub fn append(&self, parts: &[&[u8]], mark: impl FnOnce(Lsn, Lsn)) -> Lsn {
         let len: usize = parts.iter().map(|part| part.len()).sum();
         assert!(len.is_multiple_of(8) && len as u64 <= self.bytes.capacity() / 2, "a mini-transaction of {len} bytes");
-        let slot = slot::current();
+        let slot = thread_number::current();
         let start = self.order.reserve(slot, len as u64);
         let end = start + len as u64;
         if end > self.durable.get() + self.bytes.capacity() && !self.is_dead.load(Ordering::Relaxed) {
@@ -336,10 +336,10 @@ impl Log {
     /// An append has ended. It wakes a flusher that has nothing at all to write, or has much.
     #[inline]
     fn tell(&self, end: Lsn) {
-        match self.durable.supplier.depth() {
+        match self.durable.producer.depth() {
             Depth::Awake => {}
             Depth::Light if end - self.durable.get().min(end) < self.much() => {}
-            Depth::Light | Depth::Deep => self.durable.supplier.ring(),
+            Depth::Light | Depth::Deep => self.durable.producer.unpark(),
         }
     }
 
@@ -350,7 +350,7 @@ impl Log {
 
     /// Wakes the flusher whatever it waits for: somebody cannot go on, or the stop flag is up.
     pub fn rouse(&self) {
-        self.durable.supplier.ring();
+        self.durable.producer.unpark();
     }
 
     /// The flusher's loop. Returns when `stop` is set and everything is durable or nothing can be; an error means that the log device failed.
@@ -358,7 +358,7 @@ impl Log {
     pub fn run(&self, stop: &AtomicBool, watch: &dyn Fn(Lsn)) -> Result<()> {
         let mut manners = Manners::default();
         loop {
-            let crowd = self.durable.newcomers();
+            let crowd = self.durable.take_async_waiters();
             manners.suit(crowd);
             match self.flush_once() {
                 Ok(true) => {
@@ -398,20 +398,20 @@ impl Log {
     /// Is there a reason to write now?
     fn is_wanted(&self) -> bool {
         let (head, durable) = (self.order.head(), self.durable.get());
-        self.durable.asked().min(head) > durable || head - durable >= self.much()
+        self.durable.requested().min(head) > durable || head - durable >= self.much()
     }
 
     /// Sleeps for a moment, unless there is enough to write already, or somebody cannot go on without a flush.
     fn let_come(&self) {
-        self.durable.supplier.nap(Depth::Awake, PATIENCE, || self.order.head() - self.durable.get() >= ENOUGH);
+        self.durable.producer.park_timeout(Depth::Awake, PATIENCE, || self.order.head() - self.durable.get() >= ENOUGH);
     }
 
     /// Sleeps until there is a reason to write. After a lull what nobody asked for is one too; without that, any append.
     fn rest(&self, stop: &AtomicBool) {
-        let bed = &self.durable.supplier;
-        let was_lull = bed.nap(Depth::Light, LULL, || self.is_wanted() || stop.load(Ordering::SeqCst));
+        let parker = &self.durable.producer;
+        let was_lull = parker.park_timeout(Depth::Light, LULL, || self.is_wanted() || stop.load(Ordering::SeqCst));
         if was_lull {
-            bed.lie(Depth::Deep, || self.order.head() != self.durable.get() || stop.load(Ordering::SeqCst));
+            parker.park(Depth::Deep, || self.order.head() != self.durable.get() || stop.load(Ordering::SeqCst));
         }
     }
 }

@@ -155,7 +155,7 @@ impl Host {
         if self.handle.killed() != Kill::No {
             return Err(error::QUERY_INTERRUPTED.bare());
         }
-        if !stdx::wait::breathe() {
+        if !stdx::wait::check_for_interrupts() {
             return Err(error::TOO_MANY_COMPUTATIONS.bare());
         }
         self.checks += 1;
@@ -183,7 +183,7 @@ impl Host {
         let of_statement = self.memory.bytes() + more;
         let is_short = of_statement > self.memory_max
             || (self.memory.all() + more > self.memory_max && of_statement > self.memory_max / MUCH)
-            || memory::left() < more as u64;
+            || memory::available() < more as u64;
         is_short && self.is_much(own) && self.db.spill().is_some()
     }
 

@@ -43,7 +43,7 @@ pub fn parse(text: &str, mode: SqlMode) -> Result<Parsed> {
 /// Parses as [`parse`] does, until `cancelled` says yes: error 1317.
 pub fn parse_unless(text: &str, mode: SqlMode, cancelled: &dyn Fn() -> bool) -> Result<Parsed> {
     let parsed = syntax::parse_unless(text, grammar_mode(mode), cancelled).map_err(|error| error_of(error, text))?;
-    stdx::stack::expect(parsed.height * LEVEL_BYTES);
+    stdx::stack::note_use(parsed.height * LEVEL_BYTES);
     Ok(parsed)
 }
 

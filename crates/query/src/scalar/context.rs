@@ -159,7 +159,7 @@ impl EvalContext {
     }
 
     pub fn check_killed(&self) -> Result<()> {
-        if !stdx::wait::breathe() {
+        if !stdx::wait::check_for_interrupts() {
             return Err(error::TOO_MANY_COMPUTATIONS.bare());
         }
         match &self.killed {

@@ -67,7 +67,7 @@ impl Database {
         let (sessions, definitions) = (Mutex::default(), Stillness::default());
         let plans = Arc::new(Plans::new());
         let cache: Weak<Plans> = Arc::downgrade(&plans);
-        stdx::memory::reclaim_from(cache);
+        stdx::memory::register_cache(cache);
         let database = Arc::new(Database {
             engine,
             catalog,

@@ -10,8 +10,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use stdx::cache::{GenerationCache, ShardedCache};
 use stdx::memory::Reclaim;
-use stdx::recent::{Recent, Sharded};
 use stdx::sync::Mutex;
 
 use crate::rights::Privileges;
@@ -43,9 +43,9 @@ struct Facts {
 
 /// By ground and text.
 pub(super) struct Plans {
-    texts: Sharded<OfText>,
-    statements: Sharded<Arc<Described>>,
-    grounds: Mutex<Recent<Facts, u64>>,
+    texts: ShardedCache<OfText>,
+    statements: ShardedCache<Arc<Described>>,
+    grounds: Mutex<GenerationCache<Facts, u64>>,
     /// The number given last.
     ground: AtomicU64,
 }
@@ -61,9 +61,9 @@ pub(super) enum OfText {
 impl Plans {
     pub fn new() -> Plans {
         Plans {
-            texts: Sharded::new(TEXTS),
-            statements: Sharded::new(STATEMENTS),
-            grounds: Mutex::new(Recent::new(GROUNDS)),
+            texts: ShardedCache::new(TEXTS),
+            statements: ShardedCache::new(STATEMENTS),
+            grounds: Mutex::new(GenerationCache::new(GROUNDS)),
             ground: AtomicU64::new(0),
         }
     }

@@ -1,6 +1,6 @@
 //! The pool over real sockets: bytes cut anywhere, gates in order, growth and shrinking, limits, endings.
 
-mod strands;
+mod sessions;
 mod tls;
 
 use std::io::{Read, Write};
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-use reactor::{Arrived, Connection, Door, Fetch, Flow, Handle, Io, ListenOptions, Next, Pool, Settings};
+use reactor::{Connection, Door, Fetch, Flow, Handle, Io, ListenOptions, Next, Pool, Received, Settings};
 use stdx::watermark::Watermark;
 
 /// A door of lines: `echo TEXT`, `gate N`, `block` (waits, announced, until released), `big N`, `sleep` (parks), `processors` (how many the thread may run on), `quit`, `panic`.
@@ -41,7 +41,7 @@ impl Lines {
     fn run(&self, session: &mut Session, line: &str, io: &mut Io<'_>) -> Flow {
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         match word {
-            "gate" => io.gate(rest.parse().unwrap()),
+            "gate" => io.hold_until_durable(rest.parse().unwrap()),
             "block" => {
                 *self.blocked.lock().unwrap() += 1;
                 let _waiting = stdx::wait::announce(&BLOCK);
@@ -60,7 +60,7 @@ impl Lines {
             "compute" => {
                 let until = Instant::now() + Duration::from_millis(rest.parse().unwrap());
                 while Instant::now() < until && !*self.released.lock().unwrap() {
-                    if !stdx::wait::breathe() {
+                    if !stdx::wait::check_for_interrupts() {
                         io.out().extend_from_slice(b"ended\n");
                         return Flow::Continue;
                     }
@@ -138,12 +138,12 @@ impl Door for Lines {
     }
 
     /// What begins with "late" needs something that comes when the test says so.
-    fn look_ahead(&self, arrived: &mut [Arrived<'_, Session>]) -> Option<Fetch> {
+    fn look_ahead(&self, arrived: &mut [Received<'_, Session>]) -> Option<Fetch> {
         let mut any = false;
         self.looked.fetch_add(arrived.len(), Ordering::SeqCst);
         for arrived in arrived {
-            arrived.is_late = arrived.input.starts_with(b"late");
-            any |= arrived.is_late;
+            arrived.is_deferred = arrived.input.starts_with(b"late");
+            any |= arrived.is_deferred;
         }
         any.then(|| -> Fetch {
             let away = self.away.clone();
@@ -279,7 +279,7 @@ fn replies_wait_for_their_gate_in_order_and_threads_do_not() {
     let mut free = bench.connect();
     say(&mut free, "hello\n");
     hear(&mut free, "hello\n");
-    eventually("all are gated", || bench.pool.counters().gated.get() == 300);
+    eventually("all are gated", || bench.pool.counters().replies_held.get() == 300);
     say(&mut gated[0], "later\n");
     hears_nothing(&mut gated[0]);
     bench.durable.advance(10);
@@ -591,7 +591,7 @@ fn draining_lets_gated_replies_out() {
     let bench = start(Settings::default());
     let mut stream = bench.connect();
     say(&mut stream, "gate 5\n");
-    eventually("gated", || bench.pool.counters().gated.get() == 1);
+    eventually("gated", || bench.pool.counters().replies_held.get() == 1);
     bench.pool.stop_accepting();
     assert!(TcpStream::connect(bench.address).is_err());
     std::thread::scope(|scope| {
@@ -714,7 +714,7 @@ fn connections_move_to_where_their_packets_come_in_and_lose_nothing() {
             });
         }
     });
-    let moved = bench.pool.counters().moved.get();
+    let moved = bench.pool.counters().migrated.get();
     assert!(moved > 0 || processors.len() == 1, "{moved} moves on {} processors", processors.len());
     bench.pool.stop();
     assert_eq!(bench.door.open.load(Ordering::SeqCst), bench.door.closed.load(Ordering::SeqCst));

@@ -131,7 +131,7 @@ pub(super) const LIST: &[Row] = &[
     row(
         "beluga_pool_gated_total",
         Counter,
-        |s, o| o.value(s.pool.counters().gated.get()),
+        |s, o| o.value(s.pool.counters().replies_held.get()),
         "Batches whose replies had to wait for the log.",
     ),
     row(
@@ -143,7 +143,7 @@ pub(super) const LIST: &[Row] = &[
     row(
         "beluga_pool_moved_total",
         Counter,
-        |s, o| o.value(s.pool.counters().moved.get()),
+        |s, o| o.value(s.pool.counters().migrated.get()),
         "Connections moved to the group of threads that runs where their packets come in.",
     ),
     row(
@@ -173,14 +173,14 @@ pub(super) const LIST: &[Row] = &[
     row(
         "beluga_pool_threads_left_total",
         Counter,
-        |s, o| o.value(s.pool.counters().threads_left.get()),
+        |s, o| o.value(s.pool.counters().threads_removed.get()),
         "Threads that left for want of work.",
     ),
     row(
         "beluga_pool_step_seconds",
         Histogram,
         |s, o| {
-            for (step, times) in s.pool.counters().times.named() {
+            for (step, times) in s.pool.counters().latency.named() {
                 o.seconds(&format!("step=\"{}\"", step.replace(' ', "_")), &times.snapshot());
             }
         },

@@ -17,21 +17,21 @@ pub enum Depth {
     Deep = 2,
 }
 
-pub struct Bed {
+pub struct Parker {
     depth: AtomicU32,
     rung: Mutex<bool>,
     bell: Condvar,
 }
 
-impl Default for Bed {
-    fn default() -> Bed {
-        Bed::new()
+impl Default for Parker {
+    fn default() -> Parker {
+        Parker::new()
     }
 }
 
-impl Bed {
-    pub fn new() -> Bed {
-        Bed { depth: AtomicU32::new(Depth::Awake as u32), rung: Mutex::new(false), bell: Condvar::new() }
+impl Parker {
+    pub fn new() -> Parker {
+        Parker { depth: AtomicU32::new(Depth::Awake as u32), rung: Mutex::new(false), bell: Condvar::new() }
     }
 
     /// How deep the thread sleeps, or is just going to. To be looked at after the work was left.
@@ -45,7 +45,7 @@ impl Bed {
     }
 
     /// Wakes the thread; one that is awake will not fall asleep the next time.
-    pub fn ring(&self) {
+    pub fn unpark(&self) {
         let mut rung = self.rung.lock();
         // Whoever has rung already wakes it, and until it is up everybody finds it asleep.
         let was_rung = std::mem::replace(&mut *rung, true);
@@ -56,7 +56,7 @@ impl Bed {
     }
 
     /// Sleeps until somebody rings, unless `is_needed` says that there is work already.
-    pub fn lie(&self, depth: Depth, is_needed: impl Fn() -> bool) {
+    pub fn park(&self, depth: Depth, is_needed: impl Fn() -> bool) {
         let mut rung = self.rung.lock();
         self.depth.store(depth as u32, Ordering::SeqCst);
         fence(Ordering::SeqCst);
@@ -70,7 +70,7 @@ impl Bed {
     }
 
     /// Like `lie`, for `most` at the most; true if that time passed without a ring.
-    pub fn nap(&self, depth: Depth, most: Duration, is_needed: impl Fn() -> bool) -> bool {
+    pub fn park_timeout(&self, depth: Depth, most: Duration, is_needed: impl Fn() -> bool) -> bool {
         let until = Instant::now() + most;
         let mut rung = self.rung.lock();
         self.depth.store(depth as u32, Ordering::SeqCst);

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-use reactor::{Call, Connection, Door, Flow, Io, ListenOptions, Pool, Pushed, Reply, Settings, Strand};
+use reactor::{Call, Connection, Door, Flow, Io, ListenOptions, Pool, Pushed, Reply, SessionQueue, Settings};
 use stdx::watermark::Watermark;
 
 static LOCK: stdx::wait::Reason = stdx::wait::Reason::bounded("test_lock");
@@ -51,7 +51,7 @@ fn serve(one: &mut One, call: Call<String>, reply: &mut Reply<'_>) {
         Call::Request(line) => {
             let (word, argument) = line.split_once(' ').unwrap_or((&line, ""));
             match word {
-                "gate" => reply.gate(argument.parse().unwrap()),
+                "gate" => reply.hold_until_durable(argument.parse().unwrap()),
                 "block" => {
                     *one.shared.blocked.lock().unwrap() += 1;
                     let Some(_waiting) = stdx::wait::try_announce(&LOCK) else {
@@ -85,7 +85,7 @@ fn serve(one: &mut One, call: Call<String>, reply: &mut Reply<'_>) {
                 writeln!(reply.out(), "{} {line}", one.number).unwrap();
             }
         }
-        Call::GoOn => {
+        Call::Resume => {
             go_on(one, reply);
             if one.chunks_left == 0 {
                 writeln!(reply.out(), "{} done", one.number).unwrap();
@@ -108,7 +108,7 @@ fn go_on(one: &mut One, reply: &mut Reply<'_>) {
 }
 
 impl Door for Many {
-    type Session = HashMap<u32, Strand<One, String>>;
+    type Session = HashMap<u32, SessionQueue<One, String>>;
 
     fn open(&self, _: &Arc<Connection>) -> Result<Self::Session, Vec<u8>> {
         Ok(HashMap::new())
@@ -123,7 +123,7 @@ impl Door for Many {
             let number: u32 = number.parse().unwrap();
             let strand = sessions.entry(number).or_insert_with(|| {
                 let one = One { number, shared: self.shared.clone(), inside: false, chunks_left: 0 };
-                Strand::new(io.connection(), one, QUEUE_MAX, serve)
+                SessionQueue::new(io.connection(), one, QUEUE_MAX, serve)
             });
             match request {
                 "end" => {
@@ -137,18 +137,18 @@ impl Door for Many {
                 _ => {}
             }
             match strand.push(request.to_string()) {
-                Pushed::First => tasks.push(strand.task()),
-                Pushed::Behind => {}
+                Pushed::WasIdle => tasks.push(strand.task()),
+                Pushed::Queued => {}
                 Pushed::Full(_) => io.out().extend_from_slice(format!("{number} full\n").as_bytes()),
                 Pushed::Closed(_) => io.out().extend_from_slice(format!("{number} closed\n").as_bytes()),
             }
         }
-        io.connection().run_strands(tasks);
+        io.connection().dispatch_sessions(tasks);
         Flow::Continue
     }
 
     fn close(&self, sessions: Self::Session) {
-        sessions.values().for_each(Strand::close);
+        sessions.values().for_each(SessionQueue::close);
     }
 }
 

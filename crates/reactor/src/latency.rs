@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use stdx::histogram::Histogram;
 use stdx::sync::atomic::{AtomicBool, Ordering};
 
-pub struct Times {
+pub struct Latencies {
     is_on: AtomicBool,
     born: Instant,
     /// From queueing to a thread that takes it.
@@ -25,9 +25,9 @@ pub struct Times {
     pub fin: Histogram,
 }
 
-impl Default for Times {
-    fn default() -> Times {
-        Times {
+impl Default for Latencies {
+    fn default() -> Latencies {
+        Latencies {
             is_on: AtomicBool::new(true),
             born: Instant::now(),
             work_queue: Histogram::new(),
@@ -40,7 +40,7 @@ impl Default for Times {
     }
 }
 
-impl Times {
+impl Latencies {
     pub fn is_on(&self) -> bool {
         self.is_on.load(Ordering::Relaxed)
     }
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn what_began_while_they_were_off_is_not_recorded() {
-        let times = Times::default();
+        let times = Latencies::default();
         times.switch(false);
         let since = times.now();
         times.switch(true);

@@ -8,20 +8,20 @@ use std::hash::Hash;
 
 use crate::hash::Map;
 use crate::padded::Padded;
-use crate::slot;
 use crate::sync::Mutex;
+use crate::thread_number;
 
 #[derive(Debug)]
-pub struct Recent<K, V> {
+pub struct GenerationCache<K, V> {
     young: Map<K, V>,
     old: Map<K, V>,
     capacity: usize,
 }
 
-impl<K: Hash + Eq, V: Clone> Recent<K, V> {
+impl<K: Hash + Eq, V: Clone> GenerationCache<K, V> {
     /// `capacity`: so many of those asked for last are kept, one at least.
-    pub fn new(capacity: usize) -> Recent<K, V> {
-        Recent { young: Map::default(), old: Map::default(), capacity: capacity.max(1) }
+    pub fn new(capacity: usize) -> GenerationCache<K, V> {
+        GenerationCache { young: Map::default(), old: Map::default(), capacity: capacity.max(1) }
     }
 
     pub fn get<Q: Hash + Eq + ?Sized>(&mut self, key: &Q) -> Option<V>
@@ -47,24 +47,24 @@ impl<K: Hash + Eq, V: Clone> Recent<K, V> {
 
 /// A table for each thread, or few of them: neither it nor the counts of who holds what it keeps go from processor to processor. Each finds what its own thread has put in; keys are bytes in one of
 /// many spaces.
-pub struct Sharded<V> {
+pub struct ShardedCache<V> {
     shards: Box<[Padded<Mutex<Shard<V>>>]>,
 }
 
 const SHARDS_MAX: usize = 64;
 
 struct Shard<V> {
-    table: Recent<Box<[u8]>, V>,
+    table: GenerationCache<Box<[u8]>, V>,
     /// Memory for a key.
     key: Vec<u8>,
 }
 
-impl<V: Clone> Sharded<V> {
-    /// `capacity`: of each shard, as of `Recent::new`.
-    pub fn new(capacity: usize) -> Sharded<V> {
+impl<V: Clone> ShardedCache<V> {
+    /// `capacity`: of each shard, as of `GenerationCache::new`.
+    pub fn new(capacity: usize) -> ShardedCache<V> {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        let shard = |_| Padded(Mutex::new(Shard { table: Recent::new(capacity), key: Vec::new() }));
-        Sharded { shards: (0..processors.next_power_of_two().min(SHARDS_MAX)).map(shard).collect() }
+        let shard = |_| Padded(Mutex::new(Shard { table: GenerationCache::new(capacity), key: Vec::new() }));
+        ShardedCache { shards: (0..processors.next_power_of_two().min(SHARDS_MAX)).map(shard).collect() }
     }
 
     pub fn get(&self, space: u64, key: &[u8]) -> Option<V> {
@@ -84,14 +84,14 @@ impl<V: Clone> Sharded<V> {
         for shard in &self.shards {
             let Some(mut shard) = shard.0.try_lock() else { continue };
             let capacity = shard.table.capacity;
-            let table = std::mem::replace(&mut shard.table, Recent::new(capacity));
+            let table = std::mem::replace(&mut shard.table, GenerationCache::new(capacity));
             drop(shard);
             drop(table);
         }
     }
 
     fn shard(&self) -> &Mutex<Shard<V>> {
-        &self.shards[slot::current() % self.shards.len()].0
+        &self.shards[thread_number::current() % self.shards.len()].0
     }
 }
 
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn one_space_does_not_see_into_another() {
-        let table: Sharded<u32> = Sharded::new(8);
+        let table: ShardedCache<u32> = ShardedCache::new(8);
         table.insert(1, b"key", 10);
         table.insert(2, b"key", 20);
         assert_eq!((table.get(1, b"key"), table.get(2, b"key"), table.get(3, b"key")), (Some(10), Some(20), None));
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn the_last_that_were_asked_for_stay_and_no_more_than_twice_as_many() {
-        let mut recent: Recent<u32, u32> = Recent::new(4);
+        let mut recent: GenerationCache<u32, u32> = GenerationCache::new(4);
         for key in 0..100 {
             recent.insert(key, key * 2);
             assert!(recent.young.len() + recent.old.len() <= 8);
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn what_is_asked_for_all_the_time_is_never_forgotten() {
-        let mut recent: Recent<Box<str>, u32> = Recent::new(2);
+        let mut recent: GenerationCache<Box<str>, u32> = GenerationCache::new(2);
         recent.insert("hot".into(), 1);
         for key in 0..50 {
             recent.insert(key.to_string().into(), key);
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn the_newest_value_counts_whichever_generation_had_the_key() {
-        let mut recent: Recent<u32, u32> = Recent::new(2);
+        let mut recent: GenerationCache<u32, u32> = GenerationCache::new(2);
         for key in 0..3 {
             recent.insert(key, 0);
         }

@@ -11,7 +11,7 @@ pub(crate) struct Seats {
     /// How many: nearly always none, and then nobody takes the lock.
     count: AtomicUsize,
     /// What a thread in a seat may keep of empty buffers.
-    pub kept_bytes: usize,
+    pub idle_buffer_bytes: usize,
     /// The processors of a thread that is bound to none; nothing where no thread is bound.
     all: Vec<usize>,
 }
@@ -22,9 +22,9 @@ pub(crate) struct Seat {
 }
 
 impl Seats {
-    pub fn new(kept_bytes: usize, binds: bool) -> Seats {
+    pub fn new(idle_buffer_bytes: usize, binds: bool) -> Seats {
         let all = if binds { os::cpu::allowed() } else { Vec::new() };
-        Seats { free: Mutex::default(), count: AtomicUsize::new(0), kept_bytes, all }
+        Seats { free: Mutex::default(), count: AtomicUsize::new(0), idle_buffer_bytes, all }
     }
 
     /// The calling thread is bound no more; a new one is as the thread was that made it.

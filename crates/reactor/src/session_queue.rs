@@ -2,7 +2,7 @@
 //! sessions, in whatever thread is free.
 //!
 //! A door that has many sessions on a connection makes a strand for each, pushes requests while it reads, and gives those strands that were idle to
-//! [`Connection::run_strands`]. The hard thing is that nobody waits for anybody: a strand whose request waits for a row lock keeps its own thread and nothing else,
+//! [`Connection::dispatch_sessions`]. The hard thing is that nobody waits for anybody: a strand whose request waits for a row lock keeps its own thread and nothing else,
 //! neither its connection's turn nor other strands.
 //!
 //! ```text
@@ -40,7 +40,7 @@ thread_local! {
 pub enum Call<R> {
     Request(R),
     /// Go on with the request that said [`Reply::pause`].
-    GoOn,
+    Resume,
 }
 
 /// Serves one call of a session. May wait, announced by `stdx::wait`.
@@ -49,9 +49,9 @@ pub type Serve<S, R> = fn(&mut S, Call<R>, &mut Reply<'_>);
 /// What became of a pushed request.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Pushed<R> {
-    /// The strand was idle: whoever pushed gives it to [`Connection::run_strands`].
-    First,
-    Behind,
+    /// The strand was idle: whoever pushed gives it to [`Connection::dispatch_sessions`].
+    WasIdle,
+    Queued,
     /// As many requests wait as may; this one is given back.
     Full(R),
     /// The session has ended.
@@ -88,7 +88,7 @@ impl Reply<'_> {
     }
 
     /// Everything that the session writes from here on leaves after the watermark has reached `position`.
-    pub fn gate(&mut self, position: u64) {
+    pub fn hold_until_durable(&mut self, position: u64) {
         *self.gate = position.max(*self.gate);
     }
 
@@ -99,28 +99,28 @@ impl Reply<'_> {
         self.connection.has_room()
     }
 
-    /// The request is not done: it goes on (`Call::GoOn`) when the peer has taken enough (R10).
+    /// The request is not done: it goes on (`Call::Resume`) when the peer has taken enough (R10).
     pub fn pause(&mut self) {
         self.rest = Rest::Room;
     }
 
-    /// The request is not done: it goes on (`Call::GoOn`) after `Strand::wake`. It may also go on without: whoever parks looks at what it waits for.
+    /// The request is not done: it goes on (`Call::Resume`) after `SessionQueue::wake`. It may also go on without: whoever parks looks at what it waits for.
     pub fn park(&mut self) {
         self.rest = Rest::Woken;
     }
 
-    /// `Strand::wake` of this session, for who has no strand at hand.
+    /// `SessionQueue::wake` of this session, for who has no strand at hand.
     pub fn waker(&self) -> Waker {
         (self.waker)()
     }
 }
 
 /// One session of a connection that has many. Clones are the same session.
-pub struct Strand<S, R>(Arc<Inner<S, R>>);
+pub struct SessionQueue<S, R>(Arc<Inner<S, R>>);
 
-impl<S, R> Clone for Strand<S, R> {
+impl<S, R> Clone for SessionQueue<S, R> {
     fn clone(&self) -> Self {
-        Strand(self.0.clone())
+        SessionQueue(self.0.clone())
     }
 }
 
@@ -156,10 +156,10 @@ struct Body<S> {
     rest: Rest,
 }
 
-impl<S: Send + 'static, R: Send + 'static> Strand<S, R> {
+impl<S: Send + 'static, R: Send + 'static> SessionQueue<S, R> {
     /// A session on `connection`. At most `queue_max` requests wait in it.
-    pub fn new(connection: &Arc<Connection>, session: S, queue_max: usize, serve: Serve<S, R>) -> Strand<S, R> {
-        Strand(Arc::new(Inner {
+    pub fn new(connection: &Arc<Connection>, session: S, queue_max: usize, serve: Serve<S, R>) -> SessionQueue<S, R> {
+        SessionQueue(Arc::new(Inner {
             connection: connection.handle(),
             counters: connection.group().counters.clone(),
             serve,
@@ -187,17 +187,17 @@ impl<S: Send + 'static, R: Send + 'static> Strand<S, R> {
         }
         queue.requests.push_back(request);
         if std::mem::replace(&mut queue.running, true) {
-            return Pushed::Behind;
+            return Pushed::Queued;
         }
-        queue.rest_ended = self.0.counters.times.now();
+        queue.rest_ended = self.0.counters.latency.now();
         self.0.connection.strand_starts();
-        Pushed::First
+        Pushed::WasIdle
     }
 
     /// The same from anywhere: if the strand was idle it is scheduled here.
     pub fn post(&self, request: R) -> Pushed<R> {
         let pushed = self.push(request);
-        if matches!(pushed, Pushed::First) {
+        if matches!(pushed, Pushed::WasIdle) {
             self.0.connection.schedule(self.task());
         }
         pushed
@@ -239,7 +239,7 @@ impl<S: Send + 'static, R: Send + 'static> Strand<S, R> {
         }
     }
 
-    /// One run of a strand that `push` has called the first; for `Connection::run_strands`.
+    /// One run of a strand that `push` has called the first; for `Connection::dispatch_sessions`.
     pub fn task(&self) -> Task {
         let strand = self.clone();
         Box::new(move || strand.run())
@@ -289,12 +289,12 @@ impl<S: Send + 'static, R: Send + 'static> Strand<S, R> {
     fn next(&self, body: &mut Body<S>) -> Option<Call<R>> {
         let mut queue = self.0.queue.lock();
         if std::mem::replace(&mut body.rest, Rest::No) != Rest::No && !queue.closed {
-            return Some(Call::GoOn);
+            return Some(Call::Resume);
         }
         if let Some(request) = queue.requests.pop_front() {
             let since = std::mem::take(&mut queue.rest_ended);
             drop(queue);
-            self.0.counters.times.record(&self.0.counters.times.schedule, since);
+            self.0.counters.latency.record(&self.0.counters.latency.schedule, since);
             return Some(Call::Request(request));
         }
         // A closed one stays "running", so that nobody schedules it again.

@@ -14,7 +14,7 @@ use stdx::sync::{Condvar, Mutex};
 pub struct Numbers {
     /// Threads that exist.
     pub total: usize,
-    /// Inside an announced wait.
+    /// Nested an announced wait.
     pub stalled: usize,
     /// Those of them in waits that clients decide about.
     pub bounded: usize,
