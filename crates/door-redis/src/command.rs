@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use engine::Unit;
+use engine::KeyTransaction;
 
 use crate::commands::generic;
 use crate::errors;
@@ -36,9 +36,9 @@ pub type Result = std::result::Result<(), engine::Error>;
 #[derive(Clone, Copy)]
 pub enum Run {
     /// Sees keys. May run several times; what it wrote to the reply before is taken back.
-    Read(fn(&mut Unit<'_>, &mut Call<'_>) -> Result),
+    Read(fn(&mut KeyTransaction<'_>, &mut Call<'_>) -> Result),
     /// Changes keys, all of them or none.
-    Write(fn(&mut Unit<'_>, &mut Call<'_>) -> Result),
+    Write(fn(&mut KeyTransaction<'_>, &mut Call<'_>) -> Result),
     /// Works on the session or the server.
     Session(fn(&mut Session, &mut Call<'_>) -> Result),
     /// Its subcommands run.

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use engine::{Entry, Error, Unit};
+use engine::{Entry, Error, KeyTransaction};
 use os::{Aligned, Device, Folder};
 use reactor::Io;
 use stdx::memory;
@@ -120,7 +120,12 @@ impl Spool {
 
 impl Call<'_> {
     /// A range of a value as a bulk string.
-    pub fn bulk_value(&mut self, unit: &mut Unit<'_>, entry: &Entry, range: std::ops::Range<u64>) -> Result<(), Error> {
+    pub fn bulk_value(
+        &mut self,
+        unit: &mut KeyTransaction<'_>,
+        entry: &Entry,
+        range: std::ops::Range<u64>,
+    ) -> Result<(), Error> {
         let bytes = range.end - range.start;
         bulk_header(self.reply.out, bytes as usize);
         // The output moves when it grows.

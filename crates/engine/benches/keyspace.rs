@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use engine::rows::{Isolation, RowBatch, Strength};
-use engine::{Engine, Error, Expire, Locks, Options};
+use engine::{Engine, Error, Expire, KeySet, Options};
 use os::{RealClock, SimFolder};
 use stdx::prng::Prng;
 
@@ -116,7 +116,7 @@ fn main() {
         timed("unit that reads one key and puts it", rounds / 2, || {
             for number in &order[..rounds as usize / 2] {
                 let name = key(*number);
-                let put = keyspace.write::<_, Error>(Locks::Keys(&[(0, &name)]), false, |unit| {
+                let put = keyspace.write::<_, Error>(KeySet::Keys(&[(0, &name)]), false, |unit| {
                     let entry = unit.peek(0, &name)?.expect("it is there");
                     out.clear();
                     unit.value(&entry, 0..entry.len, &mut out)?;
@@ -129,7 +129,7 @@ fn main() {
             for batch in order[..rounds as usize / 2].chunks(8) {
                 let names: Vec<[u8; 16]> = batch.iter().map(|number| key(*number)).collect();
                 let keys: Vec<(u8, &[u8])> = names.iter().map(|name| (0, name.as_slice())).collect();
-                let put = keyspace.write::<(), Error>(Locks::Keys(&keys), true, |unit| {
+                let put = keyspace.write::<(), Error>(KeySet::Keys(&keys), true, |unit| {
                     names.iter().try_for_each(|name| unit.put_string(0, name, &value, Expire::None))
                 });
                 put.expect("put");

@@ -22,7 +22,7 @@ pub use database::{Engine, Opened, Options, Recovering};
 pub use digest::{sha1, sha256};
 pub use error::{Error, Result};
 pub use keyspace::{
-    Ahead, Entry, Expire, Form, Found, Got, Keyspace, Kind, Locks, Progress, Unit, VALUE_MAX, WatchSet,
+    Ahead, Entry, Expire, Form, Found, Got, KeySet, KeyTransaction, Keyspace, Kind, Progress, VALUE_MAX, WatchSet,
 };
 pub use metrics::Metrics;
 pub use pager::{Lsn, PAGE_BYTES};

@@ -3,7 +3,7 @@
 //! A history is a list of steps: units of one or several changes, reads, and what else befalls a server: the clock moves, pages are cleaned, checkpoints
 //! made, the disk fills up, an operation of it fails, a copy is taken. Everything is drawn from one generator, so a seed says it all.
 
-use engine::{Error, Expire, Unit};
+use engine::{Error, Expire, KeyTransaction};
 use stdx::prng::Prng;
 
 use crate::model::{DATABASES, Name};
@@ -113,7 +113,7 @@ impl Op {
         matches!(self, Op::Flush(_) | Op::FlushAll | Op::Swap(..))
     }
 
-    pub fn run(&self, unit: &mut Unit<'_>) -> Result<(), Error> {
+    pub fn run(&self, unit: &mut KeyTransaction<'_>) -> Result<(), Error> {
         match self {
             Op::Put((db, key), value, expire) => unit.put_string(*db, key, value, *expire),
             Op::Patch((db, key), at, with) => unit.patch_string(*db, key, *at, with).map(drop),

@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Once};
 
 use engine::rows::{Isolation, Transaction};
-use engine::{Account, Error, Locks, Lsn};
+use engine::{Account, Error, KeySet, Lsn};
 use os::{Fault, Folder, SimClock, SimFolder};
 use pager::RecoveryTarget;
 use stdx::prng::Prng;
@@ -396,7 +396,7 @@ impl<'p> Life<'p> {
     fn unit(&mut self, ops: &[Op], several: bool, roll_back: bool) -> Result<(), Outcome> {
         let names: Vec<Name> = ops.iter().flat_map(Op::names).collect();
         let keys: Vec<(u8, &[u8])> = names.iter().map(|(db, key)| (*db, key.as_slice())).collect();
-        let locks = if ops.iter().any(Op::needs_all) { Locks::All } else { Locks::Keys(&keys) };
+        let locks = if ops.iter().any(Op::needs_all) { KeySet::All } else { KeySet::Keys(&keys) };
         let after = if roll_back { self.last().clone() } else { self.after(ops) };
         self.doubt = Some(after.clone());
         let result = self.world.engine.keyspace().write::<(), Error>(locks, several, |unit| {

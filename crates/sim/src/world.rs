@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use engine::{DEFAULT_ACCOUNT, Engine, Error, Found, Locks, Lsn};
+use engine::{DEFAULT_ACCOUNT, Engine, Error, Found, KeySet, Lsn};
 use os::{Folder, SimClock, SimFolder};
 use pager::{Background, InterleaveHook, Pager, RecoveryTarget};
 use stdx::prng::Prng;
@@ -145,7 +145,7 @@ impl World {
                 let entry = self
                     .engine
                     .keyspace()
-                    .read::<_, Error>(Locks::Keys(&[(db, &name.1)]), |unit| unit.peek(db, &name.1))?
+                    .read::<_, Error>(KeySet::Keys(&[(db, &name.1)]), |unit| unit.peek(db, &name.1))?
                     .0;
                 let (Some(value), Some(entry)) = (value, entry) else {
                     let key = String::from_utf8_lossy(&name.1).into_owned();
@@ -168,7 +168,7 @@ impl World {
     fn scan(&self, db: u8) -> Result<Vec<Vec<u8>>, Error> {
         let (mut keys, mut cursor) = (Vec::new(), 0);
         loop {
-            let read = self.engine.keyspace().read::<_, Error>(Locks::Keys(&[]), |unit| {
+            let read = self.engine.keyspace().read::<_, Error>(KeySet::Keys(&[]), |unit| {
                 let mut page = Vec::new();
                 let next = unit.scan(db, cursor, 50, |key, _| page.push(key.to_vec()))?;
                 Ok((next, page))

@@ -1,6 +1,6 @@
 //! Strings as arrays of bits. Bit 0 is the most significant bit of byte 0.
 
-use engine::{Expire, Form, Unit};
+use engine::{Expire, Form, KeyTransaction};
 
 use crate::command::{Call, Result};
 use crate::commands::{Fetched, fetch, look};
@@ -24,7 +24,7 @@ fn bit_offset(call: &mut Call<'_>, at: usize, width: Option<u64>) -> Option<u64>
     offset
 }
 
-pub fn getbit(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+pub fn getbit(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     let Some(offset) = bit_offset(call, 2, None) else { return Ok(()) };
     let Some(found) = look(unit, call, call.args[1])? else { return Ok(()) };
     let mut byte = Vec::new();
@@ -35,7 +35,7 @@ pub fn getbit(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-pub fn setbit(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+pub fn setbit(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     let Some(offset) = bit_offset(call, 2, None) else { return Ok(()) };
     let on = match number::parse(call.args[3]) {
         Some(0) => false,
@@ -92,7 +92,7 @@ fn unit_of_range(call: &mut Call<'_>, at: usize) -> Option<bool> {
     None
 }
 
-pub fn bitcount(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+pub fn bitcount(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     let bytes = match fetch(unit, call, call.args[1])? {
         Fetched::WrongType => {
             call.reply.error(errors::WRONG_TYPE);
@@ -141,7 +141,7 @@ fn count_bits(bytes: &[u8], first: u64, last: u64) -> u64 {
     whole - u64::from(before.count_ones()) - u64::from(after.count_ones())
 }
 
-pub fn bitpos(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+pub fn bitpos(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     let wanted = match number::parse(call.args[2]) {
         Some(0) => false,
         Some(1) => true,
@@ -214,7 +214,7 @@ fn find_bit(bytes: &[u8], first: u64, last: u64, wanted: bool) -> Option<u64> {
     None
 }
 
-pub fn bitop(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+pub fn bitop(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     let operation = call.args[1].to_ascii_lowercase();
     if !matches!(operation.as_slice(), b"and" | b"or" | b"xor" | b"not") {
         call.reply.error(errors::SYNTAX);
@@ -401,7 +401,7 @@ impl Field {
     }
 }
 
-fn run_fields(unit: &mut Unit<'_>, call: &mut Call<'_>, read_only: bool) -> Result {
+fn run_fields(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>, read_only: bool) -> Result {
     let Some(steps) = field_steps(call, read_only) else { return Ok(()) };
     let mut bytes = match fetch(unit, call, call.args[1])? {
         Fetched::WrongType => {
@@ -456,7 +456,7 @@ fn run_fields(unit: &mut Unit<'_>, call: &mut Call<'_>, read_only: bool) -> Resu
 }
 
 /// Writes the part of the string that differs.
-fn store_changed(unit: &mut Unit<'_>, call: &Call<'_>, before: &[u8], after: &[u8]) -> Result {
+fn store_changed(unit: &mut KeyTransaction<'_>, call: &Call<'_>, before: &[u8], after: &[u8]) -> Result {
     let same = before.iter().zip(after).position(|(old, new)| old != new).unwrap_or(before.len());
     if same < after.len() {
         let tail = (0..after.len() - same)
@@ -469,10 +469,10 @@ fn store_changed(unit: &mut Unit<'_>, call: &Call<'_>, before: &[u8], after: &[u
     Ok(())
 }
 
-pub fn bitfield(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+pub fn bitfield(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     run_fields(unit, call, false)
 }
 
-pub fn bitfield_ro(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+pub fn bitfield_ro(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     run_fields(unit, call, true)
 }

@@ -1,6 +1,6 @@
 //! Times to live: EXPIRE and its relatives.
 
-use engine::Unit;
+use engine::KeyTransaction;
 
 use crate::command::{Call, Result};
 use crate::errors;
@@ -40,7 +40,7 @@ fn conditions(call: &mut Call<'_>) -> Option<Conditions> {
 }
 
 /// `scale`: milliseconds of one unit. `relative`: counted from now.
-fn set_time(unit: &mut Unit<'_>, call: &mut Call<'_>, scale: i64, relative: bool) -> Result {
+fn set_time(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>, scale: i64, relative: bool) -> Result {
     let Some(conditions) = conditions(call) else { return Ok(()) };
     let Some(value) = call.integer(2) else { return Ok(()) };
     let base = if relative { unit.now_ms() as i64 } else { 0 };
@@ -69,23 +69,23 @@ fn set_time(unit: &mut Unit<'_>, call: &mut Call<'_>, scale: i64, relative: bool
     Ok(())
 }
 
-pub fn expire(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+pub fn expire(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     set_time(unit, call, 1000, true)
 }
 
-pub fn pexpire(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+pub fn pexpire(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     set_time(unit, call, 1, true)
 }
 
-pub fn expireat(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+pub fn expireat(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     set_time(unit, call, 1000, false)
 }
 
-pub fn pexpireat(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+pub fn pexpireat(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     set_time(unit, call, 1, false)
 }
 
-pub fn persist(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+pub fn persist(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     let timed = unit.peek(call.db, call.args[1])?.is_some_and(|entry| entry.expire_at_ms.is_some());
     if timed {
         unit.set_expire(call.db, call.args[1], None)?;
@@ -95,7 +95,7 @@ pub fn persist(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
 }
 
 /// -2: no key, -1: no time; else what `show` makes of time and now.
-fn reply_time(unit: &mut Unit<'_>, call: &mut Call<'_>, show: impl Fn(i64, i64) -> i64) -> Result {
+fn reply_time(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>, show: impl Fn(i64, i64) -> i64) -> Result {
     let found = unit.get(call.db, call.args[1])?;
     let now = unit.now_ms() as i64;
     call.reply.integer(match found.map(|entry| entry.expire_at_ms) {
@@ -106,19 +106,19 @@ fn reply_time(unit: &mut Unit<'_>, call: &mut Call<'_>, show: impl Fn(i64, i64) 
     Ok(())
 }
 
-pub fn ttl(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+pub fn ttl(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     reply_time(unit, call, |at, now| ((at - now).max(0) + 500) / 1000)
 }
 
-pub fn pttl(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+pub fn pttl(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     reply_time(unit, call, |at, now| (at - now).max(0))
 }
 
-pub fn expiretime(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+pub fn expiretime(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     // The farthest time does not fit an i64 once it is rounded; what Redis shows then is the unsigned quotient.
     reply_time(unit, call, |at, _| ((at as u64 + 500) / 1000) as i64)
 }
 
-pub fn pexpiretime(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+pub fn pexpiretime(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     reply_time(unit, call, |at, _| at)
 }

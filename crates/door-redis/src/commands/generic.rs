@@ -1,6 +1,6 @@
 //! Commands for keys of any type.
 
-use engine::Unit;
+use engine::KeyTransaction;
 
 use crate::command::{Call, Result};
 use crate::errors;
@@ -11,7 +11,7 @@ pub fn database(text: &[u8]) -> Option<u8> {
     number::parse(text).filter(|db| (0..i64::from(engine::DATABASES)).contains(db)).map(|db| db as u8)
 }
 
-pub fn del(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+pub fn del(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     let mut gone = 0;
     for key in &call.args[1..] {
         gone += i64::from(unit.delete(call.db, key)?);
@@ -20,7 +20,7 @@ pub fn del(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-pub fn exists(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+pub fn exists(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     let mut found = 0;
     for key in &call.args[1..] {
         found += i64::from(unit.get(call.db, key)?.is_some());
@@ -29,13 +29,13 @@ pub fn exists(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-pub fn type_of(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+pub fn type_of(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     let found = unit.get(call.db, call.args[1])?;
     call.reply.simple(found.map_or("none", |entry| entry.kind.name()));
     Ok(())
 }
 
-pub fn rename(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+pub fn rename(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     let (from, to) = (call.args[1], call.args[2]);
     if unit.peek(call.db, from)?.is_none() {
         call.reply.error(errors::NO_SUCH_KEY);
@@ -48,7 +48,7 @@ pub fn rename(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-pub fn renamenx(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+pub fn renamenx(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     let (from, to) = (call.args[1], call.args[2]);
     if unit.peek(call.db, from)?.is_none() {
         call.reply.error(errors::NO_SUCH_KEY);
@@ -62,7 +62,7 @@ pub fn renamenx(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-pub fn move_key(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+pub fn move_key(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     let Some(number) = number::parse(call.args[2]) else {
         call.reply.error("ERR value is not an integer or out of range");
         return Ok(());
@@ -84,7 +84,7 @@ pub fn move_key(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-pub fn copy(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+pub fn copy(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     let (mut replace, mut to, mut at) = (false, call.db, 3);
     while at < call.args.len() {
         if call.word(at, "replace") {

@@ -218,7 +218,7 @@ fn cluster(_: &Session, text: &mut Text) -> Written {
 }
 
 fn keyspace(session: &Session, text: &mut Text) -> Written {
-    let (counts, _) = session.shared.keyspace.read(engine::Locks::Keys(&[]), |unit| {
+    let (counts, _) = session.shared.keyspace.read(engine::KeySet::Keys(&[]), |unit| {
         (0..engine::DATABASES)
             .map(|db| Ok((db, unit.count(db)?, unit.expires(db)?)))
             .collect::<engine::Result<Vec<_>>>()

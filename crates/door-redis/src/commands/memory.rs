@@ -1,6 +1,6 @@
 //! MEMORY: what there is to tell. Data is on disk; memory holds a cache of a fixed size.
 
-use engine::{DATABASES, Unit};
+use engine::{DATABASES, KeyTransaction};
 
 use crate::command::{Call, Result};
 use crate::commands::help as lines;
@@ -8,7 +8,7 @@ use crate::errors;
 use crate::session::Session;
 
 /// Bytes on pages, which are also the bytes in memory while the pages are cached.
-pub fn usage(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+pub fn usage(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     // SAMPLES matters for collections only, but is checked as Redis does.
     for at in (3..call.args.len()).step_by(2) {
         if !call.word(at, "samples") || at + 1 == call.args.len() {
@@ -35,7 +35,7 @@ fn limit(session: &Session) -> Option<u64> {
 
 /// Those of Redis's names that have a meaning here, and the limit.
 pub fn stats(session: &mut Session, call: &mut Call<'_>) -> Result {
-    let (keys, _) = session.shared.keyspace.read(engine::Locks::Keys(&[]), |unit| {
+    let (keys, _) = session.shared.keyspace.read(engine::KeySet::Keys(&[]), |unit| {
         (0..DATABASES).try_fold(0, |sum, db| Ok::<u64, engine::Error>(sum + unit.count(db)?))
     })?;
     let clients = session.shared.clients.list();

@@ -19,7 +19,7 @@ pub mod slowlog;
 pub mod string;
 pub mod transaction;
 
-use engine::{Entry, Kind, Unit};
+use engine::{Entry, KeyTransaction, Kind};
 
 use crate::command::Call;
 use crate::errors;
@@ -78,7 +78,7 @@ impl Call<'_> {
 }
 
 /// Looks a key up for its string value. Counts as a read only in reading commands.
-pub(crate) fn fetch(unit: &mut Unit<'_>, call: &Call<'_>, key: &[u8]) -> Result<Fetched, engine::Error> {
+pub(crate) fn fetch(unit: &mut KeyTransaction<'_>, call: &Call<'_>, key: &[u8]) -> Result<Fetched, engine::Error> {
     let found =
         if call.command.is(crate::command::flag::WRITE) { unit.peek(call.db, key)? } else { unit.get(call.db, key)? };
     let Some(entry) = found else { return Ok(Fetched::Missing) };
@@ -93,7 +93,7 @@ pub(crate) fn fetch(unit: &mut Unit<'_>, call: &Call<'_>, key: &[u8]) -> Result<
 
 /// Like `fetch`, without the bytes: None after a WRONGTYPE reply.
 pub(crate) fn look(
-    unit: &mut Unit<'_>,
+    unit: &mut KeyTransaction<'_>,
     call: &mut Call<'_>,
     key: &[u8],
 ) -> Result<Option<Option<Entry>>, engine::Error> {

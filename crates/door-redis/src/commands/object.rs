@@ -1,12 +1,12 @@
 //! What there is to know about a key besides its value.
 
-use engine::Unit;
+use engine::KeyTransaction;
 
 use crate::command::{Call, Result};
 use crate::commands::help as lines;
 use crate::session::Session;
 
-pub fn encoding(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+pub fn encoding(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     match unit.get(call.db, call.args[2])? {
         Some(entry) => call.reply.bulk(entry.encoding().as_bytes()),
         None => call.reply.null(),
@@ -15,7 +15,7 @@ pub fn encoding(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
 }
 
 /// Nothing shares values here.
-pub fn refcount(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+pub fn refcount(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     match unit.get(call.db, call.args[2])? {
         Some(_) => call.reply.integer(1),
         None => call.reply.null(),
@@ -24,17 +24,17 @@ pub fn refcount(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
 }
 
 /// What Redis answers while it does not keep frequencies, which is its default.
-pub fn freq(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+pub fn freq(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     const NOT_KEPT: &str = "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust.";
     not_kept(unit, call, NOT_KEPT)
 }
 
 /// A read leaves no trace, so that there is no true answer.
-pub fn idletime(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+pub fn idletime(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     not_kept(unit, call, "ERR idle times are not recorded: data is on disk and nothing is evicted")
 }
 
-fn not_kept(unit: &mut Unit<'_>, call: &mut Call<'_>, text: &str) -> Result {
+fn not_kept(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>, text: &str) -> Result {
     match unit.get(call.db, call.args[2])? {
         Some(_) => call.reply.error(text),
         None => call.reply.null(),

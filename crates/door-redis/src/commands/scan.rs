@@ -1,13 +1,13 @@
 //! Commands that walk over keys.
 
-use engine::{Kind, Unit};
+use engine::{KeyTransaction, Kind};
 
 use crate::command::{Call, Result};
 use crate::errors;
 use crate::glob;
 use crate::number;
 
-pub fn randomkey(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+pub fn randomkey(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     match unit.random_key(call.db)? {
         Some(key) => call.reply.bulk(&key),
         None => call.reply.null(),
@@ -26,7 +26,7 @@ fn literal_prefix(pattern: &[u8]) -> &[u8] {
     &pattern[..end]
 }
 
-pub fn keys(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+pub fn keys(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     let pattern = call.args[1];
     let mut found: Vec<Vec<u8>> = Vec::new();
     unit.keys(call.db, literal_prefix(pattern), |key, _| {
@@ -73,7 +73,7 @@ fn scan_options<'a>(call: &mut Call<'a>) -> Option<ScanOptions<'a>> {
     Some(options)
 }
 
-pub fn scan(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+pub fn scan(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     let Some(cursor) = number::parse_cursor(call.args[1]) else {
         call.reply.error("ERR invalid cursor");
         return Ok(());

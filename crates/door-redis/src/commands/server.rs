@@ -1,6 +1,6 @@
 //! Databases as a whole, and small commands about the server.
 
-use engine::Unit;
+use engine::KeyTransaction;
 use stdx::sync::atomic::Ordering;
 
 use crate::command::{Call, Result};
@@ -12,7 +12,7 @@ use crate::session::Session;
 /// What clients are told that they speak with; our own version stands beside it.
 pub const REDIS_VERSION: &str = "7.0.15";
 
-pub fn dbsize(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+pub fn dbsize(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     let count = unit.count(call.db)?;
     call.reply.integer(count as i64);
     Ok(())
@@ -31,7 +31,7 @@ fn flush_mode(call: &mut Call<'_>) -> bool {
     known
 }
 
-pub fn flushdb(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+pub fn flushdb(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     if flush_mode(call) {
         unit.flush(call.db)?;
         call.reply.ok();
@@ -39,7 +39,7 @@ pub fn flushdb(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-pub fn flushall(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+pub fn flushall(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     if flush_mode(call) {
         unit.flush_all()?;
         call.reply.ok();
@@ -47,7 +47,7 @@ pub fn flushall(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-pub fn swapdb(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+pub fn swapdb(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     for (at, which) in [(1, "first"), (2, "second")] {
         if number::parse(call.args[at]).is_none_or(|number| i32::try_from(number).is_err()) {
             let text = format!("ERR invalid {which} DB index");

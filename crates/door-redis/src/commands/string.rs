@@ -1,6 +1,6 @@
 //! Strings: SET and its relatives, counters, ranges.
 
-use engine::{Expire, Form, Kind, Unit};
+use engine::{Expire, Form, KeyTransaction, Kind};
 
 use crate::command::{Call, Result};
 use crate::commands::{Fetched, fetch, look};
@@ -11,11 +11,11 @@ use crate::number;
 /// proto-max-bulk-len's default, Redis's limit for a value.
 const LENGTH_MAX: u64 = 512 << 20;
 
-pub fn get(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+pub fn get(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     reply_value(unit, call, call.args[1])
 }
 
-fn reply_value(unit: &mut Unit<'_>, call: &mut Call<'_>, key: &[u8]) -> Result {
+fn reply_value(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>, key: &[u8]) -> Result {
     match look(unit, call, key)? {
         None => {}
         Some(None) => call.reply.null(),
@@ -24,7 +24,7 @@ fn reply_value(unit: &mut Unit<'_>, call: &mut Call<'_>, key: &[u8]) -> Result {
     Ok(())
 }
 
-pub fn mget(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+pub fn mget(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     call.reply.array(call.args.len() - 1);
     for key in &call.args[1..] {
         match unit.get(call.db, key)?.filter(|entry| entry.kind == Kind::String) {
@@ -35,7 +35,7 @@ pub fn mget(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-pub fn strlen(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+pub fn strlen(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     if let Some(found) = look(unit, call, call.args[1])? {
         call.reply.integer(found.map_or(0, |entry| entry.len as i64));
     }
@@ -50,7 +50,7 @@ struct TimeUnit {
 }
 
 /// The absolute time of an expiry option, or the error reply.
-fn expire_at(unit: &Unit<'_>, call: &mut Call<'_>, at: usize, time: TimeUnit) -> Option<u64> {
+fn expire_at(unit: &KeyTransaction<'_>, call: &mut Call<'_>, at: usize, time: TimeUnit) -> Option<u64> {
     let value = call.integer(at)?;
     let name = call.command.name;
     let invalid = errors::invalid_expire(name);
@@ -113,7 +113,7 @@ fn set_options(call: &Call<'_>) -> Option<SetOptions> {
     Some(options)
 }
 
-pub fn set(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+pub fn set(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     let Some(options) = set_options(call) else {
         call.reply.error(errors::SYNTAX);
         return Ok(());
@@ -158,14 +158,14 @@ pub fn set(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
 }
 
 /// A time that has passed deletes the key instead.
-fn put_or_expire(unit: &mut Unit<'_>, call: &Call<'_>, key: &[u8], value: &[u8], expire: Expire) -> Result {
+fn put_or_expire(unit: &mut KeyTransaction<'_>, call: &Call<'_>, key: &[u8], value: &[u8], expire: Expire) -> Result {
     match expire {
         Expire::At(ms) if ms <= unit.now_ms() => unit.delete(call.db, key).map(drop),
         expire => unit.put_string(call.db, key, value, expire),
     }
 }
 
-fn set_with(unit: &mut Unit<'_>, call: &mut Call<'_>, scale: i64) -> Result {
+fn set_with(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>, scale: i64) -> Result {
     if let Some(ms) = expire_at(unit, call, 2, TimeUnit { scale, relative: true }) {
         put_or_expire(unit, call, call.args[1], call.args[3], Expire::At(ms))?;
         call.reply.ok();
@@ -173,15 +173,15 @@ fn set_with(unit: &mut Unit<'_>, call: &mut Call<'_>, scale: i64) -> Result {
     Ok(())
 }
 
-pub fn setex(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+pub fn setex(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     set_with(unit, call, 1000)
 }
 
-pub fn psetex(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+pub fn psetex(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     set_with(unit, call, 1)
 }
 
-pub fn setnx(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+pub fn setnx(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     let free = unit.peek(call.db, call.args[1])?.is_none();
     if free {
         unit.put_string(call.db, call.args[1], call.args[2], Expire::None)?;
@@ -190,14 +190,14 @@ pub fn setnx(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-fn put_pairs(unit: &mut Unit<'_>, call: &Call<'_>) -> Result {
+fn put_pairs(unit: &mut KeyTransaction<'_>, call: &Call<'_>) -> Result {
     for pair in call.args[1..].chunks_exact(2) {
         unit.put_string(call.db, pair[0], pair[1], Expire::None)?;
     }
     Ok(())
 }
 
-pub fn mset(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+pub fn mset(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     if call.args.len().is_multiple_of(2) {
         call.reply.error(&errors::wrong_arity("mset"));
         return Ok(());
@@ -207,7 +207,7 @@ pub fn mset(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-pub fn msetnx(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+pub fn msetnx(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     if call.args.len().is_multiple_of(2) {
         call.reply.error(&errors::wrong_arity("msetnx"));
         return Ok(());
@@ -223,7 +223,7 @@ pub fn msetnx(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-pub fn getset(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+pub fn getset(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     match look(unit, call, call.args[1])? {
         None => return Ok(()),
         Some(None) => call.reply.null(),
@@ -232,7 +232,7 @@ pub fn getset(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
     unit.put_string(call.db, call.args[1], call.args[2], Expire::None)
 }
 
-pub fn getdel(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+pub fn getdel(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     match look(unit, call, call.args[1])? {
         None => {}
         Some(None) => call.reply.null(),
@@ -244,7 +244,7 @@ pub fn getdel(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-pub fn getex(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+pub fn getex(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     let (mut persist, mut time, mut at) = (false, None, 2);
     while at < call.args.len() {
         let free = !persist && time.is_none();
@@ -302,7 +302,7 @@ pub(crate) fn clamp_range(mut start: i64, mut end: i64, len: i64) -> Option<(i64
     (len > 0 && start <= end).then_some((start, end))
 }
 
-pub fn getrange(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+pub fn getrange(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     let Some(start) = call.integer(2) else { return Ok(()) };
     let Some(end) = call.integer(3) else { return Ok(()) };
     let Some(found) = look(unit, call, call.args[1])? else { return Ok(()) };
@@ -315,7 +315,7 @@ pub fn getrange(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
     }
 }
 
-pub fn setrange(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+pub fn setrange(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     let Some(offset) = call.integer(2) else { return Ok(()) };
     if offset < 0 {
         call.reply.error("ERR offset is out of range");
@@ -335,7 +335,7 @@ pub fn setrange(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-pub fn append(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+pub fn append(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     let Some(found) = look(unit, call, call.args[1])? else { return Ok(()) };
     let (key, value) = (call.args[1], call.args[2]);
     let len = match found {
@@ -360,7 +360,7 @@ pub fn append(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-fn add(unit: &mut Unit<'_>, call: &mut Call<'_>, amount: i64) -> Result {
+fn add(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>, amount: i64) -> Result {
     let old = match fetch(unit, call, call.args[1])? {
         Fetched::WrongType => {
             call.reply.error(errors::WRONG_TYPE);
@@ -383,22 +383,22 @@ fn add(unit: &mut Unit<'_>, call: &mut Call<'_>, amount: i64) -> Result {
     Ok(())
 }
 
-pub fn incr(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+pub fn incr(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     add(unit, call, 1)
 }
 
-pub fn decr(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+pub fn decr(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     add(unit, call, -1)
 }
 
-pub fn incrby(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+pub fn incrby(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     match call.integer(2) {
         Some(amount) => add(unit, call, amount),
         None => Ok(()),
     }
 }
 
-pub fn decrby(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+pub fn decrby(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     match call.integer(2) {
         Some(i64::MIN) => {
             call.reply.error("ERR decrement would overflow");
@@ -409,7 +409,7 @@ pub fn decrby(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
     }
 }
 
-pub fn incrbyfloat(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+pub fn incrbyfloat(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     let old = match fetch(unit, call, call.args[1])? {
         Fetched::WrongType => {
             call.reply.error(errors::WRONG_TYPE);
@@ -469,7 +469,7 @@ fn lcs_options(call: &mut Call<'_>) -> Option<LcsOptions> {
 }
 
 /// Longest common subsequence, by the table of Wagner and Fischer, walked back from its end like Redis does.
-pub fn lcs(unit: &mut Unit<'_>, call: &mut Call<'_>) -> Result {
+pub fn lcs(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     let mut texts = [Vec::new(), Vec::new()];
     for (at, text) in texts.iter_mut().enumerate() {
         match fetch(unit, call, call.args[1 + at])? {

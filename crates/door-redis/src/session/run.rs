@@ -1,6 +1,6 @@
 //! How a command runs: what its account may do, and the unit over its keys, alone or in EXEC.
 
-use engine::{Locks, Unit};
+use engine::{KeySet, KeyTransaction};
 use stdx::sync::atomic::Ordering;
 
 use super::{Queued, Session};
@@ -40,7 +40,7 @@ impl Session {
     pub(super) fn run(&mut self, command: &'static Command, args: &[&[u8]], out: &mut Vec<u8>) -> command::Result {
         let (db, resp3, mark) = (self.db, self.resp3, out.len());
         let keys = command.keys_of(db, args);
-        let locks = keys.as_deref().map_or(Locks::All, Locks::Keys);
+        let locks = keys.as_deref().map_or(KeySet::All, KeySet::Keys);
         let mut spooling = Spooling::new(self.shared.engine.pager().folder(), mark);
         let gate = match command.run {
             Run::Session(f) => {
@@ -99,7 +99,7 @@ impl Session {
                 all
             });
         }
-        let locks = keys.as_deref().map_or(Locks::All, Locks::Keys);
+        let locks = keys.as_deref().map_or(KeySet::All, KeySet::Keys);
         let keyspace = self.shared.keyspace.clone();
         let mark = out.len();
         let (db, resp3) = (self.db, self.resp3);
@@ -131,7 +131,7 @@ impl Session {
 
     fn run_in(
         &mut self,
-        unit: &mut Unit<'_>,
+        unit: &mut KeyTransaction<'_>,
         command: &'static Command,
         args: &[&[u8]],
         (out, spooling): (&mut Vec<u8>, &mut Spooling),

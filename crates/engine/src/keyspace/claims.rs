@@ -21,8 +21,8 @@ use stdx::sync::atomic::{AtomicU64, Ordering};
 use crate::error::{Error, Result};
 use crate::keyspace::key::TreeKey;
 use crate::keyspace::locks::Held;
-use crate::keyspace::unit::{Mode, Unit};
-use crate::keyspace::{Keyspace, Locks};
+use crate::keyspace::unit::{KeyTransaction, Mode};
+use crate::keyspace::{KeySet, Keyspace};
 use crate::rows::lock::{self, Asker, Taken};
 use crate::rows::maps::Map;
 use crate::rows::slot::{Patience, Slots, Waited};
@@ -75,11 +75,11 @@ impl Claims {
     }
 
     /// An open transaction that claims one of these keys. Their stripes are held.
-    fn holder_of(&self, locks: Locks<'_>) -> Option<TxnId> {
+    fn holder_of(&self, locks: KeySet<'_>) -> Option<TxnId> {
         let is_open = |id| self.slots.is_open(id);
         match locks {
-            Locks::All => self.locks.any_holder(&self.keys, is_open),
-            Locks::Keys(keys) => keys.iter().find_map(|(db, key)| self.holder(*db, TreeKey::new(0, key).suffix())),
+            KeySet::All => self.locks.any_holder(&self.keys, is_open),
+            KeySet::Keys(keys) => keys.iter().find_map(|(db, key)| self.holder(*db, TreeKey::new(0, key).suffix())),
         }
     }
 
@@ -127,12 +127,12 @@ impl Keyspace {
     }
 
     /// A writing unit over keys that no transaction claims.
-    pub(crate) fn unclaimed_unit(&self, locks: Locks<'_>, several: bool) -> Result<Unit<'_>> {
+    pub(crate) fn unclaimed_unit(&self, locks: KeySet<'_>, several: bool) -> Result<KeyTransaction<'_>> {
         let mut until = Until::default();
         loop {
             // Before any lock: it may wait for room in the log.
             self.store.pager.admit()?;
-            let unit = Unit::new(self, Self::stripes(locks)?, Mode::Writing, several, self.clock.wall_ms());
+            let unit = KeyTransaction::new(self, Self::stripes(locks)?, Mode::Writing, several, self.clock.wall_ms());
             if !self.claims.any() {
                 return Ok(unit);
             }

@@ -5,11 +5,11 @@ use crate::error::{Error, Result};
 use crate::keyspace::databases::{MAP_KEY, Map};
 use crate::keyspace::key::bound;
 use crate::keyspace::record::Meta;
-use crate::keyspace::unit::{BeforeRemap, Stripes, Unit, check_database};
+use crate::keyspace::unit::{BeforeRemap, KeyTransaction, Stripes, check_database};
 use crate::keyspace::watch::Touch;
 use crate::txn::Counted;
 
-impl Unit<'_> {
+impl KeyTransaction<'_> {
     /// Empties a database.
     pub fn flush(&mut self, db: u8) -> Result<()> {
         check_database(db)?;

@@ -7,13 +7,13 @@
 use pager::TxnId;
 
 use crate::error::Result;
-use crate::keyspace::unit::{Expire, Mode, Unit};
-use crate::keyspace::{Keyspace, Locks};
+use crate::keyspace::unit::{Expire, KeyTransaction, Mode};
+use crate::keyspace::{KeySet, Keyspace};
 use crate::rows::keys::KeyChanges;
 use crate::txn::{Deltas, Images, Prepared};
 
 pub(crate) struct Joint<'k> {
-    unit: Unit<'k>,
+    unit: KeyTransaction<'k>,
     prepared: Option<Prepared>,
 }
 
@@ -21,8 +21,8 @@ impl<'k> Joint<'k> {
     /// Takes the stripes. The transaction claims all these keys, so nobody else is changing them, and may wait for room in the log no more.
     pub fn new(keyspace: &'k Keyspace, id: TxnId, changes: &KeyChanges) -> Result<Joint<'k>> {
         let keys: Vec<(u8, &[u8])> = changes.iter().map(|((db, key), _)| (*db, &**key)).collect();
-        let stripes = Keyspace::stripes(Locks::Keys(&keys))?;
-        let mut unit = Unit::new(keyspace, stripes, Mode::Writing, true, keyspace.clock.wall_ms());
+        let stripes = Keyspace::stripes(KeySet::Keys(&keys))?;
+        let mut unit = KeyTransaction::new(keyspace, stripes, Mode::Writing, true, keyspace.clock.wall_ms());
         unit.txn = Some(keyspace.store.join(id));
         Ok(Joint { unit, prepared: None })
     }

@@ -1,7 +1,7 @@
 //! Keys and values of sixteen databases in one tree.
 //!
 //! What a door calls: `get` and `set` for the two commands that are most of all traffic, `read` and `write` for everything else. Both take the keys of a
-//! command, or of a whole EXEC, and run a closure over a `Unit` that sees and changes them as of one moment.
+//! command, or of a whole EXEC, and run a closure over a `KeyTransaction` that sees and changes them as of one moment.
 //!
 //! ```text
 //!   get    observe the stripe | one descent, value copied out | stripe unchanged? else again
@@ -65,7 +65,7 @@ pub(crate) use write::Segments;
 
 pub use background::Progress;
 pub use record::Kind;
-pub use unit::{Entry, Expire, Form, Locks, Unit};
+pub use unit::{Entry, Expire, Form, KeySet, KeyTransaction};
 pub use watch::WatchSet;
 
 /// Longest value, and longest key: Redis's own limit.
@@ -305,16 +305,16 @@ impl Keyspace {
         };
         let segments =
             Segments::write(&self.store, value.len() as u64, read).inspect_err(|_| self.background.wake())?;
-        let put = |unit: &mut Unit<'_>| {
+        let put = |unit: &mut KeyTransaction<'_>| {
             let place = unit.place(db, key)?;
             unit.put_segments(&place, Put::new(0, expire, 0), segments)
         };
-        Ok(self.write::<(), Error>(Locks::Keys(&[(db, key)]), false, put)?.1)
+        Ok(self.write::<(), Error>(KeySet::Keys(&[(db, key)]), false, put)?.1)
     }
 
     fn set_by_unit(&self, db: u8, key: &[u8], value: &[u8], expire: Expire) -> Result<Lsn> {
-        let put = |unit: &mut Unit<'_>| unit.put_string(db, key, value, expire);
-        Ok(self.write::<(), Error>(Locks::Keys(&[(db, key)]), false, put)?.1)
+        let put = |unit: &mut KeyTransaction<'_>| unit.put_string(db, key, value, expire);
+        Ok(self.write::<(), Error>(KeySet::Keys(&[(db, key)]), false, put)?.1)
     }
 
     /// Puts a record of its own under a short key. None: what stands there has many records, so it takes a transaction.
@@ -389,13 +389,13 @@ impl Keyspace {
     /// The LSN is the gate of everything the unit saw.
     pub fn read<R, E: From<Error>>(
         &self,
-        locks: Locks<'_>,
-        mut f: impl FnMut(&mut Unit<'_>) -> Result<R, E>,
+        locks: KeySet<'_>,
+        mut f: impl FnMut(&mut KeyTransaction<'_>) -> Result<R, E>,
     ) -> Result<(R, Lsn), E> {
         let now = self.clock.wall_ms();
-        if let Locks::Keys(keys) = locks {
+        if let KeySet::Keys(keys) = locks {
             for _ in 0..READ_TRIES {
-                let mut unit = Unit::new(self, Self::stripes_of(keys)?, Mode::Optimistic, false, now);
+                let mut unit = KeyTransaction::new(self, Self::stripes_of(keys)?, Mode::Optimistic, false, now);
                 let result = f(&mut unit);
                 if unit.is_current() {
                     unit.count_lookups();
@@ -404,7 +404,7 @@ impl Keyspace {
                 self.store.metrics.read_retries.add(1);
             }
         }
-        let mut unit = Unit::new(self, Self::stripes(locks)?, Mode::Locked, false, now);
+        let mut unit = KeyTransaction::new(self, Self::stripes(locks)?, Mode::Locked, false, now);
         let result = f(&mut unit)?;
         unit.count_lookups();
         Ok((result, unit.commit()?))
@@ -415,9 +415,9 @@ impl Keyspace {
     /// An error takes everything back. Without `several` the one change is to be the last thing the unit does, for it cannot be taken back.
     pub fn write<R, E: From<Error>>(
         &self,
-        locks: Locks<'_>,
+        locks: KeySet<'_>,
         several: bool,
-        f: impl FnOnce(&mut Unit<'_>) -> Result<R, E>,
+        f: impl FnOnce(&mut KeyTransaction<'_>) -> Result<R, E>,
     ) -> Result<(R, Lsn), E> {
         let mut unit = self.unclaimed_unit(locks, several)?;
         match f(&mut unit) {
@@ -433,10 +433,10 @@ impl Keyspace {
         }
     }
 
-    pub(crate) fn stripes(locks: Locks<'_>) -> Result<Stripes> {
+    pub(crate) fn stripes(locks: KeySet<'_>) -> Result<Stripes> {
         match locks {
-            Locks::Keys(keys) => Self::stripes_of(keys),
-            Locks::All => Ok(Stripes::All(Vec::new())),
+            KeySet::Keys(keys) => Self::stripes_of(keys),
+            KeySet::All => Ok(Stripes::All(Vec::new())),
         }
     }
 
@@ -450,14 +450,14 @@ impl Keyspace {
     }
 
     /// A writing unit over one key known by its tree key, for the background.
-    pub(crate) fn lock_one(&self, db: u8, tree_key: &TreeKey, now: u64) -> Unit<'_> {
+    pub(crate) fn lock_one(&self, db: u8, tree_key: &TreeKey, now: u64) -> KeyTransaction<'_> {
         let stripe = KeyLocks::stripe(db, tree_key.suffix());
-        Unit::new(self, Stripes::Some(StripeSet::collect(std::iter::once(stripe))), Mode::Writing, false, now)
+        KeyTransaction::new(self, Stripes::Some(StripeSet::collect(std::iter::once(stripe))), Mode::Writing, false, now)
     }
 
     /// A unit that holds a key and changes nothing.
-    pub(crate) fn lock_to_read(&self, db: u8, key: &[u8]) -> Result<Unit<'_>> {
-        Ok(Unit::new(self, Self::stripes_of(&[(db, key)])?, Mode::Locked, false, self.clock.wall_ms()))
+    pub(crate) fn lock_to_read(&self, db: u8, key: &[u8]) -> Result<KeyTransaction<'_>> {
+        Ok(KeyTransaction::new(self, Self::stripes_of(&[(db, key)])?, Mode::Locked, false, self.clock.wall_ms()))
     }
 
     /// Runs `f` with a key's suffix, time to go and the clock while the key's stripe is held.

@@ -303,7 +303,7 @@ mod tests {
     use os::{SimClock, SimFolder};
 
     use super::*;
-    use crate::keyspace::{Expire, Locks};
+    use crate::keyspace::{Expire, KeySet};
     use crate::{Engine, Options};
 
     /// An undo that a full disk has stopped begins again: what it has put back must not have gone meanwhile.
@@ -319,7 +319,7 @@ mod tests {
         let options = Options { pager, ..Options::default() };
         let engine = Engine::open(options, SimFolder::new(1), Arc::new(SimClock::new(1))).unwrap();
         let keyspace = engine.keyspace();
-        let done = keyspace.write::<(), Error>(Locks::Keys(&[(0, b"long")]), true, |unit| {
+        let done = keyspace.write::<(), Error>(KeySet::Keys(&[(0, b"long")]), true, |unit| {
             unit.put_string(0, b"long", &[1; 600_000], Expire::None)?;
             unit.patch_string(0, b"long", 300_000, &[2; 100_000])?;
             let txn = unit.txn.as_ref().expect("a value in segments needs one");

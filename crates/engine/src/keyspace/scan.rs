@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::keyspace::key::{self, LONG_KEY_PREFIX, META_LONG, META_SHORT, SPACE_BYTES, TreeKey};
 use crate::keyspace::locks::KeyLocks;
 use crate::keyspace::record::{Kind, Meta};
-use crate::keyspace::unit::{Mode, Stripes, Unit, check_database};
+use crate::keyspace::unit::{KeyTransaction, Mode, Stripes, check_database};
 
 /// Records that a leaf's batch is cut to.
 const STRETCH_MAX: usize = 1024;
@@ -39,7 +39,7 @@ struct Stretch {
     last: Option<Vec<u8>>,
 }
 
-impl Unit<'_> {
+impl KeyTransaction<'_> {
     /// Shows about `count` keys from a cursor on. Returns the next cursor, 0 at the end.
     pub fn scan(&mut self, db: u8, cursor: u64, count: usize, mut f: impl FnMut(&[u8], Kind)) -> Result<u64> {
         check_database(db)?;
@@ -132,7 +132,7 @@ impl Unit<'_> {
             }
         }
         // A unit of its own: it holds every stripe for this one stretch.
-        let mut locked = Unit::new(self.keyspace, Stripes::All(Vec::new()), Mode::Locked, false, self.now);
+        let mut locked = KeyTransaction::new(self.keyspace, Stripes::All(Vec::new()), Mode::Locked, false, self.now);
         let stretch = locked.stretch(db, from, to, count, Lsn::MAX);
         self.gate = self.gate.max(store.pager.wal_head());
         stretch

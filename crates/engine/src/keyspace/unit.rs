@@ -102,7 +102,7 @@ fn is_canonical_int(bytes: &[u8]) -> bool {
 
 /// Which keys a unit may touch.
 #[derive(Clone, Copy)]
-pub enum Locks<'a> {
+pub enum KeySet<'a> {
     /// These, in any order, repeated or not.
     Keys(&'a [(u8, &'a [u8])]),
     /// Every key of every database: FLUSHALL, SWAPDB, and units with SCAN, KEYS or RANDOMKEY among other commands.
@@ -194,7 +194,7 @@ pub(crate) struct BeforeRemap {
     pub entries: usize,
 }
 
-pub struct Unit<'k> {
+pub struct KeyTransaction<'k> {
     pub(crate) keyspace: &'k Keyspace,
     pub(crate) now: u64,
     pub(crate) mode: Mode,
@@ -220,13 +220,19 @@ pub struct Unit<'k> {
     open: bool,
 }
 
-impl<'k> Unit<'k> {
-    pub(crate) fn new(keyspace: &'k Keyspace, mut stripes: Stripes, mode: Mode, several: bool, now: u64) -> Unit<'k> {
+impl<'k> KeyTransaction<'k> {
+    pub(crate) fn new(
+        keyspace: &'k Keyspace,
+        mut stripes: Stripes,
+        mode: Mode,
+        several: bool,
+        now: u64,
+    ) -> KeyTransaction<'k> {
         match mode {
             Mode::Optimistic => stripes.observe(&keyspace.locks),
             Mode::Locked | Mode::Writing => stripes.lock(&keyspace.locks),
         }
-        Unit {
+        KeyTransaction {
             keyspace,
             now,
             mode,
@@ -732,7 +738,7 @@ impl<'k> Unit<'k> {
     }
 }
 
-impl Drop for Unit<'_> {
+impl Drop for KeyTransaction<'_> {
     /// A panic in the caller's code, or an optimistic unit at its end.
     fn drop(&mut self) {
         if !self.open || self.mode == Mode::Optimistic {

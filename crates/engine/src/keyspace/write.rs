@@ -20,7 +20,7 @@ use crate::keyspace::expiry;
 use crate::keyspace::key::{self, SEGMENT};
 use crate::keyspace::purge;
 use crate::keyspace::record::{self, Body, EXTENT_MAX, Head, Kind, Meta};
-use crate::keyspace::unit::{Expire, Place, Removal, Unit};
+use crate::keyspace::unit::{Expire, KeyTransaction, Place, Removal};
 use crate::keyspace::value::{self, Fresh};
 use crate::keyspace::watch::Touch;
 use crate::txn::{Counted, Pages, Store};
@@ -127,7 +127,7 @@ pub(crate) fn apply(
     Ok(facts)
 }
 
-impl<'k> Unit<'k> {
+impl<'k> KeyTransaction<'k> {
     pub(crate) fn write(&mut self, place: &Place, target: &Target<'_>) -> Result<Facts> {
         self.before_change()?;
         if let Target::Put(Put { expire: Expire::At(time), .. }) = target {

@@ -13,7 +13,7 @@ use pager::TxnId;
 use crate::DATABASES;
 use crate::error::{Error, Result};
 use crate::keyspace::record::Kind;
-use crate::keyspace::{Keyspace, Unit, VALUE_MAX, claims};
+use crate::keyspace::{KeyTransaction, Keyspace, VALUE_MAX, claims};
 use crate::rows::lock::{Strength, Taken};
 use crate::rows::transaction::Transaction;
 use crate::rows::{Rows, Wait};
@@ -191,7 +191,7 @@ impl Transaction {
 }
 
 /// What is committed.
-fn read(unit: &mut Unit<'_>, db: u8, key: &[u8]) -> Result<Option<KeyValue>> {
+fn read(unit: &mut KeyTransaction<'_>, db: u8, key: &[u8]) -> Result<Option<KeyValue>> {
     let Some(entry) = unit.peek(db, key)? else { return Ok(None) };
     if entry.kind != Kind::String {
         return Err(Error::Invalid("the key holds no string".into()));

@@ -5,7 +5,7 @@
 //! one goes. A crash in the middle of that changes nothing: who begins again counts what is there then.
 //!
 //! Only records that have an image are counted. That is enough, for pages that no image names were allocated by the transaction, and whatever names them was
-//! written by it (`Unit::move_record`).
+//! written by it (`KeyTransaction::move_record`).
 
 use std::collections::{HashMap, HashSet};
 

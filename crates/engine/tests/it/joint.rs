@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use engine::rows::{
     CATALOG, Inserted, Isolation, KeyValue, LockedKey, MapId, RowBatch, Rows, Strength, Transaction, Wait,
 };
-use engine::{Error, Expire, Locks, Options};
+use engine::{Error, Expire, KeySet, Options};
 use os::{SimClock, SimFolder};
 use stdx::prng::Prng;
 
@@ -157,14 +157,14 @@ fn whoever_changes_a_claimed_key_waits_and_whoever_reads_it_does_not() {
     put(&mut txn, b"k", b"new");
     assert_eq!(lock(&mut txn, b"absent"), None);
     assert_eq!(world.get(0, b"k").unwrap(), b"old");
-    let seen = keyspace.read::<_, Error>(Locks::All, |unit| Ok(unit.get(0, b"k")?.is_some()));
+    let seen = keyspace.read::<_, Error>(KeySet::All, |unit| Ok(unit.get(0, b"k")?.is_some()));
     assert!(seen.unwrap().0);
     assert!(is_refused(set(&world, b"k", b"no")) && is_refused(set(&world, b"absent", b"no")));
     assert!(is_refused(set(&world, b"k", &bytes(100_000, 1))) && is_refused(set(&world, b"k", &bytes(300_000, 1))));
-    let unit = |keys: &[(u8, &[u8])]| keyspace.write::<(), Error>(Locks::Keys(keys), true, |_| Ok(()));
+    let unit = |keys: &[(u8, &[u8])]| keyspace.write::<(), Error>(KeySet::Keys(keys), true, |_| Ok(()));
     assert!(is_refused(unit(&[(0, b"free"), (0, b"k")])) && unit(&[(0, b"free"), (1, b"k")]).is_ok());
-    assert!(is_refused(keyspace.write::<(), Error>(Locks::All, false, |unit| unit.flush(0))));
-    assert!(is_refused(keyspace.write::<(), Error>(Locks::All, false, |unit| unit.swap(0, 1))));
+    assert!(is_refused(keyspace.write::<(), Error>(KeySet::All, false, |unit| unit.flush(0))));
+    assert!(is_refused(keyspace.write::<(), Error>(KeySet::All, false, |unit| unit.swap(0, 1))));
     set(&world, b"free", b"g").unwrap();
     txn.commit().unwrap();
     assert_eq!(world.get(0, b"k").unwrap(), b"new");
@@ -192,14 +192,14 @@ fn a_change_goes_on_when_the_transaction_ends_or_gives_the_key_back() {
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 let keyspace = world.engine.keyspace();
-                let append = |unit: &mut engine::Unit<'_>| {
+                let append = |unit: &mut engine::KeyTransaction<'_>| {
                     let mut was = Vec::new();
                     if let Some(entry) = unit.get(0, &key)? {
                         unit.value(&entry, 0..99, &mut was)?;
                     }
                     unit.put_string(0, &key, &[&was[..], b"+"].concat(), Expire::None)
                 };
-                keyspace.write::<(), Error>(Locks::Keys(&[(0, &key)]), false, append).unwrap();
+                keyspace.write::<(), Error>(KeySet::Keys(&[(0, &key)]), false, append).unwrap();
                 is_through.store(true, Ordering::SeqCst);
             });
             let set = scope.spawn(|| {
@@ -275,7 +275,7 @@ fn many_claims_hold_and_go() {
         let others = (2_000..3_000).filter(|number| is_refused(set(&world, &name(*number), b"0"))).count();
         // Only where memory for names is short others wait too.
         assert_eq!(others > 0, bytes_max < 1 << 20, "{others} of 1000");
-        assert!(is_refused(world.engine.keyspace().write(Locks::All, false, |unit| unit.flush(0))));
+        assert!(is_refused(world.engine.keyspace().write(KeySet::All, false, |unit| unit.flush(0))));
         // What somebody else had by name before is his.
         put(&mut early, b"early", b"2");
         early.commit().unwrap();
@@ -292,7 +292,7 @@ fn many_claims_hold_and_go() {
             lock(&mut txn, &name(number));
             txn.unlock_last();
         }
-        world.engine.keyspace().write(Locks::All, false, |unit| unit.flush(0)).unwrap();
+        world.engine.keyspace().write(KeySet::All, false, |unit| unit.flush(0)).unwrap();
         drop(txn);
         world.check();
     }
@@ -548,7 +548,7 @@ fn money_is_neither_made_nor_lost_between_rows_and_keys() {
     let (moved, mixed, looked, stop) =
         (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0), AtomicBool::new(false));
     let over = &AtomicBool::new(false);
-    let read = |unit: &mut engine::Unit<'_>, key: &[u8]| -> Result<u64, Error> {
+    let read = |unit: &mut engine::KeyTransaction<'_>, key: &[u8]| -> Result<u64, Error> {
         let entry = unit.get(0, key)?.ok_or(Error::Misuse("missing"))?;
         let mut out = Vec::new();
         unit.value(&entry, 0..99, &mut out)?;
@@ -605,7 +605,7 @@ fn money_is_neither_made_nor_lost_between_rows_and_keys() {
                         continue;
                     }
                     let keys: [(u8, &[u8]); 2] = [(0, &from), (0, &to)];
-                    let done = keyspace.write::<(), Error>(Locks::Keys(&keys), true, |unit| {
+                    let done = keyspace.write::<(), Error>(KeySet::Keys(&keys), true, |unit| {
                         let (of_from, of_to) = (read(unit, &from)?, read(unit, &to)?);
                         let less = of_from.checked_sub(1).ok_or(Error::Misuse("broke"))?;
                         unit.put_string(0, &from, &text(less), Expire::None)?;
@@ -728,17 +728,17 @@ impl History {
         let (one, two, value) = (self.key(), self.key(), self.value());
         let names: [(u8, &[u8]); 2] = [(one.0, &one.1), (two.0, &two.1)];
         let done = match self.draw(8) {
-            0 => keyspace.write(Locks::All, false, |unit| unit.flush(one.0)).map(|((), lsn)| {
+            0 => keyspace.write(KeySet::All, false, |unit| unit.flush(one.0)).map(|((), lsn)| {
                 state.keys.retain(|(db, _), _| *db != one.0);
                 lsn
             }),
-            1 => keyspace.write(Locks::All, false, |unit| unit.swap(0, 1)).map(|((), lsn)| {
+            1 => keyspace.write(KeySet::All, false, |unit| unit.swap(0, 1)).map(|((), lsn)| {
                 let turned = std::mem::take(&mut state.keys).into_iter();
                 state.keys = turned.map(|((db, key), value)| ((1 - db, key), value)).collect();
                 lsn
             }),
             2..5 => keyspace
-                .write(Locks::Keys(&names), true, |unit| {
+                .write(KeySet::Keys(&names), true, |unit| {
                     unit.put_string(one.0, &one.1, &value, Expire::None)?;
                     unit.delete(two.0, &two.1)
                 })

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use engine::{Error, Expire, Locks, Options, Unit};
+use engine::{Error, Expire, KeySet, KeyTransaction, Options};
 use os::{SimClock, SimFolder};
 
 use crate::support::{START_MS, World, bytes, options};
@@ -26,7 +26,7 @@ fn flushed(left: &Arc<AtomicU64>) -> Options {
 const NAMES: [(u8, &[u8]); 3] = [(0, b"a"), (0, b"m"), (2, b"z")];
 
 /// Runs a unit so often that the log ends behind each of its mini-transactions once; what it leaves is sound and all or nothing.
-fn cut_anywhere(before: impl Fn(&World), unit: impl Fn(&mut Unit<'_>) -> Result<(), Error>) {
+fn cut_anywhere(before: impl Fn(&World), unit: impl Fn(&mut KeyTransaction<'_>) -> Result<(), Error>) {
     for records in 0.. {
         let left = Arc::new(AtomicU64::new(0));
         let world = World::with(SimFolder::new(1), Arc::new(SimClock::new(START_MS)), flushed(&left)).unwrap();
@@ -35,7 +35,7 @@ fn cut_anywhere(before: impl Fn(&World), unit: impl Fn(&mut Unit<'_>) -> Result<
         world.flush();
         let old = all(&world);
         left.store(records, Ordering::Relaxed);
-        let _ = world.engine.keyspace().write(Locks::Keys(&NAMES), true, &unit);
+        let _ = world.engine.keyspace().write(KeySet::Keys(&NAMES), true, &unit);
         let is_whole = left.load(Ordering::Relaxed) > 0;
         let new = all(&world);
         world.check();
@@ -61,7 +61,9 @@ fn a_new_value_that_is_renamed_keeps_an_owner_wherever_the_log_ends() {
             for roll_back in [false, true] {
                 let (one, two, three) = (NAMES[one], NAMES[two], NAMES[three]);
                 let end = || if roll_back { Err(Error::Invalid("rolled back".into())) } else { Ok(()) };
-                let put = |unit: &mut Unit<'_>| unit.put_string(one.0, one.1, &bytes(len, 1), Expire::At(START_MS + 5));
+                let put = |unit: &mut KeyTransaction<'_>| {
+                    unit.put_string(one.0, one.1, &bytes(len, 1), Expire::At(START_MS + 5))
+                };
                 cut_anywhere(
                     |_| {},
                     |unit| {
@@ -142,7 +144,7 @@ fn a_rename_that_a_full_disk_stops_half_way_takes_its_unit_back() {
         let world = almost_full();
         let names: Vec<[u8; 2]> = (0..12).flat_map(|at| [[b'a', at], [b'b', at]]).collect();
         let keys: Vec<(u8, &[u8])> = names.iter().map(|name| (0, name.as_slice())).collect();
-        let done = world.engine.keyspace().write::<_, Error>(Locks::Keys(&keys), true, |unit| {
+        let done = world.engine.keyspace().write::<_, Error>(KeySet::Keys(&keys), true, |unit| {
             for at in 0..first {
                 unit.delete(0, &[b'b', at])?;
             }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use engine::{Engine, Error, Expire, Found, Keyspace, Locks, Options};
+use engine::{Engine, Error, Expire, Found, KeySet, Keyspace, Options};
 use os::{Folder, SimClock, SimFolder};
 use stdx::prng::Prng;
 
@@ -34,7 +34,7 @@ fn balance(amount: u64, at: usize) -> Vec<u8> {
 }
 
 /// An optimistic reader may see what never was; so what cannot be is an error here, not a panic, and the engine throws it away.
-fn read_balance(unit: &mut engine::Unit<'_>, key: &[u8]) -> Result<u64, Error> {
+fn read_balance(unit: &mut engine::KeyTransaction<'_>, key: &[u8]) -> Result<u64, Error> {
     let missing = || Error::Invalid("an account is missing".into());
     let entry = unit.get(0, key)?.ok_or_else(missing)?;
     let mut out = Vec::new();
@@ -51,7 +51,7 @@ fn transfer(keyspace: &Keyspace, prng: &mut Prng) -> Result<u64, Error> {
     let give_up = prng.chance(0.1);
     let amount = prng.below(50);
     let keys: [(u8, &[u8]); 2] = [(0, &source), (0, &target)];
-    let done = keyspace.write::<(), Error>(Locks::Keys(&keys), true, |unit| {
+    let done = keyspace.write::<(), Error>(KeySet::Keys(&keys), true, |unit| {
         let (a, b) = (read_balance(unit, &source)?, read_balance(unit, &target)?);
         let amount = amount.min(a);
         unit.put_string(0, &source, &balance(a - amount, from), Expire::None)?;
@@ -70,7 +70,7 @@ fn transfer(keyspace: &Keyspace, prng: &mut Prng) -> Result<u64, Error> {
 fn sum(keyspace: &Keyspace) -> u64 {
     let names: Vec<Vec<u8>> = (0..ACCOUNTS).map(account).collect();
     let keys: Vec<(u8, &[u8])> = names.iter().map(|name| (0, name.as_slice())).collect();
-    let read = keyspace.read::<u64, Error>(Locks::Keys(&keys), |unit| {
+    let read = keyspace.read::<u64, Error>(KeySet::Keys(&keys), |unit| {
         names.iter().map(|name| read_balance(unit, name)).sum::<Result<u64, Error>>()
     });
     read.expect("reads work").0
@@ -127,8 +127,9 @@ fn transfers_keep_the_sum_for_every_reader_and_over_a_power_cut() {
                     keyspace.set(1, key.as_bytes(), &bytes(len, 1), expire).expect("writes work");
                 } else {
                     let keys: [(u8, &[u8]); 1] = [(1, key.as_bytes())];
-                    let deleted = keyspace
-                        .write::<_, Error>(Locks::Keys(&keys), prng.chance(0.3), |unit| unit.delete(1, key.as_bytes()));
+                    let deleted = keyspace.write::<_, Error>(KeySet::Keys(&keys), prng.chance(0.3), |unit| {
+                        unit.delete(1, key.as_bytes())
+                    });
                     deleted.expect("deletes work");
                 }
             });
@@ -139,13 +140,13 @@ fn transfers_keep_the_sum_for_every_reader_and_over_a_power_cut() {
         // Units that take keys away and then put them back by giving up: no walk may miss an account.
         until(scope, &stop, &counters[4], 20, |prng| {
             let name = account(prng.below(ACCOUNTS as u64) as usize);
-            let failed = keyspace.write::<(), Error>(Locks::Keys(&[(0, &name)]), true, |unit| {
+            let failed = keyspace.write::<(), Error>(KeySet::Keys(&[(0, &name)]), true, |unit| {
                 assert!(unit.delete(0, &name)?);
                 Err(Error::Invalid("no".into()))
             });
             assert!(matches!(failed, Err(Error::Invalid(_))));
             let mut seen = 0;
-            let walked = keyspace.read::<_, Error>(Locks::Keys(&[]), |unit| {
+            let walked = keyspace.read::<_, Error>(KeySet::Keys(&[]), |unit| {
                 seen = 0;
                 unit.keys(0, b"account:", |_, _| seen += 1)
             });

@@ -1,6 +1,6 @@
 //! What one key can do: sizes, patches, times, names.
 
-use engine::{Error, Expire, Form, Locks};
+use engine::{Error, Expire, Form, KeySet};
 
 use crate::support::{START_MS, World, bytes};
 
@@ -77,7 +77,7 @@ fn ranges_are_cut_to_the_value() {
         for (from, to) in
             [(0, size), (size / 2, size), (1, 2), (size - 1, size + 100), (4095.min(size), 4097.min(size))]
         {
-            let read = world.engine.keyspace().read::<_, Error>(Locks::Keys(&[(0, b"k")]), |unit| {
+            let read = world.engine.keyspace().read::<_, Error>(KeySet::Keys(&[(0, b"k")]), |unit| {
                 let entry = unit.get(0, b"k")?.expect("it is there");
                 let mut out = b"x".to_vec();
                 unit.value(&entry, from as u64..to as u64, &mut out)?;
@@ -240,7 +240,7 @@ fn an_expired_key_is_as_good_as_absent_for_the_next_writer() {
 fn encodings_are_those_that_redis_would_name() {
     let world = World::new(11);
     let encoding = |key: &[u8]| {
-        let entry = world.engine.keyspace().read::<_, Error>(Locks::Keys(&[(0, key)]), |unit| unit.peek(0, key));
+        let entry = world.engine.keyspace().read::<_, Error>(KeySet::Keys(&[(0, key)]), |unit| unit.peek(0, key));
         entry.unwrap().0.unwrap().encoding()
     };
     for (value, expected) in [
@@ -288,7 +288,7 @@ fn what_was_found_ahead_counts_for_its_key_only() {
         let other = &keys[(at + 200) % 400];
         assert!(get(at, other).starts_with(other.as_bytes()), "{other} by what was found for {key}");
     }
-    keyspace.write::<_, Error>(Locks::All, true, |unit| unit.flush(0)).unwrap();
+    keyspace.write::<_, Error>(KeySet::All, true, |unit| unit.flush(0)).unwrap();
     world.set(0, keys[7].as_bytes(), b"new");
     for (at, key) in keys.iter().enumerate() {
         assert_eq!(get(at, key), if at == 7 { &b"new"[..] } else { b"" });

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use engine::rows::Transaction;
-use engine::{Engine, Error, Expire, Found, Locks, Lsn, Options, Unit};
+use engine::{Engine, Error, Expire, Found, KeySet, KeyTransaction, Lsn, Options};
 use os::{Folder, SimClock, SimFolder};
 use pager::Background;
 
@@ -110,29 +110,29 @@ impl World {
     }
 
     /// A unit over some keys that changes several of them.
-    pub fn write<R>(&self, keys: &[(u8, &[u8])], f: impl FnOnce(&mut Unit<'_>) -> Result<R, Error>) -> R {
-        self.engine.keyspace().write(Locks::Keys(keys), true, f).expect("a unit works").0
+    pub fn write<R>(&self, keys: &[(u8, &[u8])], f: impl FnOnce(&mut KeyTransaction<'_>) -> Result<R, Error>) -> R {
+        self.engine.keyspace().write(KeySet::Keys(keys), true, f).expect("a unit works").0
     }
 
     /// A unit that changes one key.
-    pub fn one<R>(&self, db: u8, key: &[u8], f: impl FnOnce(&mut Unit<'_>) -> Result<R, Error>) -> R {
-        self.engine.keyspace().write(Locks::Keys(&[(db, key)]), false, f).expect("a unit works").0
+    pub fn one<R>(&self, db: u8, key: &[u8], f: impl FnOnce(&mut KeyTransaction<'_>) -> Result<R, Error>) -> R {
+        self.engine.keyspace().write(KeySet::Keys(&[(db, key)]), false, f).expect("a unit works").0
     }
 
     /// A unit over everything.
-    pub fn all<R>(&self, f: impl FnOnce(&mut Unit<'_>) -> Result<R, Error>) -> R {
-        self.engine.keyspace().write(Locks::All, true, f).expect("a unit works").0
+    pub fn all<R>(&self, f: impl FnOnce(&mut KeyTransaction<'_>) -> Result<R, Error>) -> R {
+        self.engine.keyspace().write(KeySet::All, true, f).expect("a unit works").0
     }
 
     pub fn count(&self, db: u8) -> u64 {
-        self.engine.keyspace().read::<_, Error>(Locks::Keys(&[]), |unit| unit.count(db)).expect("counting works").0
+        self.engine.keyspace().read::<_, Error>(KeySet::Keys(&[]), |unit| unit.count(db)).expect("counting works").0
     }
 
     /// All keys by SCAN, sorted.
     pub fn scan(&self, db: u8, count: usize) -> Vec<Vec<u8>> {
         let (mut keys, mut cursor) = (Vec::new(), 0);
         loop {
-            let read = self.engine.keyspace().read::<_, Error>(Locks::Keys(&[]), |unit| {
+            let read = self.engine.keyspace().read::<_, Error>(KeySet::Keys(&[]), |unit| {
                 let mut page = Vec::new();
                 let next = unit.scan(db, cursor, count, |key, _| page.push(key.to_vec()))?;
                 Ok((next, page))
@@ -148,7 +148,7 @@ impl World {
     }
 
     pub fn ttl(&self, db: u8, key: &[u8]) -> Option<Option<u64>> {
-        let entry = self.engine.keyspace().read::<_, Error>(Locks::Keys(&[(db, key)]), |unit| unit.peek(db, key));
+        let entry = self.engine.keyspace().read::<_, Error>(KeySet::Keys(&[(db, key)]), |unit| unit.peek(db, key));
         entry.expect("a read works").0.map(|entry| entry.expire_at_ms)
     }
 }

@@ -1,6 +1,6 @@
 //! A full disk and damaged pages: what fails says so, the rest goes on, nothing is lost or leaked.
 
-use engine::{Error, Expire, Found, Locks};
+use engine::{Error, Expire, Found, KeySet};
 
 use crate::support::{START_MS, World, bytes};
 
@@ -25,7 +25,7 @@ fn a_full_disk_refuses_writes_serves_reads_and_recovers_by_itself() {
     for at in 0..count {
         assert_eq!(world.get(0, &at.to_be_bytes()), Some(bytes(10_000, u64::from(at))));
     }
-    let refused = world.engine.keyspace().write::<(), Error>(Locks::Keys(&[(0, b"a"), (0, b"b")]), true, |unit| {
+    let refused = world.engine.keyspace().write::<(), Error>(KeySet::Keys(&[(0, b"a"), (0, b"b")]), true, |unit| {
         unit.put_string(0, b"a", b"small", Expire::At(START_MS + 5))?;
         unit.put_string(0, b"b", &bytes(3_000_000, 1), Expire::None)
     });
@@ -47,8 +47,12 @@ fn a_unit_whose_error_is_swallowed_is_still_taken_back() {
     let world = World::new(2);
     world.folder.set_capacity(Some(world.folder.used_bytes() + (20 << 20)));
     fill(&world);
-    world.engine.keyspace().write::<_, Error>(Locks::Keys(&[(0, &[0; 4])]), false, |unit| unit.delete(0, &[0; 4])).ok();
-    let done = world.engine.keyspace().write::<_, Error>(Locks::Keys(&[(0, b"a"), (0, b"b")]), true, |unit| {
+    world
+        .engine
+        .keyspace()
+        .write::<_, Error>(KeySet::Keys(&[(0, &[0; 4])]), false, |unit| unit.delete(0, &[0; 4]))
+        .ok();
+    let done = world.engine.keyspace().write::<_, Error>(KeySet::Keys(&[(0, b"a"), (0, b"b")]), true, |unit| {
         unit.put_string(0, b"a", b"1", Expire::None)?;
         let mut refused = 0;
         for _ in 0..8 {
@@ -97,7 +101,7 @@ fn a_rollback_that_must_split_a_leaf_finds_a_page_on_a_full_disk() {
     fill_to_the_last_page(&world);
     let names: Vec<Vec<u8>> = (0..count).flat_map(|at| [long(at), between(at)]).collect();
     let keys: Vec<(u8, &[u8])> = names.iter().map(|name| (0, name.as_slice())).collect();
-    let done = world.engine.keyspace().write::<(), Error>(Locks::Keys(&keys), true, |unit| {
+    let done = world.engine.keyspace().write::<(), Error>(KeySet::Keys(&keys), true, |unit| {
         for at in 0..count {
             unit.put_string(0, &long(at), b"short", Expire::None)?;
         }

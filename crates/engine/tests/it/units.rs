@@ -1,6 +1,6 @@
 //! What several keys do together: atomicity, rollback, walks, watching, flushing.
 
-use engine::{Error, Expire, Found, Locks};
+use engine::{Error, Expire, Found, KeySet};
 
 use crate::support::{START_MS, World, bytes};
 
@@ -17,7 +17,7 @@ fn a_unit_is_all_or_nothing() {
     assert_eq!(world.get(0, b"a"), Some(bytes(20_000, 2)));
     assert_eq!(world.get(5, b"a"), Some(bytes(400_000, 3)));
     world.check();
-    let failed = world.engine.keyspace().write::<(), Error>(Locks::Keys(&keys), true, |unit| {
+    let failed = world.engine.keyspace().write::<(), Error>(KeySet::Keys(&keys), true, |unit| {
         unit.put_string(0, b"a", b"never", Expire::At(START_MS + 1))?;
         unit.put_string(0, b"a", &bytes(30_000, 4), Expire::None)?;
         assert!(unit.delete(0, b"b")?);
@@ -43,7 +43,7 @@ fn a_panic_in_a_unit_takes_it_back() {
     world.set(0, b"a", b"old");
     let keyspace = world.engine.keyspace();
     let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        keyspace.write::<(), Error>(Locks::Keys(&[(0, b"a")]), true, |unit| {
+        keyspace.write::<(), Error>(KeySet::Keys(&[(0, b"a")]), true, |unit| {
             unit.put_string(0, b"a", b"new", Expire::None)?;
             panic!("a bug of the door");
         })
@@ -58,17 +58,17 @@ fn the_rules_of_the_api_are_checked() {
     let world = World::new(3);
     let keyspace = world.engine.keyspace();
     let misuse = |result: Result<(), Error>| assert!(matches!(result, Err(Error::Misuse(_))), "{result:?}");
-    let foreign = |unit: &mut engine::Unit<'_>| -> Result<(), Error> {
+    let foreign = |unit: &mut engine::KeyTransaction<'_>| -> Result<(), Error> {
         for other in 0..10_000u32 {
             unit.put_string(0, &other.to_le_bytes(), b"", Expire::None)?;
         }
         Ok(())
     };
-    misuse(keyspace.write(Locks::Keys(&[(0, b"a")]), true, foreign).map(drop));
-    misuse(keyspace.read(Locks::Keys(&[(0, b"a")]), |unit| unit.put_string(0, b"a", b"", Expire::None)).map(drop));
-    misuse(keyspace.read(Locks::Keys(&[(16, b"a")]), |unit| unit.peek(16, b"a").map(drop)).map(drop));
-    misuse(keyspace.write(Locks::Keys(&[(0, b"a")]), false, |unit| unit.flush(0)).map(drop));
-    let twice = keyspace.write::<(), Error>(Locks::Keys(&[(0, b"a"), (0, b"b")]), false, |unit| {
+    misuse(keyspace.write(KeySet::Keys(&[(0, b"a")]), true, foreign).map(drop));
+    misuse(keyspace.read(KeySet::Keys(&[(0, b"a")]), |unit| unit.put_string(0, b"a", b"", Expire::None)).map(drop));
+    misuse(keyspace.read(KeySet::Keys(&[(16, b"a")]), |unit| unit.peek(16, b"a").map(drop)).map(drop));
+    misuse(keyspace.write(KeySet::Keys(&[(0, b"a")]), false, |unit| unit.flush(0)).map(drop));
+    let twice = keyspace.write::<(), Error>(KeySet::Keys(&[(0, b"a"), (0, b"b")]), false, |unit| {
         unit.put_string(0, b"a", b"", Expire::None)?;
         unit.put_string(0, b"b", b"", Expire::None)
     });
@@ -116,7 +116,7 @@ fn scan_returns_every_key_whatever_the_count() {
     }
     assert!(world.scan(0, 10).is_empty());
     let with_prefix = |prefix: &[u8]| {
-        let read = world.engine.keyspace().read::<_, Error>(Locks::Keys(&[]), |unit| {
+        let read = world.engine.keyspace().read::<_, Error>(KeySet::Keys(&[]), |unit| {
             let mut found = Vec::new();
             unit.keys(1, prefix, |key, _| found.push(key.to_vec()))?;
             Ok(found)
@@ -138,7 +138,7 @@ fn scan_returns_every_key_whatever_the_count() {
 fn an_unknown_cursor_begins_again_rather_than_end() {
     let world = World::new(6);
     world.set(0, b"only", b"v");
-    let read = world.engine.keyspace().read::<_, Error>(Locks::Keys(&[]), |unit| {
+    let read = world.engine.keyspace().read::<_, Error>(KeySet::Keys(&[]), |unit| {
         let mut found = Vec::new();
         unit.scan(0, 123_456, 10, |key, _| found.push(key.to_vec()))?;
         Ok(found)
@@ -150,7 +150,7 @@ fn an_unknown_cursor_begins_again_rather_than_end() {
 fn random_key_finds_what_is_there_and_not_what_has_expired() {
     let world = World::new(7);
     let random = |world: &World| {
-        world.engine.keyspace().read::<_, Error>(Locks::Keys(&[]), |unit| unit.random_key(2)).unwrap().0
+        world.engine.keyspace().read::<_, Error>(KeySet::Keys(&[]), |unit| unit.random_key(2)).unwrap().0
     };
     assert_eq!(random(&world), None);
     for at in 0..200u32 {
@@ -174,7 +174,7 @@ fn flush_and_swap_are_one_record_and_leave_nothing_behind() {
     world.set(0, b"big", &bytes(600_000, 1));
     world.set(1, b"one", b"1");
     let before = world.engine.pager().wal_head();
-    world.engine.keyspace().write::<_, Error>(Locks::All, false, |unit| unit.flush(0)).unwrap();
+    world.engine.keyspace().write::<_, Error>(KeySet::All, false, |unit| unit.flush(0)).unwrap();
     assert!(world.engine.pager().wal_head() - before < 1000);
     assert_eq!((world.count(0), world.scan(0, 10).len(), world.count(1)), (0, 0, 1));
     world.set(0, b"new", b"n");
@@ -193,7 +193,7 @@ fn a_flush_within_a_unit_can_be_taken_back() {
     let world = World::new(9);
     world.set(0, b"a", b"1");
     world.set(4, b"b", b"2");
-    let failed = world.engine.keyspace().write::<(), Error>(Locks::All, true, |unit| {
+    let failed = world.engine.keyspace().write::<(), Error>(KeySet::All, true, |unit| {
         unit.put_string(0, b"c", b"3", Expire::None)?;
         unit.flush_all()?;
         assert_eq!((unit.count(0)?, unit.count(4)?), (0, 0));
@@ -283,17 +283,17 @@ fn gates_cover_what_was_seen() {
     world.flush();
     assert!(world.engine.durable().get() >= set);
     let (_, deleted) =
-        keyspace.write::<_, Error>(Locks::Keys(&[(0, b"a")]), false, |unit| unit.delete(0, b"a")).unwrap();
+        keyspace.write::<_, Error>(KeySet::Keys(&[(0, b"a")]), false, |unit| unit.delete(0, b"a")).unwrap();
     assert!(deleted > set);
     assert_eq!(gate(b"a"), deleted, "absence is gated like a value");
     let (_, unit) = keyspace
-        .write::<_, Error>(Locks::Keys(&[(0, b"a"), (0, b"b")]), true, |unit| {
+        .write::<_, Error>(KeySet::Keys(&[(0, b"a"), (0, b"b")]), true, |unit| {
             unit.put_string(0, b"a", b"2", Expire::None)?;
             unit.put_string(0, b"b", b"2", Expire::None)
         })
         .unwrap();
     assert_eq!((gate(b"a"), gate(b"b")), (unit, unit), "the COMMIT, not the record");
-    let (_, read) = keyspace.read::<_, Error>(Locks::Keys(&[(0, b"a"), (0, b"b")]), |unit| unit.get(0, b"b")).unwrap();
+    let (_, read) = keyspace.read::<_, Error>(KeySet::Keys(&[(0, b"a"), (0, b"b")]), |unit| unit.get(0, b"b")).unwrap();
     assert_eq!(read, unit);
     world.flush();
     let world = world.crash();
@@ -363,11 +363,11 @@ fn what_a_swapped_database_shows_waits_for_the_swap() {
     world.set(1, b"k", b"old");
     world.flush();
     let ((), swapped) =
-        world.engine.keyspace().write::<(), Error>(Locks::All, true, |unit| unit.swap(0, 1)).expect("a swap works");
+        world.engine.keyspace().write::<(), Error>(KeySet::All, true, |unit| unit.swap(0, 1)).expect("a swap works");
     assert!(swapped > world.engine.durable().get());
     let got = world.engine.keyspace().get(0, b"k", &mut Vec::new(), |_, _| {}).unwrap();
     assert_eq!((got.found, got.gate), (Found::Value, swapped));
-    let peeked = world.engine.keyspace().read::<_, Error>(Locks::Keys(&[(0, b"k")]), |unit| unit.peek(0, b"k"));
+    let peeked = world.engine.keyspace().read::<_, Error>(KeySet::Keys(&[(0, b"k")]), |unit| unit.peek(0, b"k"));
     assert_eq!(peeked.unwrap().1, swapped);
 }
 
@@ -377,7 +377,7 @@ fn a_keyspace_number_of_a_unit_that_a_crash_cut_off_is_not_given_out_again() {
     let world = World::new(32);
     world.set(0, b"k", b"v");
     let mut cut = None;
-    let unit = world.engine.keyspace().write::<(), Error>(Locks::All, true, |unit| {
+    let unit = world.engine.keyspace().write::<(), Error>(KeySet::All, true, |unit| {
         unit.flush(0)?;
         unit.put_string(0, b"k", b"v", Expire::At(START_MS + 1000))?;
         world.flush();

@@ -5,7 +5,7 @@
 use std::sync::{Arc, OnceLock};
 
 use engine::rows::KeyValue;
-use engine::{Entry, Keyspace, Kind, Locks, Lsn};
+use engine::{Entry, KeySet, Keyspace, Kind, Lsn};
 
 use crate::batch::Row;
 use crate::bind::scope::{Origin, ScopeTable};
@@ -155,7 +155,7 @@ pub fn find(
 fn walk(db: u8, prefix: &[u8], ctx: &mut EvalContext) -> Result<(Vec<Vec<u8>>, Held)> {
     let keyspace = host(ctx).db.engine().keyspace().clone();
     let (mut keys, mut bytes): (Vec<Vec<u8>>, usize) = (Vec::new(), 0);
-    let walked = keyspace.read::<(), engine::Error>(Locks::Keys(&[]), |unit| {
+    let walked = keyspace.read::<(), engine::Error>(KeySet::Keys(&[]), |unit| {
         keys.clear();
         bytes = 0;
         unit.keys(db, prefix, |key, kind| {
@@ -203,7 +203,7 @@ pub fn rows(conditions: &[Expr], offset: usize, base: Option<&Row>, ctx: &mut Ev
 /// Reads these keys as of one moment (F1), and as the transaction has changed them.
 pub fn read(keyspace: &Keyspace, keys: &[(u8, &[u8])], rows: &mut Gathered, ctx: &mut EvalContext) -> Result<()> {
     type Seen = (Entry, Vec<u8>);
-    let read = |unit: &mut engine::Unit<'_>| -> std::result::Result<Vec<Option<Seen>>, engine::Error> {
+    let read = |unit: &mut engine::KeyTransaction<'_>| -> std::result::Result<Vec<Option<Seen>>, engine::Error> {
         let one = |(db, key): &(u8, &[u8])| {
             let Some(entry) = unit.peek(*db, key)?.filter(|entry| entry.kind == Kind::String) else { return Ok(None) };
             let mut value = Vec::with_capacity(entry.len as usize);
@@ -212,7 +212,7 @@ pub fn read(keyspace: &Keyspace, keys: &[(u8, &[u8])], rows: &mut Gathered, ctx:
         };
         keys.iter().map(one).collect()
     };
-    let (found, gate): (Vec<Option<Seen>>, Lsn) = keyspace.read(Locks::Keys(keys), read)?;
+    let (found, gate): (Vec<Option<Seen>>, Lsn) = keyspace.read(KeySet::Keys(keys), read)?;
     host(ctx).seen = host(ctx).seen.max(gate);
     for ((db, key), seen) in keys.iter().zip(found) {
         let own = host(ctx).txn.as_ref().and_then(|txn| txn.own_key(*db, key)).map(|own| own.cloned());

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use engine::{Error, Expire, Found, Locks};
+use engine::{Error, Expire, Found, KeySet};
 use query::Session;
 
 use crate::support::{World, run};
@@ -14,7 +14,7 @@ fn get(world: &World, key: &str) -> Option<String> {
 }
 
 fn count(world: &World) -> u64 {
-    world.engine.keyspace().read::<_, Error>(Locks::Keys(&[]), |unit| unit.count(0)).expect("counting works").0
+    world.engine.keyspace().read::<_, Error>(KeySet::Keys(&[]), |unit| unit.count(0)).expect("counting works").0
 }
 
 fn ok(session: &mut Session, statements: &[&str]) {
@@ -53,7 +53,7 @@ fn rows_and_keys_of_a_transaction_are_there_together() {
         assert!(!watched.dirty(0));
         ok(&mut session, &[end]);
         set("free", end).unwrap();
-        keyspace.write::<_, Error>(Locks::Keys(&[(0, b"free")]), false, |unit| unit.delete(0, b"free")).unwrap();
+        keyspace.write::<_, Error>(KeySet::Keys(&[(0, b"free")]), false, |unit| unit.delete(0, b"free")).unwrap();
     }
     assert!(watched.dirty(0));
     let seen = (get(&world, "stock").unwrap(), get(&world, "page"), get(&world, "new").unwrap());
