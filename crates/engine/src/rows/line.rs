@@ -21,7 +21,7 @@ use stdx::sync::{Condvar, Mutex};
 
 use crate::rows::lock::Strength;
 use crate::rows::slot::{Patience, ROW_LOCK, Slots, Waited, Wake};
-use crate::rows::{MapId, RowLock, Rows, Wanted};
+use crate::rows::{AwaitedLock, MapId, RowLock, Rows};
 
 const SHARDS: usize = if cfg!(loom) { 1 } else { 64 };
 
@@ -142,9 +142,9 @@ impl<'r> Turn<'r> {
     }
 
     /// What is waited for, from the first wait on.
-    pub fn wanted(&mut self) -> Wanted {
+    pub fn awaited(&mut self) -> AwaitedLock {
         let row = RowLock { map: self.row.0, key: self.row.1.into(), strength: self.strength };
-        Wanted { row, since: *self.since.get_or_insert_with(Instant::now) }
+        AwaitedLock { row, since: *self.since.get_or_insert_with(Instant::now) }
     }
 
     /// Returns when the first wait began and when one of `wait` in all ends. A time beyond the clock's is a hundred years away.

@@ -21,7 +21,7 @@ use stdx::sync::atomic::{AtomicU64, Ordering, fence};
 use stdx::sync::{Mutex, RwLock};
 
 use crate::rows::maps::Map;
-use crate::rows::{Held, MapId, RowLock};
+use crate::rows::{HeldLock, MapId, RowLock};
 
 /// Partitions where nobody says how many.
 pub(crate) const PARTITIONS: usize = 64;
@@ -352,14 +352,14 @@ impl Locks {
     }
 
     /// All locks of open transactions, of one shard after another.
-    pub fn list(&self, is_open: impl Fn(TxnId) -> bool) -> Vec<(TxnId, Held)> {
+    pub fn list(&self, is_open: impl Fn(TxnId) -> bool) -> Vec<(TxnId, HeldLock)> {
         let mut all = Vec::new();
         let mut many: HashMap<(TxnId, MapId, bool), Option<u64>> = HashMap::new();
         for shard in &self.shards {
             let shard = shard.lock();
             for exact in shard.rows.values().flatten().filter(|exact| is_open(exact.holder.txn)) {
                 let (map, key, strength) = (exact.map, exact.key.clone(), exact.holder.strength);
-                all.push((exact.holder.txn, Held::Row(RowLock { map, key, strength })));
+                all.push((exact.holder.txn, HeldLock::Row(RowLock { map, key, strength })));
             }
             for one in shard.many.iter().filter(|many| is_open(many.txn)) {
                 for (set, is_shared) in [(&one.shared, true), (&one.exclusive, false)] {
@@ -373,11 +373,11 @@ impl Locks {
         }
         for ((txn, map, is_shared), count) in many.into_iter().filter(|(_, count)| *count != Some(0)) {
             let strength = if is_shared { Strength::Shared } else { Strength::Exclusive };
-            all.push((txn, Held::Rows { map, strength, count }));
+            all.push((txn, HeldLock::Rows { map, strength, count }));
         }
         for (map, ranges) in &*self.ranges.read() {
             for range in ranges.iter().filter(|range| is_open(range.txn)) {
-                all.push((range.txn, Held::Range { map: *map, from: range.from.clone(), to: range.to.clone() }));
+                all.push((range.txn, HeldLock::Range { map: *map, from: range.from.clone(), to: range.to.clone() }));
             }
         }
         all

@@ -78,7 +78,7 @@ struct Work {
 #[derive(Default)]
 pub(crate) struct Losers {
     open: Mutex<Vec<Arc<Open>>>,
-    /// Smallest first, so that most of them are over soon. Held while one undoes.
+    /// Smallest first, so that most of them are over soon. HeldLock while one undoes.
     work: Mutex<VecDeque<Work>>,
     error: Mutex<Option<String>>,
 }

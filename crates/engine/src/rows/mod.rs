@@ -10,6 +10,7 @@
 //!
 //! Invariants M1 to M14 stand in the crate's README.
 
+mod activity;
 mod change;
 pub(crate) mod keys;
 mod line;
@@ -23,7 +24,6 @@ mod reach;
 mod read;
 pub(crate) mod run;
 mod sample;
-mod signs;
 pub(crate) mod slot;
 mod snapshot;
 mod spill;
@@ -55,13 +55,13 @@ use crate::rows::undo::Budget;
 use crate::rows::version::{Stored, Versions};
 use crate::txn::Store;
 
+pub use activity::{Activity, AwaitedLock, HeldLock, RowLock};
 pub use btree::ReadMode;
 pub use keys::{KeyValue, LockedKey};
 pub use lock::Strength;
 pub use losers::RollingBack;
 pub use maps::MapId;
 pub use read::{Cursor, IndexOf, RowBatch};
-pub use signs::{Held, RowLock, Signs, Wanted};
 pub use slot::{ROW_LOCK, Wake};
 pub use transaction::{Cancel, Savepoint, Transaction};
 

@@ -28,7 +28,7 @@ use crate::rows::run::Step;
 use crate::rows::slot::Waited;
 use crate::rows::snapshot::Seat;
 use crate::rows::undo::{Budget, Undo, pieces, stretches};
-use crate::rows::{Isolation, Locked, MapId, Rows, Signs, Wait};
+use crate::rows::{Activity, Isolation, Locked, MapId, Rows, Wait};
 use crate::txn::{Debt, Images, MAPS, encode_deltas, kind, owed};
 
 /// Hears how many of how many changes have been taken back, every thousand or so.
@@ -81,7 +81,7 @@ pub struct Transaction {
     pub(crate) gate: Lsn,
     lock_wait: Duration,
     cancel: Option<Cancel>,
-    signs: Option<Arc<Signs>>,
+    activity: Option<Arc<Activity>>,
     /// The last lock that `lock` or `lock_key` took and that the transaction did not have.
     pub(crate) locked_anew: Option<(Arc<Map>, Box<[u8]>, Taken)>,
     /// For the record that is looked at; it keeps its memory.
@@ -112,7 +112,7 @@ impl Transaction {
             gate: 0,
             lock_wait: LOCK_WAIT,
             cancel: None,
-            signs: None,
+            activity: None,
             locked_anew: None,
             record: Vec::new(),
             doomed: None,
@@ -148,9 +148,9 @@ impl Transaction {
     }
 
     /// Where others are to see what becomes of it.
-    pub fn set_signs(&mut self, signs: Arc<Signs>) {
-        signs.set_id(self.id().unwrap_or(0));
-        self.signs = Some(signs);
+    pub fn set_activity(&mut self, activity: Arc<Activity>) {
+        activity.set_id(self.id().unwrap_or(0));
+        self.activity = Some(activity);
     }
 
     /// Whoever is shown what the transaction has read must not be shown it before the log is durable up to here.
@@ -193,7 +193,7 @@ impl Transaction {
             let keep = rows.kept.load(Ordering::Relaxed);
             let id = rows.slots.begin(|| rows.store.new_id(), keep);
             rows.store.enlist(id);
-            self.signs.iter().for_each(|signs| signs.set_id(id));
+            self.activity.iter().for_each(|activity| activity.set_id(id));
             Writer {
                 id,
                 aside: rows.store.pager.undo_reserve(),
@@ -222,7 +222,7 @@ impl Transaction {
         };
         let me = self.writer()?.id;
         let is_cancelled = || self.cancel.as_ref().is_some_and(|cancel| cancel());
-        self.signs.iter().for_each(|signs| signs.want(Some(turn.wanted())));
+        self.activity.iter().for_each(|activity| activity.set_awaited(Some(turn.awaited())));
         if self.near.may_suspend(turn.is_resumed()) {
             match turn.suspend(me, holder, wait, &is_cancelled, releases) {
                 Ok(suspended) => {
@@ -237,7 +237,7 @@ impl Transaction {
     }
 
     fn end_wait(&mut self, waited: Waited) -> Result<()> {
-        self.signs.iter().for_each(|signs| signs.want(None));
+        self.activity.iter().for_each(|activity| activity.set_awaited(None));
         match waited {
             Waited::Over => Ok(()),
             Waited::Cancelled => Err(Error::Cancelled),
@@ -254,7 +254,7 @@ impl Transaction {
     pub(crate) fn turn<'r>(&mut self, rows: &'r Rows, map: MapId, key: &'r [u8], strength: Strength) -> Turn<'r> {
         let mut turn = Turn::new(rows, map, key, strength);
         if self.suspended.as_ref().is_some_and(|suspended| suspended.is_for(map, key)) {
-            self.signs.iter().for_each(|signs| signs.want(None));
+            self.activity.iter().for_each(|activity| activity.set_awaited(None));
             turn.adopt(self.suspended.take().expect("looked at above"));
         }
         turn
@@ -262,7 +262,7 @@ impl Transaction {
 
     pub(crate) fn drop_suspended(&mut self) {
         if self.suspended.take().is_some() {
-            self.signs.iter().for_each(|signs| signs.want(None));
+            self.activity.iter().for_each(|activity| activity.set_awaited(None));
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use engine::rows::{Isolation, Signs};
+use engine::rows::{Activity, Isolation};
 use stdx::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::session::count::Counts;
@@ -19,7 +19,7 @@ const LEVELS: [Isolation; 4] =
 
 /// What a session's transactions leave, one after another. Only the session writes.
 pub struct Open {
-    pub signs: Arc<Signs>,
+    pub activity: Arc<Activity>,
     origin: Instant,
     /// When it began: microseconds behind `origin`, and one. 0: there is none.
     since: AtomicU64,
@@ -41,7 +41,7 @@ pub struct OpenNow {
 impl Open {
     pub fn new(origin: Instant) -> Open {
         let (since, traits, changed) = (AtomicU64::new(0), AtomicU32::new(0), AtomicU64::new(0));
-        Open { signs: Arc::default(), origin, since, traits, changed }
+        Open { activity: Arc::default(), origin, since, traits, changed }
     }
 
     pub fn begin(&self, at: Instant, isolation: Isolation, is_read_only: bool, counts: &Counts) {

@@ -29,7 +29,7 @@ impl Session {
         let mut txn = self.db.engine().rows().begin(isolation);
         txn.set_lock_wait(self.lock_wait());
         txn.set_cancel(self.cancel.clone());
-        txn.set_signs(self.handle.open.signs.clone());
+        txn.set_activity(self.handle.open.activity.clone());
         self.handle.open.begin(self.began, isolation, self.read_only, &self.handle.counts);
         if !self.autocommit {
             self.handle.open.lasts();

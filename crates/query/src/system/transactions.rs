@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use engine::rows::{Held, MapId, RollingBack, RowLock, Strength, Wanted};
+use engine::rows::{AwaitedLock, HeldLock, MapId, RollingBack, RowLock, Strength};
 
 use crate::batch::Row;
 use crate::catalog::table::{Part, Table};
@@ -155,7 +155,7 @@ const NUMBERLESS: Id = 1 << 48;
 /// A lock, had or waited for.
 struct Lock {
     txn: Id,
-    held: Held,
+    held: HeldLock,
     is_granted: bool,
 }
 
@@ -164,7 +164,7 @@ struct Look {
     sessions: Vec<Arc<Handle>>,
     locks: Vec<Lock>,
     /// Who waits, for what and for whom.
-    waits: Vec<(Id, Wanted, Id)>,
+    waits: Vec<(Id, AwaitedLock, Id)>,
     sees_all: bool,
 }
 
@@ -176,10 +176,10 @@ impl Look {
         let sees_all = host.rights.global.has(Privileges::PROCESS);
         let holders: HashMap<Id, Id> = rows.lock_waits().into_iter().collect();
         let wait = |handle: &Arc<Handle>| {
-            let (id, wanted) = (handle.open.signs.id()?, handle.open.signs.wanted()?);
+            let (id, wanted) = (handle.open.activity.id()?, handle.open.activity.awaited()?);
             Some((id, wanted, *holders.get(&id)?))
         };
-        let waits: Vec<(Id, Wanted, Id)> = sessions.iter().filter_map(wait).collect();
+        let waits: Vec<(Id, AwaitedLock, Id)> = sessions.iter().filter_map(wait).collect();
         let had = rows.held_locks().into_iter().map(|(txn, held)| Lock { txn, held, is_granted: true });
         let mut look = Look { locks: had.collect(), sessions, waits, sees_all };
         look.add_waits();
@@ -189,19 +189,19 @@ impl Look {
     /// Locks that are waited for; and of rows that somebody has changed, and somebody else waits for, those of who has changed them.
     fn add_waits(&mut self) {
         for (txn, wanted, holder) in &self.waits {
-            self.locks.push(Lock { txn: *txn, held: Held::Row(wanted.row.clone()), is_granted: false });
+            self.locks.push(Lock { txn: *txn, held: HeldLock::Row(wanted.row.clone()), is_granted: false });
             let waits_too =
                 self.waits.iter().any(|(other, its, _)| other == holder && is_same_row(&its.row, &wanted.row));
             let blocks = |lock: &Lock| lock.txn == *holder && lock.is_granted && lock.covers(&wanted.row);
             if !waits_too && !self.locks.iter().any(blocks) {
                 let row = RowLock { strength: Strength::Exclusive, ..wanted.row.clone() };
-                self.locks.push(Lock { txn: *holder, held: Held::Row(row), is_granted: true });
+                self.locks.push(Lock { txn: *holder, held: HeldLock::Row(row), is_granted: true });
             }
         }
     }
 
     fn session(&self, txn: Id) -> Option<&Arc<Handle>> {
-        let is_of = |handle: &&Arc<Handle>| handle.open.since().is_some() && handle.open.signs.id() == Some(txn);
+        let is_of = |handle: &&Arc<Handle>| handle.open.since().is_some() && handle.open.activity.id() == Some(txn);
         self.sessions.iter().find(is_of)
     }
 
@@ -234,7 +234,7 @@ impl Look {
     }
 
     /// Each wait with the lock that is waited for, and one that stands against it.
-    fn pairs(&self) -> impl Iterator<Item = (&Wanted, &Lock, &Lock)> {
+    fn pairs(&self) -> impl Iterator<Item = (&AwaitedLock, &Lock, &Lock)> {
         self.waits.iter().filter_map(|(txn, wanted, holder)| {
             let wish = self.locks.iter().find(|lock| lock.txn == *txn && !lock.is_granted)?;
             let block = self.locks.iter().find(|lock| lock.txn == *holder && lock.covers(&wanted.row))?;
@@ -255,9 +255,9 @@ impl Lock {
     /// Does it stand against others at this row?
     fn covers(&self, row: &RowLock) -> bool {
         match &self.held {
-            Held::Row(own) => is_same_row(own, row),
-            Held::Rows { map, .. } => *map == row.map,
-            Held::Range { map, from, to } => {
+            HeldLock::Row(own) => is_same_row(own, row),
+            HeldLock::Rows { map, .. } => *map == row.map,
+            HeldLock::Range { map, from, to } => {
                 *map == row.map && **from <= *row.key && to.as_ref().is_none_or(|to| *row.key < **to)
             }
         }
@@ -265,8 +265,8 @@ impl Lock {
 
     fn mode(&self) -> &'static str {
         match &self.held {
-            Held::Range { .. } => "X,GAP",
-            Held::Row(RowLock { strength, .. }) | Held::Rows { strength, .. } => match strength {
+            HeldLock::Range { .. } => "X,GAP",
+            HeldLock::Row(RowLock { strength, .. }) | HeldLock::Rows { strength, .. } => match strength {
                 Strength::Shared => "S,REC_NOT_GAP",
                 Strength::Exclusive => "X,REC_NOT_GAP",
             },
@@ -275,18 +275,18 @@ impl Lock {
 
     fn map(&self) -> MapId {
         match &self.held {
-            Held::Row(row) => row.map,
-            Held::Rows { map, .. } | Held::Range { map, .. } => *map,
+            HeldLock::Row(row) => row.map,
+            HeldLock::Rows { map, .. } | HeldLock::Range { map, .. } => *map,
         }
     }
 
     /// The same for the same lock at each look.
     fn id(&self) -> String {
         let (kind, key) = match &self.held {
-            Held::Row(row) => ("row", &row.key[..]),
-            Held::Rows { strength: Strength::Shared, .. } => ("shared", &[][..]),
-            Held::Rows { .. } => ("rows", &[][..]),
-            Held::Range { from, .. } => ("range", &from[..]),
+            HeldLock::Row(row) => ("row", &row.key[..]),
+            HeldLock::Rows { strength: Strength::Shared, .. } => ("shared", &[][..]),
+            HeldLock::Rows { .. } => ("rows", &[][..]),
+            HeldLock::Range { from, .. } => ("range", &from[..]),
         };
         // There is room for no more.
         let key = if key.len() > 32 { sha1(key) } else { key.to_vec() };
@@ -297,9 +297,9 @@ impl Lock {
     /// How many rows. None: nobody has counted.
     fn rows(&self) -> Option<u64> {
         match &self.held {
-            Held::Row(_) => Some(1),
-            Held::Rows { count, .. } => *count,
-            Held::Range { .. } => Some(0),
+            HeldLock::Row(_) => Some(1),
+            HeldLock::Rows { count, .. } => *count,
+            HeldLock::Range { .. } => Some(0),
         }
     }
 }
@@ -375,7 +375,7 @@ fn transactions(ctx: &mut EvalContext) -> Result<Vec<Row>> {
         if handle.connection_id == own && !open.is_lasting {
             continue;
         }
-        let id = handle.open.signs.id();
+        let id = handle.open.activity.id();
         let locks: Vec<&Lock> = look.locks.iter().filter(|lock| Some(lock.txn) == id).collect();
         let granted = || locks.iter().filter(|lock| lock.is_granted);
         let rows_locked = id.map_or(Some(0), |id| look.rows_locked(id));
@@ -448,10 +448,10 @@ fn data_locks(ctx: &mut EvalContext) -> Result<Vec<Row>> {
             shown_key(table, *index, bytes, ctx)
         };
         let data = match &lock.held {
-            Held::Row(row) => key(&row.key, ctx),
-            Held::Rows { .. } => None,
-            Held::Range { to: None, .. } => Some("supremum pseudo-record".to_owned()),
-            Held::Range { to: Some(to), .. } => key(to, ctx),
+            HeldLock::Row(row) => key(&row.key, ctx),
+            HeldLock::Rows { .. } => None,
+            HeldLock::Range { to: None, .. } => Some("supremum pseudo-record".to_owned()),
+            HeldLock::Range { to: Some(to), .. } => key(to, ctx),
         };
         rows.push(vec![
             text("INNODB"),
@@ -476,7 +476,7 @@ fn data_locks(ctx: &mut EvalContext) -> Result<Vec<Row>> {
 
 fn data_lock_waits(ctx: &mut EvalContext) -> Result<Vec<Row>> {
     let look = Look::new(ctx);
-    let row = |(_, wish, block): (&Wanted, &Lock, &Lock)| {
+    let row = |(_, wish, block): (&AwaitedLock, &Lock, &Lock)| {
         vec![
             text("INNODB"),
             text(wish.id()),

@@ -10,16 +10,16 @@ use stdx::sync::atomic::{AtomicU64, Ordering};
 
 use crate::rows::{MapId, Rows, Strength};
 
-/// Where a transaction leaves word: a session has one for all of its transactions, one after another (`Transaction::set_signs`).
+/// Where a transaction leaves word: a session has one for all of its transactions, one after another (`Transaction::set_activity`).
 #[derive(Debug, Default)]
-pub struct Signs {
+pub struct Activity {
     id: AtomicU64,
-    wanted: Mutex<Option<Wanted>>,
+    awaited: Mutex<Option<AwaitedLock>>,
 }
 
 /// A row that somebody waits for, and since when.
 #[derive(Clone, Debug)]
-pub struct Wanted {
+pub struct AwaitedLock {
     pub row: RowLock,
     pub since: Instant,
 }
@@ -33,7 +33,7 @@ pub struct RowLock {
 
 /// What an open transaction has locked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Held {
+pub enum HeldLock {
     Row(RowLock),
     /// So many rows of a map, without their keys. None: all that nobody else has, of a part of the map.
     Rows {
@@ -49,29 +49,29 @@ pub enum Held {
     },
 }
 
-impl Signs {
+impl Activity {
     /// The number of the transaction; None: it has changed and locked nothing, or there is none.
     pub fn id(&self) -> Option<TxnId> {
         Some(self.id.load(Ordering::Relaxed)).filter(|id| *id != 0)
     }
 
     /// What it waits for now.
-    pub fn wanted(&self) -> Option<Wanted> {
-        self.wanted.lock().clone()
+    pub fn awaited(&self) -> Option<AwaitedLock> {
+        self.awaited.lock().clone()
     }
 
     pub(crate) fn set_id(&self, id: TxnId) {
         self.id.store(id, Ordering::Relaxed);
     }
 
-    pub(crate) fn want(&self, wanted: Option<Wanted>) {
-        *self.wanted.lock() = wanted;
+    pub(crate) fn set_awaited(&self, wanted: Option<AwaitedLock>) {
+        *self.awaited.lock() = wanted;
     }
 }
 
 impl Rows {
     /// The locks of open transactions. Rows that one has changed and never locked are not among them: their records name it.
-    pub fn held_locks(&self) -> Vec<(TxnId, Held)> {
+    pub fn held_locks(&self) -> Vec<(TxnId, HeldLock)> {
         self.locks.list(|txn| self.slots.is_open(txn))
     }
 
