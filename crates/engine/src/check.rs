@@ -21,7 +21,7 @@ pub struct Report {
     pub elements: u64,
     /// Rows of SQL, and records of deleted ones.
     pub rows: u64,
-    pub ghosts: u64,
+    pub delete_marked: u64,
     /// Pages of values.
     pub value_pages: u64,
     pub tree_pages: u64,
@@ -162,7 +162,7 @@ impl Walk<'_> {
                         walk.report.rows += 1;
                         walk.dead_versions.extend(row.segments.map(|(version, _)| version));
                     }
-                    Ok(row) if row.is_ghost => walk.report.ghosts += 1,
+                    Ok(row) if row.is_delete_marked => walk.report.delete_marked += 1,
                     Ok(row) => {
                         walk.report.rows += 1;
                         if let Some((version, len)) = row.segments

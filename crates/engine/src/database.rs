@@ -192,12 +192,7 @@ impl Engine {
         self.rows.undo_step(budget)
     }
 
-    /// Ends the background for good, so that `check` is alone.
-    pub fn rest(&self) {
-        self.stop_background();
-    }
-
-    /// Walks over everything and names what is wrong. Nothing else may be going on, the background included (`rest`).
+    /// Walks over everything and names what is wrong. Nothing else may be going on, the background included (`stop_background`).
     pub fn check(&self) -> Result<Report> {
         check::check(&self.store, &self.keyspace, &self.rows)
     }
@@ -209,7 +204,8 @@ impl Engine {
         Ok(())
     }
 
-    fn stop_background(&self) {
+    /// Ends the background threads for good.
+    pub fn stop_background(&self) {
         self.undo.stop();
         self.keyspace.stop_background();
         if let Some(thread) = self.thread.lock().take() {

@@ -34,7 +34,7 @@ pub enum Error {
     /// What the snapshot sees has been given up, because too many old versions were kept for it. The transaction can only be rolled back.
     SnapshotTooOld,
     /// A page is not in memory, or a row is locked, and the transaction is not to wait for it with a thread (`Transaction::reach`, `Transaction::suspend_for_rows`). Nothing was changed.
-    Absent,
+    WouldBlock,
     /// The calling code broke a rule of the API: a key outside the unit's locks, a second change in a unit that announced one.
     Misuse(&'static str),
 }
@@ -53,7 +53,7 @@ impl From<pager::Error> for Error {
             pager::Error::Io { what, error } => Error::Io(io::Error::new(error.kind(), format!("{what}: {error}"))),
             pager::Error::Format(what) => Error::Format(what),
             pager::Error::Closed => Error::ShuttingDown,
-            pager::Error::PageMiss(_) => Error::Absent,
+            pager::Error::PageMiss(_) => Error::WouldBlock,
         }
     }
 }
@@ -75,7 +75,7 @@ impl fmt::Display for Error {
             Error::SnapshotTooOld => {
                 write!(f, "snapshot too old: the disk has no room for the row versions that it needs; begin again")
             }
-            Error::Absent => write!(f, "the transaction would have to wait"),
+            Error::WouldBlock => write!(f, "the transaction would have to wait"),
             Error::Misuse(what) => write!(f, "internal error: {what}"),
         }
     }

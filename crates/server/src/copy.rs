@@ -19,7 +19,7 @@ const VISIT_SEGMENT_BYTES: u64 = 1 << 20;
 /// Walks over everything in a folder that no server has. The folder is brought up to its log first, as any start does.
 pub fn check(settings: &Settings, path: &str) -> Result<(), Failure> {
     let engine = open(settings, path, Until::default())?;
-    engine.rest();
+    engine.stop_background();
     let report = engine.check().map_err(|e| store::refused(path, e))?;
     let mut problems = report.problems;
     let tables = check_tables(&engine, &mut problems);

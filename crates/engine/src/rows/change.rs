@@ -114,7 +114,7 @@ impl Transaction {
             return Err(Error::Misuse("loading into a map of others"));
         }
         let map = rows.map(map)?;
-        let head = Head { writer: writer.id, is_ghost: false, is_long: false }.bytes();
+        let head = Head { writer: writer.id, is_delete_marked: false, is_long: false }.bytes();
         writer.loaded = true;
         let done = map.tree.modify(key, None, |old, change| {
             if old.is_some() {
@@ -274,7 +274,7 @@ impl Rows {
             let before = old.map(|old| old.value);
             let parsed = before.map(Stored::parse).transpose()?;
             let head = parsed.map(|(head, _)| head);
-            let is_row = head.is_some_and(|head| !head.is_ghost);
+            let is_row = head.is_some_and(|head| !head.is_delete_marked);
             // That a row is there is all that an insert asks of it: who has it shared keeps it there.
             let strength = match wanted {
                 Change::Insert(_) if is_row => Strength::Shared,
@@ -283,7 +283,7 @@ impl Rows {
             if let Some(holder) = self.in_the_way(map, key, (id, strength), head, is_row) {
                 return Ok(Seen::Blocked(holder));
             }
-            let (value, is_ghost) = match (wanted, is_row) {
+            let (value, is_delete_marked) = match (wanted, is_row) {
                 (Change::Insert(value), false) | (Change::Update(value), true) => (value, false),
                 (Change::Delete, true) => (New { bytes: &[], is_long: false }, true),
                 (Change::Insert(_), true) => return Ok(Seen::Exists(before.expect("a row").to_vec())),
@@ -301,9 +301,9 @@ impl Rows {
                 writer.unseen.insert(map.id);
             }
             let image = before.map(Into::into);
-            let step = Step { map: map.id, key: key.into(), before: image, is_version, deletes: is_ghost };
+            let step = Step { map: map.id, key: key.into(), before: image, is_version, deletes: is_delete_marked };
             writer.remember(step, old_len, now, &self.budget);
-            change.put(&[&Head { writer: id, is_ghost, is_long: value.is_long }.bytes(), value.bytes]);
+            change.put(&[&Head { writer: id, is_delete_marked, is_long: value.is_long }.bytes(), value.bytes]);
             Ok(Seen::Changed(match parsed {
                 Some((_, Stored::Segments { version, .. })) => Some(version),
                 _ => None,

@@ -124,7 +124,7 @@ pub struct Rows {
     /// Transactions of former openings that are being rolled back.
     losers: Losers,
     keyspace: Weak<Keyspace>,
-    /// Committed transactions whose old versions and ghosts are still there, about in the order of their commits.
+    /// Committed transactions whose old versions and delete_marked are still there, about in the order of their commits.
     ended: Mutex<VecDeque<Left>>,
     /// Commits up to here were seen by every snapshot when somebody looked last.
     kept: AtomicU64,
@@ -170,7 +170,7 @@ impl Rows {
     }
 
     /// Whoever waits for a lock asks his `Cancel` again.
-    pub fn rouse_waiters(&self) {
+    pub fn wake_waiters(&self) {
         self.slots.rouse();
         self.lines.rouse();
     }
@@ -232,7 +232,7 @@ impl Rows {
 
 /// What `Engine::check` asks of a record of a map.
 pub(crate) struct Seen {
-    pub is_ghost: bool,
+    pub is_delete_marked: bool,
     pub writer: TxnId,
     /// Version id and length of a value in segments.
     pub segments: Option<(u64, u64)>,
@@ -244,5 +244,5 @@ pub(crate) fn look(record: &[u8]) -> Result<Seen> {
         Stored::Segments { len, version } => Some((version, len)),
         Stored::Here(_) => None,
     };
-    Ok(Seen { is_ghost: head.is_ghost, writer: head.writer, segments })
+    Ok(Seen { is_delete_marked: head.is_delete_marked, writer: head.writer, segments })
 }

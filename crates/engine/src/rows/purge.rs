@@ -153,7 +153,7 @@ impl Rows {
 
     /// Removes the record of a row that `by` has deleted, if it still is that.
     pub(crate) fn bury(&self, map: MapId, key: &[u8], by: TxnId) -> Result<()> {
-        let ghost = Head { writer: by, is_ghost: true, is_long: false }.bytes();
+        let ghost = Head { writer: by, is_delete_marked: true, is_long: false }.bytes();
         let Some(map) = self.store.maps.get(map) else { return Ok(()) };
         map.tree.modify(key, None, |old, change| {
             if old.is_some_and(|old| old.value == ghost) {

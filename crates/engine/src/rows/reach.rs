@@ -19,7 +19,7 @@ use crate::rows::{MapId, Rows};
 /// How far a transaction's reads go for a page.
 #[derive(Default)]
 pub(crate) struct Near {
-    pub reach: ReadMode,
+    pub read_mode: ReadMode,
     /// For how many more rows a wait may suspend the statement instead of blocking its thread.
     pub suspends: Option<u8>,
     /// The same, kept while the statement is not under way.
@@ -34,7 +34,7 @@ const SUSPENDS_MAX: u8 = 16;
 impl Near {
     /// A change follows: a restart would do it twice.
     pub fn begin_change(&mut self) {
-        self.reach = ReadMode::MayRead;
+        self.read_mode = ReadMode::MayRead;
         self.suspends = None;
     }
 
@@ -61,7 +61,7 @@ impl Near {
     /// The same of a range: what it will want next is brought with it.
     pub fn note_range(&mut self, error: pager::Error, map: &Map, span: &ScanState) -> Error {
         let error = self.note(error);
-        if matches!(error, Error::Absent) {
+        if matches!(error, Error::WouldBlock) {
             let more = span.missing_pages(&map.tree);
             self.absent.extend(more.into_iter().filter(|page| *page != self.absent[0]).collect::<Vec<_>>());
         }
@@ -70,12 +70,12 @@ impl Near {
 }
 
 impl Transaction {
-    /// With `ReadMode::CachedOnly`, reads of rows that would wait for the disk fail with `Error::Absent` from here on, having changed nothing. A transaction begins with `ReadMode::MayRead`.
-    pub fn reach(&mut self, reach: ReadMode) {
-        self.near.reach = reach;
+    /// With `ReadMode::CachedOnly`, reads of rows that would wait for the disk fail with `Error::WouldBlock` from here on, having changed nothing. A transaction begins with `ReadMode::MayRead`.
+    pub fn set_read_mode(&mut self, mode: ReadMode) {
+        self.near.read_mode = mode;
     }
 
-    /// From here on a wait for a row's lock fails with `Error::Absent`, having changed nothing, and goes on without a thread (`Transaction::park`); until the next change, or
+    /// From here on a wait for a row's lock fails with `Error::WouldBlock`, having changed nothing, and goes on without a thread (`Transaction::park`); until the next change, or
     /// `suspend_for_rows(false)`, which also ends the wait.
     pub fn suspend_for_rows(&mut self, suspends: bool) {
         self.near.suspends = suspends.then(|| self.near.suspends_left.unwrap_or(SUSPENDS_MAX));
@@ -106,7 +106,7 @@ impl Transaction {
         self.suspended.as_ref().is_none_or(Suspended::is_ready)
     }
 
-    /// The pages that the last `Error::Absent` was about, for `Rows::fetch`.
+    /// The pages that the last `Error::WouldBlock` was about, for `Rows::fetch`.
     pub fn take_absent(&mut self) -> Vec<PageId> {
         std::mem::take(&mut self.near.absent)
     }
@@ -116,7 +116,7 @@ impl Transaction {
         self.rows.store.pager.is_crowded()
     }
 
-    /// Before a change of these rows: the pages that it will need are brought together, or named by `Error::Absent`.
+    /// Before a change of these rows: the pages that it will need are brought together, or named by `Error::WouldBlock`.
     pub fn look_ahead(&mut self, keys: &[(MapId, &[u8])]) -> Result<()> {
         let mut ahead = Vec::with_capacity(keys.len());
         for (map, key) in keys {
@@ -126,9 +126,9 @@ impl Transaction {
         if absent.is_empty() {
             return Ok(());
         }
-        if self.near.reach == ReadMode::CachedOnly {
+        if self.near.read_mode == ReadMode::CachedOnly {
             self.near.absent = absent;
-            return Err(Error::Absent);
+            return Err(Error::WouldBlock);
         }
         self.rows.store.pager.prefetch_many(&absent);
         Ok(())

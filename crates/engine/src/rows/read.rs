@@ -76,10 +76,10 @@ impl Rows {
             Sight::IfItStands => {}
             Sight::No => return self.older(map, key, (word, head.writer), (snapshot, me), gate, out),
         }
-        if !head.is_ghost {
+        if !head.is_delete_marked {
             self.load_for(snapshot, value, out)?;
         }
-        Ok(Some(!head.is_ghost))
+        Ok(Some(!head.is_delete_marked))
     }
 
     /// Appends a value to `out`. Of segments that somebody has replaced since, and that nobody's snapshot keeps, it makes an error.
@@ -132,10 +132,10 @@ impl Rows {
         };
         *gate = (*gate).max(seen.get());
         let (head, value) = Stored::parse(&record)?;
-        if !head.is_ghost {
+        if !head.is_delete_marked {
             self.load_for(snapshot, value, out)?;
         }
-        Ok(Some(!head.is_ghost))
+        Ok(Some(!head.is_delete_marked))
     }
 }
 
@@ -151,8 +151,10 @@ impl Transaction {
     fn get_seen(&mut self, map: &Map, key: &[u8], view: (Snapshot, Option<TxnId>), out: &mut Vec<u8>) -> Result<bool> {
         loop {
             self.record.clear();
-            let found =
-                map.tree.get_in_mode(self.near.reach, key, &mut self.record).map_err(|error| self.near.note(error))?;
+            let found = map
+                .tree
+                .get_in_mode(self.near.read_mode, key, &mut self.record)
+                .map_err(|error| self.near.note(error))?;
             if !found.present {
                 return Ok(false);
             }
@@ -172,7 +174,7 @@ impl Transaction {
             // Before the record is read: what is below was put back before that, if it was not committed.
             let low = self.rows.slots.low();
             let found =
-                map.tree.get_in_mode(self.near.reach, key, &mut record).map_err(|error| self.near.note(error))?;
+                map.tree.get_in_mode(self.near.read_mode, key, &mut record).map_err(|error| self.near.note(error))?;
             if !found.present {
                 return Ok(Ok(false));
             }
@@ -186,11 +188,11 @@ impl Transaction {
                     Status::Past => {}
                 }
             }
-            if !head.is_ghost {
+            if !head.is_delete_marked {
                 // Nobody replaces it: the caller has locked the row.
                 self.rows.load(value, out)?;
             }
-            return Ok(Ok(!head.is_ghost));
+            return Ok(Ok(!head.is_delete_marked));
         }
     }
 
@@ -221,7 +223,8 @@ impl Transaction {
     fn owns(&mut self, map: &Map, key: &[u8]) -> Result<bool> {
         let Some(me) = self.id() else { return Ok(false) };
         let mut record = Vec::new();
-        let found = map.tree.get_in_mode(self.near.reach, key, &mut record).map_err(|error| self.near.note(error))?;
+        let found =
+            map.tree.get_in_mode(self.near.read_mode, key, &mut record).map_err(|error| self.near.note(error))?;
         Ok(found.present && Head::parse(&record)?.0.writer == me)
     }
 
@@ -266,7 +269,7 @@ impl Cursor {
         while out.is_empty() && !self.span.is_done() {
             let low = txn.rows.slots.low();
             let Cursor { map, span, .. } = self;
-            let drawn = span.next_batch(&map.tree, txn.near.reach, &mut out.records);
+            let drawn = span.next_batch(&map.tree, txn.near.read_mode, &mut out.records);
             drawn.map_err(|error| txn.near.note_range(error, map, span))?;
             match self.snapshot {
                 Some(snapshot) => {
@@ -293,7 +296,7 @@ impl Cursor {
             out.clear();
             while out.is_empty() && !span.is_done() {
                 let low = txn.rows.slots.low();
-                let drawn = span.next_batch(&self.map.tree, txn.near.reach, &mut out.records);
+                let drawn = span.next_batch(&self.map.tree, txn.near.read_mode, &mut out.records);
                 drawn.map_err(|error| txn.near.note_range(error, &self.map, &span))?;
                 take_current(txn, low, out)?;
             }
@@ -345,7 +348,7 @@ impl Cursor {
         let RowBatch { records, aside, items } = out;
         for (index, record) in records.iter().enumerate() {
             let head = Head::parse(record.value)?.0;
-            let is_plain = !head.is_ghost && !head.is_long;
+            let is_plain = !head.is_delete_marked && !head.is_long;
             if is_plain && let Sight::Yes(lsn) = rows.sight(head.writer, snapshot, view.1) {
                 txn.gate = txn.gate.max(lsn);
                 items.push(Item { record: index as u32, value: Place::Record });
@@ -375,7 +378,7 @@ impl Cursor {
                 }
                 let newest = Stored::parse(record.value)?.1;
                 let new_key = match newest {
-                    Stored::Here(value) if !head.is_ghost => Some((of.row_key)(record.key, value)),
+                    Stored::Here(value) if !head.is_delete_marked => Some((of.row_key)(record.key, value)),
                     _ => None,
                 };
                 if let Some(new_key) = new_key
@@ -417,7 +420,7 @@ fn take_current(txn: &Transaction, low: TxnId, out: &mut RowBatch) -> Result<()>
         let is_decided = Some(head.writer) == txn.id()
             || (head.writer < low && !txn.rows.slots.is_loser(head.writer))
             || matches!(txn.rows.slots.status(head.writer), Status::Committed(_));
-        if !head.is_ghost || !is_decided {
+        if !head.is_delete_marked || !is_decided {
             let value = if head.is_long || !is_decided { Place::Aside(0, 0) } else { Place::Record };
             out.items.push(Item { record: index as u32, value });
         }

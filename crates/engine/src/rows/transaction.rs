@@ -142,7 +142,7 @@ impl Transaction {
         self.lock_wait = wait;
     }
 
-    /// A wait for a lock ends with `Error::Cancelled` if `cancel` says so when it begins or when `Rows::rouse_waiters` is called.
+    /// A wait for a lock ends with `Error::Cancelled` if `cancel` says so when it begins or when `Rows::wake_waiters` is called.
     pub fn set_cancel(&mut self, cancel: Cancel) {
         self.cancel = Some(cancel);
     }
@@ -227,7 +227,7 @@ impl Transaction {
             match turn.suspend(me, holder, wait, &is_cancelled, releases) {
                 Ok(suspended) => {
                     self.suspended = Some(suspended);
-                    return Err(Error::Absent);
+                    return Err(Error::WouldBlock);
                 }
                 Err(waited) => return self.end_wait(waited),
             }
@@ -336,11 +336,11 @@ impl Transaction {
                 self.give_back(map, key, taken)?;
                 Ok(Err(holder))
             }
-            Err(Error::Absent) => {
+            Err(Error::WouldBlock) => {
                 let id = self.give_back(map, key, taken)?;
                 // It may be long until this is tried again, and somebody may have met the lock (M10).
                 rows.slots.released(id);
-                Err(Error::Absent)
+                Err(Error::WouldBlock)
             }
             Err(error) => Err(error),
         }
@@ -376,11 +376,11 @@ impl Transaction {
 
     /// Takes back every change since `savepoint`. Locks stay. An error means that the whole transaction has been rolled back.
     pub fn rollback_to(&mut self, savepoint: Savepoint) -> Result<()> {
-        self.rollback_to_telling(savepoint, &mut |_, _| ())
+        self.rollback_to_with_progress(savepoint, &mut |_, _| ())
     }
 
     /// The same, telling how many of how many changes have been taken back.
-    pub fn rollback_to_telling(&mut self, savepoint: Savepoint, tell: &mut Tell<'_>) -> Result<()> {
+    pub fn rollback_to_with_progress(&mut self, savepoint: Savepoint, tell: &mut Tell<'_>) -> Result<()> {
         self.alive()?;
         if self.writer.as_ref().is_some_and(|writer| writer.loaded) {
             self.roll_back();
@@ -502,7 +502,7 @@ impl Transaction {
     }
 
     /// The same, telling how many of how many changes have been taken back.
-    pub fn rollback_telling(mut self, tell: &mut Tell<'_>) {
+    pub fn rollback_with_progress(mut self, tell: &mut Tell<'_>) {
         self.roll_back_with(None, tell);
     }
 

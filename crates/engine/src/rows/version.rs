@@ -30,7 +30,7 @@ const OVERHEAD: usize = 96;
 pub(crate) struct Head {
     pub writer: TxnId,
     /// The row has been deleted; its record goes when no snapshot can see it any more.
-    pub is_ghost: bool,
+    pub is_delete_marked: bool,
     /// The value lies in segments.
     pub is_long: bool,
 }
@@ -59,14 +59,15 @@ impl<'r> Stored<'r> {
 impl Head {
     pub fn bytes(self) -> [u8; HEAD_BYTES] {
         let flag = |on: bool, bit: u64| if on { bit } else { 0 };
-        (self.writer | flag(self.is_ghost, GHOST) | flag(self.is_long, LONG)).to_le_bytes()
+        (self.writer | flag(self.is_delete_marked, GHOST) | flag(self.is_long, LONG)).to_le_bytes()
     }
 
     pub fn parse(record: &[u8]) -> Result<(Head, &[u8])> {
         let (head, value) =
             record.split_first_chunk::<HEAD_BYTES>().ok_or_else(|| Error::corrupt("a row without its head"))?;
         let word = u64::from_le_bytes(*head);
-        let head = Head { writer: word & !(GHOST | LONG), is_ghost: word & GHOST != 0, is_long: word & LONG != 0 };
+        let head =
+            Head { writer: word & !(GHOST | LONG), is_delete_marked: word & GHOST != 0, is_long: word & LONG != 0 };
         Ok((head, value))
     }
 }
@@ -264,8 +265,8 @@ impl Versions {
 mod tests {
     use super::*;
 
-    fn record(writer: TxnId, is_ghost: bool, value: &[u8]) -> Vec<u8> {
-        [&Head { writer, is_ghost, is_long: false }.bytes(), value].concat()
+    fn record(writer: TxnId, is_delete_marked: bool, value: &[u8]) -> Vec<u8> {
+        [&Head { writer, is_delete_marked, is_long: false }.bytes(), value].concat()
     }
 
     #[test]
@@ -276,7 +277,7 @@ mod tests {
         let find = |limit: TxnId| versions.find(7, b"k", 30, |writer| writer <= limit).unwrap();
         assert_eq!(find(5), None);
         assert_eq!(Head::parse(&find(15).unwrap()).unwrap().1, b"first");
-        assert!(Head::parse(&find(25).unwrap()).unwrap().0.is_ghost);
+        assert!(Head::parse(&find(25).unwrap()).unwrap().0.is_delete_marked);
         assert_eq!(versions.find(8, b"k", 30, |_| true).unwrap(), None);
         assert_eq!(versions.find(7, b"k", 40, |_| true).unwrap(), None, "40 has been taken back and leads nowhere");
         versions.remove(7, b"k", 20);

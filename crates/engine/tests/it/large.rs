@@ -120,7 +120,7 @@ fn a_transaction_that_memory_does_not_hold_is_as_good_as_another() {
             assert_eq!((rows.version_bytes(), rows.undo_bytes()), (0, 0));
         }
         let report = world.engine.check().unwrap();
-        assert_eq!((report.ghosts, report.rows as usize, report.queued), (0, model.len(), 0));
+        assert_eq!((report.delete_marked, report.rows as usize, report.queued), (0, model.len(), 0));
         let world = world.crash_with(small());
         assert_eq!(all(&mut world.engine.rows().begin(RR), map), model);
     }
@@ -370,11 +370,11 @@ fn taking_back_tells_how_far_it_is() {
     let savepoint = txn.savepoint();
     numbered(&mut txn, map, b"two");
     let mut parts = Vec::new();
-    txn.rollback_to_telling(savepoint, &mut |done, of| parts.push((done, of))).unwrap();
+    txn.rollback_to_with_progress(savepoint, &mut |done, of| parts.push((done, of))).unwrap();
     told(&parts, 6_000);
     numbered(&mut txn, map, b"three");
     let mut whole = Vec::new();
-    txn.rollback_telling(&mut |done, of| whole.push((done, of)));
+    txn.rollback_with_progress(&mut |done, of| whole.push((done, of)));
     told(&whole, 12_000);
     assert_eq!(whole.last(), Some(&(12_000, 12_000)));
     assert!(all(&mut rows.begin(RR), map).is_empty());

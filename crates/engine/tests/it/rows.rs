@@ -99,7 +99,7 @@ fn a_snapshot_sees_its_moment_and_a_statement_its_own() {
     world.settle();
     assert_eq!(rows(&world).version_bytes(), 0, "nobody looks back any more");
     let report = world.engine.check().unwrap();
-    assert_eq!((report.problems, report.ghosts), (vec![], 0));
+    assert_eq!((report.problems, report.delete_marked), (vec![], 0));
     assert_eq!(report.rows, 3);
 }
 
@@ -179,7 +179,7 @@ fn that_a_row_is_gone_is_shown_when_it_is_durable() {
     world.settle();
     let mut reader = rows(&world).begin(RC);
     assert_eq!((get(&mut reader, map, b"a"), reader.gate()), (None, 0));
-    assert_eq!(world.engine.check().unwrap().ghosts, 0);
+    assert_eq!(world.engine.check().unwrap().delete_marked, 0);
 }
 
 /// M6: a row that is as it was before is still the transaction's own until the log says ABORT.
@@ -330,19 +330,19 @@ fn who_does_not_want_to_wait_for_a_page_is_told_and_has_done_nothing() {
     let world = World::new(12);
     let map = large(&world, 20_000);
     let mut txn = rows(&world).begin(RR);
-    txn.reach(ReadMode::CachedOnly);
+    txn.set_read_mode(ReadMode::CachedOnly);
     let mut out = Vec::new();
     let is_absent = |number: &u64| {
         let mut txn = rows(&world).begin(RR);
-        txn.reach(ReadMode::CachedOnly);
-        matches!(txn.get(map, &number.to_be_bytes(), &mut Vec::new()), Err(Error::Absent))
+        txn.set_read_mode(ReadMode::CachedOnly);
+        matches!(txn.get(map, &number.to_be_bytes(), &mut Vec::new()), Err(Error::WouldBlock))
     };
     let missing: Vec<u64> = (0..20_000).step_by(97).filter(is_absent).take(20).collect();
     assert_eq!(missing.len(), 20, "most of it is not in memory");
     for number in missing {
         let key = number.to_be_bytes();
         let mut try_lock = |txn: &mut Transaction| txn.lock(map, &key, Strength::Exclusive, Wait::NoWait, &mut out);
-        assert!(matches!(try_lock(&mut txn), Err(Error::Absent)));
+        assert!(matches!(try_lock(&mut txn), Err(Error::WouldBlock)));
         // It has not kept the lock.
         assert_eq!(try_lock(&mut rows(&world).begin(RR)).unwrap(), Locked::Present);
         rows(&world).fetch(&txn.take_absent(), Box::new(|| ()));
@@ -477,7 +477,7 @@ fn money_is_neither_made_nor_lost() {
     world.flush();
     world.settle();
     let report = world.engine.check().unwrap();
-    assert_eq!((report.problems, report.ghosts, report.rows), (vec![], 0, ACCOUNTS));
+    assert_eq!((report.problems, report.delete_marked, report.rows), (vec![], 0, ACCOUNTS));
     assert_eq!(rows(&world).version_bytes(), 0);
 }
 

@@ -118,7 +118,7 @@ fn snapshots_see_their_moment_in_memory_and_in_files() {
         world.settle();
         assert_eq!((rows.version_bytes(), rows.version_file_bytes()), (0, 0));
         let report = world.engine.check().unwrap();
-        assert_eq!((report.problems, report.ghosts, report.rows as usize), (vec![], 0, model.len()));
+        assert_eq!((report.problems, report.delete_marked, report.rows as usize), (vec![], 0, model.len()));
         assert_eq!(report.queued, 0);
     }
 }

@@ -13,7 +13,7 @@ impl From<engine::Error> for SqlError {
     fn from(trouble: engine::Error) -> SqlError {
         use engine::Error;
         match trouble {
-            Error::Absent => error::SUSPENDED.bare(),
+            Error::WouldBlock => error::SUSPENDED.bare(),
             Error::LockTimeout => error::LOCK_WAIT_TIMEOUT.bare(),
             Error::Cancelled => error::QUERY_INTERRUPTED.bare(),
             Error::LockNotAvailable => error::LOCK_NOWAIT.bare(),

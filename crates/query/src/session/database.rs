@@ -161,19 +161,19 @@ impl Database {
     pub fn end_waits(&self) {
         self.is_stopping.store(true, Ordering::SeqCst);
         self.sessions().iter().for_each(|handle| handle.end_waits());
-        self.engine.rows().rouse_waiters();
+        self.engine.rows().wake_waiters();
     }
 
     /// Ends all sessions and what they do.
     pub fn kill_all(&self) {
         self.sessions().iter().for_each(|handle| handle.kill(Kill::Connection));
-        self.engine.rows().rouse_waiters();
+        self.engine.rows().wake_waiters();
     }
 
     /// The client of a session has closed its connection while a statement of it runs.
     pub fn depart(&self, handle: &Handle) {
         handle.depart();
-        self.engine.rows().rouse_waiters();
+        self.engine.rows().wake_waiters();
     }
 
     /// What the server adds to SQL: to be called once, before the first session, when it has told how it is set.
@@ -294,7 +294,7 @@ impl Database {
         let handle = self.sessions.lock().get(&connection_id).and_then(Weak::upgrade);
         let Some(handle) = handle else { return false };
         handle.kill(how);
-        self.engine.rows().rouse_waiters();
+        self.engine.rows().wake_waiters();
         true
     }
 }

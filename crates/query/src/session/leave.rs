@@ -158,14 +158,14 @@ impl Session {
         let reads = self.handle.counts.reads();
         let host = self.host();
         let txn = host.txn()?;
-        txn.reach(if left > 0 { ReadMode::CachedOnly } else { ReadMode::MayRead });
+        txn.set_read_mode(if left > 0 { ReadMode::CachedOnly } else { ReadMode::MayRead });
         txn.suspend_for_rows(restarts);
         host.numbers.are_kept = restarts;
         self.ctx.sleeps.begin_run(sleeps);
         let outcome = self.run_plan(compiled, more);
         self.ctx.sleeps.suspends = false;
         if let Some(txn) = &mut self.host().txn {
-            txn.reach(ReadMode::MayRead);
+            txn.set_read_mode(ReadMode::MayRead);
             txn.suspend_for_rows(false);
         }
         match outcome {

@@ -133,7 +133,7 @@ impl Session {
             self.gate = self.gate.max(txn.gate());
             self.handle.counts.add(Count::HandlerRollback);
             let handle = self.handle.clone();
-            txn.rollback_telling(&mut |done, of| tell(&handle, done, of));
+            txn.rollback_with_progress(&mut |done, of| tell(&handle, done, of));
         }
         self.handle.open.end();
         self.release();
@@ -277,7 +277,7 @@ impl Session {
 
     fn take_back_to(&mut self, point: Savepoint) -> Result<()> {
         let handle = self.handle.clone();
-        Ok(self.host().txn()?.rollback_to_telling(point, &mut |done, of| tell(&handle, done, of))?)
+        Ok(self.host().txn()?.rollback_to_with_progress(point, &mut |done, of| tell(&handle, done, of))?)
     }
 
     pub(super) fn release_savepoint(&mut self, name: &str) -> Result<()> {

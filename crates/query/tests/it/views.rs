@@ -48,7 +48,7 @@ impl Players {
                     if killed.load(Ordering::SeqCst) < number && !rows.lock_waits().is_empty() {
                         killed.store(number, Ordering::SeqCst);
                         handle.kill(Kill::Query);
-                        rows.rouse_waiters();
+                        rows.wake_waiters();
                     }
                     std::thread::yield_now();
                 }
