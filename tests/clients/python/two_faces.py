@@ -247,7 +247,7 @@ def money(server):
 
 
 def at_once(server):
-    """F1: keys that are named are of one moment; F3: each statement sees anew what has been acknowledged."""
+    """D11-1: named keys are read as of one moment. D11-3: each statement reads the acknowledged state anew."""
     stop = threading.Event()
 
     def writes():
@@ -281,7 +281,7 @@ def at_once(server):
 
 
 def after_a_kill(server):
-    """What SQL has shown of a key is there after a kill (F4)."""
+    """A key state that SQL has shown survives a kill (D11-4)."""
     keys = redis.Redis(port=server.port, db=3)
     shown = {}
     stop = threading.Event()
