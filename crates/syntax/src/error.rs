@@ -23,7 +23,7 @@ pub enum Problem {
     Cancelled,
     /// More than 65,535 parameters (1390).
     TooManyParameters,
-    /// Grammar that is known and refused by name (1235).
+    /// Grammar that is known and refused by name (SY-9).
     Unsupported(String),
     /// A number with an exponent beyond a double's range (1367).
     IllegalDouble(String),

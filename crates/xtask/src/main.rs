@@ -13,7 +13,7 @@ cargo xtask <command>
 
   test   format, clippy, tests, clients, a minute of benchmarks, tidy; one summary at the end
   soak   the long tests, SOAK_MINUTES (60) in all
-  tidy   what the documents say is true: paths, arrows, settings, counters, licences
+  tidy   what documents and sources promise: paths, arrows, circles, prose, licences ...; `tidy circle`: the checks of that name
   docs   write the generated parts of the documents anew
 ";
 
@@ -22,7 +22,7 @@ fn main() -> ExitCode {
     let done = match command.as_str() {
         "test" => test::run(test::ALL),
         "soak" => test::soak(),
-        "tidy" => tidy::run(),
+        "tidy" => tidy::run(&std::env::args().nth(2).unwrap_or_default()),
         "docs" => tidy::generated::write(),
         _ => {
             print!("{HELP}");

@@ -89,7 +89,7 @@ pub fn cargo() -> &'static str {
     option_env!("CARGO").unwrap_or("cargo")
 }
 
-/// What a program prints; its own words if it fails.
+/// Returns the standard output of a program, or its standard error as the message of the error.
 pub fn output(folder: &Path, program: &str, arguments: &[&str]) -> Result<String, String> {
     let done = Command::new(program).args(arguments).current_dir(folder).output();
     let done = done.map_err(|e| format!("{program}: {e}"))?;

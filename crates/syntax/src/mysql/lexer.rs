@@ -1,4 +1,4 @@
-//! Text to tokens. Tokens are spans: nothing is copied until the parser wants a value.
+//! Text to tokens. Tokens are spans: nothing is copied until the parser wants a value (SY-5).
 //!
 //! Version comments are text, as MySQL has it: `/*!80000 a */` reads as `a`, a later version's comment as nothing.
 

@@ -1,4 +1,4 @@
-//! Statements that a MySQL 9.7 server was asked about: both grammars accept or refuse the same ones, and name the same place in a refused one.
+//! Statements that a MySQL 9.7 server was asked about: both grammars accept or refuse the same ones, and name the same place in a refused one (SY-6).
 //!
 //! scripts/syntax_corpus.py writes the files. `SYNTAX_CORPUS` names another folder of them.
 

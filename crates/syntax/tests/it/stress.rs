@@ -1,4 +1,4 @@
-//! Long and deeply nested texts: an answer in time linear in the text, on a small stack (SY-1 to SY-4, SY-8).
+//! Long and deeply nested texts: an answer in time linear in the text, on a small stack (SY-1, SY-2, SY-3, SY-4, SY-8).
 //!
 //! `STRESS_VERBOSE` prints tables of times and heights.
 

@@ -26,7 +26,7 @@ pub fn write() -> Result<bool, String> {
     Ok(true)
 }
 
-/// What the binary says under that name.
+/// Returns the part of that name, as the binary prints it.
 fn ask(root: &Path, name: &str) -> Result<String, String> {
     output(root, cargo(), &["run", "--quiet", "--package", "server", "--bin", "beluga", "--", name, "--markdown"])
 }
