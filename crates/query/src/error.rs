@@ -5,6 +5,8 @@
 
 use std::fmt::{self, Display};
 
+use datum::{Fault, Raised};
+
 /// One error as the client sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SqlError {
@@ -73,6 +75,33 @@ impl std::error::Error for SqlError {}
 impl From<stdx::memory::Full> for SqlError {
     fn from(full: stdx::memory::Full) -> SqlError {
         OUT_OF_RESOURCES.with(&[&full])
+    }
+}
+
+/// MySQL's rendering of every fault.
+impl From<Fault> for SqlError {
+    #[cold]
+    fn from(fault: Fault) -> SqlError {
+        match fault {
+            Fault::Corrupt(what) => UNKNOWN_ERROR.with(&[&format!("Corrupt data: {what}")]),
+            Fault::OutOfMemory(full) => full.into(),
+            Fault::InvalidZone(name) => UNKNOWN_TIME_ZONE.with(&[&name]),
+            Fault::JsonSyntax { message, position } => INVALID_JSON_TEXT.with(&[&message, &position, &""]),
+            Fault::JsonDepth => JSON_DOCUMENT_TOO_DEEP.bare(),
+            Fault::Dialect(raised) => {
+                let Raised { code, sqlstate, message } = *raised;
+                SqlError { code, sqlstate, message }
+            }
+        }
+    }
+}
+
+/// An error that passes through dialect-free code: `SqlError::from` gives it back unchanged.
+impl From<SqlError> for Fault {
+    #[cold]
+    fn from(error: SqlError) -> Fault {
+        let SqlError { code, sqlstate, message } = error;
+        Fault::Dialect(Box::new(Raised { code, sqlstate, message }))
     }
 }
 
@@ -443,6 +472,29 @@ mod tests {
     fn arguments_fill_the_format_in_order() {
         let error = DUP_ENTRY.with(&[&1, &"t.PRIMARY"]);
         assert_eq!(error.to_string(), "ERROR 1062 (23000): Duplicate entry '1' for key 't.PRIMARY'");
+    }
+
+    #[test]
+    fn every_fault_has_its_error() {
+        let full = stdx::memory::Full { bytes: 7 };
+        let rendered = [
+            (Fault::corrupt("a row's head"), "ERROR 1105 (HY000): Corrupt data: a row's head"),
+            (
+                full.into(),
+                "ERROR 1041 (HY000): Out of memory; 7 bytes more are beyond what the setting 'memory' leaves to sessions and requests",
+            ),
+            (Fault::InvalidZone("Nowhere".into()), "ERROR 1298 (HY000): Unknown or incorrect time zone: 'Nowhere'"),
+            (
+                Fault::JsonSyntax { message: "Invalid value.", position: 3 },
+                "ERROR 3140 (22032): Invalid JSON text: \"Invalid value.\" at position 3 in value for column ''.",
+            ),
+            (Fault::JsonDepth, "ERROR 3157 (22032): The JSON document exceeds the maximum depth."),
+        ];
+        for (fault, text) in rendered {
+            assert_eq!(SqlError::from(fault).to_string(), text);
+        }
+        let own = DUP_ENTRY.with(&[&1, &"t.PRIMARY"]);
+        assert_eq!(SqlError::from(Fault::from(own.clone())), own);
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! SQL: types, text to plan, plan to rows. Start with README.md beside this crate.
 #![forbid(unsafe_code)]
 
-pub mod batch;
+pub use datum::{batch, value};
+
 pub mod error;
 pub mod letters;
 pub mod types;
-pub mod value;
 
 pub mod scalar;
 

@@ -13,7 +13,7 @@ use crate::scalar::EvalContext;
 use crate::scalar::bind::types::{data_type, declared_collation};
 use crate::scalar::json;
 use crate::scalar::json::path::Path;
-use crate::scalar::json::table::{Fault, stored};
+use crate::scalar::json::table::{Mismatch, stored};
 use crate::types::{Collation, Column, Kind, Type};
 
 /// MySQL's own bound.
@@ -107,7 +107,7 @@ fn otherwise(handling: Option<&OnMissing>, name: &str, ty: &Type) -> Result<Othe
         Some(OnMissing::Default(Literal::String(text) | Literal::National(text))) => {
             let node = json::parse(text).map_err(|_| wrong())?;
             let stored = stored(&node, ty, name, &mut EvalContext::new());
-            Otherwise::Default(stored.map_err(|_: Fault| wrong())?)
+            Otherwise::Default(stored.map_err(|_: Mismatch| wrong())?)
         }
         Some(OnMissing::Default(other)) => return Err(SqlError::parse(format!("'{other}' at line 1"))),
     })

@@ -16,11 +16,9 @@ pub fn rows(table: &JsonTable, ctx: &mut EvalContext) -> Result<Rows> {
     let document = match table.document.eval(&[], ctx)? {
         Value::Null => return Ok(Rows::default()),
         Value::Json(json) => json,
-        Value::Text(text) => json::parse(&text).map(Json::from).map_err(|wrong| {
-            wrong.refusal().unwrap_or_else(|| {
-                error::INVALID_JSON_TEXT_IN_PARAM.with(&[&1, &"json_table", &wrong.message, &wrong.position])
-            })
-        })?,
+        Value::Text(text) => {
+            json::parse(&text).map(Json::from).map_err(|fault| json::argument_error(fault, 1, "json_table"))?
+        }
         _ => return Err(error::INVALID_TYPE_FOR_JSON.with(&[&1, &"json_table"])),
     };
     let mut rows = Rows::default();
@@ -66,7 +64,7 @@ fn value(column: &JsonColumn, node: &Node, number: u64, ctx: &mut EvalContext) -
                     let all = Node::Array(found.into_iter().cloned().collect());
                     stored(&all, &column.ty, name, ctx)
                 }
-                _ => Err(json::table::Fault::Composite),
+                _ => Err(json::table::Mismatch::Composite),
             };
             stored.or_else(|fault| instead(on_error, || fault.error(name, &column.ty)))
         }

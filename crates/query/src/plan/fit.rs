@@ -3,7 +3,7 @@
 //! Whatever does not fit exactly is not looked up: the scan is wider, and the condition, which is always looked at again, decides.
 
 use crate::scalar::expr::Domain;
-use crate::scalar::{EvalContext, Place, store};
+use crate::scalar::{EvalContext, Place, store, temporal};
 use crate::types::{Kind, Type};
 use crate::value::{Decimal, Value};
 
@@ -131,7 +131,7 @@ fn temporal(value: &Value, ty: &Type, ctx: &EvalContext) -> Fit {
     match ty.kind {
         Kind::Date if reading.micros_of_day() == 0 => Fit::Exact(Value::Date(reading.date)),
         Kind::DateTime if reading.truncated(ty.scale) == reading => Fit::Exact(Value::DateTime(reading)),
-        Kind::Timestamp if reading.truncated(ty.scale) == reading => match ctx.zone.timestamp(reading) {
+        Kind::Timestamp if reading.truncated(ty.scale) == reading => match temporal::timestamp(&ctx.zone, reading) {
             Some(at) => Fit::Exact(Value::Timestamp(at)),
             None => Fit::Unusable,
         },

@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 use crate::error::{self, Result, SqlError};
 use crate::scalar::context::EvalContext;
 use crate::scalar::decimal::{Decimal, SCALE_MAX};
-use crate::scalar::json::{Json, Members, Node};
+use crate::scalar::json::{self, Json, Members, Node};
 use crate::scalar::{arithmetic, bind, cast, compare, convert, key};
 use crate::types::{self, Collation, Type};
 use crate::value::Value;
@@ -319,7 +319,7 @@ impl Accumulator {
                 if arguments[0].is_null() {
                     return Err(error::JSON_DOCUMENT_NULL_KEY.bare());
                 }
-                let name = Node::member_name(&arguments[0], &aggregate.arguments[0]);
+                let name = json::member_name(&arguments[0], &aggregate.arguments[0]);
                 self.bytes += size_of::<Node>() + 32 + name.len() + arguments[1].heap_bytes();
                 members.push((name, element(&arguments[1], &aggregate.arguments[1], ctx)));
             }

@@ -25,12 +25,10 @@ pub fn cast(value: Value, from: &Type, to: &Type, ctx: &mut EvalContext) -> Resu
         }
         Kind::DateTime | Kind::Timestamp => {
             let at = convert::to_datetime(&value, Strictness::of(ctx.sql_mode), ctx)?;
-            Ok(at.and_then(|at| at.fitted(to.scale, ctx.sql_mode)).map_or(Value::Null, Value::DateTime))
+            Ok(at.and_then(|at| at.fitted(to.scale, ctx.sql_mode.rounding())).map_or(Value::Null, Value::DateTime))
         }
-        Kind::Time => {
-            Ok(convert::to_time(&value, ctx)?
-                .map_or(Value::Null, |time| Value::Time(time.fitted(to.scale, ctx.sql_mode))))
-        }
+        Kind::Time => Ok(convert::to_time(&value, ctx)?
+            .map_or(Value::Null, |time| Value::Time(time.fitted(to.scale, ctx.sql_mode.rounding())))),
         Kind::Year => year(&value, ctx),
         Kind::Json => to_json(value, from),
         kind if kind.is_bytes() => Ok(bytes(value, from, to, ctx)),
@@ -140,10 +138,7 @@ pub fn to_json(value: Value, from: &Type) -> Result<Value> {
     Ok(match &value {
         Value::Json(_) => value,
         Value::Text(text) => {
-            let node = json::parse(text).map_err(|wrong| {
-                let position = || [&1 as &dyn std::fmt::Display, &"cast_as_json", &wrong.message, &wrong.position];
-                wrong.refusal().unwrap_or_else(|| error::INVALID_JSON_TEXT_IN_PARAM.with(&position()))
-            })?;
+            let node = json::parse(text).map_err(|fault| json::argument_error(fault, 1, "cast_as_json"))?;
             Value::Json(Json::from(node))
         }
         Value::Int(number) if from.kind == Kind::BigInt && from.length == 1 && from.is_truth() => {
@@ -231,11 +226,5 @@ pub fn present_type(ty: &Type) -> Type {
             Type { nullable: ty.nullable, ..Type::text(length, ty.collation) }
         }
         _ => ty.clone(),
-    }
-}
-
-impl Value {
-    pub fn from_bytes(bytes: Vec<u8>) -> Value {
-        Value::Bytes(bytes.into())
     }
 }

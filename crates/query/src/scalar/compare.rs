@@ -2,6 +2,8 @@
 
 use std::cmp::Ordering;
 
+use datum::float;
+
 use crate::error::Result;
 use crate::scalar::context::EvalContext;
 use crate::scalar::convert;
@@ -127,15 +129,10 @@ fn numbers(domain: Domain, a: &Value, b: &Value, ctx: &mut EvalContext) -> Resul
         (Value::Int(a), Value::UInt(b)) => u64::try_from(*a).map_or(Ordering::Less, |a| a.cmp(b)),
         (Value::UInt(a), Value::Int(b)) => u64::try_from(*b).map_or(Ordering::Greater, |b| a.cmp(&b)),
         (a, b) if domain == Domain::Double || inexact(a) || inexact(b) => {
-            doubles(convert::to_f64(a, ctx)?, convert::to_f64(b, ctx)?)
+            float::order(convert::to_f64(a, ctx)?, convert::to_f64(b, ctx)?)
         }
         (a, b) => convert::to_decimal(a, ctx)?.cmp(&convert::to_decimal(b, ctx)?),
     })
-}
-
-/// SQL's doubles are no NaN, and both zeros are equal.
-pub fn doubles(a: f64, b: f64) -> Ordering {
-    a.partial_cmp(&b).unwrap_or(Ordering::Equal)
 }
 
 fn strings(collation: Collation, a: &Value, b: &Value) -> Ordering {

@@ -8,7 +8,7 @@ use crate::error::{self, Result, SqlError};
 use crate::scalar::functions::crypt;
 use crate::scalar::named::NamedLocks;
 use crate::scalar::temporal::Locale;
-use crate::scalar::temporal::{Timestamp, Zone};
+use crate::scalar::temporal::{Rounding, Timestamp, Zone};
 use crate::value::{Text, Value};
 
 /// Gives the next timestamp of a sequence and the log position at which it may be shown.
@@ -296,6 +296,11 @@ impl SqlMode {
             | Self::ERROR_FOR_DIVISION_BY_ZERO.0
             | Self::NO_ENGINE_SUBSTITUTION.0,
     );
+
+    /// How fractions of a second that a type cannot hold are dropped.
+    pub fn rounding(self) -> Rounding {
+        if self.has(SqlMode::TIME_TRUNCATE_FRACTIONAL) { Rounding::Truncate } else { Rounding::Nearest }
+    }
 
     pub fn has(self, mode: SqlMode) -> bool {
         self.0 & mode.0 == mode.0

@@ -4,11 +4,13 @@
 
 use std::fmt::Write;
 
+use datum::float::{double_text, float_text};
+
 use crate::error::{self, Result};
 use crate::scalar::context::EvalContext;
 use crate::scalar::decimal::Decimal;
 use crate::scalar::json::Node;
-use crate::scalar::temporal::{self, Date, DateTime, MICROS_PER_DAY, Parsed, Strictness, Time, Timestamp};
+use crate::scalar::temporal::{self, Date, DateTime, Parsed, Strictness, Time, Timestamp};
 use crate::types::{Kind, Type};
 use crate::value::{Text, Value};
 
@@ -349,73 +351,12 @@ pub fn to_time(value: &Value, ctx: &mut EvalContext) -> Result<Option<Time>> {
     }
 }
 
-/// What a double is shown as: the shortest digits that give it back, with an exponent from 1e15 and below 1e-15.
-pub fn double_text(number: f64) -> String {
-    shown_digits(number, format!("{number:e}"))
-}
-
-/// A FLOAT is shown with six digits.
-pub fn float_text(number: f32) -> String {
-    shown_digits(f64::from(number), shortest_within_six(number))
-}
-
-/// Six digits at most, fewer where fewer give the same float.
-fn shortest_within_six(number: f32) -> String {
-    let exact = format!("{number:e}");
-    let digits = exact.bytes().take_while(|byte| *byte != b'e').filter(u8::is_ascii_digit).count();
-    if digits <= 6 { exact } else { trim_mantissa(&format!("{number:.5e}")) }
-}
-
-fn trim_mantissa(text: &str) -> String {
-    match text.split_once('e') {
-        Some((mantissa, exponent)) if mantissa.contains('.') => {
-            format!("{}e{exponent}", mantissa.trim_end_matches('0').trim_end_matches('.'))
-        }
-        _ => text.to_owned(),
-    }
-}
-
 /// With so many digits behind the point. Beyond 1e15 the digits that a double has are followed by zeros, not by those of its exact value.
 fn fixed_text(number: f64, scale: u8) -> String {
     match Decimal::from_f64(number) {
         Some(decimal) if number.abs() >= 1e15 => decimal.rounded(scale).to_string(),
         _ => format!("{number:.digits$}", digits = usize::from(scale)),
     }
-}
-
-fn shown_digits(number: f64, scientific: String) -> String {
-    if number == 0.0 {
-        return if number.is_sign_negative() { "-0".to_owned() } else { "0".to_owned() };
-    }
-    let Some((mantissa, exponent)) = scientific.split_once('e') else {
-        return scientific;
-    };
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    if !(-15..15).contains(&exponent) {
-        return scientific;
-    }
-    let negative = mantissa.starts_with('-');
-    let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
-    let mut out = String::with_capacity(24);
-    if negative {
-        out.push('-');
-    }
-    if exponent < 0 {
-        out.push_str("0.");
-        out.extend(std::iter::repeat_n('0', (-exponent - 1) as usize));
-        out.push_str(&digits);
-        return out;
-    }
-    let whole = exponent as usize + 1;
-    if digits.len() <= whole {
-        out.push_str(&digits);
-        out.extend(std::iter::repeat_n('0', whole - digits.len()));
-    } else {
-        out.push_str(&digits[..whole]);
-        out.push('.');
-        out.push_str(&digits[whole..]);
-    }
-    out
 }
 
 impl Type {
@@ -490,12 +431,4 @@ pub fn to_text(value: &Value, ty: &Type) -> Text {
 /// The date of today by the session's clock.
 pub fn today(ctx: &EvalContext) -> Date {
     ctx.zone.local(ctx.now).date
-}
-
-impl DateTime {
-    /// Microseconds after the second; a whole second carries.
-    pub fn plus_fraction(self, micros: i64) -> Option<DateTime> {
-        let sum = self.micros_of_day() + micros;
-        if (0..MICROS_PER_DAY).contains(&sum) { Some(DateTime::new(self.date, sum)) } else { self.plus_micros(micros) }
-    }
 }

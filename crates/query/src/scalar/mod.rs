@@ -3,9 +3,10 @@
 //! In reading order: `context` (what an expression may ask of its session), `expr` (the bound tree), `bind` (from syntax to it), `compare` and `arithmetic`
 //! (its operators), `convert`, `cast` and `store` (from type to type), `key` (bytes in the order of values), `functions` (one table), `aggregate`.
 
+pub use datum::decimal;
+
 pub mod collation;
 pub mod context;
-pub mod decimal;
 pub mod json;
 pub mod temporal;
 

@@ -3,6 +3,8 @@
 //! Under a strict `sql_mode` what does not fit is an error; else, and with IGNORE, the nearest value is stored and a warning is left. Digits that a decimal loses behind the point and
 //! blanks that a string loses at its end are a note at most.
 
+use datum::float::double_text;
+
 use crate::error::{self, Result, SqlError};
 use crate::scalar::cast;
 use crate::scalar::context::{EvalContext, Level};
@@ -341,11 +343,11 @@ impl Slot<'_> {
             }
             return Ok(Value::Date(at.date));
         }
-        let rounded = at.fitted(self.ty.scale, ctx.sql_mode);
+        let rounded = at.fitted(self.ty.scale, ctx.sql_mode.rounding());
         let stored = match (rounded, self.ty.kind) {
             (Some(at), Kind::DateTime) => Some(Value::DateTime(at)),
             (Some(at), _) if at.is_zero() => Some(Value::Timestamp(Timestamp::ZERO)),
-            (Some(at), _) => ctx.zone.timestamp(at).map(Value::Timestamp),
+            (Some(at), _) => temporal::timestamp(&ctx.zone, at).map(Value::Timestamp),
             (None, _) => None,
         };
         match stored {
@@ -380,7 +382,7 @@ impl Slot<'_> {
                     }
                     _ => Time::default(),
                 };
-                return Ok(Value::Time(time.fitted(self.ty.scale, ctx.sql_mode)));
+                return Ok(Value::Time(time.fitted(self.ty.scale, ctx.sql_mode.rounding())));
             }
         };
         let Some(parsed) = parsed else {
@@ -391,7 +393,7 @@ impl Slot<'_> {
             let clamped = parsed.value.micros().abs() == Time::MAX.micros();
             self.complain_date(&value, if clamped { self.out_of_range() } else { self.truncated() }, ctx)?;
         }
-        Ok(Value::Time(parsed.value.fitted(self.ty.scale, ctx.sql_mode)))
+        Ok(Value::Time(parsed.value.fitted(self.ty.scale, ctx.sql_mode.rounding())))
     }
 
     fn year(&self, value: Value, ctx: &mut EvalContext) -> Result<Value> {
@@ -422,11 +424,7 @@ impl Slot<'_> {
         match &value {
             Value::Bytes(_) => Err(error::INVALID_JSON_CHARSET.with(&[&"binary"])),
             Value::Text(text) => {
-                let node = json::parse(text).map_err(|wrong| {
-                    wrong.refusal().unwrap_or_else(|| {
-                        error::INVALID_JSON_TEXT.with(&[&wrong.message, &wrong.position, &self.place.column])
-                    })
-                })?;
+                let node = json::parse(text).map_err(|fault| json::column_error(fault, self.place.column))?;
                 Ok(Value::Json(Json::from(node)))
             }
             other => Ok(Value::Json(Json::from_value(other))),
@@ -470,7 +468,7 @@ impl Slot<'_> {
             Value::Bytes(bytes) => self.decode(&bytes, ctx)?,
             Value::Double(number) => {
                 // With an exponent where that is what fits.
-                let (plain, short) = (convert::double_text(number), format!("{number:e}"));
+                let (plain, short) = (double_text(number), format!("{number:e}"));
                 if plain.len() > self.ty.length as usize && short.len() <= self.ty.length as usize {
                     short
                 } else {

@@ -458,5 +458,5 @@ fn mode_of(text: &str) -> Result<SqlMode> {
 }
 
 fn zone_of(text: &str) -> Result<Zone> {
-    if text.eq_ignore_ascii_case("system") { Ok(Zone::system()) } else { Zone::parse(text) }
+    temporal::parse_zone(text)
 }

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use datum::base64;
+
 use crate::batch::Row;
 use crate::catalog::statistics::{Histogram, Statistics};
 use crate::catalog::table::{Part, Table};
@@ -9,7 +11,6 @@ use crate::error::Result;
 use crate::exec::host::host;
 use crate::scalar::EvalContext;
 use crate::scalar::convert::to_text;
-use crate::scalar::functions::encode::base64;
 use crate::scalar::json::quote;
 use crate::scalar::temporal::{Timestamp, Zone};
 use crate::system::Holds::{LongText, Moment, Number, Text};
@@ -145,8 +146,8 @@ fn precise(value: &Value, kind: Kind) -> String {
 
 fn value(value: &Value, ty: &Type) -> String {
     match value {
-        Value::Text(text) => quote(&format!("base64:type254:{}", base64(text.as_bytes()))),
-        Value::Bytes(bytes) => quote(&format!("base64:type254:{}", base64(bytes))),
+        Value::Text(text) => quote(&format!("base64:type254:{}", base64::encode(text.as_bytes()))),
+        Value::Bytes(bytes) => quote(&format!("base64:type254:{}", base64::encode(bytes))),
         Value::Date(date) => quote(&date.to_string()),
         Value::Time(time) => quote(&precise(&Value::Time(*time), Kind::Time)),
         Value::DateTime(at) => quote(&precise(&Value::DateTime(*at), Kind::DateTime)),

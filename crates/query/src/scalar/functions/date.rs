@@ -423,11 +423,11 @@ fn interval(call: &Call, values: &[Value], place: usize, ctx: &mut EvalContext) 
     let args = Args::new(call, values);
     let unit = if let Extra::Unit(unit) = call.extra { unit } else { Unit::Day };
     let interval = match unit.is_composite() {
-        true => Interval::composite(unit, &args.text(place, ctx)),
-        false if unit == Unit::Second => Interval::simple(unit, &args.decimal(place, ctx)?),
+        true => unit.composite(&args.text(place, ctx)),
+        false if unit == Unit::Second => unit.simple(&args.decimal(place, ctx)?),
         false => match args.get(place) {
-            Value::Text(_) | Value::Bytes(_) => Interval::simple(unit, &Decimal::from(args.int(place, ctx)?)),
-            _ => Interval::simple(unit, &args.decimal(place, ctx)?),
+            Value::Text(_) | Value::Bytes(_) => unit.simple(&Decimal::from(args.int(place, ctx)?)),
+            _ => unit.simple(&args.decimal(place, ctx)?),
         },
     };
     if interval.is_none() {
@@ -730,7 +730,8 @@ fn convert_tz(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Va
     let Some(at) = args.datetime(0, Strictness::REAL, ctx)? else {
         return Ok(Value::Null);
     };
-    let (Ok(from), Ok(to)) = (Zone::parse(&args.text(1, ctx)), Zone::parse(&args.text(2, ctx))) else {
+    let (Ok(from), Ok(to)) = (temporal::parse_zone(&args.text(1, ctx)), temporal::parse_zone(&args.text(2, ctx)))
+    else {
         return Ok(Value::Null);
     };
     Ok(Value::DateTime(match from.instant(at).filter(|instant| instant.0 > 0) {

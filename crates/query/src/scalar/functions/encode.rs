@@ -1,7 +1,9 @@
 //! Bytes as text and back: hexadecimal, base64; digests; made shorter and whole again.
 
-use super::{Args, Function, Returns, Run, row, string_value};
+use datum::base64;
 use stdx::memory;
+
+use super::{Args, Function, Returns, Run, row, string_value};
 
 use crate::error::{self, Result};
 use crate::scalar::bind::{self, Settings};
@@ -30,39 +32,6 @@ fn type_of_hex(arguments: &[Expr], settings: &Settings) -> Result<Type> {
     let bytes = if ty.kind.is_text() { ty.charset().max_bytes() } else { 1 };
     let length = bind::display_length(&ty).saturating_mul(2 * bytes).max(16);
     Ok(bind::string_type(length, settings.collation).with_nullable(ty.nullable))
-}
-
-const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-pub fn base64(bytes: &[u8]) -> String {
-    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let group = chunk.iter().fold(0u32, |group, byte| group << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
-        for place in 0..4 {
-            let digit = ALPHABET[(group >> (18 - 6 * place) & 63) as usize];
-            out.push(if place <= chunk.len() { char::from(digit) } else { '=' });
-        }
-    }
-    out
-}
-
-/// Blanks are skipped; `None` for what is no base64.
-pub fn decode_base64(text: &[u8]) -> Option<Vec<u8>> {
-    let digits: Vec<u8> = text.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
-    if !digits.len().is_multiple_of(4) {
-        return None;
-    }
-    let padding = digits.iter().rev().take(2).take_while(|byte| **byte == b'=').count();
-    let mut out = Vec::with_capacity(digits.len() / 4 * 3);
-    for chunk in digits[..digits.len() - padding].chunks(4) {
-        let mut group = 0u32;
-        for digit in chunk {
-            group = group << 6 | ALPHABET.iter().position(|known| known == digit)? as u32;
-        }
-        group <<= 6 * (4 - chunk.len());
-        out.extend_from_slice(&group.to_be_bytes()[1..chunk.len()]);
-    }
-    Some(out)
 }
 
 pub fn hex_text(bytes: &[u8], upper: bool) -> String {
@@ -109,13 +78,13 @@ fn unhex(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> 
 
 /// In lines of 76.
 fn to_base64(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
-    let whole = base64(&Args::new(call, values).own_bytes(0, ctx));
+    let whole = base64::encode(&Args::new(call, values).own_bytes(0, ctx));
     let lines: Vec<&str> = (0..whole.len()).step_by(76).map(|at| &whole[at..whole.len().min(at + 76)]).collect();
     Ok(string_value(call, lines.join("\n").into_bytes(), ctx))
 }
 
 fn from_base64(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
-    let decoded = decode_base64(&Args::new(call, values).bytes(0, ctx));
+    let decoded = base64::decode(&Args::new(call, values).bytes(0, ctx));
     Ok(decoded.map_or(Value::Null, |bytes| string_value(call, bytes, ctx)))
 }
 

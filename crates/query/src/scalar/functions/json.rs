@@ -63,11 +63,9 @@ fn document(args: &Args<'_>, place: usize) -> Result<Json> {
     let name = args.call.function.name();
     match args.get(place) {
         Value::Json(json) => Ok(json.clone()),
-        Value::Text(text) => json::parse(text).map(Json::from).map_err(|wrong| {
-            wrong.refusal().unwrap_or_else(|| {
-                error::INVALID_JSON_TEXT_IN_PARAM.with(&[&(place + 1), &name, &wrong.message, &wrong.position])
-            })
-        }),
+        Value::Text(text) => {
+            json::parse(text).map(Json::from).map_err(|fault| json::argument_error(fault, place + 1, name))
+        }
         _ => Err(error::INVALID_TYPE_FOR_JSON.with(&[&(place + 1), &name])),
     }
 }
@@ -182,7 +180,7 @@ fn json_valid(_: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> 
 }
 
 fn json_type(call: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> {
-    Ok(Value::text(document(&Args::new(call, values), 0)?.node().type_name()))
+    Ok(Value::text(json::type_name(document(&Args::new(call, values), 0)?.node())))
 }
 
 /// The document's one value at the path, or the document.

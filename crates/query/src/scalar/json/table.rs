@@ -9,7 +9,7 @@ use crate::value::Value;
 
 /// Why a value does not fit.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum Mismatch {
     /// An array or an object, in a column of scalars.
     Composite,
     /// Too large, or too long.
@@ -18,13 +18,13 @@ pub enum Fault {
     Kind,
 }
 
-impl Fault {
+impl Mismatch {
     /// The error of a column that has ERROR ON ERROR.
     pub fn error(&self, column: &str, ty: &Type) -> SqlError {
         match self {
-            Fault::Composite => error::WRONG_JSON_TABLE_VALUE.with(&[&column]),
-            Fault::Range => error::JT_VALUE_OUT_OF_RANGE.with(&[&column]),
-            Fault::Kind => error::INVALID_JSON_VALUE_FOR_CAST.with(&[&cast_name(ty), &column, &1]),
+            Mismatch::Composite => error::WRONG_JSON_TABLE_VALUE.with(&[&column]),
+            Mismatch::Range => error::JT_VALUE_OUT_OF_RANGE.with(&[&column]),
+            Mismatch::Kind => error::INVALID_JSON_VALUE_FOR_CAST.with(&[&cast_name(ty), &column, &1]),
         }
     }
 }
@@ -42,16 +42,16 @@ fn cast_name(ty: &Type) -> &'static str {
 }
 
 /// The value in the column's form. JSON's null is NULL, but in a column of documents.
-pub fn stored(node: &Node, ty: &Type, column: &str, ctx: &mut EvalContext) -> Result<Value, Fault> {
+pub fn stored(node: &Node, ty: &Type, column: &str, ctx: &mut EvalContext) -> Result<Value, Mismatch> {
     if ty.kind == Kind::Json {
         return Ok(Value::Json(Json::from(node.clone())));
     }
     let is_number = ty.kind.is_number() || matches!(ty.kind, Kind::Bit | Kind::Year);
     let value = match node {
         Node::Null => return Ok(Value::Null),
-        Node::Array(_) | Node::Object(_) => return Err(Fault::Composite),
+        Node::Array(_) | Node::Object(_) => return Err(Mismatch::Composite),
         Node::Bool(_) if !is_number => Value::text(node.to_string()),
-        node => node.to_value().ok_or(Fault::Composite)?,
+        node => node.to_value().ok_or(Mismatch::Composite)?,
     };
     // Whatever the session's mode: what does not fit is not made to.
     let (mode, ignore) = (ctx.sql_mode, ctx.ignore);
@@ -60,7 +60,7 @@ pub fn stored(node: &Node, ty: &Type, column: &str, ctx: &mut EvalContext) -> Re
     let stored = store(value, ty, Place { column, row: 1 }, ctx);
     (ctx.sql_mode, ctx.ignore) = (mode, ignore);
     stored.map_err(|error| match error.code {
-        code if code == error::WARN_DATA_OUT_OF_RANGE.code || code == error::DATA_TOO_LONG.code => Fault::Range,
-        _ => Fault::Kind,
+        code if code == error::WARN_DATA_OUT_OF_RANGE.code || code == error::DATA_TOO_LONG.code => Mismatch::Range,
+        _ => Mismatch::Kind,
     })
 }

@@ -1,10 +1,11 @@
-//! Dates and times as text: the plain form, DATE_FORMAT's and back by STR_TO_DATE's.
+//! Dates and times as text by a format: DATE_FORMAT, TIME_FORMAT, and back by STR_TO_DATE.
+
+use std::fmt::Write;
+
+use datum::temporal::calendar::{self, WeekMode};
+use datum::temporal::{Date, DateTime, Time};
 
 use super::locale::Locale;
-use std::fmt::{self, Display, Write};
-
-use super::calendar::{self, WeekMode};
-use super::{Date, DateTime, Time};
 
 pub const MONTHS: [&str; 12] = [
     "January",
@@ -22,38 +23,6 @@ pub const MONTHS: [&str; 12] = [
 ];
 /// From Monday on.
 pub const WEEKDAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
-
-impl Display for Date {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:04}-{:02}-{:02}", self.year, self.month, self.day)
-    }
-}
-
-fn fraction(f: &mut fmt::Formatter<'_>, micros: u32) -> fmt::Result {
-    match f.precision().unwrap_or(0).min(6) {
-        0 => Ok(()),
-        digits => write!(f, ".{:0digits$}", micros / 10u32.pow(6 - digits as u32)),
-    }
-}
-
-/// The precision is the digits of the fraction: `{:.3}`.
-impl Display for Time {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (hours, minutes, seconds, micros) = self.parts();
-        let sign = if self.is_negative() { "-" } else { "" };
-        write!(f, "{sign}{hours:02}:{minutes:02}:{seconds:02}")?;
-        fraction(f, micros)
-    }
-}
-
-/// The precision is the digits of the fraction.
-impl Display for DateTime {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (hours, minutes, seconds, micros) = self.clock();
-        write!(f, "{} {hours:02}:{minutes:02}:{seconds:02}", self.date)?;
-        fraction(f, micros)
-    }
-}
 
 fn ordinal(day: u8) -> &'static str {
     match (day % 100, day % 10) {

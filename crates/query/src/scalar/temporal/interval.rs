@@ -1,7 +1,7 @@
-//! INTERVAL: a length of time with a unit, and adding it to a date.
+//! The units of INTERVAL, and the numbers that are written before them.
 
-use super::{Date, DateTime, MICROS_PER_DAY, MICROS_PER_SECOND};
-use crate::scalar::decimal::Decimal;
+use datum::Decimal;
+use datum::temporal::{Interval, MICROS_PER_DAY, MICROS_PER_SECOND};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
@@ -103,24 +103,17 @@ impl Unit {
     }
 }
 
-/// A length: whole months, and microseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Interval {
-    pub months: i64,
-    pub micros: i64,
-}
-
-impl Interval {
+impl Unit {
     /// Of a unit with one number. Fractions count for seconds only; others round. `None` if it is too long for any date.
-    pub fn simple(unit: Unit, number: &Decimal) -> Option<Interval> {
-        if unit == Unit::Second {
+    pub fn simple(self, number: &Decimal) -> Option<Interval> {
+        if self == Unit::Second {
             let micros = number.rounded(6).small()?;
-            return Some(Interval { months: 0, micros: i64::try_from(micros).ok()? });
+            return Some(Interval::micros(i64::try_from(micros).ok()?));
         }
         let number = i64::try_from(number.to_whole()).ok()?;
-        let months = |each: i64| Some(Interval { months: number.checked_mul(each)?, micros: 0 });
-        let micros = |each: i64| Some(Interval { months: 0, micros: number.checked_mul(each)? });
-        match unit {
+        let months = |each: i64| Some(Interval::months(number.checked_mul(each)?));
+        let micros = |each: i64| Some(Interval::micros(number.checked_mul(each)?));
+        match self {
             Unit::Year => months(12),
             Unit::Quarter => months(3),
             Unit::Month => months(1),
@@ -133,8 +126,8 @@ impl Interval {
     }
 
     /// Of a unit with several numbers, which may be separated by anything; missing ones are missing at the front.
-    pub fn composite(unit: Unit, text: &str) -> Option<Interval> {
-        let parts = unit.parts()?;
+    pub fn composite(self, text: &str) -> Option<Interval> {
+        let parts = self.parts()?;
         let text = text.trim_start();
         let negative = text.starts_with('-');
         let mut numbers: Vec<i64> = Vec::new();
@@ -143,34 +136,13 @@ impl Interval {
             numbers.push(run.parse().ok()?);
             width = run.len();
         }
-        if unit.has_micros() && width < 6 && numbers.len() > 1 {
+        if self.has_micros() && width < 6 && numbers.len() > 1 {
             // The last number is a fraction: .5 is half a second.
             *numbers.last_mut()? *= 10i64.pow(6 - width as u32);
         }
         let worth = &parts[parts.len() - numbers.len()..];
         let size = numbers.iter().zip(worth).try_fold(0i64, |sum, (n, each)| sum.checked_add(n.checked_mul(*each)?))?;
         let size = if negative { -size } else { size };
-        Some(if unit == Unit::YearMonth {
-            Interval { months: size, micros: 0 }
-        } else {
-            Interval { months: 0, micros: size }
-        })
-    }
-
-    pub fn negated(self) -> Interval {
-        Interval { months: self.months.saturating_neg(), micros: self.micros.saturating_neg() }
-    }
-
-    /// `None` beyond the years 0 to 9999.
-    pub fn added_to(self, start: DateTime) -> Option<DateTime> {
-        if self.months != 0 {
-            let date = start.date.plus_months(self.months)?;
-            return Some(DateTime::new(date, start.micros_of_day()));
-        }
-        if self.micros % MICROS_PER_DAY == 0 {
-            let date: Date = start.date.plus_days(self.micros / MICROS_PER_DAY)?;
-            return Some(DateTime::new(date, start.micros_of_day()));
-        }
-        start.plus_micros(self.micros)
+        Some(if self == Unit::YearMonth { Interval::months(size) } else { Interval::micros(size) })
     }
 }

@@ -1,179 +1,19 @@
-//! Dates and times as MySQL has them: zero dates, days that are not in the calendar, times beyond a day.
-//!
-//! `Date`, `Time` and `DateTime` are readings of a wall clock and compare field by field. A `Timestamp` is a point in time, in UTC. Only `Zone` leads from
-//! one to the other, and only it knows a calendar beyond the plain arithmetic in `calendar`.
+//! Dates and times as MySQL reads and writes them. The values themselves, the calendar and the zones are in `datum::temporal`.
 
-mod arithmetic;
-pub mod calendar;
 mod format;
 mod interval;
 mod locale;
 mod parse;
 mod zone;
 
-pub use calendar::{WeekMode, day_number, days_in_month, from_day_number};
+pub use datum::temporal::*;
 pub use format::{date_format, parse_by_format, time_format};
-pub use interval::{Interval, Unit};
+pub use interval::Unit;
 pub use locale::{ENGLISH, Locale, locale};
 pub use parse::{
     Parsed, Strictness, datetime_from_number, parse_datetime, parse_time, parse_whole_datetime, time_from_number,
 };
-pub use zone::Zone;
-
-pub const MICROS_PER_SECOND: i64 = 1_000_000;
-pub const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND;
-
-/// Year, month, day. Each may be zero; whether the day exists is a question to `is_real`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Date {
-    pub year: u16,
-    pub month: u8,
-    pub day: u8,
-}
-
-/// A length of time or a time of day: -838:59:59.999999 to 838:59:59.999999, in microseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Time(i64);
-
-/// A date and the microseconds since its midnight.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct DateTime {
-    pub date: Date,
-    micros: MicrosOfDay,
-}
-
-/// Less than a day. Two halves, so that a `DateTime` is 12 bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-struct MicrosOfDay {
-    seconds: u32,
-    micros: u32,
-}
-
-/// Microseconds since 1970 in UTC. Zero stands for the zero date, as in MySQL.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Timestamp(pub i64);
-
-impl Date {
-    pub const ZERO: Date = Date { year: 0, month: 0, day: 0 };
-
-    pub fn new(year: u16, month: u8, day: u8) -> Date {
-        Date { year, month, day }
-    }
-
-    pub fn is_zero(self) -> bool {
-        self == Date::ZERO
-    }
-
-    /// Month or day is zero: a date that stands for a whole year or month, or for none.
-    pub fn has_zero_part(self) -> bool {
-        self.month == 0 || self.day == 0
-    }
-
-    /// Is the day in the calendar?
-    pub fn is_real(self) -> bool {
-        (1..=12).contains(&self.month) && (1..=days_in_month(self.year, self.month)).contains(&self.day)
-    }
-
-    /// As a number: 20261121.
-    pub fn number(self) -> i64 {
-        i64::from(self.year) * 10_000 + i64::from(self.month) * 100 + i64::from(self.day)
-    }
-}
-
-impl Time {
-    pub const MAX: Time = Time((838 * 3600 + 59 * 60 + 59) * MICROS_PER_SECOND);
-
-    /// Clamped to the range.
-    pub fn from_micros(micros: i64) -> Time {
-        Time(micros.clamp(-Time::MAX.0, Time::MAX.0))
-    }
-
-    /// As it stands, where it lies in the range.
-    pub fn checked(micros: i64) -> Option<Time> {
-        (micros.abs() <= Time::MAX.0).then_some(Time(micros))
-    }
-
-    pub fn micros(self) -> i64 {
-        self.0
-    }
-
-    pub fn is_negative(self) -> bool {
-        self.0 < 0
-    }
-
-    /// Hours, minutes, seconds and microseconds, without the sign.
-    pub fn parts(self) -> (u32, u32, u32, u32) {
-        let micros = self.0.unsigned_abs();
-        let seconds = micros / 1_000_000;
-        ((seconds / 3600) as u32, (seconds / 60 % 60) as u32, (seconds % 60) as u32, (micros % 1_000_000) as u32)
-    }
-
-    /// As a number: 123456 for 12:34:56, without the fraction.
-    pub fn number(self) -> i64 {
-        let (hours, minutes, seconds, _) = self.parts();
-        let number = i64::from(hours) * 10_000 + i64::from(minutes) * 100 + i64::from(seconds);
-        if self.is_negative() { -number } else { number }
-    }
-}
-
-impl DateTime {
-    pub const ZERO: DateTime = DateTime { date: Date::ZERO, micros: MicrosOfDay { seconds: 0, micros: 0 } };
-
-    /// `micros` since midnight, less than a day's.
-    pub fn new(date: Date, micros: i64) -> DateTime {
-        assert!((0..MICROS_PER_DAY).contains(&micros));
-        let seconds = (micros / MICROS_PER_SECOND) as u32;
-        DateTime { date, micros: MicrosOfDay { seconds, micros: (micros % MICROS_PER_SECOND) as u32 } }
-    }
-
-    pub fn at(date: Date, hour: u32, minute: u32, second: u32, micros: u32) -> DateTime {
-        let seconds = i64::from(hour * 3600 + minute * 60 + second);
-        DateTime::new(date, seconds * MICROS_PER_SECOND + i64::from(micros))
-    }
-
-    pub fn micros_of_day(self) -> i64 {
-        i64::from(self.micros.seconds) * MICROS_PER_SECOND + i64::from(self.micros.micros)
-    }
-
-    pub fn time(self) -> Time {
-        Time(self.micros_of_day())
-    }
-
-    pub fn is_zero(self) -> bool {
-        self == DateTime::ZERO
-    }
-
-    /// Hour, minute, second, microsecond.
-    pub fn clock(self) -> (u32, u32, u32, u32) {
-        self.time().parts()
-    }
-
-    /// As a number: 20261121123456, without the fraction.
-    pub fn number(self) -> i64 {
-        self.date.number() * 1_000_000 + self.time().number()
-    }
-}
-
-impl From<Date> for DateTime {
-    fn from(date: Date) -> DateTime {
-        DateTime { date, micros: MicrosOfDay::default() }
-    }
-}
-
-impl Timestamp {
-    pub const ZERO: Timestamp = Timestamp(0);
-    /// 2038-01-19 03:14:07.999999, the last one of MySQL's TIMESTAMP.
-    pub const MAX: Timestamp = Timestamp(i32::MAX as i64 * MICROS_PER_SECOND + 999_999);
-
-    pub fn now() -> Timestamp {
-        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        Timestamp(since.map_or(0, |since| since.as_micros() as i64))
-    }
-
-    pub fn is_zero(self) -> bool {
-        self.0 == 0
-    }
-}
+pub use zone::{parse_zone, timestamp};
 
 #[cfg(test)]
 mod tests;

@@ -3,7 +3,8 @@
 //! `None` is text that is no date at all or a date that the rules forbid: the caller warns and answers NULL. `truncated` is text that begins with one: the caller warns and
 //! uses it. A seventh digit of the fraction rounds.
 
-use super::{Date, DateTime, MICROS_PER_SECOND, Time};
+use datum::temporal::{Date, DateTime, MICROS_PER_SECOND, Time};
+
 use crate::scalar::context::SqlMode;
 
 /// Which dates that are in no calendar pass.

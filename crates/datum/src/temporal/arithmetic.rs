@@ -1,7 +1,15 @@
 //! Adding lengths of time to readings of a clock.
 
 use super::{Date, DateTime, MICROS_PER_DAY, calendar};
-use crate::scalar::context::SqlMode;
+
+/// How digits of the fraction beyond a type's precision are dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rounding {
+    /// To the nearest; halves away from zero.
+    Nearest,
+    /// Toward zero.
+    Truncate,
+}
 
 impl DateTime {
     /// Microseconds since the start of year 0, for differences.
@@ -31,9 +39,18 @@ impl DateTime {
         if raised < MICROS_PER_DAY { Some(DateTime::new(self.date, raised)) } else { cut.plus_micros(unit) }
     }
 
-    /// To so many digits as the mode has it: TIME_TRUNCATE_FRACTIONAL cuts.
-    pub fn fitted(self, scale: u8, mode: SqlMode) -> Option<DateTime> {
-        if mode.has(SqlMode::TIME_TRUNCATE_FRACTIONAL) { Some(self.truncated(scale)) } else { self.rounded(scale) }
+    /// Reduces the fraction to `scale` digits. `None` where rounding leads beyond the year 9999.
+    pub fn fitted(self, scale: u8, rounding: Rounding) -> Option<DateTime> {
+        match rounding {
+            Rounding::Nearest => self.rounded(scale),
+            Rounding::Truncate => Some(self.truncated(scale)),
+        }
+    }
+
+    /// Adds less than a second's microseconds, as the fraction behind a reading of whole seconds; a whole second carries.
+    pub fn plus_fraction(self, micros: i64) -> Option<DateTime> {
+        let sum = self.micros_of_day() + micros;
+        if (0..MICROS_PER_DAY).contains(&sum) { Some(DateTime::new(self.date, sum)) } else { self.plus_micros(micros) }
     }
 
     #[must_use]
@@ -69,10 +86,13 @@ impl super::Time {
         super::Time::from_micros(self.0 - rest + step)
     }
 
-    /// See `DateTime::fitted`.
+    /// Reduces the fraction to `scale` digits.
     #[must_use]
-    pub fn fitted(self, scale: u8, mode: SqlMode) -> super::Time {
-        if mode.has(SqlMode::TIME_TRUNCATE_FRACTIONAL) { self.truncated(scale) } else { self.rounded(scale) }
+    pub fn fitted(self, scale: u8, rounding: Rounding) -> super::Time {
+        match rounding {
+            Rounding::Nearest => self.rounded(scale),
+            Rounding::Truncate => self.truncated(scale),
+        }
     }
 
     #[must_use]

@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 use smol_str::SmolStr;
 
-pub use crate::scalar::decimal::Decimal;
-pub use crate::scalar::json::Json;
-pub use crate::scalar::temporal::{Date, DateTime, Time, Timestamp};
+pub use crate::decimal::Decimal;
+pub use crate::json::Json;
+pub use crate::temporal::{Date, DateTime, Time, Timestamp};
 
 #[derive(Clone, Debug, Default)]
 pub enum Value {
@@ -50,6 +50,11 @@ impl Value {
 
     pub fn bytes(bytes: impl AsRef<[u8]>) -> Value {
         Value::Bytes(Bytes::new(bytes.as_ref()))
+    }
+
+    /// Takes the bytes over without a copy where they are long.
+    pub fn from_bytes(bytes: Vec<u8>) -> Value {
+        Value::Bytes(bytes.into())
     }
 
     /// The bytes of a string of characters or bytes.

@@ -1,35 +1,12 @@
 //! Text to a document. The messages are those MySQL's parser gives, because clients show them.
 
-use stdx::memory::{self, Full};
+use stdx::memory;
 
 use super::{DEPTH_MAX, Members, Node};
-use crate::error::{self, SqlError};
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SyntaxError {
-    pub message: &'static str,
-    /// In bytes.
-    pub position: usize,
-    /// Deeper than 100 levels: another error code.
-    pub too_deep: bool,
-    /// The document takes more memory than is left.
-    pub full: Option<Full>,
-}
-
-impl SyntaxError {
-    /// The error of a document that is refused although its text may be right.
-    pub fn refusal(&self) -> Option<SqlError> {
-        match self.full {
-            Some(full) => Some(full.into()),
-            None => self.too_deep.then(|| error::JSON_DOCUMENT_TOO_DEEP.bare()),
-        }
-    }
-}
+use crate::fault::{Fault, Result};
 
 /// The parser claims memory for so many nodes at a time.
 const CLAIMED_NODES: usize = 1024;
-
-type Parse<T> = Result<T, SyntaxError>;
 
 struct Parser<'t> {
     text: &'t str,
@@ -38,7 +15,7 @@ struct Parser<'t> {
     nodes: usize,
 }
 
-pub fn parse(text: &str) -> Parse<Node> {
+pub fn parse(text: &str) -> Result<Node> {
     let mut parser = Parser { text, at: 0, depth: 0, nodes: 0 };
     parser.blanks();
     if parser.peek().is_none() {
@@ -57,8 +34,8 @@ impl Parser<'_> {
         self.text.as_bytes().get(self.at).copied()
     }
 
-    fn fail<T>(&self, message: &'static str) -> Parse<T> {
-        Err(SyntaxError { message, position: self.at, too_deep: false, full: None })
+    fn fail<T>(&self, message: &'static str) -> Result<T> {
+        Err(Fault::JsonSyntax { message, position: u32::try_from(self.at).unwrap_or(u32::MAX) })
     }
 
     fn blanks(&mut self) {
@@ -73,14 +50,11 @@ impl Parser<'_> {
         found
     }
 
-    fn node(&mut self) -> Parse<Node> {
+    fn node(&mut self) -> Result<Node> {
         self.nodes += 1;
         if self.nodes.is_multiple_of(CLAIMED_NODES) {
             // Twice, for a list doubles its room.
-            let claimed = memory::claim(2 * self.nodes * size_of::<Node>());
-            let full =
-                |full| SyntaxError { message: "too large", position: self.at, too_deep: false, full: Some(full) };
-            drop(claimed.map_err(full)?);
+            drop(memory::claim(2 * self.nodes * size_of::<Node>())?);
         }
         match self.peek() {
             Some(b'{') => self.nested(Self::object),
@@ -99,10 +73,10 @@ impl Parser<'_> {
         }
     }
 
-    fn nested(&mut self, inner: fn(&mut Self) -> Parse<Node>) -> Parse<Node> {
+    fn nested(&mut self, inner: fn(&mut Self) -> Result<Node>) -> Result<Node> {
         self.depth += 1;
         if self.depth > DEPTH_MAX {
-            return Err(SyntaxError { message: "too deep", position: self.at, too_deep: true, full: None });
+            return Err(Fault::JsonDepth);
         }
         self.at += 1;
         let node = inner(self);
@@ -110,7 +84,7 @@ impl Parser<'_> {
         node
     }
 
-    fn array(&mut self) -> Parse<Node> {
+    fn array(&mut self) -> Result<Node> {
         let mut elements = Vec::new();
         self.blanks();
         if self.eat(b']') {
@@ -129,7 +103,7 @@ impl Parser<'_> {
         }
     }
 
-    fn object(&mut self) -> Parse<Node> {
+    fn object(&mut self) -> Result<Node> {
         let mut members = Vec::new();
         self.blanks();
         if self.eat(b'}') {
@@ -157,7 +131,7 @@ impl Parser<'_> {
         }
     }
 
-    fn string(&mut self) -> Parse<String> {
+    fn string(&mut self) -> Result<String> {
         let start = self.at;
         self.at += 1;
         let mut out = String::new();
@@ -174,18 +148,14 @@ impl Parser<'_> {
                 Some(b'\\') => self.escape(&mut out)?,
                 Some(_) => return self.fail("Invalid encoding in string."),
                 None => {
-                    return Err(SyntaxError {
-                        message: "Missing a closing quotation mark in string.",
-                        position: start,
-                        too_deep: false,
-                        full: None,
-                    });
+                    self.at = start;
+                    return self.fail("Missing a closing quotation mark in string.");
                 }
             }
         }
     }
 
-    fn escape(&mut self, out: &mut String) -> Parse<()> {
+    fn escape(&mut self, out: &mut String) -> Result<()> {
         let Some(letter) = self.text.as_bytes().get(self.at + 1).copied() else {
             return self.fail("Missing a closing quotation mark in string.");
         };
@@ -209,7 +179,7 @@ impl Parser<'_> {
         digits.bytes().all(|byte| byte.is_ascii_hexdigit()).then(|| u32::from_str_radix(digits, 16).ok())?
     }
 
-    fn unicode(&mut self, out: &mut String) -> Parse<()> {
+    fn unicode(&mut self, out: &mut String) -> Result<()> {
         let Some(mut code) = self.hex(self.at + 2) else {
             return self.fail("Incorrect hex digit after \\u escape in string.");
         };
@@ -237,7 +207,7 @@ impl Parser<'_> {
         self.at - from
     }
 
-    fn number(&mut self) -> Parse<Node> {
+    fn number(&mut self) -> Result<Node> {
         let from = self.at;
         self.eat(b'-');
         if !self.eat(b'0') && self.digits() == 0 {

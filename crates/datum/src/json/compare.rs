@@ -3,8 +3,8 @@
 use std::cmp::Ordering;
 
 use super::Node;
-use crate::scalar::compare::doubles;
-use crate::scalar::decimal::Decimal;
+use crate::decimal::Decimal;
+use crate::float;
 
 impl Node {
     /// The kinds from the smallest on.
@@ -37,7 +37,7 @@ impl Node {
         match (self, other) {
             (Node::Bool(a), Node::Bool(b)) => a.cmp(b),
             (Node::Int(a), Node::Int(b)) => a.cmp(b),
-            (Node::Double(a), Node::Double(b)) => doubles(*a, *b),
+            (Node::Double(a), Node::Double(b)) => float::order(*a, *b),
             (Node::String(a), Node::String(b)) => a.as_bytes().cmp(b.as_bytes()),
             (Node::Array(a), Node::Array(b)) => {
                 let first = a.iter().zip(b).map(|(a, b)| a.compare(b)).find(|order| order.is_ne());

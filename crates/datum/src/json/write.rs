@@ -3,7 +3,7 @@
 use std::fmt::{self, Display, Write};
 
 use super::{Json, Node};
-use crate::scalar::convert;
+use crate::{base64, float};
 
 impl Display for Json {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -42,14 +42,14 @@ impl Display for Node {
             Node::Date(date) => write!(f, "\"{date}\""),
             Node::Time(time) => write!(f, "\"{time:.6}\""),
             Node::DateTime(at) => write!(f, "\"{at:.6}\""),
-            Node::Bytes(bytes) => write!(f, "\"base64:type15:{}\"", crate::scalar::functions::encode::base64(bytes)),
+            Node::Bytes(bytes) => write!(f, "\"base64:type15:{}\"", base64::encode(bytes)),
         }
     }
 }
 
 /// A double always shows that it is one.
 fn double(number: f64) -> String {
-    let mut text = convert::double_text(number);
+    let mut text = float::double_text(number);
     if !text.contains(['.', 'e']) {
         text.push_str(".0");
     }

@@ -12,8 +12,8 @@
 //! | 13 | length, bytes |
 
 use super::{DEPTH_MAX, Json, Members, Node};
-use crate::scalar::decimal::Decimal;
-use crate::scalar::temporal::{Date, DateTime, MICROS_PER_DAY, Time};
+use crate::decimal::Decimal;
+use crate::temporal::{Date, DateTime, MICROS_PER_DAY, Time};
 
 impl Json {
     pub fn encode(&self, out: &mut Vec<u8>) {

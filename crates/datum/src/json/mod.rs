@@ -1,0 +1,217 @@
+//! JSON documents: MySQL's JSON type.
+//!
+//! A document is a tree, shared and never changed. An object's members are kept in MySQL's order, shorter names first, then by bytes, without duplicates: so two
+//! equal documents are equal trees, and a member is found by binary search.
+
+mod binary;
+mod compare;
+mod parse;
+mod write;
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+pub use parse::parse;
+pub use write::quote;
+
+use crate::decimal::Decimal;
+use crate::temporal::{Date, DateTime, Time, Zone};
+use crate::value::Value;
+
+/// Arrays and objects within each other.
+pub const DEPTH_MAX: usize = 100;
+
+/// A document; a clone shares it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Json(pub Arc<Node>);
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Node {
+    Null,
+    Bool(bool),
+    Int(i64),
+    UInt(u64),
+    Double(f64),
+    Decimal(Decimal),
+    String(Box<str>),
+    Array(Vec<Node>),
+    Object(Members),
+    // SQL values that JSON has no word for; they are written as strings.
+    Date(Date),
+    Time(Time),
+    DateTime(DateTime),
+    Bytes(Box<[u8]>),
+}
+
+/// An object's members, in order and without duplicates.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct Members(Vec<(Box<str>, Node)>);
+
+impl From<Node> for Json {
+    fn from(node: Node) -> Json {
+        Json(Arc::new(node))
+    }
+}
+
+impl Json {
+    /// An SQL value as a JSON scalar: text is a string, not a document to parse.
+    pub fn from_value(value: &Value) -> Json {
+        match value {
+            Value::Json(json) => json.clone(),
+            other => Json::from(Node::scalar(other)),
+        }
+    }
+
+    pub fn node(&self) -> &Node {
+        &self.0
+    }
+
+    pub fn compare(&self, other: &Json) -> Ordering {
+        self.0.compare(&other.0)
+    }
+}
+
+impl Node {
+    /// About how much memory it takes.
+    pub fn held_bytes(&self) -> usize {
+        let inner = match self {
+            Node::String(text) => text.len(),
+            Node::Bytes(bytes) => bytes.len(),
+            Node::Array(elements) => elements.iter().map(Node::held_bytes).sum(),
+            Node::Object(members) => {
+                members.iter().map(|(name, node)| size_of_val(name) + name.len() + node.held_bytes()).sum()
+            }
+            _ => 0,
+        };
+        size_of::<Node>() + inner
+    }
+
+    pub fn scalar(value: &Value) -> Node {
+        match value {
+            Value::Null => Node::Null,
+            Value::Int(number) => Node::Int(*number),
+            Value::UInt(number) => Node::UInt(*number),
+            Value::Decimal(decimal) => Node::Decimal(decimal.clone()),
+            Value::Float(number) => Node::Double(f64::from(*number)),
+            Value::Double(number) => Node::Double(*number),
+            Value::Text(text) => Node::String(text.as_str().into()),
+            Value::Bytes(bytes) => Node::Bytes(bytes.to_vec().into()),
+            Value::Date(date) => Node::Date(*date),
+            Value::Time(time) => Node::Time(*time),
+            Value::DateTime(at) => Node::DateTime(*at),
+            Value::Timestamp(at) => Node::DateTime(Zone::utc().local(*at)),
+            Value::Json(json) => (*json.0).clone(),
+        }
+    }
+
+    /// Members, elements, or 1.
+    pub fn length(&self) -> usize {
+        match self {
+            Node::Array(elements) => elements.len(),
+            Node::Object(members) => members.len(),
+            _ => 1,
+        }
+    }
+
+    /// 1 for a scalar and for what is empty.
+    pub fn depth(&self) -> usize {
+        match self {
+            Node::Array(elements) => 1 + elements.iter().map(Node::depth).max().unwrap_or(0),
+            Node::Object(members) => 1 + members.iter().map(|(_, node)| node.depth()).max().unwrap_or(0),
+            _ => 1,
+        }
+    }
+
+    /// The characters without quotes, as JSON_UNQUOTE and `->>` show it.
+    pub fn unquoted(&self) -> String {
+        match self {
+            Node::String(text) => text.to_string(),
+            Node::Date(_) | Node::Time(_) | Node::DateTime(_) | Node::Bytes(_) => {
+                self.to_string().trim_matches('"').to_owned()
+            }
+            other => other.to_string(),
+        }
+    }
+
+    /// The SQL value of a scalar; `None` for arrays and objects.
+    pub fn to_value(&self) -> Option<Value> {
+        Some(match self {
+            Node::Null => Value::Null,
+            Node::Bool(truth) => Value::from(*truth),
+            Node::Int(number) => Value::Int(*number),
+            Node::UInt(number) => Value::UInt(*number),
+            Node::Double(number) => Value::Double(*number),
+            Node::Decimal(decimal) => Value::Decimal(decimal.clone()),
+            Node::String(text) => Value::text(text),
+            Node::Date(date) => Value::Date(*date),
+            Node::Time(time) => Value::Time(*time),
+            Node::DateTime(at) => Value::DateTime(*at),
+            Node::Bytes(bytes) => Value::bytes(bytes),
+            Node::Array(_) | Node::Object(_) => return None,
+        })
+    }
+}
+
+/// MySQL's order of names: by length, then by bytes.
+fn name_order(a: &str, b: &str) -> Ordering {
+    a.len().cmp(&b.len()).then_with(|| a.as_bytes().cmp(b.as_bytes()))
+}
+
+impl Members {
+    /// Of members with the same name the last one stays.
+    pub fn new(mut members: Vec<(Box<str>, Node)>) -> Members {
+        members.sort_by(|(a, _), (b, _)| name_order(a, b));
+        let mut kept: Vec<(Box<str>, Node)> = Vec::with_capacity(members.len());
+        for member in members {
+            match kept.last_mut() {
+                Some(last) if last.0 == member.0 => *last = member,
+                _ => kept.push(member),
+            }
+        }
+        Members(kept)
+    }
+
+    fn find(&self, name: &str) -> Result<usize, usize> {
+        self.0.binary_search_by(|(known, _)| name_order(known, name))
+    }
+
+    pub fn get(&self, name: &str) -> Option<&Node> {
+        self.find(name).ok().map(|place| &self.0[place].1)
+    }
+
+    pub fn get_mut(&mut self, name: &str) -> Option<&mut Node> {
+        let place = self.find(name).ok()?;
+        Some(&mut self.0[place].1)
+    }
+
+    pub fn set(&mut self, name: &str, node: Node) {
+        match self.find(name) {
+            Ok(place) => self.0[place].1 = node,
+            Err(place) => self.0.insert(place, (name.into(), node)),
+        }
+    }
+
+    pub fn remove(&mut self, name: &str) -> Option<Node> {
+        let place = self.find(name).ok()?;
+        Some(self.0.remove(place).1)
+    }
+
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &Node)> {
+        self.0.iter().map(|(name, node)| (&**name, node))
+    }
+
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (&str, &mut Node)> {
+        self.0.iter_mut().map(|(name, node)| (&**name, node))
+    }
+
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,18 @@
+//! Values: how they are represented, ordered and stored. Start with README.md beside this crate.
+#![forbid(unsafe_code)]
+
+pub mod base64;
+pub mod batch;
+pub mod decimal;
+pub mod fault;
+pub mod float;
+pub mod json;
+pub mod temporal;
+pub mod value;
+
+pub use batch::{Batch, Cell, Cells, Row};
+pub use decimal::Decimal;
+pub use fault::{Fault, Raised, Result};
+pub use json::Json;
+pub use temporal::{Date, DateTime, Time, Timestamp, Zone};
+pub use value::{Bytes, Text, Value};
