@@ -9,9 +9,10 @@ use std::cmp::Ordering;
 
 use pager::{Exclusive, PageId, Result};
 
-use crate::node::{Builder, DELETED, Node, Shape, Snapshot};
+use crate::node::edit::{Builder, Shape, Snapshot};
+use crate::node::{DELETED, Node};
 use crate::redo;
-use crate::search::{Seek, Walk};
+use crate::search::{Descent, Seek};
 use crate::tree::Tree;
 
 /// What became of an attempt to join two neighbours.
@@ -101,7 +102,7 @@ impl Tree {
 
     /// Joins the empty leaf that begins at `low` to its left neighbour if that is easy. Called after a delete; failing is no harm.
     #[cold]
-    pub(crate) fn drop_empty(&self, low: &[u8]) -> Result<bool> {
+    pub(crate) fn unlink_empty_leaf(&self, low: &[u8]) -> Result<bool> {
         self.join_with_parents(low, 0)
     }
 
@@ -118,7 +119,7 @@ impl Tree {
 
     /// Joins the node at `level` that begins at `low` to its left neighbour.
     fn join(&self, low: &[u8], level: u8) -> Result<Join> {
-        let mut walk = Walk::default();
+        let mut walk = Descent::default();
         let left = self.exclusive(Seek::Before(low), level, &mut walk)?;
         if left.pid() == self.root || Node(&left).compare_high(low) != Ordering::Equal {
             return Ok(Join::Refused);
@@ -127,19 +128,19 @@ impl Tree {
             return Err(self.corrupt(left.pid(), "T3: a right link leads back"));
         }
         let right = self.pager.exclusive(Node(&left).right())?;
-        self.sound(&right)?;
+        self.verify_node(&right)?;
         let (l, r) = (Node(&left), Node(&right));
         if l.is_incomplete() || r.is_incomplete() || r.level() != level || r.compare_low(low) != Ordering::Equal {
             return Ok(Join::Refused);
         }
-        self.sound_records(&left)?;
-        self.sound_records(&right)?;
+        self.verify_records(&left)?;
+        self.verify_records(&right)?;
         let fits =
-            if level == 0 { r.count() == 0 && l.can_extend(r.high().as_deref()) } else { self.fit_together(l, r) };
+            if level == 0 { r.count() == 0 && l.can_extend(r.high().as_deref()) } else { self.fits_in_one_node(l, r) };
         if !fits {
             return Ok(Join::Refused);
         }
-        let parent = self.exclusive(Seek::At(low), level + 1, &mut Walk::above([left.pid(), right.pid()]))?;
+        let parent = self.exclusive(Seek::At(low), level + 1, &mut Descent::above([left.pid(), right.pid()]))?;
         let p = Node(&parent);
         if p.compare_low(low) == Ordering::Equal {
             return Ok(Join::Cousins);
@@ -155,10 +156,10 @@ impl Tree {
         if p.child(index - 1) != left.pid() {
             // The left one came out of a split that is not finished: it is not in the parent yet (T5).
             drop((parent, right, left));
-            self.mend(walk);
+            self.complete_split(walk);
             return Ok(Join::Refused);
         }
-        self.sound_records(&parent)?;
+        self.verify_records(&parent)?;
         self.unlink(&left, &right, &parent, low, index);
         Ok(Join::Done)
     }
@@ -173,7 +174,7 @@ impl Tree {
             let high = high.as_deref().unwrap_or_default();
             mtr.record(left, redo::EXTEND, None, &[&redo::head(self.id, high.len(), 0), &next.to_le_bytes(), high]);
         } else {
-            absorb(l, r, high.as_deref(), next);
+            append_children(l, r, high.as_deref(), next);
             mtr.image(left);
         }
         p.remove(index);
@@ -186,7 +187,7 @@ impl Tree {
     }
 
     /// Whether two inner neighbours would fill three quarters of a node at most.
-    fn fit_together(&self, left: Node<&Exclusive<'_>>, right: Node<&Exclusive<'_>>) -> bool {
+    fn fits_in_one_node(&self, left: Node<&Exclusive<'_>>, right: Node<&Exclusive<'_>>) -> bool {
         let (low, high) = (left.low(), right.high());
         let shape = left.shape(&low, high.as_deref());
         let prefix = shape.prefix_len();
@@ -196,9 +197,9 @@ impl Tree {
     /// Removes the records of one leaf that lie in the range.
     fn erase(&self, from: &[u8], to: Option<&[u8]>, mut each: impl FnMut(&[u8], &[u8], &mut Freed)) -> Result<Erased> {
         self.pager.admit()?;
-        let mut walk = Walk::default();
+        let mut walk = Descent::default();
         let leaf = self.exclusive(Seek::At(from), 0, &mut walk)?;
-        self.sound_records(&leaf)?;
+        self.verify_records(&leaf)?;
         let node = Node(&leaf);
         let (start, end) = node.range(from, to);
         if start < end {
@@ -224,13 +225,13 @@ impl Tree {
         let records = end.saturating_sub(start) as u64;
         let outcome = Erased { records, is_empty: node.count() == 0, low: node.low(), high: node.high() };
         drop(leaf);
-        self.mend(walk);
+        self.complete_split(walk);
         Ok(outcome)
     }
 }
 
 /// Takes over the children of the right neighbour.
-fn absorb(left: Node<&Exclusive<'_>>, right: Node<&Exclusive<'_>>, high: Option<&[u8]>, next: PageId) {
+fn append_children(left: Node<&Exclusive<'_>>, right: Node<&Exclusive<'_>>, high: Option<&[u8]>, next: PageId) {
     let old = Snapshot::of(left);
     let old = old.node();
     let low = old.low();
@@ -254,7 +255,7 @@ impl RangeDelete<'_> {
             }
             let erased = self.tree.erase(&self.position, self.to.as_deref(), &mut each)?;
             self.records += erased.records;
-            if erased.is_empty && self.tree.drop_empty(&erased.low)? {
+            if erased.is_empty && self.tree.unlink_empty_leaf(&erased.low)? {
                 self.pages += 1;
             }
             match erased.high {

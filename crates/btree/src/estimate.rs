@@ -9,11 +9,11 @@ use stdx::prng::Prng;
 
 use crate::node::Node;
 use crate::scan::Batch;
-use crate::search::{Seek, TRIES_MAX, Walk};
+use crate::search::{Descent, Seek, TRIES_MAX};
 use crate::tree::{LatchMode, ReadMode, Tree};
 
 /// Nodes that are drawn on each level.
-const DRAWN: usize = 8;
+const SAMPLES: usize = 8;
 
 /// A range's size, about.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,7 +24,7 @@ pub struct RangeEstimate {
 }
 
 /// Of one node: the entries of the range, from where to where, and how many there are in all.
-struct Part {
+struct NodePart {
     first: usize,
     end: usize,
     count: usize,
@@ -40,14 +40,15 @@ impl Tree {
         let mut prng = Prng::new(u64::from(self.id));
         let mut nodes = 1.0f64;
         for level in (0..=top).rev() {
-            let (left, first) = self.part(Seek::At(from), level, from, to)?;
-            let (right, last) = self.part(to.map_or(Seek::Last, Seek::Before), level, from, to)?;
+            let (left, first) = self.entries_in_range(Seek::At(from), level, from, to)?;
+            let (right, last) = self.entries_in_range(to.map_or(Seek::Last, Seek::Before), level, from, to)?;
             let entries = if left == right {
                 last.end.saturating_sub(first.first) as f64
             } else {
                 let between = (nodes - 2.0).max(0.0);
                 let ends = first.count.saturating_sub(first.first) + last.end;
-                ends as f64 + if between > 0.0 { between * self.fill(from, to, level, &mut prng)? } else { 0.0 }
+                ends as f64
+                    + if between > 0.0 { between * self.entries_per_node(from, to, level, &mut prng)? } else { 0.0 }
             };
             if level == 0 {
                 return Ok(RangeEstimate { records: entries, leaves: nodes });
@@ -58,15 +59,21 @@ impl Tree {
     }
 
     /// How many entries nodes of the range have, going by some of them.
-    fn fill(&self, from: &[u8], to: Option<&[u8]>, level: u8, prng: &mut Prng) -> Result<f64> {
+    fn entries_per_node(&self, from: &[u8], to: Option<&[u8]>, level: u8, prng: &mut Prng) -> Result<f64> {
         let mut sum = 0;
-        for _ in 0..DRAWN {
-            sum += self.part(Seek::Random { from, to, draw: prng.next_u64() }, level, from, to)?.1.count;
+        for _ in 0..SAMPLES {
+            sum += self.entries_in_range(Seek::Random { from, to, draw: prng.next_u64() }, level, from, to)?.1.count;
         }
-        Ok(sum as f64 / DRAWN as f64)
+        Ok(sum as f64 / SAMPLES as f64)
     }
 
-    fn part(&self, seek: Seek<'_>, level: u8, from: &[u8], to: Option<&[u8]>) -> Result<(PageId, Part)> {
+    fn entries_in_range(
+        &self,
+        seek: Seek<'_>,
+        level: u8,
+        from: &[u8],
+        to: Option<&[u8]>,
+    ) -> Result<(PageId, NodePart)> {
         let look = |node: Node<PageRef<'_>>| {
             let count = node.count();
             let (first, end) = if level == 0 {
@@ -75,18 +82,18 @@ impl Tree {
                 let (first, last) = node.children_of(from, to);
                 (first, last + 1)
             };
-            Part { first, end, count }
+            NodePart { first, end, count }
         };
         if self.mode == LatchMode::Optimistic {
             for _ in 0..TRIES_MAX {
-                let Some(node) = self.sight(seek, level, &mut Walk::default())? else { continue };
+                let Some(node) = self.descend_optimistic(seek, level, &mut Descent::default())? else { continue };
                 let part = look(Node(node.page()));
                 if node.validate() {
                     return Ok((node.pid(), part));
                 }
             }
         }
-        let held = self.latch(seek, level, false, &mut Walk::default())?;
+        let held = self.descend_latched(seek, level, false, &mut Descent::default())?;
         Ok((held.pid(), look(Node(held.page()))))
     }
 
@@ -97,7 +104,7 @@ impl Tree {
             batch.copy(leaf, 0..leaf.count(), false);
             leaf.count()
         })?;
-        batch.list(0..count, false);
+        batch.index_copy(0..count, false);
         Ok(())
     }
 }

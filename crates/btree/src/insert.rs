@@ -8,10 +8,10 @@ use std::cell::Cell;
 use pager::{Exclusive, Lsn, PageId, Result, TxnId};
 
 use crate::leaf_hint::LeafHint;
-use crate::node::{Node, Place, words_of};
+use crate::node::{Node, Position, words_of};
 use crate::redo;
-use crate::search::{Seek, Walk};
-use crate::split::{Roomy, Wanted};
+use crate::search::{Descent, Seek};
+use crate::split::{NewEntry, SplitResult};
 use crate::tree::{Tree, version_word};
 
 /// A record before its change.
@@ -24,7 +24,7 @@ pub struct OldRecord<'a> {
 /// What the caller of `modify` wants done.
 pub struct Change {
     action: Action,
-    lent: Box<Lent>,
+    buffers: Box<Buffers>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -36,7 +36,7 @@ enum Action {
 
 /// Buffers that a thread keeps from one change to the next.
 #[derive(Default)]
-struct Lent {
+struct Buffers {
     old: Vec<u8>,
     value: Vec<u8>,
     allocated: Vec<(PageId, u32)>,
@@ -44,18 +44,18 @@ struct Lent {
 }
 
 thread_local! {
-    static LENT: Cell<Option<Box<Lent>>> = const { Cell::new(None) };
+    static BUFFERS: Cell<Option<Box<Buffers>>> = const { Cell::new(None) };
 }
 
 impl Change {
     /// Inserts the record or replaces its value by `parts`, one behind the other. The last of `put` and `delete` counts.
     pub fn put(&mut self, parts: &[&[u8]]) {
         self.action = Action::Put;
-        self.lent.value.clear();
+        self.buffers.value.clear();
         for part in parts {
-            self.lent.value.extend_from_slice(part);
+            self.buffers.value.extend_from_slice(part);
         }
-        assert!(self.lent.value.len() <= Tree::VALUE_MAX, "values beyond VALUE_MAX go to an extent");
+        assert!(self.buffers.value.len() <= Tree::VALUE_MAX, "values beyond VALUE_MAX go to an extent");
     }
 
     /// Removes the record, if it is there.
@@ -67,19 +67,19 @@ impl Change {
     pub fn len_after(&self, before: usize) -> usize {
         match self.action {
             Action::Nothing => before,
-            Action::Put => self.lent.value.len(),
+            Action::Put => self.buffers.value.len(),
             Action::Delete => 0,
         }
     }
 
     /// Frees a run of pages with this change.
     pub fn free(&mut self, first: PageId, pages: u32) {
-        self.lent.freed.push((first, pages));
+        self.buffers.freed.push((first, pages));
     }
 
     /// Makes a reserved run (`Pager::reserve`) real with this change. If `modify` fails the run is still reserved.
     pub fn allocated(&mut self, first: PageId, pages: u32) {
-        self.lent.allocated.push((first, pages));
+        self.buffers.allocated.push((first, pages));
     }
 }
 
@@ -118,77 +118,77 @@ impl Tree {
         if txn.is_none() {
             self.pager.admit()?;
         }
-        let mut walk = Walk::default();
+        let mut walk = Descent::default();
         let leaf = match self.exclusive_at(ahead, key, &mut walk)? {
             Some(leaf) => leaf,
             None => self.exclusive(Seek::At(key), 0, &mut walk)?,
         };
         let node = Node(leaf.page());
         let place = node.search(key);
-        let mut lent = LENT.take().unwrap_or_default();
-        lent.old.clear();
+        let mut buffers = BUFFERS.take().unwrap_or_default();
+        buffers.old.clear();
         let old_word = match place {
             Ok(index) if !node.verify_record(index) => {
                 return Err(self.corrupt(leaf.pid(), "T1: a record outside the heap"));
             }
             Ok(index) => {
-                node.push_value(index, &mut lent.old);
+                node.push_value(index, &mut buffers.old);
                 Some(node.version(index))
             }
             Err(_) => None,
         };
-        let old_value = std::mem::take(&mut lent.old);
-        let mut change = Change { action: Action::Nothing, lent };
+        let old_value = std::mem::take(&mut buffers.old);
+        let mut change = Change { action: Action::Nothing, buffers };
         let result = f(old_word.map(|word| OldRecord { word, value: &old_value }), &mut change);
-        let Change { action, mut lent } = change;
-        lent.old = old_value;
-        let lsn = self.carry_out(leaf, key, txn, place, old_word, action, &mut lent);
-        lent.allocated.clear();
-        lent.freed.clear();
-        LENT.set(Some(lent));
-        self.mend(walk);
+        let Change { action, mut buffers } = change;
+        buffers.old = old_value;
+        let lsn = self.apply_action(leaf, key, txn, place, old_word, action, &mut buffers);
+        buffers.allocated.clear();
+        buffers.freed.clear();
+        BUFFERS.set(Some(buffers));
+        self.complete_split(walk);
         Ok(Modified { result, lsn: lsn? })
     }
 
     #[expect(clippy::too_many_arguments, reason = "the second half of `modify`, which alone calls it")]
-    fn carry_out(
+    fn apply_action(
         &self,
         leaf: Exclusive<'_>,
         key: &[u8],
         txn: Option<TxnId>,
-        place: Place,
+        place: Position,
         old_word: Option<u64>,
         action: Action,
-        lent: &mut Lent,
+        buffers: &mut Buffers,
     ) -> Result<Lsn> {
-        let mut roomy = Roomy { target: leaf, unposted: Vec::new() };
+        let mut split = SplitResult { target: leaf, unposted: Vec::new() };
         if action == Action::Put {
-            roomy = self.make_room(roomy.target, Wanted::Record(key, lent.value.len()))?;
+            split = self.make_room(split.target, NewEntry::Record(key, buffers.value.len()))?;
         }
-        let leaf = &roomy.target;
+        let leaf = &split.target;
         let mut mtr = self.pager.mtr();
-        for (first, pages) in &lent.allocated {
+        for (first, pages) in &buffers.allocated {
             mtr.allocated(*first, *pages);
         }
-        for (first, pages) in &lent.freed {
+        for (first, pages) in &buffers.freed {
             mtr.free(*first, *pages);
         }
-        let before_head = redo::before_head(old_word.unwrap_or(0), lent.old.len());
+        let before_head = redo::before_head(old_word.unwrap_or(0), buffers.old.len());
         let with_before = txn.is_some() && old_word.is_some();
-        let (before_head, before): (&[u8], &[u8]) = if with_before { (&before_head, &lent.old) } else { (&[], &[]) };
+        let (before_head, before): (&[u8], &[u8]) = if with_before { (&before_head, &buffers.old) } else { (&[], &[]) };
         match (action, place) {
             (Action::Put, _) => {
                 let kind = if old_word.is_some() { redo::UPDATE } else { redo::INSERT };
-                let head = redo::head(self.id, key.len(), lent.value.len());
-                mtr.record(leaf, kind, txn, &[&head, before_head, key, &lent.value, before]);
+                let head = redo::head(self.id, key.len(), buffers.value.len());
+                mtr.record(leaf, kind, txn, &[&head, before_head, key, &buffers.value, before]);
                 let node = Node(leaf);
                 let place = node.search(key);
-                let put = node.put(place, key, &lent.value, 0);
+                let put = node.put(place, key, &buffers.value, 0);
                 assert!(put, "room was made");
                 let lsn = mtr.commit();
                 node.set_version(place.unwrap_or_else(|index| index), version_word(lsn, txn.is_some()));
                 // The change itself is done. A split that stays incomplete is completed by the next who meets it.
-                let _ = self.post_all(roomy);
+                let _ = self.post_all(split);
                 Ok(lsn)
             }
             (Action::Delete, Ok(index)) => {
@@ -199,8 +199,8 @@ impl Tree {
                 let lsn = mtr.commit();
                 if node.count() == 0 {
                     let low = node.low();
-                    drop(roomy);
-                    let _ = self.drop_empty(&low);
+                    drop(split);
+                    let _ = self.unlink_empty_leaf(&low);
                 }
                 Ok(lsn)
             }

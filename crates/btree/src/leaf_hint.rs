@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 use pager::{Error, Exclusive, Optimistic, PageId, PageStamp, ReadCallback, Result};
 
 use crate::node::Node;
-use crate::search::{Seek, TRIES_MAX, Walk};
+use crate::search::{Descent, Seek, TRIES_MAX};
 use crate::tree::{Found, LatchMode, ReadMode, Tree};
 
 /// Keys that go down side by side.
@@ -73,8 +73,8 @@ impl Tree {
             None => Seek::Last,
         };
         for _ in 0..TRIES_MAX {
-            let mut walk = Walk { read_mode: ReadMode::CachedOnly, ..Walk::default() };
-            match self.sight(seek, 1, &mut walk) {
+            let mut walk = Descent { read_mode: ReadMode::CachedOnly, ..Descent::default() };
+            match self.descend_optimistic(seek, 1, &mut walk) {
                 Err(Error::PageMiss(page)) => return vec![page],
                 Err(_) => break,
                 Ok(None) => {}
@@ -110,13 +110,18 @@ impl Tree {
     }
 
     /// The leaf of `key` under the exclusive latch, if nothing has changed in it since.
-    pub(crate) fn exclusive_at(&self, ahead: LeafHint, key: &[u8], walk: &mut Walk) -> Result<Option<Exclusive<'_>>> {
+    pub(crate) fn exclusive_at(
+        &self,
+        ahead: LeafHint,
+        key: &[u8],
+        walk: &mut Descent,
+    ) -> Result<Option<Exclusive<'_>>> {
         let LeafHint::Leaf(remembered) = ahead else { return Ok(None) };
         if self.mode != LatchMode::Optimistic {
             return Ok(None);
         }
         let Some(guard) = self.pager.revalidate(remembered).and_then(Optimistic::upgrade) else { return Ok(None) };
-        self.sound(&guard)?;
+        self.verify_node(&guard)?;
         let leaf = Node(guard.page());
         if cfg!(debug_assertions) && !leaf.covers(key) {
             return Err(self.corrupt(guard.pid(), "T6: the leaf remembered for a key does not cover it"));
@@ -134,7 +139,7 @@ impl Tree {
             let mut next = [0; GROUP];
             for (at, key) in keys.iter().enumerate() {
                 let Some(sight) = sights[at] else { continue };
-                match self.child_on_the_way(sight, level, key.as_ref()) {
+                match self.child_for(sight, level, key.as_ref()) {
                     Some(child) => {
                         next[at] = child;
                         self.pager.prefetch_lines(child, if level == 1 { LEAF_LINES } else { INNER_LINES });
@@ -158,8 +163,8 @@ impl Tree {
         for (at, key) in keys.iter().enumerate() {
             let Some(sight) = sights[at] else { continue };
             let leaf = Node(sight.page());
-            if leaf.is_of(self.id, 0) && !has_split_behind(leaf, key.as_ref()) {
-                let record = leaf.guess(key.as_ref());
+            if leaf.is_of(self.id, 0) && !must_move_right(leaf, key.as_ref()) {
+                let record = leaf.probable_offset(key.as_ref());
                 (0..RECORD_LINES).for_each(|line| sight.page().prefetch(record + line * 8));
                 ahead[at] = LeafHint::Leaf(sight.stamp());
             }
@@ -168,9 +173,9 @@ impl Tree {
 
     /// The child of an inner node that covers `key`; None if something changed or the way leads to the right.
     #[inline]
-    fn child_on_the_way(&self, sight: Optimistic<'_>, level: u8, key: &[u8]) -> Option<PageId> {
+    fn child_for(&self, sight: Optimistic<'_>, level: u8, key: &[u8]) -> Option<PageId> {
         let node = Node(sight.page());
-        if !node.is_of(self.id, level) || has_split_behind(node, key) {
+        if !node.is_of(self.id, level) || must_move_right(node, key) {
             return None;
         }
         let child = node.child(node.child_at(key));
@@ -194,6 +199,6 @@ fn absent(ahead: &[LeafHint]) -> Vec<PageId> {
 
 /// The node has split and its parent does not know yet, and the key went to the new half.
 #[inline]
-fn has_split_behind(node: Node<impl crate::node::Words>, key: &[u8]) -> bool {
+fn must_move_right(node: Node<impl crate::node::Words>, key: &[u8]) -> bool {
     node.is_incomplete() && node.compare_high(key) != Ordering::Greater
 }

@@ -8,7 +8,7 @@ mod estimate;
 mod insert;
 mod leaf_hint;
 #[cfg(all(test, loom))]
-mod model;
+mod loom_model;
 mod node;
 pub mod redo;
 mod scan;

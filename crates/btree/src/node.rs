@@ -21,11 +21,9 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
-mod edit;
+pub(crate) mod edit;
 #[cfg(test)]
 mod tests;
-
-pub(crate) use edit::{Builder, Room, Shape, Snapshot, separator};
 
 /// A page seen as words: the latched or optimistic page, a copy of it, or a test's memory.
 pub(crate) trait Words: Copy {
@@ -186,7 +184,7 @@ fn place(at: usize, len: usize) -> Range<usize> {
 }
 
 /// Where a key is, or where it would have to go.
-pub(crate) type Place = Result<usize, usize>;
+pub(crate) type Position = Result<usize, usize>;
 
 impl<W: Words> Node<W> {
     #[inline(always)]
@@ -363,7 +361,7 @@ impl<W: Words> Node<W> {
 
     /// The place of `key`, which lies between the fences and so shares the prefix. Never `Ok(0)` or `Err(0)` in an inner node.
     #[inline]
-    pub(crate) fn search(self, key: &[u8]) -> Place {
+    pub(crate) fn search(self, key: &[u8]) -> Position {
         let (head_words, first) = if self.level() == 0 { (LEAF_HEAD, 0) } else { (INNER_HEAD, 1) };
         let tail = key.get(self.prefix_len()..).unwrap_or_default();
         let (count, skip) = (self.count().max(first), self.skip());
@@ -397,7 +395,7 @@ impl<W: Words> Node<W> {
     }
 
     /// Where the record of `key` lies if it is there, judged by heads alone: no record is touched.
-    pub(crate) fn guess(self, key: &[u8]) -> usize {
+    pub(crate) fn probable_offset(self, key: &[u8]) -> usize {
         let head = head_of(key.get(self.prefix_len() + self.skip()..).unwrap_or_default());
         let index = self.partition(self.first(), self.count().max(1), |slot| slot.head() < head);
         self.slot(index).offset()

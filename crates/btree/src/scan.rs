@@ -29,11 +29,11 @@ pub struct Batch {
     keys: Vec<u8>,
     /// Values one behind the other, or a whole leaf in which they lie.
     bytes: Vec<u8>,
-    items: Vec<Item>,
+    items: Vec<EntryPlace>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Item {
+struct EntryPlace {
     key: u32,
     key_end: u32,
     value: u32,
@@ -65,7 +65,7 @@ impl Batch {
 
     /// Bytes of memory that it keeps.
     pub fn capacity(&self) -> usize {
-        self.keys.capacity() + self.bytes.capacity() + self.items.capacity() * size_of::<Item>()
+        self.keys.capacity() + self.bytes.capacity() + self.items.capacity() * size_of::<EntryPlace>()
     }
 
     pub fn get(&self, index: usize) -> Entry<'_> {
@@ -86,7 +86,7 @@ impl Batch {
         self.items.clear();
     }
 
-    /// Replaces what is there by the records `range` of a leaf, backward if so; a whole leaf is only copied, for `list`. May meet rubbish (T9).
+    /// Replaces what is there by the records `range` of a leaf, backward if so; a whole leaf is only copied, for `index_copy`. May meet rubbish (T9).
     pub(crate) fn copy(&mut self, leaf: Node<PageRef<'_>>, range: Range<usize>, is_backward: bool) {
         self.clear();
         if range.len() >= WHOLE_FROM {
@@ -105,11 +105,17 @@ impl Batch {
         leaf.push_key(index, &mut self.keys);
         leaf.push_value(index, &mut self.bytes);
         let value_end = self.bytes.len() as u32;
-        self.items.push(Item { key, key_end: self.keys.len() as u32, value, value_end, word: leaf.version(index) });
+        self.items.push(EntryPlace {
+            key,
+            key_end: self.keys.len() as u32,
+            value,
+            value_end,
+            word: leaf.version(index),
+        });
     }
 
     /// Finds the records `range` in the leaf that was copied, if it was. What was copied has been validated.
-    pub(crate) fn list(&mut self, range: Range<usize>, is_backward: bool) {
+    pub(crate) fn index_copy(&mut self, range: Range<usize>, is_backward: bool) {
         if range.len() < WHOLE_FROM {
             return;
         }
@@ -125,7 +131,7 @@ impl Batch {
             keys.extend_from_slice(&bytes[leaf.key_place(index)]);
             let (key_end, value) = (keys.len() as u32, leaf.value_place(index));
             let (value, value_end) = (value.start as u32, value.end as u32);
-            items.push(Item { key, key_end, value, value_end, word: leaf.version(index) });
+            items.push(EntryPlace { key, key_end, value, value_end, word: leaf.version(index) });
         }
     }
 }
@@ -307,7 +313,7 @@ impl ScanState {
             batch.copy(leaf, start..stop, false);
             fence.clear();
             leaf.push_high(fence);
-            Seen {
+            LeafRead {
                 lsn: leaf.page_lsn(),
                 range: start..stop,
                 is_cut: stop < end,
@@ -315,12 +321,12 @@ impl ScanState {
                 right: leaf.right(),
             }
         };
-        let beside = self.right.take().and_then(|right| tree.read_beside(read_mode, right, from, &mut look));
+        let beside = self.right.take().and_then(|right| tree.read_right_neighbour(read_mode, right, from, &mut look));
         let seen = match beside {
             Some(seen) => seen,
             None => tree.read(read_mode, Seek::At(from), look)?,
         };
-        batch.list(seen.range, false);
+        batch.index_copy(seen.range, false);
         self.gate = self.gate.max(seen.lsn);
         if seen.is_cut {
             self.from = successor(batch.get(batch.len() - 1).key);
@@ -347,7 +353,7 @@ impl ScanState {
             leaf.push_low(fence);
             (leaf.page_lsn(), stop..end, stop > start)
         })?;
-        batch.list(range, true);
+        batch.index_copy(range, true);
         self.gate = self.gate.max(lsn);
         if is_cut {
             self.to = Some(batch.get(batch.len() - 1).key.to_vec());
@@ -363,7 +369,7 @@ impl ScanState {
 }
 
 /// What a step saw of a leaf.
-struct Seen {
+struct LeafRead {
     lsn: Lsn,
     range: Range<usize>,
     is_cut: bool,

@@ -71,7 +71,7 @@ impl Seek<'_> {
 
 /// What a descent takes along and brings back.
 #[derive(Default)]
-pub(crate) struct Walk {
+pub(crate) struct Descent {
     /// Pages that the caller has under X already. Only a damaged pointer leads to them, and to wait there would be for ever.
     pub(crate) held: [PageId; 2],
     /// A split met on the way whose second step is missing; whoever changes the tree completes it afterwards (T5).
@@ -79,31 +79,31 @@ pub(crate) struct Walk {
     pub(crate) read_mode: ReadMode,
 }
 
-impl Walk {
+impl Descent {
     /// For a descent that goes above `held`.
-    pub(crate) fn above(held: [PageId; 2]) -> Walk {
-        Walk { held, ..Walk::default() }
+    pub(crate) fn above(held: [PageId; 2]) -> Descent {
+        Descent { held, ..Descent::default() }
     }
 }
 
 /// A page under either latch.
-pub(crate) enum Held<'p> {
+pub(crate) enum LatchedPage<'p> {
     Shared(Shared<'p>),
     Exclusive(Exclusive<'p>),
 }
 
-impl Held<'_> {
+impl LatchedPage<'_> {
     pub(crate) fn pid(&self) -> PageId {
         match self {
-            Held::Shared(guard) => guard.pid(),
-            Held::Exclusive(guard) => guard.pid(),
+            LatchedPage::Shared(guard) => guard.pid(),
+            LatchedPage::Exclusive(guard) => guard.pid(),
         }
     }
 
     pub(crate) fn page(&self) -> PageRef<'_> {
         match self {
-            Held::Shared(guard) => guard.page(),
-            Held::Exclusive(guard) => guard.page(),
+            LatchedPage::Shared(guard) => guard.page(),
+            LatchedPage::Exclusive(guard) => guard.page(),
         }
     }
 }
@@ -136,22 +136,22 @@ impl Tree {
     ) -> Result<R> {
         if self.mode == LatchMode::Optimistic {
             for _ in 0..TRIES_MAX {
-                let mut walk = Walk { read_mode, ..Walk::default() };
-                let Some(leaf) = self.sight(seek, 0, &mut walk)? else { continue };
+                let mut walk = Descent { read_mode, ..Descent::default() };
+                let Some(leaf) = self.descend_optimistic(seek, 0, &mut walk)? else { continue };
                 let result = look(Node(leaf.page()));
                 if leaf.validate() {
                     return Ok(result);
                 }
             }
         }
-        match self.latch(seek, 0, false, &mut Walk::default())? {
-            Held::Shared(leaf) => Ok(look(Node(leaf.page()))),
-            Held::Exclusive(_) => unreachable!("asked for a shared latch"),
+        match self.descend_latched(seek, 0, false, &mut Descent::default())? {
+            LatchedPage::Shared(leaf) => Ok(look(Node(leaf.page()))),
+            LatchedPage::Exclusive(_) => unreachable!("asked for a shared latch"),
         }
     }
 
     /// The same of the leaf that somebody's right link named a while ago, if it begins at `low` (T10). None: it does not, or cannot be read; go down.
-    pub(crate) fn read_beside<R>(
+    pub(crate) fn read_right_neighbour<R>(
         &self,
         read_mode: ReadMode,
         leaf: PageId,
@@ -171,12 +171,12 @@ impl Tree {
     }
 
     /// The node at `level` that `seek` leads to, under the exclusive latch and sound.
-    pub(crate) fn exclusive(&self, seek: Seek<'_>, level: u8, walk: &mut Walk) -> Result<Exclusive<'_>> {
+    pub(crate) fn exclusive(&self, seek: Seek<'_>, level: u8, walk: &mut Descent) -> Result<Exclusive<'_>> {
         if self.mode == LatchMode::Optimistic {
             for _ in 0..TRIES_MAX {
-                let Some(node) = self.sight(seek, level, walk)? else { continue };
+                let Some(node) = self.descend_optimistic(seek, level, walk)? else { continue };
                 if let Some(guard) = node.upgrade() {
-                    self.sound(&guard)?;
+                    self.verify_node(&guard)?;
                     let node = Node(guard.page());
                     if cfg!(debug_assertions) && (seek.is_beyond(node) || seek.is_behind(node)) {
                         return Err(
@@ -187,15 +187,20 @@ impl Tree {
                 }
             }
         }
-        match self.latch(seek, level, true, walk)? {
-            Held::Exclusive(guard) => Ok(guard),
-            Held::Shared(_) => unreachable!("asked for an exclusive latch"),
+        match self.descend_latched(seek, level, true, walk)? {
+            LatchedPage::Exclusive(guard) => Ok(guard),
+            LatchedPage::Shared(_) => unreachable!("asked for an exclusive latch"),
         }
     }
 
     /// One optimistic descent. The node returned was the right one when its version was taken; None means that something changed on the way.
     #[inline]
-    pub(crate) fn sight(&self, seek: Seek<'_>, level: u8, walk: &mut Walk) -> Result<Option<Optimistic<'_>>> {
+    pub(crate) fn descend_optimistic(
+        &self,
+        seek: Seek<'_>,
+        level: u8,
+        walk: &mut Descent,
+    ) -> Result<Option<Optimistic<'_>>> {
         let mut sight = self.page(walk.read_mode, self.root)?;
         let mut node = Node(sight.page());
         let mut expected = node.level();
@@ -251,21 +256,33 @@ impl Tree {
     }
 
     /// One latched descent after the other until one arrives.
-    pub(crate) fn latch(&self, seek: Seek<'_>, level: u8, exclusive: bool, walk: &mut Walk) -> Result<Held<'_>> {
+    pub(crate) fn descend_latched(
+        &self,
+        seek: Seek<'_>,
+        level: u8,
+        exclusive: bool,
+        walk: &mut Descent,
+    ) -> Result<LatchedPage<'_>> {
         loop {
-            if let Some(held) = self.try_latch(seek, level, exclusive, walk)? {
+            if let Some(held) = self.try_descend_latched(seek, level, exclusive, walk)? {
                 return Ok(held);
             }
         }
     }
 
     /// None if a node left the tree between reading the pointer to it and latching it.
-    fn try_latch(&self, seek: Seek<'_>, level: u8, exclusive: bool, walk: &mut Walk) -> Result<Option<Held<'_>>> {
+    fn try_descend_latched(
+        &self,
+        seek: Seek<'_>,
+        level: u8,
+        exclusive: bool,
+        walk: &mut Descent,
+    ) -> Result<Option<LatchedPage<'_>>> {
         let acquire = |pid, at_target: bool| {
             Ok(if exclusive && at_target {
-                Held::Exclusive(self.pager.exclusive(pid)?)
+                LatchedPage::Exclusive(self.pager.exclusive(pid)?)
             } else {
-                Held::Shared(self.pager.shared(pid)?)
+                LatchedPage::Shared(self.pager.shared(pid)?)
             })
         };
         let mut pid = self.root;
@@ -278,7 +295,7 @@ impl Tree {
                 return Ok(None);
             }
         }
-        self.arrived(Node(held.page()), seek, expected).map_err(|what| self.corrupt(pid, what))?;
+        self.check_target(Node(held.page()), seek, expected).map_err(|what| self.corrupt(pid, what))?;
         if expected < level {
             return Err(self.corrupt(pid, "the root is lower than a node that needs a parent"));
         }
@@ -303,11 +320,11 @@ impl Tree {
             if walk.held.contains(&next) || next == pid {
                 return Err(self.corrupt(pid, "T3: a pointer leads back"));
             }
-            if let Held::Exclusive(_) = held {
+            if let LatchedPage::Exclusive(_) = held {
                 // To the right, and the left neighbour is still held: nothing can happen in between.
                 held = acquire(next, true)?;
                 pid = next;
-                self.arrived(Node(held.page()), seek, expected).map_err(|what| self.corrupt(pid, what))?;
+                self.check_target(Node(held.page()), seek, expected).map_err(|what| self.corrupt(pid, what))?;
                 continue;
             }
             // This sight is taken under the latch, so it is of the very page that holds the pointer.
@@ -319,7 +336,7 @@ impl Tree {
                 Err(error) => return Err(error),
             };
             pid = next;
-            if let Err(what) = self.arrived(Node(held.page()), seek, expected) {
+            if let Err(what) = self.check_target(Node(held.page()), seek, expected) {
                 // A pointer that still stands leads to a node that is still there.
                 return if pointer.validate() { Err(self.corrupt(pid, what)) } else { Ok(None) };
             }
@@ -327,7 +344,7 @@ impl Tree {
     }
 
     /// What is wrong with a latched node as the destination of a pointer.
-    fn arrived(&self, node: Node<PageRef<'_>>, seek: Seek<'_>, level: u8) -> Result<(), &'static str> {
+    fn check_target(&self, node: Node<PageRef<'_>>, seek: Seek<'_>, level: u8) -> Result<(), &'static str> {
         node.verify(self.id)?;
         if node.level() != level {
             return Err("a pointer leads to a node of another level");
@@ -339,7 +356,7 @@ impl Tree {
     }
 
     /// Before a node is rebuilt from itself: its records must add up.
-    pub(crate) fn sound_records(&self, page: &Exclusive<'_>) -> Result<()> {
+    pub(crate) fn verify_records(&self, page: &Exclusive<'_>) -> Result<()> {
         Node(page.page()).verify_records().map_err(|what| self.corrupt(page.pid(), what))
     }
 }

@@ -11,11 +11,10 @@
 
 use pager::{Exclusive, PageId, Result};
 
-use crate::node::{
-    Builder, LEAF_HEAD, Node, Place, Room, SPLIT_INCOMPLETE, Shape, Snapshot, Words, separator, words_of,
-};
+use crate::node::edit::{Builder, Room, Shape, Snapshot, separator};
+use crate::node::{LEAF_HEAD, Node, Position, SPLIT_INCOMPLETE, Words, words_of};
 use crate::redo;
-use crate::search::{Seek, Walk};
+use crate::search::{Descent, Seek};
 use crate::tree::Tree;
 
 /// So many inserts that each went right behind the one before are taken for an ascending run.
@@ -25,39 +24,39 @@ const RUN_MIN: usize = 3;
 const SPLITS_MAX: usize = 16;
 
 /// The nodes held after room was made: the one to change, and those whose right neighbours have to be posted.
-pub(crate) struct Roomy<'p> {
+pub(crate) struct SplitResult<'p> {
     pub target: Exclusive<'p>,
     pub unposted: Vec<Exclusive<'p>>,
 }
 
 /// What has to find room in a node.
 #[derive(Clone, Copy)]
-pub(crate) enum Wanted<'k> {
+pub(crate) enum NewEntry<'k> {
     /// A leaf record: key, length of its value.
     Record(&'k [u8], usize),
     /// A child in an inner node, by its separator.
     Child(&'k [u8]),
 }
 
-impl<'k> Wanted<'k> {
+impl<'k> NewEntry<'k> {
     fn key(self) -> &'k [u8] {
         match self {
-            Wanted::Record(key, _) | Wanted::Child(key) => key,
+            NewEntry::Record(key, _) | NewEntry::Child(key) => key,
         }
     }
 
-    fn room(self, node: Node<impl Words>, place: Place) -> Room {
+    fn room(self, node: Node<impl Words>, place: Position) -> Room {
         match self {
-            Wanted::Record(key, value_len) => node.room(place, key, value_len),
-            Wanted::Child(key) => node.room_for_child(key),
+            NewEntry::Record(key, value_len) => node.room(place, key, value_len),
+            NewEntry::Child(key) => node.room_for_child(key),
         }
     }
 
     /// Words of the new record with its slot.
     fn words(self, prefix: usize) -> usize {
         match self {
-            Wanted::Record(key, value_len) => 1 + LEAF_HEAD + words_of(key.len() - prefix) + words_of(value_len),
-            Wanted::Child(key) => 2 + words_of(key.len() - prefix),
+            NewEntry::Record(key, value_len) => 1 + LEAF_HEAD + words_of(key.len() - prefix) + words_of(value_len),
+            NewEntry::Child(key) => 2 + words_of(key.len() - prefix),
         }
     }
 }
@@ -65,40 +64,40 @@ impl<'k> Wanted<'k> {
 impl Tree {
     /// Splits `node` until what is wanted has room, and returns the node where. All splits are in the log when this returns; their
     /// second steps are up to the caller, by `post`. On an error nothing is lost: what was split stays split.
-    pub(crate) fn make_room<'p>(&'p self, node: Exclusive<'p>, wanted: Wanted<'_>) -> Result<Roomy<'p>> {
-        let mut roomy = Roomy { target: node, unposted: Vec::new() };
+    pub(crate) fn make_room<'p>(&'p self, node: Exclusive<'p>, entry: NewEntry<'_>) -> Result<SplitResult<'p>> {
+        let mut split = SplitResult { target: node, unposted: Vec::new() };
         for _ in 0..SPLITS_MAX {
-            let node = Node(roomy.target.page());
-            if wanted.key().len() < node.prefix_len() {
-                return Err(self.corrupt(roomy.target.pid(), "T1: the prefix is longer than a key"));
+            let node = Node(split.target.page());
+            if entry.key().len() < node.prefix_len() {
+                return Err(self.corrupt(split.target.pid(), "T1: the prefix is longer than a key"));
             }
-            let place = node.search(wanted.key());
-            match wanted.room(node, place) {
+            let place = node.search(entry.key());
+            match entry.room(node, place) {
                 Room::None => {}
                 Room::Compacted => {
-                    self.sound_records(&roomy.target)?;
-                    return Ok(roomy);
+                    self.verify_records(&split.target)?;
+                    return Ok(split);
                 }
-                Room::InPlace | Room::Gap => return Ok(roomy),
+                Room::InPlace | Room::Gap => return Ok(split),
             }
-            self.sound_records(&roomy.target)?;
-            let Some(cut) = Cut::choose(node, place, wanted) else {
-                return Err(self.corrupt(roomy.target.pid(), "no room for a record in a node that cannot be split"));
+            self.verify_records(&split.target)?;
+            let Some(cut) = Cut::choose(node, place, entry) else {
+                return Err(self.corrupt(split.target.pid(), "no room for a record in a node that cannot be split"));
             };
-            let is_right = wanted.key() >= cut.separator.as_slice();
-            let (left, right) = if roomy.target.pid() == self.root {
-                self.split_root(&roomy.target, &cut)?
+            let is_right = entry.key() >= cut.separator.as_slice();
+            let (left, right) = if split.target.pid() == self.root {
+                self.split_root(&split.target, &cut)?
             } else {
-                let right = self.split(&roomy.target, &cut)?;
-                (roomy.target, right)
+                let right = self.split(&split.target, &cut)?;
+                (split.target, right)
             };
             let (target, other) = if is_right { (right, left) } else { (left, right) };
             if Node(other.page()).is_incomplete() {
-                roomy.unposted.push(other);
+                split.unposted.push(other);
             }
-            roomy.target = target;
+            split.target = target;
         }
-        Err(self.corrupt(roomy.target.pid(), "splitting makes no room"))
+        Err(self.corrupt(split.target.pid(), "splitting makes no room"))
     }
 
     /// Step one. Returns the new right node.
@@ -176,8 +175,8 @@ impl Tree {
             return Err(self.corrupt(left.pid(), "a split without a right neighbour"));
         };
         let level = node.level() + 1;
-        let parent = self.exclusive(Seek::At(&separator), level, &mut Walk::above([left.pid(), 0]))?;
-        let Roomy { target, unposted } = self.make_room(parent, Wanted::Child(&separator))?;
+        let parent = self.exclusive(Seek::At(&separator), level, &mut Descent::above([left.pid(), 0]))?;
+        let SplitResult { target, unposted } = self.make_room(parent, NewEntry::Child(&separator))?;
         let parent = Node(&target);
         let Err(index) = parent.search(&separator) else {
             return Err(self.corrupt(target.pid(), "an incomplete split is posted already"));
@@ -191,26 +190,26 @@ impl Tree {
         mtr.record(&left, redo::CLEAR, None, &[&redo::head(self.id, 0, 0)]);
         mtr.commit();
         drop(left);
-        self.post_all(Roomy { target, unposted })
+        self.post_all(SplitResult { target, unposted })
     }
 
     /// Posts what `make_room` left to be posted.
-    pub(crate) fn post_all(&self, roomy: Roomy<'_>) -> Result<()> {
-        for left in roomy.unposted {
+    pub(crate) fn post_all(&self, split: SplitResult<'_>) -> Result<()> {
+        for left in split.unposted {
             self.post(left)?;
         }
-        self.post(roomy.target)
+        self.post(split.target)
     }
 
     /// Completes a split that was met on the way, if it is still there and incomplete. Failing is no harm: the next who meets it tries again.
-    pub(crate) fn mend(&self, walk: Walk) {
+    pub(crate) fn complete_split(&self, walk: Descent) {
         if let Some(pid) = walk.incomplete {
-            self.mend_page(pid);
+            self.complete_split_at(pid);
         }
     }
 
     #[cold]
-    fn mend_page(&self, pid: PageId) {
+    fn complete_split_at(&self, pid: PageId) {
         // Nothing of the tree is latched here, so the page may be anything by now: then it is not ours to touch.
         let Ok(page) = self.pager.exclusive(pid) else { return };
         if Node(page.page()).verify(self.id).is_ok() {
@@ -228,14 +227,14 @@ struct Cut {
 
 impl Cut {
     /// None if the node has too few records to be cut or they are not in order, which never happens in a sound tree.
-    fn choose(node: Node<impl Words>, place: Place, wanted: Wanted<'_>) -> Option<Cut> {
+    fn choose(node: Node<impl Words>, place: Position, entry: NewEntry<'_>) -> Option<Cut> {
         let count = node.count();
         let (index, replaced) = match place {
             Ok(index) => (index, true),
             Err(index) => (index, false),
         };
         if node.level() > 0 {
-            let at = Cut::balanced(node, index, replaced, wanted)?;
+            let at = Cut::balanced(node, index, replaced, entry)?;
             let separator = node.key(at);
             let is_inside = separator > node.low() && node.compare_high(&separator).is_gt();
             return is_inside.then_some(Cut { at, separator });
@@ -248,19 +247,19 @@ impl Cut {
             1 if replaced => return None,
             1 => index,
             // An ascending run leaves full nodes behind.
-            _ if is_run && index == count && Cut::keeps_all(node, wanted.key()) => count,
+            _ if is_run && index == count && Cut::keeps_all(node, entry.key()) => count,
             _ if is_run => index.clamp(1, count - 1),
-            _ => Cut::balanced(node, index, replaced, wanted)?,
+            _ => Cut::balanced(node, index, replaced, entry)?,
         };
         // At the edges the new key is the neighbour; elsewhere it sorts on its own side of any key between the two records.
-        let left = if at == 0 { wanted.key().to_vec() } else { node.key(at - 1) };
-        let right = if at == count { wanted.key().to_vec() } else { node.key(at) };
+        let left = if at == 0 { entry.key().to_vec() } else { node.key(at - 1) };
+        let right = if at == count { entry.key().to_vec() } else { node.key(at) };
         Some(Cut { at, separator: separator(&left, &right)?.to_vec() })
     }
 
     /// The cut that leaves both sides about equally full, the new record counted.
-    fn balanced(node: Node<impl Words>, index: usize, replaced: bool, wanted: Wanted<'_>) -> Option<usize> {
-        let (count, new) = (node.count(), wanted.words(node.prefix_len()));
+    fn balanced(node: Node<impl Words>, index: usize, replaced: bool, entry: NewEntry<'_>) -> Option<usize> {
+        let (count, new) = (node.count(), entry.words(node.prefix_len()));
         let words = |at: usize| match at == index {
             true if replaced => new,
             true => new + 1 + node.record_words(at),

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use pager::{Error, Exclusive, Lsn, PageId, Pager, Result};
 
-use crate::node::{self, Builder, Shape};
+use crate::node;
+use crate::node::edit::{Builder, Shape};
 
 /// Names a tree in its pages and records.
 pub type TreeId = u32;
@@ -115,7 +116,7 @@ impl Tree {
     }
 
     /// Under the latch of `page`: a sound node of this tree, or an error.
-    pub(crate) fn sound(&self, page: &Exclusive<'_>) -> Result<()> {
+    pub(crate) fn verify_node(&self, page: &Exclusive<'_>) -> Result<()> {
         node::Node(page.page()).verify(self.id).map_err(|what| self.corrupt(page.pid(), what))
     }
 }

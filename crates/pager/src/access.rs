@@ -2,12 +2,12 @@
 
 use stdx::sync::atomic::Ordering;
 
+use crate::buffer_pool::{BufferPool, Claim, with_read_buffer};
 use crate::error::{Error, Result};
 use crate::frame::{FREED, RAW, UNVERIFIED};
 use crate::guard::{Exclusive, Optimistic, PageStamp, Shared};
 use crate::page::{PAGE_BYTES, PageId, WORD_ID};
 use crate::pager::Pager;
-use crate::pool::{Claim, Pool, with_read_buffer};
 
 pub static PAGE_READ: stdx::wait::Reason = stdx::wait::Reason::new("page_read");
 
@@ -23,7 +23,7 @@ impl Pager {
                 let header = &self.pool.frames[frame];
                 let version = header.version(&self.pool.lot);
                 if header.pid.load(Ordering::Relaxed) == pid && header.validate(version) {
-                    header.touch();
+                    header.mark_referenced();
                     return Ok(Optimistic { pool: &self.pool, frame, version, pid });
                 }
                 continue;
@@ -64,8 +64,8 @@ impl Pager {
                 if header.pid.load(Ordering::Relaxed) != pid {
                     continue;
                 }
-                check_rawness(header.flags.load(Ordering::Relaxed), raw, pid)?;
-                header.touch();
+                check_unit_kind(header.flags.load(Ordering::Relaxed), raw, pid)?;
+                header.mark_referenced();
                 return Ok(guard);
             }
             self.load(pid, raw)?;
@@ -82,8 +82,8 @@ impl Pager {
                 if header.pid.load(Ordering::Relaxed) != pid {
                     continue;
                 }
-                check_rawness(header.flags.load(Ordering::Relaxed), false, pid)?;
-                header.touch();
+                check_unit_kind(header.flags.load(Ordering::Relaxed), false, pid)?;
+                header.mark_referenced();
                 return Ok(guard);
             }
             self.load(pid, false)?;
@@ -102,7 +102,7 @@ impl Pager {
                 if header.pid.load(Ordering::Relaxed) != pid {
                     continue;
                 }
-                check_rawness(header.flags.load(Ordering::Relaxed), false, pid)?;
+                check_unit_kind(header.flags.load(Ordering::Relaxed), false, pid)?;
                 return Ok(Some(guard));
             }
             self.load(pid, false)?;
@@ -117,7 +117,7 @@ impl Pager {
 
     /// A pointer from a damaged page may name any number.
     pub(crate) fn is_in_file(&self, pid: PageId) -> bool {
-        (crate::space::FIRST_PAGE..self.pool.data.len() / PAGE_BYTES as u64).contains(&pid)
+        (crate::space_map::FIRST_PAGE..self.pool.data.len() / PAGE_BYTES as u64).contains(&pid)
     }
 
     /// True if the page is in memory now, and not only on its way there.
@@ -151,7 +151,7 @@ impl Pager {
         let mut count = 0;
         for pid in pids {
             let Claim::Frame(frame) = self.try_claim(*pid) else { break };
-            if self.pool.settle(frame, *pid, Pool::load_flags(raw)) {
+            if self.pool.assign(frame, *pid, BufferPool::load_flags(raw)) {
                 settled.push((*pid, frame));
             }
             count += 1;
@@ -173,7 +173,7 @@ impl Pager {
                 match result {
                     // A damaged page is reported to whoever uses it.
                     Ok(()) => drop(self.pool.fill(frame, pid, page, raw)),
-                    Err(_) => self.pool.abandon(frame, pid),
+                    Err(_) => self.pool.unassign(frame, pid),
                 }
             }
         });
@@ -187,7 +187,7 @@ impl Pager {
             return Err(Error::corrupt_page(pid, "a pointer leads outside the file"));
         }
         let frame = self.claim(pid)?;
-        if !self.pool.settle(frame, pid, Pool::load_flags(raw)) {
+        if !self.pool.assign(frame, pid, BufferPool::load_flags(raw)) {
             return Ok(());
         }
         self.pool.misses.add(1);
@@ -199,7 +199,7 @@ impl Pager {
             match result {
                 Ok(()) => self.pool.fill(frame, pid, buffer, raw),
                 Err(error) => {
-                    self.pool.abandon(frame, pid);
+                    self.pool.unassign(frame, pid);
                     Err(Error::io(format!("reading page {pid}"), error))
                 }
             }
@@ -211,7 +211,7 @@ impl Pager {
         loop {
             match self.try_claim(pid) {
                 Claim::Frame(frame) => return Ok(frame),
-                Claim::Exhausted => self.relieve()?,
+                Claim::Exhausted => self.wait_for_free_frame()?,
             }
         }
     }
@@ -220,7 +220,7 @@ impl Pager {
     pub(crate) fn try_claim(&self, pid: PageId) -> Claim {
         let claim = self.pool.claim(pid);
         if self.pool.wants_cleaning() {
-            self.ring_once();
+            self.wake_cleaner_once();
         }
         claim
     }
@@ -238,7 +238,7 @@ impl Pager {
                 continue;
             }
             let frame = self.claim(pid)?;
-            if self.pool.settle(frame, pid, 0) {
+            if self.pool.assign(frame, pid, 0) {
                 break Exclusive { pool: &self.pool, frame };
             }
         };
@@ -257,7 +257,7 @@ impl Pager {
 }
 
 /// A page and a raw unit are different things under one number; whoever mixes them up followed a stale or damaged pointer.
-fn check_rawness(flags: u32, raw: bool, pid: PageId) -> Result<()> {
+fn check_unit_kind(flags: u32, raw: bool, pid: PageId) -> Result<()> {
     if (flags & RAW != 0) == raw {
         return Ok(());
     }

@@ -15,9 +15,9 @@ use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::page::{self, Lsn, PAGE_BYTES, PageId};
 use crate::pager::Pager;
-use crate::space::FIRST_PAGE;
+use crate::space_map::FIRST_PAGE;
 use crate::wal::read;
-use crate::wal::segment::{Used, file_name};
+use crate::wal::segment::{SegmentInfo, file_name};
 
 const COPY_BYTES: usize = 1 << 20;
 const TORN_READS_MAX: usize = 8;
@@ -85,7 +85,7 @@ impl Pager {
     }
 
     /// Copies a segment that nothing pins: what was copied counts only if the file has not been given a new name meanwhile, for that comes before it is written to again.
-    fn copy_segment(&self, segment: Used, target: &dyn Folder) -> Result<u64> {
+    fn copy_segment(&self, segment: SegmentInfo, target: &dyn Folder) -> Result<u64> {
         let name = file_name(segment.number);
         let failed = |error| Error::io(format!("copying '{name}' into the backup"), error);
         if target.list().map_err(failed)?.iter().any(|known| known == HALF) {
@@ -141,7 +141,7 @@ impl Pager {
                 return Ok(());
             }
             std::thread::sleep(std::time::Duration::from_millis(2));
-            crate::pool::with_read_buffer(1, |buffer| {
+            crate::buffer_pool::with_read_buffer(1, |buffer| {
                 self.pool.data.read(pid * PAGE_BYTES as u64, buffer).map(|()| image.copy_from_slice(buffer))
             })
             .map_err(|error| Error::io(format!("reading page {pid} for the backup"), error))?;

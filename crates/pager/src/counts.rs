@@ -23,7 +23,7 @@ pub struct Counts {
 
 impl Pager {
     pub fn counts(&self) -> Counts {
-        let log = self.log();
+        let log = self.wal();
         Counts {
             page_reads: self.pool.misses.get(),
             evictions: self.pool.evictions.get(),

@@ -11,7 +11,7 @@ use crate::frame::{CLEAN, FREED, RAW, UNVERIFIED};
 use crate::guard::Exclusive;
 use crate::page::{Lsn, PAGE_BYTES, PageId};
 use crate::pager::Pager;
-use crate::space::Run;
+use crate::space_map::Run;
 use crate::wal::record::{self, FLAG_END, kind};
 
 /// Units that go into the log together.
@@ -46,12 +46,12 @@ impl Pager {
             parts.extend([header, unit]);
         }
         debug_assert!(headers[headers.len() - record::HEADER_BYTES + 5] & FLAG_END != 0);
-        let end = self.log().append(&parts, |start, end| {
+        let end = self.wal().append(&parts, |start, end| {
             for frame in &frames {
                 frame.header().mark_dirty(start, end);
             }
         });
-        self.between();
+        self.run_interleave_hook();
         Ok(end)
     }
 
@@ -82,7 +82,7 @@ impl Pager {
     }
 
     /// Units that a mini-transaction has freed, whose last record ends at `end`: if they are in memory and not looked at, they need no write any more.
-    pub(crate) fn retire_units(&self, run: Run, end: Lsn) {
+    pub(crate) fn discard_freed_units(&self, run: Run, end: Lsn) {
         for pid in run.first..run.first + u64::from(run.pages) {
             let Some(frame) = self.pool.find(pid) else { continue };
             let header = &self.pool.frames[frame];

@@ -1,36 +1,8 @@
-//! Page reads that nobody waits for: a queue, and threads that take what is in it, read it in one submission, and say so. Threads with a lane of their own
-//! (`lane`) leave to the queue only what finds no frame or no room there.
-//!
-//! Whoever serves many requests at once asks here for the pages that are absent, goes on with other requests, and is called when they are in memory. So the disk
-//! has as many reads before it as there are requests that need one, and no thread stands behind each of them.
-
-use std::collections::VecDeque;
-
-use stdx::sync::{Condvar, Mutex};
+//! Page reads that nobody waits for.
 
 use crate::page::PageId;
 use crate::pager::Pager;
-
-/// Threads that read. Each waits for its own submission, so that while one fills frames others keep the disk busy.
-pub(crate) const READERS: usize = 4;
-/// Pages of one submission.
-const BATCH: usize = 64;
-
-/// Called when the page that was asked for is in memory, if it could be read.
-pub type ReadCallback = Box<dyn FnOnce() + Send>;
-
-#[derive(Default)]
-struct Queue {
-    pages: VecDeque<(PageId, ReadCallback)>,
-    stop: bool,
-}
-
-/// Pages that are wanted, and those who wait for work.
-#[derive(Default)]
-pub(crate) struct Fetcher {
-    queue: Mutex<Queue>,
-    bell: Condvar,
-}
+use crate::reader_pool::{BATCH, ReadCallback};
 
 impl Pager {
     /// Has pages read in, and for each of them calls what stands beside it, in this thread or another. Does not wait, except where there are no background
@@ -41,7 +13,7 @@ impl Pager {
         let (absent, here): (Vec<_>, Vec<_>) =
             pages.into_iter().partition(|(pid, _)| self.is_in_file(*pid) && !self.is_resident(*pid));
         here.into_iter().for_each(|(_, then)| then());
-        if self.is_stepped() {
+        if self.is_manual() {
             let mut pids: Vec<PageId> = absent.iter().map(|(pid, _)| *pid).collect();
             pids.sort_unstable();
             pids.dedup();
@@ -52,21 +24,21 @@ impl Pager {
         if absent.is_empty() {
             return;
         }
-        let mut queue = self.fetcher.queue.lock();
+        let mut queue = self.readers.requests.lock();
         if queue.stop {
             drop(queue);
             return absent.into_iter().for_each(|(_, then)| then());
         }
         queue.pages.extend(absent);
         drop(queue);
-        self.fetcher.bell.notify_one();
+        self.readers.wake.notify_one();
     }
 
     /// A reader's life.
     pub(crate) fn run_reader(&self) {
         let mut batch: Vec<(PageId, ReadCallback)> = Vec::with_capacity(BATCH);
         let mut pids = Vec::with_capacity(BATCH);
-        while self.fetcher.take(&mut batch) {
+        while self.readers.take(&mut batch) {
             pids.extend(batch.iter().map(|(pid, _)| *pid));
             pids.sort_unstable();
             pids.dedup();
@@ -83,7 +55,7 @@ impl Pager {
         while !pids.is_empty() {
             let count = self.load_together(pids, false);
             pids = &pids[count..];
-            if count == 0 && self.relieve().is_err() {
+            if count == 0 && self.wait_for_free_frame().is_err() {
                 return;
             }
         }
@@ -99,32 +71,12 @@ impl Pager {
     /// Lets the readers end; who still waits for pages is called.
     pub(crate) fn stop_readers(&self) {
         let left = {
-            let mut queue = self.fetcher.queue.lock();
+            let mut queue = self.readers.requests.lock();
             queue.stop = true;
             std::mem::take(&mut queue.pages)
         };
-        self.fetcher.bell.notify_all();
-        self.pool.lot.lanes().for_each(|lane| lane.drain());
+        self.readers.wake.notify_all();
+        self.pool.lot.drain_read_queues();
         left.into_iter().for_each(|(_, then)| then());
-    }
-}
-
-impl Fetcher {
-    /// Waits for pages to read; false: there will be none.
-    fn take(&self, batch: &mut Vec<(PageId, ReadCallback)>) -> bool {
-        let mut queue = self.queue.lock();
-        while queue.pages.is_empty() {
-            if queue.stop {
-                return false;
-            }
-            queue = self.bell.wait(queue);
-        }
-        // A share, not all: the first of a large batch would wait for its last.
-        let count = queue.pages.len().div_ceil(READERS).min(BATCH);
-        batch.extend(queue.pages.drain(..count));
-        if !queue.pages.is_empty() {
-            self.bell.notify_one();
-        }
-        true
     }
 }

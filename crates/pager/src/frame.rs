@@ -7,14 +7,11 @@
 //! The latch is one word: X bit, a bit for parked waiters, a count of shared holders, and a version that moves with every release of X.
 //! A reader that takes no latch remembers the version and checks it again (P4); the latch is also the pin: eviction takes X first (P6).
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use stdx::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
-use stdx::sync::{Condvar, Mutex, RwLock, hint, thread};
+use stdx::sync::{Condvar, Mutex, hint, thread};
 
 use crate::page::{Lsn, NO_PAGE};
-use crate::read_queue::ReadQueue;
+use crate::parking_lot::{POLL_INTERVAL, ParkingLot};
 
 /// `rec_lsn` and `writing` of a page that needs no write.
 pub const CLEAN: Lsn = u64::MAX;
@@ -59,37 +56,6 @@ pub struct Frame {
 #[cfg(not(loom))]
 const _: () = assert!(size_of::<Frame>() == 64);
 
-/// Where latch waiters sleep. A frame hashes to one of a few slots; a wake-up of the wrong sleeper is harmless.
-pub struct ParkingLot {
-    slots: Vec<(Mutex<()>, Condvar)>,
-    /// Whose reads hold latches until somebody collects them.
-    lanes: RwLock<Vec<Arc<ReadQueue>>>,
-}
-
-/// A sleeper looks after the lanes so often.
-const TEND_EVERY: Duration = Duration::from_millis(2);
-
-impl Default for ParkingLot {
-    fn default() -> Self {
-        ParkingLot::new(256)
-    }
-}
-
-impl ParkingLot {
-    fn new(slots: usize) -> ParkingLot {
-        ParkingLot { slots: (0..slots).map(|_| (Mutex::new(()), Condvar::new())).collect(), lanes: RwLock::default() }
-    }
-
-    pub fn add(&self, lane: Arc<ReadQueue>) {
-        self.lanes.write().push(lane);
-    }
-
-    /// The lanes there are at this moment.
-    pub fn lanes(&self) -> impl Iterator<Item = Arc<ReadQueue>> + use<> {
-        self.lanes.read().clone().into_iter()
-    }
-}
-
 impl Default for Frame {
     fn default() -> Self {
         Frame {
@@ -105,8 +71,7 @@ impl Default for Frame {
 
 impl Frame {
     fn slot<'l>(&self, lot: &'l ParkingLot) -> &'l (Mutex<()>, Condvar) {
-        let address = std::ptr::from_ref(self) as usize;
-        &lot.slots[(address >> 6) % lot.slots.len()]
+        lot.slot(std::ptr::from_ref(self) as usize)
     }
 
     /// Sleeps until the latch word is no longer blocked; spins first, since holders keep a latch for about a microsecond.
@@ -129,12 +94,12 @@ impl Frame {
             // The bit is set while the slot's mutex is held, and the waker takes that mutex before it notifies: no wake-up is lost.
             let marked = self.latch.compare_exchange(word, word | WAITERS, Ordering::Relaxed, Ordering::Relaxed);
             if marked.is_ok() {
-                let (woken, timed_out) = condvar.wait_timeout(guard, TEND_EVERY);
+                let (woken, timed_out) = condvar.wait_timeout(guard, POLL_INTERVAL);
                 guard = woken;
                 if timed_out {
                     // What we wait for may be a page that is read in, and everybody who could collect it may be waiting too (A1).
                     drop(guard);
-                    lot.lanes().for_each(|lane| lane.poll_completions());
+                    lot.poll_read_queues();
                     guard = mutex.lock();
                 }
             }
@@ -266,7 +231,7 @@ impl Frame {
     }
 
     #[inline]
-    pub fn touch(&self) {
+    pub fn mark_referenced(&self) {
         let flags = self.flags.load(Ordering::Relaxed);
         if flags & REFERENCED == 0 {
             self.flags.fetch_or(REFERENCED, Ordering::Relaxed);

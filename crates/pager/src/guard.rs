@@ -5,9 +5,9 @@
 
 use stdx::sync::atomic::Ordering;
 
+use crate::buffer_pool::BufferPool;
 use crate::frame::{Frame, RAW};
-use crate::page::{PAGE_WORDS, PageId, PageRef, WORD_KIND};
-use crate::pool::Pool;
+use crate::page::{self, PAGE_WORDS, PageId, PageRef, WORD_KIND};
 
 /// A page as it was at one moment: where it lay, and its version then. Borrows nothing and may be out of date.
 #[derive(Clone, Copy, Debug)]
@@ -20,7 +20,7 @@ pub struct PageStamp {
 /// A sight of a page that holds nothing. Whatever was loaded counts only after `validate` said true (P4).
 #[derive(Clone, Copy)]
 pub struct Optimistic<'p> {
-    pub(crate) pool: &'p Pool,
+    pub(crate) pool: &'p BufferPool,
     pub(crate) frame: usize,
     pub(crate) version: u64,
     pub(crate) pid: PageId,
@@ -31,7 +31,7 @@ impl<'p> Optimistic<'p> {
     #[inline(always)]
     pub fn page(&self) -> PageRef<'p> {
         if self.header().flags.load(Ordering::Relaxed) & RAW != 0 {
-            return PageRef { words: self.pool.nil() };
+            return PageRef { words: self.pool.zero_page() };
         }
         PageRef { words: self.pool.words(self.frame) }
     }
@@ -67,7 +67,7 @@ impl<'p> Optimistic<'p> {
 
 /// A page that nobody changes while this lives.
 pub struct Shared<'p> {
-    pub(crate) pool: &'p Pool,
+    pub(crate) pool: &'p BufferPool,
     pub(crate) frame: usize,
 }
 
@@ -89,7 +89,7 @@ impl Drop for Shared<'_> {
 
 /// A page that only the holder sees and changes.
 pub struct Exclusive<'p> {
-    pub(crate) pool: &'p Pool,
+    pub(crate) pool: &'p BufferPool,
     pub(crate) frame: usize,
 }
 
@@ -130,10 +130,7 @@ impl<'p> Exclusive<'p> {
 
     /// Overwrites the page, or the raw unit, with little-endian bytes.
     pub(crate) fn copy_in(&self, bytes: &[u8]) {
-        assert_eq!(bytes.len(), crate::PAGE_BYTES);
-        for (word, chunk) in self.pool.words(self.frame).iter().zip(bytes.chunks_exact(8)) {
-            word.store(u64::from_le_bytes(chunk.try_into().expect("eight bytes")), Ordering::Relaxed);
-        }
+        page::copy_in(self.pool.words(self.frame), bytes);
     }
 }
 

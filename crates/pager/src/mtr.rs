@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::guard::Exclusive;
 use crate::page::{Lsn, NO_PAGE, PAGE_BYTES, PageId, TxnId, WORD_LSN};
 use crate::pager::Pager;
-use crate::space::{self, Run};
+use crate::space_map::{self, Run};
 use crate::wal::record::{self, FLAG_END, kind};
 
 #[derive(Default)]
@@ -114,7 +114,7 @@ impl<'p> Mtr<'p> {
         let pool = &self.pager.pool;
         let scratch = self.scratch.as_mut().expect("present until drop");
         scratch.bytes[last] |= FLAG_END;
-        let end = self.pager.log().append(&[&scratch.bytes], |start, end| {
+        let end = self.pager.wal().append(&[&scratch.bytes], |start, end| {
             for frame in &scratch.frames {
                 debug_assert!(pool.frames[*frame].is_exclusive());
                 pool.words(*frame)[WORD_LSN].store(end, Ordering::Relaxed);
@@ -124,10 +124,10 @@ impl<'p> Mtr<'p> {
         drop(maps);
         for run in &scratch.freed {
             // In this order: until the run is free to be taken, its frames are its own.
-            self.pager.retire_units(*run, end);
+            self.pager.discard_freed_units(*run, end);
             self.pager.unreserve(run.first, run.pages);
         }
-        self.pager.between();
+        self.pager.run_interleave_hook();
         end
     }
 
@@ -136,16 +136,16 @@ impl<'p> Mtr<'p> {
         let scratch = self.scratch.as_ref().expect("present until drop");
         let mut runs: Vec<(Run, bool)> = scratch.allocated.iter().map(|run| (*run, true)).collect();
         runs.extend(scratch.freed.iter().map(|run| (*run, false)));
-        let mut groups: Vec<u64> = runs.iter().map(|(run, _)| space::group_of(run.first)).collect();
+        let mut groups: Vec<u64> = runs.iter().map(|(run, _)| space_map::group_of(run.first)).collect();
         groups.sort_unstable();
         groups.dedup();
-        let latch = |group: &u64| self.pager.exclusive(space::map_page(*group)).expect("maps are pinned in memory");
+        let latch = |group: &u64| self.pager.exclusive(space_map::map_page(*group)).expect("maps are pinned in memory");
         let maps: Vec<Exclusive<'p>> = groups.iter().map(latch).collect();
         for (run, used) in runs {
-            let at = groups.binary_search(&space::group_of(run.first)).expect("collected above");
-            space::mark(&maps[at], run, used);
+            let at = groups.binary_search(&space_map::group_of(run.first)).expect("collected above");
+            space_map::mark(&maps[at], run, used);
             let kind = if used { kind::SPACE_SET } else { kind::SPACE_CLEAR };
-            self.record(&maps[at], kind, None, &[&space::encode(run)]);
+            self.record(&maps[at], kind, None, &[&space_map::encode(run)]);
         }
         maps
     }

@@ -76,6 +76,14 @@ impl<'p> PageRef<'p> {
     }
 }
 
+/// Overwrites the words of a page with little-endian bytes. The caller holds X on the frame.
+pub(crate) fn copy_in(words: &Words, bytes: &[u8]) {
+    assert_eq!(bytes.len(), PAGE_BYTES);
+    for (word, chunk) in words.iter().zip(bytes.as_chunks::<8>().0) {
+        word.store(u64::from_le_bytes(*chunk), Ordering::Relaxed);
+    }
+}
+
 /// The checksum word of a page image: crc32c over the page with this word taken as zero, and a mark that says "written".
 pub fn checksum(image: &[u8]) -> u64 {
     assert_eq!(image.len(), PAGE_BYTES);

@@ -16,16 +16,17 @@ use os::ReadRing;
 use stdx::sync::Mutex;
 use stdx::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use crate::fetch::ReadCallback;
+use crate::buffer_pool::{BufferPool, Claim};
 use crate::page::{PAGE_BYTES, PageId};
 use crate::pager::Pager;
-use crate::pool::{Claim, Pool};
+use crate::parking_lot::ReadQueueHooks;
+use crate::reader_pool::ReadCallback;
 
 /// Reads under way in a lane. More go to the readers.
 const DEPTH: usize = 128;
 
 /// A page under way and who waits for it.
-struct Job {
+struct PendingRead {
     pid: PageId,
     frame: usize,
     thens: Vec<ReadCallback>,
@@ -34,7 +35,7 @@ struct Job {
 struct Reads {
     ring: ReadRing,
     /// By slot of the ring.
-    jobs: Vec<Option<Job>>,
+    jobs: Vec<Option<PendingRead>>,
 }
 
 /// Reads under way of one group of threads.
@@ -48,28 +49,32 @@ pub struct ReadQueue {
 }
 
 thread_local! {
-    static ENTERED: RefCell<Option<Arc<ReadQueue>>> = const { RefCell::new(None) };
+    static ATTACHED: RefCell<Option<Arc<ReadQueue>>> = const { RefCell::new(None) };
 }
 
 impl Pager {
     /// A lane for a group of threads; None where the system has none: then other threads read.
     pub fn open_read_queue(self: &Arc<Self>) -> Option<Arc<ReadQueue>> {
         let ring = self.pool.data.read_ring(PAGE_BYTES, DEPTH)?;
-        let lane = Arc::new(ReadQueue {
+        let queue = Arc::new(ReadQueue {
             pager: Arc::downgrade(self),
             fd: ring.fd(),
             under_way: AtomicUsize::new(0),
             is_pushed: AtomicBool::new(false),
             reads: Mutex::new(Reads { ring, jobs: (0..DEPTH).map(|_| None).collect() }),
         });
-        self.pool.lot.add(lane.clone());
-        Some(lane)
+        let (polled, drained) = (queue.clone(), queue.clone());
+        self.pool.lot.add_read_queue(ReadQueueHooks {
+            poll: Box::new(move || polled.poll_completions()),
+            drain: Box::new(move || drained.drain()),
+        });
+        Some(queue)
     }
 
     /// Starts the reads in the calling thread's lane, if it has one; returns what the lane does not take.
     pub(crate) fn fetch_in_queue(&self, absent: Vec<(PageId, ReadCallback)>) -> Vec<(PageId, ReadCallback)> {
-        ENTERED.with_borrow(|lane| match lane {
-            Some(lane) if std::ptr::eq(lane.pager.as_ptr(), self) => lane.start(self, absent),
+        ATTACHED.with_borrow(|queue| match queue {
+            Some(queue) if std::ptr::eq(queue.pager.as_ptr(), self) => queue.start(self, absent),
             _ => absent,
         })
     }
@@ -83,7 +88,7 @@ impl ReadQueue {
 
     /// From here on, what the calling thread fetches is read in this lane. It tends the lane before it waits for anything else.
     pub fn attach_thread(self: &Arc<Self>) {
-        ENTERED.set(Some(self.clone()));
+        ATTACHED.set(Some(self.clone()));
     }
 
     fn start(&self, pager: &Pager, absent: Vec<(PageId, ReadCallback)>) -> Vec<(PageId, ReadCallback)> {
@@ -146,16 +151,16 @@ impl Reads {
             return None;
         }
         let Claim::Frame(frame) = pager.try_claim(pid) else { return Some((pid, then)) };
-        if !pager.pool.settle(frame, pid, Pool::load_flags(false)) {
+        if !pager.pool.assign(frame, pid, BufferPool::load_flags(false)) {
             return Some((pid, then));
         }
         pager.pool.misses.add(1);
         let slot = self.ring.push(pid * PAGE_BYTES as u64).expect("there is room, looked at above");
-        self.jobs[slot as usize] = Some(Job { pid, frame, thens: vec![then] });
+        self.jobs[slot as usize] = Some(PendingRead { pid, frame, thens: vec![then] });
         None
     }
 
-    fn collect(&mut self, pool: &Pool) -> Vec<ReadCallback> {
+    fn collect(&mut self, pool: &BufferPool) -> Vec<ReadCallback> {
         let mut thens = Vec::new();
         let Reads { ring, jobs } = self;
         ring.collect(&mut |slot, result| {
@@ -163,7 +168,7 @@ impl Reads {
             match result {
                 // A damaged page is reported to whoever uses it.
                 Ok(bytes) => drop(pool.fill(job.frame, job.pid, bytes, false)),
-                Err(_) => pool.abandon(job.frame, job.pid),
+                Err(_) => pool.unassign(job.frame, job.pid),
             }
             thens.extend(job.thens);
         });

@@ -22,9 +22,10 @@ use crate::frame::RAW;
 use crate::guard::Exclusive;
 use crate::page::{Lsn, PAGE_BYTES, PageId, TxnId, WORD_LSN};
 use crate::pager::Pager;
-use crate::space::{self, Run};
-use crate::wal::read::{End, Reader, RecoveryTarget};
-use crate::wal::record::{Observer, Record, RedoTable, kind, unfold_image};
+use crate::redo::RedoTable;
+use crate::space_map::{self, Run};
+use crate::wal::read::{End, RecoveryTarget, WalReader};
+use crate::wal::record::{Observer, Record, kind, unfold_image};
 
 /// Bytes of log whose pages are fetched together.
 const WINDOW_BYTES: usize = 4 << 20;
@@ -45,7 +46,7 @@ pub struct RecoveryReport {
 }
 
 /// A record lifted out of the reader's buffer.
-struct Lifted {
+struct OwnedRecord {
     lsn_start: Lsn,
     lsn_end: Lsn,
     kind: u8,
@@ -56,16 +57,16 @@ struct Lifted {
 }
 
 #[derive(Default)]
-struct Window {
-    records: Vec<Lifted>,
+struct RecordWindow {
+    records: Vec<OwnedRecord>,
     bytes: Vec<u8>,
 }
 
-impl Window {
+impl RecordWindow {
     fn push(&mut self, record: &Record<'_>) {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(record.body);
-        self.records.push(Lifted {
+        self.records.push(OwnedRecord {
             lsn_start: record.lsn_start,
             lsn_end: record.lsn_end,
             kind: record.kind,
@@ -76,7 +77,7 @@ impl Window {
         });
     }
 
-    fn record(&self, lifted: &Lifted) -> Record<'_> {
+    fn record(&self, lifted: &OwnedRecord) -> Record<'_> {
         Record {
             lsn_start: lifted.lsn_start,
             lsn_end: lifted.lsn_end,
@@ -101,13 +102,13 @@ impl Recovery<'_> {
     /// Runs the log from `from` to its end, or as far as `until` allows.
     pub fn run(&mut self, folder: &Arc<dyn Folder>, database: u64, from: Lsn, until: RecoveryTarget) -> Result<End> {
         self.report.from = from;
-        let mut reader = Reader::open(folder, database, from, until)?;
-        let count = if self.pager.is_stepped() { PARTS_STEPPED } else { threads() };
-        let mut parts: Vec<Part<'_>> =
-            (0..count).map(|number| Part::new(self.pager, self.redo, number, count)).collect();
+        let mut reader = WalReader::open(folder, database, from, until)?;
+        let count = if self.pager.is_manual() { PARTITIONS_MANUAL } else { threads() };
+        let mut parts: Vec<RedoPartition<'_>> =
+            (0..count).map(|number| RedoPartition::new(self.pager, self.redo, number, count)).collect();
         let mut window = self.read(&mut reader)?;
         while let Some(current) = window {
-            window = if self.pager.is_stepped() {
+            window = if self.pager.is_manual() {
                 parts.iter_mut().try_for_each(|part| part.apply_window(&current))?;
                 self.read(&mut reader)?
             } else {
@@ -135,8 +136,8 @@ impl Recovery<'_> {
     }
 
     /// The next piece of the log, seen by the observer, its pages on their way into memory; None at the end.
-    fn read(&mut self, reader: &mut Reader) -> Result<Option<Window>> {
-        let mut window = Window::default();
+    fn read(&mut self, reader: &mut WalReader) -> Result<Option<RecordWindow>> {
+        let mut window = RecordWindow::default();
         reader.next(WINDOW_BYTES, &mut |record| {
             self.observer.observe(record);
             window.push(record);
@@ -151,18 +152,18 @@ impl Recovery<'_> {
     }
 
     /// The crash may have taken back a growth of the file that the log relies on.
-    fn cover(&self, window: &Window) -> Result<()> {
+    fn cover(&self, window: &RecordWindow) -> Result<()> {
         let Some(last) = window.records.iter().filter_map(|record| record.page).max() else { return Ok(()) };
         let needed = (last + 1) * PAGE_BYTES as u64;
         if needed <= self.pager.pool.data.len() {
             return Ok(());
         }
-        let bytes = needed.next_multiple_of(space::FIRST_BYTES);
+        let bytes = needed.next_multiple_of(space_map::FIRST_BYTES);
         self.pager.pool.data.grow(bytes).map_err(|error| Error::io("growing the data file during recovery", error))
     }
 
     /// Reads the pages that the window's records change and that are not begun anew by it.
-    fn fetch(&self, window: &Window) {
+    fn fetch(&self, window: &RecordWindow) {
         let mut wanted: Vec<PageId> = Vec::new();
         let mut begun: std::collections::HashSet<PageId> = Default::default();
         for record in &window.records {
@@ -181,7 +182,7 @@ impl Recovery<'_> {
 }
 
 /// Parts where there are no threads: one after the other, so that simulations meet the division.
-const PARTS_STEPPED: usize = 3;
+const PARTITIONS_MANUAL: usize = 3;
 
 /// How many threads apply: as many as there are processors, as far as they are likely to have work.
 fn threads() -> usize {
@@ -189,7 +190,7 @@ fn threads() -> usize {
 }
 
 /// One thread's share of the pages.
-struct Part<'a> {
+struct RedoPartition<'a> {
     pager: &'a Pager,
     redo: &'a RedoTable,
     number: usize,
@@ -202,9 +203,9 @@ struct Part<'a> {
     applied: u64,
 }
 
-impl<'a> Part<'a> {
-    fn new(pager: &'a Pager, redo: &'a RedoTable, number: usize, count: usize) -> Part<'a> {
-        Part { pager, redo, number, count, damaged: HashMap::new(), mtr: 0, mtr_pages: Vec::new(), applied: 0 }
+impl<'a> RedoPartition<'a> {
+    fn new(pager: &'a Pager, redo: &'a RedoTable, number: usize, count: usize) -> RedoPartition<'a> {
+        RedoPartition { pager, redo, number, count, damaged: HashMap::new(), mtr: 0, mtr_pages: Vec::new(), applied: 0 }
     }
 
     fn owns(&self, pid: PageId) -> bool {
@@ -213,14 +214,14 @@ impl<'a> Part<'a> {
         ((spread * self.count as u64) >> 32) as usize == self.number
     }
 
-    fn apply_window(&mut self, window: &Window) -> Result<()> {
+    fn apply_window(&mut self, window: &RecordWindow) -> Result<()> {
         for lifted in &window.records {
             let Some(pid) = lifted.page else { continue };
             if self.owns(pid) {
                 self.apply(pid, &window.record(lifted))?;
             }
             if lifted.kind == kind::SPACE_CLEAR {
-                self.forgive(space::decode(&window.record(lifted)));
+                self.forgive(space_map::decode(&window.record(lifted)));
             }
         }
         Ok(())
@@ -236,8 +237,8 @@ impl<'a> Part<'a> {
             kind::EXTENT_UNIT if record.body.len() == PAGE_BYTES => self.begin(pid, record, record.body, true),
             kind::EXTENT_UNIT => return Err(corrupt(record, "a unit of impossible length")),
             kind::SPACE_SET | kind::SPACE_CLEAR => self.change(pid, record, &|page, record| {
-                let run = space::decode(record).ok_or_else(|| corrupt(record, "a space record of odd length"))?;
-                space::mark(page, run, record.kind == kind::SPACE_SET);
+                let run = space_map::decode(record).ok_or_else(|| corrupt(record, "a space record of odd length"))?;
+                space_map::mark(page, run, record.kind == kind::SPACE_SET);
                 Ok(())
             })?,
             other => {

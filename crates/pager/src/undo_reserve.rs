@@ -4,15 +4,11 @@
 //! So whoever changes something that may have to be undone puts pages and log aside first, and is refused if there are none (S3, L7). Undo itself runs while
 //! `enter_undo` lives and may take them. All of it is only counted: a crash forgets the counts, and the pages are as free as before for the undo of recovery.
 
-use std::cell::Cell;
 use std::sync::Arc;
 
 use crate::error::Result;
 use crate::pager::Pager;
-
-thread_local! {
-    static UNDO_DEPTH: Cell<u32> = const { Cell::new(0) };
-}
+use crate::undo_scope::UndoScope;
 
 /// Pages are put aside so many at a time, for it takes a mutex.
 const STEP: u64 = 16;
@@ -24,9 +20,6 @@ pub struct UndoReserve {
     log_bytes: u64,
 }
 
-/// While it lives, its thread may take pages that are put aside, whoever did it.
-pub struct UndoScope(());
-
 impl Pager {
     pub fn undo_reserve(self: &Arc<Self>) -> UndoReserve {
         UndoReserve { pager: self.clone(), pages: 0, log_bytes: 0 }
@@ -34,19 +27,8 @@ impl Pager {
 
     /// To be held while a transaction is taken back.
     pub fn enter_undo(&self) -> UndoScope {
-        UNDO_DEPTH.set(UNDO_DEPTH.get() + 1);
-        UndoScope(())
+        UndoScope::enter()
     }
-}
-
-impl Drop for UndoScope {
-    fn drop(&mut self) {
-        UNDO_DEPTH.set(UNDO_DEPTH.get() - 1);
-    }
-}
-
-pub(crate) fn is_undoing() -> bool {
-    UNDO_DEPTH.get() > 0
 }
 
 impl UndoReserve {
@@ -62,7 +44,7 @@ impl UndoReserve {
 
     /// Has `bytes` of log put aside. Whether they are there is asked by the next `admit`.
     pub fn reserve_wal(&mut self, bytes: u64) {
-        self.pager.log().reserve_bytes(bytes, self.log_bytes);
+        self.pager.wal().reserve_bytes(bytes, self.log_bytes);
         self.log_bytes = bytes;
     }
 }
@@ -70,6 +52,6 @@ impl UndoReserve {
 impl Drop for UndoReserve {
     fn drop(&mut self) {
         self.pager.release_undo_pages(self.pages);
-        self.pager.log().reserve_bytes(0, self.log_bytes);
+        self.pager.wal().reserve_bytes(0, self.log_bytes);
     }
 }

@@ -7,6 +7,7 @@ mod every;
 mod history;
 mod life;
 mod model;
+mod op;
 mod random;
 mod report;
 mod tables;

@@ -13,8 +13,9 @@ use os::{Fault, Folder, SimClock, SimFolder};
 use pager::RecoveryTarget;
 use stdx::prng::Prng;
 
-use crate::history::{Op, Shape, Step, Victim, bytes, draw};
-use crate::model::{Model, Name};
+use crate::history::{Shape, Step, Victim, draw};
+use crate::model::Model;
+use crate::op::{Name, Op, bytes};
 use crate::tables::{BYSTANDER, Ending, RowOp};
 use crate::world::{Machine, World};
 

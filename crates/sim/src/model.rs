@@ -5,14 +5,8 @@ use std::sync::Arc;
 
 use engine::Expire;
 
-use crate::history::Op;
+use crate::op::{DATABASES, Name, Op};
 use crate::tables::Tables;
-
-/// Databases that histories use.
-pub const DATABASES: u8 = 3;
-
-/// A key and its database.
-pub type Name = (u8, Vec<u8>);
 
 /// A value and its time.
 pub type Kept = (Arc<Vec<u8>>, Option<u64>);

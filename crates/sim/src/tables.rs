@@ -11,7 +11,7 @@ use engine::Error;
 use engine::rows::{CATALOG, Inserted, MapId, RowBatch, Strength, Transaction};
 use stdx::prng::Prng;
 
-use crate::history::bytes;
+use crate::op::bytes;
 
 pub type Table = BTreeMap<Vec<u8>, Vec<u8>>;
 pub type Tables = BTreeMap<u8, Table>;

@@ -12,7 +12,8 @@ use os::{Folder, SimClock, SimFolder};
 use pager::{Background, InterleaveHook, Pager, RecoveryTarget};
 use stdx::prng::Prng;
 
-use crate::model::{DATABASES, Model, Name};
+use crate::model::Model;
+use crate::op::{DATABASES, Name};
 use crate::tables;
 
 pub const START_MS: u64 = 1_700_000_000_000;

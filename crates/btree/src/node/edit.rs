@@ -1,6 +1,9 @@
 //! Changes of one node. Redo runs the same functions on the same words, so each must be a pure function of page and arguments (T8).
 
-use super::*;
+use crate::node::{
+    INNER_HEAD, LEAF_HEAD, Node, PAGE_WORDS, Position, SKIP_MAX, SKIP_MIN, SKIP_SHIFT, SLOTS, SPLIT_INCOMPLETE, Slot,
+    WORD_FENCES, WORD_HEAP, WORD_RIGHT, WORD_TREE, Words, WordsMut, words_of,
+};
 
 /// A copy of a node's words, to build from while the page itself is rewritten.
 pub(crate) struct Snapshot([u64; PAGE_WORDS]);
@@ -59,7 +62,7 @@ pub(crate) fn separator<'k>(left: &[u8], right: &'k [u8]) -> Option<&'k [u8]> {
     (left < right).then(|| &right[..common_prefix(left, right) + 1])
 }
 
-fn worth_skipping(shared: usize) -> usize {
+fn skip_of(shared: usize) -> usize {
     if shared >= SKIP_MIN { shared.min(SKIP_MAX) } else { 0 }
 }
 
@@ -193,7 +196,7 @@ impl<W: Words> Node<W> {
             tail
         };
         // Keys are sorted: what the first and the last share, all share.
-        worth_skipping(common_prefix(&tail(first), &tail(count - 1)))
+        skip_of(common_prefix(&tail(first), &tail(count - 1)))
     }
 
     /// Four bytes of the key of `len` bytes at word `at`, from byte `skip` on; what is missing counts as zero.
@@ -204,7 +207,7 @@ impl<W: Words> Node<W> {
     }
 
     /// Where a leaf record would go.
-    pub(crate) fn room(self, place: Place, key: &[u8], value_len: usize) -> Room {
+    pub(crate) fn room(self, place: Position, key: &[u8], value_len: usize) -> Room {
         let words = LEAF_HEAD + words_of(key.len() - self.prefix_len()) + words_of(value_len);
         match place {
             Ok(index) => {
@@ -266,13 +269,13 @@ impl<W: WordsMut> Node<W> {
         let (count, first) = (self.count(), self.first());
         if count == first {
             // The only key shares everything with itself.
-            self.set_count(count, worth_skipping(tail.len()));
+            self.set_count(count, skip_of(tail.len()));
         } else if self.skip() > 0 {
             let mut shared = Vec::new();
             self.push_bytes(self.slot(first).offset() + self.record_head(), self.skip(), &mut shared);
             let common = common_prefix(&shared, tail);
             if common < self.skip() {
-                self.set_heads(worth_skipping(common));
+                self.set_heads(skip_of(common));
             }
         }
     }
@@ -290,7 +293,7 @@ impl<W: WordsMut> Node<W> {
     }
 
     /// Inserts or replaces a leaf record. False, and nothing changed, if there is no room.
-    pub(crate) fn put(self, place: Place, key: &[u8], value: &[u8], version: u64) -> bool {
+    pub(crate) fn put(self, place: Position, key: &[u8], value: &[u8], version: u64) -> bool {
         let tail = &key[self.prefix_len()..];
         match (place, self.room(place, key, value.len())) {
             (_, Room::None) => return false,

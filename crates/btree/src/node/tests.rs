@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use stdx::prng::Prng;
 
 use super::*;
+use crate::node::edit::{Builder, Room, Shape, Snapshot, separator};
 
 /// A page in test memory.
 pub(crate) struct Memory([Cell<u64>; PAGE_WORDS]);

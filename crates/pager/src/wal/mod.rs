@@ -8,6 +8,7 @@ pub mod read;
 pub mod record;
 pub mod ring;
 pub mod segment;
+pub mod stream;
 
 /// The first position of a new log. Smaller numbers have meanings of their own (0: never, 1: decided long ago).
 pub const FIRST_LSN: crate::Lsn = 4096;

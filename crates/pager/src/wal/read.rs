@@ -12,7 +12,7 @@ use os::{Aligned, Device, Folder, Open};
 use crate::error::{Error, Result};
 use crate::page::Lsn;
 use crate::wal::record::{self, Record};
-use crate::wal::segment::{self, BLOCK, CHUNK_HEADER, ChunkHeader, SegmentHeader, Used};
+use crate::wal::segment::{self, BLOCK, CHUNK_HEADER, ChunkHeader, SegmentHeader, SegmentInfo};
 
 const READ_BYTES: usize = 2 << 20;
 
@@ -26,7 +26,7 @@ pub struct RecoveryTarget {
 }
 
 /// Reads chunks one after another and cuts the stream into closed mini-transactions.
-pub struct Reader {
+pub struct WalReader {
     folder: Arc<dyn Folder>,
     database: u64,
     until: RecoveryTarget,
@@ -39,7 +39,7 @@ pub struct Reader {
     /// What the window holds, in device positions.
     window_start: u64,
     window_end: u64,
-    used: Vec<Used>,
+    used: Vec<SegmentInfo>,
     epoch: u64,
     wall_ms: u64,
     /// Stream bytes not yet handed out, starting at `buffer_start`.
@@ -56,11 +56,11 @@ pub struct End {
     pub epoch: u64,
     pub wall_ms: u64,
     /// Segments that hold the stream.
-    pub used: Vec<Used>,
+    pub used: Vec<SegmentInfo>,
 }
 
 /// Headers of all segments of a folder, by number.
-pub fn segments(folder: &dyn Folder, database: u64) -> Result<Vec<Used>> {
+pub fn segments(folder: &dyn Folder, database: u64) -> Result<Vec<SegmentInfo>> {
     let names = folder.list().map_err(|error| Error::io("listing the data folder", error))?;
     let mut found = Vec::new();
     for number in names.iter().filter_map(|name| segment::file_number(name)) {
@@ -74,7 +74,7 @@ pub fn segments(folder: &dyn Folder, database: u64) -> Result<Vec<Used>> {
 }
 
 /// The segment that the file of this number holds; None: it has none of this database.
-pub fn segment_in(device: &dyn Device, number: u64, database: u64) -> Result<Option<Used>> {
+pub fn segment_in(device: &dyn Device, number: u64, database: u64) -> Result<Option<SegmentInfo>> {
     if device.len() < BLOCK as u64 {
         return Ok(None);
     }
@@ -84,12 +84,12 @@ pub fn segment_in(device: &dyn Device, number: u64, database: u64) -> Result<Opt
         .map_err(|error| Error::io(format!("reading the header of '{}'", segment::file_name(number)), error))?;
     let header = SegmentHeader::decode(block.as_slice());
     let header = header.filter(|header| header.number == number && header.database == database);
-    Ok(header.map(|header| Used { number, start: header.start }))
+    Ok(header.map(|header| SegmentInfo { number, start: header.start }))
 }
 
-impl Reader {
+impl WalReader {
     /// Starts reading so that every record from `from` on is met. `from` is the start of a mini-transaction.
-    pub fn open(folder: &Arc<dyn Folder>, database: u64, from: Lsn, until: RecoveryTarget) -> Result<Reader> {
+    pub fn open(folder: &Arc<dyn Folder>, database: u64, from: Lsn, until: RecoveryTarget) -> Result<WalReader> {
         let all = segments(folder.as_ref(), database)?;
         let first = all.iter().rev().find(|segment| segment.start <= from);
         let Some(first) = first.copied() else {
@@ -100,7 +100,7 @@ impl Reader {
             });
         };
         let device = open_segment(folder.as_ref(), first.number)?;
-        Ok(Reader {
+        Ok(WalReader {
             folder: folder.clone(),
             database,
             until,
@@ -326,8 +326,8 @@ impl Reader {
 
 /// The segment where the stream goes on after `number`. Those in between that a later one cuts off whole are passed over: the crash came when the log had
 /// turned to them in the middle of a mini-transaction. Only a number that follows on counts.
-fn successor(all: &[Used], number: u64) -> Option<Used> {
-    let is_void = |one: &Used| all.iter().any(|later| later.number > one.number && later.start <= one.start);
+fn successor(all: &[SegmentInfo], number: u64) -> Option<SegmentInfo> {
+    let is_void = |one: &SegmentInfo| all.iter().any(|later| later.number > one.number && later.start <= one.start);
     (number + 1..).map_while(|number| all.iter().find(|one| one.number == number)).find(|one| !is_void(one)).copied()
 }
 

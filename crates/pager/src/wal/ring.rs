@@ -22,16 +22,16 @@ use crate::page::Lsn;
 const FREE: u64 = u64::MAX;
 
 /// The order of reservations and what of it is copied. Apart from the bytes, so that a model checker can run it.
-pub struct Order {
+pub struct AppendOrder {
     head: Padded<AtomicU64>,
     lines: Vec<Padded<AtomicU64>>,
     /// One above the highest line ever used; the flusher looks no further.
     used: AtomicUsize,
 }
 
-impl Order {
-    pub fn new(head: Lsn, threads: usize) -> Order {
-        Order {
+impl AppendOrder {
+    pub fn new(head: Lsn, threads: usize) -> AppendOrder {
+        AppendOrder {
             head: Padded(AtomicU64::new(head)),
             lines: (0..threads).map(|_| Padded(AtomicU64::new(FREE))).collect(),
             used: AtomicUsize::new(0),
@@ -70,15 +70,15 @@ impl Order {
 }
 
 /// The bytes. Position `lsn` lives at `lsn % capacity`.
-pub struct Bytes {
+pub struct RingBytes {
     memory: Mapping,
     capacity: usize,
 }
 
-impl Bytes {
-    pub fn new(capacity: usize) -> std::io::Result<Bytes> {
+impl RingBytes {
+    pub fn new(capacity: usize) -> std::io::Result<RingBytes> {
         assert!(capacity.is_power_of_two());
-        Ok(Bytes { memory: os::memory::map(capacity)?, capacity })
+        Ok(RingBytes { memory: os::memory::map(capacity)?, capacity })
     }
 
     pub fn capacity(&self) -> u64 {
@@ -96,7 +96,7 @@ impl Bytes {
         let (offset, first) = self.split(at, data.len());
         let base = self.memory.as_ptr().cast::<u8>();
         // SAFETY: both pieces lie inside the mapping (`split`). By L1 the range was reserved by this thread alone, and the flusher
-        // reads only below `Order::copied`, which stays at or below `at` until this thread publishes; so nobody else touches these bytes.
+        // reads only below `AppendOrder::copied`, which stays at or below `at` until this thread publishes; so nobody else touches these bytes.
         unsafe {
             std::ptr::copy_nonoverlapping(data.as_ptr(), base.add(offset), first);
             std::ptr::copy_nonoverlapping(data.as_ptr().add(first), base, data.len() - first);
@@ -110,7 +110,7 @@ impl Bytes {
         let base = self.memory.as_ptr().cast::<u8>();
         let rest = out.len() - first;
         // SAFETY: inside the mapping (`split`); published bytes are not written again before the watermark has passed them (L2),
-        // and the flusher, the only caller, has not advanced it yet. Publishing was a Release that `Order::copied` has acquired.
+        // and the flusher, the only caller, has not advanced it yet. Publishing was a Release that `AppendOrder::copied` has acquired.
         unsafe {
             std::ptr::copy_nonoverlapping(base.add(offset), out.as_mut_ptr(), first);
             std::ptr::copy_nonoverlapping(base, out.as_mut_ptr().add(first), rest);
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn copied_stops_at_the_oldest_unpublished_reservation() {
-        let order = Order::new(4096, 4);
+        let order = AppendOrder::new(4096, 4);
         let first = order.reserve(0, 64);
         let second = order.reserve(1, 32);
         assert_eq!((first, second, order.copied()), (4096, 4160, 4096));
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn bytes_wrap_around() {
-        let bytes = Bytes::new(4096).unwrap();
+        let bytes = RingBytes::new(4096).unwrap();
         let data: Vec<u8> = (0..200u8).collect();
         bytes.put(4096 * 3 - 100, &data);
         let mut out = vec![0; 200];
@@ -154,7 +154,7 @@ mod model {
     #[test]
     fn loom_copied_never_passes_an_unpublished_reservation() {
         loom::model(|| {
-            let order = Arc::new(Order::new(0, 2));
+            let order = Arc::new(AppendOrder::new(0, 2));
             let cells: Arc<Vec<AtomicU64>> = Arc::new((0..2).map(|_| AtomicU64::new(0)).collect());
             let writers: Vec<_> = (0..2)
                 .map(|slot| {

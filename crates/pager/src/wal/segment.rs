@@ -111,7 +111,7 @@ impl ChunkHeader {
 
 /// A segment that holds part of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Used {
+pub struct SegmentInfo {
     pub number: u64,
     pub start: Lsn,
 }
@@ -121,7 +121,7 @@ pub struct Segments {
     folder: Arc<dyn Folder>,
     database: u64,
     segment_bytes: u64,
-    used: VecDeque<Used>,
+    used: VecDeque<SegmentInfo>,
     /// Numbered, filled, durable, without a header of its own yet.
     ready: VecDeque<(u64, Arc<dyn Device>)>,
     has_spare: bool,
@@ -139,7 +139,7 @@ impl Segments {
         database: u64,
         segment_bytes: u64,
         distance: u64,
-        used: Vec<Used>,
+        used: Vec<SegmentInfo>,
     ) -> Result<Segments> {
         assert!(segment_bytes.is_multiple_of(BLOCK as u64) && segment_bytes >= 4 * BLOCK as u64);
         let names = folder.list().map_err(|error| Error::io("listing the data folder", error))?;
@@ -270,7 +270,7 @@ impl Segments {
             .write_durable(0, block.as_slice())
             .map_err(|error| Error::io(format!("writing the header of log segment {number}"), error))?;
         self.ready.pop_front();
-        self.used.push_back(Used { number, start });
+        self.used.push_back(SegmentInfo { number, start });
         Ok(device)
     }
 
@@ -285,7 +285,7 @@ impl Segments {
     }
 
     /// The disk is full: gives back what is only kept to save work. True if there was something.
-    pub fn give_back(&mut self) -> Result<bool> {
+    pub fn trim_old_segments(&mut self) -> Result<bool> {
         self.trim(OLD_MIN)
     }
 
@@ -301,7 +301,7 @@ impl Segments {
     }
 
     /// The segments in use, oldest first.
-    pub fn used(&self) -> impl Iterator<Item = Used> + '_ {
+    pub fn used(&self) -> impl Iterator<Item = SegmentInfo> + '_ {
         self.used.iter().copied()
     }
 }

@@ -11,31 +11,32 @@ use os::{Aligned, Device};
 use stdx::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::error::{Error, Result};
-use crate::frame::{CLEAN, Frame, LOADING, PINNED, ParkingLot, RAW, REFERENCED, UNVERIFIED};
-use crate::page::{self, NO_PAGE, PAGE_BYTES, PageId, Words};
-use crate::table::Table;
+use crate::frame::{CLEAN, Frame, LOADING, PINNED, RAW, REFERENCED, UNVERIFIED};
+use crate::page::{self, NO_PAGE, PAGE_BYTES, PageId, PageRef, Words};
+use crate::page_table::PageTable;
+use crate::parking_lot::ParkingLot;
 
-pub struct Pool {
+pub struct BufferPool {
     pub(crate) frames: Vec<Frame>,
     memory: Mapping,
-    table: Table,
+    table: PageTable,
     pub(crate) lot: ParkingLot,
     pub(crate) data: Arc<dyn Device>,
     /// The clock hand: next frame that eviction looks at.
-    hand: AtomicUsize,
+    clock_hand: AtomicUsize,
     /// One above the highest frame that ever held a page: whoever looks at all frames looks no further. Small data in a large pool keeps to the low ones.
-    used: AtomicUsize,
-    nil: Box<Words>,
+    used_count: AtomicUsize,
+    zero_page: Box<Words>,
     pub(crate) misses: stdx::counter::Counter,
     pub(crate) evictions: stdx::counter::Counter,
     /// Dirty frames that the hand had to pass since the cleaner last looked.
-    pub(crate) passed_dirty: AtomicU64,
+    pub(crate) dirty_skipped: AtomicU64,
 }
 
 /// So many dirty frames passed are worth a call for the cleaner, and it has work at once; a few in passing are not.
-pub(crate) const PASSED_MANY: u64 = 64;
+pub(crate) const SKIPPED_MANY: u64 = 64;
 /// A search passes no more dirty frames than this: looking at a header that is not in the cache costs as much as a tenth of a page's write.
-const PASSED_MAX: u64 = 1024;
+const SKIPPED_MAX: u64 = 1024;
 
 /// Result of a search for a frame to put a page into.
 pub(crate) enum Claim {
@@ -45,23 +46,23 @@ pub(crate) enum Claim {
     Exhausted,
 }
 
-impl Pool {
-    pub fn new(frame_count: usize, data: Arc<dyn Device>) -> Result<Pool> {
+impl BufferPool {
+    pub fn new(frame_count: usize, data: Arc<dyn Device>) -> Result<BufferPool> {
         let memory =
             os::memory::map(frame_count * PAGE_BYTES).map_err(|error| Error::io("mapping the frames", error))?;
         assert!((memory.as_ptr() as usize).is_multiple_of(PAGE_BYTES) && memory.len() >= frame_count * PAGE_BYTES);
-        Ok(Pool {
+        Ok(BufferPool {
             frames: (0..frame_count).map(|_| Frame::default()).collect(),
             memory,
-            table: Table::new(frame_count),
+            table: PageTable::new(frame_count),
             lot: ParkingLot::default(),
             data,
-            hand: AtomicUsize::new(0),
-            used: AtomicUsize::new(0),
-            nil: Box::new(std::array::from_fn(|_| AtomicU64::new(0))),
+            clock_hand: AtomicUsize::new(0),
+            used_count: AtomicUsize::new(0),
+            zero_page: Box::new(std::array::from_fn(|_| AtomicU64::new(0))),
             misses: Default::default(),
             evictions: Default::default(),
-            passed_dirty: AtomicU64::new(0),
+            dirty_skipped: AtomicU64::new(0),
         })
     }
 
@@ -76,16 +77,16 @@ impl Pool {
 
     /// The frames that may hold pages.
     pub(crate) fn used_frames(&self) -> &[Frame] {
-        &self.frames[..self.used.load(Ordering::SeqCst)]
+        &self.frames[..self.used_count.load(Ordering::SeqCst)]
     }
 
     /// Where the clock hand stands.
-    pub(crate) fn hand(&self) -> usize {
-        self.hand.load(Ordering::Relaxed) % self.frames.len()
+    pub(crate) fn clock_hand(&self) -> usize {
+        self.clock_hand.load(Ordering::Relaxed) % self.frames.len()
     }
 
-    pub(crate) fn nil(&self) -> &Words {
-        &self.nil
+    pub(crate) fn zero_page(&self) -> &Words {
+        &self.zero_page
     }
 
     fn preferred(&self, pid: PageId) -> usize {
@@ -122,15 +123,15 @@ impl Pool {
     /// Looks for a frame for `pid`: the preferred one if empty, else by second chance.
     pub(crate) fn claim(&self, pid: PageId) -> Claim {
         let preferred = self.preferred(pid);
-        if self.take_empty(preferred) {
+        if self.try_claim_empty(preferred) {
             return Claim::Frame(preferred);
         }
         let mut dirty = 0;
         for _ in 0..self.frames.len() * 2 + 64 {
-            let index = self.hand.fetch_add(1, Ordering::Relaxed) % self.frames.len();
+            let index = self.clock_hand.fetch_add(1, Ordering::Relaxed) % self.frames.len();
             let frame = &self.frames[index];
             if frame.pid.load(Ordering::Relaxed) == NO_PAGE {
-                if self.take_empty(index) {
+                if self.try_claim_empty(index) {
                     return Claim::Frame(index);
                 }
                 continue;
@@ -142,29 +143,29 @@ impl Pool {
             }
             if frame.oldest_change() != CLEAN {
                 dirty += 1;
-                if dirty == PASSED_MAX {
+                if dirty == SKIPPED_MAX {
                     break;
                 }
                 continue;
             }
             if self.evict(index) {
                 if dirty > 0 {
-                    self.passed_dirty.fetch_add(dirty, Ordering::Relaxed);
+                    self.dirty_skipped.fetch_add(dirty, Ordering::Relaxed);
                 }
                 return Claim::Frame(index);
             }
         }
-        self.passed_dirty.fetch_add(dirty.max(PASSED_MANY), Ordering::Relaxed);
+        self.dirty_skipped.fetch_add(dirty.max(SKIPPED_MANY), Ordering::Relaxed);
         Claim::Exhausted
     }
 
     /// The hand has passed many dirty frames since the cleaner last looked.
     #[inline]
     pub(crate) fn wants_cleaning(&self) -> bool {
-        self.passed_dirty.load(Ordering::Relaxed) >= PASSED_MANY
+        self.dirty_skipped.load(Ordering::Relaxed) >= SKIPPED_MANY
     }
 
-    fn take_empty(&self, index: usize) -> bool {
+    fn try_claim_empty(&self, index: usize) -> bool {
         let frame = &self.frames[index];
         if frame.pid.load(Ordering::Relaxed) != NO_PAGE || !frame.try_exclusive() {
             return false;
@@ -205,7 +206,7 @@ impl Pool {
     }
 
     /// Gives an X-latched empty frame to `pid`; false if another frame has it by now (then the claimed one is released).
-    pub(crate) fn settle(&self, index: usize, pid: PageId, flags: u32) -> bool {
+    pub(crate) fn assign(&self, index: usize, pid: PageId, flags: u32) -> bool {
         let frame = &self.frames[index];
         if self.table.insert(pid, index).is_err() {
             frame.unlock_exclusive(&self.lot);
@@ -214,14 +215,14 @@ impl Pool {
         frame.flags.store(flags | REFERENCED, Ordering::Relaxed);
         frame.pid.store(pid, Ordering::Release);
         // Before the page can be changed, so whoever looks for changed pages after the log has them sees the frame (P3).
-        if index >= self.used.load(Ordering::Relaxed) {
-            self.used.fetch_max(index + 1, Ordering::SeqCst);
+        if index >= self.used_count.load(Ordering::Relaxed) {
+            self.used_count.fetch_max(index + 1, Ordering::SeqCst);
         }
         true
     }
 
-    /// Takes back `settle` after a failed read, and releases the frame.
-    pub(crate) fn abandon(&self, index: usize, pid: PageId) {
+    /// Takes back `assign` after a failed read, and releases the frame.
+    pub(crate) fn unassign(&self, index: usize, pid: PageId) {
         self.empty(index, pid);
         self.frames[index].unlock_exclusive(&self.lot);
     }
@@ -229,14 +230,15 @@ impl Pool {
     /// Fills a settled frame from bytes that came from disk and releases it.
     pub(crate) fn fill(&self, index: usize, pid: PageId, bytes: &[u8], raw: bool) -> Result<()> {
         if !raw && let Err(what) = page::verify(bytes, pid) {
-            self.abandon(index, pid);
+            self.unassign(index, pid);
             return Err(Error::corrupt_page(pid, what));
         }
-        let guard = crate::guard::Exclusive { pool: self, frame: index };
-        guard.copy_in(bytes);
-        let lsn = if raw { 0 } else { guard.page().lsn() };
-        guard.header().page_lsn.store(lsn, Ordering::Relaxed);
-        guard.header().flags.fetch_and(!LOADING, Ordering::Relaxed);
+        let (words, frame) = (self.words(index), &self.frames[index]);
+        page::copy_in(words, bytes);
+        let lsn = if raw { 0 } else { PageRef { words }.lsn() };
+        frame.page_lsn.store(lsn, Ordering::Relaxed);
+        frame.flags.fetch_and(!LOADING, Ordering::Relaxed);
+        frame.unlock_exclusive(&self.lot);
         Ok(())
     }
 
@@ -252,7 +254,7 @@ impl Pool {
 
     /// Every frame has held a page by now: what is read in takes the place of something else.
     pub(crate) fn is_crowded(&self) -> bool {
-        self.used.load(Ordering::Relaxed) == self.frames.len()
+        self.used_count.load(Ordering::Relaxed) == self.frames.len()
     }
 }
 

@@ -21,7 +21,7 @@ struct Bucket {
     state: AtomicU64,
 }
 
-pub struct Table {
+pub struct PageTable {
     buckets: Vec<Bucket>,
 }
 
@@ -43,12 +43,12 @@ fn entry(pid: PageId, frame: usize) -> u64 {
     pid << FRAME_BITS | frame as u64
 }
 
-impl Table {
-    pub fn new(frames: usize) -> Table {
+impl PageTable {
+    pub fn new(frames: usize) -> PageTable {
         assert!(frames < 1 << FRAME_BITS);
         let buckets = (frames * 2).div_ceil(ENTRIES).max(8);
         let bucket = || Bucket { entries: std::array::from_fn(|_| AtomicU64::new(0)), state: AtomicU64::new(0) };
-        Table { buckets: (0..buckets).map(|_| bucket()).collect() }
+        PageTable { buckets: (0..buckets).map(|_| bucket()).collect() }
     }
 
     fn home(&self, pid: PageId) -> usize {
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn finds_what_was_inserted_and_only_that() {
         const COUNT: u64 = if cfg!(miri) { 60 } else { 500 };
-        let table = Table::new(COUNT as usize);
+        let table = PageTable::new(COUNT as usize);
         for pid in 1..=COUNT {
             assert_eq!(table.insert(pid * 3, pid as usize), Ok(()));
         }
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn racing_inserts_of_one_page_agree_on_one_frame() {
-        let table = Table::new(64);
+        let table = PageTable::new(64);
         let winners: Vec<usize> = std::thread::scope(|scope| {
             let tasks: Vec<_> = (0..4usize)
                 .map(|thread| {

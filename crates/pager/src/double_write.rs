@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use os::{Aligned, Device};
+use os::{Aligned, Device, Folder, Open};
 
 use crate::error::{Error, Result};
 use crate::page::{self, PAGE_BYTES, PageId};
@@ -28,6 +28,17 @@ pub struct DoubleWrite {
 }
 
 impl DoubleWrite {
+    /// The device of the double write, opened or made.
+    pub fn open_device(folder: &dyn Folder) -> Result<Arc<dyn Device>> {
+        let name = crate::DOUBLE_WRITE_FILE;
+        let device = folder.open(name, Open::Create).map_err(|error| Error::io(format!("opening '{name}'"), error))?;
+        let bytes = ((1 + PAGES_MAX) * PAGE_BYTES) as u64;
+        if device.len() < bytes {
+            device.prefill(bytes).map_err(|error| Error::io(format!("filling '{name}'"), error))?;
+        }
+        Ok(device)
+    }
+
     pub fn new(device: Arc<dyn Device>, database: u64) -> DoubleWrite {
         DoubleWrite { device, database, last: Vec::new() }
     }

@@ -13,7 +13,7 @@ const NONE: u64 = u64::MAX;
 /// A reader gives up after so many tries: what it asserts, it asserts when it arrives.
 const TRIES: usize = 2;
 
-struct Node {
+struct ToyNode {
     latch: AtomicU64,
     level: AtomicU64,
     flags: AtomicU64,
@@ -24,11 +24,11 @@ struct Node {
     children: AtomicU64,
 }
 
-impl Node {
-    fn new(level: u64, flags: u64, high: u64, right: u64, content: u64, children: u64) -> Node {
+impl ToyNode {
+    fn new(level: u64, flags: u64, high: u64, right: u64, content: u64, children: u64) -> ToyNode {
         let [level, flags, high, right, content, children] =
             [level, flags, high, right, content, children].map(AtomicU64::new);
-        Node { latch: AtomicU64::new(0), level, flags, high, right, content, children }
+        ToyNode { latch: AtomicU64::new(0), level, flags, high, right, content, children }
     }
 
     fn version(&self) -> Option<u64> {
@@ -68,11 +68,11 @@ fn set(word: &AtomicU64, value: u64) {
 }
 
 /// Page 0 is the root.
-struct Tree(Vec<Node>);
+struct ToyTree(Vec<ToyNode>);
 
-impl Tree {
+impl ToyTree {
     /// Separators of an inner node stand in the nibbles of `content`, children in those of `children`; the first separator is not used.
-    fn child(&self, node: &Node, key: u64) -> u64 {
+    fn child(&self, node: &ToyNode, key: u64) -> u64 {
         let (separators, children) = (get(&node.content), get(&node.children));
         let mut at = 0;
         for index in 1..4 {
@@ -84,7 +84,7 @@ impl Tree {
         (children >> (4 * at) & 0xF) % self.0.len() as u64
     }
 
-    /// `search::sight` and the look at the leaf. None: did not arrive.
+    /// `search::descend_optimistic` and the look at the leaf. None: did not arrive.
     fn look(&self, key: u64) -> Option<bool> {
         let mut node = &self.0[0];
         let mut version = node.version()?;
@@ -192,13 +192,13 @@ impl Tree {
 }
 
 /// Root over two leaves: page 1 for keys below 8, page 2 from 8 on. Pages 3 and 4 are free.
-fn two_leaves(first: u64, second: u64) -> Arc<Tree> {
-    Arc::new(Tree(vec![
-        Node::new(1, 0, NONE, 0, 0x80, 0x21),
-        Node::new(0, 0, 8, 2, first, 0),
-        Node::new(0, 0, NONE, 0, second, 0),
-        Node::new(0, DELETED, 0, 0, 0, 0),
-        Node::new(0, DELETED, 0, 0, 0, 0),
+fn two_leaves(first: u64, second: u64) -> Arc<ToyTree> {
+    Arc::new(ToyTree(vec![
+        ToyNode::new(1, 0, NONE, 0, 0x80, 0x21),
+        ToyNode::new(0, 0, 8, 2, first, 0),
+        ToyNode::new(0, 0, NONE, 0, second, 0),
+        ToyNode::new(0, DELETED, 0, 0, 0, 0),
+        ToyNode::new(0, DELETED, 0, 0, 0, 0),
     ]))
 }
 

@@ -1,0 +1,78 @@
+//! Checkpoints.
+
+use stdx::sync::atomic::Ordering;
+
+use crate::control::Control;
+use crate::error::Result;
+use crate::page::Lsn;
+use crate::pager::Pager;
+
+impl Pager {
+    /// Makes the log shorter: recovery will start at the oldest change that is not on disk, or where the hook says.
+    pub fn checkpoint(&self) -> Result<Lsn> {
+        // The order matters: everything below `copied` has marked its pages before the frames are looked at (L2).
+        let hook = match self.checkpoint_hook.get() {
+            Some(hook) => hook(),
+            None if self.options.checkpoint_needs_hook => return Ok(self.checkpoint_lsn()),
+            None => Lsn::MAX,
+        };
+        let head = self.wal().head();
+        let copied = self.wal().copied();
+        let oldest = self.pool.used_frames().iter().map(|frame| frame.oldest_change()).min().unwrap_or(Lsn::MAX);
+        let lsn = copied.min(hook).min(oldest);
+        self.wal().flush_to(head.max(lsn))?;
+        let mut control = self.control.lock();
+        if lsn > control.checkpoint {
+            // What the disk does not say is not so: after a failed write the log is still needed from the old position on.
+            let mut next = Control { checkpoint: lsn, ..*control };
+            next.write(self.pool.data.as_ref())?;
+            *control = next;
+            self.checkpoint_lsn.store(lsn, Ordering::Relaxed);
+            self.checkpoints.fetch_add(1, Ordering::Relaxed);
+        }
+        let keep = self.pinned_lsn.lock().iter().copied().min().unwrap_or(Lsn::MAX).min(control.checkpoint);
+        drop(control);
+        self.wal().release(keep)?;
+        Ok(lsn)
+    }
+
+    /// Writes all dirty pages and makes a checkpoint: the next opening has next to nothing to redo.
+    pub fn checkpoint_all(&self) -> Result<Lsn> {
+        for _ in 0..8 {
+            let head = self.wal().head();
+            self.clean_until(head)?;
+            if self.pool.used_frames().iter().all(|frame| frame.oldest_change() >= head) {
+                break;
+            }
+        }
+        self.checkpoint()
+    }
+
+    /// Keeps the log from `checkpoint_lsn` on until the pin is dropped.
+    pub fn pin_wal(&self) -> WalPin<'_> {
+        let control = self.control.lock();
+        let lsn = control.checkpoint;
+        self.pinned_lsn.lock().push(lsn);
+        WalPin { pager: self, lsn }
+    }
+}
+
+/// Keeps log segments from being recycled.
+pub struct WalPin<'p> {
+    pager: &'p Pager,
+    lsn: Lsn,
+}
+
+impl WalPin<'_> {
+    pub fn lsn(&self) -> Lsn {
+        self.lsn
+    }
+}
+
+impl Drop for WalPin<'_> {
+    fn drop(&mut self) {
+        let mut pins = self.pager.pinned_lsn.lock();
+        let at = pins.iter().position(|lsn| *lsn == self.lsn).expect("pushed by pin_wal");
+        pins.swap_remove(at);
+    }
+}

@@ -1,0 +1,147 @@
+//! Opening a database: control block, double-write repair, recovery, threads.
+
+use std::sync::Arc;
+use std::sync::OnceLock;
+
+use os::{Clock, Device, Folder, Open};
+use stdx::sync::atomic::{AtomicBool, AtomicU64};
+use stdx::sync::{Condvar, Mutex};
+
+use crate::buffer_pool::BufferPool;
+use crate::control::Control;
+use crate::double_write::DoubleWrite;
+use crate::error::{Error, Result};
+use crate::page::PAGE_BYTES;
+use crate::pager::{Background, Options, Pager};
+use crate::reader_pool::ReaderPool;
+use crate::recovery::{Recovery, RecoveryReport};
+use crate::redo::RedoTable;
+use crate::space_map::{self, Space};
+use crate::wal::read::segments;
+use crate::wal::record::Observer;
+use crate::wal::segment::Segments;
+use crate::wal::stream::{Wal, WalOptions};
+use crate::wal::{FIRST_LSN, segment};
+use crate::write_batch::BatchWriter;
+
+/// A pager ready for use.
+pub struct Opened {
+    pub pager: Arc<Pager>,
+    /// The folder was empty.
+    pub created: bool,
+    pub recovered: RecoveryReport,
+}
+
+impl Pager {
+    /// Opens the data folder, making it if it is empty, and brings every page up to the end of the log.
+    ///
+    /// `observer` sees every record from the last checkpoint on. `random` names a new database.
+    pub fn open(
+        folder: Arc<dyn Folder>,
+        clock: Arc<dyn Clock>,
+        options: Options,
+        redo: RedoTable,
+        observer: &mut dyn Observer,
+        random: u64,
+        progress: &dyn Fn(&RecoveryReport),
+    ) -> Result<Opened> {
+        let name = crate::DATA_FILE;
+        let data = folder.open(name, Open::Create).map_err(|error| Error::io(format!("opening '{name}'"), error))?;
+        let found = Control::read(data.as_ref())?;
+        // A birth that a crash cut short, before there was a log that could hold anything, is begun again.
+        let created = match found {
+            None => true,
+            Some(control) => control.checkpoint == FIRST_LSN && segments(folder.as_ref(), control.database)?.is_empty(),
+        };
+        let mut control = match found {
+            Some(control) => control,
+            None => Self::create(folder.as_ref(), data.as_ref(), random)?,
+        };
+        let mut double_write = DoubleWrite::new(DoubleWrite::open_device(folder.as_ref())?, control.database);
+        let repaired = if created { Vec::new() } else { double_write.repair(data.as_ref())? };
+        double_write.clear()?;
+        let frames = (options.frame_bytes / PAGE_BYTES as u64).max(64) as usize;
+        let pager = Pager {
+            pool: BufferPool::new(frames, data)?,
+            space: Space::default(),
+            cleaner: Mutex::new(BatchWriter::new(double_write)),
+            pages_written: Default::default(),
+            wal: OnceLock::new(),
+            control: Mutex::new(control),
+            folder: folder.clone(),
+            checkpoint_hook: OnceLock::new(),
+            failure_hook: OnceLock::new(),
+            checkpoint_lsn: AtomicU64::new(control.checkpoint),
+            checkpoints: AtomicU64::new(0),
+            pinned_lsn: Mutex::new(Vec::new()),
+            full: AtomicBool::new(false),
+            stop: AtomicBool::new(false),
+            cleaner_signal: (Mutex::new(false), Condvar::new()),
+            cleaner_woken: AtomicBool::new(false),
+            cleaned: (Mutex::new(0), Condvar::new()),
+            threads: Mutex::new(Vec::new()),
+            readers: ReaderPool::default(),
+            options: options.clone(),
+        };
+        let mut recovery = Recovery {
+            pager: &pager,
+            redo: &redo,
+            observer,
+            progress,
+            report: RecoveryReport { repaired, ..RecoveryReport::default() },
+        };
+        let (start, used) = if created {
+            recovery.report.to = FIRST_LSN;
+            (FIRST_LSN, Vec::new())
+        } else {
+            let end = recovery.run(&folder, control.database, control.checkpoint, options.recovery_target)?;
+            (end.lsn, end.used)
+        };
+        let recovered = recovery.report;
+        if recovered.to < control.consistent {
+            return Err(Error::Format(format!(
+                "the copy is consistent from log position {} on, but its log was read only up to {}: choose a later time or position",
+                control.consistent, recovered.to
+            )));
+        }
+        // A new boot number before anything is logged: it is the epoch that tells new chunks from the torn tail.
+        control.boot += 1;
+        control.write(pager.pool.data.as_ref())?;
+        *pager.control.lock() = control;
+        let (size, distance) = (options.segment_bytes, options.checkpoint_distance);
+        let segments = Segments::new(folder, control.database, size, distance, used)?;
+        let wal_options = WalOptions {
+            ring_bytes: options.ring_bytes,
+            start,
+            epoch: control.boot,
+            database: control.database,
+            threaded: options.background == Background::Threads,
+        };
+        let wal = Wal::open(&wal_options, segments, clock)?;
+        assert!(pager.wal.set(wal).is_ok());
+        let pager = Arc::new(pager);
+        if options.background == Background::Threads {
+            pager.start_threads();
+        }
+        if created {
+            pager.create_space()?
+        } else {
+            pager.open_space()?
+        }
+        Ok(Opened { pager, created, recovered })
+    }
+
+    fn create(folder: &dyn Folder, data: &dyn Device, random: u64) -> Result<Control> {
+        let names = folder.list().map_err(|error| Error::io("listing the data folder", error))?;
+        if names.iter().any(|name| segment::file_number(name).is_some()) && data.len() == 0 {
+            return Err(Error::Format(
+                "the data folder has log segments but no data file: restore a backup or choose an empty folder".into(),
+            ));
+        }
+        data.grow(space_map::FIRST_BYTES).map_err(|error| Error::io("creating the data file", error))?;
+        folder.sync().map_err(|error| Error::io("syncing the data folder", error))?;
+        let mut control = Control { sequence: 0, database: random, checkpoint: FIRST_LSN, boot: 0, consistent: 0 };
+        control.write(data)?;
+        Ok(control)
+    }
+}
