@@ -14,6 +14,7 @@ mod catalog;
 pub mod check;
 mod exec;
 mod key;
+mod nodes;
 mod parse;
 mod plan;
 pub mod rights;

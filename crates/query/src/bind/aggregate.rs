@@ -6,12 +6,12 @@ use crate::bind::Bind;
 use crate::bind::scope::Grouped;
 use crate::bind::window::is_window_only;
 use crate::error::{self, Result, SqlError};
-use crate::plan::Call;
-use crate::plan::walk::same;
-use crate::scalar::Expr;
+use crate::nodes::expr::Expr;
+use crate::nodes::expr::{Case, Compare, Comparison, Domain};
+use crate::nodes::node::AggregateCall;
+use crate::nodes::walk::same;
 use crate::scalar::aggregate::{Aggregate, Kind};
 use crate::scalar::bind::present;
-use crate::scalar::expr::{Case, Compare, Comparison, Domain};
 use crate::types::Kind::{Enum, Set};
 use crate::types::Type;
 use crate::value::Value;
@@ -165,14 +165,14 @@ impl Bind<'_> {
             Some(at) => at,
             None => {
                 let aggregate = Aggregate::new(Kind::Count, false, Vec::new(), settings)?;
-                grouped.calls.push(Call { aggregate, arguments: Vec::new() });
+                grouped.calls.push(AggregateCall { aggregate, arguments: Vec::new() });
                 *grouped.level.insert(grouped.calls.len() - 1)
             }
         };
         Ok(Expr::Column(grouped.keys.len() + at, Type::integer().with_nullable(false)))
     }
 
-    pub fn call(&mut self, kind: Kind, function: &ast::Function) -> Result<Call> {
+    pub fn call(&mut self, kind: Kind, function: &ast::Function) -> Result<AggregateCall> {
         let ast::Function {
             schema: _,
             name: _,
@@ -213,7 +213,7 @@ impl Bind<'_> {
         if let Some(separator) = separator {
             aggregate.separator = separator.as_str().into();
         }
-        Ok(Call { aggregate, arguments })
+        Ok(AggregateCall { aggregate, arguments })
     }
 
     /// VALUES(column) of ON DUPLICATE KEY UPDATE: the value that would have been inserted. It may stand in a subquery of that clause.
@@ -250,7 +250,7 @@ fn is_plain(node: &ast::Expr) -> bool {
 /// Is that expression of those rows the key?
 fn is_key(key: &Expr, base: &Expr) -> bool {
     match (key, base) {
-        (Expr::Hosted(a, _), Expr::Hosted(b, _)) => format!("{a:?}") == format!("{b:?}"),
+        (Expr::Subquery(a, _), Expr::Subquery(b, _)) => format!("{a:?}") == format!("{b:?}"),
         (key, base) => same(key, base),
     }
 }

@@ -10,116 +10,32 @@ use syntax::tree::{
 use crate::bind::Bind;
 use crate::bind::from::columns_of;
 use crate::bind::generated::order_by_formulas;
-use crate::bind::hints::Allowed;
-use crate::bind::returning::{Changing, Returning};
-use crate::bind::scope::{Bound, Origin, ScopeTable, Source};
+use crate::bind::returning::Changing;
+use crate::bind::scope::Bound;
 use crate::bind::select::{limited, outermost};
 use crate::bind::summary::{Block, Wishes};
+use crate::catalog::foreign_graph::{Doing, Family};
 use crate::catalog::table::{Default, Table, TableColumn};
 use crate::error::{self, Result, SqlError};
+use crate::nodes::change::Delete;
+use crate::nodes::change::Insert;
+use crate::nodes::change::OnConflict;
+use crate::nodes::change::Rules;
+use crate::nodes::change::Target;
+use crate::nodes::change::Update;
+use crate::nodes::change::Values;
+use crate::nodes::expr::Expr;
+use crate::nodes::node::{Lock, LockWait, Node, SortKey};
+use crate::nodes::relation::Allowed;
+use crate::nodes::relation::{Origin, ScopeTable, Source};
+use crate::nodes::walk::conjuncts;
 use crate::parse::parse_expression;
 use crate::parse::statement::Name;
-use crate::plan::again::is_steady;
-use crate::plan::family::{Doing, Family};
-use crate::plan::walk::conjuncts;
-use crate::plan::{Lock, LockWait, Node, SortKey};
 use crate::rights::Privileges;
 use crate::rights::effective::Columns;
-use crate::scalar::Expr;
 use crate::scalar::bind::as_sent;
 use crate::system::keys;
 use engine::rows::Strength;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OnConflict {
-    Fail,
-    Ignore,
-    Replace,
-    Update,
-}
-
-#[derive(Debug)]
-pub enum Values {
-    /// For each target an expression over the row so far; None: DEFAULT.
-    Rows(Vec<Vec<Option<Expr>>>),
-    Query(Arc<Node>),
-}
-
-/// What every change of a table's rows needs.
-#[derive(Debug)]
-pub struct Rules {
-    pub table: Arc<Table>,
-    /// For each column what it holds where nothing is given; None: it must be given.
-    pub defaults: Vec<Option<Expr>>,
-    /// Columns that follow the clock at every change.
-    pub clocks: Vec<(usize, Expr)>,
-    pub checks: Vec<(String, Expr)>,
-    /// What foreign keys make of it.
-    pub family: Option<Arc<Family>>,
-    /// WITH CHECK OPTION of the views through which rows are changed.
-    pub options: Vec<(String, Expr)>,
-}
-
-impl Rules {
-    /// The tables whose rows change: this one, and those that cascades reach.
-    pub fn written(&self) -> Vec<Arc<Table>> {
-        let others = self.family.iter().flat_map(|family| family.changed());
-        std::iter::once(&self.table).chain(others).cloned().collect()
-    }
-}
-
-#[derive(Debug)]
-pub struct Insert {
-    pub rules: Rules,
-    pub targets: Vec<usize>,
-    pub values: Values,
-    pub on_conflict: OnConflict,
-    /// ON DUPLICATE KEY UPDATE: over the row that is there, followed by the new one.
-    pub updates: Vec<(usize, Expr)>,
-    /// Generated columns that were given values all the same.
-    pub disregarded: Vec<usize>,
-    /// INSERT IGNORE: rows that cannot be put in, or changed, are left out.
-    pub ignore: bool,
-    pub returning: Option<Returning>,
-}
-
-impl Insert {
-    /// As a plan that reads (`plan/again`): what is put in was sent with the statement, or is the same each time it is asked for.
-    pub fn may_begin_again(&self) -> bool {
-        let Values::Rows(rows) = &self.values else { return false };
-        let defaults = self.rules.defaults.iter().flatten();
-        let updates = self.updates.iter().map(|(_, expr)| expr);
-        let mut exprs = rows.iter().flatten().flatten().chain(defaults).chain(updates);
-        !crate::exec::keys::is_keys(&self.rules.table) && exprs.all(is_steady)
-    }
-}
-
-/// A table whose rows are changed, and where they lie in the wide row.
-#[derive(Debug)]
-pub struct Target {
-    pub rules: Rules,
-    pub offset: usize,
-    pub key_at: usize,
-    pub sets: Vec<(usize, Expr)>,
-}
-
-#[derive(Debug)]
-pub struct Update {
-    pub node: Arc<Node>,
-    pub targets: Vec<Target>,
-    pub ignore: bool,
-    /// Of one target.
-    pub returning: Option<Returning>,
-}
-
-#[derive(Debug)]
-pub struct Delete {
-    pub node: Arc<Node>,
-    pub targets: Vec<Target>,
-    pub ignore: bool,
-    /// Of one target.
-    pub returning: Option<Returning>,
-}
 
 /// Is a table that is changed read from end to end?
 fn reads_all(node: &Node) -> bool {

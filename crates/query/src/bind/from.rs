@@ -6,17 +6,18 @@ use syntax::tree::{Derived, Ident, IndexHint, Join, JoinConstraint, JoinKind, Jo
 
 use crate::bind::Bind;
 use crate::bind::hints::allowed;
-use crate::bind::scope::{Common, Origin, ScopeTable, Source};
+use crate::bind::scope::Common;
 use crate::catalog::table::Table;
 use crate::error::{self, Result, SqlError};
+use crate::nodes::expr::Comparison;
+use crate::nodes::expr::Expr;
+use crate::nodes::node::Node;
+use crate::nodes::relation::{Origin, ScopeTable, Source};
+use crate::nodes::walk::conjuncts;
 use crate::parse::statement::Name;
-use crate::plan::Node;
-use crate::plan::walk::conjuncts;
 use crate::rights::Privileges;
 use crate::rights::effective::Columns;
-use crate::scalar::Expr;
 use crate::scalar::bind::compare;
-use crate::scalar::expr::Comparison;
 use crate::system::keys;
 use crate::types::{Column, ColumnFlags};
 

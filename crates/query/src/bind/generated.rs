@@ -4,15 +4,17 @@
 
 use std::sync::Arc;
 
-use crate::bind::scope::{Origin, Scope, ScopeTable};
+use crate::bind::scope::Scope;
 use crate::bind::{Bind, Surroundings};
 use crate::catalog::generated::Formula;
 use crate::catalog::table::Table;
 use crate::error::Result;
+use crate::nodes::expr::Expr;
+use crate::nodes::node::SortKey;
+use crate::nodes::relation::{Origin, ScopeTable};
 use crate::parse::parse_expression;
-use crate::plan::SortKey;
+use crate::scalar::Settings;
 use crate::scalar::bind::present;
-use crate::scalar::{Expr, Settings};
 use crate::types::{Kind, Type};
 
 impl Bind<'_> {

@@ -4,15 +4,7 @@ use syntax::tree::{HintAction, HintScope, IndexHint, Query, QueryBody};
 
 use crate::catalog::table::Table;
 use crate::error::{self, Result};
-
-/// Which keys of a table may lead to its rows.
-#[derive(Clone, Debug)]
-pub struct Allowed {
-    pub primary: bool,
-    pub indexes: Vec<usize>,
-    /// FORCE: rather any of them than the whole table.
-    pub forced: bool,
-}
+use crate::nodes::relation::Allowed;
 
 /// USE, FORCE and IGNORE INDEX; error 1176 for an index that the table has not.
 pub fn allowed(table: &Table, alias: &str, hints: &[IndexHint]) -> Result<Option<Allowed>> {

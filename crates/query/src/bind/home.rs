@@ -6,15 +6,12 @@
 //! The hard thing is that nobody knows whose columns those are before they are bound: arguments within subqueries are bound twice, the first time to see (`reached`). And a block that has no GROUP BY and no aggregate of its own
 //! may find one within a subquery when it has bound its select list over plain rows: it is then bound again, over groups (`Scope::summoned`, `select`).
 
-use std::sync::Arc;
-
 use syntax::tree as ast;
 
 use crate::bind::Bind;
 use crate::bind::aggregate::aggregates;
 use crate::error::{self, Result};
-use crate::exec::hosted::Outer;
-use crate::scalar::Expr;
+use crate::nodes::expr::Expr;
 use crate::scalar::aggregate::Kind;
 use crate::value::Value;
 
@@ -103,7 +100,7 @@ impl Bind<'_> {
             for reads in inner.iter_mut().filter(|reads| !reads.contains(&(depth, *at))) {
                 reads.push((depth, *at));
             }
-            *expr = Expr::Hosted(Arc::new(Outer { depth, at: *at }), ty.clone());
+            *expr = Expr::Outer { depth, at: *at, ty: ty.clone() };
         });
         expr
     }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use syntax::tree::{self as ast, Literal, OnMissing};
 
 use crate::bind::Bind;
-use crate::bind::scope::Source;
 use crate::error::{self, Result, SqlError};
-use crate::plan::Node;
-use crate::plan::json_table::{Holds, JsonColumn, JsonTable, Level, Otherwise};
+use crate::nodes::json_table::{Holds, JsonColumn, JsonTable, Level, Otherwise};
+use crate::nodes::node::Node;
+use crate::nodes::relation::Source;
 use crate::scalar::EvalContext;
 use crate::scalar::bind::types::{data_type, declared_collation};
 use crate::scalar::json;

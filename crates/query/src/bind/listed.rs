@@ -1,43 +1,31 @@
 //! Subqueries as lists of keys: what `EXISTS (SELECT ... WHERE s.k = t.k AND p)` asks of a row is whether its `k` is among the `s.k` for which `p` holds.
 //!
 //! So a subquery that looks at the row around through equalities alone can be read once for all rows, wherever it stands: below OR, in HAVING, in the ON of an outer join, in UPDATE and DELETE. Which is cheaper is found
-//! out while it runs (`exec::hosted`): the first rows ask one by one, and when they have cost what the list costs, it is made. Where a condition stands for itself, the list may also be a table of the block that
+//! out while it runs (`exec::subquery`): the first rows ask one by one, and when they have cost what the list costs, it is made. Where a condition stands for itself, the list may also be a table of the block that
 //! comes before the others (`Block::listed`): few keys then lead to few rows of a large table, which are all that is locked.
 //!
 //! The hard thing is NULL: a list says no where IN may say that it is not known. So IN has one only where both mean the same (`truth`).
 
 use std::sync::Arc;
 
-use crate::bind::scope::Source;
 use crate::bind::select::projected;
-use crate::bind::semi::{Plain, TABLES, reads};
+use crate::bind::semi::{TABLES, reads};
 use crate::bind::summary::{Block, Theirs, Wishes, derived, tie};
-use crate::exec::hosted::{Question, Subquery};
-use crate::exec::repeat::{looks_around, repeats};
-use crate::plan::Node;
+use crate::nodes::expr::Expr;
+use crate::nodes::expr::{Compare, Comparison, Domain};
+use crate::nodes::node::Node;
+use crate::nodes::relation::Source;
+use crate::nodes::subquery::Listed;
+use crate::nodes::subquery::Plain;
+use crate::nodes::subquery::{Question, Subquery};
+use crate::nodes::walk::{columns, has_subquery, is_volatile};
+use crate::nodes::walk::{looks_around, repeats};
 use crate::plan::cost::HASH;
 use crate::plan::estimate::estimate;
+use crate::plan::estimate::subquery_cost;
 use crate::plan::join::{Part, Planner, key_type};
 use crate::plan::pack::pack;
 use crate::plan::share::Sight;
-use crate::plan::walk::{columns, has_subquery, is_volatile};
-use crate::scalar::Expr;
-use crate::scalar::expr::{Compare, Comparison, Domain};
-use crate::types::Type;
-
-/// A subquery as a list of keys.
-#[derive(Clone, Debug)]
-pub struct Listed {
-    /// Gives the keys, some of them more than once or NULL.
-    pub node: Arc<Node>,
-    pub types: Vec<Type>,
-    /// What the row around looks for, and as what each is compared.
-    pub needles: Vec<Expr>,
-    domains: Vec<Domain>,
-    /// What it costs to make it, and to ask the subquery for one row.
-    pub cost: f64,
-    pub each: f64,
-}
 
 /// With a list a block has to be so much cheaper: as a condition a subquery leaves rows unlocked that it does not want.
 const CHEAPER: f64 = 0.8;
@@ -45,11 +33,9 @@ const CHEAPER: f64 = 0.8;
 /// Gives lists to the subqueries in it that can have one. `truth`: not known means the same as false.
 pub fn list(expr: &mut Expr, truth: bool, wishes: Wishes<'_>) {
     match expr {
-        Expr::Hosted(hosted, _) => {
-            let query = hosted.as_any().and_then(|any| any.downcast_ref::<Subquery>());
-            let listed = query.filter(|query| query.is_correlated).and_then(|query| of(query, truth, wishes));
-            if let (Some(query), Some(listed)) = (query, listed) {
-                *hosted = Arc::new(query.with_list(listed));
+        Expr::Subquery(query, _) if query.is_correlated => {
+            if let Some(listed) = of(query, truth, wishes) {
+                *query = Arc::new(query.with_list(listed));
             }
         }
         Expr::And(parts) | Expr::Or(parts) => parts.iter_mut().for_each(|part| list(part, truth, wishes)),
@@ -120,7 +106,7 @@ fn of(query: &Subquery, truth: bool, wishes: Wishes<'_>) -> Option<Listed> {
         return None;
     }
     let made = estimate(&node);
-    Some(Listed { node, types, needles, domains, cost: made.cost + made.rows * HASH, each: query.each_cost() })
+    Some(Listed { node, types, needles, domains, cost: made.cost + made.rows * HASH, each: subquery_cost(query) })
 }
 
 /// As what each needle is compared with its column.
@@ -208,6 +194,5 @@ impl Block {
 
 /// The subquery that a condition asks for a match.
 fn asked(condition: &Expr) -> Option<&Subquery> {
-    let Expr::Hosted(hosted, _) = condition else { return None };
-    hosted.as_any()?.downcast_ref::<Subquery>()
+    condition.subquery().map(|query| &**query)
 }

@@ -3,35 +3,15 @@
 use syntax::tree as ast;
 
 use crate::bind::Bind;
-use crate::bind::change::{Insert, refuse_value};
+use crate::bind::change::refuse_value;
 use crate::catalog::table::Table;
 use crate::error::{self, Result};
 use crate::letters::fixed_width;
-use crate::parse::statement::{Assignment, Duplicates, FieldTarget, Format};
+use crate::nodes::change::Load;
+use crate::nodes::change::LoadField;
+use crate::parse::statement::{Assignment, Duplicates, FieldTarget};
 use crate::rights::Privileges;
-use crate::scalar::Expr;
 use crate::types::Charset;
-
-/// Where a field goes: a column of the table, or a user variable.
-#[derive(Clone, Debug)]
-pub enum Into {
-    Column(usize),
-    Variable(String),
-}
-
-#[derive(Debug)]
-pub struct Load {
-    pub insert: Insert,
-    pub file: String,
-    pub charset: Charset,
-    pub format: Format,
-    pub skip: u64,
-    pub fields: Vec<Into>,
-    /// Where nothing is between fields: how many bytes each has.
-    pub widths: Option<Vec<usize>>,
-    /// None: the column's default.
-    pub sets: Vec<(usize, Option<Expr>)>,
-}
 
 /// A column by its name alone.
 fn bare(name: &str) -> ast::ColumnName {
@@ -73,10 +53,12 @@ fn as_insert(load: &ast::Load) -> ast::Insert {
 }
 
 /// How wide the fields of a file without separators are: as their columns.
-fn widths(table: &Table, fields: &[Into]) -> Result<Vec<usize>> {
-    let width = |field: &Into| match field {
-        Into::Column(at) => fixed_width(&table.columns[*at].ty).ok_or_else(|| error::BLOBS_AND_NO_TERMINATED.bare()),
-        Into::Variable(_) => Err(error::LOAD_FROM_FIXED_SIZE_ROWS_TO_VAR.bare()),
+fn widths(table: &Table, fields: &[LoadField]) -> Result<Vec<usize>> {
+    let width = |field: &LoadField| match field {
+        LoadField::Column(at) => {
+            fixed_width(&table.columns[*at].ty).ok_or_else(|| error::BLOBS_AND_NO_TERMINATED.bare())
+        }
+        LoadField::Variable(_) => Err(error::LOAD_FROM_FIXED_SIZE_ROWS_TO_VAR.bare()),
     };
     fields.iter().map(width).collect()
 }
@@ -103,15 +85,15 @@ impl Bind<'_> {
         let mut fields = Vec::new();
         for field in given {
             fields.push(match field {
-                FieldTarget::Variable(name) => Into::Variable(name.clone()),
-                FieldTarget::Column(name) => Into::Column(self.target(&table, &bare(name))?),
+                FieldTarget::Variable(name) => LoadField::Variable(name.clone()),
+                FieldTarget::Column(name) => LoadField::Column(self.target(&table, &bare(name))?),
             });
         }
         if given.is_empty() {
-            fields = insert.targets.iter().copied().map(Into::Column).collect();
+            fields = insert.targets.iter().copied().map(LoadField::Column).collect();
         }
         for field in &fields {
-            if let Into::Column(at) = field
+            if let LoadField::Column(at) = field
                 && !self.disregards(&table, *at)
             {
                 refuse_value(&table, *at)?;

@@ -37,10 +37,12 @@ use crate::catalog::Snapshot;
 use crate::catalog::table::Table;
 use crate::catalog::view::View;
 use crate::error::Result;
+use crate::nodes::expr::Expr;
+use crate::nodes::node::Lock;
 use crate::parse::statement::{self, Name};
-use crate::plan::Lock;
 use crate::rights::Rights;
-use crate::scalar::{self, Binder, Expr, SqlMode};
+use crate::scalar;
+use crate::scalar::{Binder, SqlMode};
 use crate::types::Type;
 use crate::value::Value;
 

@@ -1,18 +1,16 @@
 //! Columns and variables.
 
-use std::sync::Arc;
-
 use syntax::tree as ast;
 
 use crate::bind::Bind;
-use crate::bind::scope::{Origin, ScopeTable};
 use crate::catalog::table::Default;
 use crate::error::{self, Code, Result};
-use crate::exec::hosted::{SetUser, UserVariable};
+use crate::nodes::expr::Assign;
+use crate::nodes::expr::Expr;
+use crate::nodes::node::AggregateCall;
+use crate::nodes::relation::{Origin, ScopeTable};
+use crate::nodes::walk::same;
 use crate::parse::statement::Scope;
-use crate::plan::Call;
-use crate::plan::walk::same;
-use crate::scalar::Expr;
 use crate::scalar::aggregate::{Aggregate, Kind};
 use crate::scalar::bind::constant;
 use crate::scalar::store::implicit_default;
@@ -206,14 +204,14 @@ impl Bind<'_> {
         }
         let aggregate = Aggregate::new(Kind::AnyValue, false, vec![ty], settings)?;
         let ty = aggregate.ty.clone();
-        let is_known = |call: &Call| {
+        let is_known = |call: &AggregateCall| {
             call.aggregate.kind == Kind::AnyValue && call.arguments.len() == 1 && same(&call.arguments[0], &column)
         };
         if let Some(at) = grouped.calls.iter().position(is_known) {
             return Ok(Expr::Column(grouped.keys.len() + at, ty));
         }
         let at = grouped.calls.len();
-        grouped.calls.push(Call { aggregate, arguments: vec![column] });
+        grouped.calls.push(AggregateCall { aggregate, arguments: vec![column] });
         Ok(Expr::Column(grouped.keys.len() + at, ty))
     }
 
@@ -232,7 +230,7 @@ impl Bind<'_> {
         let name = name.to_ascii_lowercase();
         let ty = self.around.variables.user(&name);
         let is_assigned = self.assigned.contains(&name);
-        let variable = Expr::Hosted(Arc::new(UserVariable { name }), ty.clone());
+        let variable = Expr::Variable(name.into(), ty.clone());
         if is_assigned && ty.kind == types::Kind::LongBlob {
             // It has had no value, so it is a text to whoever reads it behind the assignment.
             let text = Type { collation: self.settings().collation, ..Type::new(types::Kind::LongText) };
@@ -246,6 +244,6 @@ impl Bind<'_> {
         let value = self.expr(value)?;
         self.assigned.push(name.to_ascii_lowercase());
         let ty = value.ty();
-        Ok(Expr::Hosted(Arc::new(SetUser { name: name.to_ascii_lowercase(), value }), ty))
+        Ok(Expr::Assign(Box::new(Assign { name: name.to_ascii_lowercase().into(), value, ty })))
     }
 }

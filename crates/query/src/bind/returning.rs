@@ -10,15 +10,7 @@ use syntax::tree::SelectItem;
 use crate::bind::Bind;
 use crate::catalog::table::Table;
 use crate::error::{Result, SqlError};
-use crate::scalar::Expr;
-use crate::types::Column;
-
-/// Expressions over a row of the table, and what they are called.
-#[derive(Debug)]
-pub struct Returning {
-    pub exprs: Vec<Expr>,
-    pub columns: Arc<[Column]>,
-}
+use crate::nodes::change::Returning;
 
 /// A table whose rows a statement changes.
 pub(super) struct Changing {

@@ -2,75 +2,23 @@
 
 use std::sync::Arc;
 
-use crate::bind::hints::Allowed;
-use crate::bind::semi::Plain;
-use crate::bind::view::Merged;
 use crate::bind::window::Windowed;
-use crate::catalog::table::Table;
 use crate::error::{self, Result};
-use crate::plan::{Call, Lock, Node};
+use crate::nodes::expr::Expr;
+use crate::nodes::node::{AggregateCall, Node};
+use crate::nodes::relation::Origin;
+use crate::nodes::relation::ScopeTable;
+use crate::nodes::subquery::Plain;
 use crate::rights::Rights;
-use crate::rights::effective::Columns;
-use crate::scalar::Expr;
 use crate::scalar::aggregate::Kind;
 use crate::scalar::bind::constant::padded;
-use crate::system::SystemTable;
 use crate::types::{Column, Type};
-
-/// What a name in FROM stands for.
-#[derive(Clone, Debug)]
-pub enum Origin {
-    Base(Arc<Table>),
-    Derived {
-        node: Arc<Node>,
-    },
-    /// A derived table that looks at the tables before it: made anew for each of their rows, as a subquery so deep.
-    Lateral {
-        node: Arc<Node>,
-        depth: usize,
-    },
-    System(&'static SystemTable),
-    /// A view whose tables are in the same block.
-    View(Arc<Merged>),
-}
-
-#[derive(Clone, Debug)]
-pub struct ScopeTable {
-    pub alias: String,
-    pub schema: String,
-    pub origin: Origin,
-    pub offset: usize,
-    pub columns: Vec<Column>,
-    /// Columns that `*` leaves out.
-    pub hidden: Vec<bool>,
-    pub key_at: Option<usize>,
-    pub lock: Option<Lock>,
-    /// On the inner side of an outer join: its columns can be NULL.
-    pub nullable: bool,
-    pub allowed: Option<Allowed>,
-    /// Columns that whoever asks may read.
-    pub readable: Columns,
-    /// It belongs to the body of the view that has this alias: no name reaches it.
-    pub within: Option<String>,
-    /// Tables that must be read before this one: those that a LATERAL one looks at, and the left of STRAIGHT_JOIN.
-    pub after: Vec<usize>,
-}
-
-/// How FROM puts tables together.
-#[derive(Clone, Debug)]
-pub enum Source {
-    Table(usize),
-    Inner(Vec<Source>, Vec<Expr>),
-    Left(Box<Source>, Box<Source>, Vec<Expr>),
-    /// No table that is joined: of what it stands beside, the rows stay that have a match in it, or (true) those that have none. All that says what a match is, is here.
-    Semi(Box<Source>, Vec<Expr>, bool),
-}
 
 /// What rows look like above the joins.
 #[derive(Debug, Default)]
 pub struct Grouped {
     pub keys: Vec<Expr>,
-    pub calls: Vec<Call>,
+    pub calls: Vec<AggregateCall>,
     /// Columns of the block that the keys decide, or that may be any of the group's: 1055 for others.
     pub lenient: bool,
     pub primary_covered: Vec<usize>,

@@ -14,20 +14,22 @@ use crate::bind::aggregate::{has_aggregate, has_window, window_exprs};
 use crate::bind::from::rename;
 use crate::bind::generated::order_by_formulas;
 use crate::bind::listed::list;
-use crate::bind::scope::{Bound, Common, Grouped, Origin, Scope, ScopeTable};
-use crate::bind::semi::{Plain, pull};
+use crate::bind::scope::{Bound, Common, Grouped, Scope};
+use crate::bind::semi::pull;
 use crate::bind::summary::{Block, Wishes};
 use crate::error::{self, Code, Result, SqlError};
-use crate::exec::hosted::SetUser;
+use crate::nodes::expr::Expr;
+use crate::nodes::node::{Group, Lock, LockWait, Node, Recursion, SortKey};
+use crate::nodes::relation::{Origin, ScopeTable};
+use crate::nodes::subquery::Plain;
+use crate::nodes::walk::{conjuncts, same};
 use crate::parse::statement::Name;
 use crate::plan::join::filter;
 use crate::plan::pack::pack;
 use crate::plan::share::Sight;
-use crate::plan::walk::{conjuncts, same};
-use crate::plan::{Group, Lock, LockWait, Node, Recursion, SortKey};
 use crate::rights::Privileges;
+use crate::scalar::SqlMode;
 use crate::scalar::bind::{present, union_type};
-use crate::scalar::{Expr, SqlMode};
 use crate::system::keys;
 use crate::types::{Column, Type};
 use engine::rows::Strength;
@@ -685,7 +687,9 @@ impl Bind<'_> {
             // A key that is rolled up is NULL.
             for key in &mut keys {
                 match key {
-                    Expr::Column(_, ty) | Expr::Literal(_, ty) | Expr::Hosted(_, ty) => ty.nullable = true,
+                    Expr::Column(_, ty) | Expr::Literal(_, ty) | Expr::Subquery(_, ty) => ty.nullable = true,
+                    Expr::Outer { ty, .. } | Expr::Variable(_, ty) => ty.nullable = true,
+                    Expr::Assign(node) => node.ty.nullable = true,
                     _ => {}
                 }
             }
@@ -873,11 +877,7 @@ fn alias_of(item: &Item<'_>) -> Option<String> {
 /// Does it assign to a variable of the user?
 fn assigns(expr: &Expr) -> bool {
     let mut found = false;
-    expr.walk(&mut |part| {
-        if let Expr::Hosted(hosted, _) = part {
-            found |= hosted.as_any().is_some_and(<dyn std::any::Any>::is::<SetUser>);
-        }
-    });
+    expr.walk(&mut |part| found |= matches!(part, Expr::Assign(_)));
     found
 }
 

@@ -8,34 +8,23 @@
 
 use std::sync::Arc;
 
-use crate::bind::scope::{Origin, Scope, ScopeTable, Source};
+use crate::bind::scope::Scope;
 use crate::bind::single::single;
 use crate::bind::summary::Block;
-use crate::exec::hosted::{Outer, Question, Subquery};
-use crate::exec::repeat::looks_around;
-use crate::plan::Call;
-use crate::plan::walk::{columns, is_volatile};
-use crate::scalar::Expr;
+use crate::nodes::expr::Expr;
+use crate::nodes::node::AggregateCall;
+use crate::nodes::relation::{Origin, ScopeTable, Source};
+use crate::nodes::subquery::Plain;
+use crate::nodes::subquery::{Question, Subquery};
+use crate::nodes::walk::looks_around;
+use crate::nodes::walk::{columns, is_volatile};
 
 /// With more tables a block stays as it is.
 pub const TABLES: usize = 30;
 
-/// A query block that is tables and conditions; or aggregates over all their rows.
-#[derive(Debug)]
-pub struct Plain {
-    pub tables: Vec<ScopeTable>,
-    pub source: Source,
-    pub conditions: Vec<Expr>,
-    pub used: Vec<bool>,
-    /// Aggregates over all of its rows: what it selects is of their results then.
-    pub calls: Vec<Call>,
-    /// What it selects.
-    pub exprs: Vec<Expr>,
-}
-
 impl Plain {
     /// Of a block whose parts these are, if they can move.
-    pub fn of(block: &Block, calls: &[Call], exprs: &[Expr]) -> Option<Arc<Plain>> {
+    pub fn of(block: &Block, calls: &[AggregateCall], exprs: &[Expr]) -> Option<Arc<Plain>> {
         let may_move = |table: &ScopeTable| {
             let is_movable = match &table.origin {
                 Origin::Derived { node } => !looks_around(node),
@@ -73,25 +62,14 @@ impl Move {
         let mut moved = expr.clone();
         moved.rewrite(&mut |expr| match expr {
             Expr::Column(place, _) => *place += self.places,
-            Expr::Hosted(hosted, ty) => {
-                let any = hosted.as_any();
-                if let Some(outer) = any.and_then(|any| any.downcast_ref::<Outer>()) {
-                    if outer.depth == self.depth {
-                        *expr = Expr::Column(outer.at, ty.clone());
-                    }
-                    return;
-                }
-                // A subquery that depends on nothing is the same everywhere.
-                let free = any.and_then(|any| any.downcast_ref::<Subquery>()).filter(|query| !query.is_correlated);
-                match free {
-                    Some(query) => {
-                        let moved = query.with_needles(|needle| self.expr(needle));
-                        *expr = Expr::Hosted(Arc::new(moved), ty.clone());
-                    }
-                    None => self.fails = true,
-                }
+            Expr::Outer { depth, at, ty } if *depth == self.depth => *expr = Expr::Column(*at, ty.clone()),
+            Expr::Outer { .. } => {}
+            // A subquery that depends on nothing is the same everywhere.
+            Expr::Subquery(query, ty) if !query.is_correlated => {
+                let moved = query.with_needles(|needle| self.expr(needle));
+                *expr = Expr::Subquery(Arc::new(moved), ty.clone());
             }
-            _ => {}
+            other => self.fails |= other.reads_outside(),
         });
         moved
     }
@@ -153,15 +131,11 @@ struct Pulled {
 
 /// The subquery that a condition asks, and whether for none.
 fn asked(condition: &Expr) -> Option<(&Subquery, bool)> {
-    let (hosted, is_anti) = match condition {
-        Expr::Hosted(hosted, _) => (hosted, false),
-        Expr::Not(inner) => match &**inner {
-            Expr::Hosted(hosted, _) => (hosted, true),
-            _ => return None,
-        },
-        _ => return None,
-    };
-    Some((hosted.as_any()?.downcast_ref::<Subquery>()?, is_anti))
+    match condition {
+        Expr::Subquery(query, _) => Some((query, false)),
+        Expr::Not(inner) => inner.subquery().map(|query| (&**query, true)),
+        _ => None,
+    }
 }
 
 fn semi(scope: &mut Scope, depth: usize, query: &Subquery, is_anti: bool) -> Option<Pulled> {
@@ -196,7 +170,7 @@ fn semi(scope: &mut Scope, depth: usize, query: &Subquery, is_anti: bool) -> Opt
                     };
                 }
             });
-            crate::plan::walk::conjuncts(test, &mut on);
+            crate::nodes::walk::conjuncts(test, &mut on);
         }
         Question::Value | Question::All { .. } | Question::Row { .. } => return None,
     }

@@ -3,12 +3,12 @@
 //! That is so if the row decides a whole unique key of each of the subquery's tables, by equality, and through one table the next (`WHERE b.k = a.x AND c.k = b.y`). The hard thing is what equality means: only where
 //! the comparison calls the same values equal as the key does, two rows of the key cannot equal one value. MySQL calls this table pullout.
 
-use crate::bind::scope::{Origin, ScopeTable, Source};
 use crate::catalog::table::Part;
+use crate::nodes::expr::Expr;
+use crate::nodes::expr::{Compare, Comparison, Domain};
+use crate::nodes::relation::{Origin, ScopeTable, Source};
+use crate::nodes::walk::{columns, is_volatile};
 use crate::plan::join::key_type;
-use crate::plan::walk::{columns, is_volatile};
-use crate::scalar::Expr;
-use crate::scalar::expr::{Compare, Comparison, Domain};
 
 /// The items and conditions that may join the block's own, if no row finds two matches. `tables` are those of the block with the subquery's behind them; places from `places` on are the subquery's.
 pub fn single(tables: &[ScopeTable], places: usize, source: &Source, on: &[Expr]) -> Option<(Vec<Source>, Vec<Expr>)> {

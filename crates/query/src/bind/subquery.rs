@@ -7,12 +7,13 @@ use syntax::tree as ast;
 use crate::bind::Bind;
 use crate::bind::select::outermost;
 use crate::error::{self, Result, SqlError};
-use crate::exec::hosted::{Question, Subquery};
-use crate::exec::repeat::{expr_repeats, repeats};
+use crate::exec::subquery::evaluate;
+use crate::nodes::expr::Comparison;
+use crate::nodes::expr::Expr;
+use crate::nodes::subquery::{Question, Subquery};
+use crate::nodes::walk::{expr_repeats, repeats};
 use crate::plan::share::Sight;
-use crate::scalar::Expr;
 use crate::scalar::bind::{compare_rows, comparison, row_parts};
-use crate::scalar::expr::Comparison;
 use crate::types::{Column, Type};
 
 impl Bind<'_> {
@@ -28,7 +29,7 @@ impl Bind<'_> {
         let mut reads: Vec<usize> = outside.iter().filter(|(at, _)| *at == depth).map(|(_, place)| *place).collect();
         let is_correlated = !outside.is_empty();
         for needle in question.needles() {
-            reads.extend(crate::plan::walk::columns(needle));
+            reads.extend(crate::nodes::walk::columns(needle));
         }
         let id = self.new_id();
         let (node, plain) = (bound.node, bound.plain);
@@ -36,7 +37,7 @@ impl Bind<'_> {
         let kinds = if repeats { outside.iter().map(|read| self.kinds(*read)).product() } else { f64::INFINITY };
         let known_by = repeats.then_some(outside);
         Ok((
-            Subquery { node, question, depth, reads, is_correlated, id, plain, known_by, kinds, list: None },
+            Subquery { node, question, depth, reads, is_correlated, id, plain, known_by, kinds, list: None, evaluate },
             bound.columns,
         ))
     }
@@ -75,12 +76,12 @@ impl Bind<'_> {
         if let Some(expr) = outermost(&mut subquery.node).and_then(|exprs| exprs.first_mut()) {
             expr.keep_all_digits();
         }
-        Ok(Expr::shown(Expr::Hosted(Arc::new(subquery), ty)))
+        Ok(Expr::shown(Expr::Subquery(Arc::new(subquery), ty)))
     }
 
     pub fn exists(&mut self, query: &ast::Query) -> Result<Expr> {
         let (subquery, _) = self.nested(query, |_, _| Ok(Question::Exists))?;
-        Ok(Expr::Hosted(Arc::new(subquery), Type::boolean().with_nullable(false)))
+        Ok(Expr::Subquery(Arc::new(subquery), Type::boolean().with_nullable(false)))
     }
 
     pub fn in_subquery(&mut self, needle: &ast::Expr, query: &ast::Query, negated: bool) -> Result<Expr> {
@@ -118,7 +119,7 @@ impl Bind<'_> {
             let keys = parts.iter().map(key).collect();
             Ok(if all { Question::All { needles, test } } else { Question::Some { needles, test, keys } })
         })?;
-        Ok(Expr::Hosted(Arc::new(subquery), Type::boolean().with_nullable(true)))
+        Ok(Expr::Subquery(Arc::new(subquery), Type::boolean().with_nullable(true)))
     }
 
     /// Compares values at the first places of a row with those behind them.
@@ -147,7 +148,7 @@ impl Bind<'_> {
             let test = bind.row_test(op, &needles, columns)?;
             Ok(Question::Row { needles, test })
         })?;
-        Ok(Some(Expr::Hosted(Arc::new(subquery), Type::boolean().with_nullable(true))))
+        Ok(Some(Expr::Subquery(Arc::new(subquery), Type::boolean().with_nullable(true))))
     }
 }
 

@@ -7,20 +7,23 @@
 use std::sync::Arc;
 
 use crate::bind::Variables;
-use crate::bind::scope::{Grouped, Origin, ScopeTable, Source};
+use crate::bind::scope::Grouped;
 use crate::bind::select::{group_count, group_node};
-use crate::bind::semi::{Plain, TABLES};
-use crate::exec::hosted::{Outer, Question, Subquery};
-use crate::exec::repeat::{looks_around, repeats};
+use crate::bind::semi::TABLES;
+use crate::nodes::expr::Expr;
+use crate::nodes::expr::{Case, Compare, Comparison, Domain};
+use crate::nodes::node::{Node, SortKey};
+use crate::nodes::relation::{Origin, ScopeTable, Source};
+use crate::nodes::subquery::Plain;
+use crate::nodes::subquery::{Question, Subquery};
+use crate::nodes::walk::{has_subquery, is_volatile};
+use crate::nodes::walk::{looks_around, repeats};
 use crate::plan::estimate::{asking, estimate};
 use crate::plan::join::{Part, Planner, key_type};
 use crate::plan::pack::pack;
 use crate::plan::share::Sight;
-use crate::plan::walk::{has_subquery, is_volatile};
-use crate::plan::{Node, SortKey};
 use crate::rights::effective::Columns;
-use crate::scalar::expr::{Case, Compare, Comparison, Domain};
-use crate::scalar::{EvalContext, Expr, Hosted};
+use crate::scalar::EvalContext;
 use crate::types::{Column, Type};
 use crate::value::Value;
 
@@ -67,8 +70,7 @@ impl Block {
             return part;
         }
         for query in self.candidates(wishes.depth) {
-            let query = query.as_any().and_then(|any| any.downcast_ref::<Subquery>());
-            let Some(other) = query.and_then(|query| self.joined(query, wishes)) else { continue };
+            let Some(other) = self.joined(&query, wishes) else { continue };
             let other_part = other.plan(wishes);
             if other.cost(&other_part) < self.cost(&part) {
                 (*self, part) = (other, other_part);
@@ -87,20 +89,19 @@ impl Block {
     }
 
     /// Subqueries that might become joins, each once.
-    fn candidates(&self, depth: usize) -> Vec<Arc<dyn Hosted>> {
-        let mut found: Vec<(usize, Arc<dyn Hosted>)> = Vec::new();
+    fn candidates(&self, depth: usize) -> Vec<Arc<Subquery>> {
+        let mut found: Vec<Arc<Subquery>> = Vec::new();
         for expr in self.all() {
             expr.walk(&mut |expr| {
-                let Expr::Hosted(hosted, _) = expr else { return };
-                let Some(query) = hosted.as_any().and_then(|any| any.downcast_ref::<Subquery>()) else { return };
+                let Some(query) = expr.subquery() else { return };
                 let is_whole = query.plain.as_ref().is_some_and(|plain| !plain.calls.is_empty());
                 let may = is_whole && query.is_correlated && query.depth == depth;
-                if may && matches!(query.question, Question::Value) && found.iter().all(|(id, _)| *id != query.id) {
-                    found.push((query.id, hosted.clone()));
+                if may && matches!(query.question, Question::Value) && found.iter().all(|known| known.id != query.id) {
+                    found.push(query.clone());
                 }
             });
         }
-        found.into_iter().map(|(_, hosted)| hosted).collect()
+        found
     }
 
     /// The same block with the subquery as a table of it. None: that would not be the same.
@@ -128,10 +129,7 @@ impl Block {
         let value = answered(plain, value, Expr::Column(offset, keys[0].ty().with_nullable(true)));
         for expr in block.all_mut() {
             expr.rewrite(&mut |expr| {
-                let is_it = |hosted: &Arc<dyn Hosted>| {
-                    hosted.as_any().and_then(|any| any.downcast_ref::<Subquery>()).is_some_and(|it| it.id == query.id)
-                };
-                if matches!(expr, Expr::Hosted(hosted, _) if is_it(hosted)) {
+                if expr.subquery().is_some_and(|it| it.id == query.id) {
                     *expr = value.clone();
                 }
             });
@@ -188,15 +186,12 @@ pub(super) fn tie(condition: &Expr, depth: usize) -> Option<(Expr, Theirs)> {
                 _ => true,
             };
         let (mut expr, mut around, mut fits) = (theirs.clone(), false, is_same && theirs.columns().is_empty());
-        expr.rewrite(&mut |expr| {
-            let Expr::Hosted(hosted, ty) = expr else { return };
-            match hosted.as_any().and_then(|any| any.downcast_ref::<Outer>()) {
-                Some(outer) if outer.depth == depth => {
-                    around = true;
-                    *expr = Expr::Column(outer.at, ty.clone());
-                }
-                _ => fits = false,
+        expr.rewrite(&mut |expr| match expr {
+            Expr::Outer { depth: block, at, ty } if *block == depth => {
+                around = true;
+                *expr = Expr::Column(*at, ty.clone());
             }
+            expr => fits &= !expr.reads_outside(),
         });
         (fits && around).then(|| (mine.clone(), Theirs { expr, domain: compare.domain }))
     })

@@ -14,17 +14,20 @@ use syntax::tree::{self, ColumnName, Query, QueryBody, Select, SelectExpr, Selec
 
 use crate::bind::Bind;
 use crate::bind::aggregate::{has_aggregate, has_subquery, has_window};
-use crate::bind::scope::{Common, Origin, Scope, ScopeTable, Source};
+use crate::bind::scope::{Common, Scope};
 use crate::bind::select::{Item, TABLE};
 use crate::catalog::table::Table;
 use crate::catalog::view::{Algorithm, CheckOption, View};
 use crate::error::{self, Result, SqlError};
+use crate::nodes::expr::Expr;
+use crate::nodes::relation::Merged;
+use crate::nodes::relation::{Origin, ScopeTable, Source};
+use crate::nodes::walk::conjuncts;
 use crate::parse::lexical::quoted_name;
 use crate::parse::statement::Name;
-use crate::plan::walk::conjuncts;
 use crate::rights::effective::Columns;
 use crate::rights::{Privileges, Rights};
-use crate::scalar::{Expr, SqlMode};
+use crate::scalar::SqlMode;
 use crate::system::keys;
 use crate::types::Column;
 
@@ -47,19 +50,6 @@ pub enum Noted {
     SchemaOfColumn,
     /// The same before a column that is another without it.
     SchemaNeeded,
-}
-
-/// What a merged view is made of.
-#[derive(Clone, Debug)]
-pub struct Merged {
-    pub view: Arc<View>,
-    /// Each column, over the wide row.
-    pub exprs: Vec<Expr>,
-    pub conditions: Vec<Expr>,
-    /// Of its body: changes through it need them.
-    pub rights: Arc<Rights>,
-    /// The one table of its body, and which of that one's columns each of the view's is.
-    pub over: Option<(usize, Vec<Option<usize>>)>,
 }
 
 /// What a change through a view comes to.
@@ -578,7 +568,7 @@ fn options_over(pending: Vec<(String, Expr)>, offset: usize) -> Result<Vec<(Stri
         let mut hosted = false;
         condition.rewrite(&mut |expr| match expr {
             Expr::Column(place, _) => *place -= offset,
-            Expr::Hosted(..) => hosted = true,
+            part if part.reads_outside() => hosted = true,
             _ => {}
         });
         if hosted {

@@ -9,12 +9,12 @@ use syntax::tree as ast;
 
 use crate::bind::Bind;
 use crate::error::{self, Result, SqlError};
-use crate::plan::Node;
-use crate::plan::window::{Distance, Edge, Frame, Reach, What, Window, WindowCall};
-use crate::scalar::Expr;
+use crate::nodes::expr::Expr;
+use crate::nodes::expr::{Comparison, Operator};
+use crate::nodes::node::Node;
+use crate::nodes::window::{Distance, Edge, Frame, Reach, What, Window, WindowCall};
 use crate::scalar::aggregate::{Aggregate, Kind};
 use crate::scalar::bind::{arithmetic, common_type, compare};
-use crate::scalar::expr::{Comparison, Operator};
 use crate::types::Type;
 
 /// Named windows of one block: each is resolved through those that it inherits from. MySQL has as many.
@@ -146,7 +146,7 @@ impl Bind<'_> {
         match &self.scope().windowed {
             Some(windowed)
                 if windowed.inside != Inside::Nothing
-                    && crate::plan::walk::columns(expr).into_iter().any(|at| at >= windowed.from) =>
+                    && crate::nodes::walk::columns(expr).into_iter().any(|at| at >= windowed.from) =>
             {
                 Err(error::WINDOW_INVALID_WINDOW_FUNC_ALIAS_USE.with(&[&name]))
             }
@@ -361,7 +361,7 @@ impl Bind<'_> {
             ast::Offset::Interval(interval) => (&interval.value, Some(interval)),
         };
         let amount = self.within(Inside::Specification(window.to_owned()), |bind| bind.expr(value))?;
-        if !crate::plan::walk::columns(&amount).is_empty() || crate::plan::walk::is_volatile(&amount) {
+        if !crate::nodes::walk::columns(&amount).is_empty() || crate::nodes::walk::is_volatile(&amount) {
             return Err(error::WINDOW_RANGE_BOUND_NOT_CONSTANT.with(&[&window]));
         }
         if counts_rows && interval.is_some() {
@@ -421,7 +421,7 @@ impl Bind<'_> {
 
 /// An argument that is the same for all rows.
 fn fixed(name: &str, expr: Expr) -> Result<Expr> {
-    let is_fixed = crate::plan::walk::columns(&expr).is_empty() && !crate::plan::walk::is_volatile(&expr);
+    let is_fixed = crate::nodes::walk::columns(&expr).is_empty() && !crate::nodes::walk::is_volatile(&expr);
     if is_fixed { Ok(expr) } else { Err(error::WRONG_ARGUMENTS.with(&[&name])) }
 }
 

@@ -6,7 +6,7 @@
 
 use crate::catalog::table::{Table, TableColumn};
 use crate::error::{Result, SqlError};
-use crate::scalar::Expr;
+use crate::nodes::expr::Expr;
 
 /// GENERATED ALWAYS AS (text).
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 //! A statement sees one `Snapshot`; DDL makes the next one, and publishes it after its transaction has committed. Only one DDL statement writes at a time (`writing`).
 
 pub mod foreign;
+pub mod foreign_graph;
 pub mod gather;
 pub mod generated;
 pub mod live;

@@ -9,6 +9,7 @@ use std::ops::Bound;
 use engine::rows::{Locked, MapId, ROW_KEY_MAX, RowBatch, Strength};
 
 use crate::catalog::foreign::{Action, ForeignKey, KeyAt};
+use crate::catalog::foreign_graph::{Child, Family, Member};
 use crate::catalog::table::Table;
 use crate::error::{self, Result, SqlError};
 use crate::exec::change::{current, replace, take_out};
@@ -17,7 +18,6 @@ use crate::exec::host::host;
 use crate::exec::ranges::after;
 use crate::exec::spill::rows::Rows;
 use crate::key::{encode_part, row_key};
-use crate::plan::family::{Child, Family, Member};
 use crate::scalar::EvalContext;
 use crate::value::Value;
 

@@ -4,8 +4,9 @@
 
 use crate::error::{self, Result};
 use crate::exec::window::{Amounts, Partition};
-use crate::plan::window::{Distance, Edge, Frame, Reach};
-use crate::scalar::{EvalContext, Expr};
+use crate::nodes::expr::Expr;
+use crate::nodes::window::{Distance, Edge, Frame, Reach};
+use crate::scalar::EvalContext;
 use crate::value::Value;
 
 /// How far the edges of a RANGE frame have come.

@@ -14,9 +14,10 @@ use crate::exec::join::without;
 use crate::exec::memory::Held;
 use crate::exec::spill::partition::{LEVELS, Part, Partitions, Rows};
 use crate::exec::{BATCH, Exec, all_hold};
-use crate::plan::{HashJoin, JoinKind};
+use crate::nodes::expr::Expr;
+use crate::nodes::node::{HashJoin, JoinKind};
+use crate::scalar::EvalContext;
 use crate::scalar::key::encode;
-use crate::scalar::{EvalContext, Expr};
 use crate::types::Type;
 
 type Table = Map<Vec<u8>, Vec<Row>>;

@@ -8,19 +8,17 @@ use engine::Lsn;
 use engine::rows::{Isolation, Transaction};
 use stdx::memory;
 
-use crate::batch::Row;
 use crate::error::{self, Result, SqlError};
-use crate::exec::hosted::{Answer, Listing};
 use crate::exec::measure::Measures;
 use crate::exec::memory::{Held, Sum};
 use crate::exec::repeat::Answers;
 use crate::exec::spill::Spill;
 use crate::exec::spill::rows::Rows;
+use crate::exec::subquery::{Answer, Listing};
 use crate::rights::Rights;
 use crate::scalar::EvalContext;
 use crate::session::variables::Values;
 use crate::session::{Database, Handle, Kill};
-use crate::types::Type;
 use crate::value::Value;
 
 pub struct Host {
@@ -32,8 +30,6 @@ pub struct Host {
     pub rights: Arc<Rights>,
     pub txn: Option<Transaction>,
     pub isolation: Isolation,
-    /// The rows around the subquery that runs, outermost first.
-    pub outer: Vec<Row>,
     /// Answers of subqueries that depend on nothing.
     pub answers: HashMap<usize, Arc<Answer>>,
     /// And of those that depend on a row.
@@ -44,7 +40,6 @@ pub struct Host {
     pub gathers: bool,
     /// Rows of common table expressions; and of the last round of those being made.
     pub commons: HashMap<usize, Arc<Rows>>,
-    pub users: HashMap<String, (Value, Type)>,
     /// What has been read outside of the transaction is durable when the log is, up to here.
     pub seen: Lsn,
     pub deadline: Option<Instant>,
@@ -106,13 +101,11 @@ impl Host {
             rights: Arc::default(),
             txn: None,
             isolation: Isolation::RepeatableRead,
-            outer: Vec::new(),
             answers: HashMap::new(),
             repeats: HashMap::new(),
             listings: HashMap::new(),
             gathers: false,
             commons: HashMap::new(),
-            users: HashMap::new(),
             seen: 0,
             deadline: None,
             answers_anyway: false,
@@ -127,7 +120,6 @@ impl Host {
     }
 
     pub fn begin_statement(&mut self) {
-        self.outer.clear();
         self.answers.clear();
         self.repeats.clear();
         self.listings.clear();
@@ -222,17 +214,8 @@ impl Host {
         }
         self.claim(bytes)
     }
-
-    /// Gives a user variable its value, which stays until the session ends.
-    pub fn set_user(&mut self, name: String, value: Value, ty: Type) -> Result<()> {
-        let _claim = memory::claim(name.len() + value.heap_bytes() + USER_BYTES)?;
-        self.users.insert(name, (value, ty));
-        Ok(())
-    }
 }
 
-/// What a user variable takes beside its name and its value, about.
-const USER_BYTES: usize = 256;
 const CLAIMED_MIN: usize = 16 << 10;
 
 /// The host of a running statement.

@@ -4,7 +4,7 @@ use crate::batch::Row;
 use crate::error::{self, Result};
 use crate::exec::host::host;
 use crate::exec::spill::rows::Rows;
-use crate::plan::json_table::{Holds, JsonColumn, JsonTable, Level, Otherwise};
+use crate::nodes::json_table::{Holds, JsonColumn, JsonTable, Level, Otherwise};
 use crate::scalar::EvalContext;
 use crate::scalar::json::table::stored;
 use crate::scalar::json::{self, Json, Node};

@@ -14,8 +14,9 @@ use crate::error::{self, Result, SqlError};
 use crate::exec::all_hold;
 use crate::exec::host::host;
 use crate::exec::memory::Gathered;
-use crate::plan::{Lock, LockWait};
-use crate::scalar::{EvalContext, Expr};
+use crate::nodes::expr::Expr;
+use crate::nodes::node::{Lock, LockWait};
+use crate::scalar::EvalContext;
 use crate::system::keys::{DB, EXPIRES_AT, Found, KEY, VALUE, find, read, row, table};
 use crate::value::Value;
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::plan::Node;
+use crate::nodes::node::Node;
 
 /// Of one node, over all its runs.
 #[derive(Clone, Copy, Debug, Default)]

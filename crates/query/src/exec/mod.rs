@@ -13,7 +13,6 @@ pub mod generated;
 pub mod group;
 mod hash;
 pub mod host;
-pub mod hosted;
 pub mod join;
 mod json_table;
 pub mod keys;
@@ -28,6 +27,7 @@ mod set;
 pub mod sort;
 pub(crate) mod sorter;
 pub mod spill;
+pub mod subquery;
 pub mod window;
 
 use std::sync::Arc;
@@ -40,9 +40,10 @@ use crate::exec::host::host;
 use crate::exec::memory::{Gathered, Held};
 use crate::exec::spill::keys::Keys;
 use crate::exec::spill::rows::Rows;
-use crate::plan::{Node, Recursion};
+use crate::nodes::expr::Expr;
+use crate::nodes::node::{Node, Recursion};
+use crate::scalar::EvalContext;
 use crate::scalar::key::encode;
-use crate::scalar::{EvalContext, Expr};
 use crate::types::Type;
 use crate::value::Value;
 
@@ -166,7 +167,7 @@ impl Exec {
             Node::Union { .. } => State::Union(None, 0),
             Node::SetOperation { left, right, .. } => State::Set(Box::new(set::SetState::open(left, right, ctx)?)),
             Node::Lateral { input, depth, .. } => {
-                State::Lateral(hosted::around(*depth, base.map_or(&[], |row| row), ctx, |ctx| gather(input, ctx))?, 0)
+                State::Lateral(subquery::around(*depth, base.map_or(&[], |row| row), ctx, |ctx| gather(input, ctx))?, 0)
             }
             Node::JsonTable(table) => State::Shared(Arc::new(json_table::rows(table, ctx)?), 0),
             Node::Common { id, source, recursion } => State::Shared(common(*id, source, recursion.as_ref(), ctx)?, 0),

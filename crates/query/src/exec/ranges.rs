@@ -8,9 +8,10 @@ use std::ops::Bound;
 use crate::catalog::table::{Part, Table};
 use crate::error::Result;
 use crate::key::encode_part;
+use crate::nodes::expr::Expr;
+use crate::nodes::node::{Access, Limit, Scan, Span};
 use crate::plan::fit::{Fit, fit};
-use crate::plan::{Access, Limit, Scan, Span};
-use crate::scalar::{EvalContext, Expr};
+use crate::scalar::EvalContext;
 use crate::types::Type;
 use crate::value::Value;
 

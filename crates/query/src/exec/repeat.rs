@@ -6,11 +6,6 @@
 use stdx::hash::Map;
 
 use crate::exec::host::row_bytes;
-use crate::exec::hosted::{Outer, Subquery};
-use crate::plan::Node;
-use crate::plan::explain::{exprs, inputs};
-use crate::plan::walk::is_volatile;
-use crate::scalar::Expr;
 use crate::value::Value;
 
 /// Of the memory of a statement, the part that the answers of one subquery may take.
@@ -54,42 +49,4 @@ impl Answers {
             self.known.insert(key, answer.clone());
         }
     }
-}
-
-/// Does the plan answer the same whenever it is asked with the same rows around? Nothing in it draws lots, waits, or looks at the user's variables.
-pub fn repeats(node: &Node) -> bool {
-    let is_odd = matches!(node, Node::LastRound { .. });
-    !is_odd && exprs(node).into_iter().all(expr_repeats) && inputs(node).into_iter().all(|input| repeats(input))
-}
-
-pub fn expr_repeats(expr: &Expr) -> bool {
-    let mut all = !is_volatile(expr);
-    expr.walk(&mut |expr| {
-        if let Expr::Hosted(hosted, _) = expr {
-            let any = hosted.as_any();
-            let is_outer = any.is_some_and(|any| any.is::<Outer>());
-            let query = any.and_then(|any| any.downcast_ref::<Subquery>());
-            all &= is_outer
-                || query.is_some_and(|query| repeats(&query.node) && query.question.needles().iter().all(expr_repeats));
-        }
-    });
-    all
-}
-
-/// Does the plan look at rows around it?
-pub fn looks_around(node: &Node) -> bool {
-    exprs(node).into_iter().any(expr_looks_around) || inputs(node).into_iter().any(|input| looks_around(input))
-}
-
-/// Of subqueries within, only whether they look at anything outside of themselves is known: that may be what they are in.
-fn expr_looks_around(expr: &Expr) -> bool {
-    let mut looks = false;
-    expr.walk(&mut |expr| {
-        if let Expr::Hosted(hosted, _) = expr {
-            let any = hosted.as_any();
-            looks |= any.is_some_and(|any| any.is::<Outer>());
-            looks |= any.and_then(|any| any.downcast_ref::<Subquery>()).is_some_and(|query| query.is_correlated);
-        }
-    });
-    looks
 }

@@ -22,9 +22,10 @@ use crate::exec::ranges::{Range, point, ranges_of};
 use crate::exec::spill::keys::Keys;
 use crate::exec::{all_hold, generated};
 use crate::key::row_key;
-use crate::plan::{Lock, LockWait, Scan, Stages};
+use crate::nodes::expr::Expr;
+use crate::nodes::node::{Lock, LockWait, Scan, Stages};
 use crate::row::{Opened, Source};
-use crate::scalar::{EvalContext, Expr};
+use crate::scalar::EvalContext;
 use crate::session::count::Count;
 use crate::value::Value;
 

@@ -13,7 +13,7 @@ use crate::exec::host::host;
 use crate::exec::memory::Held;
 use crate::exec::spill::partition::{LEVELS, Part, Partitions, Rows};
 use crate::exec::{BATCH, Exec, key_of};
-use crate::plan::Node;
+use crate::nodes::node::Node;
 use crate::scalar::EvalContext;
 use crate::types::Type;
 use crate::value::Value;

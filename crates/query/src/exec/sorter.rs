@@ -17,7 +17,7 @@ use crate::exec::host::host;
 use crate::exec::memory;
 use crate::exec::progress::{Of, Progress};
 use crate::exec::spill::{PIECE as READ_BYTES, Reader, Run, Writer, decode_row, encode_cells, unpack_row};
-use crate::plan::SortKey;
+use crate::nodes::node::SortKey;
 use crate::scalar::EvalContext;
 use crate::scalar::key::{encode_cell, start_of_cell};
 

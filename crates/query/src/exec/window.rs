@@ -15,13 +15,14 @@ use crate::exec::progress::{self, Of};
 use crate::exec::sorter::{Sorted, Sorter};
 use crate::exec::spill::rows::{Near, Rows};
 use crate::exec::{BATCH, Exec};
-use crate::plan::Call;
+use crate::nodes::expr::Expr;
+use crate::nodes::node::AggregateCall;
+use crate::nodes::window::{What, Window, WindowCall};
 use crate::plan::estimate::estimate;
-use crate::plan::window::{What, Window, WindowCall};
 use crate::scalar::aggregate::{Accumulator, Kind};
 use crate::scalar::arithmetic::fit;
 use crate::scalar::key::encode;
-use crate::scalar::{EvalContext, Expr, compare};
+use crate::scalar::{EvalContext, compare};
 use crate::value::Value;
 
 pub struct WindowState {
@@ -281,12 +282,18 @@ impl Progress {
 }
 
 impl Running {
-    fn new(call: &Call) -> Running {
+    fn new(call: &AggregateCall) -> Running {
         Running { frame: (0, 0), sum: call.aggregate.init(), best: None, last: None }
     }
 
     /// What the frame comes to.
-    fn of(&mut self, frame: (usize, usize), call: &Call, rows: &mut Partition, ctx: &mut EvalContext) -> Result<Value> {
+    fn of(
+        &mut self,
+        frame: (usize, usize),
+        call: &AggregateCall,
+        rows: &mut Partition,
+        ctx: &mut EvalContext,
+    ) -> Result<Value> {
         let (from, to) = (frame.0.min(frame.1), frame.1);
         if self.frame == (from, to)
             && let Some(last) = &self.last
@@ -307,7 +314,7 @@ impl Running {
     fn total(
         &mut self,
         (from, to): (usize, usize),
-        call: &Call,
+        call: &AggregateCall,
         rows: &mut Partition,
         ctx: &mut EvalContext,
     ) -> Result<Value> {
@@ -337,7 +344,7 @@ impl Running {
     fn extreme(
         &mut self,
         (from, to): (usize, usize),
-        call: &Call,
+        call: &AggregateCall,
         rows: &mut Partition,
         ctx: &mut EvalContext,
     ) -> Result<Value> {
@@ -365,6 +372,6 @@ impl Running {
     }
 }
 
-fn arguments(call: &Call, row: &Row, ctx: &mut EvalContext) -> Result<Vec<Value>> {
+fn arguments(call: &AggregateCall, row: &Row, ctx: &mut EvalContext) -> Result<Vec<Value>> {
     call.arguments.iter().map(|argument| argument.eval(row, ctx)).collect()
 }

@@ -5,13 +5,13 @@
 //! every value fits exactly and the rows are those of the index's snapshot.
 
 use crate::bind::generated::is_like;
-use crate::bind::hints::Allowed;
 use crate::catalog::table::{Part, Table};
+use crate::nodes::expr::Expr;
+use crate::nodes::node::{Access, Limit, SortKey};
+use crate::nodes::relation::Allowed;
 use crate::plan::cost::{HASH, KEPT, KEPT_BETWEEN, LOOKUP, RANGE, ROW, UNION, WHOLE};
 use crate::plan::said::{Bounds, Said, parts, says_no_more};
 use crate::plan::share::Sight;
-use crate::plan::{Access, Limit, SortKey};
-use crate::scalar::Expr;
 
 /// An OR of more arms leads through no more than one index.
 const ARMS: usize = 16;
@@ -66,7 +66,8 @@ impl Target<'_> {
     }
 
     pub(super) fn is_known(&self, expr: &Expr) -> bool {
-        super::walk::columns(expr).into_iter().all(|at| (self.is_bound)(at)) && !super::walk::is_volatile(expr)
+        crate::nodes::walk::columns(expr).into_iter().all(|at| (self.is_bound)(at))
+            && !crate::nodes::walk::is_volatile(expr)
     }
 
     /// The best way, and whether it gives the rows in the order of `order` (places of the wide row).

@@ -1,11 +1,12 @@
 //! May a plan that has begun be dropped and begun anew, as if nothing had been?
 //!
-//! It may where it reads one table and nothing in it answers anew each time it is asked, or leaves something behind: no RAND(), no GET_LOCK(), no variable that is set, no subquery. So may an INSERT of such values (`bind::change::Insert`). What it has locked
+//! It may where it reads one table and nothing in it answers anew each time it is asked, or leaves something behind: no RAND(), no GET_LOCK(), no variable that is set, no subquery. So may an INSERT of such values (`nodes::change::Insert`). What it has locked
 //! so far it would lock again.
 
-use crate::plan::walk::is_volatile;
-use crate::plan::{Node, walk};
-use crate::scalar::Expr;
+use crate::nodes::expr::Expr;
+use crate::nodes::node::Node;
+use crate::nodes::walk;
+use crate::nodes::walk::is_volatile;
 
 pub fn may_begin_again(node: &Node) -> bool {
     match node {

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::exec::hosted::Subquery;
+use crate::nodes::expr::Expr;
+use crate::nodes::node::{JoinKind, Node};
+use crate::nodes::subquery::Question;
+use crate::nodes::subquery::Subquery;
 use crate::plan::cost::{HASH, KEPT, OPEN, PROBE, ROWS, STEP};
 use crate::plan::order::kept;
-use crate::plan::{JoinKind, Node};
-use crate::scalar::Expr;
 use crate::value::Value;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -113,13 +114,12 @@ pub fn asking<'e>(exprs: impl IntoIterator<Item = &'e Expr>, rows: f64) -> f64 {
     let mut cost = 0.0;
     for expr in exprs {
         expr.walk(&mut |expr| {
-            let Expr::Hosted(hosted, _) = expr else { return };
-            let Some(query) = hosted.as_any().and_then(|any| any.downcast_ref::<Subquery>()) else { return };
+            let Some(query) = expr.subquery() else { return };
             cost += rows * PROBE;
             if query.is_correlated {
                 // With a list at hand no more than that costs is spent before it is made.
                 let by_list = query.list.as_ref().map_or(f64::INFINITY, |list| 2.0 * list.cost);
-                cost += (rows.min(query.kinds) * query.each_cost()).min(by_list);
+                cost += (rows.min(query.kinds) * subquery_cost(query)).min(by_list);
             }
         });
     }
@@ -128,4 +128,12 @@ pub fn asking<'e>(exprs: impl IntoIterator<Item = &'e Expr>, rows: f64) -> f64 {
 
 fn sorted(input: Estimate) -> Estimate {
     Estimate { rows: input.rows, cost: input.cost + input.rows * input.rows.max(2.0).log2() * STEP }
+}
+
+/// What it costs to ask the subquery for one row.
+pub fn subquery_cost(query: &Subquery) -> f64 {
+    let each = estimate(&query.node);
+    // The first row is an answer to EXISTS.
+    let part = if matches!(query.question, Question::Exists) { each.rows.max(1.0) } else { 1.0 };
+    OPEN + each.cost / part
 }

@@ -2,7 +2,7 @@
 //!
 //! Whatever does not fit exactly is not looked up: the scan is wider, and the condition, which is always looked at again, decides.
 
-use crate::scalar::expr::Domain;
+use crate::nodes::expr::Domain;
 use crate::scalar::{EvalContext, Place, store, temporal};
 use crate::types::{Kind, Type};
 use crate::value::{Decimal, Value};

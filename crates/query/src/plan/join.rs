@@ -6,19 +6,19 @@
 use std::sync::Arc;
 
 use crate::bind::generated::indexed;
-use crate::bind::scope::{Origin, ScopeTable, Source};
 use crate::exec::fold::folds;
-use crate::exec::hosted::Subquery;
 use crate::key;
+use crate::nodes::expr::Expr;
+use crate::nodes::expr::{Comparison, Domain};
+use crate::nodes::node::{HashJoin, JoinKind, Node, Scan, SortKey, Stages};
+use crate::nodes::relation::{Origin, ScopeTable, Source};
+use crate::nodes::walk::{columns, has_subquery, is_volatile};
 use crate::plan::access::{Choice, Target};
 use crate::plan::cost::{HASH, OPEN, PROBE, ROWS};
+use crate::plan::equal;
 use crate::plan::estimate::{asking, estimate};
 use crate::plan::order::{Way, kept, order};
 use crate::plan::share::Sight;
-use crate::plan::walk::{columns, has_subquery, is_volatile};
-use crate::plan::{HashJoin, JoinKind, Node, Scan, SortKey, Stages, equal};
-use crate::scalar::Expr;
-use crate::scalar::expr::{Comparison, Domain};
 use crate::system::keys;
 use crate::types::{Kind, Type};
 
@@ -467,8 +467,7 @@ fn is_shown(condition: &Expr, offset: usize, shows: &dyn Fn(usize) -> bool) -> b
 fn asks(condition: &Expr) -> bool {
     let mut asks = false;
     condition.walk(&mut |expr| {
-        let any = if let Expr::Hosted(hosted, _) = expr { hosted.as_any() } else { None };
-        asks |= any.and_then(|any| any.downcast_ref::<Subquery>()).is_some_and(|query| query.is_correlated);
+        asks |= expr.subquery().is_some_and(|query| query.is_correlated);
     });
     asks
 }

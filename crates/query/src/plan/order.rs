@@ -7,14 +7,14 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use crate::bind::scope::{Origin, Source};
+use crate::nodes::expr::Expr;
+use crate::nodes::relation::{Origin, Source};
+use crate::nodes::walk::columns;
 use crate::plan::access::Choice;
 use crate::plan::cost::{HASH, KEPT_EQUAL, LOOKUP, OPEN, PROBE, RANGE, STEP};
 use crate::plan::equal::Class;
 use crate::plan::estimate::estimate;
 use crate::plan::join::{Planner, tables_of};
-use crate::plan::walk::columns;
-use crate::scalar::Expr;
 
 /// So many items are ordered by going through all their sets.
 const EXACT: usize = 10;

@@ -4,11 +4,9 @@
 //! that nobody reads are taken out and all others move up. The hard thing is to find everybody who names a place: expressions of the joins' nodes and of what stands right above them are rewritten; a block that is looked
 //! at from within, by a subquery that depends on its rows or by a table that is made anew for each of them, stays as it is.
 
+use crate::nodes::expr::Expr;
+use crate::nodes::node::{Node, Scan};
 use std::sync::Arc;
-
-use crate::exec::hosted::{Outer, Subquery, UserVariable};
-use crate::plan::{Node, Scan};
-use crate::scalar::Expr;
 
 /// Takes what is not `used` out of the rows of a join; `above` are the expressions over them.
 pub fn pack(node: &mut Arc<Node>, used: &[bool], mut above: Vec<&mut Expr>) {
@@ -77,14 +75,11 @@ fn exprs(node: &Node) -> Box<dyn Iterator<Item = &Expr> + '_> {
 fn can_move(expr: &Expr) -> bool {
     let mut can = true;
     expr.walk(&mut |expr| {
-        let Expr::Hosted(hosted, _) = expr else { return };
-        let any = hosted.as_any();
-        can &= any.is_some_and(|any| {
-            let query = any.downcast_ref::<Subquery>();
-            any.is::<Outer>()
-                || any.is::<UserVariable>()
-                || query.is_some_and(|query| !query.is_correlated && query.question.needles().iter().all(can_move))
-        });
+        can &= match expr {
+            Expr::Subquery(query, _) => !query.is_correlated && query.question.needles().iter().all(can_move),
+            Expr::Assign(_) => false,
+            _ => true,
+        };
     });
     can
 }
@@ -115,16 +110,13 @@ impl Packing {
     fn expr(&self, expr: &mut Expr) {
         expr.rewrite(&mut |expr| match expr {
             Expr::Column(place, _) => *place = self.place(*place),
-            Expr::Hosted(hosted, ty) => {
-                let query = hosted.as_any().and_then(|any| any.downcast_ref::<Subquery>());
-                if let Some(query) = query.filter(|query| !query.question.needles().is_empty()) {
-                    let moved = query.with_needles(|needle| {
-                        let mut needle = needle.clone();
-                        self.expr(&mut needle);
-                        needle
-                    });
-                    *expr = Expr::Hosted(Arc::new(moved), ty.clone());
-                }
+            Expr::Subquery(query, ty) if !query.question.needles().is_empty() => {
+                let moved = query.with_needles(|needle| {
+                    let mut needle = needle.clone();
+                    self.expr(&mut needle);
+                    needle
+                });
+                *expr = Expr::Subquery(Arc::new(moved), ty.clone());
             }
             _ => {}
         });

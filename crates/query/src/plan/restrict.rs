@@ -5,12 +5,12 @@
 //!
 //! So it says of a column too: `(x = 1 AND y > 2) OR (x = 5 AND y < 0)` is true of no row but those with `x IN (1, 5)`. That leads through an index, and of a row that is not wanted only `x` is read.
 
-use crate::bind::scope::Origin;
+use crate::nodes::expr::Expr;
+use crate::nodes::expr::{Comparison, Domain, In};
+use crate::nodes::relation::Origin;
+use crate::nodes::walk::{columns, has_subquery, is_volatile, parts_of, same};
 use crate::plan::join::Planner;
-use crate::plan::walk::{columns, has_subquery, is_volatile, parts_of, same};
-use crate::scalar::Expr;
 use crate::scalar::bind::constant::is_conversion;
-use crate::scalar::expr::{Comparison, Domain, In};
 
 impl Planner<'_> {
     /// The further conditions that follow, each on one of these tables.

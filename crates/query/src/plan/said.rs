@@ -5,11 +5,11 @@
 
 use std::collections::BTreeMap;
 
+use crate::nodes::expr::Expr;
+use crate::nodes::expr::{Comparison, Domain};
+use crate::nodes::node::{Limit, Span};
 use crate::plan::access::Target;
 use crate::plan::fit::is_promising;
-use crate::plan::{Limit, Span};
-use crate::scalar::Expr;
-use crate::scalar::expr::{Comparison, Domain};
 use crate::types::Type;
 
 /// An OR that asks for more ranges leads through no index.

@@ -4,17 +4,18 @@
 //! an answer.
 
 use crate::bind::Variables;
-use crate::bind::scope::{Origin, ScopeTable};
 use crate::catalog::statistics::ColumnStatistics;
 use crate::catalog::table::Table;
+use crate::nodes::expr::Expr;
+use crate::nodes::expr::{Between, Compare, Comparison, In, Like};
+use crate::nodes::node::{Access, Node};
+use crate::nodes::relation::{Origin, ScopeTable};
+use crate::nodes::walk::is_volatile;
 use crate::plan::cost::{KEPT, KEPT_BETWEEN, KEPT_EQUAL, ROWS};
 use crate::plan::estimate::estimate;
 use crate::plan::fit::{Fit, fit};
-use crate::plan::walk::is_volatile;
-use crate::plan::{Access, Node};
-use crate::scalar::expr::{Between, Compare, Comparison, In, Like};
+use crate::scalar::EvalContext;
 use crate::scalar::like::{escape_char, prefix};
-use crate::scalar::{EvalContext, Expr};
 use crate::types::Type;
 use crate::value::Value;
 
@@ -55,7 +56,8 @@ impl Sight<'_> {
         }
         let (mut known, mut has_parameters) = (!is_volatile(expr), false);
         expr.walk(&mut |part| match part {
-            Expr::Column(..) | Expr::Hosted(..) => known = false,
+            Expr::Column(..) => known = false,
+            part if part.reads_outside() => known = false,
             Expr::Parameter(at, _) => {
                 has_parameters = true;
                 known &= *at < self.values.len();
@@ -133,7 +135,7 @@ impl Sight<'_> {
             Expr::In(list) => self.of_list(list),
             Expr::Like(like) => self.of_like(like),
             Expr::IsNull(inner) => self.column(inner, |column, _, _| 1.0 - column.some()).unwrap_or(KEPT_EQUAL),
-            Expr::Hosted(..) => 0.5,
+            condition if condition.reads_outside() => 0.5,
             _ => KEPT,
         };
         share.clamp(1e-9, 1.0)

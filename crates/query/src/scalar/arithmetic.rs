@@ -4,10 +4,10 @@
 //! fitted to the type that the binder announced. What does not fit is error 1690 with the expression's text.
 
 use crate::error::{self, Result};
+use crate::nodes::expr::{Arithmetic, Operator};
 use crate::scalar::context::{EvalContext, SqlMode};
 use crate::scalar::convert;
 use crate::scalar::decimal::Decimal;
-use crate::scalar::expr::{Arithmetic, Operator};
 use crate::types::{Kind, Type};
 use crate::value::Value;
 

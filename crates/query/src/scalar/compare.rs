@@ -5,9 +5,9 @@ use std::cmp::Ordering;
 use datum::float;
 
 use crate::error::Result;
+use crate::nodes::expr::{Comparison, Domain};
 use crate::scalar::context::EvalContext;
 use crate::scalar::convert;
-use crate::scalar::expr::{Comparison, Domain};
 use crate::scalar::json::Json;
 use crate::scalar::temporal::{DateTime, Strictness, Time};
 use crate::types::{Collation, Kind, Type};

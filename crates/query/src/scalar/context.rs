@@ -1,14 +1,19 @@
 //! What an expression may ask of its session while it is evaluated, and where its warnings go.
 
 use std::any::Any;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
+use stdx::memory;
+
+use crate::batch::Row;
 use crate::error::{self, Result, SqlError};
 use crate::scalar::functions::crypt;
 use crate::scalar::named::NamedLocks;
 use crate::scalar::temporal::Locale;
 use crate::scalar::temporal::{Rounding, Timestamp, Zone};
+use crate::types::Type;
 use crate::value::{Text, Value};
 
 /// Gives the next timestamp of a sequence and the log position at which it may be shown.
@@ -30,6 +35,10 @@ pub struct EvalContext {
     pub session: SessionFacts,
     /// Values of `Expr::Parameter`.
     pub parameters: Vec<Value>,
+    /// The rows around the subquery that runs, outermost first: values of `Expr::Outer`.
+    pub outer: Vec<Row>,
+    /// Values of `Expr::Variable`.
+    pub variables: UserVariables,
     /// They came apart from the text: a prepared statement is run.
     pub values_apart: bool,
     pub max_allowed_packet: usize,
@@ -55,7 +64,7 @@ pub struct EvalContext {
     pub locks: Arc<NamedLocks>,
     /// Takes a timestamp (NEXTVAL): the number, and the log position at which it may be shown. None: there are none.
     pub take_timestamp: Option<Arc<TakeTimestamp>>,
-    /// What the host's own nodes need (`Expr::Hosted`): they take it, use it, and put it back.
+    /// The executor's state: `exec::host` alone knows its type, for the executor lies above expressions.
     pub host: Option<Box<dyn Any + Send>>,
 }
 
@@ -139,6 +148,8 @@ impl EvalContext {
             warnings: Warnings::default(),
             session: SessionFacts::default(),
             parameters: Vec::new(),
+            outer: Vec::new(),
+            variables: UserVariables::default(),
             values_apart: false,
             max_allowed_packet: 64 << 20,
             group_concat_max_len: 1024,
@@ -403,27 +414,38 @@ impl Level {
     }
 }
 
-/// A thing of the host that evaluates itself: a subquery, a system variable.
-pub trait Hosted: std::fmt::Debug + Send + Sync {
-    fn eval(&self, row: &[Value], ctx: &mut EvalContext) -> Result<Value>;
+/// The session's own variables (`@x`): they live until it ends, and count against the memory budget.
+#[derive(Debug, Default)]
+pub struct UserVariables {
+    values: HashMap<Box<str>, (Value, Type)>,
+}
 
-    /// The values of `row` it reads: for those who ask what an expression depends on.
-    fn columns(&self) -> Vec<usize> {
-        Vec::new()
+impl UserVariables {
+    /// Bytes of an entry beside its name and its value, about.
+    const ENTRY_BYTES: usize = 256;
+
+    /// NULL for a variable that was never set.
+    pub fn get(&self, name: &str) -> Value {
+        self.values.get(name).map(|(value, _)| value.clone()).unwrap_or_default()
     }
 
-    /// The thing itself, for those who know its kind: to show a plan.
-    fn as_any(&self) -> Option<&dyn std::any::Any> {
-        None
+    /// The type of the value that was set last; `None` for a variable that was never set.
+    pub fn type_of(&self, name: &str) -> Option<&Type> {
+        self.values.get(name).map(|(_, ty)| ty)
     }
 
-    /// Does it stand for a column: of the row around a subquery?
-    fn is_column(&self) -> bool {
-        false
+    /// Error 1041 if the memory budget has no room for the value.
+    pub fn set(&mut self, name: &str, value: Value, ty: Type) -> Result<()> {
+        let _claim = memory::claim(name.len() + value.heap_bytes() + Self::ENTRY_BYTES)?;
+        self.values.insert(name.into(), (value, ty));
+        Ok(())
     }
 
-    /// Is it the same at every evaluation within a statement?
-    fn is_constant(&self) -> bool {
-        false
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Value, &Type)> {
+        self.values.iter().map(|(name, (value, ty))| (&**name, value, ty))
+    }
+
+    pub fn clear(&mut self) {
+        self.values.clear();
     }
 }

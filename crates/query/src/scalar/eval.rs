@@ -5,8 +5,8 @@ use std::cmp::Ordering;
 use stdx::memory::{self, Claim};
 
 use crate::error::Result;
+use crate::nodes::expr::{Between, Call, Case, Compare, Comparison, Domain, Expr, In, Like};
 use crate::scalar::context::EvalContext;
-use crate::scalar::expr::{Between, Call, Case, Compare, Comparison, Domain, Expr, In, Like};
 use crate::scalar::functions::Run;
 use crate::scalar::{arithmetic, cast, compare, convert, like, short};
 use crate::types::{Collation, Kind, Type};
@@ -19,7 +19,17 @@ impl Expr {
             Expr::Literal(value, _) => Ok(value.clone()),
             Expr::Column(place, _) => Ok(row[*place].clone()),
             Expr::Parameter(place, _) => Ok(ctx.parameters.get(*place).cloned().unwrap_or_default()),
-            Expr::Hosted(hosted, _) => hosted.eval(row, ctx),
+            Expr::Outer { depth, at, .. } => {
+                let outer = ctx.outer.get(*depth).and_then(|row| row.get(*at));
+                Ok(outer.cloned().unwrap_or_default())
+            }
+            Expr::Subquery(query, _) => (query.evaluate)(query, row, ctx),
+            Expr::Variable(name, _) => Ok(ctx.variables.get(name)),
+            Expr::Assign(node) => {
+                let value = node.value.eval(row, ctx)?;
+                ctx.variables.set(&node.name, value.clone(), node.value.ty())?;
+                Ok(value)
+            }
             Expr::Compare(node) => Ok(truth_value(node.decide(row, ctx)?)),
             Expr::Arithmetic(node) => Ok(arithmetic::fit(self.eval_exact(row, ctx)?, &node.ty)),
             Expr::Call(call) => Ok(shown(call.eval(row, ctx)?, &call.ty)),

@@ -1,6 +1,6 @@
 //! One value and one expression: everything between a tree of names and a row of values. README.md in this folder draws it.
 //!
-//! In reading order: `context` (what an expression may ask of its session), `expr` (the bound tree), `bind` (from syntax to it), `compare` and `arithmetic`
+//! In reading order: `context` (what an expression may ask of its session), `bind` (from syntax to it), `compare` and `arithmetic`
 //! (its operators), `convert`, `cast` and `store` (from type to type), `key` (bytes in the order of values), `functions` (one table), `aggregate`.
 
 pub use datum::decimal;
@@ -17,7 +17,6 @@ pub mod cast;
 pub mod compare;
 pub mod convert;
 pub mod eval;
-pub mod expr;
 pub mod functions;
 pub mod key;
 pub mod like;
@@ -26,8 +25,7 @@ mod short;
 pub mod store;
 
 pub use bind::{Binder, Settings};
-pub use context::{EvalContext, Hosted, Level, SessionFacts, SqlMode, Warnings};
-pub use expr::Expr;
+pub use context::{EvalContext, Level, SessionFacts, SqlMode, Warnings};
 pub use store::{Place, store};
 
 #[cfg(test)]

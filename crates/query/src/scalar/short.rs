@@ -2,9 +2,10 @@
 //!
 //! What comes out is what `arithmetic` computes, digit by digit and scale by scale. The hard thing is to be sure of that: whatever is not a plain decimal, or might grow out of 128 bits, is left to `arithmetic` as a whole.
 
+use crate::nodes::expr::Expr;
+use crate::nodes::expr::{Arithmetic, Operator};
+use crate::scalar::EvalContext;
 use crate::scalar::decimal::{Decimal, SCALE_MAX};
-use crate::scalar::expr::{Arithmetic, Operator};
-use crate::scalar::{EvalContext, Expr};
 use crate::types::Kind;
 use crate::value::Value;
 
@@ -76,8 +77,9 @@ fn number(value: &Value) -> Option<Number> {
 
 #[cfg(test)]
 mod tests {
-    use crate::scalar::expr::{Arithmetic, Operator};
-    use crate::scalar::{EvalContext, Expr, arithmetic};
+    use crate::nodes::expr::Expr;
+    use crate::nodes::expr::{Arithmetic, Operator};
+    use crate::scalar::{EvalContext, arithmetic};
     use crate::types::Type;
     use crate::value::{Decimal, Value};
 

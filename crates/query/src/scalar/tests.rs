@@ -4,6 +4,7 @@ use syntax::tree;
 
 use super::*;
 use crate::error::Result;
+use crate::nodes::expr::Expr;
 use crate::parse::statement::Statement;
 use crate::parse::{parse, parse_expression};
 use crate::scalar::temporal::Timestamp;
@@ -179,8 +180,8 @@ fn stored_forms_are_shown_by_present() {
         (Expr::integer(2), 1),
         (Expr::integer(1), 0),
     ] {
-        let same =
-            bind::compare(&settings, expr::Comparison::Equal, Expr::Column(0, one.clone()), other).expect("binds");
+        let same = bind::compare(&settings, crate::nodes::expr::Comparison::Equal, Expr::Column(0, one.clone()), other)
+            .expect("binds");
         assert_eq!(same.eval(&[Value::UInt(2)], &mut ctx), Ok(Value::Int(truth)));
     }
 }

@@ -15,11 +15,12 @@ use crate::exec::generated;
 use crate::exec::progress::Progress;
 use crate::exec::scan::decode;
 use crate::key;
+use crate::nodes::expr::Expr;
 use crate::parse::parse_expression;
 use crate::parse::statement::{Alteration, Name};
 use crate::row::Layout;
 use crate::scalar::store::implicit_default;
-use crate::scalar::{EvalContext, Expr, Place, SqlMode, store};
+use crate::scalar::{EvalContext, Place, SqlMode, store};
 use crate::session::build::{self, all_of};
 use crate::session::define::{self, Reach, same_storage};
 use crate::session::foreign::{Wanted, check_nullable, drop_needless_indexes};
@@ -454,7 +455,7 @@ impl Session {
         if same {
             return Ok(value.clone());
         }
-        let shown = crate::scalar::bind::present(crate::scalar::Expr::Literal(value.clone(), old.ty.clone()));
+        let shown = crate::scalar::bind::present(crate::nodes::expr::Expr::Literal(value.clone(), old.ty.clone()));
         let shown = if new.ty.kind.is_bytes() { crate::scalar::bind::as_sent(shown) } else { shown };
         let shown = shown.eval(&[], &mut self.ctx)?;
         store(shown, &new.ty, Place { column: &new.name, row }, &mut self.ctx)

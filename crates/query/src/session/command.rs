@@ -199,8 +199,8 @@ impl Session {
     fn prepare_named(&mut self, name: &str, source: &PrepareSource) -> Result<Outcome> {
         let text = match source {
             PrepareSource::Text(text) => text.clone(),
-            PrepareSource::Variable(name) => match self.host().users.get(&name.to_ascii_lowercase()) {
-                Some((Value::Text(text), _)) => text.to_string(),
+            PrepareSource::Variable(name) => match self.ctx.variables.get(&name.to_ascii_lowercase()) {
+                Value::Text(text) => text.to_string(),
                 _ => return Err(error::PARSE_ERROR.with(&[&"'NULL' at line 1"])),
             },
         };
@@ -213,11 +213,7 @@ impl Session {
     fn execute_named(&mut self, name: &str, using: &[String]) -> Result<Outcome> {
         let handle = self.named.get(&name.to_ascii_lowercase()).cloned();
         let handle = handle.ok_or_else(|| error::UNKNOWN_STMT_HANDLER.with(&[&name, &"EXECUTE"]))?;
-        let users = &self.host().users;
-        let values: Vec<Value> = using
-            .iter()
-            .map(|name| users.get(&name.to_ascii_lowercase()).map(|(value, _)| value.clone()).unwrap_or_default())
-            .collect();
+        let values: Vec<Value> = using.iter().map(|name| self.ctx.variables.get(&name.to_ascii_lowercase())).collect();
         if values.len() != handle.0.parameters {
             return Err(error::WRONG_ARGUMENTS.with(&[&"EXECUTE"]));
         }

@@ -207,7 +207,7 @@ fn of_show(what: &Shown) -> Option<Count> {
 }
 
 pub fn of_plan(plan: &Plan) -> Count {
-    use crate::bind::change::{OnConflict, Values};
+    use crate::nodes::change::{OnConflict, Values};
     match plan {
         Plan::Query { .. } => Count::Select,
         Plan::Do(_) => Count::Do,

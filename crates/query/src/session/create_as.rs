@@ -9,12 +9,12 @@ use engine::rows::Isolation;
 use syntax::tree::{CreateTable, Duplicates, Statement};
 
 use crate::bind::Bind;
-use crate::bind::change::{Insert, OnConflict, Values};
 use crate::catalog::Writing;
+use crate::catalog::foreign_graph::Doing;
 use crate::catalog::table::{Default, Table, TableColumn};
 use crate::error::{self, Result};
 use crate::exec::change::{self, Changed};
-use crate::plan::family::Doing;
+use crate::nodes::change::{Insert, OnConflict, Values};
 use crate::scalar::store::implicit_default;
 use crate::session::run::{Compiled, Plan};
 use crate::session::{Outcome, Session};

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::batch::Batch;
-use crate::bind::change::{OnConflict, Values};
 use crate::error::{self, Result, SqlError};
+use crate::nodes::change::{OnConflict, Values};
 use crate::parse::statement::Statement;
 use crate::plan::explain::{Explained, Verb, json, table_columns, table_rows, tree};
 use crate::session::run::{Plan, type_of};

@@ -11,9 +11,9 @@ use crate::catalog::foreign::{Action, ForeignKey};
 use crate::catalog::generated::Generated;
 use crate::catalog::table::{Table, TableColumn};
 use crate::error::{self, Result, SqlError};
+use crate::nodes::expr::Expr;
 use crate::parse::parse_expression;
 use crate::parse::stored::{Disallowed, disallowed, stored_text};
-use crate::scalar::Expr;
 use crate::session::Session;
 use crate::types::{Kind, Type};
 

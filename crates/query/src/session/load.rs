@@ -45,7 +45,7 @@ impl Session {
         // So that SET finds them, with the type that they will have.
         for field in &load.fields {
             if let FieldTarget::Variable(name) = field {
-                self.host().users.insert(name.clone(), (Value::Null, variable_type()));
+                self.ctx.variables.set(name, Value::Null, variable_type())?;
             }
         }
         let statement = Statement::Load(Box::new(load.clone()));

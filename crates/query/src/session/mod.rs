@@ -501,7 +501,7 @@ impl Session {
         self.leave_ground();
         self.ctx.warnings.clear();
         self.ctx.session = scalar::SessionFacts::default();
-        self.host().users.clear();
+        self.ctx.variables.clear();
     }
 
     /// Whether UPDATE and ON DUPLICATE KEY UPDATE count the rows that they find, not those that they change.

@@ -13,24 +13,23 @@ use syntax::tree::walk::{self, Visitor};
 use syntax::tree::{self, ExprKind, Query, QueryBody, TableRef};
 
 use crate::batch::{Batch, Cells};
-use crate::bind::change;
-use crate::bind::load;
-use crate::bind::returning::Returning;
 use crate::bind::{Bind, Surroundings, Uses, Variables};
 use crate::catalog::table::Table;
 use crate::catalog::view::View;
 use crate::error::{self, Result, SqlError};
 use crate::exec::load::Loading;
 use crate::exec::{Exec, change as changes};
+use crate::nodes::change::Returning;
+use crate::nodes::change::{self, Delete, Insert, Load, OnConflict, Update, Values};
+use crate::nodes::expr::Expr;
+use crate::nodes::node::{Lock, LockWait, Node};
 use crate::parse::normal::{Normal, text_of};
 use crate::parse::statement::{self, Statement, StatementKind, Target};
 use crate::parse::{self, Parsed};
 use crate::plan::again::{is_steady, may_begin_again, only_sleep, only_sleeps};
 use crate::plan::estimate::estimate;
 use crate::plan::estimate::joined_rows;
-use crate::plan::{Lock, LockWait, Node};
 use crate::rights::Rights;
-use crate::scalar::Expr;
 use crate::scalar::temporal::Timestamp;
 use crate::session::count::{self, Count};
 use crate::session::load::Incoming;
@@ -51,11 +50,11 @@ const DEEDS: u16 = READ | READ_UNSAFE | WRITE;
 #[derive(Debug)]
 pub enum Plan {
     Query { node: Arc<Node>, columns: Arc<[Column]> },
-    Insert(change::Insert),
-    Update(change::Update),
-    Delete(change::Delete),
+    Insert(Insert),
+    Update(Update),
+    Delete(Delete),
     Do(Vec<Expr>),
-    Load(load::Load),
+    Load(Load),
 }
 
 impl Plan {
@@ -118,8 +117,8 @@ impl Plan {
         let is_unsafe = match self {
             // Which rows are left out, or replaced, follows from the order in which they come.
             Plan::Insert(insert) => match (&insert.values, insert.on_conflict) {
-                (change::Values::Query(_), on_conflict) => on_conflict != change::OnConflict::Fail || insert.ignore,
-                (_, change::OnConflict::Update) => unique_keys(&insert.rules.table) > 1,
+                (Values::Query(_), on_conflict) => on_conflict != OnConflict::Fail || insert.ignore,
+                (_, OnConflict::Update) => unique_keys(&insert.rules.table) > 1,
                 _ => false,
             },
             Plan::Update(update) => update.ignore,
@@ -182,8 +181,8 @@ impl Compiled {
     /// What finds the rows of a change, alone: None where there is nothing to find, or one table is walked over. It locks as the change would, and changes nothing.
     pub(super) fn finding(&self) -> Option<Compiled> {
         let node = match &self.plan {
-            Plan::Insert(change::Insert { values: change::Values::Query(node), .. }) => node,
-            Plan::Update(change::Update { node, .. }) | Plan::Delete(change::Delete { node, .. })
+            Plan::Insert(Insert { values: Values::Query(node), .. }) => node,
+            Plan::Update(Update { node, .. }) | Plan::Delete(Delete { node, .. })
                 if !changes::is_of_one_table(node) =>
             {
                 node
@@ -251,8 +250,7 @@ impl Variables for Session {
     }
 
     fn user(&self, name: &str) -> Type {
-        let host = self.ctx.host.as_ref().and_then(|host| host.downcast_ref::<crate::exec::host::Host>());
-        let known = host.and_then(|host| host.users.get(name)).map(|(_, ty)| ty.clone());
+        let known = self.ctx.variables.type_of(name).cloned();
         known.unwrap_or_else(|| Type::new(Kind::LongBlob)).with_nullable(true)
     }
 }
@@ -347,6 +345,7 @@ impl Session {
         self.is_bare = false;
         self.ctx.parameters.clear();
         self.handle.begin_plan(false);
+        self.ctx.outer.clear();
         self.host().begin_statement();
         self.run_at_most(self.quick.max_execution_ms);
         followed
@@ -609,7 +608,7 @@ impl Session {
             None => self.ctx.warn(error::SP_FETCH_NO_DATA.bare()),
             Some(row) => {
                 for ((name, value), ty) in names.iter().zip(row).zip(types) {
-                    self.host().set_user(name.clone(), value, ty)?;
+                    self.ctx.variables.set(name, value, ty)?;
                 }
             }
         }

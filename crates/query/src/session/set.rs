@@ -6,11 +6,12 @@ use syntax::tree::Expr as Node;
 
 use crate::bind::{Bind, Surroundings};
 use crate::error::{self, Result};
+use crate::nodes::expr::Expr;
+use crate::nodes::walk::has_subquery;
 use crate::parse::statement::{Scope, Setting};
-use crate::plan::walk::has_subquery;
+use crate::scalar::SqlMode;
 use crate::scalar::functions::crypt;
 use crate::scalar::temporal::{self, Zone};
-use crate::scalar::{Expr, SqlMode};
 use crate::session::run::type_of;
 use crate::session::track::{READ, TRACKERS};
 use crate::session::transact::{CompletionType, isolation_of};
@@ -79,7 +80,7 @@ impl Session {
                     self.track_variable("last_insert_id");
                 }
                 Checked::User(name, value, ty) => {
-                    self.host().set_user(name, value, ty)?;
+                    self.ctx.variables.set(&name, value, ty)?;
                     self.track_state();
                 }
                 Checked::Names(collation) => {

@@ -7,15 +7,15 @@ use syntax::tree::{ColumnName, Expr as Parsed, ExprKind, Literal};
 
 use crate::batch::Row;
 use crate::bind::Bind;
-use crate::bind::scope::{Origin, ScopeTable};
 use crate::catalog::table::SHOWN_OPTIONS;
 use crate::catalog::table::Table;
 use crate::error::{self, Result, SqlError};
 use crate::exec::{Exec, drain};
+use crate::nodes::node::Node;
+use crate::nodes::relation::{Origin, ScopeTable};
 use crate::parse::lexical::quoted_name;
 use crate::parse::statement::{Name, Pattern, Show, Shown, Statement};
 use crate::parse::stored::{listed_text, shown_text};
-use crate::plan::Node;
 use crate::scalar::Level;
 use crate::scalar::context::level_name;
 use crate::session::variables::{VARIABLES, shown};

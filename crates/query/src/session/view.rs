@@ -11,12 +11,12 @@ use std::sync::atomic::Ordering;
 use syntax::tree::{CreateView, ViewAlgorithm, ViewCheck};
 
 use crate::batch::Row;
-use crate::bind::scope::Origin;
 use crate::bind::view::{Note, Noted};
 use crate::bind::{Bind, Surroundings};
 use crate::catalog::table::Table;
 use crate::catalog::view::{Algorithm, CheckOption, View};
 use crate::error::{self, Result, SqlError};
+use crate::nodes::relation::Origin;
 use crate::parse::lexical::quoted_name as name;
 use crate::parse::statement::Name;
 use crate::parse::view::query;

@@ -434,7 +434,7 @@ pub fn empty_text(column: &TableColumn, ctx: &mut EvalContext) -> Option<String>
 
 /// A value as a client sees it, as text.
 pub fn value_text(value: &Value, ty: &Type, ctx: &mut EvalContext) -> String {
-    use crate::scalar::Expr;
+    use crate::nodes::expr::Expr;
     let shown = crate::scalar::bind::present(Expr::Literal(value.clone(), ty.clone()));
     let cast = Expr::Cast(Box::new(shown), Type::text(1024, Collation::DEFAULT));
     match cast.eval(&[], ctx) {

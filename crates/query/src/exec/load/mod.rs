@@ -8,15 +8,16 @@ mod cut;
 use std::sync::Arc;
 
 use crate::batch::Row;
-use crate::bind::change::OnConflict;
-use crate::bind::load::{Into, Load};
 use crate::error::{self, Result};
 use crate::exec::change::{Changed, Inserting, Tally};
 use crate::exec::host::host;
 use crate::letters;
+use crate::nodes::change::OnConflict;
+use crate::nodes::change::{Load, LoadField};
+use crate::nodes::expr::Expr;
+use crate::scalar::EvalContext;
 use crate::scalar::store::implicit_default;
 use crate::scalar::temporal::Timestamp;
-use crate::scalar::{EvalContext, Expr};
 use crate::session::run::{Compiled, Plan};
 use crate::types::{Charset, Kind, Type};
 use crate::value::Value;
@@ -97,15 +98,15 @@ fn one(load: &Load, cutter: &Cutter, inserting: &mut Inserting<'_>, is_cut: bool
     let mut given = vec![false; row.len()];
     for (nth, field) in load.fields.iter().enumerate() {
         match (field, cutter.field(nth)) {
-            (Into::Column(at), Some(bytes)) => {
+            (LoadField::Column(at), Some(bytes)) => {
                 given[*at] = true;
                 row[*at] = taken(load, *at, bytes, inserting, ctx)?;
             }
-            (Into::Variable(name), bytes) => {
+            (LoadField::Variable(name), bytes) => {
                 let value = bytes.flatten().map_or(Value::Null, |bytes| value_of(bytes, load.charset));
-                host(ctx).set_user(name.clone(), value, variable_type())?;
+                ctx.variables.set(name, value, variable_type())?;
             }
-            (Into::Column(at), None) => {
+            (LoadField::Column(at), None) => {
                 ctx.complain(error::WARN_TOO_FEW_RECORDS.with(&[&number]))?;
                 given[*at] = !keeps_default(load, *at);
                 row[*at] = if given[*at] { missing(load, *at, ctx) } else { Value::Null };

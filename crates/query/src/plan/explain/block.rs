@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use super::{Explained, Names, Verb, around_of, inputs, names, subqueries, words};
+use super::{Explained, Names, Verb, around_of, names, words};
 use crate::catalog::table::Part;
+use crate::nodes::expr::Expr;
+use crate::nodes::expr::Expr as E;
+use crate::nodes::node::{Access, JoinKind, Node, Scan};
+use crate::nodes::walk::inputs;
+use crate::nodes::walk::subqueries;
 use crate::plan::estimate::estimate;
-use crate::plan::{Access, JoinKind, Node, Scan};
-use crate::scalar::Expr;
-use crate::scalar::expr::Expr as E;
 use crate::types::{Kind, Type};
 
 #[derive(Debug, Default)]

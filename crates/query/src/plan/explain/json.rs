@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::block::{Block, Shown, blocks};
 use super::{Explained, Verb};
-use crate::plan::JoinKind;
+use crate::nodes::node::JoinKind;
 
 /// A document whose members stay in order.
 enum Part {

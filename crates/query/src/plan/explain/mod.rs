@@ -11,11 +11,12 @@ mod words;
 use std::sync::Arc;
 
 use crate::batch::Row;
-use crate::exec::hosted::Subquery;
 use crate::exec::measure::Measures;
-use crate::plan::Node;
-use crate::plan::window::What;
-use crate::scalar::Expr;
+use crate::nodes::expr::Expr;
+use crate::nodes::node::Node;
+use crate::nodes::subquery::Subquery;
+use crate::nodes::walk::inputs;
+use crate::nodes::window::What;
 use crate::types::Column;
 
 pub use words::{Names, words};
@@ -124,7 +125,7 @@ fn joined(left: &Arc<Node>, right: &Arc<Node>, around: &[Names]) -> Names {
     all
 }
 
-pub fn call_words(call: &crate::plan::Call, names: &Names, around: &[Names]) -> String {
+pub fn call_words(call: &crate::nodes::node::AggregateCall, names: &Names, around: &[Names]) -> String {
     let arguments: Vec<String> = call.arguments.iter().map(|argument| words(argument, names, around)).collect();
     let distinct = if call.aggregate.distinct { "distinct " } else { "" };
     let arguments = if arguments.is_empty() { "0".to_owned() } else { arguments.join(",") };
@@ -145,75 +146,6 @@ pub fn what_words(what: &What, names: &Names, around: &[Names]) -> String {
         What::Last(value) => of("last_value", value),
         What::Nth(value, _) => of("nth_value", value),
         What::Aggregate(call) => format!("{} OVER", call_words(call, names, around)),
-    }
-}
-
-/// The expressions of the node itself.
-pub fn exprs(node: &Node) -> Vec<&Expr> {
-    match node {
-        Node::Scan(scan) => {
-            // What an index is asked for stands in a condition too, as the same expression.
-            scan.conditions.iter().chain(scan.access.bounds().filter(|_| scan.conditions.is_empty())).collect()
-        }
-        Node::Loop { on, .. } => on.iter().collect(),
-        Node::Hash(join) => join.left_keys.iter().chain(&join.right_keys).chain(&join.on).collect(),
-        Node::Filter { conditions, .. } => conditions.iter().collect(),
-        Node::Group(group) => group.keys.iter().chain(group.calls.iter().flat_map(|call| &call.arguments)).collect(),
-        Node::Window(window) => {
-            let order = window.order.iter().map(|(expr, _)| expr);
-            let arguments = window.calls.iter().flat_map(|call| match &call.what {
-                What::Aggregate(call) => call.arguments.iter().collect(),
-                What::Shift { value, otherwise, .. } => vec![value, otherwise],
-                What::First(value) | What::Last(value) | What::Nth(value, _) => vec![value],
-                _ => Vec::new(),
-            });
-            window.partition.iter().chain(order).chain(arguments).collect()
-        }
-        Node::Project { exprs, .. } => exprs.iter().collect(),
-        Node::Rows { rows } => rows.iter().flatten().collect(),
-        Node::JsonTable(table) => vec![&table.document],
-        _ => Vec::new(),
-    }
-}
-
-/// The nodes below.
-pub fn inputs(node: &Node) -> Vec<&Arc<Node>> {
-    match node {
-        Node::Loop { left, right, .. } | Node::SetOperation { left, right, .. } => vec![left, right],
-        Node::Hash(join) => vec![&join.left, &join.right],
-        Node::Filter { input, .. }
-        | Node::Project { input, .. }
-        | Node::Strip { input, .. }
-        | Node::Distinct { input, .. }
-        | Node::Sort { input, .. }
-        | Node::Limit { input, .. }
-        | Node::Derived { input, .. }
-        | Node::Lateral { input, .. } => vec![input],
-        Node::Group(group) => vec![&group.input],
-        Node::Window(window) => vec![&window.input],
-        Node::Union { inputs } => inputs.iter().collect(),
-        Node::Common { source, recursion, .. } => {
-            std::iter::once(source).chain(recursion.iter().map(|recursion| &recursion.part)).collect()
-        }
-        Node::One { .. }
-        | Node::Scan(_)
-        | Node::LastRound { .. }
-        | Node::System { .. }
-        | Node::Rows { .. }
-        | Node::JsonTable(_) => Vec::new(),
-    }
-}
-
-/// Calls `visit` for the subqueries in the node's expressions.
-pub fn subqueries<'n>(node: &'n Node, visit: &mut dyn FnMut(&'n Subquery)) {
-    for expr in exprs(node) {
-        expr.walk(&mut |expr| {
-            if let Expr::Hosted(hosted, _) = expr
-                && let Some(subquery) = hosted.as_any().and_then(|hosted| hosted.downcast_ref::<Subquery>())
-            {
-                visit(subquery);
-            }
-        });
     }
 }
 

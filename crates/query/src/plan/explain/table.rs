@@ -3,7 +3,7 @@
 use super::block::{Block, Shown, blocks};
 use super::{Explained, Verb};
 use crate::batch::Row;
-use crate::plan::JoinKind;
+use crate::nodes::node::JoinKind;
 use crate::types::{Collation, Column, Type};
 use crate::value::Value;
 

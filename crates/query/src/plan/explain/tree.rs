@@ -3,12 +3,14 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use super::{Explained, Names, Verb, around_of, call_words, inputs, names, subqueries, what_words, words};
+use super::{Explained, Names, Verb, around_of, call_words, names, what_words, words};
 use crate::catalog::table::Table;
 use crate::exec::measure::Measures;
+use crate::nodes::expr::Expr;
+use crate::nodes::node::{Access, JoinKind, Limit, Node, Scan, Span};
+use crate::nodes::walk::inputs;
+use crate::nodes::walk::subqueries;
 use crate::plan::estimate::estimate;
-use crate::plan::{Access, JoinKind, Limit, Node, Scan, Span};
-use crate::scalar::Expr;
 
 struct Drawing<'m> {
     measures: Option<&'m Measures>,

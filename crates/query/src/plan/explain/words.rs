@@ -1,13 +1,13 @@
 //! An expression as text, for people: columns by name as far as the plan knows them.
 
-use std::collections::HashMap;
-
-use crate::exec::hosted::{Outer, SetUser, Subquery, UserVariable};
-use crate::scalar::Expr;
+use crate::nodes::expr::Expr;
+use crate::nodes::expr::Operator;
+use crate::nodes::subquery::Question;
+use crate::nodes::subquery::Subquery;
 use crate::scalar::bind::constant::is_conversion;
 use crate::scalar::convert;
-use crate::scalar::expr::Operator;
 use crate::value::Value;
+use std::collections::HashMap;
 
 /// What the places of a row are called.
 pub type Names = HashMap<usize, String>;
@@ -27,7 +27,13 @@ pub fn words(expr: &Expr, names: &Names, around: &[Names]) -> String {
         },
         Expr::Column(at, _) => names.get(at).cloned().unwrap_or_else(|| format!("#{at}")),
         Expr::Parameter(..) => "?".into(),
-        Expr::Hosted(hosted, _) => hosted_words(hosted.as_any(), names, around),
+        Expr::Outer { depth, at, .. } => {
+            let name = around.get(*depth).and_then(|names| names.get(at));
+            name.cloned().unwrap_or_else(|| format!("#{at}"))
+        }
+        Expr::Variable(name, _) => format!("(@{name})"),
+        Expr::Assign(node) => format!("(@{} := {})", node.name, words(&node.value, names, around)),
+        Expr::Subquery(query, _) => subquery_words(query, |expr| words(expr, names, around)),
         Expr::And(sides) => format!("({})", list(&mut sides.iter(), " and ")),
         Expr::Or(sides) => format!("({})", list(&mut sides.iter(), " or ")),
         Expr::Xor(sides) => format!("({})", list(&mut sides.iter(), " xor ")),
@@ -70,21 +76,23 @@ pub fn words(expr: &Expr, names: &Names, around: &[Names]) -> String {
     }
 }
 
-fn hosted_words(hosted: Option<&dyn std::any::Any>, names: &Names, around: &[Names]) -> String {
-    let Some(hosted) = hosted else { return "(...)".into() };
-    if let Some(outer) = hosted.downcast_ref::<Outer>() {
-        let name = around.get(outer.depth).and_then(|names| names.get(&outer.at));
-        return name.cloned().unwrap_or_else(|| format!("#{}", outer.at));
-    }
-    if let Some(variable) = hosted.downcast_ref::<UserVariable>() {
-        return format!("(@{})", variable.name);
-    }
-    if let Some(set) = hosted.downcast_ref::<SetUser>() {
-        return format!("(@{} := {})", set.name, words(&set.value, names, around));
-    }
-    match hosted.downcast_ref::<Subquery>() {
-        Some(subquery) => subquery.words(|expr| words(expr, names, around)),
-        None => "(...)".into(),
+/// The subquery as EXPLAIN shows it; `words` writes an expression.
+fn subquery_words(query: &Subquery, words: impl Fn(&Expr) -> String) -> String {
+    let select = format!("select #{}", query.id + 1);
+    let sign = |test: &Expr| match test {
+        Expr::Compare(compare) => compare.op.sign(),
+        _ => "?",
+    };
+    let needles: Vec<String> = query.question.needles().iter().map(words).collect();
+    let needle = if needles.len() == 1 { needles.concat() } else { format!("({})", needles.join(",")) };
+    match &query.question {
+        Question::Value => format!("({select})"),
+        Question::Exists => format!("exists({select})"),
+        Question::Some { keys: Some(_), .. } => format!("({needle} in ({select}))"),
+        Question::Some { test, .. } if sign(test) == "=" => format!("({needle} in ({select}))"),
+        Question::Some { test, .. } => format!("({needle} {} any ({select}))", sign(test)),
+        Question::All { test, .. } => format!("({needle} {} all ({select}))", sign(test)),
+        Question::Row { test, .. } => format!("({needle} {} ({select}))", sign(test)),
     }
 }
 

@@ -5,8 +5,8 @@ use syntax::tree::{self as ast, ExprKind, OnMissing, TemporalKind};
 use super::Binder;
 use super::constant::{Place, beside};
 use crate::error::{self, Result, SqlError};
+use crate::nodes::expr::{Call, Expr, Extra, TrimSide};
 use crate::scalar::aggregate::Aggregate;
-use crate::scalar::expr::{Call, Expr, Extra, TrimSide};
 use crate::scalar::functions::TIMESTAMP_SEQUENCE;
 use crate::scalar::functions::{self, Function, Returns};
 use crate::scalar::temporal::Unit;
@@ -198,7 +198,7 @@ impl Binder<'_> {
             ("mod", [left, right]) => {
                 let text = super::operator::text_of(format_args!("({left} % {right})"));
                 let (left, right) = (self.bind(left)?, self.bind(right)?);
-                Ok(super::arithmetic(self.settings, crate::scalar::expr::Operator::Modulo, left, right, text))
+                Ok(super::arithmetic(self.settings, crate::nodes::expr::Operator::Modulo, left, right, text))
             }
             (_, [scale]) if functions::takes_scale(row) => {
                 let scale = fraction(&self.bind(scale)?, row.name())?;

@@ -5,11 +5,11 @@
 //! an expression is bound: a call of one of the conversions below stands around them, and `exec/fold` computes it before a walk.
 
 use crate::error::{self, Result, SqlError};
+use crate::nodes::expr::{Call, Expr, Extra};
 use crate::scalar::bind::Settings;
 use crate::scalar::context::EvalContext;
 use crate::scalar::convert::{self, number_prefix, shorten};
 use crate::scalar::decimal::Decimal;
-use crate::scalar::expr::{Call, Expr, Extra};
 use crate::scalar::functions::{Function, conversion};
 use crate::scalar::temporal::{self, Strictness};
 use crate::types::{Kind, Type};
@@ -120,7 +120,7 @@ fn filled(call: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> {
 /// Known already, or known to the host alone.
 fn is_literal(side: &Expr) -> bool {
     let mut is_hosted = false;
-    side.walk(&mut |part| is_hosted |= matches!(part, Expr::Hosted(..)));
+    side.walk(&mut |part| is_hosted |= part.reads_outside());
     is_hosted || matches!(side, Expr::Literal(..))
 }
 
@@ -150,7 +150,7 @@ fn number_type() -> Type {
 pub fn is_field(expr: &Expr) -> bool {
     match expr {
         Expr::Column(..) => true,
-        Expr::Hosted(hosted, _) => hosted.is_column(),
+        Expr::Outer { .. } => true,
         Expr::Shown(inner) | Expr::Exact(inner) => is_field(inner),
         _ => false,
     }

@@ -15,9 +15,9 @@ use std::mem::MaybeUninit;
 use syntax::tree as ast;
 
 use crate::error::{self, Result, SqlError};
+use crate::nodes::expr::{Case, Compare, Comparison, Derivation, Domain, Expr, Like, Operator};
 use crate::scalar::cast;
 use crate::scalar::context::{EvalContext, SqlMode};
-use crate::scalar::expr::{Case, Compare, Comparison, Derivation, Domain, Expr, Like, Operator};
 use crate::scalar::temporal::{Date, DateTime};
 use crate::types::{Collation, Kind, Type};
 use crate::value::Value;

@@ -4,8 +4,8 @@ use syntax::tree::{CastType, ColumnType, DataType, IntegerSize, Sign, TextSize};
 
 use super::Settings;
 use crate::error::{self, Result, SqlError};
+use crate::nodes::expr::{Case, Derivation, Expr};
 use crate::scalar::decimal::{PRECISION_MAX, SCALE_MAX};
-use crate::scalar::expr::{Case, Derivation, Expr};
 use crate::types::{Charset, Collation, Kind, Type};
 use crate::value::Value;
 

@@ -7,9 +7,9 @@ use murmur3::murmur3_x64_128;
 
 use super::{Function, Returns, Run, row};
 use crate::error::{self, Result};
+use crate::nodes::expr::Call;
 use crate::scalar::context::EvalContext;
 use crate::scalar::convert;
-use crate::scalar::expr::Call;
 use crate::types::{Kind, Type};
 use crate::value::Value;
 

@@ -4,9 +4,9 @@ use std::cmp::Ordering;
 
 use super::{Args, Function, MANY, Returns, Run, exact, row};
 use crate::error::Result;
+use crate::nodes::expr::{Call, Domain, Expr};
 use crate::scalar::bind::{self, Settings};
 use crate::scalar::context::EvalContext;
-use crate::scalar::expr::{Call, Domain, Expr};
 use crate::scalar::{compare, eval};
 use crate::types::{Kind, Type};
 use crate::value::Value;

@@ -8,9 +8,9 @@ use aes::{Aes128, Aes192, Aes256};
 
 use super::{Args, Function, Returns, Run, row};
 use crate::error::{self, Result, SqlError};
+use crate::nodes::expr::{Call, Expr};
 use crate::scalar::bind::{self, Settings};
 use crate::scalar::context::EvalContext;
-use crate::scalar::expr::{Call, Expr};
 use crate::types::{Collation, Type};
 use crate::value::Value;
 

@@ -4,11 +4,11 @@
 
 use super::{Args, Function, Returns, Run, row, volatile};
 use crate::error::{self, Result};
+use crate::nodes::expr::{Call, Expr, Extra};
 use crate::scalar::bind::{self, Settings};
 use crate::scalar::context::EvalContext;
 use crate::scalar::convert;
 use crate::scalar::decimal::Decimal;
-use crate::scalar::expr::{Call, Expr, Extra};
 use crate::scalar::temporal::calendar::{self, WeekMode};
 use crate::scalar::temporal::{
     self, Date, DateTime, Interval, MICROS_PER_DAY, MICROS_PER_SECOND, Strictness, Time, Timestamp, Unit, Zone,

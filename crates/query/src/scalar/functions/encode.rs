@@ -6,10 +6,10 @@ use stdx::memory;
 use super::{Args, Function, Returns, Run, row, string_value};
 
 use crate::error::{self, Result};
+use crate::nodes::expr::{Call, Expr};
 use crate::scalar::bind::{self, Settings};
 use crate::scalar::context::EvalContext;
 use crate::scalar::convert;
-use crate::scalar::expr::{Call, Expr};
 use crate::types::{Kind, Type};
 use crate::value::Value;
 

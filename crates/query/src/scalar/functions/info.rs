@@ -2,8 +2,8 @@
 
 use super::{Args, Function, MANY, Returns, Run, row, volatile};
 use crate::error::{self, Result, SqlError};
+use crate::nodes::expr::Call;
 use crate::scalar::context::EvalContext;
-use crate::scalar::expr::Call;
 use crate::value::Value;
 
 pub const FUNCTIONS: &[Function] = &[

@@ -4,10 +4,10 @@
 
 use super::{Args, Function, MANY, Returns, Run, row};
 use crate::error::{self, Result};
+use crate::nodes::expr::{Call, Expr};
 use crate::scalar::bind::{self, Settings};
 use crate::scalar::cast;
 use crate::scalar::context::EvalContext;
-use crate::scalar::expr::{Call, Expr};
 use crate::scalar::json::path::{Leg, Path, Place};
 use crate::scalar::json::table;
 use crate::scalar::json::{self, Json, Members, Node};

@@ -23,12 +23,12 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use crate::error::{self, Result};
+use crate::nodes::expr::{Call, Expr};
 use crate::scalar::bind::{self, Settings};
 use crate::scalar::cast;
 use crate::scalar::context::EvalContext;
 use crate::scalar::convert;
 use crate::scalar::decimal::Decimal;
-use crate::scalar::expr::{Call, Expr};
 use crate::scalar::temporal::{DateTime, Strictness, Time, Unit};
 use crate::types::{Collation, Kind, Type};
 use crate::value::{Text, Value};

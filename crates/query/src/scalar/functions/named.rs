@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use super::{Args, Function, Returns, Run, row, volatile};
 use crate::error::Result;
+use crate::nodes::expr::Call;
 use crate::scalar::context::EvalContext;
 use crate::scalar::convert;
-use crate::scalar::expr::Call;
 use crate::scalar::named::{NamedLocks, name_of};
 use crate::value::Value;
 

@@ -2,12 +2,12 @@
 
 use super::{Args, Function, Returns, Run, exact, row, volatile};
 use crate::error::{self, Result};
+use crate::nodes::expr::{Call, Expr};
 use crate::scalar::arithmetic::{self, divided_by_zero};
 use crate::scalar::bind::Settings;
 use crate::scalar::context::{EvalContext, Random};
 use crate::scalar::convert;
 use crate::scalar::decimal::{Decimal, SCALE_MAX};
-use crate::scalar::expr::{Call, Expr};
 use crate::types::{Kind, Type};
 use crate::value::Value;
 

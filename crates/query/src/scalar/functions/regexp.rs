@@ -10,8 +10,8 @@ use super::{Args, Function, Returns, Run, longest, row, string_value, too_long};
 use stdx::memory;
 
 use crate::error::{self, Result};
+use crate::nodes::expr::Call;
 use crate::scalar::context::EvalContext;
-use crate::scalar::expr::Call;
 use crate::types::Collation;
 use crate::value::{Text, Value};
 

@@ -4,9 +4,9 @@ use super::{Args, Function, MANY, Returns, Run, first_length, longest, row, stri
 use stdx::memory;
 
 use crate::error::{self, Result};
+use crate::nodes::expr::{Call, Expr, Extra, TrimSide};
 use crate::scalar::bind::Settings;
 use crate::scalar::context::EvalContext;
-use crate::scalar::expr::{Call, Expr, Extra, TrimSide};
 use crate::scalar::{cast, compare, convert};
 use crate::types::{Collation, Kind, Type};
 use crate::value::{Text, Value};

@@ -1,136 +1,19 @@
-//! Expressions that the scalar part cannot evaluate: columns of rows around a subquery, subqueries, the user's variables.
+//! Evaluates subqueries within expressions: runs them once or for each row, and keeps what they answered.
 
 use std::sync::Arc;
 
-use crate::batch::Cell;
-use crate::batch::Row;
-use crate::bind::listed::Listed;
-use crate::bind::semi::Plain;
+use crate::batch::{Cell, Row};
 use crate::error::{self, Result};
 use crate::exec::host::host;
 use crate::exec::spill::encode_cells;
 use crate::exec::spill::keys::Keys;
 use crate::exec::spill::rows::Rows;
 use crate::exec::{Exec, drain, fill, key_of};
-use crate::plan::Node;
-use crate::plan::cost::OPEN;
-use crate::plan::estimate::estimate;
-use crate::scalar::{EvalContext, Expr, Hosted};
+use crate::nodes::expr::Expr;
+use crate::nodes::subquery::{Listed, Question, Subquery};
+use crate::scalar::EvalContext;
 use crate::types::Type;
 use crate::value::Value;
-
-/// A column of the row around, so many subqueries out.
-#[derive(Debug)]
-pub struct Outer {
-    pub depth: usize,
-    pub at: usize,
-}
-
-impl Hosted for Outer {
-    fn is_column(&self) -> bool {
-        true
-    }
-
-    fn as_any(&self) -> Option<&dyn std::any::Any> {
-        Some(self)
-    }
-
-    fn eval(&self, _row: &[Value], ctx: &mut EvalContext) -> Result<Value> {
-        let row = host(ctx).outer.get(self.depth);
-        Ok(row.and_then(|row| row.get(self.at)).cloned().unwrap_or_default())
-    }
-}
-
-/// `@x`
-#[derive(Debug)]
-pub struct UserVariable {
-    pub name: String,
-}
-
-impl Hosted for UserVariable {
-    fn as_any(&self) -> Option<&dyn std::any::Any> {
-        Some(self)
-    }
-
-    fn eval(&self, _row: &[Value], ctx: &mut EvalContext) -> Result<Value> {
-        Ok(host(ctx).users.get(&self.name).map(|(value, _)| value.clone()).unwrap_or_default())
-    }
-}
-
-/// `@x := value`
-#[derive(Debug)]
-pub struct SetUser {
-    pub name: String,
-    pub value: Expr,
-}
-
-impl Hosted for SetUser {
-    fn as_any(&self) -> Option<&dyn std::any::Any> {
-        Some(self)
-    }
-
-    fn eval(&self, row: &[Value], ctx: &mut EvalContext) -> Result<Value> {
-        let value = self.value.eval(row, ctx)?;
-        let ty = self.value.ty();
-        host(ctx).set_user(self.name.clone(), value.clone(), ty)?;
-        Ok(value)
-    }
-
-    fn columns(&self) -> Vec<usize> {
-        crate::plan::walk::columns(&self.value)
-    }
-}
-
-/// What is asked of a subquery's rows.
-#[derive(Debug)]
-pub enum Question {
-    /// The value of the one row.
-    Value,
-    Exists,
-    /// Does `test`, over needles and a row's values, hold for one of them? `keys`: each part is equality by such keys.
-    Some {
-        needles: Vec<Expr>,
-        test: Expr,
-        keys: Option<Vec<Type>>,
-    },
-    All {
-        needles: Vec<Expr>,
-        test: Expr,
-    },
-    /// The same for the one row.
-    Row {
-        needles: Vec<Expr>,
-        test: Expr,
-    },
-}
-
-impl Question {
-    /// What rows are compared with.
-    pub fn needles(&self) -> &[Expr] {
-        match self {
-            Question::Value | Question::Exists => &[],
-            Question::Some { needles, .. } | Question::All { needles, .. } | Question::Row { needles, .. } => needles,
-        }
-    }
-}
-
-#[derive(Debug)]
-pub struct Subquery {
-    pub node: Arc<Node>,
-    pub question: Question,
-    pub depth: usize,
-    pub reads: Vec<usize>,
-    pub is_correlated: bool,
-    pub id: usize,
-    /// The same as a block that can become part of the block around.
-    pub plain: Option<Arc<Plain>>,
-    /// Where it depends on rows around it and on nothing else: on these values of them, (depth, place).
-    pub known_by: Option<Vec<(usize, usize)>>,
-    /// About how many different values those have.
-    pub kinds: f64,
-    /// The same question asked of a list of keys.
-    pub list: Option<Listed>,
-}
 
 /// What asking row by row has cost, and the list, once that was as much as it takes.
 #[derive(Default)]
@@ -149,6 +32,11 @@ pub struct Answer {
     keys: Keys,
 }
 
+/// The value of the subquery for this row: what `Subquery::evaluate` holds.
+pub fn evaluate(query: &Subquery, row: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    query.answer_for(row, ctx)
+}
+
 /// Runs something with that row around it, so many blocks deep.
 pub fn around<T>(
     depth: usize,
@@ -156,48 +44,17 @@ pub fn around<T>(
     ctx: &mut EvalContext,
     run: impl FnOnce(&mut EvalContext) -> Result<T>,
 ) -> Result<T> {
-    let outer = std::mem::take(&mut host(ctx).outer);
+    let outer = std::mem::take(&mut ctx.outer);
     let mut here = outer[..depth.min(outer.len())].to_vec();
     here.resize(depth, Row::new());
     here.push(row.to_vec());
-    host(ctx).outer = here;
+    ctx.outer = here;
     let ran = run(ctx);
-    host(ctx).outer = outer;
+    ctx.outer = outer;
     ran
 }
 
 impl Subquery {
-    /// The same of one that depends on nothing, asked of other rows: by these needles instead.
-    pub fn with_needles(&self, mut needle: impl FnMut(&Expr) -> Expr) -> Subquery {
-        let mut moved = |exprs: &[Expr]| -> Vec<Expr> { exprs.iter().map(&mut needle).collect() };
-        let question = match &self.question {
-            Question::Value => Question::Value,
-            Question::Exists => Question::Exists,
-            Question::Some { needles, test, keys } => {
-                Question::Some { needles: moved(needles), test: test.clone(), keys: keys.clone() }
-            }
-            Question::All { needles, test } => Question::All { needles: moved(needles), test: test.clone() },
-            Question::Row { needles, test } => Question::Row { needles: moved(needles), test: test.clone() },
-        };
-        let mut reads = Vec::new();
-        question.needles().iter().for_each(|needle| reads.extend(needle.columns()));
-        let (node, plain, known_by) = (self.node.clone(), self.plain.clone(), self.known_by.clone());
-        Subquery { node, question, reads, plain, known_by, list: None, ..*self }
-    }
-
-    /// The same with a list at hand.
-    pub fn with_list(&self, list: Listed) -> Subquery {
-        Subquery { list: Some(list), reads: self.reads.clone(), ..self.with_needles(Expr::clone) }
-    }
-
-    /// What it costs to ask it for one row, as the planner guesses.
-    pub fn each_cost(&self) -> f64 {
-        let each = estimate(&self.node);
-        // The first row is an answer to EXISTS.
-        let part = if matches!(self.question, Question::Exists) { each.rows.max(1.0) } else { 1.0 };
-        OPEN + each.cost / part
-    }
-
     /// The answer by the list. None: so far it is cheaper to ask for each row.
     fn by_list(&self, row: &[Value], ctx: &mut EvalContext) -> Result<Option<Value>> {
         let Some(list) = &self.list else { return Ok(None) };
@@ -216,26 +73,6 @@ impl Subquery {
         let needles: Row = list.needles.iter().map(|needle| needle.eval(row, ctx)).collect::<Result<_>>()?;
         let is_there = !needles.iter().any(Value::is_null) && keys.contains(&key_of(&needles, &list.types))?;
         Ok(Some(Value::from(is_there)))
-    }
-
-    /// As EXPLAIN shows it; `words` writes an expression.
-    pub fn words(&self, words: impl Fn(&Expr) -> String) -> String {
-        let select = format!("select #{}", self.id + 1);
-        let sign = |test: &Expr| match test {
-            Expr::Compare(compare) => compare.op.sign(),
-            _ => "?",
-        };
-        let needles: Vec<String> = self.question.needles().iter().map(words).collect();
-        let needle = if needles.len() == 1 { needles.concat() } else { format!("({})", needles.join(",")) };
-        match &self.question {
-            Question::Value => format!("({select})"),
-            Question::Exists => format!("exists({select})"),
-            Question::Some { keys: Some(_), .. } => format!("({needle} in ({select}))"),
-            Question::Some { test, .. } if sign(test) == "=" => format!("({needle} in ({select}))"),
-            Question::Some { test, .. } => format!("({needle} {} any ({select}))", sign(test)),
-            Question::All { test, .. } => format!("({needle} {} all ({select}))", sign(test)),
-            Question::Row { test, .. } => format!("({needle} {} ({select}))", sign(test)),
-        }
     }
 
     fn run(&self, row: &[Value], ctx: &mut EvalContext) -> Result<Arc<Answer>> {
@@ -319,7 +156,7 @@ impl Subquery {
     /// The values that the answer depends on, and what it is asked for, as one key.
     fn key(&self, reads: &[(usize, usize)], row: &[Value], ctx: &mut EvalContext) -> Result<Vec<u8>> {
         let needles: Row = self.question.needles().iter().map(|needle| needle.eval(row, ctx)).collect::<Result<_>>()?;
-        let outer = &host(ctx).outer;
+        let outer = &ctx.outer;
         let value = |(depth, at): &(usize, usize)| {
             let row = if *depth == self.depth { Some(row) } else { outer.get(*depth).map(|row| &row[..]) };
             row.and_then(|row| row.get(*at)).unwrap_or(&Value::Null)
@@ -358,14 +195,8 @@ impl Subquery {
         }
         over(&answer.rows, pair, (test, all), ctx)
     }
-}
 
-impl Hosted for Subquery {
-    fn as_any(&self) -> Option<&dyn std::any::Any> {
-        Some(self)
-    }
-
-    fn eval(&self, row: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    fn answer_for(&self, row: &[Value], ctx: &mut EvalContext) -> Result<Value> {
         let may_keep = !ctx.changes_rows || host(ctx).gathers;
         let Some(reads) = self.known_by.as_ref().filter(|_| may_keep) else { return self.ask(row, ctx) };
         if let Some(known) = self.by_list(row, ctx)? {
@@ -382,9 +213,5 @@ impl Hosted for Subquery {
         let memory_max = host(ctx).memory_max;
         host(ctx).repeats.entry(self.id).or_default().keep(key, &answer, memory_max);
         Ok(answer)
-    }
-
-    fn columns(&self) -> Vec<usize> {
-        self.reads.clone()
     }
 }

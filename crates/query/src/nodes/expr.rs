@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::scalar::context::Hosted;
+use crate::nodes::subquery::Subquery;
 use crate::scalar::functions::Function;
 use crate::scalar::temporal::Unit;
 use crate::types::{Collation, Kind, Type};
@@ -18,7 +18,17 @@ pub enum Expr {
     Column(usize, Type),
     /// A value of `EvalContext::parameters` by its place.
     Parameter(usize, Type),
-    Hosted(Arc<dyn Hosted>, Type),
+    /// A column of the row around a subquery: `depth` counts the blocks from the outermost.
+    Outer {
+        depth: usize,
+        at: usize,
+        ty: Type,
+    },
+    Subquery(Arc<Subquery>, Type),
+    /// The session's variable of that name (`@x`).
+    Variable(Box<str>, Type),
+    /// Sets the session's variable and gives the value (`@x := value`).
+    Assign(Box<Assign>),
     /// False as soon as one is false, else NULL if one is NULL.
     And(Vec<Expr>),
     Or(Vec<Expr>),
@@ -141,6 +151,13 @@ pub struct Arithmetic {
 }
 
 #[derive(Clone, Debug)]
+pub struct Assign {
+    pub name: Box<str>,
+    pub value: Expr,
+    pub ty: Type,
+}
+
+#[derive(Clone, Debug)]
 pub struct Case {
     /// Conditions, or with an operand the comparisons with it.
     pub arms: Vec<(Expr, Expr)>,
@@ -224,10 +241,13 @@ impl Expr {
             Expr::Literal(_, ty)
             | Expr::Column(_, ty)
             | Expr::Parameter(_, ty)
-            | Expr::Hosted(_, ty)
+            | Expr::Outer { ty, .. }
+            | Expr::Subquery(_, ty)
+            | Expr::Variable(_, ty)
             | Expr::Cast(_, ty)
             | Expr::Collate(_, ty)
             | Expr::Present(_, ty) => Some(ty),
+            Expr::Assign(node) => Some(&node.ty),
             Expr::Arithmetic(node) => Some(&node.ty),
             Expr::Case(case) => Some(&case.ty),
             Expr::Call(call) => Some(&call.ty),
@@ -254,7 +274,9 @@ impl Expr {
     /// The expressions within, in the order they are written.
     pub fn children(&self) -> Vec<&Expr> {
         match self {
-            Expr::Literal(..) | Expr::Column(..) | Expr::Parameter(..) | Expr::Hosted(..) => Vec::new(),
+            Expr::Literal(..) | Expr::Column(..) | Expr::Parameter(..) => Vec::new(),
+            Expr::Outer { .. } | Expr::Subquery(..) | Expr::Variable(..) => Vec::new(),
+            Expr::Assign(node) => vec![&node.value],
             Expr::And(list) | Expr::Or(list) => list.iter().collect(),
             Expr::Xor(sides) => sides.iter().collect(),
             Expr::Not(inner) | Expr::IsNull(inner) | Expr::IsTruth(inner, _) => vec![inner],
@@ -275,7 +297,9 @@ impl Expr {
 
     pub fn children_mut(&mut self) -> Vec<&mut Expr> {
         match self {
-            Expr::Literal(..) | Expr::Column(..) | Expr::Parameter(..) | Expr::Hosted(..) => Vec::new(),
+            Expr::Literal(..) | Expr::Column(..) | Expr::Parameter(..) => Vec::new(),
+            Expr::Outer { .. } | Expr::Subquery(..) | Expr::Variable(..) => Vec::new(),
+            Expr::Assign(node) => vec![&mut node.value],
             Expr::And(list) | Expr::Or(list) => list.iter_mut().collect(),
             Expr::Xor(sides) => sides.iter_mut().collect(),
             Expr::Not(inner) | Expr::IsNull(inner) | Expr::IsTruth(inner, _) => vec![inner],
@@ -337,7 +361,7 @@ impl Expr {
         let mut columns = Vec::new();
         self.walk(&mut |expr| match expr {
             Expr::Column(place, _) => columns.push(*place),
-            Expr::Hosted(hosted, _) => columns.extend(hosted.columns()),
+            Expr::Subquery(query, _) => columns.extend_from_slice(&query.reads),
             _ => {}
         });
         columns.sort_unstable();
@@ -350,18 +374,32 @@ impl Expr {
         let mut constant = true;
         self.walk(&mut |expr| match expr {
             Expr::Column(..) => constant = false,
-            Expr::Hosted(hosted, _) => constant &= hosted.is_constant(),
+            expr if expr.reads_outside() => constant = false,
             Expr::Call(call) => constant &= !call.function.volatile,
             _ => {}
         });
         constant
     }
 
+    /// The subquery that this node is.
+    pub fn subquery(&self) -> Option<&Arc<Subquery>> {
+        match self {
+            Expr::Subquery(query, _) => Some(query),
+            _ => None,
+        }
+    }
+
+    /// Does the node itself take its value from elsewhere than its row, the parameters and its children?
+    pub fn reads_outside(&self) -> bool {
+        matches!(self, Expr::Outer { .. } | Expr::Subquery(..) | Expr::Variable(..) | Expr::Assign(_))
+    }
+
     /// How strongly it holds to its collation.
     pub fn derivation(&self) -> Derivation {
         match self {
             Expr::Literal(Value::Null, _) => Derivation::Ignorable,
-            Expr::Column(..) | Expr::Hosted(..) => Derivation::Implicit,
+            Expr::Column(..) => Derivation::Implicit,
+            expr if expr.reads_outside() => Derivation::Implicit,
             // A document is text in utf8mb4_bin.
             _ if self.kind() == Kind::Json => Derivation::Implicit,
             _ if !self.ty().is_string() => Derivation::Numeric,
@@ -394,7 +432,11 @@ impl Expr {
         match (self, other) {
             (Expr::Literal(a, s), Expr::Literal(b, t)) => a == b && s == t,
             (Expr::Column(a, _), Expr::Column(b, _)) | (Expr::Parameter(a, _), Expr::Parameter(b, _)) => a == b,
-            (Expr::Hosted(a, _), Expr::Hosted(b, _)) => Arc::ptr_eq(a, b),
+            (Expr::Outer { depth: a, at: x, .. }, Expr::Outer { depth: b, at: y, .. }) => (a, x) == (b, y),
+            (Expr::Subquery(a, _), Expr::Subquery(b, _)) => Arc::ptr_eq(a, b),
+            (Expr::Variable(a, _), Expr::Variable(b, _)) => a == b,
+            // Each evaluation sets the variable: no two of them are one.
+            (Expr::Assign(_), Expr::Assign(_)) => false,
             (Expr::IsTruth(_, a), Expr::IsTruth(_, b)) => a == b,
             (Expr::Compare(a), Expr::Compare(b)) => a.op == b.op && a.domain == b.domain,
             (Expr::Between(a), Expr::Between(b)) => a.negated == b.negated,

@@ -1,6 +1,6 @@
 //! JSON_TABLE, bound: a document, and what becomes a row of it.
 
-use crate::scalar::Expr;
+use crate::nodes::expr::Expr;
 use crate::scalar::json::path::Path;
 use crate::types::Type;
 use crate::value::Value;

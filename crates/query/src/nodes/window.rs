@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use crate::plan::{Call, Node};
-use crate::scalar::Expr;
+use crate::nodes::expr::Expr;
+use crate::nodes::node::{AggregateCall, Node};
 
 #[derive(Debug)]
 pub struct Window {
@@ -44,7 +44,7 @@ pub enum What {
     First(Expr),
     Last(Expr),
     Nth(Expr, Expr),
-    Aggregate(Call),
+    Aggregate(AggregateCall),
 }
 
 #[derive(Clone, Debug)]

@@ -1,0 +1,129 @@
+//! Bound changes: INSERT, UPDATE, DELETE and LOAD DATA with the rows that they find or bring, and the rules of the tables that they write.
+
+use std::sync::Arc;
+
+use crate::catalog::foreign_graph::Family;
+use crate::catalog::table::Table;
+use crate::nodes::{expr::Expr, node::Node};
+use crate::parse::statement::Format;
+use crate::plan::again::is_steady;
+use crate::types::{Charset, Column};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnConflict {
+    Fail,
+    Ignore,
+    Replace,
+    Update,
+}
+
+#[derive(Debug)]
+pub enum Values {
+    /// For each target an expression over the row so far; None: DEFAULT.
+    Rows(Vec<Vec<Option<Expr>>>),
+    Query(Arc<Node>),
+}
+
+/// What every change of a table's rows needs.
+#[derive(Debug)]
+pub struct Rules {
+    pub table: Arc<Table>,
+    /// For each column what it holds where nothing is given; None: it must be given.
+    pub defaults: Vec<Option<Expr>>,
+    /// Columns that follow the clock at every change.
+    pub clocks: Vec<(usize, Expr)>,
+    pub checks: Vec<(String, Expr)>,
+    /// What foreign keys make of it.
+    pub family: Option<Arc<Family>>,
+    /// WITH CHECK OPTION of the views through which rows are changed.
+    pub options: Vec<(String, Expr)>,
+}
+
+impl Rules {
+    /// The tables whose rows change: this one, and those that cascades reach.
+    pub fn written(&self) -> Vec<Arc<Table>> {
+        let others = self.family.iter().flat_map(|family| family.changed());
+        std::iter::once(&self.table).chain(others).cloned().collect()
+    }
+}
+
+#[derive(Debug)]
+pub struct Insert {
+    pub rules: Rules,
+    pub targets: Vec<usize>,
+    pub values: Values,
+    pub on_conflict: OnConflict,
+    /// ON DUPLICATE KEY UPDATE: over the row that is there, followed by the new one.
+    pub updates: Vec<(usize, Expr)>,
+    /// Generated columns that were given values all the same.
+    pub disregarded: Vec<usize>,
+    /// INSERT IGNORE: rows that cannot be put in, or changed, are left out.
+    pub ignore: bool,
+    pub returning: Option<Returning>,
+}
+
+impl Insert {
+    /// As a plan that reads (`plan/again`): what is put in was sent with the statement, or is the same each time it is asked for.
+    pub fn may_begin_again(&self) -> bool {
+        let Values::Rows(rows) = &self.values else { return false };
+        let defaults = self.rules.defaults.iter().flatten();
+        let updates = self.updates.iter().map(|(_, expr)| expr);
+        let mut exprs = rows.iter().flatten().flatten().chain(defaults).chain(updates);
+        !crate::exec::keys::is_keys(&self.rules.table) && exprs.all(is_steady)
+    }
+}
+
+/// A table whose rows are changed, and where they lie in the wide row.
+#[derive(Debug)]
+pub struct Target {
+    pub rules: Rules,
+    pub offset: usize,
+    pub key_at: usize,
+    pub sets: Vec<(usize, Expr)>,
+}
+
+#[derive(Debug)]
+pub struct Update {
+    pub node: Arc<Node>,
+    pub targets: Vec<Target>,
+    pub ignore: bool,
+    /// Of one target.
+    pub returning: Option<Returning>,
+}
+
+#[derive(Debug)]
+pub struct Delete {
+    pub node: Arc<Node>,
+    pub targets: Vec<Target>,
+    pub ignore: bool,
+    /// Of one target.
+    pub returning: Option<Returning>,
+}
+
+/// Where a field goes: a column of the table, or a user variable.
+#[derive(Clone, Debug)]
+pub enum LoadField {
+    Column(usize),
+    Variable(String),
+}
+
+#[derive(Debug)]
+pub struct Load {
+    pub insert: Insert,
+    pub file: String,
+    pub charset: Charset,
+    pub format: Format,
+    pub skip: u64,
+    pub fields: Vec<LoadField>,
+    /// Where nothing is between fields: how many bytes each has.
+    pub widths: Option<Vec<usize>>,
+    /// None: the column's default.
+    pub sets: Vec<(usize, Option<Expr>)>,
+}
+
+/// Expressions over a row of the table, and what they are called.
+#[derive(Debug)]
+pub struct Returning {
+    pub exprs: Vec<Expr>,
+    pub columns: Arc<[Column]>,
+}

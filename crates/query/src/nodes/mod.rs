@@ -1,0 +1,13 @@
+//! What a statement is between binder and executor: bound expressions, plan nodes, subqueries, changes (PostgreSQL's `nodes/primnodes.h` and `plannodes.h`).
+//!
+//! The files of this folder describe one recursive type: an expression may hold a subquery, a subquery a plan, a plan expressions. They hold data and how to walk it, no decisions and
+//! no state of a run.
+
+pub mod change;
+pub mod expr;
+pub mod json_table;
+pub mod node;
+pub mod relation;
+pub mod subquery;
+pub mod walk;
+pub mod window;

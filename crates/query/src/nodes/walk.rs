@@ -1,0 +1,186 @@
+//! What an expression is made of.
+
+use std::sync::Arc;
+
+use crate::nodes::expr::Expr;
+use crate::nodes::node::Node;
+use crate::nodes::subquery::Subquery;
+use crate::nodes::window::What;
+
+/// The places of the row that it reads.
+pub fn columns(expr: &Expr) -> Vec<usize> {
+    expr.columns()
+}
+
+/// Does it answer anew each time it is asked, like RAND()?
+pub fn is_volatile(expr: &Expr) -> bool {
+    let mut volatile = false;
+    expr.walk(&mut |expr| volatile |= matches!(expr, Expr::Call(call) if call.function.volatile));
+    volatile
+}
+
+/// Is a subquery asked in it?
+pub fn has_subquery(expr: &Expr) -> bool {
+    let mut has = false;
+    expr.walk(&mut |expr| has |= expr.reads_outside());
+    has
+}
+
+/// The parts of an arm of an OR.
+pub fn parts_of(arm: &Expr) -> Vec<Expr> {
+    let mut parts = Vec::new();
+    conjuncts(arm.clone(), &mut parts);
+    parts
+}
+
+/// The parts that must all hold.
+pub fn conjuncts(expr: Expr, out: &mut Vec<Expr>) {
+    match expr {
+        Expr::And(list) => list.into_iter().for_each(|item| conjuncts(item, out)),
+        Expr::Or(arms) => {
+            let common = common_of(&arms);
+            let rest = if common.is_empty() { Some(Expr::Or(arms)) } else { without(&arms, &common) };
+            out.extend(rest);
+            out.extend(common);
+        }
+        expr => out.push(expr),
+    }
+}
+
+/// The OR of what its arms ask for besides; None if one of them asks for nothing else: (a and b) or a is a, whatever is NULL.
+fn without(arms: &[Expr], common: &[Expr]) -> Option<Expr> {
+    let rest = |arm: &Expr| {
+        let mut parts = parts_of(arm);
+        parts.retain(|part| !common.iter().any(|known| same(known, part)));
+        (!parts.is_empty()).then(|| Expr::and(parts))
+    };
+    arms.iter().map(rest).collect::<Option<Vec<Expr>>>().map(Expr::or)
+}
+
+/// What every arm of an OR asks for. Only conditions on their own lead to rows and join tables.
+fn common_of(arms: &[Expr]) -> Vec<Expr> {
+    let [first, rest @ ..] = arms else { return Vec::new() };
+    let mut common = parts_of(first);
+    common.retain(|part| matches!(part, Expr::Compare(_) | Expr::Between(_) | Expr::In(_)) && !is_volatile(part));
+    for arm in rest {
+        if common.is_empty() {
+            break;
+        }
+        let others = parts_of(arm);
+        common.retain(|part| others.iter().any(|other| same(part, other)));
+    }
+    common
+}
+
+/// The same expression read: equal texts mean equal expressions, but for subqueries.
+pub fn same(a: &Expr, b: &Expr) -> bool {
+    match (a, b) {
+        (Expr::Column(a, _), Expr::Column(b, _)) => a == b,
+        (Expr::Subquery(a, _), Expr::Subquery(b, _)) if Arc::ptr_eq(a, b) => true,
+        (Expr::Column(..), _) | (_, Expr::Column(..)) => false,
+        _ => format!("{a:?}") == format!("{b:?}"),
+    }
+}
+
+/// The expressions of the node itself.
+pub fn exprs(node: &Node) -> Vec<&Expr> {
+    match node {
+        Node::Scan(scan) => {
+            // What an index is asked for stands in a condition too, as the same expression.
+            scan.conditions.iter().chain(scan.access.bounds().filter(|_| scan.conditions.is_empty())).collect()
+        }
+        Node::Loop { on, .. } => on.iter().collect(),
+        Node::Hash(join) => join.left_keys.iter().chain(&join.right_keys).chain(&join.on).collect(),
+        Node::Filter { conditions, .. } => conditions.iter().collect(),
+        Node::Group(group) => group.keys.iter().chain(group.calls.iter().flat_map(|call| &call.arguments)).collect(),
+        Node::Window(window) => {
+            let order = window.order.iter().map(|(expr, _)| expr);
+            let arguments = window.calls.iter().flat_map(|call| match &call.what {
+                What::Aggregate(call) => call.arguments.iter().collect(),
+                What::Shift { value, otherwise, .. } => vec![value, otherwise],
+                What::First(value) | What::Last(value) | What::Nth(value, _) => vec![value],
+                _ => Vec::new(),
+            });
+            window.partition.iter().chain(order).chain(arguments).collect()
+        }
+        Node::Project { exprs, .. } => exprs.iter().collect(),
+        Node::Rows { rows } => rows.iter().flatten().collect(),
+        Node::JsonTable(table) => vec![&table.document],
+        _ => Vec::new(),
+    }
+}
+
+/// The nodes below.
+pub fn inputs(node: &Node) -> Vec<&Arc<Node>> {
+    match node {
+        Node::Loop { left, right, .. } | Node::SetOperation { left, right, .. } => vec![left, right],
+        Node::Hash(join) => vec![&join.left, &join.right],
+        Node::Filter { input, .. }
+        | Node::Project { input, .. }
+        | Node::Strip { input, .. }
+        | Node::Distinct { input, .. }
+        | Node::Sort { input, .. }
+        | Node::Limit { input, .. }
+        | Node::Derived { input, .. }
+        | Node::Lateral { input, .. } => vec![input],
+        Node::Group(group) => vec![&group.input],
+        Node::Window(window) => vec![&window.input],
+        Node::Union { inputs } => inputs.iter().collect(),
+        Node::Common { source, recursion, .. } => {
+            std::iter::once(source).chain(recursion.iter().map(|recursion| &recursion.part)).collect()
+        }
+        Node::One { .. }
+        | Node::Scan(_)
+        | Node::LastRound { .. }
+        | Node::System { .. }
+        | Node::Rows { .. }
+        | Node::JsonTable(_) => Vec::new(),
+    }
+}
+
+/// Calls `visit` for the subqueries in the node's expressions.
+pub fn subqueries<'n>(node: &'n Node, visit: &mut dyn FnMut(&'n Subquery)) {
+    for expr in exprs(node) {
+        expr.walk(&mut |expr| {
+            if let Expr::Subquery(query, _) = expr {
+                visit(query);
+            }
+        });
+    }
+}
+
+/// Does the plan answer the same whenever it is asked with the same rows around? Nothing in it draws lots, waits, or looks at the user's variables.
+pub fn repeats(node: &Node) -> bool {
+    let is_odd = matches!(node, Node::LastRound { .. });
+    !is_odd && exprs(node).into_iter().all(expr_repeats) && inputs(node).into_iter().all(|input| repeats(input))
+}
+
+pub fn expr_repeats(expr: &Expr) -> bool {
+    let mut all = !is_volatile(expr);
+    expr.walk(&mut |expr| {
+        all &= match expr {
+            Expr::Subquery(query, _) => repeats(&query.node) && query.question.needles().iter().all(expr_repeats),
+            Expr::Variable(..) | Expr::Assign(_) => false,
+            _ => true,
+        };
+    });
+    all
+}
+
+/// Does the plan look at rows around it?
+pub fn looks_around(node: &Node) -> bool {
+    exprs(node).into_iter().any(expr_looks_around) || inputs(node).into_iter().any(|input| looks_around(input))
+}
+
+/// Of subqueries within, only whether they look at anything outside of themselves is known: that may be what they are in.
+fn expr_looks_around(expr: &Expr) -> bool {
+    let mut looks = false;
+    expr.walk(&mut |expr| {
+        looks |= match expr {
+            Expr::Outer { .. } => true,
+            Expr::Subquery(query, _) => query.is_correlated,
+            _ => false,
+        };
+    });
+    looks
+}
