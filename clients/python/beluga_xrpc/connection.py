@@ -15,7 +15,7 @@ from .errors import ConnectionLost, ProtocolError, Timeout
 from .session import Session
 from .wire import TOP, frame, read_frame, server_error
 
-# Numbers of sessions are never used again in a process, so that a late frame finds nobody.
+# Session numbers are never reused in a process, so that a late frame finds no session.
 _sids = itertools.count(2)
 
 

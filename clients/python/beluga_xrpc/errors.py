@@ -1,4 +1,4 @@
-"""What can go wrong, by what a caller can do about it."""
+"""Errors, classified by what a caller can do about them."""
 
 
 class XrpcError(Exception):

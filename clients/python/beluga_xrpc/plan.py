@@ -1,9 +1,9 @@
-"""Plans: what to read, said as a tree of operators instead of SQL, so that the server has nothing to parse.
+"""Plans: reads as a tree of operators instead of SQL, so that the server parses no text.
 
     plan = get(table("item", "shop"), [key(id=parameter(0))]).columns("id", "price").filter(reference(1) > 100).plan()
     session.run(plan, 7)
 
-A tree is made once and kept as bytes with a digest. What differs from one execution to the next stands in it as `parameter(n)`, names of tables included.
+A tree is built once and kept as bytes with a digest. A value that differs between executions is `parameter(n)`, table names included.
 """
 
 import hashlib
@@ -57,7 +57,7 @@ class Read:
         return Read(_A(plan_type=_A.TABLE_PROJECT, table_project=pb.TableProject(sub_read_plan=self.tree, fields=map(scalar, fields))))
 
     def compute(self, **columns):
-        """What is computed of each row, by its names."""
+        """Replaces each row by computed columns with these names."""
         fields = [scalar(Identifier(name)) for name in columns]
         return Read(_A(plan_type=_A.PROJECT, project=pb.Project(sub_read_plan=self.tree, fields=fields, exprs=[_expression(of) for of in columns.values()])))
 
@@ -89,7 +89,7 @@ def between(table, start=None, end=None, reverse=None):
 
 
 class Expression:
-    """What a filter or a projection computes. Python's operators make others of it; `&`, `|` and `~` are AND, OR and NOT."""
+    """An expression of a filter or a projection. Python's operators combine expressions; `&`, `|` and `~` are AND, OR and NOT."""
 
     def __init__(self, message):
         self.message = message

@@ -115,7 +115,7 @@ class Session:
         connection.session_count += 1
 
     def set_schema(self, name):
-        """The database of the statements from now on; it is told with the next one."""
+        """Sets the database of later statements. It is sent with the next one."""
         self._schema = name
 
     def execute(self, what, *arguments, **options):

@@ -21,7 +21,7 @@ class Identifier(str):
 
 
 class Raw(str):
-    """A piece of SQL as an argument, as it stands. Never of anything that a user typed."""
+    """A piece of SQL as an argument, inserted unchanged. Never pass text that a user typed."""
 
 
 def scalar(value):
@@ -70,7 +70,7 @@ def any_of(value):
 
 
 class Column:
-    """What is known of a column. Names are empty where the request asked for none."""
+    """Metadata of a column. Names are empty where the request asked for none."""
 
     def __init__(self, meta):
         self.meta = meta

@@ -1,6 +1,6 @@
 //! An answer, frame by frame: columns, rows or chunks of them, notices, an end.
 //!
-//! Nothing here waits or reads a socket. A chunk of more than ten columns comes in several frames; they are put together here, and a row is given out when it is whole.
+//! This module neither waits nor reads a socket. A chunk of more than ten columns arrives in several frames, which are assembled here; a row is returned when it is complete.
 
 use std::collections::VecDeque;
 
@@ -15,7 +15,7 @@ use crate::value::{Column, Value};
 /// The values of a row, in the order of the columns.
 pub type Row = Vec<Value>;
 
-/// What stands at the end of an answer.
+/// The end of an answer.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct Summary {
     /// Rows that were changed, or found; 0 of queries.
@@ -25,7 +25,7 @@ pub struct Summary {
     /// MySQL's line about a change, as `Rows matched: 1  Changed: 1  Warnings: 0`.
     pub info: Option<String>,
     pub warnings: Vec<Warning>,
-    /// Rows that the server looked at, where it tells.
+    /// Rows that the server examined, if it reports them.
     pub examined: Option<u64>,
 }
 
@@ -37,7 +37,7 @@ pub struct Warning {
     pub message: String,
 }
 
-/// What a frame did.
+/// The effect of a frame on its answer.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Step {
     More,

@@ -1,4 +1,4 @@
-//! What a request binds to its `?`s or placeholders.
+//! Arguments: the values that a request binds to its `?`s or placeholders.
 
 use std::borrow::Cow;
 
@@ -21,7 +21,7 @@ pub enum Argument<'a> {
     Bytes(Cow<'a, [u8]>),
     /// The name of a table, column or database: it becomes a part of the statement, quoted by the server.
     Identifier(Cow<'a, str>),
-    /// A piece of SQL as it stands. Never of anything that a user typed.
+    /// A piece of SQL, inserted unchanged. Never pass text that a user typed.
     Raw(Cow<'a, str>),
 }
 
@@ -100,7 +100,7 @@ impl<'a, T: Into<Argument<'a>>> From<Option<T>> for Argument<'a> {
     }
 }
 
-/// What was read goes back as it came; decimals, dates, times and sets as text, which the column converts.
+/// Converts a value that was read into an argument. Decimals, dates, times and sets are sent as text, which the column converts.
 impl<'a> From<&'a Value> for Argument<'a> {
     fn from(value: &'a Value) -> Self {
         match value {

@@ -52,7 +52,7 @@ impl Options {
     }
 }
 
-/// What all connections to a server share.
+/// State shared by all connections to a server.
 pub(crate) struct Server {
     pub options: Options,
     /// Digests that the server has been given. It may have forgotten some.
@@ -84,7 +84,7 @@ impl Server {
     }
 }
 
-/// Numbers of sessions are never used again in a process, so that a late frame finds nobody.
+/// Session numbers are never reused in a process, so that a late frame finds no session (CX-2).
 static NEXT_SID: AtomicU64 = AtomicU64::new(2);
 
 pub(crate) fn next_sid() -> u64 {
@@ -199,7 +199,7 @@ fn connect(options: &Options) -> io::Result<TcpStream> {
     Err(failure)
 }
 
-/// MYSQL41 on a connection that blocks, for who reads it himself from then on. Returns what came behind the answer, which is nothing unless a server volunteers something.
+/// Logs in by MYSQL41 on a blocking connection, for a caller that reads the connection itself afterwards. Returns the bytes after the answer: none, unless the server sends something unasked.
 pub fn login(stream: &TcpStream, options: &Options) -> Result<Vec<u8>, Error> {
     let mut buffer = Vec::new();
     let start = AuthenticateStart { mech_name: "MYSQL41".into(), ..AuthenticateStart::default() };

@@ -1,4 +1,4 @@
-//! What can go wrong, by what a caller can do about it.
+//! Errors, classified by what a caller can do about them.
 
 use std::fmt;
 use std::io;
@@ -6,25 +6,25 @@ use std::sync::Arc;
 
 use crate::message;
 
-/// The server has no text for a digest: the only error that is mended here.
+/// The server has no text for a digest: the only error that this library recovers from.
 pub(crate) const UNKNOWN_DIGEST: u32 = 8000;
 
-/// Why there is no result.
+/// The reason why a request has no result.
 #[derive(Clone, Debug)]
 pub enum Error {
-    /// The server's own words: the request is wrong, or must be tried again. The session goes on unless the error is fatal.
+    /// An error of the server: the request is wrong, or must be retried. The session continues unless the error is fatal.
     Server(ServerError),
     /// The connection is lost, and all of its sessions with it.
     Lost(Arc<io::Error>),
-    /// No answer came in the time that `Options::answer_timeout` gives; the session is ended.
+    /// No answer arrived within `Options::answer_timeout`; the session is ended.
     Timeout,
     /// This session has ended before: by a fatal error, a kill or a timeout.
     Ended,
-    /// The server said what the protocol does not have.
+    /// The server violated the protocol.
     Protocol(String),
 }
 
-/// An error that the server has told.
+/// An error reported by the server.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ServerError {
     /// MySQL's number, or one of XRPC's own (8000 and up).
@@ -37,7 +37,7 @@ pub struct ServerError {
 }
 
 impl Error {
-    /// The number that the server gave, if it was the server.
+    /// Returns the server's error number, if the server reported the error.
     pub fn code(&self) -> Option<u32> {
         match self {
             Error::Server(error) => Some(error.code),

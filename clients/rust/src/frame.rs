@@ -1,6 +1,6 @@
 //! Frames: the number of a session, a length, a type, a payload; the same in both directions.
 //!
-//! Nothing here reads or writes a socket, so that whoever has a loop of its own (a load generator, a proxy) can use it with `Request` and `Assembly`.
+//! This module touches no socket, so that a program with a loop of its own (a load generator, a proxy) can use it with `Request` and `Assembly`.
 
 use crate::error::Error;
 

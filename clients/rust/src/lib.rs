@@ -14,7 +14,7 @@
 //! # Ok::<(), beluga_xrpc::Error>(())
 //! ```
 //!
-//! `Session` blocks: it belongs to one thread, and any number of them share a connection. Who has an event loop of his own takes `login`, and then `frame`, `Request::write` and `Assembly`, which touch no socket.
+//! `Session` blocks: it belongs to one thread, and any number of them share a connection. A program with an event loop of its own uses `login`, and then `frame`, `Request::write` and `Assembly`, which touch no socket.
 #![forbid(unsafe_code)]
 
 mod argument;

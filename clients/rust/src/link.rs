@@ -1,10 +1,10 @@
-//! A connection under its sessions: one thread reads and hands frames to them, and who writes takes along what others have left.
+//! A connection shared by its sessions. One thread reads and distributes frames; a session that writes also sends the frames that others have queued.
 //!
-//! The hard part is that nobody may wait for the socket while somebody waits for him. The reader never writes and never waits for a session: what a session has not taken yet lies in its inbox, and
-//! tokens bound that. A writer may wait for the server, which goes on as long as the reader reads.
+//! The hard part is to avoid deadlock: no thread may wait for the socket while another waits for that thread. The reader never writes and never waits for a session: unread frames stay in the
+//! session's inbox, bounded by flow-control tokens. A writer may wait for the server, which makes progress as long as the reader reads.
 //!
-//! L1: a frame is appended to the queue whole, under its lock, and the queue is written in order by one thread at a time; so frames never mix.
-//! L2: an inbox holds whole frames. Frames for a session that has none are dropped: it was given up on this side.
+//! CX-1: a frame is appended to the queue whole, under its lock, and one thread at a time writes the queue in order. So frames never mix.
+//! CX-2: an inbox holds whole frames. Frames for a session without an inbox are dropped: the session was abandoned on this side.
 
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
@@ -27,7 +27,7 @@ pub struct Link {
 #[derive(Default)]
 struct Outgoing {
     queue: Vec<u8>,
-    /// Somebody writes, and looks at the queue again before he goes.
+    /// A thread is writing, and checks the queue again before it stops.
     is_busy: bool,
 }
 
@@ -44,7 +44,7 @@ struct Inbox {
     arrived: Arc<Condvar>,
 }
 
-/// A panic of another thread leaves nothing half done here.
+/// Locks a mutex, also after a panic of another thread: no critical section here leaves a half-done change.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -64,7 +64,7 @@ impl Link {
         Ok(())
     }
 
-    /// From here on what comes for the session is dropped.
+    /// Removes the session's inbox. Frames that arrive for it later are dropped.
     pub fn close(&self, sid: u64) {
         lock(&self.incoming).inboxes.remove(&sid);
     }
@@ -73,7 +73,7 @@ impl Link {
         lock(&self.incoming).lost.is_some()
     }
 
-    /// Writes whole frames, and those that others bring meanwhile. May return before they are written, if another thread is writing.
+    /// Writes whole frames, and those that other sessions queue meanwhile. Returns before they are written if another thread is writing.
     pub fn send(&self, frames: &[u8]) -> Result<(), Error> {
         let mut outgoing = lock(&self.outgoing);
         outgoing.queue.extend_from_slice(frames);
@@ -94,7 +94,7 @@ impl Link {
                 return Err(self.lose(error));
             }
         }
-        // The room is kept for the next one.
+        // The buffer is kept for the next batch.
         if batch.capacity() <= RECEIVE_BYTES {
             batch.clear();
             outgoing.queue = batch;
@@ -103,7 +103,7 @@ impl Link {
         Ok(())
     }
 
-    /// Waits for frames of the session and puts them into `into`, which must be empty.
+    /// Waits for frames of the session and moves them into `into`, which must be empty.
     pub fn receive(&self, sid: u64, into: &mut Vec<u8>, until: Option<Instant>) -> Result<(), Error> {
         let mut incoming = lock(&self.incoming);
         loop {
@@ -128,7 +128,7 @@ impl Link {
         }
     }
 
-    /// The reader's life: until the connection ends. `rest` are bytes that came before.
+    /// Reads and distributes frames until the connection ends. `rest` holds bytes received before.
     pub fn read(&self, rest: Vec<u8>) {
         let mut buffer = rest;
         let mut filled = buffer.len();
@@ -196,7 +196,7 @@ impl Link {
     }
 }
 
-/// Reads one frame of a connection that has no reader yet. What comes after it stays in `buffer`.
+/// Reads one frame of a connection that has no reader thread yet. Later bytes stay in `buffer`.
 pub fn read_frame(mut stream: &TcpStream, buffer: &mut Vec<u8>) -> Result<(u8, Vec<u8>), Error> {
     loop {
         if let Some(frame) = frame::cut(buffer)? {

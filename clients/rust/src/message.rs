@@ -1,6 +1,6 @@
-//! XRPC's messages as structures, field for field those of `clients/xrpc.proto`. They are proto2: what may be absent is an `Option`.
+//! XRPC's messages as structures, field for field those of `clients/xrpc.proto`. They are proto2: an optional field is an `Option`.
 //!
-//! Rows and chunks have none: they are read from the received bytes. The two requests that carry statements have, for whoever decodes them; `Request` writes the same bytes without one.
+//! Rows and chunks have no structure: they are read from the received bytes. The two requests that carry statements have one, for programs that decode them; `Request` writes the same bytes without it.
 
 use prost::Message;
 
@@ -317,7 +317,7 @@ pub struct Filter {
     pub expr: Expr,
 }
 
-/// What an AGGR node computes.
+/// The function of an AGGR node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, prost::Enumeration)]
 #[repr(i32)]
 pub enum Aggregate {
@@ -413,7 +413,7 @@ pub struct ResultTso {
     pub ts: u64,
 }
 
-/// What is done with a savepoint.
+/// An operation on a savepoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, prost::Enumeration)]
 #[repr(i32)]
 pub enum Savepoint {

@@ -1,6 +1,6 @@
-//! Plans: what to read, said as a tree of operators instead of SQL, so that the server has nothing to parse.
+//! Plans: reads as a tree of operators instead of SQL, so that the server parses no text.
 //!
-//! A tree is made once and kept as bytes with a digest. What differs from one execution to the next stands in it as `parameter(n)` and comes with each request, names of tables included.
+//! A tree is built once and kept as bytes with a digest. Values that differ between executions are `parameter(n)` in the tree and arrive with each request, table names included.
 //!
 //! ```
 //! use beluga_xrpc::plan::{Read, Table, key, parameter, reference, value};
@@ -40,7 +40,7 @@ impl Plan {
     }
 }
 
-/// A value or a name that stands in a plan.
+/// A value or a name in a plan.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Term(Scalar);
 
@@ -135,7 +135,7 @@ impl Read {
         Read(AnyPlan { range_scan: Some(range), ..node(PlanKind::RangeScan) })
     }
 
-    /// The other way round. Only of a scan or a range, before anything stands above it.
+    /// Reverses the order of a scan or a range. Call it before adding operators above.
     pub fn reversed(mut self) -> Read {
         if let Some(scan) = &mut self.0.table_scan_plan {
             scan.reverse = Some(true);
@@ -146,14 +146,14 @@ impl Read {
         self
     }
 
-    /// These columns alone, by name or by position from 0; in this order references count them.
+    /// Keeps only these columns, by name or by position from 0. References number the columns in this order.
     pub fn columns(self, fields: impl IntoIterator<Item = impl Into<Term>>) -> Read {
         let fields = fields.into_iter().map(|field| field.into().0).collect();
         let project = TableProject { sub_read_plan: self.0, fields };
         Read(AnyPlan { table_project: Some(Box::new(project)), ..node(PlanKind::TableProject) })
     }
 
-    /// What is computed of each row, and its names.
+    /// Replaces each row by computed columns with these names.
     pub fn compute<'a>(self, columns: impl IntoIterator<Item = (&'a str, Expression)>) -> Read {
         let (fields, exprs) = columns.into_iter().map(|(name, of)| (Argument::identifier(name).scalar(), of.0)).unzip();
         let project = Project { sub_read_plan: self.0, fields, exprs };
@@ -178,7 +178,7 @@ impl Read {
     }
 }
 
-/// What a filter or a projection computes.
+/// An expression of a filter or a projection.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Expression(Expr);
 

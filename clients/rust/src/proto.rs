@@ -1,4 +1,4 @@
-//! Protobuf where requests and rows pass: fields are appended without a structure, and read as slices of what was received.
+//! Protobuf for requests and rows: fields are appended without a structure, and read as slices of the received bytes.
 
 use crate::error::Error;
 

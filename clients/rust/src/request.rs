@@ -1,6 +1,6 @@
-//! A statement or plan with all that goes with it, and the bytes it becomes.
+//! A request: a statement or plan with its arguments and options, and its bytes on the wire.
 //!
-//! Digests are the one hard thing: a statement that the server knows is named by sixteen bytes, and who names one that it does not know must be able to send all of it. So a request is written in
+//! Digests are the one hard thing: sixteen bytes name a statement that the server knows, and if the server does not know it, the client must be able to send its text. So a request is written in
 //! one of two forms, and can be written again.
 
 use std::borrow::Cow;
@@ -12,7 +12,7 @@ use crate::frame::{self, ask};
 use crate::plan::Plan;
 use crate::proto::{put_bytes, put_message, put_number};
 
-/// What names a statement or a plan to the server.
+/// The digest that names a statement or a plan to the server.
 pub type Digest = [u8; 16];
 
 /// The server only compares: any function that gives different texts different digests will do.
@@ -140,12 +140,12 @@ impl<'a> Request<'a> {
         Request { wants_names: false, ..self }
     }
 
-    /// What an UPDATE tells: rows that it changed, instead of those that it found.
+    /// Makes an UPDATE report the rows that it changed, instead of those that it found.
     pub fn count_changed(self) -> Request<'a> {
         Request { capabilities: Some(ALWAYS), ..self }
     }
 
-    /// What an UPDATE tells: rows that it found. So it is without a word too.
+    /// Makes an UPDATE report the rows that it found. This is the default.
     pub fn count_found(self) -> Request<'a> {
         Request { capabilities: Some(ALWAYS | FOUND_ROWS), ..self }
     }
@@ -158,7 +158,7 @@ impl<'a> Request<'a> {
         !matches!(self.what, What::Plan(_))
     }
 
-    /// What names it to the server, if it has a name.
+    /// Returns the digest that names the statement to the server, if it has one.
     pub fn digest(&self) -> Option<&Digest> {
         match &self.what {
             What::Text(_) => None,

@@ -1,6 +1,6 @@
-//! Sessions: statements one after the other, or several on their way at once.
+//! Sessions: statements one after the other, or several in flight.
 //!
-//! The order of answers is the order of requests, and an answer that nobody has read stands before the next one. So a session counts what is still to come, and reads it away before it asks anew.
+//! Answers arrive in the order of requests (CX-3), so an unread answer precedes the next one. A session counts outstanding answers, and discards them before its next request.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -26,9 +26,9 @@ pub struct Session {
     at: usize,
     /// SESS_NEW has not been sent, or its answer not read.
     begin: Begin,
-    /// Answers that are on their way.
+    /// Answers in flight.
     unread_count: usize,
-    /// What is offered when tokens are used up.
+    /// The tokens granted when those of the server are used up.
     token_kib: i32,
     schema: Option<String>,
     has_ended: bool,
@@ -76,7 +76,7 @@ impl Session {
         self.sid
     }
 
-    /// The database of the statements from now on; it is told with the next one.
+    /// Sets the database of later statements. It is sent with the next one.
     pub fn set_schema(&mut self, name: impl Into<String>) {
         self.schema = Some(name.into());
     }
@@ -132,7 +132,7 @@ impl Session {
         }
     }
 
-    /// What can end its statements from another thread.
+    /// Returns a handle that can kill the session's statements from another thread.
     pub fn killer(&self) -> Killer {
         Killer { hold: self.hold.clone(), sid: self.sid }
     }
@@ -155,7 +155,7 @@ impl Session {
         }
     }
 
-    /// The frame of a request, behind what must go before it.
+    /// Appends the frame of a request, after the frames that must precede it.
     fn write(&mut self, request: &Request<'_>, form: Form, after: After, out: &mut Vec<u8>) {
         self.write_begin(out);
         match self.schema.take_if(|_| request.is_text()) {
@@ -219,7 +219,7 @@ impl Session {
                 let (kind, end) = (frame.kind, self.at + frame.len_bytes());
                 let start = end - frame.payload.len();
                 self.at = end;
-                // An error stands for what was asked behind it as well.
+                // An error answers the requests that depend on the failed one, too.
                 let was_unread = std::mem::replace(&mut self.begin, Begin::Done) == Begin::Unread;
                 if was_unread && kind == answer::OK {
                     continue;
@@ -252,7 +252,7 @@ impl Session {
         self.send(&out, 0)
     }
 
-    /// What is left of an answer.
+    /// Reads the rest of an answer.
     fn rest(&mut self, mut assembly: Assembly) -> Result<Result<Answer, ServerError>, Error> {
         loop {
             match self.step(&mut assembly)?.1 {
@@ -287,7 +287,7 @@ impl Drop for Session {
     }
 }
 
-/// The rows of an answer as they arrive. What is not taken is passed over by the session's next statement.
+/// The rows of an answer as they arrive. The session's next statement skips unread rows.
 pub struct Rows<'s> {
     session: &'s mut Session,
     assembly: Assembly,
@@ -341,7 +341,7 @@ impl Iterator for Rows<'_> {
 
 /// Requests of one session that travel together.
 ///
-/// A digest alone is only sent for the last of them: were it unknown, the text would have to follow, and by then the others would have run before it.
+/// CX-4: a digest without its text is sent for the last request only. If the server does not know the digest, the text must follow, and later requests would have run before it.
 pub struct Pipeline<'s, 'r> {
     session: &'s mut Session,
     frames: Vec<u8>,

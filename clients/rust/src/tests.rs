@@ -1,4 +1,4 @@
-//! The specification's bytes, and a server that plays back what it is told.
+//! The specification's bytes, and a server that replays a script.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};

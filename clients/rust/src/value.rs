@@ -1,6 +1,6 @@
-//! Values as they come back, and how each type lies in a row's field and in a chunk's column.
+//! Values of results, and the encoding of each type in a row's field and in a chunk's column.
 //!
-//! The type of the column alone says how its bytes are read; nothing in them repeats it.
+//! The column's type alone determines how its bytes are read; the bytes do not repeat it.
 
 use std::fmt;
 
@@ -43,7 +43,7 @@ impl Kind {
     }
 }
 
-/// What is known of a column. Names are empty where the request asked for none.
+/// Metadata of a column. Names are empty where the request asked for none.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Column {
     pub kind: Kind,
@@ -231,7 +231,7 @@ fn decimal(bytes: &[u8]) -> Result<Value, Error> {
     Ok(Value::Decimal(text))
 }
 
-/// Members behind their lengths; 1 alone is none, 0 alone one without letters.
+/// Decodes a set: each member after its length. The single byte 1 is the empty set, the single byte 0 a set of one empty member.
 fn set(mut bytes: &[u8]) -> Result<Value, Error> {
     let mut members = Vec::new();
     if bytes != [1] {

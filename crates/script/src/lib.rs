@@ -1,4 +1,4 @@
-//! Runs scenario files: requests and, below a line `---`, the output that they must give.
+//! Runs scenario files: requests and, below a line `---`, their expected output.
 //!
 //! ```text
 //! # What this scenario proves, and why it matters.
@@ -10,15 +10,15 @@
 //! 1
 //! ```
 //!
-//! A block is a run of lines without an empty one; the requests of a block run one by one, their outputs are put below each other. A line that starts
-//! with `#` is a comment where requests stand. An output with an empty line in it is written with `> ` before each of its lines.
-//! With UPDATE=1 in the environment the file is rewritten with the output that came, for you to read in the diff.
+//! A block is a run of lines without an empty line. The requests of a block run one by one, and their outputs are concatenated. A line that starts
+//! with `#` among the requests is a comment. An output that contains an empty line has `> ` before each of its lines.
+//! With UPDATE=1 in the environment the file is rewritten with the actual output, for review in the diff.
 #![forbid(unsafe_code)]
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-/// Runs every file of a folder, each with a target of its own, in the order of their names. Panics with all differences.
+/// Runs every file of a folder in the order of names, each with a target of its own. Panics with all differences.
 pub fn run_folder<Target: FnMut(&str) -> String>(folder: impl AsRef<Path>, mut open: impl FnMut() -> Target) {
     let folder = folder.as_ref();
     let entries = std::fs::read_dir(folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
@@ -31,7 +31,7 @@ pub fn run_folder<Target: FnMut(&str) -> String>(folder: impl AsRef<Path>, mut o
     assert!(differences.is_empty(), "{}\nUPDATE=1 accepts the new output", differences.join("\n"));
 }
 
-/// Runs one file. The error is the first difference, with its place.
+/// Runs one file. The error is the first difference with its line.
 pub fn run_file(path: &Path, target: &mut dyn FnMut(&str) -> String, update: bool) -> Result<(), String> {
     let text = std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
     let played = play(&text, target).map_err(|e| format!("{}:{e}", path.display()))?;
@@ -46,7 +46,7 @@ pub fn run_file(path: &Path, target: &mut dyn FnMut(&str) -> String, update: boo
     Err(format!("{}:{}: expected: {}\n    came: {}", path.display(), line + 1, at(&text), at(&played)))
 }
 
-/// The file as it would read if every output were the one that comes now.
+/// Returns the file's text with every expected output replaced by the actual one.
 fn play(text: &str, target: &mut dyn FnMut(&str) -> String) -> Result<String, String> {
     let mut played = String::new();
     let mut lines = text.lines().enumerate().peekable();

@@ -1,4 +1,4 @@
-//! The keys of the Redis door as a table: docs/decisions/0011-keys-as-tables.md, F1 to F10. How they are locked and changed is in `exec/keys`.
+//! The keys of the Redis door as a table: docs/decisions/0011-keys-as-tables.md, D11-1 to D11-10. How they are locked and changed is in `exec/keys`.
 //!
 //! Conditions on the key and the database only narrow what is read; all of them are looked at again above, so what is not understood here costs time and nothing else.
 
@@ -201,7 +201,7 @@ pub fn rows(conditions: &[Expr], offset: usize, base: Option<&Row>, ctx: &mut Ev
     Ok(rows)
 }
 
-/// Reads these keys as of one moment (F1), and as the transaction has changed them.
+/// Reads these keys as of one moment (D11-1), and as the transaction has changed them.
 pub fn read(keyspace: &Keyspace, keys: &[(u8, &[u8])], rows: &mut Gathered, ctx: &mut EvalContext) -> Result<()> {
     type Seen = (Entry, Vec<u8>);
     let read = |unit: &mut engine::KeyTransaction<'_>| -> std::result::Result<Vec<Option<Seen>>, engine::Error> {
