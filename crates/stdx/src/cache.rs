@@ -1,7 +1,7 @@
-//! Tables that forget what has not been asked for in a while.
+//! Caches that evict entries which have not been asked for in a while.
 //!
-//! Two generations: what is put in or asked for stands in the younger. When that is full it becomes the older, and what still stood in the older is forgotten. So the last `capacity` that were
-//! asked for are there, at most twice as many in all, and nothing is ever searched for the oldest.
+//! A cache has two generations. An insertion or a hit puts the entry into the young one. When the young generation is full it becomes the old one, and the entries of the previous old generation
+//! are dropped. So the last `capacity` keys that were asked for are present, there are at most twice as many entries in all (SX-7), and eviction never searches for the oldest entry.
 
 use std::borrow::Borrow;
 use std::hash::Hash;
@@ -11,6 +11,7 @@ use crate::padded::Padded;
 use crate::sync::Mutex;
 use crate::thread_number;
 
+/// A cache of two generations.
 #[derive(Debug)]
 pub struct GenerationCache<K, V> {
     young: Map<K, V>,
@@ -19,7 +20,7 @@ pub struct GenerationCache<K, V> {
 }
 
 impl<K: Hash + Eq, V: Clone> GenerationCache<K, V> {
-    /// `capacity`: so many of those asked for last are kept, one at least.
+    /// Makes a cache that keeps the last `capacity` keys that were asked for, at least one.
     pub fn new(capacity: usize) -> GenerationCache<K, V> {
         GenerationCache { young: Map::default(), old: Map::default(), capacity: capacity.max(1) }
     }
@@ -36,7 +37,7 @@ impl<K: Hash + Eq, V: Clone> GenerationCache<K, V> {
         Some(value)
     }
 
-    /// In the place of what the key had.
+    /// Inserts or replaces the value of `key`.
     pub fn insert(&mut self, key: K, value: V) {
         if self.young.len() >= self.capacity && !self.young.contains_key(&key) {
             self.old = std::mem::take(&mut self.young);
@@ -45,8 +46,8 @@ impl<K: Hash + Eq, V: Clone> GenerationCache<K, V> {
     }
 }
 
-/// A table for each thread, or few of them: neither it nor the counts of who holds what it keeps go from processor to processor. Each finds what its own thread has put in; keys are bytes in one of
-/// many spaces.
+/// One `GenerationCache` per thread or per few threads. Neither a cache nor the reference counts of its values move between processors. A thread finds what threads of its own shard have inserted.
+/// Keys are bytes within a name space.
 pub struct ShardedCache<V> {
     shards: Box<[Padded<Mutex<Shard<V>>>]>,
 }
@@ -55,12 +56,12 @@ const SHARDS_MAX: usize = 64;
 
 struct Shard<V> {
     table: GenerationCache<Box<[u8]>, V>,
-    /// Memory for a key.
+    /// A buffer in which the key of a lookup is built.
     key: Vec<u8>,
 }
 
 impl<V: Clone> ShardedCache<V> {
-    /// `capacity`: of each shard, as of `GenerationCache::new`.
+    /// `capacity` is that of each shard, as in `GenerationCache::new`.
     pub fn new(capacity: usize) -> ShardedCache<V> {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let shard = |_| Padded(Mutex::new(Shard { table: GenerationCache::new(capacity), key: Vec::new() }));
@@ -79,7 +80,7 @@ impl<V: Clone> ShardedCache<V> {
         shard.table.insert(shard.key.as_slice().into(), value);
     }
 
-    /// Forgets everything but what other threads are looking for right now.
+    /// Empties the cache, except for shards that other threads are using right now: a caller that claims memory must not wait for them.
     pub fn clear(&self) {
         for shard in &self.shards {
             let Some(mut shard) = shard.0.try_lock() else { continue };
@@ -108,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_space_does_not_see_into_another() {
+    fn name_spaces_are_separate() {
         let table: ShardedCache<u32> = ShardedCache::new(8);
         table.insert(1, b"key", 10);
         table.insert(2, b"key", 20);
@@ -116,38 +117,38 @@ mod tests {
     }
 
     #[test]
-    fn the_last_that_were_asked_for_stay_and_no_more_than_twice_as_many() {
-        let mut recent: GenerationCache<u32, u32> = GenerationCache::new(4);
+    fn the_last_keys_stay_and_at_most_twice_as_many_entries() {
+        let mut cache: GenerationCache<u32, u32> = GenerationCache::new(4);
         for key in 0..100 {
-            recent.insert(key, key * 2);
-            assert!(recent.young.len() + recent.old.len() <= 8);
+            cache.insert(key, key * 2);
+            assert!(cache.young.len() + cache.old.len() <= 8);
             let last = key.saturating_sub(3);
-            assert!((last..=key).all(|known| recent.get(&known) == Some(known * 2)), "after {key}");
+            assert!((last..=key).all(|known| cache.get(&known) == Some(known * 2)), "after {key}");
         }
-        assert_eq!(recent.get(&50), None);
+        assert_eq!(cache.get(&50), None);
     }
 
     #[test]
-    fn what_is_asked_for_all_the_time_is_never_forgotten() {
-        let mut recent: GenerationCache<Box<str>, u32> = GenerationCache::new(2);
-        recent.insert("hot".into(), 1);
+    fn a_key_in_constant_use_is_never_evicted() {
+        let mut cache: GenerationCache<Box<str>, u32> = GenerationCache::new(2);
+        cache.insert("hot".into(), 1);
         for key in 0..50 {
-            recent.insert(key.to_string().into(), key);
-            assert_eq!(recent.get("hot"), Some(1));
+            cache.insert(key.to_string().into(), key);
+            assert_eq!(cache.get("hot"), Some(1));
         }
     }
 
     #[test]
-    fn the_newest_value_counts_whichever_generation_had_the_key() {
-        let mut recent: GenerationCache<u32, u32> = GenerationCache::new(2);
+    fn the_newest_value_wins_whichever_generation_had_the_key() {
+        let mut cache: GenerationCache<u32, u32> = GenerationCache::new(2);
         for key in 0..3 {
-            recent.insert(key, 0);
+            cache.insert(key, 0);
         }
-        recent.insert(0, 1);
-        assert_eq!(recent.get(&0), Some(1));
+        cache.insert(0, 1);
+        assert_eq!(cache.get(&0), Some(1));
         for key in 10..20 {
-            recent.insert(key, 0);
-            assert_eq!(recent.get(&0), Some(1));
+            cache.insert(key, 0);
+            assert_eq!(cache.get(&0), Some(1));
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 const SHARDS: usize = 16;
 
-/// Sum of what each shard holds; `get` may miss additions that are just being made.
+/// A counter in shards. `get` sums them and may miss additions that run at the same time.
 #[derive(Default)]
 pub struct Counter {
     shards: [Padded<AtomicU64>; SHARDS],
@@ -18,12 +18,12 @@ impl Counter {
         self.shards[thread_number::current() % SHARDS].0.fetch_add(amount, Ordering::Relaxed);
     }
 
-    /// The sum, wrapping: adding `u64::MAX` takes one away.
+    /// Returns the sum, which wraps: adding `u64::MAX` subtracts one.
     pub fn get(&self) -> u64 {
         self.shards.iter().fold(0, |sum: u64, shard| sum.wrapping_add(shard.0.load(Ordering::Relaxed)))
     }
 
-    /// Starts again at zero. Additions made meanwhile may be lost.
+    /// Sets the counter to zero. Additions that run at the same time may be lost.
     pub fn reset(&self) {
         for shard in &self.shards {
             shard.0.store(0, Ordering::Relaxed);

@@ -1,17 +1,17 @@
-//! The hash by which keys that clients have written are spread over shards, and found in them.
+//! The hash of keys that clients choose. It spreads them over shards and finds them in hash tables.
 //!
-//! Somebody could make many keys that fall together and every look at them slow. Against that stands the seed: drawn at each start, never shown, and mixed in before the first byte by a
-//! multiplication whose upper half is folded down, so that which keys fall together cannot be worked out beforehand. No reply tells a hash, and time tells little of a
-//! shard's list behind a socket. SipHash would promise more and cost five times as much, under the latch of a leaf.
+//! Hard part: a client could choose keys that collide and make every lookup slow. A seed prevents that: it is drawn at each start, never shown, and mixed in before the first byte by a
+//! multiplication whose upper half is folded down. Collisions therefore cannot be computed in advance. No reply contains a hash, and timing behind a socket reveals little about the length of a
+//! shard's chain. SipHash gives a stronger guarantee and costs five times as much, under the latch of a leaf.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
-/// A table whose keys come from outside.
+/// A hash map for keys that clients choose.
 pub type Map<K, V> = std::collections::HashMap<K, V, Seed>;
-/// The same without values.
+/// A hash set for keys that clients choose.
 pub type Set<K> = std::collections::HashSet<K, Seed>;
 
-/// A quick hash of eight bytes at a time: multiply to 128 bits and fold. It spreads keys over shards of what is in memory; nothing durable depends on it.
+/// Hashes `bytes`, eight at a time: multiply to 128 bits and fold. Nothing durable may depend on the value.
 pub fn hash(seed: u64, bytes: &[u8]) -> u64 {
     const A: u64 = 0x9e37_79b9_7f4a_7c15;
     const B: u64 = 0xd6e8_feb8_6659_fd93;
@@ -29,7 +29,7 @@ pub fn hash(seed: u64, bytes: &[u8]) -> u64 {
     fold(fold(state ^ u64::from_le_bytes(last), B), A)
 }
 
-/// Makes hashes of one seed.
+/// Builds hashers with one seed. `default` draws a new seed.
 #[derive(Clone, Copy, Debug)]
 pub struct Seed(u64);
 
@@ -40,7 +40,7 @@ impl Default for Seed {
 }
 
 impl Seed {
-    /// Of bytes in one of many spaces.
+    /// Returns the hash of `bytes` in the name space `space`.
     pub fn within(self, space: u64, bytes: &[u8]) -> u64 {
         hash(self.0 ^ space.wrapping_mul(0x9e37_79b9_7f4a_7c15), bytes)
     }
@@ -54,7 +54,7 @@ impl BuildHasher for Seed {
     }
 }
 
-/// The state of one hash under way.
+/// The state of a hash that is being computed.
 pub struct Fold(u64);
 
 impl Hasher for Fold {
@@ -67,7 +67,7 @@ impl Hasher for Fold {
     }
 
     fn write_u64(&mut self, word: u64) {
-        // The rotation makes `a, b` another one than `b, a`.
+        // The rotation distinguishes `a, b` from `b, a`.
         self.0 = (self.0.rotate_left(23) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     }
 

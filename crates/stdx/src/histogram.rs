@@ -1,6 +1,6 @@
-//! Durations in logarithmic buckets: 32 for each doubling, so a quantile is right within 3.2 %.
+//! Histograms of durations with logarithmic buckets: 32 for each doubling, so a quantile is exact within 3.2 % (SX-8).
 //!
-//! Recording is one relaxed addition; threads spread over a few shards.
+//! Recording a value is one relaxed addition. Threads are spread over a few shards.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,7 +8,7 @@ use crate::thread_number;
 
 const SUB_BITS: u32 = 5;
 const SUB: usize = 1 << SUB_BITS;
-/// Up to 2^42 ns, more than an hour; longer ones go into the last bucket.
+/// Covers up to 2^42 ns, which is more than an hour. Longer durations go into the last bucket.
 const BUCKETS: usize = (42 - SUB_BITS as usize + 1) * SUB;
 const SHARDS: usize = 4;
 
@@ -22,7 +22,7 @@ struct Shard {
     max: AtomicU64,
 }
 
-/// What a histogram held at one moment.
+/// The contents of a histogram at one moment.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     buckets: Vec<u64>,
@@ -40,7 +40,7 @@ fn bucket_of(value: u64) -> usize {
     bucket.min(BUCKETS - 1)
 }
 
-/// Largest value of a bucket.
+/// Returns the largest value of a bucket.
 fn upper_bound(bucket: usize) -> u64 {
     if bucket < SUB {
         return bucket as u64;
@@ -70,7 +70,7 @@ impl Histogram {
         self.record_many(value, 1);
     }
 
-    /// Records `count` times the same value.
+    /// Records the same value `count` times.
     #[inline]
     pub fn record_many(&self, value: u64, count: u64) {
         let shard = &self.shards[thread_number::current() % SHARDS];
@@ -108,7 +108,7 @@ impl Histogram {
 }
 
 impl Snapshot {
-    /// Takes in what another one holds.
+    /// Adds the contents of `other`.
     pub fn merge(&mut self, other: &Snapshot) {
         self.buckets.iter_mut().zip(&other.buckets).for_each(|(sum, more)| *sum += more);
         self.count += other.count;
@@ -116,7 +116,7 @@ impl Snapshot {
         self.max = self.max.max(other.max);
     }
 
-    /// The value that a share `q` of all values does not exceed; 0 if there are none.
+    /// Returns the smallest value that a fraction `q` of all values does not exceed, rounded up to its bucket. Returns 0 for an empty histogram.
     pub fn quantile(&self, q: f64) -> u64 {
         let rank = ((self.count as f64 * q).ceil() as u64).clamp(1, self.count.max(1));
         let mut seen = 0;
@@ -129,13 +129,13 @@ impl Snapshot {
         0
     }
 
-    /// The largest value and the count of each bucket that holds something, the smallest first.
+    /// Returns the largest value and the count of each bucket that is not empty, in ascending order.
     pub fn filled(&self) -> impl Iterator<Item = (u64, u64)> {
         let all = self.buckets.iter().enumerate().filter(|(_, count)| **count > 0);
         all.map(|(bucket, count)| (upper_bound(bucket), *count))
     }
 
-    /// How many values are at most `bound`, to the precision of the buckets.
+    /// Returns how many values are at most `bound`, to the precision of the buckets.
     pub fn count_up_to(&self, bound: u64) -> u64 {
         self.buckets[..=bucket_of(bound)].iter().sum()
     }

@@ -1,4 +1,4 @@
-//! What could have been in std. The gate for anything new here is that one question.
+//! What could have been in std. Anything new here must pass that one question. Start with README.md.
 
 pub mod cache;
 pub mod counter;
@@ -14,7 +14,7 @@ pub mod thread_number;
 pub mod wait;
 pub mod watermark;
 
-/// Asks for the cache line of `value`.
+/// Prefetches the cache line of `value`.
 #[inline(always)]
 pub fn prefetch<T>(value: &T) {
     #[cfg(target_arch = "x86_64")]

@@ -1,4 +1,4 @@
-//! A value alone in its cache lines; two of them, because processors fetch lines in pairs.
+//! A value alone in its cache lines. It takes two of them, because processors prefetch lines in pairs.
 
 #[derive(Default, Debug)]
 #[repr(align(128))]

@@ -1,14 +1,14 @@
-//! Where a background thread sleeps until there is something for it to do.
+//! Where one background thread sleeps until there is work for it.
 //!
-//! Hard part: what it is to do shows elsewhere (a counter, a flag), and must not be overlooked between its last look and its sleep. It says first how deep it is going to sleep
-//! and looks then; the others leave their work first and then look at the depth, with a SeqCst fence in between (or SeqCst on both sides). So one of the two sees the other.
+//! Hard part: the work shows elsewhere (a counter, a flag), and the thread must not miss what arrives between its last look and its sleep. It publishes its depth first and then looks for
+//! work; the other threads leave their work first and then read the depth, with a SeqCst fence in between (or SeqCst on both sides). So at least one of the two sees the other (SX-3).
 
 use std::time::{Duration, Instant};
 
 use crate::sync::atomic::{AtomicU32, Ordering, fence};
 use crate::sync::{Condvar, Mutex};
 
-/// How much it takes to wake the thread; what `Light` and `Deep` mean is for those who ring to say.
+/// How much work it takes to wake the thread. The threads that unpark it define what `Light` and `Deep` mean.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u32)]
 pub enum Depth {
@@ -19,8 +19,9 @@ pub enum Depth {
 
 pub struct Parker {
     depth: AtomicU32,
-    rung: Mutex<bool>,
-    bell: Condvar,
+    /// The thread was unparked and has not consumed that yet.
+    is_unparked: Mutex<bool>,
+    condvar: Condvar,
 }
 
 impl Default for Parker {
@@ -31,10 +32,10 @@ impl Default for Parker {
 
 impl Parker {
     pub fn new() -> Parker {
-        Parker { depth: AtomicU32::new(Depth::Awake as u32), rung: Mutex::new(false), bell: Condvar::new() }
+        Parker { depth: AtomicU32::new(Depth::Awake as u32), is_unparked: Mutex::new(false), condvar: Condvar::new() }
     }
 
-    /// How deep the thread sleeps, or is just going to. To be looked at after the work was left.
+    /// Returns how deep the thread sleeps, or is about to. The caller has published its work before (SX-3).
     #[inline]
     pub fn depth(&self) -> Depth {
         match self.depth.load(Ordering::SeqCst) {
@@ -44,48 +45,48 @@ impl Parker {
         }
     }
 
-    /// Wakes the thread; one that is awake will not fall asleep the next time.
+    /// Wakes the thread. A thread that is awake returns at once from its next `park`.
     pub fn unpark(&self) {
-        let mut rung = self.rung.lock();
-        // Whoever has rung already wakes it, and until it is up everybody finds it asleep.
-        let was_rung = std::mem::replace(&mut *rung, true);
-        drop(rung);
-        if !was_rung {
-            self.bell.notify_one();
+        let mut is_unparked = self.is_unparked.lock();
+        // The first call wakes the thread. Until the thread runs, further calls find it asleep and need no system call of their own.
+        let was_unparked = std::mem::replace(&mut *is_unparked, true);
+        drop(is_unparked);
+        if !was_unparked {
+            self.condvar.notify_one();
         }
     }
 
-    /// Sleeps until somebody rings, unless `is_needed` says that there is work already.
-    pub fn park(&self, depth: Depth, is_needed: impl Fn() -> bool) {
-        let mut rung = self.rung.lock();
+    /// Sleeps until `unpark`, unless `has_work` returns true after the depth has been published.
+    pub fn park(&self, depth: Depth, has_work: impl Fn() -> bool) {
+        let mut is_unparked = self.is_unparked.lock();
         self.depth.store(depth as u32, Ordering::SeqCst);
         fence(Ordering::SeqCst);
-        if !is_needed() {
-            while !*rung {
-                rung = self.bell.wait(rung);
+        if !has_work() {
+            while !*is_unparked {
+                is_unparked = self.condvar.wait(is_unparked);
             }
         }
-        *rung = false;
+        *is_unparked = false;
         self.depth.store(Depth::Awake as u32, Ordering::SeqCst);
     }
 
-    /// Like `lie`, for `most` at the most; true if that time passed without a ring.
-    pub fn park_timeout(&self, depth: Depth, most: Duration, is_needed: impl Fn() -> bool) -> bool {
-        let until = Instant::now() + most;
-        let mut rung = self.rung.lock();
+    /// Does the same as `park`, for at most `timeout`. Returns true if that time passed without `unpark`.
+    pub fn park_timeout(&self, depth: Depth, timeout: Duration, has_work: impl Fn() -> bool) -> bool {
+        let deadline = Instant::now() + timeout;
+        let mut is_unparked = self.is_unparked.lock();
         self.depth.store(depth as u32, Ordering::SeqCst);
         fence(Ordering::SeqCst);
-        let mut is_over = false;
-        if !is_needed() {
-            while !*rung && !is_over {
-                match until.checked_duration_since(Instant::now()) {
-                    Some(left) => rung = self.bell.wait_timeout(rung, left).0,
-                    None => is_over = true,
+        let mut has_timed_out = false;
+        if !has_work() {
+            while !*is_unparked && !has_timed_out {
+                match deadline.checked_duration_since(Instant::now()) {
+                    Some(left) => is_unparked = self.condvar.wait_timeout(is_unparked, left).0,
+                    None => has_timed_out = true,
                 }
             }
         }
-        *rung = false;
+        *is_unparked = false;
         self.depth.store(Depth::Awake as u32, Ordering::SeqCst);
-        is_over
+        has_timed_out
     }
 }

@@ -1,4 +1,4 @@
-//! Pseudo-random numbers from a seed: xoshiro256**, Blackman and Vigna 2018. For tests, sampling and simulation, never for secrets.
+//! Pseudo-random numbers from a seed: xoshiro256** (Blackman and Vigna, 2018). For tests, sampling and simulation, never for secrets.
 
 #[derive(Clone, Debug)]
 pub struct Prng {
@@ -6,7 +6,7 @@ pub struct Prng {
 }
 
 impl Prng {
-    /// Every seed is good: SplitMix64 spreads it over the state.
+    /// Makes a generator. Any seed will do: SplitMix64 spreads it over the state.
     pub fn new(seed: u64) -> Prng {
         let mut x = seed;
         let state = std::array::from_fn(|_| {
@@ -27,13 +27,13 @@ impl Prng {
         result
     }
 
-    /// A number in `0..bound`.
+    /// Returns a number in `0..bound`. Panics if `bound` is 0.
     pub fn below(&mut self, bound: u64) -> u64 {
         assert!(bound > 0);
         ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// True with probability `p`.
+    /// Returns true with probability `p`.
     pub fn chance(&mut self, p: f64) -> bool {
         p > (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }

@@ -1,23 +1,23 @@
 //! How much stack the calling thread has left.
 //!
-//! Recursion over something a client wrote asks `has_remaining` before it descends, and answers an error instead of overflowing. A thread that serves clients registers its stack's size with
-//! `register`; any other thread is assumed to have `UNREGISTERED` bytes below its first question, half of what Rust gives a thread by default.
+//! Code that recurses over input from a client asks before it descends, and returns an error instead of overflowing the stack (SX-6). A thread that serves clients registers the size of its stack with
+//! `register`. Any other thread is assumed to have `UNREGISTERED` bytes below its first question, which is half of Rust's default.
 //!
-//! The lowest address that was asked about is kept, so that the owner of the thread can give pages back that a single deep statement has touched.
+//! The lowest address that was asked about is recorded, so that the owner of the thread can return pages to the kernel that a single deep statement has touched.
 
 use std::cell::Cell;
 
-/// Left over at either end of a registered stack: thread-local storage and the guard page above and below, frames of whoever does not ask.
+/// Reserved at either end of a registered stack: thread-local storage and the guard page, and frames of code that does not ask.
 const MARGIN: usize = 128 << 10;
 const UNREGISTERED: usize = 1 << 20;
 
 #[derive(Clone, Copy)]
 struct Bounds {
-    /// No frame may reach below; 0: not known yet.
+    /// No frame may reach below this address; 0 means not known yet.
     end: usize,
-    /// Where the registered part begins, or the first question was asked.
+    /// The address at which the stack was registered or the first question was asked.
     top: usize,
-    /// The lowest address that was asked about since `take_high_water`.
+    /// The lowest address that was asked about since the last `take_high_water`.
     low: usize,
 }
 
@@ -25,20 +25,21 @@ thread_local! {
     static BOUNDS: Cell<Bounds> = const { Cell::new(Bounds { end: 0, top: 0, low: usize::MAX }) };
 }
 
-/// The address of a local variable of this call.
+/// Returns the address of a local variable of this call.
 #[inline]
 fn here() -> usize {
     let local = 0_u8;
     std::ptr::from_ref(std::hint::black_box(&local)).addr()
 }
 
-/// Says how large the calling thread's stack is. To be called from the first function of the thread.
+/// Registers the size of the calling thread's stack. Called from the first function of the thread.
 pub fn register(size: usize) {
     let top = here();
     BOUNDS.set(Bounds { end: top.saturating_sub(size.saturating_sub(MARGIN)), top, low: usize::MAX });
 }
 
-fn ask() -> (usize, Bounds) {
+/// Returns the current address and the bounds, and records the address.
+fn observe() -> (usize, Bounds) {
     let (here, mut bounds) = (here(), BOUNDS.get());
     if bounds.top == 0 {
         (bounds.top, bounds.end) = (here, here.saturating_sub(UNREGISTERED));
@@ -48,33 +49,34 @@ fn ask() -> (usize, Bounds) {
     (here, bounds)
 }
 
-/// Bytes that the calling thread may still use.
+/// Returns how many bytes of stack the calling thread may still use.
 pub fn remaining() -> usize {
-    let (here, bounds) = ask();
+    let (here, bounds) = observe();
     here.saturating_sub(bounds.end)
 }
 
-/// Is half of the stack free?
+/// Returns true if half of the stack is free.
 #[inline]
 pub fn is_half_free() -> bool {
-    let (here, bounds) = ask();
+    let (here, bounds) = observe();
     here.saturating_sub(bounds.end) >= (bounds.top - bounds.end) / 2
 }
 
-/// May the caller use so many bytes of stack?
+/// Returns true if the caller may use `bytes` of stack.
 #[inline]
 pub fn has_remaining(bytes: usize) -> bool {
     remaining() >= bytes
 }
 
-/// Notes that the caller is about to use so many bytes, in code that does not ask.
+/// Records that the caller is about to use `bytes` of stack in code that does not ask.
 pub fn note_use(bytes: usize) {
     let mut bounds = BOUNDS.get();
     bounds.low = bounds.low.min(here().saturating_sub(bytes));
     BOUNDS.set(bounds);
 }
 
-/// How far below the caller's frame the stack has been used since the last call, as far as anything asked or was expected, and where the stack ends. None: it is not known.
+/// Returns how far below the caller's frame the stack has been used since the last call, as far as code asked or called `note_use`, and the address at which the stack ends. None if the stack was
+/// neither registered nor asked about.
 pub fn take_high_water() -> Option<(usize, usize)> {
     let (here, bounds) = (here(), BOUNDS.get());
     BOUNDS.set(Bounds { low: usize::MAX, ..bounds });

@@ -1,4 +1,6 @@
-//! Atomics, mutexes and threads: std's, or the model checker's under `--cfg loom`. Locks are not poisoned: what they guard is kept whole by asserts.
+//! Atomics, mutexes and threads: std's, or those of the model checker under `--cfg loom`.
+//!
+//! Locks are not poisoned: asserts protect the data that they guard. A condition variable asserts that its wait was announced (SX-5).
 
 #[cfg(not(loom))]
 mod imp {
@@ -44,7 +46,7 @@ impl<T> Mutex<T> {
         self.0.lock().unwrap_or_else(|poison| poison.into_inner())
     }
 
-    /// None while somebody holds it.
+    /// Returns None if the mutex is held.
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         match self.0.try_lock() {
             Ok(guard) => Some(guard),
@@ -84,7 +86,7 @@ impl Condvar {
         self.0.wait(guard).unwrap_or_else(|poison| poison.into_inner())
     }
 
-    /// Second: whether the time ran out.
+    /// Returns the guard, and true if the time ran out.
     pub fn wait_timeout<'a, T>(
         &self,
         guard: MutexGuard<'a, T>,

@@ -1,10 +1,11 @@
-//! Small dense numbers for threads, so that each can have a line of its own in a shared table.
+//! Small dense numbers for threads, so that each thread can have an entry of its own in a shared table (SX-4).
 
 use std::sync::Mutex;
 
-/// No more threads than this may ask at the same time.
+/// The greatest number of threads that may have a number at the same time.
 pub const MAX: usize = 1024;
 
+/// Numbers that are free, and the first that was never given out.
 struct Numbers {
     free: Vec<usize>,
     next: usize,
@@ -12,21 +13,22 @@ struct Numbers {
 
 static NUMBERS: Mutex<Numbers> = Mutex::new(Numbers { free: Vec::new(), next: 0 });
 
-struct Slot(usize);
+/// The number of a living thread. Dropped when the thread ends.
+struct Number(usize);
 
-impl Slot {
-    fn take() -> Slot {
+impl Number {
+    fn take() -> Number {
         let mut numbers = NUMBERS.lock().unwrap_or_else(|poison| poison.into_inner());
         let number = numbers.free.pop().unwrap_or_else(|| {
             numbers.next += 1;
             numbers.next - 1
         });
-        assert!(number < MAX, "more than {MAX} threads use the engine");
-        Slot(number)
+        assert!(number < MAX, "SX-4: more than {MAX} threads use the engine");
+        Number(number)
     }
 }
 
-impl Drop for Slot {
+impl Drop for Number {
     fn drop(&mut self) {
         crate::memory::settle();
         NUMBERS.lock().unwrap_or_else(|poison| poison.into_inner()).free.push(self.0);
@@ -34,13 +36,13 @@ impl Drop for Slot {
 }
 
 thread_local! {
-    static SLOT: Slot = Slot::take();
+    static NUMBER: Number = Number::take();
 }
 
-/// The calling thread's number; it goes to another thread after this one has ended.
+/// Returns the calling thread's number. Another thread may get it after this one has ended.
 #[inline]
 pub fn current() -> usize {
-    SLOT.with(|slot| slot.0)
+    NUMBER.with(|number| number.0)
 }
 
 #[cfg(test)]
@@ -71,6 +73,6 @@ mod tests {
             assert_eq!(numbers.iter().collect::<HashSet<_>>().len(), 16);
             highest = highest.max(*numbers.iter().max().unwrap());
         }
-        assert!(highest < 200, "numbers are used again, but reached {highest}");
+        assert!(highest < 200, "numbers are reused, but reached {highest}");
     }
 }

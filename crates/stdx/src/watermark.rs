@@ -1,9 +1,9 @@
-//! A number that only grows, and those who wait for it.
+//! A number that only grows, with waiters, listeners and requests. The durable end of the WAL is one.
 //!
-//! Hard part: a waiter must not sleep through the advance it waits for. It registers under the mutex before it looks a last time; `advance` raises the
-//! number first and then looks whether anybody is registered, with a SeqCst fence in between on both sides, so one of the two sees the other.
+//! Hard part: a waiter must not sleep through the advance that it waits for. It registers under the mutex before its last look at the value. `advance` raises the value first and then looks for
+//! registered waiters. A SeqCst fence in between on both sides makes one of them see the other (SX-2).
 //!
-//! The other way round, raising it may cost a disk write: so whoever waits asks, and whoever raises the number sleeps in `producer` until somebody has asked.
+//! Raising the number may cost a disk write. A waiter therefore requests a value, and the thread that raises the number parks in `producer` until there is a request (SX-3).
 
 use std::time::{Duration, Instant};
 
@@ -15,14 +15,15 @@ type Listener = Box<dyn Fn(u64) + Send + Sync>;
 
 pub struct Watermark {
     value: AtomicU64,
-    /// The greatest value that somebody waits for, or has waited for.
-    asked: AtomicU64,
-    /// Where the thread sleeps that raises the number.
+    /// The greatest value that was requested.
+    requested: AtomicU64,
+    /// Where the thread that raises the number parks.
     pub producer: Parker,
+    /// Threads that are blocked in `wait` and `wait_timeout`.
     waiters: AtomicUsize,
-    /// Those that have begun to wait without a thread since somebody last asked.
+    /// Waiters without a thread that were added since the last `take_async_waiters`.
     async_waiters: AtomicUsize,
-    bed: (Mutex<()>, Condvar),
+    blocked: (Mutex<()>, Condvar),
     listeners: RwLock<Vec<Listener>>,
 }
 
@@ -30,11 +31,11 @@ impl Watermark {
     pub fn new(value: u64) -> Watermark {
         Watermark {
             value: AtomicU64::new(value),
-            asked: AtomicU64::new(value),
+            requested: AtomicU64::new(value),
             producer: Parker::new(),
             waiters: AtomicUsize::new(0),
             async_waiters: AtomicUsize::new(0),
-            bed: (Mutex::new(()), Condvar::new()),
+            blocked: (Mutex::new(()), Condvar::new()),
             listeners: RwLock::new(Vec::new()),
         }
     }
@@ -44,25 +45,25 @@ impl Watermark {
         self.value.load(Ordering::Acquire)
     }
 
-    /// Raises the number, wakes who waits for it, then calls the listeners in this thread. A smaller value than the present one is ignored.
+    /// Raises the number, wakes its waiters, then calls the listeners in this thread. A value that is not above the current one is ignored.
     pub fn advance(&self, value: u64) {
         if self.value.fetch_max(value, Ordering::AcqRel) >= value {
             return;
         }
         fence(Ordering::SeqCst);
         if self.waiters.load(Ordering::Relaxed) > 0 {
-            drop(self.bed.0.lock());
-            self.bed.1.notify_all();
+            drop(self.blocked.0.lock());
+            self.blocked.1.notify_all();
         }
         for listener in self.listeners.read().iter() {
             listener(value);
         }
     }
 
-    /// Says that the number should be at least `value` soon. Asked before it is waited for; waiting with a thread asks by itself.
+    /// Requests that the number reach `value` soon. A waiter without a thread calls it before it waits; `wait` and `wait_timeout` call it themselves.
     #[inline]
     pub fn request(&self, value: u64) {
-        if self.get() >= value || self.asked.fetch_max(value, Ordering::SeqCst) >= value {
+        if self.get() >= value || self.requested.fetch_max(value, Ordering::SeqCst) >= value {
             return;
         }
         fence(Ordering::SeqCst);
@@ -71,19 +72,19 @@ impl Watermark {
         }
     }
 
-    /// What has been asked for at the most.
+    /// Returns the greatest value that was requested.
     #[inline]
     pub fn requested(&self) -> u64 {
-        self.asked.load(Ordering::SeqCst)
+        self.requested.load(Ordering::SeqCst)
     }
 
-    /// Something waits for the number without a thread: it listens. Counted for who raises the number, and decides by it how often.
+    /// Counts a waiter without a thread, such as a reply that a listener will release. The producer decides by their number how often it raises the watermark.
     #[inline]
     pub fn add_async_waiter(&self) {
         self.async_waiters.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How many have been counted in since the last call.
+    /// Returns how many waiters were added since the last call.
     pub fn take_async_waiters(&self) -> usize {
         self.async_waiters.swap(0, Ordering::Relaxed)
     }
@@ -94,36 +95,36 @@ impl Watermark {
             return;
         }
         self.request(value);
-        let mut guard = self.bed.0.lock();
+        let mut guard = self.blocked.0.lock();
         self.waiters.fetch_add(1, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         while self.get() < value {
-            guard = self.bed.1.wait(guard);
+            guard = self.blocked.1.wait(guard);
         }
         self.waiters.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Like `wait`; false if the time ran out first.
+    /// Does the same as `wait`, for at most `timeout`. Returns false if the time ran out first.
     pub fn wait_timeout(&self, value: u64, timeout: Duration) -> bool {
         if self.get() >= value {
             return true;
         }
         self.request(value);
         let until = Instant::now() + timeout;
-        let mut guard = self.bed.0.lock();
+        let mut guard = self.blocked.0.lock();
         self.waiters.fetch_add(1, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         let mut reached = self.get() >= value;
         while !reached {
             let Some(left) = until.checked_duration_since(Instant::now()) else { break };
-            guard = self.bed.1.wait_timeout(guard, left).0;
+            guard = self.blocked.1.wait_timeout(guard, left).0;
             reached = self.get() >= value;
         }
         self.waiters.fetch_sub(1, Ordering::Relaxed);
         reached
     }
 
-    /// Calls `listener` with the new value after every advance, in the advancing thread; values may come out of order when several threads advance.
+    /// Registers a listener. It is called with the new value after every advance, in the advancing thread. Values may arrive out of order when several threads advance.
     pub fn listen(&self, listener: Listener) {
         self.listeners.write().push(listener);
     }
@@ -188,7 +189,7 @@ mod model {
     }
 
     #[test]
-    fn loom_no_question_is_slept_through() {
+    fn loom_no_request_is_slept_through() {
         loom::model(|| {
             let mark = Arc::new(Watermark::new(0));
             let producer = {
