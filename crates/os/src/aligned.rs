@@ -1,32 +1,21 @@
-//! Memory that direct I/O accepts.
-
-use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
-use std::ptr::NonNull;
+//! Buffers for direct I/O, which requires aligned memory.
 
 const ALIGNMENT: usize = 4096;
 
-/// A buffer of fixed size, zero at birth, whose address is a multiple of 4,096.
+/// A zeroed buffer of fixed size whose address is a multiple of 4,096.
 pub struct Aligned {
-    start: NonNull<u8>,
+    /// The buffer and up to `ALIGNMENT - 1` bytes before it. A vector and no boxed slice: the kernel may write into the memory while this value moves (OS-3).
+    bytes: Vec<u8>,
+    start: usize,
     len: usize,
 }
 
-// SAFETY: the buffer is owned by this value alone, like a boxed slice.
-unsafe impl Send for Aligned {}
-// SAFETY: shared references only read.
-unsafe impl Sync for Aligned {}
-
 impl Aligned {
-    /// A buffer of `len` bytes.
+    /// Allocates a buffer of `len` bytes.
     pub fn with_capacity(len: usize) -> Aligned {
-        let layout = Aligned::layout(len);
-        // SAFETY: the layout has a size above zero.
-        let start = unsafe { alloc_zeroed(layout) };
-        Aligned { start: NonNull::new(start).unwrap_or_else(|| handle_alloc_error(layout)), len }
-    }
-
-    fn layout(len: usize) -> Layout {
-        Layout::from_size_align(len.max(1), ALIGNMENT).expect("a size that fits in memory")
+        let bytes = vec![0; len + ALIGNMENT - 1];
+        let start = bytes.as_ptr().addr().wrapping_neg() % ALIGNMENT;
+        Aligned { bytes, start, len }
     }
 
     pub fn len(&self) -> usize {
@@ -38,19 +27,25 @@ impl Aligned {
     }
 
     pub fn as_slice(&self) -> &[u8] {
-        // SAFETY: `len` bytes were allocated, and zeroed, at `start`.
-        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
+        &self.bytes[self.start..][..self.len]
     }
 
     pub fn as_mut_slice(&mut self) -> &mut [u8] {
-        // SAFETY: as above, and `self` is borrowed exclusively.
-        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
+        &mut self.bytes[self.start..][..self.len]
     }
 }
 
-impl Drop for Aligned {
-    fn drop(&mut self) {
-        // SAFETY: allocated by `with_capacity` with this very layout.
-        unsafe { dealloc(self.start.as_ptr(), Aligned::layout(self.len)) }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_are_aligned_zeroed_and_of_the_size_asked_for() {
+        for len in [0, 1, 4096, 100_000] {
+            let buffer = Aligned::with_capacity(len);
+            assert_eq!(buffer.as_slice().as_ptr().addr() % ALIGNMENT, 0);
+            assert_eq!((buffer.len(), buffer.as_slice().len()), (len, len));
+            assert!(buffer.as_slice().iter().all(|byte| *byte == 0));
+        }
     }
 }

@@ -1,18 +1,19 @@
-//! Time of day and time that only goes forward.
+//! Time of day and monotonic time, real and simulated.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+/// A source of time.
 pub trait Clock: Send + Sync {
-    /// Microseconds since 1970. May jump, also backwards.
+    /// Returns microseconds since 1970. They may jump, also backwards.
     fn wall_us(&self) -> u64;
 
-    /// Milliseconds since 1970.
+    /// Returns milliseconds since 1970.
     fn wall_ms(&self) -> u64 {
         self.wall_us() / 1000
     }
 
-    /// Nanoseconds since some moment; never goes back.
+    /// Returns nanoseconds since an unspecified moment. They never go back.
     fn monotonic_ns(&self) -> u64;
 }
 
@@ -44,7 +45,7 @@ impl Clock for RealClock {
     }
 }
 
-/// A clock that moves when told.
+/// A clock that only the test advances.
 #[derive(Debug)]
 pub struct SimClock {
     us: AtomicU64,

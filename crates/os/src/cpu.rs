@@ -1,38 +1,28 @@
-//! Processors: which ones this process may use, and how much of them it has used.
+//! Processors: which ones this process may use, how its threads are scheduled, and how much processor time it has used.
 
-/// Numbers of the processors that the calling thread may run on.
+use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
+use rustix::time::{ClockId, clock_gettime};
+
+/// Returns the numbers of the processors that the calling thread may run on.
 pub fn allowed() -> Vec<usize> {
-    // SAFETY: an all-zero set is valid, and the kernel writes at most its size.
-    let set = unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        if libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set) != 0 {
-            return vec![0];
-        }
-        set
-    };
-    // SAFETY: the index stays below the size of the set.
-    (0..libc::CPU_SETSIZE as usize).filter(|cpu| unsafe { libc::CPU_ISSET(*cpu, &set) }).collect()
+    let Ok(set) = sched_getaffinity(None) else { return vec![0] };
+    (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect()
 }
 
-/// Binds the calling thread to `cpus`. Best effort: false if the kernel refuses.
+/// Binds the calling thread to `cpus`. Returns false if the kernel refuses.
 pub fn pin(cpus: &[usize]) -> bool {
-    // SAFETY: an all-zero set is valid; indices beyond its size are left out.
-    unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        for cpu in cpus.iter().filter(|cpu| **cpu < libc::CPU_SETSIZE as usize) {
-            libc::CPU_SET(*cpu, &mut set);
-        }
-        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set) == 0
-    }
+    let mut set = CpuSet::new();
+    cpus.iter().filter(|cpu| **cpu < CpuSet::MAX_CPU).for_each(|cpu| set.set(*cpu));
+    sched_setaffinity(None, &set).is_ok()
 }
 
-/// From now on the calling thread does not take the processor from one that works when it wakes, and waits for its turn. Where a processor is idle it runs at once as
-/// before. Best effort: false if the kernel refuses.
+/// Schedules the calling thread as a batch thread (SCHED_BATCH): when it wakes it does not preempt a running thread but waits for its turn. On an idle processor it runs at once, as before.
+/// Returns false if the kernel refuses.
 pub fn set_batch_scheduling() -> bool {
     set_policy(libc::SCHED_BATCH)
 }
 
-/// The opposite, as every thread begins: when it wakes it may take the processor from one that has worked for longer.
+/// Restores the policy with which every thread begins (SCHED_OTHER): when the calling thread wakes, it may preempt a thread that has run for longer. Returns false if the kernel refuses.
 pub fn set_normal_scheduling() -> bool {
     set_policy(libc::SCHED_OTHER)
 }
@@ -41,30 +31,25 @@ fn set_policy(policy: libc::c_int) -> bool {
     if cfg!(miri) {
         return false;
     }
-    // SAFETY: an all-zero parameter is valid, and the only one that these policies take.
+    // SAFETY: an all-zero parameter is valid, and it is the only one that these policies accept. The kernel reads it during the call.
     unsafe {
         let parameter: libc::sched_param = std::mem::zeroed();
         libc::sched_setscheduler(0, policy, &parameter) == 0
     }
 }
 
-/// The processor that the calling thread runs on now.
+/// Returns the processor that the calling thread runs on now.
 pub fn current() -> usize {
-    // SAFETY: no memory is passed; it fails on no kernel that has epoll.
-    unsafe { libc::sched_getcpu() }.try_into().unwrap_or(0)
+    sched_getcpu()
 }
 
-/// User and system time of the whole process in nanoseconds.
+/// Returns user and system time of the whole process in nanoseconds.
 pub fn process_cpu_ns() -> u64 {
-    // SAFETY: the kernel fills the timespec.
-    unsafe {
-        let mut time: libc::timespec = std::mem::zeroed();
-        libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut time);
-        time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-    }
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// The processor time of one thread, which others can read.
+/// The processor time of one thread, readable from other threads.
 #[derive(Clone, Copy, Debug)]
 pub struct ThreadClock(libc::clockid_t);
 
@@ -72,14 +57,14 @@ impl ThreadClock {
     /// Returns the clock of the calling thread.
     pub fn own() -> ThreadClock {
         let mut clock = libc::CLOCK_THREAD_CPUTIME_ID;
-        // SAFETY: the thread lives, for it is the caller; the clock is written to a local. A refusal leaves the caller's own clock.
+        // SAFETY: the thread is alive, because it is the caller. The clock is written to a local. If the kernel refuses, the local keeps the number of the caller's own clock.
         unsafe { libc::pthread_getcpuclockid(libc::pthread_self(), &mut clock) };
         ThreadClock(clock)
     }
 
-    /// Returns the nanoseconds that the thread has computed; None: it has ended. The number of an ended thread may be given to another one: then they are that one's.
+    /// Returns the processor time of the thread in nanoseconds, or None if the thread has ended. The kernel may give the number of an ended thread to a new one; the clock is that thread's then.
     pub fn used_ns(self) -> Option<u64> {
-        // SAFETY: the kernel fills the timespec, or refuses a clock whose thread has ended.
+        // SAFETY (OS-6): the kernel fills the timespec, or refuses the number of a thread that has ended.
         unsafe {
             let mut time: libc::timespec = std::mem::zeroed();
             let read = libc::clock_gettime(self.0, &mut time);
@@ -88,28 +73,28 @@ impl ThreadClock {
     }
 }
 
-/// Processor time in nanoseconds: user, system.
+/// Processor time in nanoseconds, in user mode and in the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuTime {
     pub user_ns: u64,
     pub system_ns: u64,
 }
 
-/// Of the whole process.
+/// Returns the processor time of the whole process.
 pub fn process_time() -> CpuTime {
-    used(libc::RUSAGE_SELF)
+    usage(libc::RUSAGE_SELF)
 }
 
-/// Of the processes that it has started and seen end.
+/// Returns the processor time of child processes that have ended and were waited for.
 pub fn children_time() -> CpuTime {
-    used(libc::RUSAGE_CHILDREN)
+    usage(libc::RUSAGE_CHILDREN)
 }
 
-fn used(who: libc::c_int) -> CpuTime {
+fn usage(target: libc::c_int) -> CpuTime {
     // SAFETY: an all-zero value is valid, and the kernel fills it.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
-        libc::getrusage(who, &mut usage);
+        libc::getrusage(target, &mut usage);
         usage
     };
     let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
@@ -120,15 +105,15 @@ fn used(who: libc::c_int) -> CpuTime {
 mod tests {
     #[test]
     #[cfg(not(miri))]
-    fn the_clock_of_a_thread_counts_what_it_computes_and_nothing_else() {
-        let (tell, clock) = std::sync::mpsc::channel();
+    fn the_clock_of_a_thread_counts_its_own_processor_time_alone() {
+        let (sender, clock) = std::sync::mpsc::channel();
         let (stop, stopped) = std::sync::mpsc::channel::<()>();
         let thread = std::thread::spawn(move || {
             let clock = super::ThreadClock::own();
             while clock.used_ns().unwrap() < 20_000_000 {
                 std::hint::spin_loop();
             }
-            tell.send(clock).unwrap();
+            sender.send(clock).unwrap();
             stopped.recv().unwrap();
         });
         let clock = clock.recv().unwrap();
@@ -136,7 +121,7 @@ mod tests {
         assert!(before >= 20_000_000);
         let own = super::ThreadClock::own();
         while own.used_ns().unwrap() < 20_000_000 {}
-        assert!(clock.used_ns().unwrap() < before + 10_000_000, "it waits meanwhile");
+        assert!(clock.used_ns().unwrap() < before + 10_000_000, "a waiting thread uses no processor time");
         stop.send(()).unwrap();
         thread.join().unwrap();
     }
@@ -155,13 +140,13 @@ mod tests {
 
     #[test]
     #[cfg(not(miri))]
-    fn a_thread_may_leave_others_the_processor() {
+    fn the_scheduling_policy_can_be_changed_and_restored() {
         std::thread::spawn(|| {
             assert!(super::set_batch_scheduling());
-            // SAFETY: no memory is passed.
+            // SAFETY: the call passes no memory.
             assert_eq!(unsafe { libc::sched_getscheduler(0) }, libc::SCHED_BATCH);
             assert!(super::set_normal_scheduling());
-            // SAFETY: no memory is passed.
+            // SAFETY: the call passes no memory.
             assert_eq!(unsafe { libc::sched_getscheduler(0) }, libc::SCHED_OTHER);
         })
         .join()

@@ -1,6 +1,6 @@
-//! The outside world, real and simulated: block devices in a folder, clocks, entropy, memory, processors.
+//! The outside world, real and simulated: block devices in a folder, clocks, random bytes, memory, processors. Start with README.md.
 //!
-//! Everything nondeterministic enters the engine through here, so that a whole engine runs from one seed on the simulated side.
+//! Everything nondeterministic enters the engine through this crate, so a whole engine runs from one seed on the simulated side.
 
 mod aligned;
 mod clock;

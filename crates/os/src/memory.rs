@@ -1,11 +1,13 @@
-//! Large mappings, and how much memory there is.
+//! Large mappings, and how much memory the process may use.
 
 use std::io;
 use std::ptr::NonNull;
 
+use rustix::mm::{Advice, MapFlags, ProtFlags};
+
 const HUGE: usize = 2 << 20;
 
-/// Anonymous memory, zero at birth, aligned to 2 MiB if it is that large, on huge pages where they can be had. Unmapped on drop.
+/// Zeroed anonymous memory. A mapping of 2 MiB or more is aligned to 2 MiB and uses huge pages where the kernel has them. Unmapped on drop.
 pub struct Mapping {
     start: NonNull<u8>,
     len: usize,
@@ -13,9 +15,9 @@ pub struct Mapping {
     base_len: usize,
 }
 
-// SAFETY: the mapping belongs to this value alone; what its users do through `as_ptr` is theirs to prove.
+// SAFETY (OS-4): the mapping belongs to this value alone. Its users must prove that their accesses through `as_ptr` are sound.
 unsafe impl Send for Mapping {}
-// SAFETY: as above; this type itself never touches the bytes.
+// SAFETY (OS-4): as above; this type itself never touches the bytes.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
@@ -34,8 +36,8 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: exactly what `map` mapped.
-        unsafe { libc::munmap(self.base.as_ptr().cast(), self.base_len) };
+        // SAFETY (OS-4): exactly the address and length that `map` has mapped.
+        let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.base_len) };
     }
 }
 
@@ -43,24 +45,20 @@ impl Drop for Mapping {
 pub fn map(len: usize) -> io::Result<Mapping> {
     let len = len.next_multiple_of(4096).max(4096);
     let base_len = if len >= HUGE { len.next_multiple_of(HUGE) + HUGE } else { len };
-    let protection = libc::PROT_READ | libc::PROT_WRITE;
-    // Miri knows no advice about memory, which changes nothing but speed.
-    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | if cfg!(miri) { 0 } else { libc::MAP_NORESERVE };
-    // SAFETY: a new anonymous mapping at an address of the kernel's choice.
-    let base = unsafe { libc::mmap(std::ptr::null_mut(), base_len, protection, flags, -1, 0) };
-    if base == libc::MAP_FAILED {
-        return Err(io::Error::last_os_error());
-    }
+    // Miri supports neither the flag nor advice about memory; both change nothing but speed.
+    let flags = if cfg!(miri) { MapFlags::PRIVATE } else { MapFlags::PRIVATE | MapFlags::NORESERVE };
+    let protection = ProtFlags::READ | ProtFlags::WRITE;
+    // SAFETY (OS-4): a new anonymous mapping at an address of the kernel's choice.
+    let base = unsafe { rustix::mm::mmap_anonymous(std::ptr::null_mut(), base_len, protection, flags) }?;
     let base = NonNull::new(base.cast::<u8>()).expect("mmap does not return null");
     let start = if len >= HUGE {
         let skip = base.as_ptr().align_offset(HUGE);
-        // SAFETY: `skip` is below HUGE, and HUGE spare bytes were mapped.
+        // SAFETY (OS-4): `skip` is below HUGE, and HUGE spare bytes were mapped.
         let start = unsafe { base.add(skip) };
-        // SAFETY: the range lies in the mapping. Advice only: without huge pages it all works, slower.
+        // SAFETY (OS-4): the range lies in the mapping. Without huge pages everything works, but slower.
         #[cfg(not(miri))]
-        unsafe {
-            libc::madvise(start.as_ptr().cast(), len.next_multiple_of(HUGE), libc::MADV_HUGEPAGE)
-        };
+        let _ =
+            unsafe { rustix::mm::madvise(start.as_ptr().cast(), len.next_multiple_of(HUGE), Advice::LinuxHugepage) };
         start
     } else {
         base
@@ -72,14 +70,14 @@ fn number_in(path: &str) -> Option<u64> {
     std::fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
-/// Memory this process may use: the machine's or its cgroup's, whichever is smaller.
+/// Returns how much memory this process may use: that of the machine or of its cgroup, whichever is smaller.
 pub fn limit_bytes() -> u64 {
     let machine =
         std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| kilobytes(&text, "MemTotal:")).unwrap_or(1 << 30);
     cgroup_limits().into_iter().fold(machine, u64::min)
 }
 
-/// Limits of every cgroup above this process, version 2 and 1.
+/// Returns the limits of every cgroup above this process, of versions 2 and 1.
 fn cgroup_limits() -> Vec<u64> {
     let mut limits = Vec::new();
     let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
@@ -103,17 +101,18 @@ fn cgroup_limits() -> Vec<u64> {
     limits
 }
 
+/// Returns the value of a field in a file of /proc, in bytes.
 fn kilobytes(text: &str, field: &str) -> Option<u64> {
     let line = text.lines().find(|line| line.starts_with(field))?;
     Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? * 1024)
 }
 
-/// Memory of this process that is resident now.
+/// Returns the resident memory of this process; 0 without /proc.
 pub fn rss_bytes() -> u64 {
     std::fs::read_to_string("/proc/self/status").ok().and_then(|text| kilobytes(&text, "VmRSS:")).unwrap_or(0)
 }
 
-/// The most that the process has ever had in use.
+/// Returns the greatest resident memory that the process has had; 0 without /proc.
 pub fn peak_rss_bytes() -> u64 {
     std::fs::read_to_string("/proc/self/status").ok().and_then(|text| kilobytes(&text, "VmHWM:")).unwrap_or(0)
 }
@@ -127,13 +126,13 @@ mod tests {
             assert!(mapping.len() >= len);
             let alignment = if len >= super::HUGE { super::HUGE } else { 4096 };
             assert_eq!(mapping.as_ptr() as usize % alignment, 0);
-            // SAFETY: inside the mapping, and nobody else knows it.
+            // SAFETY (OS-4): the byte lies in the mapping, and nothing else uses it.
             assert_eq!(unsafe { mapping.as_ptr().add(mapping.len() - 1).read() }, 0);
         }
     }
 
     #[test]
-    fn there_is_memory() {
+    fn the_limits_of_the_machine_are_read() {
         assert!(super::limit_bytes() > 16 << 20);
         assert!(super::rss_bytes() > 100 << 10);
     }

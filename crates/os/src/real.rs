@@ -1,9 +1,11 @@
-//! Files of a real machine: O_DIRECT where the file system has it, io_uring for batches where the kernel lets us.
+//! Files of a real machine: O_DIRECT where the file system supports it, io_uring for batches where the kernel allows it.
 //!
-//! A single read is a plain `pread`: one system call, cheaper than a ring. Batches are submitted together and waited for once.
+//! A single read is a plain `pread`: one system call, cheaper than a ring. The operations of a batch are submitted together and waited for once.
+//!
+//! Hard part: a length counts only when the bytes below it are allocated and the metadata is durable (OS-2).
 
 use std::fs::{File, OpenOptions, Permissions};
-use std::io::{self, Read};
+use std::io::{self, IoSlice, Read};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -11,21 +13,25 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use rustix::fs::{FallocateFlags, FlockOperation, OFlags, fallocate, flock, statvfs};
+use rustix::io::{Errno, ReadWriteFlags, pwritev2};
+
 use crate::{Device, Folder, Open, ReadRing};
 
 /// Permissions of every file in a data folder.
 const FILE_MODE: u32 = 0o600;
 
+/// Bytes of the lock file that are read to name its holder.
 const PID_BYTES_MAX: u64 = 20;
 
-/// A data folder of the file system.
+/// A data folder in the file system.
 pub struct RealFolder {
     path: PathBuf,
     lock: Mutex<Option<File>>,
 }
 
 impl RealFolder {
-    /// Opens a folder. `create` makes it, with its parents, for the user of this process alone (0700).
+    /// Opens a folder. With `create` it and its parents are made if they do not exist, for the user of this process alone (0700).
     pub fn open(path: &Path, create: bool) -> io::Result<Arc<RealFolder>> {
         if create {
             std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)?;
@@ -40,15 +46,14 @@ impl RealFolder {
         &self.path
     }
 
-    /// Takes the folder for this process until the value is dropped. `Err(WouldBlock)` carries the holder's pid in its text, if it is known.
+    /// Locks the folder for this process until the value is dropped. The text of `Err(WouldBlock)` names the pid of the holder if it is known.
     pub fn lock(&self) -> io::Result<()> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false).mode(FILE_MODE);
         let file = options.open(self.path.join("lock"))?;
-        // SAFETY: flock on a descriptor that `file` keeps open.
-        if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
+        if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
             let mut holder = String::new();
-            // Whatever the file holds, a pid is short and made of digits.
+            // The file may hold anything; a pid is short and made of digits.
             let _ = (&file).take(PID_BYTES_MAX).read_to_string(&mut holder);
             let holder = match holder.trim().parse::<u32>() {
                 Ok(pid) => format!("process {pid}"),
@@ -62,11 +67,11 @@ impl RealFolder {
     }
 }
 
-/// Writes this process' id into a lock file, for a person who finds it taken. On a full disk the file may have no room even for that:
-/// it is left empty then, because a stale pid would mislead.
+/// Writes the id of this process into a lock file, for a person who finds the folder locked. On a full disk the file may have no room even for that.
+/// It is left empty then, because a stale pid would mislead.
 fn note_holder(file: &File) {
     let pid = std::process::id().to_string();
-    // In place and cut afterwards: a file that has its block already needs no new one.
+    // Overwritten and truncated afterwards: a file that has a block already needs no new one.
     let noted = file.write_all_at(pid.as_bytes(), 0).and_then(|()| file.set_len(pid.len() as u64));
     if noted.is_err() {
         let _ = file.set_len(0);
@@ -101,8 +106,8 @@ impl Folder for RealFolder {
     fn scratch(&self) -> io::Result<Arc<dyn Device>> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).mode(FILE_MODE);
-        let file = match options.clone().custom_flags(libc::O_TMPFILE).open(&self.path) {
-            // A file system that knows only files with names: it has one for a moment.
+        let file = match options.clone().custom_flags(OFlags::TMPFILE.bits() as i32).open(&self.path) {
+            // A file system without unnamed files: the file has a name for a moment.
             Err(error) if matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::EISDIR)) => {
                 static NEXT: AtomicU64 = AtomicU64::new(0);
                 let path = self.path.join(format!("scratch-{}", NEXT.fetch_add(1, Ordering::Relaxed)));
@@ -125,18 +130,12 @@ impl Folder for RealFolder {
     }
 
     fn free_bytes(&self) -> io::Result<u64> {
-        let path = std::ffi::CString::new(self.path.as_os_str().as_encoded_bytes())?;
-        // SAFETY: an all-zero statvfs is a valid value, and the path is a C string that outlives the call.
-        let mut stat: libc::statvfs = unsafe { std::mem::zeroed() };
-        // SAFETY: as above.
-        if unsafe { libc::statvfs(path.as_ptr(), &mut stat) } != 0 {
-            return Err(io::Error::last_os_error());
-        }
+        let stat = statvfs(&self.path)?;
         Ok(stat.f_bavail * stat.f_frsize)
     }
 }
 
-/// A file with direct I/O, or buffered where the file system refuses that (tmpfs before Linux 6.6, some network mounts).
+/// A file with direct I/O, or with buffered I/O where the file system refuses that (tmpfs before Linux 6.6, some network mounts).
 struct RealDevice {
     name: String,
     file: File,
@@ -148,44 +147,38 @@ impl RealDevice {
     fn open(path: &Path, name: &str, mode: Open) -> io::Result<RealDevice> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(matches!(mode, Open::Create)).mode(FILE_MODE);
-        let direct = options.clone().custom_flags(libc::O_DIRECT).open(path);
+        let direct = options.clone().custom_flags(OFlags::DIRECT.bits() as i32).open(path);
         let file = match direct {
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => options.open(path)?,
             other => other?,
         };
         let metadata = file.metadata()?;
         if metadata.mode() & 0o077 != 0 {
-            // Made by an earlier version, or copied. A file of another user cannot be changed, and is none the worse for it.
+            // The file was made by an earlier version, or copied. The permissions of another user's file cannot be changed; it is used as it is.
             let _ = file.set_permissions(Permissions::from_mode(FILE_MODE));
         }
         let len = metadata.len();
         Ok(RealDevice { name: name.to_owned(), file, len: AtomicU64::new(len), growing: Mutex::new(()) })
     }
 
-    /// pwritev2 with a flag, complete or an error.
-    fn write_with(&self, mut offset: u64, mut buf: &[u8], flags: i32) -> io::Result<()> {
+    /// Writes all of `buf` with `pwritev2` and `RWF_DSYNC`, so that it is durable on return (OS-1).
+    fn write_dsync(&self, mut offset: u64, mut buf: &[u8]) -> io::Result<()> {
         while !buf.is_empty() {
-            let piece = libc::iovec { iov_base: buf.as_ptr().cast_mut().cast(), iov_len: buf.len() };
-            // SAFETY: the vector describes `buf`, which outlives the call; the kernel only reads from it.
-            let done = unsafe { libc::pwritev2(self.file.as_raw_fd(), &piece, 1, offset as libc::off_t, flags) };
-            match done {
-                0 => return Err(io::ErrorKind::WriteZero.into()),
-                1.. => {
-                    buf = &buf[done as usize..];
-                    offset += done as u64;
+            match pwritev2(&self.file, &[IoSlice::new(buf)], offset, ReadWriteFlags::DSYNC) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => {
+                    buf = &buf[written..];
+                    offset += written as u64;
                 }
-                _ => {
-                    let error = io::Error::last_os_error();
-                    if error.kind() != io::ErrorKind::Interrupted {
-                        return Err(error);
-                    }
-                }
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
             }
         }
         Ok(())
     }
 
-    fn wrote(&self, end: u64) {
+    /// Raises the length to `end`.
+    fn extend(&self, end: u64) {
         self.len.fetch_max(end, Ordering::AcqRel);
     }
 }
@@ -205,20 +198,20 @@ impl Device for RealDevice {
 
     fn write(&self, offset: u64, buf: &[u8]) -> io::Result<()> {
         self.file.write_all_at(buf, offset)?;
-        self.wrote(offset + buf.len() as u64);
+        self.extend(offset + buf.len() as u64);
         Ok(())
     }
 
     fn write_durable(&self, offset: u64, buf: &[u8]) -> io::Result<()> {
-        match self.write_with(offset, buf, libc::RWF_DSYNC) {
-            // A file system without per-write flags.
+        match self.write_dsync(offset, buf) {
+            // The file system lacks per-write flags.
             Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => {
                 self.file.write_all_at(buf, offset)?;
                 self.file.sync_data()?;
             }
             other => other?,
         }
-        self.wrote(offset + buf.len() as u64);
+        self.extend(offset + buf.len() as u64);
         Ok(())
     }
 
@@ -227,23 +220,17 @@ impl Device for RealDevice {
     }
 
     fn grow(&self, len: u64) -> io::Result<()> {
-        let _alone = self.growing.lock().unwrap_or_else(|poison| poison.into_inner());
+        let _growing = self.growing.lock().unwrap_or_else(|poison| poison.into_inner());
         let old = self.len();
         if len <= old {
             return Ok(());
         }
-        // SAFETY: a plain call on a descriptor that `self.file` keeps open.
-        let result =
-            unsafe { libc::fallocate(self.file.as_raw_fd(), 0, old as libc::off_t, (len - old) as libc::off_t) };
-        if result != 0 {
-            let error = io::Error::last_os_error();
-            if error.raw_os_error() != Some(libc::EOPNOTSUPP) {
-                return Err(error);
-            }
-            self.file.set_len(len)?;
+        match fallocate(&self.file, FallocateFlags::empty(), old, len - old) {
+            Err(Errno::OPNOTSUPP) => self.file.set_len(len)?,
+            other => other?,
         }
         self.file.sync_all()?;
-        self.wrote(len);
+        self.extend(len);
         Ok(())
     }
 
@@ -269,7 +256,7 @@ impl Device for RealDevice {
                 .into_iter()
                 .zip(ops.iter_mut())
                 .map(|(done, (offset, buf))| match done {
-                    // Short or interrupted: the plain call finishes it or names the error.
+                    // The read was short or interrupted: the plain call completes it or returns the error.
                     Ok(bytes) if bytes == buf.len() => Ok(()),
                     _ => self.file.read_exact_at(buf, *offset),
                 })
@@ -286,7 +273,7 @@ impl Device for RealDevice {
                 if !matches!(done, Ok(bytes) if bytes == buf.len()) {
                     self.file.write_all_at(buf, *offset)?;
                 }
-                self.wrote(*offset + buf.len() as u64);
+                self.extend(*offset + buf.len() as u64);
             }
             return Ok(());
         }
@@ -323,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_and_its_files_are_their_users_alone() {
+    fn a_folder_and_its_files_belong_to_their_user_alone() {
         let at = Temporary::new("modes");
         let folder = RealFolder::open(&at.0, true).unwrap();
         folder.lock().unwrap();
@@ -331,14 +318,14 @@ mod tests {
         assert_eq!((at.mode("."), at.mode("data"), at.mode("lock")), (0o700, 0o600, 0o600));
         std::fs::set_permissions(at.0.join("data"), Permissions::from_mode(0o644)).unwrap();
         Folder::open(&*folder, "data", Open::Existing).unwrap();
-        assert_eq!(at.mode("data"), 0o600, "permissions of an earlier version are narrowed");
+        assert_eq!(at.mode("data"), 0o600, "wider permissions are narrowed");
     }
 
     #[test]
-    fn a_lock_without_room_for_a_pid_is_a_lock() {
+    fn a_folder_is_locked_even_without_room_for_the_pid() {
         let at = Temporary::new("lock");
         std::fs::create_dir_all(&at.0).unwrap();
-        // A device that has room for nothing stands in for the file.
+        // A device without any room takes the place of the file.
         std::os::unix::fs::symlink("/dev/full", at.0.join("lock")).unwrap();
         let folder = RealFolder::open(&at.0, false).unwrap();
         folder.lock().unwrap();

@@ -1,8 +1,8 @@
-//! A folder in memory that crashes, tears, loses, flips and fills up as told, the same way for the same seed.
+//! A simulated folder in memory: crashes, torn and lost writes, flipped bits and full disks, identical for identical seeds.
 //!
-//! Each file keeps what is surely on disk, and beside it the writes since the last sync, as pieces of 512 bytes. A crash keeps a random subset of those
-//! pieces, or of whole blocks, or all, or nothing: that covers loss, reordering and torn writes at once. Names work alike: files made, renamed or removed since the last folder sync may be there or
-//! not. A durable write that the crash falls into is torn; one that returned is safe.
+//! Each file keeps its durable bytes and, apart from them, the writes since the last sync. A crash keeps a random subset of those writes' sectors (512 bytes), or of whole blocks, or all, or
+//! nothing. That covers loss, reordering and torn writes at once. Names work alike: after a crash, a file that was made, renamed or removed since the last folder sync may exist or not.
+//! A durable write during which the crash happens is torn; one that has returned is safe (OS-1).
 
 use std::collections::BTreeMap;
 use std::io;
@@ -16,29 +16,29 @@ use crate::{Device, Folder, Open};
 const SECTOR: usize = 512;
 const BLOCK: usize = 4096;
 
-/// What a crash keeps of the writes since the last sync.
+/// The part of the unsynced writes that a crash keeps.
 #[derive(Clone, Copy)]
 enum Kept {
-    Pieces,
+    Sectors,
     Blocks,
     Nothing,
     All,
 }
 
-/// A fault that strikes one operation of one file.
+/// A fault of one operation on one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The n-th read of the file from now (1 is the next) fails with EIO.
+    /// The n-th read of the file from now on fails with EIO; 1 is the next one.
     Read(u64),
     /// The n-th write fails with EIO and writes nothing.
     Write(u64),
-    /// The n-th sync, or durable write, fails with EIO; what it should have made durable may be lost.
+    /// The n-th sync or durable write fails with EIO; the writes that it should have made durable may be lost.
     Sync(u64),
-    /// The n-th write lands this many bytes too far.
+    /// The n-th write goes to an offset that is too high by the second number.
     Misdirect(u64, u64),
 }
 
-/// Bytes in blocks that copies share until one of them writes; absent blocks are zero.
+/// The bytes of a file in blocks. Copies share a block until one of them writes to it (copy on write); absent blocks are zero.
 #[derive(Clone, Default)]
 struct Bytes {
     len: usize,
@@ -46,7 +46,7 @@ struct Bytes {
 }
 
 impl Bytes {
-    /// Makes it at least so long.
+    /// Extends the file to at least `len` bytes.
     fn cover(&mut self, len: usize) {
         if self.len < len {
             self.len = len;
@@ -54,7 +54,7 @@ impl Bytes {
         }
     }
 
-    /// The pieces of `offset..offset + len`, one a block: block, range within it, range within the whole.
+    /// Splits `offset..offset + len` at block boundaries. Yields the block, the range within it, and the range within the whole.
     fn pieces(offset: usize, len: usize) -> impl Iterator<Item = (usize, Range<usize>, Range<usize>)> {
         let end = offset + len;
         (offset / BLOCK..end.div_ceil(BLOCK)).map(move |block| {
@@ -71,7 +71,7 @@ impl Bytes {
         }
     }
 
-    /// None if the file ends before.
+    /// Fills `buf`; None if the file ends before.
     fn get(&self, offset: usize, buf: &mut [u8]) -> Option<()> {
         if offset + buf.len() > self.len {
             return None;
@@ -93,9 +93,9 @@ impl Bytes {
 
 #[derive(Clone, Default)]
 struct File {
-    /// What reads see.
+    /// The bytes that reads return.
     now: Bytes,
-    /// What a crash cannot take.
+    /// The bytes that survive every crash.
     durable: Bytes,
     /// Writes since the last sync, oldest first.
     pending: Vec<(usize, Vec<u8>)>,
@@ -105,18 +105,19 @@ struct File {
 type Shared = Arc<Mutex<File>>;
 
 struct State {
-    /// Names as reads see them, and as the last folder sync made them.
+    /// The names that readers see.
     names: BTreeMap<String, Shared>,
+    /// The names as of the last folder sync.
     durable_names: BTreeMap<String, Shared>,
     capacity: Option<u64>,
     ios: u64,
     crash_at: u64,
-    /// Files whose names begin so, and with "" the folder too, say that they have synced, and have not.
-    liar: Option<String>,
+    /// Syncs of files whose names have this prefix are acknowledged and ignored; with "" those of the folder too.
+    ignored_syncs: Option<String>,
     random: Prng,
 }
 
-/// The simulated folder. Clones of the handle share it.
+/// The simulated folder.
 pub struct SimFolder {
     state: Arc<Mutex<State>>,
 }
@@ -130,7 +131,7 @@ fn io_error() -> io::Error {
 }
 
 impl State {
-    /// Counts an operation; from the crash on, all fail. True in `Err` for the very operation that the crash falls into.
+    /// Counts an operation. From the crash on, all operations fail; the flag in `Err` is true for the operation during which the crash happens.
     fn step(&mut self) -> Result<(), (io::Error, bool)> {
         self.ios += 1;
         if self.ios < self.crash_at {
@@ -153,18 +154,18 @@ impl SimFolder {
                 capacity: None,
                 ios: 0,
                 crash_at: u64::MAX,
-                liar: None,
+                ignored_syncs: None,
                 random: Prng::new(seed),
             })),
         })
     }
 
-    /// The folder as it may look after a power cut at this moment. The old one stays as it is, so several futures can be drawn.
+    /// Returns the folder as it may look after a power cut at this moment. The original is unchanged, so a test can draw several outcomes.
     pub fn crash(&self) -> Arc<SimFolder> {
         let mut state = lock(&self.state);
         let mut random = Prng::new(state.random.next_u64());
         let mut names = state.durable_names.clone();
-        // Each name changed since the last folder sync goes one way or the other.
+        // Each name that has changed since the last folder sync keeps its old or its new state.
         let all: Vec<String> = state.names.keys().chain(state.durable_names.keys()).cloned().collect();
         for name in all {
             if random.chance(0.5) {
@@ -178,24 +179,24 @@ impl SimFolder {
             0 => Kept::Nothing,
             1 => Kept::All,
             2..4 => Kept::Blocks,
-            _ => Kept::Pieces,
+            _ => Kept::Sectors,
         };
         let survivor = |file: &Shared, random: &mut Prng| {
             let file = lock(file);
             let mut bytes = file.durable.clone();
             for (offset, data) in &file.pending {
-                let mut whole = false;
+                let mut keeps_block = false;
                 for (at, piece) in data.chunks(SECTOR).enumerate() {
                     if at.is_multiple_of(BLOCK / SECTOR) {
-                        whole = random.chance(0.5);
+                        keeps_block = random.chance(0.5);
                     }
-                    let stays = match kept {
-                        Kept::Pieces => random.chance(0.5),
-                        Kept::Blocks => whole,
+                    let is_kept = match kept {
+                        Kept::Sectors => random.chance(0.5),
+                        Kept::Blocks => keeps_block,
                         Kept::Nothing => false,
                         Kept::All => true,
                     };
-                    if stays {
+                    if is_kept {
                         let start = offset + at * SECTOR;
                         bytes.cover((start + piece.len()).next_multiple_of(BLOCK));
                         bytes.put(start, piece);
@@ -212,16 +213,16 @@ impl SimFolder {
             capacity: state.capacity,
             ios: 0,
             crash_at: u64::MAX,
-            liar: state.liar.clone(),
+            ignored_syncs: state.ignored_syncs.clone(),
             random,
         };
         Arc::new(SimFolder { state: Arc::new(Mutex::new(after)) })
     }
 
-    /// The folder as it is, not crashed, apart from this one. Chance is drawn from `seed` from here on.
+    /// Returns an independent copy of the folder without a crash. Its random choices come from `seed`.
     pub fn fork(&self, seed: u64) -> Arc<SimFolder> {
         let state = lock(&self.state);
-        // A file may stand under two names, the durable one and the present one, and stays one file.
+        // A file may have two names, the durable one and the present one. The copy has to be one file as well.
         let mut copies: Vec<(Shared, Shared)> = Vec::new();
         let mut copy = |names: &BTreeMap<String, Shared>| -> BTreeMap<String, Shared> {
             let mut copy_of = |file: &Shared| {
@@ -235,30 +236,30 @@ impl SimFolder {
             names.iter().map(|(name, file)| (name.clone(), copy_of(file))).collect()
         };
         let (names, durable_names) = (copy(&state.names), copy(&state.durable_names));
-        let liar = state.liar.clone();
+        let ignored_syncs = state.ignored_syncs.clone();
         let after = State {
             names,
             durable_names,
             capacity: state.capacity,
             ios: 0,
             crash_at: u64::MAX,
-            liar,
+            ignored_syncs,
             random: Prng::new(seed),
         };
         Arc::new(SimFolder { state: Arc::new(Mutex::new(after)) })
     }
 
-    /// Operations so far.
+    /// Returns the number of operations so far.
     pub fn io_count(&self) -> u64 {
         lock(&self.state).ios
     }
 
-    /// The `n`-th operation, counted from the folder's birth, and all after it fail. A write that is that operation may be partly done.
+    /// Makes the `n`-th operation, counted from the creation of the folder, and all later ones fail. If that operation is a write, a part of it may be done.
     pub fn crash_at_io(&self, n: u64) {
         lock(&self.state).crash_at = n.max(1);
     }
 
-    /// Room of the whole folder; None is endless.
+    /// Sets the capacity of the whole folder in bytes; None means unlimited.
     pub fn set_capacity(&self, bytes: Option<u64>) {
         lock(&self.state).capacity = bytes;
     }
@@ -272,26 +273,26 @@ impl SimFolder {
         lock(&self.file(name)).faults.push(fault);
     }
 
-    /// Forgets the faults that have not struck yet.
+    /// Removes the faults that have not happened yet.
     pub fn clear_faults(&self) {
         for file in lock(&self.state).names.values() {
             lock(file).faults.clear();
         }
     }
 
-    /// From now on the device lies: files whose names begin with `names` acknowledge syncs and durable writes, and keep nothing; with "" the folder forgets
-    /// names too. No program can survive that, so a test that does not notice it is no test.
-    pub fn ignore_syncs(&self, names: &str) {
-        lock(&self.state).liar = Some(names.to_owned());
+    /// From now on files whose names begin with `prefix` acknowledge syncs and durable writes without making anything durable; with "" the folder ignores
+    /// its own syncs too. No program can survive that, so a crash test that does not notice it tests nothing.
+    pub fn ignore_syncs(&self, prefix: &str) {
+        lock(&self.state).ignored_syncs = Some(prefix.to_owned());
     }
 
-    /// True once the crash that was ordered has come.
+    /// Returns true once the crash of `crash_at_io` has happened.
     pub fn has_crashed(&self) -> bool {
         let state = lock(&self.state);
         state.ios >= state.crash_at
     }
 
-    /// A checksum of all that readers see: two runs of one seed must agree on it.
+    /// Returns a checksum of everything that readers see. Two runs with one seed must agree on it.
     pub fn digest(&self) -> u64 {
         let state = lock(&self.state);
         let mut hash = std::hash::DefaultHasher::new();
@@ -307,7 +308,7 @@ impl SimFolder {
         std::hash::Hasher::finish(&hash)
     }
 
-    /// Damages a stored bit, on disk and for readers.
+    /// Flips a stored bit, on disk and for readers.
     pub fn flip_bit(&self, name: &str, offset: u64, bit: u8) {
         let file = self.file(name);
         let mut file = lock(&file);
@@ -364,7 +365,7 @@ impl Folder for SimFolder {
     fn sync(&self) -> io::Result<()> {
         let mut state = lock(&self.state);
         state.step().map_err(|(error, _)| error)?;
-        if state.liar.as_deref() != Some("") {
+        if state.ignored_syncs.as_deref() != Some("") {
             state.durable_names = state.names.clone();
         }
         Ok(())
@@ -383,21 +384,21 @@ struct SimDevice {
 }
 
 impl File {
-    /// Counts down the faults of one sort; true if one strikes now.
-    fn strikes(&mut self, sort: impl Fn(&mut Fault) -> Option<&mut u64>) -> Option<Fault> {
-        let mut struck = None;
+    /// Counts down the faults of one kind. Returns the one that happens now.
+    fn next_fault(&mut self, kind: impl Fn(&mut Fault) -> Option<&mut u64>) -> Option<Fault> {
+        let mut due = None;
         self.faults.retain_mut(|fault| {
-            let kept = *fault;
-            let Some(left) = sort(fault) else { return true };
-            // Two may be due at once: then the other strikes the next time.
+            let copy = *fault;
+            let Some(left) = kind(fault) else { return true };
+            // Two faults may be due at once. The second one happens at the next operation then.
             *left = left.saturating_sub(1);
-            if *left == 0 && struck.is_none() {
-                struck = Some(kept);
+            if *left == 0 && due.is_none() {
+                due = Some(copy);
                 return false;
             }
             true
         });
-        struck
+        due
     }
 
     fn put(&mut self, offset: usize, data: &[u8]) {
@@ -405,7 +406,7 @@ impl File {
         self.pending.push((offset, data.to_vec()));
     }
 
-    fn settle(&mut self) {
+    fn make_durable(&mut self) {
         for (offset, data) in std::mem::take(&mut self.pending) {
             self.durable.put(offset, &data);
         }
@@ -414,37 +415,40 @@ impl File {
 
 impl SimDevice {
     fn check(offset: u64, len: usize) {
-        assert!(offset.is_multiple_of(SECTOR as u64) && len.is_multiple_of(SECTOR), "direct I/O of {len} at {offset}");
+        assert!(
+            offset.is_multiple_of(SECTOR as u64) && len.is_multiple_of(SECTOR),
+            "unaligned direct I/O of {len} bytes at {offset}"
+        );
     }
 
-    /// Writes; the operation that the crash falls into leaves its pieces to chance.
+    /// Writes `buf`. If the crash happens during the write, the crash decides which of its sectors are kept.
     fn put(&self, offset: u64, buf: &[u8]) -> io::Result<()> {
         SimDevice::check(offset, buf.len());
         let step = lock(&self.state).step();
         let mut file = lock(&self.file);
-        if let Err((error, falls_here)) = step {
-            if falls_here {
+        if let Err((error, is_torn)) = step {
+            if is_torn {
                 file.put(offset as usize, buf);
             }
             return Err(error);
         }
-        if file.strikes(|fault| if let Fault::Write(n) = fault { Some(n) } else { None }).is_some() {
+        if file.next_fault(|fault| if let Fault::Write(n) = fault { Some(n) } else { None }).is_some() {
             return Err(io_error());
         }
-        let misdirected = file.strikes(|fault| if let Fault::Misdirect(n, _) = fault { Some(n) } else { None });
+        let misdirected = file.next_fault(|fault| if let Fault::Misdirect(n, _) = fault { Some(n) } else { None });
         let shift = if let Some(Fault::Misdirect(_, shift)) = misdirected { shift } else { 0 };
         file.put((offset + shift) as usize, buf);
         Ok(())
     }
 
-    fn settle(&self) -> io::Result<()> {
-        let lies = lock(&self.state).liar.as_deref().is_some_and(|names| self.name.starts_with(names));
+    fn make_durable(&self) -> io::Result<()> {
+        let is_ignored = lock(&self.state).ignored_syncs.as_deref().is_some_and(|prefix| self.name.starts_with(prefix));
         let mut file = lock(&self.file);
-        if file.strikes(|fault| if let Fault::Sync(n) = fault { Some(n) } else { None }).is_some() {
+        if file.next_fault(|fault| if let Fault::Sync(n) = fault { Some(n) } else { None }).is_some() {
             return Err(io_error());
         }
-        if !lies {
-            file.settle();
+        if !is_ignored {
+            file.make_durable();
         }
         Ok(())
     }
@@ -463,7 +467,7 @@ impl Device for SimDevice {
         SimDevice::check(offset, buf.len());
         lock(&self.state).step().map_err(|(error, _)| error)?;
         let mut file = lock(&self.file);
-        if file.strikes(|fault| if let Fault::Read(n) = fault { Some(n) } else { None }).is_some() {
+        if file.next_fault(|fault| if let Fault::Read(n) = fault { Some(n) } else { None }).is_some() {
             return Err(io_error());
         }
         file.now.get(offset as usize, buf).ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
@@ -475,12 +479,12 @@ impl Device for SimDevice {
 
     fn write_durable(&self, offset: u64, buf: &[u8]) -> io::Result<()> {
         self.put(offset, buf)?;
-        self.settle()
+        self.make_durable()
     }
 
     fn sync(&self) -> io::Result<()> {
         lock(&self.state).step().map_err(|(error, _)| error)?;
-        self.settle()
+        self.make_durable()
     }
 
     fn grow(&self, len: u64) -> io::Result<()> {

@@ -1,10 +1,12 @@
-//! The pages of a thread's stack: which are backed by small pages only, and which the kernel may take back.
+//! The pages of a thread's stack: which of them are small pages, and which of them the kernel may take back.
 
-/// Keeps this much below the caller's frame: its own calls, and a signal's.
+use rustix::mm::Advice;
+
+/// Bytes below the caller's frame that are kept, for the calls of this module and for a signal handler (OS-5).
 const KEPT: usize = 64 << 10;
 const PAGE: usize = 4096;
 
-/// The whole pages between `end` and the frames in use.
+/// Returns the whole pages between `end` and the frames in use, as address and length.
 fn below(end: usize) -> Option<(usize, usize)> {
     let local = 0_u8;
     let here = std::ptr::from_ref(std::hint::black_box(&local)).addr();
@@ -12,26 +14,24 @@ fn below(end: usize) -> Option<(usize, usize)> {
     (from < to).then_some((from, to - from))
 }
 
-/// Gives the pages of the calling thread's stack back that no frame uses. `end` is the lowest address of its stack, as `stdx::stack` knows it.
+/// Returns the unused pages of the calling thread's stack to the kernel. `end` is the lowest address of the stack, as `stdx::stack` reports it.
 pub fn release(end: usize) {
-    advise(end, libc::MADV_DONTNEED);
+    advise(end, Advice::LinuxDontNeed);
 }
 
-/// Asks for small pages alone: where the kernel gives huge pages to whatever is large enough, each thread would begin with two megabytes.
+/// Requests small pages for the calling thread's stack. Where the kernel uses huge pages for every mapping that is large enough, each thread would begin with two megabytes.
 pub fn small_pages(end: usize) {
-    advise(end, libc::MADV_NOHUGEPAGE);
+    advise(end, Advice::LinuxNoHugepage);
 }
 
-fn advise(end: usize, advice: libc::c_int) {
+fn advise(end: usize, advice: Advice) {
     let Some((from, len)) = below(end) else { return };
     if cfg!(miri) {
         return;
     }
-    // SAFETY: the range is part of the calling thread's own stack, between its end and KEPT bytes below the current frame. Stacks grow down and nobody else uses this one, so no
-    // live value is there; a page that is given back reads as zeros when a later frame touches it.
-    unsafe {
-        libc::madvise(std::ptr::with_exposed_provenance_mut(from), len, advice);
-    }
+    // SAFETY (OS-5): the range is part of the calling thread's own stack, between its end and KEPT bytes below the current frame. Stacks grow down and no other thread uses this one, so no
+    // live value is there. A page that was returned reads as zeros when a later frame touches it.
+    let _ = unsafe { rustix::mm::madvise(std::ptr::with_exposed_provenance_mut(from), len, advice) };
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@
 //! So whoever waits for a latch for long tends all lanes meanwhile, and who begins to wait for anything hands in first (A1). A lane never waits for a frame: what finds none is left to the readers.
 
 use std::cell::RefCell;
-use std::os::fd::RawFd;
+use std::os::fd::OwnedFd;
 use std::sync::{Arc, Weak};
 
 use os::ReadRing;
@@ -41,7 +41,6 @@ struct Reads {
 /// Reads under way of one group of threads.
 pub struct ReadQueue {
     pager: Weak<Pager>,
-    fd: RawFd,
     under_way: AtomicUsize,
     /// Some of them have not been handed in.
     is_pushed: AtomicBool,
@@ -58,7 +57,6 @@ impl Pager {
         let ring = self.pool.data.read_ring(PAGE_BYTES, DEPTH)?;
         let queue = Arc::new(ReadQueue {
             pager: Arc::downgrade(self),
-            fd: ring.fd(),
             under_way: AtomicUsize::new(0),
             is_pushed: AtomicBool::new(false),
             reads: Mutex::new(Reads { ring, jobs: (0..DEPTH).map(|_| None).collect() }),
@@ -82,8 +80,8 @@ impl Pager {
 
 impl ReadQueue {
     /// Readable while there is something to collect.
-    pub fn fd(&self) -> RawFd {
-        self.fd
+    pub fn poll_fd(&self) -> std::io::Result<OwnedFd> {
+        self.reads.lock().ring.poll_fd()
     }
 
     /// From here on, what the calling thread fetches is read in this lane. It tends the lane before it waits for anything else.

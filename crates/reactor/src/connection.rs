@@ -13,7 +13,7 @@ use std::any::Any;
 use std::collections::VecDeque;
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpStream};
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::AsRawFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -298,8 +298,13 @@ impl Connection {
         Handle(Arc::downgrade(self))
     }
 
-    pub fn fd(&self) -> RawFd {
+    /// The number of the socket's descriptor, for reports.
+    pub fn fd(&self) -> i32 {
         self.stream.as_raw_fd()
+    }
+
+    pub(crate) fn stream(&self) -> &TcpStream {
+        &self.stream
     }
 
     pub(crate) fn group(&self) -> &Arc<Group> {

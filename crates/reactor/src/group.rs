@@ -178,9 +178,9 @@ impl Group {
         source: Option<EventSource>,
     ) -> std::io::Result<Group> {
         let (epoll, wake) = (Epoll::new()?, EventFd::new()?);
-        epoll.add(wake.fd(), TOKEN_WAKE, false)?;
+        epoll.add(&wake, TOKEN_WAKE, false)?;
         if let Some(source) = &source {
-            epoll.add(source.fd, TOKEN_SOURCE, false)?;
+            epoll.add(&source.fd, TOKEN_SOURCE, false)?;
         }
         Ok(Group {
             crew: Crew::new(settings.epoll_threads_per_group, settings.epoll_group_threads_max),
@@ -410,7 +410,7 @@ impl Group {
         fence(Ordering::SeqCst);
         let work = self.queued.load(Ordering::Relaxed) > 0 || self.release.load(Ordering::Relaxed);
         let stopping = self.pool().is_none_or(|pool| pool.stop.load(Ordering::Relaxed));
-        let timeout = if work || stopping { 0 } else { -1 };
+        let timeout = (work || stopping).then_some(Duration::ZERO);
         let max = self.live.events_per_thread();
         self.epoll.wait(events, max, timeout).expect("epoll_wait on our own descriptor");
         self.waiting.fetch_sub(1, Ordering::SeqCst);
@@ -435,7 +435,7 @@ impl Group {
                     others.push(event.token);
                 } else if let Some(connection) = slab.get(event.token) {
                     let bit = |on: bool, bit: u32| if on { bit } else { 0 };
-                    let bits = bit(event.readable, READ) | bit(event.writable, WRITE) | bit(event.ended, END);
+                    let bits = bit(event.is_readable, READ) | bit(event.is_writable, WRITE) | bit(event.has_ended, END);
                     hand.push_back(Work::Turn(connection, bits));
                 }
             }
@@ -589,12 +589,12 @@ impl Group {
         let token = self.slab.write().insert(connection);
         self.population.fetch_add(1, Ordering::Relaxed);
         connection.token.store(token, Ordering::Relaxed);
-        self.epoll.add(connection.fd(), token, true).inspect_err(|_| self.part(connection))
+        self.epoll.add(connection.stream(), token, true).inspect_err(|_| self.part(connection))
     }
 
     /// Takes a connection out of the set, if it is in it.
     pub fn part(&self, connection: &Connection) {
-        self.epoll.remove(connection.fd());
+        self.epoll.remove(connection.stream());
         if self.slab.write().remove(connection.token.swap(NO_TOKEN, Ordering::Relaxed)) {
             self.population.fetch_sub(1, Ordering::Relaxed);
         }

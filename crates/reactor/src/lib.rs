@@ -1,5 +1,7 @@
 //! The thread pool that all doors share: groups of epoll threads, replies that wait for the disk without a thread. Start with README.md.
 
+#![forbid(unsafe_code)]
+
 mod connection;
 mod door;
 mod group;

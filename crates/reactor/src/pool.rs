@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::OwnedFd;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -84,8 +84,8 @@ pub struct Pool {
 
 /// What a group's threads look after besides connections: reads that they have started, for instance.
 pub struct EventSource {
-    /// Becomes readable when there is something to do. Must outlive the pool's threads.
-    pub fd: RawFd,
+    /// Becomes readable when there is something to do.
+    pub fd: OwnedFd,
     /// Called by each thread of the group when it starts.
     pub enter: Box<dyn Fn() + Send + Sync>,
     /// Lets begin what sessions have asked for since the last time. Called by each thread at the end of a round, and before it waits inside one (R11).
@@ -111,7 +111,7 @@ impl Pool {
             })
             .collect::<io::Result<_>>()?;
         let timers = Arc::new(Timers::new()?);
-        groups[0].epoll.add(timers.fd.fd(), TOKEN_TIMER, false)?;
+        groups[0].epoll.add(&timers.fd, TOKEN_TIMER, false)?;
         let inner = Arc::new(PoolInner {
             groups,
             timers,
@@ -202,11 +202,9 @@ impl Pool {
         }
         let mut entrances = self.inner.entrances.write();
         let number = entrances.len() as u64;
-        let descriptors: Vec<i32> = sockets.iter().map(AsRawFd::as_raw_fd).collect();
         entrances.push(Entrance { door, sockets, max_connections: options.max_connections, tls: options.tls });
-        drop(entrances);
-        for (group, fd) in groups.iter().zip(descriptors) {
-            group.epoll.add(fd, TOKEN_LISTENER + number, false)?;
+        for (group, socket) in groups.iter().zip(&entrances[number as usize].sockets) {
+            group.epoll.add(socket, TOKEN_LISTENER + number, false)?;
         }
         Ok(Listener { local_addr })
     }

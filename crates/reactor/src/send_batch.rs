@@ -9,6 +9,7 @@
 
 use std::cell::RefCell;
 use std::io;
+use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use crate::connection::Connection;
@@ -40,8 +41,11 @@ pub fn send(scratch: Option<&mut Scratch>) {
         return;
     }
     let guards: Vec<_> = connections.iter().map(|connection| connection.lock_put_up()).collect();
-    let sends: Vec<_> =
-        connections.iter().zip(&guards).map(|(connection, guard)| (connection.fd(), guard.put_up())).collect();
+    let sends: Vec<_> = connections
+        .iter()
+        .zip(&guards)
+        .map(|(connection, guard)| (connection.stream().as_fd(), guard.put_up()))
+        .collect();
     let results: Vec<io::Result<usize>> = sys::send_many(&sends);
     drop(sends);
     let mut scratch = scratch;

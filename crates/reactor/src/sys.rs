@@ -1,249 +1,196 @@
-//! The system calls of the pool, each in its smallest safe dress.
+//! The system calls of the pool behind safe functions: epoll, eventfd, timerfd and sockets.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
 
-fn check(result: libc::c_int) -> io::Result<libc::c_int> {
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
-}
+use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, sockopt};
+use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime};
 
-fn owned(fd: libc::c_int) -> io::Result<OwnedFd> {
-    let fd = check(fd)?;
-    // SAFETY: a descriptor that the kernel has just given to us alone.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
-}
-
-/// Whether a call failed because the process, or the system, has no file descriptor left.
+/// Returns true if a call failed because the process, or the system, has no file descriptor left.
 pub fn is_out_of_descriptors(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
+    matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
 }
 
-/// Readiness of many descriptors.
+/// An epoll set.
 pub struct Epoll(OwnedFd);
 
 /// One readiness report.
 #[derive(Clone, Copy)]
 pub struct Event {
     pub token: u64,
-    pub readable: bool,
-    pub writable: bool,
-    /// The peer sends no more: behind what can be read stands the end.
-    pub ended: bool,
+    pub is_readable: bool,
+    pub is_writable: bool,
+    /// The peer has ended its direction of the stream; bytes that were not received yet precede the end.
+    pub has_ended: bool,
 }
 
+/// The most events that one wait returns.
 pub const EVENTS_MAX: usize = 256;
 
 impl Epoll {
     pub fn new() -> io::Result<Epoll> {
-        // SAFETY: no memory is passed.
-        owned(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) }).map(Epoll)
+        Ok(Epoll(epoll::create(epoll::CreateFlags::CLOEXEC)?))
     }
 
-    /// Edge-triggered, both directions: one registration for the life of a descriptor.
-    pub fn add(&self, fd: RawFd, token: u64, writable: bool) -> io::Result<()> {
-        let directions = libc::EPOLLIN | libc::EPOLLRDHUP | if writable { libc::EPOLLOUT } else { 0 };
-        let mut event = libc::epoll_event { events: (directions | libc::EPOLLET) as u32, u64: token };
-        // SAFETY: the event lives during the call, the kernel copies it.
-        check(unsafe { libc::epoll_ctl(self.0.as_raw_fd(), libc::EPOLL_CTL_ADD, fd, &mut event) }).map(drop)
+    /// Registers a descriptor, edge-triggered, for reading and optionally for writing. One registration serves for the life of the descriptor.
+    pub fn add(&self, fd: impl AsFd, token: u64, is_writable: bool) -> io::Result<()> {
+        let mut flags = epoll::EventFlags::IN | epoll::EventFlags::RDHUP | epoll::EventFlags::ET;
+        flags.set(epoll::EventFlags::OUT, is_writable);
+        Ok(epoll::add(&self.0, fd, epoll::EventData::new_u64(token), flags)?)
     }
 
-    pub fn remove(&self, fd: RawFd) {
-        // SAFETY: a null event is allowed for removal. An error means that the descriptor is not registered, which is what we want.
-        unsafe { libc::epoll_ctl(self.0.as_raw_fd(), libc::EPOLL_CTL_DEL, fd, std::ptr::null_mut()) };
+    /// Removes a descriptor from the set, if it is in it.
+    pub fn remove(&self, fd: impl AsFd) {
+        // The only error is that the descriptor is not registered, which is the state that the caller wants.
+        let _ = epoll::delete(&self.0, fd);
     }
 
-    /// Waits for up to `max` events; `timeout_ms` of -1 waits for ever. Interrupted waits report nothing.
-    pub fn wait(&self, events: &mut Vec<Event>, max: usize, timeout_ms: i32) -> io::Result<()> {
+    /// Waits for up to `max` events and stores them in `events`; without `timeout` it waits for ever. An interrupted wait stores none.
+    pub fn wait(&self, events: &mut Vec<Event>, max: usize, timeout: Option<Duration>) -> io::Result<()> {
+        const NONE: epoll::Event =
+            epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) };
+        const END: epoll::EventFlags =
+            epoll::EventFlags::RDHUP.union(epoll::EventFlags::HUP).union(epoll::EventFlags::ERR);
+        const IN: epoll::EventFlags = epoll::EventFlags::IN.union(END);
+        const OUT: epoll::EventFlags =
+            epoll::EventFlags::OUT.union(epoll::EventFlags::HUP).union(epoll::EventFlags::ERR);
         events.clear();
-        let mut raw = [libc::epoll_event { events: 0, u64: 0 }; EVENTS_MAX];
-        let max = max.clamp(1, EVENTS_MAX) as libc::c_int;
-        // SAFETY: the kernel writes at most `max` events into `raw`, which has room for EVENTS_MAX.
-        let count = match check(unsafe { libc::epoll_wait(self.0.as_raw_fd(), raw.as_mut_ptr(), max, timeout_ms) }) {
-            Ok(count) => count as usize,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => 0,
-            Err(error) => return Err(error),
+        let mut raw = [NONE; EVENTS_MAX];
+        let timeout = timeout
+            .map(|timeout| Timespec { tv_sec: timeout.as_secs() as i64, tv_nsec: timeout.subsec_nanos().into() });
+        let count = match epoll::wait(&self.0, &mut raw[..max.clamp(1, EVENTS_MAX)], timeout.as_ref()) {
+            Ok(count) => count,
+            Err(Errno::INTR) => 0,
+            Err(error) => return Err(error.into()),
         };
-        const END: u32 = (libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR) as u32;
-        const IN: u32 = libc::EPOLLIN as u32 | END;
-        const OUT: u32 = (libc::EPOLLOUT | libc::EPOLLHUP | libc::EPOLLERR) as u32;
-        events.extend(raw[..count].iter().map(|event| Event {
-            token: event.u64,
-            readable: event.events & IN != 0,
-            writable: event.events & OUT != 0,
-            ended: event.events & END != 0,
+        events.extend(raw[..count].iter().map(|event| {
+            let flags = event.flags;
+            Event {
+                token: event.data.u64(),
+                is_readable: flags.intersects(IN),
+                is_writable: flags.intersects(OUT),
+                has_ended: flags.intersects(END),
+            }
         }));
         Ok(())
     }
 }
 
-/// Wakes one thread that waits in the epoll set it is registered in.
+/// Wakes one thread that waits in the epoll set in which it is registered.
 pub struct EventFd(OwnedFd);
 
 impl EventFd {
     pub fn new() -> io::Result<EventFd> {
-        // SAFETY: no memory is passed.
-        owned(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) }).map(EventFd)
+        Ok(EventFd(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?))
     }
 
-    pub fn fd(&self) -> RawFd {
-        self.0.as_raw_fd()
-    }
-
-    /// Raises the counter, which makes a new edge each time.
+    /// Raises the counter. Each call makes a new edge.
     pub fn signal(&self) {
-        let one = 1u64;
-        // SAFETY: eight bytes of a live value. A full counter (never reached) would mean that a wake-up is pending anyway.
-        unsafe { libc::write(self.fd(), (&raw const one).cast(), 8) };
+        // A full counter, which is never reached, would mean that a wake-up is pending anyway.
+        let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
     }
 }
 
-/// A timer that reports through epoll.
+impl AsFd for EventFd {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// A timer that epoll reports.
 pub struct TimerFd(OwnedFd);
 
 impl TimerFd {
     pub fn new() -> io::Result<TimerFd> {
-        // SAFETY: no memory is passed.
-        owned(unsafe { libc::timerfd_create(libc::CLOCK_MONOTONIC, libc::TFD_CLOEXEC | libc::TFD_NONBLOCK) })
-            .map(TimerFd)
+        let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
+        Ok(TimerFd(timerfd_create(TimerfdClockId::Monotonic, flags)?))
     }
 
-    pub fn fd(&self) -> RawFd {
-        self.0.as_raw_fd()
-    }
-
-    /// Fires once, `delay` from now.
-    pub fn arm(&self, delay: std::time::Duration) {
-        let delay = delay.max(std::time::Duration::from_nanos(1));
-        let value =
-            libc::timespec { tv_sec: delay.as_secs() as libc::time_t, tv_nsec: delay.subsec_nanos() as libc::c_long };
-        let spec = libc::itimerspec { it_interval: libc::timespec { tv_sec: 0, tv_nsec: 0 }, it_value: value };
-        // SAFETY: the specification lives during the call.
-        unsafe { libc::timerfd_settime(self.fd(), 0, &spec, std::ptr::null_mut()) };
+    /// Sets the timer to fire once, after `delay`.
+    pub fn arm(&self, delay: Duration) {
+        let delay = delay.max(Duration::from_nanos(1));
+        let it_value = Timespec { tv_sec: delay.as_secs() as i64, tv_nsec: delay.subsec_nanos().into() };
+        let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value };
+        timerfd_settime(&self.0, TimerfdTimerFlags::empty(), &once).expect("a timer of our own with a valid time");
     }
 }
 
-/// Reads what is there, at most `buf.len()` bytes, without waiting. 0 is the end of the stream.
+impl AsFd for TimerFd {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// Receives at most `buf.len()` bytes without waiting. Returns 0 at the end of the stream.
 pub fn receive(stream: &TcpStream, buf: &mut [u8]) -> io::Result<usize> {
-    // SAFETY: the kernel writes at most `buf.len()` bytes.
-    let got = unsafe { libc::recv(stream.as_raw_fd(), buf.as_mut_ptr().cast(), buf.len(), libc::MSG_DONTWAIT) };
-    if got < 0 { Err(io::Error::last_os_error()) } else { Ok(got as usize) }
+    let (bytes, _) = rustix::net::recv(stream, buf, RecvFlags::DONTWAIT)?;
+    Ok(bytes)
 }
 
-/// Appends what is there to `buf`, at most its spare capacity, without waiting and without clearing memory first.
+/// Appends received bytes to `buf`, at most its spare capacity, without waiting and without zeroing the memory first. Returns their number, 0 at the end of the stream.
 pub fn receive_append(stream: &TcpStream, buf: &mut Vec<u8>) -> io::Result<usize> {
-    let spare = buf.spare_capacity_mut();
-    // SAFETY: the kernel writes at most `spare.len()` bytes into memory that the vector owns.
-    let got = unsafe { libc::recv(stream.as_raw_fd(), spare.as_mut_ptr().cast(), spare.len(), libc::MSG_DONTWAIT) };
-    if got < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the kernel has initialised the first `got` bytes of the spare capacity.
-    unsafe { buf.set_len(buf.len() + got as usize) };
-    Ok(got as usize)
+    let (bytes, _) = rustix::net::recv(stream, rustix::buffer::spare_capacity(buf), RecvFlags::DONTWAIT)?;
+    Ok(bytes)
 }
 
-/// Writes what fits into the socket's buffer, without waiting and without a signal if the peer is gone.
-pub fn send(stream: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
-    send_fd(stream.as_raw_fd(), bytes)
+/// Sends as many bytes as the socket's buffer takes, without waiting and without a signal if the peer is gone.
+pub fn send(stream: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
+    Ok(rustix::net::send(stream, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL)?)
 }
 
-fn send_fd(fd: RawFd, bytes: &[u8]) -> io::Result<usize> {
-    let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
-    // SAFETY: the kernel reads `bytes.len()` bytes.
-    let sent = unsafe { libc::send(fd, bytes.as_ptr().cast(), bytes.len(), flags) };
-    if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(sent as usize) }
+/// Sends to many sockets, in one system call where there is io_uring. Returns one result per socket.
+pub fn send_many(sends: &[(BorrowedFd<'_>, &[u8])]) -> Vec<io::Result<usize>> {
+    let together = if sends.len() > 1 { os::send_many(sends) } else { None };
+    together.unwrap_or_else(|| sends.iter().map(|(fd, bytes)| send(*fd, bytes)).collect())
 }
 
-/// `send` for many sockets at once, in one system call where there is io_uring.
-pub fn send_many(sends: &[(RawFd, &[u8])]) -> Vec<io::Result<usize>> {
-    let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
-    let together = if sends.len() > 1 { os::send_many(sends, flags) } else { None };
-    together.unwrap_or_else(|| sends.iter().map(|(fd, bytes)| send_fd(*fd, bytes)).collect())
-}
-
-/// The processor that handled the last packet of a connection.
+/// Returns the processor that handled the last packet of a connection, if the kernel knows it.
 pub fn incoming_cpu(stream: &TcpStream) -> Option<usize> {
-    let mut cpu: libc::c_int = -1;
-    let mut size = size_of_val(&cpu) as libc::socklen_t;
-    // SAFETY: the kernel writes at most `size` bytes into a live value.
-    let result = unsafe {
-        let value = (&raw mut cpu).cast();
-        libc::getsockopt(stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_INCOMING_CPU, value, &mut size)
-    };
-    usize::try_from(cpu).ok().filter(|_| result == 0)
+    // The kernel reports -1 for an unknown processor.
+    let cpu = sockopt::socket_incoming_cpu(stream).ok()?;
+    i32::try_from(cpu).is_ok().then_some(cpu as usize)
 }
 
-/// A listening socket; with `share`, several may listen on one port and the kernel spreads connections over them.
-pub fn listen(address: SocketAddr, backlog: i32, share: bool) -> io::Result<TcpListener> {
-    let family = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
-    let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-    // SAFETY: no memory is passed.
-    let socket = owned(unsafe { libc::socket(family, kind, 0) })?;
-    set_option(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_REUSEADDR, 1)?;
-    if share {
-        set_option(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_REUSEPORT, 1)?;
+/// Makes a listening socket. With `is_shared` several sockets may listen on one port, and the kernel distributes connections over them.
+pub fn listen(address: SocketAddr, backlog: i32, is_shared: bool) -> io::Result<TcpListener> {
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
+    sockopt::set_socket_reuseaddr(&socket, true)?;
+    if is_shared {
+        sockopt::set_socket_reuseport(&socket, true)?;
     }
     if address.is_ipv6() {
-        set_option(socket.as_raw_fd(), libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, 1)?;
+        sockopt::set_ipv6_v6only(&socket, true)?;
     }
-    bind(socket.as_raw_fd(), address)?;
-    // SAFETY: no memory is passed.
-    check(unsafe { libc::listen(socket.as_raw_fd(), backlog) })?;
+    rustix::net::bind(&socket, &address)?;
+    rustix::net::listen(&socket, backlog)?;
     Ok(TcpListener::from(socket))
 }
 
-fn bind(fd: RawFd, address: SocketAddr) -> io::Result<()> {
-    match address {
-        SocketAddr::V4(v4) => {
-            let raw = libc::sockaddr_in {
-                sin_family: libc::AF_INET as libc::sa_family_t,
-                sin_port: v4.port().to_be(),
-                sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(v4.ip().octets()) },
-                sin_zero: [0; 8],
-            };
-            // SAFETY: the address lives during the call and has the length given.
-            check(unsafe { libc::bind(fd, (&raw const raw).cast(), size_of_val(&raw) as libc::socklen_t) })?;
-        }
-        SocketAddr::V6(v6) => {
-            let raw = libc::sockaddr_in6 {
-                sin6_family: libc::AF_INET6 as libc::sa_family_t,
-                sin6_port: v6.port().to_be(),
-                sin6_flowinfo: v6.flowinfo(),
-                sin6_addr: libc::in6_addr { s6_addr: v6.ip().octets() },
-                sin6_scope_id: v6.scope_id(),
-            };
-            // SAFETY: as above.
-            check(unsafe { libc::bind(fd, (&raw const raw).cast(), size_of_val(&raw) as libc::socklen_t) })?;
-        }
-    }
-    Ok(())
-}
-
-pub fn set_option(fd: RawFd, level: libc::c_int, name: libc::c_int, value: libc::c_int) -> io::Result<()> {
-    let size = size_of_val(&value) as libc::socklen_t;
-    // SAFETY: the value lives during the call and has the length given.
-    check(unsafe { libc::setsockopt(fd, level, name, (&raw const value).cast(), size) }).map(drop)
-}
-
-/// What the system keeps for the socket, in bytes; 0 leaves it as it is.
+/// Sets the sizes of the kernel's buffers of a socket, in bytes; 0 leaves a size unchanged.
 pub fn set_buffers(stream: &TcpStream, receive: u32, send: u32) -> io::Result<()> {
-    for (option, bytes) in [(libc::SO_RCVBUF, receive), (libc::SO_SNDBUF, send)] {
-        if bytes > 0 {
-            set_option(stream.as_raw_fd(), libc::SOL_SOCKET, option, bytes as libc::c_int)?;
-        }
+    if receive > 0 {
+        sockopt::set_socket_recv_buffer_size(stream, receive as usize)?;
+    }
+    if send > 0 {
+        sockopt::set_socket_send_buffer_size(stream, send as usize)?;
     }
     Ok(())
 }
 
-/// Probes that go without an answer before the peer is taken to be gone.
-const PROBES: libc::c_int = 3;
+/// Unanswered keep-alive probes after which the peer counts as gone.
+const PROBES: u32 = 3;
 
-/// Keep-alive probes after `seconds` of silence; a peer that answers none is gone after twice as long.
+/// Sends keep-alive probes after `seconds` of silence. A peer that answers none counts as gone after twice as long.
 pub fn keep_alive(stream: &TcpStream, seconds: u32) -> io::Result<()> {
-    let fd = stream.as_raw_fd();
-    set_option(fd, libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1)?;
-    set_option(fd, libc::IPPROTO_TCP, libc::TCP_KEEPIDLE, seconds as libc::c_int)?;
-    set_option(fd, libc::IPPROTO_TCP, libc::TCP_KEEPINTVL, (seconds / 3).max(1) as libc::c_int)?;
-    set_option(fd, libc::IPPROTO_TCP, libc::TCP_KEEPCNT, PROBES)
+    sockopt::set_socket_keepalive(stream, true)?;
+    sockopt::set_tcp_keepidle(stream, Duration::from_secs(seconds.into()))?;
+    sockopt::set_tcp_keepintvl(stream, Duration::from_secs((seconds / 3).max(1).into()))?;
+    sockopt::set_tcp_keepcnt(stream, PROBES)?;
+    Ok(())
 }

@@ -211,7 +211,7 @@ fn pool(settings: &Settings, shares: &Shares, engine: &Engine, descriptors: u64)
         let queue = engine.pager().open_read_queue()?;
         let (entered, handed, tended) = (queue.clone(), queue.clone(), queue.clone());
         Some(EventSource {
-            fd: queue.fd(),
+            fd: queue.poll_fd().ok()?,
             enter: Box::new(move || entered.attach_thread()),
             submit: Box::new(move || handed.submit()),
             poll: Box::new(move || tended.poll_completions()),

@@ -15,7 +15,7 @@ fn content(folder: &Arc<SimFolder>) -> Vec<u8> {
 }
 
 #[test]
-fn unsynced_sectors_survive_a_crash_by_chance_and_synced_ones_for_sure() {
+fn unsynced_sectors_may_survive_a_crash_and_synced_ones_always_do() {
     let mut outcomes = std::collections::HashSet::new();
     for seed in 0..40 {
         let folder = SimFolder::new(seed);
@@ -25,13 +25,13 @@ fn unsynced_sectors_survive_a_crash_by_chance_and_synced_ones_for_sure() {
         device.write(0, &[2; 4096]).unwrap();
         let bytes = content(&folder.crash());
         for sector in bytes[..4096].chunks(SECTOR) {
-            assert!(sector.iter().all(|byte| *byte == sector[0]) && matches!(sector[0], 1 | 2), "torn inside a sector");
+            assert!(sector.iter().all(|byte| *byte == sector[0]) && matches!(sector[0], 1 | 2), "a sector is torn");
         }
         outcomes.insert(bytes[..4096].chunks(SECTOR).map(|sector| sector[0]).collect::<Vec<_>>());
         device.write_durable(4096, &[3; 4096]).unwrap();
         assert!(content(&folder.crash())[4096..].iter().all(|byte| *byte == 3));
     }
-    assert!(outcomes.len() > 20, "chance is at work");
+    assert!(outcomes.len() > 20, "the crashes differ");
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn the_same_seed_gives_the_same_crash() {
 }
 
 #[test]
-fn the_operation_at_the_crash_may_be_torn_and_later_ones_fail() {
+fn the_operation_during_the_crash_may_be_torn_and_later_ones_fail() {
     let torn = (0..50).any(|seed| {
         let folder = SimFolder::new(seed);
         let device = file(&folder);
@@ -73,7 +73,7 @@ fn names_are_durable_only_after_a_folder_sync() {
 }
 
 #[test]
-fn faults_strike_the_operation_they_name() {
+fn a_fault_happens_at_its_operation() {
     let folder = SimFolder::new(1);
     let device = file(&folder);
     folder.fail("f", Fault::Read(2));

@@ -1,4 +1,4 @@
-//! The real folder on the file system of the temporary directory.
+//! `RealFolder` on the file system of the temporary directory.
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ fn first_bytes(device: &dyn Device, offsets: &[u64]) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_written_is_read_one_by_one_and_in_batches() {
+fn written_bytes_are_read_one_by_one_and_in_batches() {
     let temporary = Temporary::new("rw");
     let folder = temporary.folder();
     let device = folder.open("data", Open::Create).unwrap();
@@ -88,7 +88,7 @@ fn names_are_listed_renamed_and_removed() {
 }
 
 #[test]
-fn a_folder_has_one_holder() {
+fn a_folder_is_locked_by_one_process_at_a_time() {
     let temporary = Temporary::new("lock");
     let first = temporary.folder();
     first.lock().unwrap();
@@ -97,5 +97,5 @@ fn a_folder_has_one_holder() {
     assert!(error.to_string().contains(&std::process::id().to_string()), "{error}");
     drop(first);
     temporary.folder().lock().unwrap();
-    assert!(temporary.folder().list().unwrap().is_empty(), "the lock is no file of the database");
+    assert!(temporary.folder().list().unwrap().is_empty(), "the lock file is not listed");
 }
