@@ -192,7 +192,7 @@ fn drawn(snapshot: &Snapshot) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::list::list;
+    use crate::settings::list::{Setting, list};
     use crate::settings::value::Kind;
     use query::{Login, Outcome, Session};
 
@@ -238,32 +238,33 @@ mod tests {
     fn settings_that_sql_knows_have_the_bounds_that_it_knows() {
         let (_database, mut session) = database();
         let mut count = 0;
-        for setting in list().iter().filter(|setting| setting.name.starts_with(PREFIX)) {
+        let named = |setting: &'static Setting| Some((setting.names().find(|name| name.starts_with(PREFIX))?, setting));
+        for (name, setting) in list().iter().filter_map(named) {
             count += 1;
-            let set = |value: String| format!("set global {} = {value}", setting.name);
+            let set = |value: String| format!("set global {name} = {value}");
             if !setting.dynamic {
-                assert_eq!(code(&mut session, &set("1".into())), 1238, "{}", setting.name);
+                assert_eq!(code(&mut session, &set("1".into())), 1238, "{name}");
                 continue;
             }
             let (least, most) = match &setting.kind {
                 Kind::Count(range) | Kind::Bytes(range) | Kind::Time(_, range) => (*range.start(), *range.end()),
                 Kind::Switch => (0, 1),
-                other => panic!("{}: {other:?} is no number", setting.name),
+                other => panic!("{name}: {other:?} is no number"),
             };
             for good in [least, most] {
-                assert_eq!(code(&mut session, &set(good.to_string())), 0, "{} = {good}", setting.name);
+                assert_eq!(code(&mut session, &set(good.to_string())), 0, "{name} = {good}");
             }
             for bad in [Some(most + 1), least.checked_sub(1)].into_iter().flatten() {
-                assert_eq!(code(&mut session, &set(bad.to_string())), 1231, "{} = {bad}", setting.name);
+                assert_eq!(code(&mut session, &set(bad.to_string())), 1231, "{name} = {bad}");
             }
             let wrong = if setting.kind == Kind::Switch { 1231 } else { 1232 };
-            assert_eq!(code(&mut session, &set("'many'".into())), wrong, "{}", setting.name);
-            assert_eq!(code(&mut session, &set("default".into())), 0, "{}", setting.name);
+            assert_eq!(code(&mut session, &set("'many'".into())), wrong, "{name}");
+            assert_eq!(code(&mut session, &set("default".into())), 0, "{name}");
             let settings = Settings::of(crate::machine::Machine { cores: 2, memory_bytes: 8 << 30 });
-            let value = settings.plain(setting.name)[0].1;
-            let is_default = format!("do 1 / (@@{} = {value})", setting.name);
+            let value = settings.plain(name)[0].1;
+            let is_default = format!("do 1 / (@@{name} = {value})");
             assert_eq!(code(&mut session, &is_default), 0);
-            assert_eq!(session.warnings().count(), 0, "{}: the defaults differ", setting.name);
+            assert_eq!(session.warnings().count(), 0, "{name}: the defaults differ");
         }
         assert!(count > 20, "{count}");
     }

@@ -176,24 +176,25 @@ fn shares(settings: &Settings) -> Result<Shares, Failure> {
 /// `descriptors`: the limit on file descriptors, by which `max_connections` is lowered where it must be.
 fn pool(settings: &Settings, shares: &Shares, engine: &Engine, descriptors: u64) -> Result<Pool, Failure> {
     let number = |name| settings.number(name) as usize;
-    let (threads, in_group) = (number(Name::ThreadPoolSize), number(Name::EpollThreadsPerGroup));
-    let epoll_groups = match (number(Name::EpollGroups), threads) {
+    let (threads, in_group) = (number(Name::ThreadPoolSize), number(Name::WorkerThreadsPerGroup));
+    let epoll_groups = match (number(Name::WorkerGroups), threads) {
         (groups, 0) => groups,
         (0, threads) => threads.div_ceil(in_group.max(1)),
         _ => {
-            let message = "thread_pool_size and polarx_rpc_epoll_groups say the same in two ways; set one of them";
+            let message =
+                "thread_pool_size and worker_groups both set the number of worker groups; set only one of them";
             return Err(Failure::new(Exit::Config, message));
         }
     };
     let sizes = reactor::Settings {
         epoll_groups,
-        epoll_threads_per_group: number(Name::EpollThreadsPerGroup),
-        epoll_group_threads_max: number(Name::GroupThreadsMax),
-        auto_cpu_affinity: settings.is_on(Name::AutoCpuAffinity),
+        epoll_threads_per_group: number(Name::WorkerThreadsPerGroup),
+        epoll_group_threads_max: number(Name::WorkerThreadsPerGroupMax),
+        auto_cpu_affinity: settings.is_on(Name::WorkerCpuAffinity),
         output_soft_bytes: number(Name::OutputPause).min(shares.connection_output_bytes() as usize),
         output_total_bytes: shares.output_bytes() as usize,
         idle_buffer_bytes: 0,
-        tcp_listen_queue: number(Name::TcpListenQueue) as i32,
+        tcp_listen_queue: number(Name::TcpBacklog) as i32,
         ..live_pool(settings)
     }
     .resolve(os::cpu::allowed().len());
@@ -226,26 +227,26 @@ fn live_pool(settings: &Settings) -> reactor::Settings {
     let number = |name| settings.number(name) as usize;
     let time = |name| Duration::from_micros(settings.number(name));
     reactor::Settings {
-        epoll_events_per_thread: number(Name::EpollEventsPerThread),
-        epoll_group_dynamic_threads_shrink_time: time(Name::ShrinkTime),
-        epoll_group_thread_deadlock_check_interval: time(Name::DeadlockCheckInterval),
-        receive_bytes: number(Name::ReceivePiece),
-        net_write_timeout: time(Name::NetWriteTimeout),
-        tcp_keep_alive: time(Name::TcpKeepAlive).as_secs() as u32,
-        tcp_recv_buf: number(Name::TcpRecvBuf) as u32,
-        tcp_send_buf: number(Name::TcpSendBuf) as u32,
+        epoll_events_per_thread: number(Name::WorkerEpollEvents),
+        epoll_group_dynamic_threads_shrink_time: time(Name::WorkerIdleTimeout),
+        epoll_group_thread_deadlock_check_interval: time(Name::WorkerStallLimit),
+        receive_bytes: number(Name::ReceiveChunk),
+        net_write_timeout: time(Name::SendTimeout),
+        tcp_keep_alive: time(Name::TcpKeepalive).as_secs() as u32,
+        tcp_recv_buf: number(Name::TcpReceiveBuffer) as u32,
+        tcp_send_buf: number(Name::TcpSendBuffer) as u32,
         ..reactor::Settings::default()
     }
 }
 
 /// Lets the pool follow changes of its settings.
 fn tune_pool(settings: &Settings, pool: &Arc<Pool>) {
-    pool.counters().latency.switch(settings.is_on(Name::PerfHist));
+    pool.counters().latency.switch(settings.is_on(Name::WorkerHistograms));
     let tuned = Arc::downgrade(pool);
     settings.on_change(Box::new(move |_, settings| {
         if let Some(pool) = tuned.upgrade() {
             pool.tune(&live_pool(settings));
-            pool.counters().latency.switch(settings.is_on(Name::PerfHist));
+            pool.counters().latency.switch(settings.is_on(Name::WorkerHistograms));
         }
     }));
 }
@@ -499,7 +500,7 @@ fn live_xrpc(settings: &Settings) -> XrpcOptions {
         spare_lifetime: Duration::from_micros(settings.number(Name::SharedSessionLifetime)),
         spare_refresh: Duration::from_micros(settings.number(Name::ContextRefreshTime)),
         output_pages: number(Name::OutputPages),
-        measures: settings.is_on(Name::PerfHist),
+        measures: settings.is_on(Name::WorkerHistograms),
         ..XrpcOptions::default()
     }
 }

@@ -59,10 +59,13 @@ impl Settings {
         self.number(name) != 0
     }
 
-    /// Settings whose names begin like that, as a bare number in the unit of the list.
+    /// Returns the settings that have a name or an alias with this prefix: that name, and the value as a bare number in the unit of the list.
     pub fn plain(&self, prefix: &str) -> Vec<(&'static str, u64)> {
-        let named = list::list().iter().enumerate().filter(|(_, setting)| setting.name.starts_with(prefix));
-        named.map(|(at, setting)| (setting.name, self.read(at).0.number() / setting.kind.unit())).collect()
+        let named = list::list().iter().enumerate().filter_map(|(at, setting)| {
+            let name = setting.names().find(|name| name.starts_with(prefix))?;
+            Some((name, self.read(at).0.number() / setting.kind.unit()))
+        });
+        named.collect()
     }
 
     /// A change while the server runs, of a setting of that name that may change; other names are somebody else's. The number is one that its row allows, in the unit of the list.

@@ -27,7 +27,7 @@ with tempfile.TemporaryDirectory() as home, Server() as server:
     refused("port in use", ["--data", data, "--redis-port", str(server.port), "--memory", "128mb"], ["redis_port", str(server.port)])
     refused("open to others", ["--data", data, "--redis-bind", "0.0.0.0", "--redis-port", str(free_port()), "--memory", "128mb"], ["redis_password"])
     refused("a way that cannot be left", ["--data", data, "--innodb-csn-lockfree", "off"], ["innodb_csn_lockfree"])
-    refused("the same in two ways", ["--data", data, "--redis-port", str(free_port()), "--thread-pool-size", "4", "--polarx-rpc-epoll-groups", "2"], ["thread_pool_size", "polarx_rpc_epoll_groups"])
+    refused("the number of groups given twice", ["--data", data, "--redis-port", str(free_port()), "--thread-pool-size", "4", "--polarx-rpc-epoll-groups", "2"], ["thread_pool_size", "worker_groups"])
     newer = os.path.join(home, "newer")
     with Server(folder=newer) as one:
         one.terminate()

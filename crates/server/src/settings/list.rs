@@ -17,6 +17,8 @@ pub struct Setting {
     pub dynamic: bool,
     /// Its name in Redis' CONFIG and the unit in which Redis writes it.
     pub redis: Option<(&'static str, Redis)>,
+    /// A second name, accepted wherever `name` is. Settings of the thread pool have the name of PolarDB-X's system variable here, which SQL shows.
+    pub alias: Option<&'static str>,
     pub doc: &'static str,
 }
 
@@ -39,7 +41,16 @@ pub enum Redis {
 
 impl Setting {
     fn new(name: &'static str, kind: Kind, default: Value, doc: &'static str) -> Setting {
-        Setting { name, section: "", kind, default: Default::Fixed(default), dynamic: false, redis: None, doc }
+        Setting {
+            name,
+            section: "",
+            kind,
+            default: Default::Fixed(default),
+            dynamic: false,
+            redis: None,
+            alias: None,
+            doc,
+        }
     }
 
     fn dynamic(mut self) -> Setting {
@@ -50,6 +61,16 @@ impl Setting {
     fn redis(mut self, name: &'static str, form: Redis) -> Setting {
         self.redis = Some((name, form));
         self
+    }
+
+    fn alias(mut self, name: &'static str) -> Setting {
+        self.alias = Some(name);
+        self
+    }
+
+    /// The setting's name and its alias.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        std::iter::once(self.name).chain(self.alias)
     }
 
     fn derived(mut self, from: fn(&Machine) -> u64, words: &'static str) -> Setting {
@@ -227,28 +248,28 @@ settings! {
         LoginDelayMax = time("login_delay_max", Unit::Milliseconds, 0..=8000, 4000,
             "Longest such delay; it passes without a thread, before the password is checked. 0: failures delay nothing.").dynamic();
         ThreadPoolSize = count("thread_pool_size", 0..=4096, 0,
-            "Threads that the pool always has, in as many groups as `polarx_rpc_epoll_threads_per_group` makes of them; 0: as `polarx_rpc_epoll_groups` says.");
-        EpollGroups = count("polarx_rpc_epoll_groups", 0..=128, 0,
-            "Groups of threads, each with an epoll instance; 0: as many as give every processor a thread.");
-        EpollThreadsPerGroup = count("polarx_rpc_epoll_threads_per_group", 0..=128, 0,
-            "Threads that a group always has; 0: one.");
-        EpollEventsPerThread = count("polarx_rpc_epoll_events_per_thread", 1..=256, 64, "Events that a thread takes from epoll at once.").dynamic();
-        GroupThreadsMax = count("polarx_rpc_epoll_group_threads_max", 1..=4096, 256,
-            "Threads that a group may have while requests wait, for pages or for locks; fewer where `memory` is small.");
-        ShrinkTime = time("polarx_rpc_epoll_group_dynamic_threads_shrink_time", Unit::Milliseconds, 1000..=600_000, 10_000,
-            "How long a thread beyond the base stays without work.").dynamic();
-        DeadlockCheckInterval = time("polarx_rpc_epoll_group_thread_deadlock_check_interval", Unit::Milliseconds, 1..=10_000, 100,
-            "How long a thread may be in one piece of work before its other events go to other threads; some 5 ms if it computes all that time.").dynamic();
-        AutoCpuAffinity = switch("polarx_rpc_auto_cpu_affinity", false, "Binds each base thread to a processor.");
-        TcpKeepAlive = time("polarx_rpc_tcp_keep_alive", Unit::Seconds, 0..=7200, 300,
-            "Silence after which a connection is probed, up to three times, each a third of it later; 0 probes none.").dynamic().redis("tcp-keepalive", Redis::Time(Unit::Seconds));
-        TcpRecvBuf = bytes("polarx_rpc_tcp_recv_buf", 0..=2 * MIB, 0, "What the system keeps of received bytes for a connection; 0: as it likes.").dynamic();
-        TcpSendBuf = bytes("polarx_rpc_tcp_send_buf", 0..=2 * MIB, 0, "The same of bytes to be sent.").dynamic();
-        TcpListenQueue = count("polarx_rpc_tcp_listen_queue", 1..=65535, 511,
-            "Connections that may wait to be accepted.").redis("tcp-backlog", Redis::AsIs);
-        NetWriteTimeout = time("polarx_rpc_net_write_timeout", Unit::Milliseconds, 1..=7_200_000, 60_000,
-            "A client that takes no byte of a waiting reply for so long is disconnected.").dynamic();
-        ReceivePiece = bytes("polarx_rpc_tcp_fixed_dealing_buf", 4 * KIB..=MIB, 64 * KIB, "Received bytes are taken in pieces of at most this size.").dynamic();
+            "Threads that the pool always has, in as many groups as `worker_threads_per_group` makes of them; 0: as `worker_groups` says.");
+        WorkerGroups = count("worker_groups", 0..=128, 0,
+            "Groups of threads, each with an epoll instance; 0: as many as give every processor a thread.").alias("polarx_rpc_epoll_groups");
+        WorkerThreadsPerGroup = count("worker_threads_per_group", 0..=128, 0,
+            "Threads that a group always has; 0: one.").alias("polarx_rpc_epoll_threads_per_group");
+        WorkerEpollEvents = count("worker_epoll_events", 1..=256, 64, "Events that a thread takes from epoll at once.").dynamic().alias("polarx_rpc_epoll_events_per_thread");
+        WorkerThreadsPerGroupMax = count("worker_threads_per_group_max", 1..=4096, 256,
+            "Threads that a group may have while requests wait, for pages or for locks; fewer where `memory` is small.").alias("polarx_rpc_epoll_group_threads_max");
+        WorkerIdleTimeout = time("worker_idle_timeout", Unit::Milliseconds, 1000..=600_000, 10_000,
+            "How long a thread beyond the base stays without work.").dynamic().alias("polarx_rpc_epoll_group_dynamic_threads_shrink_time");
+        WorkerStallLimit = time("worker_stall_limit", Unit::Milliseconds, 1..=10_000, 100,
+            "How long a thread may be in one piece of work before its other events go to other threads; some 5 ms if it computes all that time.").dynamic().alias("polarx_rpc_epoll_group_thread_deadlock_check_interval");
+        WorkerCpuAffinity = switch("worker_cpu_affinity", false, "Binds each base thread to a processor.").alias("polarx_rpc_auto_cpu_affinity");
+        TcpKeepalive = time("tcp_keepalive", Unit::Seconds, 0..=7200, 300,
+            "Silence after which a connection is probed, up to three times, each a third of it later; 0 probes none.").dynamic().redis("tcp-keepalive", Redis::Time(Unit::Seconds)).alias("polarx_rpc_tcp_keep_alive");
+        TcpReceiveBuffer = bytes("tcp_receive_buffer", 0..=2 * MIB, 0, "What the system keeps of received bytes for a connection; 0: as it likes.").dynamic().alias("polarx_rpc_tcp_recv_buf");
+        TcpSendBuffer = bytes("tcp_send_buffer", 0..=2 * MIB, 0, "The same of bytes to be sent.").dynamic().alias("polarx_rpc_tcp_send_buf");
+        TcpBacklog = count("tcp_backlog", 1..=65535, 511,
+            "Connections that may wait to be accepted.").redis("tcp-backlog", Redis::AsIs).alias("polarx_rpc_tcp_listen_queue");
+        SendTimeout = time("send_timeout", Unit::Milliseconds, 1..=7_200_000, 60_000,
+            "A client that takes no byte of a waiting reply for so long is disconnected.").dynamic().alias("polarx_rpc_net_write_timeout");
+        ReceiveChunk = bytes("receive_chunk", 4 * KIB..=MIB, 64 * KIB, "Received bytes are taken in pieces of at most this size.").dynamic().alias("polarx_rpc_tcp_fixed_dealing_buf");
         OutputPause = bytes("output_pause", 64 * KIB..=GIB, MIB,
             "A connection with more unsent bytes than this is not served until its client has taken some (sooner where `memory` is small); neither is one with more than 4kb, while all together have more than about an eightieth of `memory`.");
     }
@@ -256,8 +277,8 @@ settings! {
         LogLevel = one_of("log_level", &["error", "warn", "info", "debug"], "warn",
             "How much is logged: one line per event, key=value.").dynamic().redis("loglevel", Redis::AsIs);
         LogFile = text("log_file", "", "File that log lines are appended to. Empty: standard error.").redis("logfile", Redis::AsIs);
-        PerfHist = switch("polarx_rpc_enable_perf_hist", true,
-            "Measures how long requests wait in the pool; `call xrpc.perf_hist('all')` and the counters show it. How long they run is measured in any case.").dynamic();
+        WorkerHistograms = switch("worker_histograms", true,
+            "Measures how long requests wait in the pool; `call xrpc.perf_hist('all')` and the counters show it. How long they run is measured in any case.").dynamic().alias("polarx_rpc_enable_perf_hist");
         MetricsListen = text("metrics_listen", "off",
             "Address and port that serve the counters at /metrics as Prometheus text over HTTP, such as 127.0.0.1:9633, or off. It asks for no password: keep it on loopback or a private network.");
     }
@@ -268,16 +289,16 @@ pub fn list() -> &'static [Setting] {
     LIST.get_or_init(rows)
 }
 
-/// The place of the setting of that name; `-` and `_` are the same.
+/// Returns the index of the setting with this name or alias. `-` equals `_`, and case does not matter.
 pub fn find(name: &str) -> Option<usize> {
     let name = name.replace('-', "_").to_ascii_lowercase();
-    list().iter().position(|s| s.name == name)
+    list().iter().position(|s| s.names().any(|known| known == name))
 }
 
 /// The known name that is most like an unknown one, if any is close.
 pub fn nearest(name: &str) -> Option<&'static str> {
     let name = name.replace('-', "_").to_ascii_lowercase();
-    let distances = list().iter().map(|s| (distance(&name, s.name), s.name));
+    let distances = list().iter().flat_map(Setting::names).map(|known| (distance(&name, known), known));
     distances.min().filter(|(d, _)| *d <= name.len() / 3).map(|(_, n)| n)
 }
 
@@ -304,7 +325,9 @@ mod tests {
     fn every_row_is_whole() {
         let machine = Machine { cores: 2, memory_bytes: 8 << 30 };
         for (at, setting) in list().iter().enumerate() {
-            assert_eq!(find(setting.name), Some(at), "{}: two rows have this name", setting.name);
+            for name in setting.names() {
+                assert_eq!(find(name), Some(at), "{name}: two rows have this name");
+            }
             assert!(setting.doc.ends_with('.'), "{}: the text is a sentence", setting.name);
             assert!(
                 setting.name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_'),

@@ -32,8 +32,8 @@ pub struct Arguments {
     /// What stands without dashes: the command and what it works on.
     pub words: Vec<String>,
     options: BTreeMap<&'static str, String>,
-    /// Settings by their place in the list.
-    flags: Vec<(usize, String)>,
+    /// Settings: the index in the list, the flag as given, the value.
+    flags: Vec<(usize, String, String)>,
 }
 
 impl Arguments {
@@ -59,7 +59,7 @@ impl Arguments {
             } else if let Some(at) = list::find(without_loose(&name)) {
                 let value = parser.value().and_then(|v| v.string());
                 let value = value.map_err(|_| bad_value(&format!("--{name}"), at, None))?;
-                parsed.flags.push((at, value));
+                parsed.flags.push((at, name, value));
             } else {
                 return Err(unknown(&format!("--{name}"), &name, Exit::Usage));
             }
@@ -92,16 +92,23 @@ impl Settings {
             warnings = settings.read_file(Path::new(file))?;
             settings.file = Some(PathBuf::from(file));
         }
+        let mut given = Given::default();
         for (variable, text) in &environment {
             let Some(name) = variable.strip_prefix("BELUGA_").filter(|n| *n != "CONFIG") else { continue };
             match list::find(name) {
-                Some(at) => settings.take(at, text, Source::Environment, variable)?,
+                Some(at) => {
+                    given.add(at, name, |name| format!("BELUGA_{}", name.to_ascii_uppercase()))?;
+                    settings.take(at, text, Source::Environment, variable)?;
+                }
                 // Not an error: the variable may be meant for another program.
                 None => warnings.push(unknown(variable, name, Exit::Config).message),
             }
         }
-        for (at, text) in &arguments.flags {
-            settings.take(*at, text, Source::Flag, &list()[*at].flag())?;
+        let mut given = Given::default();
+        for (at, name, text) in &arguments.flags {
+            let flag = |name: &str| format!("--{}", name.replace('_', "-"));
+            given.add(*at, without_loose(name), flag)?;
+            settings.take(*at, text, Source::Flag, &flag(name))?;
         }
         Ok((settings, warnings))
     }
@@ -124,6 +131,7 @@ impl Settings {
         })?;
         let (mut entries, mut warnings) = (Vec::new(), Vec::new());
         flatten("", document.as_table(), &mut entries);
+        let mut given = Given::default();
         for (name, value) in entries {
             let place = format!("settings file {file}: {name}");
             let tight = without_loose(&name);
@@ -135,6 +143,7 @@ impl Settings {
                 warnings.push(unknown.message);
                 continue;
             };
+            given.add(at, tight, str::to_string).map_err(|both| fail(both.message))?;
             let text = value.ok_or_else(|| bad_value(&place, at, None))?;
             self.take(at, &text, Source::File, &place)?;
         }
@@ -156,7 +165,9 @@ impl Settings {
                     (super::Value::Number(n), Kind::Count(_)) => i64::try_from(*n).unwrap_or(i64::MAX).into(),
                     _ => setting.kind.print(&value).into(),
                 };
-                put(document.as_table_mut(), setting.name, written);
+                let table = document.as_table_mut();
+                let in_file = setting.names().find(|name| holds(table, name)).unwrap_or(setting.name);
+                put(table, in_file, written);
             }
         }
         // Written beside it first, so that a crash leaves one of the two whole.
@@ -169,6 +180,26 @@ impl Settings {
             std::fs::rename(&beside, path)
         };
         write().map_err(|e| fail(e.to_string()))
+    }
+}
+
+/// The names under which one source (the file, the environment or the command line) has given settings.
+///
+/// A source that overrides another may use the other name; one source must not give a setting under both, because neither is the later one.
+#[derive(Default)]
+struct Given(BTreeMap<usize, String>);
+
+impl Given {
+    /// Records that setting `at` was given as `name`. Fails if it was given under its other name before; `spell` writes a name as this source spells it.
+    fn add(&mut self, at: usize, name: &str, spell: impl Fn(&str) -> String) -> Result<(), Failure> {
+        let name = name.replace('-', "_").to_ascii_lowercase();
+        if let Some(other) = self.0.get(&at).filter(|other| **other != name) {
+            let message =
+                format!("{} and {} are two names of one setting; give only one of them", spell(other), spell(&name));
+            return Err(Failure::new(Exit::Config, message));
+        }
+        self.0.insert(at, name);
+        Ok(())
     }
 }
 
@@ -194,6 +225,14 @@ fn without_loose(name: &str) -> &str {
         Some(prefix) if prefix.eq_ignore_ascii_case("loose_") || prefix.eq_ignore_ascii_case("loose-") => &name[6..],
         _ => name,
     }
+}
+
+/// Whether the table has a value of this full name, directly or in an inner table.
+fn holds(table: &dyn TableLike, name: &str) -> bool {
+    let mut entries = Vec::new();
+    flatten("", table, &mut entries);
+    let plain = |key: &str| without_loose(&key.replace('-', "_").to_ascii_lowercase()) == name;
+    entries.iter().any(|(key, _)| plain(key))
 }
 
 /// Changes the value where it stands; a new one goes to the top.

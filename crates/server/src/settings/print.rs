@@ -33,9 +33,10 @@ pub fn effective(settings: &Settings) -> String {
         let _ = writeln!(out, "{} = {}   ({from})", s.name, quoted(s, &s.kind.print(&value)));
         let _ = writeln!(out, "    {}", s.doc);
         let when = if s.dynamic { "may change while the server runs" } else { "read at the start" };
+        let alias = s.alias.map_or(String::new(), |alias| format!("; also named {alias}"));
         let _ = writeln!(
             out,
-            "    default {}; {}; {when}; {} in the environment\n",
+            "    default {}; {}; {when}; {} in the environment{alias}\n",
             default_words(s),
             s.kind.expected(),
             s.variable()
@@ -50,14 +51,20 @@ pub fn markdown() -> String {
     for (section, settings) in sections() {
         let _ = writeln!(
             out,
-            "### {section}\n\n| Setting | Default | Values | Running | In Redis | What it does |\n|---|---|---|---|---|---|"
+            "### {section}\n\n| Setting | Default | Values | Running | In Redis | Alias | What it does |\n|---|---|---|---|---|---|---|"
         );
         for s in settings {
             let redis = s.redis.map_or("", |(name, _)| name);
+            let alias = s.alias.map_or(String::new(), |alias| format!("`{alias}`"));
             let running = if s.dynamic { "yes" } else { "no" };
             let default = default_words(s);
-            let _ =
-                writeln!(out, "| `{}` | {default} | {} | {running} | {redis} | {} |", s.name, s.kind.expected(), s.doc);
+            let _ = writeln!(
+                out,
+                "| `{}` | {default} | {} | {running} | {redis} | {alias} | {} |",
+                s.name,
+                s.kind.expected(),
+                s.doc
+            );
         }
         out.push('\n');
     }

@@ -38,8 +38,8 @@ impl Settings {
         }
         all.extend(FACTS.iter().map(|(name, value, _)| (*name, value.to_string())));
         for (at, setting) in list().iter().enumerate() {
-            if all.iter().all(|(name, _)| *name != setting.name) {
-                all.push((setting.name, written(Redis::AsIs, &setting.kind, &self.read(at).0)));
+            for name in setting.names().filter(|name| all.iter().all(|(known, _)| known != name)).collect::<Vec<_>>() {
+                all.push((name, written(Redis::AsIs, &setting.kind, &self.read(at).0)));
             }
         }
         all
@@ -58,7 +58,7 @@ impl Settings {
             }
             let found = list().iter().enumerate().find_map(|(at, s)| match s.redis {
                 Some((alias, form)) if alias == lower => Some((at, form)),
-                _ if s.name == lower => Some((at, Redis::AsIs)),
+                _ if s.names().any(|known| known == lower) => Some((at, Redis::AsIs)),
                 _ => None,
             });
             let Some((at, form)) = found else { return Err(Refused::Unknown(name.to_string())) };

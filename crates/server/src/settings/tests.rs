@@ -217,3 +217,66 @@ fn a_loose_name_is_the_setting_and_a_loose_unknown_one_is_only_mentioned() {
     let (settings, _) = load(&["--loose-thread-pool-size", "4"]);
     assert_eq!(settings.number(Name::ThreadPoolSize), 4);
 }
+
+/// A setting of the thread pool under both of its names.
+const BOTH: [&str; 2] = ["worker_groups", "polarx_rpc_epoll_groups"];
+
+#[test]
+fn a_setting_is_accepted_under_its_name_and_its_alias() {
+    for name in BOTH {
+        let flag = format!("--{}", name.replace('_', "-"));
+        let variable = format!("BELUGA_{}", name.to_ascii_uppercase());
+        let file = File::with(name, &format!("{name} = 3\n"));
+        assert_eq!(load(&[&flag, "3"], &[]).unwrap().number(Name::WorkerGroups), 3, "{flag}");
+        assert_eq!(load(&[], &[(&variable, "3")]).unwrap().number(Name::WorkerGroups), 3, "{variable}");
+        assert_eq!(load(&file.flags(), &[]).unwrap().number(Name::WorkerGroups), 3, "{name} in the file");
+        let [config, path] = file.flags();
+        let both = load(&[config, path, "--worker-groups", "4"], &[("BELUGA_POLARX_RPC_EPOLL_GROUPS", "5")]).unwrap();
+        assert_eq!(both.number(Name::WorkerGroups), 4, "a later source may use the other name");
+    }
+    let settings = load(&["--worker-groups", "3"], &[]).unwrap();
+    let plain = settings.plain("polarx_rpc_");
+    assert!(plain.contains(&("polarx_rpc_epoll_groups", 3)), "SQL shows the alias: {plain:?}");
+    settings.set_plain("polarx_rpc_tcp_keep_alive", 7);
+    assert_eq!(settings.number(Name::TcpKeepalive), 7_000_000);
+    let all = settings.redis_all();
+    for name in BOTH {
+        assert!(all.iter().any(|(known, value)| *known == name && value == "3"), "CONFIG GET {name}");
+    }
+}
+
+#[test]
+fn both_names_of_a_setting_in_one_source_are_an_error_that_names_both() {
+    let file = File::with("both", "polarx_rpc_epoll_groups = 2\n[worker]\ngroups = 3\n");
+    let environment = [("BELUGA_WORKER_GROUPS", "2"), ("BELUGA_POLARX_RPC_EPOLL_GROUPS", "2")];
+    let flags = ["--worker-groups", "2", "--polarx-rpc-epoll-groups=2"];
+    for (failed, names) in [
+        (load(&file.flags(), &[]), BOTH),
+        (load(&[], &environment), [environment[0].0, environment[1].0]),
+        (load(&flags, &[]), ["--worker-groups", "--polarx-rpc-epoll-groups"]),
+    ] {
+        let failure = failed.err().expect("refused");
+        assert_eq!(failure.exit, Exit::Config);
+        assert!(names.iter().all(|name| failure.message.contains(name)), "{}", failure.message);
+        assert!(failure.message.contains("two names of one setting"), "{}", failure.message);
+    }
+    assert_eq!(load(&["--worker-groups", "2", "--worker-groups", "4"], &[]).unwrap().number(Name::WorkerGroups), 4);
+}
+
+#[test]
+fn the_lists_for_people_hold_every_alias() {
+    let (effective, markdown) = (print::effective(&load(&[], &[]).unwrap()), print::markdown());
+    for alias in list::list().iter().filter_map(|s| s.alias) {
+        assert!(effective.contains(&format!("also named {alias}")), "{alias}");
+        assert!(markdown.contains(&format!("| `{alias}` |")), "{alias}");
+    }
+}
+
+#[test]
+fn rewrite_keeps_the_alias_that_a_person_wrote() {
+    let file = File::with("rewrite-alias", "polarx_rpc_tcp_keep_alive = \"10s\"\n");
+    let settings = load(&file.flags(), &[]).unwrap();
+    settings.redis_apply(settings.redis_check(&[("tcp-keepalive", "20")]).unwrap());
+    settings.rewrite().unwrap();
+    assert_eq!(std::fs::read_to_string(&file.0).unwrap(), "polarx_rpc_tcp_keep_alive = \"20s\"\n");
+}
