@@ -41,7 +41,7 @@ pub const SET_16K: Case = case("SET 16 KB, 128 connections", SETS, 128, 1, 16 * 
 /// The cases that share one set of data of 128 B values.
 pub const SMALL: [Case; 8] = [PING, PING_PIPELINE, GET, GET_4096, GET_PIPELINE, SET, SET_512, SET_PIPELINE];
 
-/// How long and how often, and with how many keys.
+/// The length and number of turns, and the number of keys.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
     pub rounds: usize,
@@ -104,7 +104,7 @@ impl Turns {
     }
 }
 
-/// The servers of a comparison, all running at once: the one that is not asked does nothing.
+/// The servers of a comparison, all running at once. A server without load is idle.
 pub struct Arena {
     pub servers: Vec<Server>,
 }

@@ -1,4 +1,4 @@
-//! Beluga through clients of others: redis-benchmark and sysbench, and the load of this program one reply at a time, beside redis-server and MariaDB.
+//! Beluga through other people's clients: redis-benchmark and sysbench, and this program's load one reply at a time, beside redis-server and MariaDB.
 //!
 //! Servers take turns in an order that alternates; a figure is the median over the rounds. Redis has its log on disk before it answers a SET, as Beluga has.
 
@@ -19,7 +19,7 @@ use crate::table::{Cell, Table};
 
 pub struct Options {
     pub effort: Effort,
-    /// Connections, and requests that each has under way.
+    /// Connections, and the requests in flight on each.
     pub levels: Vec<(usize, usize)>,
     pub sql: sql::Options,
 }
@@ -99,7 +99,7 @@ impl Row {
     }
 }
 
-/// True when no request failed and every program was there.
+/// Returns true if no request failed and every program was found.
 pub fn run(setup: &Setup, options: &Options) -> io::Result<bool> {
     let programs = sql::Programs::debian(options.sql.beluga.clone());
     let mut missing = Vec::new();
@@ -272,7 +272,7 @@ fn sysbench(setup: &Setup, options: &sql::Options, programs: &sql::Programs) -> 
         .collect())
 }
 
-/// The scripts that `sql` is asked for.
+/// The sysbench scripts to run.
 pub fn scripts() -> Vec<String> {
     SCRIPTS.map(str::to_string).to_vec()
 }
@@ -340,12 +340,12 @@ fn publish(setup: &Setup, options: &Options, rows: &[Row], missing: &[&str]) -> 
     );
     let programs = sql::Programs::debian(options.sql.beluga.clone());
     page += &format!(
-        "Servers: {}, {}. Redis runs with `appendfsync always`, MariaDB with `innodb_flush_log_at_trx_commit=1`; Beluga has no weaker setting in use. \
-         `redis-benchmark` and `bench load --one-by-one` use {} thread{}, {KEYS} keys that are all there, values of {VALUE_BYTES} bytes (redis-benchmark's are one letter, those of `bench load` random). \
-         redis-benchmark takes all replies of a connection that have come; `bench load --one-by-one` waits, receives and sends once for each. sysbench has {} tables of {} rows, \
-         prepared statements and uniform keys; an operation is a transaction. Turns alternate, figures are medians. Server CPU is that of the server's process, until it is quiet again, for an operation. \
+        "Servers: {}, {}. Redis runs with `appendfsync always`, MariaDB with `innodb_flush_log_at_trx_commit=1`; Beluga runs with its default, which is as strict. \
+         `redis-benchmark` and `bench load --one-by-one` use {} thread{}, {KEYS} keys that all exist, values of {VALUE_BYTES} bytes (redis-benchmark's are one letter, those of `bench load` random). \
+         redis-benchmark takes all replies of a connection that have arrived; `bench load --one-by-one` waits, receives and sends once for each. sysbench has {} tables of {} rows, \
+         prepared statements and uniform keys; an operation is a transaction. Turns alternate, figures are medians. Server CPU is that of the server's process per operation, until the process is quiet again. \
          Speed × is Beluga's throughput as a multiple of the peer's (above 1: Beluga is faster); CPU × and p99 × are likewise (below 1: Beluga takes less). \
-         Client and server share the processors, and a client that is slower than the server bounds both: server CPU then says more than speed.\n\n",
+         Client and server share the processors, and a client that is slower than the server bounds both: server CPU is then more telling than speed.\n\n",
         setup.place.versions().join(", "),
         programs.version(sql::Side::MariaDb),
         options.effort.threads,

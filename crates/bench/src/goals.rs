@@ -1,6 +1,6 @@
 //! The table of goals: each row a goal, the figure of this run, and whether it was met.
 //!
-//! A row says how its figure was made. A part that cannot be measured is a miss with its reason, never left out.
+//! A row describes the origin of its figure. A part that cannot be measured is a miss with its reason, never left out. A peer keeps the same promise as Beluga: on disk before the reply (BE-5).
 
 mod compare;
 mod cores;
@@ -20,7 +20,7 @@ pub struct Goal {
     goal: String,
     figure: Option<f64>,
     met: bool,
-    /// The figures behind the figure, or why there is none.
+    /// The figures from which this one is computed, or the reason why there is none.
     detail: String,
 }
 
@@ -39,7 +39,7 @@ impl Goal {
     }
 }
 
-/// What a part hands to the page besides its goals.
+/// The content that a part adds to the page besides its goals.
 #[derive(Default)]
 struct Findings {
     goals: Vec<Goal>,
@@ -117,10 +117,10 @@ fn verdicts(goals: &[Goal]) -> Table {
 }
 
 const METHOD: &str = "\
-How it is measured. Every comparison runs both servers at the same time and asks one of them at a time, in alternating order, several rounds; figures are medians over the rounds. \
+Method. Every comparison runs both servers at the same time and loads one of them at a time, in alternating order, several rounds; figures are medians over the rounds. \
 The client keeps a fixed number of requests outstanding on every connection (closed loop). Keys are uniform at random, values random bytes; GETs ask for keys that exist. \
 Server CPU per operation is user and system time of the server process (and of children it starts) divided by operations; it and the bytes written are counted until the server is quiet again, \
-at most 3 s, so that deferred work is paid by who caused it. \"Other cores\" is what neither server nor client used: more than about 0.1 means that the machine was not alone; the kernel's own threads (journal, writing back what Redis wrote through the page cache) are in it too.\n\n\
+at most 3 s, so that deferred work counts for the load that caused it. \"Other cores\" is the processor time that neither server nor client used: more than about 0.1 means that other programs ran; the kernel's own threads (journal, writing back what Redis wrote through the page cache) are included.\n\n\
 Redis `always` (`--appendonly yes --appendfsync always --save ''`) gives the same promise as Beluga, on disk before the reply, and is the peer of the goals. \
 Redis `everysec` may lose a second of acknowledged writes; it is shown and not ranked.\n\n";
 

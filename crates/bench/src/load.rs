@@ -1,10 +1,10 @@
 //! The load generator: memtier's shapes against one RESP2 server, as little processor time per request as possible.
 //!
-//! Entry points: `Shape` says what to play, `run` plays it and returns a `Report`. `keys` chooses keys, `request` writes
+//! Entry points: `Shape` describes the load, `run` runs it and returns a `Report`. `keys` chooses keys, `request` writes
 //! requests, `reply` cuts replies, `worker` is one thread's epoll loop.
 //!
 //! Closed loop: a connection keeps up to `pipeline` requests outstanding and sends the next ones as replies come in; a
-//! slow server is asked less often, so its percentiles flatter it. Open loop (`rate`): every request has a time at which
+//! slow server gets fewer requests, so its percentiles flatter it. Open loop (`rate`): every request has a time at which
 //! it is due, and its latency counts from there, whether or not it could be sent: no coordinated omission.
 //!
 //! A thread serves its connections in rounds: one wait for all that have replies, one receive and one send for all of a

@@ -1,4 +1,4 @@
-//! The machine and this process: what the figures depend on, and the few settings a measurement needs.
+//! The machine and this process: facts on which the figures depend, and the few settings that a measurement needs.
 
 use std::fs;
 use std::io;
@@ -14,7 +14,7 @@ pub fn own_cpu() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// Raises the soft limit of open files to `count`; says so clearly when the hard limit forbids it.
+/// Raises the soft limit of open files to `count`. The error says clearly that the hard limit forbids it.
 pub fn allow_open_files(count: u64) -> io::Result<()> {
     let limit = getrlimit(Resource::Nofile);
     if limit.current.is_none_or(|current| current >= count) {
@@ -40,7 +40,7 @@ pub fn pin_current_thread(cores: &[usize]) -> io::Result<()> {
 }
 
 /// Busy processor time of the whole machine since boot, by core: everything but idle and waiting for the disk.
-/// Time stolen by the host counts as busy, since nobody here could use it.
+/// Time stolen by the host counts as busy, since no process here could use it.
 pub fn busy_by_core() -> Vec<Duration> {
     let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
     stat.lines().filter_map(busy_of_line).collect()
@@ -62,7 +62,7 @@ pub fn ticks_to_time(ticks: u64) -> Duration {
     Duration::from_nanos(ticks * (1_000_000_000 / rustix::param::clock_ticks_per_second()))
 }
 
-/// The lines that stand at the top of every generated page.
+/// The lines at the top of every generated page.
 pub struct Machine {
     pub cpu: String,
     pub cores: usize,

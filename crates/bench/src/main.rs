@@ -59,7 +59,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// True when everything that was asked for was measured and no request failed.
+/// Returns true if every requested part was measured and no request failed.
 fn run(command: Command) -> io::Result<bool> {
     match command {
         Command::Help => print!("{}", options::HELP),

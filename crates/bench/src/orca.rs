@@ -127,7 +127,7 @@ impl Row {
     }
 }
 
-/// PING for each combination of connections and pipeline: what the pool gives when a request costs nothing.
+/// PING for each combination of connections and pipeline: the pool's throughput for requests without work.
 fn pings(setup: &Setup, options: &Options, rows: &[Row]) -> io::Result<BTreeMap<(usize, usize), f64>> {
     let mut pings = BTreeMap::new();
     if !setup.sides.contains(&Side::Beluga) {
@@ -158,7 +158,7 @@ fn publish(setup: &Setup, options: &Options, played: &[Played]) -> io::Result<()
     page += &format!(
         "Each row is a command of the reference table with its connections, value size, pipeline, mix and key prefix; the key range is divided by {}, \
          and a turn lasts {:.1} s instead of a number of requests. Every key exists before the first turn. {} rounds, alternating, medians.\n\
-         The published figures come from a cloud service on 16 cores with a 64-core client, so only their shape can be compared: they stand here per core.\n\
+         The published figures come from a cloud service on 16 cores with a 64-core client, so only their shape can be compared; they are given per core.\n\
          Redis `everysec` may lose a second of acknowledged writes: shown, not ranked. PING is Beluga's own limit: the same pool and connections, no data. \
          dsync is the median of durable 4 KiB writes just before each turn.\n\n",
         options.scale,

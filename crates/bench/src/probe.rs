@@ -1,4 +1,4 @@
-//! What the disk gives, asked directly: the scale beside every figure that waits for it.
+//! The disk's own speed, measured directly: the scale for every figure that depends on it.
 //!
 //! O_DIRECT throughout, so that no page cache answers. Requests in flight are threads: at 128 they reach what io_uring
 //! reaches on the disks tried, within a few percent, and need no code of their own.

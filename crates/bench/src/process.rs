@@ -1,6 +1,6 @@
-//! What the kernel knows of a server process: processor time, bytes written, memory.
+//! The kernel's figures for a server process: processor time, bytes written, memory.
 //!
-//! Children count as the server's own (Redis rewrites its log in one), alive or already waited for.
+//! Children count as the server's own (BE-3) (Redis rewrites its log in one), alive or already waited for.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ pub struct Usage {
     /// User and system time, in steps of one clock tick (10 ms).
     pub cpu: Duration,
     /// Bytes that the process caused to be sent to the disk (`write_bytes` of /proc/PID/io): pages made dirty, or
-    /// direct writes. What the file system adds (its journal) is not in it.
+    /// direct writes. Additional writes of the file system (its journal) are not included.
     pub written_bytes: u64,
 }
 
@@ -35,7 +35,7 @@ pub fn usage(pid: u32) -> Usage {
     sum
 }
 
-/// Waits until the process does nothing any more, no longer than `patience`.
+/// Waits until the process is idle, no longer than `patience`.
 pub fn settle(pid: u32, patience: Duration) {
     const STEP: Duration = Duration::from_millis(100);
     let start = Instant::now();

@@ -42,7 +42,7 @@ impl Side {
     }
 }
 
-/// Where the programs are, and where data may be put.
+/// Paths of the programs, and the folder for data.
 pub struct Place {
     pub beluga: PathBuf,
     pub redis: PathBuf,
@@ -183,7 +183,7 @@ impl Server {
         process::settle(self.pid(), patience);
     }
 
-    /// SIGKILL, the data stays: what a power cut leaves of a process.
+    /// Sends SIGKILL and keeps the data, like a power cut for the process.
     pub fn kill(mut self) -> io::Result<()> {
         self.child.kill()?;
         self.child.wait().map(|_| ())
@@ -215,7 +215,7 @@ impl Drop for Server {
 }
 
 impl Place {
-    /// What the programs say of their versions, for the head of a page.
+    /// Returns the programs' version texts, for the head of a page.
     pub fn versions(&self) -> Vec<String> {
         let version = |program: &Path| {
             let said = Command::new(program).arg("--version").output().ok()?.stdout;
@@ -234,7 +234,7 @@ pub struct WorkFolder(PathBuf);
 impl WorkFolder {
     pub fn create(under: &Path) -> io::Result<WorkFolder> {
         fs::create_dir_all(under)?;
-        // A run that was interrupted could not clean up; its number tells that it is gone.
+        // An interrupted run could not clean up; its process id is no longer alive.
         for entry in fs::read_dir(under)?.flatten() {
             let name = entry.file_name();
             let pid = name.to_str().and_then(|name| name.strip_prefix(WORK_PREFIX)?.parse().ok());

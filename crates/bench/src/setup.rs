@@ -1,4 +1,4 @@
-//! What every measurement of this program needs: programs, a work folder, a place for the results, and how much effort.
+//! The means that every measurement needs: programs, a work folder, a place for the results, and the effort.
 
 use std::fs;
 use std::io;
@@ -49,7 +49,7 @@ impl Setup {
         Ok(())
     }
 
-    /// The paragraph that says where the figures come from.
+    /// The paragraph about the origin of the figures.
     pub fn provenance(&self, command: &str) -> io::Result<String> {
         let versions = self.place.versions().join(", ");
         let memory_mib = memory_mib_default();

@@ -38,7 +38,7 @@ pub struct Options {
     pub sides: Vec<Side>,
     /// Only scripts whose names contain one of these; all if there are none.
     pub only: Vec<String>,
-    /// What else sysbench is told.
+    /// Additional options for sysbench.
     pub script_options: Vec<String>,
     /// The name of the page.
     pub page: String,
@@ -55,7 +55,7 @@ pub struct Turn {
     pub rss_bytes: f64,
 }
 
-/// A script with so many threads, and the turns of each side.
+/// A script with a number of threads, and the turns of each side.
 pub struct Row {
     pub script: &'static str,
     pub threads: usize,
@@ -68,7 +68,7 @@ impl Row {
     }
 }
 
-/// True when no script lost a connection or met an error that is not part of the game.
+/// Returns true if no script lost a connection or met an unexpected error.
 pub fn run(setup: &Setup, options: &Options) -> io::Result<bool> {
     let programs = Programs::debian(options.beluga.clone());
     let (rows, lost) = measure(setup, options, &programs)?;
@@ -104,7 +104,7 @@ pub fn measure(setup: &Setup, options: &Options, programs: &Programs) -> io::Res
     Ok((rows, lost))
 }
 
-/// One turn for each side, in an order that alternates. A peer that takes more memory than its cgroup has is ended by the system: the others go on without it.
+/// Runs one turn for each side, in alternating order. The kernel kills a peer that exceeds its memory cgroup; the others continue without it.
 fn play(row: &mut Row, servers: &mut Vec<Server>, round: usize, options: &Options) -> io::Result<()> {
     let mut order: Vec<&Server> = servers.iter().collect();
     if round % 2 == 1 {
@@ -131,7 +131,7 @@ fn play(row: &mut Row, servers: &mut Vec<Server>, round: usize, options: &Option
     Ok(())
 }
 
-/// The goals: times the better peer's transactions, and of its processor time.
+/// The goals: multiples of the better peer's transactions, and fractions of its processor time.
 fn goal(script: &str) -> (f64, f64) {
     match script {
         "oltp_point_select" => (1.6, 0.3),
@@ -205,7 +205,7 @@ fn publish(setup: &Setup, options: &Options, programs: &Programs, (rows, lost): 
     );
     for side in lost {
         page += &format!(
-            "{} was ended by the system, for it took more memory than that; where it has no figure the other peer is the better one.\n\n",
+            "{} was killed by the kernel because it exceeded its memory cgroup. Where it has no figure, the other peer is the better one.\n\n",
             side.name()
         );
     }

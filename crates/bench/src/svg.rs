@@ -8,7 +8,7 @@ use crate::table::grouped;
 
 pub struct Chart {
     pub title: String,
-    /// What the bars measure, with its unit.
+    /// The quantity that the bars measure, with its unit.
     pub unit: String,
     pub series: Vec<String>,
     pub panels: Vec<Panel>,

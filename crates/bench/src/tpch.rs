@@ -1,6 +1,6 @@
 //! TPC-H's 22 queries against Beluga and MariaDB: the same rows (`generate`), the same client, answers compared to the letter, times as medians of rounds in alternating order.
 //!
-//! A time is that between two statements around the query, which the server itself is asked for: so neither the client's start nor its printing counts.
+//! A time is the server's own clock, read by a statement before and one after the query. So neither the client's start nor its printing counts.
 
 mod generate;
 mod queries;
@@ -39,7 +39,7 @@ struct Row {
     lines: usize,
     /// In milliseconds, Beluga's and MariaDB's.
     times: [Vec<f64>; 2],
-    /// What was different.
+    /// The difference between the answers.
     trouble: Option<String>,
 }
 
@@ -135,7 +135,7 @@ fn ask(server: &Server, programs: &Programs, query: &str) -> io::Result<Result<(
     Ok(Ok((lines[1..lines.len() - 1].join("\n"), (to - from) / 1000.0)))
 }
 
-/// All rounds of one query; what the first one of a server brings into memory is not measured.
+/// Runs all rounds of one query. A server's first run, which brings data into memory, is not measured.
 fn play(number: usize, servers: &[Server], programs: &Programs, options: &Options) -> io::Result<Row> {
     let query = query(number, options.scale);
     let mut row = Row { number, lines: 0, times: [Vec::new(), Vec::new()], trouble: None };
@@ -226,10 +226,10 @@ fn publish(
     );
     let versions: Vec<String> = SIDES.iter().map(|side| programs.version(*side)).collect();
     page += &format!(
-        "Servers: {}. Each has {} MiB for its pages; all rows are in memory. Scale factor {}: {} orders, {} customers, {} parts. {} rounds in alternating order after one that is not counted; medians of \
-         the time that a query takes as the server's clock has it. Answers are compared to the letter, in their order.\n\n\
-         This is not a result of TPC-H: rows come from a generator of this program that has dbgen's sizes, keys, ranges and links between tables, but draws its texts word by word and everything evenly; \
-         parameters are those that the specification validates with; ORDER BY is completed where it leaves a choice; there are no refreshes and no throughput test. Tables have their primary keys and \
+        "Servers: {}. Each has {} MiB for its pages; all rows are in memory. Scale factor {}: {} orders, {} customers, {} parts. {} rounds in alternating order after an uncounted one; medians of \
+         a query's time by the server's own clock. Answers are compared letter by letter, in order.\n\n\
+         This is not a result of TPC-H: rows come from a generator of this program that has dbgen's sizes, keys, ranges and links between tables, but draws its texts word by word and all values uniformly; \
+         parameters are the specification's validation parameters; ORDER BY is completed where it is ambiguous; there are no refreshes and no throughput test. Tables have their primary keys and \
          indexes over foreign keys and over `o_orderdate` and `l_shipdate`.\n\n",
         versions.join(", "),
         options.memory_mib,

@@ -44,7 +44,7 @@ pub struct Options {
     pub beluga: PathBuf,
 }
 
-/// What is compared.
+/// The parts of the comparison.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Part {
     Echo,
@@ -108,7 +108,7 @@ pub enum Way {
     MariaDbPrepared,
 }
 
-/// Where a way leads.
+/// The server behind a variant.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Host {
     Beluga,
@@ -215,7 +215,7 @@ fn local(port: u16) -> SocketAddr {
     SocketAddr::from((Ipv4Addr::LOCALHOST, port))
 }
 
-/// Connections for so many requests at once.
+/// The number of connections for a number of concurrent requests.
 fn lanes(way: Way, query: Query, level: usize, connections: usize) -> io::Result<Vec<Lane>> {
     let connections = if way.is_single() { level } else { connections.min(level) };
     (0..connections)

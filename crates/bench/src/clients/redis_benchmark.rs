@@ -9,7 +9,7 @@ use crate::measure::Figures;
 use crate::process;
 use crate::server::Server;
 
-/// It stands beside the server.
+/// Its path: beside the server's program.
 pub fn program(redis_server: &Path) -> PathBuf {
     redis_server.with_file_name("redis-benchmark")
 }
@@ -101,7 +101,7 @@ impl Load {
 /// The last line of its CSV: name, requests per second, and mean, min, p50, p95, p99 and max in milliseconds.
 fn parse(text: &str) -> Option<Told> {
     let line = text.lines().rfind(|line| line.starts_with('"'))?;
-    // Names have commas of their own, and every field stands in quotes.
+    // Names contain commas, and every field is in quotes.
     let fields: Vec<&str> = line.trim().trim_matches('"').split("\",\"").collect();
     let numbers: Vec<f64> = fields.iter().skip(1).map(|field| field.parse().ok()).collect::<Option<_>>()?;
     let [per_second, mean_ms, _, p50_ms, _, p99_ms, max_ms] = numbers[..] else { return None };

@@ -25,7 +25,7 @@ pub fn run(setup: &Setup) -> io::Result<Findings> {
     Ok(Findings { goals, tables: vec![("profiles", profiles), ("cases", table(&measured))], charts, errors })
 }
 
-/// Only the figures of the cases whose name contains `only`, and how many requests failed.
+/// Prints the figures of the cases whose name contains `only`. Returns the number of failed requests.
 pub fn figures(setup: &Setup, only: &str) -> io::Result<(Table, f64)> {
     let chosen: Vec<Case> = cases::SMALL.into_iter().filter(|case| case.name.contains(only)).collect();
     let mut measured = Measured::new();
@@ -71,7 +71,7 @@ fn play(setup: &Setup, arena: &Arena, chosen: &[Case]) -> io::Result<Measured> {
     Ok(measured)
 }
 
-/// A goal that is missed stays on the page with what the server was doing.
+/// A missed goal is on the page with a profile of the server.
 fn profile_if_missed(setup: &Setup, arena: &Arena, case: &Case, goals: &[Goal], into: &mut Table) -> io::Result<()> {
     let missed = goals.iter().any(|goal| !goal.met && goal.case == case.name);
     match arena.server(Side::Beluga) {
@@ -109,7 +109,7 @@ fn large_values(setup: &Setup, profiles: &mut Table) -> io::Result<Large> {
     Ok(Large { measured: vec![(case, turns)], goals })
 }
 
-/// Counted until after the last checkpoint, so that no page is owed.
+/// Counted until after the last checkpoint, so that no dirty page is left uncounted.
 fn written_goal(case: &Case, turns: &Turns, written: f64) -> Goal {
     let user = turns.operations(Side::Beluga) * case.value_bytes as f64;
     let detail = format!(

@@ -2,13 +2,13 @@
 //!
 //! Method. Two servers run, one bound to the first core, one to the first two; they take turns.
 //! With four cores or more the client is bound to the others, and throughputs are compared as they are.
-//! With fewer the client must share, so each throughput is divided by the processor time that was there for the server:
+//! With fewer the client must share, so each throughput is divided by the processor time available to the server:
 //! - one core: the client is bound to the other core, and the throughput is divided by the share of its core that the
 //!   server really used (if the client was too slow to fill it, that does not count against one core);
-//! - two cores: what the client and everybody else used is deducted from the two cores; whatever is left counts as the
+//! - two cores: the processor time of the client and of other programs is deducted from the two cores; the rest counts as the
 //!   server's, idle or not, so time lost to waiting and locks counts against it.
 //!
-//! Both choices make the ratio smaller, never larger. The goal is asked of the pipelined cases only: one request at a
+//! Both choices make the ratio smaller, never larger. The goal applies to the pipelined cases only: with one request at a
 //! time, the client takes so much of the second core that even a server of one thread would seem to grow.
 
 use std::io;
@@ -22,7 +22,7 @@ use crate::server::{Launch, Side};
 use crate::setup::Setup;
 use crate::table::Table;
 
-/// Above this the machine was not alone, and the account does not hold.
+/// Above this, other programs ran, and the calculation does not hold.
 const OTHERS_MAX: f64 = 0.25;
 
 const CASES: [Case; 3] = [cases::GET, cases::GET_PIPELINE, cases::SET_PIPELINE];
@@ -86,7 +86,7 @@ pub fn run(setup: &Setup) -> io::Result<Findings> {
         let mut verdict = Goal::at_least(case.name, goal, 1.7, capacity_two / capacity_one, detail);
         let others = alone.other_cores.max(both.other_cores);
         if away.is_none() && others > OTHERS_MAX {
-            // What others use is deducted too, but a server that is one of many in the queue is not what was asked.
+            // Other programs' time is deducted too, but then the measurement is not of a server alone on its cores.
             verdict.met = false;
             verdict.detail += &format!("; does not count: others used {others:.2} cores");
         }

@@ -1,4 +1,4 @@
-//! What a connection costs that is there and says nothing.
+//! The cost of an idle connection.
 
 use std::io;
 use std::time::Duration;

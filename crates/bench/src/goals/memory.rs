@@ -1,4 +1,4 @@
-//! Data four times as large as the memory setting: the disk must be the limit, and memory must be obeyed.
+//! Data four times as large as the memory setting: the disk must be the limit, and the process must keep to the setting.
 
 use std::io;
 

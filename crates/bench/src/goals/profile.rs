@@ -1,4 +1,4 @@
-//! Where the processor time of a server goes under one shape: `perf`, if the machine has it.
+//! A profile of a server's processor time under one shape, by `perf`, if the machine has it.
 //!
 //! Taken after the figures, in a turn of its own, so that sampling slows nothing that counts.
 

@@ -1,4 +1,4 @@
-//! kill -9 with much log since the last checkpoint: how long until the first value is served again.
+//! kill -9 with a long WAL since the last checkpoint: the time until the first value is served again.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -34,12 +34,12 @@ pub fn run(setup: &Setup) -> io::Result<Findings> {
     Ok(Findings { goals, ..Findings::default() })
 }
 
-/// How much is written besides every key once.
+/// The amount written, besides every key once.
 #[derive(Clone, Copy)]
 enum Amount {
-    /// Until the log since the checkpoint is so long.
+    /// Until the WAL since the checkpoint has this length.
     Log(u64),
-    /// As many turns as the other side needed.
+    /// The number of turns that the other side needed.
     Turns(u64),
 }
 
@@ -51,7 +51,7 @@ struct Restart {
 
 /// Writes, kills, starts again, and asks for a value.
 fn restart(setup: &Setup, side: Side, keys: Range, amount: Amount) -> io::Result<Restart> {
-    // No checkpoint may come in between.
+    // No checkpoint may run in between.
     let more = if side == Side::Beluga { vec!["--checkpoint-distance".into(), "64gb".into()] } else { Vec::new() };
     let launch = Launch { more, ..Launch::default() };
     let server = Server::start(side, &setup.place, "restart", &launch)?;

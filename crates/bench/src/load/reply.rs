@@ -1,9 +1,9 @@
-//! Cuts a RESP2 byte stream into replies, whatever the pieces it arrives in, without keeping the values.
+//! Cuts a RESP2 byte stream, arriving in arbitrary pieces, into replies without keeping the values.
 //!
 //! A value is only counted down, never stored, so a connection needs no input buffer: all connections of a thread read
-//! into one. What must survive between two pieces is a cut line (rare) or the rest of a value.
+//! into one. Only a cut line (rare) or the length of a value's rest survives between two pieces.
 
-/// What a server answered, as far as a load generator must know.
+/// A server's reply, reduced to the facts that a load generator needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reply<'a> {
     Status(&'a [u8]),
@@ -13,7 +13,7 @@ pub enum Reply<'a> {
     Value { bytes: usize },
 }
 
-/// The stream is not RESP2 as this generator asks for it; nothing after this point can be trusted.
+/// The stream is not the RESP2 that this generator requests. No byte after this point can be trusted.
 #[derive(PartialEq, Eq, Debug)]
 pub struct Malformed(pub String);
 

@@ -1,4 +1,4 @@
-//! What a run has measured.
+//! The measurements of a run.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,7 +21,7 @@ impl Kind {
 }
 
 pub struct Report {
-    /// Answered requests by kind, in nanoseconds; errors are not in it.
+    /// Answered requests by kind, in nanoseconds; errors excluded.
     latencies: [Histogram<u64>; 3],
     pub hits: u64,
     pub misses: u64,
@@ -30,7 +30,7 @@ pub struct Report {
     /// System calls that have moved bytes.
     pub sends: u64,
     pub receives: u64,
-    /// What went wrong, by text, with its count: error replies, wrong replies, lost connections, unanswered requests.
+    /// Errors by text, with their counts: error replies, wrong replies, lost connections, unanswered requests.
     pub errors: BTreeMap<String, u64>,
     /// From the first request to the last reply.
     pub elapsed: Duration,

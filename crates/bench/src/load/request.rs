@@ -1,6 +1,6 @@
 //! Requests as ready-made pieces: only the key's digits and the value are written per request.
 //!
-//! The generator shares its cores with the server under test, so every nanosecond here is taken from the server. The
+//! The generator shares its cores with the server under test, so every nanosecond here is taken from the server (BE-4). The
 //! head of a command depends only on the length of the key, so there is one head per number of digits.
 
 use stdx::prng::Prng;

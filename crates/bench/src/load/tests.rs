@@ -1,4 +1,4 @@
-//! The whole generator against a tiny server of this test: every shape must send exactly what it says.
+//! The whole generator against a tiny server of this test: every shape must send exactly its requests.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};

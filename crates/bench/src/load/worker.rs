@@ -1,6 +1,6 @@
 //! One thread of the load: an epoll loop over its connections.
 //!
-//! The hard part is to cost little: one `recv` and one `send` per turn of a connection, one clock reading per turn (the
+//! The hard part is low cost (BE-4): one `recv` and one `send` per turn of a connection, one clock reading per turn (the
 //! moment the replies were in the buffer), one input buffer per thread, no allocation once the buffers have grown.
 //!
 //! In rounds (the default): edge-triggered, a wait returns all connections that have replies, a turn takes all replies
@@ -25,10 +25,10 @@ use crate::machine;
 use stdx::prng::Prng;
 
 const INPUT_BYTES: usize = 128 * 1024;
-/// A connection does not write further requests into its buffer while so much waits to be sent.
+/// A connection writes no further requests into its buffer while this many bytes wait to be sent.
 const OUTPUT_BYTES: usize = 64 * 1024;
 const EVENTS: usize = 256;
-/// A request that is so old while nothing at all arrives has lost its reply.
+/// A request of this age, while no bytes arrive at all, has lost its reply.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub struct Worker {
@@ -45,7 +45,7 @@ pub struct Worker {
     report: Report,
 }
 
-/// What all connections of a thread share when they write requests.
+/// State that all connections of a thread share for writing requests.
 struct Plan {
     requests: Arc<Requests>,
     traffic: Traffic,
@@ -57,7 +57,7 @@ struct Plan {
 struct Connection {
     stream: TcpStream,
     parser: Parser,
-    /// Requests without a reply yet, oldest first: the time each latency counts from, and its kind.
+    /// Requests without a reply, oldest first: the time from which the latency counts (BE-1), and the kind.
     sent: VecDeque<(u64, Kind)>,
     output: Vec<u8>,
     output_at: usize,
@@ -210,7 +210,7 @@ impl Worker {
         }
         if self.deadline.is_some_and(|deadline| now >= deadline) {
             connection.left = 0;
-            // What was due and never sent is not swallowed: it is an unanswered request.
+            // A request that was due and never sent counts as unanswered.
             if !connection.due.is_empty() {
                 self.report.error("not sent before the time was over", connection.due.len() as u64);
                 connection.due.clear();
@@ -274,8 +274,8 @@ impl Worker {
                 self.lose(position, &format!("malformed reply: {text}"));
                 return false;
             }
-            // Edge-triggered: a short read means that the socket was drained, and what comes later is a new edge.
-            // Level-triggered: what is left is the next event.
+            // Edge-triggered: a short read means that the socket was drained, and later bytes raise a new edge.
+            // Level-triggered: remaining bytes raise the next event.
             if count < input.len() || self.one_by_one {
                 return true;
             }
@@ -292,7 +292,7 @@ impl Worker {
         }
     }
 
-    /// The connection is served no more, and raises no events.
+    /// Stops serving the connection; it raises no more events.
     fn finish(&mut self, position: usize) {
         let connection = &mut self.connections[position];
         connection.done = true;
@@ -391,7 +391,7 @@ impl Connection {
         Ok(true)
     }
 
-    /// Matches replies with the requests that were sent, checks their type and records their latency.
+    /// Matches replies with requests, checks their type (BE-2) and records their latency.
     fn take(&mut self, piece: &[u8], now: u64, value_bytes: usize, report: &mut Report) -> Result<(), Malformed> {
         let sent = &mut self.sent;
         let mut unasked = false;

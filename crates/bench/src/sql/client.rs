@@ -1,4 +1,4 @@
-//! As much of MySQL's protocol as a load needs: a login without a password, statements as text, rows as text.
+//! A minimal client of MySQL's protocol for loads: a login without a password, statements as text, rows as text.
 
 use std::io::{self, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -6,16 +6,16 @@ use std::net::{SocketAddr, TcpStream};
 const CAPABILITIES: u32 = 0x0000_0001 | 0x0000_0200 | 0x0000_8000 | 0x0008_0000 | 0x0000_0008;
 const UTF8MB4: u8 = 45;
 
-/// Why a statement failed.
+/// The reason why a statement failed.
 #[derive(Debug)]
 pub enum Failure {
-    /// The server's own number and words.
+    /// The server's error number and text.
     Server(u16, String),
     Wire(io::Error),
 }
 
 impl Failure {
-    /// The transaction may be tried again: a deadlock, or a wait that was too long.
+    /// Whether the transaction may be retried: after a deadlock or a lock wait timeout.
     pub fn is_transient(&self) -> bool {
         matches!(self, Failure::Server(1205 | 1213, _))
     }
@@ -39,7 +39,7 @@ impl From<Failure> for io::Error {
 /// Values as text; None is NULL.
 pub type Row = Vec<Option<String>>;
 
-/// What a statement answered.
+/// The result of a statement.
 #[derive(Debug, Default)]
 pub struct Answer {
     pub rows: Vec<Row>,
@@ -47,7 +47,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// A number of the first row.
+    /// Returns a number of the first row.
     pub fn number<T: std::str::FromStr>(&self, column: usize) -> Result<T, Failure> {
         number(self.rows.first().unwrap_or(&Row::new()), column)
     }
@@ -144,7 +144,7 @@ impl Client {
         Ok(u32::from_le_bytes([a, b, c, d]))
     }
 
-    /// The connection, between two statements.
+    /// Returns the connection, between two statements.
     pub fn into_stream(self) -> TcpStream {
         self.stream.into_inner()
     }
@@ -181,7 +181,7 @@ impl Client {
     }
 }
 
-/// A length-encoded number off the front.
+/// Cuts a length-encoded number off the front.
 fn length(bytes: &mut &[u8]) -> Option<u64> {
     let (first, rest) = bytes.split_first()?;
     let count = match first {

@@ -11,9 +11,9 @@ use crate::process;
 
 const START_PATIENCE: Duration = Duration::from_secs(120);
 const STOP_PATIENCE: Duration = Duration::from_secs(60);
-/// Where Beluga's XRPC door is.
+/// The port of Beluga's XRPC door.
 pub const XRPC_PORT: u16 = 16450;
-/// Whom PostgreSQL runs as when this program is root, which it refuses to be.
+/// The user of PostgreSQL when this program runs as root, which PostgreSQL refuses.
 const NOBODY: &str = "65534";
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -23,7 +23,7 @@ pub enum Side {
     PostgreSql,
 }
 
-/// What sysbench must know to reach a server.
+/// The parameters by which sysbench connects to a server.
 pub struct Driver {
     pub name: &'static str,
     pub arguments: Vec<String>,
@@ -60,17 +60,17 @@ impl Side {
     }
 }
 
-/// What a server gets.
+/// The memory of a server.
 #[derive(Clone, Copy)]
 pub struct Memory {
     /// For its pages.
     pub mib: u64,
-    /// It cannot take more: the data does not fit.
+    /// Whether the server is bounded by a cgroup: the data does not fit.
     pub bounded: bool,
 }
 
 impl Memory {
-    /// All that a bounded server may take, the system's cache of its files included.
+    /// The limit of a bounded server, the page cache of its files included.
     fn limit_mib(self) -> u64 {
         self.mib * 5 / 4 + 96
     }
@@ -91,7 +91,7 @@ impl Memory {
         }
     }
 
-    /// A memory cgroup of that limit, where this machine lets one be made.
+    /// Creates a memory cgroup of that limit, where the machine permits it.
     fn cgroup(self, side: Side) -> io::Result<PathBuf> {
         let root = Path::new("/sys/fs/cgroup");
         let is_second = root.join("cgroup.controllers").exists();
@@ -111,7 +111,7 @@ impl Memory {
     }
 }
 
-/// Where the programs are.
+/// Paths of the servers' programs.
 pub struct Programs {
     pub beluga: PathBuf,
     pub mariadbd: PathBuf,
@@ -133,7 +133,7 @@ impl Programs {
         }
     }
 
-    /// What a side says of its version.
+    /// Returns a side's version text.
     pub fn version(&self, side: Side) -> String {
         let program = match side {
             Side::Beluga => self.beluga.clone(),
@@ -162,7 +162,7 @@ fn run(command: &mut Command) -> io::Result<()> {
     Err(io::Error::other(format!("{command:?}: {}", String::from_utf8_lossy(&output.stderr).trim())))
 }
 
-/// `program` as itself, or as nobody when this program is root.
+/// A command for `program`, run as the user nobody when this program is root.
 fn unprivileged(program: PathBuf) -> Command {
     if !rustix::process::geteuid().is_root() {
         return Command::new(program);
@@ -173,7 +173,7 @@ fn unprivileged(program: PathBuf) -> Command {
 }
 
 impl Server {
-    /// Starts with an empty data folder `data` and makes a database.
+    /// Starts a server with the empty data folder `data` and creates a database.
     pub fn start(side: Side, programs: &Programs, data: &Path, memory: Memory, database: &str) -> io::Result<Server> {
         fs::create_dir_all(data)?;
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, side.port()));
@@ -235,7 +235,7 @@ impl Server {
         self.child.id()
     }
 
-    /// Waits until the server does nothing any more, so that what it has put off does not run in another one's turn.
+    /// Waits until the server is idle, so that its deferred work does not run in another server's turn (BE-3).
     pub fn settle(&self, patience: Duration) {
         process::settle(self.pid(), patience);
     }
@@ -266,7 +266,7 @@ impl Server {
     }
 }
 
-/// MySQL's protocol: the server speaks first. PostgreSQL's: it lets a user in, or says that it is still starting.
+/// Whether the server answers. In MySQL's protocol it sends the first packet; PostgreSQL accepts a login, or reports that it is still starting.
 fn serves(side: Side, address: SocketAddr) -> bool {
     let Ok(mut stream) = TcpStream::connect(address) else { return false };
     let _ = stream.set_read_timeout(Some(Duration::from_secs(2)));

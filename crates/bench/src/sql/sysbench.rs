@@ -1,4 +1,4 @@
-//! One run of sysbench, and what it says.
+//! One run of sysbench, and its output.
 
 use std::io;
 use std::process::{Command, Stdio};
@@ -13,14 +13,14 @@ pub struct Data {
     pub rows: u64,
 }
 
-/// What a run found.
+/// The result of a run.
 #[derive(Clone, Copy, Default, Debug, PartialEq)]
 pub struct Told {
     pub transactions: f64,
     pub per_second: f64,
     pub p50_ms: f64,
     pub p99_ms: f64,
-    /// Errors that sysbench takes as part of the game (deadlocks), and lost connections.
+    /// Errors that sysbench ignores (deadlocks), and lost connections.
     pub ignored: f64,
 }
 
@@ -34,7 +34,7 @@ fn command(side: Side, script: &str, data: Data, threads: usize) -> Command {
     command
 }
 
-/// The text that sysbench printed, or its complaint.
+/// Returns the text that sysbench printed, or its error.
 fn said(mut command: Command) -> io::Result<String> {
     let output = command.output().map_err(|error| io::Error::other(format!("sysbench: {error}")))?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -1,8 +1,8 @@
-//! The consistency conditions of clause 3.3.2, each as a query that must find nothing. The eleventh speaks of freshly filled tables only.
+//! The consistency conditions of clause 3.3.2, each as a query that must return no row. The eleventh applies to freshly filled tables only.
 
 use crate::sql::client::{Client, Failure};
 
-/// Number of the condition, and what contradicts it.
+/// The number of a condition, and a query for its violations.
 const CONDITIONS: [(u32, &str); 11] = [
     (1, "select w_id from warehouse where w_ytd <> (select sum(d_ytd) from district where d_w_id = w_id)"),
     (
@@ -56,7 +56,7 @@ const CONDITIONS: [(u32, &str); 11] = [
     ),
 ];
 
-/// What contradicts the conditions; nothing, if all is well.
+/// Returns the violations of the conditions.
 pub fn check(client: &mut Client) -> Result<Vec<String>, Failure> {
     let mut wrong = Vec::new();
     for (number, sql) in CONDITIONS {

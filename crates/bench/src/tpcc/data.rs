@@ -1,4 +1,4 @@
-//! The nine tables and what they hold at first (clauses 1.3 and 4.3.3 of the specification).
+//! The nine tables and their initial content (clauses 1.3 and 4.3.3 of the specification).
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use stdx::prng::Prng;
 use crate::sql::client::{Client, Failure};
 
 pub const DISTRICTS: u32 = 10;
-/// Rows go in so many at a time.
+/// Rows per INSERT.
 const BATCH: usize = 200;
 
 pub const TABLES: [&str; 9] = [
@@ -29,7 +29,7 @@ pub const TABLES: [&str; 9] = [
      s_dist_06 char(24), s_dist_07 char(24), s_dist_08 char(24), s_dist_09 char(24), s_dist_10 char(24), s_ytd int, s_order_cnt int, s_remote_cnt int, s_data varchar(50), primary key (s_w_id, s_i_id))",
 ];
 
-/// How many rows there are. `scale` makes tests small; 1 is what the specification asks for.
+/// Row counts. `scale` makes tests small; 1 is the specification's size.
 #[derive(Clone, Copy, Debug)]
 pub struct Size {
     pub warehouses: u32,
@@ -48,7 +48,7 @@ impl Size {
     }
 }
 
-/// Draws what the specification calls random.
+/// Draws the specification's random values.
 pub struct Random {
     prng: Prng,
     /// The constants of NURand (2.1.6), drawn once for a run.
@@ -95,7 +95,7 @@ impl Random {
         format!("{:04}11111", self.number(0, 9999))
     }
 
-    /// One in ten says ORIGINAL.
+    /// One in ten contains ORIGINAL.
     fn data(&mut self) -> String {
         let text = self.text(26, 50);
         if self.number(1, 10) == 1 { format!("{}original", &text[..18]) } else { text }

@@ -1,6 +1,6 @@
-//! A load like TPC-C's beside MariaDB: nine tables, five transactions in their mix, and afterwards the question whether the tables contradict themselves.
+//! A load like TPC-C's beside MariaDB: nine tables, five transactions in their mix, and afterwards a check of the specification's consistency conditions.
 //!
-//! It is not TPC-C: there are no terminals that type and think, response times are not judged, and nobody has audited it. What is the same are the tables, what they hold, what the transactions do, and their mix.
+//! This is not TPC-C: there are no terminals with keying and thinking times, no limits on response times, and no audit. The tables, their content, the transactions and their mix are those of the specification.
 
 mod check;
 mod data;
@@ -38,17 +38,17 @@ pub struct Options {
     pub sides: Vec<Side>,
     pub memory_mib: u64,
     pub seed: u64,
-    /// A server that runs already: it alone is filled, loaded and checked.
+    /// A running server: it alone is filled, loaded and checked.
     pub at: Option<u16>,
     pub beluga: PathBuf,
 }
 
-/// What a turn counted.
+/// The counts of a turn.
 #[derive(Default)]
 struct Turn {
-    /// Of each kind, how long: all that were committed, or rolled back on purpose.
+    /// Latencies by kind, of all transactions that were committed or intentionally rolled back.
     times: BTreeMap<Kind, Vec<Duration>>,
-    /// Deadlocks and waits that were too long; each was tried again.
+    /// Deadlocks and lock wait timeouts; each was retried.
     again: u64,
     elapsed: Duration,
     cpu: Duration,
@@ -95,7 +95,7 @@ fn fill(name: &str, port: u16, options: &Options) -> io::Result<()> {
     work().map_err(|failure| named(name, failure))
 }
 
-/// So many terminals for so long. A transaction that met a deadlock is tried again, and its time counts from the first try.
+/// Runs the terminals for the length of a turn. A transaction that meets a deadlock is retried, and its time counts from the first attempt.
 fn play(port: u16, options: &Options, threads: usize, round: usize) -> Result<Turn, Failure> {
     let size = Size::new(options.warehouses, options.scale);
     let turn = Mutex::new(Turn::default());
@@ -141,7 +141,7 @@ fn play(port: u16, options: &Options, threads: usize, round: usize) -> Result<Tu
     Ok(turn)
 }
 
-/// Prints what the tables contradict. True: nothing.
+/// Prints the violated conditions. Returns true if there are none.
 fn check(name: &str, port: u16) -> io::Result<bool> {
     let ask = || check::check(&mut Client::connect(address(port), DATABASE)?);
     let wrong = ask().map_err(|failure| named(name, failure))?;
@@ -250,9 +250,9 @@ fn publish(
     page += &setup.machine()?;
     page += "- To reproduce: `apt-get install mariadb-server`, then `cargo build --release -p server` and `cargo run --release -p bench -- tpcc --out docs/bench`.\n\n";
     page += &format!(
-        "Servers: {}. Each has {} MiB for its pages and acknowledges a commit when it is on disk. {} warehouses{}, REPEATABLE READ, statements as text from the same machine, no keying and no thinking time; turns of \
-         {:.0} s, {} rounds in alternating order, medians. It is not TPC-C and its figures are not tpmC: nobody waits as terminals do, and nobody has audited it. A transaction that met a deadlock is tried again, and \
-         its time counts from the first try.\n\n",
+        "Servers: {}. Each has {} MiB for its pages and acknowledges a commit when it is on disk. {} warehouses{}, REPEATABLE READ, statements as text from the same machine, no keying or thinking time; turns of \
+         {:.0} s, {} rounds in alternating order, medians. This is not TPC-C and its figures are not tpmC: there are no terminals with waiting times, and no audit. A transaction that meets a deadlock is retried, and \
+         its time counts from the first attempt.\n\n",
         versions.join(", "),
         options.memory_mib,
         options.warehouses,
@@ -264,9 +264,9 @@ fn publish(
         options.turn.as_secs_f64(),
         options.rounds,
     );
-    let verdict = if is_consistent { "none was contradicted" } else { "**some were contradicted**" };
+    let verdict = if is_consistent { "all hold" } else { "**some are violated**" };
     page += &format!(
-        "After the last round the consistency conditions 1 to 10 and 12 were checked on each server: {verdict}.\n\n"
+        "After the last round consistency conditions 1 to 10 and 12 were checked on each server: {verdict}.\n\n"
     );
     page += &format!("{}\n## Each transaction\n\n{}", whole.markdown(), each.markdown());
     setup.publish("tpcc", &page, &[("tpcc", &whole), ("tpcc-each", &each)], &[])

@@ -37,7 +37,7 @@ impl Kind {
     }
 }
 
-/// A connection that plays a terminal of one warehouse.
+/// A connection that acts as a terminal of one warehouse.
 pub struct Terminal {
     pub client: Client,
     pub random: Random,
@@ -48,7 +48,7 @@ pub struct Terminal {
 type Result<T> = std::result::Result<T, Failure>;
 
 impl Terminal {
-    /// One transaction, from BEGIN to COMMIT. False: rolled back, as one New-Order of a hundred is. An error has been rolled back too, if the wire still stands.
+    /// Runs one transaction, from BEGIN to COMMIT. Returns false if it was rolled back, as one New-Order of a hundred is. After an error the transaction is rolled back too, if the connection still works.
     pub fn play(&mut self, kind: Kind) -> Result<bool> {
         self.client.ask("begin")?;
         let done = match kind {
@@ -73,7 +73,7 @@ impl Terminal {
         self.random.number(1, DISTRICTS)
     }
 
-    /// Another warehouse than the home, if there is one.
+    /// Returns another warehouse than the home, if there is one.
     fn other(&mut self) -> u32 {
         let count = self.size.warehouses;
         if count == 1 { 1 } else { (self.home + self.random.number(0, count - 2)) % count + 1 }
@@ -125,7 +125,7 @@ impl Terminal {
                 "insert into order_line values ({o},{d},{w},{line},{item},{supplier},null,{quantity},{amount:.2},'{info}')"
             ))?;
         }
-        // What the terminal would show.
+        // The output of the terminal.
         std::hint::black_box(total * (1.0 - discount) * (1.0 + tax + district_tax));
         Ok(true)
     }
@@ -207,7 +207,7 @@ impl Terminal {
             if self.client.ask(&gone)?.affected != 1 {
                 return Err(Failure::Server(0, format!("order {o} was delivered twice")));
             }
-            // Changed first: the order may be younger than the snapshot, and what one has changed one sees.
+            // Changed first: the order may be younger than the snapshot, and a transaction sees its own changes.
             self.client.ask(&format!("update orders set o_carrier_id = {carrier} where {keys}"))?;
             let c: u32 = self.client.ask(&format!("select o_c_id from orders where {keys}"))?.number(0)?;
             self.client.ask(&format!("update order_line set ol_delivery_d = now() where {lines}"))?;

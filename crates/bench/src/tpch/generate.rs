@@ -76,7 +76,7 @@ impl Draw {
         list[self.0.below(list.len() as u64) as usize]
     }
 
-    /// Words, as far as they fit into so many letters.
+    /// Draws words that fit into this many letters.
     fn text(&mut self, least: u64, most: u64, width: usize) -> String {
         let count = self.number(least, most);
         let mut text = (0..count).map(|_| self.of(WORDS)).collect::<Vec<_>>().join(" ");

@@ -1,4 +1,4 @@
-//! The gRPC peer: a unary call of tonic that answers what CapabilitiesGet does. What tonic-build would generate is written out, so that no compiler of .proto files is needed.
+//! The gRPC peer: a unary call of tonic that answers like CapabilitiesGet. The code that tonic-build would generate is written by hand, so that no compiler of .proto files is needed.
 //!
 //! The server is that of tonic's documentation: `Server::builder().add_service(...).serve(...)` in the runtime that `#[tokio::main]` makes (multi-thread, a worker for each processor), with
 //! TCP_NODELAY. It serves plain HTTP/2 without a login.

@@ -1,4 +1,4 @@
-//! As much of HTTP/2 as a gRPC load needs, so that its client costs no more than the others': unary calls with the same few headers, which the server knows by number after the first call.
+//! The part of HTTP/2 that a gRPC load needs, so that its client costs no more than the others': unary calls with the same few headers, which the server knows by number after the first call.
 //!
 //! Answers' headers are not decoded. A call has worked if a message of the right length has come and its stream has ended; a call that fails has no message.
 
@@ -37,7 +37,7 @@ fn put(out: &mut Vec<u8>, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
     out.extend_from_slice(payload);
 }
 
-/// Headers for the first call: the server's table takes up those that are not in the static one.
+/// Headers for the first call: the server adds those that are not in the static table to its dynamic one.
 fn first_headers() -> Vec<u8> {
     let mut out = vec![0x83, 0x86];
     let mut literal = |head: &[u8], text: &str| {
@@ -56,7 +56,7 @@ fn first_headers() -> Vec<u8> {
 const NEXT_HEADERS: [u8; 6] = [0x83, 0x86, 0x80 | 65, 0x80 | 64, 0x80 | 63, 0x80 | 62];
 
 impl Calls {
-    /// What a connection begins with goes to `out`.
+    /// Appends a connection's preface to `out`.
     pub fn open(out: &mut Vec<u8>) -> Calls {
         out.extend_from_slice(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
         // INITIAL_WINDOW_SIZE: as large as it gets, and so is the connection's.

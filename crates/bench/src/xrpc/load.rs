@@ -1,7 +1,7 @@
-//! The loop that plays every protocol: a few threads, each with an epoll of its own over its connections, one receive and one send a turn of a connection.
+//! The loop that drives every protocol: a few threads, each with an epoll of its own over its connections, one receive and one send a turn of a connection.
 //!
-//! A slot is a request that is always on its way: when its answer is whole the next is written. What is measured begins when every slot has had two answers, so that logins, sessions, caches and
-//! statements that are prepared are paid before, and ends before connections are closed.
+//! A slot always has a request in flight: when its reply is complete, the next request is written. Measurement begins when every slot has had two replies, so that logins, sessions, caches and
+//! prepared statements are not counted, and ends before connections are closed.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -16,16 +16,16 @@ use rustix::io::Errno;
 
 use super::speech::{Done, Speech};
 
-/// A connection, ready to be asked.
+/// A connection, ready for requests.
 pub struct Lane {
     pub stream: TcpStream,
     pub speech: Box<dyn Speech>,
     pub slot_count: usize,
-    /// What has to be said before the first request.
+    /// Messages that precede the first request.
     pub opening: Vec<u8>,
 }
 
-/// What came out of the measured time.
+/// The result of the measured time.
 pub struct Report {
     pub operations: u64,
     pub wrong_count: u64,
@@ -40,7 +40,7 @@ const EVENTS: usize = 256;
 const PATIENCE: Duration = Duration::from_secs(30);
 const NEVER: u64 = u64::MAX;
 
-/// What threads tell each other.
+/// State shared by the threads.
 struct Clock {
     start: Instant,
     cold_count: AtomicUsize,
@@ -55,7 +55,7 @@ impl Clock {
     }
 }
 
-/// Plays for `turn`, after the warm-up. `mark` is called when the measured time begins and when it ends.
+/// Runs the load for `turn`, after the warm-up. `mark` is called when the measured time begins and when it ends.
 pub fn play(lanes: Vec<Lane>, threads: usize, turn: Duration, mut mark: impl FnMut()) -> io::Result<Report> {
     let slot_count: usize = lanes.iter().map(|lane| lane.slot_count).sum();
     let clock = Clock {
@@ -108,7 +108,7 @@ struct Connection {
     lane: Lane,
     /// When the request of each slot was written.
     asked: Vec<u64>,
-    /// Answers that a slot has yet to get before it is warm.
+    /// Replies that a slot still needs before it is warm.
     cold: Vec<u8>,
     input: Vec<u8>,
     filled: usize,
@@ -181,7 +181,7 @@ impl Worker {
         Ok(Report { operations: self.operations, wrong_count: self.wrong_count, latency: self.latency, elapsed })
     }
 
-    /// Receives what has come, asks anew for what is whole, and sends.
+    /// Receives, writes the next request of every slot whose reply is complete, and sends.
     fn turn(&mut self, at: usize, clock: &Clock, done: &mut Vec<Done>) -> io::Result<()> {
         let connection = &mut self.connections[at];
         loop {
@@ -214,7 +214,7 @@ impl Worker {
                 clock.cold_count.fetch_sub(warmed, Ordering::Relaxed);
             }
             connection.send()?;
-            // Edge-triggered: a short read means that the socket was drained, and what comes later is a new edge.
+            // Edge-triggered: a short read means that the socket was drained, and later bytes raise a new edge.
             if received == Received::Last {
                 return Ok(());
             }
@@ -229,7 +229,7 @@ impl Connection {
         self.open_count += 1;
     }
 
-    /// One piece of what has come.
+    /// Handles one received piece.
     fn receive(&mut self, done: &mut Vec<Done>) -> io::Result<Received> {
         if self.filled == self.input.len() {
             self.input.resize(self.input.len() * 2, 0);

@@ -1,4 +1,4 @@
-//! MySQL's protocol in the load: one connection for each request that is on its way, for it has no sessions; texts, or statements prepared once and executed in binary.
+//! MySQL's protocol in the load: one connection for each request in flight, because it has no sessions; texts, or statements prepared once and executed in binary.
 
 use std::io;
 use std::net::{SocketAddr, TcpStream};
@@ -12,7 +12,7 @@ const COM_QUERY: u8 = 3;
 const COM_STMT_EXECUTE: u8 = 0x17;
 const TYPE_LONGLONG: u8 = 8;
 
-/// How a statement is told.
+/// The form in which a statement is sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Telling {
     Text,
@@ -29,7 +29,7 @@ pub struct Statements {
 }
 
 impl Statements {
-    /// A connection that is logged in, with its statement prepared if that is how it is told.
+    /// Returns a logged-in connection, with its statement prepared if that is its form.
     pub fn connect(
         address: SocketAddr,
         telling: Telling,
@@ -65,7 +65,7 @@ impl Speech for Statements {
                 // No cursor, once.
                 out.extend_from_slice(&[0, 1, 0, 0, 0]);
                 if let Some(key) = key {
-                    // No NULL, and types are told.
+                    // No NULL, and the types are sent.
                     out.extend_from_slice(&[0, 1, TYPE_LONGLONG, 0]);
                     out.extend_from_slice(&key.to_le_bytes());
                 }

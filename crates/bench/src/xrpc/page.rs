@@ -36,7 +36,7 @@ impl Rows {
         self.of(part, way).find(|row| row.level == level).map(|row| &row.figures)
     }
 
-    /// One way beside another, at the levels that both have: the smallest and the largest quotient.
+    /// Compares one variant with another, at the levels that both have: the smallest and the largest quotient.
     fn beside(
         &self,
         part: Part,
@@ -63,7 +63,7 @@ impl Rows {
         Some(speeds[peak..].iter().copied().fold(f64::INFINITY, f64::min) / speeds[peak])
     }
 
-    /// Where every processor is busy with the load, whatever the machine: from so many requests on.
+    /// From this many requests on, every processor is busy with the load, on any machine.
     fn saturated(&self, part: Part, ways: (Way, Way)) -> Option<f64> {
         let quotients: Vec<f64> = self
             .of(part, ways.0)
@@ -174,7 +174,7 @@ fn read(text: &str, part: Part) -> Vec<Row> {
 }
 
 fn row(line: &str, part: Part) -> Option<Row> {
-    // A name may have a comma and then stands in quotes.
+    // A name with a comma is in quotes.
     let (first, rest) = line.split_once(',')?;
     let (second, rest) = rest.split_once(',')?;
     let (name, rest) = match rest.strip_prefix('"') {
@@ -243,13 +243,13 @@ pub fn publish(setup: &Setup, options: &Options, programs: &Programs, measured: 
     page += "- To reproduce: `apt-get install mariadb-server`, then `cargo build --release -p server` and `cargo run --release -p bench --features grpc -- xrpc --out docs/bench`.\n\n";
     page += &format!(
         "Servers: {}; tonic as its documentation builds it (tokio's multi-thread runtime with a worker for each processor, TCP_NODELAY, no login), and a plain echo that reads and answers frames of the same lengths \
-         with a thread for each connection. The echo of a session (`XRPC, session`) is a CapabilitiesGet on the number of a session that is logged in: it passes the session's queue, a thread of the pool runs it, and its answer \
-         takes the way of all answers of a session. `XRPC, connection` is the same message on a number without a session, which the receiving thread answers at once; no goal is measured with it. Each is a process of its own, and so is the client: {} threads, each with \
-         an epoll loop over its connections that plays every protocol with the same code around it, receives once and sends once a turn, and looks at each answer. Protocols are spoken by `clients/rust` (XRPC), \
-         and by as much of MySQL's and HTTP/2 as is needed. Requests share up to {CONNECTIONS_MAX} connections (XRPC: a session each; gRPC: a stream each); in MySQL's protocol each has a connection of its own. \
-         A request follows the answer to the one before it at once. Turns of {:.1} s after a warm-up, {} rounds in alternating order, medians. The point select reads a column of 120 characters of one of {} rows; \
-         prepared statements of MySQL's protocol are executed in binary, XRPC's text has a `?` and its argument. All is in memory. Client and servers share the processors: where all are busy, speed says what both cost, \
-         and server CPU of an operation what the server alone does.\n\n",
+         with a thread for each connection. The echo of a session (`XRPC, session`) is a CapabilitiesGet on the number of a logged-in session: it passes the session's queue, a worker thread runs it, and its reply \
+         takes the path of all replies of a session. `XRPC, connection` is the same message on a number without a session, which the receiving thread answers at once; no goal uses it. Each is a process of its own, and so is the client: {} threads, each with \
+         an epoll loop over its connections that drives every protocol with the same code, receives once and sends once a turn, and checks each reply. Protocols are spoken by `clients/rust` (XRPC), \
+         and by minimal clients for MySQL's protocol and HTTP/2. Requests share up to {CONNECTIONS_MAX} connections (XRPC: a session each; gRPC: a stream each); in MySQL's protocol each has a connection of its own. \
+         A request is sent as soon as the reply to the previous one has arrived. Turns of {:.1} s after a warm-up, {} rounds in alternating order, medians. The point select reads a column of 120 characters of one of {} rows; \
+         prepared statements of MySQL's protocol are executed in binary, XRPC's text has a `?` and its argument. All data is in memory. Client and servers share the processors: where all are busy, throughput reflects the cost of both, \
+         and server CPU per operation that of the server alone.\n\n",
         versions.join(", "),
         options.threads,
         options.turn.as_secs_f64(),
@@ -257,10 +257,7 @@ pub fn publish(setup: &Setup, options: &Options, programs: &Programs, measured: 
         grouped(options.rows as f64, 0),
     );
     if !earlier.is_empty() {
-        page += &format!(
-            "Figures of an earlier run, whose machine may have been another, are in: {}.\n\n",
-            earlier.join(", ")
-        );
+        page += &format!("Figures of an earlier run, possibly on another machine: {}.\n\n", earlier.join(", "));
     }
     let goals = goals(&rows);
     if !goals.is_empty() {

@@ -1,4 +1,4 @@
-//! The peers of the echo, each a process of its own (`bench peer`), so that what they cost is counted apart from the client.
+//! The peers of the echo, each a process of its own (`bench peer`), so that their cost is counted apart from the client's.
 
 use std::io::{self, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -76,7 +76,7 @@ impl Drop for Peer {
     }
 }
 
-/// The life of a peer's process.
+/// Runs a peer's process.
 pub fn serve(kind: Kind, port: u16) -> io::Result<bool> {
     crate::machine::allow_open_files(10_000)?;
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
@@ -97,7 +97,7 @@ fn echo(listener: &TcpListener) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Answers frames until the connection ends. What has come together is answered together.
+/// Answers frames until the connection ends. Frames that arrived together are answered together.
 fn answer_all(stream: &TcpStream) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let mut input = BufReader::with_capacity(16 << 10, stream);

@@ -1,4 +1,4 @@
-//! What is said on a connection of the load: how a request of a slot is written, and where its answer ends. One for each protocol, so that one loop plays them all at the same cost.
+//! The protocols of the load: how a request of a slot is written, and where its reply ends. One implementation for each, so that one loop drives them all at the same cost (BE-4).
 
 use std::io;
 
@@ -7,18 +7,18 @@ use beluga_xrpc::plan::{Read, Table, key, parameter};
 use beluga_xrpc::{After, Form, Plan, Request, Statement};
 use stdx::prng::Prng;
 
-/// An answer that is whole, and whether it is what was asked for.
+/// A complete reply, and whether it is the right one (BE-2).
 pub struct Done {
     pub slot: u32,
     pub is_right: bool,
 }
 
-/// A protocol on one connection. A slot has one request on its way at a time.
+/// A protocol on one connection. A slot has one request in flight at a time.
 pub trait Speech: Send {
     /// Appends the next request of the slot.
     fn ask(&mut self, slot: u32, out: &mut Vec<u8>);
 
-    /// Takes whole answers off the front of `bytes`. Returns how many bytes they were; may append what the protocol itself has to say.
+    /// Takes whole answers off the front of `bytes`. Returns how many bytes they were; may append the protocol's own messages.
     fn take(&mut self, bytes: &[u8], done: &mut Vec<Done>, out: &mut Vec<u8>) -> io::Result<usize>;
 }
 
@@ -28,7 +28,7 @@ fn odd(error: impl ToString) -> io::Error {
 
 /// CapabilitiesGet, answered by a session in its order; a plain echo answers the same frames.
 pub struct Echo {
-    /// Whether nothing has to be said before the slot's next request.
+    /// Whether the slot needs no message before its next request.
     has_begun: Vec<bool>,
     kind: EchoKind,
 }
@@ -36,13 +36,13 @@ pub struct Echo {
 /// The number that the requests of an echo carry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EchoKind {
-    /// A session's: it passes that session's queue, and its answer the way of all answers.
+    /// A session's number: the request passes that session's queue, and its reply the path of all replies.
     Session,
     /// A number that has no session: the receiving thread answers.
     Connection,
 }
 
-/// The answer to CapabilitiesGet is as long for all servers of the comparison.
+/// The length of the reply to CapabilitiesGet, the same for all servers of the comparison.
 pub const ECHO_ANSWER_BYTES: usize = 24;
 
 impl Echo {
@@ -80,11 +80,11 @@ impl Speech for Echo {
     }
 }
 
-/// What the statements of the comparison read.
+/// The data that a statement of the comparison reads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Query {
     One,
-    /// A column of 120 characters of one row of so many.
+    /// A column of 120 characters of one of this many rows.
     Point {
         rows: u64,
     },
@@ -111,7 +111,7 @@ impl Query {
     }
 }
 
-/// How a statement is told.
+/// The form in which a statement is sent.
 pub enum Telling {
     Text(String),
     Digest(Statement),
@@ -137,7 +137,7 @@ pub struct Statements {
 #[derive(Clone, Copy, Default)]
 struct Slot {
     has_begun: bool,
-    /// Rows as long as they should be.
+    /// Rows of the expected length.
     right_count: u32,
 }
 
@@ -153,7 +153,7 @@ impl Speech for Statements {
     fn ask(&mut self, slot: u32, out: &mut Vec<u8>) {
         let sid = u64::from(slot) + FIRST_SID;
         let state = &mut self.slots[slot as usize];
-        // A session sends its statement whole once, as clients do that do not know what the server knows.
+        // A session sends its statement's text once, as clients do that cannot know the server's digests.
         let form = if state.has_begun { Form::Digest } else { Form::Whole };
         if !state.has_begun {
             frame::put(out, sid, ask::SESSION_NEW, |_| ());

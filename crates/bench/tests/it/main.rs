@@ -1,4 +1,4 @@
-//! The program as a person starts it: what it prints, and its exit codes.
+//! The program as a person starts it: its output and its exit codes.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
@@ -8,7 +8,7 @@ fn bench(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_bench")).args(arguments).output().expect("the program starts")
 }
 
-/// A server that answers every line that says PING, with `reply`.
+/// A server that answers every line PING with `reply`.
 fn answers_ping(reply: &'static str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port().to_string();
