@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Takes the character sets and collations of MySQL that have a byte a character from a running MySQL server, and writes the tables that
-`query` is built with: crates/query/src/scalar/collation/charsets.bin and the pairs that its test compares, charsets_golden.txt.
+`datum` is built with: crates/datum/src/collation/charsets.bin and the pairs that its test compares, charsets_golden.txt.
 
     scripts/charsets.py PORT        (PyMySQL; root without a password on loopback)
 
-charsets.bin is a list of tables, each behind its name (a length and ASCII) and the length of its bytes (four bytes, little-endian). That of a character set has
+charsets.bin is a list of tables, each behind its name (a length and ASCII; `identifier`) and the length of its bytes (four bytes, little-endian). That of a character set has
 the code point of each of its 256 bytes (two bytes, little-endian; 0xFFFD: none). That of a collation lists characters in the order of their code points, as
 `table.rs` says. A weight is a byte of MySQL's weight string, and one more: none is zero.
 """
@@ -17,7 +17,7 @@ SINGLE = ["dec8", "cp850", "hp8", "koi8r", "latin1", "latin2", "hebrew", "koi8u"
           "macroman", "cp852", "latin7", "cp1251", "cp1256", "cp1257", "geostd8"]
 # Orders that no list of weights for each character gives.
 WITHOUT = ["latin2_czech_cs", "cp1250_czech_cs", "tis620_thai_ci", "latin1_swedish_ci", "latin1_bin"]
-FOLDER = "crates/query/src/scalar/collation/"
+FOLDER = "crates/datum/src/collation/"
 
 connection = pymysql.connect(host="127.0.0.1", port=int(sys.argv[1]), user="root", charset="utf8mb4")
 cursor = connection.cursor()
@@ -34,6 +34,11 @@ def varint(number):
         out.append(number & 127 | 128)
         number >>= 7
     return bytes(out + bytes([number]))
+
+
+def identifier(name):
+    """The variant of `Charset` or `Collation`."""
+    return "".join(part.capitalize() for part in name.split("_"))
 
 
 def packed(entries):
@@ -61,7 +66,7 @@ for charset in SINGLE:
     codes = [int(found[n], 16) if found[n] else 0xFFFD for n in range(256)]
     codes = [0xFFFD if code == 0x3F and n != 0x3F or code > 0xFFFF else code for n, code in enumerate(codes)]
     assert codes[:128] == list(range(128)), charset
-    tables.append((charset, b"".join(code.to_bytes(2, "little") for code in codes)))
+    tables.append((identifier(charset), b"".join(code.to_bytes(2, "little") for code in codes)))
     characters = sorted({code: bytes([n]) for n, code in reversed(list(enumerate(codes))) if code != 0xFFFD}.items())
     for name, number, default in ask(f"select collation_name, id, is_default from information_schema.collations where character_set_name = '{charset}' order by id"):
         rows.append((name, number, charset, default))
@@ -69,7 +74,7 @@ for charset in SINGLE:
             continue
         key = f"weight_string(convert(char(n using utf32) using {charset}) collate {name})"
         of = dict(ask(f"select n, {key} from n"))
-        tables.append((name, packed([(code, [byte + 1 for byte in of[code]]) for code, _ in characters])))
+        tables.append((identifier(name), packed([(code, [byte + 1 for byte in of[code]]) for code, _ in characters])))
         letters = [code for code, text in characters if code >= 0x20 and code != 0x7F]
         common = [code for code in letters if code < 0x180] or letters
         for _ in range(40):
@@ -83,7 +88,7 @@ for charset in SINGLE:
             one, two = (connection.escape(text) for text in pair)
             convert = lambda text: f"convert({text} using {charset}) collate {name}"
             (order,), = ask(f"select strcmp({convert(one)}, {convert(two)})")
-            golden.append(f"{name}\t{pair[0].encode().hex()}\t{pair[1].encode().hex()}\t{order}")
+            golden.append(f"{identifier(name)}\t{pair[0].encode().hex()}\t{pair[1].encode().hex()}\t{order}")
 with open(FOLDER + "charsets.bin", "wb") as file:
     for name, content in tables:
         file.write(bytes([len(name)]) + name.encode() + len(content).to_bytes(4, "little") + content)

@@ -3,6 +3,7 @@
 
 pub mod base64;
 pub mod batch;
+pub mod collation;
 pub mod decimal;
 pub mod fault;
 pub mod float;
@@ -11,6 +12,7 @@ pub mod temporal;
 pub mod value;
 
 pub use batch::{Batch, Cell, Cells, Row};
+pub use collation::{Charset, Collation};
 pub use decimal::Decimal;
 pub use fault::{Fault, Raised, Result};
 pub use json::Json;

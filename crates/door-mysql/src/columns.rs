@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use query::letters::Results;
-use query::types::{Collation, Column, Kind, Type};
+use query::types::{Collation, CollationName as _, Column, Kind, Type};
 
 use crate::charset::put_text;
 use crate::protocol::{flag, kind};
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn lengths_are_in_bytes_of_the_clients_letters() {
-        let column = Column::computed("x", Type::text(10, Collation::Utf8mb4Bin));
+        let column = Column::computed("x", Type::text(10, Collation::Utf8PadBin));
         assert_eq!(tail(&column, Results::named("latin1")).1, 10);
         assert_eq!(tail(&column, Results::named("utf8mb3")).1, 30);
         assert_eq!(tail(&column, Results::named("")).0, 46, "as it is");

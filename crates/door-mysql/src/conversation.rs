@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use query::error::{Result, SqlError};
 use query::letters::{Results, decode, not_text};
-use query::types::Charset;
+use query::types::{Charset, CharsetName as _, CollationName as _};
 use query::{Login, Session};
 use reactor::{Connection, Io};
 
@@ -94,7 +94,7 @@ impl Conversation {
             client: client.clone(),
             obeyed: Obeyed {
                 version: 0,
-                client: Charset::Utf8mb4,
+                client: Charset::Utf8,
                 results: Results::UTF8,
                 packet_max: 0,
                 idle: Duration::ZERO,

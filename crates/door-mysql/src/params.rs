@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     fn read_all(bytes: &[u8], count: usize, bound: &mut Vec<Bound>) -> Option<Vec<Value>> {
-        read((&mut Reader(bytes), None), bound, &mut vec![None; count], Charset::Utf8mb4)
+        read((&mut Reader(bytes), None), bound, &mut vec![None; count], Charset::Utf8)
     }
 
     fn one(kind: u8, flags: u8, value: &[u8]) -> Option<Value> {
@@ -270,7 +270,7 @@ mod tests {
     fn what_came_in_pieces_is_used_once() {
         let mut long = vec![Some(b"pieces".to_vec()), None];
         let mut reader = Reader(&[0, 1, kind::STRING, 0, kind::TINY, 0, 9]);
-        let values = read((&mut reader, None), &mut Vec::new(), &mut long, Charset::Utf8mb4);
+        let values = read((&mut reader, None), &mut Vec::new(), &mut long, Charset::Utf8);
         assert_eq!(values, Some(vec![Value::text("pieces"), Value::Int(9)]));
         assert_eq!(long, [None, None]);
     }

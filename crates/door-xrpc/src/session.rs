@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use query::error::{self, SqlError};
-use query::types::Charset;
+use query::types::{Charset, CharsetName as _};
 use query::{Kill, Login, Prepared};
 use reactor::{Call, Reply, SessionQueue};
 use stdx::hash::Map;
@@ -79,7 +79,7 @@ pub struct Obeyed {
 }
 
 impl Obeyed {
-    const DEFAULT: Obeyed = Obeyed { version: 0, client: Charset::Utf8mb4, results: Results::UTF8 };
+    const DEFAULT: Obeyed = Obeyed { version: 0, client: Charset::Utf8, results: Results::UTF8 };
 
     fn of(sql: &query::Session) -> Obeyed {
         let charset = |name: &str| sql.variable(name).ok();
@@ -87,7 +87,7 @@ impl Obeyed {
             version: sql.variables_version(),
             client: charset("character_set_client")
                 .and_then(|name| Charset::by_name(&name).ok())
-                .unwrap_or(Charset::Utf8mb4),
+                .unwrap_or(Charset::Utf8),
             results: charset("character_set_results").map_or(Results::UTF8, |name| Results::named(&name)),
         }
     }
@@ -275,7 +275,7 @@ impl Session {
 
     fn change_savepoint(&mut self, request: &AutoSavepoint<'_>) -> Result<(), SqlError> {
         let sql = self.sql.as_mut().ok_or_else(|| errors::NO_SESSION.bare())?;
-        let name = quoted(&crate::statement::decode(request.name, Charset::Utf8mb4)?);
+        let name = quoted(&crate::statement::decode(request.name, Charset::Utf8)?);
         let text = match request.op {
             SavepointOp::Set => format!("SAVEPOINT {name}"),
             SavepointOp::Release => format!("RELEASE SAVEPOINT {name}"),

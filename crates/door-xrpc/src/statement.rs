@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use query::Session;
 use query::error::{Result, SqlError};
 use query::letters;
-use query::types::{Charset, Collation};
+use query::types::{Charset, Collation, CollationName as _};
 use query::value::Value;
 
 use crate::errors;
@@ -95,7 +95,7 @@ pub fn plain(scalar: Scalar<'_>) -> Value {
 /// Letters by the character set of the collation; bytes where it has none, or they are not in it.
 fn string(bytes: &[u8], collation: Option<u64>) -> Value {
     let collation = collation.and_then(|id| Collation::by_id(u16::try_from(id).ok()?));
-    match collation.map_or(Charset::Utf8mb4, Collation::charset) {
+    match collation.map_or(Charset::Utf8, Collation::charset) {
         Charset::Binary => Value::bytes(bytes),
         charset if charset.is_single_byte() => Value::text(charset.decode_bytes(bytes)),
         _ => std::str::from_utf8(bytes).map_or_else(|_| Value::bytes(bytes), Value::text),
@@ -108,7 +108,7 @@ pub fn decode(bytes: &[u8], charset: Charset) -> Result<Cow<'_, str>> {
 }
 
 fn utf8(bytes: &[u8]) -> Result<&str> {
-    match decode(bytes, Charset::Utf8mb4)? {
+    match decode(bytes, Charset::Utf8)? {
         Cow::Borrowed(text) => Ok(text),
         Cow::Owned(_) => unreachable!("UTF-8 is borrowed"),
     }
@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn bytes_that_are_no_text_are_named() {
         assert_eq!(decode(b"\xe4", Charset::Latin1).unwrap(), "ä");
-        assert_eq!(decode(b"a\xff", Charset::Utf8mb4).unwrap_err().code, 1300);
+        assert_eq!(decode(b"a\xff", Charset::Utf8).unwrap_err().code, 1300);
         assert_eq!(quoted("a`b"), "`a``b`");
     }
 }

@@ -217,13 +217,13 @@ impl Block<'_, '_> {
                 let at = at as usize;
                 let bytes = self.parameters.get(at).and_then(|parameter| parameter.name());
                 let bytes = bytes.ok_or_else(|| wrong(&format!("parameter {at} is no name")))?;
-                let name = decode(bytes, Charset::Utf8mb4)?.into_owned();
+                let name = decode(bytes, Charset::Utf8)?.into_owned();
                 self.names.push((at, name));
                 bytes
             }
             scalar => scalar.name().ok_or_else(|| wrong("a name is none"))?,
         };
-        Ok(decode(bytes, Charset::Utf8mb4)?.into_owned())
+        Ok(decode(bytes, Charset::Utf8)?.into_owned())
     }
 
     fn scalar(&mut self, scalar: Scalar<'_>) -> Term {

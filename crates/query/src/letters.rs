@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use crate::error::{self, SqlError};
-use crate::types::{Charset, Collation, Kind, Type};
+use crate::types::{Charset, CharsetName as _, Collation, CollationName as _, Kind, Type};
 
 /// The bytes of a client as text. None: they are not text in its character set (`not_text`).
 pub fn decode(bytes: &[u8], charset: Charset) -> Option<Cow<'_, str>> {
@@ -31,7 +31,7 @@ pub struct Results {
 }
 
 impl Results {
-    pub const UTF8: Results = Results { charset: Some(Charset::Utf8mb4) };
+    pub const UTF8: Results = Results { charset: Some(Charset::Utf8) };
 
     /// By the variable's text, which is empty or NULL for "as it is".
     pub fn named(name: &str) -> Results {

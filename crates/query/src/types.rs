@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-pub use crate::scalar::collation::{Charset, Collation};
+pub use crate::scalar::collation::{Charset, CharsetName, Collation, CollationName};
 
 /// The kinds, with what `length` and `scale` mean for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use query::error::{self, Result};
 use query::letters::Results;
-use query::types::{Charset, Collation};
+use query::types::{Charset, CharsetName as _, Collation, CollationName as _};
 
 use super::Conversation;
 
@@ -35,7 +35,7 @@ impl Conversation {
             version: self.sql.variables_version(),
             client: charset("character_set_client")
                 .and_then(|name| Charset::by_name(&name).ok())
-                .unwrap_or(Charset::Utf8mb4),
+                .unwrap_or(Charset::Utf8),
             results: charset("character_set_results").map_or(Results::UTF8, |name| Results::named(&name)),
             packet_max: self.number("max_allowed_packet").unwrap_or(64 << 20) as usize,
             idle: Duration::from_secs(self.number("wait_timeout").unwrap_or(28_800)),
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn a_collation_that_nobody_knows_is_an_error_and_a_sister_of_the_default_is_not() {
-        assert_eq!(collation_of(45).unwrap(), Collation::Utf8mb4GeneralCi);
+        assert_eq!(collation_of(45).unwrap(), Collation::Utf8GeneralCi);
         assert_eq!(collation_of(230).unwrap(), Collation::DEFAULT);
         assert_eq!(collation_of(28).unwrap_err().code, 1115);
     }

@@ -2,7 +2,7 @@ use stdx::prng::Prng;
 
 use super::*;
 
-const UTF8: Writing = Writing { charset: Charset::Utf8mb4, backslash_escapes: true, ansi_quotes: false };
+const UTF8: Writing = Writing { charset: Charset::Utf8, backslash_escapes: true, ansi_quotes: false };
 
 fn long(piece: &str) -> String {
     piece.repeat(LONG / piece.len() + 1)

@@ -1,6 +1,6 @@
 use query::batch::Batch;
 use query::scalar::decimal::Decimal;
-use query::types::Collation;
+use query::types::{Collation, CollationName as _};
 
 use super::*;
 

@@ -156,6 +156,7 @@ mod tests {
     use super::*;
     use crate::frame::{self, Cut, Mode};
     use crate::proto::{Fields, Wire};
+    use query::types::CollationName as _;
 
     fn columns(types: &[Type]) -> Vec<Column> {
         types.iter().map(|ty| Column::computed("x", ty.clone())).collect()

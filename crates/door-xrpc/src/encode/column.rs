@@ -168,6 +168,7 @@ mod tests {
     use query::types::{Collation, ColumnFlags};
 
     use super::*;
+    use query::types::CollationName as _;
 
     fn of(ty: Type) -> ColumnMeta<'static> {
         let mut column = Column::computed("x", ty);

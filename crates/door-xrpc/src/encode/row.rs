@@ -195,6 +195,7 @@ mod tests {
     use query::types::{Collation, Type};
 
     use super::*;
+    use query::types::CollationName as _;
 
     fn row(ty: Type, value: Value) -> Result<Vec<u8>> {
         let mut out = Vec::new();

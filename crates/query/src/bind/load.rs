@@ -11,7 +11,7 @@ use crate::nodes::change::Load;
 use crate::nodes::change::LoadField;
 use crate::parse::statement::{Assignment, Duplicates, FieldTarget};
 use crate::rights::Privileges;
-use crate::types::Charset;
+use crate::types::{Charset, CharsetName as _};
 
 /// A column by its name alone.
 fn bare(name: &str) -> ast::ColumnName {
@@ -79,7 +79,7 @@ impl Bind<'_> {
         if !is_local && !self.rights.global.has(Privileges::FILE) {
             return Err(self.rights.no_file());
         }
-        let charset = charset.as_deref().map_or(Ok(Charset::Utf8mb4), Charset::by_name)?;
+        let charset = charset.as_deref().map_or(Ok(Charset::Utf8), Charset::by_name)?;
         let insert = self.insert(&as_insert(load))?;
         let table = insert.rules.table.clone();
         let mut fields = Vec::new();

@@ -35,7 +35,7 @@ use crate::catalog::statistics::{Statistics, decode_statistics, encode_statistic
 use crate::catalog::table::{Table, TableId};
 use crate::catalog::view::{View, decode_view, encode_view, view_key};
 use crate::error::{self, Result, SqlError};
-use crate::types::Collation;
+use crate::types::{Collation, CollationName as _};
 
 #[derive(Clone, Debug)]
 pub struct Schema {

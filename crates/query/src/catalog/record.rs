@@ -19,7 +19,7 @@ use crate::catalog::live::Live;
 use crate::catalog::table::{Check, Default, Index, Part, Table, TableColumn};
 use crate::error::{Result, SqlError};
 use crate::row::{Layout, decode_value, encode_value};
-use crate::types::{Collation, Kind, Type};
+use crate::types::{Collation, CollationName as _, Kind, Type};
 
 /// Of the bytes of a definition. Those of version 1 end before the foreign keys, those of version 2 before the generated columns, those of version 3 before the options.
 const VERSION: u8 = 4;

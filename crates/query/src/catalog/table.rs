@@ -8,7 +8,7 @@ use crate::catalog::foreign::ForeignKey;
 use crate::catalog::generated::{Formula, Generated};
 use crate::catalog::live::Live;
 use crate::row::Layout;
-use crate::types::{Collation, Kind, Type};
+use crate::types::{Collation, CollationName as _, Kind, Type};
 use crate::value::Value;
 
 pub type TableId = u64;

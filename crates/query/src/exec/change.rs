@@ -24,7 +24,7 @@ use crate::scalar::bind::present;
 use crate::scalar::store::implicit_default;
 use crate::scalar::{EvalContext, Place, SqlMode, store};
 use crate::session::count::Count;
-use crate::types::Type;
+use crate::types::{CollationName as _, Type};
 use crate::value::Value;
 
 /// What a statement has changed.

@@ -143,6 +143,7 @@ impl Planner<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::types::CollationName as _;
     use crate::types::{Collation, Kind};
 
     fn equal(a: (usize, Type), b: (usize, Type), domain: Domain) -> Expr {

@@ -575,6 +575,7 @@ fn element(value: &Value, ty: &Type, ctx: &EvalContext) -> Node {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::types::CollationName as _;
 
     fn run(kind: Kind, distinct: bool, ty: Type, values: &[Value]) -> String {
         let aggregate = Aggregate::new(kind, distinct, vec![ty], &bind::Settings::default()).expect("an aggregate");

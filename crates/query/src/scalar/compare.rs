@@ -10,7 +10,7 @@ use crate::scalar::context::EvalContext;
 use crate::scalar::convert;
 use crate::scalar::json::Json;
 use crate::scalar::temporal::{DateTime, Strictness, Time};
-use crate::types::{Collation, Kind, Type};
+use crate::types::{Collation, CollationName as _, Kind, Type};
 use crate::value::Value;
 
 impl Comparison {

@@ -11,7 +11,7 @@ use crate::scalar::context::EvalContext;
 use crate::scalar::decimal::Decimal;
 use crate::scalar::json::Node;
 use crate::scalar::temporal::{self, Date, DateTime, Parsed, Strictness, Time, Timestamp};
-use crate::types::{Kind, Type};
+use crate::types::{CollationName as _, Kind, Type};
 use crate::value::{Text, Value};
 
 /// The longest number at the beginning of the text, and whether only blanks follow.

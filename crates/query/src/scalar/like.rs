@@ -133,6 +133,7 @@ pub fn prefix(pattern: &str, escape: Option<char>) -> Option<(String, bool)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::types::CollationName as _;
 
     fn like(text: &str, pattern: &str) -> bool {
         matches(Collation::DEFAULT, text.as_bytes(), pattern.as_bytes(), Some('\\'))

@@ -508,7 +508,7 @@ impl Slot<'_> {
 
     fn within_charset(&self, text: Text, ctx: &mut EvalContext) -> Result<Text> {
         let charset = self.ty.charset();
-        if charset == Charset::Utf8mb4 || text.is_ascii() {
+        if charset == Charset::Utf8 || text.is_ascii() {
             return Ok(text);
         }
         match text.char_indices().find(|(_, c)| !charset.holds(*c)) {

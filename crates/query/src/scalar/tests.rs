@@ -8,7 +8,7 @@ use crate::nodes::expr::Expr;
 use crate::parse::statement::Statement;
 use crate::parse::{parse, parse_expression};
 use crate::scalar::temporal::Timestamp;
-use crate::types::{self, Kind, Type};
+use crate::types::{self, CollationName as _, Kind, Type};
 use crate::value::Value;
 
 fn bind(text: &str) -> Result<Expr> {

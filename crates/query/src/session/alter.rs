@@ -28,7 +28,7 @@ use crate::session::words::{
     self, Definition, NewIndex, Options, collation_of, index_name, options_of, options_of_column,
 };
 use crate::session::{Outcome, Session};
-use crate::types::Collation;
+use crate::types::{CharsetName as _, Collation};
 use crate::value::Value;
 
 /// Where a column's values come from, if rows are written anew.

@@ -11,7 +11,7 @@ use crate::scalar::functions::TIMESTAMP_SEQUENCE;
 use crate::scalar::temporal::Timestamp;
 use crate::session::variables::text_of;
 use crate::session::{Outcome, Session};
-use crate::types::{Collation, Column, Type};
+use crate::types::{Collation, CollationName as _, Column, Type};
 use crate::value::Value;
 
 /// See `Database::stand_in`.

@@ -21,7 +21,7 @@ use crate::session::build;
 use crate::session::foreign::{Ends, follow_names, refuse_acting_keys};
 use crate::session::words::{NewIndex, check_keys, check_name, collation_of, index_name, like_table, options_of};
 use crate::session::{Outcome, Session};
-use crate::types::{Collation, Type};
+use crate::types::{Collation, CollationName as _, Type};
 use crate::value::Value;
 
 impl Session {

@@ -73,7 +73,7 @@ use crate::session::temporary::Temporary;
 use crate::session::track::Track;
 use crate::session::transact::CompletionType;
 use crate::session::variables::Values;
-use crate::types::{Column, Type};
+use crate::types::{CollationName as _, Column, Type};
 use crate::value::{Text, Value};
 
 pub use around::{Around, Procedure, returning};

@@ -20,7 +20,7 @@ use crate::scalar::{cast, convert};
 use crate::session::load::words;
 use crate::session::run::type_of;
 use crate::session::{Outcome, ResultSet, Session};
-use crate::types::{Charset, Column, Kind, Type};
+use crate::types::{Charset, CharsetName as _, Column, Kind, Type};
 use crate::value::Value;
 
 static WRITE: Reason = Reason::new("outfile");

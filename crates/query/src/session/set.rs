@@ -17,7 +17,7 @@ use crate::session::track::{READ, TRACKERS};
 use crate::session::transact::{CompletionType, isolation_of};
 use crate::session::variables::{self, Is, find};
 use crate::session::{Outcome, Session};
-use crate::types::{Charset, Collation, Type};
+use crate::types::{Charset, CharsetName as _, Collation, CollationName as _, Type};
 use crate::value::{Decimal, Value};
 
 impl Session {
@@ -441,7 +441,7 @@ enum Checked {
 }
 
 fn names_of(charset: Option<&str>, collation: Option<&str>) -> Result<Collation> {
-    let charset = charset.map_or(Ok(Charset::Utf8mb4), Charset::by_name)?;
+    let charset = charset.map_or(Ok(Charset::Utf8), Charset::by_name)?;
     let Some(name) = collation else { return Ok(charset.default_collation()) };
     let collation = Collation::by_name(name)?;
     if collation.charset() != charset {

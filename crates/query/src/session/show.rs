@@ -22,7 +22,7 @@ use crate::session::variables::{VARIABLES, shown};
 use crate::session::{Outcome, Session, number_column, text_column};
 use crate::system::statistics::cardinality;
 use crate::system::{self, column_extra, column_key, default_text, hex_text, keys, text};
-use crate::types::{Collation, Column, Type};
+use crate::types::{CharsetName as _, Collation, CollationName as _, Column, Type};
 use crate::value::Value;
 
 pub(super) type Answer = (Vec<Column>, Vec<Row>);

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use stdx::sync::Mutex;
 
 use crate::error::{self, Result};
-use crate::types::{Collation, Type};
+use crate::types::{Collation, CollationName as _, Type};
 use crate::value::{Decimal, Value};
 
 /// What clients are told is spoken, with our own name behind.

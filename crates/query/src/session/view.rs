@@ -25,7 +25,7 @@ use crate::scalar::{Level, SqlMode};
 use crate::session::words::check_name;
 use crate::session::{Outcome, Session, text_column};
 use crate::system::text;
-use crate::types::{Column, Type};
+use crate::types::{CollationName as _, Column, Type};
 use crate::value::Value;
 
 /// The text with something else in those places. They come in any order, and more than once from a block that was bound twice.

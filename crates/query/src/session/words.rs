@@ -11,7 +11,7 @@ use crate::error::{self, Result, SqlError};
 use crate::parse::stored::{Disallowed, disallowed, is_boolean, stored_text};
 use crate::scalar::SqlMode;
 use crate::session::foreign::{Wanted, wanted};
-use crate::types::{Charset, Collation};
+use crate::types::{Charset, CharsetName as _, Collation, CollationName as _};
 use crate::value::Value;
 
 /// MySQL's own limits.

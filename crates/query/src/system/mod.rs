@@ -50,9 +50,9 @@ impl SystemTable {
     pub fn columns_as(&self, alias: &str) -> Vec<Column> {
         let column = |(name, holds): &(&'static str, Holds)| {
             let ty = match holds {
-                Holds::Text(length) => Type::text(*length, crate::types::Collation::Utf8mb3GeneralCi),
+                Holds::Text(length) => Type::text(*length, crate::types::Collation::Utf8BmpGeneralCi),
                 Holds::LongText => {
-                    Type { collation: crate::types::Collation::Utf8mb3GeneralCi, ..Type::new(Kind::LongText) }
+                    Type { collation: crate::types::Collation::Utf8BmpGeneralCi, ..Type::new(Kind::LongText) }
                 }
                 Holds::Number => Type::unsigned(),
                 Holds::DateTime => Type::new(Kind::DateTime),

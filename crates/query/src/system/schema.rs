@@ -13,7 +13,7 @@ use crate::scalar::temporal::Timestamp;
 use crate::system::Holds::{DateTime, LongText, Number, Text};
 use crate::system::statistics::{bytes_of, cardinality, rows_of};
 use crate::system::{SystemTable, text, views};
-use crate::types::{Charset, Collation, Kind, Type};
+use crate::types::{Charset, CharsetName as _, Collation, CollationName as _, Kind, Type};
 use crate::value::Value;
 
 pub const NAME: crate::system::Holds = Text(64);
@@ -278,7 +278,7 @@ fn schemata(ctx: &mut EvalContext) -> Result<Vec<Row>> {
     let row = |name: &str, collation: Collation| {
         vec![text("def"), text(name), text(collation.charset().name()), text(collation.name()), Value::Null, text("NO")]
     };
-    let mut rows: Vec<Row> = vec![row("information_schema", Collation::Utf8mb3GeneralCi)];
+    let mut rows: Vec<Row> = vec![row("information_schema", Collation::Utf8BmpGeneralCi)];
     let rights = host(ctx).rights.clone();
     let sees_all = rights.global.has(Privileges::SHOW_DATABASES);
     let seen = snapshot.schemas.values().filter(|schema| sees_all || rights.sees_database(&schema.name));

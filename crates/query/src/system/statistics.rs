@@ -16,7 +16,7 @@ use crate::scalar::temporal::{Timestamp, Zone};
 use crate::system::Holds::{LongText, Moment, Number, Text};
 use crate::system::schema::{NAME, all_tables};
 use crate::system::{SystemTable, text};
-use crate::types::{Kind, Type};
+use crate::types::{CollationName as _, Kind, Type};
 use crate::value::Value;
 
 pub const TABLES: &[SystemTable] = &[

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use query::Outcome;
 use query::batch::Batch;
-use query::types::Collation;
+use query::types::{Collation, CollationName as _};
 
 use crate::support::{World, run};
 

@@ -4,7 +4,7 @@ use super::block::{Block, Shown, blocks};
 use super::{Explained, Verb};
 use crate::batch::Row;
 use crate::nodes::node::JoinKind;
-use crate::types::{Collation, Column, Type};
+use crate::types::{Collation, CollationName as _, Column, Type};
 use crate::value::Value;
 
 pub fn columns() -> Vec<Column> {

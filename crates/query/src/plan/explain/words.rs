@@ -6,6 +6,7 @@ use crate::nodes::subquery::Question;
 use crate::nodes::subquery::Subquery;
 use crate::scalar::bind::constant::is_conversion;
 use crate::scalar::convert;
+use crate::types::CollationName as _;
 use crate::value::Value;
 use std::collections::HashMap;
 

@@ -19,7 +19,7 @@ use crate::nodes::expr::{Case, Compare, Comparison, Derivation, Domain, Expr, Li
 use crate::scalar::cast;
 use crate::scalar::context::{EvalContext, SqlMode};
 use crate::scalar::temporal::{Date, DateTime};
-use crate::types::{Collation, Kind, Type};
+use crate::types::{CharsetName as _, Collation, CollationName as _, Kind, Type};
 use crate::value::Value;
 
 use operator::ChainText;

@@ -6,7 +6,7 @@ use super::Settings;
 use crate::error::{self, Result, SqlError};
 use crate::nodes::expr::{Case, Derivation, Expr};
 use crate::scalar::decimal::{PRECISION_MAX, SCALE_MAX};
-use crate::types::{Charset, Collation, Kind, Type};
+use crate::types::{Charset, CharsetName as _, Collation, CollationName as _, Kind, Type};
 use crate::value::Value;
 
 /// The collation in which these strings meet; error 1267 where two hold to theirs equally.
@@ -16,7 +16,7 @@ pub fn merge_collations(exprs: &[&Expr], op: &str, settings: &Settings) -> Resul
     for expr in exprs {
         let ty = expr.ty();
         let collation = match ty.kind {
-            Kind::Json => Collation::Utf8mb4Bin,
+            Kind::Json => Collation::Utf8PadBin,
             _ if ty.is_string() => ty.collation,
             _ => settings.collation,
         };
@@ -314,7 +314,7 @@ pub fn cast_type(to: &CastType, inner: &Expr, settings: &Settings) -> Result<Typ
 }
 
 fn json_type() -> Type {
-    Type { collation: Collation::Utf8mb4Bin, ..Type::new(Kind::Json) }
+    Type { collation: Collation::Utf8PadBin, ..Type::new(Kind::Json) }
 }
 
 /// What CONVERT(expr USING charset) and `_charset'text'` give.

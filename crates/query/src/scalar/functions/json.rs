@@ -47,15 +47,15 @@ pub const FUNCTIONS: &[Function] = &[
 
 /// What comes out of documents is compared letter by letter, as documents are.
 fn type_of_long_text(_: &[Expr], _: &Settings) -> Result<Type> {
-    Ok(bind::string_type(u32::MAX / 4, Collation::Utf8mb4Bin))
+    Ok(bind::string_type(u32::MAX / 4, Collation::Utf8PadBin))
 }
 
 fn type_of_name(_: &[Expr], _: &Settings) -> Result<Type> {
-    Ok(bind::string_type(51, Collation::Utf8mb4Bin))
+    Ok(bind::string_type(51, Collation::Utf8PadBin))
 }
 
 fn type_of_value(_: &[Expr], _: &Settings) -> Result<Type> {
-    Ok(bind::string_type(512, Collation::Utf8mb40900Bin))
+    Ok(bind::string_type(512, Collation::Utf8Bin))
 }
 
 /// The argument as a document; errors 3141, 3146.
@@ -295,7 +295,7 @@ fn json_search(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<V
     search(
         root.node(),
         "$".to_owned(),
-        &mut |text| like::matches(Collation::Utf8mb4Bin, text.as_bytes(), pattern.as_bytes(), escape),
+        &mut |text| like::matches(Collation::Utf8PadBin, text.as_bytes(), pattern.as_bytes(), escape),
         &mut found,
     );
     if args.len() > 4 {

@@ -12,7 +12,7 @@ use stdx::memory;
 use crate::error::{self, Result};
 use crate::nodes::expr::Call;
 use crate::scalar::context::EvalContext;
-use crate::types::Collation;
+use crate::types::{Collation, CollationName as _};
 use crate::value::{Text, Value};
 
 pub const FUNCTIONS: &[Function] = &[

@@ -8,7 +8,7 @@ use crate::nodes::expr::{Call, Expr, Extra, TrimSide};
 use crate::scalar::bind::Settings;
 use crate::scalar::context::EvalContext;
 use crate::scalar::{cast, compare, convert};
-use crate::types::{Collation, Kind, Type};
+use crate::types::{CharsetName as _, Collation, CollationName as _, Kind, Type};
 use crate::value::{Text, Value};
 
 pub const FUNCTIONS: &[Function] = &[

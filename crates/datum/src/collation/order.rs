@@ -17,7 +17,7 @@ const MORE_FOLLOWS: u8 = 3;
 impl Collation {
     /// Which of two strings (UTF-8, or bytes) is smaller.
     pub fn compare(self, a: &[u8], b: &[u8]) -> Ordering {
-        match (table::of(self.weights()), self.pads()) {
+        match (table::of(self), self.pads()) {
             (None, false) => a.cmp(b),
             (None, true) => {
                 let common = a.len().min(b.len());
@@ -39,7 +39,7 @@ impl Collation {
 
     /// Appends bytes that order as the strings do, and of which none is the beginning of another.
     pub fn sort_key(self, text: &[u8], out: &mut Vec<u8>) {
-        match (table::of(self.weights()), self.pads()) {
+        match (table::of(self), self.pads()) {
             (None, false) => {
                 for byte in text {
                     out.push(*byte);
@@ -64,7 +64,7 @@ impl Collation {
 
     /// The first bytes of the sort key of a text that begins with plain characters, and whose key is longer; None: that takes more than a look at them.
     pub fn sort_key_start(self, text: &[u8]) -> Option<[u8; 8]> {
-        let Some(table) = table::of(self.weights()) else {
+        let Some(table) = table::of(self) else {
             let start = *text.first_chunk::<8>()?;
             return start.iter().all(|byte| *byte != 0 && !(self.pads() && *byte == b' ')).then_some(start);
         };
@@ -81,7 +81,7 @@ impl Collation {
 
     /// How long a sort key is that begins with these bytes.
     pub fn sort_key_length(self, byte: impl Fn(usize) -> Option<u8>) -> Option<usize> {
-        let table = table::of(self.weights());
+        let table = table::of(self);
         let unit = if table.is_some() { 2 } else { 1 };
         let blank = table.map_or([b' ', 0], |table| table.space.to_be_bytes());
         let mut at = 0;
@@ -119,7 +119,7 @@ impl Collation {
     /// How many bytes the text begins with that are ASCII characters and none of them that letter.
     pub fn unlike(self, wanted: char, text: &[u8]) -> usize {
         let Ok(wanted) = u8::try_from(wanted) else { return 0 };
-        let is_other = |byte: &u8| match table::of(self.weights()) {
+        let is_other = |byte: &u8| match table::of(self) {
             None => *byte != wanted,
             Some(table) => *byte != wanted && table.single[usize::from(*byte)] != table.single[usize::from(wanted)],
         };
@@ -131,7 +131,7 @@ impl Collation {
         if a == b {
             return true;
         }
-        let Some(table) = table::of(self.weights()) else {
+        let Some(table) = table::of(self) else {
             return false;
         };
         if a.is_ascii() && b.is_ascii() {

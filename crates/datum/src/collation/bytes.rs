@@ -1,14 +1,17 @@
-//! `charsets.bin`: the character sets that have a byte a character, and the weights of their collations, as MySQL has them.
+//! `charsets.bin`: the character sets of one byte for each character, and the weights of their collations.
 //!
 //! A list of tables, each behind its name (a length and ASCII) and the length of its bytes. A character set's has the code point of each of its 256 bytes, 0xFFFD
-//! for none; that of a collation is unpacked by `table`. `scripts/charsets.py` makes the file.
+//! for none; that of a collation is unpacked by `table`. Tables are named as the variants of `Charset` and `Collation` are. `scripts/charsets.py` makes the file
+//! from the tables of a MySQL server.
 
 use std::collections::HashMap;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
+
+use super::Charset;
 
 const NONE: char = '\u{FFFD}';
 
-/// A character set: what its bytes are, and back.
+/// A character set: from bytes to characters, and back.
 pub struct Bytes {
     chars: [char; 256],
     bytes: HashMap<char, u8>,
@@ -27,19 +30,17 @@ static PACKED: LazyLock<HashMap<&'static str, &'static [u8]>> = LazyLock::new(||
     tables
 });
 
-static SETS: LazyLock<HashMap<&'static str, Bytes>> = LazyLock::new(|| {
-    let sets = PACKED.iter().filter(|(name, _)| !name.contains('_'));
-    sets.map(|(name, table)| (*name, Bytes::unpack(table))).collect()
-});
+/// By character set, unpacked at first use.
+static SETS: [OnceLock<Bytes>; Charset::ALL.len()] = [const { OnceLock::new() }; Charset::ALL.len()];
 
-/// The packed table of that name. Panics if there is none.
+/// Returns the packed table of that name. Panics if there is none.
 pub fn packed(name: &str) -> &'static [u8] {
     PACKED[name]
 }
 
-/// The character set of that name. Panics if it is none of these.
-pub fn of(name: &str) -> &'static Bytes {
-    &SETS[name]
+/// Returns the map of a character set. Panics if it has none in the file: `Charset::Latin1` and the sets that are not single-byte.
+pub fn of(charset: Charset) -> &'static Bytes {
+    SETS[charset as usize].get_or_init(|| Bytes::unpack(packed(&format!("{charset:?}"))))
 }
 
 impl Bytes {

@@ -32,23 +32,21 @@ static GENERAL: LazyLock<Table> = LazyLock::new(|| Table::unpack(Weights::Genera
 static UCA400: LazyLock<Table> = LazyLock::new(|| Table::unpack(Weights::Uca400, include_bytes!("uca400.bin")));
 static UCA520: LazyLock<Table> = LazyLock::new(|| Table::unpack(Weights::Uca520, include_bytes!("uca520.bin")));
 static UCA900: LazyLock<Table> = LazyLock::new(|| Table::unpack(Weights::Uca900, include_bytes!("uca900.bin")));
-/// By the collation's number.
-static PACKED: [OnceLock<Table>; 128] = [const { OnceLock::new() }; 128];
+/// By collation.
+static PACKED: [OnceLock<Table>; Collation::ALL.len()] = [const { OnceLock::new() }; Collation::ALL.len()];
 static SWEDISH: LazyLock<Table> = LazyLock::new(Table::swedish);
 
-/// The weights' table; `None` for those whose weights are the bytes.
-pub fn of(weights: Weights) -> Option<&'static Table> {
-    Some(match weights {
+/// Returns the table of a collation's weights; `None` where the weights are the bytes.
+pub fn of(collation: Collation) -> Option<&'static Table> {
+    Some(match collation.weights() {
         Weights::Bytes => return None,
         Weights::General => &GENERAL,
         Weights::Latin1Swedish => &SWEDISH,
         Weights::Uca400 => &UCA400,
         Weights::Uca520 => &UCA520,
         Weights::Uca900 => &UCA900,
-        Weights::Packed(id) => PACKED[usize::from(id)].get_or_init(|| {
-            let name = Collation::by_id(id).map_or("", Collation::name);
-            Table::unpack(weights, bytes::packed(name))
-        }),
+        Weights::Packed => PACKED[collation as usize]
+            .get_or_init(|| Table::unpack(Weights::Packed, bytes::packed(collation.table_name()))),
     })
 }
 
@@ -110,7 +108,7 @@ impl Table {
         self
     }
 
-    /// latin1_swedish_ci: the order of its 256 characters.
+    /// The Swedish order of the 256 characters.
     fn swedish() -> Table {
         const UPPER: &[u8; 64] =
             b"AAAA\\[\\CEEEEIIIIDNOOOO]\xD7\xD8UUUYY\xDE\xDFAAAA\\[\\CEEEEIIIIDNOOOO]\xF7\xD8UUUYY\xDE\xFF";
@@ -142,7 +140,7 @@ impl Table {
         match self.rule {
             Weights::General | Weights::Latin1Swedish | Weights::Bytes => give(u16::try_from(code).unwrap_or(0xFFFD)),
             // No character of the set: after all that are.
-            Weights::Packed(_) => {
+            Weights::Packed => {
                 give(0xFE00 | (code >> 16) as u16);
                 give(code as u16);
             }

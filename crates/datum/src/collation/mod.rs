@@ -1,0 +1,260 @@
+//! Character sets and collations: which characters a text may have, and the order of texts.
+//!
+//! All text is UTF-8 in memory and on disk, whatever its character set: a set limits the characters that a column may hold. A collation is a set of weights
+//! (bytes, or a list of numbers for each character) and whether spaces at the end count (`NO PAD`) or not (`PAD SPACE`). Both are named here by what they
+//! are; the names and numbers that clients know them by belong to the dialects.
+//!
+//! DA-1: `compare(a, b)` is the order of `sort_key(a)` and `sort_key(b)`, and no sort key is the beginning of another.
+
+mod bytes;
+mod order;
+mod table;
+
+use std::borrow::Cow;
+
+use crate::value::Text;
+
+macro_rules! charsets {
+    ($($name:ident)*) => {
+        /// The characters that a text may have. A later variant is the wider set, for two sets of which one contains the other.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Charset {
+            /// No characters: bytes.
+            Binary,
+            Ascii,
+            $($name,)*
+            /// Windows-1252, whose holes are control characters.
+            Latin1,
+            /// The Basic Multilingual Plane: what UTF-8 writes in up to three bytes.
+            Utf8Bmp,
+            Utf8,
+        }
+
+        impl Charset {
+            pub const ALL: &[Charset] = &[
+                Charset::Binary, Charset::Ascii, $(Charset::$name,)* Charset::Latin1, Charset::Utf8Bmp, Charset::Utf8,
+            ];
+        }
+    };
+}
+
+// The sets of one byte for each character that `charsets.bin` describes.
+charsets! {
+    Dec8 Cp850 Hp8 Koi8r Latin2 Hebrew Koi8u Greek Cp1250 Latin5 Armscii8 Cp866 Keybcs2 Macce Macroman Cp852 Latin7 Cp1251 Cp1256 Cp1257 Geostd8
+}
+
+/// How characters become weights.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Weights {
+    /// The bytes of UTF-8, which are in the order of the code points.
+    Bytes,
+    /// One weight for each character: the letter in upper case without its accent.
+    General,
+    /// The alphabetical order of Swedish and Finnish, for Windows-1252.
+    Latin1Swedish,
+    /// The collation's own table in `charsets.bin`.
+    Packed,
+    /// Primary weights of the Unicode collation algorithm, by the version of its tables.
+    Uca400,
+    Uca520,
+    Uca900,
+}
+
+/// The characters of Windows-1252 from 0x80 to 0x9F. Its five holes stand for themselves.
+const LATIN1_HIGH: [char; 32] = [
+    '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8d}', 'Ž', '\u{8f}', '\u{90}', '‘', '’',
+    '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{9d}', 'ž', 'Ÿ',
+];
+
+fn latin1_char(byte: u8) -> char {
+    match byte {
+        0x80..=0x9f => LATIN1_HIGH[usize::from(byte - 0x80)],
+        byte => char::from(byte),
+    }
+}
+
+fn latin1_byte(letter: char) -> Option<u8> {
+    match u32::from(letter) {
+        code @ (0..=0x7f | 0xa0..=0xff) => Some(code as u8),
+        _ => LATIN1_HIGH.iter().position(|high| *high == letter).map(|at| 0x80 + at as u8),
+    }
+}
+
+macro_rules! collations {
+    ([$($name:ident $charset:ident $weights:ident $pad:literal;)*]
+     [$($packed:ident $packed_charset:ident;)*]) => {
+        /// An order of texts in one character set.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Collation { $($name,)* $($packed,)* }
+
+        impl Collation {
+            pub const ALL: &[Collation] = &[$(Collation::$name,)* $(Collation::$packed,)*];
+
+            const fn row(self) -> (Charset, Weights, bool) {
+                match self {
+                    $(Collation::$name => (Charset::$charset, Weights::$weights, $pad),)*
+                    $(Collation::$packed => (Charset::$packed_charset, Weights::Packed, true),)*
+                }
+            }
+
+            /// The name of a packed collation's table.
+            fn table_name(self) -> &'static str {
+                match self {
+                    $(Collation::$packed => stringify!($packed),)*
+                    _ => "",
+                }
+            }
+        }
+    };
+}
+
+// Character set, weights, PAD SPACE. Then the collations whose weights are in `charsets.bin`, all of them PAD SPACE.
+collations! {[
+    Binary Binary Bytes false;
+    Utf8Uca900AiCi Utf8 Uca900 false;
+    Utf8GeneralCi Utf8 General true;
+    Utf8PadBin Utf8 Bytes true;
+    Utf8Uca400Ci Utf8 Uca400 true;
+    Utf8Uca520Ci Utf8 Uca520 true;
+    Utf8Bin Utf8 Bytes false;
+    Utf8BmpGeneralCi Utf8Bmp General true;
+    Utf8BmpPadBin Utf8Bmp Bytes true;
+    Utf8BmpUca400Ci Utf8Bmp Uca400 true;
+    Latin1SwedishCi Latin1 Latin1Swedish true;
+    Latin1Bin Latin1 Bytes true;
+    AsciiGeneralCi Ascii General true;
+    AsciiBin Ascii Bytes true;
+] [
+    Dec8SwedishCi Dec8;
+    Dec8Bin Dec8;
+    Cp850GeneralCi Cp850;
+    Cp850Bin Cp850;
+    Hp8EnglishCi Hp8;
+    Hp8Bin Hp8;
+    Koi8rGeneralCi Koi8r;
+    Koi8rBin Koi8r;
+    Latin1German1Ci Latin1;
+    Latin1DanishCi Latin1;
+    Latin1German2Ci Latin1;
+    Latin1GeneralCi Latin1;
+    Latin1GeneralCs Latin1;
+    Latin1SpanishCi Latin1;
+    Latin2GeneralCi Latin2;
+    Latin2HungarianCi Latin2;
+    Latin2CroatianCi Latin2;
+    Latin2Bin Latin2;
+    HebrewGeneralCi Hebrew;
+    HebrewBin Hebrew;
+    Koi8uGeneralCi Koi8u;
+    Koi8uBin Koi8u;
+    GreekGeneralCi Greek;
+    GreekBin Greek;
+    Cp1250GeneralCi Cp1250;
+    Cp1250CroatianCi Cp1250;
+    Cp1250Bin Cp1250;
+    Cp1250PolishCi Cp1250;
+    Latin5TurkishCi Latin5;
+    Latin5Bin Latin5;
+    Armscii8GeneralCi Armscii8;
+    Armscii8Bin Armscii8;
+    Cp866GeneralCi Cp866;
+    Cp866Bin Cp866;
+    Keybcs2GeneralCi Keybcs2;
+    Keybcs2Bin Keybcs2;
+    MacceGeneralCi Macce;
+    MacceBin Macce;
+    MacromanGeneralCi Macroman;
+    MacromanBin Macroman;
+    Cp852GeneralCi Cp852;
+    Cp852Bin Cp852;
+    Latin7EstonianCs Latin7;
+    Latin7GeneralCi Latin7;
+    Latin7GeneralCs Latin7;
+    Latin7Bin Latin7;
+    Cp1251BulgarianCi Cp1251;
+    Cp1251UkrainianCi Cp1251;
+    Cp1251Bin Cp1251;
+    Cp1251GeneralCi Cp1251;
+    Cp1251GeneralCs Cp1251;
+    Cp1256GeneralCi Cp1256;
+    Cp1256Bin Cp1256;
+    Cp1257LithuanianCi Cp1257;
+    Cp1257Bin Cp1257;
+    Cp1257GeneralCi Cp1257;
+    Geostd8GeneralCi Geostd8;
+    Geostd8Bin Geostd8;
+]}
+
+impl Collation {
+    pub fn charset(self) -> Charset {
+        self.row().0
+    }
+
+    pub fn weights(self) -> Weights {
+        self.row().1
+    }
+
+    /// True: spaces at the end of a text do not count.
+    pub fn pads(self) -> bool {
+        self.row().2
+    }
+}
+
+impl Charset {
+    /// The most bytes that a character takes in the set's own encoding.
+    pub fn max_bytes(self) -> u32 {
+        match self {
+            Charset::Utf8 => 4,
+            Charset::Utf8Bmp => 3,
+            _ => 1,
+        }
+    }
+
+    /// True for the sets whose own encoding is not a part of UTF-8: one byte for each character, beyond ASCII.
+    pub fn is_single_byte(self) -> bool {
+        self > Charset::Ascii && self <= Charset::Latin1
+    }
+
+    /// Can a column of this set hold the character?
+    pub fn holds(self, c: char) -> bool {
+        match self {
+            Charset::Binary | Charset::Utf8 => true,
+            Charset::Ascii => c.is_ascii(),
+            Charset::Latin1 => latin1_byte(c).is_some(),
+            Charset::Utf8Bmp => u32::from(c) < 0x1_0000,
+            own => c.is_ascii() || bytes::of(own).byte(c).is_some(),
+        }
+    }
+
+    /// Returns the text in the set's own encoding; a character that the set lacks becomes a question mark.
+    pub fn encode(self, text: &str) -> Cow<'_, [u8]> {
+        if !self.is_single_byte() || text.is_ascii() {
+            return Cow::Borrowed(text.as_bytes());
+        }
+        if self == Charset::Latin1 {
+            return Cow::Owned(text.chars().map(|letter| latin1_byte(letter).unwrap_or(b'?')).collect());
+        }
+        let map = bytes::of(self);
+        Cow::Owned(text.chars().map(|letter| map.byte(letter).unwrap_or(b'?')).collect())
+    }
+
+    /// Returns the text that bytes in the encoding of a single-byte set are. A byte without a character becomes a question mark.
+    pub fn decode_bytes(self, text: &[u8]) -> String {
+        if self == Charset::Latin1 {
+            return text.iter().map(|byte| latin1_char(*byte)).collect();
+        }
+        let map = bytes::of(self);
+        text.iter().map(|byte| map.char(*byte).unwrap_or('?')).collect()
+    }
+
+    /// Returns the text with a question mark for each character that the set lacks.
+    pub fn narrowed(self, text: Text) -> Text {
+        if text.is_ascii() || text.chars().all(|letter| self.holds(letter)) {
+            return text;
+        }
+        text.chars().map(|letter| if self.holds(letter) { letter } else { '?' }).collect::<String>().into()
+    }
+}
+
+#[cfg(test)]
+mod tests;
