@@ -86,11 +86,11 @@ impl Tree {
         let (mut pid, mut low) = (first.pid, first.low.clone());
         loop {
             if !seen.insert(pid) {
-                report.violation("T3", pid, "reached twice");
+                report.violation("BT-3", pid, "reached twice");
                 return Ok(None);
             }
             if !self.pager.is_allocated(pid) {
-                report.violation("T7", pid, "in the tree, but free in the space map");
+                report.violation("BT-7", pid, "in the tree, but free in the space map");
             }
             let page = match self.pager.shared(pid) {
                 Ok(page) => page,
@@ -107,7 +107,7 @@ impl Tree {
             };
             let node = Node(page.page());
             if let Err(what) = node.verify(self.id).and_then(|()| node.verify_records()) {
-                report.violation("T1", pid, what);
+                report.violation("BT-1", pid, what);
                 return Ok(None);
             }
             nodes += 1;
@@ -124,40 +124,42 @@ impl Tree {
                     Some(next) if next.pid == right && next.low == high => {}
                     Some(next) => {
                         let what = format!("its right neighbour is page {right}, the parent says {}", next.pid);
-                        report.violation("T5", pid, what);
+                        report.violation("BT-5", pid, what);
                     }
-                    None => report.violation("T5", pid, "its right neighbour is not in the parent, without INCOMPLETE"),
+                    None => {
+                        report.violation("BT-5", pid, "its right neighbour is not in the parent, without INCOMPLETE")
+                    }
                 }
             }
             (pid, low) = (right, high);
         }
         if let Some(next) = posted.next().filter(|_| whole) {
-            report.violation("T3", next.pid, "in the parent, but not in the chain of its level");
+            report.violation("BT-3", next.pid, "in the parent, but not in the chain of its level");
         }
         Ok(Some((children, nodes)))
     }
 
     fn check_node(&self, node: Node<PageRef<'_>>, pid: PageId, level: u8, low: &[u8], report: &mut Report) {
         if node.level() != level {
-            report.violation("T3", pid, format!("level {} instead of {level}", node.level()));
+            report.violation("BT-3", pid, format!("level {} instead of {level}", node.level()));
         }
         if node.low() != low {
-            report.violation("T2", pid, "its low fence is not its left neighbour's high fence");
+            report.violation("BT-2", pid, "its low fence is not its left neighbour's high fence");
         }
         if level > 0 && (node.count() == 0 || node.key(0) != low) {
-            report.violation("T1", pid, "its first child does not begin at its low fence");
+            report.violation("BT-1", pid, "its first child does not begin at its low fence");
         }
         let mut last: Option<Vec<u8>> = None;
         for index in 0..node.count() {
             let key = node.key(index);
             if !node.covers(&key) {
-                report.violation("T1", pid, format!("record {index} is outside the fences"));
+                report.violation("BT-1", pid, format!("record {index} is outside the fences"));
             }
             if last.is_some_and(|last| last >= key) {
-                report.violation("T1", pid, format!("record {index} is not above the one before it"));
+                report.violation("BT-1", pid, format!("record {index} is not above the one before it"));
             }
             if (level == 0 || index > 0) && node.search(&key) != Ok(index) {
-                report.violation("T1", pid, format!("record {index} is not found by its key"));
+                report.violation("BT-1", pid, format!("record {index} is not found by its key"));
             }
             last = Some(key);
         }

@@ -2,7 +2,7 @@
 //!
 //! A node R leaves the tree by being joined to its left neighbour N under the same parent P: N takes R's high fence and right link (and,
 //! of an inner node, its children), P forgets R's separator, R is marked DELETED and its page is freed, all in one mini-transaction with
-//! N, R, P latched in this order (T4). Only empty leaves are joined. An inner node is joined when both halves fill three quarters at
+//! N, R, P latched in this order (BT-4). Only empty leaves are joined. An inner node is joined when both halves fill three quarters at
 //! most, which happens when its leaves are gone. Two neighbours under different parents wait until these are joined.
 
 use std::cmp::Ordering;
@@ -79,7 +79,7 @@ impl Tree {
             let (mut pid, mut below) = (first, None);
             loop {
                 if pages.contains(&pid) {
-                    return Err(self.corrupt(pid, "T3: reached twice"));
+                    return Err(self.corrupt(pid, "BT-3: reached twice"));
                 }
                 pages.push(pid);
                 let page = self.pager.shared(pid)?;
@@ -125,7 +125,7 @@ impl Tree {
             return Ok(Join::Refused);
         }
         if Node(&left).right() == left.pid() {
-            return Err(self.corrupt(left.pid(), "T3: a right link leads back"));
+            return Err(self.corrupt(left.pid(), "BT-3: a right link leads back"));
         }
         let right = self.pager.exclusive(Node(&left).right())?;
         self.verify_node(&right)?;
@@ -154,7 +154,7 @@ impl Tree {
             return Err(self.corrupt(parent.pid(), "a separator points to another child than the right link"));
         }
         if p.child(index - 1) != left.pid() {
-            // The left one came out of a split that is not finished: it is not in the parent yet (T5).
+            // The left one came out of a split that is not finished: it is not in the parent yet (BT-5).
             drop((parent, right, left));
             self.complete_split(walk);
             return Ok(Join::Refused);
@@ -260,7 +260,7 @@ impl RangeDelete<'_> {
             }
             match erased.high {
                 Some(high) if high <= self.position => {
-                    return Err(self.tree.corrupt(self.tree.root, "T1: a leaf ends before it begins"));
+                    return Err(self.tree.corrupt(self.tree.root, "BT-1: a leaf ends before it begins"));
                 }
                 Some(high) if self.to.as_ref().is_none_or(|to| high < *to) => self.position = high,
                 _ if self.pages > self.pages_before_pass => {

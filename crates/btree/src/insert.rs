@@ -129,7 +129,7 @@ impl Tree {
         buffers.old.clear();
         let old_word = match place {
             Ok(index) if !node.verify_record(index) => {
-                return Err(self.corrupt(leaf.pid(), "T1: a record outside the heap"));
+                return Err(self.corrupt(leaf.pid(), "BT-1: a record outside the heap"));
             }
             Ok(index) => {
                 node.push_value(index, &mut buffers.old);

@@ -2,7 +2,7 @@
 //!
 //! The keys go down side by side, a level at a time, so that their cache misses overlap. What comes out says for each key where its leaf is, as of which version,
 //! or which page has to be read first; nothing here waits for the disk. A later `get_with_hint` or `modify_with_hint` begins at the leaf: if its version has not moved, it is
-//! still the leaf that covers the key (T6), and the descent is saved.
+//! still the leaf that covers the key (BT-6), and the descent is saved.
 
 use std::cmp::Ordering;
 
@@ -100,7 +100,7 @@ impl Tree {
             let covers = !cfg!(debug_assertions) || Node(leaf.page()).covers(key);
             if leaf.validate() {
                 if !covers {
-                    return Err(self.corrupt(leaf.pid(), "T6: the leaf remembered for a key does not cover it"));
+                    return Err(self.corrupt(leaf.pid(), "BT-6: the leaf remembered for a key does not cover it"));
                 }
                 return Ok(found);
             }
@@ -124,7 +124,7 @@ impl Tree {
         self.verify_node(&guard)?;
         let leaf = Node(guard.page());
         if cfg!(debug_assertions) && !leaf.covers(key) {
-            return Err(self.corrupt(guard.pid(), "T6: the leaf remembered for a key does not cover it"));
+            return Err(self.corrupt(guard.pid(), "BT-6: the leaf remembered for a key does not cover it"));
         }
         if leaf.is_incomplete() {
             walk.incomplete = Some(guard.pid());
@@ -155,7 +155,7 @@ impl Tree {
                 } else if let Ok(child) = self.pager.optimistic(next[at])
                     && parent.validate()
                 {
-                    // Both were as seen at one moment (T6).
+                    // Both were as seen at one moment (BT-6).
                     sights[at] = Some(child);
                 }
             }
@@ -183,7 +183,7 @@ impl Tree {
     }
 }
 
-/// The first leaves of the range, in the order in which they will be read. May meet rubbish (T9).
+/// The first leaves of the range, in the order in which they will be read. May meet rubbish (BT-9).
 fn leaves_of(parent: Node<impl crate::node::Words>, from: &[u8], to: Option<&[u8]>, is_backward: bool) -> Vec<PageId> {
     let (first, last) = parent.children_of(from, to);
     let is_open = if is_backward { from.is_empty() } else { to.is_none() };

@@ -209,7 +209,7 @@ fn model(check: impl Fn() + Send + Sync + 'static) {
     builder.check(check);
 }
 
-/// T5, T6: at every moment of a split each key is found, be it in the shortened node, in the new one, or by the right link.
+/// BT-5, BT-6: at every moment of a split each key is found, be it in the shortened node, in the new one, or by the right link.
 #[test]
 fn a_split_hides_no_key() {
     model(|| {
@@ -227,7 +227,7 @@ fn a_split_hides_no_key() {
     });
 }
 
-/// T5: a node that is split again before its first split is posted hands its flag to the node in between. The posts come in either order.
+/// BT-5: a node that is split again before its first split is posted hands its flag to the node in between. The posts come in either order.
 #[test]
 fn a_split_of_a_split_hides_no_key() {
     for order in [[1, 4], [4, 1]] {
@@ -250,7 +250,7 @@ fn a_split_of_a_split_hides_no_key() {
     }
 }
 
-/// T7: a leaf goes, and its page comes back as the right half of another leaf, while a reader is on its way to either.
+/// BT-7: a leaf goes, and its page comes back as the right half of another leaf, while a reader is on its way to either.
 #[test]
 fn a_page_that_returns_elsewhere_misleads_nobody() {
     for key in [1, 12] {

@@ -16,7 +16,7 @@
 //!
 //! Hard part: an optimistic reader looks at a page while a writer changes it, so every number found here may be rubbish until the
 //! page's version has been validated. Reads are therefore single words at masked offsets, every loop is bounded by something the
-//! reader brought along or by the page's size, and nothing here panics on any content (T9).
+//! reader brought along or by the page's size, and nothing here panics on any content (BT-9).
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -79,7 +79,7 @@ pub(crate) const LEAF_HEAD: usize = 2;
 /// Words of an inner record before its key: the child.
 pub(crate) const INNER_HEAD: usize = 1;
 
-/// The right neighbour's separator is not in the parent yet (T5).
+/// The right neighbour's separator is not in the parent yet (BT-5).
 pub(crate) const SPLIT_INCOMPLETE: u16 = 1;
 /// The page left the tree; whoever still arrives here starts again.
 pub(crate) const DELETED: u16 = 2;

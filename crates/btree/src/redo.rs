@@ -12,7 +12,7 @@
 //! 0x18 unpost   tree u32 | key length u16 | 0 u16 | child page u64 | separator
 //! 0x19 retire   tree u32 | 0 u32
 //! ```
-//! Hard part: redo must leave the very words that the first execution left (T8), or the next record, which counts on free room, may not
+//! Hard part: redo must leave the very words that the first execution left (BT-8), or the next record, which counts on free room, may not
 //! fit. So both run the functions of `node/edit.rs`, on pages that are equal word by word.
 
 use pager::{Error, Exclusive, Record, Result};

@@ -2,9 +2,9 @@
 //!
 //! A scan holds nothing between batches. It copies what qualifies in one leaf, seen at one moment, and remembers the fence it has come
 //! to: forward the high one, backward the low one. The next batch descends to that fence again. So splits, removals and freed pages
-//! under a scan need no care: a fence is a key, and every key is covered by exactly one leaf at every moment (T1, T2).
+//! under a scan need no care: a fence is a key, and every key is covered by exactly one leaf at every moment (BT-1, BT-2).
 //!
-//! Forward the way down is mostly spared: the leaf's right neighbour is looked at first, and taken if it still begins at the fence (T10).
+//! Forward the way down is mostly spared: the leaf's right neighbour is looked at first, and taken if it still begins at the fence (BT-10).
 
 use std::ops::{Bound, Range};
 
@@ -86,7 +86,7 @@ impl Batch {
         self.items.clear();
     }
 
-    /// Replaces what is there by the records `range` of a leaf, backward if so; a whole leaf is only copied, for `index_copy`. May meet rubbish (T9).
+    /// Replaces what is there by the records `range` of a leaf, backward if so; a whole leaf is only copied, for `index_copy`. May meet rubbish (BT-9).
     pub(crate) fn copy(&mut self, leaf: Node<PageRef<'_>>, range: Range<usize>, is_backward: bool) {
         self.clear();
         if range.len() >= WHOLE_FROM {
@@ -333,7 +333,7 @@ impl ScanState {
         } else if seen.is_last || self.to.as_ref().is_some_and(|to| self.fence >= *to) {
             self.is_done = true;
         } else if self.fence <= self.from {
-            return Err(tree.corrupt(tree.root, "T1: a leaf ends before it begins"));
+            return Err(tree.corrupt(tree.root, "BT-1: a leaf ends before it begins"));
         } else {
             std::mem::swap(&mut self.from, &mut self.fence);
             tree.pager.prefetch_lines(seen.right, NEXT_LINES);
@@ -360,7 +360,7 @@ impl ScanState {
         } else if self.fence <= self.from {
             self.is_done = true;
         } else if self.to.as_ref().is_some_and(|to| self.fence >= *to) {
-            return Err(tree.corrupt(tree.root, "T1: a leaf begins behind its end"));
+            return Err(tree.corrupt(tree.root, "BT-1: a leaf begins behind its end"));
         } else {
             self.to = Some(std::mem::take(&mut self.fence));
         }

@@ -1,8 +1,8 @@
 //! The way down: from the root to the node that covers a key.
 //!
 //! Optimistic: no latch. Each step reads the child's version before it checks the parent's once more; so at one moment both were as we
-//! saw them, and the child is the right one (T6). Then the child's fences need no look, unless a split to its right is not posted yet.
-//! Latched: one shared latch at a time (T4). Between letting go of the parent and holding the child anything may happen, so the fences
+//! saw them, and the child is the right one (BT-6). Then the child's fences need no look, unless a split to its right is not posted yet.
+//! Latched: one shared latch at a time (BT-4). Between letting go of the parent and holding the child anything may happen, so the fences
 //! are always compared: below the low one means start again, at or above the high one means move right.
 
 use std::cmp::Ordering;
@@ -74,7 +74,7 @@ impl Seek<'_> {
 pub(crate) struct Descent {
     /// Pages that the caller has under X already. Only a damaged pointer leads to them, and to wait there would be for ever.
     pub(crate) held: [PageId; 2],
-    /// A split met on the way whose second step is missing; whoever changes the tree completes it afterwards (T5).
+    /// A split met on the way whose second step is missing; whoever changes the tree completes it afterwards (BT-5).
     pub(crate) incomplete: Option<PageId>,
     pub(crate) read_mode: ReadMode,
 }
@@ -150,7 +150,7 @@ impl Tree {
         }
     }
 
-    /// The same of the leaf that somebody's right link named a while ago, if it begins at `low` (T10). None: it does not, or cannot be read; go down.
+    /// The same of the leaf that somebody's right link named a while ago, if it begins at `low` (BT-10). None: it does not, or cannot be read; go down.
     pub(crate) fn read_right_neighbour<R>(
         &self,
         read_mode: ReadMode,
@@ -180,7 +180,7 @@ impl Tree {
                     let node = Node(guard.page());
                     if cfg!(debug_assertions) && (seek.is_beyond(node) || seek.is_behind(node)) {
                         return Err(
-                            self.corrupt(guard.pid(), "T6: a descent ended at a node that does not cover its key")
+                            self.corrupt(guard.pid(), "BT-6: a descent ended at a node that does not cover its key")
                         );
                     }
                     return Ok(guard);
@@ -232,7 +232,7 @@ impl Tree {
                 return Ok(None);
             }
             if walk.held.contains(&next) {
-                return Err(self.corrupt(sight.pid(), "T3: a pointer leads back down"));
+                return Err(self.corrupt(sight.pid(), "BT-3: a pointer leads back down"));
             }
             self.pager.prefetch_lines(next, 4);
             let below = match self.page(walk.read_mode, next) {
@@ -318,7 +318,7 @@ impl Tree {
                 node.child(seek.child(node))
             };
             if walk.held.contains(&next) || next == pid {
-                return Err(self.corrupt(pid, "T3: a pointer leads back"));
+                return Err(self.corrupt(pid, "BT-3: a pointer leads back"));
             }
             if let LatchedPage::Exclusive(_) = held {
                 // To the right, and the left neighbour is still held: nothing can happen in between.

@@ -69,7 +69,7 @@ impl Tree {
         for _ in 0..SPLITS_MAX {
             let node = Node(split.target.page());
             if entry.key().len() < node.prefix_len() {
-                return Err(self.corrupt(split.target.pid(), "T1: the prefix is longer than a key"));
+                return Err(self.corrupt(split.target.pid(), "BT-1: the prefix is longer than a key"));
             }
             let place = node.search(entry.key());
             match entry.room(node, place) {
@@ -165,7 +165,7 @@ impl Tree {
 
     /// Step two, and the same above for every parent that had to be split for it. `left` is any latched node of this tree.
     ///
-    /// Latches are taken upwards and to the right only, so nobody waits in a circle (T4).
+    /// Latches are taken upwards and to the right only, so nobody waits in a circle (BT-4).
     pub(crate) fn post(&self, left: Exclusive<'_>) -> Result<()> {
         let node = Node(&left);
         if !node.is_incomplete() {

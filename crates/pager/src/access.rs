@@ -1,4 +1,4 @@
-//! How a page is reached: look it up, read it in if it is absent, look at it one of three ways.
+//! Access to a page: look it up in the buffer pool, read it in if it is absent, latch it or view it optimistically.
 
 use stdx::sync::atomic::Ordering;
 
@@ -12,10 +12,10 @@ use crate::pager::Pager;
 pub static PAGE_READ: stdx::wait::Reason = stdx::wait::Reason::new("page_read");
 
 impl Pager {
-    /// A sight of the page without a latch. Waits while somebody holds X, reads the page in if it is absent.
+    /// Returns a view of the page without a latch. Waits while X is held, and reads the page in if it is absent.
     ///
-    /// The page may be freed and used anew at any time: the caller checks that what it sees is what it looks for (owner, level, fences) and validates.
-    /// An error about a page that was reached through a pointer counts only if that pointer still validates.
+    /// The page may be freed and reused at any time: the caller checks that it is the expected page (owner, level, fences) and validates. An error
+    /// about a page that was reached through a pointer counts only if that pointer still validates.
     #[inline]
     pub fn optimistic(&self, pid: PageId) -> Result<Optimistic<'_>> {
         loop {
@@ -32,7 +32,7 @@ impl Pager {
         }
     }
 
-    /// The same of a page that is in memory; `Error::PageMiss` of one that would have to be read, or is being read.
+    /// Like `optimistic`, but returns `Error::PageMiss` instead of reading a page or waiting for a read in progress.
     #[inline]
     pub fn optimistic_cached(&self, pid: PageId) -> Result<Optimistic<'_>> {
         if !self.pool.has(pid) && self.is_in_file(pid) {
@@ -41,7 +41,7 @@ impl Pager {
         self.optimistic(pid)
     }
 
-    /// The sight that was remembered, if nothing has changed since.
+    /// Returns the view that `Optimistic::stamp` was taken of, if the page has not changed since.
     #[inline]
     pub fn revalidate(&self, remembered: PageStamp) -> Option<Optimistic<'_>> {
         let PageStamp { pid, version, frame } = remembered;
@@ -50,7 +50,7 @@ impl Pager {
         same.then_some(Optimistic { pool: &self.pool, frame, version, pid })
     }
 
-    /// The page under a shared latch.
+    /// Returns the page under a shared latch.
     pub fn shared(&self, pid: PageId) -> Result<Shared<'_>> {
         self.shared_as(pid, false)
     }
@@ -72,7 +72,7 @@ impl Pager {
         }
     }
 
-    /// The page under the exclusive latch.
+    /// Returns the page under the exclusive latch.
     pub fn exclusive(&self, pid: PageId) -> Result<Exclusive<'_>> {
         loop {
             if let Some(frame) = self.pool.find(pid) {
@@ -90,7 +90,7 @@ impl Pager {
         }
     }
 
-    /// The exclusive latch if it is free at once; the page is read in if it is absent.
+    /// Takes the exclusive latch if it is free at once. Reads the page in if it is absent.
     pub fn try_exclusive(&self, pid: PageId) -> Result<Option<Exclusive<'_>>> {
         loop {
             if let Some(frame) = self.pool.find(pid) {
@@ -109,29 +109,29 @@ impl Pager {
         }
     }
 
-    /// Asks for the cache lines that a look at the page begins with, where it most likely is.
+    /// Prefetches the first `lines` cache lines of the page in its preferred frame, where it most likely is.
     #[inline]
     pub fn prefetch_lines(&self, pid: PageId, lines: usize) {
         self.pool.prefetch_lines(pid, lines);
     }
 
-    /// A pointer from a damaged page may name any number.
+    /// Returns whether the page lies inside the data file. A pointer read from a damaged page may hold any number.
     pub(crate) fn is_in_file(&self, pid: PageId) -> bool {
         (crate::space_map::FIRST_PAGE..self.pool.data.len() / PAGE_BYTES as u64).contains(&pid)
     }
 
-    /// True if the page is in memory now, and not only on its way there.
+    /// Returns true if the page is in memory and not still being read.
     pub fn is_resident(&self, pid: PageId) -> bool {
         self.pool.has(pid)
     }
 
-    /// True if memory holds as many pages as it can: whoever is going to touch several pages does well to have them read together.
+    /// Returns true if every frame is in use. Callers that are about to touch several pages should then prefetch them together.
     pub fn is_crowded(&self) -> bool {
         self.pool.is_crowded()
     }
 
-    /// Reads the absent ones of `pids` together, so that a batch of requests waits once. Best effort: what cannot be read now is read, and complained
-    /// about, when it is used.
+    /// Reads the absent pages of `pids` together, so that a batch of requests waits once. Best effort: a page that cannot be read now is read, and its
+    /// error reported, when it is used.
     pub fn prefetch_many(&self, pids: &[PageId]) {
         let mut absent: Vec<PageId> =
             pids.iter().copied().filter(|pid| self.is_in_file(*pid) && !self.is_resident(*pid)).collect();
@@ -143,9 +143,9 @@ impl Pager {
         }
     }
 
-    /// Reads as many of the pages, from the first on, as there are frames for at once; returns how many that were.
+    /// Reads a prefix of `pids`, as many pages as have a free frame now. Returns the length of the prefix.
     ///
-    /// Never waits for a frame: it holds latches, and another in the same place could wait for those.
+    /// Never waits for a frame: the frames claimed so far are latched, and two threads that do the same could wait for each other.
     pub(crate) fn load_together(&self, pids: &[PageId], raw: bool) -> usize {
         let mut settled = Vec::with_capacity(pids.len());
         let mut count = 0;
@@ -171,7 +171,7 @@ impl Pager {
             let pages = buffer.chunks_exact(PAGE_BYTES);
             for (((pid, frame), result), page) in settled.into_iter().zip(results).zip(pages) {
                 match result {
-                    // A damaged page is reported to whoever uses it.
+                    // A damaged page is reported to the request that uses it.
                     Ok(()) => drop(self.pool.fill(frame, pid, page, raw)),
                     Err(_) => self.pool.unassign(frame, pid),
                 }
@@ -180,11 +180,11 @@ impl Pager {
         count
     }
 
-    /// Reads one page into a frame, unless somebody else does.
+    /// Reads one page into a frame, unless another thread does.
     #[cold]
     fn load(&self, pid: PageId, raw: bool) -> Result<()> {
         if !self.is_in_file(pid) {
-            return Err(Error::corrupt_page(pid, "a pointer leads outside the file"));
+            return Err(Error::corrupt_page(pid, "a pointer leads outside the data file"));
         }
         let frame = self.claim(pid)?;
         if !self.pool.assign(frame, pid, BufferPool::load_flags(raw)) {
@@ -206,7 +206,7 @@ impl Pager {
         })
     }
 
-    /// A frame for `pid`, X-latched and empty; has pages cleaned while there is none.
+    /// Returns an X-latched empty frame for `pid`. Waits for the cleaner while there is none.
     pub(crate) fn claim(&self, pid: PageId) -> Result<usize> {
         loop {
             match self.try_claim(pid) {
@@ -216,7 +216,7 @@ impl Pager {
         }
     }
 
-    /// A frame if there is one now; calls the cleaner when frames that could be given away begin to be rare.
+    /// Returns a frame if there is one now, and wakes the cleaner when clean frames become rare.
     pub(crate) fn try_claim(&self, pid: PageId) -> Claim {
         let claim = self.pool.claim(pid);
         if self.pool.wants_cleaning() {
@@ -225,7 +225,7 @@ impl Pager {
         claim
     }
 
-    /// The frame of a page whose former content does not matter: X-latched, all zero but for the id.
+    /// Returns the frame of a page whose former content does not matter: X-latched, all zero except for the id.
     pub(crate) fn fresh_frame(&self, pid: PageId, raw: bool) -> Result<Exclusive<'_>> {
         let guard = loop {
             if let Some(frame) = self.pool.find(pid) {
@@ -256,7 +256,8 @@ impl Pager {
     }
 }
 
-/// A page and a raw unit are different things under one number; whoever mixes them up followed a stale or damaged pointer.
+/// Checks that the frame holds the kind of unit that the caller expects, a page or a raw unit. They share one id space; a mismatch means a stale or damaged
+/// pointer.
 fn check_unit_kind(flags: u32, raw: bool, pid: PageId) -> Result<()> {
     if (flags & RAW != 0) == raw {
         return Ok(());

@@ -1,4 +1,7 @@
-//! The background threads.
+//! The background threads: the WAL flusher, the page cleaner, the page readers; starting and stopping them.
+//!
+//! The cleaner sleeps until it is signalled: by the flusher when the WAL has grown far beyond the last checkpoint or needs a segment, by a thread that
+//! needs a frame, by a write that found no room. One `background_step` then does whatever is due. After a failure it retries every 200 ms.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,18 +41,18 @@ impl Pager {
         }
     }
 
-    /// A log of this length is made shorter, to about a quarter of the distance: rarely enough, for it means a look at every frame, and soon enough, for
-    /// the log grows on meanwhile.
+    /// Returns the WAL length beyond the checkpoint, in bytes, that triggers the next one, which shortens the WAL to about a quarter of the distance.
+    /// Five eighths: not often, since a checkpoint reads every frame header, and early enough, since the WAL grows meanwhile.
     fn checkpoint_age_max(distance: u64) -> u64 {
         distance / 8 * 5
     }
 
-    /// The log device failed: what it holds is unknown, so nothing may be acknowledged any more.
+    /// Stops the process after a failed WAL write: the content of the device is unknown, so nothing may be acknowledged any more.
     fn fail(&self, error: &Error) -> ! {
         self.fatal("the log cannot be written, stopping so that nothing unwritten is acknowledged", error)
     }
 
-    /// Stops the process, because what is in memory can no longer be made right while what is in the log can.
+    /// Stops the process: memory cannot be made consistent any more, while recovery from the WAL can be. Calls the failure hook first.
     pub fn fatal(&self, what: &str, error: &Error) -> ! {
         if let Some(hook) = self.failure_hook.get() {
             hook(error);
@@ -87,7 +90,8 @@ impl Pager {
         *signalled = false;
     }
 
-    /// One round of background work: a segment ahead, room ahead, frames for eviction, a shorter log.
+    /// Does one round of background work: cleans frames for eviction, makes a checkpoint if the WAL is long, prepares a WAL segment, grows the data
+    /// file ahead of use.
     pub fn background_step(&self) -> Result<()> {
         self.cleaner_woken.store(false, Ordering::Relaxed);
         while self.pool.wants_cleaning() && !self.stop.load(Ordering::Relaxed) {
@@ -114,7 +118,7 @@ impl Pager {
         Ok(())
     }
 
-    /// Makes everything durable, writes the dirty pages, makes a checkpoint and ends the background threads.
+    /// Makes everything durable, writes the dirty pages, makes a checkpoint and stops the background threads.
     pub fn close(&self) -> Result<()> {
         let result = self.checkpoint_all().map(drop);
         self.stop_threads();

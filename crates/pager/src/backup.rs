@@ -1,10 +1,12 @@
-//! A copy of a database that goes on working.
+//! Backup of a running database.
 //!
-//! The log is pinned at the last checkpoint, the data file is copied in any order, then the log up to now. Opening the copy redoes the log over it.
-//! Hard part: a page may be written while it is copied. Every page written after the pin has all its newer changes in the pinned log, so any whole
-//! version of it will do; a torn one is read again until its checksum fits. A unit of a value has no checksum of its own, but is in the log whole (P7).
+//! The WAL is pinned at the last checkpoint, the data file is copied in any order, then the WAL up to the current position. Opening the copy redoes the WAL
+//! over it.
+//! Hard part: a page may be written while it is copied. All changes of a page that is written after the pin are in the pinned WAL, so any whole version of
+//! it will do; a torn one is read again until its checksum matches. A unit of a value has no checksum of its own, but the WAL holds it whole (PG-7).
 //!
-//! A renewal wants segments that nothing pins: those that are there must follow each other, and each must still be what it was when it has been copied.
+//! A renewal (`backup_log`) needs segments that no pin protects. Their numbers must be consecutive, and each file must still be the same segment after it
+//! was copied.
 
 use std::io::ErrorKind;
 use std::sync::Arc;
@@ -21,21 +23,21 @@ use crate::wal::segment::{SegmentInfo, file_name};
 
 const COPY_BYTES: usize = 1 << 20;
 const TORN_READS_MAX: usize = 8;
-/// A segment under way in the backup's folder.
-const HALF: &str = "half-a-segment";
+/// Name of a segment in the backup folder while it is being copied.
+const PARTIAL: &str = "half-a-segment";
 
-/// What a backup holds.
+/// Result of a backup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backup {
     /// Redo of the copy starts here.
     pub from: Lsn,
-    /// The copy is consistent at this position and at any later one that its log reaches.
+    /// The copy is consistent at this position and at any later one that its WAL reaches.
     pub to: Lsn,
     pub bytes: u64,
 }
 
 impl Pager {
-    /// Copies the database into `target`, which must be empty. Reads and writes go on meanwhile.
+    /// Copies the database into `target`, which must be empty. Reads and writes continue meanwhile. `progress` gets the bytes copied so far and the total.
     pub fn backup(&self, target: &dyn Folder, progress: &dyn Fn(u64, u64)) -> Result<Backup> {
         if !target.list().map_err(|error| Error::io("listing the backup folder", error))?.is_empty() {
             return Err(Error::Format("the backup folder is not empty: choose a new one".into()));
@@ -56,7 +58,7 @@ impl Pager {
         Ok(Backup { from: pin.lsn(), to, bytes })
     }
 
-    /// Brings the log of an earlier backup up to now, so that the copy can be opened at any moment in between.
+    /// Appends the WAL since an earlier backup to it, so that the copy can be opened at any moment in between. Fails if a segment it needs has been recycled.
     pub fn backup_log(&self, target: &dyn Folder) -> Result<Backup> {
         let data = target
             .open(crate::DATA_FILE, Open::Existing)
@@ -71,12 +73,12 @@ impl Pager {
         self.flush_to(to)?;
         let ours = read::segments(self.folder().as_ref(), control.database)?;
         if !ours.iter().any(|segment| segment.number == last) {
-            return Err(gone_on(last));
+            return Err(segment_recycled(last));
         }
         let mut bytes = 0;
         for (number, segment) in (last..).zip(ours.iter().filter(|segment| segment.number >= last)) {
             if segment.number != number {
-                return Err(gone_on(number));
+                return Err(segment_recycled(number));
             }
             bytes += self.copy_segment(*segment, target)?;
         }
@@ -84,23 +86,23 @@ impl Pager {
         Ok(Backup { from: control.checkpoint, to, bytes })
     }
 
-    /// Copies a segment that nothing pins: what was copied counts only if the file has not been given a new name meanwhile, for that comes before it is written to again.
+    /// Copies a segment that no pin protects. The copy counts only if the file has kept its name: a recycled segment is renamed before it is written again.
     fn copy_segment(&self, segment: SegmentInfo, target: &dyn Folder) -> Result<u64> {
         let name = file_name(segment.number);
         let failed = |error| Error::io(format!("copying '{name}' into the backup"), error);
-        if target.list().map_err(failed)?.iter().any(|known| known == HALF) {
-            target.remove(HALF).map_err(failed)?;
+        if target.list().map_err(failed)?.iter().any(|known| known == PARTIAL) {
+            target.remove(PARTIAL).map_err(failed)?;
         }
-        let bytes = copy_file(self.folder().as_ref(), &name, target, HALF)?;
-        // Under this name there is nothing any more, or another segment.
+        let bytes = copy_file(self.folder().as_ref(), &name, target, PARTIAL)?;
+        // The file has been deleted, or the name belongs to another segment.
         let now = self.folder().open(&name, Open::Existing).map_err(|error| match error.kind() {
-            ErrorKind::NotFound => gone_on(segment.number),
+            ErrorKind::NotFound => segment_recycled(segment.number),
             _ => Error::io(format!("opening '{name}'"), error),
         })?;
         if read::segment_in(now.as_ref(), segment.number, self.database())? != Some(segment) {
-            return Err(gone_on(segment.number));
+            return Err(segment_recycled(segment.number));
         }
-        target.rename(HALF, &name).map_err(failed)?;
+        target.rename(PARTIAL, &name).map_err(failed)?;
         Ok(bytes)
     }
 
@@ -116,14 +118,14 @@ impl Pager {
         let to = open(target, crate::DATA_FILE)?;
         to.grow(total).map_err(|error| Error::io("growing the backup's data file", error))?;
         let mut buffer = Aligned::with_capacity(COPY_BYTES);
-        // The control blocks come last, when the copy is whole.
+        // The control blocks are written last, when the copy is complete.
         let mut offset = FIRST_PAGE * PAGE_BYTES as u64;
         while offset < total {
             let len = (COPY_BYTES as u64).min(total - offset) as usize;
             let piece = &mut buffer.as_mut_slice()[..len];
             from.read(offset, piece).map_err(|error| Error::io("reading pages for the backup", error))?;
             for (at, image) in piece.chunks_exact_mut(PAGE_BYTES).enumerate() {
-                self.read_whole(offset / PAGE_BYTES as u64 + at as u64, image)?;
+                self.read_untorn(offset / PAGE_BYTES as u64 + at as u64, image)?;
             }
             to.write(offset, piece).map_err(|error| Error::io("writing the backup", error))?;
             offset += len as u64;
@@ -133,11 +135,11 @@ impl Pager {
         Ok(total)
     }
 
-    /// Reads a page again while it looks torn. Units and pages never written fail the checksum too and are taken as they are.
-    fn read_whole(&self, pid: PageId, image: &mut [u8]) -> Result<()> {
-        let looks_like_a_page = |image: &[u8]| image[8..16] == pid.to_le_bytes();
+    /// Reads a page again while it looks torn. Raw units and pages never written fail the checksum as well and are taken as they are.
+    fn read_untorn(&self, pid: PageId, image: &mut [u8]) -> Result<()> {
+        let is_page = |image: &[u8]| image[8..16] == pid.to_le_bytes();
         for _ in 0..TORN_READS_MAX {
-            if !looks_like_a_page(image) || page::verify(image, pid).is_ok() {
+            if !is_page(image) || page::verify(image, pid).is_ok() {
                 return Ok(());
             }
             std::thread::sleep(std::time::Duration::from_millis(2));
@@ -154,10 +156,10 @@ fn open(folder: &dyn Folder, name: &str) -> Result<Arc<dyn Device>> {
     folder.open(name, Open::Create).map_err(|error| Error::io(format!("creating '{name}' of the backup"), error))
 }
 
-/// The log has left the copy behind.
-fn gone_on(number: u64) -> Error {
+/// The error for a segment that was recycled before the backup was renewed.
+fn segment_recycled(number: u64) -> Error {
     Error::Format(format!(
-        "log segment {number}, with which the log of the backup goes on, has been recycled: make a new backup, and renew its log more often"
+        "log segment {number}, the next one that the backup needs, has been recycled: make a new backup, and renew its log more often"
     ))
 }
 

@@ -1,8 +1,8 @@
-//! Page id to frame, and the frames themselves.
+//! The buffer pool: frames, their memory, and the lookup from page id to frame.
 //!
-//! A page lives in its preferred frame if that was free when the page came in (one look at the frame's header finds it), else wherever there was room,
-//! found through the table ("predictive translation", PrediCache, SIGMOD'26). Frames are never unmapped: a sight of a frame that has meanwhile been
-//! given to another page is harmless, because the version moved (P5).
+//! A page is loaded into its preferred frame if that is empty, so that one load of a frame header finds it; otherwise into any free frame, found through
+//! the page table ("predictive translation", PrediCache, SIGMOD'26). Frames are never unmapped. A view of a frame that was given to another page in the
+//! meantime is harmless, because its version has changed (PG-5).
 
 use std::sync::Arc;
 
@@ -22,34 +22,34 @@ pub struct BufferPool {
     table: PageTable,
     pub(crate) lot: ParkingLot,
     pub(crate) data: Arc<dyn Device>,
-    /// The clock hand: next frame that eviction looks at.
+    /// The clock hand: the next frame that eviction examines.
     clock_hand: AtomicUsize,
-    /// One above the highest frame that ever held a page: whoever looks at all frames looks no further. Small data in a large pool keeps to the low ones.
+    /// One above the highest frame that ever held a page; scans of all frames stop there. Small data in a large buffer pool uses the low frames only.
     used_count: AtomicUsize,
     zero_page: Box<Words>,
     pub(crate) misses: stdx::counter::Counter,
     pub(crate) evictions: stdx::counter::Counter,
-    /// Dirty frames that the hand had to pass since the cleaner last looked.
+    /// Dirty frames that the clock hand has skipped since the cleaner last ran.
     pub(crate) dirty_skipped: AtomicU64,
 }
 
-/// So many dirty frames passed are worth a call for the cleaner, and it has work at once; a few in passing are not.
+/// The cleaner is woken after this many skipped dirty frames: then it has work at once. A few are not worth a wake-up.
 pub(crate) const SKIPPED_MANY: u64 = 64;
-/// A search passes no more dirty frames than this: looking at a header that is not in the cache costs as much as a tenth of a page's write.
+/// Dirty frames that one search skips at most: reading a header that is not in the CPU cache costs about a tenth of writing a page.
 const SKIPPED_MAX: u64 = 1024;
 
-/// Result of a search for a frame to put a page into.
+/// Result of the search for a frame to load a page into.
 pub(crate) enum Claim {
-    /// X-latched, empty, in nobody's table.
+    /// An X-latched, empty frame that is in no table.
     Frame(usize),
-    /// What the hand met was dirty or latched: clean something first.
+    /// The clock hand found only dirty or latched frames: the cleaner must run first.
     Exhausted,
 }
 
 impl BufferPool {
     pub fn new(frame_count: usize, data: Arc<dyn Device>) -> Result<BufferPool> {
         let memory =
-            os::memory::map(frame_count * PAGE_BYTES).map_err(|error| Error::io("mapping the frames", error))?;
+            os::memory::map(frame_count * PAGE_BYTES).map_err(|error| Error::io("mapping the buffer pool", error))?;
         assert!((memory.as_ptr() as usize).is_multiple_of(PAGE_BYTES) && memory.len() >= frame_count * PAGE_BYTES);
         Ok(BufferPool {
             frames: (0..frame_count).map(|_| Frame::default()).collect(),
@@ -66,21 +66,21 @@ impl BufferPool {
         })
     }
 
-    /// The words of a frame.
+    /// Returns the words of a frame.
     #[inline(always)]
     pub(crate) fn words(&self, frame: usize) -> &Words {
         assert!(frame < self.frames.len());
-        // SAFETY: the mapping covers `frames.len()` pages, is page-aligned, lives as long as `self`, started as zeros, and is touched only through
-        // these atomics (P4): devices read and write through buffers of their own.
+        // SAFETY: the mapping covers `frames.len()` pages, is page-aligned, lives as long as `self`, is zero-initialised, and is accessed only
+        // through these atomics (PG-4): devices read and write through buffers of their own.
         unsafe { &*self.memory.as_ptr().cast::<Words>().add(frame) }
     }
 
-    /// The frames that may hold pages.
+    /// Returns the frames that may hold pages.
     pub(crate) fn used_frames(&self) -> &[Frame] {
         &self.frames[..self.used_count.load(Ordering::SeqCst)]
     }
 
-    /// Where the clock hand stands.
+    /// Returns the position of the clock hand.
     pub(crate) fn clock_hand(&self) -> usize {
         self.clock_hand.load(Ordering::Relaxed) % self.frames.len()
     }
@@ -90,15 +90,15 @@ impl BufferPool {
     }
 
     fn preferred(&self, pid: PageId) -> usize {
-        // Page numbers are given out from the start of the file, so a small data set touches few frames, and neighbours share a huge page.
+        // Page ids are allocated from the start of the file, so a small data set touches few frames and neighbours share a huge page.
         let frames = self.frames.len() as u64;
         (if pid < frames { pid } else { pid % frames }) as usize
     }
 
-    /// The frame that holds `pid` at this moment, if any. Whoever uses it checks the id again under a version or latch.
+    /// Returns the frame that holds `pid` at this moment. The caller checks the id again under a version or a latch.
     #[inline]
     pub(crate) fn find(&self, pid: PageId) -> Option<usize> {
-        // No page has these numbers, but empty frames and empty table entries do; damaged pointers may name them.
+        // No page has these ids, but empty frames and empty table entries do; damaged pointers may contain them.
         if pid == 0 || pid == NO_PAGE {
             return None;
         }
@@ -109,7 +109,7 @@ impl BufferPool {
         self.table.find(pid)
     }
 
-    /// Prefetches the header of the preferred frame and the lines of its page that every look begins with.
+    /// Prefetches the header of the preferred frame and the first `lines` cache lines of its page.
     #[inline]
     pub(crate) fn prefetch_lines(&self, pid: PageId, lines: usize) {
         let preferred = self.preferred(pid);
@@ -120,7 +120,7 @@ impl BufferPool {
         }
     }
 
-    /// Looks for a frame for `pid`: the preferred one if empty, else by second chance.
+    /// Finds a frame for `pid`: the preferred one if it is empty, else the clock hand's next victim (second chance).
     pub(crate) fn claim(&self, pid: PageId) -> Claim {
         let preferred = self.preferred(pid);
         if self.try_claim_empty(preferred) {
@@ -159,7 +159,7 @@ impl BufferPool {
         Claim::Exhausted
     }
 
-    /// The hand has passed many dirty frames since the cleaner last looked.
+    /// Returns true if the clock hand has skipped many dirty frames since the cleaner last ran.
     #[inline]
     pub(crate) fn wants_cleaning(&self) -> bool {
         self.dirty_skipped.load(Ordering::Relaxed) >= SKIPPED_MANY
@@ -177,7 +177,7 @@ impl BufferPool {
         false
     }
 
-    /// Takes a clean page out of its frame; the frame stays X-latched (P6).
+    /// Evicts a clean page from its frame; the frame stays X-latched (PG-6).
     fn evict(&self, index: usize) -> bool {
         let frame = &self.frames[index];
         if !frame.try_exclusive() {
@@ -205,7 +205,7 @@ impl BufferPool {
         frame.page_lsn.store(0, Ordering::Relaxed);
     }
 
-    /// Gives an X-latched empty frame to `pid`; false if another frame has it by now (then the claimed one is released).
+    /// Assigns an X-latched empty frame to `pid`. Returns false, and releases the frame, if the page is in another frame by now.
     pub(crate) fn assign(&self, index: usize, pid: PageId, flags: u32) -> bool {
         let frame = &self.frames[index];
         if self.table.insert(pid, index).is_err() {
@@ -214,20 +214,20 @@ impl BufferPool {
         }
         frame.flags.store(flags | REFERENCED, Ordering::Relaxed);
         frame.pid.store(pid, Ordering::Release);
-        // Before the page can be changed, so whoever looks for changed pages after the log has them sees the frame (P3).
+        // Stored before the page can be changed, so that a checkpoint that follows the append sees the frame (PG-3).
         if index >= self.used_count.load(Ordering::Relaxed) {
             self.used_count.fetch_max(index + 1, Ordering::SeqCst);
         }
         true
     }
 
-    /// Takes back `assign` after a failed read, and releases the frame.
+    /// Reverts `assign` after a failed read and releases the frame.
     pub(crate) fn unassign(&self, index: usize, pid: PageId) {
         self.empty(index, pid);
         self.frames[index].unlock_exclusive(&self.lot);
     }
 
-    /// Fills a settled frame from bytes that came from disk and releases it.
+    /// Fills an assigned frame with bytes read from disk, checks them unless they are a raw unit, and releases the latch.
     pub(crate) fn fill(&self, index: usize, pid: PageId, bytes: &[u8], raw: bool) -> Result<()> {
         if !raw && let Err(what) = page::verify(bytes, pid) {
             self.unassign(index, pid);
@@ -246,28 +246,28 @@ impl BufferPool {
         LOADING | if raw { RAW | UNVERIFIED } else { 0 }
     }
 
-    /// True if the page is in memory: neither absent nor on its way.
+    /// Returns true if the page is in memory and not still being read.
     #[inline]
     pub(crate) fn has(&self, pid: PageId) -> bool {
         self.find(pid).is_some_and(|frame| self.frames[frame].flags.load(Ordering::Relaxed) & LOADING == 0)
     }
 
-    /// Every frame has held a page by now: what is read in takes the place of something else.
+    /// Returns true if every frame has held a page: each further read evicts another page.
     pub(crate) fn is_crowded(&self) -> bool {
         self.used_count.load(Ordering::Relaxed) == self.frames.len()
     }
 }
 
-/// A thread keeps a buffer of up to so many bytes for its next reads.
+/// Largest read buffer that a thread keeps for its next reads, in bytes.
 const READ_BUFFER_KEPT: usize = 64 * PAGE_BYTES;
 
 thread_local! {
     static READ_BUFFER: std::cell::RefCell<Option<Aligned>> = const { std::cell::RefCell::new(None) };
 }
 
-/// Lends an aligned buffer of the calling thread, of `pages` pages.
+/// Runs `f` with an aligned buffer of `pages` pages that belongs to the calling thread.
 pub(crate) fn with_read_buffer<R>(pages: usize, f: impl FnOnce(&mut [u8]) -> R) -> R {
-    // Taken out meanwhile: who waits inside `f` may run other things.
+    // Taken out of the thread-local in the meantime: a wait inside `f` may run other work on this thread.
     let mut buffer = READ_BUFFER
         .take()
         .filter(|buffer| buffer.len() >= pages * PAGE_BYTES)

@@ -1,4 +1,7 @@
-//! Checkpoints.
+//! Checkpoints: moving the position where recovery starts, and releasing the WAL before it.
+//!
+//! A checkpoint writes no pages. It is fuzzy: the position is the minimum of the oldest change that is not on disk, of what is copied into the WAL ring,
+//! and of the engine's hook. The cleaner has to write old pages first for it to advance.
 
 use stdx::sync::atomic::Ordering;
 
@@ -8,9 +11,10 @@ use crate::page::Lsn;
 use crate::pager::Pager;
 
 impl Pager {
-    /// Makes the log shorter: recovery will start at the oldest change that is not on disk, or where the hook says.
+    /// Makes a checkpoint at the oldest change that is not on disk, or earlier if the hook asks for it. Returns the position, and recycles WAL segments
+    /// before it.
     pub fn checkpoint(&self) -> Result<Lsn> {
-        // The order matters: everything below `copied` has marked its pages before the frames are looked at (L2).
+        // The order matters: every append below `copied` has marked its pages dirty before the frames are examined (PG-11).
         let hook = match self.checkpoint_hook.get() {
             Some(hook) => hook(),
             None if self.options.checkpoint_needs_hook => return Ok(self.checkpoint_lsn()),
@@ -23,7 +27,7 @@ impl Pager {
         self.wal().flush_to(head.max(lsn))?;
         let mut control = self.control.lock();
         if lsn > control.checkpoint {
-            // What the disk does not say is not so: after a failed write the log is still needed from the old position on.
+            // The block is written first: if the write fails, the WAL is still needed from the old position on.
             let mut next = Control { checkpoint: lsn, ..*control };
             next.write(self.pool.data.as_ref())?;
             *control = next;
@@ -36,7 +40,7 @@ impl Pager {
         Ok(lsn)
     }
 
-    /// Writes all dirty pages and makes a checkpoint: the next opening has next to nothing to redo.
+    /// Writes all dirty pages and makes a checkpoint, so that the next start has next to nothing to redo.
     pub fn checkpoint_all(&self) -> Result<Lsn> {
         for _ in 0..8 {
             let head = self.wal().head();
@@ -48,7 +52,7 @@ impl Pager {
         self.checkpoint()
     }
 
-    /// Keeps the log from `checkpoint_lsn` on until the pin is dropped.
+    /// Keeps the WAL from `checkpoint_lsn` on until the pin is dropped.
     pub fn pin_wal(&self) -> WalPin<'_> {
         let control = self.control.lock();
         let lsn = control.checkpoint;
@@ -57,7 +61,7 @@ impl Pager {
     }
 }
 
-/// Keeps log segments from being recycled.
+/// Keeps WAL segments from being recycled.
 pub struct WalPin<'p> {
     pager: &'p Pager,
     lsn: Lsn,

@@ -1,4 +1,8 @@
-//! Writes dirty pages: because frames are needed, or because the log would grow too long.
+//! The cleaner: writes dirty pages, because clean frames are needed or because the WAL would grow too long.
+//!
+//! For each batch: move the dirty marks (`rec_lsn` to `writing`) and copy each page under its shared latch, write the copies (`write_batch`), sync, and
+//! only then clear the marks. Until then the page can neither be evicted nor passed by a checkpoint (PG-3). A page is written only when the WAL is durable
+//! up to its page LSN (PG-2). Latches are only tried: the cleaner waits for no writer.
 
 use stdx::sync::atomic::Ordering;
 
@@ -10,28 +14,28 @@ use crate::page::{self, Lsn, NO_PAGE, PageId};
 use crate::pager::Pager;
 use crate::write_batch::{BATCH_MAX, BatchWriter, CopiedPage};
 
-/// Frames before the hand that are looked at: those it will meet soon.
+/// Frames ahead of the clock hand that are examined: eviction will reach them soon.
 const LOOK_AHEAD: usize = 8192;
-/// Pages written in one go ahead of the hand; who waits for a frame is told after each batch.
+/// Pages written in one call ahead of the clock hand. Threads that wait for a frame are notified after each batch.
 const AHEAD_MAX: usize = 4 * PAGES_MAX;
 
-/// What became of a dirty page.
+/// Outcome for a page that looked dirty.
 enum CopyOutcome {
-    /// It is no longer dirty, is being changed, or runs ahead of the log.
+    /// Skipped: it is no longer dirty, is being changed, or its page LSN is not durable.
     No,
-    /// Nobody can reach it any more: its dirty mark is taken over, and there is nothing to write.
+    /// Nothing can reach it any more: its dirty mark was moved, and there is nothing to write.
     Dead,
     Taken,
 }
 
 impl Pager {
-    /// Cleans what eviction will want next. Returns how many pages it wrote.
+    /// Cleans the frames that eviction will examine next. Returns the number of pages written.
     pub fn clean_ahead(&self) -> Result<usize> {
         self.pool.dirty_skipped.store(0, Ordering::Relaxed);
         self.write_frames(self.dirty_ahead())
     }
 
-    /// Dirty frames that the hand will meet next: those that nobody has used since it last came by, or else any.
+    /// Returns the dirty frames ahead of the clock hand: those not referenced since its last round, or referenced ones if there are no others.
     fn dirty_ahead(&self) -> Vec<usize> {
         let count = self.pool.frames.len();
         let hand = self.pool.clock_hand();
@@ -55,13 +59,13 @@ impl Pager {
         cold
     }
 
-    /// Cleans every page with a change older than `target`.
+    /// Cleans every page with a change older than `target`. Returns the number of pages written.
     pub fn clean_until(&self, target: Lsn) -> Result<usize> {
         let is_old = |(index, frame): (usize, &Frame)| (frame.oldest_change() < target).then_some(index);
         self.write_frames(self.pool.used_frames().iter().enumerate().filter_map(is_old).collect())
     }
 
-    /// Writes those of `frames` that are dirty, in the order of their places on disk.
+    /// Writes the dirty pages among `frames` in the order of their offsets. First waits for the WAL up to the newest of their page LSNs (PG-2).
     fn write_frames(&self, frames: Vec<usize>) -> Result<usize> {
         let mut order: Vec<(bool, PageId, usize)> = frames
             .into_iter()
@@ -74,10 +78,10 @@ impl Pager {
         order.sort_unstable();
         let newest = order.iter().map(|(_, _, index)| self.pool.frames[*index].page_lsn.load(Ordering::Acquire)).max();
         if let Some(newest) = newest
-            && let Some(log) = self.wal_if_open()
-            && log.durable.get() < newest
+            && let Some(wal) = self.wal_if_open()
+            && wal.durable.get() < newest
         {
-            log.flush_to(newest)?;
+            wal.flush_to(newest)?;
         }
         let mut written = 0;
         let mut batch_writer = self.cleaner.lock();
@@ -115,7 +119,7 @@ impl Pager {
         Ok(copied.len())
     }
 
-    /// Takes over the dirty mark and copies the page.
+    /// Moves the dirty mark and copies the page.
     fn copy_for_write(&self, index: usize, pid: PageId, raw: bool, image: &mut [u8]) -> CopyOutcome {
         let frame = &self.pool.frames[index];
         if !frame.try_shared() {
@@ -123,12 +127,12 @@ impl Pager {
         }
         let guard = Shared { pool: &self.pool, frame: index };
         let unchanged = guard.pid() == pid && (frame.flags.load(Ordering::Relaxed) & RAW != 0) == raw;
-        let durable = self.wal_if_open().map_or(Lsn::MAX, |log| log.durable.get());
+        let durable = self.wal_if_open().map_or(Lsn::MAX, |wal| wal.durable.get());
         if !unchanged || frame.page_lsn.load(Ordering::Acquire) > durable || !frame.start_write() {
             return CopyOutcome::No;
         }
         if frame.flags.load(Ordering::Relaxed) & FREED != 0 {
-            // The record that freed it is durable: looked at above (P8).
+            // The record that freed it is durable: compared above (PG-8).
             return CopyOutcome::Dead;
         }
         guard.page().copy_out(image);

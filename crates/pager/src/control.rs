@@ -1,25 +1,26 @@
-//! The control block: where recovery starts. Two copies, pages 0 and 1 of the data file, written in turn, so that one is always whole.
+//! The control block: database id, boot number and the checkpoint where recovery starts. Two copies, pages 0 and 1 of the data file, are written
+//! alternately, so that one is always whole.
 
 use os::{Aligned, Device};
 
 use crate::error::{Error, Result};
 use crate::page::{Lsn, PAGE_BYTES};
 
-/// Version of everything in the data folder. docs/formats/page.md lists what each version added.
+/// Format version of everything in the data folder. docs/formats/page.md lists what each version added.
 pub const FORMAT: u64 = 1;
 const MAGIC: u64 = u64::from_le_bytes(*b"BELUGADB");
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Control {
-    /// Grows by one with each writing; the higher valid one counts.
+    /// Incremented by each write. The valid copy with the higher number counts.
     pub sequence: u64,
-    /// Random name of the database; its log chunks carry it.
+    /// Random id of the database. Its WAL chunks carry it.
     pub database: u64,
-    /// Recovery reads the log from here.
+    /// Recovery reads the WAL from here.
     pub checkpoint: Lsn,
-    /// Number of openings so far; also the epoch of the log's chunks.
+    /// Number of openings so far; also the epoch of the WAL's chunks.
     pub boot: u64,
-    /// Pages may hold changes up to here: recovery must not stop before. 0, or the end of the backup that this folder is.
+    /// Pages may hold changes up to here, so recovery must not stop before it. The end of the backup in a restored folder, otherwise 0.
     pub consistent: Lsn,
 }
 
@@ -28,7 +29,7 @@ impl Control {
         [MAGIC, FORMAT, PAGE_BYTES as u64, self.sequence, self.database, self.checkpoint, self.boot, self.consistent]
     }
 
-    /// Writes the next copy; durable on return.
+    /// Writes the next copy. It is durable on return.
     pub fn write(&mut self, data: &dyn Device) -> Result<()> {
         self.sequence += 1;
         let mut block = Aligned::with_capacity(PAGE_BYTES);
@@ -69,7 +70,7 @@ impl Control {
         }))
     }
 
-    /// Reads the newer valid copy; None if neither was ever written.
+    /// Reads the newer valid copy. `None` if neither was ever written; an error if both are damaged.
     pub fn read(data: &dyn Device) -> Result<Option<Control>> {
         if data.len() < 2 * PAGE_BYTES as u64 {
             return Ok(None);

@@ -1,11 +1,11 @@
-//! The repair of torn pages: a batch of pages is made durable here before it is written to its places.
+//! The double-write file, which repairs torn pages: a batch of pages is made durable here before it is written in place.
 //!
 //! ```text
 //!   [ header 4 KiB: magic, count, page ids, checksum ][ page ][ page ] ... up to 480
 //! ```
-//! The file holds one batch. It is overwritten only after the data file has been synced, so a torn page is always in the last batch. A batch that is itself
-//! torn has not touched the data file yet. A page of the batch may be freed and its room given to a value: before the value's unit is written, the batch
-//! is made void, lest a repair put the old page over the unit.
+//! The file holds one batch and is overwritten only after the data file has been synced, so a torn page is always in the last batch. If the batch itself is
+//! torn, none of its pages has been written in place yet. A page of the batch may be freed and reused for a value. Before that raw unit is written, the
+//! batch is voided, so that a repair cannot overwrite the unit with the old page (PG-7).
 
 use std::sync::Arc;
 
@@ -14,21 +14,21 @@ use os::{Aligned, Device, Folder, Open};
 use crate::error::{Error, Result};
 use crate::page::{self, PAGE_BYTES, PageId};
 
-/// As many as one block of page ids holds, nearly: a batch costs two syncs, however large it is.
+/// Pages of a batch: nearly as many as one block of page ids holds, since a batch costs two syncs however large it is.
 pub const PAGES_MAX: usize = 480;
-/// Bytes written in one go.
+/// Bytes of one write call.
 const PIECE: usize = 128 << 10;
 const MAGIC: u64 = u64::from_le_bytes(*b"BLGDBLW1");
 
 pub struct DoubleWrite {
     device: Arc<dyn Device>,
     database: u64,
-    /// The pages that a batch in the file may have.
+    /// The pages that the batch in the file may contain.
     last: Vec<PageId>,
 }
 
 impl DoubleWrite {
-    /// The device of the double write, opened or made.
+    /// Opens the double-write file, or creates it at its full size.
     pub fn open_device(folder: &dyn Folder) -> Result<Arc<dyn Device>> {
         let name = crate::DOUBLE_WRITE_FILE;
         let device = folder.open(name, Open::Create).map_err(|error| Error::io(format!("opening '{name}'"), error))?;
@@ -43,7 +43,7 @@ impl DoubleWrite {
         DoubleWrite { device, database, last: Vec::new() }
     }
 
-    /// Writes a batch. `buffer` has room for the header in its first page and the sealed pages of `pids` behind it; `raw` are units about to be written
+    /// Writes a batch. The first page of `buffer` is free for the header; the sealed pages of `pids` follow. `raw` are the units about to be written
     /// without a copy here.
     pub fn write(&mut self, buffer: &mut [u8], pids: &[PageId], mut raw: impl Iterator<Item = PageId>) -> Result<()> {
         if pids.is_empty() && !raw.any(|pid| self.last.contains(&pid)) {
@@ -58,7 +58,7 @@ impl DoubleWrite {
         }
         let crc = crc32c::crc32c(&header[8..]);
         header[..4].copy_from_slice(&crc.to_le_bytes());
-        // If the write fails, the file may hold the one batch or the other.
+        // If the write fails, the file may hold either batch.
         self.last.extend(pids);
         let batch = &buffer[..(1 + pids.len()) * PAGE_BYTES];
         self.write_durable(batch).map_err(|error| Error::io("writing the double-write file", error))?;
@@ -66,7 +66,7 @@ impl DoubleWrite {
         Ok(())
     }
 
-    /// In pieces: a write of the log that comes meanwhile stands behind one of them, not behind all.
+    /// Writes in pieces, so that a concurrent WAL write queues behind one piece and not behind the whole batch.
     fn write_durable(&self, batch: &[u8]) -> std::io::Result<()> {
         if batch.len() <= PIECE {
             return self.device.write_durable(0, batch);
@@ -77,13 +77,13 @@ impl DoubleWrite {
         self.device.sync()
     }
 
-    /// Makes the batch void.
+    /// Voids the batch.
     pub fn clear(&mut self) -> Result<()> {
         self.last = vec![0];
         self.write(Aligned::with_capacity(PAGE_BYTES).as_mut_slice(), &[], std::iter::once(0))
     }
 
-    /// Puts whole copies of the last batch over pages of `data` that are damaged. Returns the repaired pages.
+    /// Restores damaged pages of `data` from the last batch. Returns the ids of the repaired pages.
     pub fn repair(&self, data: &dyn Device) -> Result<Vec<PageId>> {
         let failed = |error| Error::io("reading the double-write file", error);
         let mut header = Aligned::with_capacity(PAGE_BYTES);

@@ -1,24 +1,24 @@
-//! What can go wrong below a request, sorted by what the caller can do about it.
+//! Errors of the storage layer, by what the caller can do about them.
 
 use std::fmt;
 use std::io;
 
 use crate::page::PageId;
 
-/// An error of the storage layer. Doors turn it into their own words; nothing here is retried silently.
+/// An error of the storage layer. Doors translate it; nothing is retried silently here.
 #[derive(Debug)]
 pub enum Error {
-    /// Bytes on disk are not what was written. The request fails, the rest serves.
+    /// Bytes on disk are not what was written. The request fails; other requests are served.
     Corrupt { what: String, file: String, page: Option<PageId> },
-    /// No room for data or log. Writes fail until space is back; reads go on.
+    /// No room for data or WAL. Writes fail until space is free again; reads continue.
     DiskFull { what: &'static str },
-    /// The device refused an operation.
+    /// The device failed an operation.
     Io { what: String, error: io::Error },
     /// The folder was written by a newer Beluga, or is not a Beluga data folder.
     Format(String),
     /// The engine is closing.
     Closed,
-    /// The page is not in memory, and the caller did not want to wait for it (`Pager::optimistic_cached`).
+    /// The page is not in memory, and the caller asked not to wait for it (`Pager::optimistic_cached`).
     PageMiss(PageId),
 }
 
@@ -38,7 +38,7 @@ impl Error {
     }
 }
 
-/// The file system has no room, or the user's share of it is used up.
+/// Returns true if the file system or the user's quota is full.
 pub(crate) fn is_full(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT)) || error.kind() == io::ErrorKind::StorageFull
 }

@@ -1,8 +1,8 @@
-//! Raw extents: runs of 4 KiB units without headers, so that a value of 16 KiB costs exactly four of them.
+//! Raw extents: runs of 4 KiB units without headers, so that a value of 16 KiB takes exactly four units.
 //!
-//! A unit travels through the pool like a page, but has no room for LSN or checksum: its LSN lives in the frame, its checksum in the record that names the
-//! extent. Torn units are repaired by redo, which holds the whole unit as long as the write is not known to be on disk; so they skip the double write (P7).
-//! An extent is written once, before anything names it, and never changed in place.
+//! A unit passes through the buffer pool like a page but has no room for an LSN or a checksum: its LSN is in the frame, its checksum in the record that
+//! names the extent. Torn units are repaired by redo, since the WAL holds the whole unit until its write is known to be on disk; so units skip the
+//! double-write file (PG-7). An extent is written once, before any record names it, and is never changed in place.
 
 use stdx::sync::atomic::Ordering;
 
@@ -14,13 +14,14 @@ use crate::pager::Pager;
 use crate::space_map::Run;
 use crate::wal::record::{self, FLAG_END, kind};
 
-/// Units that go into the log together.
+/// Units that are logged with one append.
 const UNITS_PER_RECORD_RUN: usize = 16;
 
 impl Pager {
-    /// Fills units `unit..` of a reserved extent and logs them; unreachable until a mini-transaction names the extent. `data` is whole units.
+    /// Fills the units of a reserved extent from `unit` on and logs them. They stay unreachable until a mini-transaction names the extent. `data` is a
+    /// multiple of `PAGE_BYTES`.
     ///
-    /// Returns the end of the last record. The bytes are copied once into the log and once into the frames.
+    /// Returns the end of the last record. The bytes are copied once into the WAL ring and once into the frames.
     pub fn extent_write(&self, first: PageId, unit: u32, data: &[u8]) -> Result<Lsn> {
         assert!(data.len().is_multiple_of(PAGE_BYTES) && !data.is_empty());
         let mut end = 0;
@@ -55,9 +56,10 @@ impl Pager {
         Ok(end)
     }
 
-    /// Reads whole units `unit..` of an extent into `out`. `crc` has a crc32c for each of them; a unit that came from disk is compared once.
+    /// Reads whole units of an extent, from `unit` on, into `out`. `crc` has one crc32c per unit; a unit that came from disk is verified once.
     ///
-    /// Under an optimistic read the extent may be gone meanwhile: then this fails or returns other bytes, and the caller's validation fails too.
+    /// Under an optimistic read the extent may have been freed in the meantime. Then this fails or returns other bytes, and the caller's validation
+    /// fails as well.
     pub fn extent_read(&self, first: PageId, unit: u32, out: &mut [u8], crc: &[u32]) -> Result<()> {
         let first = first + u64::from(unit);
         assert_eq!(out.len(), crc.len() * PAGE_BYTES);
@@ -81,7 +83,8 @@ impl Pager {
         Ok(())
     }
 
-    /// Units that a mini-transaction has freed, whose last record ends at `end`: if they are in memory and not looked at, they need no write any more.
+    /// Marks the units of a freed run as needing no write (PG-8), where they are in memory and unlatched. `end` is the end of the mini-transaction that
+    /// freed them.
     pub(crate) fn discard_freed_units(&self, run: Run, end: Lsn) {
         for pid in run.first..run.first + u64::from(run.pages) {
             let Some(frame) = self.pool.find(pid) else { continue };
@@ -98,7 +101,7 @@ impl Pager {
         }
     }
 
-    /// Reads the absent units together.
+    /// Reads the absent units of a run together.
     fn extent_prefetch(&self, first: PageId, count: usize) {
         let absent: Vec<PageId> = (first..first + count as u64).filter(|pid| !self.is_resident(*pid)).collect();
         if absent.len() > 1 && absent.last().is_some_and(|last| (last + 1) * PAGE_BYTES as u64 <= self.pool.data.len())

@@ -1,24 +1,28 @@
-//! Page reads that nobody waits for.
+//! Asynchronous reads of pages: the caller is called back when its page is in memory.
+//!
+//! A thread that serves many requests fetches the absent pages of all of them and goes on with other requests. So the device has as many reads in flight as
+//! there are requests that need one, and no thread waits for each. A thread attached to a `ReadQueue` reads through it; the reader threads (`reader_pool`)
+//! get what the queue does not take: pages without a free frame, and reads beyond its depth.
 
 use crate::page::PageId;
 use crate::pager::Pager;
 use crate::reader_pool::{BATCH, ReadCallback};
 
 impl Pager {
-    /// Has pages read in, and for each of them calls what stands beside it, in this thread or another. Does not wait, except where there are no background
-    /// threads: then it reads here.
+    /// Reads the pages and runs the callback of each, in this thread or another, once the page is in memory. Does not wait, except without background
+    /// threads: then it reads in this thread.
     ///
-    /// Best effort: a page that cannot be read now is read, and complained about, when it is used.
+    /// Best effort: a page that cannot be read now is read, and its error reported, when it is used.
     pub fn fetch(&self, pages: impl IntoIterator<Item = (PageId, ReadCallback)>) {
         let (absent, here): (Vec<_>, Vec<_>) =
             pages.into_iter().partition(|(pid, _)| self.is_in_file(*pid) && !self.is_resident(*pid));
-        here.into_iter().for_each(|(_, then)| then());
+        here.into_iter().for_each(|(_, callback)| callback());
         if self.is_manual() {
             let mut pids: Vec<PageId> = absent.iter().map(|(pid, _)| *pid).collect();
             pids.sort_unstable();
             pids.dedup();
             self.load_together(&pids, false);
-            return absent.into_iter().for_each(|(_, then)| then());
+            return absent.into_iter().for_each(|(_, callback)| callback());
         }
         let absent = self.fetch_in_queue(absent);
         if absent.is_empty() {
@@ -27,14 +31,14 @@ impl Pager {
         let mut queue = self.readers.requests.lock();
         if queue.stop {
             drop(queue);
-            return absent.into_iter().for_each(|(_, then)| then());
+            return absent.into_iter().for_each(|(_, callback)| callback());
         }
         queue.pages.extend(absent);
         drop(queue);
         self.readers.wake.notify_one();
     }
 
-    /// A reader's life.
+    /// The loop of a reader thread.
     pub(crate) fn run_reader(&self) {
         let mut batch: Vec<(PageId, ReadCallback)> = Vec::with_capacity(BATCH);
         let mut pids = Vec::with_capacity(BATCH);
@@ -46,11 +50,11 @@ impl Pager {
             for pid in pids.drain(..) {
                 self.wait_until_loaded(pid);
             }
-            batch.drain(..).for_each(|(_, then)| then());
+            batch.drain(..).for_each(|(_, callback)| callback());
         }
     }
 
-    /// Reads the pages, in pieces where frames are rare, and waits for the cleaner where there is none.
+    /// Reads the pages, in several pieces if frames are rare. Waits for the cleaner if there is no frame.
     fn load_all(&self, mut pids: &[PageId]) {
         while !pids.is_empty() {
             let count = self.load_together(pids, false);
@@ -61,14 +65,14 @@ impl Pager {
         }
     }
 
-    /// Another thread may have been reading the page already: waits here, lest who asked for it wait inside a request.
+    /// Waits for a page that another thread is reading, so that the request called back does not have to.
     fn wait_until_loaded(&self, pid: PageId) {
         if let Some(frame) = self.pool.find(pid) {
             self.pool.frames[frame].version(&self.pool.lot);
         }
     }
 
-    /// Lets the readers end; who still waits for pages is called.
+    /// Stops the reader threads and runs the callbacks of all pending reads.
     pub(crate) fn stop_readers(&self) {
         let left = {
             let mut queue = self.readers.requests.lock();
@@ -77,6 +81,6 @@ impl Pager {
         };
         self.readers.wake.notify_all();
         self.pool.lot.drain_read_queues();
-        left.into_iter().for_each(|(_, then)| then());
+        left.into_iter().for_each(|(_, callback)| callback());
     }
 }

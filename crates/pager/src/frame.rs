@@ -1,11 +1,11 @@
-//! The frame header: latch, identity and write state of one page in memory.
+//! The frame header: latch, identity and write state of one page in the buffer pool.
 //!
 //! ```text
 //!   free (pid = NO_PAGE) --claim--> loading (X held) --load--> clean --dirty--> dirty --clean--> writing --sync--> clean
 //!        ^------------------------------- evict (X held, clean only) ---------------------------'
 //! ```
-//! The latch is one word: X bit, a bit for parked waiters, a count of shared holders, and a version that moves with every release of X.
-//! A reader that takes no latch remembers the version and checks it again (P4); the latch is also the pin: eviction takes X first (P6).
+//! The latch is one word: the X bit, a bit for parked waiters, the count of shared holders, and a version that is incremented by every release of X. An
+//! optimistic reader keeps the version and compares it after reading (PG-4). The latch is also the pin: eviction takes X first (PG-6).
 
 use stdx::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use stdx::sync::{Condvar, Mutex, hint, thread};
@@ -24,17 +24,17 @@ const VERSION: u64 = SHARED_ONE - 1;
 
 /// Set by lookups, cleared by the clock hand.
 pub const REFERENCED: u32 = 1;
-/// The frame holds a unit of an extent: user bytes without a header.
+/// The frame holds a unit of an extent: user bytes without a page header.
 pub const RAW: u32 = 2;
-/// A raw unit came from disk and nobody has compared its checksum yet.
+/// A raw unit was read from disk and its checksum has not been compared yet.
 pub const UNVERIFIED: u32 = 4;
 
-/// Never evicted: a page of the space map, which a commit must reach without I/O.
+/// Never evicted. Set for space-map pages, which a commit must reach without I/O.
 pub const PINNED: u32 = 8;
 
-/// The unit has been freed, by the record that ends at `page_lsn`: once that is durable nobody can reach the bytes any more, and they need no write (P8).
+/// The unit was freed by the record that ends at `page_lsn`. Once that record is durable, nothing can reach the bytes and they need no write (PG-8).
 pub const FREED: u32 = 16;
-/// Its page is on the way from the disk; the frame is X-latched until it has come.
+/// The page is being read from disk; the frame is X-latched until the read completes.
 pub const LOADING: u32 = 32;
 
 pub static LATCH_WAIT: stdx::wait::Reason = stdx::wait::Reason::new("page_latch");
@@ -42,13 +42,13 @@ pub static LATCH_WAIT: stdx::wait::Reason = stdx::wait::Reason::new("page_latch"
 #[repr(align(64))]
 pub struct Frame {
     latch: AtomicU64,
-    /// Changes under X only.
+    /// Changes only under X (PG-1).
     pub pid: AtomicU64,
-    /// Start of the oldest record whose change is not yet on its way to the disk.
+    /// Start of the oldest record whose change is not yet being written to disk.
     pub rec_lsn: AtomicU64,
-    /// The `rec_lsn` that a write under way will settle; cleared only after the device has synced (P3).
+    /// The `rec_lsn` covered by the write in progress. Cleared only after the device has synced (PG-3).
     pub writing: AtomicU64,
-    /// End of the newest record of the page; raw units have no header word for it.
+    /// End of the newest record of the page. Raw units have no header word for it.
     pub page_lsn: AtomicU64,
     pub flags: AtomicU32,
 }
@@ -74,7 +74,7 @@ impl Frame {
         lot.slot(std::ptr::from_ref(self) as usize)
     }
 
-    /// Sleeps until the latch word is no longer blocked; spins first, since holders keep a latch for about a microsecond.
+    /// Waits until the latch word is no longer `blocked`. Spins first, since a latch is usually held for about a microsecond.
     #[cold]
     fn wait_while(&self, lot: &ParkingLot, blocked: impl Fn(u64) -> bool) {
         for spin in 0..120 {
@@ -91,13 +91,13 @@ impl Frame {
             if !blocked(word) {
                 return;
             }
-            // The bit is set while the slot's mutex is held, and the waker takes that mutex before it notifies: no wake-up is lost.
+            // The bit is set while the slot's mutex is held, and the waker takes that mutex before it notifies, so no wake-up is lost.
             let marked = self.latch.compare_exchange(word, word | WAITERS, Ordering::Relaxed, Ordering::Relaxed);
             if marked.is_ok() {
                 let (woken, timed_out) = condvar.wait_timeout(guard, POLL_INTERVAL);
                 guard = woken;
                 if timed_out {
-                    // What we wait for may be a page that is read in, and everybody who could collect it may be waiting too (A1).
+                    // The awaited page may be one that is being read in, and every thread that could poll its completion may be waiting as well (PG-9).
                     drop(guard);
                     lot.poll_read_queues();
                     guard = mutex.lock();
@@ -113,7 +113,7 @@ impl Frame {
         condvar.notify_all();
     }
 
-    /// The version to read under; waits while somebody holds X.
+    /// Returns the version to read under. Waits while X is held.
     #[inline]
     pub fn version(&self, lot: &ParkingLot) -> u64 {
         loop {
@@ -125,7 +125,7 @@ impl Frame {
         }
     }
 
-    /// True if nothing changed since `version` was taken; whatever was read in between may then be used (P4).
+    /// Returns true if nothing has changed since `version` was taken: the values read in between may then be used (PG-4).
     #[inline]
     pub fn validate(&self, version: u64) -> bool {
         fence(Ordering::Acquire);
@@ -162,7 +162,7 @@ impl Frame {
         self.take(word)
     }
 
-    /// X from an observed version: nothing has changed since, or it fails.
+    /// Takes X if the latch word is still the observed version; fails if anything has changed.
     pub fn upgrade(&self, version: u64) -> bool {
         let word = self.latch.load(Ordering::Relaxed);
         word & !WAITERS == version && self.take(word)
@@ -194,24 +194,24 @@ impl Frame {
         self.latch.load(Ordering::Relaxed) & EXCLUSIVE != 0
     }
 
-    /// A writer marks its change. X is held, and the log still counts the record as in flight (L2).
+    /// Marks the page dirty with the record at `start..end`. X is held, and the WAL still counts the record as being copied (PG-11).
     pub fn mark_dirty(&self, start: Lsn, end: Lsn) {
         debug_assert!(self.is_exclusive());
         self.page_lsn.store(end, Ordering::Release);
         self.rec_lsn.fetch_min(start, Ordering::AcqRel);
     }
 
-    /// Start of the oldest change that is not surely on disk, `CLEAN` if none.
+    /// Returns the start of the oldest change that is not surely on disk, `CLEAN` if there is none.
     ///
-    /// The cleaner moves the number from `rec_lsn` to `writing`, and back if the write fails, always storing the new place first:
-    /// a look at the first, the second and the first again meets it in one of them.
+    /// The cleaner moves the value from `rec_lsn` to `writing`, and back if the write fails, and always stores the new place first. Reading `rec_lsn`,
+    /// `writing` and `rec_lsn` again therefore finds it in one of the two.
     pub fn oldest_change(&self) -> Lsn {
         let first = self.rec_lsn.load(Ordering::Acquire);
         let second = self.writing.load(Ordering::Acquire);
         first.min(second).min(self.rec_lsn.load(Ordering::Acquire))
     }
 
-    /// The cleaner, under a shared latch, takes over what has to be written. False if there is nothing or a write is under way.
+    /// Moves `rec_lsn` to `writing` for the cleaner, which holds a shared latch. Returns false if the page is clean or already being written.
     pub fn start_write(&self) -> bool {
         let rec = self.rec_lsn.load(Ordering::Acquire);
         if rec == CLEAN || self.writing.load(Ordering::Acquire) != CLEAN {
@@ -222,7 +222,7 @@ impl Frame {
         true
     }
 
-    /// The write has reached the disk, or has failed and must be tried again.
+    /// Ends a write: it is on disk and synced, or it failed and the page is dirty again.
     pub fn end_write(&self, succeeded: bool) {
         if !succeeded {
             self.rec_lsn.fetch_min(self.writing.load(Ordering::Acquire), Ordering::AcqRel);
@@ -258,7 +258,7 @@ mod model {
         })
     }
 
-    /// P4: two words that a writer changes together are never seen apart by a reader that validates.
+    /// PG-4: two words that a writer changes together are never seen apart by a reader that validates.
     #[test]
     fn loom_a_validated_read_is_whole() {
         loom::model(|| {
@@ -283,7 +283,7 @@ mod model {
         });
     }
 
-    /// An upgrade succeeds only on the very state that was seen, so two writers that both read first never both succeed.
+    /// An upgrade succeeds only on the observed state, so of two writers that read the same version only one succeeds.
     #[test]
     fn loom_upgrades_from_one_version_exclude_each_other() {
         loom::model(|| {
@@ -311,7 +311,7 @@ mod model {
         });
     }
 
-    /// P3: whatever the moment, a look finds the oldest change in one of its two places until the write has ended.
+    /// PG-3: `oldest_change` finds the oldest change in one of its two places at any moment until the write has ended.
     #[test]
     fn loom_the_oldest_change_is_never_overlooked() {
         loom::model(|| {

@@ -1,7 +1,7 @@
-//! The three ways to look at a page: optimistic (no store at all), shared, exclusive.
+//! Three kinds of access to a page: optimistic (no store at all), shared latch, exclusive latch.
 //!
-//! Rules for holding: latches are short, never held across a wait for a lock or a client; child before parent, left before right,
-//! space-map pages last (they are taken inside `Mtr::commit`). Only `Exclusive` can change a page.
+//! Latching rules: latches are short and never held across a wait for a lock or a client. Order: child before parent, left before right, space-map pages
+//! last (`Mtr::commit` takes them). Only `Exclusive` can change a page.
 
 use stdx::sync::atomic::Ordering;
 
@@ -9,7 +9,7 @@ use crate::buffer_pool::BufferPool;
 use crate::frame::{Frame, RAW};
 use crate::page::{self, PAGE_WORDS, PageId, PageRef, WORD_KIND};
 
-/// A page as it was at one moment: where it lay, and its version then. Borrows nothing and may be out of date.
+/// Identity of a page read earlier: its frame and version. Borrows nothing and may be out of date; `Pager::revalidate` checks it.
 #[derive(Clone, Copy, Debug)]
 pub struct PageStamp {
     pub(crate) pid: PageId,
@@ -17,7 +17,7 @@ pub struct PageStamp {
     pub(crate) frame: usize,
 }
 
-/// A sight of a page that holds nothing. Whatever was loaded counts only after `validate` said true (P4).
+/// View of a page without a latch. Loaded values count only after `validate` returned true (PG-4).
 #[derive(Clone, Copy)]
 pub struct Optimistic<'p> {
     pub(crate) pool: &'p BufferPool,
@@ -27,7 +27,7 @@ pub struct Optimistic<'p> {
 }
 
 impl<'p> Optimistic<'p> {
-    /// The page's words; an empty page if the frame now holds user bytes (the page was freed and its room given to a value).
+    /// Returns the page's words, or an all-zero page if the frame now holds user bytes: the page was freed and reused for a value.
     #[inline(always)]
     pub fn page(&self) -> PageRef<'p> {
         if self.header().flags.load(Ordering::Relaxed) & RAW != 0 {
@@ -45,13 +45,13 @@ impl<'p> Optimistic<'p> {
         self.header().validate(self.version)
     }
 
-    /// This sight as plain numbers, for `Pager::revalidate`.
+    /// Returns the stamp of this view, for `Pager::revalidate`.
     #[inline]
     pub fn stamp(&self) -> PageStamp {
         PageStamp { pid: self.pid, version: self.version, frame: self.frame }
     }
 
-    /// X without having waited: succeeds only if nothing changed since this sight was taken.
+    /// Takes X without waiting. Succeeds only if nothing has changed since this view was taken.
     pub fn upgrade(self) -> Option<Exclusive<'p>> {
         if !self.header().upgrade(self.version) {
             return None;
@@ -65,7 +65,7 @@ impl<'p> Optimistic<'p> {
     }
 }
 
-/// A page that nobody changes while this lives.
+/// A page under a shared latch: it does not change while this lives.
 pub struct Shared<'p> {
     pub(crate) pool: &'p BufferPool,
     pub(crate) frame: usize,
@@ -87,7 +87,7 @@ impl Drop for Shared<'_> {
     }
 }
 
-/// A page that only the holder sees and changes.
+/// A page under the exclusive latch.
 pub struct Exclusive<'p> {
     pub(crate) pool: &'p BufferPool,
     pub(crate) frame: usize,
@@ -103,7 +103,7 @@ impl<'p> Exclusive<'p> {
         self.header().pid.load(Ordering::Relaxed)
     }
 
-    /// Stores a word. The change belongs to a record of an open `Mtr`.
+    /// Stores a word. The change must be described by a record of an open `Mtr`.
     #[inline(always)]
     pub fn store(&self, word: usize, value: u64) {
         debug_assert!(self.header().is_exclusive());

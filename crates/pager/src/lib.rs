@@ -1,4 +1,4 @@
-//! Pages that survive a crash: frames, latches, the log, checkpoint, recovery. Start with README.md beside this crate.
+//! Pages that survive a crash: buffer pool, latches, WAL, checkpoint, recovery. Start with README.md beside this crate.
 
 mod access;
 mod background;
@@ -51,7 +51,7 @@ pub use undo_scope::UndoScope;
 pub use wal::read::RecoveryTarget;
 pub use wal::record::{NoObserver, Observer, Record};
 
-/// File of the pages.
+/// Name of the file of the pages.
 pub const DATA_FILE: &str = "data";
-/// File of the double write.
+/// Name of the double-write file.
 pub const DOUBLE_WRITE_FILE: &str = "doublewrite";

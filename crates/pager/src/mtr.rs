@@ -1,7 +1,7 @@
-//! The mini-transaction: changes of one or more pages that the log holds whole or not at all.
+//! The mini-transaction: changes of one or more pages that the WAL holds as a whole or not at all.
 //!
-//! The caller latches pages exclusively, changes them, describes each change by a record, and commits: one reservation, one copy, then every page gets
-//! the end of the mini-transaction as its LSN. Everything that can fail fails before: commit itself cannot.
+//! The caller latches pages exclusively, changes them, describes each change by a record, and commits: one reservation in the WAL, one copy, then every
+//! page gets the end of the mini-transaction as its LSN. Every step that can fail comes before the commit; the commit itself cannot.
 
 use std::cell::Cell;
 
@@ -34,7 +34,7 @@ pub struct Mtr<'p> {
 }
 
 impl Pager {
-    /// Opens a mini-transaction. Its buffers are lent by the thread.
+    /// Opens a mini-transaction. Its buffers are kept by the thread for reuse.
     pub fn mtr(&self) -> Mtr<'_> {
         let scratch = SCRATCH.take().unwrap_or_default();
         debug_assert!(scratch.bytes.is_empty() && scratch.frames.is_empty());
@@ -47,29 +47,30 @@ impl<'p> Mtr<'p> {
         self.scratch.as_mut().expect("present until drop")
     }
 
-    /// Takes a run of free pages; its space record is part of this mini-transaction. `Err(DiskFull)` changes nothing. Given back if this is dropped.
+    /// Reserves a run of free pages and adds its space record to this mini-transaction. `Err(DiskFull)` changes nothing. The run is released if this is
+    /// dropped without a commit.
     pub fn allocate(&mut self, pages: u32, near: PageId) -> Result<PageId> {
         let first = self.pager.reserve(pages, near)?;
         self.allocated(first, pages);
         Ok(first)
     }
 
-    /// Makes a run real that `Pager::reserve` gave out earlier (an extent already filled).
+    /// Adds the space record of a run that `Pager::reserve` returned earlier, such as an extent already filled.
     pub fn allocated(&mut self, first: PageId, pages: u32) {
         self.scratch().allocated.push(Run { first, pages });
     }
 
-    /// Frees a run. It can be allocated again as soon as this mini-transaction is in the log.
+    /// Frees a run. It can be allocated again as soon as this mini-transaction is in the WAL (PG-20).
     pub fn free(&mut self, first: PageId, pages: u32) {
         self.scratch().freed.push(Run { first, pages });
     }
 
-    /// The frame of a page just allocated: X-latched, all zero but for the id, not read from disk.
+    /// Returns the frame of a newly allocated page: X-latched, all zero except for the id, not read from disk.
     pub fn fresh(&mut self, pid: PageId) -> Result<Exclusive<'p>> {
         self.pager.fresh_frame(pid, false)
     }
 
-    /// Describes a change of `page`; `body` parts are concatenated. The page stays latched until `commit` has returned.
+    /// Records a change of `page`. The parts of `body` are concatenated. The page must stay latched until `commit` has returned.
     pub fn record(&mut self, page: &Exclusive<'_>, kind: u8, txn: Option<TxnId>, body: &[&[u8]]) {
         let (pid, before, frame) = (page.pid(), page.page().lsn(), page.frame);
         debug_assert!(page.header().is_exclusive());
@@ -81,7 +82,7 @@ impl<'p> Mtr<'p> {
         self.last_flags = flags;
     }
 
-    /// Records the whole page as it stands. Redo applies it without looking at what was there before.
+    /// Records the image of the whole page. Redo applies it regardless of the page's former state.
     pub fn image(&mut self, page: &Exclusive<'_>) {
         let mut image = [0; PAGE_BYTES];
         page.page().copy_out(&mut image);
@@ -96,14 +97,14 @@ impl<'p> Mtr<'p> {
         self.last_flags = record::encode(&mut scratch.bytes, kind, NO_PAGE, 0, txn, body);
     }
 
-    /// True if nothing has been recorded so far.
+    /// Returns true if nothing has been recorded so far.
     pub fn is_empty(&self) -> bool {
         self.scratch
             .as_ref()
             .is_some_and(|scratch| scratch.bytes.is_empty() && scratch.allocated.is_empty() && scratch.freed.is_empty())
     }
 
-    /// Puts everything into the log and returns the end of the mini-transaction, 0 if it was empty.
+    /// Appends the mini-transaction to the WAL and returns its end, 0 if it was empty.
     pub fn commit(mut self) -> Lsn {
         self.committed = true;
         if self.is_empty() {
@@ -123,7 +124,7 @@ impl<'p> Mtr<'p> {
         });
         drop(maps);
         for run in &scratch.freed {
-            // In this order: until the run is free to be taken, its frames are its own.
+            // In this order: the frames of the run belong to it until the run can be allocated again.
             self.pager.discard_freed_units(*run, end);
             self.pager.unreserve(run.first, run.pages);
         }

@@ -1,4 +1,7 @@
-//! Opening a database: control block, double-write repair, recovery, threads.
+//! Opening a database: control block, repair from the double-write file, recovery, background threads.
+//!
+//! The order is the point: torn pages are repaired before redo reads them, redo ends before the WAL is opened for appends, and a new boot number is durable
+//! before the first append, since it is the epoch that distinguishes new chunks from the torn tail.
 
 use std::sync::Arc;
 use std::sync::OnceLock;
@@ -24,7 +27,7 @@ use crate::wal::stream::{Wal, WalOptions};
 use crate::wal::{FIRST_LSN, segment};
 use crate::write_batch::BatchWriter;
 
-/// A pager ready for use.
+/// An opened pager.
 pub struct Opened {
     pub pager: Arc<Pager>,
     /// The folder was empty.
@@ -33,9 +36,9 @@ pub struct Opened {
 }
 
 impl Pager {
-    /// Opens the data folder, making it if it is empty, and brings every page up to the end of the log.
+    /// Opens the data folder, creating the database if the folder is empty, and brings every page up to the end of the WAL.
     ///
-    /// `observer` sees every record from the last checkpoint on. `random` names a new database.
+    /// `observer` sees every record from the last checkpoint on. `random` becomes the id of a new database.
     pub fn open(
         folder: Arc<dyn Folder>,
         clock: Arc<dyn Clock>,
@@ -48,7 +51,7 @@ impl Pager {
         let name = crate::DATA_FILE;
         let data = folder.open(name, Open::Create).map_err(|error| Error::io(format!("opening '{name}'"), error))?;
         let found = Control::read(data.as_ref())?;
-        // A birth that a crash cut short, before there was a log that could hold anything, is begun again.
+        // A creation that was cut short by a crash, before there was a WAL that could hold anything, is started again.
         let created = match found {
             None => true,
             Some(control) => control.checkpoint == FIRST_LSN && segments(folder.as_ref(), control.database)?.is_empty(),
@@ -100,7 +103,7 @@ impl Pager {
         let recovered = recovery.report;
         if recovered.to < control.consistent {
             return Err(Error::Format(format!(
-                "the copy is consistent from log position {} on, but its log was read only up to {}: choose a later time or position",
+                "the backup is consistent from WAL position {} on, but recovery ended at {}: choose a later time or position",
                 control.consistent, recovered.to
             )));
         }

@@ -1,8 +1,7 @@
 //! The page: 4 KiB with an id, seen by the code as 512 atomic words.
 //!
-//! Optimistic readers may look at a page while its owner changes it, so nobody ever forms a `&[u8]` into a frame:
-//! every access is a relaxed load or store of one word, and what was read counts only after validation (P4).
-//! The byte table stands in docs/formats/page.md.
+//! Optimistic readers may read a page while its owner changes it, so no `&[u8]` into a frame is ever formed: every access is a relaxed load or store of one
+//! word, and the values read count only after validation (PG-4). The byte layout is in docs/formats/page.md.
 
 use stdx::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,22 +10,22 @@ pub const PAGE_WORDS: usize = PAGE_BYTES / 8;
 
 /// Number of a page in the data file; its offset is `id * PAGE_BYTES`. Ids 0 and 1 are the control blocks.
 pub type PageId = u64;
-/// Position in the log, in bytes from its birth. A record's LSN is the position of its end.
+/// Position in the WAL, in bytes since the database was created. A record's LSN is the position of its end.
 pub type Lsn = u64;
-/// Names a transaction that writes several records.
+/// Id of a transaction that writes several records.
 pub type TxnId = u64;
 
-/// No page has this id.
+/// The id that no page has.
 pub const NO_PAGE: PageId = u64::MAX;
 
-/// Header words, the same in every page but the raw units of extents.
+/// Header words, the same in every page except the raw units of extents.
 pub const WORD_KIND: usize = 0; // kind u8 | level u8 | flags u16 | boot u32
 pub const WORD_ID: usize = 1;
 pub const WORD_LSN: usize = 2;
 pub const WORD_CHECKSUM: usize = 3;
 pub const WORD_OWNER: usize = 4; // tree id u32 | owner's u32
 
-/// The first byte of a page.
+/// Page kinds: the first byte of a page.
 pub mod kind {
     pub const NONE: u8 = 0;
     pub const SPACE_MAP: u8 = 1;
@@ -35,20 +34,20 @@ pub mod kind {
 
 pub(crate) type Words = [AtomicU64; PAGE_WORDS];
 
-/// Word-wise sight of a page in a frame. What it reads may be torn unless a latch is held or the read is validated.
+/// Word-wise view of a page in a frame. Values may be torn unless a latch is held or the read is validated.
 #[derive(Clone, Copy)]
 pub struct PageRef<'p> {
     pub(crate) words: &'p Words,
 }
 
 impl<'p> PageRef<'p> {
-    /// Loads a word; an index out of range wraps, so that garbage read before validation stays harmless.
+    /// Loads a word. An index out of range wraps, so that a garbage index read before validation stays harmless.
     #[inline(always)]
     pub fn load(self, word: usize) -> u64 {
         self.words[word & (PAGE_WORDS - 1)].load(Ordering::Relaxed)
     }
 
-    /// Asks for the cache line of a word.
+    /// Prefetches the cache line of a word.
     #[inline(always)]
     pub fn prefetch(self, word: usize) {
         stdx::prefetch(&self.words[word & (PAGE_WORDS - 1)]);
@@ -66,7 +65,7 @@ impl<'p> PageRef<'p> {
         self.load(WORD_LSN)
     }
 
-    /// Copies the whole page out, little-endian. Under a latch, or to be validated.
+    /// Copies the whole page to `out`, little-endian. The caller holds a latch, or validates afterwards.
     #[inline]
     pub fn copy_out(self, out: &mut [u8]) {
         assert_eq!(out.len(), PAGE_BYTES);
@@ -84,7 +83,7 @@ pub(crate) fn copy_in(words: &Words, bytes: &[u8]) {
     }
 }
 
-/// The checksum word of a page image: crc32c over the page with this word taken as zero, and a mark that says "written".
+/// Computes the checksum word of a page image: crc32c over the page with this word taken as zero, plus a bit that marks a written page.
 pub fn checksum(image: &[u8]) -> u64 {
     assert_eq!(image.len(), PAGE_BYTES);
     let at = WORD_CHECKSUM * 8;
@@ -94,13 +93,13 @@ pub fn checksum(image: &[u8]) -> u64 {
     u64::from(crc) | 1 << 32
 }
 
-/// Puts the checksum into an image about to be written.
+/// Stores the checksum into an image that is about to be written.
 pub fn seal(image: &mut [u8]) {
     let sum = checksum(image);
     image[WORD_CHECKSUM * 8..][..8].copy_from_slice(&sum.to_le_bytes());
 }
 
-/// Says what is wrong with an image that was read as page `id`, if anything is.
+/// Checks the checksum and the id of an image that was read as page `id`. `Err` says what is wrong.
 pub fn verify(image: &[u8], id: PageId) -> Result<(), String> {
     let word = |at: usize| u64::from_le_bytes(image[at * 8..][..8].try_into().expect("eight bytes"));
     let (found, computed) = (word(WORD_CHECKSUM), checksum(image));

@@ -1,9 +1,9 @@
-//! Page id to frame, for pages that are not in their preferred frame.
+//! Hash table from page id to frame, for pages that are not in their preferred frame.
 //!
-//! A bucket is one cache line: seven entries and a word with a lock bit and the reach. An entry is one word, so a lookup takes no lock
-//! and can be wrong only by missing an entry that is being inserted; whoever then inserts takes the lock of the home bucket and looks again.
-//! An entry that finds its home full goes to a later bucket; `reach` says how far lookups must go. It only grows: with half of the
-//! entries empty nearly every bucket keeps a reach of zero.
+//! A bucket is one cache line: seven entries and a state word with a lock bit and the probe distance. An entry is one word, so a lookup takes no lock. A
+//! lookup can only miss an entry that is being inserted; `insert` takes the lock of the home bucket and searches again. An entry whose home bucket is full
+//! goes to a later bucket, and the home's probe distance says how far lookups must go. The distance only grows; with half of the entries empty it stays
+//! zero in nearly every bucket.
 
 use stdx::sync::atomic::{AtomicU64, Ordering};
 use stdx::sync::{hint, thread};
@@ -17,7 +17,7 @@ const LOCKED: u64 = 1;
 #[repr(align(64))]
 struct Bucket {
     entries: [AtomicU64; ENTRIES],
-    /// Bit 0: lock. From bit 1: reach in buckets.
+    /// Bit 0: lock. From bit 1: probe distance in buckets.
     state: AtomicU64,
 }
 
@@ -25,14 +25,14 @@ pub struct PageTable {
     buckets: Vec<Bucket>,
 }
 
-/// Spreads page ids, which come in runs.
+/// Hashes a page id; ids come in runs.
 #[inline(always)]
 pub fn hash(pid: PageId) -> u64 {
     let mixed = pid.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9)
 }
 
-/// Maps a hash onto `0..count` without division.
+/// Maps a hash to `0..count` without a division.
 #[inline(always)]
 pub fn reduce(hash: u64, count: usize) -> usize {
     ((u128::from(hash) * count as u128) >> 64) as usize
@@ -93,7 +93,7 @@ impl PageTable {
         self.buckets[home].state.store(reach << 1, Ordering::Release);
     }
 
-    /// Makes `frame` the home of `pid`, or says which frame already is.
+    /// Maps `pid` to `frame`. `Err` holds the frame it is already mapped to.
     pub fn insert(&self, pid: PageId, frame: usize) -> Result<(), usize> {
         let home = self.home(pid);
         let reach = self.lock(home);
@@ -103,7 +103,7 @@ impl PageTable {
         }
         for distance in 0..self.buckets.len() {
             for slot in &self.bucket(home, distance).entries {
-                // Neighbours with another home may race for the same place, hence the exchange.
+                // Inserts with other home buckets may race for the same entry, hence the compare-exchange.
                 if slot.load(Ordering::Relaxed) == 0
                     && slot.compare_exchange(0, entry(pid, frame), Ordering::Release, Ordering::Relaxed).is_ok()
                 {
@@ -115,7 +115,7 @@ impl PageTable {
         unreachable!("the table has twice as many entries as there are frames")
     }
 
-    /// Forgets `pid`, which lives in `frame`.
+    /// Removes the entry of `pid`, which is in `frame`.
     pub fn remove(&self, pid: PageId, frame: usize) {
         let home = self.home(pid);
         let reach = self.lock(home);
@@ -128,7 +128,7 @@ impl PageTable {
                 }
             }
         }
-        unreachable!("page {pid} left the table behind its frame's back")
+        unreachable!("page {pid} of frame {frame} is not in the page table")
     }
 }
 

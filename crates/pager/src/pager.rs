@@ -1,4 +1,8 @@
-//! The pager as a whole.
+//! The pager: the shared state of the storage layer, its options, admission of writes, and the signals between writers and the cleaner.
+//!
+//! Other files add the operations: `access`, `mtr`, `space`, `clean`, `checkpoint`, ... This one imports none of them, only the types of the state. Hard
+//! part: a thread that finds no clean frame waits for the cleaner, and the cleaner itself may need a frame when it grows the data file; so it cleans
+//! instead of waiting for itself.
 
 use std::sync::Arc;
 use std::sync::OnceLock;
@@ -23,25 +27,25 @@ use crate::write_batch::BatchWriter;
 
 pub static FRAME_WAIT: stdx::wait::Reason = stdx::wait::Reason::new("free_frame");
 
-/// Sizes in bytes. The caller divides the memory setting among frames, ring and the rest.
+/// Options of the pager; sizes in bytes. The caller divides the memory setting among the buffer pool, the WAL ring and the rest.
 #[derive(Clone, Debug)]
 pub struct Options {
     pub frame_bytes: u64,
     /// A power of two.
     pub ring_bytes: usize,
     pub segment_bytes: u64,
-    /// Recovery reads about this much log at most: beyond it, old changes are written out and a checkpoint is made.
+    /// About the most WAL that recovery has to read: beyond it, old changes are written out and a checkpoint is made.
     pub checkpoint_distance: u64,
     pub background: Background,
     pub recovery_target: RecoveryTarget,
-    /// No checkpoint before a hook is set: its owner knows of things that recovery must see again.
+    /// Makes no checkpoint before a hook is set: its owner knows of records that recovery must see again.
     pub checkpoint_needs_hook: bool,
-    /// Simulation: what another thread does in between.
+    /// For simulation: runs what another thread would do between two mini-transactions.
     pub interleave: Option<InterleaveHook>,
 }
 
-/// Called after every mini-transaction, while its caller still holds what it holds: there another thread could have flushed, cleaned or made a checkpoint, and
-/// with `Background::Manual` this is how a simulation does it. It must not enter itself.
+/// Called after every mini-transaction, while its caller still holds its latches and locks. Another thread could have flushed, cleaned or made a checkpoint
+/// at that moment; with `Background::Manual` a simulation does so here. It must not re-enter itself.
 #[derive(Clone)]
 pub struct InterleaveHook(pub Arc<dyn Fn(&Pager) + Send + Sync>);
 
@@ -51,12 +55,12 @@ impl std::fmt::Debug for InterleaveHook {
     }
 }
 
-/// Who flushes and cleans.
+/// Which threads flush and clean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Background {
-    /// A flusher and a cleaner thread, asleep while idle.
+    /// A flusher thread and a cleaner thread, asleep while idle.
     Threads,
-    /// Nobody: the caller steps (`flush_once`, `clean_ahead`, `checkpoint`), and a thread that would wait does the work itself. For simulation.
+    /// None. The caller steps (`flush_once`, `clean_ahead`, `checkpoint`), and a thread that would wait does the work itself. For simulation.
     Manual,
 }
 
@@ -79,7 +83,7 @@ thread_local! {
     static IS_CLEANER: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 
-/// Marks the calling thread as the cleaner: it must not wait for the cleaner.
+/// Marks the calling thread as the cleaner, which must not wait for the cleaner.
 pub(crate) fn become_cleaner() {
     IS_CLEANER.set(true);
 }
@@ -101,15 +105,15 @@ pub struct Pager {
     /// Position of the last checkpoint.
     pub(crate) checkpoint_lsn: AtomicU64,
     pub(crate) checkpoints: AtomicU64,
-    /// Segments from here on must stay, because a backup reads them.
+    /// Positions from which a backup still reads the WAL; segments from there on must stay.
     pub(crate) pinned_lsn: Mutex<Vec<Lsn>>,
-    /// The disk had no room when room was last sought.
+    /// The last search for disk space failed.
     pub(crate) full: AtomicBool,
     pub(crate) stop: AtomicBool,
     pub(crate) cleaner_signal: (Mutex<bool>, Condvar),
-    /// Who sought a frame has rung, and the cleaner has not begun with it yet.
+    /// The cleaner has been signalled by a search for a frame and has not started its round yet.
     pub(crate) cleaner_woken: AtomicBool,
-    /// Moves whenever the cleaner has cleaned something.
+    /// Incremented whenever the cleaner has cleaned something.
     pub(crate) cleaned: (Mutex<u64>, Condvar),
     pub(crate) threads: Mutex<Vec<std::thread::JoinHandle<()>>>,
     pub(crate) readers: ReaderPool,
@@ -120,17 +124,17 @@ impl Pager {
         self.wal.get().expect("open after recovery")
     }
 
-    /// None while recovery runs: then every change is durable, for it came from the log.
+    /// Returns the WAL, `None` while recovery runs. Then every change is durable, since it was read from the WAL.
     pub(crate) fn wal_if_open(&self) -> Option<&Wal> {
         self.wal.get()
     }
 
-    /// Everything at or below this position survives a crash.
+    /// Returns the watermark of durability: everything at or below its position survives a crash.
     pub fn durable(&self) -> &Arc<Watermark> {
         &self.wal().durable
     }
 
-    /// The next position of the log.
+    /// Returns the end of the WAL: the position of the next append.
     pub fn wal_head(&self) -> Lsn {
         self.wal().head()
     }
@@ -143,12 +147,12 @@ impl Pager {
         *self.control.lock()
     }
 
-    /// Random name of the database.
+    /// Returns the random id of the database.
     pub fn database(&self) -> u64 {
         self.control.lock().database
     }
 
-    /// Which opening of the database this is; no two have the same number.
+    /// Returns the boot number, which is unique per opening of the database.
     pub fn boot(&self) -> u64 {
         self.control.lock().boot
     }
@@ -157,14 +161,14 @@ impl Pager {
         &self.folder
     }
 
-    /// Frames of the pool, and how many of them are dirty. Counts by looking at each: for reports, not for hot paths.
+    /// Returns the number of frames, of those in use and of dirty ones. Reads every frame header: for reports, not for hot paths.
     pub fn frame_use(&self) -> (u64, u64, u64) {
         let used = self.pool.used_frames().iter().filter(|frame| frame.pid.load(Ordering::Relaxed) != NO_PAGE);
         let dirty = self.pool.used_frames().iter().filter(|frame| frame.oldest_change() != frame::CLEAN);
         (self.pool.frames.len() as u64, used.count() as u64, dirty.count() as u64)
     }
 
-    /// The moment after a mini-transaction.
+    /// Runs the interleave hook, if any, after a mini-transaction.
     #[inline]
     pub(crate) fn run_interleave_hook(&self) {
         if let Some(InterleaveHook(turn)) = &self.options.interleave {
@@ -172,19 +176,18 @@ impl Pager {
         }
     }
 
-    /// Called by the engine's hook owner: what the checkpoint must not pass. The hook may append records; it returns the position where recovery has to
-    /// begin at the latest for their sake.
+    /// Sets the hook that bounds checkpoints. It may append records, and returns the latest position where recovery may start for the engine's sake.
     pub fn set_checkpoint_hook(&self, hook: CheckpointHook) {
-        assert!(self.checkpoint_hook.set(hook).is_ok(), "one hook");
+        assert!(self.checkpoint_hook.set(hook).is_ok(), "the checkpoint hook is set once");
     }
 
-    /// What to do when the log device fails; without a hook, the process aborts.
+    /// Sets the hook that runs when the WAL device fails; after it, or without one, the process aborts.
     pub fn set_failure_hook(&self, hook: FailureHook) {
-        assert!(self.failure_hook.set(hook).is_ok(), "one hook");
+        assert!(self.failure_hook.set(hook).is_ok(), "the failure hook is set once");
     }
 
-    /// To be called before a write latches anything: fails while the disk is full, and waits while the log has no prepared segment. Whoever takes something
-    /// back (`enter_undo`) is let in: room for that is put aside.
+    /// Admits a write; called before it latches anything (PG-16). Fails while the disk is full, and waits while the WAL has no prepared segment. A
+    /// thread inside `enter_undo` is always admitted: its space is reserved.
     #[inline]
     pub fn admit(&self) -> Result<()> {
         if self.wal().is_short_of_space() { self.prepare_wal_segment() } else { Ok(()) }
@@ -199,7 +202,7 @@ impl Pager {
         self.full.store(result.is_err(), Ordering::Relaxed);
         match result {
             Err(Error::DiskFull { .. }) => {
-                // The cleaner looks for room by itself from now on; old segments may become free.
+                // From now on the cleaner retries by itself; a checkpoint may free old segments.
                 self.wake_cleaner();
                 Err(Error::DiskFull { what: "the log" })
             }
@@ -207,17 +210,17 @@ impl Pager {
         }
     }
 
-    /// True while the last search for disk room failed.
+    /// Returns true if the last search for disk space failed.
     pub fn is_full(&self) -> bool {
         self.full.load(Ordering::Relaxed) || self.wal().is_out_of_space()
     }
 
-    /// A write of the log has failed: the process is about to stop, or a simulation should.
+    /// Returns true after a failed WAL write: the process is about to stop, and a simulation should.
     pub fn is_dead(&self) -> bool {
         self.wal().is_dead()
     }
 
-    /// Writes one batch of the log. False if everything was durable.
+    /// Writes one batch of the WAL. Returns false if everything was durable.
     pub fn flush_once(&self) -> Result<bool> {
         self.wal().flush_once()
     }
@@ -227,9 +230,9 @@ impl Pager {
         self.wal().flush_to(lsn)
     }
 
-    /// No frame could be had: waits for the cleaner, or cleans.
+    /// Waits for the cleaner after no frame was found, or cleans in this thread. `Err(Closed)` when the pager stops.
     pub(crate) fn wait_for_free_frame(&self) -> Result<()> {
-        // The cleaner itself needs frames when it makes the file grow: it must not wait for the cleaner.
+        // The cleaner itself needs frames when it grows the file: it must not wait for itself.
         if self.wal_if_open().is_none() || self.options.background == Background::Manual || IS_CLEANER.get() {
             self.clean_ahead()?;
             return Ok(());
@@ -243,7 +246,7 @@ impl Pager {
         if self.stop.load(Ordering::Relaxed) { Err(Error::Closed) } else { Ok(()) }
     }
 
-    /// There are no background threads.
+    /// Returns true if there are no background threads.
     pub(crate) fn is_manual(&self) -> bool {
         self.options.background == Background::Manual
     }
@@ -254,14 +257,14 @@ impl Pager {
         self.cleaner_signal.1.notify_one();
     }
 
-    /// Wakes the cleaner unless it has been told and has not begun yet.
+    /// Wakes the cleaner unless it has been signalled and has not started its round yet.
     pub(crate) fn wake_cleaner_once(&self) {
         if !self.cleaner_woken.load(Ordering::Relaxed) && !self.cleaner_woken.swap(true, Ordering::Relaxed) {
             self.wake_cleaner();
         }
     }
 
-    /// Tells those who wait for a frame that there may be one.
+    /// Notifies the threads that wait for a clean frame.
     pub(crate) fn notify_cleaned(&self) {
         *self.cleaned.0.lock() += 1;
         self.cleaned.1.notify_all();

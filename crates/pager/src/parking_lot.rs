@@ -1,15 +1,18 @@
-//! Where latch waiters sleep.
+//! Parking of latch waiters.
+//!
+//! A frame hashes to one of 256 slots, each a mutex and a condition variable. Waking a waiter of another frame in the same slot is harmless: it tests its
+//! latch again. Waiters wake up every 2 ms to poll the async read queues, since the latch they wait for may belong to a page that is being read (PG-9).
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use stdx::sync::{Condvar, Mutex, RwLock};
 
-/// What a waiter may do with an async read queue. A value given downward, so that frames know no queue.
+/// The operations of an async read queue that a waiter may call. Registered by the queue, so that this layer does not import it.
 pub struct ReadQueueHooks {
-    /// Submits, and collects what is done (A1).
+    /// Submits pending reads and processes completions; does not wait (PG-9).
     pub poll: Box<dyn Fn() + Send + Sync>,
-    /// Waits until no read is under way.
+    /// Waits until no read is in flight.
     pub drain: Box<dyn Fn() + Send + Sync>,
 }
 
@@ -18,7 +21,7 @@ pub struct ParkingLot {
     read_queues: RwLock<Vec<Arc<ReadQueueHooks>>>,
 }
 
-/// A sleeper looks after the lanes so often.
+/// Interval at which a parked waiter polls the async read queues.
 pub const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 impl Default for ParkingLot {
@@ -35,7 +38,7 @@ impl ParkingLot {
         }
     }
 
-    /// The slot of the frame at `address`.
+    /// Returns the slot for the frame at `address`.
     pub fn slot(&self, address: usize) -> &(Mutex<()>, Condvar) {
         &self.slots[(address >> 6) % self.slots.len()]
     }
@@ -52,7 +55,7 @@ impl ParkingLot {
         self.read_queues().iter().for_each(|queue| (queue.drain)());
     }
 
-    /// The queues that exist at this moment; no lock is held while they are polled.
+    /// Returns the queues registered so far; the lock is released before they are polled.
     fn read_queues(&self) -> Vec<Arc<ReadQueueHooks>> {
         self.read_queues.read().clone()
     }

@@ -1,12 +1,13 @@
-//! Page reads that a thread of the pool starts and collects itself, between requests: no other thread, no switch to it and back.
+//! The async read queue: page reads that a worker thread starts and completes itself between requests, without another thread and the switch to it and back.
 //!
 //! ```text
-//!   fetch:  claim a frame (X, loading) ──► push                     descriptor readable
-//!   hand in: submit all that was pushed, for the price of one call
-//!   tend:    hand in; collect ──► fill the frame, release it ──► call those who wait for the page
+//!   fetch:             claim a frame (X, loading) ──► push                 descriptor readable
+//!   submit:            one system call for all that was pushed                   │
+//!   poll_completions:  submit; collect ──► fill the frame, release it ──► run the callbacks of the page
 //! ```
-//! Hard part: a page under way is X-latched, and only who tends the lane releases it. If all threads that tend it waited for that page, nobody would.
-//! So whoever waits for a latch for long tends all lanes meanwhile, and who begins to wait for anything hands in first (A1). A lane never waits for a frame: what finds none is left to the readers.
+//! Hard part: a page being read is X-latched, and only a poll of its queue releases it. If all threads that poll the queue waited for that page, none
+//! would. So a thread that waits long for a latch polls all queues, and a thread submits before it waits for anything (PG-9). A queue never waits for a
+//! frame: a page that finds none goes to the reader threads.
 
 use std::cell::RefCell;
 use std::os::fd::OwnedFd;
@@ -22,28 +23,28 @@ use crate::pager::Pager;
 use crate::parking_lot::ReadQueueHooks;
 use crate::reader_pool::ReadCallback;
 
-/// Reads under way in a lane. More go to the readers.
+/// Reads in flight per queue. Further reads go to the reader threads.
 const DEPTH: usize = 128;
 
-/// A page under way and who waits for it.
+/// A page being read, and the callbacks to run when it is in memory.
 struct PendingRead {
     pid: PageId,
     frame: usize,
-    thens: Vec<ReadCallback>,
+    callbacks: Vec<ReadCallback>,
 }
 
 struct Reads {
     ring: ReadRing,
-    /// By slot of the ring.
-    jobs: Vec<Option<PendingRead>>,
+    /// Indexed by the slot of the ring.
+    pending: Vec<Option<PendingRead>>,
 }
 
-/// Reads under way of one group of threads.
+/// The async read queue of one worker group.
 pub struct ReadQueue {
     pager: Weak<Pager>,
-    under_way: AtomicUsize,
-    /// Some of them have not been handed in.
-    is_pushed: AtomicBool,
+    in_flight: AtomicUsize,
+    /// Some reads have been pushed and not submitted.
+    has_unsubmitted: AtomicBool,
     reads: Mutex<Reads>,
 }
 
@@ -52,14 +53,14 @@ thread_local! {
 }
 
 impl Pager {
-    /// A lane for a group of threads; None where the system has none: then other threads read.
+    /// Opens a queue for a group of threads. `None` where the system has no io_uring: then the reader threads read.
     pub fn open_read_queue(self: &Arc<Self>) -> Option<Arc<ReadQueue>> {
         let ring = self.pool.data.read_ring(PAGE_BYTES, DEPTH)?;
         let queue = Arc::new(ReadQueue {
             pager: Arc::downgrade(self),
-            under_way: AtomicUsize::new(0),
-            is_pushed: AtomicBool::new(false),
-            reads: Mutex::new(Reads { ring, jobs: (0..DEPTH).map(|_| None).collect() }),
+            in_flight: AtomicUsize::new(0),
+            has_unsubmitted: AtomicBool::new(false),
+            reads: Mutex::new(Reads { ring, pending: (0..DEPTH).map(|_| None).collect() }),
         });
         let (polled, drained) = (queue.clone(), queue.clone());
         self.pool.lot.add_read_queue(ReadQueueHooks {
@@ -69,7 +70,7 @@ impl Pager {
         Some(queue)
     }
 
-    /// Starts the reads in the calling thread's lane, if it has one; returns what the lane does not take.
+    /// Starts the reads in the calling thread's queue, if it has one. Returns those that the queue does not take.
     pub(crate) fn fetch_in_queue(&self, absent: Vec<(PageId, ReadCallback)>) -> Vec<(PageId, ReadCallback)> {
         ATTACHED.with_borrow(|queue| match queue {
             Some(queue) if std::ptr::eq(queue.pager.as_ptr(), self) => queue.start(self, absent),
@@ -79,12 +80,12 @@ impl Pager {
 }
 
 impl ReadQueue {
-    /// Readable while there is something to collect.
+    /// Returns a descriptor that is readable while there are completions. Fails if the system is out of descriptors.
     pub fn poll_fd(&self) -> std::io::Result<OwnedFd> {
         self.reads.lock().ring.poll_fd()
     }
 
-    /// From here on, what the calling thread fetches is read in this lane. It tends the lane before it waits for anything else.
+    /// Attaches the calling thread: pages it fetches are read through this queue. It must poll the queue before it waits for anything else.
     pub fn attach_thread(self: &Arc<Self>) {
         ATTACHED.set(Some(self.clone()));
     }
@@ -92,43 +93,43 @@ impl ReadQueue {
     fn start(&self, pager: &Pager, absent: Vec<(PageId, ReadCallback)>) -> Vec<(PageId, ReadCallback)> {
         let mut reads = self.reads.lock();
         let mut left = Vec::new();
-        for (pid, then) in absent {
-            if let Some((pid, then)) = reads.start(pager, pid, then) {
-                left.push((pid, then));
+        for (pid, callback) in absent {
+            if let Some((pid, callback)) = reads.start(pager, pid, callback) {
+                left.push((pid, callback));
             }
         }
-        self.under_way.store(reads.ring.in_flight(), Ordering::Relaxed);
-        self.is_pushed.store(true, Ordering::Relaxed);
+        self.in_flight.store(reads.ring.in_flight(), Ordering::Relaxed);
+        self.has_unsubmitted.store(true, Ordering::Relaxed);
         left
     }
 
-    /// Hands to the kernel what threads of the lane have asked for.
+    /// Submits the reads that the attached threads have pushed.
     pub fn submit(&self) {
-        if self.is_pushed.swap(false, Ordering::Relaxed) {
+        if self.has_unsubmitted.swap(false, Ordering::Relaxed) {
             self.reads.lock().ring.submit();
         }
     }
 
-    /// Hands in, collects what is done, and calls those who wait for it. Does not wait.
+    /// Submits, processes completed reads and runs their callbacks. Does not wait.
     pub fn poll_completions(&self) {
-        if self.under_way.load(Ordering::Relaxed) == 0 {
+        if self.in_flight.load(Ordering::Relaxed) == 0 {
             return;
         }
         let Some(pager) = self.pager.upgrade() else { return };
-        let thens = {
+        let callbacks = {
             let mut reads = self.reads.lock();
-            self.is_pushed.store(false, Ordering::Relaxed);
+            self.has_unsubmitted.store(false, Ordering::Relaxed);
             reads.ring.submit();
-            let thens = reads.collect(&pager.pool);
-            self.under_way.store(reads.ring.in_flight(), Ordering::Relaxed);
-            thens
+            let callbacks = reads.collect(&pager.pool);
+            self.in_flight.store(reads.ring.in_flight(), Ordering::Relaxed);
+            callbacks
         };
-        thens.into_iter().for_each(|then| then());
+        callbacks.into_iter().for_each(|callback| callback());
     }
 
-    /// Waits until nothing is under way.
+    /// Waits until no read is in flight.
     pub(crate) fn drain(&self) {
-        while self.under_way.load(Ordering::Relaxed) > 0 {
+        while self.in_flight.load(Ordering::Relaxed) > 0 {
             self.reads.lock().ring.wait();
             self.poll_completions();
         }
@@ -136,40 +137,40 @@ impl ReadQueue {
 }
 
 impl Reads {
-    /// Some: not taken.
-    fn start(&mut self, pager: &Pager, pid: PageId, then: ReadCallback) -> Option<(PageId, ReadCallback)> {
+    /// Starts one read. Returns the request if the queue does not take it.
+    fn start(&mut self, pager: &Pager, pid: PageId, callback: ReadCallback) -> Option<(PageId, ReadCallback)> {
         if self.ring.in_flight() == DEPTH {
-            return Some((pid, then));
+            return Some((pid, callback));
         }
         if let Some(frame) = pager.pool.find(pid) {
-            // On its way, most likely here.
-            let job = self.jobs.iter_mut().flatten().find(|job| job.frame == frame && job.pid == pid);
-            let Some(job) = job else { return Some((pid, then)) };
-            job.thens.push(then);
+            // Already being read, most likely by this queue.
+            let read = self.pending.iter_mut().flatten().find(|read| read.frame == frame && read.pid == pid);
+            let Some(read) = read else { return Some((pid, callback)) };
+            read.callbacks.push(callback);
             return None;
         }
-        let Claim::Frame(frame) = pager.try_claim(pid) else { return Some((pid, then)) };
+        let Claim::Frame(frame) = pager.try_claim(pid) else { return Some((pid, callback)) };
         if !pager.pool.assign(frame, pid, BufferPool::load_flags(false)) {
-            return Some((pid, then));
+            return Some((pid, callback));
         }
         pager.pool.misses.add(1);
-        let slot = self.ring.push(pid * PAGE_BYTES as u64).expect("there is room, looked at above");
-        self.jobs[slot as usize] = Some(PendingRead { pid, frame, thens: vec![then] });
+        let slot = self.ring.push(pid * PAGE_BYTES as u64).expect("the depth was checked above");
+        self.pending[slot as usize] = Some(PendingRead { pid, frame, callbacks: vec![callback] });
         None
     }
 
     fn collect(&mut self, pool: &BufferPool) -> Vec<ReadCallback> {
-        let mut thens = Vec::new();
-        let Reads { ring, jobs } = self;
+        let mut callbacks = Vec::new();
+        let Reads { ring, pending } = self;
         ring.collect(&mut |slot, result| {
-            let job = jobs[slot as usize].take().expect("started here");
+            let read = pending[slot as usize].take().expect("a completion of a read started here");
             match result {
-                // A damaged page is reported to whoever uses it.
-                Ok(bytes) => drop(pool.fill(job.frame, job.pid, bytes, false)),
-                Err(_) => pool.unassign(job.frame, job.pid),
+                // A damaged page is reported to the request that uses it.
+                Ok(bytes) => drop(pool.fill(read.frame, read.pid, bytes, false)),
+                Err(_) => pool.unassign(read.frame, read.pid),
             }
-            thens.extend(job.thens);
+            callbacks.extend(read.callbacks);
         });
-        thens
+        callbacks
     }
 }

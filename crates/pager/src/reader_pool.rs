@@ -1,4 +1,4 @@
-//! The reader threads' requests.
+//! Requests to the reader threads, which read pages that no async read queue takes.
 
 use std::collections::VecDeque;
 
@@ -6,12 +6,12 @@ use stdx::sync::{Condvar, Mutex};
 
 use crate::page::PageId;
 
-/// Threads that read. Each waits for its own submission, so that while one fills frames others keep the disk busy.
+/// Number of reader threads. Each waits for its own submission, so that the others keep the disk busy while one fills frames.
 pub(crate) const READERS: usize = 4;
 /// Pages of one submission.
 pub(crate) const BATCH: usize = 64;
 
-/// Called when the page that was asked for is in memory, if it could be read.
+/// Called when the requested page is in memory, or could not be read.
 pub type ReadCallback = Box<dyn FnOnce() + Send>;
 
 #[derive(Default)]
@@ -20,7 +20,7 @@ pub(crate) struct ReadRequests {
     pub(crate) stop: bool,
 }
 
-/// Pages that are wanted, and those who wait for work.
+/// Requested pages, and the condition variable of idle reader threads.
 #[derive(Default)]
 pub(crate) struct ReaderPool {
     pub(crate) requests: Mutex<ReadRequests>,
@@ -28,7 +28,7 @@ pub(crate) struct ReaderPool {
 }
 
 impl ReaderPool {
-    /// Waits for pages to read; false: there will be none.
+    /// Waits for requests and moves a share of them to `batch`. Returns false when the pager stops.
     pub(crate) fn take(&self, batch: &mut Vec<(PageId, ReadCallback)>) -> bool {
         let mut queue = self.requests.lock();
         while queue.pages.is_empty() {
@@ -37,7 +37,7 @@ impl ReaderPool {
             }
             queue = self.wake.wait(queue);
         }
-        // A share, not all: the first of a large batch would wait for its last.
+        // A share, not all: the first page of a large batch would wait for the last.
         let count = queue.pages.len().div_ceil(READERS).min(BATCH);
         batch.extend(queue.pages.drain(..count));
         if !queue.pages.is_empty() {

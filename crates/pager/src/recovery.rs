@@ -1,14 +1,15 @@
-//! From the checkpoint to the end of the log: every page gets the changes it misses.
+//! Recovery: from the checkpoint to the end of the WAL, every page gets the changes it lacks.
 //!
-//! Hard part: a page number may have had several lives between checkpoint and crash. A record of an early life may meet the bytes of a late one on disk: a
-//! newer LSN (skip it) or a value's raw unit (unreadable as a page). The log explains both: whatever begins a new life is an image or a whole unit and is
-//! applied without looking. So an unreadable page is only noted, and is forgiven if the log starts it anew or frees it (L5).
+//! Hard part: a page id may have been freed and reused several times between checkpoint and crash. A record of an earlier use may meet the bytes of a later
+//! one on disk: a newer LSN (the record is skipped) or a raw unit (unreadable as a page). The WAL explains both, because every new use begins with an image
+//! or a whole unit, which is applied regardless of the page's state. So an unreadable page is only noted, and dropped from the list if the WAL starts it
+//! anew or frees it (PG-14).
 //!
-//! A record changes one page, so the pages are divided among threads and each thread goes through the log on its own (L8):
+//! A record changes one page, so the pages are partitioned among threads, and each thread goes through the WAL on its own (PG-17):
 //!
 //! ```text
-//!   reader:    window 1 | window 2 | window 3 ...     reads, checks, shows the observer, has absent pages read in
-//!   part 0..n:            window 1 | window 2 ...     applies what concerns its pages, in log order
+//!   reader:           window 1 | window 2 | window 3 ...     reads, verifies, calls the observer, has absent pages read in
+//!   partition 0..n:            window 1 | window 2 ...       applies the records of its pages, in WAL order
 //! ```
 
 use std::collections::HashMap;
@@ -24,28 +25,28 @@ use crate::page::{Lsn, PAGE_BYTES, PageId, TxnId, WORD_LSN};
 use crate::pager::Pager;
 use crate::redo::RedoTable;
 use crate::space_map::{self, Run};
-use crate::wal::read::{End, RecoveryTarget, WalReader};
+use crate::wal::read::{RecoveryTarget, WalEnd, WalReader};
 use crate::wal::record::{Observer, Record, kind, unfold_image};
 
-/// Bytes of log whose pages are fetched together.
+/// Bytes of WAL whose pages are fetched together.
 const WINDOW_BYTES: usize = 4 << 20;
 
-/// What recovery did, for the log line and for tests.
+/// Report of recovery, for the log line and for tests.
 #[derive(Clone, Debug, Default)]
 pub struct RecoveryReport {
     pub from: Lsn,
     pub to: Lsn,
-    /// Wall time of the last chunk, in milliseconds since 1970; 0 if the log was empty.
+    /// Wall time of the last chunk, in milliseconds since 1970; 0 if the WAL was empty.
     pub wall_ms: u64,
     pub records: u64,
     pub applied: u64,
     /// Pages restored from the double-write file.
     pub repaired: Vec<PageId>,
-    /// Pages that could not be read although the log has changes for them: requests that need them will fail.
+    /// Pages that could not be brought up to date, and why. Requests that need them fail.
     pub damaged: Vec<(PageId, String)>,
 }
 
-/// A record lifted out of the reader's buffer.
+/// A record whose body was copied out of the reader's buffer, as a range of `RecordWindow::bytes`.
 struct OwnedRecord {
     lsn_start: Lsn,
     lsn_end: Lsn,
@@ -77,15 +78,15 @@ impl RecordWindow {
         });
     }
 
-    fn record(&self, lifted: &OwnedRecord) -> Record<'_> {
+    fn record(&self, owned: &OwnedRecord) -> Record<'_> {
         Record {
-            lsn_start: lifted.lsn_start,
-            lsn_end: lifted.lsn_end,
-            kind: lifted.kind,
-            page: lifted.page,
-            page_lsn_before: lifted.page_lsn_before,
-            txn: lifted.txn,
-            body: &self.bytes[lifted.body.clone()],
+            lsn_start: owned.lsn_start,
+            lsn_end: owned.lsn_end,
+            kind: owned.kind,
+            page: owned.page,
+            page_lsn_before: owned.page_lsn_before,
+            txn: owned.txn,
+            body: &self.bytes[owned.body.clone()],
         }
     }
 }
@@ -99,8 +100,8 @@ pub(crate) struct Recovery<'a> {
 }
 
 impl Recovery<'_> {
-    /// Runs the log from `from` to its end, or as far as `until` allows.
-    pub fn run(&mut self, folder: &Arc<dyn Folder>, database: u64, from: Lsn, until: RecoveryTarget) -> Result<End> {
+    /// Redoes the WAL from `from` to its end, or as far as `until` allows. Returns where the WAL ends.
+    pub fn run(&mut self, folder: &Arc<dyn Folder>, database: u64, from: Lsn, until: RecoveryTarget) -> Result<WalEnd> {
         self.report.from = from;
         let mut reader = WalReader::open(folder, database, from, until)?;
         let count = if self.pager.is_manual() { PARTITIONS_MANUAL } else { threads() };
@@ -135,7 +136,7 @@ impl Recovery<'_> {
         Ok(end)
     }
 
-    /// The next piece of the log, seen by the observer, its pages on their way into memory; None at the end.
+    /// Reads the next window, shows it to the observer and has its pages read in. `None` at the end.
     fn read(&mut self, reader: &mut WalReader) -> Result<Option<RecordWindow>> {
         let mut window = RecordWindow::default();
         reader.next(WINDOW_BYTES, &mut |record| {
@@ -146,13 +147,13 @@ impl Recovery<'_> {
         if window.records.is_empty() {
             return Ok(None);
         }
-        self.cover(&window)?;
+        self.grow_file_for(&window)?;
         self.fetch(&window);
         Ok(Some(window))
     }
 
-    /// The crash may have taken back a growth of the file that the log relies on.
-    fn cover(&self, window: &RecordWindow) -> Result<()> {
+    /// Grows the data file again if the crash took back a growth that the WAL relies on.
+    fn grow_file_for(&self, window: &RecordWindow) -> Result<()> {
         let Some(last) = window.records.iter().filter_map(|record| record.page).max() else { return Ok(()) };
         let needed = (last + 1) * PAGE_BYTES as u64;
         if needed <= self.pager.pool.data.len() {
@@ -162,15 +163,15 @@ impl Recovery<'_> {
         self.pager.pool.data.grow(bytes).map_err(|error| Error::io("growing the data file during recovery", error))
     }
 
-    /// Reads the pages that the window's records change and that are not begun anew by it.
+    /// Reads the pages that the window's records change, except those that begin with an image or a unit.
     fn fetch(&self, window: &RecordWindow) {
         let mut wanted: Vec<PageId> = Vec::new();
-        let mut begun: std::collections::HashSet<PageId> = Default::default();
+        let mut started: std::collections::HashSet<PageId> = Default::default();
         for record in &window.records {
             let Some(pid) = record.page else { continue };
             if matches!(record.kind, kind::IMAGE | kind::EXTENT_UNIT) {
-                begun.insert(pid);
-            } else if !begun.contains(&pid) {
+                started.insert(pid);
+            } else if !started.contains(&pid) {
                 wanted.push(pid);
             }
         }
@@ -181,15 +182,15 @@ impl Recovery<'_> {
     }
 }
 
-/// Parts where there are no threads: one after the other, so that simulations meet the division.
+/// Partitions where there are no threads: applied one after the other, so that simulation covers the partitioning.
 const PARTITIONS_MANUAL: usize = 3;
 
-/// How many threads apply: as many as there are processors, as far as they are likely to have work.
+/// Returns the number of threads that apply: one per processor, at most 16.
 fn threads() -> usize {
     std::thread::available_parallelism().map_or(1, |count| count.get()).min(16)
 }
 
-/// One thread's share of the pages.
+/// The pages of one thread, and what it found.
 struct RedoPartition<'a> {
     pager: &'a Pager,
     redo: &'a RedoTable,
@@ -197,7 +198,7 @@ struct RedoPartition<'a> {
     count: usize,
     /// Pages that cannot be brought up to date, and why.
     damaged: HashMap<PageId, String>,
-    /// The mini-transaction being applied, by its end, and its pages so far.
+    /// WalEnd of the mini-transaction being applied, and its pages so far.
     mtr: Lsn,
     mtr_pages: Vec<PageId>,
     applied: u64,
@@ -209,19 +210,19 @@ impl<'a> RedoPartition<'a> {
     }
 
     fn owns(&self, pid: PageId) -> bool {
-        // Neighbours are often changed together: a multiplication spreads them.
+        // Neighbouring pages are often changed together: the multiplication spreads them.
         let spread = pid.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         ((spread * self.count as u64) >> 32) as usize == self.number
     }
 
     fn apply_window(&mut self, window: &RecordWindow) -> Result<()> {
-        for lifted in &window.records {
-            let Some(pid) = lifted.page else { continue };
+        for owned in &window.records {
+            let Some(pid) = owned.page else { continue };
             if self.owns(pid) {
-                self.apply(pid, &window.record(lifted))?;
+                self.apply(pid, &window.record(owned))?;
             }
-            if lifted.kind == kind::SPACE_CLEAR {
-                self.forgive(space_map::decode(&window.record(lifted)));
+            if owned.kind == kind::SPACE_CLEAR {
+                self.clear_damage(space_map::decode(&window.record(owned)));
             }
         }
         Ok(())
@@ -232,9 +233,9 @@ impl<'a> RedoPartition<'a> {
             kind::IMAGE => {
                 let image =
                     unfold_image(record.body).ok_or_else(|| corrupt(record, "an image of impossible length"))?;
-                self.begin(pid, record, &image, false);
+                self.start_anew(pid, record, &image, false);
             }
-            kind::EXTENT_UNIT if record.body.len() == PAGE_BYTES => self.begin(pid, record, record.body, true),
+            kind::EXTENT_UNIT if record.body.len() == PAGE_BYTES => self.start_anew(pid, record, record.body, true),
             kind::EXTENT_UNIT => return Err(corrupt(record, "a unit of impossible length")),
             kind::SPACE_SET | kind::SPACE_CLEAR => self.change(pid, record, &|page, record| {
                 let run = space_map::decode(record).ok_or_else(|| corrupt(record, "a space record of odd length"))?;
@@ -242,23 +243,24 @@ impl<'a> RedoPartition<'a> {
                 Ok(())
             })?,
             other => {
-                let owner = self.redo.owner(other).ok_or_else(|| corrupt(record, "a record kind that nobody owns"))?;
+                let owner =
+                    self.redo.owner(other).ok_or_else(|| corrupt(record, "a record kind without a redo function"))?;
                 self.change(pid, record, &|page, record| owner.apply(page, record))?;
             }
         }
         Ok(())
     }
 
-    /// A new life of the page: nothing of the former one matters.
-    fn begin(&mut self, pid: PageId, record: &Record<'_>, bytes: &[u8], raw: bool) {
+    /// Applies a record that starts the page anew, regardless of its former state.
+    fn start_anew(&mut self, pid: PageId, record: &Record<'_>, bytes: &[u8], raw: bool) {
         self.damaged.remove(&pid);
         let pager = self.pager;
         let page = pager.fresh_frame(pid, raw).expect("a frame is found or made free");
         page.copy_in(bytes);
-        self.settle(&page, pid, record, raw);
+        self.mark_applied(&page, pid, record, raw);
     }
 
-    fn settle(&mut self, page: &Exclusive<'_>, pid: PageId, record: &Record<'_>, raw: bool) {
+    fn mark_applied(&mut self, page: &Exclusive<'_>, pid: PageId, record: &Record<'_>, raw: bool) {
         if self.mtr != record.lsn_end {
             self.mtr = record.lsn_end;
             self.mtr_pages.clear();
@@ -271,7 +273,7 @@ impl<'a> RedoPartition<'a> {
         self.applied += 1;
     }
 
-    /// A change of a page that exists: applied if the page does not have it yet.
+    /// Applies a change of an existing page, unless the page has it already.
     fn change(
         &mut self,
         pid: PageId,
@@ -290,7 +292,7 @@ impl<'a> RedoPartition<'a> {
             Err(error) => return Err(error),
         };
         let lsn = page.page().lsn();
-        // Page LSN and `page_lsn_before` speak of whole mini-transactions: within one, the first record of a page decides for all of them.
+        // Page LSN and `page_lsn_before` refer to whole mini-transactions: within one, the first record of a page decides for all of them.
         if self.mtr != record.lsn_end || !self.mtr_pages.contains(&pid) {
             if lsn >= record.lsn_end {
                 return Ok(());
@@ -298,13 +300,13 @@ impl<'a> RedoPartition<'a> {
             if lsn != record.page_lsn_before {
                 let before = record.page_lsn_before;
                 let what =
-                    format!("the log continues from LSN {before}, the page has LSN {lsn}: a write of it was lost");
+                    format!("the WAL continues from LSN {before}, the page has LSN {lsn}: a write of it was lost");
                 self.damaged.insert(pid, what);
                 return Ok(());
             }
         }
         apply(&page, record)?;
-        self.settle(&page, pid, record, false);
+        self.mark_applied(&page, pid, record, false);
         Ok(())
     }
 
@@ -317,8 +319,8 @@ impl<'a> RedoPartition<'a> {
         pager.exclusive(pid)
     }
 
-    /// Freed pages need no repair.
-    fn forgive(&mut self, run: Option<Run>) {
+    /// Drops freed pages from the list of damaged ones: they need no repair.
+    fn clear_damage(&mut self, run: Option<Run>) {
         let Some(run) = run else { return };
         for pid in run.first..run.first + u64::from(run.pages) {
             self.damaged.remove(&pid);

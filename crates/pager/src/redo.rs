@@ -1,16 +1,18 @@
 //! Redo functions, registered by the owners of page records.
+//!
+//! The pager does not know the tree: its owner passes a `RedoTable` to `Pager::open`, and recovery dispatches by the record's kind.
 
 use crate::error::Result;
 use crate::guard::Exclusive;
 use crate::wal::record::{Record, kind};
 
-/// Repeats page changes of the kinds that its owner registered.
+/// Redo of the page changes of an owner's record kinds.
 pub trait Redo: Send + Sync {
-    /// Applies `record` to the page it names. The page is exactly in the state that the record was made on.
+    /// Applies `record` to the page it names. The page is exactly in the state that the record was made on (PG-14).
     fn apply(&self, page: &Exclusive<'_>, record: &Record<'_>) -> Result<()>;
 }
 
-/// Who redoes which kinds. Owners hand theirs down when the pager is opened, so the pager knows no tree.
+/// Maps record kinds to the owners' redo functions.
 #[derive(Default)]
 pub struct RedoTable {
     owners: Vec<(std::ops::Range<u8>, Box<dyn Redo>)>,

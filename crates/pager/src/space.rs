@@ -1,4 +1,8 @@
-//! Allocation of pages.
+//! Allocation of pages: reservation in memory, growth of the data file, the maps at start.
+//!
+//! The bitmap in memory decides what is free; it also contains reservations that are not logged yet. The map pages follow in the mini-transaction that
+//! makes an allocation real. So a reservation that a crash or an error cuts short leaks nothing (PG-19), and a freed page is reused only after the record
+//! that frees it is in the WAL (PG-20). The bitmap's mutex is innermost: no I/O under it.
 
 use stdx::sync::atomic::Ordering;
 
@@ -12,13 +16,13 @@ use crate::undo_scope;
 use crate::wal::stream::Wal;
 
 impl Pager {
-    /// A page whose id is known without a pointer; in use from the birth of the database.
+    /// Returns a page with a fixed id, allocated when the database is created.
     pub fn well_known(index: u64) -> PageId {
         assert!(index < WELL_KNOWN);
         FIRST_PAGE + 1 + index
     }
 
-    /// True if the page has ever been formatted.
+    /// Returns true if the page has ever been formatted.
     pub fn is_formatted(&self, pid: PageId) -> Result<bool> {
         if !self.is_resident(pid) {
             let zero = with_read_buffer(1, |buffer| {
@@ -31,7 +35,8 @@ impl Pager {
         Ok(self.shared(pid)?.page().kind() != kind::NONE)
     }
 
-    /// Takes a run of pages out of the free ones, in memory only. It becomes real with the mini-transaction that is told of it, or goes back by `unreserve`.
+    /// Reserves a run of free pages in memory, near `near` if possible. A mini-transaction makes it real (`Mtr::allocated`), or `unreserve` returns it.
+    /// `Err(DiskFull)` if the data file cannot grow.
     pub fn reserve(&self, pages: u32, near: PageId) -> Result<PageId> {
         assert!(pages >= 1 && u64::from(pages) < GROUP_PAGES / 2);
         loop {
@@ -49,7 +54,7 @@ impl Pager {
         }
     }
 
-    /// Puts so many more free pages aside. `Err(DiskFull)` changes nothing.
+    /// Reserves that many more free pages for undo (PG-21). `Err(DiskFull)` changes nothing.
     pub(crate) fn reserve_for_undo(&self, pages: u64) -> Result<()> {
         loop {
             let seen = {
@@ -68,29 +73,29 @@ impl Pager {
         self.space.bits.lock().undo_reserve -= pages;
     }
 
-    /// Pages in use or reserved; maps and well-known pages are not counted.
+    /// Returns the number of pages allocated or reserved, without maps and well-known pages.
     pub fn allocated_pages(&self) -> u64 {
         let bits = self.space.bits.lock();
         bits.pages - bits.free - bits.pages.div_ceil(GROUP_PAGES) - WELL_KNOWN
     }
 
-    /// Gives a run back that no mini-transaction was told of, or that one has freed.
+    /// Returns a run that was only reserved, or that a mini-transaction has freed, to the free pages.
     pub fn unreserve(&self, first: PageId, pages: u32) {
         let mut bits = self.space.bits.lock();
         for pid in first..first + u64::from(pages) {
             bits.set(pid - FIRST_PAGE, false);
         }
-        // First fit keeps the file compact; runs go round so that they do not crowd at its start.
+        // First fit keeps the file compact; runs are allocated round robin so that they do not crowd at its start.
         bits.page_hint = bits.page_hint.min(first - FIRST_PAGE);
     }
 
-    /// Pages of the file, and how many of them are free.
+    /// Returns the number of pages of the file, and how many of them are free.
     pub fn space_use(&self) -> (u64, u64) {
         let bits = self.space.bits.lock();
         (bits.pages + FIRST_PAGE, bits.free)
     }
 
-    /// True if the memory bitmap counts the page as used. For checkers.
+    /// Returns true if the page is allocated or reserved.
     pub fn is_allocated(&self, pid: PageId) -> bool {
         pid < FIRST_PAGE || {
             let bits = self.space.bits.lock();
@@ -98,7 +103,7 @@ impl Pager {
         }
     }
 
-    /// Makes the file longer, unless somebody just did. `seen`: the size that was too small.
+    /// Grows the data file, unless another thread just did. `seen` is the size that was too small, in pages.
     fn grow(&self, seen: u64, wanted: u32) -> Result<()> {
         let _alone = self.space.growing.lock();
         let pages = self.space.bits.lock().pages;
@@ -113,7 +118,7 @@ impl Pager {
         match self.pool.data.grow(bytes) {
             Ok(()) => {}
             Err(failure) if error::is_full(&failure) => {
-                // Old files of the log may make room; a smaller step may still fit.
+                // Deleting old WAL files may make room; a smaller step may still fit.
                 let given = self.wal_if_open().map_or(Ok(false), Wal::trim_old_segments)?;
                 let step = if given { bytes } else { old_bytes + FIRST_BYTES };
                 self.pool.data.grow(step).or_else(|_| self.pool.data.grow(old_bytes + FIRST_BYTES)).map_err(full)?;
@@ -123,7 +128,7 @@ impl Pager {
         self.adopt(self.pool.data.len())
     }
 
-    /// Grows ahead of use, so that no writer waits for the file system.
+    /// Grows the file ahead of use, so that no writer waits for the file system.
     pub(crate) fn grow_ahead(&self) -> Result<()> {
         if !self.space.is_open.load(Ordering::Acquire) {
             return Ok(());
@@ -136,7 +141,7 @@ impl Pager {
         if free < step_pages / 4 { self.grow(seen, 1) } else { Ok(()) }
     }
 
-    /// Takes the pages up to `bytes` into the bitmap, formatting the maps of new groups.
+    /// Adds the pages up to `bytes` to the bitmap and formats the maps of new groups.
     fn adopt(&self, bytes: u64) -> Result<()> {
         let pages = bytes / PAGE_BYTES as u64 - FIRST_PAGE;
         let old = self.space.bits.lock().pages;
@@ -171,14 +176,14 @@ impl Pager {
         Ok(())
     }
 
-    /// First opening of an empty file: formats what is there.
+    /// Formats the maps of a new database.
     pub(crate) fn create_space(&self) -> Result<()> {
         self.adopt(self.pool.data.len())?;
         self.space.is_open.store(true, Ordering::Release);
         Ok(())
     }
 
-    /// Reads the maps after recovery. A group whose map was never written (the crash came between growing and formatting) is formatted.
+    /// Reads the maps after recovery. A group whose map was never written, because the crash came between growing and formatting, is formatted.
     pub(crate) fn open_space(&self) -> Result<()> {
         let pages = self.pool.data.len() / PAGE_BYTES as u64 - FIRST_PAGE;
         let mut known = 0;

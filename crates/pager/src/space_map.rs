@@ -1,4 +1,12 @@
-//! The space map: which pages are in use.
+//! The space map: layout of the map pages, and the bitmap in memory.
+//!
+//! ```text
+//!   0 1        control blocks
+//!   2          map of group 0: a header and 32,256 bits, one for each page of the group (bit 0 is the map itself)
+//!   3..=10     well-known pages, allocated when the database is created: roots that must be found without a pointer
+//!   2+32256    map of group 1 ...
+//! ```
+//! Map pages are pinned in the buffer pool. They are latched last and in ascending order, inside `Mtr::commit`.
 
 use stdx::sync::Mutex;
 use stdx::sync::atomic::AtomicBool;
@@ -12,9 +20,9 @@ pub const FIRST_PAGE: PageId = 2;
 pub(crate) const HEADER_WORDS: usize = 8;
 /// Pages of a group, the map page included.
 pub const GROUP_PAGES: u64 = ((PAGE_WORDS - HEADER_WORDS) * 64) as u64;
-/// Pages with fixed ids, for roots.
+/// Number of pages with fixed ids, for roots.
 pub const WELL_KNOWN: u64 = 8;
-/// Smallest file: control blocks, a map, the well-known pages and some room.
+/// Smallest size of the data file: control blocks, a map, the well-known pages and some room.
 pub const FIRST_BYTES: u64 = 1 << 20;
 pub(crate) const GROW_BYTES_MAX: u64 = 64 << 20;
 
@@ -35,11 +43,11 @@ pub struct Run {
 
 #[derive(Default)]
 pub(crate) struct SpaceBitmap {
-    /// Bit i: page FIRST_PAGE + i is in use or reserved.
+    /// Bit i: page FIRST_PAGE + i is allocated or reserved.
     pub(crate) words: Vec<u64>,
     pub(crate) pages: u64,
     pub(crate) free: u64,
-    /// So many of the free ones are kept for undo (S3).
+    /// Free pages that are reserved for undo (PG-21).
     pub(crate) undo_reserve: u64,
     pub(crate) page_hint: u64,
     pub(crate) run_hint: u64,
@@ -62,7 +70,7 @@ impl SpaceBitmap {
         if used { self.free -= 1 } else { self.free += 1 }
     }
 
-    /// The first run of `count` free pages that starts in `from..to` and stays in one group.
+    /// Returns the first run of `count` free pages that starts in `from..to` and lies in one group.
     fn search(&self, from: u64, to: u64, count: u64) -> Option<u64> {
         let mut bit = from;
         while bit < to && bit + count <= self.pages {
@@ -104,9 +112,9 @@ impl SpaceBitmap {
 #[derive(Default)]
 pub(crate) struct Space {
     pub(crate) bits: Mutex<SpaceBitmap>,
-    /// Only one thread grows the file.
+    /// Held while growing the file: one thread at a time.
     pub(crate) growing: Mutex<()>,
-    /// The maps have been read or made. Until then the bits say nothing and the cleaner must not grow the file.
+    /// The maps have been read or created. Until then the bits mean nothing and the cleaner must not grow the file.
     pub(crate) is_open: AtomicBool,
 }
 
@@ -122,7 +130,7 @@ pub(crate) fn mark(map: &Exclusive<'_>, run: Run, used: bool) {
     }
 }
 
-/// Body of a space record.
+/// Encodes the body of a space record.
 pub(crate) fn encode(run: Run) -> [u8; 16] {
     let mut body = [0; 16];
     body[..8].copy_from_slice(&run.first.to_le_bytes());
@@ -130,7 +138,7 @@ pub(crate) fn encode(run: Run) -> [u8; 16] {
     body
 }
 
-/// The run that a space record names.
+/// Decodes the run that a space record names.
 pub fn decode(record: &Record<'_>) -> Option<Run> {
     let body: &[u8; 16] = record.body.try_into().ok()?;
     let first = u64::from_le_bytes(body[..8].try_into().expect("eight bytes"));

@@ -1,8 +1,8 @@
-//! Room kept for undo, so that taking a transaction back does not need what a full disk has not got.
+//! Pages and WAL bytes reserved for undo, so that rolling a transaction back does not need space that a full disk does not have.
 //!
-//! A record that grows again to what it was may find its leaf filled by others, and then a page is needed to split it; and whatever undo does is logged.
-//! So whoever changes something that may have to be undone puts pages and log aside first, and is refused if there are none (S3, L7). Undo itself runs while
-//! `enter_undo` lives and may take them. All of it is only counted: a crash forgets the counts, and the pages are as free as before for the undo of recovery.
+//! A record that grows back to its former size may find its leaf filled by others, and then a page is needed to split it; and whatever undo does is logged.
+//! So a transaction reserves pages and WAL bytes before each change that may have to be undone, and is refused if there are none (PG-21, PG-16). Undo runs
+//! inside `Pager::enter_undo` and may use them. Reservations are counts in memory: a crash forgets them, and recovery's undo finds the pages free.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use crate::error::Result;
 use crate::pager::Pager;
 use crate::undo_scope::UndoScope;
 
-/// Pages are put aside so many at a time, for it takes a mutex.
+/// Pages are reserved in steps of this size, since each step takes a mutex.
 const STEP: u64 = 16;
 
-/// What one transaction has put aside. Given back when it is dropped.
+/// The reservations of one transaction. Released when dropped.
 pub struct UndoReserve {
     pager: Arc<Pager>,
     pages: u64,
@@ -25,14 +25,14 @@ impl Pager {
         UndoReserve { pager: self.clone(), pages: 0, log_bytes: 0 }
     }
 
-    /// To be held while a transaction is taken back.
+    /// Lets the calling thread use the undo reserve until the scope is dropped. Held while a transaction is rolled back.
     pub fn enter_undo(&self) -> UndoScope {
         UndoScope::enter()
     }
 }
 
 impl UndoReserve {
-    /// Has at least `pages` pages put aside. `Err(DiskFull)` changes nothing.
+    /// Raises the reservation to at least `pages` pages. `Err(DiskFull)` changes nothing.
     pub fn reserve_pages(&mut self, pages: u64) -> Result<()> {
         if pages > self.pages {
             let more = (pages - self.pages).next_multiple_of(STEP);
@@ -42,7 +42,7 @@ impl UndoReserve {
         Ok(())
     }
 
-    /// Has `bytes` of log put aside. Whether they are there is asked by the next `admit`.
+    /// Sets the reserved WAL bytes. The next `admit` checks whether the segments have room for them.
     pub fn reserve_wal(&mut self, bytes: u64) {
         self.pager.wal().reserve_bytes(bytes, self.log_bytes);
         self.log_bytes = bytes;

@@ -1,4 +1,4 @@
-//! The scope in which a thread undoes.
+//! The scope of a rollback, per thread: inside it, reserved pages and WAL bytes may be used.
 
 use std::cell::Cell;
 
@@ -6,7 +6,7 @@ thread_local! {
     static UNDO_DEPTH: Cell<u32> = const { Cell::new(0) };
 }
 
-/// While it lives, its thread may take pages that are put aside, whoever did it.
+/// While this lives, its thread may allocate pages reserved for undo, whichever transaction reserved them.
 pub struct UndoScope(());
 
 impl UndoScope {

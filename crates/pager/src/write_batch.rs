@@ -1,4 +1,7 @@
-//! One batch of the cleaner.
+//! One batch of the cleaner: the copies of its pages, their write to the double-write file and in place.
+//!
+//! If the write in place or its sync fails, a torn page may need its copy in the double-write file. So the batch is written again before the next one
+//! replaces it there.
 
 use os::{Aligned, Device};
 
@@ -6,16 +9,16 @@ use crate::double_write::{DoubleWrite, PAGES_MAX};
 use crate::error::{Error, Result};
 use crate::page::{PAGE_BYTES, PageId};
 
-/// Units of values written with one sync: they need no double write, so its size does not bound them.
+/// Units of values written with one sync. They skip the double-write file, so its size does not limit them.
 pub(crate) const BATCH_MAX: usize = 1024;
 const _: () = assert!(BATCH_MAX >= PAGES_MAX);
 
-/// State of the one who cleans; there is one at a time.
+/// Buffer and double-write file of the cleaner. One thread at a time uses it.
 pub(crate) struct BatchWriter {
     double_write: DoubleWrite,
-    /// Block 0 is the double write's header, then the pages, those with headers first.
+    /// Block 0 is the header of the double-write file, then the pages, those with headers first.
     buffer: Aligned,
-    /// The pages with headers of a batch that is in the double write but not surely at home: it is written again before another takes its place there.
+    /// Pages with headers of a batch that is in the double-write file but may not be in place: written again before another batch takes its place.
     unsettled: Vec<CopiedPage>,
 }
 
@@ -32,12 +35,12 @@ impl BatchWriter {
         BatchWriter { double_write, buffer, unsettled: Vec::new() }
     }
 
-    /// The place of the n-th page of the batch.
+    /// Returns the buffer of the n-th page of the batch.
     pub fn page_mut(&mut self, nth: usize) -> &mut [u8] {
         &mut self.buffer.as_mut_slice()[(1 + nth) * PAGE_BYTES..][..PAGE_BYTES]
     }
 
-    /// Writes an unsettled batch again.
+    /// Writes the previous batch in place again if its write failed.
     pub fn rewrite_unsettled(&mut self, data: &dyn Device) -> Result<()> {
         if !self.unsettled.is_empty() {
             self.write_home(data, &self.unsettled)?;
@@ -46,7 +49,7 @@ impl BatchWriter {
         Ok(())
     }
 
-    /// Writes the batch: the first `with_header` of `copied` to the double-write file, then all to their places.
+    /// Writes the batch: the first `with_header` of `copied` to the double-write file, then all pages in place, and syncs.
     pub fn write(&mut self, data: &dyn Device, copied: &[CopiedPage], with_header: usize) -> Result<()> {
         let pids: Vec<PageId> = copied[..with_header].iter().map(|page| page.pid).collect();
         let raw = copied[with_header..].iter().map(|page| page.pid);
@@ -58,7 +61,7 @@ impl BatchWriter {
         result
     }
 
-    /// Writes the copies to their places, neighbours in one write, and syncs.
+    /// Writes the copies in place, adjacent pages in one write, and syncs.
     fn write_home(&self, data: &dyn Device, copied: &[CopiedPage]) -> Result<()> {
         let pages = &self.buffer.as_slice()[PAGE_BYTES..];
         let mut writes: Vec<(u64, &[u8])> = Vec::new();

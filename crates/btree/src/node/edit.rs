@@ -1,4 +1,4 @@
-//! Changes of one node. Redo runs the same functions on the same words, so each must be a pure function of page and arguments (T8).
+//! Changes of one node. Redo runs the same functions on the same words, so each must be a pure function of page and arguments (BT-8).
 
 use crate::node::{
     INNER_HEAD, LEAF_HEAD, Node, PAGE_WORDS, Position, SKIP_MAX, SKIP_MIN, SKIP_SHIFT, SLOTS, SPLIT_INCOMPLETE, Slot,

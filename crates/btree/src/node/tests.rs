@@ -157,7 +157,7 @@ fn inner_nodes_find_the_covering_child() {
     assert_eq!([before(b"b"), before(b"b0"), before(b"d"), before(b"zz")], [100, 1, 1, 2]);
 }
 
-/// What an optimistic reader may meet: any bits at all. Nothing panics, nothing runs long (T9).
+/// What an optimistic reader may meet: any bits at all. Nothing panics, nothing runs long (BT-9).
 #[test]
 fn rubbish_is_tolerated() {
     let mut prng = Prng::new(1);

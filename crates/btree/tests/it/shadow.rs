@@ -1,4 +1,4 @@
-//! Redo against first execution: a database rebuilt from the log alone must have the very words of the one that ran (T8), and whatever
+//! Redo against first execution: a database rebuilt from the log alone must have the very words of the one that ran (BT-8), and whatever
 //! point the log breaks off at, the tree is sound and can be used.
 
 use std::collections::BTreeMap;

@@ -1,10 +1,11 @@
-//! Makes the log durable in batches.
+//! The flusher: makes the WAL durable in batches (group commit).
 //!
-//! One flush is under way at a time; everybody else's bytes ride in the next one (group commit). What nobody waits for is not worth a flush of its own: a transaction's changes
-//! go with its end. So an append does not wake the flusher, whoever waits for the watermark does (`Watermark::ask`, L9); without a question the log follows after a lull.
+//! One flush is in progress at a time; all other threads' bytes go into the next one. Bytes that no thread waits for are not worth a flush of their own: a
+//! transaction's changes are flushed with its end. So an append does not wake the flusher, but a thread that waits for the watermark does
+//! (`Watermark::request`, PG-18). Without such a request the WAL is flushed after an idle period of 20 ms.
 //!
-//! Few writers meet no timer. A crowd does: when a flush has let go dozens of replies at once, the next one gives their clients a quarter of a millisecond to come
-//! back. The flush, its wake-ups and the system calls around it are then shared by more, and with so many under way that counts for more than the moment.
+//! With few waiters there is no delay. With many there is: after a flush that released dozens of replies, the next one waits up to 250 microseconds for
+//! their clients to come back. The flush, its wake-ups and the system calls around it are then shared by more requests, which outweighs the delay.
 //!
 //! A failed write stops the process: after a lost write the device and we disagree, and no retry can tell (docs/decisions).
 
@@ -18,35 +19,36 @@ use crate::page::Lsn;
 use crate::wal::segment::{BLOCK, CHUNK_HEADER, ChunkHeader};
 use crate::wal::stream::{CHUNK_MAX, NO_SPACE_RETRY, SegmentTail, Wal};
 
-/// With so many who wait for a flush it is worth while to let them work first where all processors are at work; with fewer after so many flushes it is not.
+/// From this many waiters on, the flusher does not preempt working threads: where all processors are busy, more requests join the flush. It ends after
+/// `YIELD_END_FLUSHES` flushes with fewer waiters.
 const YIELD_WAITERS_MIN: usize = 4;
 const YIELD_END_FLUSHES: u32 = 100;
 
-/// A flush that so many wait for is not followed by the next one at once.
+/// After a flush with this many waiters, the next one is delayed to gather a group.
 const GROUP_WAITERS_MIN: usize = 32;
-/// With more bytes waiting there is enough to write: a larger group would save little.
+/// Bytes that end the delay: a larger group would save little.
 const GROUP_BYTES_ENOUGH: u64 = 64 << 10;
-/// How long it lets others come, at the most.
+/// Longest delay of a flush.
 const GROUP_DELAY: Duration = Duration::from_micros(250);
 
-/// What nobody asks for is written after so long at the most.
+/// Longest time until bytes that no thread waits for are flushed.
 const IDLE_FLUSH_DELAY: Duration = Duration::from_millis(20);
 
-/// Whether the flusher takes a processor from those who work when it wakes.
+/// Scheduling class of the flusher: whether it preempts working threads when it wakes.
 ///
-/// Where all are at work and several commit, it does not: more of them come to share the flush. But they may be other programs' threads, and a lone client whose
-/// flusher stands behind a compiler waits for milliseconds instead of microseconds.
+/// With several waiters it does not, if all processors are busy: more commits then share the flush. But the busy threads may belong to other programs. A
+/// lone client whose flusher queues behind a compiler would wait milliseconds instead of microseconds, so with few waiters the flusher preempts.
 #[derive(Default)]
 struct FlusherPriority {
     is_yielding: bool,
-    /// Flushes in a row that few waited for.
+    /// Consecutive flushes with few waiters.
     few: u32,
 }
 
 impl FlusherPriority {
-    /// To be told before each flush for how many it is.
-    fn adjust(&mut self, crowd: usize) {
-        if crowd >= YIELD_WAITERS_MIN {
+    /// Adjusts the class before each flush; `waiters` is the number of waiters.
+    fn adjust(&mut self, waiters: usize) {
+        if waiters >= YIELD_WAITERS_MIN {
             self.few = 0;
             if !std::mem::replace(&mut self.is_yielding, true) {
                 os::cpu::set_batch_scheduling();
@@ -62,9 +64,9 @@ impl FlusherPriority {
 }
 
 impl Wal {
-    /// Writes what is copied so far, at most one chunk, and raises the watermark. False if there was nothing to write.
+    /// Writes the bytes copied so far, at most one chunk, and advances the watermark. Returns false if there was nothing to write.
     ///
-    /// After an error other than a full disk nothing is ever written again: the flusher's thread stops the process, simulation finds a dead log.
+    /// After an error other than a full disk nothing is ever written again: the flusher thread stops the process, a simulation finds a dead WAL.
     pub fn flush_once(&self) -> Result<bool> {
         self.write_chunk().inspect_err(|error| {
             if !matches!(error, Error::DiskFull { .. }) {
@@ -121,32 +123,31 @@ impl Wal {
 
     fn switch_segment(&self, tail: &mut SegmentTail, start: Lsn) -> Result<()> {
         let mut segments = self.segments.lock();
-        tail.device = segments.turn(start)?;
+        tail.device = segments.switch(start)?;
         tail.position = BLOCK as u64;
-        // In this order: what is counted twice for a moment would let a write in.
+        // In this order: bytes counted twice for a moment would admit a write too many.
         self.ready.store(segments.ready_bytes(), Ordering::Relaxed);
         self.left.store(tail.device.len() - BLOCK as u64, Ordering::Relaxed);
         Ok(())
     }
 
-    /// True if what may be in the ring and what undo may add could outgrow the segments at hand: then nobody may start a write (L7).
-    /// The flusher's loop. Returns when `stop` is set and everything is durable or nothing can be; an error means that the log device failed.
-    /// `watch` hears of every advance.
+    /// Runs the flusher's loop. Returns when `stop` is set and everything is durable or nothing more can be; an error means that the WAL device failed.
+    /// `watch` is called after every advance of the watermark.
     pub fn run(&self, stop: &AtomicBool, watch: &dyn Fn(Lsn)) -> Result<()> {
         let mut priority = FlusherPriority::default();
         loop {
-            let crowd = self.durable.take_async_waiters();
-            priority.adjust(crowd);
+            let waiters = self.durable.take_async_waiters();
+            priority.adjust(waiters);
             match self.flush_once() {
                 Ok(true) => {
                     self.is_out_of_space.store(false, Ordering::Relaxed);
                     watch(self.durable.get());
-                    if crowd >= GROUP_WAITERS_MIN {
+                    if waiters >= GROUP_WAITERS_MIN {
                         self.wait_for_group();
                     }
                 }
                 Ok(false) => {}
-                // No segment to turn to. Nothing is lost: what waits stays in the ring, new writes are refused, and room may come back.
+                // There is no segment to switch to. Nothing is lost: the bytes stay in the ring, new writes are refused, and space may become free.
                 Err(Error::DiskFull { .. }) => {
                     self.is_out_of_space.store(true, Ordering::Relaxed);
                     if stop.load(Ordering::Acquire) {
@@ -163,7 +164,7 @@ impl Wal {
             }
             if stops || self.should_flush() {
                 if self.order.copied() == self.durable.get() {
-                    // Somebody is between reservation and publication: back in a moment.
+                    // A thread is between reservation and publication: it publishes in a moment.
                     stdx::sync::thread::yield_now();
                 }
                 continue;
@@ -172,25 +173,25 @@ impl Wal {
         }
     }
 
-    /// Is there a reason to write now?
+    /// Returns true if a thread waits for bytes that are not durable, or if there are many.
     fn should_flush(&self) -> bool {
         let (head, durable) = (self.order.head(), self.durable.get());
         self.durable.requested().min(head) > durable || head - durable >= self.eager_flush_bytes()
     }
 
-    /// Sleeps for a moment, unless there is enough to write already, or somebody cannot go on without a flush.
+    /// Waits for more requests to join the next flush, unless there are enough bytes to write or a thread cannot continue without a flush.
     fn wait_for_group(&self) {
         self.durable
             .producer
             .park_timeout(Depth::Awake, GROUP_DELAY, || self.order.head() - self.durable.get() >= GROUP_BYTES_ENOUGH);
     }
 
-    /// Sleeps until there is a reason to write. After a lull what nobody asked for is one too; without that, any append.
+    /// Parks until there is a reason to flush. After the idle period unrequested bytes are one too; if there are none, any append is.
     fn sleep(&self, stop: &AtomicBool) {
         let parker = &self.durable.producer;
-        let was_lull =
+        let was_idle =
             parker.park_timeout(Depth::Light, IDLE_FLUSH_DELAY, || self.should_flush() || stop.load(Ordering::SeqCst));
-        if was_lull {
+        if was_idle {
             parker.park(Depth::Deep, || self.order.head() != self.durable.get() || stop.load(Ordering::SeqCst));
         }
     }
@@ -209,7 +210,7 @@ mod tests {
         for _ in 1..YIELD_END_FLUSHES {
             priority.adjust(YIELD_WAITERS_MIN - 1);
         }
-        assert!(priority.is_yielding, "a lull is not the end");
+        assert!(priority.is_yielding, "a few flushes with few waiters do not end it");
         priority.adjust(YIELD_WAITERS_MIN);
         priority.adjust(1);
         assert!(priority.is_yielding);

@@ -1,9 +1,9 @@
-//! The stream back from the files.
+//! Reading the WAL back from its segments.
 //!
-//! Hard part: where does the log end, and is that end honest? A crash may tear the last chunk, and only the last: flushes are one at a time. So a chunk that
-//! fails its checksum ends the log if nothing newer stands behind it, and is corruption if something does (L6). After a crash the stream goes on at the end
-//! of the last closed mini-transaction, in a new segment; so what a segment holds beyond the start of its successor is void, and so is a whole segment
-//! that begins there or later. The same cut serves a database that was opened at an earlier point on purpose.
+//! Hard part: finding the end of the WAL, and telling an end from damage. A crash can tear only the last chunk, since flushes are one at a time. So a chunk
+//! that fails its checksum ends the WAL if nothing newer follows it, and is corruption if something does (PG-15). After a crash the stream continues at the
+//! end of the last closed mini-transaction, in a new segment. So the bytes of a segment beyond the start of its successor are void, and so is a whole
+//! segment that starts there or later. The same cut applies to a database that was opened at an earlier point on purpose.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::wal::segment::{self, BLOCK, CHUNK_HEADER, ChunkHeader, SegmentHeader,
 
 const READ_BYTES: usize = 2 << 20;
 
-/// Where reading may stop before the end of the log.
+/// Where recovery stops before the end of the WAL.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RecoveryTarget {
     /// Only mini-transactions that end at or before this position.
@@ -33,25 +33,25 @@ pub struct WalReader {
     from: Lsn,
     device: Arc<dyn Device>,
     position: u64,
-    /// Where the next segment begins; what this one holds beyond does not count.
+    /// Start of the next segment. Bytes of this segment beyond it are void.
     limit: Option<Lsn>,
     window: Aligned,
-    /// What the window holds, in device positions.
+    /// Range of the device positions that the window holds.
     window_start: u64,
     window_end: u64,
     used: Vec<SegmentInfo>,
     epoch: u64,
     wall_ms: u64,
-    /// Stream bytes not yet handed out, starting at `buffer_start`.
+    /// Stream bytes not yet delivered, starting at `buffer_start`.
     buffer: Vec<u8>,
     buffer_start: Lsn,
     finished: bool,
 }
 
-/// What was found when the reader came to the end.
+/// Where the WAL ends.
 #[derive(Clone, Debug)]
-pub struct End {
-    /// End of the last closed mini-transaction: the stream goes on here.
+pub struct WalEnd {
+    /// WalEnd of the last closed mini-transaction: the stream continues here.
     pub lsn: Lsn,
     pub epoch: u64,
     pub wall_ms: u64,
@@ -59,7 +59,7 @@ pub struct End {
     pub used: Vec<SegmentInfo>,
 }
 
-/// Headers of all segments of a folder, by number.
+/// Returns the segments of this database in the folder, by number.
 pub fn segments(folder: &dyn Folder, database: u64) -> Result<Vec<SegmentInfo>> {
     let names = folder.list().map_err(|error| Error::io("listing the data folder", error))?;
     let mut found = Vec::new();
@@ -73,7 +73,7 @@ pub fn segments(folder: &dyn Folder, database: u64) -> Result<Vec<SegmentInfo>> 
     Ok(found)
 }
 
-/// The segment that the file of this number holds; None: it has none of this database.
+/// Returns the segment in the file of this number, `None` if the file holds none of this database.
 pub fn segment_in(device: &dyn Device, number: u64, database: u64) -> Result<Option<SegmentInfo>> {
     if device.len() < BLOCK as u64 {
         return Ok(None);
@@ -88,7 +88,7 @@ pub fn segment_in(device: &dyn Device, number: u64, database: u64) -> Result<Opt
 }
 
 impl WalReader {
-    /// Starts reading so that every record from `from` on is met. `from` is the start of a mini-transaction.
+    /// Starts reading such that every record from `from` on is delivered. `from` is the start of a mini-transaction.
     pub fn open(folder: &Arc<dyn Folder>, database: u64, from: Lsn, until: RecoveryTarget) -> Result<WalReader> {
         let all = segments(folder.as_ref(), database)?;
         let first = all.iter().rev().find(|segment| segment.start <= from);
@@ -120,9 +120,9 @@ impl WalReader {
         })
     }
 
-    /// Hands closed mini-transactions to `each`, about `budget` bytes of them; false when the end is reached.
+    /// Delivers closed mini-transactions to `each`, about `budget` bytes of them. Returns false at the end.
     ///
-    /// `each` gets the records from `from` on in order; the records of a mini-transaction come together.
+    /// `each` gets the records from `from` on in order; the records of a mini-transaction are consecutive.
     pub fn next(&mut self, budget: usize, each: &mut dyn FnMut(&Record<'_>) -> Result<()>) -> Result<bool> {
         let mut done = 0;
         while done < budget {
@@ -136,7 +136,7 @@ impl WalReader {
             }
             let mut at = 0;
             while at < closed {
-                at = self.hand_out(at, each)?;
+                at = self.deliver(at, each)?;
             }
             self.buffer.drain(..closed);
             self.buffer_start += closed as u64;
@@ -145,8 +145,8 @@ impl WalReader {
         Ok(true)
     }
 
-    /// Hands out the mini-transaction at `at`; returns where the next one starts.
-    fn hand_out(&self, at: usize, each: &mut dyn FnMut(&Record<'_>) -> Result<()>) -> Result<usize> {
+    /// Delivers the mini-transaction at `at`. Returns the offset of the next one.
+    fn deliver(&self, at: usize, each: &mut dyn FnMut(&Record<'_>) -> Result<()>) -> Result<usize> {
         let mut end = at;
         loop {
             let len = self.record_len(end)?.expect("closed records are whole");
@@ -168,9 +168,9 @@ impl WalReader {
         Ok(end)
     }
 
-    /// Call after `next` said false.
-    pub fn end(&self) -> End {
-        End { lsn: self.buffer_start, epoch: self.epoch, wall_ms: self.wall_ms, used: self.used.clone() }
+    /// Returns the end of the WAL; valid after `next` has returned false.
+    pub fn end(&self) -> WalEnd {
+        WalEnd { lsn: self.buffer_start, epoch: self.epoch, wall_ms: self.wall_ms, used: self.used.clone() }
     }
 
     fn corrupt(&self, at: usize, what: &str) -> Error {
@@ -189,7 +189,7 @@ impl WalReader {
         }
     }
 
-    /// Length of the closed mini-transactions at the front of the buffer, those that `until` allows.
+    /// Returns the length of the closed mini-transactions at the front of the buffer that `until` allows.
     fn closed_bytes(&mut self) -> Result<usize> {
         if self.buffer_start < self.from {
             return Ok(0);
@@ -209,7 +209,7 @@ impl WalReader {
         Ok(closed)
     }
 
-    /// Appends the next chunk's payload to the buffer; false at the end of the log.
+    /// Appends the payload of the next chunk to the buffer. Returns false at the end of the WAL.
     fn read_chunk(&mut self) -> Result<bool> {
         loop {
             if let Some(header) = self.chunk_at(self.position)?
@@ -217,7 +217,7 @@ impl WalReader {
             {
                 return self.take(header);
             }
-            // Nothing more here (or a chunk of the file's former life): the next segment goes on, or this is the end.
+            // The segment ends here, or a chunk of the file's former use follows: the next segment continues, or this is the end.
             if !self.open_next()? {
                 return self.end_or_corrupt();
             }
@@ -250,7 +250,7 @@ impl WalReader {
         Ok(true)
     }
 
-    /// The valid chunk at a position of the open segment, its bytes in the window.
+    /// Returns the header of the valid chunk at a position of the open segment, with its bytes in the window.
     fn chunk_at(&mut self, position: u64) -> Result<Option<ChunkHeader>> {
         if !self.fill(position, BLOCK as u64)? {
             return Ok(None);
@@ -265,7 +265,7 @@ impl WalReader {
         Ok(header.verify(chunk).then_some(header))
     }
 
-    /// Makes the window cover `position..position + len`; false if the file ends before.
+    /// Reads `position..position + len` into the window. Returns false if the file ends before.
     fn fill(&mut self, position: u64, len: u64) -> Result<bool> {
         if position + len > self.device.len() {
             return Ok(false);
@@ -288,11 +288,11 @@ impl WalReader {
         if next.start != self.buffer_end() {
             return Err(self.corrupt(
                 self.buffer.len(),
-                &format!("the log breaks off, but the next segment starts at {}", next.start),
+                &format!("the log ends before the start of the next segment at {}", next.start),
             ));
         }
         self.device = open_segment(self.folder.as_ref(), next.number)?;
-        // What was passed over stays in its place for as long as its neighbours: a gap in the numbers would end the log.
+        // The segments that were passed over stay in place as long as their neighbours: a gap in the numbers would end the WAL.
         self.used.extend(all.iter().filter(|one| (current + 1..=next.number).contains(&one.number)));
         self.limit = successor(&all, next.number).map(|next| next.start);
         self.position = BLOCK as u64;
@@ -300,7 +300,7 @@ impl WalReader {
         Ok(true)
     }
 
-    /// The log seems to end here. A valid chunk further on in this segment, newer than what was read, proves that acknowledged bytes in between are gone.
+    /// Called where the WAL seems to end. A valid chunk further on in this segment, newer than those read, proves that acknowledged bytes in between are lost.
     fn end_or_corrupt(&mut self) -> Result<bool> {
         let end = self.buffer_end();
         let mut position = self.position;
@@ -311,7 +311,7 @@ impl WalReader {
             {
                 return Err(Error::Corrupt {
                     what: format!(
-                        "the chunk at offset {} is damaged, but the log goes on at offset {position}; acknowledged writes from position {end} on would be lost",
+                        "the chunk at offset {} is damaged, but a newer chunk follows at offset {position}; acknowledged writes from position {end} on would be lost",
                         self.position
                     ),
                     file: self.device.name().into(),
@@ -324,8 +324,8 @@ impl WalReader {
     }
 }
 
-/// The segment where the stream goes on after `number`. Those in between that a later one cuts off whole are passed over: the crash came when the log had
-/// turned to them in the middle of a mini-transaction. Only a number that follows on counts.
+/// Returns the segment where the stream continues after `number`. Segments in between that a later one cuts off entirely are passed over: the flusher had
+/// switched to them in the middle of a mini-transaction when the crash came. Only consecutive numbers count.
 fn successor(all: &[SegmentInfo], number: u64) -> Option<SegmentInfo> {
     let is_void = |one: &SegmentInfo| all.iter().any(|later| later.number > one.number && later.start <= one.start);
     (number + 1..).map_while(|number| all.iter().find(|one| one.number == number)).find(|one| !is_void(one)).copied()

@@ -1,4 +1,4 @@
-//! Bytes of a record: three header words, an optional transaction id, the body, padding to eight.
+//! Layout of a WAL record: three header words, an optional transaction id, the body, padding to eight bytes.
 //!
 //! ```text
 //!   0: length u32 | kind u8 | flags u8 | pad bytes u8 | 0      1: page id, or NO_PAGE for a logical record     2: LSN of the page before this record
@@ -7,7 +7,7 @@
 
 use crate::page::{Lsn, NO_PAGE, PAGE_BYTES, PageId, TxnId};
 
-/// Kinds below 0x10 belong to the pager. See the table in docs/formats/log.md, which a test compares with this list.
+/// Record kinds. Those below 0x10 belong to the pager. docs/formats/log.md has the table, which a test compares with this list.
 pub mod kind {
     pub const IMAGE: u8 = 0x01;
     pub const SPACE_SET: u8 = 0x02;
@@ -20,41 +20,41 @@ pub mod kind {
     pub const END: u8 = 0x30;
 }
 
-/// Last record of a mini-transaction: only now does any of its records count.
+/// Marks the last record of a mini-transaction: without it, none of its records counts.
 pub const FLAG_END: u8 = 1;
 pub const FLAG_TXN: u8 = 2;
 
 pub const HEADER_BYTES: usize = 24;
 
-/// A record as recovery, the observer and redo see it.
+/// A decoded record, as recovery, the observer and redo see it.
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'a> {
     /// Start of the mini-transaction that the record belongs to.
     pub lsn_start: Lsn,
-    /// End of that mini-transaction: the page LSN and the version word that the change leaves behind.
+    /// End of that mini-transaction. It becomes the page LSN and the version word of the change.
     pub lsn_end: Lsn,
     pub kind: u8,
-    /// None: a logical record, which changes no page.
+    /// The changed page; `None` for a logical record.
     pub page: Option<PageId>,
-    /// Page LSN that the record was made on; redo checks that nothing in between is missing (L5).
+    /// Page LSN that the record was made on. Redo checks that no change in between is missing (PG-14).
     pub page_lsn_before: Lsn,
     pub txn: Option<TxnId>,
     pub body: &'a [u8],
 }
 
-/// Sees every record from the checkpoint on, in log order, while the pager recovers.
+/// Observes every record from the checkpoint on, in WAL order, during recovery.
 pub trait Observer {
     fn observe(&mut self, record: &Record<'_>);
 }
 
-/// For pages that need no observer (tests, offline tools).
+/// An observer that ignores all records, for tests and offline tools.
 pub struct NoObserver;
 
 impl Observer for NoObserver {
     fn observe(&mut self, _: &Record<'_>) {}
 }
 
-/// Appends a record to `out`; returns the position of its flags byte, so that the last one can be marked.
+/// Appends a record to `out`. Returns the position of its flags byte, so that the last record can be marked.
 pub fn encode(out: &mut Vec<u8>, kind: u8, page: PageId, before: Lsn, txn: Option<TxnId>, body: &[&[u8]]) -> usize {
     let at = out.len();
     debug_assert_eq!(at % 8, 0);
@@ -78,7 +78,7 @@ pub fn encode(out: &mut Vec<u8>, kind: u8, page: PageId, before: Lsn, txn: Optio
     at + 5
 }
 
-/// Appends the header alone of a page record whose body, a multiple of eight bytes, follows elsewhere.
+/// Appends only the header of a page record; the body, a multiple of eight bytes, follows elsewhere.
 pub fn encode_header(out: &mut Vec<u8>, kind: u8, page: PageId, body_bytes: usize, last: bool) {
     assert!(body_bytes.is_multiple_of(8));
     out.extend_from_slice(&((HEADER_BYTES + body_bytes) as u32).to_le_bytes());
@@ -87,7 +87,7 @@ pub fn encode_header(out: &mut Vec<u8>, kind: u8, page: PageId, body_bytes: usiz
     out.extend_from_slice(&0u64.to_le_bytes());
 }
 
-/// The longest run of zero words of a page, in bytes: images leave it out, for a page just split is half empty.
+/// Returns the longest run of zero words of a page, in bytes. Images omit it: a page that was just split is half empty.
 pub fn longest_hole(image: &[u8; PAGE_BYTES]) -> std::ops::Range<usize> {
     let (mut best, mut start) = (0..0, 0);
     for (at, word) in image.chunks_exact(8).enumerate() {
@@ -100,13 +100,13 @@ pub fn longest_hole(image: &[u8; PAGE_BYTES]) -> std::ops::Range<usize> {
     best.start * 8..best.end * 8
 }
 
-/// What stands before the bytes of an image: where the hole begins and how many words it has.
+/// Encodes the position and length of the hole, in words, which precede the bytes of an image.
 pub fn image_head(hole: &std::ops::Range<usize>) -> [u8; 8] {
     let word = (hole.start / 8) as u64 | (hole.len() as u64 / 8) << 16;
     word.to_le_bytes()
 }
 
-/// The page that an image record describes.
+/// Returns the page that the body of an image record describes, `None` if its lengths are impossible.
 pub fn unfold_image(body: &[u8]) -> Option<[u8; PAGE_BYTES]> {
     let (head, rest) = body.split_first_chunk::<8>()?;
     let head = u64::from_le_bytes(*head);
@@ -120,7 +120,7 @@ pub fn unfold_image(body: &[u8]) -> Option<[u8; PAGE_BYTES]> {
     Some(image)
 }
 
-/// Length of the record that starts `bytes`, if its header is complete and plausible.
+/// Returns the length of the record at the start of `bytes`; `None` if the header is incomplete, `Err` if it is not plausible.
 pub fn length(bytes: &[u8]) -> Option<Result<usize, String>> {
     let length = u32::from_le_bytes(bytes.get(..4)?.try_into().expect("four bytes")) as usize;
     if length < HEADER_BYTES || !length.is_multiple_of(8) {
@@ -129,12 +129,12 @@ pub fn length(bytes: &[u8]) -> Option<Result<usize, String>> {
     Some(Ok(length))
 }
 
-/// True if the record that starts `bytes` closes its mini-transaction.
+/// Returns true if the record at the start of `bytes` closes its mini-transaction.
 pub fn closes(bytes: &[u8]) -> bool {
     bytes[5] & FLAG_END != 0
 }
 
-/// Reads one whole record, all of `bytes`, of the mini-transaction at `start..end`.
+/// Decodes one whole record, all of `bytes`, of the mini-transaction at `start..end`.
 pub fn decode(bytes: &[u8], start: Lsn, end: Lsn) -> Result<Record<'_>, String> {
     let word = |at: usize| u64::from_le_bytes(bytes[at * 8..][..8].try_into().expect("eight bytes"));
     let (kind, flags, pad) = (bytes[4], bytes[5], bytes[6] as usize);
@@ -165,7 +165,7 @@ mod tests {
         for round in 0..if cfg!(miri) { 12 } else { 600usize } {
             let mut image = [0; PAGE_BYTES];
             random.fill(&mut image);
-            // From no hole over holes at either end to an empty page; sometimes two, of which the longer one goes.
+            // From no hole over holes at either end to an empty page; sometimes two holes, of which the longer one is omitted.
             let (from, words) = (random.below(512) as usize, [0, 1, 100, 512][round % 4]);
             let to = (from + words).min(512);
             image[from * 8..to * 8].fill(0);

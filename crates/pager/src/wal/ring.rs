@@ -1,7 +1,7 @@
-//! Where records wait for the disk: reserve a place with one fetch-add, copy, publish.
+//! The WAL ring, where records wait for the flush: reserve a range with one fetch-add, copy, publish.
 //!
-//! Hard part: reservations are made in order but copies end in any order, and the flusher may take only what is copied without a gap (L1).
-//! Each thread publishes in its own line a lower bound of what it is still copying:
+//! Hard part: reservations are ordered but copies end in any order, and the flusher may take only what is copied without a gap (PG-10). Each thread
+//! publishes in a line of its own a lower bound of what it is still copying:
 //!
 //! ```text
 //!   append:  line = head            (a bound before the reservation is made)
@@ -21,11 +21,11 @@ use crate::page::Lsn;
 
 const FREE: u64 = u64::MAX;
 
-/// The order of reservations and what of it is copied. Apart from the bytes, so that a model checker can run it.
+/// The order of reservations and how much of it is copied. Separate from the bytes, so that a model checker can run it.
 pub struct AppendOrder {
     head: Padded<AtomicU64>,
     lines: Vec<Padded<AtomicU64>>,
-    /// One above the highest line ever used; the flusher looks no further.
+    /// One above the highest line ever used; the flusher reads no further.
     used: AtomicUsize,
 }
 
@@ -61,7 +61,7 @@ impl AppendOrder {
         self.lines[slot].0.store(FREE, Ordering::Release);
     }
 
-    /// Everything below the returned position is reserved and copied, and its pages are marked dirty.
+    /// Returns the position below which everything is reserved and copied, and its pages are marked dirty.
     pub fn copied(&self) -> Lsn {
         let high = self.head.0.load(Ordering::SeqCst);
         let used = self.used.load(Ordering::SeqCst);
@@ -69,7 +69,7 @@ impl AppendOrder {
     }
 }
 
-/// The bytes. Position `lsn` lives at `lsn % capacity`.
+/// The bytes of the ring. Position `lsn` is at `lsn % capacity`.
 pub struct RingBytes {
     memory: Mapping,
     capacity: usize,
@@ -90,27 +90,27 @@ impl RingBytes {
         (offset, len.min(self.capacity - offset))
     }
 
-    /// Copies `data` to position `at`. The caller has reserved `at..at + data.len()`, has not published it, and the flusher is past what lay there before.
+    /// Copies `data` to position `at`. The caller has reserved `at..at + data.len()` and not published it, and the previous content of the range is durable.
     pub(crate) fn put(&self, at: Lsn, data: &[u8]) {
         assert!(data.len() <= self.capacity);
         let (offset, first) = self.split(at, data.len());
         let base = self.memory.as_ptr().cast::<u8>();
-        // SAFETY: both pieces lie inside the mapping (`split`). By L1 the range was reserved by this thread alone, and the flusher
-        // reads only below `AppendOrder::copied`, which stays at or below `at` until this thread publishes; so nobody else touches these bytes.
+        // SAFETY: both pieces lie inside the mapping (`split`). By PG-10 this thread alone reserved the range, and the flusher reads only below
+        // `AppendOrder::copied`, which stays at or below `at` until this thread publishes; so no other thread touches these bytes.
         unsafe {
             std::ptr::copy_nonoverlapping(data.as_ptr(), base.add(offset), first);
             std::ptr::copy_nonoverlapping(data.as_ptr().add(first), base, data.len() - first);
         }
     }
 
-    /// Copies the stream from `at` into `out`. The range must be published and not yet durable.
+    /// Copies the stream from `at` on into `out`. The range must be published and not yet durable.
     pub(crate) fn get(&self, at: Lsn, out: &mut [u8]) {
         assert!(out.len() <= self.capacity);
         let (offset, first) = self.split(at, out.len());
         let base = self.memory.as_ptr().cast::<u8>();
         let rest = out.len() - first;
-        // SAFETY: inside the mapping (`split`); published bytes are not written again before the watermark has passed them (L2),
-        // and the flusher, the only caller, has not advanced it yet. Publishing was a Release that `AppendOrder::copied` has acquired.
+        // SAFETY: inside the mapping (`split`). Published bytes are not overwritten before the watermark has passed them (PG-11), and the flusher,
+        // the only caller, has not advanced it yet. Publishing was a Release that `AppendOrder::copied` has acquired.
         unsafe {
             std::ptr::copy_nonoverlapping(base.add(offset), out.as_mut_ptr(), first);
             std::ptr::copy_nonoverlapping(base, out.as_mut_ptr().add(first), rest);
@@ -150,7 +150,7 @@ mod model {
     use super::*;
     use stdx::sync::{Arc, thread};
 
-    /// L1: below `copied` every reservation has been published, whatever the interleaving.
+    /// PG-10: below `copied` every reservation has been published, in every interleaving.
     #[test]
     fn loom_copied_never_passes_an_unpublished_reservation() {
         loom::model(|| {

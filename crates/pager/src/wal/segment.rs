@@ -1,13 +1,13 @@
-//! The files of the log: numbered, of one size, filled with zeros ahead of use, recycled after a checkpoint.
+//! WAL segments: numbered files of one size, filled with zeros ahead of use, recycled after a checkpoint.
 //!
 //! ```text
 //!   log-00000007:  [ header 4 KiB ][ chunk ][ chunk ] ...      chunk = header 64 bytes | piece of the stream | padding to 4 KiB
 //! ```
-//! A file is given its number and made durable before it is needed; its header is written when the flusher turns to it. Until then it still carries
-//! the header of its former life, whose number does not fit, and recovery takes it for absent (L4).
+//! A file gets its number and is made durable before it is needed; its header is written when the flusher switches to it. Until then it still has the
+//! header of its former use, whose number does not match, and recovery ignores it (PG-13).
 //!
-//! Hard part: a disk that is full must leave room for what has to be written all the same: the turn of a start, undo, the marks of a checkpoint. A small
-//! file under a name of its own is kept for that, and taken when there is no other (L7).
+//! Hard part: a full disk must leave room for writes that cannot be refused: the new segment of a start, undo, the records of a checkpoint. A small spare
+//! file is kept for that, and becomes the next segment when no other can be made (PG-16).
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub const CHUNK_HEADER: usize = 64;
 const SEGMENT_MAGIC: u64 = u64::from_le_bytes(*b"BLGSEGM1");
 const CHUNK_MAGIC: u32 = u32::from_le_bytes(*b"BLCK");
 
-/// The file that becomes a segment when the disk has no room for a whole one, and its size.
+/// The spare file, which becomes a segment when the disk has no room for a whole one, and its size.
 pub const SPARE: &str = "log-spare";
 const SPARE_BYTES: u64 = 1 << 20;
 /// Files kept for the next segments even when the disk is full.
@@ -36,7 +36,7 @@ pub fn file_number(name: &str) -> Option<u64> {
     name.strip_prefix("log-").filter(|digits| digits.len() >= 8)?.parse().ok()
 }
 
-/// First block of a segment.
+/// The first block of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SegmentHeader {
     pub number: u64,
@@ -62,7 +62,7 @@ impl SegmentHeader {
     }
 }
 
-/// What stands before each piece of the stream.
+/// The header of a chunk, which precedes each piece of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkHeader {
     pub epoch: u64,
@@ -73,7 +73,7 @@ pub struct ChunkHeader {
 }
 
 impl ChunkHeader {
-    /// Writes header and checksum into `chunk`, whose payload stands already at `CHUNK_HEADER..CHUNK_HEADER + len`.
+    /// Writes header and checksum into `chunk`, whose payload is already at `CHUNK_HEADER..CHUNK_HEADER + len`.
     pub fn seal(self, chunk: &mut [u8]) {
         chunk[..CHUNK_HEADER].fill(0);
         chunk[..4].copy_from_slice(&CHUNK_MAGIC.to_le_bytes());
@@ -85,7 +85,7 @@ impl ChunkHeader {
         chunk[40..44].copy_from_slice(&crc.to_le_bytes());
     }
 
-    /// Reads a header without looking at the payload.
+    /// Decodes a header without verifying the payload.
     pub fn peek(block: &[u8], database: u64) -> Option<ChunkHeader> {
         let half = |at: usize| u32::from_le_bytes(block[at..][..4].try_into().expect("four bytes"));
         let word = |at: usize| u64::from_le_bytes(block[at..][..8].try_into().expect("eight bytes"));
@@ -94,7 +94,7 @@ impl ChunkHeader {
         (half(0) == CHUNK_MAGIC && header.database == database && header.len > 0).then_some(header)
     }
 
-    /// True if `chunk`, header and payload, is what was written.
+    /// Verifies the checksum of `chunk`, header and payload.
     pub fn verify(self, chunk: &[u8]) -> bool {
         let end = CHUNK_HEADER + self.len as usize;
         let Some(rest) = chunk.get(44..end) else { return false };
@@ -116,23 +116,23 @@ pub struct SegmentInfo {
     pub start: Lsn,
 }
 
-/// The segments in order: those in use, the last of them current, and those prepared ahead.
+/// The segments in order: those in use, of which the last is current, and those prepared ahead.
 pub struct Segments {
     folder: Arc<dyn Folder>,
     database: u64,
     segment_bytes: u64,
     used: VecDeque<SegmentInfo>,
-    /// Numbered, filled, durable, without a header of its own yet.
+    /// Numbered, filled and durable, but without their header yet.
     ready: VecDeque<(u64, Arc<dyn Device>)>,
     has_spare: bool,
-    /// Files no longer needed, kept for reuse: the oldest first, so that copies can be renewed from the others.
+    /// Files no longer needed, kept for reuse. The oldest comes first, so that backups can be renewed from the others.
     old: VecDeque<u64>,
-    /// So many files are kept, used and old together; as a checkpoint frees many at once, few would mean to fill new ones with zeros until the next.
+    /// Files kept in all, in use and old. A checkpoint frees many at once; with fewer, new files would have to be zero-filled before the next one.
     files_max: usize,
 }
 
 impl Segments {
-    /// `used` are the segments that recovery read; every other log file of the folder may be reused. Files no longer needed are kept while all together
+    /// `used` are the segments that recovery read; every other WAL file of the folder may be reused. Files no longer needed are kept while all together
     /// hold about `distance` bytes.
     pub fn new(
         folder: Arc<dyn Folder>,
@@ -149,7 +149,7 @@ impl Segments {
         old.sort_unstable();
         let last = used.last().map_or(0, |segment| segment.number);
         for number in old.iter().filter(|number| **number > last) {
-            void(folder.as_ref(), *number)?;
+            erase_header(folder.as_ref(), *number)?;
         }
         let files_max = (distance / segment_bytes) as usize + 3;
         let has_spare = names.iter().any(|name| name == SPARE) && is_usable_spare(folder.as_ref())?;
@@ -157,27 +157,27 @@ impl Segments {
         Ok(Segments { folder, database, segment_bytes, used, ready, has_spare, old, files_max })
     }
 
-    /// The number of the next segment to be prepared.
+    /// Returns the number of the next segment to be prepared.
     fn next_number(&self) -> u64 {
         let last = self.ready.back().map(|(number, _)| *number).or(self.used.back().map(|last| last.number));
         last.map_or(1, |last| last + 1)
     }
 
-    /// What the prepared segments can take.
+    /// Returns the room in the prepared segments, in bytes.
     pub fn ready_bytes(&self) -> u64 {
         self.ready.iter().map(|(_, device)| device.len() - BLOCK as u64).sum()
     }
 
-    /// Has segments ready for at least `bytes`, and the spare file first: it is what a start needs if the disk is full by then.
+    /// Prepares segments for at least `bytes`, and first the spare file: the next start needs it if the disk is full by then.
     pub fn prepare(&mut self, bytes: u64) -> Result<()> {
-        self.keep_spare()?;
+        self.ensure_spare()?;
         while self.ready_bytes() < bytes {
             self.prepare_one()?;
         }
         Ok(())
     }
 
-    /// An old file under a new name, or a new file full of zeros.
+    /// Prepares one segment: renames an old file, or creates one full of zeros.
     fn prepare_one(&mut self) -> Result<()> {
         let number = self.next_number();
         let name = file_name(number);
@@ -185,7 +185,7 @@ impl Segments {
         loop {
             let mut is_old = true;
             if let Some(at) = self.old.iter().position(|old| *old == number) {
-                // It has the right name from an earlier life; no other file may be renamed over it.
+                // It has the right name from its former use; no other file may be renamed over it.
                 self.old.remove(at);
             } else if let Some(old) = self.old.pop_front() {
                 self.folder.rename(&file_name(old), &name).map_err(failed)?;
@@ -193,14 +193,14 @@ impl Segments {
                 is_old = false;
             }
             let device = self.folder.open(&name, Open::Create).map_err(failed)?;
-            match fill(&device, self.segment_bytes) {
+            match extend_to(&device, self.segment_bytes) {
                 Ok(()) => {
                     self.folder.sync().map_err(failed)?;
                     self.ready.push_back((number, device));
                     return Ok(());
                 }
                 Err(error) => {
-                    // A half-filled file would claim room that others could use, such as the next old one, which is perhaps whole.
+                    // A half-filled file would take room that others could use, such as the next old file, which may be whole.
                     drop(device);
                     let _ = self.folder.remove(&name);
                     if !is_old || !crate::error::is_full(&error) {
@@ -211,8 +211,8 @@ impl Segments {
         }
     }
 
-    /// Puts a file aside for the day when there is no room for another.
-    fn keep_spare(&mut self) -> Result<()> {
+    /// Creates the spare file if there is none.
+    fn ensure_spare(&mut self) -> Result<()> {
         if self.has_spare {
             return Ok(());
         }
@@ -221,7 +221,7 @@ impl Segments {
             self.folder.rename(&file_name(old), SPARE).map_err(failed)?;
         }
         let device = self.folder.open(SPARE, Open::Create).map_err(failed)?;
-        if let Err(error) = fill(&device, SPARE_BYTES.min(self.segment_bytes)) {
+        if let Err(error) = extend_to(&device, SPARE_BYTES.min(self.segment_bytes)) {
             drop(device);
             let _ = self.folder.remove(SPARE);
             return Err(failed(error));
@@ -231,7 +231,7 @@ impl Segments {
         Ok(())
     }
 
-    /// Makes the spare file the next segment: there is no other, and what is to be written cannot be refused.
+    /// Makes the spare file the next segment. Used when there is no other, for bytes that cannot be refused.
     fn prepare_from_spare(&mut self) -> Result<()> {
         let number = self.next_number();
         let name = file_name(number);
@@ -244,18 +244,18 @@ impl Segments {
         Ok(())
     }
 
-    /// The first `turn` of a start. Then the spare file is made up for, if that can be done now.
-    pub fn begin(&mut self, start: Lsn) -> Result<Arc<dyn Device>> {
-        let device = self.turn(start)?;
-        match self.keep_spare() {
+    /// Switches to the first segment of a start, then replaces the spare file, if there is room.
+    pub fn switch_first(&mut self, start: Lsn) -> Result<Arc<dyn Device>> {
+        let device = self.switch(start)?;
+        match self.ensure_spare() {
             Err(Error::DiskFull { .. }) => {}
             other => other?,
         }
         Ok(device)
     }
 
-    /// Turns to the next segment; the stream goes on in it at `start`.
-    pub fn turn(&mut self, start: Lsn) -> Result<Arc<dyn Device>> {
+    /// Switches to the next segment; the stream continues in it at `start`.
+    pub fn switch(&mut self, start: Lsn) -> Result<Arc<dyn Device>> {
         if self.ready.is_empty() {
             match self.prepare_one() {
                 Err(Error::DiskFull { .. }) if self.has_spare => self.prepare_from_spare()?,
@@ -274,7 +274,7 @@ impl Segments {
         Ok(device)
     }
 
-    /// Gives up the segments that end at or before `keep_from`: they are kept for reuse, those that are too many deleted.
+    /// Releases the segments that end at or before `keep_from`: keeps them for reuse and deletes those beyond `files_max`.
     pub fn release(&mut self, keep_from: Lsn) -> Result<()> {
         while self.used.len() >= 2 && self.used[1].start <= keep_from {
             let gone = self.used.pop_front().expect("two are there");
@@ -284,7 +284,7 @@ impl Segments {
         self.trim(most.max(OLD_MIN)).map(drop)
     }
 
-    /// The disk is full: gives back what is only kept to save work. True if there was something.
+    /// Deletes old files that are kept only for reuse, since the disk is full. Returns true if there were any.
     pub fn trim_old_segments(&mut self) -> Result<bool> {
         self.trim(OLD_MIN)
     }
@@ -300,25 +300,25 @@ impl Segments {
         Ok(has_more)
     }
 
-    /// The segments in use, oldest first.
+    /// Returns the segments in use, oldest first.
     pub fn used(&self) -> impl Iterator<Item = SegmentInfo> + '_ {
         self.used.iter().copied()
     }
 }
 
-/// A crash may have left it without content.
+/// Returns whether the spare file has content: a crash may have left it without any.
 fn is_usable_spare(folder: &dyn Folder) -> Result<bool> {
     let device = folder.open(SPARE, Open::Existing).map_err(|error| Error::io(format!("opening '{SPARE}'"), error))?;
     Ok(device.len() >= 4 * BLOCK as u64)
 }
 
-/// Makes a file at least so long, with zeros.
-fn fill(device: &Arc<dyn Device>, bytes: u64) -> std::io::Result<()> {
+/// Extends the file to at least `bytes`, with zeros.
+fn extend_to(device: &Arc<dyn Device>, bytes: u64) -> std::io::Result<()> {
     if device.len() < bytes { device.prefill(bytes) } else { Ok(()) }
 }
 
-/// Erases the header of a segment that lies beyond the end of the stream: one prepared and never used, or cut off on purpose.
-fn void(folder: &dyn Folder, number: u64) -> Result<()> {
+/// Erases the header of a segment beyond the end of the stream: prepared and never used, or cut off on purpose.
+fn erase_header(folder: &dyn Folder, number: u64) -> Result<()> {
     let name = file_name(number);
     let failed = |error| Error::io(format!("voiding log segment '{name}'"), error);
     let device = folder.open(&name, Open::Existing).map_err(failed)?;

@@ -1,4 +1,7 @@
-//! The WAL as one stream.
+//! The WAL as one stream: appending, waiting for durability, and accounting of space in the segments.
+//!
+//! Hard part: an append cannot fail, so a write is admitted only when the segments at hand take everything that may be in the ring, plus what undo of the
+//! open transactions may append (PG-16). Such a write finds room even on a full disk.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,12 +21,12 @@ use crate::wal::segment::{BLOCK, Segments};
 /// Largest piece of one write: big enough for the device's bandwidth, small enough that the first waiter of a batch is not held up.
 pub(super) const CHUNK_MAX: usize = 1 << 20;
 
-/// How long the flusher sleeps before it looks for room again.
+/// Interval at which the flusher retries while there is no segment to switch to.
 pub(super) const NO_SPACE_RETRY: Duration = Duration::from_millis(50);
 
 pub static LOG_SPACE: stdx::wait::Reason = stdx::wait::Reason::new("log_space");
 
-/// Where the next chunk goes.
+/// The position of the next chunk in the current segment.
 pub(super) struct SegmentTail {
     pub(super) device: Arc<dyn Device>,
     pub(super) position: u64,
@@ -36,18 +39,18 @@ pub struct Wal {
     pub(crate) durable: Arc<Watermark>,
     pub(super) segments: Mutex<Segments>,
     pub(super) tail: Mutex<SegmentTail>,
-    /// Bytes of the current segment not yet written, and of those prepared behind it.
+    /// Bytes left in the current segment, and in the segments prepared after it.
     pub(super) left: AtomicU64,
     pub(super) ready: AtomicU64,
-    /// What undoing all open transactions may append, about.
+    /// Upper estimate of what undo of all open transactions may append.
     pub(super) reserved_bytes: AtomicU64,
-    /// There is no segment to turn to.
+    /// There is no segment to switch to.
     pub(super) is_out_of_space: AtomicBool,
     pub(super) epoch: u64,
     pub(super) database: u64,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) threaded: bool,
-    /// A write failed. What a simulated program still appends goes nowhere.
+    /// A write failed. Whatever a simulated process still appends is dropped.
     pub(super) is_dead: AtomicBool,
     pub(crate) flushes: AtomicU64,
     pub(crate) flushed_bytes: AtomicU64,
@@ -65,7 +68,7 @@ pub struct WalOptions {
 impl Wal {
     /// Continues the stream at `options.start` in a new segment.
     pub fn open(options: &WalOptions, mut segments: Segments, clock: Arc<dyn Clock>) -> Result<Wal> {
-        let device = segments.begin(options.start)?;
+        let device = segments.switch_first(options.start)?;
         let left = device.len() - BLOCK as u64;
         let bytes = RingBytes::new(options.ring_bytes).map_err(|error| Error::io("mapping the log ring", error))?;
         let staging = Aligned::with_capacity(CHUNK_MAX + BLOCK);
@@ -94,7 +97,7 @@ impl Wal {
         self.order.head()
     }
 
-    /// Everything below is copied and its pages are marked: where a checkpoint may begin at the latest.
+    /// Returns the position below which everything is copied and its pages are marked dirty: a checkpoint cannot be later.
     pub fn copied(&self) -> Lsn {
         self.order.copied()
     }
@@ -103,7 +106,7 @@ impl Wal {
         self.bytes.capacity()
     }
 
-    /// Reserves room for `parts`, copies them, runs `mark(start, end)`, publishes. Cannot fail; waits if the ring is full.
+    /// Reserves room for `parts`, copies them, calls `mark(start, end)`, publishes, and returns the end. Cannot fail; waits if the ring is full.
     pub fn append(&self, parts: &[&[u8]], mark: impl FnOnce(Lsn, Lsn)) -> Lsn {
         let len: usize = parts.iter().map(|part| part.len()).sum();
         assert!(len.is_multiple_of(8) && len as u64 <= self.bytes.capacity() / 2, "a mini-transaction of {len} bytes");
@@ -124,7 +127,7 @@ impl Wal {
         end
     }
 
-    /// The flusher passes everything before this thread's own reservation, so the wait ends (L3).
+    /// Waits until the watermark reaches `durable`. The flusher can pass everything before this thread's own reservation, so the wait ends (PG-12).
     #[cold]
     fn wait_for_room(&self, durable: Lsn) {
         if self.threaded {
@@ -136,9 +139,9 @@ impl Wal {
                 match self.flush_once() {
                     Ok(_) => {}
                     Err(Error::DiskFull { .. }) => {
-                        panic!("the ring is full and so is the disk: the simulated process waits for ever")
+                        panic!("the WAL ring and the disk are full: the simulated process would wait for ever")
                     }
-                    // The simulated machine is dead, but its program runs until it notices: whatever it still writes into the ring goes nowhere.
+                    // The simulated machine is dead, but its program runs until it notices: its appends are dropped.
                     Err(_) => {
                         self.is_dead.store(true, Ordering::Relaxed);
                         return;
@@ -148,7 +151,7 @@ impl Wal {
         }
     }
 
-    /// Blocks until everything up to `lsn` is durable, or the log has no segment to turn to.
+    /// Blocks until everything up to `lsn` is durable. `Err(DiskFull)` if there is no segment to switch to.
     pub fn flush_to(&self, lsn: Lsn) -> Result<()> {
         if self.threaded {
             self.wake_flusher();
@@ -165,11 +168,12 @@ impl Wal {
         Ok(())
     }
 
-    /// True after a write that failed.
+    /// Returns true after a failed write.
     pub fn is_dead(&self) -> bool {
         self.is_dead.load(Ordering::Relaxed)
     }
 
+    /// Returns true if the bytes that may be in the ring and those of undo could exceed the segments at hand: no write may be admitted then (PG-16).
     #[inline]
     pub fn is_short_of_space(&self) -> bool {
         self.left.load(Ordering::Relaxed) + self.ready.load(Ordering::Relaxed) < self.needed()
@@ -179,33 +183,33 @@ impl Wal {
         self.bytes.capacity() + CHUNK_MAX as u64 + self.reserved_bytes.load(Ordering::Relaxed)
     }
 
-    /// True while the flusher has no segment to turn to.
+    /// Returns true while there is no segment to switch to.
     pub fn is_out_of_space(&self) -> bool {
         self.is_out_of_space.load(Ordering::Relaxed)
     }
 
-    /// Changes what undo may need.
+    /// Changes the bytes reserved for undo.
     pub fn reserve_bytes(&self, more: u64, less: u64) {
         self.reserved_bytes.fetch_add(more, Ordering::Relaxed);
         self.reserved_bytes.fetch_sub(less, Ordering::Relaxed);
     }
 
-    /// Gives up the segments that end at or before `keep`.
+    /// Releases the segments that end at or before `keep`.
     pub fn release(&self, keep: Lsn) -> Result<()> {
         self.segments.lock().release(keep)
     }
 
-    /// True if a segment should be prepared.
+    /// Returns true if a segment should be prepared.
     pub fn wants_segment(&self) -> bool {
         self.ready.load(Ordering::Relaxed) == 0 || self.is_short_of_space()
     }
 
-    /// Deletes files that are only kept to save work; true if there were any.
+    /// Deletes old segments that are kept only for reuse. Returns true if there were any.
     pub fn trim_old_segments(&self) -> Result<bool> {
         self.segments.lock().trim_old_segments()
     }
 
-    /// Prepares the next segment, or as many as the log wants.
+    /// Prepares the next segment, or as many as `needed` asks for.
     pub fn prepare(&self) -> Result<()> {
         let mut segments = self.segments.lock();
         let missing = self.needed().saturating_sub(self.left.load(Ordering::Relaxed)).max(1);
@@ -214,7 +218,7 @@ impl Wal {
         result
     }
 
-    /// An append has ended. It wakes a flusher that has nothing at all to write, or has much.
+    /// Called at the end of an append. Wakes a flusher that has nothing at all to write, or has many bytes.
     #[inline]
     fn notify_append(&self, end: Lsn) {
         match self.durable.producer.depth() {
@@ -224,12 +228,12 @@ impl Wal {
         }
     }
 
-    /// So many bytes are written without a question, that appenders do not meet a full ring.
+    /// Bytes that are flushed without a request, so that appends do not find a full ring.
     pub(super) fn eager_flush_bytes(&self) -> u64 {
         (self.bytes.capacity() / 4).min(CHUNK_MAX as u64)
     }
 
-    /// Wakes the flusher whatever it waits for: somebody cannot go on, or the stop flag is up.
+    /// Wakes the flusher from any sleep: a thread cannot continue without it, or `stop` was set.
     pub fn wake_flusher(&self) {
         self.durable.producer.unpark();
     }
