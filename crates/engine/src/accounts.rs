@@ -14,7 +14,7 @@ use stdx::sync::{Mutex, RwLock};
 use crate::catalog;
 use crate::digest::sha256;
 use crate::error::{Error, Result};
-use crate::txn::{Store, Txn};
+use crate::txn::{RecordTxn, Store};
 
 pub mod attempts;
 pub mod verifier;
@@ -26,7 +26,7 @@ use attempts::Attempts;
 use verifier::Verifier;
 
 /// The account of connections that did not say who they are. It always exists.
-pub const DEFAULT: &str = "default";
+pub const DEFAULT_ACCOUNT: &str = "default";
 
 const PREFIX: &[u8] = b"account\0";
 /// A MySQL name of 32 characters, and a host of 255.
@@ -81,7 +81,7 @@ impl Account {
     }
 
     fn default_account() -> Account {
-        Account { enabled: true, nopass: true, rules: "~* &* +@all".into(), ..Account::new(DEFAULT) }
+        Account { enabled: true, nopass: true, rules: "~* &* +@all".into(), ..Account::new(DEFAULT_ACCOUNT) }
     }
 
     fn encode(&self) -> Vec<u8> {
@@ -194,7 +194,7 @@ fn is_same(one: &[u8; 32], two: &[u8; 32]) -> bool {
 
 /// A step of a change of several accounts.
 #[derive(Clone, Debug)]
-pub enum Change {
+pub enum AccountChange {
     /// Creates the account or replaces it.
     Put(Account),
     Remove(String),
@@ -218,7 +218,7 @@ impl Accounts {
             let name = name.ok_or_else(|| Error::corrupt("an account without a name"))?;
             bytes.entry(name.into()).or_default().extend_from_slice(&part);
         }
-        let mut by_name = BTreeMap::from([(DEFAULT.to_string(), Arc::new(Account::default_account()))]);
+        let mut by_name = BTreeMap::from([(DEFAULT_ACCOUNT.to_string(), Arc::new(Account::default_account()))]);
         for (name, bytes) in bytes {
             let account = Account::decode(&name, &bytes);
             let account = account.ok_or_else(|| Error::corrupt(format!("account '{name}' has an unknown form")))?;
@@ -272,13 +272,13 @@ impl Accounts {
         name: &str,
         f: impl FnOnce(Option<&Account>) -> std::result::Result<Account, E>,
     ) -> Result<std::result::Result<Lsn, E>> {
-        self.change_many(|all| Ok(vec![Change::Put(f(all.get(name).map(|account| &**account))?)]))
+        self.change_many(|all| Ok(vec![AccountChange::Put(f(all.get(name).map(|account| &**account))?)]))
     }
 
     /// Changes several accounts, all or none, after a look at the whole list; no other change comes in between. An error of `f` changes nothing. `default` cannot be removed.
     pub fn change_many<E>(
         &self,
-        f: impl FnOnce(&BTreeMap<String, Arc<Account>>) -> std::result::Result<Vec<Change>, E>,
+        f: impl FnOnce(&BTreeMap<String, Arc<Account>>) -> std::result::Result<Vec<AccountChange>, E>,
     ) -> Result<std::result::Result<Lsn, E>> {
         self.store.pager.admit()?;
         let _changing = self.changing.lock();
@@ -289,25 +289,25 @@ impl Accounts {
         };
         for change in &changes {
             match change {
-                Change::Put(account) => account.check()?,
-                Change::Remove(name) if name == DEFAULT => {
+                AccountChange::Put(account) => account.check()?,
+                AccountChange::Remove(name) if name == DEFAULT_ACCOUNT => {
                     return Err(Error::Invalid("The 'default' user cannot be removed".into()));
                 }
-                Change::Remove(_) => {}
+                AccountChange::Remove(_) => {}
             }
         }
         let mut txn = self.store.begin();
         for change in &changes {
             match change {
-                Change::Put(account) => self.replace(&mut txn, &account.name, Some(&account.encode()))?,
-                Change::Remove(name) => self.replace(&mut txn, name, None)?,
+                AccountChange::Put(account) => self.replace(&mut txn, &account.name, Some(&account.encode()))?,
+                AccountChange::Remove(name) => self.replace(&mut txn, name, None)?,
             }
         }
         let lsn = txn.commit()?.0;
         for change in changes {
             match change {
-                Change::Put(account) => next.insert(account.name.clone(), Arc::new(account)),
-                Change::Remove(name) => next.remove(&name),
+                AccountChange::Put(account) => next.insert(account.name.clone(), Arc::new(account)),
+                AccountChange::Remove(name) => next.remove(&name),
             };
         }
         *self.by_name.write() = next;
@@ -320,7 +320,7 @@ impl Accounts {
         let mut removed = 0;
         let lsn = self.change_many(|all| {
             let known = names.iter().filter(|name| all.contains_key(**name));
-            let changes: Vec<Change> = known.map(|name| Change::Remove((*name).to_string())).collect();
+            let changes: Vec<AccountChange> = known.map(|name| AccountChange::Remove((*name).to_string())).collect();
             removed = changes.len();
             Ok::<_, std::convert::Infallible>(changes)
         })?;
@@ -331,7 +331,7 @@ impl Accounts {
     }
 
     /// Changes all parts of an account.
-    fn replace(&self, txn: &mut Txn<'_>, name: &str, bytes: Option<&[u8]>) -> Result<()> {
+    fn replace(&self, txn: &mut RecordTxn<'_>, name: &str, bytes: Option<&[u8]>) -> Result<()> {
         let prefix = [PREFIX, name.as_bytes(), &[0]].concat();
         let old_parts = catalog::with_prefix(&self.store, &prefix)?.len();
         let parts: Vec<&[u8]> = bytes.map_or(Vec::new(), |bytes| bytes.chunks(PART_BYTES).collect());

@@ -146,7 +146,7 @@ impl Walk<'_> {
         for tree in store.garbage_maps()? {
             self.each(&tree, |walk, _, record| {
                 // What cannot be read names nothing.
-                if let Ok(Some((version, _))) = rows::look(record).map(|row| row.segments) {
+                if let Ok(Some((version, _))) = rows::summarize(record).map(|row| row.segments) {
                     walk.dead_versions.push(version);
                 }
                 Ok(())
@@ -157,7 +157,7 @@ impl Walk<'_> {
         self.dead_versions.extend(rows.values_rolling_back()?);
         for map in store.maps.all() {
             self.each(&map.tree, |walk, key, record| {
-                match rows::look(record) {
+                match rows::summarize(record) {
                     Ok(row) if rows.is_rolling_back(row.writer) => {
                         walk.report.rows += 1;
                         walk.dead_versions.extend(row.segments.map(|(version, _)| version));

@@ -22,7 +22,7 @@ use crate::error::{Error, Result};
 use crate::keyspace::{Keyspace, Others, Progress};
 use crate::metrics::Metrics;
 use crate::rows::Rows;
-use crate::rows::lock::{Locks, PARTITIONS};
+use crate::rows::lock::{LockTable, PARTITIONS};
 use crate::txn::{Recovery, Store};
 
 /// What is known about opening, for the log line at start.
@@ -108,7 +108,7 @@ impl Engine {
         recovery.announce(&store);
         let partitions = if options.lock_partitions == 0 { PARTITIONS } else { options.lock_partitions };
         // Keys and rows are locked in one table.
-        let locks = Locks::new(versions_max, partitions);
+        let locks = LockTable::new(versions_max, partitions);
         let keyspace = Arc::new(Keyspace::new(store.clone(), clock, locks, options.random));
         let hooked = Arc::downgrade(&keyspace);
         opened.pager.set_checkpoint_hook(Box::new(move || match hooked.upgrade() {

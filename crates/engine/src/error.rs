@@ -23,7 +23,7 @@ pub enum Error {
     OutOfMemory(stdx::memory::Full),
     /// The engine is closing.
     ShuttingDown,
-    /// Waited as long as allowed for somebody else's lock. Nothing was changed.
+    /// WaitOutcome as long as allowed for somebody else's lock. Nothing was changed.
     LockTimeout,
     /// The wait for somebody else's lock was cancelled. Nothing was changed.
     Cancelled,

@@ -15,7 +15,7 @@ mod txn;
 
 pub use accounts::attempts::{Attempt, Attempts, Turn};
 pub use accounts::verifier::{PASSWORD_MAX, Verifier};
-pub use accounts::{Account, Accounts, Change as AccountChange, DEFAULT as DEFAULT_ACCOUNT};
+pub use accounts::{Account, AccountChange, Accounts, DEFAULT_ACCOUNT};
 pub use catalog::Settings;
 pub use check::Report;
 pub use database::{Engine, Opened, Options, Recovering};

@@ -44,7 +44,7 @@ pub type OnError = Box<dyn Fn(&Error) + Send + Sync>;
 
 /// Wakes the background.
 #[derive(Default)]
-pub(crate) struct Bell {
+pub(crate) struct BackgroundSignal {
     rung: Mutex<bool>,
     condvar: Condvar,
     /// When the background will wake by itself, ms since 1970; nobody needs to ring for anything later. 0: it is awake.
@@ -53,7 +53,7 @@ pub(crate) struct Bell {
     on_error: OnceLock<OnError>,
 }
 
-impl Bell {
+impl BackgroundSignal {
     pub fn wake(&self) {
         *self.rung.lock() = true;
         self.condvar.notify_all();

@@ -8,7 +8,7 @@
 //!   SET       stripe | any claims at all? one load, no store | entry of an open transaction? then: stripe given back, wait for its end
 //!   COMMIT    stripes of all changed keys | changes | COMMIT in the log | the claims end with the transaction | stripes given back
 //! ```
-//! So a claim needs no fence of its own: it is put in and looked for under the same stripe (J1). Claims are locks as those of rows are: they belong to a transaction, count
+//! So a claim needs no fence of its own: it is put in and looked for under the same stripe (J1). KeyLocks are locks as those of rows are: they belong to a transaction, count
 //! while it is open, and its waits are in the same search for deadlocks. Who waits here holds nothing, so nobody ever waits for him.
 
 use std::sync::Arc;
@@ -20,21 +20,21 @@ use stdx::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Error, Result};
 use crate::keyspace::key::TreeKey;
-use crate::keyspace::locks::Held;
+use crate::keyspace::locks::StripeGuard;
 use crate::keyspace::unit::{KeyTransaction, Mode};
 use crate::keyspace::{KeySet, Keyspace};
-use crate::rows::lock::{self, Asker, Taken};
-use crate::rows::maps::Map;
-use crate::rows::slot::{Patience, Slots, Waited};
+use crate::rows::lock::{self, Acquired, Requester};
+use crate::rows::maps::RowMap;
+use crate::rows::slot::{StatusTable, WaitLimits, WaitOutcome};
 
 /// How long a change of a key waits for the transaction that claims it, in all. MySQL's default for rows.
 const PATIENCE: Duration = Duration::from_secs(50);
 
-pub(crate) struct Claims {
-    pub slots: Arc<Slots>,
-    pub locks: Arc<lock::Locks>,
+pub(crate) struct KeyLocks {
+    pub slots: Arc<StatusTable>,
+    pub locks: Arc<lock::LockTable>,
     /// What the lock table calls the keys.
-    pub keys: Arc<Map>,
+    pub keys: Arc<RowMap>,
     patience_ms: AtomicU64,
 }
 
@@ -47,12 +47,12 @@ pub(crate) fn name(db: u8, suffix: &[u8]) -> Box<[u8]> {
 #[derive(Default)]
 struct Until(Option<Instant>);
 
-impl Claims {
-    pub fn new(records: Tree, locks: lock::Locks, first: TxnId) -> Claims {
-        Claims {
-            slots: Arc::new(Slots::new(first)),
+impl KeyLocks {
+    pub fn new(records: Tree, locks: lock::LockTable, first: TxnId) -> KeyLocks {
+        KeyLocks {
+            slots: Arc::new(StatusTable::new(first)),
             locks: Arc::new(locks),
-            keys: Arc::new(Map::new(records)),
+            keys: Arc::new(RowMap::new(records)),
             patience_ms: AtomicU64::new(PATIENCE.as_millis() as u64),
         }
     }
@@ -64,8 +64,8 @@ impl Claims {
     }
 
     /// Takes the claim, or names an open transaction that is in the way. The key's stripe is held.
-    pub fn take(&self, name: &[u8], asker: Asker) -> Result<Taken, TxnId> {
-        self.locks.take(&self.keys, name, asker, |id| self.slots.is_open(id))
+    pub fn take(&self, name: &[u8], requester: Requester) -> Result<Acquired, TxnId> {
+        self.locks.take(&self.keys, name, requester, |id| self.slots.is_open(id))
     }
 
     /// An open transaction that claims the key. The key's stripe is held.
@@ -86,10 +86,12 @@ impl Claims {
     /// Waits until `holder` is decided or has given something back; the caller holds nothing.
     fn wait(&self, holder: TxnId, releases: u64, until: &mut Until) -> Result<()> {
         let wait = || Instant::now() + Duration::from_millis(self.patience_ms.load(Ordering::Relaxed));
-        let patience = Patience { until: *until.0.get_or_insert_with(wait), is_cancelled: &|| false, releases };
+        let patience = WaitLimits { until: *until.0.get_or_insert_with(wait), is_cancelled: &|| false, releases };
         match self.slots.sleep(holder, &patience) {
-            Waited::Over => Ok(()),
-            Waited::TimedOut | Waited::Deadlock | Waited::Cancelled | Waited::Refused => Err(Error::LockTimeout),
+            WaitOutcome::Over => Ok(()),
+            WaitOutcome::TimedOut | WaitOutcome::Deadlock | WaitOutcome::Cancelled | WaitOutcome::Refused => {
+                Err(Error::LockTimeout)
+            }
         }
     }
 }
@@ -102,7 +104,7 @@ impl Keyspace {
 
     /// Takes the stripe of a key that is to be changed, when no transaction claims the key.
     #[inline]
-    pub(crate) fn hold_unclaimed(&self, db: u8, tree_key: &TreeKey, stripe: u32) -> Result<Held<'_>> {
+    pub(crate) fn hold_unclaimed(&self, db: u8, tree_key: &TreeKey, stripe: u32) -> Result<StripeGuard<'_>> {
         let held = self.locks.hold(stripe);
         if !self.claims.any() { Ok(held) } else { self.hold_when_unclaimed(db, tree_key, stripe, held) }
     }
@@ -113,8 +115,8 @@ impl Keyspace {
         db: u8,
         tree_key: &TreeKey,
         stripe: u32,
-        mut held: Held<'k>,
-    ) -> Result<Held<'k>> {
+        mut held: StripeGuard<'k>,
+    ) -> Result<StripeGuard<'k>> {
         let mut until = Until::default();
         loop {
             let releases = self.claims.slots.releases();

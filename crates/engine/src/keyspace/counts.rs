@@ -21,7 +21,7 @@ use stdx::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::DATABASES;
 use crate::keyspace::databases::Databases;
-use crate::keyspace::locks::{ALL, KeyLocks, STRIPES, Stripe};
+use crate::keyspace::locks::{ALL, LockStripes, STRIPES, Stripe};
 use crate::txn::{Counted, Store};
 
 /// How long a checkpoint waits for stripes before it leaves the counts of the last one in force. Short: it keeps the cleaner from cleaning, and whoever
@@ -36,7 +36,7 @@ struct Noted {
 
 /// Signed numbers in wrapping words.
 #[derive(Default)]
-struct Counter {
+struct KeyCounter {
     keys: AtomicU64,
     expiries: AtomicU64,
 }
@@ -51,7 +51,7 @@ struct Cut {
 
 /// One counter pair per database. Each is changed under the key lock of the key that came or went.
 pub(crate) struct Counts {
-    databases: Box<[stdx::padded::Padded<Counter>]>,
+    databases: Box<[stdx::padded::Padded<KeyCounter>]>,
     counting: AtomicBool,
     noted: Mutex<Vec<Noted>>,
     cut: Mutex<Cut>,
@@ -61,7 +61,7 @@ impl Counts {
     /// `bound`: the position where recovery began this time; it holds until the first checkpoint.
     pub fn new(bound: Lsn) -> Counts {
         Counts {
-            databases: (0..DATABASES).map(|_| stdx::padded::Padded(Counter::default())).collect(),
+            databases: (0..DATABASES).map(|_| stdx::padded::Padded(KeyCounter::default())).collect(),
             counting: AtomicBool::new(false),
             noted: Mutex::new(Vec::new()),
             cut: Mutex::new(Cut { bound, end: 0 }),
@@ -109,7 +109,13 @@ impl Counts {
 /// The checkpoint's hook: logs a cut of the counts and returns where recovery must begin for its sake and for that of open transactions.
 ///
 /// If a key lock is held for too long (in single-threaded simulation: at all), the cut of the last checkpoint stays in force.
-pub(crate) fn cut(counts: &Counts, locks: &KeyLocks, databases: &Databases, store: &Arc<Store>, threaded: bool) -> Lsn {
+pub(crate) fn cut(
+    counts: &Counts,
+    locks: &LockStripes,
+    databases: &Databases,
+    store: &Arc<Store>,
+    threaded: bool,
+) -> Lsn {
     let mut cut = counts.cut.lock();
     if store.pager.wal_head() == cut.end {
         // Nothing was logged since. A checkpoint that is tried again and again on a full disk must not fill the log with cuts.

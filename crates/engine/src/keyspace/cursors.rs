@@ -14,18 +14,18 @@ const CURSORS_MAX: usize = 16 << 10;
 const FIRST_MAX: u64 = 1 << 52;
 
 pub(crate) struct Cursors {
-    table: Mutex<Table>,
+    table: Mutex<CursorTable>,
 }
 
-struct Table {
-    entries: HashMap<u64, Entry>,
+struct CursorTable {
+    entries: HashMap<u64, CursorEntry>,
     /// Cursors by when they were used last.
     by_use: BTreeMap<u64, u64>,
     uses: u64,
     next: u64,
 }
 
-struct Entry {
+struct CursorEntry {
     behind: Vec<u8>,
     /// The cursor that the scan came from; 0: from the beginning.
     from: u64,
@@ -38,7 +38,7 @@ impl Cursors {
     /// `anywhere` is random.
     pub fn new(anywhere: u64) -> Cursors {
         let next = anywhere % FIRST_MAX + 1;
-        Cursors { table: Mutex::new(Table { entries: HashMap::new(), by_use: BTreeMap::new(), uses: 0, next }) }
+        Cursors { table: Mutex::new(CursorTable { entries: HashMap::new(), by_use: BTreeMap::new(), uses: 0, next }) }
     }
 
     /// The suffix to go on behind. None: the cursor is not known.
@@ -64,7 +64,7 @@ impl Cursors {
             entry.from
         });
         table.remove(before);
-        table.entries.insert(cursor, Entry { behind: suffix.to_vec(), from, to: 0, used: 0 });
+        table.entries.insert(cursor, CursorEntry { behind: suffix.to_vec(), from, to: 0, used: 0 });
         table.touch(cursor);
         if table.entries.len() > CURSORS_MAX
             && let Some((_, oldest)) = table.by_use.pop_first()
@@ -75,7 +75,7 @@ impl Cursors {
     }
 }
 
-impl Table {
+impl CursorTable {
     fn touch(&mut self, cursor: u64) {
         self.uses += 1;
         if let Some(entry) = self.entries.get_mut(&cursor) {

@@ -16,26 +16,26 @@ pub(crate) const MAP_KEY: &[u8] = b"databases";
 
 /// The keyspace of each database, and the next number to be given out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Map {
+pub(crate) struct DatabaseMap {
     pub spaces: [u32; DATABASES as usize],
     pub next: u32,
 }
 
-impl Map {
-    fn new() -> Map {
-        Map { spaces: std::array::from_fn(|db| db as u32), next: u32::from(DATABASES) }
+impl DatabaseMap {
+    fn new() -> DatabaseMap {
+        DatabaseMap { spaces: std::array::from_fn(|db| db as u32), next: u32::from(DATABASES) }
     }
 
     pub fn encode(&self) -> Vec<u8> {
         self.spaces.iter().chain([&self.next]).flat_map(|number| number.to_le_bytes()).collect()
     }
 
-    pub fn decode(bytes: &[u8]) -> Result<Map> {
+    pub fn decode(bytes: &[u8]) -> Result<DatabaseMap> {
         let numbers: Vec<u32> =
             bytes.chunks_exact(4).map(|bytes| u32::from_le_bytes(bytes.try_into().expect("four bytes"))).collect();
         let broken = || Error::corrupt("the catalog's map of databases has the wrong length");
         let (next, spaces) = numbers.split_last().ok_or_else(broken)?;
-        Ok(Map { spaces: spaces.try_into().map_err(|_| broken())?, next: *next })
+        Ok(DatabaseMap { spaces: spaces.try_into().map_err(|_| broken())?, next: *next })
     }
 
     /// Gives the database a keyspace that never was.
@@ -61,7 +61,11 @@ impl Databases {
     /// Reads the map; a new database has none until the first change.
     pub fn load(&self, store: &Store) -> Result<()> {
         let mut bytes = Vec::new();
-        let map = if store.catalog.get(MAP_KEY, &mut bytes)?.present { Map::decode(&bytes)? } else { Map::new() };
+        let map = if store.catalog.get(MAP_KEY, &mut bytes)?.present {
+            DatabaseMap::decode(&bytes)?
+        } else {
+            DatabaseMap::new()
+        };
         self.set(&map);
         Ok(())
     }
@@ -75,8 +79,8 @@ impl Databases {
         (0..DATABASES).find(|db| self.space(*db) == space)
     }
 
-    pub fn map(&self) -> Map {
-        Map { spaces: std::array::from_fn(|db| self.space(db as u8)), next: self.next.load(Ordering::Relaxed) }
+    pub fn map(&self) -> DatabaseMap {
+        DatabaseMap { spaces: std::array::from_fn(|db| self.space(db as u8)), next: self.next.load(Ordering::Relaxed) }
     }
 
     /// The log up to here says which keyspace a database is.
@@ -94,7 +98,7 @@ impl Databases {
     pub fn skip_to(&self, next: u32, store: &Store) -> Result<()> {
         let map = self.map();
         if next > map.next {
-            let map = Map { next, ..map };
+            let map = DatabaseMap { next, ..map };
             let bytes = map.encode();
             store.catalog.modify(MAP_KEY, None, |_, change| change.put(&[&bytes]))?;
             self.set(&map);
@@ -103,7 +107,7 @@ impl Databases {
     }
 
     /// Only while all stripes are held. Whoever reads a new number sees, when validating, that they are.
-    pub fn set(&self, map: &Map) {
+    pub fn set(&self, map: &DatabaseMap) {
         for (word, space) in self.spaces.iter().zip(map.spaces) {
             word.store(space, Ordering::Release);
         }

@@ -2,10 +2,10 @@
 
 use crate::DATABASES;
 use crate::error::{Error, Result};
-use crate::keyspace::databases::{MAP_KEY, Map};
+use crate::keyspace::databases::{DatabaseMap, MAP_KEY};
 use crate::keyspace::key::bound;
 use crate::keyspace::record::Meta;
-use crate::keyspace::unit::{BeforeRemap, KeyTransaction, Stripes, check_database};
+use crate::keyspace::unit::{BeforeRemap, KeyTransaction, TxnStripes, check_database};
 use crate::keyspace::watch::Touch;
 use crate::txn::Counted;
 
@@ -70,12 +70,12 @@ impl KeyTransaction<'_> {
     fn must_hold_all(&self) -> Result<()> {
         self.must_write()?;
         match self.stripes {
-            Stripes::All(_) => Ok(()),
-            Stripes::Some(_) => Err(Error::Misuse("FLUSH or SWAPDB in a unit that does not hold all stripes")),
+            TxnStripes::All(_) => Ok(()),
+            TxnStripes::Some(_) => Err(Error::Misuse("FLUSH or SWAPDB in a unit that does not hold all stripes")),
         }
     }
 
-    fn remap(&mut self, map: &Map) -> Result<()> {
+    fn remap(&mut self, map: &DatabaseMap) -> Result<()> {
         self.before_change()?;
         let catalog = &self.keyspace.store.catalog;
         let bytes = map.encode();

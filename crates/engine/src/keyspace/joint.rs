@@ -10,21 +10,21 @@ use crate::error::Result;
 use crate::keyspace::unit::{Expire, KeyTransaction, Mode};
 use crate::keyspace::{KeySet, Keyspace};
 use crate::rows::keys::KeyChanges;
-use crate::txn::{Deltas, Images, Prepared};
+use crate::txn::{Deltas, Images, PreparedCommit};
 
-pub(crate) struct Joint<'k> {
+pub(crate) struct CrossDoorCommit<'k> {
     unit: KeyTransaction<'k>,
-    prepared: Option<Prepared>,
+    prepared: Option<PreparedCommit>,
 }
 
-impl<'k> Joint<'k> {
+impl<'k> CrossDoorCommit<'k> {
     /// Takes the stripes. The transaction claims all these keys, so nobody else is changing them, and may wait for room in the log no more.
-    pub fn new(keyspace: &'k Keyspace, id: TxnId, changes: &KeyChanges) -> Result<Joint<'k>> {
+    pub fn new(keyspace: &'k Keyspace, id: TxnId, changes: &KeyChanges) -> Result<CrossDoorCommit<'k>> {
         let keys: Vec<(u8, &[u8])> = changes.iter().map(|((db, key), _)| (*db, &**key)).collect();
         let stripes = Keyspace::stripes(KeySet::Keys(&keys))?;
         let mut unit = KeyTransaction::new(keyspace, stripes, Mode::Writing, true, keyspace.clock.wall_ms());
         unit.txn = Some(keyspace.store.join(id));
-        Ok(Joint { unit, prepared: None })
+        Ok(CrossDoorCommit { unit, prepared: None })
     }
 
     /// Changes the records. After an error everything must be taken back.

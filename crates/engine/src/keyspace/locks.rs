@@ -44,16 +44,16 @@ pub(crate) type Stripe = u32;
 /// One word more than there are stripes: held by units that take all stripes, and by the checkpoint while it counts keys (K4).
 pub(crate) const ALL: Stripe = STRIPES as Stripe;
 
-pub(crate) struct KeyLocks {
+pub(crate) struct LockStripes {
     words: Box<[AtomicU64]>,
     parkers: Box<[(Mutex<()>, Condvar)]>,
     /// How often somebody slept until a stripe was given back.
     pub waits: Counter,
 }
 
-impl KeyLocks {
-    pub fn new() -> KeyLocks {
-        KeyLocks {
+impl LockStripes {
+    pub fn new() -> LockStripes {
+        LockStripes {
             words: (0..=STRIPES).map(|_| AtomicU64::new(0)).collect(),
             parkers: (0..PARKERS).map(|_| (Mutex::new(()), Condvar::new())).collect(),
             waits: Counter::default(),
@@ -98,8 +98,8 @@ impl KeyLocks {
     }
 
     /// Takes the stripe for a change that is decided by one record.
-    pub fn hold(&self, stripe: Stripe) -> Held<'_> {
-        Held { lsn: self.lock(stripe), locks: self, stripe }
+    pub fn hold(&self, stripe: Stripe) -> StripeGuard<'_> {
+        StripeGuard { lsn: self.lock(stripe), locks: self, stripe }
     }
 
     /// Takes the stripe if nobody holds it.
@@ -192,13 +192,13 @@ impl KeyLocks {
 }
 
 /// A stripe held for one record. Dropped, it is given back.
-pub(crate) struct Held<'l> {
-    locks: &'l KeyLocks,
+pub(crate) struct StripeGuard<'l> {
+    locks: &'l LockStripes,
     stripe: Stripe,
     lsn: Lsn,
 }
 
-impl Held<'_> {
+impl StripeGuard<'_> {
     /// The stripe's LSN.
     pub fn lsn(&self) -> Lsn {
         self.lsn
@@ -210,13 +210,13 @@ impl Held<'_> {
     }
 }
 
-impl Drop for Held<'_> {
+impl Drop for StripeGuard<'_> {
     fn drop(&mut self) {
         self.locks.unlock(self.stripe, self.lsn);
     }
 }
 
-/// Stripes that a unit holds or has looked at, with the LSN each had then. A few live in the unit itself.
+/// TxnStripes that a unit holds or has looked at, with the LSN each had then. A few live in the unit itself.
 #[derive(Default)]
 pub(crate) struct StripeSet {
     few: [(Stripe, Lsn); 4],

@@ -40,22 +40,22 @@ use stdx::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::DATABASES;
 use crate::error::{Error, Result};
-use crate::keyspace::background::Bell;
-use crate::keyspace::claims::Claims;
+use crate::keyspace::background::BackgroundSignal;
+use crate::keyspace::claims::KeyLocks;
 use crate::keyspace::counts::Counts;
 use crate::keyspace::cursors::Cursors;
 use crate::keyspace::databases::Databases;
 use crate::keyspace::key::TreeKey;
-use crate::keyspace::locks::{KeyLocks, Stripe, StripeSet};
+use crate::keyspace::locks::{LockStripes, Stripe, StripeSet};
 use crate::keyspace::record::{Body, Meta};
-use crate::keyspace::unit::{Mode, Stripes, check_database};
-use crate::keyspace::value::Fresh;
-use crate::keyspace::watch::{Registry, Touch};
-use crate::keyspace::write::{Put, Target};
+use crate::keyspace::unit::{Mode, TxnStripes, check_database};
+use crate::keyspace::value::NewBody;
+use crate::keyspace::watch::{Touch, WatchRegistry};
+use crate::keyspace::write::{RecordChange, RecordPut};
 use crate::rows::lock;
-use crate::txn::{Counted, Pages, Recovery, Store, first_id};
+use crate::txn::{Counted, PageChanges, Recovery, Store, first_id};
 
-pub(crate) use databases::{MAP_KEY, Map};
+pub(crate) use databases::{DatabaseMap, MAP_KEY};
 pub(crate) use key::meta_of;
 pub(crate) use purge::{
     MAP_GARBAGE, QUEUED_RUNS_MAX, Queued, encode_queued_pages, encode_version, is_version_key, queue_key_of_pages,
@@ -80,14 +80,14 @@ const LINE_END: usize = 2;
 pub struct Keyspace {
     pub(crate) store: Arc<Store>,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) locks: KeyLocks,
+    pub(crate) locks: LockStripes,
     /// Who beside units has a say in which keys may change.
-    pub(crate) claims: Arc<Claims>,
+    pub(crate) claims: Arc<KeyLocks>,
     pub(crate) databases: Databases,
     pub(crate) counts: Counts,
-    pub(crate) watched: Registry,
+    pub(crate) watched: WatchRegistry,
     pub(crate) cursors: Cursors,
-    pub(crate) background: Bell,
+    pub(crate) background: BackgroundSignal,
     pub(crate) prng: Mutex<Prng>,
     active_expire: AtomicBool,
     /// Until then nothing expires in the background, ms since 1970.
@@ -145,11 +145,11 @@ const CURSORS: u64 = 0x5ca9;
 
 impl Keyspace {
     /// Not to be used before `settle`; but the checkpoint's hook may already be.
-    pub(crate) fn new(store: Arc<Store>, clock: Arc<dyn Clock>, row_locks: lock::Locks, seed: u64) -> Keyspace {
-        let locks = KeyLocks::new();
+    pub(crate) fn new(store: Arc<Store>, clock: Arc<dyn Clock>, row_locks: lock::LockTable, seed: u64) -> Keyspace {
+        let locks = LockStripes::new();
         locks.lock(locks::ALL);
         let counts = Counts::new(store.pager.checkpoint_lsn());
-        let claims = Claims::new(store.records.clone(), row_locks, first_id(&store.pager));
+        let claims = KeyLocks::new(store.records.clone(), row_locks, first_id(&store.pager));
         Keyspace {
             store,
             clock,
@@ -157,9 +157,9 @@ impl Keyspace {
             claims: Arc::new(claims),
             databases: Databases::default(),
             counts,
-            watched: Registry::new(),
+            watched: WatchRegistry::new(),
             cursors: Cursors::new(Prng::new(seed ^ CURSORS).next_u64()),
-            background: Bell::default(),
+            background: BackgroundSignal::default(),
             prng: Mutex::new(Prng::new(seed)),
             active_expire: AtomicBool::new(true),
             expire_paused_until_ms: AtomicU64::new(0),
@@ -186,7 +186,7 @@ impl Keyspace {
         for attempt in 0.. {
             let space = self.databases.space(db);
             let tree_key = TreeKey::new(space, key);
-            let stripe = KeyLocks::stripe(db, tree_key.suffix());
+            let stripe = LockStripes::stripe(db, tree_key.suffix());
             if attempt == READ_TRIES {
                 // Writers of the key leave no moment for a value of this size: they have to wait for once.
                 let held = self.locks.hold(stripe);
@@ -277,14 +277,14 @@ impl Keyspace {
             return self.set_segments(db, key, value, expire);
         }
         if value.len() <= record::INLINE_MAX {
-            let put = Put { body: Body::Inline(value), ..Put::new(0, expire, 0) };
+            let put = RecordPut { body: Body::Inline(value), ..RecordPut::new(0, expire, 0) };
             return match self.try_set(ahead, db, key, put)? {
                 Some(lsn) => Ok(lsn),
                 None => self.set_by_unit(db, key, value, expire),
             };
         }
-        let fresh = Fresh::write(&self.store.pager, value)?;
-        let put = Put { body: fresh.body(), allocated: fresh.reserved.runs(), ..Put::new(0, expire, 0) };
+        let fresh = NewBody::write(&self.store.pager, value)?;
+        let put = RecordPut { body: fresh.body(), allocated: fresh.reserved.runs(), ..RecordPut::new(0, expire, 0) };
         match self.try_set(ahead, db, key, put)? {
             Some(lsn) => {
                 fresh.reserved.settle();
@@ -307,7 +307,7 @@ impl Keyspace {
             Segments::write(&self.store, value.len() as u64, read).inspect_err(|_| self.background.wake())?;
         let put = |unit: &mut KeyTransaction<'_>| {
             let place = unit.place(db, key)?;
-            unit.put_segments(&place, Put::new(0, expire, 0), segments)
+            unit.put_segments(&place, RecordPut::new(0, expire, 0), segments)
         };
         Ok(self.write::<(), Error>(KeySet::Keys(&[(db, key)]), false, put)?.1)
     }
@@ -318,10 +318,10 @@ impl Keyspace {
     }
 
     /// Puts a record of its own under a short key. None: what stands there has many records, so it takes a transaction.
-    fn try_set(&self, ahead: Ahead, db: u8, key: &[u8], put: Put<'_>) -> Result<Option<Lsn>> {
+    fn try_set(&self, ahead: Ahead, db: u8, key: &[u8], put: RecordPut<'_>) -> Result<Option<Lsn>> {
         let mut space = self.databases.space(db);
         let mut tree_key = TreeKey::new(space, key);
-        let stripe = KeyLocks::stripe(db, tree_key.suffix());
+        let stripe = LockStripes::stripe(db, tree_key.suffix());
         let mut held = self.hold_unclaimed(db, &tree_key, stripe)?;
         if self.databases.space(db) != space {
             space = self.databases.space(db);
@@ -331,12 +331,12 @@ impl Keyspace {
         if let Expire::At(time) = put.expire {
             self.add_expiry(db, &expiry::entry(time, tree_key.as_slice()))?;
         }
-        let target = Target::Put(put);
+        let target = RecordChange::Put(put);
         let done = self.store.records.modify_with_hint(
             ahead.of(space, stripe),
             tree_key.as_slice(),
             None,
-            |old, change| write::apply(old.as_ref(), &mut Pages::alone(change), &target, now, true),
+            |old, change| write::apply(old.as_ref(), &mut PageChanges::alone(change), &target, now, true),
         )?;
         held.changed(done.lsn);
         let facts = done.result?;
@@ -364,7 +364,7 @@ impl Keyspace {
             keys.iter().zip(&spaces).map(|((_, key), space)| TreeKey::new(*space, key)).collect();
         let mut found = Vec::with_capacity(keys.len());
         self.store.records.locate_leaves(&tree_keys, &mut found);
-        let stripes = keys.iter().zip(&tree_keys).map(|((db, _), key)| KeyLocks::stripe(*db, key.suffix()));
+        let stripes = keys.iter().zip(&tree_keys).map(|((db, _), key)| LockStripes::stripe(*db, key.suffix()));
         ahead.extend(spaces.into_iter().zip(stripes).zip(found).map(|((space, stripe), at)| Ahead {
             space,
             stripe,
@@ -433,26 +433,32 @@ impl Keyspace {
         }
     }
 
-    pub(crate) fn stripes(locks: KeySet<'_>) -> Result<Stripes> {
+    pub(crate) fn stripes(locks: KeySet<'_>) -> Result<TxnStripes> {
         match locks {
             KeySet::Keys(keys) => Self::stripes_of(keys),
-            KeySet::All => Ok(Stripes::All(Vec::new())),
+            KeySet::All => Ok(TxnStripes::All(Vec::new())),
         }
     }
 
-    fn stripes_of(keys: &[(u8, &[u8])]) -> Result<Stripes> {
+    fn stripes_of(keys: &[(u8, &[u8])]) -> Result<TxnStripes> {
         for (db, _) in keys {
             check_database(*db)?;
         }
         // The stripe depends on the key's name within its database only, not on the keyspace number.
-        let stripe = |(db, key): &(u8, &[u8])| KeyLocks::stripe(*db, TreeKey::new(0, key).suffix());
-        Ok(Stripes::Some(StripeSet::collect(keys.iter().map(stripe))))
+        let stripe = |(db, key): &(u8, &[u8])| LockStripes::stripe(*db, TreeKey::new(0, key).suffix());
+        Ok(TxnStripes::Some(StripeSet::collect(keys.iter().map(stripe))))
     }
 
     /// A writing unit over one key known by its tree key, for the background.
     pub(crate) fn lock_one(&self, db: u8, tree_key: &TreeKey, now: u64) -> KeyTransaction<'_> {
-        let stripe = KeyLocks::stripe(db, tree_key.suffix());
-        KeyTransaction::new(self, Stripes::Some(StripeSet::collect(std::iter::once(stripe))), Mode::Writing, false, now)
+        let stripe = LockStripes::stripe(db, tree_key.suffix());
+        KeyTransaction::new(
+            self,
+            TxnStripes::Some(StripeSet::collect(std::iter::once(stripe))),
+            Mode::Writing,
+            false,
+            now,
+        )
     }
 
     /// A unit that holds a key and changes nothing.

@@ -151,7 +151,7 @@ impl Store {
         while seen < budget && scan.next_batch(&mut batch)? {
             // First what hangs on the rows, then they themselves.
             for record in batch.iter() {
-                if let Ok(Some((version, _))) = rows::look(record.value).map(|row| row.segments) {
+                if let Ok(Some((version, _))) = rows::summarize(record.value).map(|row| row.segments) {
                     self.queue.modify(&version_key(version), None, |_, change| change.put(&[&encode_version(0)]))?;
                 }
             }

@@ -299,7 +299,7 @@ pub(crate) fn parse_segment(bytes: &[u8]) -> Result<Body<'_>> {
     body.ok_or_else(|| Error::corrupt("segment record of unknown form"))
 }
 
-/// Pages that a meta or segment record names. (A segment reads like the meta record of a string.)
+/// PageChanges that a meta or segment record names. (A segment reads like the meta record of a string.)
 pub(crate) fn pages_of(bytes: &[u8]) -> Result<Vec<PageId>> {
     let meta = Meta::parse(bytes)?;
     Ok(meta.body.runs().flat_map(|run| run.first..run.first + u64::from(run.pages)).collect())

@@ -15,9 +15,9 @@ use stdx::sync::thread;
 
 use crate::error::{Error, Result};
 use crate::keyspace::key::{self, LONG_KEY_PREFIX, META_LONG, META_SHORT, SPACE_BYTES, TreeKey};
-use crate::keyspace::locks::KeyLocks;
+use crate::keyspace::locks::LockStripes;
 use crate::keyspace::record::{Kind, Meta};
-use crate::keyspace::unit::{KeyTransaction, Mode, Stripes, check_database};
+use crate::keyspace::unit::{KeyTransaction, Mode, TxnStripes, check_database};
 
 /// Records that a leaf's batch is cut to.
 const STRETCH_MAX: usize = 1024;
@@ -25,14 +25,14 @@ const STRETCH_MAX: usize = 1024;
 const TRIES: usize = 16;
 
 /// A key found by a walk, as of a moment at which it was there.
-struct Found {
+struct FoundKey {
     key: Vec<u8>,
     kind: Kind,
 }
 
 /// A stretch of a walk: what was found, and where it ends.
 struct Stretch {
-    found: Vec<Found>,
+    found: Vec<FoundKey>,
     /// Records looked at, expired ones included.
     looked_at: usize,
     /// Tree key of the last record; None if the end was reached.
@@ -113,7 +113,7 @@ impl KeyTransaction<'_> {
 
     /// Reads about `count` records of `from..to`, consistently with all transactions.
     fn walk(&mut self, db: u8, from: &[u8], to: &[u8], count: usize) -> Result<Stretch> {
-        if matches!(self.stripes, Stripes::All(_)) {
+        if matches!(self.stripes, TxnStripes::All(_)) {
             return self.stretch(db, from, to, count, Lsn::MAX);
         }
         self.must_not_write()?;
@@ -132,7 +132,7 @@ impl KeyTransaction<'_> {
             }
         }
         // A unit of its own: it holds every stripe for this one stretch.
-        let mut locked = KeyTransaction::new(self.keyspace, Stripes::All(Vec::new()), Mode::Locked, false, self.now);
+        let mut locked = KeyTransaction::new(self.keyspace, TxnStripes::All(Vec::new()), Mode::Locked, false, self.now);
         let stretch = locked.stretch(db, from, to, count, Lsn::MAX);
         self.gate = self.gate.max(store.pager.wal_head());
         stretch
@@ -162,7 +162,7 @@ impl KeyTransaction<'_> {
                 stretch.looked_at += 1;
                 stretch.last = Some(record.key.to_vec());
                 let suffix = &record.key[SPACE_BYTES..];
-                let stripe = KeyLocks::stripe(db, suffix);
+                let stripe = LockStripes::stripe(db, suffix);
                 let settled = head == Lsn::MAX || self.keyspace.locks.is_settled(stripe, head);
                 let found = if settled && Meta::parse(record.value)?.head.key_len == 0 {
                     self.live(suffix, record.value)?
@@ -176,19 +176,19 @@ impl KeyTransaction<'_> {
         Ok(stretch)
     }
 
-    fn live(&self, suffix: &[u8], value: &[u8]) -> Result<Option<Found>> {
+    fn live(&self, suffix: &[u8], value: &[u8]) -> Result<Option<FoundKey>> {
         let meta = Meta::parse(value)?;
         if meta.is_expired(self.now) {
             return Ok(None);
         }
-        Ok(Some(Found { key: self.user_key(suffix, &meta)?, kind: meta.head.kind }))
+        Ok(Some(FoundKey { key: self.user_key(suffix, &meta)?, kind: meta.head.kind }))
     }
 
     /// Looks at one key under its stripe.
-    fn look(&mut self, db: u8, space: u32, tree_key: &[u8]) -> Result<Option<Found>> {
+    fn look(&mut self, db: u8, space: u32, tree_key: &[u8]) -> Result<Option<FoundKey>> {
         let key = TreeKey::from_bytes(tree_key);
-        let stripe = KeyLocks::stripe(db, key.suffix());
-        let held = matches!(self.stripes, Stripes::All(_));
+        let stripe = LockStripes::stripe(db, key.suffix());
+        let held = matches!(self.stripes, TxnStripes::All(_));
         if !held {
             self.must_not_write()?;
         }

@@ -12,15 +12,15 @@ use pager::Lsn;
 
 use crate::DATABASES;
 use crate::error::{Error, Result};
-use crate::keyspace::databases::Map;
+use crate::keyspace::databases::DatabaseMap;
 use crate::keyspace::key::TreeKey;
-use crate::keyspace::locks::{ALL, KeyLocks, STRIPES, Stripe, StripeSet};
+use crate::keyspace::locks::{ALL, LockStripes, STRIPES, Stripe, StripeSet};
 use crate::keyspace::record::{Body, EXTENT_MAX, INLINE_MAX, Kind, Meta, NOT_INT, RAW};
-use crate::keyspace::value::{self, Fresh};
+use crate::keyspace::value::{self, NewBody};
 use crate::keyspace::watch::Touch;
-use crate::keyspace::write::{Put, Segments, Target};
+use crate::keyspace::write::{RecordChange, RecordPut, Segments};
 use crate::keyspace::{Keyspace, VALUE_MAX};
-use crate::txn::{Counted, Deltas, RECORDS, Txn};
+use crate::txn::{Counted, Deltas, RECORDS, RecordTxn};
 
 /// Bit of a version word: written inside a transaction, so the word is not the LSN that decides (E2).
 const IN_TXN: u64 = 1 << 63;
@@ -116,36 +116,36 @@ pub(crate) enum Mode {
     Writing,
 }
 
-/// Stripes of a unit with the LSN each had when it was taken or observed.
-pub(crate) enum Stripes {
+/// TxnStripes of a unit with the LSN each had when it was taken or observed.
+pub(crate) enum TxnStripes {
     Some(StripeSet),
     All(Vec<Lsn>),
 }
 
-impl Stripes {
+impl TxnStripes {
     pub fn lsn(&self, stripe: Stripe) -> Option<Lsn> {
         match self {
-            Stripes::Some(set) => set.lsn(stripe),
-            Stripes::All(lsns) => Some(lsns[stripe as usize]),
+            TxnStripes::Some(set) => set.lsn(stripe),
+            TxnStripes::All(lsns) => Some(lsns[stripe as usize]),
         }
     }
 
-    fn observe(&mut self, locks: &KeyLocks) {
-        if let Stripes::Some(set) = self {
+    fn observe(&mut self, locks: &LockStripes) {
+        if let TxnStripes::Some(set) = self {
             for (stripe, lsn) in set.as_mut_slice() {
                 *lsn = locks.observe(*stripe);
             }
         }
     }
 
-    fn lock(&mut self, locks: &KeyLocks) {
+    fn lock(&mut self, locks: &LockStripes) {
         match self {
-            Stripes::Some(set) => {
+            TxnStripes::Some(set) => {
                 for (stripe, lsn) in set.as_mut_slice() {
                     *lsn = locks.lock(*stripe);
                 }
             }
-            Stripes::All(lsns) => {
+            TxnStripes::All(lsns) => {
                 let all = locks.lock(ALL);
                 lsns.extend((0..STRIPES as Stripe).map(|stripe| locks.lock(stripe)));
                 lsns.push(all);
@@ -153,15 +153,15 @@ impl Stripes {
         }
     }
 
-    fn unlock(&self, locks: &KeyLocks, changed: Option<Lsn>) {
+    fn unlock(&self, locks: &LockStripes, changed: Option<Lsn>) {
         let after = |before: Lsn| changed.map_or(before, |lsn| lsn.max(before));
         match self {
-            Stripes::Some(set) => {
+            TxnStripes::Some(set) => {
                 for (stripe, lsn) in set.as_slice() {
                     locks.unlock(*stripe, after(*lsn));
                 }
             }
-            Stripes::All(lsns) => {
+            TxnStripes::All(lsns) => {
                 for (stripe, lsn) in lsns.iter().enumerate() {
                     locks.unlock(stripe as Stripe, after(*lsn));
                 }
@@ -171,7 +171,7 @@ impl Stripes {
 }
 
 /// A key's place, and how much log must be durable before its absence may be shown.
-pub(crate) struct Place {
+pub(crate) struct KeyPlace {
     pub db: u8,
     pub space: u32,
     pub key: TreeKey,
@@ -189,7 +189,7 @@ pub(crate) enum Removal {
 
 /// The map of databases and its counts before the unit changed them, and how many expiry entries it had added by then.
 pub(crate) struct BeforeRemap {
-    pub map: Map,
+    pub map: DatabaseMap,
     pub counts: Vec<Counted>,
     pub entries: usize,
 }
@@ -198,11 +198,11 @@ pub struct KeyTransaction<'k> {
     pub(crate) keyspace: &'k Keyspace,
     pub(crate) now: u64,
     pub(crate) mode: Mode,
-    pub(crate) stripes: Stripes,
+    pub(crate) stripes: TxnStripes,
     several: bool,
     /// A record was changed without a transaction.
     pub(crate) changed: bool,
-    pub(crate) txn: Option<Txn<'k>>,
+    pub(crate) txn: Option<RecordTxn<'k>>,
     /// The log up to here must be durable before what the unit read may be shown.
     pub(crate) gate: Lsn,
     /// End of the last record that the unit itself logged without a transaction.
@@ -223,7 +223,7 @@ pub struct KeyTransaction<'k> {
 impl<'k> KeyTransaction<'k> {
     pub(crate) fn new(
         keyspace: &'k Keyspace,
-        mut stripes: Stripes,
+        mut stripes: TxnStripes,
         mode: Mode,
         several: bool,
         now: u64,
@@ -308,7 +308,7 @@ impl<'k> KeyTransaction<'k> {
         check_len(value.len() as u64)?;
         let stored_key: &[u8] = if place.key.is_long() { key } else { &[] };
         let len = stored_key.len() + value.len();
-        let mut put = Put::new(form.bits(), expire, stored_key.len());
+        let mut put = RecordPut::new(form.bits(), expire, stored_key.len());
         if len > EXTENT_MAX {
             let segment = |range: Range<u64>, out: &mut Vec<u8>| {
                 let range = range.start as usize..range.end as usize;
@@ -330,9 +330,9 @@ impl<'k> KeyTransaction<'k> {
         };
         if len <= INLINE_MAX {
             put.body = Body::Inline(payload);
-            return self.write(&place, &Target::Put(put)).map(drop);
+            return self.write(&place, &RecordChange::Put(put)).map(drop);
         }
-        let fresh = Fresh::write(&self.keyspace.store.pager, payload)?;
+        let fresh = NewBody::write(&self.keyspace.store.pager, payload)?;
         self.put_fresh(&place, put, fresh)
     }
 
@@ -359,7 +359,7 @@ impl<'k> KeyTransaction<'k> {
             return Err(Error::Misuse("patch_string() of a key that is no string"));
         }
         let expire = if entry.is_some() { Expire::Keep } else { Expire::None };
-        let mut put = Put::new(RAW, expire, stored_key.len());
+        let mut put = RecordPut::new(RAW, expire, stored_key.len());
         put.shares_pages = true;
         match body {
             Body::Segments { version, .. } => {
@@ -423,7 +423,7 @@ impl<'k> KeyTransaction<'k> {
     }
 
     /// In the order in which undo knows all names of the value's pages wherever the log ends (E8).
-    fn move_record(&mut self, source: &Place, target: &Place, entry: &Entry, expire: Expire) -> Result<()> {
+    fn move_record(&mut self, source: &KeyPlace, target: &KeyPlace, entry: &Entry, expire: Expire) -> Result<()> {
         let is_own = self.txn.as_ref().is_some_and(|txn| txn.has_changed(RECORDS, source.key.as_slice()));
         if is_own {
             // No image may name the pages. Both records do until the old one goes, and undo finds both.
@@ -459,9 +459,9 @@ impl<'k> KeyTransaction<'k> {
         }
         let expire = entry.expire_at_ms.map_or(Expire::None, Expire::At);
         let meta = Meta::parse(&entry.record)?;
-        let mut put = Put::new(meta.head.form | RAW, expire, meta.head.key_len as usize);
+        let mut put = RecordPut::new(meta.head.form | RAW, expire, meta.head.key_len as usize);
         (put.kind, put.body, put.shares_pages, put.unseen) = (meta.head.kind, meta.body, true, true);
-        self.write(&place, &Target::Put(put)).map(drop)
+        self.write(&place, &RecordChange::Put(put)).map(drop)
     }
 
     /// Marks the watchers of a key as if it had changed.
@@ -496,7 +496,7 @@ impl<'k> KeyTransaction<'k> {
 
     // Below: what the other files of this folder build on.
 
-    pub(crate) fn place(&self, db: u8, key: &[u8]) -> Result<Place> {
+    pub(crate) fn place(&self, db: u8, key: &[u8]) -> Result<KeyPlace> {
         check_database(db)?;
         if key.len() as u64 > VALUE_MAX {
             return Err(Error::TooLarge { what: "key", limit: VALUE_MAX });
@@ -505,10 +505,10 @@ impl<'k> KeyTransaction<'k> {
         self.place_of(db, space, TreeKey::new(space, key))
     }
 
-    pub(crate) fn place_of(&self, db: u8, space: u32, key: TreeKey) -> Result<Place> {
-        let lsn = self.stripes.lsn(KeyLocks::stripe(db, key.suffix()));
+    pub(crate) fn place_of(&self, db: u8, space: u32, key: TreeKey) -> Result<KeyPlace> {
+        let lsn = self.stripes.lsn(LockStripes::stripe(db, key.suffix()));
         let stripe_lsn = lsn.ok_or(Error::Misuse("a key that is not among the unit's locks"))?;
-        Ok(Place { db, space, key, stripe_lsn })
+        Ok(KeyPlace { db, space, key, stripe_lsn })
     }
 
     pub(crate) fn must_write(&self) -> Result<()> {
@@ -516,7 +516,7 @@ impl<'k> KeyTransaction<'k> {
     }
 
     /// The key at a place, unless it has expired.
-    pub(crate) fn entry(&mut self, place: &Place) -> Result<Option<Entry>> {
+    pub(crate) fn entry(&mut self, place: &KeyPlace) -> Result<Option<Entry>> {
         let mut record = Vec::new();
         let found = self.keyspace.store.records.get(place.key.as_slice(), &mut record)?;
         let meta = if found.present { Some(Meta::parse(&record)?) } else { None };
@@ -562,19 +562,19 @@ impl<'k> KeyTransaction<'k> {
     }
 
     /// The same value under the same or another key.
-    fn put_again(&mut self, place: &Place, entry: &Entry, expire: Expire) -> Result<()> {
+    fn put_again(&mut self, place: &KeyPlace, entry: &Entry, expire: Expire) -> Result<()> {
         let meta = Meta::parse(&entry.record)?;
-        let mut put = Put::new(meta.head.form, expire, meta.head.key_len as usize);
+        let mut put = RecordPut::new(meta.head.form, expire, meta.head.key_len as usize);
         put.kind = meta.head.kind;
         put.body = meta.body;
         put.shares_pages = true;
-        self.write(place, &Target::Put(put)).map(drop)
+        self.write(place, &RecordChange::Put(put)).map(drop)
     }
 
-    fn put_fresh(&mut self, place: &Place, put: Put<'_>, fresh: Fresh<'k>) -> Result<()> {
-        let put = Put { body: fresh.body(), allocated: fresh.reserved.runs(), ..put };
+    fn put_fresh(&mut self, place: &KeyPlace, put: RecordPut<'_>, fresh: NewBody<'k>) -> Result<()> {
+        let put = RecordPut { body: fresh.body(), allocated: fresh.reserved.runs(), ..put };
         self.placed = false;
-        let result = self.write(place, &Target::Put(put));
+        let result = self.write(place, &RecordChange::Put(put));
         if self.placed {
             // Also when something failed after that: the pages are the record's, and taking it back frees them.
             fresh.reserved.settle();
@@ -606,7 +606,7 @@ impl<'k> KeyTransaction<'k> {
             let of_value = range.start.max(skip) - skip + old_skip..range.end.max(skip) - skip + old_skip;
             store.read_payload(&meta.body, of_value, out)
         };
-        let mut put = Put::new(meta.head.form, expire, stored_key.len());
+        let mut put = RecordPut::new(meta.head.form, expire, stored_key.len());
         if len > EXTENT_MAX as u64 {
             let segments = self.write_segments(len, read)?;
             return self.put_segments(&target, put, segments);
@@ -615,9 +615,9 @@ impl<'k> KeyTransaction<'k> {
         read(0..len, &mut payload)?;
         if payload.len() <= INLINE_MAX {
             put.body = Body::Inline(&payload);
-            return self.write(&target, &Target::Put(put)).map(drop);
+            return self.write(&target, &RecordChange::Put(put)).map(drop);
         }
-        let fresh = Fresh::write(&store.pager, &payload)?;
+        let fresh = NewBody::write(&store.pager, &payload)?;
         self.put_fresh(&target, put, fresh)
     }
 
@@ -629,8 +629,8 @@ impl<'k> KeyTransaction<'k> {
     }
 
     /// True if there was a key that had not expired.
-    fn remove(&mut self, place: &Place, why: Removal) -> Result<bool> {
-        let facts = self.write(place, &Target::Remove(why))?;
+    fn remove(&mut self, place: &KeyPlace, why: Removal) -> Result<bool> {
+        let facts = self.write(place, &RecordChange::Remove(why))?;
         if !facts.existed {
             self.gate = self.gate.max(place.stripe_lsn);
         }
@@ -641,7 +641,7 @@ impl<'k> KeyTransaction<'k> {
         Ok(facts.existed && !expired)
     }
 
-    pub(crate) fn touched(&self, place: &Place, touch: Touch) {
+    pub(crate) fn touched(&self, place: &KeyPlace, touch: Touch) {
         if self.keyspace.watched.is_watched() {
             self.keyspace.watched.touch(place.db, place.key.suffix(), touch);
         }
@@ -649,7 +649,7 @@ impl<'k> KeyTransaction<'k> {
 
     /// True if nothing that the unit looked at has changed since it began.
     pub(crate) fn is_current(&self) -> bool {
-        let Stripes::Some(set) = &self.stripes else { return true };
+        let TxnStripes::Some(set) = &self.stripes else { return true };
         set.as_slice().iter().all(|(stripe, lsn)| self.keyspace.locks.validate(*stripe, *lsn))
     }
 
@@ -712,7 +712,7 @@ impl<'k> KeyTransaction<'k> {
         if let Some(before) = self.before_remap.take() {
             // The numbers given out stay so: entries of the expiry tree may have them for a while.
             let next = self.keyspace.databases.map().next;
-            self.keyspace.databases.set(&Map { next, ..before.map });
+            self.keyspace.databases.set(&DatabaseMap { next, ..before.map });
             for (db, counted) in before.counts.into_iter().enumerate() {
                 self.keyspace.counts.set(db as u8, counted);
             }

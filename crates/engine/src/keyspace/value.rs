@@ -1,8 +1,8 @@
 //! Payloads that do not fit into a record: writing, reading and patching their pages.
 //!
 //! A page of a value is written once, before any record names it, and never changed in place: a patch writes the touched units elsewhere and the record
-//! names them from then on (V1). Pages are only reserved in memory until the mini-transaction that names them makes them real (V2); whatever fails in
-//! between gives them back by dropping `Reserved`.
+//! names them from then on (V1). PageChanges are only reserved in memory until the mini-transaction that names them makes them real (V2); whatever fails in
+//! between gives them back by dropping `ReservedPages`.
 //!
 //! Hard part: a reader without locks may follow a record to pages that are already freed and hold something else. What it reads then is rubbish or an
 //! error; both are thrown away, because its key lock has changed (K2). So nothing here may trust a byte more than bounds checks do.
@@ -19,15 +19,15 @@ use crate::txn::Store;
 #[cfg(test)]
 mod tests;
 
-/// Pages taken for a value that no record names yet.
-pub(crate) struct Reserved<'p> {
+/// PageChanges taken for a value that no record names yet.
+pub(crate) struct ReservedPages<'p> {
     pager: &'p Pager,
     runs: Vec<Run>,
 }
 
-impl<'p> Reserved<'p> {
-    pub fn new(pager: &'p Pager) -> Reserved<'p> {
-        Reserved { pager, runs: Vec::new() }
+impl<'p> ReservedPages<'p> {
+    pub fn new(pager: &'p Pager) -> ReservedPages<'p> {
+        ReservedPages { pager, runs: Vec::new() }
     }
 
     /// Takes `pages` pages, in one run if there is one, else in a few.
@@ -61,7 +61,7 @@ impl<'p> Reserved<'p> {
     }
 }
 
-impl Drop for Reserved<'_> {
+impl Drop for ReservedPages<'_> {
     fn drop(&mut self) {
         for run in &self.runs {
             self.pager.unreserve(run.first, run.pages);
@@ -70,15 +70,15 @@ impl Drop for Reserved<'_> {
 }
 
 /// The body of a record to be, with the pages it will name.
-pub(crate) struct Fresh<'p> {
+pub(crate) struct NewBody<'p> {
     bytes: Vec<u8>,
     is_extent: bool,
-    pub reserved: Reserved<'p>,
+    pub reserved: ReservedPages<'p>,
 }
 
-impl<'p> Fresh<'p> {
-    fn inline(pager: &'p Pager, bytes: Vec<u8>) -> Fresh<'p> {
-        Fresh { bytes, is_extent: false, reserved: Reserved::new(pager) }
+impl<'p> NewBody<'p> {
+    fn inline(pager: &'p Pager, bytes: Vec<u8>) -> NewBody<'p> {
+        NewBody { bytes, is_extent: false, reserved: ReservedPages::new(pager) }
     }
 
     pub fn body(&self) -> Body<'_> {
@@ -90,12 +90,12 @@ impl<'p> Fresh<'p> {
     }
 
     /// Writes a payload of at most 256 KiB.
-    pub fn write(pager: &'p Pager, payload: &[u8]) -> Result<Fresh<'p>> {
+    pub fn write(pager: &'p Pager, payload: &[u8]) -> Result<NewBody<'p>> {
         if payload.len() <= INLINE_MAX {
             return Ok(Self::inline(pager, payload.to_vec()));
         }
         assert!(payload.len() <= EXTENT_MAX);
-        let mut reserved = Reserved::new(pager);
+        let mut reserved = ReservedPages::new(pager);
         let unit_count = record::units(payload.len());
         let (on_pages, tail) = payload.split_at(payload.len().min(unit_count * PAGE_BYTES));
         let runs = reserved.take(unit_count)?;
@@ -111,7 +111,7 @@ impl<'p> Fresh<'p> {
         }
         let mut bytes = Vec::with_capacity(5 + runs.len() * 7 + crcs.len() * 4 + tail.len());
         Extent::encode(payload.len() as u32, &runs, &crcs, tail, &mut bytes);
-        Ok(Fresh { bytes, is_extent: true, reserved })
+        Ok(NewBody { bytes, is_extent: true, reserved })
     }
 }
 
@@ -189,8 +189,8 @@ fn read_plain(pager: &Pager, body: &Body<'_>, range: Range<usize>, out: &mut Vec
     }
 }
 
-/// Writes the body that `old` becomes when `with` is put at `at`; the gap, if there is one, is zeros. Pages of untouched units are shared with `old`.
-pub(crate) fn patch<'p>(pager: &'p Pager, old: &Body<'_>, at: usize, with: &[u8]) -> Result<Fresh<'p>> {
+/// Writes the body that `old` becomes when `with` is put at `at`; the gap, if there is one, is zeros. PageChanges of untouched units are shared with `old`.
+pub(crate) fn patch<'p>(pager: &'p Pager, old: &Body<'_>, at: usize, with: &[u8]) -> Result<NewBody<'p>> {
     let old_len = old.payload_len() as usize;
     let len = old_len.max(at + with.len());
     assert!(len <= EXTENT_MAX);
@@ -202,7 +202,7 @@ pub(crate) fn patch<'p>(pager: &'p Pager, old: &Body<'_>, at: usize, with: &[u8]
     }
     let mut payload = Vec::with_capacity(len);
     patch.compose(0..len, &mut payload)?;
-    Fresh::write(pager, &payload)
+    NewBody::write(pager, &payload)
 }
 
 /// Appends `range` of the payload that `old` becomes when `with` is put at `at`.
@@ -260,11 +260,11 @@ impl<'p> Patch<'_, 'p> {
     }
 
     /// Writes only the touched units. None if the extent would fall into too many pieces.
-    fn units(&self, extent: &Extent<'_>, len: usize) -> Result<Option<Fresh<'p>>> {
+    fn units(&self, extent: &Extent<'_>, len: usize) -> Result<Option<NewBody<'p>>> {
         let unit_count = record::units(len);
         let old_pages: Vec<PageId> = extent.pages().collect();
         let (mut pages, mut crcs) = (Vec::with_capacity(unit_count), Vec::with_capacity(unit_count));
-        let mut reserved = Reserved::new(self.pager);
+        let mut reserved = ReservedPages::new(self.pager);
         let range_of = |unit: usize| unit * PAGE_BYTES..len.min((unit + 1) * PAGE_BYTES);
         let mut unit = 0;
         while unit < unit_count {
@@ -298,7 +298,7 @@ impl<'p> Patch<'_, 'p> {
         }
         let mut bytes = Vec::new();
         Extent::encode(len as u32, &runs, &crcs, &tail, &mut bytes);
-        Ok(Some(Fresh { bytes, is_extent: true, reserved }))
+        Ok(Some(NewBody { bytes, is_extent: true, reserved }))
     }
 }
 

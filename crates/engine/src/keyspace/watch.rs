@@ -47,15 +47,15 @@ pub(crate) enum Touch {
 }
 
 #[derive(Default)]
-pub(crate) struct Registry {
+pub(crate) struct WatchRegistry {
     partitions: Vec<Mutex<HashMap<Name, Vec<Watched>>>>,
     /// Entries in all partitions. Registering holds the key's stripe, so a writer that holds it reads the truth about its own keys.
     count: AtomicUsize,
 }
 
-impl Registry {
-    pub fn new() -> Registry {
-        Registry { partitions: (0..PARTITIONS).map(|_| Mutex::default()).collect(), count: AtomicUsize::new(0) }
+impl WatchRegistry {
+    pub fn new() -> WatchRegistry {
+        WatchRegistry { partitions: (0..PARTITIONS).map(|_| Mutex::default()).collect(), count: AtomicUsize::new(0) }
     }
 
     fn partition(&self, db: u8, suffix: &[u8]) -> &Mutex<HashMap<Name, Vec<Watched>>> {
@@ -96,7 +96,7 @@ impl Registry {
         }
     }
 
-    /// Names of all watched keys of a database.
+    /// PageRefs of all watched keys of a database.
     pub fn names(&self, db: u8) -> Vec<Vec<u8>> {
         let names = |partition: &Mutex<HashMap<Name, Vec<Watched>>>| {
             partition.lock().keys().filter(|name| name.0 == db).map(|name| name.1.clone()).collect::<Vec<_>>()
@@ -127,7 +127,7 @@ impl Watched {
     }
 }
 
-struct Key {
+struct WatchedKey {
     key: Vec<u8>,
     name: Name,
     /// When it expires, if it had not when it was watched.
@@ -138,7 +138,7 @@ struct Key {
 pub struct WatchSet {
     keyspace: Arc<Keyspace>,
     watcher: Arc<Watcher>,
-    keys: Vec<Key>,
+    keys: Vec<WatchedKey>,
 }
 
 impl WatchSet {
@@ -155,7 +155,7 @@ impl WatchSet {
         let watched = self.keyspace.while_locked(db, key, |suffix, expire, now| {
             let expired = expire.is_some_and(|expire| now > expire);
             registry.add(watcher, (db, suffix.to_vec()), expired);
-            Key { key: key.to_vec(), name: (db, suffix.to_vec()), expire: expire.filter(|_| !expired) }
+            WatchedKey { key: key.to_vec(), name: (db, suffix.to_vec()), expire: expire.filter(|_| !expired) }
         })?;
         self.keys.push(watched);
         Ok(())

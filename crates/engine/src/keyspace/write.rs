@@ -20,19 +20,19 @@ use crate::keyspace::expiry;
 use crate::keyspace::key::{self, SEGMENT};
 use crate::keyspace::purge;
 use crate::keyspace::record::{self, Body, EXTENT_MAX, Head, Kind, Meta};
-use crate::keyspace::unit::{Expire, KeyTransaction, Place, Removal};
-use crate::keyspace::value::{self, Fresh};
+use crate::keyspace::unit::{Expire, KeyPlace, KeyTransaction, Removal};
+use crate::keyspace::value::{self, NewBody};
 use crate::keyspace::watch::Touch;
-use crate::txn::{Counted, Pages, Store};
+use crate::txn::{Counted, PageChanges, Store};
 
 /// A meta record to be.
-pub(crate) struct Put<'a> {
+pub(crate) struct RecordPut<'a> {
     pub kind: Kind,
     pub form: u8,
     pub expire: Expire,
     pub key_len: u32,
     pub body: Body<'a>,
-    /// Reserved pages that the body names for the first time.
+    /// ReservedPages pages that the body names for the first time.
     pub allocated: &'a [Run],
     /// The body may name pages that the old record names too.
     pub shares_pages: bool,
@@ -40,9 +40,9 @@ pub(crate) struct Put<'a> {
     pub unseen: bool,
 }
 
-impl Put<'_> {
+impl RecordPut<'_> {
     pub fn new(form: u8, expire: Expire, key_len: usize) -> Self {
-        Put {
+        RecordPut {
             kind: Kind::String,
             form,
             expire,
@@ -55,14 +55,14 @@ impl Put<'_> {
     }
 }
 
-pub(crate) enum Target<'a> {
-    Put(Put<'a>),
+pub(crate) enum RecordChange<'a> {
+    Put(RecordPut<'a>),
     Remove(Removal),
 }
 
 /// What stood there before.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Facts {
+pub(crate) struct Replaced {
     pub existed: bool,
     pub expire: Option<u64>,
     /// The old value's elements, which nobody names any more.
@@ -71,7 +71,7 @@ pub(crate) struct Facts {
     pub needs_txn: bool,
 }
 
-impl Facts {
+impl Replaced {
     /// The time in the old record, if the new one has another.
     pub fn stale_time(&self) -> Option<u64> {
         self.expire.filter(|old| Some(*old) != self.new_expire)
@@ -81,28 +81,28 @@ impl Facts {
 /// Changes the record under its leaf's latch.
 pub(crate) fn apply(
     old: Option<&OldRecord<'_>>,
-    pages: &mut Pages<'_, '_>,
-    target: &Target<'_>,
+    pages: &mut PageChanges<'_, '_>,
+    target: &RecordChange<'_>,
     now: u64,
     alone: bool,
-) -> Result<Facts> {
+) -> Result<Replaced> {
     let meta = old.map(|old| Meta::parse(old.value)).transpose()?;
-    let mut facts = Facts { existed: old.is_some(), ..Facts::default() };
+    let mut facts = Replaced { existed: old.is_some(), ..Replaced::default() };
     let mut dropped = Vec::new();
     if let Some(meta) = &meta {
         facts.expire = meta.head.expire;
         let (keeps_pages, keeps_version) = match target {
-            Target::Put(put) => (put.shares_pages, put.body.version() == meta.body.version()),
-            Target::Remove(why) => (false, *why == Removal::Renamed),
+            RecordChange::Put(put) => (put.shares_pages, put.body.version() == meta.body.version()),
+            RecordChange::Remove(why) => (false, *why == Removal::Renamed),
         };
         facts.orphaned = meta.body.version().filter(|_| !keeps_version);
         if facts.orphaned.is_some() && alone {
             facts.needs_txn = true;
             return Ok(facts);
         }
-        if !matches!(target, Target::Remove(Removal::Renamed)) {
+        if !matches!(target, RecordChange::Remove(Removal::Renamed)) {
             let kept: Vec<_> = match target {
-                Target::Put(put) if keeps_pages => put.body.runs().collect(),
+                RecordChange::Put(put) if keeps_pages => put.body.runs().collect(),
                 _ => Vec::new(),
             };
             let is_kept = |page| kept.iter().any(|run| (run.first..run.first + u64::from(run.pages)).contains(&page));
@@ -110,7 +110,7 @@ pub(crate) fn apply(
         }
     }
     match target {
-        Target::Put(put) => {
+        RecordChange::Put(put) => {
             facts.new_expire = match put.expire {
                 Expire::Keep => meta.filter(|meta| !meta.is_expired(now)).and_then(|meta| meta.head.expire),
                 Expire::None => None,
@@ -120,17 +120,17 @@ pub(crate) fn apply(
             put.body.with_bytes(|one, two| pages.change.put(&[head.bytes(&put.body).as_slice(), one, two]));
             pages.allocated(put.allocated);
         }
-        Target::Remove(_) if facts.existed => pages.change.delete(),
-        Target::Remove(_) => {}
+        RecordChange::Remove(_) if facts.existed => pages.change.delete(),
+        RecordChange::Remove(_) => {}
     }
     pages.dropped(dropped);
     Ok(facts)
 }
 
 impl<'k> KeyTransaction<'k> {
-    pub(crate) fn write(&mut self, place: &Place, target: &Target<'_>) -> Result<Facts> {
+    pub(crate) fn write(&mut self, place: &KeyPlace, target: &RecordChange<'_>) -> Result<Replaced> {
         self.before_change()?;
-        if let Target::Put(Put { expire: Expire::At(time), .. }) = target {
+        if let RecordChange::Put(RecordPut { expire: Expire::At(time), .. }) = target {
             let entry = expiry::entry(*time, place.key.as_slice());
             let is_new = self.keyspace.add_expiry(place.db, &entry)?;
             if self.txn.is_some() && is_new {
@@ -153,9 +153,9 @@ impl<'k> KeyTransaction<'k> {
         Ok(facts)
     }
 
-    fn write_record(&mut self, place: &Place, target: &Target<'_>) -> Result<Facts> {
+    fn write_record(&mut self, place: &KeyPlace, target: &RecordChange<'_>) -> Result<Replaced> {
         let (now, key) = (self.now, place.key.as_slice());
-        if let (Target::Remove(_), Some(txn)) = (target, &mut self.txn) {
+        if let (RecordChange::Remove(_), Some(txn)) = (target, &mut self.txn) {
             txn.removes();
         }
         let records = &self.keyspace.store.records;
@@ -163,7 +163,7 @@ impl<'k> KeyTransaction<'k> {
             Some(txn) => (txn.change(records, key, |old, pages| apply(old, pages, target, now, false))?, false),
             None => {
                 let done = records.modify(key, None, |old, change| {
-                    apply(old.as_ref(), &mut Pages::alone(change), target, now, true)
+                    apply(old.as_ref(), &mut PageChanges::alone(change), target, now, true)
                 })?;
                 (done, true)
             }
@@ -172,15 +172,15 @@ impl<'k> KeyTransaction<'k> {
         self.placed = !facts.needs_txn;
         if done.lsn != 0 {
             let keys = match target {
-                Target::Put(_) => i64::from(!facts.existed),
-                Target::Remove(_) => -i64::from(facts.existed),
+                RecordChange::Put(_) => i64::from(!facts.existed),
+                RecordChange::Remove(_) => -i64::from(facts.existed),
             };
             self.counted_change(place, keys, done.lsn, alone);
         }
         Ok(facts)
     }
 
-    fn counted_change(&mut self, place: &Place, keys: i64, lsn: Lsn, alone: bool) {
+    fn counted_change(&mut self, place: &KeyPlace, keys: i64, lsn: Lsn, alone: bool) {
         if alone {
             self.changed = true;
             self.last = self.last.max(lsn);
@@ -194,7 +194,7 @@ impl<'k> KeyTransaction<'k> {
         }
     }
 
-    fn after_write(&mut self, place: &Place, target: &Target<'_>, facts: &Facts) -> Result<()> {
+    fn after_write(&mut self, place: &KeyPlace, target: &RecordChange<'_>, facts: &Replaced) -> Result<()> {
         if let Some(old) = facts.stale_time() {
             let entry = expiry::entry(old, place.key.as_slice());
             if self.txn.is_some() {
@@ -206,21 +206,26 @@ impl<'k> KeyTransaction<'k> {
         }
         let was_expired = facts.expire.is_some_and(|expire| self.now > expire);
         match target {
-            Target::Remove(_) if !facts.existed => {}
-            Target::Put(put) if put.unseen => {}
-            Target::Remove(why) if *why == Removal::Expired || was_expired => self.touched(place, Touch::Expired),
+            RecordChange::Remove(_) if !facts.existed => {}
+            RecordChange::Put(put) if put.unseen => {}
+            RecordChange::Remove(why) if *why == Removal::Expired || was_expired => self.touched(place, Touch::Expired),
             _ => self.touched(place, Touch::Changed),
         }
         Ok(())
     }
 
     /// Puts a value of more than 256 KiB whose segments are written.
-    pub(crate) fn put_segments(&mut self, place: &Place, mut put: Put<'_>, segments: Segments<'_>) -> Result<()> {
+    pub(crate) fn put_segments(
+        &mut self,
+        place: &KeyPlace,
+        mut put: RecordPut<'_>,
+        segments: Segments<'_>,
+    ) -> Result<()> {
         // If anything fails from here on, the segments still stand in the purge queue.
         self.leaves_garbage = true;
         self.begin()?;
         put.body = Body::Segments { len: segments.len, version: segments.version };
-        self.write(place, &Target::Put(put))?;
+        self.write(place, &RecordChange::Put(put))?;
         let txn = self.txn.as_mut().expect("begun above");
         let queue = &self.keyspace.store.queue;
         txn.change_too(queue, &purge::version_key(segments.version), |_, pages| pages.change.delete())?;
@@ -230,8 +235,8 @@ impl<'k> KeyTransaction<'k> {
     /// Changes the segments that a patch touches, and the meta record if the payload grows.
     pub(crate) fn patch_segments(
         &mut self,
-        place: &Place,
-        mut put: Put<'_>,
+        place: &KeyPlace,
+        mut put: RecordPut<'_>,
         version: u64,
         old_len: u64,
         at: u64,
@@ -262,21 +267,22 @@ impl<'k> KeyTransaction<'k> {
         }
         if len != old_len {
             put.body = Body::Segments { len, version };
-            self.write(place, &Target::Put(put))?;
+            self.write(place, &RecordChange::Put(put))?;
         } else {
             self.touched(place, Touch::Changed);
         }
         Ok(())
     }
 
-    fn write_segment(&mut self, version: u64, index: u32, fresh: Fresh<'k>) -> Result<()> {
+    fn write_segment(&mut self, version: u64, index: u32, fresh: NewBody<'k>) -> Result<()> {
         let key = key::element(version, SEGMENT, index);
         let records = &self.keyspace.store.records;
         let done = match &mut self.txn {
             Some(txn) => txn.change(records, &key, |old, pages| apply_segment(old, pages, &fresh))?,
             None => {
-                let done = records
-                    .modify(&key, None, |old, change| apply_segment(old.as_ref(), &mut Pages::alone(change), &fresh))?;
+                let done = records.modify(&key, None, |old, change| {
+                    apply_segment(old.as_ref(), &mut PageChanges::alone(change), &fresh)
+                })?;
                 self.changed = true;
                 self.last = self.last.max(done.lsn);
                 done
@@ -288,7 +294,7 @@ impl<'k> KeyTransaction<'k> {
     }
 }
 
-fn apply_segment(old: Option<&OldRecord<'_>>, pages: &mut Pages<'_, '_>, fresh: &Fresh<'_>) -> Result<()> {
+fn apply_segment(old: Option<&OldRecord<'_>>, pages: &mut PageChanges<'_, '_>, fresh: &NewBody<'_>) -> Result<()> {
     let body = fresh.body();
     let dropped = match old {
         None => Vec::new(),
@@ -341,12 +347,12 @@ impl<'s> Segments<'s> {
         // What is missing at a segment's end reads as zeros, so a gap of zeros costs nothing.
         let used = payload.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
         self.store.pager.admit()?;
-        let fresh = Fresh::write(&self.store.pager, &payload[..used])?;
+        let fresh = NewBody::write(&self.store.pager, &payload[..used])?;
         let key = key::element(self.version, SEGMENT, index);
         let done = self
             .store
             .records
-            .modify(&key, None, |old, change| apply_segment(old.as_ref(), &mut Pages::alone(change), &fresh))?;
+            .modify(&key, None, |old, change| apply_segment(old.as_ref(), &mut PageChanges::alone(change), &fresh))?;
         done.result?;
         fresh.reserved.settle();
         Ok(())

@@ -10,33 +10,33 @@ use stdx::sync::thread;
 
 use crate::error::{Error, Result};
 use crate::keyspace::{Segments, encode_version, version_key};
-use crate::rows::line::Turn;
-use crate::rows::lock::{Asker, Strength};
-use crate::rows::maps::{self, Map};
-use crate::rows::read::Sight;
-use crate::rows::run::Step;
+use crate::rows::line::LockAttempt;
+use crate::rows::lock::{Requester, Strength};
+use crate::rows::maps::{self, RowMap};
+use crate::rows::read::Visibility;
+use crate::rows::run::UndoStep;
 use crate::rows::transaction::{Savepoint, Snapshot, Transaction, Writer};
-use crate::rows::version::{HEAD_BYTES, Head, Stored};
-use crate::rows::{HERE_MAX, Inserted, MapId, ROW_KEY_MAX, ROW_VALUE_MAX, Rows};
+use crate::rows::version::{HEAD_BYTES, RowHead, RowValue};
+use crate::rows::{INLINE_MAX, Inserted, MapId, ROW_KEY_MAX, ROW_VALUE_MAX, Rows};
 use crate::txn::{MAPS, QUEUE};
 
 /// What is to become of a row.
 #[derive(Clone, Copy)]
-enum Change<'v> {
-    Insert(New<'v>),
-    Update(New<'v>),
+enum RowChange<'v> {
+    Insert(NewValue<'v>),
+    Update(NewValue<'v>),
     Delete,
 }
 
 /// A value as it will stand in the record.
 #[derive(Clone, Copy)]
-struct New<'v> {
+struct NewValue<'v> {
     bytes: &'v [u8],
     is_long: bool,
 }
 
 /// What a look under the latch came to.
-enum Seen {
+enum ChangeOutcome {
     /// The record was changed; version id of the segments that it named.
     Changed(Option<u64>),
     /// There is no row where there must be one.
@@ -49,18 +49,18 @@ enum Seen {
 impl Transaction {
     /// Puts a new row in. If there is one with this key (its writer, if open, is waited for), its value is appended to `old` and nothing is changed.
     pub fn insert(&mut self, map: MapId, key: &[u8], value: &[u8], old: &mut Vec<u8>) -> Result<Inserted> {
-        let done = self.with_value(key, value, |txn, new| txn.change(map, key, Change::Insert(new), old))?;
+        let done = self.with_value(key, value, |txn, new| txn.change(map, key, RowChange::Insert(new), old))?;
         Ok(if done { Inserted::Done } else { Inserted::Exists })
     }
 
     /// Replaces the newest value of a row. False: there is no such row.
     pub fn update(&mut self, map: MapId, key: &[u8], value: &[u8]) -> Result<bool> {
-        self.with_value(key, value, |txn, new| txn.change(map, key, Change::Update(new), &mut Vec::new()))
+        self.with_value(key, value, |txn, new| txn.change(map, key, RowChange::Update(new), &mut Vec::new()))
     }
 
     /// Removes a row. False: there is no such row.
     pub fn delete(&mut self, map: MapId, key: &[u8]) -> Result<bool> {
-        self.change(map, key, Change::Delete, &mut Vec::new())
+        self.change(map, key, RowChange::Delete, &mut Vec::new())
     }
 
     /// A long value is written first. Until a record names it, it stands in the purge queue; a change that comes about takes it out of there (E8).
@@ -68,7 +68,7 @@ impl Transaction {
         &mut self,
         key: &[u8],
         value: &[u8],
-        change: impl FnOnce(&mut Self, New<'_>) -> Result<bool>,
+        change: impl FnOnce(&mut Self, NewValue<'_>) -> Result<bool>,
     ) -> Result<bool> {
         if key.len() > ROW_KEY_MAX {
             return Err(Error::TooLarge { what: "a row's key", limit: ROW_KEY_MAX as u64 });
@@ -76,8 +76,8 @@ impl Transaction {
         if value.len() > ROW_VALUE_MAX {
             return Err(Error::TooLarge { what: "a row", limit: ROW_VALUE_MAX as u64 });
         }
-        if value.len() <= HERE_MAX {
-            return change(self, New { bytes: value, is_long: false });
+        if value.len() <= INLINE_MAX {
+            return change(self, NewValue { bytes: value, is_long: false });
         }
         self.alive()?;
         self.make_room()?;
@@ -90,7 +90,7 @@ impl Transaction {
         .inspect_err(|_| (rows.wake)())?;
         let (version, before) = (segments.version(), self.savepoint());
         let named = [len.to_le_bytes(), version.to_le_bytes()].concat();
-        let mut done = change(self, New { bytes: &named, is_long: true });
+        let mut done = change(self, NewValue { bytes: &named, is_long: true });
         if matches!(done, Ok(true)) {
             done = self.half_way(before, |txn| txn.change_queue(version, None)).map(|()| true);
         }
@@ -104,7 +104,7 @@ impl Transaction {
     /// Puts a new row into a map that this transaction has made: as `insert`, but cheaper. Nobody else knows the map, so there is no lock to look for, no version to keep, and nothing to remember:
     /// whoever takes the transaction back lets the map go with all its rows. It can be taken back as a whole only. Keys in ascending order fill the pages best.
     pub fn load(&mut self, map: MapId, key: &[u8], value: &[u8]) -> Result<Inserted> {
-        if value.len() > HERE_MAX || key.len() > ROW_KEY_MAX {
+        if value.len() > INLINE_MAX || key.len() > ROW_KEY_MAX {
             // The queue names long values until a record does: that has to be taken back.
             return self.insert(map, key, value, &mut Vec::new());
         }
@@ -114,7 +114,7 @@ impl Transaction {
             return Err(Error::Misuse("loading into a map of others"));
         }
         let map = rows.map(map)?;
-        let head = Head { writer: writer.id, is_delete_marked: false, is_long: false }.bytes();
+        let head = RowHead { writer: writer.id, is_delete_marked: false, is_long: false }.bytes();
         writer.loaded = true;
         let done = map.tree.modify(key, None, |old, change| {
             if old.is_some() {
@@ -126,7 +126,7 @@ impl Transaction {
         Ok(done.result)
     }
 
-    fn change(&mut self, map: MapId, key: &[u8], change: Change<'_>, old: &mut Vec<u8>) -> Result<bool> {
+    fn change(&mut self, map: MapId, key: &[u8], change: RowChange<'_>, old: &mut Vec<u8>) -> Result<bool> {
         // Nothing is changed yet: a wait for this row may suspend the statement, a later one not.
         let suspends = self.near.suspends;
         self.near.begin_change();
@@ -139,20 +139,20 @@ impl Transaction {
             let releases = rows.slots.releases();
             let snapshot = self.snapshot;
             match rows.try_change(self.writer()?, snapshot, &map, key, change)? {
-                Seen::Changed(None) => return Ok(true),
-                Seen::Changed(Some(version)) => {
+                ChangeOutcome::Changed(None) => return Ok(true),
+                ChangeOutcome::Changed(Some(version)) => {
                     let entry = encode_version(self.writer()?.id);
                     let queue = |txn: &mut Self| txn.change_queue(version, Some(&entry));
                     return self.half_way(before, queue).map(|()| true);
                 }
-                Seen::NoRow => return Ok(false),
+                ChangeOutcome::NoRow => return Ok(false),
                 // It may have been replaced since, and the segments may be gone.
-                Seen::Exists(record) => match rows.load(Stored::parse(&record)?.1, old) {
+                ChangeOutcome::Exists(record) => match rows.load(RowValue::parse(&record)?.1, old) {
                     Ok(()) => return Ok(false),
                     Err(error) if rows.is_same(&map, key, &record)? => return Err(error),
                     Err(_) => {}
                 },
-                Seen::Blocked(holder) => {
+                ChangeOutcome::Blocked(holder) => {
                     self.near.suspends = suspends;
                     let waited = self.wait_for(&mut turn, holder, self.patience(), releases);
                     self.near.begin_change();
@@ -219,7 +219,7 @@ impl Transaction {
         Ok(map)
     }
 
-    /// Drops a map with all its rows when the transaction commits. The caller sees to it that nobody else uses it. Losers of the last crash that have changed it are waited for.
+    /// Drops a map with all its rows when the transaction commits. The caller sees to it that nobody else uses it. LoserList of the last crash that have changed it are waited for.
     pub fn drop_map(&mut self, map: MapId) -> Result<()> {
         self.wait_for_losers(map)?;
         let rows = self.rows.clone();
@@ -249,7 +249,7 @@ impl Transaction {
     pub fn wait_for_losers(&mut self, map: MapId) -> Result<()> {
         let rows = self.rows.clone();
         // Shared: it waits for the end of a transaction, in no line for a row.
-        let mut turn = Turn::new(&rows, map, &[], Strength::Shared);
+        let mut turn = LockAttempt::new(&rows, map, &[], Strength::Shared);
         loop {
             let releases = rows.slots.releases();
             let Some(loser) = rows.losers.in_map(map) else { return Ok(()) };
@@ -263,31 +263,31 @@ impl Rows {
         &self,
         writer: &mut Writer,
         snapshot: Option<Snapshot>,
-        map: &Arc<Map>,
+        map: &Arc<RowMap>,
         key: &[u8],
-        wanted: Change<'_>,
-    ) -> Result<Seen> {
+        wanted: RowChange<'_>,
+    ) -> Result<ChangeOutcome> {
         self.store.pager.admit()?;
         writer.aside.reserve_pages(writer.debt.pages_with_one_more())?;
         let id = writer.id;
-        let done = map.tree.modify(key, Some(id), |old, change| -> Result<Seen> {
+        let done = map.tree.modify(key, Some(id), |old, change| -> Result<ChangeOutcome> {
             let before = old.map(|old| old.value);
-            let parsed = before.map(Stored::parse).transpose()?;
+            let parsed = before.map(RowValue::parse).transpose()?;
             let head = parsed.map(|(head, _)| head);
             let is_row = head.is_some_and(|head| !head.is_delete_marked);
             // That a row is there is all that an insert asks of it: who has it shared keeps it there.
             let strength = match wanted {
-                Change::Insert(_) if is_row => Strength::Shared,
+                RowChange::Insert(_) if is_row => Strength::Shared,
                 _ => Strength::Exclusive,
             };
             if let Some(holder) = self.in_the_way(map, key, (id, strength), head, is_row) {
-                return Ok(Seen::Blocked(holder));
+                return Ok(ChangeOutcome::Blocked(holder));
             }
             let (value, is_delete_marked) = match (wanted, is_row) {
-                (Change::Insert(value), false) | (Change::Update(value), true) => (value, false),
-                (Change::Delete, true) => (New { bytes: &[], is_long: false }, true),
-                (Change::Insert(_), true) => return Ok(Seen::Exists(before.expect("a row").to_vec())),
-                (Change::Update(_) | Change::Delete, false) => return Ok(Seen::NoRow),
+                (RowChange::Insert(value), false) | (RowChange::Update(value), true) => (value, false),
+                (RowChange::Delete, true) => (NewValue { bytes: &[], is_long: false }, true),
+                (RowChange::Insert(_), true) => return Ok(ChangeOutcome::Exists(before.expect("a row").to_vec())),
+                (RowChange::Update(_) | RowChange::Delete, false) => return Ok(ChangeOutcome::NoRow),
             };
             let (old_len, now) = (before.map_or(0, <[u8]>::len), HEAD_BYTES + value.bytes.len());
             // The transaction has not written it yet: others may see what was there.
@@ -296,16 +296,16 @@ impl Rows {
                 self.versions.push(map.id, key, id, before);
             }
             if let (true, Some(head), Some(snapshot)) = (is_version, head, snapshot)
-                && self.sight(head.writer, snapshot, Some(id)) == Sight::No
+                && self.visibility(head.writer, snapshot, Some(id)) == Visibility::No
             {
                 writer.unseen.insert(map.id);
             }
             let image = before.map(Into::into);
-            let step = Step { map: map.id, key: key.into(), before: image, is_version, deletes: is_delete_marked };
+            let step = UndoStep { map: map.id, key: key.into(), before: image, is_version, deletes: is_delete_marked };
             writer.remember(step, old_len, now, &self.budget);
-            change.put(&[&Head { writer: id, is_delete_marked, is_long: value.is_long }.bytes(), value.bytes]);
-            Ok(Seen::Changed(match parsed {
-                Some((_, Stored::Segments { version, .. })) => Some(version),
+            change.put(&[&RowHead { writer: id, is_delete_marked, is_long: value.is_long }.bytes(), value.bytes]);
+            Ok(ChangeOutcome::Changed(match parsed {
+                Some((_, RowValue::Segments { version, .. })) => Some(version),
                 _ => None,
             }))
         });
@@ -315,7 +315,7 @@ impl Rows {
     }
 
     /// True if the record still is what it was.
-    fn is_same(&self, map: &Map, key: &[u8], record: &[u8]) -> Result<bool> {
+    fn is_same(&self, map: &RowMap, key: &[u8], record: &[u8]) -> Result<bool> {
         let mut now = Vec::new();
         Ok(map.tree.get(key, &mut now)?.present && now == record)
     }
@@ -323,10 +323,10 @@ impl Rows {
     /// An open transaction that has written the row, or locked it so that this strength conflicts, or locked the range that a new row falls into.
     fn in_the_way(
         &self,
-        map: &Map,
+        map: &RowMap,
         key: &[u8],
         (id, strength): (TxnId, Strength),
-        head: Option<Head>,
+        head: Option<RowHead>,
         is_row: bool,
     ) -> Option<TxnId> {
         let is_open = |id| self.slots.is_open(id);
@@ -344,11 +344,11 @@ impl Rows {
     /// Keeps others from rows that are about to be as they were before this transaction, which is not decided yet (M6).
     ///
     /// Who has written a row has it for himself, but whoever wants to lock it puts its entry in before it looks at the record (M5), and takes it out when it sees the writer: for that moment it is waited.
-    pub(crate) fn hold(&self, writer: &mut Writer, map: &Arc<Map>, key: &[u8]) {
+    pub(crate) fn hold(&self, writer: &mut Writer, map: &Arc<RowMap>, key: &[u8]) {
         let is_open = |id| self.slots.is_open(id);
-        let asker = writer.asker(Strength::Exclusive);
+        let requester = writer.requester(Strength::Exclusive);
         let taken = loop {
-            match self.locks.take(map, key, Asker { owns: true, ..asker }, is_open) {
+            match self.locks.take(map, key, Requester { owns: true, ..requester }, is_open) {
                 Ok(taken) => break taken,
                 Err(_) => thread::yield_now(),
             }

@@ -14,7 +14,7 @@ use crate::DATABASES;
 use crate::error::{Error, Result};
 use crate::keyspace::record::Kind;
 use crate::keyspace::{KeyTransaction, Keyspace, VALUE_MAX, claims};
-use crate::rows::lock::{Strength, Taken};
+use crate::rows::lock::{Acquired, Strength};
 use crate::rows::transaction::Transaction;
 use crate::rows::{Rows, Wait};
 
@@ -90,7 +90,7 @@ impl Rows {
 }
 
 impl Transaction {
-    /// Claims a key until the end of the transaction, also an absent one, and says what it is: this transaction's own change, or what is committed.
+    /// KeyLocks a key until the end of the transaction, also an absent one, and says what it is: this transaction's own change, or what is committed.
     pub fn lock_key(&mut self, db: u8, key: &[u8], strength: Strength, wait: Wait) -> Result<LockedKey> {
         self.alive()?;
         let (rows, keyspace) = (self.rows.clone(), self.rows.keyspace()?);
@@ -129,7 +129,7 @@ impl Transaction {
         let writer = self.writer()?;
         let mut unit = keyspace.lock_to_read(db, key)?;
         let name = claims::name(db, unit.place(db, key)?.key.suffix());
-        let taken = match claims.take(&name, writer.asker(strength)) {
+        let taken = match claims.take(&name, writer.requester(strength)) {
             Ok(taken) => taken,
             Err(holder) => {
                 unit.commit()?;
@@ -142,7 +142,7 @@ impl Transaction {
             Some(own) => own.filter(|own| !own.is_expired(unit.now_ms())),
             None => read(&mut unit, db, key)?,
         };
-        if taken != Taken::Had {
+        if taken != Acquired::AlreadyHeld {
             self.locked_anew = Some((claims.keys.clone(), name, taken));
         }
         self.gate = self.gate.max(unit.commit()?);

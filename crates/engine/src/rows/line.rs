@@ -1,4 +1,4 @@
-//! Lines of those who wait for a row: when its holder ends, one of them tries, not all.
+//! LockQueues of those who wait for a row: when its holder ends, one of them tries, not all.
 //!
 //! ```text
 //!   holder  <-  first in line  <-  second  <-  third        each waits for the one before it
@@ -20,13 +20,13 @@ use stdx::hash::Seed;
 use stdx::sync::{Condvar, Mutex};
 
 use crate::rows::lock::Strength;
-use crate::rows::slot::{Patience, ROW_LOCK, Slots, Waited, Wake};
+use crate::rows::slot::{ROW_LOCK, StatusTable, WaitLimits, WaitOutcome, Wake};
 use crate::rows::{AwaitedLock, MapId, RowLock, Rows};
 
 const SHARDS: usize = if cfg!(loom) { 1 } else { 64 };
 
 type Row = (MapId, Box<[u8]>);
-type Line = VecDeque<Arc<Ticket>>;
+type Queue = VecDeque<Arc<Ticket>>;
 
 struct Ticket {
     txn: TxnId,
@@ -45,68 +45,79 @@ impl Ticket {
     }
 }
 
-pub(crate) struct Lines {
-    shards: Box<[Mutex<HashMap<Row, Line>>]>,
+pub(crate) struct LockQueues {
+    shards: Box<[Mutex<HashMap<Row, Queue>>]>,
     seed: Seed,
 }
 
 /// One row's being asked for, again and again until it is got.
-pub(crate) struct Turn<'r> {
+pub(crate) struct LockAttempt<'r> {
     rows: &'r Rows,
     row: (MapId, &'r [u8]),
     strength: Strength,
     /// The first wait.
     since: Option<Instant>,
     stands_in_line: bool,
-    place: Option<Place>,
+    place: Option<QueuePlace>,
     /// The statement was suspended for the row before.
     is_resumed: bool,
 }
 
 /// Somebody's place; given back when dropped.
-struct Place {
-    lines: Arc<Lines>,
-    slots: Arc<Slots>,
+struct QueuePlace {
+    lines: Arc<LockQueues>,
+    slots: Arc<StatusTable>,
     row: Row,
     ticket: Arc<Ticket>,
 }
 
 /// What came of asking for a place.
-enum Joined {
+enum JoinResult {
     /// The first one: the holder is to be waited for.
-    First(Place),
+    First(QueuePlace),
     /// Was not the first and is now: the row is to be tried again.
-    Moved(Place),
+    Moved(QueuePlace),
     /// To stand in line would close a circle.
     Circle,
     /// `TimedOut`, `Cancelled` or `Refused`.
-    GaveUp(Waited),
+    GaveUp(WaitOutcome),
 }
 
-impl Default for Lines {
-    fn default() -> Lines {
-        Lines { shards: (0..SHARDS).map(|_| Mutex::default()).collect(), seed: Seed::default() }
+impl Default for LockQueues {
+    fn default() -> LockQueues {
+        LockQueues { shards: (0..SHARDS).map(|_| Mutex::default()).collect(), seed: Seed::default() }
     }
 }
 
-impl Lines {
-    fn shard(&self, row: &Row) -> &Mutex<HashMap<Row, Line>> {
+impl LockQueues {
+    fn shard(&self, row: &Row) -> &Mutex<HashMap<Row, Queue>> {
         &self.shards[(self.seed.within(row.0.into(), &row.1) >> 40) as usize % self.shards.len()]
     }
 
     /// A place in the row's line, at its head when this returns.
-    fn join(self: &Arc<Lines>, slots: &Arc<Slots>, row: (MapId, &[u8]), me: TxnId, patience: &Patience<'_>) -> Joined {
-        let Some((place, is_first)) = self.enter(slots, row, me) else { return Joined::Circle };
+    fn join(
+        self: &Arc<LockQueues>,
+        slots: &Arc<StatusTable>,
+        row: (MapId, &[u8]),
+        me: TxnId,
+        patience: &WaitLimits<'_>,
+    ) -> JoinResult {
+        let Some((place, is_first)) = self.enter(slots, row, me) else { return JoinResult::Circle };
         if is_first {
-            return Joined::First(place);
+            return JoinResult::First(place);
         }
         let waited = place.sleep(patience);
         slots.forget_wait(me);
-        if waited == Waited::Over { Joined::Moved(place) } else { Joined::GaveUp(waited) }
+        if waited == WaitOutcome::Over { JoinResult::Moved(place) } else { JoinResult::GaveUp(waited) }
     }
 
     /// A place at the end of the row's line, and whether it is the first; who is not the first is noted as waiting for the one before. None: that would close a circle.
-    fn enter(self: &Arc<Lines>, slots: &Arc<Slots>, (map, key): (MapId, &[u8]), me: TxnId) -> Option<(Place, bool)> {
+    fn enter(
+        self: &Arc<LockQueues>,
+        slots: &Arc<StatusTable>,
+        (map, key): (MapId, &[u8]),
+        me: TxnId,
+    ) -> Option<(QueuePlace, bool)> {
         let row: Row = (map, key.into());
         let mut shard = self.shard(&row).lock();
         let line = shard.entry(row.clone()).or_default();
@@ -117,7 +128,7 @@ impl Lines {
         let ticket = Arc::new(Ticket { txn: me, bell: Condvar::default(), wake: Mutex::default() });
         line.push_back(ticket.clone());
         drop(shard);
-        Some((Place { lines: self.clone(), slots: slots.clone(), row, ticket }, before.is_none()))
+        Some((QueuePlace { lines: self.clone(), slots: slots.clone(), row, ticket }, before.is_none()))
     }
 
     /// Every thread that stands in line asks whether it still may; statements that are suspended hear of it from their sessions.
@@ -130,11 +141,11 @@ impl Lines {
     }
 }
 
-impl<'r> Turn<'r> {
+impl<'r> LockAttempt<'r> {
     /// Of who wants a row shared nobody keeps another one waiting: they stand in no line.
-    pub fn new(rows: &'r Rows, map: MapId, key: &'r [u8], strength: Strength) -> Turn<'r> {
+    pub fn new(rows: &'r Rows, map: MapId, key: &'r [u8], strength: Strength) -> LockAttempt<'r> {
         let stands_in_line = strength == Strength::Exclusive;
-        Turn { rows, row: (map, key), strength, since: None, stands_in_line, place: None, is_resumed: false }
+        LockAttempt { rows, row: (map, key), strength, since: None, stands_in_line, place: None, is_resumed: false }
     }
 
     pub fn is_resumed(&self) -> bool {
@@ -161,22 +172,22 @@ impl<'r> Turn<'r> {
         wait: Duration,
         is_cancelled: &dyn Fn() -> bool,
         releases: u64,
-    ) -> Waited {
+    ) -> WaitOutcome {
         let (_, until) = self.span(wait);
-        let (patience, rows) = (Patience { until, is_cancelled, releases }, self.rows);
+        let (patience, rows) = (WaitLimits { until, is_cancelled, releases }, self.rows);
         if self.stands_in_line && self.place.is_none() {
             match rows.lines.join(&rows.slots, self.row, me, &patience) {
-                Joined::First(place) => self.place = Some(place),
-                Joined::Moved(place) => {
+                JoinResult::First(place) => self.place = Some(place),
+                JoinResult::Moved(place) => {
                     self.place = Some(place);
-                    return Waited::Over;
+                    return WaitOutcome::Over;
                 }
-                Joined::Circle => self.stands_in_line = false,
-                Joined::GaveUp(waited) => return waited,
+                JoinResult::Circle => self.stands_in_line = false,
+                JoinResult::GaveUp(waited) => return waited,
             }
         }
         let waited = rows.slots.wait(me, holder, &patience);
-        if waited != Waited::Deadlock || self.place.take().is_none() {
+        if waited != WaitOutcome::Deadlock || self.place.take().is_none() {
             return waited;
         }
         self.stands_in_line = false;
@@ -191,11 +202,11 @@ impl<'r> Turn<'r> {
         wait: Duration,
         is_cancelled: &dyn Fn() -> bool,
         releases: u64,
-    ) -> Result<Suspended, Waited> {
+    ) -> Result<SuspendedWait, WaitOutcome> {
         let (since, until) = self.span(wait);
-        Patience { until, is_cancelled, releases }.left()?;
+        WaitLimits { until, is_cancelled, releases }.left()?;
         let rows = self.rows;
-        let mut suspended = Suspended {
+        let mut suspended = SuspendedWait {
             slots: rows.slots.clone(),
             me,
             row: (self.row.0, self.row.1.into()),
@@ -217,7 +228,7 @@ impl<'r> Turn<'r> {
         }
         if !rows.slots.note_wait(me, holder) {
             if self.place.take().is_none() || !rows.slots.note_wait(me, holder) {
-                return Err(Waited::Deadlock);
+                return Err(WaitOutcome::Deadlock);
             }
             self.stands_in_line = false;
         }
@@ -228,29 +239,29 @@ impl<'r> Turn<'r> {
     }
 
     /// Goes on with a wait that was suspended for the same row.
-    pub fn adopt(&mut self, mut suspended: Suspended) {
+    pub fn adopt(&mut self, mut suspended: SuspendedWait) {
         self.is_resumed = true;
         self.since = Some(suspended.since);
         self.stands_in_line &= suspended.stands_in_line;
         // A place that is not the first one yet is given up: then the wait has ended some other way.
-        self.place = suspended.place.take().filter(Place::is_first);
+        self.place = suspended.place.take().filter(QueuePlace::is_first);
     }
 }
 
 /// A wait for a row that keeps no thread: a place in the row's line, or the wait of the first for the holder (M13). It ends when it is dropped.
-pub(crate) struct Suspended {
-    slots: Arc<Slots>,
+pub(crate) struct SuspendedWait {
+    slots: Arc<StatusTable>,
     me: TxnId,
     row: Row,
     since: Instant,
     pub until: Instant,
     stands_in_line: bool,
-    place: Option<Place>,
-    /// The transaction that is waited for, and what `Slots::releases` was before; None: the places before.
+    place: Option<QueuePlace>,
+    /// The transaction that is waited for, and what `StatusTable::releases` was before; None: the places before.
     holder: Option<(TxnId, u64)>,
 }
 
-impl Suspended {
+impl SuspendedWait {
     pub fn is_for(&self, map: MapId, key: &[u8]) -> bool {
         self.row.0 == map && *self.row.1 == *key
     }
@@ -267,12 +278,12 @@ impl Suspended {
     pub fn is_ready(&self) -> bool {
         match (self.holder, &self.place) {
             (Some((holder, releases)), _) => self.slots.is_over(holder, releases),
-            (None, place) => place.as_ref().is_none_or(Place::is_first),
+            (None, place) => place.as_ref().is_none_or(QueuePlace::is_first),
         }
     }
 }
 
-impl Drop for Suspended {
+impl Drop for SuspendedWait {
     fn drop(&mut self) {
         if let Some((holder, _)) = self.holder {
             self.slots.unpark(self.me, holder);
@@ -281,9 +292,9 @@ impl Drop for Suspended {
     }
 }
 
-impl Place {
-    fn is_first_in(&self, shard: &HashMap<Row, Line>) -> bool {
-        shard.get(&self.row).and_then(Line::front).is_some_and(|first| Arc::ptr_eq(first, &self.ticket))
+impl QueuePlace {
+    fn is_first_in(&self, shard: &HashMap<Row, Queue>) -> bool {
+        shard.get(&self.row).and_then(Queue::front).is_some_and(|first| Arc::ptr_eq(first, &self.ticket))
     }
 
     fn is_first(&self) -> bool {
@@ -300,12 +311,12 @@ impl Place {
         *self.ticket.wake.lock() = Some(wake);
     }
 
-    fn sleep(&self, patience: &Patience<'_>) -> Waited {
-        let Some(_waiting) = stdx::wait::try_announce(&ROW_LOCK) else { return Waited::Refused };
+    fn sleep(&self, patience: &WaitLimits<'_>) -> WaitOutcome {
+        let Some(_waiting) = stdx::wait::try_announce(&ROW_LOCK) else { return WaitOutcome::Refused };
         let mut shard = self.lines.shard(&self.row).lock();
         loop {
             if self.is_first_in(&shard) {
-                return Waited::Over;
+                return WaitOutcome::Over;
             }
             match patience.left() {
                 Ok(left) => shard = self.ticket.bell.wait_timeout(shard, left).0,
@@ -315,7 +326,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for QueuePlace {
     fn drop(&mut self) {
         let mut called = None;
         let mut shard = self.lines.shard(&self.row).lock();
@@ -350,7 +361,7 @@ mod model {
     #[test]
     fn loom_who_stands_in_line_comes_to_its_head() {
         loom::model(|| {
-            let (lines, slots) = (Arc::new(Lines::default()), Arc::new(Slots::new(1)));
+            let (lines, slots) = (Arc::new(LockQueues::default()), Arc::new(StatusTable::new(1)));
             let others: Vec<_> = (2..4)
                 .map(|txn| {
                     let (lines, slots) = (lines.clone(), slots.clone());
@@ -363,11 +374,11 @@ mod model {
         });
     }
 
-    fn come(lines: &Arc<Lines>, slots: &Arc<Slots>, txn: TxnId) {
+    fn come(lines: &Arc<LockQueues>, slots: &Arc<StatusTable>, txn: TxnId) {
         let until = Instant::now() + Duration::from_secs(1000);
-        let patience = Patience { until, is_cancelled: &|| false, releases: 0 };
+        let patience = WaitLimits { until, is_cancelled: &|| false, releases: 0 };
         match lines.join(slots, (7, b"row"), txn, &patience) {
-            Joined::First(place) | Joined::Moved(place) => {
+            JoinResult::First(place) | JoinResult::Moved(place) => {
                 let shard = place.lines.shard(&place.row).lock();
                 assert!(shard[&place.row].front().is_some_and(|first| first.txn == txn));
             }
@@ -383,18 +394,18 @@ mod tests {
 
     const ROW: (MapId, &[u8]) = (7, b"row");
 
-    fn patience(millis: u64, is_cancelled: &dyn Fn() -> bool) -> Patience<'_> {
-        Patience { until: Instant::now() + Duration::from_millis(millis), is_cancelled, releases: 0 }
+    fn patience(millis: u64, is_cancelled: &dyn Fn() -> bool) -> WaitLimits<'_> {
+        WaitLimits { until: Instant::now() + Duration::from_millis(millis), is_cancelled, releases: 0 }
     }
 
-    fn first(lines: &Arc<Lines>, slots: &Arc<Slots>, txn: TxnId) -> Place {
+    fn first(lines: &Arc<LockQueues>, slots: &Arc<StatusTable>, txn: TxnId) -> QueuePlace {
         match lines.join(slots, ROW, txn, &patience(0, &|| false)) {
-            Joined::First(place) => place,
+            JoinResult::First(place) => place,
             _ => panic!("somebody stands in line"),
         }
     }
 
-    fn wait_until_long(lines: &Lines, len: usize) {
+    fn wait_until_long(lines: &LockQueues, len: usize) {
         while lines.shards.iter().all(|shard| shard.lock().values().all(|line| line.len() < len)) {
             std::thread::yield_now();
         }
@@ -402,14 +413,14 @@ mod tests {
 
     #[test]
     fn who_leaves_wakes_the_next_one_alone() {
-        let (lines, slots) = (Arc::new(Lines::default()), Arc::new(Slots::new(1)));
+        let (lines, slots) = (Arc::new(LockQueues::default()), Arc::new(StatusTable::new(1)));
         let (told, came) = mpsc::channel();
         let mut place = first(&lines, &slots, 1);
         std::thread::scope(|scope| {
             for txn in 2..6 {
                 let (lines, slots, told) = (&lines, &slots, told.clone());
                 scope.spawn(move || match lines.join(slots, ROW, txn, &patience(20_000, &|| false)) {
-                    Joined::Moved(place) => told.send((txn, place)).unwrap(),
+                    JoinResult::Moved(place) => told.send((txn, place)).unwrap(),
                     _ => panic!("{txn} is not the first, and closes no circle"),
                 });
                 wait_until_long(lines, txn as usize);
@@ -429,34 +440,34 @@ mod tests {
 
     #[test]
     fn who_gives_up_in_the_middle_ties_those_around_him_together() {
-        let (lines, slots) = (Arc::new(Lines::default()), Arc::new(Slots::new(1)));
+        let (lines, slots) = (Arc::new(LockQueues::default()), Arc::new(StatusTable::new(1)));
         let place = first(&lines, &slots, 1);
         std::thread::scope(|scope| {
             let second = scope.spawn(|| lines.join(&slots, ROW, 2, &patience(100, &|| false)));
             wait_until_long(&lines, 2);
             let third = scope.spawn(|| lines.join(&slots, ROW, 3, &patience(20_000, &|| false)));
             wait_until_long(&lines, 3);
-            assert!(matches!(second.join().unwrap(), Joined::GaveUp(Waited::TimedOut)));
+            assert!(matches!(second.join().unwrap(), JoinResult::GaveUp(WaitOutcome::TimedOut)));
             assert!(!slots.note_wait(1, 3), "the third waits for the first, also without the second");
             assert!(slots.note_wait(1, 2), "the second waits for nobody");
             slots.forget_wait(1);
             drop(place);
-            assert!(matches!(third.join().unwrap(), Joined::Moved(_)));
+            assert!(matches!(third.join().unwrap(), JoinResult::Moved(_)));
         });
     }
 
     #[test]
     fn a_circle_that_the_line_would_close_is_told_and_not_noted() {
-        let (lines, slots) = (Arc::new(Lines::default()), Arc::new(Slots::new(1)));
+        let (lines, slots) = (Arc::new(LockQueues::default()), Arc::new(StatusTable::new(1)));
         let _place = first(&lines, &slots, 1);
         assert!(slots.note_wait(1, 2), "the first waits for the second as the one who has a part of the row");
-        assert!(matches!(lines.join(&slots, ROW, 2, &patience(20_000, &|| false)), Joined::Circle));
+        assert!(matches!(lines.join(&slots, ROW, 2, &patience(20_000, &|| false)), JoinResult::Circle));
         assert!(slots.note_wait(2, 3) && !slots.note_wait(3, 1), "and yet real ones are seen");
     }
 
     #[test]
     fn who_is_told_to_stop_leaves_the_line() {
-        let (lines, slots) = (Arc::new(Lines::default()), Arc::new(Slots::new(1)));
+        let (lines, slots) = (Arc::new(LockQueues::default()), Arc::new(StatusTable::new(1)));
         let place = first(&lines, &slots, 1);
         let is_told = std::sync::atomic::AtomicBool::new(false);
         let is_cancelled = || is_told.load(std::sync::atomic::Ordering::SeqCst);
@@ -465,7 +476,7 @@ mod tests {
             wait_until_long(&lines, 2);
             is_told.store(true, std::sync::atomic::Ordering::SeqCst);
             lines.rouse();
-            assert!(matches!(second.join().unwrap(), Joined::GaveUp(Waited::Cancelled)));
+            assert!(matches!(second.join().unwrap(), JoinResult::GaveUp(WaitOutcome::Cancelled)));
         });
         drop(place);
         assert!(lines.shards.iter().all(|shard| shard.lock().is_empty()));

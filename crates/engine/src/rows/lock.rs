@@ -1,11 +1,11 @@
-//! Locks that no record shows: rows read to be changed later, rows read to stay as they are, ranges that must stay as they are.
+//! LockTable that no record shows: rows read to be changed later, rows read to stay as they are, ranges that must stay as they are.
 //!
 //! A row that a transaction has changed needs no entry here, for its record names the writer. Entries belong to a transaction and count while it is
 //! open, so a lock ends at the very moment its transaction is decided; the entries are swept up afterwards.
 //!
 //! ```text
 //!   few locks of a transaction      an entry for each, with its key
-//!   many                            `Many`: for each map and shard the hashes of the keys, some 16 bytes a lock
+//!   many                            `EscalatedLocks`: for each map and shard the hashes of the keys, some 16 bytes a lock
 //!   more than memory is given       the hashes of a shard are let go, and all rows of that shard of the map are its own that nobody else has
 //! ```
 //! Two keys with one hash are locked together: that locks too much, never too little.
@@ -20,7 +20,7 @@ use stdx::hash::Seed;
 use stdx::sync::atomic::{AtomicU64, Ordering, fence};
 use stdx::sync::{Mutex, RwLock};
 
-use crate::rows::maps::Map;
+use crate::rows::maps::RowMap;
 use crate::rows::{HeldLock, MapId, RowLock};
 
 /// Partitions where nobody says how many.
@@ -49,26 +49,26 @@ struct Holder {
 }
 
 /// A lock with its key.
-struct Exact {
+struct RowLockEntry {
     map: MapId,
     key: Box<[u8]>,
     holder: Holder,
 }
 
-impl Exact {
+impl RowLockEntry {
     fn is_of(&self, map: MapId, key: &[u8]) -> bool {
         self.map == map && *self.key == *key
     }
 }
 
 /// `from <= key < to`.
-struct Range {
+struct RangeLock {
     txn: TxnId,
     from: Vec<u8>,
     to: Option<Vec<u8>>,
 }
 
-impl Range {
+impl RangeLock {
     /// Extends the range by one that overlaps or touches it. False: there is a gap between them.
     fn join(&mut self, from: &[u8], to: Option<&[u8]>) -> bool {
         let begins_before_end = |from: &[u8], to: Option<&[u8]>| to.is_none_or(|to| *from <= *to);
@@ -87,38 +87,38 @@ impl Range {
     }
 }
 
-/// Locks of one strength without their keys.
-enum Set {
+/// LockTable of one strength without their keys.
+enum LockSet {
     Hashes(HashSet<u64, Seed>),
     /// Whatever nobody else has.
     All,
 }
 
-impl Set {
+impl LockSet {
     fn has(&self, hash: u64) -> bool {
         match self {
-            Set::Hashes(hashes) => hashes.contains(&hash),
-            Set::All => true,
+            LockSet::Hashes(hashes) => hashes.contains(&hash),
+            LockSet::All => true,
         }
     }
 
     fn is_empty(&self) -> bool {
-        matches!(self, Set::Hashes(hashes) if hashes.is_empty())
+        matches!(self, LockSet::Hashes(hashes) if hashes.is_empty())
     }
 }
 
 /// The locks of a transaction with many, in one shard of one map.
-struct Many {
+struct EscalatedLocks {
     txn: TxnId,
     map: MapId,
-    shared: Set,
-    exclusive: Set,
+    shared: LockSet,
+    exclusive: LockSet,
 }
 
-impl Many {
+impl EscalatedLocks {
     fn holder(&self, hash: u64) -> Option<Holder> {
-        let of = |set: &Set, strength| {
-            let is_sure = matches!(set, Set::Hashes(_));
+        let of = |set: &LockSet, strength| {
+            let is_sure = matches!(set, LockSet::Hashes(_));
             set.has(hash).then_some(Holder { txn: self.txn, strength, is_sure })
         };
         of(&self.exclusive, Strength::Exclusive).or_else(|| of(&self.shared, Strength::Shared))
@@ -129,19 +129,19 @@ impl Many {
         self.shared.is_empty() && self.exclusive.is_empty()
     }
 
-    fn set(&mut self, strength: Strength) -> &mut Set {
+    fn set(&mut self, strength: Strength) -> &mut LockSet {
         if strength == Strength::Shared { &mut self.shared } else { &mut self.exclusive }
     }
 }
 
-struct Shard {
+struct LockShard {
     /// By the row's hash.
-    rows: HashMap<u64, Vec<Exact>, Seed>,
-    many: Vec<Many>,
+    rows: HashMap<u64, Vec<RowLockEntry>, Seed>,
+    many: Vec<EscalatedLocks>,
 }
 
-impl Shard {
-    /// Locks of the row that have its key, those of transactions that are decided included.
+impl LockShard {
+    /// LockTable of the row that have its key, those of transactions that are decided included.
     fn exact(&self, map: MapId, key: &[u8], hash: u64) -> impl Iterator<Item = Holder> {
         let of_hash = self.rows.get(&hash).into_iter().flatten();
         of_hash.filter(move |exact| exact.is_of(map, key)).map(|exact| exact.holder)
@@ -160,16 +160,16 @@ impl Shard {
 
 /// How a lock was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Taken {
+pub(crate) enum Acquired {
     /// The transaction had it before.
-    Had,
+    AlreadyHeld,
     Exact,
-    InMany,
+    Escalated,
 }
 
 /// Who asks for a lock.
 #[derive(Clone, Copy)]
-pub(crate) struct Asker {
+pub(crate) struct Requester {
     pub txn: TxnId,
     pub strength: Strength,
     /// How many locks with keys it has.
@@ -178,20 +178,20 @@ pub(crate) struct Asker {
     pub owns: bool,
 }
 
-pub(crate) struct Locks {
-    shards: Box<[Mutex<Shard>]>,
-    ranges: RwLock<HashMap<MapId, Vec<Range>>>,
+pub(crate) struct LockTable {
+    shards: Box<[Mutex<LockShard>]>,
+    ranges: RwLock<HashMap<MapId, Vec<RangeLock>>>,
     seed: Seed,
     exact: AtomicU64,
     hashes: AtomicU64,
     bytes_max: AtomicU64,
 }
 
-impl Locks {
-    pub fn new(bytes_max: u64, partitions: usize) -> Locks {
+impl LockTable {
+    pub fn new(bytes_max: u64, partitions: usize) -> LockTable {
         let seed = Seed::default();
-        let shard = || Mutex::new(Shard { rows: HashMap::with_hasher(seed), many: Vec::new() });
-        Locks {
+        let shard = || Mutex::new(LockShard { rows: HashMap::with_hasher(seed), many: Vec::new() });
+        LockTable {
             shards: (0..partitions.max(1)).map(|_| shard()).collect(),
             ranges: RwLock::default(),
             seed,
@@ -210,52 +210,58 @@ impl Locks {
         self.exact.load(Ordering::Relaxed) * EXACT_BYTES + self.hashes.load(Ordering::Relaxed) * HASH_BYTES
     }
 
-    /// Locks with keys may take a quarter, those without the rest.
+    /// LockTable with keys may take a quarter, those without the rest.
     fn is_full(&self, taken: u64, parts: u64) -> bool {
         taken > self.bytes_max.load(Ordering::Relaxed) / 4 * parts
     }
 
     /// The hash of a row, and its shard.
-    fn place(&self, map: MapId, key: &[u8]) -> (u64, &Mutex<Shard>) {
+    fn place(&self, map: MapId, key: &[u8]) -> (u64, &Mutex<LockShard>) {
         let hash = self.seed.within(map.into(), key);
         // Other bits than those that the shard's tables go by.
         (hash, &self.shards[(hash >> 40) as usize % self.shards.len()])
     }
 
     /// Takes the lock, or names an open transaction that is in the way.
-    pub fn take(&self, map: &Map, key: &[u8], asker: Asker, is_open: impl Fn(TxnId) -> bool) -> Result<Taken, TxnId> {
+    pub fn take(
+        &self,
+        map: &RowMap,
+        key: &[u8],
+        requester: Requester,
+        is_open: impl Fn(TxnId) -> bool,
+    ) -> Result<Acquired, TxnId> {
         let (hash, shard) = self.place(map.id, key);
         let mut shard = shard.lock();
-        let own = || shard.holders(map.id, key, hash).filter(|holder| holder.txn == asker.txn);
-        let is_enough = |own: &Holder| own.strength == Strength::Exclusive || own.strength == asker.strength;
+        let own = || shard.holders(map.id, key, hash).filter(|holder| holder.txn == requester.txn);
+        let is_enough = |own: &Holder| own.strength == Strength::Exclusive || own.strength == requester.strength;
         if own().any(|own| own.is_sure && is_enough(&own)) {
-            return Ok(Taken::Had);
+            return Ok(Acquired::AlreadyHeld);
         }
         let in_the_way = |holder: &Holder| {
-            holder.txn != asker.txn && conflict(holder.strength, asker.strength) && is_open(holder.txn)
+            holder.txn != requester.txn && conflict(holder.strength, requester.strength) && is_open(holder.txn)
         };
-        let in_many = || shard.in_many(map.id, hash).filter(|_| !asker.owns);
+        let in_many = || shard.in_many(map.id, hash).filter(|_| !requester.owns);
         if let Some(holder) = shard.exact(map.id, key, hash).chain(in_many()).find(in_the_way) {
             return Err(holder.txn);
         }
         if own().any(|own| is_enough(&own)) {
-            return Ok(Taken::Had);
+            return Ok(Acquired::AlreadyHeld);
         }
         let has_weaker = own().next().is_some();
         let is_full = || self.is_full(self.exact.load(Ordering::Relaxed) * EXACT_BYTES, 1);
-        let is_many = asker.exact >= EXACT_MAX || (asker.exact >= EXACT_MIN && is_full());
+        let is_many = requester.exact >= EXACT_MAX || (requester.exact >= EXACT_MIN && is_full());
         let taken = if has_weaker {
-            self.strengthen(&mut shard, map, key, hash, asker.txn);
-            Taken::Had
+            self.strengthen(&mut shard, map, key, hash, requester.txn);
+            Acquired::AlreadyHeld
         } else if is_many {
-            self.add_to_many(&mut shard, map, hash, asker);
-            Taken::InMany
+            self.add_to_many(&mut shard, map, hash, requester);
+            Acquired::Escalated
         } else {
-            let holder = Holder { txn: asker.txn, strength: asker.strength, is_sure: true };
-            shard.rows.entry(hash).or_default().push(Exact { map: map.id, key: key.into(), holder });
+            let holder = Holder { txn: requester.txn, strength: requester.strength, is_sure: true };
+            shard.rows.entry(hash).or_default().push(RowLockEntry { map: map.id, key: key.into(), holder });
             self.exact.fetch_add(1, Ordering::Relaxed);
             map.row_locks.fetch_add(1, Ordering::SeqCst);
-            Taken::Exact
+            Acquired::Exact
         };
         drop(shard);
         fence(Ordering::SeqCst);
@@ -263,30 +269,30 @@ impl Locks {
     }
 
     /// A shared lock that the transaction has becomes an exclusive one.
-    fn strengthen(&self, shard: &mut Shard, map: &Map, key: &[u8], hash: u64, txn: TxnId) {
-        let is_own = |exact: &&mut Exact| exact.holder.txn == txn && exact.is_of(map.id, key);
+    fn strengthen(&self, shard: &mut LockShard, map: &RowMap, key: &[u8], hash: u64, txn: TxnId) {
+        let is_own = |exact: &&mut RowLockEntry| exact.holder.txn == txn && exact.is_of(map.id, key);
         if let Some(own) = shard.rows.get_mut(&hash).and_then(|of_hash| of_hash.iter_mut().find(is_own)) {
             own.holder.strength = Strength::Exclusive;
             return;
         }
-        let asker = Asker { txn, strength: Strength::Exclusive, exact: 0, owns: false };
-        self.add_to_many(shard, map, hash, asker);
+        let requester = Requester { txn, strength: Strength::Exclusive, exact: 0, owns: false };
+        self.add_to_many(shard, map, hash, requester);
     }
 
-    fn add_to_many(&self, shard: &mut Shard, map: &Map, hash: u64, asker: Asker) {
-        let is_own = |many: &Many| (many.txn, many.map) == (asker.txn, map.id);
+    fn add_to_many(&self, shard: &mut LockShard, map: &RowMap, hash: u64, requester: Requester) {
+        let is_own = |many: &EscalatedLocks| (many.txn, many.map) == (requester.txn, map.id);
         let at = shard.many.iter().position(is_own).unwrap_or_else(|| {
-            let none = || Set::Hashes(HashSet::with_hasher(self.seed));
-            shard.many.push(Many { txn: asker.txn, map: map.id, shared: none(), exclusive: none() });
+            let none = || LockSet::Hashes(HashSet::with_hasher(self.seed));
+            shard.many.push(EscalatedLocks { txn: requester.txn, map: map.id, shared: none(), exclusive: none() });
             map.row_locks.fetch_add(1, Ordering::SeqCst);
             shard.many.len() - 1
         });
         let is_full = self.is_full(self.hashes.load(Ordering::Relaxed) * HASH_BYTES, 3);
-        let set = shard.many[at].set(asker.strength);
-        let Set::Hashes(hashes) = set else { return };
+        let set = shard.many[at].set(requester.strength);
+        let LockSet::Hashes(hashes) = set else { return };
         if is_full && hashes.len() >= EXACT_MIN / 8 {
             self.hashes.fetch_sub(hashes.len() as u64, Ordering::Relaxed);
-            *set = Set::All;
+            *set = LockSet::All;
         } else if hashes.insert(hash) {
             self.hashes.fetch_add(1, Ordering::Relaxed);
         }
@@ -295,7 +301,7 @@ impl Locks {
     /// An open transaction other than `txn` whose lock on the row conflicts with `strength`. Called under the latch of the row's leaf. `owns`: `txn` has written the row.
     pub fn holder(
         &self,
-        map: &Map,
+        map: &RowMap,
         key: &[u8],
         (txn, strength): (TxnId, Strength),
         owns: bool,
@@ -319,18 +325,18 @@ impl Locks {
     }
 
     /// Gives a lock back that was just taken.
-    pub fn give_back(&self, map: &Map, key: &[u8], txn: TxnId, taken: Taken) {
+    pub fn give_back(&self, map: &RowMap, key: &[u8], txn: TxnId, taken: Acquired) {
         match taken {
-            Taken::Had => {}
-            Taken::Exact => self.drop_row(map, key, txn),
-            Taken::InMany => {
+            Acquired::AlreadyHeld => {}
+            Acquired::Exact => self.drop_row(map, key, txn),
+            Acquired::Escalated => {
                 let (hash, shard) = self.place(map.id, key);
                 let mut shard = shard.lock();
                 let Some(many) = shard.many.iter_mut().find(|many| (many.txn, many.map) == (txn, map.id)) else {
                     return;
                 };
                 for set in [&mut many.shared, &mut many.exclusive] {
-                    if let Set::Hashes(hashes) = set
+                    if let LockSet::Hashes(hashes) = set
                         && hashes.remove(&hash)
                     {
                         self.hashes.fetch_sub(1, Ordering::Relaxed);
@@ -341,7 +347,7 @@ impl Locks {
     }
 
     /// An open transaction that locks any row of the map.
-    pub fn any_holder(&self, map: &Map, is_open: impl Fn(TxnId) -> bool) -> Option<TxnId> {
+    pub fn any_holder(&self, map: &RowMap, is_open: impl Fn(TxnId) -> bool) -> Option<TxnId> {
         self.shards.iter().find_map(|shard| {
             let shard = shard.lock();
             let exact = shard.rows.values().flatten().filter(|exact| exact.map == map.id);
@@ -365,8 +371,8 @@ impl Locks {
                 for (set, is_shared) in [(&one.shared, true), (&one.exclusive, false)] {
                     let sum = many.entry((one.txn, one.map, is_shared)).or_insert(Some(0));
                     *sum = match set {
-                        Set::Hashes(hashes) => sum.map(|sum| sum + hashes.len() as u64),
-                        Set::All => None,
+                        LockSet::Hashes(hashes) => sum.map(|sum| sum + hashes.len() as u64),
+                        LockSet::All => None,
                     };
                 }
             }
@@ -384,7 +390,7 @@ impl Locks {
     }
 
     /// Sweeps up an entry.
-    pub fn drop_row(&self, map: &Map, key: &[u8], txn: TxnId) {
+    pub fn drop_row(&self, map: &RowMap, key: &[u8], txn: TxnId) {
         let (hash, shard) = self.place(map.id, key);
         let mut shard = shard.lock();
         if let Some(of_hash) = shard.rows.get_mut(&hash) {
@@ -399,14 +405,14 @@ impl Locks {
     }
 
     /// Sweeps up the locks without keys.
-    pub fn drop_many(&self, map: &Map, txn: TxnId) {
+    pub fn drop_many(&self, map: &RowMap, txn: TxnId) {
         for shard in &self.shards {
             let mut shard = shard.lock();
             let Some(at) = shard.many.iter().position(|many| (many.txn, many.map) == (txn, map.id)) else { continue };
             let many = shard.many.swap_remove(at);
             drop(shard);
             for set in [&many.shared, &many.exclusive] {
-                if let Set::Hashes(hashes) = set {
+                if let LockSet::Hashes(hashes) = set {
                     self.hashes.fetch_sub(hashes.len() as u64, Ordering::Relaxed);
                 }
             }
@@ -415,12 +421,12 @@ impl Locks {
     }
 
     /// Until `txn` is decided nobody else puts a new row into `from <= key < to`.
-    pub fn take_range(&self, map: &Map, from: &[u8], to: Option<&[u8]>, txn: TxnId) {
+    pub fn take_range(&self, map: &RowMap, from: &[u8], to: Option<&[u8]>, txn: TxnId) {
         let mut ranges = self.ranges.write();
         let of_map = ranges.entry(map.id).or_default();
         let mut own = of_map.iter_mut().rev().take(RANGES_JOINED).filter(|range| range.txn == txn);
         if !own.any(|range| range.join(from, to)) {
-            of_map.push(Range { txn, from: from.to_vec(), to: to.map(<[u8]>::to_vec) });
+            of_map.push(RangeLock { txn, from: from.to_vec(), to: to.map(<[u8]>::to_vec) });
             map.range_locks.fetch_add(1, Ordering::SeqCst);
         }
         drop(ranges);
@@ -428,19 +434,19 @@ impl Locks {
     }
 
     /// An open transaction other than `txn` whose range holds the key. Called under the latch of the row's leaf, before a row is put in.
-    pub fn range_holder(&self, map: &Map, key: &[u8], txn: TxnId, is_open: impl Fn(TxnId) -> bool) -> Option<TxnId> {
+    pub fn range_holder(&self, map: &RowMap, key: &[u8], txn: TxnId, is_open: impl Fn(TxnId) -> bool) -> Option<TxnId> {
         fence(Ordering::SeqCst);
         if map.range_locks.load(Ordering::SeqCst) == 0 {
             return None;
         }
         let ranges = self.ranges.read();
-        let holds = |range: &&Range| *range.from <= *key && range.to.as_ref().is_none_or(|to| *key < **to);
+        let holds = |range: &&RangeLock| *range.from <= *key && range.to.as_ref().is_none_or(|to| *key < **to);
         let others = ranges.get(&map.id)?.iter().filter(|range| range.txn != txn);
         others.filter(holds).map(|range| range.txn).find(|holder| is_open(*holder))
     }
 
     /// Sweeps up the ranges of a transaction.
-    pub fn drop_ranges(&self, map: &Map, txn: TxnId) {
+    pub fn drop_ranges(&self, map: &RowMap, txn: TxnId) {
         let mut ranges = self.ranges.write();
         let Some(of_map) = ranges.get_mut(&map.id) else { return };
         let before = of_map.len();

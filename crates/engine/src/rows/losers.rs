@@ -1,4 +1,4 @@
-//! Losers of the last crash, undone beside the service.
+//! LoserList of the last crash, undone beside the service.
 //!
 //! ```text
 //!   redo     oldest before-images of each loser, in memory or in runs                                 (`txn/recover`)
@@ -25,23 +25,23 @@ use stdx::sync::{Mutex, RwLock};
 
 use crate::error::{Error, Result};
 use crate::keyspace::{encode_version, is_version_key};
-use crate::rows::run::{Run, Step};
+use crate::rows::run::{UndoRun, UndoStep};
 use crate::rows::undo::Runs;
-use crate::rows::version::Head;
-use crate::rows::{MapId, Rows, look};
+use crate::rows::version::RowHead;
+use crate::rows::{MapId, Rows, summarize};
 use crate::txn::QUEUE;
 
 /// After so many changes that are put back, whoever waits for the loser tries again.
 const WAKE_EVERY: u64 = 16_384;
 
 /// A loser as recovery has found it.
-pub(crate) struct Lost {
+pub(crate) struct RecoveredLoser {
     pub id: TxnId,
     /// The images that are in memory, each row and each entry of the purge queue once; the youngest, if there are runs.
-    pub tail: Vec<Step>,
+    pub tail: Vec<UndoStep>,
     /// Those that are not, oldest run first; within a run each row once.
-    pub runs: Vec<Run>,
-    /// Maps that it has changed.
+    pub runs: Vec<UndoRun>,
+    /// OpenMaps that it has changed.
     pub maps: BTreeSet<MapId>,
 }
 
@@ -55,7 +55,7 @@ pub struct RollingBack {
 }
 
 /// A loser, as others may see it.
-struct Open {
+struct OpenLoser {
     id: TxnId,
     maps: BTreeSet<MapId>,
     changes: u64,
@@ -63,9 +63,9 @@ struct Open {
 }
 
 /// What the one who undoes it knows.
-struct Work {
-    open: Arc<Open>,
-    tail: Vec<Step>,
+struct LoserWork {
+    open: Arc<OpenLoser>,
+    tail: Vec<UndoStep>,
     tail_bytes: u64,
     /// How many of `tail` are done.
     at: usize,
@@ -76,14 +76,14 @@ struct Work {
 }
 
 #[derive(Default)]
-pub(crate) struct Losers {
-    open: Mutex<Vec<Arc<Open>>>,
+pub(crate) struct LoserList {
+    open: Mutex<Vec<Arc<OpenLoser>>>,
     /// Smallest first, so that most of them are over soon. HeldLock while one undoes.
-    work: Mutex<VecDeque<Work>>,
+    work: Mutex<VecDeque<LoserWork>>,
     error: Mutex<Option<String>>,
 }
 
-impl Losers {
+impl LoserList {
     /// A loser with changes in the map that are not all put back.
     pub fn in_map(&self, map: MapId) -> Option<TxnId> {
         self.open.lock().iter().find(|open| open.maps.contains(&map)).map(|open| open.id)
@@ -96,7 +96,7 @@ impl Losers {
             if map == QUEUE {
                 found.extend(key.get(1..).and_then(|version| version.try_into().ok()).map(u64::from_be_bytes));
             } else if let Some(image) = image {
-                found.extend(look(image)?.segments.map(|(version, _)| version));
+                found.extend(summarize(image)?.segments.map(|(version, _)| version));
             }
             Ok(())
         };
@@ -112,15 +112,15 @@ impl Losers {
 
 impl Rows {
     /// Takes the losers over, before anybody else reads.
-    pub(crate) fn adopt(&self, losers: Vec<Lost>) {
+    pub(crate) fn adopt(&self, losers: Vec<RecoveredLoser>) {
         self.slots.recover(losers.iter().map(|lost| lost.id).collect());
-        let mut all: Vec<Work> = losers.into_iter().map(|lost| self.adopt_one(lost)).collect();
+        let mut all: Vec<LoserWork> = losers.into_iter().map(|lost| self.adopt_one(lost)).collect();
         all.sort_by_key(|work| work.open.changes);
         *self.losers.open.lock() = all.iter().map(|work| work.open.clone()).collect();
         *self.losers.work.lock() = all.into();
     }
 
-    fn adopt_one(&self, Lost { id, tail, runs, maps }: Lost) -> Work {
+    fn adopt_one(&self, RecoveredLoser { id, tail, runs, maps }: RecoveredLoser) -> LoserWork {
         let versions = tail.iter().filter(|step| step.is_version);
         versions.for_each(|step| {
             let before = step.before.as_ref().expect("a version is an image");
@@ -129,19 +129,19 @@ impl Rows {
         let tail_bytes = tail.iter().map(|step| step.bytes() as u64).sum();
         self.budget.add(tail_bytes);
         let written: u64 = runs.iter().map(|run| u64::from(run.steps)).sum();
-        let open = Open { id, maps, changes: tail.len() as u64 + written, done: AtomicU64::new(0) };
+        let open = OpenLoser { id, maps, changes: tail.len() as u64 + written, done: AtomicU64::new(0) };
         let left = runs.len();
         let runs: Runs = Arc::new(RwLock::new(runs.into_iter().map(Arc::new).collect()));
         if left > 0 {
             self.versions.publish(id, &runs);
         }
-        Work { open: Arc::new(open), tail, tail_bytes, at: 0, runs, left, blocks: 0 }
+        LoserWork { open: Arc::new(open), tail, tail_bytes, at: 0, runs, left, blocks: 0 }
     }
 
-    /// Losers that are not undone yet.
+    /// LoserList that are not undone yet.
     pub fn rolling_back(&self) -> Vec<RollingBack> {
-        let of = |open: &Arc<Open>| {
-            let Open { id, changes, done, .. } = &**open;
+        let of = |open: &Arc<OpenLoser>| {
+            let OpenLoser { id, changes, done, .. } = &**open;
             RollingBack { id: *id, done: done.load(Ordering::Relaxed), changes: *changes }
         };
         self.losers.open.lock().iter().map(of).collect()
@@ -186,7 +186,7 @@ impl Rows {
     }
 
     /// True: nothing is left of it. Youngest images first (U2).
-    fn undo_some(&self, work: &mut Work, budget: usize) -> Result<bool> {
+    fn undo_some(&self, work: &mut LoserWork, budget: usize) -> Result<bool> {
         let id = work.open.id;
         if work.at < work.tail.len() {
             let to = work.tail.len().min(work.at + budget.max(1));
@@ -229,7 +229,7 @@ impl Rows {
                 Some(current) if is_queue => current.starts_with(&queued),
                 // Nobody else has anything to do with a value that the loser has taken out of the queue.
                 None => is_queue,
-                Some(current) => Head::parse(current)?.0.writer == loser,
+                Some(current) => RowHead::parse(current)?.0.writer == loser,
             };
             match image {
                 _ if current == image => {}
@@ -243,7 +243,7 @@ impl Rows {
     }
 
     /// Everything is put back.
-    fn end_loser(&self, work: Work) {
+    fn end_loser(&self, work: LoserWork) {
         let id = work.open.id;
         self.store.log_abort(id);
         let versions = work.tail.iter().filter(|step| step.is_version);

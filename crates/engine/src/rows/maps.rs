@@ -27,7 +27,7 @@ pub type MapId = TreeId;
 pub(crate) const FIRST_MAP: MapId = 16;
 
 /// A map as long as it is open.
-pub(crate) struct Map {
+pub(crate) struct RowMap {
     pub id: MapId,
     pub tree: Tree,
     /// Entries of the lock table: while there are none, writers do not look there.
@@ -35,15 +35,15 @@ pub(crate) struct Map {
     pub range_locks: AtomicU64,
 }
 
-impl Map {
-    pub fn new(tree: Tree) -> Map {
-        Map { id: tree.id(), tree, row_locks: AtomicU64::new(0), range_locks: AtomicU64::new(0) }
+impl RowMap {
+    pub fn new(tree: Tree) -> RowMap {
+        RowMap { id: tree.id(), tree, row_locks: AtomicU64::new(0), range_locks: AtomicU64::new(0) }
     }
 }
 
 #[derive(Default)]
-pub(crate) struct Maps {
-    open: RwLock<HashMap<MapId, Arc<Map>>>,
+pub(crate) struct OpenMaps {
+    open: RwLock<HashMap<MapId, Arc<RowMap>>>,
     next: AtomicU32,
     /// One at a time takes a number and a page for a map.
     making: Mutex<()>,
@@ -68,18 +68,18 @@ pub(crate) fn garbage(map: MapId, root: PageId, txn: TxnId) -> ([u8; 5], [u8; 16
     (key, value)
 }
 
-impl Maps {
-    pub fn get(&self, map: MapId) -> Option<Arc<Map>> {
+impl OpenMaps {
+    pub fn get(&self, map: MapId) -> Option<Arc<RowMap>> {
         self.open.read().get(&map).cloned()
     }
 
-    pub fn all(&self) -> Vec<Arc<Map>> {
+    pub fn all(&self) -> Vec<Arc<RowMap>> {
         self.open.read().values().cloned().collect()
     }
 
     pub fn add(&self, tree: Tree) {
         let id = tree.id();
-        self.open.write().insert(id, Arc::new(Map::new(tree)));
+        self.open.write().insert(id, Arc::new(RowMap::new(tree)));
         self.next.fetch_max(id + 1, Ordering::Relaxed);
     }
 
@@ -91,7 +91,7 @@ impl Maps {
         self.open.write().remove(&map);
     }
 
-    /// Opens what the directory names. Maps in the purge queue keep their numbers as well.
+    /// Opens what the directory names. OpenMaps in the purge queue keep their numbers as well.
     pub fn load(&self, store: &Store) -> Result<()> {
         self.next.fetch_max(FIRST_MAP, Ordering::Relaxed);
         let mut batch = Batch::new();
@@ -131,7 +131,7 @@ impl Maps {
 }
 
 impl Store {
-    /// Maps that nobody names and whose pages are still to be freed.
+    /// OpenMaps that nobody names and whose pages are still to be freed.
     pub(crate) fn garbage_maps(&self) -> Result<Vec<Tree>> {
         let mut found = Vec::new();
         let mut batch = Batch::new();

@@ -42,17 +42,17 @@ use stdx::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Error, Result};
 use crate::keyspace::Keyspace;
-use crate::keyspace::claims::Claims;
-use crate::rows::line::Lines;
-use crate::rows::lock::Locks;
-use crate::rows::losers::Losers;
-use crate::rows::maps::Map;
-use crate::rows::purge::Left;
-use crate::rows::slot::Slots;
-use crate::rows::snapshot::Snapshots;
+use crate::keyspace::claims::KeyLocks;
+use crate::rows::line::LockQueues;
+use crate::rows::lock::LockTable;
+use crate::rows::losers::LoserList;
+use crate::rows::maps::RowMap;
+use crate::rows::purge::PurgeItem;
+use crate::rows::slot::StatusTable;
+use crate::rows::snapshot::SnapshotRegistry;
 use crate::rows::spill::SpillFile;
-use crate::rows::undo::Budget;
-use crate::rows::version::{Stored, Versions};
+use crate::rows::undo::UndoBudget;
+use crate::rows::version::{RowValue, VersionStore};
 use crate::txn::Store;
 
 pub use activity::{Activity, AwaitedLock, HeldLock, RowLock};
@@ -72,7 +72,7 @@ pub const CATALOG: MapId = crate::txn::ROW_CATALOG;
 pub const ROW_KEY_MAX: usize = btree::Tree::KEY_MAX;
 pub const ROW_VALUE_MAX: usize = 1 << 30;
 /// A longer value lies in segments of its own.
-const HERE_MAX: usize = btree::Tree::VALUE_MAX - version::HEAD_BYTES;
+const INLINE_MAX: usize = btree::Tree::VALUE_MAX - version::HEAD_BYTES;
 
 /// What a statement sees of others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -115,21 +115,21 @@ pub enum Inserted {
 pub struct Rows {
     store: Arc<Store>,
     /// What keys and rows share: slots, locks, and with them waits.
-    claims: Arc<Claims>,
-    slots: Arc<Slots>,
-    lines: Arc<Lines>,
-    snapshots: Snapshots,
-    versions: Versions,
-    locks: Arc<Locks>,
+    claims: Arc<KeyLocks>,
+    slots: Arc<StatusTable>,
+    lines: Arc<LockQueues>,
+    snapshots: SnapshotRegistry,
+    versions: VersionStore,
+    locks: Arc<LockTable>,
     /// Transactions of former openings that are being rolled back.
-    losers: Losers,
+    losers: LoserList,
     keyspace: Weak<Keyspace>,
     /// Committed transactions whose old versions and delete_marked are still there, about in the order of their commits.
-    ended: Mutex<VecDeque<Left>>,
+    ended: Mutex<VecDeque<PurgeItem>>,
     /// Commits up to here were seen by every snapshot when somebody looked last.
     kept: AtomicU64,
     /// What open transactions keep in memory of what they may take back.
-    budget: Budget,
+    budget: UndoBudget,
     /// Old versions may take so much memory before they go to files.
     versions_max: AtomicU64,
     spill_file: Mutex<SpillFile>,
@@ -146,9 +146,9 @@ impl Rows {
         let claims = keyspace.claims.clone();
         Rows {
             slots: claims.slots.clone(),
-            snapshots: Snapshots::default(),
-            versions: Versions::new(seed),
-            losers: Losers::default(),
+            snapshots: SnapshotRegistry::default(),
+            versions: VersionStore::new(seed),
+            losers: LoserList::default(),
             locks: claims.locks.clone(),
             claims,
             lines: Arc::default(),
@@ -157,7 +157,7 @@ impl Rows {
             kept: AtomicU64::new(0),
             versions_max: AtomicU64::new(versions_max),
             spill_file: Mutex::default(),
-            budget: Budget::new(versions_max),
+            budget: UndoBudget::new(versions_max),
             store: keyspace.store.clone(),
             ring,
             wake,
@@ -207,7 +207,7 @@ impl Rows {
         self.budget.bytes()
     }
 
-    /// Locks take about so many bytes; beyond, transactions with many lock whole parts of a map.
+    /// LockTable take about so many bytes; beyond, transactions with many lock whole parts of a map.
     pub fn limit_locks(&self, bytes: u64) {
         self.locks.limit(bytes);
     }
@@ -217,7 +217,7 @@ impl Rows {
         self.locks.bytes()
     }
 
-    fn map(&self, map: MapId) -> Result<Arc<Map>> {
+    fn map(&self, map: MapId) -> Result<Arc<RowMap>> {
         self.store.maps.get(map).ok_or(Error::Misuse("a map that does not exist"))
     }
 
@@ -231,18 +231,18 @@ impl Rows {
 }
 
 /// What `Engine::check` asks of a record of a map.
-pub(crate) struct Seen {
+pub(crate) struct RowSummary {
     pub is_delete_marked: bool,
     pub writer: TxnId,
     /// Version id and length of a value in segments.
     pub segments: Option<(u64, u64)>,
 }
 
-pub(crate) fn look(record: &[u8]) -> Result<Seen> {
-    let (head, value) = Stored::parse(record)?;
+pub(crate) fn summarize(record: &[u8]) -> Result<RowSummary> {
+    let (head, value) = RowValue::parse(record)?;
     let segments = match value {
-        Stored::Segments { len, version } => Some((version, len)),
-        Stored::Here(_) => None,
+        RowValue::Segments { len, version } => Some((version, len)),
+        RowValue::Inline(_) => None,
     };
-    Ok(Seen { is_delete_marked: head.is_delete_marked, writer: head.writer, segments })
+    Ok(RowSummary { is_delete_marked: head.is_delete_marked, writer: head.writer, segments })
 }

@@ -3,8 +3,8 @@
 use stdx::sync::atomic::{AtomicU64, Ordering};
 use stdx::sync::{Arc, thread};
 
-use crate::rows::slot::{Slots, Status};
-use crate::rows::snapshot::Snapshots;
+use crate::rows::slot::{Status, StatusTable};
+use crate::rows::snapshot::SnapshotRegistry;
 
 /// The log's head, moved by reservations.
 struct Log(AtomicU64);
@@ -24,7 +24,7 @@ impl Log {
 #[test]
 fn loom_a_commit_is_seen_by_just_the_snapshots_behind_it() {
     loom::model(|| {
-        let (slots, log) = (Arc::new(Slots::new(1)), Arc::new(Log(AtomicU64::new(100))));
+        let (slots, log) = (Arc::new(StatusTable::new(1)), Arc::new(Log(AtomicU64::new(100))));
         let id = slots.begin(|| 1, 0);
         let writer = {
             let (slots, log) = (slots.clone(), log.clone());
@@ -51,7 +51,7 @@ fn loom_a_commit_is_seen_by_just_the_snapshots_behind_it() {
 fn loom_a_slot_used_again_is_not_taken_for_its_former_owner() {
     for keep in [0, 1_000] {
         loom::model(move || {
-            let slots = Arc::new(Slots::new(1));
+            let slots = Arc::new(StatusTable::new(1));
             let old = slots.begin(|| 1, 0);
             slots.committed(old, 500);
             slots.advance(500, keep);
@@ -72,7 +72,7 @@ fn loom_a_slot_used_again_is_not_taken_for_its_former_owner() {
 #[test]
 fn loom_no_snapshot_is_older_than_the_oldest() {
     loom::model(|| {
-        let (snapshots, log) = (Arc::new(Snapshots::default()), Arc::new(Log(AtomicU64::new(100))));
+        let (snapshots, log) = (Arc::new(SnapshotRegistry::default()), Arc::new(Log(AtomicU64::new(100))));
         let seat = snapshots.enter();
         let reader = {
             let (snapshots, log) = (snapshots.clone(), log.clone());

@@ -10,9 +10,9 @@ use stdx::sync::atomic::Ordering;
 
 use crate::error::Result;
 use crate::keyspace::Progress;
-use crate::rows::run::{Run, Step};
-use crate::rows::spill::Spilled;
-use crate::rows::version::Head;
+use crate::rows::run::{UndoRun, UndoStep};
+use crate::rows::spill::SpilledBatch;
+use crate::rows::version::RowHead;
 use crate::rows::{MapId, Rows};
 
 /// How soon to look again for what a snapshot or the log holds up, in milliseconds.
@@ -29,45 +29,45 @@ enum Purger {
 }
 
 /// A committed transaction with what it has left behind.
-pub(crate) struct Ended {
+pub(crate) struct CommittedTxn {
     pub id: TxnId,
     pub lsn: Lsn,
     /// Its steps: those in memory, and runs of those that are not, oldest first.
-    pub tail: Vec<Step>,
-    pub runs: Vec<Arc<Run>>,
+    pub tail: Vec<UndoStep>,
+    pub runs: Vec<Arc<UndoRun>>,
     /// Long values that it replaced stand in the purge queue, and `Store::held` keeps the background from them.
     pub holds_values: bool,
 }
 
 /// What the purge still has to do, in the order of commits.
-pub(crate) enum Left {
-    Transaction(Ended),
-    Batch(Spilled),
+pub(crate) enum PurgeItem {
+    Transaction(CommittedTxn),
+    Batch(SpilledBatch),
 }
 
-impl Left {
+impl PurgeItem {
     /// The commit behind which nobody may need it.
     pub fn lsn(&self) -> Lsn {
         match self {
-            Left::Transaction(ended) => ended.lsn,
-            Left::Batch(spilled) => spilled.lsn,
+            PurgeItem::Transaction(ended) => ended.lsn,
+            PurgeItem::Batch(spilled) => spilled.lsn,
         }
     }
 
     fn is_in_files(&self) -> bool {
         match self {
-            Left::Transaction(ended) => !ended.runs.is_empty(),
-            Left::Batch(_) => true,
+            PurgeItem::Transaction(ended) => !ended.runs.is_empty(),
+            PurgeItem::Batch(_) => true,
         }
     }
 }
 
 impl Rows {
     /// A transaction is committed: what it has replaced waits for its time, and a little of what has waited is cleared away.
-    pub(crate) fn end(&self, ended: Ended) {
+    pub(crate) fn end(&self, ended: CommittedTxn) {
         let gathered = {
             let mut all = self.ended.lock();
-            all.push_back(Left::Transaction(ended));
+            all.push_back(PurgeItem::Transaction(ended));
             all.len()
         };
         // What fails here is left to the background.
@@ -100,15 +100,16 @@ impl Rows {
         while done < budget {
             let mut left = {
                 let mut ended = self.ended.lock();
-                let waits = |front: &Left| front.lsn() > purgeable || (purger == Purger::Commit && front.is_in_files());
+                let waits =
+                    |front: &PurgeItem| front.lsn() > purgeable || (purger == Purger::Commit && front.is_in_files());
                 if ended.front().is_none_or(waits) {
                     break;
                 }
                 ended.pop_front().expect("looked at above")
             };
             let forgotten = match &mut left {
-                Left::Transaction(ended) => self.forget(ended),
-                Left::Batch(spilled) => self.forget_batch(spilled),
+                PurgeItem::Transaction(ended) => self.forget(ended),
+                PurgeItem::Batch(spilled) => self.forget_batch(spilled),
             };
             match forgotten {
                 Ok(steps) => done += 1 + steps,
@@ -117,7 +118,7 @@ impl Rows {
                     return Err(error);
                 }
             }
-            if matches!(&left, Left::Transaction(ended) if !ended.runs.is_empty()) {
+            if matches!(&left, PurgeItem::Transaction(ended) if !ended.runs.is_empty()) {
                 self.ended.lock().push_front(left);
             }
         }
@@ -126,7 +127,7 @@ impl Rows {
     }
 
     /// Forgets one run, or the rest. Returns how many steps those were. May run twice.
-    fn forget(&self, ended: &mut Ended) -> Result<usize> {
+    fn forget(&self, ended: &mut CommittedTxn) -> Result<usize> {
         if let Some(run) = ended.runs.last() {
             run.each(|entry| if entry.deletes() { self.bury(entry.map, entry.key, ended.id) } else { Ok(()) })?;
             let steps = run.steps as usize;
@@ -153,7 +154,7 @@ impl Rows {
 
     /// Removes the record of a row that `by` has deleted, if it still is that.
     pub(crate) fn bury(&self, map: MapId, key: &[u8], by: TxnId) -> Result<()> {
-        let ghost = Head { writer: by, is_delete_marked: true, is_long: false }.bytes();
+        let ghost = RowHead { writer: by, is_delete_marked: true, is_long: false }.bytes();
         let Some(map) = self.store.maps.get(map) else { return Ok(()) };
         map.tree.modify(key, None, |old, change| {
             if old.is_some_and(|old| old.value == ghost) {

@@ -10,15 +10,15 @@ use pager::{PageId, ReadCallback};
 use stdx::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::error::{Error, Result};
-use crate::rows::line::Suspended;
-use crate::rows::maps::Map;
+use crate::rows::line::SuspendedWait;
+use crate::rows::maps::RowMap;
 use crate::rows::slot::Wake;
 use crate::rows::transaction::Transaction;
 use crate::rows::{MapId, Rows};
 
 /// How far a transaction's reads go for a page.
 #[derive(Default)]
-pub(crate) struct Near {
+pub(crate) struct WaitMode {
     pub read_mode: ReadMode,
     /// For how many more rows a wait may suspend the statement instead of blocking its thread.
     pub suspends: Option<u8>,
@@ -31,7 +31,7 @@ pub(crate) struct Near {
 /// So many different rows suspend a statement; then it waits with a thread, because each restart reads what came before once more.
 const SUSPENDS_MAX: u8 = 16;
 
-impl Near {
+impl WaitMode {
     /// A change follows: a restart would do it twice.
     pub fn begin_change(&mut self) {
         self.read_mode = ReadMode::MayRead;
@@ -59,7 +59,7 @@ impl Near {
     }
 
     /// The same of a range: what it will want next is brought with it.
-    pub fn note_range(&mut self, error: pager::Error, map: &Map, span: &ScanState) -> Error {
+    pub fn note_range(&mut self, error: pager::Error, map: &RowMap, span: &ScanState) -> Error {
         let error = self.note(error);
         if matches!(error, Error::WouldBlock) {
             let more = span.missing_pages(&map.tree);
@@ -103,7 +103,7 @@ impl Transaction {
 
     /// May the row be tried again?
     pub fn is_ready(&self) -> bool {
-        self.suspended.as_ref().is_none_or(Suspended::is_ready)
+        self.suspended.as_ref().is_none_or(SuspendedWait::is_ready)
     }
 
     /// The pages that the last `Error::WouldBlock` was about, for `Rows::fetch`.

@@ -17,15 +17,15 @@ use stdx::prng::Prng;
 
 use crate::error::{Error, Result};
 use crate::keyspace::record::Body;
-use crate::rows::maps::Map;
+use crate::rows::maps::RowMap;
 use crate::rows::slot::Status;
 use crate::rows::transaction::{Snapshot, Transaction};
-use crate::rows::version::{HEAD_BYTES, Head, Stored};
+use crate::rows::version::{HEAD_BYTES, RowHead, RowValue};
 use crate::rows::{MapId, Rows};
 
 /// Whether a version is seen.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sight {
+pub(super) enum Visibility {
     /// Yes, and durable at this position.
     Yes(Lsn),
     No,
@@ -43,18 +43,18 @@ pub struct IndexOf {
 }
 
 impl Rows {
-    pub(super) fn sight(&self, writer: TxnId, snapshot: Snapshot, me: Option<TxnId>) -> Sight {
+    pub(super) fn visibility(&self, writer: TxnId, snapshot: Snapshot, me: Option<TxnId>) -> Visibility {
         if (writer < snapshot.low && !self.slots.is_loser(writer)) || Some(writer) == me {
-            return Sight::Yes(0);
+            return Visibility::Yes(0);
         }
         match self.slots.status(writer) {
-            Status::Committed(lsn) if lsn <= snapshot.lsn => Sight::Yes(lsn),
-            Status::Committed(_) | Status::Active | Status::Aborted => Sight::No,
-            Status::Past => Sight::IfItStands,
+            Status::Committed(lsn) if lsn <= snapshot.lsn => Visibility::Yes(lsn),
+            Status::Committed(_) | Status::Active | Status::Aborted => Visibility::No,
+            Status::Past => Visibility::IfItStands,
         }
     }
 
-    fn stands(&self, map: &Map, key: &[u8], word: u64) -> Result<bool> {
+    fn stands(&self, map: &RowMap, key: &[u8], word: u64) -> Result<bool> {
         let found = map.tree.get(key, &mut Vec::new())?;
         Ok(found.present && found.word == word)
     }
@@ -62,19 +62,19 @@ impl Rows {
     /// The value that `snapshot` sees of a record that was found with `word`; None: no row. The outer None: the record has changed.
     fn resolve(
         &self,
-        map: &Map,
+        map: &RowMap,
         key: &[u8],
         (word, record): (u64, &[u8]),
         (snapshot, me): (Snapshot, Option<TxnId>),
         gate: &mut Lsn,
         out: &mut Vec<u8>,
     ) -> Result<Option<bool>> {
-        let (head, value) = Stored::parse(record)?;
-        match self.sight(head.writer, snapshot, me) {
-            Sight::Yes(lsn) => *gate = (*gate).max(lsn),
-            Sight::IfItStands if !self.stands(map, key, word)? => return Ok(None),
-            Sight::IfItStands => {}
-            Sight::No => return self.older(map, key, (word, head.writer), (snapshot, me), gate, out),
+        let (head, value) = RowValue::parse(record)?;
+        match self.visibility(head.writer, snapshot, me) {
+            Visibility::Yes(lsn) => *gate = (*gate).max(lsn),
+            Visibility::IfItStands if !self.stands(map, key, word)? => return Ok(None),
+            Visibility::IfItStands => {}
+            Visibility::No => return self.older(map, key, (word, head.writer), (snapshot, me), gate, out),
         }
         if !head.is_delete_marked {
             self.load_for(snapshot, value, out)?;
@@ -83,13 +83,13 @@ impl Rows {
     }
 
     /// Appends a value to `out`. Of segments that somebody has replaced since, and that nobody's snapshot keeps, it makes an error.
-    pub(crate) fn load(&self, value: Stored<'_>, out: &mut Vec<u8>) -> Result<()> {
+    pub(crate) fn load(&self, value: RowValue<'_>, out: &mut Vec<u8>) -> Result<()> {
         match value {
-            Stored::Here(bytes) => {
+            RowValue::Inline(bytes) => {
                 out.extend_from_slice(bytes);
                 Ok(())
             }
-            Stored::Segments { len, version } => {
+            RowValue::Segments { len, version } => {
                 let base = out.len();
                 out.reserve_exact(len as usize);
                 let body = Body::Segments { len, version };
@@ -99,14 +99,14 @@ impl Rows {
     }
 
     /// What a snapshot sees stays until the snapshot goes, or is given up.
-    fn load_for(&self, snapshot: Snapshot, value: Stored<'_>, out: &mut Vec<u8>) -> Result<()> {
+    fn load_for(&self, snapshot: Snapshot, value: RowValue<'_>, out: &mut Vec<u8>) -> Result<()> {
         self.load(value, out)
             .map_err(|error| if self.snapshots.is_expired(snapshot.lsn) { Error::SnapshotTooOld } else { error })
     }
 
     fn older(
         &self,
-        map: &Map,
+        map: &RowMap,
         key: &[u8],
         (word, writer): (u64, TxnId),
         (snapshot, me): (Snapshot, Option<TxnId>),
@@ -114,14 +114,14 @@ impl Rows {
         out: &mut Vec<u8>,
     ) -> Result<Option<bool>> {
         let seen = Cell::new(0);
-        let sees = |writer| match self.sight(writer, snapshot, me) {
-            Sight::Yes(lsn) => {
+        let sees = |writer| match self.visibility(writer, snapshot, me) {
+            Visibility::Yes(lsn) => {
                 seen.set(lsn);
                 true
             }
             // Replaced, so it was committed.
-            Sight::IfItStands => true,
-            Sight::No => false,
+            Visibility::IfItStands => true,
+            Visibility::No => false,
         };
         let found = self.versions.find(map.id, key, writer, sees)?;
         if self.snapshots.is_expired(snapshot.lsn) {
@@ -131,7 +131,7 @@ impl Rows {
             return Ok(if self.stands(map, key, word)? { Some(false) } else { None });
         };
         *gate = (*gate).max(seen.get());
-        let (head, value) = Stored::parse(&record)?;
+        let (head, value) = RowValue::parse(&record)?;
         if !head.is_delete_marked {
             self.load_for(snapshot, value, out)?;
         }
@@ -148,7 +148,13 @@ impl Transaction {
         self.get_seen(&map, key, view, out)
     }
 
-    fn get_seen(&mut self, map: &Map, key: &[u8], view: (Snapshot, Option<TxnId>), out: &mut Vec<u8>) -> Result<bool> {
+    fn get_seen(
+        &mut self,
+        map: &RowMap,
+        key: &[u8],
+        view: (Snapshot, Option<TxnId>),
+        out: &mut Vec<u8>,
+    ) -> Result<bool> {
         loop {
             self.record.clear();
             let found = map
@@ -166,7 +172,7 @@ impl Transaction {
     }
 
     /// The newest committed value, or the transaction's own. The inner Err names an open transaction that has written the row.
-    pub(crate) fn newest(&mut self, map: &Map, key: &[u8], out: &mut Vec<u8>) -> Result<Result<bool, TxnId>> {
+    pub(crate) fn newest(&mut self, map: &RowMap, key: &[u8], out: &mut Vec<u8>) -> Result<Result<bool, TxnId>> {
         let me = self.id();
         let mut record = Vec::new();
         loop {
@@ -178,7 +184,7 @@ impl Transaction {
             if !found.present {
                 return Ok(Ok(false));
             }
-            let (head, value) = Stored::parse(&record)?;
+            let (head, value) = RowValue::parse(&record)?;
             if Some(head.writer) != me && (head.writer >= low || self.rows.slots.is_loser(head.writer)) {
                 match self.rows.slots.status(head.writer) {
                     Status::Active => return Ok(Err(head.writer)),
@@ -220,12 +226,12 @@ impl Transaction {
     }
 
     /// True if the row's newest version is the transaction's own, a deletion included.
-    fn owns(&mut self, map: &Map, key: &[u8]) -> Result<bool> {
+    fn owns(&mut self, map: &RowMap, key: &[u8]) -> Result<bool> {
         let Some(me) = self.id() else { return Ok(false) };
         let mut record = Vec::new();
         let found =
             map.tree.get_in_mode(self.near.read_mode, key, &mut record).map_err(|error| self.near.note(error))?;
-        Ok(found.present && Head::parse(&record)?.0.writer == me)
+        Ok(found.present && RowHead::parse(&record)?.0.writer == me)
     }
 
     /// The keys of a range whose rows may be there now, those that others are just putting in or changing included. For whoever locks each of them
@@ -253,7 +259,7 @@ impl Transaction {
 
 /// A scan under way. It holds nothing between calls.
 pub struct Cursor {
-    map: Arc<Map>,
+    map: Arc<RowMap>,
     span: ScanState,
     is_backward: bool,
     index: Option<IndexOf>,
@@ -347,15 +353,15 @@ impl Cursor {
         let index_of = self.index.filter(|index| txn.has_overwritten_unseen(index.rows));
         let RowBatch { records, aside, items } = out;
         for (index, record) in records.iter().enumerate() {
-            let head = Head::parse(record.value)?.0;
+            let head = RowHead::parse(record.value)?.0;
             let is_plain = !head.is_delete_marked && !head.is_long;
-            if is_plain && let Sight::Yes(lsn) = rows.sight(head.writer, snapshot, view.1) {
+            if is_plain && let Visibility::Yes(lsn) = rows.visibility(head.writer, snapshot, view.1) {
                 txn.gate = txn.gate.max(lsn);
-                items.push(Item { record: index as u32, value: Place::Record });
+                items.push(Item { record: index as u32, value: ValuePlace::Record });
                 continue;
             }
             // A long value comes alone: then whoever reads it can take it (`RowBatch::take_long`).
-            if let Stored::Segments { len, .. } = Stored::parse(record.value)?.1
+            if let RowValue::Segments { len, .. } = RowValue::parse(record.value)?.1
                 && len > most
                 && !items.is_empty()
             {
@@ -367,18 +373,18 @@ impl Cursor {
                 Some(present) => present,
                 None => txn.get_seen(&self.map, record.key, view, aside)?,
             };
-            let seen = Item { record: index as u32, value: Place::Aside(start, aside.len()) };
+            let seen = Item { record: index as u32, value: ValuePlace::Aside(start, aside.len()) };
             if let Some(of) = index_of
-                && rows.sight(head.writer, snapshot, view.1) == Sight::No
+                && rows.visibility(head.writer, snapshot, view.1) == Visibility::No
             {
                 let row_map = rows.map(of.rows)?;
                 let old_key = present.then(|| (of.row_key)(record.key, &aside[start..]).to_vec());
                 if let Some(old_key) = &old_key {
                     present = !txn.owns(&row_map, old_key)?;
                 }
-                let newest = Stored::parse(record.value)?.1;
+                let newest = RowValue::parse(record.value)?.1;
                 let new_key = match newest {
-                    Stored::Here(value) if !head.is_delete_marked => Some((of.row_key)(record.key, value)),
+                    RowValue::Inline(value) if !head.is_delete_marked => Some((of.row_key)(record.key, value)),
                     _ => None,
                 };
                 if let Some(new_key) = new_key
@@ -389,7 +395,7 @@ impl Cursor {
                     }
                     // Two rows under one key: in the order of their own keys, as an index of InnoDB has them.
                     let comes_first = old_key.is_none_or(|old_key| (new_key < &old_key[..]) != self.is_backward);
-                    let newest = Item { record: index as u32, value: Place::Record };
+                    let newest = Item { record: index as u32, value: ValuePlace::Record };
                     match (present, comes_first) {
                         (false, _) => items.push(newest),
                         (true, true) => items.extend([newest, seen]),
@@ -415,13 +421,13 @@ const LONG_ALONE: u64 = 1 << 20;
 /// Whatever may be a row. `low` was read before the records were: what a transaction below it has deleted without committing had been put back by then.
 fn take_current(txn: &Transaction, low: TxnId, out: &mut RowBatch) -> Result<()> {
     for (index, record) in out.records.iter().enumerate() {
-        let head = Head::parse(record.value)?.0;
+        let head = RowHead::parse(record.value)?.0;
         // What is taken back while this looks is undecided too: the record that was read may not be the one that is put back.
         let is_decided = Some(head.writer) == txn.id()
             || (head.writer < low && !txn.rows.slots.is_loser(head.writer))
             || matches!(txn.rows.slots.status(head.writer), Status::Committed(_));
         if !head.is_delete_marked || !is_decided {
-            let value = if head.is_long || !is_decided { Place::Aside(0, 0) } else { Place::Record };
+            let value = if head.is_long || !is_decided { ValuePlace::Aside(0, 0) } else { ValuePlace::Record };
             out.items.push(Item { record: index as u32, value });
         }
     }
@@ -440,11 +446,11 @@ pub struct RowBatch {
 #[derive(Clone, Copy, Debug)]
 struct Item {
     record: u32,
-    value: Place,
+    value: ValuePlace,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Place {
+enum ValuePlace {
     Record,
     /// From where to where in `aside`.
     Aside(usize, usize),
@@ -473,8 +479,8 @@ impl RowBatch {
         let item = self.items[index];
         let record = self.records.get(item.record as usize);
         let value = match item.value {
-            Place::Record => &record.value[HEAD_BYTES..],
-            Place::Aside(from, to) => &self.aside[from..to],
+            ValuePlace::Record => &record.value[HEAD_BYTES..],
+            ValuePlace::Aside(from, to) => &self.aside[from..to],
         };
         (record.key, value)
     }
@@ -486,8 +492,8 @@ impl RowBatch {
     /// The value of the only row, if it is a long one: without a copy. The batch has none afterwards.
     pub fn take_long(&mut self) -> Option<Vec<u8>> {
         match self.items[..] {
-            [Item { value: Place::Aside(0, to), .. }] if to == self.aside.len() && to as u64 > LONG_ALONE => {
-                self.items[0].value = Place::Aside(0, 0);
+            [Item { value: ValuePlace::Aside(0, to), .. }] if to == self.aside.len() && to as u64 > LONG_ALONE => {
+                self.items[0].value = ValuePlace::Aside(0, 0);
                 Some(std::mem::take(&mut self.aside))
             }
             _ => None,

@@ -32,7 +32,7 @@ const FILTER_PROBES: u64 = 4;
 
 /// A change that can be taken back.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Step {
+pub(crate) struct UndoStep {
     pub map: MapId,
     pub key: Box<[u8]>,
     /// The record as it was before, head and all.
@@ -43,7 +43,7 @@ pub(crate) struct Step {
     pub deletes: bool,
 }
 
-impl Step {
+impl UndoStep {
     pub fn bytes(&self) -> usize {
         // Itself, the first step of its row, the version beside it.
         256 + 3 * self.key.len() + 2 * self.before.as_ref().map_or(0, |before| before.len())
@@ -52,7 +52,7 @@ impl Step {
 
 /// One step as a block has it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Entry<'b> {
+pub(crate) struct RunEntry<'b> {
     pub map: MapId,
     pub step: u32,
     /// The transaction whose step it is.
@@ -62,7 +62,7 @@ pub(crate) struct Entry<'b> {
     flags: u8,
 }
 
-impl Entry<'_> {
+impl RunEntry<'_> {
     pub fn is_version(&self) -> bool {
         self.flags & IS_VERSION != 0
     }
@@ -71,7 +71,7 @@ impl Entry<'_> {
         self.flags & DELETES != 0
     }
 
-    fn parse<'b>(bytes: &mut &'b [u8]) -> Option<Entry<'b>> {
+    fn parse<'b>(bytes: &mut &'b [u8]) -> Option<RunEntry<'b>> {
         let (head, rest) = bytes.split_first_chunk::<ENTRY_HEAD>()?;
         let word = |at: usize| u32::from_le_bytes(head[at..at + 4].try_into().expect("four bytes"));
         let half = |at: usize| usize::from(u16::from_le_bytes([head[at], head[at + 1]]));
@@ -81,7 +81,7 @@ impl Entry<'_> {
         let (before, rest) = rest.split_at_checked(half(19))?;
         *bytes = rest;
         let before = (flags & HAS_IMAGE != 0).then_some(before);
-        Some(Entry { map: word(0), step: word(4), by, key, before, flags })
+        Some(RunEntry { map: word(0), step: word(4), by, key, before, flags })
     }
 }
 
@@ -107,7 +107,7 @@ fn version_hash(row: u64, by: TxnId) -> u64 {
     (row ^ by.wrapping_mul(0x9e37_79b9_7f4a_7c15)).rotate_left(17).wrapping_mul(0xd6e8_feb8_6659_fd93)
 }
 
-fn append(step: &Step, number: u32, by: TxnId, out: &mut Vec<u8>) {
+fn append(step: &UndoStep, number: u32, by: TxnId, out: &mut Vec<u8>) {
     let flag = |on: bool, bit: u8| if on { bit } else { 0 };
     let before = step.before.as_deref().unwrap_or_default();
     out.extend_from_slice(&step.map.to_le_bytes());
@@ -122,9 +122,9 @@ fn append(step: &Step, number: u32, by: TxnId, out: &mut Vec<u8>) {
 
 /// Which rows may have a version in a run.
 #[derive(Debug)]
-struct Filter(Box<[u64]>);
+struct BloomFilter(Box<[u64]>);
 
-impl Filter {
+impl BloomFilter {
     fn places(&self, hash: u64) -> impl Iterator<Item = (usize, u64)> {
         let bits = self.0.len() as u64 * 64;
         let step = hash.rotate_left(32) | 1;
@@ -134,8 +134,8 @@ impl Filter {
         })
     }
 
-    fn of(hashes: &[u64]) -> Filter {
-        let mut filter = Filter(vec![0; (hashes.len() * FILTER_BITS).div_ceil(64).max(1)].into());
+    fn of(hashes: &[u64]) -> BloomFilter {
+        let mut filter = BloomFilter(vec![0; (hashes.len() * FILTER_BITS).div_ceil(64).max(1)].into());
         for hash in hashes {
             for (word, bit) in filter.places(*hash).collect::<Vec<_>>() {
                 filter.0[word] |= bit;
@@ -158,14 +158,14 @@ impl Fence {
     }
 }
 
-pub(crate) struct Run {
+pub(crate) struct UndoRun {
     /// Its own among all runs.
     id: u64,
     device: Arc<dyn Device>,
     pub from: u64,
     /// First row of each block.
     fences: Vec<Fence>,
-    filter: Filter,
+    filter: BloomFilter,
     /// How many steps it holds, and how many of them delete a row.
     pub steps: u32,
     pub deletes: u32,
@@ -190,23 +190,30 @@ pub(crate) fn scratch(folder: &dyn os::Folder) -> Result<Arc<dyn Device>> {
     folder.scratch().map_err(failed)
 }
 
-impl Run {
+impl UndoRun {
     /// Writes steps, in the order in which they were made, from `from` on.
-    pub fn write(device: &Arc<dyn Device>, from: u64, steps: &[Step], writers: Writers<'_>, seed: Seed) -> Result<Run> {
+    pub fn write(
+        device: &Arc<dyn Device>,
+        from: u64,
+        steps: &[UndoStep],
+        writers: Writers<'_>,
+        seed: Seed,
+    ) -> Result<UndoRun> {
         let mut order: Vec<u32> = (0..steps.len() as u32).collect();
         order.sort_unstable_by_key(|number| {
             let step = &steps[*number as usize];
             (step.map, &step.key, *number)
         });
         let versions = steps.iter().enumerate().filter(|(_, step)| step.is_version);
-        let hash = |(at, step): (usize, &Step)| version_hash(seed.within(step.map.into(), &step.key), writers.of(at));
+        let hash =
+            |(at, step): (usize, &UndoStep)| version_hash(seed.within(step.map.into(), &step.key), writers.of(at));
         let hashes: Vec<u64> = versions.map(hash).collect();
-        let mut run = Run {
+        let mut run = UndoRun {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             device: device.clone(),
             from,
             fences: Vec::new(),
-            filter: Filter::of(&hashes),
+            filter: BloomFilter::of(&hashes),
             steps: steps.len() as u32,
             deletes: steps.iter().filter(|step| step.deletes).count() as u32,
         };
@@ -253,7 +260,7 @@ impl Run {
     }
 
     /// The entries of a block.
-    fn entries(block: &[u8]) -> Result<impl Iterator<Item = Result<Entry<'_>>>> {
+    fn entries(block: &[u8]) -> Result<impl Iterator<Item = Result<RunEntry<'_>>>> {
         let damaged = || Error::corrupt("a file for undo is not what was written");
         let (used, rest) = block.split_first_chunk::<BLOCK_HEAD>().ok_or_else(damaged)?;
         let mut rest = rest.get(..u32::from_le_bytes(*used) as usize).ok_or_else(damaged)?;
@@ -261,7 +268,7 @@ impl Run {
             if rest.is_empty() {
                 return None;
             }
-            let entry = Entry::parse(&mut rest).ok_or_else(damaged);
+            let entry = RunEntry::parse(&mut rest).ok_or_else(damaged);
             if entry.is_err() {
                 rest = &[];
             }
@@ -270,7 +277,7 @@ impl Run {
     }
 
     /// Shows all entries, by row, those of a row in the order in which they were made.
-    pub fn each(&self, mut f: impl FnMut(&Entry<'_>) -> Result<()>) -> Result<()> {
+    pub fn each(&self, mut f: impl FnMut(&RunEntry<'_>) -> Result<()>) -> Result<()> {
         let mut block = Aligned::with_capacity(BLOCK);
         for number in 0..self.fences.len() {
             self.read(number, &mut block)?;
@@ -286,19 +293,19 @@ impl Run {
     }
 
     /// Shows the entries of one block.
-    pub fn each_of_block(&self, number: usize, mut f: impl FnMut(&Entry<'_>) -> Result<()>) -> Result<()> {
+    pub fn each_of_block(&self, number: usize, mut f: impl FnMut(&RunEntry<'_>) -> Result<()>) -> Result<()> {
         let mut block = Aligned::with_capacity(BLOCK);
         self.read(number, &mut block)?;
         Self::entries(block.as_slice())?.try_for_each(|entry| f(&entry?))
     }
 
     /// The steps again as they were written.
-    pub fn load(&self) -> Result<Vec<Step>> {
+    pub fn load(&self) -> Result<Vec<UndoStep>> {
         let mut steps = Vec::with_capacity(self.steps as usize);
         self.each(|entry| {
             steps.push((
                 entry.step,
-                Step {
+                UndoStep {
                     map: entry.map,
                     key: entry.key.into(),
                     before: entry.before.map(Into::into),
@@ -351,22 +358,22 @@ mod tests {
     fn what_was_written_is_found_and_comes_back_in_order() {
         let folder = SimFolder::new(1);
         let (device, seed) = (scratch(folder.as_ref()).unwrap(), Seed::default());
-        let step = |number: u32| Step {
+        let step = |number: u32| UndoStep {
             map: 16 + number % 3,
             key: (number * 7919 % 1000).to_be_bytes().as_slice().into(),
             before: (!number.is_multiple_of(4)).then(|| vec![number as u8; number as usize % 1300].into()),
             is_version: number % 4 == 1,
             deletes: number.is_multiple_of(5),
         };
-        let steps: Vec<Step> = (0..3000).map(step).collect();
-        let empty = Run::write(&device, 0, &[], Writers::One(5), seed).unwrap();
+        let steps: Vec<UndoStep> = (0..3000).map(step).collect();
+        let empty = UndoRun::write(&device, 0, &[], Writers::One(5), seed).unwrap();
         assert_eq!((empty.end(), empty.version(16, b"k", seed.within(16, b"k"), 5).unwrap()), (0, None));
-        let first = Run::write(&device, 0, &steps[..1000], Writers::One(5), seed).unwrap();
-        let second = Run::write(&device, first.end(), &steps[1000..], Writers::One(5), seed).unwrap();
+        let first = UndoRun::write(&device, 0, &steps[..1000], Writers::One(5), seed).unwrap();
+        let second = UndoRun::write(&device, first.end(), &steps[1000..], Writers::One(5), seed).unwrap();
         assert_eq!((first.load().unwrap(), second.load().unwrap()), (steps[..1000].to_vec(), steps[1000..].to_vec()));
         for (run, steps) in [(&first, &steps[..1000]), (&second, &steps[1000..])] {
             for step in steps {
-                let of_row = |other: &&Step| other.is_version && (other.map, &other.key) == (step.map, &step.key);
+                let of_row = |other: &&UndoStep| other.is_version && (other.map, &other.key) == (step.map, &step.key);
                 let expected = steps.iter().find(of_row).map(|step| step.before.as_deref().unwrap().to_vec());
                 let hash = seed.within(step.map.into(), &step.key);
                 assert_eq!(run.version(step.map, &step.key, hash, 5).unwrap(), expected);

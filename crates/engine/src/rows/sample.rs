@@ -9,7 +9,7 @@ use stdx::prng::Prng;
 use crate::error::Result;
 use crate::rows::read::{Cursor, RowBatch};
 use crate::rows::transaction::Transaction;
-use crate::rows::{MapId, Rows, look};
+use crate::rows::{MapId, Rows, summarize};
 
 /// Leaves that are looked through for long values.
 const LEAVES: usize = 4;
@@ -37,7 +37,7 @@ impl Rows {
             tree.random_leaf(&mut prng, &mut leaf)?;
             for record in leaf.iter() {
                 records += 1;
-                long += look(record.value)?.segments.map_or(0, |(_, len)| len);
+                long += summarize(record.value)?.segments.map_or(0, |(_, len)| len);
             }
         }
         Ok(if records > 0 { (all.records * long as f64 / records as f64) as u64 } else { 0 })

@@ -7,7 +7,7 @@
 //! The number of a commit is the end of its COMMIT record in the log. A writer says COMMITTING before it reserves that record, so a reader whose snapshot was
 //! taken behind the reservation finds COMMITTING or the number, never ACTIVE; on COMMITTING it waits some nanoseconds (M2).
 //!
-//! Losers of the last crash that are undone beside the service have ids of former openings, far below all slots. They are kept in a list of their own: ACTIVE until their ABORT is in the log,
+//! LoserList of the last crash that are undone beside the service have ids of former openings, far below all slots. They are kept in a list of their own: ACTIVE until their ABORT is in the log,
 //! ABORTED from then on. `low` knows nothing of them, so whoever takes a shortcut by `low` asks `is_loser` too (U9).
 //!
 //! Hard part: a slot is used again. What it said moves to `spilled` while somebody may need it. A reader that finds neither knows that the transaction is decided, and
@@ -45,7 +45,7 @@ pub(crate) enum Status {
 
 /// How a wait for the end of a transaction ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Waited {
+pub(crate) enum WaitOutcome {
     Over,
     TimedOut,
     /// It waits, perhaps by way of others, for the one that asks.
@@ -57,27 +57,27 @@ pub(crate) enum Waited {
 }
 
 /// How long, and why no longer, somebody waits.
-pub(crate) struct Patience<'p> {
+pub(crate) struct WaitLimits<'p> {
     pub until: Instant,
-    /// Asked again whenever `Slots::rouse` was called.
+    /// Asked again whenever `StatusTable::rouse` was called.
     pub is_cancelled: &'p dyn Fn() -> bool,
-    /// What `Slots::releases` was before the holder was found in the way.
+    /// What `StatusTable::releases` was before the holder was found in the way.
     pub releases: u64,
 }
 
-impl Patience<'_> {
+impl WaitLimits<'_> {
     /// How long the wait may go on, or how it has ended.
-    pub fn left(&self) -> Result<Duration, Waited> {
+    pub fn left(&self) -> Result<Duration, WaitOutcome> {
         if (self.is_cancelled)() {
-            return Err(Waited::Cancelled);
+            return Err(WaitOutcome::Cancelled);
         }
         let left = self.until.saturating_duration_since(Instant::now());
-        if left.is_zero() { Err(Waited::TimedOut) } else { Ok(left) }
+        if left.is_zero() { Err(WaitOutcome::TimedOut) } else { Ok(left) }
     }
 }
 
 #[derive(Default)]
-struct Slot {
+struct StatusSlot {
     id: AtomicU64,
     state: AtomicU64,
 }
@@ -86,14 +86,14 @@ struct Slot {
 pub type Wake = Arc<dyn Fn() + Send + Sync>;
 
 #[derive(Default)]
-struct Shard {
-    waiting: Mutex<Waiting>,
+struct WaitShard {
+    waiting: Mutex<ShardWaits>,
     bell: Condvar,
 }
 
 /// Those that wait for transactions of a shard.
 #[derive(Default)]
-struct Waiting {
+struct ShardWaits {
     /// With a thread: how many.
     threads: usize,
     /// Without one: by whom they wait for, and who they are.
@@ -102,13 +102,13 @@ struct Waiting {
 
 /// Who waits for whom.
 #[derive(Default)]
-struct Waits {
+struct WaitGraph {
     holders: HashMap<TxnId, TxnId>,
     /// For how many a transaction is the holder: one that nobody waits for closes no circle.
     waiters: HashMap<TxnId, usize>,
 }
 
-impl Waits {
+impl WaitGraph {
     fn closes_circle(&self, me: TxnId, holder: TxnId) -> bool {
         if me != holder && !self.waiters.contains_key(&me) {
             return false;
@@ -141,41 +141,41 @@ impl Waits {
 }
 
 /// A transaction that the last crash has cut off.
-struct Recovered {
+struct RecoveredLoserState {
     id: TxnId,
     is_undone: AtomicBool,
 }
 
-pub(crate) struct Slots {
-    slots: Box<[Slot]>,
+pub(crate) struct StatusTable {
+    slots: Box<[StatusSlot]>,
     /// Smaller ids were given out by former openings.
     first: TxnId,
-    /// Losers of the last crash, ascending. They stay in the list when they are undone: a reader may still have a record that names one.
-    losers: OnceLock<Box<[Recovered]>>,
+    /// LoserList of the last crash, ascending. They stay in the list when they are undone: a reader may still have a record that names one.
+    losers: OnceLock<Box<[RecoveredLoserState]>>,
     /// Commits that were asked for when their slot was used again, by id. A long snapshot makes them many: 16 bytes for each transaction since.
     spilled: RwLock<VecDeque<(TxnId, Lsn)>>,
     low: AtomicU64,
     /// Behind the greatest id given out; guards giving out and `low`.
     next: Mutex<TxnId>,
     /// Who waits for whom.
-    waits: Mutex<Waits>,
-    shards: Box<[Shard]>,
+    waits: Mutex<WaitGraph>,
+    shards: Box<[WaitShard]>,
     /// How often a lock was given back before its transaction's end.
     releases: AtomicU64,
 }
 
-impl Slots {
+impl StatusTable {
     /// `first`: no id of this opening is smaller; whatever has a smaller one is decided, but for losers (`recover`).
-    pub fn new(first: TxnId) -> Slots {
-        Slots {
-            slots: (0..SLOTS).map(|_| Slot::default()).collect(),
+    pub fn new(first: TxnId) -> StatusTable {
+        StatusTable {
+            slots: (0..SLOTS).map(|_| StatusSlot::default()).collect(),
             first,
             losers: OnceLock::new(),
             spilled: RwLock::default(),
             low: AtomicU64::new(first),
             next: Mutex::new(first),
             waits: Mutex::default(),
-            shards: (0..SHARDS).map(|_| Shard::default()).collect(),
+            shards: (0..SHARDS).map(|_| WaitShard::default()).collect(),
             releases: AtomicU64::new(0),
         }
     }
@@ -184,11 +184,11 @@ impl Slots {
     pub fn recover(&self, mut ids: Vec<TxnId>) {
         ids.sort_unstable();
         assert!(ids.last().is_none_or(|last| *last < self.first), "U9: a loser has an id of this opening");
-        let losers = ids.into_iter().map(|id| Recovered { id, is_undone: AtomicBool::new(false) }).collect();
+        let losers = ids.into_iter().map(|id| RecoveredLoserState { id, is_undone: AtomicBool::new(false) }).collect();
         assert!(self.losers.set(losers).is_ok(), "losers are declared once");
     }
 
-    fn loser(&self, id: TxnId) -> Option<&Recovered> {
+    fn loser(&self, id: TxnId) -> Option<&RecoveredLoserState> {
         if id >= self.first {
             return None;
         }
@@ -202,7 +202,7 @@ impl Slots {
         id < self.first && self.loser(id).is_some()
     }
 
-    fn slot(&self, id: TxnId) -> &Slot {
+    fn slot(&self, id: TxnId) -> &StatusSlot {
         &self.slots[id as usize % SLOTS]
     }
 
@@ -340,7 +340,7 @@ impl Slots {
         self.shards.iter().for_each(|shard| self.ring(shard));
     }
 
-    fn ring(&self, shard: &Shard) {
+    fn ring(&self, shard: &WaitShard) {
         if shard.waiting.lock().threads > 0 {
             shard.bell.notify_all();
         }
@@ -383,10 +383,10 @@ impl Slots {
         self.status(holder) != Status::Active || self.releases() != releases
     }
 
-    /// Waits until `holder` is decided, or some lock has been given back; `me` is the one who waits.
-    pub fn wait(&self, me: TxnId, holder: TxnId, patience: &Patience<'_>) -> Waited {
+    /// WaitGraph until `holder` is decided, or some lock has been given back; `me` is the one who waits.
+    pub fn wait(&self, me: TxnId, holder: TxnId, patience: &WaitLimits<'_>) -> WaitOutcome {
         if !self.note_wait(me, holder) {
-            return Waited::Deadlock;
+            return WaitOutcome::Deadlock;
         }
         let waited = self.sleep(holder, patience);
         self.forget_wait(me);
@@ -420,15 +420,15 @@ impl Slots {
         }
     }
 
-    /// Waits as somebody for whom nobody waits.
-    pub fn sleep(&self, holder: TxnId, patience: &Patience<'_>) -> Waited {
-        let Some(_waiting) = stdx::wait::try_announce(&ROW_LOCK) else { return Waited::Refused };
+    /// WaitGraph as somebody for whom nobody waits.
+    pub fn sleep(&self, holder: TxnId, patience: &WaitLimits<'_>) -> WaitOutcome {
+        let Some(_waiting) = stdx::wait::try_announce(&ROW_LOCK) else { return WaitOutcome::Refused };
         let shard = &self.shards[holder as usize % SHARDS];
         let mut waiting = shard.waiting.lock();
         waiting.threads += 1;
         let waited = loop {
             if self.is_over(holder, patience.releases) {
-                break Waited::Over;
+                break WaitOutcome::Over;
             }
             match patience.left() {
                 Ok(left) => waiting = shard.bell.wait_timeout(waiting, left).0,
@@ -452,7 +452,7 @@ mod tests {
 
     #[test]
     fn ends_are_known_until_nobody_asks() {
-        let slots = Slots::new(100);
+        let slots = StatusTable::new(100);
         let ids = counter(100);
         let (a, b, c) = (slots.begin(&ids, 0), slots.begin(&ids, 0), slots.begin(&ids, 0));
         assert_eq!(slots.status(a), Status::Active);
@@ -469,7 +469,7 @@ mod tests {
 
     #[test]
     fn a_loser_is_active_until_it_is_undone_and_never_committed() {
-        let slots = Slots::new(1 << 40 | 1);
+        let slots = StatusTable::new(1 << 40 | 1);
         slots.recover(vec![70, 7]);
         assert!(slots.is_open(7) && slots.is_open(70) && !slots.is_open(8));
         assert_eq!((slots.status(7), slots.status(8)), (Status::Active, Status::Past));
@@ -482,7 +482,7 @@ mod tests {
 
     #[test]
     fn a_slot_used_again_keeps_what_a_snapshot_may_ask() {
-        let slots = Slots::new(1);
+        let slots = StatusTable::new(1);
         let ids = counter(1);
         let old = slots.begin(&ids, 0);
         slots.committed(old, 500);
@@ -504,10 +504,10 @@ mod tests {
 
     #[test]
     fn a_circle_of_waits_is_seen_by_the_one_who_closes_it() {
-        let slots = Slots::new(1);
+        let slots = StatusTable::new(1);
         let ids = counter(1);
         let (a, b, c) = (slots.begin(&ids, 0), slots.begin(&ids, 0), slots.begin(&ids, 0));
-        let patience = |millis| Patience {
+        let patience = |millis| WaitLimits {
             until: Instant::now() + Duration::from_millis(millis),
             is_cancelled: &|| false,
             releases: 0,
@@ -518,23 +518,23 @@ mod tests {
             while slots.waits.lock().holders.len() < 2 {
                 std::thread::yield_now();
             }
-            assert_eq!(slots.wait(c, a, &patience(20_000)), Waited::Deadlock);
+            assert_eq!(slots.wait(c, a, &patience(20_000)), WaitOutcome::Deadlock);
             slots.aborted(c);
-            assert_eq!(second.join().unwrap(), Waited::Over);
+            assert_eq!(second.join().unwrap(), WaitOutcome::Over);
             slots.committed(b, 77);
-            assert_eq!(first.join().unwrap(), Waited::Over);
+            assert_eq!(first.join().unwrap(), WaitOutcome::Over);
         });
-        assert_eq!(slots.wait(b, a, &patience(5)), Waited::TimedOut);
+        assert_eq!(slots.wait(b, a, &patience(5)), WaitOutcome::TimedOut);
     }
 
     #[test]
     fn a_wait_ends_when_a_lock_is_given_back_or_it_is_cancelled() {
-        let slots = Slots::new(1);
+        let slots = StatusTable::new(1);
         let ids = counter(1);
         let (a, b) = (slots.begin(&ids, 0), slots.begin(&ids, 0));
         let is_told = AtomicBool::new(false);
         let is_cancelled = || is_told.load(Ordering::SeqCst);
-        let patience = |releases| Patience {
+        let patience = |releases| WaitLimits {
             until: Instant::now() + Duration::from_secs(20),
             is_cancelled: &is_cancelled,
             releases,
@@ -548,13 +548,13 @@ mod tests {
             let waiter = scope.spawn(|| slots.wait(a, b, &patience(0)));
             waits();
             slots.released(b);
-            assert_eq!(waiter.join().unwrap(), Waited::Over);
-            assert_eq!(slots.wait(a, b, &patience(0)), Waited::Over, "given back before the wait began");
+            assert_eq!(waiter.join().unwrap(), WaitOutcome::Over);
+            assert_eq!(slots.wait(a, b, &patience(0)), WaitOutcome::Over, "given back before the wait began");
             let waiter = scope.spawn(|| slots.wait(a, b, &patience(1)));
             waits();
             is_told.store(true, Ordering::SeqCst);
             slots.rouse();
-            assert_eq!(waiter.join().unwrap(), Waited::Cancelled);
+            assert_eq!(waiter.join().unwrap(), WaitOutcome::Cancelled);
         });
     }
 }

@@ -15,53 +15,53 @@ const CHUNK: usize = if cfg!(loom) { 1 } else { 256 };
 /// A word on a cache line of its own.
 #[repr(align(64))]
 #[derive(Default)]
-struct Word(AtomicU64);
+struct RegistryWord(AtomicU64);
 
-type Chunk = std::sync::Arc<[Word]>;
+type Chunk = std::sync::Arc<[RegistryWord]>;
 
 #[derive(Default)]
-pub(crate) struct Snapshots {
+pub(crate) struct SnapshotRegistry {
     chunks: RwLock<Vec<Chunk>>,
     free: Mutex<Vec<usize>>,
     /// Words that have ever been used.
     used: AtomicUsize,
-    /// Snapshots at or below this position have been given up.
+    /// SnapshotRegistry at or below this position have been given up.
     expired: AtomicU64,
 }
 
-/// A word of the registry. Given back by `Snapshots::leave`.
-pub(crate) struct Seat {
+/// A word of the registry. Given back by `SnapshotRegistry::leave`.
+pub(crate) struct SnapshotRegistration {
     chunk: Chunk,
     number: usize,
 }
 
-impl Seat {
+impl SnapshotRegistration {
     fn word(&self) -> &AtomicU64 {
         &self.chunk[self.number % CHUNK].0
     }
 }
 
-impl Snapshots {
-    pub fn enter(&self) -> Seat {
+impl SnapshotRegistry {
+    pub fn enter(&self) -> SnapshotRegistration {
         let number = self.free.lock().pop().unwrap_or_else(|| self.used.fetch_add(1, Ordering::Relaxed));
         let at = number / CHUNK;
         if let Some(chunk) = self.chunks.read().get(at) {
-            return Seat { chunk: chunk.clone(), number };
+            return SnapshotRegistration { chunk: chunk.clone(), number };
         }
         let mut chunks = self.chunks.write();
         while chunks.len() <= at {
-            chunks.push((0..CHUNK).map(|_| Word::default()).collect());
+            chunks.push((0..CHUNK).map(|_| RegistryWord::default()).collect());
         }
-        Seat { chunk: chunks[at].clone(), number }
+        SnapshotRegistration { chunk: chunks[at].clone(), number }
     }
 
-    pub fn leave(&self, seat: Seat) {
+    pub fn leave(&self, seat: SnapshotRegistration) {
         seat.word().store(FREE, Ordering::Release);
         self.free.lock().push(seat.number);
     }
 
     /// Registers a snapshot of the moment that `head` tells, and returns it.
-    pub fn take(&self, seat: &Seat, head: impl Fn() -> Lsn) -> Lsn {
+    pub fn take(&self, seat: &SnapshotRegistration, head: impl Fn() -> Lsn) -> Lsn {
         seat.word().store(PENDING, Ordering::SeqCst);
         stdx::sync::atomic::fence(Ordering::SeqCst);
         let lsn = head();
@@ -69,7 +69,7 @@ impl Snapshots {
         lsn
     }
 
-    pub fn release(&self, seat: &Seat) {
+    pub fn release(&self, seat: &SnapshotRegistration) {
         seat.word().store(FREE, Ordering::Release);
     }
 
@@ -109,8 +109,8 @@ mod tests {
 
     #[test]
     fn the_oldest_of_those_that_are_open_counts() {
-        let snapshots = Snapshots::default();
-        let seats: Vec<Seat> = (0..600).map(|_| snapshots.enter()).collect();
+        let snapshots = SnapshotRegistry::default();
+        let seats: Vec<SnapshotRegistration> = (0..600).map(|_| snapshots.enter()).collect();
         assert_eq!(snapshots.oldest(|| 5_000), 5_000);
         for (at, seat) in seats.iter().enumerate() {
             assert_eq!(snapshots.take(seat, || 1_000 + at as u64), 1_000 + at as u64);

@@ -1,8 +1,8 @@
 //! Old versions of committed transactions, written to files while a snapshot keeps them.
 //!
 //! ```text
-//!   commit   Ended { steps }        versions in memory                          `ended`, the queue of the purge
-//!   spill    [Ended, Ended, ..] ──► one run, each entry with its writer ──► Batch in the queue, versions leave memory
+//!   commit   CommittedTxn { steps }        versions in memory                          `ended`, the queue of the purge
+//!   spill    [CommittedTxn, CommittedTxn, ..] ──► one run, each entry with its writer ──► VersionBatch in the queue, versions leave memory
 //!   purge    the youngest of the batch is older than every snapshot: deleted rows are buried, the run is withdrawn
 //! ```
 //! A long read (a dump, a report) keeps every version that is replaced beside it. In memory they have a limit; beyond it the background writes the oldest of them out, many transactions to a run,
@@ -18,8 +18,8 @@ use stdx::sync::atomic::Ordering;
 
 use crate::error::{Error, Result};
 use crate::rows::Rows;
-use crate::rows::purge::{Ended, Left};
-use crate::rows::run::{Run, Step, Writers, failed, scratch};
+use crate::rows::purge::{CommittedTxn, PurgeItem};
+use crate::rows::run::{UndoRun, UndoStep, Writers, failed, scratch};
 
 /// A file takes runs up to about this size; then the next one is begun, so that room comes back file by file.
 const FILE_BYTES: u64 = 256 << 20;
@@ -29,14 +29,14 @@ const BATCH_MAX: u64 = 32 << 20;
 /// Room that must stay free on the disk beside what is written.
 const FREE_MIN: u64 = 64 << 20;
 
-/// Versions that transactions with ids of a range have replaced.
-pub(crate) struct Batch {
+/// VersionStore that transactions with ids of a range have replaced.
+pub(crate) struct VersionBatch {
     first: TxnId,
     last: TxnId,
-    pub run: Run,
+    pub run: UndoRun,
 }
 
-impl Batch {
+impl VersionBatch {
     /// May it hold versions that `by` has replaced?
     pub fn may_be_of(&self, by: TxnId) -> bool {
         (self.first..=self.last).contains(&by)
@@ -44,11 +44,11 @@ impl Batch {
 }
 
 /// A batch in the queue of the purge.
-pub(crate) struct Spilled {
+pub(crate) struct SpilledBatch {
     /// The last of its commits.
     pub lsn: Lsn,
-    pub batch: Arc<Batch>,
-    /// Those of its transactions that have replaced long values (`Ended::holds_values`).
+    pub batch: Arc<VersionBatch>,
+    /// Those of its transactions that have replaced long values (`CommittedTxn::holds_values`).
     pub holds_values: Vec<TxnId>,
 }
 
@@ -59,10 +59,10 @@ pub(crate) struct SpillFile {
 }
 
 /// Transactions taken out of the queue, and what they have replaced.
-struct Taken {
+struct TakenTxns {
     /// Their place in the queue.
     at: usize,
-    ended: Vec<Ended>,
+    ended: Vec<CommittedTxn>,
 }
 
 impl Rows {
@@ -81,11 +81,11 @@ impl Rows {
             Ok(spilled) => {
                 let mut ended = self.ended.lock();
                 let at = taken.at.min(ended.len());
-                ended.insert(at, Left::Batch(spilled));
+                ended.insert(at, PurgeItem::Batch(spilled));
                 // Those that have runs of their own stay for these.
                 let with_runs = taken.ended.into_iter().filter(|one| !one.runs.is_empty());
                 for (nth, one) in with_runs.enumerate() {
-                    ended.insert(at + 1 + nth, Left::Transaction(Ended { tail: Vec::new(), ..one }));
+                    ended.insert(at + 1 + nth, PurgeItem::Transaction(CommittedTxn { tail: Vec::new(), ..one }));
                 }
                 Ok(true)
             }
@@ -93,7 +93,7 @@ impl Rows {
                 let mut ended = self.ended.lock();
                 let at = taken.at.min(ended.len());
                 for (nth, one) in taken.ended.into_iter().enumerate() {
-                    ended.insert(at + nth, Left::Transaction(one));
+                    ended.insert(at + nth, PurgeItem::Transaction(one));
                 }
                 drop(ended);
                 match error {
@@ -108,15 +108,15 @@ impl Rows {
     }
 
     /// Takes the oldest transactions whose versions are in memory and needed out of the queue. None: those are too few to be worth a run, so others' versions take the memory.
-    fn take_oldest(&self, max: u64) -> Option<Taken> {
+    fn take_oldest(&self, max: u64) -> Option<TakenTxns> {
         let oldest = self.oldest_snapshot();
         let limit = (max / 4).clamp(BATCH_MIN, BATCH_MAX);
         let mut queue = self.ended.lock();
-        let is_in_memory = |left: &Left| matches!(left, Left::Transaction(ended) if !ended.tail.is_empty());
+        let is_in_memory = |left: &PurgeItem| matches!(left, PurgeItem::Transaction(ended) if !ended.tail.is_empty());
         let at = queue.iter().position(|left| left.lsn() > oldest && is_in_memory(left))?;
         let (mut count, mut bytes) = (0, 0);
         for left in queue.iter().skip(at) {
-            let Left::Transaction(ended) = left else { break };
+            let PurgeItem::Transaction(ended) = left else { break };
             if bytes >= limit {
                 break;
             }
@@ -126,25 +126,25 @@ impl Rows {
             return None;
         }
         let ended = queue.drain(at..at + count).map(|left| match left {
-            Left::Transaction(ended) => ended,
-            Left::Batch(_) => unreachable!("the loop above ends at a batch"),
+            PurgeItem::Transaction(ended) => ended,
+            PurgeItem::Batch(_) => unreachable!("the loop above ends at a batch"),
         });
-        Some(Taken { at, ended: ended.collect() })
+        Some(TakenTxns { at, ended: ended.collect() })
     }
 
     /// What a transaction's versions and steps take in memory, about.
-    fn bytes_of(&self, ended: &Ended) -> u64 {
+    fn bytes_of(&self, ended: &CommittedTxn) -> u64 {
         let versions = ended.tail.iter().map(|step| self.versions.size_of(step.map, &step.key, ended.id));
-        versions.sum::<u64>() + (ended.tail.len() * size_of::<Step>()) as u64
+        versions.sum::<u64>() + (ended.tail.len() * size_of::<UndoStep>()) as u64
     }
 
     /// Writes what the transactions have replaced as one run, and forgets it in memory (U10).
-    fn write_batch(&self, file: &mut SpillFile, all: &[Ended]) -> Result<Spilled> {
+    fn write_batch(&self, file: &mut SpillFile, all: &[CommittedTxn]) -> Result<SpilledBatch> {
         let (mut steps, mut writers, mut bytes) = (Vec::new(), Vec::new(), 0);
         for ended in all {
             for step in &ended.tail {
                 let before = if step.is_version { self.versions.image(step.map, &step.key, ended.id) } else { None };
-                let step = Step { is_version: before.is_some(), before, ..step.clone() };
+                let step = UndoStep { is_version: before.is_some(), before, ..step.clone() };
                 bytes += step.bytes() as u64;
                 steps.push(step);
                 writers.push(ended.id);
@@ -160,16 +160,16 @@ impl Rows {
             Some(file) => file,
             None => (scratch(folder.as_ref())?, 0),
         };
-        let run = Run::write(&device, from, &steps, Writers::Each(&writers), self.versions.seed())?;
+        let run = UndoRun::write(&device, from, &steps, Writers::Each(&writers), self.versions.seed())?;
         file.file = Some((device, run.end()));
         let ids = || all.iter().map(|ended| ended.id);
         let (first, last) = (ids().min().unwrap_or(0), ids().max().unwrap_or(0));
-        let batch = Arc::new(Batch { first, last, run });
+        let batch = Arc::new(VersionBatch { first, last, run });
         self.versions.publish_batch(&batch);
         for (step, writer) in steps.iter().zip(&writers).filter(|(step, _)| step.is_version) {
             self.versions.remove(step.map, &step.key, *writer);
         }
-        Ok(Spilled {
+        Ok(SpilledBatch {
             lsn: all.iter().map(|ended| ended.lsn).max().unwrap_or(0),
             batch,
             holds_values: all
@@ -181,7 +181,7 @@ impl Rows {
     }
 
     /// Forgets a batch that no snapshot needs any more. Returns how many steps those were. May run twice.
-    pub(crate) fn forget_batch(&self, spilled: &Spilled) -> Result<usize> {
+    pub(crate) fn forget_batch(&self, spilled: &SpilledBatch) -> Result<usize> {
         let run = &spilled.batch.run;
         if run.deletes > 0 {
             run.each(|entry| if entry.deletes() { self.bury(entry.map, entry.key, entry.by) } else { Ok(()) })?;

@@ -17,19 +17,19 @@ use pager::{Lsn, TxnId, UndoReserve};
 use stdx::sync::atomic::Ordering;
 
 use crate::error::{Error, Result};
-use crate::keyspace::joint::Joint;
+use crate::keyspace::joint::CrossDoorCommit;
 use crate::rows::keys::KeyChanges;
-use crate::rows::line::{Suspended, Turn};
-use crate::rows::lock::{Asker, Strength, Taken};
-use crate::rows::maps::Map;
-use crate::rows::purge::Ended;
-use crate::rows::reach::Near;
-use crate::rows::run::Step;
-use crate::rows::slot::Waited;
-use crate::rows::snapshot::Seat;
-use crate::rows::undo::{Budget, Undo, pieces, stretches};
+use crate::rows::line::{LockAttempt, SuspendedWait};
+use crate::rows::lock::{Acquired, Requester, Strength};
+use crate::rows::maps::RowMap;
+use crate::rows::purge::CommittedTxn;
+use crate::rows::reach::WaitMode;
+use crate::rows::run::UndoStep;
+use crate::rows::slot::WaitOutcome;
+use crate::rows::snapshot::SnapshotRegistration;
+use crate::rows::undo::{UndoBudget, UndoLog, pieces, stretches};
 use crate::rows::{Activity, Isolation, Locked, MapId, Rows, Wait};
-use crate::txn::{Debt, Images, MAPS, encode_deltas, kind, owed};
+use crate::txn::{Images, MAPS, UndoCost, encode_deltas, kind, undo_cost};
 
 /// Hears how many of how many changes have been taken back, every thousand or so.
 pub type Tell<'t> = dyn FnMut(u64, u64) + 't;
@@ -51,19 +51,19 @@ pub struct Savepoint {
 pub(crate) struct Writer {
     pub id: TxnId,
     pub aside: UndoReserve,
-    pub debt: Debt,
-    pub undo: Undo,
+    pub debt: UndoCost,
+    pub undo: UndoLog,
     /// The log holds records of this transaction, so that it must say how it ended, also if all of them were taken back.
     pub has_records: bool,
     /// Rows were put into maps of its own without steps: only the whole can be taken back.
     pub loaded: bool,
-    pub row_locks: Vec<(Arc<Map>, Box<[u8]>)>,
-    /// Maps of which it has locks without keys.
-    pub many_locks: Vec<Arc<Map>>,
-    pub range_locks: Vec<Arc<Map>>,
+    pub row_locks: Vec<(Arc<RowMap>, Box<[u8]>)>,
+    /// OpenMaps of which it has locks without keys.
+    pub many_locks: Vec<Arc<RowMap>>,
+    pub range_locks: Vec<Arc<RowMap>>,
     /// It has put long values into the purge queue, or taken some out of it.
     pub has_values: bool,
-    /// Maps in which it has written a row over a version that its snapshot did not see (M14).
+    /// OpenMaps in which it has written a row over a version that its snapshot did not see (M14).
     pub unseen: HashSet<MapId>,
     pub made: Vec<MapId>,
     pub dropped: Vec<MapId>,
@@ -74,7 +74,7 @@ pub(crate) struct Writer {
 pub struct Transaction {
     pub(crate) rows: Arc<Rows>,
     isolation: Isolation,
-    seat: Option<Seat>,
+    seat: Option<SnapshotRegistration>,
     /// What plain reads see; None: not taken yet.
     pub(crate) snapshot: Option<Snapshot>,
     pub(crate) writer: Option<Writer>,
@@ -83,14 +83,14 @@ pub struct Transaction {
     cancel: Option<Cancel>,
     activity: Option<Arc<Activity>>,
     /// The last lock that `lock` or `lock_key` took and that the transaction did not have.
-    pub(crate) locked_anew: Option<(Arc<Map>, Box<[u8]>, Taken)>,
+    pub(crate) locked_anew: Option<(Arc<RowMap>, Box<[u8]>, Acquired)>,
     /// For the record that is looked at; it keeps its memory.
     pub(crate) record: Vec<u8>,
     /// It cannot be committed: why.
     doomed: Option<fn() -> Error>,
-    pub(crate) near: Near,
+    pub(crate) near: WaitMode,
     /// The wait for which its statement is suspended.
-    pub(crate) suspended: Option<Suspended>,
+    pub(crate) suspended: Option<SuspendedWait>,
 }
 
 /// What may be seen.
@@ -116,7 +116,7 @@ impl Transaction {
             locked_anew: None,
             record: Vec::new(),
             doomed: None,
-            near: Near::default(),
+            near: WaitMode::default(),
             suspended: None,
         }
     }
@@ -197,8 +197,8 @@ impl Transaction {
             Writer {
                 id,
                 aside: rows.store.pager.undo_reserve(),
-                debt: Debt::default(),
-                undo: Undo::default(),
+                debt: UndoCost::default(),
+                undo: UndoLog::default(),
                 has_records: false,
                 loaded: false,
                 row_locks: Vec::new(),
@@ -213,9 +213,15 @@ impl Transaction {
         }))
     }
 
-    /// Waits for the end of `holder`, which was found in the way after `Slots::releases` said `releases`. A deadlock ends this transaction.
-    /// Waits for the row of `turn`, which `holder` has, to be tried again. `releases`: what `Slots::releases` was before it was tried.
-    pub(crate) fn wait_for(&mut self, turn: &mut Turn<'_>, holder: TxnId, wait: Wait, releases: u64) -> Result<()> {
+    /// Waits for the end of `holder`, which was found in the way after `StatusTable::releases` said `releases`. A deadlock ends this transaction.
+    /// Waits for the row of `turn`, which `holder` has, to be tried again. `releases`: what `StatusTable::releases` was before it was tried.
+    pub(crate) fn wait_for(
+        &mut self,
+        turn: &mut LockAttempt<'_>,
+        holder: TxnId,
+        wait: Wait,
+        releases: u64,
+    ) -> Result<()> {
         let wait = match wait {
             Wait::For(wait) => wait,
             Wait::NoWait | Wait::SkipLocked => return Err(Error::LockNotAvailable),
@@ -236,13 +242,13 @@ impl Transaction {
         self.end_wait(waited)
     }
 
-    fn end_wait(&mut self, waited: Waited) -> Result<()> {
+    fn end_wait(&mut self, waited: WaitOutcome) -> Result<()> {
         self.activity.iter().for_each(|activity| activity.set_awaited(None));
         match waited {
-            Waited::Over => Ok(()),
-            Waited::Cancelled => Err(Error::Cancelled),
-            Waited::TimedOut | Waited::Refused => Err(Error::LockTimeout),
-            Waited::Deadlock => {
+            WaitOutcome::Over => Ok(()),
+            WaitOutcome::Cancelled => Err(Error::Cancelled),
+            WaitOutcome::TimedOut | WaitOutcome::Refused => Err(Error::LockTimeout),
+            WaitOutcome::Deadlock => {
                 self.roll_back();
                 self.doomed = Some(|| Error::Deadlock);
                 Err(Error::Deadlock)
@@ -251,8 +257,14 @@ impl Transaction {
     }
 
     /// The turn for a row, with the place that the suspended statement has in its line.
-    pub(crate) fn turn<'r>(&mut self, rows: &'r Rows, map: MapId, key: &'r [u8], strength: Strength) -> Turn<'r> {
-        let mut turn = Turn::new(rows, map, key, strength);
+    pub(crate) fn turn<'r>(
+        &mut self,
+        rows: &'r Rows,
+        map: MapId,
+        key: &'r [u8],
+        strength: Strength,
+    ) -> LockAttempt<'r> {
+        let mut turn = LockAttempt::new(rows, map, key, strength);
         if self.suspended.as_ref().is_some_and(|suspended| suspended.is_for(map, key)) {
             self.activity.iter().for_each(|activity| activity.set_awaited(None));
             turn.adopt(self.suspended.take().expect("looked at above"));
@@ -270,7 +282,7 @@ impl Transaction {
         Wait::For(self.lock_wait)
     }
 
-    /// Locks a row until the end of the transaction and appends its newest committed value, or the transaction's own, to `out`. An absent row is locked too: nobody else can
+    /// LockTable a row until the end of the transaction and appends its newest committed value, or the transaction's own, to `out`. An absent row is locked too: nobody else can
     /// put it in.
     pub fn lock(
         &mut self,
@@ -312,22 +324,22 @@ impl Transaction {
     fn try_lock(
         &mut self,
         rows: &Rows,
-        map: &Arc<Map>,
+        map: &Arc<RowMap>,
         key: &[u8],
         strength: Strength,
         out: &mut Vec<u8>,
     ) -> Result<Result<Locked, TxnId>> {
         self.locked_anew = None;
         let writer = self.writer()?;
-        let asker = writer.asker(strength);
-        let taken = match rows.locks.take(map, key, asker, |id| rows.slots.is_open(id)) {
+        let requester = writer.requester(strength);
+        let taken = match rows.locks.take(map, key, requester, |id| rows.slots.is_open(id)) {
             Ok(taken) => taken,
             Err(holder) => return Ok(Err(holder)),
         };
         writer.note_lock(map, key, taken);
         match self.newest(map, key, out) {
             Ok(Ok(present)) => {
-                if taken != Taken::Had {
+                if taken != Acquired::AlreadyHeld {
                     self.locked_anew = Some((map.clone(), key.into(), taken));
                 }
                 Ok(Ok(if present { Locked::Present } else { Locked::Absent }))
@@ -347,7 +359,7 @@ impl Transaction {
     }
 
     /// Gives back the lock that was noted last.
-    fn give_back(&mut self, map: &Map, key: &[u8], taken: Taken) -> Result<TxnId> {
+    fn give_back(&mut self, map: &RowMap, key: &[u8], taken: Acquired) -> Result<TxnId> {
         let rows = self.rows.clone();
         let writer = self.writer()?;
         writer.unnote_lock(taken);
@@ -374,7 +386,7 @@ impl Transaction {
         self.writer.as_ref().map_or(Savepoint { steps: 0, keys: 0 }, counts)
     }
 
-    /// Takes back every change since `savepoint`. Locks stay. An error means that the whole transaction has been rolled back.
+    /// Takes back every change since `savepoint`. LockTable stay. An error means that the whole transaction has been rolled back.
     pub fn rollback_to(&mut self, savepoint: Savepoint) -> Result<()> {
         self.rollback_to_with_progress(savepoint, &mut |_, _| ())
     }
@@ -410,7 +422,7 @@ impl Transaction {
         let _undoing = rows.store.pager.enter_undo();
         let Some(writer) = &mut self.writer else { return Ok(()) };
         writer.undo.bring_back(writer.id, &rows.budget, &rows.versions)?;
-        let Some((Step { map: id, key, before, is_version, .. }, is_first)) = writer.undo.pop(&rows.budget) else {
+        let Some((UndoStep { map: id, key, before, is_version, .. }, is_first)) = writer.undo.pop(&rows.budget) else {
             return Ok(());
         };
         if id == MAPS {
@@ -448,7 +460,7 @@ impl Transaction {
         };
         let keyspace = rows.keyspace()?;
         rows.store.pager.admit()?;
-        let mut joint = Joint::new(&keyspace, writer.id, &writer.keys)?;
+        let mut joint = CrossDoorCommit::new(&keyspace, writer.id, &writer.keys)?;
         writer.has_records = true;
         match joint.apply(&writer.keys) {
             Ok(()) => Ok(self.decide(Some(joint))),
@@ -459,7 +471,7 @@ impl Transaction {
         }
     }
 
-    fn decide(&mut self, keys: Option<Joint<'_>>) -> Lsn {
+    fn decide(&mut self, keys: Option<CrossDoorCommit<'_>>) -> Lsn {
         self.drop_suspended();
         let Some(mut writer) = self.writer.take() else {
             self.leave();
@@ -489,7 +501,7 @@ impl Transaction {
         self.leave();
         let (tail, runs) = writer.undo.end(&rows.budget);
         if lsn > 0 {
-            rows.end(Ended { id: writer.id, lsn, tail, runs, holds_values: writer.has_values });
+            rows.end(CommittedTxn { id: writer.id, lsn, tail, runs, holds_values: writer.has_values });
         } else {
             rows.versions.withdraw(writer.id);
         }
@@ -511,13 +523,13 @@ impl Transaction {
     }
 
     /// `keys`: their part, if the commit has failed while they were put in their places.
-    fn roll_back_with(&mut self, mut keys: Option<Joint<'_>>, tell: &mut Tell<'_>) {
+    fn roll_back_with(&mut self, mut keys: Option<CrossDoorCommit<'_>>, tell: &mut Tell<'_>) {
         self.drop_suspended();
         self.leave();
         let Some(mut writer) = self.writer.take() else { return };
         let rows = &self.rows;
         if writer.has_records {
-            let keys = keys.as_mut().map_or_else(Images::new, Joint::images);
+            let keys = keys.as_mut().map_or_else(Images::new, CrossDoorCommit::images);
             loop {
                 match rows.put_back(&mut writer, &keys, tell) {
                     Ok(()) => break,
@@ -533,7 +545,7 @@ impl Transaction {
         writer.undo.end(&rows.budget);
         rows.slots.aborted(writer.id);
         rows.store.delist(writer.id);
-        keys.into_iter().for_each(Joint::taken_back);
+        keys.into_iter().for_each(CrossDoorCommit::taken_back);
         writer.made.iter().for_each(|map| rows.store.maps.forget(*map));
         rows.sweep_locks(&writer);
         if writer.has_values || !writer.made.is_empty() {
@@ -605,51 +617,51 @@ impl Rows {
 }
 
 impl Writer {
-    pub fn asker(&self, strength: Strength) -> Asker {
-        Asker { txn: self.id, strength, exact: self.row_locks.len(), owns: false }
+    pub fn requester(&self, strength: Strength) -> Requester {
+        Requester { txn: self.id, strength, exact: self.row_locks.len(), owns: false }
     }
 
     /// Remembers a lock for the sweep.
-    pub fn note_lock(&mut self, map: &Arc<Map>, key: &[u8], taken: Taken) {
+    pub fn note_lock(&mut self, map: &Arc<RowMap>, key: &[u8], taken: Acquired) {
         match taken {
-            Taken::Had => {}
-            Taken::Exact => self.row_locks.push((map.clone(), key.into())),
-            Taken::InMany if self.many_locks.iter().any(|known| known.id == map.id) => {}
-            Taken::InMany => self.many_locks.push(map.clone()),
+            Acquired::AlreadyHeld => {}
+            Acquired::Exact => self.row_locks.push((map.clone(), key.into())),
+            Acquired::Escalated if self.many_locks.iter().any(|known| known.id == map.id) => {}
+            Acquired::Escalated => self.many_locks.push(map.clone()),
         }
     }
 
     /// The lock noted last is about to be given back.
-    fn unnote_lock(&mut self, taken: Taken) {
-        if taken == Taken::Exact {
+    fn unnote_lock(&mut self, taken: Acquired) {
+        if taken == Acquired::Exact {
             self.row_locks.pop();
         }
     }
 
     /// A record is about to change: remembers how it was. `now` bytes will stand there.
-    pub fn remember(&mut self, step: Step, old_len: usize, now: usize, budget: &Budget) {
+    pub fn remember(&mut self, step: UndoStep, old_len: usize, now: usize, budget: &UndoBudget) {
         let known = self.undo.image(step.map, &step.key);
-        let debt_before = known.map_or(Debt::default(), |image| owed(image, &step.key, old_len));
-        let debt_now = owed(known.unwrap_or(step.before.as_deref()), &step.key, now);
+        let debt_before = known.map_or(UndoCost::default(), |image| undo_cost(image, &step.key, old_len));
+        let debt_now = undo_cost(known.unwrap_or(step.before.as_deref()), &step.key, now);
         self.debt.replace(debt_before, debt_now);
         self.has_records = true;
         self.undo.push(step, budget);
     }
 
     /// The same of a record that is no row.
-    pub fn remember_plain(&mut self, map: MapId, key: &[u8], before: Option<&[u8]>, now: usize, budget: &Budget) {
+    pub fn remember_plain(&mut self, map: MapId, key: &[u8], before: Option<&[u8]>, now: usize, budget: &UndoBudget) {
         let old_len = before.map_or(0, <[u8]>::len);
         let before = before.map(Into::into);
-        let step = Step { map, key: key.into(), before, is_version: false, deletes: false };
+        let step = UndoStep { map, key: key.into(), before, is_version: false, deletes: false };
         self.remember(step, old_len, now, budget);
     }
 
     /// The last step, which put this image away, has been taken back: `then` bytes stood there before that, `now` do now.
     fn forget(&mut self, map: MapId, key: &[u8], (before, is_first): (Option<&[u8]>, bool), then: usize, now: usize) {
         if is_first {
-            self.debt.replace(owed(before, key, then), Debt::default());
+            self.debt.replace(undo_cost(before, key, then), UndoCost::default());
         } else if let Some(image) = self.undo.image(map, key) {
-            let (debt_before, debt_now) = (owed(image, key, then), owed(image, key, now));
+            let (debt_before, debt_now) = (undo_cost(image, key, then), undo_cost(image, key, now));
             self.debt.replace(debt_before, debt_now);
         }
     }

@@ -17,22 +17,22 @@ use stdx::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::Result;
 use crate::rows::MapId;
-use crate::rows::run::{Run, Step, Writers, scratch};
-use crate::rows::version::Versions;
+use crate::rows::run::{UndoRun, UndoStep, Writers, scratch};
+use crate::rows::version::VersionStore;
 use crate::txn::{Images, is_directory};
 
 /// The runs of a transaction, oldest first. Readers look into them too.
-pub(crate) type Runs = Arc<RwLock<Vec<Arc<Run>>>>;
+pub(crate) type Runs = Arc<RwLock<Vec<Arc<UndoRun>>>>;
 
 /// What all open transactions together keep in memory of their steps.
-pub(crate) struct Budget {
+pub(crate) struct UndoBudget {
     bytes: AtomicU64,
     max: AtomicU64,
 }
 
-impl Budget {
-    pub fn new(max: u64) -> Budget {
-        Budget { bytes: AtomicU64::new(0), max: AtomicU64::new(max) }
+impl UndoBudget {
+    pub fn new(max: u64) -> UndoBudget {
+        UndoBudget { bytes: AtomicU64::new(0), max: AtomicU64::new(max) }
     }
 
     pub fn limit(&self, max: u64) {
@@ -60,8 +60,8 @@ impl Budget {
 
 /// The steps of one transaction.
 #[derive(Default)]
-pub(crate) struct Undo {
-    tail: Vec<Step>,
+pub(crate) struct UndoLog {
+    tail: Vec<UndoStep>,
     tail_bytes: u64,
     /// The first step in `tail` of each record.
     first: HashMap<(MapId, Box<[u8]>), usize, Seed>,
@@ -73,16 +73,16 @@ pub(crate) struct Undo {
     directory: Images,
 }
 
-impl Undo {
+impl UndoLog {
     pub fn len(&self) -> usize {
         self.written + self.tail.len()
     }
 
-    pub fn tail(&self) -> &[Step] {
+    pub fn tail(&self) -> &[UndoStep] {
         &self.tail
     }
 
-    pub fn runs(&self) -> Vec<Arc<Run>> {
+    pub fn runs(&self) -> Vec<Arc<UndoRun>> {
         self.runs.read().clone()
     }
 
@@ -96,7 +96,7 @@ impl Undo {
         Some(self.tail[*first].before.as_deref())
     }
 
-    pub fn push(&mut self, step: Step, budget: &Budget) {
+    pub fn push(&mut self, step: UndoStep, budget: &UndoBudget) {
         let bytes = step.bytes() as u64;
         self.tail_bytes += bytes;
         budget.add(bytes);
@@ -111,7 +111,7 @@ impl Undo {
     }
 
     /// The youngest step, which is about to be taken back; true: it was the first of its record in memory.
-    pub fn pop(&mut self, budget: &Budget) -> Option<(Step, bool)> {
+    pub fn pop(&mut self, budget: &UndoBudget) -> Option<(UndoStep, bool)> {
         let step = self.tail.pop()?;
         self.tail_bytes -= step.bytes() as u64;
         budget.sub(step.bytes() as u64);
@@ -127,8 +127,8 @@ impl Undo {
     pub fn make_room(
         &mut self,
         id: TxnId,
-        budget: &Budget,
-        versions: &Versions,
+        budget: &UndoBudget,
+        versions: &VersionStore,
         folder: &dyn os::Folder,
     ) -> Result<()> {
         if !budget.is_too_much(self.tail_bytes) {
@@ -139,7 +139,7 @@ impl Undo {
             None => self.file.insert(scratch(folder)?),
         };
         let from = self.runs.read().last().map_or(0, |run| run.end());
-        let run = Run::write(device, from, &self.tail, Writers::One(id), versions.seed())?;
+        let run = UndoRun::write(device, from, &self.tail, Writers::One(id), versions.seed())?;
         self.runs.write().push(Arc::new(run));
         // From here on it is found there (U3).
         versions.publish(id, &self.runs);
@@ -151,7 +151,7 @@ impl Undo {
     }
 
     /// Gets the youngest run back into memory if there are no steps there.
-    pub fn bring_back(&mut self, id: TxnId, budget: &Budget, versions: &Versions) -> Result<()> {
+    pub fn bring_back(&mut self, id: TxnId, budget: &UndoBudget, versions: &VersionStore) -> Result<()> {
         if !self.tail.is_empty() {
             return Ok(());
         }
@@ -177,7 +177,7 @@ impl Undo {
         images
     }
 
-    fn forget_tail(&mut self, budget: &Budget) {
+    fn forget_tail(&mut self, budget: &UndoBudget) {
         budget.sub(self.tail_bytes);
         self.tail_bytes = 0;
         self.tail = Vec::new();
@@ -185,11 +185,11 @@ impl Undo {
     }
 
     /// The transaction is decided: what is left to do afterwards, the steps in memory that have left something behind, without their images, and the runs.
-    pub fn end(&mut self, budget: &Budget) -> (Vec<Step>, Vec<Arc<Run>>) {
+    pub fn end(&mut self, budget: &UndoBudget) -> (Vec<UndoStep>, Vec<Arc<UndoRun>>) {
         let left = self.tail.drain(..).filter(|step| step.is_version || step.deletes);
         // Collected anew: in place it would keep the room of all the others.
         let mut tail = Vec::new();
-        tail.extend(left.map(|step| Step { before: None, ..step }));
+        tail.extend(left.map(|step| UndoStep { before: None, ..step }));
         self.forget_tail(budget);
         (tail, self.runs())
     }
@@ -199,7 +199,7 @@ impl Undo {
 const STRETCH_ROWS: usize = 1024;
 
 /// Cuts a run into pieces and shows the oldest images of the rows in each, and how many steps they stand for. The directory is left out.
-pub(crate) fn stretches(run: &Run, mut f: impl FnMut(&Images, u64) -> Result<()>) -> Result<()> {
+pub(crate) fn stretches(run: &UndoRun, mut f: impl FnMut(&Images, u64) -> Result<()>) -> Result<()> {
     let (mut stretch, mut steps) = (Images::new(), 0);
     run.each(|entry| {
         steps += 1;

@@ -13,7 +13,7 @@ use stdx::sync::{Mutex, RwLock};
 
 use crate::error::{Error, Result};
 use crate::rows::MapId;
-use crate::rows::spill::Batch;
+use crate::rows::spill::VersionBatch;
 use crate::rows::undo::Runs;
 
 const SHARDS: usize = 64;
@@ -27,7 +27,7 @@ const OVERHEAD: usize = 96;
 
 /// What stands before a row's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Head {
+pub(crate) struct RowHead {
     pub writer: TxnId,
     /// The row has been deleted; its record goes when no snapshot can see it any more.
     pub is_delete_marked: bool,
@@ -37,43 +37,43 @@ pub(crate) struct Head {
 
 /// A value as a record has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stored<'r> {
-    Here(&'r [u8]),
+pub(crate) enum RowValue<'r> {
+    Inline(&'r [u8]),
     Segments { len: u64, version: u64 },
 }
 
-impl<'r> Stored<'r> {
-    pub fn parse(record: &'r [u8]) -> Result<(Head, Stored<'r>)> {
-        let (head, value) = Head::parse(record)?;
+impl<'r> RowValue<'r> {
+    pub fn parse(record: &'r [u8]) -> Result<(RowHead, RowValue<'r>)> {
+        let (head, value) = RowHead::parse(record)?;
         if !head.is_long {
-            return Ok((head, Stored::Here(value)));
+            return Ok((head, RowValue::Inline(value)));
         }
         let word = |at: usize| u64::from_le_bytes(value[at..at + 8].try_into().expect("eight bytes"));
         if value.len() != LONG_BYTES {
             return Err(Error::corrupt("a row that names its value in an unknown form"));
         }
-        Ok((head, Stored::Segments { len: word(0), version: word(8) }))
+        Ok((head, RowValue::Segments { len: word(0), version: word(8) }))
     }
 }
 
-impl Head {
+impl RowHead {
     pub fn bytes(self) -> [u8; HEAD_BYTES] {
         let flag = |on: bool, bit: u64| if on { bit } else { 0 };
         (self.writer | flag(self.is_delete_marked, GHOST) | flag(self.is_long, LONG)).to_le_bytes()
     }
 
-    pub fn parse(record: &[u8]) -> Result<(Head, &[u8])> {
+    pub fn parse(record: &[u8]) -> Result<(RowHead, &[u8])> {
         let (head, value) =
             record.split_first_chunk::<HEAD_BYTES>().ok_or_else(|| Error::corrupt("a row without its head"))?;
         let word = u64::from_le_bytes(*head);
         let head =
-            Head { writer: word & !(GHOST | LONG), is_delete_marked: word & GHOST != 0, is_long: word & LONG != 0 };
+            RowHead { writer: word & !(GHOST | LONG), is_delete_marked: word & GHOST != 0, is_long: word & LONG != 0 };
         Ok((head, value))
     }
 }
 
 /// A version that another one has replaced.
-struct Old {
+struct OldVersion {
     map: MapId,
     key: Box<[u8]>,
     /// Who replaced it.
@@ -81,31 +81,31 @@ struct Old {
     record: Box<[u8]>,
 }
 
-impl Old {
+impl OldVersion {
     fn is_of(&self, map: MapId, key: &[u8]) -> bool {
         self.map == map && *self.key == *key
     }
 }
 
 /// By the row's hash.
-type Shard = Mutex<HashMap<u64, Vec<Old>, Seed>>;
+type VersionShard = Mutex<HashMap<u64, Vec<OldVersion>, Seed>>;
 
-pub(crate) struct Versions {
-    shards: Box<[Shard]>,
+pub(crate) struct VersionStore {
+    shards: Box<[VersionShard]>,
     seed: Seed,
     bytes: AtomicU64,
     /// What transactions have written out (U3), and how many they are.
     runs: RwLock<HashMap<TxnId, Runs>>,
     /// What committed transactions have replaced and the background has written out (U10), about in the order of commits.
-    batches: RwLock<Vec<Arc<Batch>>>,
+    batches: RwLock<Vec<Arc<VersionBatch>>>,
     /// Runs and batches.
     run_count: AtomicU64,
     file_bytes: AtomicU64,
 }
 
-impl Default for Versions {
+impl Default for VersionStore {
     fn default() -> Self {
-        Versions::new(Seed::default())
+        VersionStore::new(Seed::default())
     }
 }
 
@@ -113,10 +113,10 @@ fn cost(key: &[u8], record: &[u8]) -> u64 {
     (key.len() + record.len() + OVERHEAD) as u64
 }
 
-impl Versions {
+impl VersionStore {
     /// `seed`: that of runs which are already written.
-    pub fn new(seed: Seed) -> Versions {
-        Versions {
+    pub fn new(seed: Seed) -> VersionStore {
+        VersionStore {
             shards: (0..SHARDS).map(|_| Mutex::new(HashMap::with_hasher(seed))).collect(),
             seed,
             bytes: AtomicU64::new(0),
@@ -128,7 +128,7 @@ impl Versions {
     }
 
     /// The hash of a row, and its shard.
-    fn place(&self, map: MapId, key: &[u8]) -> (u64, &Shard) {
+    fn place(&self, map: MapId, key: &[u8]) -> (u64, &VersionShard) {
         let hash = self.seed.within(map.into(), key);
         // Other bits than those that the shard's table goes by.
         (hash, &self.shards[(hash >> 40) as usize % SHARDS])
@@ -153,14 +153,14 @@ impl Versions {
     }
 
     /// What the batch's transactions have replaced is found in its run too.
-    pub fn publish_batch(&self, batch: &Arc<Batch>) {
+    pub fn publish_batch(&self, batch: &Arc<VersionBatch>) {
         self.file_bytes.fetch_add(batch.run.bytes(), Ordering::Relaxed);
         self.batches.write().push(batch.clone());
         self.run_count.fetch_add(1, Ordering::SeqCst);
     }
 
     /// Nobody needs the batch any more.
-    pub fn withdraw_batch(&self, batch: &Arc<Batch>) {
+    pub fn withdraw_batch(&self, batch: &Arc<VersionBatch>) {
         let mut batches = self.batches.write();
         let Some(at) = batches.iter().position(|known| Arc::ptr_eq(known, batch)) else { return };
         batches.remove(at);
@@ -183,7 +183,7 @@ impl Versions {
         self.in_memory(map, key, by, |old| old.record.clone())
     }
 
-    fn in_memory<T>(&self, map: MapId, key: &[u8], by: TxnId, read: impl FnOnce(&Old) -> T) -> Option<T> {
+    fn in_memory<T>(&self, map: MapId, key: &[u8], by: TxnId, read: impl FnOnce(&OldVersion) -> T) -> Option<T> {
         let (hash, shard) = self.place(map, key);
         let shard = shard.lock();
         let mut olds = shard.get(&hash).into_iter().flatten();
@@ -198,7 +198,7 @@ impl Versions {
     /// `by` replaces `record`. Called under the latch of the row's leaf.
     pub fn push(&self, map: MapId, key: &[u8], by: TxnId, record: &[u8]) {
         self.bytes.fetch_add(cost(key, record), Ordering::Relaxed);
-        let old = Old { map, key: key.into(), by, record: record.into() };
+        let old = OldVersion { map, key: key.into(), by, record: record.into() };
         let (hash, shard) = self.place(map, key);
         shard.lock().entry(hash).or_default().push(old);
     }
@@ -210,7 +210,7 @@ impl Versions {
         let mut by = writer;
         loop {
             let Some(record) = self.replaced(map, key, by)? else { return Ok(None) };
-            by = Head::parse(&record)?.0.writer;
+            by = RowHead::parse(&record)?.0.writer;
             if sees(by) {
                 return Ok(Some(record));
             }
@@ -226,7 +226,7 @@ impl Versions {
             return Ok(None);
         }
         let hash = self.place(map, key).0;
-        let batches: Vec<Arc<Batch>> =
+        let batches: Vec<Arc<VersionBatch>> =
             self.batches.read().iter().filter(|batch| batch.may_be_of(by)).cloned().collect();
         for batch in batches {
             if let Some(record) = batch.run.version(map, key, hash, by)? {
@@ -266,24 +266,24 @@ mod tests {
     use super::*;
 
     fn record(writer: TxnId, is_delete_marked: bool, value: &[u8]) -> Vec<u8> {
-        [&Head { writer, is_delete_marked, is_long: false }.bytes(), value].concat()
+        [&RowHead { writer, is_delete_marked, is_long: false }.bytes(), value].concat()
     }
 
     #[test]
     fn the_newest_version_that_may_be_seen_is_found() {
-        let versions = Versions::default();
+        let versions = VersionStore::default();
         versions.push(7, b"k", 20, &record(10, false, b"first"));
         versions.push(7, b"k", 30, &record(20, true, b""));
         let find = |limit: TxnId| versions.find(7, b"k", 30, |writer| writer <= limit).unwrap();
         assert_eq!(find(5), None);
-        assert_eq!(Head::parse(&find(15).unwrap()).unwrap().1, b"first");
-        assert!(Head::parse(&find(25).unwrap()).unwrap().0.is_delete_marked);
+        assert_eq!(RowHead::parse(&find(15).unwrap()).unwrap().1, b"first");
+        assert!(RowHead::parse(&find(25).unwrap()).unwrap().0.is_delete_marked);
         assert_eq!(versions.find(8, b"k", 30, |_| true).unwrap(), None);
         assert_eq!(versions.find(7, b"k", 40, |_| true).unwrap(), None, "40 has been taken back and leads nowhere");
         versions.remove(7, b"k", 20);
         assert_eq!(find(15), None);
         versions.remove(7, b"k", 30);
         assert_eq!(versions.bytes(), 0);
-        assert!(Head::parse(b"short").is_err());
+        assert!(RowHead::parse(b"short").is_err());
     }
 }

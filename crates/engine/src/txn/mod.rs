@@ -27,9 +27,9 @@ use stdx::sync::{Condvar, Mutex};
 use crate::error::{Error, Result};
 use crate::keyspace::{MAP_GARBAGE, encode_version, is_version_key, record};
 use crate::metrics::Metrics;
-use crate::rows::maps::Maps;
+use crate::rows::maps::OpenMaps;
 
-use names::Names;
+use names::PageRefs;
 pub(crate) use recover::{Counted, Recovery};
 
 /// Log records of the engine. docs/formats/log.md has the table.
@@ -72,7 +72,7 @@ pub(crate) struct Store {
     pub expiry: Tree,
     pub queue: Tree,
     pub maps_tree: Tree,
-    pub maps: Maps,
+    pub maps: OpenMaps,
     pub metrics: Arc<Metrics>,
     /// The next transaction or version id: boot number << 40 | counter, so no id comes twice.
     next_id: AtomicU64,
@@ -108,7 +108,7 @@ impl Store {
             })
         };
         let (catalog, records, expiry, queue) = (tree(CATALOG)?, tree(RECORDS)?, tree(EXPIRY)?, tree(QUEUE)?);
-        let (maps_tree, maps) = (tree(MAPS)?, Maps::default());
+        let (maps_tree, maps) = (tree(MAPS)?, OpenMaps::default());
         maps.add(tree(ROW_CATALOG)?);
         let next_id = AtomicU64::new(first_id(&pager));
         Ok(Store {
@@ -157,18 +157,18 @@ impl Store {
         self.active.lock().remove(&id);
     }
 
-    pub fn begin(&self) -> Txn<'_> {
+    pub fn begin(&self) -> RecordTxn<'_> {
         let id = self.new_id();
         self.enlist(id);
         self.txn(id)
     }
 
-    fn txn(&self, id: TxnId) -> Txn<'_> {
-        Txn {
+    fn txn(&self, id: TxnId) -> RecordTxn<'_> {
+        RecordTxn {
             store: self,
             id,
             aside: self.pager.undo_reserve(),
-            debt: Debt::default(),
+            debt: UndoCost::default(),
             images: Images::new(),
             own: HashSet::new(),
             deferred: Vec::new(),
@@ -182,7 +182,7 @@ impl Store {
     }
 
     /// Changes of keys that stand or fall with the rows of an open transaction: it logs how both end.
-    pub fn join(&self, id: TxnId) -> Txn<'_> {
+    pub fn join(&self, id: TxnId) -> RecordTxn<'_> {
         let mut txn = self.txn(id);
         txn.joined = true;
         txn
@@ -243,7 +243,7 @@ impl Store {
     /// is committed, so theirs do name it.
     pub fn put_back(&self, txn: TxnId, images: &Images, directory: &Images) -> Result<()> {
         let _undoing = self.pager.enter_undo();
-        let mut names = Names::of(self, images)?;
+        let mut names = PageRefs::of(self, images)?;
         let made = |map: &[u8]| directory.get(&(MAPS, map.to_vec())).is_some_and(Option::is_none);
         for ((tree_id, key), image) in images {
             match *tree_id {
@@ -287,7 +287,7 @@ pub(crate) fn is_directory(tree: TreeId, key: &[u8]) -> bool {
 
 /// What taking a transaction back may need.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Debt {
+pub(crate) struct UndoCost {
     /// Records that grow again when they are put back, and by how many bytes.
     growing: u64,
     growth: u64,
@@ -295,22 +295,22 @@ pub(crate) struct Debt {
 }
 
 /// Of one record: what is needed to make it `image` again, whose value has `now` bytes at present.
-pub(crate) fn owed(image: Option<&[u8]>, key: &[u8], now: usize) -> Debt {
+pub(crate) fn undo_cost(image: Option<&[u8]>, key: &[u8], now: usize) -> UndoCost {
     let then = image.map_or(0, <[u8]>::len);
     let growth = then.saturating_sub(now) as u64;
     // The record with what stands there now and what stood there before, and its share of a block of the log.
     let log_bytes = (UNDO_RECORD_BYTES + key.len() + then + now) as u64;
-    Debt { growing: u64::from(growth > 0), growth, log_bytes }
+    UndoCost { growing: u64::from(growth > 0), growth, log_bytes }
 }
 
-impl Debt {
-    pub fn replace(&mut self, old: Debt, new: Debt) {
+impl UndoCost {
+    pub fn replace(&mut self, old: UndoCost, new: UndoCost) {
         self.growing = self.growing + new.growing - old.growing;
         self.growth = self.growth + new.growth - old.growth;
         self.log_bytes = self.log_bytes + new.log_bytes - old.log_bytes;
     }
 
-    /// Pages that undo may need to split leaves that others have filled meanwhile, and the parents of those, when one more record has changed.
+    /// PageChanges that undo may need to split leaves that others have filled meanwhile, and the parents of those, when one more record has changed.
     ///
     /// Each of the first thousand records is given a leaf of its own to split. More of them share leaves; and a split makes room for a good kilobyte.
     pub fn pages_with_one_more(&self) -> u64 {
@@ -320,16 +320,16 @@ impl Debt {
 }
 
 /// A transaction. Dropped undecided, it is rolled back.
-pub(crate) struct Txn<'s> {
+pub(crate) struct RecordTxn<'s> {
     store: &'s Store,
     id: TxnId,
     /// Room for taking it back (E11).
     aside: UndoReserve,
-    debt: Debt,
+    debt: UndoCost,
     images: Images,
-    /// Pages that this transaction itself has allocated: nobody else needs them, and undo frees them.
+    /// PageChanges that this transaction itself has allocated: nobody else needs them, and undo frees them.
     own: HashSet<PageId>,
-    /// Pages of what was there before, no longer named: free once the transaction is committed.
+    /// PageChanges of what was there before, no longer named: free once the transaction is committed.
     deferred: Vec<Run>,
     deltas: Deltas,
     last: Lsn,
@@ -343,13 +343,13 @@ pub(crate) struct Txn<'s> {
 }
 
 /// A transaction whose COMMIT can no longer fail.
-pub(crate) struct Prepared {
+pub(crate) struct PreparedCommit {
     /// Entries of the purge queue whose pages are free once it is committed.
     queued: Vec<[u8; 13]>,
     pub deltas: Deltas,
 }
 
-impl<'s> Txn<'s> {
+impl<'s> RecordTxn<'s> {
     pub fn id(&self) -> TxnId {
         self.id
     }
@@ -369,7 +369,7 @@ impl<'s> Txn<'s> {
         &mut self,
         tree: &Tree,
         key: &[u8],
-        f: impl FnOnce(Option<&OldRecord<'_>>, &mut Pages<'_, '_>) -> R,
+        f: impl FnOnce(Option<&OldRecord<'_>>, &mut PageChanges<'_, '_>) -> R,
     ) -> Result<Modified<R>> {
         self.sound()?;
         self.store.pager.admit()?;
@@ -379,13 +379,13 @@ impl<'s> Txn<'s> {
         let done = tree.modify(key, Some(self.id), |old, change| {
             let old_len = old.as_ref().map_or(0, |old| old.value.len());
             let entry = images.entry((tree.id(), key.to_vec()));
-            let owed_before = match &entry {
-                Entry::Occupied(entry) => owed(entry.get().as_deref(), key, old_len),
-                Entry::Vacant(_) => Debt::default(),
+            let cost_before = match &entry {
+                Entry::Occupied(entry) => undo_cost(entry.get().as_deref(), key, old_len),
+                Entry::Vacant(_) => UndoCost::default(),
             };
             let image = entry.or_insert_with(|| old.as_ref().map(|old| old.value.to_vec()));
-            let result = f(old.as_ref(), &mut Pages { change, txn: Some((own, deferred)) });
-            debt.replace(owed_before, owed(image.as_deref(), key, change.len_after(old_len)));
+            let result = f(old.as_ref(), &mut PageChanges { change, txn: Some((own, deferred)) });
+            debt.replace(cost_before, undo_cost(image.as_deref(), key, change.len_after(old_len)));
             result
         });
         self.aside.reserve_wal(self.debt.log_bytes);
@@ -407,7 +407,7 @@ impl<'s> Txn<'s> {
         &mut self,
         tree: &Tree,
         key: &[u8],
-        f: impl FnOnce(Option<&OldRecord<'_>>, &mut Pages<'_, '_>) -> R,
+        f: impl FnOnce(Option<&OldRecord<'_>>, &mut PageChanges<'_, '_>) -> R,
     ) -> Result<Modified<R>> {
         let done = self.change(tree, key, f);
         done.inspect_err(|error| self.breaks(error))
@@ -459,7 +459,7 @@ impl<'s> Txn<'s> {
     }
 
     /// Everything before COMMIT that may fail.
-    pub fn prepare(&mut self) -> Result<Prepared> {
+    pub fn prepare(&mut self) -> Result<PreparedCommit> {
         self.sound()?;
         let deferred = std::mem::take(&mut self.deferred);
         let mut queued = Vec::new();
@@ -471,11 +471,11 @@ impl<'s> Txn<'s> {
             queued.push(key);
         }
         self.deltas.retain(|delta| (delta.1, delta.2) != (0, 0));
-        Ok(Prepared { queued, deltas: std::mem::take(&mut self.deltas) })
+        Ok(PreparedCommit { queued, deltas: std::mem::take(&mut self.deltas) })
     }
 
     /// COMMIT is in the log: frees what it has made free.
-    pub fn committed(mut self, prepared: Prepared) -> Deltas {
+    pub fn committed(mut self, prepared: PreparedCommit) -> Deltas {
         self.finish();
         for key in prepared.queued {
             // What fails here is left to the background, which finds it in the queue.
@@ -534,7 +534,7 @@ impl<'s> Txn<'s> {
     }
 }
 
-impl Drop for Txn<'_> {
+impl Drop for RecordTxn<'_> {
     fn drop(&mut self) {
         if self.joined && !self.decided && !self.store.pager.is_dead() {
             // A panic in the midst of a commit. Rows and keys could only be taken back apart, and the log must not say ABORT twice.
@@ -547,14 +547,14 @@ impl Drop for Txn<'_> {
 }
 
 /// A change of one record, within a transaction or alone.
-pub(crate) struct Pages<'c, 't> {
+pub(crate) struct PageChanges<'c, 't> {
     pub change: &'c mut Change,
     txn: Option<(&'t mut HashSet<PageId>, &'t mut Vec<Run>)>,
 }
 
-impl<'c, 't> Pages<'c, 't> {
-    pub fn alone(change: &'c mut Change) -> Pages<'c, 't> {
-        Pages { change, txn: None }
+impl<'c, 't> PageChanges<'c, 't> {
+    pub fn alone(change: &'c mut Change) -> PageChanges<'c, 't> {
+        PageChanges { change, txn: None }
     }
 
     /// The record names these pages from now on.

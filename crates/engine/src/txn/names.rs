@@ -16,16 +16,16 @@ use crate::keyspace::record;
 use crate::txn::{Images, RECORDS, Store};
 
 /// Who names the pages of the keys that a transaction has touched. Nobody else can name them, for the keys are locked.
-pub(super) struct Names {
+pub(super) struct PageRefs {
     /// Named by images: these pages are needed again.
     kept: HashSet<PageId>,
     /// Records that name a page as they stand now.
     counts: HashMap<PageId, u32>,
 }
 
-impl Names {
-    pub fn of(store: &Store, images: &Images) -> Result<Names> {
-        let mut names = Names { kept: HashSet::new(), counts: HashMap::new() };
+impl PageRefs {
+    pub fn of(store: &Store, images: &Images) -> Result<PageRefs> {
+        let mut names = PageRefs { kept: HashSet::new(), counts: HashMap::new() };
         let mut current = Vec::new();
         for ((_, key), image) in images.range((RECORDS, Vec::new())..(RECORDS + 1, Vec::new())) {
             if let Some(image) = image {

@@ -13,12 +13,12 @@ use pager::{Lsn, Observer, Record, TxnId};
 use stdx::hash::Seed;
 
 use crate::error::{Error, Result};
-use crate::keyspace::{MAP_KEY, Map, meta_of};
-use crate::rows::losers::Lost;
+use crate::keyspace::{DatabaseMap, MAP_KEY, meta_of};
+use crate::rows::losers::RecoveredLoser;
 use crate::rows::maps;
-use crate::rows::run::{Run, Step, Writers, scratch};
-use crate::rows::undo::{Budget, pieces, stretches};
-use crate::rows::version::Head;
+use crate::rows::run::{UndoRun, UndoStep, Writers, scratch};
+use crate::rows::undo::{UndoBudget, pieces, stretches};
+use crate::rows::version::RowHead;
 use crate::txn::{
     CATALOG, EXPIRY, Images, MAPS, QUEUE, RECORDS, ROW_CATALOG, Store, decode_deltas, is_directory, kind,
 };
@@ -38,17 +38,17 @@ struct Loser {
     /// Of rows: those met last, and runs of those before.
     rows: Images,
     rows_bytes: u64,
-    runs: Vec<Run>,
+    runs: Vec<UndoRun>,
     /// Rows in them.
     written: u64,
     file: Option<Arc<dyn Device>>,
-    /// Maps of the rows.
+    /// OpenMaps of the rows.
     maps: BTreeSet<u32>,
 }
 
 /// Who wrote the version that a row's image is; None: it is no row's.
 fn writer_of(map: u32, image: &[u8]) -> Option<TxnId> {
-    Head::parse(image).ok().filter(|_| map != QUEUE).map(|(head, _)| head.writer)
+    RowHead::parse(image).ok().filter(|_| map != QUEUE).map(|(head, _)| head.writer)
 }
 
 impl Loser {
@@ -59,14 +59,14 @@ impl Loser {
     }
 
     /// The oldest image of a row since the last run counts. One that the transaction itself has written is not the oldest.
-    fn add_row(&mut self, txn: TxnId, at: (u32, Vec<u8>), before: Option<Vec<u8>>, budget: &Budget) {
+    fn add_row(&mut self, txn: TxnId, at: (u32, Vec<u8>), before: Option<Vec<u8>>, budget: &UndoBudget) {
         if before.as_ref().is_some_and(|before| writer_of(at.0, before) == Some(txn)) {
             return;
         }
         if at.0 != QUEUE {
             self.maps.insert(at.0);
         }
-        // As `Step::bytes`: that is what it becomes.
+        // As `UndoStep::bytes`: that is what it becomes.
         let bytes = (256 + 3 * at.1.len() + 2 * before.as_ref().map_or(0, Vec::len)) as u64;
         self.rows.entry(at).or_insert_with(|| {
             budget.add(bytes);
@@ -81,16 +81,16 @@ impl Loser {
             Some(device) => device,
             None => self.file.insert(scratch(folder)?),
         };
-        let step = |((map, key), before): (&(u32, Vec<u8>), &Option<Vec<u8>>)| Step {
+        let step = |((map, key), before): (&(u32, Vec<u8>), &Option<Vec<u8>>)| UndoStep {
             map: *map,
             key: key.as_slice().into(),
             before: before.as_deref().map(Into::into),
             is_version: before.as_ref().is_some_and(|before| writer_of(*map, before).is_some()),
             deletes: false,
         };
-        let steps: Vec<Step> = self.rows.iter().map(step).collect();
-        let from = self.runs.last().map_or(0, Run::end);
-        self.runs.push(Run::write(device, from, &steps, Writers::One(txn), seed)?);
+        let steps: Vec<UndoStep> = self.rows.iter().map(step).collect();
+        let from = self.runs.last().map_or(0, UndoRun::end);
+        self.runs.push(UndoRun::write(device, from, &steps, Writers::One(txn), seed)?);
         self.written += steps.len() as u64;
         self.rows.clear();
         Ok(())
@@ -103,7 +103,7 @@ type Counts = HashMap<u32, Counted>;
 pub(crate) struct Recovery {
     folder: Arc<dyn Folder>,
     /// What rows' images may take in memory.
-    budget: Budget,
+    budget: UndoBudget,
     seed: Seed,
     losers: BTreeMap<TxnId, Loser>,
     counts: Counts,
@@ -119,7 +119,7 @@ impl Recovery {
     pub fn new(folder: Arc<dyn Folder>, images_max: u64) -> Recovery {
         Recovery {
             folder,
-            budget: Budget::new(images_max),
+            budget: UndoBudget::new(images_max),
             seed: Seed::default(),
             losers: BTreeMap::new(),
             counts: Counts::new(),
@@ -147,7 +147,7 @@ impl Recovery {
     fn change(&mut self, record: &Record<'_>) {
         let Some(change) = redo::decode(record) else { return };
         if let (CATALOG, MAP_KEY, Some(map)) = (change.tree, change.key, change.after)
-            && let Ok(map) = Map::decode(map)
+            && let Ok(map) = DatabaseMap::decode(map)
         {
             self.next_space = self.next_space.max(map.next);
         }
@@ -242,17 +242,17 @@ impl Recovery {
     }
 
     /// The losers that are undone beside the service.
-    pub fn lost(&mut self) -> Vec<Lost> {
+    pub fn lost(&mut self) -> Vec<RecoveredLoser> {
         let losers = std::mem::take(&mut self.losers).into_iter().filter(|(_, loser)| loser.has_rows_only());
         let lost = losers.map(|(id, loser)| {
-            let step = |((map, key), before): ((u32, Vec<u8>), Option<Vec<u8>>)| Step {
+            let step = |((map, key), before): ((u32, Vec<u8>), Option<Vec<u8>>)| UndoStep {
                 map,
                 key: key.into(),
                 is_version: before.as_ref().is_some_and(|before| writer_of(map, before).is_some()),
                 before: before.map(Into::into),
                 deletes: false,
             };
-            Lost { id, tail: loser.rows.into_iter().map(step).collect(), runs: loser.runs, maps: loser.maps }
+            RecoveredLoser { id, tail: loser.rows.into_iter().map(step).collect(), runs: loser.runs, maps: loser.maps }
         });
         lost.collect()
     }

@@ -20,17 +20,17 @@ fn a_stripe_set_is_sorted_and_has_no_stripe_twice() {
 fn hashes_spread_keys_evenly() {
     let mut used = vec![0u32; STRIPES];
     for at in 0..STRIPES as u32 * 16 {
-        used[KeyLocks::stripe(0, format!("\0user:{at}").as_bytes()) as usize] += 1;
+        used[LockStripes::stripe(0, format!("\0user:{at}").as_bytes()) as usize] += 1;
     }
     let (min, max) = (used.iter().min().unwrap(), used.iter().max().unwrap());
     assert!(*min > 0 && *max < 48, "{min}..{max}");
-    assert_ne!(KeyLocks::stripe(0, b"\0a"), KeyLocks::stripe(1, b"\0a"));
+    assert_ne!(LockStripes::stripe(0, b"\0a"), LockStripes::stripe(1, b"\0a"));
 }
 
 #[cfg(not(loom))]
 #[test]
 fn a_waiter_sleeps_until_the_stripe_is_given_back() {
-    let locks = KeyLocks::new();
+    let locks = LockStripes::new();
     let seen = locks.lock(5);
     std::thread::scope(|scope| {
         let waiter = scope.spawn(|| locks.observe(5));
@@ -53,7 +53,7 @@ mod models {
     use stdx::sync::{Arc, Mutex};
 
     struct World {
-        locks: KeyLocks,
+        locks: LockStripes,
         /// Two pages, changed one after the other; the log's next position.
         pages: [Mutex<u64>; 2],
         head: AtomicU64,
@@ -61,7 +61,11 @@ mod models {
 
     impl World {
         fn new() -> Arc<World> {
-            Arc::new(World { locks: KeyLocks::new(), pages: [Mutex::new(0), Mutex::new(0)], head: AtomicU64::new(10) })
+            Arc::new(World {
+                locks: LockStripes::new(),
+                pages: [Mutex::new(0), Mutex::new(0)],
+                head: AtomicU64::new(10),
+            })
         }
 
         /// A unit that changes both pages under the stripes given.

@@ -32,7 +32,7 @@ fn whole(pager: &Pager, body: &Body<'_>) -> Vec<u8> {
 fn what_is_not_named_goes_back() {
     let pager = pager();
     let before = pager.allocated_pages();
-    let fresh = Fresh::write(&pager, &bytes(50_000)).unwrap();
+    let fresh = NewBody::write(&pager, &bytes(50_000)).unwrap();
     assert_eq!(pager.allocated_pages(), before + 13);
     assert_eq!(whole(&pager, &fresh.body()), bytes(50_000));
     drop(fresh);
@@ -42,7 +42,7 @@ fn what_is_not_named_goes_back() {
 #[test]
 fn a_patch_shares_the_pages_it_does_not_touch() {
     let pager = pager();
-    let old = Fresh::write(&pager, &bytes(40_960)).unwrap();
+    let old = NewBody::write(&pager, &bytes(40_960)).unwrap();
     let new = patch(&pager, &old.body(), 9_000, b"!!").unwrap();
     assert_eq!(new.reserved.runs().iter().map(|run| run.pages).sum::<u32>(), 1);
     let mut expected = bytes(40_960);
@@ -57,7 +57,7 @@ fn a_patch_shares_the_pages_it_does_not_touch() {
 #[test]
 fn a_value_in_too_many_pieces_is_written_anew_in_one() {
     let pager = pager();
-    let mut value = Fresh::write(&pager, &bytes(EXTENT_MAX)).unwrap();
+    let mut value = NewBody::write(&pager, &bytes(EXTENT_MAX)).unwrap();
     let mut kept = Vec::new();
     let mut most = 0;
     for unit in (0..64).step_by(2) {
@@ -77,7 +77,7 @@ fn a_value_in_too_many_pieces_is_written_anew_in_one() {
 #[test]
 fn a_damaged_tail_is_an_error_not_a_panic() {
     let pager = pager();
-    let fresh = Fresh::write(&pager, &bytes(4_200)).unwrap();
+    let fresh = NewBody::write(&pager, &bytes(4_200)).unwrap();
     let Body::Extent(extent) = fresh.body() else { panic!("4200 bytes are an extent") };
     let mut cut = extent;
     cut.tail = &extent.tail[..3];
