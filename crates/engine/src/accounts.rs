@@ -11,19 +11,19 @@ use pager::Lsn;
 use stdx::sync::atomic::{AtomicU64, Ordering};
 use stdx::sync::{Mutex, RwLock};
 
+use crate::accounts::attempts::Attempts;
+use crate::accounts::verifier::Verifier;
 use crate::catalog;
 use crate::digest::sha256;
 use crate::error::{Error, Result};
-use crate::txn::{RecordTxn, Store};
+use crate::store::Store;
+use crate::txn::record_txn::RecordTxn;
 
 pub mod attempts;
 pub mod verifier;
 
 #[cfg(test)]
 mod tests;
-
-use attempts::Attempts;
-use verifier::Verifier;
 
 /// The account of connections that did not say who they are. It always exists.
 pub const DEFAULT_ACCOUNT: &str = "default";
@@ -296,7 +296,7 @@ impl Accounts {
                 AccountChange::Remove(_) => {}
             }
         }
-        let mut txn = self.store.begin();
+        let mut txn = RecordTxn::begin(&self.store);
         for change in &changes {
             match change {
                 AccountChange::Put(account) => self.replace(&mut txn, &account.name, Some(&account.encode()))?,

@@ -1,4 +1,4 @@
-//! The catalog tree: what the engine knows about itself. See docs/formats/keyspace.md for the table of its keys.
+//! The catalog tree: settings, accounts and the map of databases. docs/formats/keyspace.md has the table of its keys.
 //!
 //! ```text
 //!   "databases"                       keyspace of each database (keyspace/databases.rs)
@@ -13,13 +13,13 @@ use btree::Batch;
 use pager::Lsn;
 
 use crate::error::{Error, Result};
-use crate::txn::Store;
+use crate::store::Store;
 
 const SETTING: &[u8] = b"setting\0";
 const NAME_MAX: usize = 256;
 const TEXT_MAX: usize = 1200;
 
-/// All records whose key begins with `prefix`.
+/// Returns all catalog records whose key begins with `prefix`.
 pub(crate) fn with_prefix(store: &Store, prefix: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
     let mut found = Vec::new();
     let mut scan = store.catalog.scan(Bound::Included(prefix), Bound::Unbounded);
@@ -35,7 +35,7 @@ pub(crate) fn with_prefix(store: &Store, prefix: &[u8]) -> Result<Vec<(Vec<u8>, 
     Ok(found)
 }
 
-/// Pairs of texts that outlive a restart. The engine does not know what they mean.
+/// Settings that survive a restart, as pairs of texts. The engine does not interpret them.
 pub struct Settings {
     store: Arc<Store>,
 }
@@ -47,7 +47,7 @@ impl Settings {
 
     fn key(name: &str) -> Result<Vec<u8>> {
         if name.is_empty() || name.len() > NAME_MAX || name.contains('\0') {
-            return Err(Error::Invalid(format!("a setting's name has 1 to {NAME_MAX} bytes and no zero byte")));
+            return Err(Error::Invalid(format!("a setting's name must have 1 to {NAME_MAX} bytes and no zero byte")));
         }
         Ok([SETTING, name.as_bytes()].concat())
     }
@@ -57,10 +57,10 @@ impl Settings {
         if !self.store.catalog.get(&Self::key(name)?, &mut value)?.present {
             return Ok(None);
         }
-        String::from_utf8(value).map(Some).map_err(|_| Error::corrupt("a setting that is no text"))
+        String::from_utf8(value).map(Some).map_err(|_| Error::corrupt("a setting is not valid UTF-8"))
     }
 
-    /// The LSN at which it is durable.
+    /// Stores a setting. Returns the LSN at which it is durable.
     pub fn set(&self, name: &str, value: &str) -> Result<Lsn> {
         if value.len() > TEXT_MAX {
             return Err(Error::TooLarge { what: "setting", limit: TEXT_MAX as u64 });
@@ -80,10 +80,11 @@ impl Settings {
         Ok(done.lsn)
     }
 
-    /// All of them, by name.
+    /// Returns all settings in the order of their names.
     pub fn list(&self) -> Result<Vec<(String, String)>> {
-        let text =
-            |bytes: &[u8]| String::from_utf8(bytes.to_vec()).map_err(|_| Error::corrupt("a setting that is no text"));
+        let text = |bytes: &[u8]| {
+            String::from_utf8(bytes.to_vec()).map_err(|_| Error::corrupt("a setting is not valid UTF-8"))
+        };
         let pairs = with_prefix(&self.store, SETTING)?;
         pairs.iter().map(|(key, value)| Ok((text(&key[SETTING.len()..])?, text(value)?))).collect()
     }

@@ -1,4 +1,4 @@
-//! Walks over everything the engine keeps and names what is wrong, by the number of the invariant.
+//! The checker: walks over all trees and reports each violation by the number of its invariant.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
@@ -6,29 +6,32 @@ use std::ops::Bound;
 use btree::Batch;
 use pager::PageId;
 
-use crate::DATABASES;
 use crate::error::Result;
-use crate::keyspace::record::{self, Meta};
-use crate::keyspace::value;
-use crate::keyspace::{Keyspace, Queued, meta_of};
-use crate::rows::{self, Rows};
-use crate::txn::{Counted, Store};
+use crate::keyspace::key::{DATABASES, meta_of};
+use crate::keyspace::record::Meta;
+use crate::keyspace::state::Keyspace;
+use crate::keyspace::{record, value};
+use crate::rows::row::summarize;
+use crate::rows::state::Rows;
+use crate::store::Store;
+use crate::store::purge_queue::Queued;
+use crate::store::wal::Counted;
 
-/// What a walk found.
+/// The result of a check.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     pub keys: u64,
     pub elements: u64,
-    /// Rows of SQL, and records of deleted ones.
+    /// Rows of SQL that are not delete-marked.
     pub rows: u64,
     pub delete_marked: u64,
-    /// Pages of values.
+    /// Pages of values on pages of their own.
     pub value_pages: u64,
     pub tree_pages: u64,
     pub expiry_entries: u64,
     /// Entries of the purge queue.
     pub queued: u64,
-    /// One line for each thing that is wrong; empty is good.
+    /// One line for each violation. Empty if all is well.
     pub problems: Vec<String>,
 }
 
@@ -37,14 +40,14 @@ struct Walk<'s> {
     keyspace: &'s Keyspace,
     rows: &'s Rows,
     report: Report,
-    /// Who names a page of a value.
+    /// For each page of a value, the record or purge entry that refers to it.
     owners: HashMap<PageId, String>,
     counts: BTreeMap<u8, Counted>,
-    /// Version ids named by meta records of live keyspaces: their payload length.
+    /// Payload length of each version id that a key record of a live keyspace, or a row, refers to.
     versions: HashMap<u64, u64>,
-    /// Version ids named by what is left of flushed databases and dropped maps, and by records, images and entries of undecided transactions.
+    /// Version ids referred to by remains of flushed databases and dropped maps, and by records, images and purge entries of undecided transactions.
     dead_versions: Vec<u64>,
-    /// Version ids that have elements: how many.
+    /// Number of elements of each version id.
     elements: HashMap<u64, u64>,
     queued_versions: Vec<u64>,
 }
@@ -95,7 +98,7 @@ impl Walk<'_> {
         for page in pages {
             self.report.value_pages += 1;
             if let Some(other) = self.owners.insert(page, owner.to_string()) {
-                self.problem(format!("E8: page {page} is named by {other} and by {owner}"));
+                self.problem(format!("EN-8: page {page} is referred to by {other} and by {owner}"));
             }
         }
     }
@@ -106,14 +109,14 @@ impl Walk<'_> {
             let meta = match (meta_of(key), Meta::parse(value)) {
                 (Ok(_), Ok(meta)) => meta,
                 (Err(error), _) | (_, Err(error)) => {
-                    walk.problem(format!("V3: {error}"));
+                    walk.problem(format!("EN-53: {error}"));
                     return Ok(());
                 }
             };
             let owner = format!("record {}", hex(key));
             walk.own(record::pages_of(value)?, &owner);
             for error in value::damage(&store.pager, &meta.body) {
-                walk.problem(format!("V1: {owner}: {error}"));
+                walk.problem(format!("EN-51: {owner}: {error}"));
             }
             let Some(space) = meta_of(key)? else {
                 walk.report.elements += 1;
@@ -130,12 +133,12 @@ impl Walk<'_> {
             if let Some(version) = meta.body.version()
                 && walk.versions.insert(version, meta.body.payload_len()).is_some()
             {
-                walk.problem(format!("V4: version {version} belongs to two keys"));
+                walk.problem(format!("EN-54: version {version} belongs to two keys"));
             }
             if let Some(time) = meta.head.expire
                 && !walk.keyspace.has_expiry_entry(time, key)?
             {
-                walk.problem(format!("X1: {owner} expires at {time}, but has no expiry entry"));
+                walk.problem(format!("EN-55: {owner} expires at {time}, but has no expiry entry"));
             }
             Ok(())
         })
@@ -145,19 +148,19 @@ impl Walk<'_> {
         let store = self.store;
         for tree in store.garbage_maps()? {
             self.each(&tree, |walk, _, record| {
-                // What cannot be read names nothing.
-                if let Ok(Some((version, _))) = rows::summarize(record).map(|row| row.segments) {
+                // A record that cannot be read refers to nothing.
+                if let Ok(Some((version, _))) = summarize(record).map(|row| row.segments) {
                     walk.dead_versions.push(version);
                 }
                 Ok(())
             })?;
         }
-        // What a loser has written is seen by nobody, and what it names may be gone already; what it has replaced is needed and may be named by nobody else.
+        // A loser's own versions are invisible, and their values may already be gone. The values that it replaced are needed and may have no other reference.
         let rows = self.rows;
         self.dead_versions.extend(rows.values_rolling_back()?);
         for map in store.maps.all() {
             self.each(&map.tree, |walk, key, record| {
-                match rows::summarize(record) {
+                match summarize(record) {
                     Ok(row) if rows.is_rolling_back(row.writer) => {
                         walk.report.rows += 1;
                         walk.dead_versions.extend(row.segments.map(|(version, _)| version));
@@ -168,10 +171,10 @@ impl Walk<'_> {
                         if let Some((version, len)) = row.segments
                             && walk.versions.insert(version, len).is_some()
                         {
-                            walk.problem(format!("V4: version {version} belongs to two values"));
+                            walk.problem(format!("EN-54: version {version} belongs to two values"));
                         }
                     }
-                    Err(error) => walk.problem(format!("V3: map {}, row {}: {error}", map.id, hex(key))),
+                    Err(error) => walk.problem(format!("EN-53: map {}, row {}: {error}", map.id, hex(key))),
                 }
                 Ok(())
             })?;
@@ -188,7 +191,7 @@ impl Walk<'_> {
                     let pages = runs.into_iter().flat_map(|run| run.first..run.first + u64::from(run.pages));
                     walk.own(pages, &format!("purge entry {}", hex(key)));
                 }
-                // A loser's rows and its entries are put back one after the other.
+                // The rows of a loser and its purge entries are restored one after the other.
                 Ok(Queued::Version { version, txn }) if walk.rows.is_rolling_back(txn) => {
                     walk.dead_versions.push(version);
                 }
@@ -212,13 +215,13 @@ impl Walk<'_> {
                         walk.counts.entry(db).or_default().expiries += 1;
                     }
                 }
-                _ => walk.problem(format!("X1: expiry entry {} makes no sense", hex(key))),
+                _ => walk.problem(format!("EN-55: expiry entry {} cannot be parsed", hex(key))),
             }
             Ok(())
         })
     }
 
-    /// True if every page of every tree can be read.
+    /// Checks all trees. Returns true if every page of them can be read.
     fn trees(&mut self) -> Result<bool> {
         let store = self.store;
         let mut readable = true;
@@ -238,19 +241,19 @@ impl Walk<'_> {
         Ok(readable)
     }
 
-    /// Every allocated page has exactly one owner.
+    /// Compares the allocated pages with the pages that have an owner.
     fn space(&mut self) {
-        // The trees that every database has stand on well-known pages.
+        // The roots of the trees that every database has are on well-known pages.
         const ROOTS: u64 = 6;
         let pager = &self.store.pager;
         let free: Vec<PageId> = self.owners.keys().copied().filter(|page| !pager.is_allocated(*page)).collect();
         for page in free {
             let owner = self.owners[&page].clone();
-            self.problem(format!("E8: page {page} is named by {owner}, but is free"));
+            self.problem(format!("EN-8: page {page} is referred to by {owner}, but is free"));
         }
         let (allocated, owned) = (pager.allocated_pages(), self.report.tree_pages - ROOTS + self.report.value_pages);
         if allocated != owned {
-            self.problem(format!("E8: {allocated} pages are allocated, {owned} have an owner"));
+            self.problem(format!("EN-8: {allocated} pages are allocated, {owned} have an owner"));
         }
     }
 
@@ -258,12 +261,12 @@ impl Walk<'_> {
         for (db, found) in std::mem::take(&mut self.counts) {
             let counted = self.keyspace.counted(db);
             if counted != found {
-                self.problem(format!("E10: database {db} has {found:?}, counted are {counted:?}"));
+                self.problem(format!("EN-10: database {db} has {found:?}, but its counters say {counted:?}"));
             }
         }
         for version in std::mem::take(&mut self.queued_versions) {
             if self.versions.contains_key(&version) {
-                self.problem(format!("E8: version {version} is in use and in the purge queue"));
+                self.problem(format!("EN-8: version {version} is in use and in the purge queue"));
             }
             self.elements.remove(&version);
         }
@@ -271,14 +274,14 @@ impl Walk<'_> {
             let expected = len.div_ceil(record::EXTENT_MAX as u64);
             let found = self.elements.remove(&version).unwrap_or(0);
             if found != expected {
-                self.problem(format!("V4: version {version} has {found} segments instead of {expected}"));
+                self.problem(format!("EN-54: version {version} has {found} segments instead of {expected}"));
             }
         }
         for version in std::mem::take(&mut self.dead_versions) {
             self.elements.remove(&version);
         }
         for version in std::mem::take(&mut self.elements).into_keys() {
-            self.problem(format!("E8: elements of version {version} belong to no key and are not queued"));
+            self.problem(format!("EN-8: elements of version {version} belong to no key and are not queued"));
         }
     }
 }

@@ -1,10 +1,10 @@
-//! The engine as a whole: opening in the right order, closing.
+//! The engine as a whole: opening its parts in the right order, and closing them.
 //!
 //! ```text
-//!   pager redo, our observer looking on  ->  trees  ->  checkpoint hook  ->  undo of losers that changed keys or definitions  ->  map of databases, counts
-//!     ->  losers that changed rows only become active transactions again  ->  accounts  ->  background: expiry, purge; undo of those losers
+//!   pager redo, observed by `Recovery`  ->  trees  ->  checkpoint hook  ->  undo of losers that changed keys or definitions  ->  map of databases, counts
+//!     ->  losers that changed only rows become active transactions again  ->  accounts  ->  background: expiry, purge; undo of those losers
 //! ```
-//! The hook comes before the undo: a checkpoint in between must not pass the first record of a transaction that is still to be undone (E9).
+//! The hook is set before the undo, because a checkpoint in between must not pass the first record of a transaction that is still to be undone (EN-9).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,46 +17,49 @@ use stdx::watermark::Watermark;
 
 use crate::accounts::Accounts;
 use crate::catalog::Settings;
-use crate::check::{self, Report};
+use crate::check;
+use crate::check::Report;
 use crate::error::{Error, Result};
-use crate::keyspace::{Keyspace, Others, Progress};
+use crate::keyspace::background_signal::Progress;
+use crate::keyspace::state::{Keyspace, Others};
 use crate::metrics::Metrics;
-use crate::rows::Rows;
-use crate::rows::lock::{LockTable, PARTITIONS};
-use crate::txn::{Recovery, Store};
+use crate::recovery::Recovery;
+use crate::rows::lock_table::{LockTable, PARTITIONS};
+use crate::rows::state::Rows;
+use crate::store::Store;
 
-/// What is known about opening, for the log line at start.
+/// What opening found and did, for the log line at start.
 #[derive(Clone, Debug)]
 pub struct Opened {
     /// The folder was empty.
     pub created: bool,
     pub pager: pager::RecoveryReport,
-    /// Units and transactions that the crash had cut and that were taken back.
+    /// Transactions that the crash interrupted and that were undone before the doors opened.
     pub undone: usize,
-    /// Transactions that the crash had cut and that are taken back beside the service, and how many changes they have made.
+    /// Transactions that the crash interrupted and that are undone beside the service, and the number of their changes.
     pub rolling_back: usize,
     pub rolling_back_changes: u64,
 }
 
-/// How the engine is opened.
+/// Options of `Engine::open`.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// `pager.background` also decides whether the engine's own background is a thread or is stepped by hand.
+    /// `pager.background` also decides whether the engine's own background work runs in a thread or is stepped by the caller.
     pub pager: pager::Options,
-    /// Names a new database and seeds RANDOMKEY.
+    /// Identifies a new database and seeds RANDOMKEY.
     pub random: u64,
-    /// Memory for old versions of rows, in bytes; 0: 64 MiB. Beyond it they go to files.
+    /// Memory for old versions of rows, in bytes; 0 means 64 MiB. Versions beyond it are written to files.
     pub versions_max: u64,
-    /// Partitions of the table of row locks; 0: 64.
+    /// Partitions of the lock table; 0 means 64.
     pub lock_partitions: usize,
 }
 
-/// How far a start has come.
+/// The progress of a start.
 #[derive(Clone, Copy, Debug)]
 pub enum Recovering<'r> {
-    /// The log is applied.
+    /// The WAL is being applied.
     Redo(&'r pager::RecoveryReport),
-    /// What was not decided is taken back: so many of so many rows and keys.
+    /// Undecided transactions are being undone: `done` of `of` rows and keys.
     Undo { done: u64, of: u64 },
 }
 
@@ -75,12 +78,12 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Opens a data folder, making it if it is empty. When this returns, everything acknowledged is there, and of what was not decided nothing is seen; its rows may be locked for a while.
+    /// Opens a data folder, and creates the database if the folder is empty. On return, every acknowledged change is there and no undecided change is visible; rows of undecided transactions may be locked for a while.
     pub fn open(options: Options, folder: Arc<dyn Folder>, clock: Arc<dyn Clock>) -> Result<Arc<Engine>> {
         Self::open_with(options, folder, clock, &|_| {})
     }
 
-    /// The same, telling how far recovery has come.
+    /// Does the same and reports the progress of recovery.
     pub fn open_with(
         options: Options,
         folder: Arc<dyn Folder>,
@@ -107,7 +110,7 @@ impl Engine {
         let store = Arc::new(Store::open(opened.pager.clone(), metrics.clone(), threaded)?);
         recovery.announce(&store);
         let partitions = if options.lock_partitions == 0 { PARTITIONS } else { options.lock_partitions };
-        // Keys and rows are locked in one table.
+        // Keys and rows share one lock table.
         let locks = LockTable::new(versions_max, partitions);
         let keyspace = Arc::new(Keyspace::new(store.clone(), clock, locks, options.random));
         let hooked = Arc::downgrade(&keyspace);
@@ -116,7 +119,7 @@ impl Engine {
             None => 0,
         }));
         let undone = recovery.undo_losers(&store, &|done, of| progress(Recovering::Undo { done, of }))?;
-        keyspace.settle(&recovery)?;
+        keyspace.settle(recovery.counts(), recovery.next_space())?;
         let rows = open_rows(&keyspace, versions_max, recovery.seed());
         rows.adopt(recovery.lost());
         drop(recovery);
@@ -154,7 +157,7 @@ impl Engine {
         &self.store.pager
     }
 
-    /// Everything at or below this position of the log survives a crash.
+    /// Returns the watermark up to which the WAL is durable.
     pub fn durable(&self) -> &Arc<Watermark> {
         self.store.pager.durable()
     }
@@ -163,7 +166,7 @@ impl Engine {
         &self.keyspace
     }
 
-    /// Maps of rows, for SQL.
+    /// Returns the maps of rows, for SQL.
     pub fn rows(&self) -> &Arc<Rows> {
         &self.rows
     }
@@ -180,24 +183,24 @@ impl Engine {
         &self.metrics
     }
 
-    /// One step of expiry, purge and undo by hand, of about so many records.
+    /// Runs one step of expiry, purge and undo of about `budget` records.
     pub fn background_once(&self, budget: usize) -> Result<Progress> {
         let has_more = self.undo_once(budget)?;
         let progress = self.keyspace.background_step(budget)?;
         Ok(if has_more { Progress { more: true, ..progress } } else { progress })
     }
 
-    /// One step of undoing what the last crash has cut, by hand. True: there is more to undo.
+    /// Runs one step of the undo of the last crash's losers. Returns true if there is more to undo.
     pub fn undo_once(&self, budget: usize) -> Result<bool> {
         self.rows.undo_step(budget)
     }
 
-    /// Walks over everything and names what is wrong. Nothing else may be going on, the background included (`stop_background`).
+    /// Checks every invariant that can be checked on disk. The caller makes sure that nothing else runs, the background included (`stop_background`).
     pub fn check(&self) -> Result<Report> {
         check::check(&self.store, &self.keyspace, &self.rows)
     }
 
-    /// Ends the background, makes everything durable, writes all pages and a checkpoint. What is not undone by then the next opening undoes: the checkpoint does not pass it (E9).
+    /// Stops the background work, makes everything durable, writes all pages and a checkpoint. The next opening undoes what is not undone by then: the checkpoint does not pass it (EN-9).
     pub fn close(&self) -> Result<()> {
         self.stop_background();
         self.store.pager.close()?;
@@ -209,13 +212,13 @@ impl Engine {
         self.undo.stop();
         self.keyspace.stop_background();
         if let Some(thread) = self.thread.lock().take() {
-            // A panic of the background has been printed; closing goes on.
+            // A panic of the background thread has been printed; closing goes on.
             let _ = thread.join();
         }
     }
 }
 
-/// Rows share the keyspace's background thread.
+/// Creates the `Rows`, whose background work runs in the keyspace's background thread.
 fn open_rows(keyspace: &Arc<Keyspace>, versions_max: u64, seed: Seed) -> Arc<Rows> {
     let call = |how: fn(&Keyspace)| -> Box<dyn Fn() + Send + Sync> {
         let keyspace = Arc::downgrade(keyspace);
@@ -228,11 +231,11 @@ fn open_rows(keyspace: &Arc<Keyspace>, versions_max: u64, seed: Seed) -> Arc<Row
     let rows = Arc::new(Rows::new(keyspace, versions_max, seed, call(Keyspace::ring), call(Keyspace::wake)));
     let work = rows.clone();
     let others: Others = Box::new(move |budget| work.background_step(budget));
-    assert!(keyspace.others.set(others).is_ok(), "set once");
+    assert!(keyspace.others.set(others).is_ok(), "the other background work is set once");
     rows
 }
 
-/// Undoes the losers of the last crash, and ends when that is done.
+/// The thread that undoes the losers of the last crash. It ends when they are undone.
 #[derive(Default)]
 struct UndoThread {
     is_stopping: Mutex<bool>,
@@ -240,9 +243,9 @@ struct UndoThread {
     thread: Mutex<Option<std::thread::JoinHandle<()>>>,
 }
 
-/// Records of one step: a stop waits no longer than for these.
+/// Records per step. A stop waits no longer than for one step.
 const UNDO_STEP: usize = 256;
-/// How soon undo tries again what failed. A full disk is asked often: rows are locked for want of it.
+/// Pause before a failed undo step is retried. It is short, since on a full disk rows stay locked until the undo succeeds.
 const UNDO_PAUSE: Duration = Duration::from_millis(100);
 
 impl UndoThread {
@@ -258,7 +261,7 @@ impl UndoThread {
             match rows.undo_step(UNDO_STEP) {
                 Ok(true) => {}
                 Ok(false) | Err(Error::ShuttingDown) => return,
-                // The loser stays active and its rows locked: `Rows::rolling_back_error` says why.
+                // The loser stays active and its rows stay locked: `Rows::rolling_back_error` says why.
                 Err(_) => {
                     let stopping = self.is_stopping.lock();
                     if !*stopping {

@@ -1,4 +1,4 @@
-//! Digests: passwords of accounts, and the place of keys too long for the tree.
+//! SHA digests of account passwords and of keys that are too long for the tree.
 
 use sha1::Sha1;
 use sha2::{Digest, Sha256};
@@ -15,7 +15,7 @@ pub fn sha256(bytes: &[u8]) -> [u8; 32] {
 mod tests {
     use super::*;
 
-    /// What is kept on disk by them: another digest would lose keys and passwords.
+    /// Digests are stored on disk: another function would lose keys and passwords.
     #[test]
     fn the_published_vectors_hold() {
         let hex = |digest: &[u8]| digest.iter().map(|byte| format!("{byte:02x}")).collect::<String>();

@@ -1,4 +1,4 @@
-//! What can go wrong, sorted by what the caller can do about it. Doors turn these into their own words.
+//! The errors of the engine, sorted by what the caller can do about them. Each door turns them into its own codes and texts.
 
 use std::fmt;
 use std::io;
@@ -7,35 +7,36 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 #[derive(Debug)]
 pub enum Error {
-    /// No room for data or log. Writes fail until space is back, reads go on.
+    /// No space for data or WAL. Writes fail until there is space again; reads go on.
     DiskFull,
-    /// Bytes on disk are not what was written. This request fails, the rest serves.
+    /// Bytes on disk are not what was written. This request fails; others are served.
     Corrupt { what: String },
     /// The device refused an operation.
     Io(io::Error),
-    /// The folder is not ours or newer than we are.
+    /// The data folder has an unknown or a newer format.
     Format(String),
-    /// A value, key or account text beyond its limit.
+    /// A value, key or account text exceeds its limit.
     TooLarge { what: &'static str, limit: u64 },
-    /// An account or setting that makes no sense; the text says why.
+    /// An account or setting is invalid; the text says why.
     Invalid(String),
-    /// The request would hold more at once than the limit on memory leaves.
+    /// The request would need more memory at once than the memory limit leaves.
     OutOfMemory(stdx::memory::Full),
     /// The engine is closing.
     ShuttingDown,
-    /// WaitOutcome as long as allowed for somebody else's lock. Nothing was changed.
+    /// The lock wait timeout has passed. Nothing was changed.
     LockTimeout,
-    /// The wait for somebody else's lock was cancelled. Nothing was changed.
+    /// The wait for a lock was cancelled. Nothing was changed.
     Cancelled,
-    /// Somebody else holds the lock, and the caller did not want to wait.
+    /// Another transaction holds the lock, and the caller asked not to wait.
     LockNotAvailable,
-    /// The transaction and others waited for each other; it has been rolled back.
+    /// The wait would have closed a cycle in the wait graph; the transaction has been rolled back.
     Deadlock,
-    /// What the snapshot sees has been given up, because too many old versions were kept for it. The transaction can only be rolled back.
+    /// The transaction's snapshot was given up, because it kept too many old versions. The transaction can only be rolled back.
     SnapshotTooOld,
-    /// A page is not in memory, or a row is locked, and the transaction is not to wait for it with a thread (`Transaction::reach`, `Transaction::suspend_for_rows`). Nothing was changed.
+    /// A page is not cached, or a row is locked, and the transaction is set not to block its thread for it (`Transaction::set_read_mode`, `Transaction::suspend_for_rows`).
+    /// Nothing was changed.
     WouldBlock,
-    /// The calling code broke a rule of the API: a key outside the unit's locks, a second change in a unit that announced one.
+    /// The caller broke a rule of the API, for instance used a key outside the transaction's key set, or made a second change where it announced one.
     Misuse(&'static str),
 }
 

@@ -10,7 +10,9 @@ mod digest;
 mod error;
 mod keyspace;
 mod metrics;
+mod recovery;
 pub mod rows;
+mod store;
 mod txn;
 
 pub use accounts::attempts::{Attempt, Attempts, Turn};
@@ -22,10 +24,8 @@ pub use database::{Engine, Opened, Options, Recovering};
 pub use digest::{sha1, sha256};
 pub use error::{Error, Result};
 pub use keyspace::{
-    Ahead, Entry, Expire, Form, Found, Got, KeySet, KeyTransaction, Keyspace, Kind, Progress, VALUE_MAX, WatchSet,
+    Ahead, DATABASES, Entry, Expire, Form, Found, Got, KeySet, KeyTransaction, Keyspace, Kind, Progress, VALUE_MAX,
+    WatchSet,
 };
 pub use metrics::Metrics;
 pub use pager::{Lsn, PAGE_BYTES};
-
-/// Databases that SELECT knows.
-pub const DATABASES: u8 = 16;

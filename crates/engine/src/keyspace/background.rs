@@ -2,90 +2,21 @@
 //!
 //! One thread, asleep while there is nothing to do: until the next key expires, or somebody rings. In single-threaded simulation the caller steps.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
-use stdx::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use stdx::sync::{Condvar, Mutex};
+use stdx::sync::atomic::Ordering;
 
 use crate::error::{Error, Result};
-use crate::keyspace::Keyspace;
+use crate::keyspace::background_signal::{NAP, OnError, Progress};
+use crate::keyspace::state::Keyspace;
 
 /// Records of one step.
 const STEP: usize = 256;
 /// The clock may be set: the sleep is never longer than this while keys have a time.
 const SLEEP_MAX: Duration = Duration::from_secs(60);
-/// Expiry in groups rather than one by one.
-const NAP: Duration = Duration::from_millis(20);
 /// After an error, such as a full disk.
 const PAUSE: Duration = Duration::from_millis(500);
-
-/// What a step of background work found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
-    /// There may be more to do at once.
-    pub more: bool,
-    /// Otherwise: there is something to do in so many milliseconds.
-    pub due_ms: Option<u64>,
-}
-
-impl Progress {
-    pub(crate) fn more() -> Progress {
-        Progress { more: true, due_ms: None }
-    }
-
-    pub(crate) fn idle(due_ms: Option<u64>) -> Progress {
-        Progress { more: false, due_ms }
-    }
-}
-
-/// Called with each error of a background step.
-pub type OnError = Box<dyn Fn(&Error) + Send + Sync>;
-
-/// Wakes the background.
-#[derive(Default)]
-pub(crate) struct BackgroundSignal {
-    rung: Mutex<bool>,
-    condvar: Condvar,
-    /// When the background will wake by itself, ms since 1970; nobody needs to ring for anything later. 0: it is awake.
-    wakes_at: AtomicU64,
-    stop: AtomicBool,
-    on_error: OnceLock<OnError>,
-}
-
-impl BackgroundSignal {
-    pub fn wake(&self) {
-        *self.rung.lock() = true;
-        self.condvar.notify_all();
-    }
-
-    /// A key will expire at `time`.
-    #[inline]
-    pub fn due(&self, time: u64) {
-        if time < self.wakes_at.load(Ordering::SeqCst) {
-            self.wake();
-        }
-    }
-
-    fn stop(&self) {
-        self.stop.store(true, Ordering::SeqCst);
-        self.wake();
-    }
-
-    fn sleep(&self, nap: Option<Duration>) {
-        let mut rung = self.rung.lock();
-        while !*rung {
-            match nap {
-                None => rung = self.condvar.wait(rung),
-                Some(nap) => {
-                    rung = self.condvar.wait_timeout(rung, nap).0;
-                    break;
-                }
-            }
-        }
-        *rung = false;
-    }
-}
 
 impl Keyspace {
     /// One step of expiry and purge.
@@ -103,16 +34,6 @@ impl Keyspace {
     /// Registers a call for each error that a background step meets, from the background's thread; the background goes on after a pause. Later registrations are ignored.
     pub fn on_background_error(&self, call: OnError) {
         let _ = self.background.on_error.set(call);
-    }
-
-    /// Somebody has left something for the background, to be looked at within 20 ms or so.
-    pub(crate) fn ring(&self) {
-        self.background.due(self.clock.wall_ms() + NAP.as_millis() as u64);
-    }
-
-    /// Somebody has left something for the background to do now.
-    pub(crate) fn wake(&self) {
-        self.background.wake();
     }
 
     pub(crate) fn run_background(&self) {
@@ -154,9 +75,5 @@ impl Keyspace {
         let keyspace = self.clone();
         let thread = std::thread::Builder::new().name("keyspace".into());
         thread.spawn(move || keyspace.run_background()).expect("a thread at start")
-    }
-
-    pub(crate) fn stop_background(&self) {
-        self.background.stop();
     }
 }

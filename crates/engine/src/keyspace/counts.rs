@@ -6,7 +6,7 @@
 //!   counting = true  ->  pass every stripe  ->  MARK  ->  pass every stripe  ->  COUNTS { mark, counts as of the mark }
 //! ```
 //! *Passing* a stripe waits until whoever held it has given it back; no stripe is held, so nobody waits for the checkpoint. Recovery takes the numbers of
-//! COUNTS and adds what it sees in the log after the mark (E10).
+//! COUNTS and adds what it sees in the log after the mark (EN-10).
 //!
 //! Hard part: which changes lie before the mark? Whoever began before `counting` was set is done after the first pass, so before the mark. Everybody later
 //! also notes the LSN of his change in a list; after the second pass all changes before the mark have been counted or noted, so the counter less
@@ -19,10 +19,12 @@ use pager::Lsn;
 use stdx::sync::Mutex;
 use stdx::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::DATABASES;
 use crate::keyspace::databases::Databases;
-use crate::keyspace::locks::{ALL, LockStripes, STRIPES, Stripe};
-use crate::txn::{Counted, Store};
+use crate::keyspace::key::DATABASES;
+use crate::keyspace::stripes::STRIPES;
+use crate::keyspace::stripes::{ALL, LockStripes, Stripe};
+use crate::store::Store;
+use crate::store::wal::Counted;
 
 /// How long a checkpoint waits for stripes before it leaves the counts of the last one in force. Short: it keeps the cleaner from cleaning, and whoever
 /// holds a stripe for long may be waiting for the cleaner.

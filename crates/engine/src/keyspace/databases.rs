@@ -7,10 +7,9 @@
 use pager::Lsn;
 use stdx::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use crate::DATABASES;
 use crate::error::{Error, Result};
-use crate::keyspace::key::ELEMENTS;
-use crate::txn::Store;
+use crate::keyspace::key::{DATABASES, ELEMENTS};
+use crate::store::Store;
 
 pub(crate) const MAP_KEY: &[u8] = b"databases";
 

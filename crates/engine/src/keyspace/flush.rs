@@ -1,13 +1,13 @@
 //! FLUSHDB, FLUSHALL, SWAPDB: one record, whatever the size.
 
-use crate::DATABASES;
 use crate::error::{Error, Result};
 use crate::keyspace::databases::{DatabaseMap, MAP_KEY};
-use crate::keyspace::key::bound;
+use crate::keyspace::key::{DATABASES, bound, check_database};
+use crate::keyspace::key_txn::{BeforeRemap, KeyTransaction};
 use crate::keyspace::record::Meta;
-use crate::keyspace::unit::{BeforeRemap, KeyTransaction, TxnStripes, check_database};
-use crate::keyspace::watch::Touch;
-use crate::txn::Counted;
+use crate::keyspace::stripes::TxnStripes;
+use crate::keyspace::watch_registry::Touch;
+use crate::store::wal::Counted;
 
 impl KeyTransaction<'_> {
     /// Empties a database.

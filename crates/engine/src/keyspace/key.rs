@@ -11,6 +11,9 @@
 use crate::digest::sha256;
 use crate::error::{Error, Result};
 
+/// Databases that SELECT knows.
+pub const DATABASES: u8 = 16;
+
 pub(crate) const SHORT_KEY_MAX: usize = 512;
 pub(crate) const LONG_KEY_PREFIX: usize = 256;
 /// Bytes of the keyspace number.
@@ -28,6 +31,22 @@ const _: () =
     assert!(8 + SPACE_BYTES + 1 + SHORT_KEY_MAX <= btree::Tree::KEY_MAX, "an expiry entry is a time and a tree key");
 
 const SMALL: usize = 72;
+
+/// Longest value, and longest key: Redis's own limit.
+pub const VALUE_MAX: u64 = 512 << 20;
+
+/// Which keys a unit may touch.
+#[derive(Clone, Copy)]
+pub enum KeySet<'a> {
+    /// These, in any order, repeated or not.
+    Keys(&'a [(u8, &'a [u8])]),
+    /// Every key of every database: FLUSHALL, SWAPDB, and units with SCAN, KEYS or RANDOMKEY among other commands.
+    All,
+}
+
+pub(crate) fn check_database(db: u8) -> Result<()> {
+    if db < DATABASES { Ok(()) } else { Err(Error::Misuse("a database number beyond the last one")) }
+}
 
 /// The tree key of a user key. Short ones live in the struct itself.
 #[derive(Clone)]

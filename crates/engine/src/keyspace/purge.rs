@@ -5,124 +5,26 @@
 //!                2 | version id u64 BE                     ->   transaction id u64, or 0 while the elements are written   elements to be removed
 //!                3 | map u32 BE                            ->   transaction id u64 | root page u64                        a tree to be removed
 //! ```
-//! Every entry is written by the transaction that makes its content garbage, so it exists if and only if the garbage does (E8). An entry whose
-//! transaction is still open is left alone, also one that its rollback has put back (E12).
+//! Every entry is written by the transaction that makes its content garbage, so it exists if and only if the garbage does (EN-8). An entry whose
+//! transaction is still open is left alone, also one that its rollback has put back (EN-12).
 //!
 //! Records of a dead keyspace need no entry: a keyspace number that is in the tree but not in the map of databases is dead.
 
 use std::ops::Bound;
 
 use btree::{Batch, OwnedEntry, Tree, TreeId};
-use pager::{PageId, Run, TxnId};
+use pager::PageId;
 
 use crate::error::{Error, Result};
-use crate::keyspace::key;
+use crate::keyspace::background_signal::Progress;
 use crate::keyspace::record::Meta;
-use crate::keyspace::{Keyspace, Progress, expiry};
-use crate::rows;
-use crate::txn::Store;
-
-const PAGES: u8 = 1;
-const VERSION: u8 = 2;
-/// A map of rows: see rows/maps.rs.
-pub(crate) const MAP_GARBAGE: u8 = 3;
-const RUN_BYTES: usize = 12;
-
-/// Runs that fit into one entry.
-pub(crate) const QUEUED_RUNS_MAX: usize = 96;
-const _: () = assert!(8 + QUEUED_RUNS_MAX * RUN_BYTES <= btree::Tree::VALUE_MAX);
-
-pub(crate) fn queue_key_of_pages(txn: TxnId, part: u32) -> [u8; 13] {
-    let mut key = [PAGES; 13];
-    key[1..9].copy_from_slice(&txn.to_be_bytes());
-    key[9..].copy_from_slice(&part.to_be_bytes());
-    key
-}
-
-pub(crate) fn encode_queued_pages(txn: TxnId, runs: &[Run]) -> Vec<u8> {
-    let mut value = txn.to_le_bytes().to_vec();
-    for run in runs {
-        value.extend_from_slice(&run.first.to_le_bytes());
-        value.extend_from_slice(&run.pages.to_le_bytes());
-    }
-    value
-}
-
-pub(crate) fn version_key(version: u64) -> [u8; 9] {
-    let mut key = [VERSION; 9];
-    key[1..].copy_from_slice(&version.to_be_bytes());
-    key
-}
-
-pub(crate) fn is_version_key(key: &[u8]) -> bool {
-    key.first() == Some(&VERSION)
-}
-
-pub(crate) fn encode_version(txn: TxnId) -> [u8; 8] {
-    txn.to_le_bytes()
-}
-
-/// An entry of the queue.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Queued {
-    Pages { txn: TxnId, runs: Vec<Run> },
-    Version { txn: TxnId, version: u64 },
-    Map { txn: TxnId, map: TreeId, root: PageId },
-}
-
-impl Queued {
-    pub fn parse(key: &[u8], value: &[u8]) -> Result<Queued> {
-        Self::try_parse(key, value)
-            .ok_or_else(|| Error::corrupt(format!("entry of unknown form in the purge queue: {key:02x?}")))
-    }
-
-    fn try_parse(key: &[u8], value: &[u8]) -> Option<Queued> {
-        let (txn, rest) = value.split_first_chunk::<8>()?;
-        let txn = u64::from_le_bytes(*txn);
-        match *key.first()? {
-            PAGES if rest.len().is_multiple_of(RUN_BYTES) => {
-                let run = |bytes: &[u8]| Run {
-                    first: u64::from_le_bytes(bytes[..8].try_into().expect("eight bytes")),
-                    pages: u32::from_le_bytes(bytes[8..].try_into().expect("four bytes")),
-                };
-                Some(Queued::Pages { txn, runs: rest.chunks_exact(RUN_BYTES).map(run).collect() })
-            }
-            VERSION if rest.is_empty() => {
-                Some(Queued::Version { txn, version: u64::from_be_bytes(key[1..].try_into().ok()?) })
-            }
-            MAP_GARBAGE => Some(Queued::Map {
-                txn,
-                map: TreeId::from_be_bytes(key[1..].try_into().ok()?),
-                root: PageId::from_le_bytes(rest.try_into().ok()?),
-            }),
-            _ => None,
-        }
-    }
-
-    fn txn(&self) -> TxnId {
-        match self {
-            Queued::Pages { txn, .. } | Queued::Version { txn, .. } | Queued::Map { txn, .. } => *txn,
-        }
-    }
-}
+use crate::keyspace::state::Keyspace;
+use crate::keyspace::{expiry, key, stripes};
+use crate::rows::row::summarize;
+use crate::store::Store;
+use crate::store::purge_queue::{Queued, encode_version, version_key};
 
 impl Store {
-    /// Frees the pages of a decided entry and takes it out, both or neither. Whoever comes second finds nothing.
-    pub fn free_queued_pages(&self, key: &[u8]) -> Result<()> {
-        let done = self.queue.modify(key, None, |old, change| -> Result<()> {
-            let Some(old) = old else { return Ok(()) };
-            let Queued::Pages { runs, .. } = Queued::parse(key, old.value)? else {
-                return Err(Error::corrupt("a purge entry of another kind"));
-            };
-            for run in runs {
-                change.free(run.first, run.pages);
-            }
-            change.delete();
-            Ok(())
-        })?;
-        done.result
-    }
-
     /// Removes about `budget` records between two keys, together with the pages they name. True if none is left.
     fn purge_records(&self, from: &[u8], to: &[u8], budget: usize) -> Result<bool> {
         let mut purge = self.records.delete_range(from, Some(to));
@@ -151,7 +53,7 @@ impl Store {
         while seen < budget && scan.next_batch(&mut batch)? {
             // First what hangs on the rows, then they themselves.
             for record in batch.iter() {
-                if let Ok(Some((version, _))) = rows::summarize(record.value).map(|row| row.segments) {
+                if let Ok(Some((version, _))) = summarize(record.value).map(|row| row.segments) {
                     self.queue.modify(&version_key(version), None, |_, change| change.put(&[&encode_version(0)]))?;
                 }
             }
@@ -255,9 +157,9 @@ impl Keyspace {
                 continue;
             }
             // A unit that renews a database holds all stripes until it is decided: behind that, dead is dead for good.
-            let (stripe, lsn) = (crate::keyspace::locks::ALL, self.locks.lock(crate::keyspace::locks::ALL));
+            let (stripe, lsn) = (stripes::ALL, self.stripes.lock(stripes::ALL));
             let dead = self.databases.database_of(found).is_none();
-            self.locks.unlock(stripe, lsn);
+            self.stripes.unlock(stripe, lsn);
             if dead {
                 self.store.pager.admit()?;
                 self.purge_space(found, budget)?;
@@ -367,15 +269,5 @@ mod tests {
         keyspace.pause_expire(0);
         while keyspace.background_step(64).unwrap().more {}
         assert_eq!(engine.metrics().expired.get(), 2);
-    }
-
-    #[test]
-    fn entries_come_back_as_they_were_put_in() {
-        let runs = vec![Run { first: 7, pages: 64 }, Run { first: 1 << 40, pages: 1 }];
-        let value = encode_queued_pages(5, &runs);
-        assert_eq!(Queued::parse(&queue_key_of_pages(5, 0), &value).unwrap(), Queued::Pages { txn: 5, runs });
-        let parsed = Queued::parse(&version_key(9), &encode_version(3)).unwrap();
-        assert_eq!(parsed, Queued::Version { txn: 3, version: 9 });
-        assert!(Queued::parse(&[3], &[0; 8]).is_err() && Queued::parse(&version_key(9), &[0; 9]).is_err());
     }
 }

@@ -1,7 +1,7 @@
 //! Walking over the keys of a database: SCAN, KEYS, RANDOMKEY.
 //!
 //! A walk takes no locks. What it reads may belong to a transaction that is rolled back a moment later: a key that was never there, or, worse, the gap of a
-//! key that was there all the time (S1). So after each stretch it asks: was a transaction that removes keys under way, or has one been rolled
+//! key that was there all the time (EN-56). So after each stretch it asks: was a transaction that removes keys under way, or has one been rolled
 //! back, meanwhile? Then the stretch is read again. And has the stripe of a key it found moved since the stretch began? Then that key is looked at again.
 //!
 //! Where a SCAN goes on is kept beside (`cursors.rs`).
@@ -14,10 +14,11 @@ use stdx::sync::atomic::Ordering;
 use stdx::sync::thread;
 
 use crate::error::{Error, Result};
-use crate::keyspace::key::{self, LONG_KEY_PREFIX, META_LONG, META_SHORT, SPACE_BYTES, TreeKey};
-use crate::keyspace::locks::LockStripes;
+use crate::keyspace::key;
+use crate::keyspace::key::{LONG_KEY_PREFIX, META_LONG, META_SHORT, SPACE_BYTES, TreeKey, check_database};
+use crate::keyspace::key_txn::{KeyTransaction, Mode};
 use crate::keyspace::record::{Kind, Meta};
-use crate::keyspace::unit::{KeyTransaction, Mode, TxnStripes, check_database};
+use crate::keyspace::stripes::{LockStripes, TxnStripes};
 
 /// Records that a leaf's batch is cut to.
 const STRETCH_MAX: usize = 1024;
@@ -163,7 +164,7 @@ impl KeyTransaction<'_> {
                 stretch.last = Some(record.key.to_vec());
                 let suffix = &record.key[SPACE_BYTES..];
                 let stripe = LockStripes::stripe(db, suffix);
-                let settled = head == Lsn::MAX || self.keyspace.locks.is_settled(stripe, head);
+                let settled = head == Lsn::MAX || self.keyspace.stripes.is_settled(stripe, head);
                 let found = if settled && Meta::parse(record.value)?.head.key_len == 0 {
                     self.live(suffix, record.value)?
                 } else {
@@ -193,7 +194,7 @@ impl KeyTransaction<'_> {
             self.must_not_write()?;
         }
         loop {
-            let seen = if held { 0 } else { self.keyspace.locks.observe(stripe) };
+            let seen = if held { 0 } else { self.keyspace.stripes.observe(stripe) };
             let mut value = Vec::new();
             let found = if self.keyspace.databases.space(db) != space {
                 Ok(None)
@@ -202,7 +203,7 @@ impl KeyTransaction<'_> {
             } else {
                 Ok(None)
             };
-            if held || self.keyspace.locks.validate(stripe, seen) {
+            if held || self.keyspace.stripes.validate(stripe, seen) {
                 self.gate = self.gate.max(self.keyspace.store.pager.wal_head());
                 return found;
             }

@@ -1,20 +1,20 @@
 //! Payloads that do not fit into a record: writing, reading and patching their pages.
 //!
 //! A page of a value is written once, before any record names it, and never changed in place: a patch writes the touched units elsewhere and the record
-//! names them from then on (V1). PageChanges are only reserved in memory until the mini-transaction that names them makes them real (V2); whatever fails in
+//! names them from then on (EN-51). PageChanges are only reserved in memory until the mini-transaction that names them makes them real (EN-52); whatever fails in
 //! between gives them back by dropping `ReservedPages`.
 //!
 //! Hard part: a reader without locks may follow a record to pages that are already freed and hold something else. What it reads then is rubbish or an
-//! error; both are thrown away, because its key lock has changed (K2). So nothing here may trust a byte more than bounds checks do.
+//! error; both are thrown away, because its key lock has changed (EN-48). So nothing here may trust a byte more than bounds checks do.
 
 use std::ops::Range;
 
 use pager::{NO_PAGE, PAGE_BYTES, PageId, Pager, Run};
 
 use crate::error::{Error, Result};
-use crate::keyspace::key;
-use crate::keyspace::record::{self, Body, EXTENT_MAX, Extent, INLINE_MAX, RUNS_MAX};
-use crate::txn::Store;
+use crate::keyspace::record::{Body, EXTENT_MAX, Extent, INLINE_MAX, RUNS_MAX};
+use crate::keyspace::{key, record};
+use crate::store::Store;
 
 #[cfg(test)]
 mod tests;

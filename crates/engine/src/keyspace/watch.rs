@@ -7,125 +7,13 @@
 //! Expired keys follow Redis 7.0: a key that had expired when it was watched and is then removed has not changed for the watcher; a key that expires
 //! while it is watched counts as changed at EXEC, removed or not.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use stdx::hash::hash;
-use stdx::sync::Mutex;
-use stdx::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use stdx::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::Result;
-use crate::keyspace::Keyspace;
-
-const PARTITIONS: usize = 64;
-
-/// Database and suffix of the tree key.
-type Name = (u8, Vec<u8>);
-
-struct Watcher {
-    dirty: AtomicBool,
-}
-
-struct Watched {
-    watcher: Arc<Watcher>,
-    /// The key was there but expired when WATCH was called, and has not been removed since.
-    expired: bool,
-}
-
-/// What a change does to a key, as far as watchers care.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Touch {
-    Changed,
-    /// The background removed it because its time had come.
-    Expired,
-    /// FLUSH or SWAPDB: the key was there before; it is there afterwards; it is there afterwards but expired.
-    Replaced {
-        before: bool,
-        after: bool,
-        after_expired: bool,
-    },
-}
-
-#[derive(Default)]
-pub(crate) struct WatchRegistry {
-    partitions: Vec<Mutex<HashMap<Name, Vec<Watched>>>>,
-    /// Entries in all partitions. Registering holds the key's stripe, so a writer that holds it reads the truth about its own keys.
-    count: AtomicUsize,
-}
-
-impl WatchRegistry {
-    pub fn new() -> WatchRegistry {
-        WatchRegistry { partitions: (0..PARTITIONS).map(|_| Mutex::default()).collect(), count: AtomicUsize::new(0) }
-    }
-
-    fn partition(&self, db: u8, suffix: &[u8]) -> &Mutex<HashMap<Name, Vec<Watched>>> {
-        &self.partitions[hash(u64::from(db), suffix) as usize % PARTITIONS]
-    }
-
-    fn add(&self, watcher: &Arc<Watcher>, name: Name, expired: bool) {
-        let mut partition = self.partition(name.0, &name.1).lock();
-        partition.entry(name).or_default().push(Watched { watcher: watcher.clone(), expired });
-        self.count.fetch_add(1, Ordering::Release);
-    }
-
-    fn remove(&self, watcher: &Arc<Watcher>, name: &Name) {
-        let mut partition = self.partition(name.0, &name.1).lock();
-        let Some(list) = partition.get_mut(name) else { return };
-        let before = list.len();
-        list.retain(|watched| !Arc::ptr_eq(&watched.watcher, watcher));
-        self.count.fetch_sub(before - list.len(), Ordering::Release);
-        if list.is_empty() {
-            partition.remove(name);
-        }
-    }
-
-    /// True if a writer has to call `touch`. The writer holds the stripe of its key.
-    #[inline]
-    pub fn is_watched(&self) -> bool {
-        self.count.load(Ordering::Acquire) != 0
-    }
-
-    /// Marks the watchers of a key that has changed. The key's stripe is held.
-    pub fn touch(&self, db: u8, suffix: &[u8], touch: Touch) {
-        let mut partition = self.partition(db, suffix).lock();
-        let Some(list) = partition.get_mut(&(db, suffix.to_vec())) else { return };
-        for watched in list {
-            if watched.notice(touch) {
-                watched.watcher.dirty.store(true, Ordering::Release);
-            }
-        }
-    }
-
-    /// PageRefs of all watched keys of a database.
-    pub fn names(&self, db: u8) -> Vec<Vec<u8>> {
-        let names = |partition: &Mutex<HashMap<Name, Vec<Watched>>>| {
-            partition.lock().keys().filter(|name| name.0 == db).map(|name| name.1.clone()).collect::<Vec<_>>()
-        };
-        self.partitions.iter().flat_map(names).collect()
-    }
-}
-
-impl Watched {
-    /// True if the change makes the watcher dirty.
-    fn notice(&mut self, touch: Touch) -> bool {
-        match touch {
-            Touch::Changed => true,
-            Touch::Expired => !std::mem::take(&mut self.expired),
-            Touch::Replaced { before: false, after: false, .. } => false,
-            Touch::Replaced { after, after_expired, .. } if self.expired => {
-                if !after {
-                    self.expired = false;
-                }
-                after && !after_expired
-            }
-            Touch::Replaced { before: false, after_expired: true, .. } => {
-                self.expired = true;
-                false
-            }
-            Touch::Replaced { .. } => true,
-        }
-    }
-}
+use crate::keyspace::state::Keyspace;
+use crate::keyspace::watch_registry::{Name, Watcher};
 
 struct WatchedKey {
     key: Vec<u8>,
@@ -139,6 +27,13 @@ pub struct WatchSet {
     keyspace: Arc<Keyspace>,
     watcher: Arc<Watcher>,
     keys: Vec<WatchedKey>,
+}
+
+impl Keyspace {
+    /// An empty set of watched keys, for a session to keep.
+    pub fn watch_set(self: &Arc<Self>) -> WatchSet {
+        WatchSet::new(self.clone())
+    }
 }
 
 impl WatchSet {
@@ -188,35 +83,5 @@ impl WatchSet {
 impl Drop for WatchSet {
     fn drop(&mut self) {
         self.clear();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn notices(expired: bool, touch: Touch) -> (bool, bool) {
-        let mut watched = Watched { watcher: Arc::new(Watcher { dirty: AtomicBool::new(false) }), expired };
-        let dirty = watched.notice(touch);
-        (dirty, watched.expired)
-    }
-
-    #[test]
-    fn removal_of_a_key_that_was_expired_when_watched_is_no_change() {
-        assert_eq!(notices(false, Touch::Expired), (true, false));
-        assert_eq!(notices(true, Touch::Expired), (false, false));
-        assert_eq!(notices(true, Touch::Changed), (true, true));
-    }
-
-    #[test]
-    fn flush_and_swap_follow_the_rules_of_redis() {
-        let replaced = |before, after, after_expired| Touch::Replaced { before, after, after_expired };
-        assert_eq!(notices(false, replaced(false, false, false)), (false, false));
-        assert_eq!(notices(false, replaced(true, false, false)), (true, false));
-        assert_eq!(notices(false, replaced(false, true, false)), (true, false));
-        assert_eq!(notices(false, replaced(false, true, true)), (false, true));
-        assert_eq!(notices(true, replaced(true, false, false)), (false, false));
-        assert_eq!(notices(true, replaced(true, true, true)), (false, true));
-        assert_eq!(notices(true, replaced(true, true, false)), (true, true));
     }
 }

@@ -8,7 +8,7 @@ use pager::TxnId;
 use stdx::sync::Mutex;
 use stdx::sync::atomic::{AtomicU64, Ordering};
 
-use crate::rows::{MapId, Rows, Strength};
+use crate::rows::lock_table::RowLock;
 
 /// Where a transaction leaves word: a session has one for all of its transactions, one after another (`Transaction::set_activity`).
 #[derive(Debug, Default)]
@@ -22,31 +22,6 @@ pub struct Activity {
 pub struct AwaitedLock {
     pub row: RowLock,
     pub since: Instant,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RowLock {
-    pub map: MapId,
-    pub key: Box<[u8]>,
-    pub strength: Strength,
-}
-
-/// What an open transaction has locked.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum HeldLock {
-    Row(RowLock),
-    /// So many rows of a map, without their keys. None: all that nobody else has, of a part of the map.
-    Rows {
-        map: MapId,
-        strength: Strength,
-        count: Option<u64>,
-    },
-    /// Nobody else puts a new row in from here on, and before the other end.
-    Range {
-        map: MapId,
-        from: Vec<u8>,
-        to: Option<Vec<u8>>,
-    },
 }
 
 impl Activity {
@@ -66,17 +41,5 @@ impl Activity {
 
     pub(crate) fn set_awaited(&self, wanted: Option<AwaitedLock>) {
         *self.awaited.lock() = wanted;
-    }
-}
-
-impl Rows {
-    /// The locks of open transactions. Rows that one has changed and never locked are not among them: their records name it.
-    pub fn held_locks(&self) -> Vec<(TxnId, HeldLock)> {
-        self.locks.list(|txn| self.slots.is_open(txn))
-    }
-
-    /// Who waits for whom.
-    pub fn lock_waits(&self) -> Vec<(TxnId, TxnId)> {
-        self.slots.all_waits()
     }
 }

@@ -6,19 +6,21 @@
 use std::sync::Arc;
 
 use pager::TxnId;
-use stdx::sync::thread;
 
 use crate::error::{Error, Result};
-use crate::keyspace::{Segments, encode_version, version_key};
-use crate::rows::line::LockAttempt;
-use crate::rows::lock::{Requester, Strength};
-use crate::rows::maps::{self, RowMap};
-use crate::rows::read::Visibility;
+use crate::keyspace::segments::Segments;
+use crate::rows::lock_queue::LockAttempt;
+use crate::rows::lock_table::Strength;
+use crate::rows::request::{Inserted, ROW_INLINE_MAX, ROW_KEY_MAX, ROW_VALUE_MAX};
+use crate::rows::row::{HEAD_BYTES, RowHead, RowValue};
 use crate::rows::run::UndoStep;
-use crate::rows::transaction::{Savepoint, Snapshot, Transaction, Writer};
-use crate::rows::version::{HEAD_BYTES, RowHead, RowValue};
-use crate::rows::{INLINE_MAX, Inserted, MapId, ROW_KEY_MAX, ROW_VALUE_MAX, Rows};
-use crate::txn::{MAPS, QUEUE};
+use crate::rows::state::Rows;
+use crate::rows::transaction::{Savepoint, Transaction, Writer};
+use crate::rows::visibility::{Snapshot, Visibility};
+use crate::store::map_directory::map_key;
+use crate::store::maps::RowMap;
+use crate::store::purge_queue::{encode_version, queued_map, version_key};
+use crate::store::trees::{MAPS, MapId, QUEUE};
 
 /// What is to become of a row.
 #[derive(Clone, Copy)]
@@ -63,7 +65,7 @@ impl Transaction {
         self.change(map, key, RowChange::Delete, &mut Vec::new())
     }
 
-    /// A long value is written first. Until a record names it, it stands in the purge queue; a change that comes about takes it out of there (E8).
+    /// A long value is written first. Until a record names it, it stands in the purge queue; a change that comes about takes it out of there (EN-8).
     fn with_value(
         &mut self,
         key: &[u8],
@@ -76,7 +78,7 @@ impl Transaction {
         if value.len() > ROW_VALUE_MAX {
             return Err(Error::TooLarge { what: "a row", limit: ROW_VALUE_MAX as u64 });
         }
-        if value.len() <= INLINE_MAX {
+        if value.len() <= ROW_INLINE_MAX {
             return change(self, NewValue { bytes: value, is_long: false });
         }
         self.alive()?;
@@ -104,7 +106,7 @@ impl Transaction {
     /// Puts a new row into a map that this transaction has made: as `insert`, but cheaper. Nobody else knows the map, so there is no lock to look for, no version to keep, and nothing to remember:
     /// whoever takes the transaction back lets the map go with all its rows. It can be taken back as a whole only. Keys in ascending order fill the pages best.
     pub fn load(&mut self, map: MapId, key: &[u8], value: &[u8]) -> Result<Inserted> {
-        if value.len() > INLINE_MAX || key.len() > ROW_KEY_MAX {
+        if value.len() > ROW_INLINE_MAX || key.len() > ROW_KEY_MAX {
             // The queue names long values until a record does: that has to be taken back.
             return self.insert(map, key, value, &mut Vec::new());
         }
@@ -136,7 +138,7 @@ impl Transaction {
         let before = self.savepoint();
         let mut turn = self.turn(&rows, map.id, key, Strength::Exclusive);
         loop {
-            let releases = rows.slots.releases();
+            let releases = rows.statuses.releases();
             let snapshot = self.snapshot;
             match rows.try_change(self.writer()?, snapshot, &map, key, change)? {
                 ChangeOutcome::Changed(None) => return Ok(true),
@@ -205,10 +207,10 @@ impl Transaction {
         writer.aside.reserve_pages(writer.debt.pages_with_one_more())?;
         let id = writer.id;
         let map = rows.store.maps.create(&rows.store.pager, |map, root| {
-            let (key, value) = (maps::key(map), root.to_le_bytes());
+            let (key, value) = (map_key(map), root.to_le_bytes());
             rows.store.maps_tree.modify(&key, Some(id), |old, change| {
                 writer.remember_plain(MAPS, &key, None, value.len(), &rows.budget);
-                assert!(old.is_none(), "E8: a map has a number of its own");
+                assert!(old.is_none(), "EN-8: a map has a number of its own");
                 change.allocated(root, 1);
                 change.put(&[&value]);
             })?;
@@ -224,8 +226,8 @@ impl Transaction {
         self.wait_for_losers(map)?;
         let rows = self.rows.clone();
         let (open, writer) = (rows.map(map)?, self.writer()?);
-        let (key, root) = (maps::key(map), open.tree.root());
-        let (queue_key, entry) = maps::garbage(map, root, writer.id);
+        let (key, root) = (map_key(map), open.tree.root());
+        let (queue_key, entry) = queued_map(map, root, writer.id);
         rows.store.pager.admit()?;
         writer.aside.reserve_pages(writer.debt.pages_with_one_more())?;
         rows.store.queue.modify(&queue_key, Some(writer.id), |old, change| {
@@ -244,14 +246,14 @@ impl Transaction {
 }
 
 impl Transaction {
-    /// Waits until no loser of the last crash has changes in the map that are not put back. A loser has no session that would hold the table's metadata lock, and its undo needs the map (U8). Whoever is
+    /// Waits until no loser of the last crash has changes in the map that are not put back. A loser has no session that would hold the table's metadata lock, and its undo needs the map (EN-34). Whoever is
     /// about to drop a map calls this before it takes what others wait for.
     pub fn wait_for_losers(&mut self, map: MapId) -> Result<()> {
         let rows = self.rows.clone();
         // Shared: it waits for the end of a transaction, in no line for a row.
-        let mut turn = LockAttempt::new(&rows, map, &[], Strength::Shared);
+        let mut turn = LockAttempt::new(&rows.lock_queues, &rows.statuses, map, &[], Strength::Shared);
         loop {
-            let releases = rows.slots.releases();
+            let releases = rows.statuses.releases();
             let Some(loser) = rows.losers.in_map(map) else { return Ok(()) };
             self.wait_for(&mut turn, loser, self.patience(), releases)?;
         }
@@ -329,7 +331,7 @@ impl Rows {
         head: Option<RowHead>,
         is_row: bool,
     ) -> Option<TxnId> {
-        let is_open = |id| self.slots.is_open(id);
+        let is_open = |id| self.statuses.is_open(id);
         if let Some(head) = head
             && head.writer != id
             && is_open(head.writer)
@@ -339,20 +341,5 @@ impl Rows {
         let owns = head.is_some_and(|head| head.writer == id);
         let holder = self.locks.holder(map, key, (id, strength), owns, is_open);
         if is_row { holder } else { holder.or_else(|| self.locks.range_holder(map, key, id, is_open)) }
-    }
-
-    /// Keeps others from rows that are about to be as they were before this transaction, which is not decided yet (M6).
-    ///
-    /// Who has written a row has it for himself, but whoever wants to lock it puts its entry in before it looks at the record (M5), and takes it out when it sees the writer: for that moment it is waited.
-    pub(crate) fn hold(&self, writer: &mut Writer, map: &Arc<RowMap>, key: &[u8]) {
-        let is_open = |id| self.slots.is_open(id);
-        let requester = writer.requester(Strength::Exclusive);
-        let taken = loop {
-            match self.locks.take(map, key, Requester { owns: true, ..requester }, is_open) {
-                Ok(taken) => break taken,
-                Err(_) => thread::yield_now(),
-            }
-        };
-        writer.note_lock(map, key, taken);
     }
 }

@@ -1,36 +1,24 @@
-//! Keys of the keyspace in a transaction: claimed at once, changed in memory, put in their places at COMMIT (`keyspace/claims`, `keyspace/joint`).
+//! Keys of the keyspace in a transaction: claimed at once, changed in memory, put in their places at COMMIT (`keyspace/key_locks`, `keyspace/joint`).
 //!
 //! What a transaction sees of a key is its own change of it, or what is committed now: keys have no snapshots. A claim keeps everybody from changing the key; that its time
 //! comes it does not keep off.
 
 use std::cell::OnceCell;
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use pager::TxnId;
 
-use crate::DATABASES;
 use crate::error::{Error, Result};
+use crate::keyspace::key::{DATABASES, VALUE_MAX};
+use crate::keyspace::key_locks;
+use crate::keyspace::key_txn::KeyTransaction;
 use crate::keyspace::record::Kind;
-use crate::keyspace::{KeyTransaction, Keyspace, VALUE_MAX, claims};
-use crate::rows::lock::{Acquired, Strength};
+use crate::keyspace::state::Keyspace;
+use crate::rows::key_changes::KeyValue;
+use crate::rows::lock_table::{Acquired, Strength};
+use crate::rows::request::Wait;
+use crate::rows::state::Rows;
 use crate::rows::transaction::Transaction;
-use crate::rows::{Rows, Wait};
-
-/// A string as a transaction sees it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeyValue {
-    pub value: Arc<[u8]>,
-    /// Milliseconds since 1970. The key is gone when the clock shows more.
-    pub expire_at_ms: Option<u64>,
-}
-
-impl KeyValue {
-    pub(crate) fn is_expired(&self, now_ms: u64) -> bool {
-        self.expire_at_ms.is_some_and(|time| now_ms > time)
-    }
-}
 
 /// What `Transaction::lock_key` found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,48 +27,6 @@ pub enum LockedKey {
     Absent,
     /// Somebody else holds it, and the caller did not want to wait.
     Skipped,
-}
-
-/// Database and key.
-type Name = (u8, Box<[u8]>);
-
-/// The keys that a transaction has changed: what they are to be. None: gone.
-#[derive(Default)]
-pub(crate) struct KeyChanges {
-    now: BTreeMap<Name, Option<KeyValue>>,
-    /// What each change has replaced; None: the first of its key.
-    before: Vec<(Name, Option<Option<KeyValue>>)>,
-}
-
-impl KeyChanges {
-    pub fn is_empty(&self) -> bool {
-        self.now.is_empty()
-    }
-
-    /// How many changes there have been.
-    pub fn count(&self) -> usize {
-        self.before.len()
-    }
-
-    pub fn iter(&self) -> impl Iterator<Item = (&Name, &Option<KeyValue>)> {
-        self.now.iter()
-    }
-
-    fn change(&mut self, name: Name, to: Option<KeyValue>) {
-        let before = self.now.insert(name.clone(), to);
-        self.before.push((name, before));
-    }
-
-    pub fn take_back_to(&mut self, count: usize) {
-        while self.before.len() > count {
-            let Some((name, before)) = self.before.pop() else { return };
-            match (self.now.entry(name), before) {
-                (Entry::Occupied(mut entry), Some(before)) => drop(entry.insert(before)),
-                (Entry::Occupied(entry), None) => drop(entry.remove()),
-                (Entry::Vacant(_), _) => {}
-            }
-        }
-    }
 }
 
 impl Rows {
@@ -96,15 +42,15 @@ impl Transaction {
         let (rows, keyspace) = (self.rows.clone(), self.rows.keyspace()?);
         let (name, mut turn) = (OnceCell::new(), None);
         loop {
-            let releases = rows.slots.releases();
+            let releases = rows.statuses.releases();
             match self.try_lock_key(&keyspace, (db, key), strength)? {
                 Ok(Some(value)) => return Ok(LockedKey::Present(value)),
                 Ok(None) => return Ok(LockedKey::Absent),
                 Err(_) if wait == Wait::SkipLocked => return Ok(LockedKey::Skipped),
                 Err(holder) => {
                     let turn = turn.get_or_insert_with(|| {
-                        let name = name.get_or_init(|| claims::name(db, key));
-                        self.turn(&rows, rows.claims.keys.id, name, strength)
+                        let name = name.get_or_init(|| key_locks::name(db, key));
+                        self.turn(&rows, rows.key_locks.keys.id, name, strength)
                     });
                     self.wait_for(turn, holder, wait, releases)?;
                 }
@@ -124,26 +70,26 @@ impl Transaction {
         (db, key): (u8, &[u8]),
         strength: Strength,
     ) -> Result<Result<Option<KeyValue>, TxnId>> {
-        let claims = self.rows.claims.clone();
+        let key_locks = self.rows.key_locks.clone();
         self.locked_anew = None;
         let writer = self.writer()?;
         let mut unit = keyspace.lock_to_read(db, key)?;
-        let name = claims::name(db, unit.place(db, key)?.key.suffix());
-        let taken = match claims.take(&name, writer.requester(strength)) {
+        let name = key_locks::name(db, unit.place(db, key)?.key.suffix());
+        let taken = match key_locks.take(&name, writer.requester(strength)) {
             Ok(taken) => taken,
             Err(holder) => {
                 unit.commit()?;
                 return Ok(Err(holder));
             }
         };
-        writer.note_lock(&claims.keys, &name, taken);
+        writer.note_lock(&key_locks.keys, &name, taken);
         let own = writer.keys.now.get(&(db, key.into())).cloned();
         let found = match own {
             Some(own) => own.filter(|own| !own.is_expired(unit.now_ms())),
             None => read(&mut unit, db, key)?,
         };
         if taken != Acquired::AlreadyHeld {
-            self.locked_anew = Some((claims.keys.clone(), name, taken));
+            self.locked_anew = Some((key_locks.keys.clone(), name, taken));
         }
         self.gate = self.gate.max(unit.commit()?);
         Ok(Ok(found))

@@ -1,4 +1,4 @@
-//! Models of what readers look at without a lock: slots, and the registry of snapshots.
+//! Models of what readers look at without a lock: statuses, and the registry of snapshots.
 
 use stdx::sync::atomic::{AtomicU64, Ordering};
 use stdx::sync::{Arc, thread};
@@ -20,23 +20,23 @@ impl Log {
     }
 }
 
-/// M2: whoever takes a snapshot sees a commit if and only if its record ends at or before the snapshot.
+/// EN-14: whoever takes a snapshot sees a commit if and only if its record ends at or before the snapshot.
 #[test]
 fn loom_a_commit_is_seen_by_just_the_snapshots_behind_it() {
     loom::model(|| {
-        let (slots, log) = (Arc::new(StatusTable::new(1)), Arc::new(Log(AtomicU64::new(100))));
-        let id = slots.begin(|| 1, 0);
+        let (statuses, log) = (Arc::new(StatusTable::new(1)), Arc::new(Log(AtomicU64::new(100))));
+        let id = statuses.begin(|| 1, 0);
         let writer = {
-            let (slots, log) = (slots.clone(), log.clone());
+            let (statuses, log) = (statuses.clone(), log.clone());
             thread::spawn(move || {
-                slots.committing(id);
+                statuses.committing(id);
                 let lsn = log.append();
-                slots.committed(id, lsn);
+                statuses.committed(id, lsn);
                 lsn
             })
         };
         let snapshot = log.head();
-        let status = slots.status(id);
+        let status = statuses.status(id);
         let lsn = writer.join().unwrap();
         match status {
             Status::Active => assert!(lsn > snapshot),
@@ -46,21 +46,21 @@ fn loom_a_commit_is_seen_by_just_the_snapshots_behind_it() {
     });
 }
 
-/// M3: a slot that is used again says nothing wrong of who had it: when that one was committed if somebody may ask, else that it is past.
+/// EN-15: a slot that is used again says nothing wrong of who had it: when that one was committed if somebody may ask, else that it is past.
 #[test]
 fn loom_a_slot_used_again_is_not_taken_for_its_former_owner() {
     for keep in [0, 1_000] {
         loom::model(move || {
-            let slots = Arc::new(StatusTable::new(1));
-            let old = slots.begin(|| 1, 0);
-            slots.committed(old, 500);
-            slots.advance(500, keep);
+            let statuses = Arc::new(StatusTable::new(1));
+            let old = statuses.begin(|| 1, 0);
+            statuses.committed(old, 500);
+            statuses.advance(500, keep);
             let reader = {
-                let slots = slots.clone();
-                thread::spawn(move || slots.status(old))
+                let statuses = statuses.clone();
+                thread::spawn(move || statuses.status(old))
             };
-            let new = slots.begin(|| 2, keep);
-            slots.aborted(new);
+            let new = statuses.begin(|| 2, keep);
+            statuses.aborted(new);
             let status = reader.join().unwrap();
             let is_past = keep > 500 && status == Status::Past;
             assert!(status == Status::Committed(500) || is_past, "{status:?}");
@@ -68,15 +68,15 @@ fn loom_a_slot_used_again_is_not_taken_for_its_former_owner() {
     }
 }
 
-/// M4: what is taken for the oldest snapshot is no younger than any that is open or being taken.
+/// EN-16: what is taken for the oldest snapshot is no younger than any that is open or being taken.
 #[test]
 fn loom_no_snapshot_is_older_than_the_oldest() {
     loom::model(|| {
         let (snapshots, log) = (Arc::new(SnapshotRegistry::default()), Arc::new(Log(AtomicU64::new(100))));
-        let seat = snapshots.enter();
+        let registration = snapshots.enter();
         let reader = {
             let (snapshots, log) = (snapshots.clone(), log.clone());
-            thread::spawn(move || snapshots.take(&seat, || log.head()))
+            thread::spawn(move || snapshots.take(&registration, || log.head()))
         };
         log.append();
         let oldest = snapshots.oldest(|| log.head());

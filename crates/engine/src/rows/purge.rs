@@ -1,19 +1,17 @@
 //! Forgetting: old versions that no snapshot can see, and the records of deleted rows.
 //!
 //! What a transaction has replaced is needed as long as a snapshot is older than its commit. The record of a deleted row goes when, besides, the commit is durable: so who finds no record
-//! at all need not wait for the log (M7).
-
-use std::sync::Arc;
+//! at all need not wait for the log (EN-19).
 
 use pager::{Lsn, TxnId};
 use stdx::sync::atomic::Ordering;
 
 use crate::error::Result;
-use crate::keyspace::Progress;
-use crate::rows::run::{UndoRun, UndoStep};
-use crate::rows::spill::SpilledBatch;
-use crate::rows::version::RowHead;
-use crate::rows::{MapId, Rows};
+use crate::keyspace::background_signal::Progress;
+use crate::rows::purge_list::{CommittedTxn, PurgeItem};
+use crate::rows::row::RowHead;
+use crate::rows::state::Rows;
+use crate::store::trees::MapId;
 
 /// How soon to look again for what a snapshot or the log holds up, in milliseconds.
 const SOON_MS: u64 = 20;
@@ -26,40 +24,6 @@ const COMMIT_BUDGET: usize = 256;
 enum Purger {
     Commit,
     Background,
-}
-
-/// A committed transaction with what it has left behind.
-pub(crate) struct CommittedTxn {
-    pub id: TxnId,
-    pub lsn: Lsn,
-    /// Its steps: those in memory, and runs of those that are not, oldest first.
-    pub tail: Vec<UndoStep>,
-    pub runs: Vec<Arc<UndoRun>>,
-    /// Long values that it replaced stand in the purge queue, and `Store::held` keeps the background from them.
-    pub holds_values: bool,
-}
-
-/// What the purge still has to do, in the order of commits.
-pub(crate) enum PurgeItem {
-    Transaction(CommittedTxn),
-    Batch(SpilledBatch),
-}
-
-impl PurgeItem {
-    /// The commit behind which nobody may need it.
-    pub fn lsn(&self) -> Lsn {
-        match self {
-            PurgeItem::Transaction(ended) => ended.lsn,
-            PurgeItem::Batch(spilled) => spilled.lsn,
-        }
-    }
-
-    fn is_in_files(&self) -> bool {
-        match self {
-            PurgeItem::Transaction(ended) => !ended.runs.is_empty(),
-            PurgeItem::Batch(_) => true,
-        }
-    }
 }
 
 impl Rows {
@@ -95,7 +59,7 @@ impl Rows {
     fn purge(&self, purger: Purger, budget: usize) -> Result<(bool, bool)> {
         let purgeable = self.purgeable();
         self.kept.store(purgeable, Ordering::Relaxed);
-        self.slots.advance(self.store.pager.durable().get(), purgeable);
+        self.statuses.advance(self.store.pager.durable().get(), purgeable);
         let mut done = 0;
         while done < budget {
             let mut left = {

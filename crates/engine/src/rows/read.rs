@@ -2,10 +2,10 @@
 //!
 //! Hard part: the record, the slot of its writer and the old versions are looked at one after the other, without a lock. Each way they may have moved meanwhile shows in the record's version
 //! word: it is another one as soon as anybody has written or taken back. So "there is no older version" and "decided long ago" count only if the word still stands; else it
-//! starts again (M3).
+//! starts again (EN-15).
 //!
 //! An index entry has a creator of its own, which need not be the creator of the row's visible version: once a transaction has written a row over a version that its snapshot does not see, the row's
-//! newest entries are the visible ones, although somebody else has made them. A scan of an index therefore knows the map of its rows and decides such entries by the row (M14).
+//! newest entries are the visible ones, although somebody else has made them. A scan of an index therefore knows the map of its rows and decides such entries by the row (EN-26).
 
 use std::cell::Cell;
 use std::ops::Bound;
@@ -17,21 +17,13 @@ use stdx::prng::Prng;
 
 use crate::error::{Error, Result};
 use crate::keyspace::record::Body;
-use crate::rows::maps::RowMap;
-use crate::rows::slot::Status;
-use crate::rows::transaction::{Snapshot, Transaction};
-use crate::rows::version::{HEAD_BYTES, RowHead, RowValue};
-use crate::rows::{MapId, Rows};
-
-/// Whether a version is seen.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Visibility {
-    /// Yes, and durable at this position.
-    Yes(Lsn),
-    No,
-    /// Yes, if the record still is what it was.
-    IfItStands,
-}
+use crate::rows::row::{HEAD_BYTES, RowHead, RowValue};
+use crate::rows::state::Rows;
+use crate::rows::status_table::Status;
+use crate::rows::transaction::Transaction;
+use crate::rows::visibility::{Snapshot, Visibility};
+use crate::store::maps::RowMap;
+use crate::store::trees::MapId;
 
 /// An index over the rows of another map.
 #[derive(Clone, Copy)]
@@ -43,17 +35,6 @@ pub struct IndexOf {
 }
 
 impl Rows {
-    pub(super) fn visibility(&self, writer: TxnId, snapshot: Snapshot, me: Option<TxnId>) -> Visibility {
-        if (writer < snapshot.low && !self.slots.is_loser(writer)) || Some(writer) == me {
-            return Visibility::Yes(0);
-        }
-        match self.slots.status(writer) {
-            Status::Committed(lsn) if lsn <= snapshot.lsn => Visibility::Yes(lsn),
-            Status::Committed(_) | Status::Active | Status::Aborted => Visibility::No,
-            Status::Past => Visibility::IfItStands,
-        }
-    }
-
     fn stands(&self, map: &RowMap, key: &[u8], word: u64) -> Result<bool> {
         let found = map.tree.get(key, &mut Vec::new())?;
         Ok(found.present && found.word == word)
@@ -178,15 +159,15 @@ impl Transaction {
         loop {
             record.clear();
             // Before the record is read: what is below was put back before that, if it was not committed.
-            let low = self.rows.slots.low();
+            let low = self.rows.statuses.low();
             let found =
                 map.tree.get_in_mode(self.near.read_mode, key, &mut record).map_err(|error| self.near.note(error))?;
             if !found.present {
                 return Ok(Ok(false));
             }
             let (head, value) = RowValue::parse(&record)?;
-            if Some(head.writer) != me && (head.writer >= low || self.rows.slots.is_loser(head.writer)) {
-                match self.rows.slots.status(head.writer) {
+            if Some(head.writer) != me && (head.writer >= low || self.rows.statuses.is_loser(head.writer)) {
+                match self.rows.statuses.status(head.writer) {
                     Status::Active => return Ok(Err(head.writer)),
                     Status::Committed(lsn) => self.gate = self.gate.max(lsn),
                     Status::Aborted => continue,
@@ -207,7 +188,7 @@ impl Transaction {
         self.cursor(map, from, to, backward, None, false)
     }
 
-    /// The same of a map that is an index of `of`: the entries of exactly those row versions that `get` and `scan` of the rows' map return (M14). A key may come twice, with the entries of two rows:
+    /// The same of a map that is an index of `of`: the entries of exactly those row versions that `get` and `scan` of the rows' map return (EN-26). A key may come twice, with the entries of two rows:
     /// the snapshot's, and that of a row which the transaction has written itself.
     pub fn scan_index(
         &mut self,
@@ -273,7 +254,7 @@ impl Cursor {
         txn.alive()?;
         out.clear();
         while out.is_empty() && !self.span.is_done() {
-            let low = txn.rows.slots.low();
+            let low = txn.rows.statuses.low();
             let Cursor { map, span, .. } = self;
             let drawn = span.next_batch(&map.tree, txn.near.read_mode, &mut out.records);
             drawn.map_err(|error| txn.near.note_range(error, map, span))?;
@@ -297,11 +278,11 @@ impl Cursor {
         // Locked up to this key; the inner None: to the end.
         let mut locked: Option<Option<Vec<u8>>> = None;
         loop {
-            // Read once to learn how far to lock, and again when that is locked (M5).
+            // Read once to learn how far to lock, and again when that is locked (EN-17).
             let mut span = self.span.clone();
             out.clear();
             while out.is_empty() && !span.is_done() {
-                let low = txn.rows.slots.low();
+                let low = txn.rows.statuses.low();
                 let drawn = span.next_batch(&self.map.tree, txn.near.read_mode, &mut out.records);
                 drawn.map_err(|error| txn.near.note_range(error, &self.map, &span))?;
                 take_current(txn, low, out)?;
@@ -333,7 +314,7 @@ impl Cursor {
     /// The rows of some leaf: the scan itself stays where it is.
     pub(super) fn draw(&self, txn: &mut Transaction, prng: &mut Prng, out: &mut RowBatch) -> Result<()> {
         out.clear();
-        let low = txn.rows.slots.low();
+        let low = txn.rows.statuses.low();
         self.map.tree.random_leaf(prng, &mut out.records)?;
         match self.snapshot {
             Some(snapshot) => self.take_seen((snapshot, u64::MAX), txn, out).map(drop),
@@ -390,7 +371,7 @@ impl Cursor {
                 if let Some(new_key) = new_key
                     && txn.owns(&row_map, new_key)?
                 {
-                    if let Status::Committed(lsn) = rows.slots.status(head.writer) {
+                    if let Status::Committed(lsn) = rows.statuses.status(head.writer) {
                         txn.gate = txn.gate.max(lsn);
                     }
                     // Two rows under one key: in the order of their own keys, as an index of InnoDB has them.
@@ -424,8 +405,8 @@ fn take_current(txn: &Transaction, low: TxnId, out: &mut RowBatch) -> Result<()>
         let head = RowHead::parse(record.value)?.0;
         // What is taken back while this looks is undecided too: the record that was read may not be the one that is put back.
         let is_decided = Some(head.writer) == txn.id()
-            || (head.writer < low && !txn.rows.slots.is_loser(head.writer))
-            || matches!(txn.rows.slots.status(head.writer), Status::Committed(_));
+            || (head.writer < low && !txn.rows.statuses.is_loser(head.writer))
+            || matches!(txn.rows.statuses.status(head.writer), Status::Committed(_));
         if !head.is_delete_marked || !is_decided {
             let value = if head.is_long || !is_decided { ValuePlace::Aside(0, 0) } else { ValuePlace::Record };
             out.items.push(Item { record: index as u32, value });

@@ -4,18 +4,19 @@
 //!   block, 32 KiB    bytes used u32 | entries          entry    map u32 | step u32 | writer u64 | flags u8 | key length u16 | image length u16 | key | image
 //! ```
 //! A run holds a stretch of one transaction's steps, or what many committed transactions have replaced (`spill`). Rollback reads it whole; a lookup of an old version finds the block by its first row,
-//! and mostly does not read it: a filter knows which rows have no version of that writer here. The file goes with the last reference to it, and with the process: after a crash the log has all of it (U1).
+//! and mostly does not read it: a filter knows which rows have no version of that writer here. The file goes with the last reference to it, and with the process: after a crash the log has all of it (EN-27).
 
 use std::cell::RefCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use os::{Aligned, Device};
 use pager::TxnId;
 use stdx::hash::Seed;
+use stdx::sync::RwLock;
+use stdx::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Error, Result};
-use crate::rows::MapId;
+use crate::store::trees::MapId;
 
 const BLOCK: usize = 32 << 10;
 const BLOCK_HEAD: usize = 4;
@@ -101,6 +102,9 @@ impl Writers<'_> {
         }
     }
 }
+
+/// The runs of a transaction, oldest first. Readers look into them too.
+pub(crate) type Runs = Arc<RwLock<Vec<Arc<UndoRun>>>>;
 
 /// The hash by which a run's filter knows a version: of its row, and of who has replaced it.
 fn version_hash(row: u64, by: TxnId) -> u64 {

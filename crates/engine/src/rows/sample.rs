@@ -8,8 +8,10 @@ use stdx::prng::Prng;
 
 use crate::error::Result;
 use crate::rows::read::{Cursor, RowBatch};
+use crate::rows::row::summarize;
+use crate::rows::state::Rows;
 use crate::rows::transaction::Transaction;
-use crate::rows::{MapId, Rows, summarize};
+use crate::store::trees::MapId;
 
 /// Leaves that are looked through for long values.
 const LEAVES: usize = 4;

@@ -1,12 +1,14 @@
 //! Who reads as of which moment: one word for each open snapshot.
 //!
 //! Whoever takes one says PENDING first and then reads the head of the log; whoever looks for the oldest reads the head first and then the words. So a snapshot
-//! that was not seen is no older than what the looker goes by (M4).
+//! that was not seen is no older than what the looker goes by (EN-16).
 
+use pager::Lsn;
 use stdx::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use stdx::sync::{Mutex, RwLock, hint};
 
-use pager::Lsn;
+#[cfg(all(test, not(loom)))]
+mod tests;
 
 const FREE: u64 = 0;
 const PENDING: u64 = 1;
@@ -55,22 +57,22 @@ impl SnapshotRegistry {
         SnapshotRegistration { chunk: chunks[at].clone(), number }
     }
 
-    pub fn leave(&self, seat: SnapshotRegistration) {
-        seat.word().store(FREE, Ordering::Release);
-        self.free.lock().push(seat.number);
+    pub fn leave(&self, registration: SnapshotRegistration) {
+        registration.word().store(FREE, Ordering::Release);
+        self.free.lock().push(registration.number);
     }
 
     /// Registers a snapshot of the moment that `head` tells, and returns it.
-    pub fn take(&self, seat: &SnapshotRegistration, head: impl Fn() -> Lsn) -> Lsn {
-        seat.word().store(PENDING, Ordering::SeqCst);
+    pub fn take(&self, registration: &SnapshotRegistration, head: impl Fn() -> Lsn) -> Lsn {
+        registration.word().store(PENDING, Ordering::SeqCst);
         stdx::sync::atomic::fence(Ordering::SeqCst);
         let lsn = head();
-        seat.word().store(lsn, Ordering::SeqCst);
+        registration.word().store(lsn, Ordering::SeqCst);
         lsn
     }
 
-    pub fn release(&self, seat: &SnapshotRegistration) {
-        seat.word().store(FREE, Ordering::Release);
+    pub fn release(&self, registration: &SnapshotRegistration) {
+        registration.word().store(FREE, Ordering::Release);
     }
 
     /// No open or coming snapshot is older. `head` is the log's head.
@@ -100,29 +102,5 @@ impl SnapshotRegistry {
 
     pub fn is_expired(&self, lsn: Lsn) -> bool {
         lsn <= self.expired.load(Ordering::SeqCst)
-    }
-}
-
-#[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_oldest_of_those_that_are_open_counts() {
-        let snapshots = SnapshotRegistry::default();
-        let seats: Vec<SnapshotRegistration> = (0..600).map(|_| snapshots.enter()).collect();
-        assert_eq!(snapshots.oldest(|| 5_000), 5_000);
-        for (at, seat) in seats.iter().enumerate() {
-            assert_eq!(snapshots.take(seat, || 1_000 + at as u64), 1_000 + at as u64);
-        }
-        assert_eq!(snapshots.oldest(|| 5_000), 1_000);
-        snapshots.release(&seats[0]);
-        assert_eq!(snapshots.oldest(|| 5_000), 1_001);
-        snapshots.expire(1_001);
-        assert!(snapshots.is_expired(1_001) && !snapshots.is_expired(1_002));
-        assert_eq!(snapshots.oldest(|| 5_000), 1_002);
-        seats.into_iter().for_each(|seat| snapshots.leave(seat));
-        assert_eq!(snapshots.oldest(|| 5_000), 5_000);
-        assert!(snapshots.enter().number < 600, "words are used again");
     }
 }

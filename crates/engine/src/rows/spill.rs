@@ -8,18 +8,18 @@
 //! A long read (a dump, a report) keeps every version that is replaced beside it. In memory they have a limit; beyond it the background writes the oldest of them out, many transactions to a run,
 //! and a read that needs one finds it there. What stays in memory of a transaction then is its place in the transaction status table.
 //!
-//! Invariant U10 is in the crate's README.
+//! Invariant EN-36 is in the crate's README.
 
 use std::sync::Arc;
 
-use os::Device;
-use pager::{Lsn, TxnId};
 use stdx::sync::atomic::Ordering;
 
 use crate::error::{Error, Result};
-use crate::rows::Rows;
-use crate::rows::purge::{CommittedTxn, PurgeItem};
-use crate::rows::run::{UndoRun, UndoStep, Writers, failed, scratch};
+use crate::rows::purge_list::{CommittedTxn, PurgeItem, SpillFile, SpilledBatch};
+use crate::rows::run::failed;
+use crate::rows::run::{UndoRun, UndoStep, Writers, scratch};
+use crate::rows::state::Rows;
+use crate::rows::versions::VersionBatch;
 
 /// A file takes runs up to about this size; then the next one is begun, so that room comes back file by file.
 const FILE_BYTES: u64 = 256 << 20;
@@ -28,35 +28,6 @@ const BATCH_MIN: u64 = 64 << 10;
 const BATCH_MAX: u64 = 32 << 20;
 /// Room that must stay free on the disk beside what is written.
 const FREE_MIN: u64 = 64 << 20;
-
-/// VersionStore that transactions with ids of a range have replaced.
-pub(crate) struct VersionBatch {
-    first: TxnId,
-    last: TxnId,
-    pub run: UndoRun,
-}
-
-impl VersionBatch {
-    /// May it hold versions that `by` has replaced?
-    pub fn may_be_of(&self, by: TxnId) -> bool {
-        (self.first..=self.last).contains(&by)
-    }
-}
-
-/// A batch in the queue of the purge.
-pub(crate) struct SpilledBatch {
-    /// The last of its commits.
-    pub lsn: Lsn,
-    pub batch: Arc<VersionBatch>,
-    /// Those of its transactions that have replaced long values (`CommittedTxn::holds_values`).
-    pub holds_values: Vec<TxnId>,
-}
-
-/// The file that the next run goes to, and its length.
-#[derive(Default)]
-pub(crate) struct SpillFile {
-    file: Option<(Arc<dyn Device>, u64)>,
-}
 
 /// Transactions taken out of the queue, and what they have replaced.
 struct TakenTxns {
@@ -138,7 +109,7 @@ impl Rows {
         versions.sum::<u64>() + (ended.tail.len() * size_of::<UndoStep>()) as u64
     }
 
-    /// Writes what the transactions have replaced as one run, and forgets it in memory (U10).
+    /// Writes what the transactions have replaced as one run, and forgets it in memory (EN-36).
     fn write_batch(&self, file: &mut SpillFile, all: &[CommittedTxn]) -> Result<SpilledBatch> {
         let (mut steps, mut writers, mut bytes) = (Vec::new(), Vec::new(), 0);
         for ended in all {

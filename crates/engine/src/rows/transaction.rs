@@ -3,11 +3,11 @@
 //! ```text
 //!   begin     nothing
 //!   reads     a snapshot, registered
-//!   changes   an id and a slot; each change a log record with what was there before; room put aside for taking it back (E11)
+//!   changes   an id and a slot; each change a log record with what was there before; room put aside for taking it back (EN-11)
 //!   commit    COMMITTING | COMMIT in the log | its end is the number          visible at once, to be acknowledged when durable
 //!   rollback  oldest images put back, stretch by stretch of the steps (`undo`) | ABORT | ABORTED
 //! ```
-//! Between the last image put back and ABORTED others still take the rows for locked, so nobody sees a half (M6).
+//! Between the last image put back and ABORTED others still take the rows for locked, so nobody sees a half (EN-18).
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -15,21 +15,29 @@ use std::time::Duration;
 
 use pager::{Lsn, TxnId, UndoReserve};
 use stdx::sync::atomic::Ordering;
+use stdx::sync::thread;
 
 use crate::error::{Error, Result};
-use crate::keyspace::joint::CrossDoorCommit;
-use crate::rows::keys::KeyChanges;
-use crate::rows::line::{LockAttempt, SuspendedWait};
-use crate::rows::lock::{Acquired, Requester, Strength};
-use crate::rows::maps::RowMap;
-use crate::rows::purge::CommittedTxn;
-use crate::rows::reach::WaitMode;
+use crate::keyspace::cross_door_commit::CrossDoorCommit;
+use crate::rows::activity::Activity;
+use crate::rows::key_changes::KeyChanges;
+use crate::rows::lock_queue::{LockAttempt, SuspendedWait};
+use crate::rows::lock_table::{Acquired, Requester, Strength};
+use crate::rows::purge_list::CommittedTxn;
+use crate::rows::request::{Isolation, Wait};
 use crate::rows::run::UndoStep;
-use crate::rows::slot::WaitOutcome;
 use crate::rows::snapshot::SnapshotRegistration;
+use crate::rows::state::Rows;
+use crate::rows::status_table::WaitOutcome;
 use crate::rows::undo::{UndoBudget, UndoLog, pieces, stretches};
-use crate::rows::{Activity, Isolation, Locked, MapId, Rows, Wait};
-use crate::txn::{Images, MAPS, UndoCost, encode_deltas, kind, undo_cost};
+use crate::rows::visibility::Snapshot;
+use crate::rows::wait_mode::WaitMode;
+use crate::store::images::Images;
+use crate::store::maps::RowMap;
+use crate::store::trees::{MAPS, MapId};
+use crate::store::wal::encode_deltas;
+use crate::store::wal::kind;
+use crate::txn::undo_cost::{UndoCost, undo_cost};
 
 /// Hears how many of how many changes have been taken back, every thousand or so.
 pub type Tell<'t> = dyn FnMut(u64, u64) + 't;
@@ -63,7 +71,7 @@ pub(crate) struct Writer {
     pub range_locks: Vec<Arc<RowMap>>,
     /// It has put long values into the purge queue, or taken some out of it.
     pub has_values: bool,
-    /// OpenMaps in which it has written a row over a version that its snapshot did not see (M14).
+    /// OpenMaps in which it has written a row over a version that its snapshot did not see (EN-26).
     pub unseen: HashSet<MapId>,
     pub made: Vec<MapId>,
     pub dropped: Vec<MapId>,
@@ -74,7 +82,7 @@ pub(crate) struct Writer {
 pub struct Transaction {
     pub(crate) rows: Arc<Rows>,
     isolation: Isolation,
-    seat: Option<SnapshotRegistration>,
+    registration: Option<SnapshotRegistration>,
     /// What plain reads see; None: not taken yet.
     pub(crate) snapshot: Option<Snapshot>,
     pub(crate) writer: Option<Writer>,
@@ -93,12 +101,11 @@ pub struct Transaction {
     pub(crate) suspended: Option<SuspendedWait>,
 }
 
-/// What may be seen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Snapshot {
-    pub lsn: Lsn,
-    /// Ids below are decided, and were before `lsn`.
-    pub low: TxnId,
+impl Rows {
+    /// Begins a transaction. Nothing is written, and no snapshot taken, before it is needed.
+    pub fn begin(self: &Arc<Rows>, isolation: Isolation) -> Transaction {
+        Transaction::new(self.clone(), isolation)
+    }
 }
 
 impl Transaction {
@@ -106,7 +113,7 @@ impl Transaction {
         Transaction {
             rows,
             isolation,
-            seat: None,
+            registration: None,
             snapshot: None,
             writer: None,
             gate: 0,
@@ -129,7 +136,7 @@ impl Transaction {
     pub fn begin_statement(&mut self) {
         if self.isolation <= Isolation::ReadCommitted && self.snapshot.take().is_some() {
             // Nobody need keep old versions for a transaction that thinks.
-            self.seat.iter().for_each(|seat| self.rows.snapshots.release(seat));
+            self.registration.iter().for_each(|registration| self.rows.snapshots.release(registration));
         }
     }
 
@@ -170,9 +177,9 @@ impl Transaction {
             return snapshot;
         }
         let rows = &self.rows;
-        let seat = self.seat.get_or_insert_with(|| rows.snapshots.enter());
-        let low = rows.slots.low();
-        let lsn = rows.snapshots.take(seat, || rows.head());
+        let registration = self.registration.get_or_insert_with(|| rows.snapshots.enter());
+        let low = rows.statuses.low();
+        let lsn = rows.snapshots.take(registration, || rows.head());
         *self.snapshot.insert(Snapshot { lsn, low })
     }
 
@@ -191,7 +198,7 @@ impl Transaction {
         Ok(self.writer.get_or_insert_with(|| {
             // An older answer keeps more than need be.
             let keep = rows.kept.load(Ordering::Relaxed);
-            let id = rows.slots.begin(|| rows.store.new_id(), keep);
+            let id = rows.statuses.begin(|| rows.store.new_id(), keep);
             rows.store.enlist(id);
             self.activity.iter().for_each(|activity| activity.set_id(id));
             Writer {
@@ -264,7 +271,7 @@ impl Transaction {
         key: &'r [u8],
         strength: Strength,
     ) -> LockAttempt<'r> {
-        let mut turn = LockAttempt::new(rows, map, key, strength);
+        let mut turn = LockAttempt::new(&rows.lock_queues, &rows.statuses, map, key, strength);
         if self.suspended.as_ref().is_some_and(|suspended| suspended.is_for(map, key)) {
             self.activity.iter().for_each(|activity| activity.set_awaited(None));
             turn.adopt(self.suspended.take().expect("looked at above"));
@@ -280,104 +287,6 @@ impl Transaction {
 
     pub(crate) fn patience(&self) -> Wait {
         Wait::For(self.lock_wait)
-    }
-
-    /// LockTable a row until the end of the transaction and appends its newest committed value, or the transaction's own, to `out`. An absent row is locked too: nobody else can
-    /// put it in.
-    pub fn lock(
-        &mut self,
-        map: MapId,
-        key: &[u8],
-        strength: Strength,
-        wait: Wait,
-        out: &mut Vec<u8>,
-    ) -> Result<Locked> {
-        let rows = self.rows.clone();
-        let map = rows.map(map)?;
-        let mut turn = self.turn(&rows, map.id, key, strength);
-        loop {
-            let releases = rows.slots.releases();
-            match self.try_lock(&rows, &map, key, strength, out)? {
-                Ok(locked) => return Ok(locked),
-                Err(_) if wait == Wait::SkipLocked => return Ok(Locked::Skipped),
-                Err(holder) => self.wait_for(&mut turn, holder, wait, releases)?,
-            }
-        }
-    }
-
-    /// Gives back the lock of the last `lock`, unless the transaction had it before: the row turned out not to be wanted, and the isolation level does not ask
-    /// that it stays as it is.
-    pub fn unlock_last(&mut self) {
-        let Some((map, key, taken)) = self.locked_anew.take() else { return };
-        let Some(writer) = &mut self.writer else { return };
-        writer.unnote_lock(taken);
-        self.rows.locks.give_back(&map, &key, writer.id, taken);
-        self.rows.slots.released(writer.id);
-    }
-
-    /// The same with the wait that `set_lock_wait` has set.
-    pub fn lock_patiently(&mut self, map: MapId, key: &[u8], strength: Strength, out: &mut Vec<u8>) -> Result<Locked> {
-        self.lock(map, key, strength, self.patience(), out)
-    }
-
-    /// The inner Err names who is in the way.
-    fn try_lock(
-        &mut self,
-        rows: &Rows,
-        map: &Arc<RowMap>,
-        key: &[u8],
-        strength: Strength,
-        out: &mut Vec<u8>,
-    ) -> Result<Result<Locked, TxnId>> {
-        self.locked_anew = None;
-        let writer = self.writer()?;
-        let requester = writer.requester(strength);
-        let taken = match rows.locks.take(map, key, requester, |id| rows.slots.is_open(id)) {
-            Ok(taken) => taken,
-            Err(holder) => return Ok(Err(holder)),
-        };
-        writer.note_lock(map, key, taken);
-        match self.newest(map, key, out) {
-            Ok(Ok(present)) => {
-                if taken != Acquired::AlreadyHeld {
-                    self.locked_anew = Some((map.clone(), key.into(), taken));
-                }
-                Ok(Ok(if present { Locked::Present } else { Locked::Absent }))
-            }
-            Ok(Err(holder)) => {
-                self.give_back(map, key, taken)?;
-                Ok(Err(holder))
-            }
-            Err(Error::WouldBlock) => {
-                let id = self.give_back(map, key, taken)?;
-                // It may be long until this is tried again, and somebody may have met the lock (M10).
-                rows.slots.released(id);
-                Err(Error::WouldBlock)
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Gives back the lock that was noted last.
-    fn give_back(&mut self, map: &RowMap, key: &[u8], taken: Acquired) -> Result<TxnId> {
-        let rows = self.rows.clone();
-        let writer = self.writer()?;
-        writer.unnote_lock(taken);
-        rows.locks.give_back(map, key, writer.id, taken);
-        Ok(writer.id)
-    }
-
-    /// Until the end of the transaction nobody else puts a new row into the range. What others have put in and not committed is met by whoever reads the range
-    /// afterwards with `lock`.
-    pub fn lock_range(&mut self, map: MapId, from: &[u8], to: Option<&[u8]>) -> Result<()> {
-        let map = self.rows.map(map)?;
-        let rows = self.rows.clone();
-        let writer = self.writer()?;
-        rows.locks.take_range(&map, from, to, writer.id);
-        if writer.range_locks.iter().all(|known| known.id != map.id) {
-            writer.range_locks.push(map);
-        }
-        Ok(())
     }
 
     /// A point to come back to, before the next change.
@@ -480,16 +389,16 @@ impl Transaction {
         let rows = self.rows.clone();
         let mut lsn = 0;
         if !writer.has_records {
-            rows.slots.aborted(writer.id);
+            rows.statuses.aborted(writer.id);
         } else {
             if writer.has_values {
                 rows.store.held.lock().insert(writer.id);
             }
             let mut body = Vec::new();
             encode_deltas(keys.as_ref().map_or(&[][..], |keys| keys.deltas()), &mut body);
-            rows.slots.committing(writer.id);
+            rows.statuses.committing(writer.id);
             lsn = rows.store.logical(kind::COMMIT, Some(writer.id), &body);
-            rows.slots.committed(writer.id, lsn);
+            rows.statuses.committed(writer.id, lsn);
             rows.store.metrics.txn_commits.add(1);
         }
         rows.store.delist(writer.id);
@@ -543,7 +452,7 @@ impl Transaction {
         }
         rows.versions.withdraw(writer.id);
         writer.undo.end(&rows.budget);
-        rows.slots.aborted(writer.id);
+        rows.statuses.aborted(writer.id);
         rows.store.delist(writer.id);
         keys.into_iter().for_each(CrossDoorCommit::taken_back);
         writer.made.iter().for_each(|map| rows.store.maps.forget(*map));
@@ -557,8 +466,8 @@ impl Transaction {
     /// Reads are over.
     fn leave(&mut self) {
         self.snapshot = None;
-        if let Some(seat) = self.seat.take() {
-            self.rows.snapshots.leave(seat);
+        if let Some(registration) = self.registration.take() {
+            self.rows.snapshots.leave(registration);
         }
     }
 }
@@ -570,9 +479,9 @@ impl Drop for Transaction {
 }
 
 impl Rows {
-    /// Puts everything back as it was before the transaction, and logs that it has been (U2). After an error it may run again.
+    /// Puts everything back as it was before the transaction, and logs that it has been (EN-28). After an error it may run again.
     ///
-    /// `keys` first: they were changed last, in the commit that failed, and all at once, for a page is freed unless any of their images names it (E8). Recovery goes the same way.
+    /// `keys` first: they were changed last, in the commit that failed, and all at once, for a page is freed unless any of their images names it (EN-8). Recovery goes the same way.
     fn put_back(&self, writer: &mut Writer, keys: &Images, tell: &mut Tell<'_>) -> Result<()> {
         let store = &self.store;
         store.put_back(writer.id, keys, &Images::new())?;
@@ -609,6 +518,21 @@ impl Rows {
         self.store.put_back(writer.id, images, directory)
     }
 
+    /// Keeps others from rows that are about to be as they were before this transaction, which is not decided yet (EN-18).
+    ///
+    /// Who has written a row has it for himself, but whoever wants to lock it puts its entry in before it looks at the record (EN-17), and takes it out when it sees the writer: for that moment it is waited.
+    pub(crate) fn hold(&self, writer: &mut Writer, map: &Arc<RowMap>, key: &[u8]) {
+        let is_open = |id| self.statuses.is_open(id);
+        let requester = writer.requester(Strength::Exclusive);
+        let taken = loop {
+            match self.locks.take(map, key, Requester { owns: true, ..requester }, is_open) {
+                Ok(taken) => break taken,
+                Err(_) => thread::yield_now(),
+            }
+        };
+        writer.note_lock(map, key, taken);
+    }
+
     fn sweep_locks(&self, writer: &Writer) {
         writer.row_locks.iter().for_each(|(map, key)| self.locks.drop_row(map, key, writer.id));
         writer.many_locks.iter().for_each(|map| self.locks.drop_many(map, writer.id));
@@ -632,7 +556,7 @@ impl Writer {
     }
 
     /// The lock noted last is about to be given back.
-    fn unnote_lock(&mut self, taken: Acquired) {
+    pub fn unnote_lock(&mut self, taken: Acquired) {
         if taken == Acquired::Exact {
             self.row_locks.pop();
         }

@@ -1,10 +1,10 @@
 //! What a transaction can take back: its steps, the youngest in memory, older stretches of them as runs of a file.
 //!
-//! - **U1** A step is in memory or in a run, and besides, until the transaction is decided, in the log. Runs are for going on; recovery knows only the log.
-//! - **U2** Taking back goes backwards, stretch by stretch, and puts back the oldest image of each row in it: after the last stretch each row is as it was before the first step. It may stop
+//! - **EN-27** A step is in memory or in a run, and besides, until the transaction is decided, in the log. Runs are for going on; recovery knows only the log.
+//! - **EN-28** Taking back goes backwards, stretch by stretch, and puts back the oldest image of each row in it: after the last stretch each row is as it was before the first step. It may stop
 //!   anywhere and begin again, for what it writes is no step: the log records of taking back name no transaction.
-//! - **U3** Before a version leaves memory its run can be found, before a run goes its versions are in memory or needed by nobody. So who looks in memory first and in the runs afterwards
-//!   finds it (M1).
+//! - **EN-29** Before a version leaves memory its run can be found, before a run goes its versions are in memory or needed by nobody. So who looks in memory first and in the runs afterwards
+//!   finds it (EN-13).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,17 +12,13 @@ use std::sync::Arc;
 use os::Device;
 use pager::TxnId;
 use stdx::hash::Seed;
-use stdx::sync::RwLock;
 use stdx::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::Result;
-use crate::rows::MapId;
-use crate::rows::run::{UndoRun, UndoStep, Writers, scratch};
-use crate::rows::version::VersionStore;
-use crate::txn::{Images, is_directory};
-
-/// The runs of a transaction, oldest first. Readers look into them too.
-pub(crate) type Runs = Arc<RwLock<Vec<Arc<UndoRun>>>>;
+use crate::rows::run::{Runs, UndoRun, UndoStep, Writers, scratch};
+use crate::rows::versions::VersionStore;
+use crate::store::images::{Images, is_directory};
+use crate::store::trees::MapId;
 
 /// What all open transactions together keep in memory of their steps.
 pub(crate) struct UndoBudget {
@@ -141,7 +137,7 @@ impl UndoLog {
         let from = self.runs.read().last().map_or(0, |run| run.end());
         let run = UndoRun::write(device, from, &self.tail, Writers::One(id), versions.seed())?;
         self.runs.write().push(Arc::new(run));
-        // From here on it is found there (U3).
+        // From here on it is found there (EN-29).
         versions.publish(id, &self.runs);
         let versioned = self.tail.iter().filter(|step| step.is_version);
         versioned.for_each(|step| versions.remove(step.map, &step.key, id));

@@ -841,7 +841,7 @@ impl Story for History {
         }
         for db in 0..2 {
             let keys = world.scan(db, 7);
-            assert_eq!(world.count(db), keys.len() as u64, "E10");
+            assert_eq!(world.count(db), keys.len() as u64, "EN-10");
             found.keys.extend(keys.into_iter().map(|key| {
                 let value = world.get(db, &key).expect("scanned");
                 ((db, key), value)

@@ -159,7 +159,7 @@ fn a_transaction_that_has_taken_back_all_it_did_still_ends_in_the_log() {
     assert_eq!(get(&mut rows(&world).begin(RR), map, b"a").unwrap(), b"2");
 }
 
-/// M7: the record of a deleted row stands until the deletion is durable, so that who finds nothing knows since when.
+/// EN-19: the record of a deleted row stands until the deletion is durable, so that who finds nothing knows since when.
 #[test]
 fn that_a_row_is_gone_is_shown_when_it_is_durable() {
     let world = World::new(13);
@@ -182,7 +182,7 @@ fn that_a_row_is_gone_is_shown_when_it_is_durable() {
     assert_eq!(world.engine.check().unwrap().delete_marked, 0);
 }
 
-/// M6: a row that is as it was before is still the transaction's own until the log says ABORT.
+/// EN-18: a row that is as it was before is still the transaction's own until the log says ABORT.
 #[test]
 fn nobody_gets_a_row_before_the_log_says_that_it_was_given_back() {
     const ROWS: u32 = 5_000;

@@ -7,10 +7,16 @@
 use pager::TxnId;
 
 use crate::error::Result;
-use crate::keyspace::unit::{Expire, KeyTransaction, Mode};
-use crate::keyspace::{KeySet, Keyspace};
-use crate::rows::keys::KeyChanges;
-use crate::txn::{Deltas, Images, PreparedCommit};
+use crate::keyspace::key::KeySet;
+use crate::keyspace::key_txn::stripes;
+use crate::keyspace::key_txn::{KeyTransaction, Mode};
+use crate::keyspace::record_change::Expire;
+use crate::keyspace::state::Keyspace;
+use crate::rows::key_changes::KeyChanges;
+use crate::store::images::Images;
+use crate::store::wal::Deltas;
+use crate::txn::record_txn::PreparedCommit;
+use crate::txn::record_txn::RecordTxn;
 
 pub(crate) struct CrossDoorCommit<'k> {
     unit: KeyTransaction<'k>,
@@ -21,9 +27,9 @@ impl<'k> CrossDoorCommit<'k> {
     /// Takes the stripes. The transaction claims all these keys, so nobody else is changing them, and may wait for room in the log no more.
     pub fn new(keyspace: &'k Keyspace, id: TxnId, changes: &KeyChanges) -> Result<CrossDoorCommit<'k>> {
         let keys: Vec<(u8, &[u8])> = changes.iter().map(|((db, key), _)| (*db, &**key)).collect();
-        let stripes = Keyspace::stripes(KeySet::Keys(&keys))?;
+        let stripes = stripes(KeySet::Keys(&keys))?;
         let mut unit = KeyTransaction::new(keyspace, stripes, Mode::Writing, true, keyspace.clock.wall_ms());
-        unit.txn = Some(keyspace.store.join(id));
+        unit.txn = Some(RecordTxn::join(&keyspace.store, id));
         Ok(CrossDoorCommit { unit, prepared: None })
     }
 

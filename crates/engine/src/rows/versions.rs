@@ -1,7 +1,7 @@
 //! What rows looked like before: images in memory, for snapshots that must not see the newest.
 //!
 //! The newest version stands in the tree, behind eight bytes that say who wrote it. A transaction that changes a row it has not written puts what it finds
-//! here, under the latch of the row's leaf: whoever reads the new version finds the one before (M1). Nothing of this is durable; after a crash there are no snapshots.
+//! here, under the latch of the row's leaf: whoever reads the new version finds the one before (EN-13). Nothing of this is durable; after a crash there are no snapshots.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,66 +11,14 @@ use stdx::hash::Seed;
 use stdx::sync::atomic::{AtomicU64, Ordering};
 use stdx::sync::{Mutex, RwLock};
 
-use crate::error::{Error, Result};
-use crate::rows::MapId;
-use crate::rows::spill::VersionBatch;
-use crate::rows::undo::Runs;
+use crate::error::Result;
+use crate::rows::row::RowHead;
+use crate::rows::run::{Runs, UndoRun};
+use crate::store::trees::MapId;
 
 const SHARDS: usize = 64;
-pub(crate) const HEAD_BYTES: usize = 8;
-const GHOST: u64 = 1 << 63;
-const LONG: u64 = 1 << 62;
-/// What stands in a record for a long value: its length and the version id of its segments, both u64.
-pub(crate) const LONG_BYTES: usize = 16;
 /// What an image costs beside its bytes, about.
 const OVERHEAD: usize = 96;
-
-/// What stands before a row's value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct RowHead {
-    pub writer: TxnId,
-    /// The row has been deleted; its record goes when no snapshot can see it any more.
-    pub is_delete_marked: bool,
-    /// The value lies in segments.
-    pub is_long: bool,
-}
-
-/// A value as a record has it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RowValue<'r> {
-    Inline(&'r [u8]),
-    Segments { len: u64, version: u64 },
-}
-
-impl<'r> RowValue<'r> {
-    pub fn parse(record: &'r [u8]) -> Result<(RowHead, RowValue<'r>)> {
-        let (head, value) = RowHead::parse(record)?;
-        if !head.is_long {
-            return Ok((head, RowValue::Inline(value)));
-        }
-        let word = |at: usize| u64::from_le_bytes(value[at..at + 8].try_into().expect("eight bytes"));
-        if value.len() != LONG_BYTES {
-            return Err(Error::corrupt("a row that names its value in an unknown form"));
-        }
-        Ok((head, RowValue::Segments { len: word(0), version: word(8) }))
-    }
-}
-
-impl RowHead {
-    pub fn bytes(self) -> [u8; HEAD_BYTES] {
-        let flag = |on: bool, bit: u64| if on { bit } else { 0 };
-        (self.writer | flag(self.is_delete_marked, GHOST) | flag(self.is_long, LONG)).to_le_bytes()
-    }
-
-    pub fn parse(record: &[u8]) -> Result<(RowHead, &[u8])> {
-        let (head, value) =
-            record.split_first_chunk::<HEAD_BYTES>().ok_or_else(|| Error::corrupt("a row without its head"))?;
-        let word = u64::from_le_bytes(*head);
-        let head =
-            RowHead { writer: word & !(GHOST | LONG), is_delete_marked: word & GHOST != 0, is_long: word & LONG != 0 };
-        Ok((head, value))
-    }
-}
 
 /// A version that another one has replaced.
 struct OldVersion {
@@ -87,6 +35,20 @@ impl OldVersion {
     }
 }
 
+/// VersionStore that transactions with ids of a range have replaced.
+pub(crate) struct VersionBatch {
+    pub first: TxnId,
+    pub last: TxnId,
+    pub run: UndoRun,
+}
+
+impl VersionBatch {
+    /// May it hold versions that `by` has replaced?
+    pub fn may_be_of(&self, by: TxnId) -> bool {
+        (self.first..=self.last).contains(&by)
+    }
+}
+
 /// By the row's hash.
 type VersionShard = Mutex<HashMap<u64, Vec<OldVersion>, Seed>>;
 
@@ -94,9 +56,9 @@ pub(crate) struct VersionStore {
     shards: Box<[VersionShard]>,
     seed: Seed,
     bytes: AtomicU64,
-    /// What transactions have written out (U3), and how many they are.
+    /// What transactions have written out (EN-29), and how many they are.
     runs: RwLock<HashMap<TxnId, Runs>>,
-    /// What committed transactions have replaced and the background has written out (U10), about in the order of commits.
+    /// What committed transactions have replaced and the background has written out (EN-36), about in the order of commits.
     batches: RwLock<Vec<Arc<VersionBatch>>>,
     /// Runs and batches.
     run_count: AtomicU64,

@@ -1,17 +1,17 @@
-//! Which transactions are decided, and when: an array of slots that readers look at without a lock.
+//! Which transactions are decided, and when: an array of statuses that readers look at without a lock.
 //!
 //! ```text
 //!   id, slot = id mod 65,536:   { id | ACTIVE -> COMMITTING -> commit LSN, or ACTIVE -> ABORTED }
 //!   low                         every id below it is decided and durable: the usual answer, without a look at a slot
 //! ```
 //! The number of a commit is the end of its COMMIT record in the log. A writer says COMMITTING before it reserves that record, so a reader whose snapshot was
-//! taken behind the reservation finds COMMITTING or the number, never ACTIVE; on COMMITTING it waits some nanoseconds (M2).
+//! taken behind the reservation finds COMMITTING or the number, never ACTIVE; on COMMITTING it waits some nanoseconds (EN-14).
 //!
-//! LoserList of the last crash that are undone beside the service have ids of former openings, far below all slots. They are kept in a list of their own: ACTIVE until their ABORT is in the log,
-//! ABORTED from then on. `low` knows nothing of them, so whoever takes a shortcut by `low` asks `is_loser` too (U9).
+//! LoserList of the last crash that are undone beside the service have ids of former openings, far below all statuses. They are kept in a list of their own: ACTIVE until their ABORT is in the log,
+//! ABORTED from then on. `low` knows nothing of them, so whoever takes a shortcut by `low` asks `is_loser` too (EN-35).
 //!
 //! Hard part: a slot is used again. What it said moves to `spilled` while somebody may need it. A reader that finds neither knows that the transaction is decided, and
-//! looks whether the record still is what it was: if so, it was a commit (M3).
+//! looks whether the record still is what it was: if so, it was a commit (EN-15).
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, OnceLock};
@@ -20,6 +20,9 @@ use std::time::{Duration, Instant};
 use pager::{Lsn, TxnId};
 use stdx::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use stdx::sync::{Condvar, Mutex, RwLock, hint};
+
+#[cfg(all(test, not(loom)))]
+mod tests;
 
 const SLOTS: usize = if cfg!(loom) { 1 } else { 1 << 16 };
 const SHARDS: usize = if cfg!(loom) { 1 } else { 64 };
@@ -147,7 +150,7 @@ struct RecoveredLoserState {
 }
 
 pub(crate) struct StatusTable {
-    slots: Box<[StatusSlot]>,
+    statuses: Box<[StatusSlot]>,
     /// Smaller ids were given out by former openings.
     first: TxnId,
     /// LoserList of the last crash, ascending. They stay in the list when they are undone: a reader may still have a record that names one.
@@ -168,7 +171,7 @@ impl StatusTable {
     /// `first`: no id of this opening is smaller; whatever has a smaller one is decided, but for losers (`recover`).
     pub fn new(first: TxnId) -> StatusTable {
         StatusTable {
-            slots: (0..SLOTS).map(|_| StatusSlot::default()).collect(),
+            statuses: (0..SLOTS).map(|_| StatusSlot::default()).collect(),
             first,
             losers: OnceLock::new(),
             spilled: RwLock::default(),
@@ -183,7 +186,7 @@ impl StatusTable {
     /// Declares the losers of the last crash active, once, before anybody reads.
     pub fn recover(&self, mut ids: Vec<TxnId>) {
         ids.sort_unstable();
-        assert!(ids.last().is_none_or(|last| *last < self.first), "U9: a loser has an id of this opening");
+        assert!(ids.last().is_none_or(|last| *last < self.first), "EN-35: a loser has an id of this opening");
         let losers = ids.into_iter().map(|id| RecoveredLoserState { id, is_undone: AtomicBool::new(false) }).collect();
         assert!(self.losers.set(losers).is_ok(), "losers are declared once");
     }
@@ -203,7 +206,7 @@ impl StatusTable {
     }
 
     fn slot(&self, id: TxnId) -> &StatusSlot {
-        &self.slots[id as usize % SLOTS]
+        &self.statuses[id as usize % SLOTS]
     }
 
     /// Every id below is decided, and durable if it was committed; but for losers of the last crash.
@@ -255,7 +258,7 @@ impl StatusTable {
 
     fn end(&self, id: TxnId, state: u64) {
         if let Some(loser) = self.loser(id) {
-            assert!(state == ABORTED, "U9: a loser is not committed");
+            assert!(state == ABORTED, "EN-35: a loser is not committed");
             loser.is_undone.store(true, Ordering::SeqCst);
             self.wake_waiters(id);
             return;
@@ -437,124 +440,5 @@ impl StatusTable {
         };
         waiting.threads -= 1;
         waited
-    }
-}
-
-#[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-    use stdx::sync::atomic::AtomicBool;
-
-    fn counter(first: u64) -> impl Fn() -> u64 {
-        let next = AtomicU64::new(first);
-        move || next.fetch_add(1, Ordering::Relaxed)
-    }
-
-    #[test]
-    fn ends_are_known_until_nobody_asks() {
-        let slots = StatusTable::new(100);
-        let ids = counter(100);
-        let (a, b, c) = (slots.begin(&ids, 0), slots.begin(&ids, 0), slots.begin(&ids, 0));
-        assert_eq!(slots.status(a), Status::Active);
-        slots.committing(a);
-        slots.committed(a, 1000);
-        slots.aborted(b);
-        assert_eq!((slots.status(a), slots.status(b)), (Status::Committed(1000), Status::Aborted));
-        slots.advance(900, 0);
-        assert_eq!(slots.low(), a, "not durable yet");
-        slots.advance(1000, 0);
-        assert_eq!(slots.low(), c, "the third is open");
-        assert!(slots.is_open(c) && !slots.is_open(a));
-    }
-
-    #[test]
-    fn a_loser_is_active_until_it_is_undone_and_never_committed() {
-        let slots = StatusTable::new(1 << 40 | 1);
-        slots.recover(vec![70, 7]);
-        assert!(slots.is_open(7) && slots.is_open(70) && !slots.is_open(8));
-        assert_eq!((slots.status(7), slots.status(8)), (Status::Active, Status::Past));
-        slots.advance(1 << 50, 1 << 50);
-        assert!(slots.is_open(7) && slots.low() > 70, "what is decided is forgotten beside it");
-        slots.aborted(7);
-        assert_eq!((slots.status(7), slots.status(70)), (Status::Aborted, Status::Active));
-        assert!(slots.is_loser(7) && !slots.is_loser(8));
-    }
-
-    #[test]
-    fn a_slot_used_again_keeps_what_a_snapshot_may_ask() {
-        let slots = StatusTable::new(1);
-        let ids = counter(1);
-        let old = slots.begin(&ids, 0);
-        slots.committed(old, 500);
-        let open = slots.begin(&ids, 0);
-        for number in 2..SLOTS as u64 {
-            let id = slots.begin(&ids, 400);
-            slots.committed(id, 500 + number);
-        }
-        let again = slots.begin(&ids, 400);
-        assert_eq!(again % SLOTS as u64, old % SLOTS as u64);
-        assert_eq!(slots.status(old), Status::Committed(500), "a snapshot at 400 may ask");
-        let other = slots.begin(&ids, 400);
-        assert_ne!(other % SLOTS as u64, open % SLOTS as u64, "the slot of an open transaction is passed over");
-        assert_eq!(slots.status(open), Status::Active);
-        slots.committed(open, 99_999);
-        slots.advance(1 << 40, 1 << 40);
-        assert_eq!(slots.status(old), Status::Past);
-    }
-
-    #[test]
-    fn a_circle_of_waits_is_seen_by_the_one_who_closes_it() {
-        let slots = StatusTable::new(1);
-        let ids = counter(1);
-        let (a, b, c) = (slots.begin(&ids, 0), slots.begin(&ids, 0), slots.begin(&ids, 0));
-        let patience = |millis| WaitLimits {
-            until: Instant::now() + Duration::from_millis(millis),
-            is_cancelled: &|| false,
-            releases: 0,
-        };
-        std::thread::scope(|scope| {
-            let first = scope.spawn(|| slots.wait(a, b, &patience(20_000)));
-            let second = scope.spawn(|| slots.wait(b, c, &patience(20_000)));
-            while slots.waits.lock().holders.len() < 2 {
-                std::thread::yield_now();
-            }
-            assert_eq!(slots.wait(c, a, &patience(20_000)), WaitOutcome::Deadlock);
-            slots.aborted(c);
-            assert_eq!(second.join().unwrap(), WaitOutcome::Over);
-            slots.committed(b, 77);
-            assert_eq!(first.join().unwrap(), WaitOutcome::Over);
-        });
-        assert_eq!(slots.wait(b, a, &patience(5)), WaitOutcome::TimedOut);
-    }
-
-    #[test]
-    fn a_wait_ends_when_a_lock_is_given_back_or_it_is_cancelled() {
-        let slots = StatusTable::new(1);
-        let ids = counter(1);
-        let (a, b) = (slots.begin(&ids, 0), slots.begin(&ids, 0));
-        let is_told = AtomicBool::new(false);
-        let is_cancelled = || is_told.load(Ordering::SeqCst);
-        let patience = |releases| WaitLimits {
-            until: Instant::now() + Duration::from_secs(20),
-            is_cancelled: &is_cancelled,
-            releases,
-        };
-        let waits = || {
-            while slots.waits.lock().holders.is_empty() {
-                std::thread::yield_now();
-            }
-        };
-        std::thread::scope(|scope| {
-            let waiter = scope.spawn(|| slots.wait(a, b, &patience(0)));
-            waits();
-            slots.released(b);
-            assert_eq!(waiter.join().unwrap(), WaitOutcome::Over);
-            assert_eq!(slots.wait(a, b, &patience(0)), WaitOutcome::Over, "given back before the wait began");
-            let waiter = scope.spawn(|| slots.wait(a, b, &patience(1)));
-            waits();
-            is_told.store(true, Ordering::SeqCst);
-            slots.rouse();
-            assert_eq!(waiter.join().unwrap(), WaitOutcome::Cancelled);
-        });
     }
 }

@@ -11,7 +11,7 @@
 //! Two keys with one hash are locked together: that locks too much, never too little.
 //!
 //! Hard part: a writer looks here under the latch of the row's leaf, whoever locks looks at the record after putting the entry in, and both with a full fence between:
-//! one of them sees the other (M5).
+//! one of them sees the other (EN-17).
 
 use std::collections::{HashMap, HashSet};
 
@@ -20,8 +20,8 @@ use stdx::hash::Seed;
 use stdx::sync::atomic::{AtomicU64, Ordering, fence};
 use stdx::sync::{Mutex, RwLock};
 
-use crate::rows::maps::RowMap;
-use crate::rows::{HeldLock, MapId, RowLock};
+use crate::store::maps::RowMap;
+use crate::store::trees::MapId;
 
 /// Partitions where nobody says how many.
 pub(crate) const PARTITIONS: usize = 64;
@@ -38,6 +38,31 @@ const HASH_BYTES: u64 = 16;
 pub enum Strength {
     Shared,
     Exclusive,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowLock {
+    pub map: MapId,
+    pub key: Box<[u8]>,
+    pub strength: Strength,
+}
+
+/// What an open transaction has locked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HeldLock {
+    Row(RowLock),
+    /// So many rows of a map, without their keys. None: all that nobody else has, of a part of the map.
+    Rows {
+        map: MapId,
+        strength: Strength,
+        count: Option<u64>,
+    },
+    /// Nobody else puts a new row in from here on, and before the other end.
+    Range {
+        map: MapId,
+        from: Vec<u8>,
+        to: Option<Vec<u8>>,
+    },
 }
 
 #[derive(Clone, Copy)]

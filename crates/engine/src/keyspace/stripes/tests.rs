@@ -83,7 +83,7 @@ mod models {
         }
     }
 
-    /// K2, K3: a reader that validates has seen all of a unit or nothing, and its gate covers what it saw.
+    /// EN-48, EN-49: a reader that validates has seen all of a unit or nothing, and its gate covers what it saw.
     #[test]
     fn a_validated_read_saw_whole_units() {
         loom::model(|| {
@@ -102,7 +102,7 @@ mod models {
         });
     }
 
-    /// K1: two writers of overlapping stripes exclude each other, and nobody waits for ever.
+    /// EN-47: two writers of overlapping stripes exclude each other, and nobody waits for ever.
     #[test]
     fn writers_take_turns() {
         loom::model(|| {
@@ -118,7 +118,7 @@ mod models {
         });
     }
 
-    /// K4: who takes a stripe after it was passed sees what was stored before; who took it earlier is done.
+    /// EN-50: who takes a stripe after it was passed sees what was stored before; who took it earlier is done.
     #[test]
     fn passing_a_stripe_separates_before_from_after() {
         loom::model(|| {

@@ -10,110 +10,33 @@
 //!
 //! Hard part: undo meets rows that are not the loser's any more. The loser may have taken them back itself before the crash, by a savepoint or a rollback that was cut; or an earlier opening has, whose
 //! undo was cut by the next crash. Others may have changed and committed them since. So this undo is not blind: a row is put back only if its record names the loser, an entry of the purge queue is
-//! removed only if it names the loser (U7). That makes locks and log records of progress unnecessary: a row that has been put back is free at once, and the log in its order says for each row whether
+//! removed only if it names the loser (EN-33). That makes locks and log records of progress unnecessary: a row that has been put back is free at once, and the log in its order says for each row whether
 //! it has been.
 //!
 //! Only losers that have changed nothing but rows of tables come here. Those that have changed keys, definitions or the directory of maps are undone before the doors open.
 
-use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use btree::Tree;
 use pager::TxnId;
+use stdx::sync::RwLock;
 use stdx::sync::atomic::{AtomicU64, Ordering};
-use stdx::sync::{Mutex, RwLock};
 
 use crate::error::{Error, Result};
-use crate::keyspace::{encode_version, is_version_key};
-use crate::rows::run::{UndoRun, UndoStep};
-use crate::rows::undo::Runs;
-use crate::rows::version::RowHead;
-use crate::rows::{MapId, Rows, summarize};
-use crate::txn::QUEUE;
+use crate::rows::loser_list::{LoserWork, OpenLoser, RecoveredLoser, RollingBack};
+use crate::rows::row::RowHead;
+use crate::rows::run::Runs;
+use crate::rows::state::Rows;
+use crate::store::purge_queue::{encode_version, is_version_key};
+use crate::store::trees::{MapId, QUEUE};
 
 /// After so many changes that are put back, whoever waits for the loser tries again.
 const WAKE_EVERY: u64 = 16_384;
 
-/// A loser as recovery has found it.
-pub(crate) struct RecoveredLoser {
-    pub id: TxnId,
-    /// The images that are in memory, each row and each entry of the purge queue once; the youngest, if there are runs.
-    pub tail: Vec<UndoStep>,
-    /// Those that are not, oldest run first; within a run each row once.
-    pub runs: Vec<UndoRun>,
-    /// OpenMaps that it has changed.
-    pub maps: BTreeSet<MapId>,
-}
-
-/// A transaction of a former opening that is being rolled back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RollingBack {
-    pub id: TxnId,
-    /// Rows and entries that are done, and how many there are.
-    pub done: u64,
-    pub changes: u64,
-}
-
-/// A loser, as others may see it.
-struct OpenLoser {
-    id: TxnId,
-    maps: BTreeSet<MapId>,
-    changes: u64,
-    done: AtomicU64,
-}
-
-/// What the one who undoes it knows.
-struct LoserWork {
-    open: Arc<OpenLoser>,
-    tail: Vec<UndoStep>,
-    tail_bytes: u64,
-    /// How many of `tail` are done.
-    at: usize,
-    runs: Runs,
-    /// Runs that are left, the youngest of them next; and how many of its blocks are done.
-    left: usize,
-    blocks: usize,
-}
-
-#[derive(Default)]
-pub(crate) struct LoserList {
-    open: Mutex<Vec<Arc<OpenLoser>>>,
-    /// Smallest first, so that most of them are over soon. HeldLock while one undoes.
-    work: Mutex<VecDeque<LoserWork>>,
-    error: Mutex<Option<String>>,
-}
-
-impl LoserList {
-    /// A loser with changes in the map that are not all put back.
-    pub fn in_map(&self, map: MapId) -> Option<TxnId> {
-        self.open.lock().iter().find(|open| open.maps.contains(&map)).map(|open| open.id)
-    }
-
-    /// Long values that undo may give a name to, or take one from. Nobody undoes meanwhile.
-    fn values(&self) -> Result<Vec<u64>> {
-        let mut found = Vec::new();
-        let mut note = |map: MapId, key: &[u8], image: Option<&[u8]>| -> Result<()> {
-            if map == QUEUE {
-                found.extend(key.get(1..).and_then(|version| version.try_into().ok()).map(u64::from_be_bytes));
-            } else if let Some(image) = image {
-                found.extend(summarize(image)?.segments.map(|(version, _)| version));
-            }
-            Ok(())
-        };
-        for work in &*self.work.lock() {
-            work.tail.iter().try_for_each(|step| note(step.map, &step.key, step.before.as_deref()))?;
-            for run in &*work.runs.read() {
-                run.each(|entry| note(entry.map, entry.key, entry.before))?;
-            }
-        }
-        Ok(found)
-    }
-}
-
 impl Rows {
     /// Takes the losers over, before anybody else reads.
     pub(crate) fn adopt(&self, losers: Vec<RecoveredLoser>) {
-        self.slots.recover(losers.iter().map(|lost| lost.id).collect());
+        self.statuses.recover(losers.iter().map(|lost| lost.id).collect());
         let mut all: Vec<LoserWork> = losers.into_iter().map(|lost| self.adopt_one(lost)).collect();
         all.sort_by_key(|work| work.open.changes);
         *self.losers.open.lock() = all.iter().map(|work| work.open.clone()).collect();
@@ -149,7 +72,7 @@ impl Rows {
 
     /// True for a loser that is not undone yet.
     pub(crate) fn is_rolling_back(&self, id: TxnId) -> bool {
-        self.slots.is_loser(id) && self.slots.is_open(id)
+        self.statuses.is_loser(id) && self.statuses.is_open(id)
     }
 
     /// Version ids of the long values that are those losers' or that they have replaced: amid the undo nobody may name one, or two may.
@@ -175,7 +98,7 @@ impl Rows {
         let done = self.undo_some(work, budget);
         if before / WAKE_EVERY != work.open.done.load(Ordering::Relaxed) / WAKE_EVERY {
             // Who waits for a row may find that it has been put back.
-            self.slots.released(id);
+            self.statuses.released(id);
         }
         *self.losers.error.lock() = done.as_ref().err().map(Error::to_string);
         if done? {
@@ -185,7 +108,7 @@ impl Rows {
         Ok(!all.is_empty())
     }
 
-    /// True: nothing is left of it. Youngest images first (U2).
+    /// True: nothing is left of it. Youngest images first (EN-28).
     fn undo_some(&self, work: &mut LoserWork, budget: usize) -> Result<bool> {
         let id = work.open.id;
         if work.at < work.tail.len() {
@@ -212,14 +135,14 @@ impl Rows {
         Ok(false)
     }
 
-    /// Puts one record back, if it is the loser's (U7). Room on disk is asked for as any change does: what a transaction puts aside for its undo was forgotten in the crash.
+    /// Puts one record back, if it is the loser's (EN-33). Room on disk is asked for as any change does: what a transaction puts aside for its undo was forgotten in the crash.
     fn restore(&self, loser: TxnId, map: MapId, key: &[u8], image: Option<&[u8]>) -> Result<()> {
         let store = &self.store;
         let tree: Tree = store
             .tree(map)
             .ok_or_else(|| Error::corrupt(format!("undo of transaction {loser} in unknown map {map}")))?;
         store.pager.admit()?;
-        // A value that comes back to the purge queue is left alone until ABORT is in the log (E12).
+        // A value that comes back to the purge queue is left alone until ABORT is in the log (EN-12).
         let queued = encode_version(loser);
         let is_queue = map == QUEUE;
         let image = if is_queue && is_version_key(key) { image.map(|_| &queued[..]) } else { image };
@@ -252,7 +175,7 @@ impl Rows {
         self.budget.sub(work.tail_bytes);
         // Whoever waits for it looks into the list again, so it goes from there first.
         self.losers.open.lock().retain(|open| open.id != id);
-        self.slots.aborted(id);
+        self.statuses.aborted(id);
         self.store.delist(id);
         // Values that it has named are garbage now.
         (self.wake)();

@@ -8,20 +8,23 @@
 //! whoever stands in line: the first one tries again at that one's end.
 //!
 //! Hard part: circles. Who stands in line waits for the one before him as far as the search for deadlocks knows, and that is true only because each would be kept waiting by
-//! whoever has the row. It is not true of who has a part of the row already: so a circle that only a line closes is none, and who closes one does without a place (M11).
+//! whoever has the row. It is not true of who has a part of the row already: so a circle that only a line closes is none, and who closes one does without a place (EN-23).
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pager::TxnId;
-use std::sync::Arc;
 use stdx::hash::Seed;
-
 use stdx::sync::{Condvar, Mutex};
 
-use crate::rows::lock::Strength;
-use crate::rows::slot::{ROW_LOCK, StatusTable, WaitLimits, WaitOutcome, Wake};
-use crate::rows::{AwaitedLock, MapId, RowLock, Rows};
+use crate::rows::activity::AwaitedLock;
+use crate::rows::lock_table::{RowLock, Strength};
+use crate::rows::status_table::{ROW_LOCK, StatusTable, WaitLimits, WaitOutcome, Wake};
+use crate::store::trees::MapId;
+
+#[cfg(test)]
+mod tests;
 
 const SHARDS: usize = if cfg!(loom) { 1 } else { 64 };
 
@@ -52,7 +55,8 @@ pub(crate) struct LockQueues {
 
 /// One row's being asked for, again and again until it is got.
 pub(crate) struct LockAttempt<'r> {
-    rows: &'r Rows,
+    queues: &'r Arc<LockQueues>,
+    statuses: &'r Arc<StatusTable>,
     row: (MapId, &'r [u8]),
     strength: Strength,
     /// The first wait.
@@ -65,8 +69,8 @@ pub(crate) struct LockAttempt<'r> {
 
 /// Somebody's place; given back when dropped.
 struct QueuePlace {
-    lines: Arc<LockQueues>,
-    slots: Arc<StatusTable>,
+    lock_queues: Arc<LockQueues>,
+    statuses: Arc<StatusTable>,
     row: Row,
     ticket: Arc<Ticket>,
 }
@@ -97,24 +101,24 @@ impl LockQueues {
     /// A place in the row's line, at its head when this returns.
     fn join(
         self: &Arc<LockQueues>,
-        slots: &Arc<StatusTable>,
+        statuses: &Arc<StatusTable>,
         row: (MapId, &[u8]),
         me: TxnId,
         patience: &WaitLimits<'_>,
     ) -> JoinResult {
-        let Some((place, is_first)) = self.enter(slots, row, me) else { return JoinResult::Circle };
+        let Some((place, is_first)) = self.enter(statuses, row, me) else { return JoinResult::Circle };
         if is_first {
             return JoinResult::First(place);
         }
         let waited = place.sleep(patience);
-        slots.forget_wait(me);
+        statuses.forget_wait(me);
         if waited == WaitOutcome::Over { JoinResult::Moved(place) } else { JoinResult::GaveUp(waited) }
     }
 
     /// A place at the end of the row's line, and whether it is the first; who is not the first is noted as waiting for the one before. None: that would close a circle.
     fn enter(
         self: &Arc<LockQueues>,
-        slots: &Arc<StatusTable>,
+        statuses: &Arc<StatusTable>,
         (map, key): (MapId, &[u8]),
         me: TxnId,
     ) -> Option<(QueuePlace, bool)> {
@@ -122,13 +126,13 @@ impl LockQueues {
         let mut shard = self.shard(&row).lock();
         let line = shard.entry(row.clone()).or_default();
         let before = line.back().map(|ticket| ticket.txn);
-        if before.is_some_and(|before| !slots.note_wait(me, before)) {
+        if before.is_some_and(|before| !statuses.note_wait(me, before)) {
             return None;
         }
         let ticket = Arc::new(Ticket { txn: me, bell: Condvar::default(), wake: Mutex::default() });
         line.push_back(ticket.clone());
         drop(shard);
-        Some((QueuePlace { lines: self.clone(), slots: slots.clone(), row, ticket }, before.is_none()))
+        Some((QueuePlace { lock_queues: self.clone(), statuses: statuses.clone(), row, ticket }, before.is_none()))
     }
 
     /// Every thread that stands in line asks whether it still may; statements that are suspended hear of it from their sessions.
@@ -143,9 +147,24 @@ impl LockQueues {
 
 impl<'r> LockAttempt<'r> {
     /// Of who wants a row shared nobody keeps another one waiting: they stand in no line.
-    pub fn new(rows: &'r Rows, map: MapId, key: &'r [u8], strength: Strength) -> LockAttempt<'r> {
+    pub fn new(
+        queues: &'r Arc<LockQueues>,
+        statuses: &'r Arc<StatusTable>,
+        map: MapId,
+        key: &'r [u8],
+        strength: Strength,
+    ) -> LockAttempt<'r> {
         let stands_in_line = strength == Strength::Exclusive;
-        LockAttempt { rows, row: (map, key), strength, since: None, stands_in_line, place: None, is_resumed: false }
+        LockAttempt {
+            queues,
+            statuses,
+            row: (map, key),
+            strength,
+            since: None,
+            stands_in_line,
+            place: None,
+            is_resumed: false,
+        }
     }
 
     pub fn is_resumed(&self) -> bool {
@@ -174,9 +193,9 @@ impl<'r> LockAttempt<'r> {
         releases: u64,
     ) -> WaitOutcome {
         let (_, until) = self.span(wait);
-        let (patience, rows) = (WaitLimits { until, is_cancelled, releases }, self.rows);
+        let (patience, statuses) = (WaitLimits { until, is_cancelled, releases }, self.statuses);
         if self.stands_in_line && self.place.is_none() {
-            match rows.lines.join(&rows.slots, self.row, me, &patience) {
+            match self.queues.join(statuses, self.row, me, &patience) {
                 JoinResult::First(place) => self.place = Some(place),
                 JoinResult::Moved(place) => {
                     self.place = Some(place);
@@ -186,12 +205,12 @@ impl<'r> LockAttempt<'r> {
                 JoinResult::GaveUp(waited) => return waited,
             }
         }
-        let waited = rows.slots.wait(me, holder, &patience);
+        let waited = statuses.wait(me, holder, &patience);
         if waited != WaitOutcome::Deadlock || self.place.take().is_none() {
             return waited;
         }
         self.stands_in_line = false;
-        rows.slots.wait(me, holder, &patience)
+        statuses.wait(me, holder, &patience)
     }
 
     /// Does what `wait` does without a thread: the wait goes on in the result. Err: how it has ended, or why it does not begin.
@@ -205,9 +224,9 @@ impl<'r> LockAttempt<'r> {
     ) -> Result<SuspendedWait, WaitOutcome> {
         let (since, until) = self.span(wait);
         WaitLimits { until, is_cancelled, releases }.left()?;
-        let rows = self.rows;
+        let statuses = self.statuses;
         let mut suspended = SuspendedWait {
-            slots: rows.slots.clone(),
+            statuses: statuses.clone(),
             me,
             row: (self.row.0, self.row.1.into()),
             since,
@@ -217,7 +236,7 @@ impl<'r> LockAttempt<'r> {
             holder: None,
         };
         if self.stands_in_line && self.place.is_none() {
-            match rows.lines.enter(&rows.slots, self.row, me) {
+            match self.queues.enter(statuses, self.row, me) {
                 Some((place, is_first)) if is_first => self.place = Some(place),
                 Some((place, _)) => {
                     suspended.place = Some(place);
@@ -226,8 +245,8 @@ impl<'r> LockAttempt<'r> {
                 None => self.stands_in_line = false,
             }
         }
-        if !rows.slots.note_wait(me, holder) {
-            if self.place.take().is_none() || !rows.slots.note_wait(me, holder) {
+        if !statuses.note_wait(me, holder) {
+            if self.place.take().is_none() || !statuses.note_wait(me, holder) {
                 return Err(WaitOutcome::Deadlock);
             }
             self.stands_in_line = false;
@@ -248,9 +267,9 @@ impl<'r> LockAttempt<'r> {
     }
 }
 
-/// A wait for a row that keeps no thread: a place in the row's line, or the wait of the first for the holder (M13). It ends when it is dropped.
+/// A wait for a row that keeps no thread: a place in the row's line, or the wait of the first for the holder (EN-25). It ends when it is dropped.
 pub(crate) struct SuspendedWait {
-    slots: Arc<StatusTable>,
+    statuses: Arc<StatusTable>,
     me: TxnId,
     row: Row,
     since: Instant,
@@ -269,7 +288,7 @@ impl SuspendedWait {
     /// `wake` is called when the row may be tried again.
     pub fn park(&self, wake: Wake) {
         match (self.holder, &self.place) {
-            (Some((holder, releases)), _) => self.slots.park(self.me, holder, releases, wake),
+            (Some((holder, releases)), _) => self.statuses.park(self.me, holder, releases, wake),
             (None, Some(place)) => place.park(wake),
             (None, None) => wake(),
         }
@@ -277,7 +296,7 @@ impl SuspendedWait {
 
     pub fn is_ready(&self) -> bool {
         match (self.holder, &self.place) {
-            (Some((holder, releases)), _) => self.slots.is_over(holder, releases),
+            (Some((holder, releases)), _) => self.statuses.is_over(holder, releases),
             (None, place) => place.as_ref().is_none_or(QueuePlace::is_first),
         }
     }
@@ -286,9 +305,9 @@ impl SuspendedWait {
 impl Drop for SuspendedWait {
     fn drop(&mut self) {
         if let Some((holder, _)) = self.holder {
-            self.slots.unpark(self.me, holder);
+            self.statuses.unpark(self.me, holder);
         }
-        self.slots.forget_wait(self.me);
+        self.statuses.forget_wait(self.me);
     }
 }
 
@@ -298,12 +317,12 @@ impl QueuePlace {
     }
 
     fn is_first(&self) -> bool {
-        self.is_first_in(&self.lines.shard(&self.row).lock())
+        self.is_first_in(&self.lock_queues.shard(&self.row).lock())
     }
 
     /// `wake` is called when this is the first place, at once if it is.
     fn park(&self, wake: Wake) {
-        let shard = self.lines.shard(&self.row).lock();
+        let shard = self.lock_queues.shard(&self.row).lock();
         if self.is_first_in(&shard) {
             drop(shard);
             return wake();
@@ -313,7 +332,7 @@ impl QueuePlace {
 
     fn sleep(&self, patience: &WaitLimits<'_>) -> WaitOutcome {
         let Some(_waiting) = stdx::wait::try_announce(&ROW_LOCK) else { return WaitOutcome::Refused };
-        let mut shard = self.lines.shard(&self.row).lock();
+        let mut shard = self.lock_queues.shard(&self.row).lock();
         loop {
             if self.is_first_in(&shard) {
                 return WaitOutcome::Over;
@@ -329,17 +348,17 @@ impl QueuePlace {
 impl Drop for QueuePlace {
     fn drop(&mut self) {
         let mut called = None;
-        let mut shard = self.lines.shard(&self.row).lock();
+        let mut shard = self.lock_queues.shard(&self.row).lock();
         let Some(line) = shard.get_mut(&self.row) else { return };
         let Some(at) = line.iter().position(|ticket| Arc::ptr_eq(ticket, &self.ticket)) else { return };
         line.remove(at);
         match (line.get(at), at.checked_sub(1).map(|before| line[before].txn)) {
             (Some(next), None) => {
                 // It waits for nobody until it has tried.
-                self.slots.forget_wait(next.txn);
+                self.statuses.forget_wait(next.txn);
                 called = next.call();
             }
-            (Some(next), Some(before)) => self.slots.wait_instead(next.txn, before),
+            (Some(next), Some(before)) => self.statuses.wait_instead(next.txn, before),
             (None, None) => {
                 shard.remove(&self.row);
             }
@@ -349,136 +368,5 @@ impl Drop for QueuePlace {
         if let Some(wake) = called {
             wake();
         }
-    }
-}
-
-#[cfg(all(test, loom))]
-mod model {
-    use super::*;
-    use stdx::sync::thread;
-
-    /// M11: whoever stands in line comes to its head, whatever those before do at the same time; nobody sleeps on.
-    #[test]
-    fn loom_who_stands_in_line_comes_to_its_head() {
-        loom::model(|| {
-            let (lines, slots) = (Arc::new(LockQueues::default()), Arc::new(StatusTable::new(1)));
-            let others: Vec<_> = (2..4)
-                .map(|txn| {
-                    let (lines, slots) = (lines.clone(), slots.clone());
-                    thread::spawn(move || come(&lines, &slots, txn))
-                })
-                .collect();
-            come(&lines, &slots, 1);
-            others.into_iter().for_each(|other| other.join().unwrap());
-            assert!(lines.shards.iter().all(|shard| shard.lock().is_empty()));
-        });
-    }
-
-    fn come(lines: &Arc<LockQueues>, slots: &Arc<StatusTable>, txn: TxnId) {
-        let until = Instant::now() + Duration::from_secs(1000);
-        let patience = WaitLimits { until, is_cancelled: &|| false, releases: 0 };
-        match lines.join(slots, (7, b"row"), txn, &patience) {
-            JoinResult::First(place) | JoinResult::Moved(place) => {
-                let shard = place.lines.shard(&place.row).lock();
-                assert!(shard[&place.row].front().is_some_and(|first| first.txn == txn));
-            }
-            _ => panic!("nobody is in a circle, and nobody gives up"),
-        }
-    }
-}
-
-#[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-    use std::sync::mpsc;
-
-    const ROW: (MapId, &[u8]) = (7, b"row");
-
-    fn patience(millis: u64, is_cancelled: &dyn Fn() -> bool) -> WaitLimits<'_> {
-        WaitLimits { until: Instant::now() + Duration::from_millis(millis), is_cancelled, releases: 0 }
-    }
-
-    fn first(lines: &Arc<LockQueues>, slots: &Arc<StatusTable>, txn: TxnId) -> QueuePlace {
-        match lines.join(slots, ROW, txn, &patience(0, &|| false)) {
-            JoinResult::First(place) => place,
-            _ => panic!("somebody stands in line"),
-        }
-    }
-
-    fn wait_until_long(lines: &LockQueues, len: usize) {
-        while lines.shards.iter().all(|shard| shard.lock().values().all(|line| line.len() < len)) {
-            std::thread::yield_now();
-        }
-    }
-
-    #[test]
-    fn who_leaves_wakes_the_next_one_alone() {
-        let (lines, slots) = (Arc::new(LockQueues::default()), Arc::new(StatusTable::new(1)));
-        let (told, came) = mpsc::channel();
-        let mut place = first(&lines, &slots, 1);
-        std::thread::scope(|scope| {
-            for txn in 2..6 {
-                let (lines, slots, told) = (&lines, &slots, told.clone());
-                scope.spawn(move || match lines.join(slots, ROW, txn, &patience(20_000, &|| false)) {
-                    JoinResult::Moved(place) => told.send((txn, place)).unwrap(),
-                    _ => panic!("{txn} is not the first, and closes no circle"),
-                });
-                wait_until_long(lines, txn as usize);
-            }
-            for txn in 2..6 {
-                assert!(came.try_recv().is_err(), "only one at a time");
-                drop(place);
-                let (next, its) = came.recv().unwrap();
-                assert_eq!(next, txn, "in the order in which they came");
-                place = its;
-            }
-            drop(place);
-        });
-        assert!(lines.shards.iter().all(|shard| shard.lock().is_empty()));
-        assert!((2..6).all(|txn| slots.note_wait(1, txn)), "nobody waits any more");
-    }
-
-    #[test]
-    fn who_gives_up_in_the_middle_ties_those_around_him_together() {
-        let (lines, slots) = (Arc::new(LockQueues::default()), Arc::new(StatusTable::new(1)));
-        let place = first(&lines, &slots, 1);
-        std::thread::scope(|scope| {
-            let second = scope.spawn(|| lines.join(&slots, ROW, 2, &patience(100, &|| false)));
-            wait_until_long(&lines, 2);
-            let third = scope.spawn(|| lines.join(&slots, ROW, 3, &patience(20_000, &|| false)));
-            wait_until_long(&lines, 3);
-            assert!(matches!(second.join().unwrap(), JoinResult::GaveUp(WaitOutcome::TimedOut)));
-            assert!(!slots.note_wait(1, 3), "the third waits for the first, also without the second");
-            assert!(slots.note_wait(1, 2), "the second waits for nobody");
-            slots.forget_wait(1);
-            drop(place);
-            assert!(matches!(third.join().unwrap(), JoinResult::Moved(_)));
-        });
-    }
-
-    #[test]
-    fn a_circle_that_the_line_would_close_is_told_and_not_noted() {
-        let (lines, slots) = (Arc::new(LockQueues::default()), Arc::new(StatusTable::new(1)));
-        let _place = first(&lines, &slots, 1);
-        assert!(slots.note_wait(1, 2), "the first waits for the second as the one who has a part of the row");
-        assert!(matches!(lines.join(&slots, ROW, 2, &patience(20_000, &|| false)), JoinResult::Circle));
-        assert!(slots.note_wait(2, 3) && !slots.note_wait(3, 1), "and yet real ones are seen");
-    }
-
-    #[test]
-    fn who_is_told_to_stop_leaves_the_line() {
-        let (lines, slots) = (Arc::new(LockQueues::default()), Arc::new(StatusTable::new(1)));
-        let place = first(&lines, &slots, 1);
-        let is_told = std::sync::atomic::AtomicBool::new(false);
-        let is_cancelled = || is_told.load(std::sync::atomic::Ordering::SeqCst);
-        std::thread::scope(|scope| {
-            let second = scope.spawn(|| lines.join(&slots, ROW, 2, &patience(20_000, &is_cancelled)));
-            wait_until_long(&lines, 2);
-            is_told.store(true, std::sync::atomic::Ordering::SeqCst);
-            lines.rouse();
-            assert!(matches!(second.join().unwrap(), JoinResult::GaveUp(WaitOutcome::Cancelled)));
-        });
-        drop(place);
-        assert!(lines.shards.iter().all(|shard| shard.lock().is_empty()));
     }
 }

@@ -6,29 +6,25 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use btree::Tree;
-use btree::redo::{self, ChangeKind};
+use btree::redo::ChangeKind;
+use btree::{Tree, redo};
 use os::{Device, Folder};
 use pager::{Lsn, Observer, Record, TxnId};
 use stdx::hash::Seed;
 
 use crate::error::{Error, Result};
-use crate::keyspace::{DatabaseMap, MAP_KEY, meta_of};
-use crate::rows::losers::RecoveredLoser;
-use crate::rows::maps;
+use crate::keyspace::databases::{DatabaseMap, MAP_KEY};
+use crate::keyspace::key::meta_of;
+use crate::rows::loser_list::RecoveredLoser;
+use crate::rows::row::RowHead;
 use crate::rows::run::{UndoRun, UndoStep, Writers, scratch};
 use crate::rows::undo::{UndoBudget, pieces, stretches};
-use crate::rows::version::RowHead;
-use crate::txn::{
-    CATALOG, EXPIRY, Images, MAPS, QUEUE, RECORDS, ROW_CATALOG, Store, decode_deltas, is_directory, kind,
-};
-
-/// Keys and expiries of a keyspace.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counted {
-    pub keys: i64,
-    pub expiries: i64,
-}
+use crate::store::Store;
+use crate::store::images::{Images, is_directory};
+use crate::store::map_directory::parse_map;
+use crate::store::trees::{CATALOG, EXPIRY, MAPS, QUEUE, RECORDS, ROW_CATALOG};
+use crate::store::wal::kind;
+use crate::store::wal::{Counted, decode_deltas};
 
 #[derive(Default)]
 struct Loser {
@@ -231,10 +227,9 @@ impl Recovery {
         self.next_space
     }
 
-    /// Tells the store which transactions are undecided, so that no checkpoint passes their first record (E9).
+    /// Tells the store which transactions are undecided, so that no checkpoint passes their first record (EN-9).
     pub fn announce(&self, store: &Store) {
-        let mut active = store.active.lock();
-        active.extend(self.losers.iter().map(|(txn, loser)| (*txn, loser.first)));
+        store.enlist_recovered(self.losers.iter().map(|(txn, loser)| (*txn, loser.first)));
     }
 
     pub fn seed(&self) -> Seed {
@@ -260,13 +255,13 @@ impl Recovery {
     /// Undoes the others, telling how many of how many rows and keys are done. Returns how many transactions that were.
     pub fn undo_losers(&self, store: &Store, tell: &dyn Fn(u64, u64)) -> Result<usize> {
         // A map that a loser has dropped is in its images only.
-        store.maps.load(store)?;
+        store.load_maps()?;
         // And one that a loser has made may be garbage already, if the crash came while it was taken back: what hangs on its rows is put right as before.
         store.garbage_maps()?.into_iter().for_each(|tree| store.maps.add(tree));
         let losers = || self.losers.iter().filter(|(_, loser)| !loser.has_rows_only());
         for ((tree, key), image) in losers().flat_map(|(_, loser)| &loser.images) {
             if let (MAPS, Some(image)) = (*tree, image) {
-                let (map, root) = maps::parse(key, image)?;
+                let (map, root) = parse_map(key, image)?;
                 store.maps.add(Tree::open(&store.pager, map, root));
             }
         }
@@ -293,7 +288,7 @@ impl Recovery {
             store.delist(*txn);
         }
         store.maps.clear();
-        store.maps.load(store)?;
+        store.load_maps()?;
         Ok(losers().count())
     }
 }

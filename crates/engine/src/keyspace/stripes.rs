@@ -5,9 +5,9 @@
 //! ```text
 //!   bit 63 LOCKED | bit 62 WAITERS | LSN of the last decided change of any key of the stripe (0: none since the engine was opened)
 //! ```
-//! A writer holds the stripes of all its keys, taken in ascending order, until what it did is decided (K1); then it leaves behind the LSN of its last
-//! record. A reader stores nothing: it remembers the words, reads, and reads again if a word has changed (K2). The LSN is at the same time the answer to
-//! "how much of the log must be durable before this may be shown" (K3): it covers values, absence, deletions and rolled-back changes alike.
+//! A writer holds the stripes of all its keys, taken in ascending order, until what it did is decided (EN-47); then it leaves behind the LSN of its last
+//! record. A reader stores nothing: it remembers the words, reads, and reads again if a word has changed (EN-48). The LSN is at the same time the answer to
+//! "how much of the log must be durable before this may be shown" (EN-49): it covers values, absence, deletions and rolled-back changes alike.
 //!
 //! Hard part: the word does not go through two values during a change, as a sequence lock's does. It need not: LOCKED is stored before the first page is
 //! changed and the LSN grows with every change, so a reader that saw any page of the change sees LOCKED or the new LSN when it looks again, because
@@ -15,12 +15,11 @@
 
 use std::time::Duration;
 
+use pager::Lsn;
 use stdx::counter::Counter;
 use stdx::hash::hash;
 use stdx::sync::atomic::{AtomicU64, Ordering, fence};
 use stdx::sync::{Condvar, Mutex, hint, thread};
-
-use pager::Lsn;
 
 #[cfg(test)]
 mod tests;
@@ -41,7 +40,7 @@ const WAITERS: u64 = 1 << 62;
 const LSN: u64 = WAITERS - 1;
 
 pub(crate) type Stripe = u32;
-/// One word more than there are stripes: held by units that take all stripes, and by the checkpoint while it counts keys (K4).
+/// One word more than there are stripes: held by units that take all stripes, and by the checkpoint while it counts keys (EN-50).
 pub(crate) const ALL: Stripe = STRIPES as Stripe;
 
 pub(crate) struct LockStripes {
@@ -118,8 +117,8 @@ impl LockStripes {
     #[inline]
     pub fn unlock(&self, stripe: Stripe, lsn: Lsn) {
         let old = self.words[stripe as usize].swap(lsn, Ordering::Release);
-        debug_assert!(old & LOCKED != 0, "K1: a stripe is given back by who holds it");
-        debug_assert!(lsn >= old & LSN && lsn <= LSN, "K3: the LSN of a stripe only grows");
+        debug_assert!(old & LOCKED != 0, "EN-47: a stripe is given back by who holds it");
+        debug_assert!(lsn >= old & LSN && lsn <= LSN, "EN-49: the LSN of a stripe only grows");
         if old & WAITERS != 0 {
             let (mutex, condvar) = self.parker(stripe);
             drop(mutex.lock());
@@ -271,5 +270,59 @@ impl StripeSet {
             return all.iter().find(|(other, _)| *other == stripe).map(|(_, lsn)| *lsn);
         }
         all.binary_search_by_key(&stripe, |(other, _)| *other).ok().map(|at| all[at].1)
+    }
+}
+
+/// TxnStripes of a unit with the LSN each had when it was taken or observed.
+pub(crate) enum TxnStripes {
+    Some(StripeSet),
+    All(Vec<Lsn>),
+}
+
+impl TxnStripes {
+    pub fn lsn(&self, stripe: Stripe) -> Option<Lsn> {
+        match self {
+            TxnStripes::Some(set) => set.lsn(stripe),
+            TxnStripes::All(lsns) => Some(lsns[stripe as usize]),
+        }
+    }
+
+    pub fn observe(&mut self, locks: &LockStripes) {
+        if let TxnStripes::Some(set) = self {
+            for (stripe, lsn) in set.as_mut_slice() {
+                *lsn = locks.observe(*stripe);
+            }
+        }
+    }
+
+    pub fn lock(&mut self, locks: &LockStripes) {
+        match self {
+            TxnStripes::Some(set) => {
+                for (stripe, lsn) in set.as_mut_slice() {
+                    *lsn = locks.lock(*stripe);
+                }
+            }
+            TxnStripes::All(lsns) => {
+                let all = locks.lock(ALL);
+                lsns.extend((0..STRIPES as Stripe).map(|stripe| locks.lock(stripe)));
+                lsns.push(all);
+            }
+        }
+    }
+
+    pub fn unlock(&self, locks: &LockStripes, changed: Option<Lsn>) {
+        let after = |before: Lsn| changed.map_or(before, |lsn| lsn.max(before));
+        match self {
+            TxnStripes::Some(set) => {
+                for (stripe, lsn) in set.as_slice() {
+                    locks.unlock(*stripe, after(*lsn));
+                }
+            }
+            TxnStripes::All(lsns) => {
+                for (stripe, lsn) in lsns.iter().enumerate() {
+                    locks.unlock(stripe as Stripe, after(*lsn));
+                }
+            }
+        }
     }
 }

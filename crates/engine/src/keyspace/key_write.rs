@@ -1,131 +1,29 @@
 //! The one way in which meta records change.
 //!
 //! ```text
-//!   expiry entry of the new time        its own record, before (X1)
+//!   expiry entry of the new time        its own record, before (EN-55)
 //!   meta record                         one descent: what stands there decides what becomes free
 //!   purge queue                         if a value of many records came or went; then all this is a transaction
 //!   expiry entry of the old time        its own record, after, or after COMMIT
 //!   counts, watchers
 //! ```
 //! A value of many records is written before its meta record, under a version id that nobody knows yet and that stands in the purge queue meanwhile: a crash
-//! leaves it to the background (E8). The transaction that makes it reachable takes it out of the queue; the one that drops its predecessor puts that in.
+//! leaves it to the background (EN-8). The transaction that makes it reachable takes it out of the queue; the one that drops its predecessor puts that in.
 
-use std::ops::Range;
-
-use btree::OldRecord;
-use pager::{Lsn, Run};
+use pager::Lsn;
 
 use crate::error::Result;
-use crate::keyspace::expiry;
-use crate::keyspace::key::{self, SEGMENT};
-use crate::keyspace::purge;
-use crate::keyspace::record::{self, Body, EXTENT_MAX, Head, Kind, Meta};
-use crate::keyspace::unit::{Expire, KeyPlace, KeyTransaction, Removal};
-use crate::keyspace::value::{self, NewBody};
-use crate::keyspace::watch::Touch;
-use crate::txn::{Counted, PageChanges, Store};
-
-/// A meta record to be.
-pub(crate) struct RecordPut<'a> {
-    pub kind: Kind,
-    pub form: u8,
-    pub expire: Expire,
-    pub key_len: u32,
-    pub body: Body<'a>,
-    /// ReservedPages pages that the body names for the first time.
-    pub allocated: &'a [Run],
-    /// The body may name pages that the old record names too.
-    pub shares_pages: bool,
-    /// The value stays the same: watchers need not know.
-    pub unseen: bool,
-}
-
-impl RecordPut<'_> {
-    pub fn new(form: u8, expire: Expire, key_len: usize) -> Self {
-        RecordPut {
-            kind: Kind::String,
-            form,
-            expire,
-            key_len: key_len as u32,
-            body: Body::Inline(&[]),
-            allocated: &[],
-            shares_pages: false,
-            unseen: false,
-        }
-    }
-}
-
-pub(crate) enum RecordChange<'a> {
-    Put(RecordPut<'a>),
-    Remove(Removal),
-}
-
-/// What stood there before.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Replaced {
-    pub existed: bool,
-    pub expire: Option<u64>,
-    /// The old value's elements, which nobody names any more.
-    orphaned: Option<u64>,
-    new_expire: Option<u64>,
-    pub needs_txn: bool,
-}
-
-impl Replaced {
-    /// The time in the old record, if the new one has another.
-    pub fn stale_time(&self) -> Option<u64> {
-        self.expire.filter(|old| Some(*old) != self.new_expire)
-    }
-}
-
-/// Changes the record under its leaf's latch.
-pub(crate) fn apply(
-    old: Option<&OldRecord<'_>>,
-    pages: &mut PageChanges<'_, '_>,
-    target: &RecordChange<'_>,
-    now: u64,
-    alone: bool,
-) -> Result<Replaced> {
-    let meta = old.map(|old| Meta::parse(old.value)).transpose()?;
-    let mut facts = Replaced { existed: old.is_some(), ..Replaced::default() };
-    let mut dropped = Vec::new();
-    if let Some(meta) = &meta {
-        facts.expire = meta.head.expire;
-        let (keeps_pages, keeps_version) = match target {
-            RecordChange::Put(put) => (put.shares_pages, put.body.version() == meta.body.version()),
-            RecordChange::Remove(why) => (false, *why == Removal::Renamed),
-        };
-        facts.orphaned = meta.body.version().filter(|_| !keeps_version);
-        if facts.orphaned.is_some() && alone {
-            facts.needs_txn = true;
-            return Ok(facts);
-        }
-        if !matches!(target, RecordChange::Remove(Removal::Renamed)) {
-            let kept: Vec<_> = match target {
-                RecordChange::Put(put) if keeps_pages => put.body.runs().collect(),
-                _ => Vec::new(),
-            };
-            let is_kept = |page| kept.iter().any(|run| (run.first..run.first + u64::from(run.pages)).contains(&page));
-            dropped = record::without(meta.body.runs(), is_kept);
-        }
-    }
-    match target {
-        RecordChange::Put(put) => {
-            facts.new_expire = match put.expire {
-                Expire::Keep => meta.filter(|meta| !meta.is_expired(now)).and_then(|meta| meta.head.expire),
-                Expire::None => None,
-                Expire::At(time) => Some(time),
-            };
-            let head = Head { kind: put.kind, form: put.form, expire: facts.new_expire, key_len: put.key_len };
-            put.body.with_bytes(|one, two| pages.change.put(&[head.bytes(&put.body).as_slice(), one, two]));
-            pages.allocated(put.allocated);
-        }
-        RecordChange::Remove(_) if facts.existed => pages.change.delete(),
-        RecordChange::Remove(_) => {}
-    }
-    pages.dropped(dropped);
-    Ok(facts)
-}
+use crate::keyspace::key::SEGMENT;
+use crate::keyspace::key_txn::{KeyPlace, KeyTransaction};
+use crate::keyspace::record::{Body, EXTENT_MAX};
+use crate::keyspace::record_change::{Expire, RecordChange, RecordPut, Removal, Replaced, apply};
+use crate::keyspace::segments::{Segments, apply_segment};
+use crate::keyspace::value::NewBody;
+use crate::keyspace::watch_registry::Touch;
+use crate::keyspace::{expiry, key, value};
+use crate::store::purge_queue::{encode_version, version_key};
+use crate::store::wal::Counted;
+use crate::txn::page_changes::PageChanges;
 
 impl<'k> KeyTransaction<'k> {
     pub(crate) fn write(&mut self, place: &KeyPlace, target: &RecordChange<'_>) -> Result<Replaced> {
@@ -144,8 +42,8 @@ impl<'k> KeyTransaction<'k> {
         }
         if let (Some(version), Some(txn)) = (facts.orphaned, &mut self.txn) {
             self.leaves_garbage = true;
-            let value = purge::encode_version(txn.id());
-            txn.change_too(&self.keyspace.store.queue, &purge::version_key(version), |_, pages| {
+            let value = encode_version(txn.id());
+            txn.change_too(&self.keyspace.store.queue, &version_key(version), |_, pages| {
                 pages.change.put(&[&value]);
             })?;
         }
@@ -228,7 +126,7 @@ impl<'k> KeyTransaction<'k> {
         self.write(place, &RecordChange::Put(put))?;
         let txn = self.txn.as_mut().expect("begun above");
         let queue = &self.keyspace.store.queue;
-        txn.change_too(queue, &purge::version_key(segments.version), |_, pages| pages.change.delete())?;
+        txn.change_too(queue, &version_key(segments.version), |_, pages| pages.change.delete())?;
         Ok(())
     }
 
@@ -291,77 +189,5 @@ impl<'k> KeyTransaction<'k> {
         done.result?;
         fresh.reserved.settle();
         Ok(())
-    }
-}
-
-fn apply_segment(old: Option<&OldRecord<'_>>, pages: &mut PageChanges<'_, '_>, fresh: &NewBody<'_>) -> Result<()> {
-    let body = fresh.body();
-    let dropped = match old {
-        None => Vec::new(),
-        Some(old) => {
-            let kept: Vec<Run> = body.runs().collect();
-            let is_kept = |page| kept.iter().any(|run| (run.first..run.first + u64::from(run.pages)).contains(&page));
-            record::without(record::parse_segment(old.value)?.runs(), is_kept)
-        }
-    };
-    body.with_bytes(|one, two| pages.change.put(&[&record::segment_head(&body), one, two]));
-    pages.allocated(fresh.reserved.runs());
-    pages.dropped(dropped);
-    Ok(())
-}
-
-/// Segments written under a version id that no key has yet.
-pub(crate) struct Segments<'s> {
-    store: &'s Store,
-    version: u64,
-    len: u64,
-}
-
-impl<'s> Segments<'s> {
-    pub fn version(&self) -> u64 {
-        self.version
-    }
-
-    /// Writes a payload of `len` bytes; `read` appends a range of it. Until a key takes them, the segments stand in the purge queue.
-    pub fn write(
-        store: &'s Store,
-        len: u64,
-        read: impl Fn(Range<u64>, &mut Vec<u8>) -> Result<()>,
-    ) -> Result<Segments<'s>> {
-        let version = store.new_id();
-        store.creating.lock().insert(version);
-        let segments = Segments { store, version, len };
-        let value = purge::encode_version(0);
-        store.queue.modify(&purge::version_key(version), None, |_, change| change.put(&[&value]))?;
-        let size = EXTENT_MAX as u64;
-        let mut payload = Vec::with_capacity(EXTENT_MAX);
-        for index in 0..len.div_ceil(size) {
-            payload.clear();
-            read(index * size..len.min((index + 1) * size), &mut payload)?;
-            segments.write_one(index as u32, &payload)?;
-        }
-        Ok(segments)
-    }
-
-    fn write_one(&self, index: u32, payload: &[u8]) -> Result<()> {
-        // What is missing at a segment's end reads as zeros, so a gap of zeros costs nothing.
-        let used = payload.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
-        self.store.pager.admit()?;
-        let fresh = NewBody::write(&self.store.pager, &payload[..used])?;
-        let key = key::element(self.version, SEGMENT, index);
-        let done = self
-            .store
-            .records
-            .modify(&key, None, |old, change| apply_segment(old.as_ref(), &mut PageChanges::alone(change), &fresh))?;
-        done.result?;
-        fresh.reserved.settle();
-        Ok(())
-    }
-}
-
-impl Drop for Segments<'_> {
-    /// From here on the background may remove the segments, if the queue still names them.
-    fn drop(&mut self) {
-        self.store.creating.lock().remove(&self.version);
     }
 }

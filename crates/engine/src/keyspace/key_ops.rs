@@ -1,0 +1,353 @@
+//! OPS.
+
+use std::ops::Range;
+
+use crate::error::{Error, Result};
+use crate::keyspace::key::{TreeKey, VALUE_MAX, check_database};
+use crate::keyspace::key_txn::{Entry, KeyPlace, KeyTransaction};
+use crate::keyspace::record::{Body, EXTENT_MAX, INLINE_MAX, Kind, Meta, NOT_INT, RAW};
+use crate::keyspace::record_change::{Expire, RecordChange, RecordPut, Removal};
+use crate::keyspace::segments::Segments;
+use crate::keyspace::value;
+use crate::keyspace::value::NewBody;
+use crate::keyspace::watch_registry::Touch;
+use crate::store::trees::RECORDS;
+use crate::store::wal::Counted;
+
+/// What OBJECT ENCODING shall say of a string; the bytes are stored alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// As after SET: int, embstr or raw.
+    Auto,
+    /// As after INCRBYFLOAT: embstr or raw.
+    NotInt,
+    /// As after APPEND, SETRANGE, SETBIT: raw.
+    Raw,
+}
+
+impl Form {
+    fn bits(self) -> u8 {
+        match self {
+            Form::Auto => 0,
+            Form::NotInt => NOT_INT,
+            Form::Raw => RAW,
+        }
+    }
+}
+
+impl<'k> KeyTransaction<'k> {
+    /// Finds a key, for a command that reads it: counts a hit or a miss.
+    pub fn get(&mut self, db: u8, key: &[u8]) -> Result<Option<Entry>> {
+        let found = self.peek(db, key)?;
+        match found {
+            Some(_) => self.hits += 1,
+            None => self.misses += 1,
+        }
+        Ok(found)
+    }
+
+    /// Finds a key, for a command that goes on to change it.
+    pub fn peek(&mut self, db: u8, key: &[u8]) -> Result<Option<Entry>> {
+        let place = self.place(db, key)?;
+        self.entry(&place)
+    }
+
+    pub fn exists(&mut self, db: u8, key: &[u8]) -> Result<bool> {
+        Ok(self.get(db, key)?.is_some())
+    }
+
+    /// Appends a range of a string, cut to its length.
+    pub fn value(&mut self, entry: &Entry, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {
+        let meta = Meta::parse(&entry.record)?;
+        if meta.head.kind != Kind::String {
+            return Err(Error::Misuse("value() of a key that is no string"));
+        }
+        let range = range.start..range.end.min(entry.len);
+        if range.is_empty() {
+            return Ok(());
+        }
+        let skip = u64::from(meta.head.key_len);
+        self.keyspace.store.read_payload(&meta.body, range.start + skip..range.end + skip, out)
+    }
+
+    /// SET: whatever the key held is gone.
+    pub fn put_string(&mut self, db: u8, key: &[u8], value: &[u8], expire: Expire) -> Result<()> {
+        self.put_string_as(db, key, value, expire, Form::Auto)
+    }
+
+    pub fn put_string_as(&mut self, db: u8, key: &[u8], value: &[u8], expire: Expire, form: Form) -> Result<()> {
+        let place = self.place(db, key)?;
+        self.must_write()?;
+        check_len(value.len() as u64)?;
+        let stored_key: &[u8] = if place.key.is_long() { key } else { &[] };
+        let len = stored_key.len() + value.len();
+        let mut put = RecordPut::new(form.bits(), expire, stored_key.len());
+        if len > EXTENT_MAX {
+            let segment = |range: Range<u64>, out: &mut Vec<u8>| {
+                let range = range.start as usize..range.end as usize;
+                let of_key = range.start.min(stored_key.len())..range.end.min(stored_key.len());
+                out.extend_from_slice(&stored_key[of_key]);
+                let skipped = |at: usize| at.saturating_sub(stored_key.len());
+                out.extend_from_slice(&value[skipped(range.start)..skipped(range.end)]);
+                Ok(())
+            };
+            let segments = self.write_segments(len as u64, segment)?;
+            return self.put_segments(&place, put, segments);
+        }
+        let joined;
+        let payload = if stored_key.is_empty() {
+            value
+        } else {
+            joined = [stored_key, value].concat();
+            &joined
+        };
+        if len <= INLINE_MAX {
+            put.body = Body::Inline(payload);
+            return self.write(&place, &RecordChange::Put(put)).map(drop);
+        }
+        let fresh = NewBody::write(&self.keyspace.store.pager, payload)?;
+        self.put_fresh(&place, put, fresh)
+    }
+
+    /// Puts bytes at an offset of a string, which grows if need be; a gap is zeros, an absent key an empty string. Returns the new length.
+    ///
+    /// Only the touched pages of a big value are written. APPEND is a patch at the end.
+    pub fn patch_string(&mut self, db: u8, key: &[u8], offset: u64, bytes: &[u8]) -> Result<u64> {
+        let place = self.place(db, key)?;
+        self.must_write()?;
+        let entry = self.entry(&place)?;
+        let old_len = entry.as_ref().map_or(0, |entry| entry.len);
+        if bytes.is_empty() {
+            return Ok(old_len);
+        }
+        let len = old_len.max(offset.saturating_add(bytes.len() as u64));
+        check_len(len)?;
+        let stored_key: &[u8] = if place.key.is_long() { key } else { &[] };
+        let skip = stored_key.len() as u64;
+        let body = match &entry {
+            Some(entry) => Meta::parse(&entry.record)?.body,
+            None => Body::Inline(stored_key),
+        };
+        if entry.as_ref().is_some_and(|entry| entry.kind != Kind::String) {
+            return Err(Error::Misuse("patch_string() of a key that is no string"));
+        }
+        let expire = if entry.is_some() { Expire::Keep } else { Expire::None };
+        let mut put = RecordPut::new(RAW, expire, stored_key.len());
+        put.shares_pages = true;
+        match body {
+            Body::Segments { version, .. } => {
+                let patched = self.patch_segments(&place, put, version, skip + old_len, skip + offset, bytes);
+                patched.inspect_err(|error| self.breaks(error))?;
+            }
+            body if skip + len <= EXTENT_MAX as u64 => {
+                let fresh = value::patch(&self.keyspace.store.pager, &body, (skip + offset) as usize, bytes)?;
+                self.put_fresh(&place, put, fresh)?;
+            }
+            body => {
+                let store = &self.keyspace.store;
+                let compose = |range: Range<u64>, out: &mut Vec<u8>| {
+                    value::compose(store, &body, skip + offset, bytes, range, out)
+                };
+                put.shares_pages = false;
+                let segments = self.write_segments(skip + len, compose)?;
+                self.put_segments(&place, put, segments)?;
+            }
+        }
+        Ok(len)
+    }
+
+    /// Removes a key. Takes the same time whatever its size.
+    pub fn delete(&mut self, db: u8, key: &[u8]) -> Result<bool> {
+        let place = self.place(db, key)?;
+        self.must_write()?;
+        self.remove(&place, Removal::Deleted)
+    }
+
+    /// Gives a key another time to go, or none. False if there is no such key.
+    pub fn set_expire(&mut self, db: u8, key: &[u8], at_ms: Option<u64>) -> Result<bool> {
+        let place = self.place(db, key)?;
+        self.must_write()?;
+        let Some(entry) = self.entry(&place)? else { return Ok(false) };
+        let expire = at_ms.map_or(Expire::None, Expire::At);
+        self.put_again(&place, &entry, expire)?;
+        Ok(true)
+    }
+
+    /// Gives a key another name, in another database or in the same; what stood there is gone. False if there is no such key.
+    pub fn rename(&mut self, from: (u8, &[u8]), to: (u8, &[u8])) -> Result<bool> {
+        let (source, target) = (self.place(from.0, from.1)?, self.place(to.0, to.1)?);
+        self.must_write()?;
+        let Some(entry) = self.entry(&source)? else { return Ok(false) };
+        if from == to {
+            return Ok(true);
+        }
+        self.begin()?;
+        let expire = entry.expire_at_ms.map_or(Expire::None, Expire::At);
+        if source.key.is_long() || target.key.is_long() {
+            // The payload of a long key starts with the key: it is another payload under another name.
+            self.copy_value(&entry, to, expire)?;
+            let removed = self.remove(&source, Removal::Deleted);
+            removed.inspect_err(|error| self.breaks(error))?;
+        } else {
+            let renamed = self.move_record(&source, &target, &entry, expire);
+            renamed.inspect_err(|error| self.breaks(error))?;
+        }
+        Ok(true)
+    }
+
+    /// In the order in which undo knows all names of the value's pages wherever the log ends (EN-8).
+    fn move_record(&mut self, source: &KeyPlace, target: &KeyPlace, entry: &Entry, expire: Expire) -> Result<()> {
+        let is_own = self.txn.as_ref().is_some_and(|txn| txn.has_changed(RECORDS, source.key.as_slice()));
+        if is_own {
+            // No image may name the pages. Both records do until the old one goes, and undo finds both.
+            self.put_again(target, entry, expire)?;
+            self.remove(source, Removal::Renamed)?;
+        } else {
+            // The image names the pages. Were the new record first, undo would find only that one, and free what the old one names.
+            self.remove(source, Removal::Renamed)?;
+            self.put_again(target, entry, expire)?;
+        }
+        Ok(())
+    }
+
+    /// Copies a key with its time; what stood at the target is gone. False if there is no such key.
+    pub fn copy(&mut self, from: (u8, &[u8]), to: (u8, &[u8])) -> Result<bool> {
+        let (source, _) = (self.place(from.0, from.1)?, self.place(to.0, to.1)?);
+        self.must_write()?;
+        let Some(entry) = self.entry(&source)? else { return Ok(false) };
+        if from != to {
+            let expire = entry.expire_at_ms.map_or(Expire::None, Expire::At);
+            self.copy_value(&entry, to, expire)?;
+        }
+        Ok(true)
+    }
+
+    /// Makes OBJECT ENCODING of a string say "raw", as Redis does when it makes ready to change one in place, also if nothing changes then. Watchers are not marked.
+    pub fn make_raw(&mut self, db: u8, key: &[u8]) -> Result<()> {
+        let place = self.place(db, key)?;
+        self.must_write()?;
+        let Some(entry) = self.entry(&place)? else { return Ok(()) };
+        if entry.encoding() == "raw" {
+            return Ok(());
+        }
+        let expire = entry.expire_at_ms.map_or(Expire::None, Expire::At);
+        let meta = Meta::parse(&entry.record)?;
+        let mut put = RecordPut::new(meta.head.form | RAW, expire, meta.head.key_len as usize);
+        (put.kind, put.body, put.shares_pages, put.unseen) = (meta.head.kind, meta.body, true, true);
+        self.write(&place, &RecordChange::Put(put)).map(drop)
+    }
+
+    /// Marks the watchers of a key as if it had changed.
+    pub fn touch(&mut self, db: u8, key: &[u8]) -> Result<()> {
+        let place = self.place(db, key)?;
+        self.touched(&place, Touch::Changed);
+        Ok(())
+    }
+
+    /// Keys of a database, those included that have expired but are not removed yet.
+    pub fn count(&mut self, db: u8) -> Result<u64> {
+        Ok(self.counted(db)?.keys.max(0) as u64)
+    }
+
+    /// Keys of a database that have a time to go.
+    pub fn expires(&mut self, db: u8) -> Result<u64> {
+        Ok(self.counted(db)?.expiries.max(0) as u64)
+    }
+
+    fn counted(&mut self, db: u8) -> Result<Counted> {
+        check_database(db)?;
+        let mut counted = self.keyspace.counts.get(db);
+        let space = self.keyspace.databases.space(db);
+        let own = self.txn.iter().flat_map(|txn| txn.deltas()).filter(|delta| delta.0 == space);
+        for (_, keys, expiries) in own {
+            counted.keys += keys;
+            counted.expiries += expiries;
+        }
+        self.gate = self.gate.max(self.keyspace.store.pager.wal_head());
+        Ok(counted)
+    }
+
+    /// The same value under the same or another key.
+    fn put_again(&mut self, place: &KeyPlace, entry: &Entry, expire: Expire) -> Result<()> {
+        let meta = Meta::parse(&entry.record)?;
+        let mut put = RecordPut::new(meta.head.form, expire, meta.head.key_len as usize);
+        put.kind = meta.head.kind;
+        put.body = meta.body;
+        put.shares_pages = true;
+        self.write(place, &RecordChange::Put(put)).map(drop)
+    }
+
+    fn put_fresh(&mut self, place: &KeyPlace, put: RecordPut<'_>, fresh: NewBody<'k>) -> Result<()> {
+        let put = RecordPut { body: fresh.body(), allocated: fresh.reserved.runs(), ..put };
+        self.placed = false;
+        let result = self.write(place, &RecordChange::Put(put));
+        if self.placed {
+            // Also when something failed after that: the pages are the record's, and taking it back frees them.
+            fresh.reserved.settle();
+        }
+        result.map(drop)
+    }
+
+    fn write_segments(
+        &mut self,
+        len: u64,
+        read: impl Fn(Range<u64>, &mut Vec<u8>) -> Result<()>,
+    ) -> Result<Segments<'k>> {
+        self.leaves_garbage = true;
+        Segments::write(&self.keyspace.store, len, read)
+    }
+
+    /// Writes another copy of a value, of whatever size.
+    fn copy_value(&mut self, entry: &Entry, to: (u8, &[u8]), expire: Expire) -> Result<()> {
+        let meta = Meta::parse(&entry.record)?;
+        let target = self.place(to.0, to.1)?;
+        let stored_key: &[u8] = if target.key.is_long() { to.1 } else { &[] };
+        let old_skip = u64::from(meta.head.key_len);
+        let skip = stored_key.len() as u64;
+        let len = skip + entry.len;
+        let store = &self.keyspace.store;
+        let read = |range: Range<u64>, out: &mut Vec<u8>| {
+            let of_key = range.start.min(skip) as usize..range.end.min(skip) as usize;
+            out.extend_from_slice(&stored_key[of_key]);
+            let of_value = range.start.max(skip) - skip + old_skip..range.end.max(skip) - skip + old_skip;
+            store.read_payload(&meta.body, of_value, out)
+        };
+        let mut put = RecordPut::new(meta.head.form, expire, stored_key.len());
+        if len > EXTENT_MAX as u64 {
+            let segments = self.write_segments(len, read)?;
+            return self.put_segments(&target, put, segments);
+        }
+        let mut payload = Vec::with_capacity(len as usize);
+        read(0..len, &mut payload)?;
+        if payload.len() <= INLINE_MAX {
+            put.body = Body::Inline(&payload);
+            return self.write(&target, &RecordChange::Put(put)).map(drop);
+        }
+        let fresh = NewBody::write(&store.pager, &payload)?;
+        self.put_fresh(&target, put, fresh)
+    }
+
+    /// Removes a record by its tree key, for the background. The unit holds its stripe.
+    pub(crate) fn remove_record(&mut self, db: u8, key: TreeKey, why: Removal) -> Result<bool> {
+        let space = self.keyspace.databases.space(db);
+        let place = self.place_of(db, space, key)?;
+        self.remove(&place, why)
+    }
+
+    /// True if there was a key that had not expired.
+    fn remove(&mut self, place: &KeyPlace, why: Removal) -> Result<bool> {
+        let facts = self.write(place, &RecordChange::Remove(why))?;
+        if !facts.existed {
+            self.gate = self.gate.max(place.stripe_lsn);
+        }
+        let expired = facts.expire.is_some_and(|expire| self.now > expire);
+        if facts.existed && expired {
+            self.keyspace.store.metrics.expired.add(1);
+        }
+        Ok(facts.existed && !expired)
+    }
+}
+
+fn check_len(len: u64) -> Result<()> {
+    if len > VALUE_MAX { Err(Error::TooLarge { what: "value", limit: VALUE_MAX }) } else { Ok(()) }
+}

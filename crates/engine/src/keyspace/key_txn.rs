@@ -1,0 +1,390 @@
+//! What a command sees and changes: several keys as of one moment.
+//!
+//! A unit runs in one of three ways. Optimistic: it reads without storing anything, and its owner runs it again if a stripe changed meanwhile. Locked:
+//! it reads under its stripes, after too many such tries. Writing: it holds its stripes until commit or rollback.
+//!
+//! A writing unit that changes one key needs no transaction: its one log record is all or nothing by itself. It gets one as soon as a second record must
+//! stand or fall with the first: when the caller announced several keys, or when a value of many records comes or goes.
+
+use pager::Lsn;
+
+use crate::error::{Error, Result};
+use crate::keyspace::databases::DatabaseMap;
+use crate::keyspace::key::{KeySet, TreeKey, VALUE_MAX, check_database};
+use crate::keyspace::record::{Body, Kind, Meta, NOT_INT, RAW};
+use crate::keyspace::state::Keyspace;
+use crate::keyspace::stripes::{LockStripes, StripeSet, TxnStripes};
+use crate::keyspace::watch_registry::Touch;
+use crate::store::wal::{Counted, Deltas};
+use crate::txn::record_txn::RecordTxn;
+
+/// Bit of a version word: written inside a transaction, so the word is not the LSN that decides (EN-2).
+const IN_TXN: u64 = 1 << 63;
+
+/// A key that is there and has not expired.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    pub kind: Kind,
+    pub expire_at_ms: Option<u64>,
+    /// Bytes of a string.
+    pub len: u64,
+    /// The record's version word.
+    pub word: u64,
+    pub(crate) record: Vec<u8>,
+}
+
+impl Entry {
+    /// What OBJECT ENCODING says.
+    pub fn encoding(&self) -> &'static str {
+        const INT_MAX: u64 = 20;
+        const EMBSTR_MAX: u64 = 44;
+        let Ok(meta) = Meta::parse(&self.record) else { return "raw" };
+        if meta.head.form & RAW != 0 || self.len > EMBSTR_MAX {
+            return "raw";
+        }
+        let Body::Inline(payload) = meta.body else { return "embstr" };
+        let value = &payload[meta.head.key_len as usize..];
+        if meta.head.form & NOT_INT == 0 && self.len <= INT_MAX && is_canonical_int(value) { "int" } else { "embstr" }
+    }
+
+    /// Bytes that the key takes on disk and, while it is cached, in memory: its record and its pages.
+    pub fn memory(&self) -> u64 {
+        let own = self.record.len() as u64;
+        let Ok(meta) = Meta::parse(&self.record) else { return own };
+        let pages: u64 = meta.body.runs().map(|run| u64::from(run.pages)).sum();
+        match meta.body {
+            Body::Segments { len, .. } => own + len.next_multiple_of(pager::PAGE_BYTES as u64),
+            _ => own + pages * pager::PAGE_BYTES as u64,
+        }
+    }
+}
+
+/// True if the bytes are what printing some i64 gives.
+fn is_canonical_int(bytes: &[u8]) -> bool {
+    let text = std::str::from_utf8(bytes).ok();
+    text.and_then(|text| text.parse::<i64>().ok()).is_some_and(|number| number.to_string().as_bytes() == bytes)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Mode {
+    Optimistic,
+    Locked,
+    Writing,
+}
+
+/// A key's place, and how much log must be durable before its absence may be shown.
+pub(crate) struct KeyPlace {
+    pub db: u8,
+    pub space: u32,
+    pub key: TreeKey,
+    pub stripe_lsn: Lsn,
+}
+
+/// The map of databases and its counts before the unit changed them, and how many expiry entries it had added by then.
+pub(crate) struct BeforeRemap {
+    pub map: DatabaseMap,
+    pub counts: Vec<Counted>,
+    pub entries: usize,
+}
+
+pub struct KeyTransaction<'k> {
+    pub(crate) keyspace: &'k Keyspace,
+    pub(crate) now: u64,
+    pub(crate) mode: Mode,
+    pub(crate) stripes: TxnStripes,
+    several: bool,
+    /// A record was changed without a transaction.
+    pub(crate) changed: bool,
+    pub(crate) txn: Option<RecordTxn<'k>>,
+    /// The log up to here must be durable before what the unit read may be shown.
+    pub(crate) gate: Lsn,
+    /// End of the last record that the unit itself logged without a transaction.
+    pub(crate) last: Lsn,
+    /// Expiry entries that are wrong if the transaction commits, and if it does not.
+    pub(crate) stale_if_committed: Vec<Vec<u8>>,
+    pub(crate) stale_if_aborted: Vec<Vec<u8>>,
+    pub(crate) before_remap: Option<BeforeRemap>,
+    /// The background has something to remove, whichever way the unit ends.
+    pub(crate) leaves_garbage: bool,
+    /// The last record that was to be written is in the tree, whatever failed behind it.
+    pub(crate) placed: bool,
+    pub(crate) hits: u64,
+    pub(crate) misses: u64,
+    open: bool,
+}
+
+impl<'k> KeyTransaction<'k> {
+    pub(crate) fn new(
+        keyspace: &'k Keyspace,
+        mut stripes: TxnStripes,
+        mode: Mode,
+        several: bool,
+        now: u64,
+    ) -> KeyTransaction<'k> {
+        match mode {
+            Mode::Optimistic => stripes.observe(&keyspace.stripes),
+            Mode::Locked | Mode::Writing => stripes.lock(&keyspace.stripes),
+        }
+        KeyTransaction {
+            keyspace,
+            now,
+            mode,
+            stripes,
+            several,
+            changed: false,
+            txn: None,
+            gate: 0,
+            last: 0,
+            stale_if_committed: Vec::new(),
+            stale_if_aborted: Vec::new(),
+            before_remap: None,
+            leaves_garbage: false,
+            placed: false,
+            hits: 0,
+            misses: 0,
+            open: true,
+        }
+    }
+
+    /// The wall clock when the unit began, in milliseconds since 1970. It stands still during the unit.
+    pub fn now_ms(&self) -> u64 {
+        self.now
+    }
+
+    /// How much of the log must be durable before anything the unit has read so far may be shown.
+    pub fn gate(&self) -> Lsn {
+        self.gate.max(self.last)
+    }
+
+    pub(crate) fn place(&self, db: u8, key: &[u8]) -> Result<KeyPlace> {
+        check_database(db)?;
+        if key.len() as u64 > VALUE_MAX {
+            return Err(Error::TooLarge { what: "key", limit: VALUE_MAX });
+        }
+        let space = self.keyspace.databases.space(db);
+        self.place_of(db, space, TreeKey::new(space, key))
+    }
+
+    pub(crate) fn place_of(&self, db: u8, space: u32, key: TreeKey) -> Result<KeyPlace> {
+        let lsn = self.stripes.lsn(LockStripes::stripe(db, key.suffix()));
+        let stripe_lsn = lsn.ok_or(Error::Misuse("a key that is not among the unit's locks"))?;
+        Ok(KeyPlace { db, space, key, stripe_lsn })
+    }
+
+    pub(crate) fn must_write(&self) -> Result<()> {
+        if self.mode == Mode::Writing { Ok(()) } else { Err(Error::Misuse("a change in a unit that only reads")) }
+    }
+
+    /// The key at a place, unless it has expired.
+    pub(crate) fn entry(&mut self, place: &KeyPlace) -> Result<Option<Entry>> {
+        let mut record = Vec::new();
+        let found = self.keyspace.store.records.get(place.key.as_slice(), &mut record)?;
+        let meta = if found.present { Some(Meta::parse(&record)?) } else { None };
+        let mapped = self.keyspace.databases.mapped();
+        self.gate = self.gate.max(gate_of(&found, meta.as_ref(), place.stripe_lsn, mapped));
+        let Some(meta) = meta.filter(|meta| !meta.is_expired(self.now)) else { return Ok(None) };
+        let (kind, expire_at_ms, len) = (meta.head.kind, meta.head.expire, meta.len());
+        Ok(Some(Entry { kind, expire_at_ms, len, word: found.word, record }))
+    }
+
+    /// The key that a record stands for: a long one is in its payload.
+    pub(crate) fn user_key(&self, suffix: &[u8], meta: &Meta<'_>) -> Result<Vec<u8>> {
+        if meta.head.key_len == 0 {
+            return Ok(suffix[1..].to_vec());
+        }
+        let mut key = Vec::with_capacity(meta.head.key_len as usize);
+        self.keyspace.store.read_payload(&meta.body, 0..u64::from(meta.head.key_len), &mut key)?;
+        Ok(key)
+    }
+
+    /// From here on all changes stand or fall together.
+    pub(crate) fn begin(&mut self) -> Result<()> {
+        if self.txn.is_none() {
+            if self.changed {
+                return Err(Error::Misuse("a second change in a unit that announced one"));
+            }
+            self.txn = Some(RecordTxn::begin(&self.keyspace.store));
+        }
+        Ok(())
+    }
+
+    /// A command has stopped half-way: the unit can only be taken back.
+    pub(crate) fn breaks(&mut self, error: &Error) {
+        if let Some(txn) = &mut self.txn {
+            txn.breaks(error);
+        }
+    }
+
+    /// To be called before a change: what was announced decides whether it needs a transaction.
+    pub(crate) fn before_change(&mut self) -> Result<()> {
+        self.must_write()?;
+        if self.several || self.changed { self.begin() } else { Ok(()) }
+    }
+
+    pub(crate) fn touched(&self, place: &KeyPlace, touch: Touch) {
+        if self.keyspace.watched.is_watched() {
+            self.keyspace.watched.touch(place.db, place.key.suffix(), touch);
+        }
+    }
+
+    /// True if nothing that the unit looked at has changed since it began.
+    pub(crate) fn is_current(&self) -> bool {
+        let TxnStripes::Some(set) = &self.stripes else { return true };
+        set.as_slice().iter().all(|(stripe, lsn)| self.keyspace.stripes.validate(*stripe, *lsn))
+    }
+
+    pub(crate) fn count_lookups(&self) {
+        let metrics = &self.keyspace.store.metrics;
+        if self.hits > 0 {
+            metrics.hits.add(self.hits);
+        }
+        if self.misses > 0 {
+            metrics.misses.add(self.misses);
+        }
+    }
+
+    /// Decides everything the unit did and gives its stripes back. Returns its gate.
+    pub(crate) fn commit(mut self) -> Result<Lsn> {
+        let Some(txn) = self.txn.take() else {
+            self.end((self.last != 0).then_some(self.last));
+            return Ok(self.gate());
+        };
+        match txn.commit() {
+            Ok((lsn, deltas)) => {
+                self.decided(lsn, deltas);
+                Ok(self.gate())
+            }
+            Err(error) => {
+                self.undone();
+                Err(error)
+            }
+        }
+    }
+
+    /// The transaction is committed at `lsn`: counts, and gives the stripes back.
+    pub(crate) fn decided(&mut self, lsn: Lsn, deltas: Deltas) {
+        for (space, keys, expiries) in deltas {
+            if let Some(db) = self.keyspace.databases.database_of(space) {
+                self.keyspace.counts.add(db, space, Counted { keys, expiries }, lsn);
+            }
+        }
+        for entry in std::mem::take(&mut self.stale_if_committed) {
+            // One that stays is found out when its time comes.
+            let _ = self.keyspace.remove_expiry_if_stale(&entry);
+        }
+        self.last = self.last.max(lsn);
+        if self.before_remap.is_some() {
+            self.keyspace.databases.decided(lsn);
+        }
+        self.end((self.last != 0).then_some(self.last));
+    }
+
+    /// Takes everything back and gives the stripes back.
+    pub(crate) fn abort(mut self) {
+        if let Some(txn) = self.txn.take() {
+            txn.abort();
+        }
+        self.undone();
+    }
+
+    /// The transaction has been rolled back: the rest of what it left behind.
+    pub(crate) fn undone(&mut self) {
+        if let Some(before) = self.before_remap.take() {
+            // The numbers given out stay so: entries of the expiry tree may have them for a while.
+            let next = self.keyspace.databases.map().next;
+            self.keyspace.databases.set(&DatabaseMap { next, ..before.map });
+            for (db, counted) in before.counts.into_iter().enumerate() {
+                self.keyspace.counts.set(db as u8, counted);
+            }
+            for entry in &self.stale_if_aborted[before.entries..] {
+                self.keyspace.recount_expiry(entry);
+            }
+        }
+        for entry in std::mem::take(&mut self.stale_if_aborted) {
+            let _ = self.keyspace.remove_expiry_if_stale(&entry);
+        }
+        // Whatever was logged meanwhile lies below the head.
+        self.end(Some(self.keyspace.store.pager.wal_head()));
+    }
+
+    fn end(&mut self, changed: Option<Lsn>) {
+        if self.mode != Mode::Optimistic {
+            self.stripes.unlock(&self.keyspace.stripes, changed);
+        }
+        self.open = false;
+        if self.leaves_garbage {
+            self.keyspace.background.wake();
+        }
+    }
+}
+
+impl Drop for KeyTransaction<'_> {
+    /// A panic in the caller's code, or an optimistic unit at its end.
+    fn drop(&mut self) {
+        if !self.open || self.mode == Mode::Optimistic {
+            return;
+        }
+        drop(self.txn.take());
+        self.undone();
+    }
+}
+
+/// How much of the log must be durable before a lookup's result may be shown (EN-2). `mapped`: what says that the record belongs to the database.
+pub(crate) fn gate_of(found: &btree::Found, meta: Option<&Meta<'_>>, stripe_lsn: Lsn, mapped: Lsn) -> Lsn {
+    match meta {
+        Some(meta) if found.word & IN_TXN == 0 && meta.body.version().is_none() => found.word.max(mapped),
+        _ => stripe_lsn,
+    }
+}
+
+impl Keyspace {
+    /// A writing unit over one key known by its tree key, for the background.
+    pub(crate) fn lock_one(&self, db: u8, tree_key: &TreeKey, now: u64) -> KeyTransaction<'_> {
+        let stripe = LockStripes::stripe(db, tree_key.suffix());
+        KeyTransaction::new(
+            self,
+            TxnStripes::Some(StripeSet::collect(std::iter::once(stripe))),
+            Mode::Writing,
+            false,
+            now,
+        )
+    }
+
+    /// A unit that holds a key and changes nothing.
+    pub(crate) fn lock_to_read(&self, db: u8, key: &[u8]) -> Result<KeyTransaction<'_>> {
+        Ok(KeyTransaction::new(self, stripes_of(&[(db, key)])?, Mode::Locked, false, self.clock.wall_ms()))
+    }
+
+    /// Runs `f` with a key's suffix, time to go and the clock while the key's stripe is held.
+    pub(crate) fn while_locked<R>(
+        &self,
+        db: u8,
+        key: &[u8],
+        f: impl FnOnce(&[u8], Option<u64>, u64) -> R,
+    ) -> Result<R> {
+        let unit = self.lock_to_read(db, key)?;
+        let place = unit.place(db, key)?;
+        let mut record = Vec::new();
+        self.store.records.get(place.key.as_slice(), &mut record)?;
+        let expire = if record.is_empty() { None } else { Meta::parse(&record)?.head.expire };
+        let result = f(place.key.suffix(), expire, unit.now_ms());
+        unit.commit()?;
+        Ok(result)
+    }
+}
+
+pub(crate) fn stripes(locks: KeySet<'_>) -> Result<TxnStripes> {
+    match locks {
+        KeySet::Keys(keys) => stripes_of(keys),
+        KeySet::All => Ok(TxnStripes::All(Vec::new())),
+    }
+}
+
+pub(crate) fn stripes_of(keys: &[(u8, &[u8])]) -> Result<TxnStripes> {
+    for (db, _) in keys {
+        check_database(*db)?;
+    }
+    // The stripe depends on the key's name within its database only, not on the keyspace number.
+    let stripe = |(db, key): &(u8, &[u8])| LockStripes::stripe(*db, TreeKey::new(0, key).suffix());
+    Ok(TxnStripes::Some(StripeSet::collect(keys.iter().map(stripe))))
+}

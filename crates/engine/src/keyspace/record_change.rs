@@ -1,0 +1,130 @@
+//! RECCHANGE.
+
+use btree::OldRecord;
+use pager::Run;
+
+use crate::error::Result;
+use crate::keyspace::record;
+use crate::keyspace::record::{Body, Head, Kind, Meta};
+use crate::txn::page_changes::PageChanges;
+
+/// When a key goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expire {
+    /// As before; an absent key has no time.
+    Keep,
+    None,
+    /// Milliseconds since 1970. The key is gone when the clock shows more.
+    At(u64),
+}
+
+/// Why a record is removed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Removal {
+    Deleted,
+    Expired,
+    /// It stands under another key now, with its pages.
+    Renamed,
+}
+
+/// A meta record to be.
+pub(crate) struct RecordPut<'a> {
+    pub kind: Kind,
+    pub form: u8,
+    pub expire: Expire,
+    pub key_len: u32,
+    pub body: Body<'a>,
+    /// ReservedPages pages that the body names for the first time.
+    pub allocated: &'a [Run],
+    /// The body may name pages that the old record names too.
+    pub shares_pages: bool,
+    /// The value stays the same: watchers need not know.
+    pub unseen: bool,
+}
+
+impl RecordPut<'_> {
+    pub fn new(form: u8, expire: Expire, key_len: usize) -> Self {
+        RecordPut {
+            kind: Kind::String,
+            form,
+            expire,
+            key_len: key_len as u32,
+            body: Body::Inline(&[]),
+            allocated: &[],
+            shares_pages: false,
+            unseen: false,
+        }
+    }
+}
+
+pub(crate) enum RecordChange<'a> {
+    Put(RecordPut<'a>),
+    Remove(Removal),
+}
+
+/// What stood there before.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Replaced {
+    pub existed: bool,
+    pub expire: Option<u64>,
+    /// The old value's elements, which nobody names any more.
+    pub orphaned: Option<u64>,
+    new_expire: Option<u64>,
+    pub needs_txn: bool,
+}
+
+impl Replaced {
+    /// The time in the old record, if the new one has another.
+    pub fn stale_time(&self) -> Option<u64> {
+        self.expire.filter(|old| Some(*old) != self.new_expire)
+    }
+}
+
+/// Changes the record under its leaf's latch.
+pub(crate) fn apply(
+    old: Option<&OldRecord<'_>>,
+    pages: &mut PageChanges<'_, '_>,
+    target: &RecordChange<'_>,
+    now: u64,
+    alone: bool,
+) -> Result<Replaced> {
+    let meta = old.map(|old| Meta::parse(old.value)).transpose()?;
+    let mut facts = Replaced { existed: old.is_some(), ..Replaced::default() };
+    let mut dropped = Vec::new();
+    if let Some(meta) = &meta {
+        facts.expire = meta.head.expire;
+        let (keeps_pages, keeps_version) = match target {
+            RecordChange::Put(put) => (put.shares_pages, put.body.version() == meta.body.version()),
+            RecordChange::Remove(why) => (false, *why == Removal::Renamed),
+        };
+        facts.orphaned = meta.body.version().filter(|_| !keeps_version);
+        if facts.orphaned.is_some() && alone {
+            facts.needs_txn = true;
+            return Ok(facts);
+        }
+        if !matches!(target, RecordChange::Remove(Removal::Renamed)) {
+            let kept: Vec<_> = match target {
+                RecordChange::Put(put) if keeps_pages => put.body.runs().collect(),
+                _ => Vec::new(),
+            };
+            let is_kept = |page| kept.iter().any(|run| (run.first..run.first + u64::from(run.pages)).contains(&page));
+            dropped = record::without(meta.body.runs(), is_kept);
+        }
+    }
+    match target {
+        RecordChange::Put(put) => {
+            facts.new_expire = match put.expire {
+                Expire::Keep => meta.filter(|meta| !meta.is_expired(now)).and_then(|meta| meta.head.expire),
+                Expire::None => None,
+                Expire::At(time) => Some(time),
+            };
+            let head = Head { kind: put.kind, form: put.form, expire: facts.new_expire, key_len: put.key_len };
+            put.body.with_bytes(|one, two| pages.change.put(&[head.bytes(&put.body).as_slice(), one, two]));
+            pages.allocated(put.allocated);
+        }
+        RecordChange::Remove(_) if facts.existed => pages.change.delete(),
+        RecordChange::Remove(_) => {}
+    }
+    pages.dropped(dropped);
+    Ok(facts)
+}

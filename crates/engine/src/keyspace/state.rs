@@ -1,0 +1,138 @@
+//! STATE.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use os::Clock;
+use pager::Lsn;
+use stdx::prng::Prng;
+use stdx::sync::Mutex;
+use stdx::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use crate::error::Result;
+use crate::keyspace::background_signal::{BackgroundSignal, NAP, Progress};
+use crate::keyspace::counts::Counts;
+use crate::keyspace::cursors::Cursors;
+use crate::keyspace::databases::Databases;
+use crate::keyspace::key::DATABASES;
+use crate::keyspace::key_locks::KeyLocks;
+use crate::keyspace::stripes::LockStripes;
+use crate::keyspace::watch_registry::WatchRegistry;
+use crate::keyspace::{counts, stripes};
+use crate::rows::lock_table::LockTable;
+use crate::store::wal::Counted;
+use crate::store::{Store, first_id};
+
+/// Sets the cursors' random numbers apart from the others of the same seed.
+const CURSORS: u64 = 0x5ca9;
+
+pub struct Keyspace {
+    pub(crate) store: Arc<Store>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) stripes: LockStripes,
+    /// Who beside units has a say in which keys may change.
+    pub(crate) key_locks: Arc<KeyLocks>,
+    pub(crate) databases: Databases,
+    pub(crate) counts: Counts,
+    pub(crate) watched: WatchRegistry,
+    pub(crate) cursors: Cursors,
+    pub(crate) background: BackgroundSignal,
+    pub(crate) prng: Mutex<Prng>,
+    active_expire: AtomicBool,
+    /// Until then nothing expires in the background, ms since 1970.
+    expire_paused_until_ms: AtomicU64,
+    /// Background work of the engine's other parts, which shares the thread: called with a number of records.
+    pub(crate) others: OnceLock<Others>,
+}
+
+pub(crate) type Others = Box<dyn Fn(usize) -> Result<Progress> + Send + Sync>;
+
+impl Keyspace {
+    /// Not to be used before `settle`; but the checkpoint's hook may already be.
+    pub(crate) fn new(store: Arc<Store>, clock: Arc<dyn Clock>, row_locks: LockTable, seed: u64) -> Keyspace {
+        let stripes = LockStripes::new();
+        stripes.lock(stripes::ALL);
+        let counts = Counts::new(store.pager.checkpoint_lsn());
+        let key_locks = KeyLocks::new(store.records.clone(), row_locks, first_id(&store.pager));
+        Keyspace {
+            store,
+            clock,
+            stripes,
+            key_locks: Arc::new(key_locks),
+            databases: Databases::default(),
+            counts,
+            watched: WatchRegistry::new(),
+            cursors: Cursors::new(Prng::new(seed ^ CURSORS).next_u64()),
+            background: BackgroundSignal::default(),
+            prng: Mutex::new(Prng::new(seed)),
+            active_expire: AtomicBool::new(true),
+            expire_paused_until_ms: AtomicU64::new(0),
+            others: OnceLock::new(),
+        }
+    }
+
+    /// Turns the removal of expired keys in the background on or off. Off, they stay on disk but are as absent as before.
+    pub fn set_active_expire(&self, on: bool) {
+        self.active_expire.store(on, Ordering::Relaxed);
+        self.background.wake();
+    }
+
+    /// Removes no expired keys in the background until `until_ms`, ms since 1970; 0 ends such a pause.
+    pub fn pause_expire(&self, until_ms: u64) {
+        self.expire_paused_until_ms.store(until_ms, Ordering::Relaxed);
+        self.background.wake();
+    }
+
+    /// Why expired keys stay for now: since it is turned off (`Some(None)`), or for so many milliseconds more.
+    pub(crate) fn expire_rests(&self) -> Option<Option<u64>> {
+        if !self.active_expire.load(Ordering::Relaxed) {
+            return Some(None);
+        }
+        let left = self.expire_paused_until_ms.load(Ordering::Relaxed).saturating_sub(self.clock.wall_ms());
+        (left > 0).then_some(Some(left))
+    }
+
+    /// How often a thread slept until a key was given back.
+    pub fn lock_waits(&self) -> u64 {
+        self.stripes.waits.get()
+    }
+
+    /// The checkpoint's hook.
+    pub(crate) fn cut(&self, threaded: bool) -> Lsn {
+        counts::cut(&self.counts, &self.stripes, &self.databases, &self.store, threaded)
+    }
+
+    /// Undo is through: reads the map of databases and takes over the counts. From here on checkpoints cut them.
+    pub(crate) fn settle(&self, counts: &HashMap<u32, Counted>, next_space: u32) -> Result<()> {
+        self.databases.load(&self.store)?;
+        self.databases.skip_to(next_space, &self.store)?;
+        for db in 0..DATABASES {
+            let counted = counts.get(&self.databases.space(db));
+            self.counts.set(db, counted.copied().unwrap_or_default());
+        }
+        self.stripes.unlock(stripes::ALL, 0);
+        Ok(())
+    }
+
+    pub(crate) fn counted(&self, db: u8) -> Counted {
+        self.counts.get(db)
+    }
+
+    pub(crate) fn database_of(&self, space: u32) -> Option<u8> {
+        self.databases.database_of(space)
+    }
+
+    /// Somebody has left something for the background, to be looked at within 20 ms or so.
+    pub(crate) fn ring(&self) {
+        self.background.due(self.clock.wall_ms() + NAP.as_millis() as u64);
+    }
+
+    /// Somebody has left something for the background to do now.
+    pub(crate) fn wake(&self) {
+        self.background.wake();
+    }
+
+    pub(crate) fn stop_background(&self) {
+        self.background.stop();
+    }
+}
