@@ -1,7 +1,7 @@
-//! What reads, changes and scans cost on one thread, all in memory. Runs tiny under `cargo test`, large under `cargo bench -p btree`;
-//! `cargo bench -p btree -- get 3000000` runs only what has "get" in its name, on so many records.
+//! Cost of reads, changes and scans on one thread, all in memory. Runs tiny under `cargo test`, large under `cargo bench -p btree`; `cargo bench -p btree
+//! -- get 3000000` runs only the parts with "get" in their name, on that many records.
 //!
-//! The log goes to a simulated folder, so the figures are of the tree, the frames and the copy into the log, not of a device.
+//! The WAL goes to a simulated folder, so the figures are of the tree, the buffer pool and the copy into the WAL ring, not of a device.
 
 use std::hint::black_box;
 use std::ops::Bound;
@@ -13,7 +13,7 @@ use os::{RealClock, SimFolder};
 use pager::{Background, NoObserver, Options, Pager, RedoTable};
 use stdx::prng::Prng;
 
-/// As the keyspace stores it: keyspace number, kind, then sixteen bytes of the user's.
+/// A key as the keyspace stores it: keyspace number, kind, then the user's sixteen bytes.
 fn key(number: u64) -> [u8; 21] {
     let mut key = *b"\0\0\0\x01\0key:000000000000";
     let mut rest = number;
@@ -24,7 +24,7 @@ fn key(number: u64) -> [u8; 21] {
     key
 }
 
-/// Prints wall time and this thread's processor time per round; on a busy machine the second is the one to look at.
+/// Prints wall time and this thread's processor time per round. On a busy machine the second is the relevant one.
 fn timed(what: &str, rounds: u64, mut run: impl FnMut()) {
     let (started, busy) = (Instant::now(), busy_ns());
     run();
@@ -37,7 +37,7 @@ fn timed(what: &str, rounds: u64, mut run: impl FnMut()) {
     }
 }
 
-/// Nanoseconds that this thread has run, where the system tells.
+/// Returns the nanoseconds that this thread has run, where the system reports them.
 fn busy_ns() -> Option<u64> {
     std::fs::read_to_string("/proc/thread-self/schedstat").ok()?.split(' ').next()?.parse().ok()
 }
@@ -72,7 +72,7 @@ fn main() {
             let mut purge = tree.delete_range(b"", None);
             while !purge.step(1000, |_, _, _| {}).expect("purge") {}
         });
-        // The first time also pays for the first touch of the memory.
+        // The first round also pays for the first touch of the memory.
         timed("insert again, random order", records, || numbers.iter().for_each(|number| put(*number)));
     }
     let report = tree.check().expect("readable");
@@ -103,17 +103,17 @@ fn main() {
         });
     }
     if wanted("batches") {
-        let (mut keys, mut ahead) = (Vec::new(), Vec::new());
-        timed("get in batches of 32, looked for ahead", rounds, || {
+        let (mut keys, mut hints) = (Vec::new(), Vec::new());
+        timed("get in batches of 32, leaves located first", rounds, || {
             for batch in order.chunks(32) {
                 keys.clear();
                 keys.extend(batch.iter().map(|number| key(*number)));
                 let names: Vec<&[u8]> = keys.iter().map(|key| key.as_slice()).collect();
-                ahead.clear();
-                tree.locate_leaves(&names, &mut ahead);
-                for (key, ahead) in names.iter().zip(&ahead) {
+                hints.clear();
+                tree.locate_leaves(&names, &mut hints);
+                for (key, hints) in names.iter().zip(&hints) {
                     out.clear();
-                    tree.get_with_hint(*ahead, key, &mut out).expect("get");
+                    tree.get_with_hint(*hints, key, &mut out).expect("get");
                 }
             }
         });
@@ -140,7 +140,7 @@ fn main() {
     println!("hash {hash:x}");
 }
 
-/// A random order of what is there.
+/// Shuffles a slice.
 trait Shuffle {
     fn fill_order(&mut self, numbers: &mut [u64]);
 }

@@ -1,6 +1,6 @@
-//! The whole-tree checker. It names the invariant of README.md that does not hold, and where.
+//! The checker of a whole tree. Each violation names the invariant of README.md that does not hold, and the page.
 //!
-//! To be run while nobody changes the tree: it looks at one page at a time and compares what several say.
+//! It must run while no thread changes the tree: it reads one page at a time and compares pages with each other.
 
 use std::collections::HashSet;
 
@@ -9,23 +9,23 @@ use pager::{Error, PageId, PageRef, Result};
 use crate::node::Node;
 use crate::tree::Tree;
 
-/// More violations than this are not listed.
+/// Violations listed at most.
 const VIOLATIONS_MAX: usize = 100;
 
-/// What the checker found.
+/// The result of a check.
 #[derive(Clone, Default, Debug)]
 pub struct Report {
-    /// Sentences that begin with the invariant's tag and name the page. Empty: the tree is sound.
+    /// Sentences that begin with the invariant's tag and name the page. Empty if the tree is sound.
     pub violations: Vec<String>,
     pub records: u64,
-    /// Nodes of each level, leaves first.
+    /// Number of nodes of each level, leaves first.
     pub nodes: Vec<u64>,
     pub empty_leaves: u64,
-    /// Pages that could not be read; each is among the violations. What stands below an inner one of them was not looked at.
+    /// Pages that could not be read; each is among the violations. The pages below an unreadable inner page were not checked.
     pub unreadable: u64,
-    /// Splits whose second step is missing; legal.
+    /// Splits whose second step is missing; this is legal.
     pub incomplete: u64,
-    /// Words in use for slots, records and fences of leaves, and words there are.
+    /// Words used for slots, records and fences of leaves, and words in all.
     pub leaf_words_used: u64,
     pub leaf_words: u64,
 }
@@ -46,14 +46,14 @@ impl Report {
     }
 }
 
-/// What is known of a node before it is looked at.
+/// A node as its parent describes it.
 struct Expected {
     pid: PageId,
     low: Vec<u8>,
 }
 
 impl Tree {
-    /// Looks at every page of the tree. An error means that nothing could be said: the root could not be read, or the pager is closing.
+    /// Checks every page of the tree. An error means that nothing can be said: the root could not be read, or the pager is closing.
     pub fn check(&self) -> Result<Report> {
         let mut report = Report::default();
         let mut seen = HashSet::new();
@@ -70,7 +70,7 @@ impl Tree {
         Ok(report)
     }
 
-    /// Walks the chain of one level. Returns the children in order and the number of nodes; None if going on makes no sense.
+    /// Walks the chain of one level. Returns the children in order and the number of nodes; `None` if the check cannot continue.
     fn check_level(
         &self,
         level: u8,
@@ -79,7 +79,7 @@ impl Tree {
         report: &mut Report,
     ) -> Result<Option<(Vec<Expected>, u64)>> {
         let mut children = Vec::new();
-        // Below a page that could not be read, the parents' list of children has a gap.
+        // Below an unreadable page the list of children has a gap.
         let whole = report.unreadable == 0;
         let (mut nodes, mut posted) = (0, expected.iter());
         let Some(first) = posted.next() else { return Ok(None) };
@@ -98,7 +98,7 @@ impl Tree {
                 Err(error) => {
                     report.unreadable += 1;
                     report.add(error.to_string());
-                    // The way right is lost; the parent knows who comes next.
+                    // The right link is lost; the parent knows which node comes next.
                     let Some(next) = expected.iter().find(|next| next.low > low) else { break };
                     posted = expected[expected.partition_point(|other| other.low <= next.low)..].iter();
                     (pid, low) = (next.pid, next.low.clone());

@@ -1,9 +1,9 @@
-//! Giving room back: the removal of whole ranges, and of leaves that have become empty.
+//! Giving space back: removing whole ranges, and leaves that have become empty.
 //!
-//! A node R leaves the tree by being joined to its left neighbour N under the same parent P: N takes R's high fence and right link (and,
-//! of an inner node, its children), P forgets R's separator, R is marked DELETED and its page is freed, all in one mini-transaction with
-//! N, R, P latched in this order (BT-4). Only empty leaves are joined. An inner node is joined when both halves fill three quarters at
-//! most, which happens when its leaves are gone. Two neighbours under different parents wait until these are joined.
+//! A node R leaves the tree by being joined to its left neighbour N under the same parent P. N takes R's high fence and right link (and, for inner nodes,
+//! its children), P loses R's separator, R is marked DELETED and its page is freed (BT-7). All of that is one mini-transaction, with N, R, P latched in
+//! this order (BT-4). Only empty leaves are joined. Inner nodes are joined when both together fill at most three quarters of a node, which happens when
+//! their leaves are gone. Two neighbours with different parents wait until those are joined.
 
 use std::cmp::Ordering;
 
@@ -15,7 +15,7 @@ use crate::redo;
 use crate::search::{Descent, Seek};
 use crate::tree::Tree;
 
-/// What became of an attempt to join two neighbours.
+/// Outcome of an attempt to join two neighbours.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Join {
     Done,
@@ -24,7 +24,7 @@ enum Join {
     Refused,
 }
 
-/// The removal of a range under way. Between steps nothing is held, and records put into the range meanwhile may stay.
+/// The removal of a range, done in steps. Nothing is latched between steps, and records inserted into the range meanwhile may stay.
 pub struct RangeDelete<'t> {
     tree: &'t Tree,
     from: Vec<u8>,
@@ -33,7 +33,7 @@ pub struct RangeDelete<'t> {
     /// Records removed and pages freed so far.
     pub records: u64,
     pub pages: u64,
-    /// `pages` when this pass began. Passes go on until one frees nothing: joining parents lets more leaves be joined.
+    /// `pages` when this pass began. Passes are repeated until one frees nothing: joining parents lets more leaves be joined.
     pages_before_pass: u64,
     is_done: bool,
 }
@@ -48,7 +48,7 @@ impl Freed {
     }
 }
 
-/// What removing a range did to one leaf, and the leaf's fences.
+/// Result of removing a range from one leaf, and the leaf's fences.
 struct Erased {
     records: u64,
     is_empty: bool,
@@ -57,7 +57,7 @@ struct Erased {
 }
 
 impl Tree {
-    /// Begins to remove the records `from <= key < to` and the leaves that become empty.
+    /// Starts the removal of the records `from <= key < to` and of the leaves that become empty.
     pub fn delete_range(&self, from: &[u8], to: Option<&[u8]>) -> RangeDelete<'_> {
         RangeDelete {
             tree: self,
@@ -71,7 +71,7 @@ impl Tree {
         }
     }
 
-    /// All pages of a tree that nobody else uses, for whoever frees what `delete_range` has left.
+    /// Returns all pages of a tree that no other thread uses, so that the caller can free what `delete_range` has left.
     pub fn pages(&self) -> Result<Vec<PageId>> {
         let mut pages = Vec::new();
         let mut first = self.root;
@@ -100,7 +100,7 @@ impl Tree {
         }
     }
 
-    /// Joins the empty leaf that begins at `low` to its left neighbour if that is easy. Called after a delete; failing is no harm.
+    /// Joins the empty leaf that begins at `low` to its left neighbour if possible. Called after a delete; a failure is harmless.
     #[cold]
     pub(crate) fn unlink_empty_leaf(&self, low: &[u8]) -> Result<bool> {
         self.join_with_parents(low, 0)
@@ -119,8 +119,8 @@ impl Tree {
 
     /// Joins the node at `level` that begins at `low` to its left neighbour.
     fn join(&self, low: &[u8], level: u8) -> Result<Join> {
-        let mut walk = Descent::default();
-        let left = self.exclusive(Seek::Before(low), level, &mut walk)?;
+        let mut descent = Descent::default();
+        let left = self.exclusive(Seek::Before(low), level, &mut descent)?;
         if left.pid() == self.root || Node(&left).compare_high(low) != Ordering::Equal {
             return Ok(Join::Refused);
         }
@@ -154,9 +154,9 @@ impl Tree {
             return Err(self.corrupt(parent.pid(), "a separator points to another child than the right link"));
         }
         if p.child(index - 1) != left.pid() {
-            // The left one came out of a split that is not finished: it is not in the parent yet (BT-5).
+            // The left node comes from an unfinished split: it is not in the parent yet (BT-5).
             drop((parent, right, left));
-            self.complete_split(walk);
+            self.complete_split(descent);
             return Ok(Join::Refused);
         }
         self.verify_records(&parent)?;
@@ -164,7 +164,7 @@ impl Tree {
         Ok(Join::Done)
     }
 
-    /// The joining itself; everything has been checked.
+    /// Does the join; everything has been checked.
     fn unlink(&self, left: &Exclusive<'_>, right: &Exclusive<'_>, parent: &Exclusive<'_>, low: &[u8], index: usize) {
         let (l, r, p) = (Node(left), Node(right), Node(parent));
         let mut mtr = self.pager.mtr();
@@ -186,7 +186,7 @@ impl Tree {
         mtr.commit();
     }
 
-    /// Whether two inner neighbours would fill three quarters of a node at most.
+    /// Returns whether two inner neighbours would fill at most three quarters of a node.
     fn fits_in_one_node(&self, left: Node<&Exclusive<'_>>, right: Node<&Exclusive<'_>>) -> bool {
         let (low, high) = (left.low(), right.high());
         let shape = left.shape(&low, high.as_deref());
@@ -197,8 +197,8 @@ impl Tree {
     /// Removes the records of one leaf that lie in the range.
     fn erase(&self, from: &[u8], to: Option<&[u8]>, mut each: impl FnMut(&[u8], &[u8], &mut Freed)) -> Result<Erased> {
         self.pager.admit()?;
-        let mut walk = Descent::default();
-        let leaf = self.exclusive(Seek::At(from), 0, &mut walk)?;
+        let mut descent = Descent::default();
+        let leaf = self.exclusive(Seek::At(from), 0, &mut descent)?;
         self.verify_records(&leaf)?;
         let node = Node(&leaf);
         let (start, end) = node.range(from, to);
@@ -214,7 +214,7 @@ impl Tree {
             for (first, pages) in freed.0 {
                 mtr.free(first, pages);
             }
-            // The bounds as the leaf sees them: redo looks the first one up there.
+            // The bounds as this leaf has them: redo searches the first one in the page.
             let low = node.key(start);
             let (is_open, high) = (u64::from(to.is_none()), to.unwrap_or_default());
             let head = redo::head(self.id, low.len(), high.len());
@@ -225,12 +225,12 @@ impl Tree {
         let records = end.saturating_sub(start) as u64;
         let outcome = Erased { records, is_empty: node.count() == 0, low: node.low(), high: node.high() };
         drop(leaf);
-        self.complete_split(walk);
+        self.complete_split(descent);
         Ok(outcome)
     }
 }
 
-/// Takes over the children of the right neighbour.
+/// Appends the children of the right neighbour to the left node.
 fn append_children(left: Node<&Exclusive<'_>>, right: Node<&Exclusive<'_>>, high: Option<&[u8]>, next: PageId) {
     let old = Snapshot::of(left);
     let old = old.node();
@@ -246,8 +246,8 @@ fn append_children(left: Node<&Exclusive<'_>>, right: Node<&Exclusive<'_>>, high
 }
 
 impl RangeDelete<'_> {
-    /// Works on up to `leaves` leaves. `each` sees key and value of every record before it goes and may free the pages that it names.
-    /// True when the whole range is done.
+    /// Works on up to `leaves` leaves. `each` gets key and value of every record before its removal and may free the pages that the record names.
+    /// Returns true when the whole range is done.
     pub fn step(&mut self, leaves: usize, mut each: impl FnMut(&[u8], &[u8], &mut Freed)) -> Result<bool> {
         for _ in 0..leaves {
             if self.is_done {

@@ -1,8 +1,8 @@
-//! About how many records a range has, from a few nodes of each level.
+//! Range estimates: how many records a range has, from a few nodes of each level.
 //!
-//! Both ends of the range are followed from the root down. On each level the children between them are counted where both ends stand in one node; where they do not, the nodes between them
-//! are taken to be as full as some that are drawn at random. So a range within two neighbouring leaves is counted exactly, and a large one costs a few nodes a level however large it is.
-//! Levels are read one after the other: while others change the tree the answer is of no one moment.
+//! Both ends of the range are followed from the root down. If both ends lie in one node of a level, the children between them are counted; otherwise the
+//! nodes between them are assumed to be as full as a random sample. So a range within two neighbouring leaves is counted exactly, and a large one costs a
+//! few nodes per level. Levels are read one after the other: with concurrent changes the estimate is of no single moment.
 
 use pager::{PageId, PageRef, Result};
 use stdx::prng::Prng;
@@ -12,18 +12,18 @@ use crate::scan::Batch;
 use crate::search::{Descent, Seek, TRIES_MAX};
 use crate::tree::{LatchMode, ReadMode, Tree};
 
-/// Nodes that are drawn on each level.
+/// Nodes sampled on each level.
 const SAMPLES: usize = 8;
 
-/// A range's size, about.
+/// The estimated size of a range.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RangeEstimate {
     pub records: f64,
-    /// Leaves that have a part of it: at least one.
+    /// Leaves that hold a part of the range: at least one.
     pub leaves: f64,
 }
 
-/// Of one node: the entries of the range, from where to where, and how many there are in all.
+/// The entries of one node that lie in the range, as indexes, and the number of all its entries.
 struct NodePart {
     first: usize,
     end: usize,
@@ -31,7 +31,7 @@ struct NodePart {
 }
 
 impl Tree {
-    /// About how many records lie in `from <= key < to`, and in how many leaves.
+    /// Estimates how many records lie in `from <= key < to`, and in how many leaves.
     pub fn estimate_range(&self, from: &[u8], to: Option<&[u8]>) -> Result<RangeEstimate> {
         if to.is_some_and(|to| to <= from) {
             return Ok(RangeEstimate { records: 0.0, leaves: 1.0 });
@@ -58,7 +58,7 @@ impl Tree {
         unreachable!("level 0 is the last one")
     }
 
-    /// How many entries nodes of the range have, going by some of them.
+    /// Returns the average number of entries of sampled nodes of the range.
     fn entries_per_node(&self, from: &[u8], to: Option<&[u8]>, level: u8, prng: &mut Prng) -> Result<f64> {
         let mut sum = 0;
         for _ in 0..SAMPLES {
@@ -74,7 +74,7 @@ impl Tree {
         from: &[u8],
         to: Option<&[u8]>,
     ) -> Result<(PageId, NodePart)> {
-        let look = |node: Node<PageRef<'_>>| {
+        let visit = |node: Node<PageRef<'_>>| {
             let count = node.count();
             let (first, end) = if level == 0 {
                 node.range(from, to)
@@ -87,17 +87,17 @@ impl Tree {
         if self.mode == LatchMode::Optimistic {
             for _ in 0..TRIES_MAX {
                 let Some(node) = self.descend_optimistic(seek, level, &mut Descent::default())? else { continue };
-                let part = look(Node(node.page()));
+                let part = visit(Node(node.page()));
                 if node.validate() {
                     return Ok((node.pid(), part));
                 }
             }
         }
         let held = self.descend_latched(seek, level, false, &mut Descent::default())?;
-        Ok((held.pid(), look(Node(held.page()))))
+        Ok((held.pid(), visit(Node(held.page()))))
     }
 
-    /// The records of some leaf, each about as likely as another: all of it replace the batch, which is empty if the leaf is.
+    /// Replaces the batch by all records of a random leaf, each leaf about equally likely. The batch is empty if the leaf is.
     pub fn random_leaf(&self, prng: &mut Prng, batch: &mut Batch) -> Result<()> {
         let draw = prng.next_u64();
         let count = self.read(ReadMode::MayRead, Seek::Random { from: &[], to: None, draw }, |leaf| {

@@ -1,7 +1,7 @@
 //! Changing one key: one descent, the caller's decision under the leaf's latch, one mini-transaction.
 //!
-//! Hard part: the caller's function runs once only, since it may have effects, but whether the leaf has room is known only after it has
-//! run. So the leaf stays latched from then on, and splits happen around it; nothing starts again.
+//! Hard part: the caller's function runs only once, since it may have effects, but whether the leaf has room is known only after it has run. So the leaf
+//! stays latched from then on and is split in place if needed; nothing restarts.
 
 use std::cell::Cell;
 
@@ -21,7 +21,7 @@ pub struct OldRecord<'a> {
     pub value: &'a [u8],
 }
 
-/// What the caller of `modify` wants done.
+/// The change that the caller of `modify` requests.
 pub struct Change {
     action: Action,
     buffers: Box<Buffers>,
@@ -48,7 +48,7 @@ thread_local! {
 }
 
 impl Change {
-    /// Inserts the record or replaces its value by `parts`, one behind the other. The last of `put` and `delete` counts.
+    /// Inserts the record, or replaces its value, by the concatenated `parts`. The last call of `put` and `delete` counts.
     pub fn put(&mut self, parts: &[&[u8]]) {
         self.action = Action::Put;
         self.buffers.value.clear();
@@ -58,12 +58,12 @@ impl Change {
         assert!(self.buffers.value.len() <= Tree::VALUE_MAX, "values beyond VALUE_MAX go to an extent");
     }
 
-    /// Removes the record, if it is there.
+    /// Removes the record if it exists.
     pub fn delete(&mut self) {
         self.action = Action::Delete;
     }
 
-    /// Length of the value when the change is done; `before`: what it is now, 0 if there is none.
+    /// Returns the length of the value after the change. `before` is its current length, 0 if there is no record.
     pub fn len_after(&self, before: usize) -> usize {
         match self.action {
             Action::Nothing => before,
@@ -87,16 +87,16 @@ impl Change {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Modified<R> {
     pub result: R,
-    /// End of the change in the log; 0 if nothing was changed.
+    /// End of the change in the WAL; 0 if nothing was changed.
     pub lsn: Lsn,
 }
 
 impl Tree {
-    /// Shows the record of `key` to `f` under the leaf's exclusive latch and does what `f` asks for, in one mini-transaction.
+    /// Shows the record of `key` to `f` under the leaf's exclusive latch and does what `f` requests, in one mini-transaction.
     ///
-    /// `f` runs once, must be quick and must not touch the tree. The new version word is the LSN returned, with `WORD_TXN` set inside a
-    /// transaction; the log record then also holds the state before. An error means that nothing was changed.
-    /// Inside a transaction the caller asks `Pager::admit` itself, for undo must not be refused because the disk is full.
+    /// `f` runs once, must be quick and must not access the tree. The new version word is the LSN returned, with `WORD_TXN` set inside a transaction;
+    /// the WAL record then also holds the state before. An error means that nothing was changed. Inside a transaction the caller calls `Pager::admit`
+    /// itself, since undo must not be refused because the disk is full.
     pub fn modify<R>(
         &self,
         key: &[u8],
@@ -106,10 +106,10 @@ impl Tree {
         self.modify_with_hint(LeafHint::Unknown, key, txn, f)
     }
 
-    /// `modify` of a key of which `locate_leaves` said `ahead`.
+    /// Like `modify`, starting at the leaf of the hint.
     pub fn modify_with_hint<R>(
         &self,
-        ahead: LeafHint,
+        hint: LeafHint,
         key: &[u8],
         txn: Option<TxnId>,
         f: impl FnOnce(Option<OldRecord<'_>>, &mut Change) -> R,
@@ -118,10 +118,10 @@ impl Tree {
         if txn.is_none() {
             self.pager.admit()?;
         }
-        let mut walk = Descent::default();
-        let leaf = match self.exclusive_at(ahead, key, &mut walk)? {
+        let mut descent = Descent::default();
+        let leaf = match self.exclusive_at(hint, key, &mut descent)? {
             Some(leaf) => leaf,
-            None => self.exclusive(Seek::At(key), 0, &mut walk)?,
+            None => self.exclusive(Seek::At(key), 0, &mut descent)?,
         };
         let node = Node(leaf.page());
         let place = node.search(key);
@@ -146,7 +146,7 @@ impl Tree {
         buffers.allocated.clear();
         buffers.freed.clear();
         BUFFERS.set(Some(buffers));
-        self.complete_split(walk);
+        self.complete_split(descent);
         Ok(Modified { result, lsn: lsn? })
     }
 
@@ -187,7 +187,7 @@ impl Tree {
                 assert!(put, "room was made");
                 let lsn = mtr.commit();
                 node.set_version(place.unwrap_or_else(|index| index), version_word(lsn, txn.is_some()));
-                // The change itself is done. A split that stays incomplete is completed by the next who meets it.
+                // The change itself is done. A split that stays incomplete is completed by the next writer that meets it.
                 let _ = self.post_all(split);
                 Ok(lsn)
             }
@@ -209,5 +209,5 @@ impl Tree {
     }
 }
 
-// A value of the greatest length has room in the record's length field and in a node.
+// A value of the greatest length fits into the record's length field and into a node.
 const _: () = assert!(Tree::VALUE_MAX < 1 << 16 && words_of(Tree::VALUE_MAX) < crate::node::PAGE_WORDS);

@@ -1,71 +1,71 @@
-//! Many keys looked for at once, before the first of them is used.
+//! Leaf hints: the leaves of many keys are located before the first of the keys is used.
 //!
-//! The keys go down side by side, a level at a time, so that their cache misses overlap. What comes out says for each key where its leaf is, as of which version,
-//! or which page has to be read first; nothing here waits for the disk. A later `get_with_hint` or `modify_with_hint` begins at the leaf: if its version has not moved, it is
-//! still the leaf that covers the key (BT-6), and the descent is saved.
+//! The keys descend side by side, one level at a time, so that their cache misses overlap. The result for each key is the leaf and its version, or the page
+//! that has to be read first; nothing here waits for the disk. A later `get_with_hint` or `modify_with_hint` starts at the leaf: if its version has not
+//! changed it still covers the key (BT-6), and the descent is saved.
 
 use std::cmp::Ordering;
 
 use pager::{Error, Exclusive, Optimistic, PageId, PageStamp, ReadCallback, Result};
 
-use crate::node::Node;
+use crate::node::{Found, Node, Words};
 use crate::search::{Descent, Seek, TRIES_MAX};
-use crate::tree::{Found, LatchMode, ReadMode, Tree};
+use crate::tree::{LatchMode, ReadMode, Tree};
 
-/// Keys that go down side by side.
+/// Keys that descend side by side.
 const GROUP: usize = 16;
-/// Cache lines of a page that a look begins with: a leaf's header and slots, an inner node's, and a record.
+/// Cache lines prefetched per page: a leaf's header and slots, an inner node's, a record.
 const LEAF_LINES: usize = 4;
 const INNER_LINES: usize = 13;
 const RECORD_LINES: usize = 3;
-/// Leaves of a range that are asked for at once; of one that has no end, the next ones only, for nobody knows how far its reader goes.
+/// Leaves of a range that are requested at once. Of a range without an end only the next ones, since it is unknown how far the reader will go.
 const LEAVES_MAX: usize = 16;
 const LEAVES_OPEN: usize = 2;
 
-/// What is known of a key's leaf.
+/// Where a key's leaf is.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum LeafHint {
-    /// Nothing: something changed on the way.
+    /// Unknown: something changed during the descent.
     #[default]
     Unknown,
     /// The leaf that covered the key.
     Leaf(PageStamp),
-    /// A page on the way to it that is not in memory.
+    /// A page on the way to the leaf that is not in memory.
     Missing(PageId),
 }
 
 impl LeafHint {
-    /// The page that has to be read first.
+    /// Returns the page that has to be read first.
     pub fn missing_page(self) -> Option<PageId> {
         if let LeafHint::Missing(page) = self { Some(page) } else { None }
     }
 }
 
 impl Tree {
-    /// Appends to `ahead` what is known of each key's leaf, and asks for the cache lines that reading them will touch.
-    pub fn locate_leaves<K: AsRef<[u8]>>(&self, keys: &[K], ahead: &mut Vec<LeafHint>) {
+    /// Appends one hint per key to `hints`, and prefetches the cache lines that reading the keys will touch.
+    pub fn locate_leaves<K: AsRef<[u8]>>(&self, keys: &[K], hints: &mut Vec<LeafHint>) {
         for group in keys.chunks(GROUP) {
-            let start = ahead.len();
-            ahead.resize(start + group.len(), LeafHint::Unknown);
-            self.locate_group(group, &mut ahead[start..]);
+            let start = hints.len();
+            hints.resize(start + group.len(), LeafHint::Unknown);
+            self.locate_group(group, &mut hints[start..]);
         }
     }
 
-    /// Reads the pages that are absent for `ahead` together: waits once.
-    pub fn read_missing(&self, ahead: &[LeafHint]) {
-        let absent = absent(ahead);
+    /// Reads the missing pages of the hints together: one wait.
+    pub fn read_missing(&self, hints: &[LeafHint]) {
+        let absent = absent(hints);
         if !absent.is_empty() {
             self.pager.prefetch_many(&absent);
         }
     }
 
-    /// Has the pages read that are absent for `ahead`, and calls for each of them one of `thens`, in order, when it is in memory. Does not wait.
-    pub fn fetch_missing(&self, ahead: &[LeafHint], thens: Vec<ReadCallback>) {
-        self.pager.fetch(absent(ahead).into_iter().zip(thens));
+    /// Starts reading the missing pages of the hints, and runs for each of them the next of `callbacks` when it is in memory. Does not wait.
+    pub fn fetch_missing(&self, hints: &[LeafHint], callbacks: Vec<ReadCallback>) {
+        self.pager.fetch(absent(hints).into_iter().zip(callbacks));
     }
 
-    /// The pages that reading `from <= key < to` will want first and that are not in memory: a page on the way down, or leaves below the node that the range begins in (backward, ends in). Waits
-    /// for nothing. None may be wanting, if they have come meanwhile.
+    /// Returns the pages that reading `from <= key < to` needs first and that are not in memory: one inner page, or leaves at the start of the range
+    /// (at its end if `is_backward`). Does not wait. The list is empty if they have come in meanwhile.
     pub fn missing_pages(&self, from: &[u8], to: Option<&[u8]>, is_backward: bool) -> Vec<PageId> {
         let seek = match to {
             _ if !is_backward => Seek::At(from),
@@ -73,8 +73,8 @@ impl Tree {
             None => Seek::Last,
         };
         for _ in 0..TRIES_MAX {
-            let mut walk = Descent { read_mode: ReadMode::CachedOnly, ..Descent::default() };
-            match self.descend_optimistic(seek, 1, &mut walk) {
+            let mut descent = Descent { read_mode: ReadMode::CachedOnly, ..Descent::default() };
+            match self.descend_optimistic(seek, 1, &mut descent) {
                 Err(Error::PageMiss(page)) => return vec![page],
                 Err(_) => break,
                 Ok(None) => {}
@@ -89,18 +89,18 @@ impl Tree {
         Vec::new()
     }
 
-    /// `get` of a key of which `locate_leaves` said `ahead`.
+    /// Like `get`, starting at the leaf of the hint.
     #[inline]
-    pub fn get_with_hint(&self, ahead: LeafHint, key: &[u8], out: &mut Vec<u8>) -> Result<Found> {
-        if let LeafHint::Leaf(remembered) = ahead
-            && let Some(leaf) = self.pager.revalidate(remembered)
+    pub fn get_with_hint(&self, hint: LeafHint, key: &[u8], out: &mut Vec<u8>) -> Result<Found> {
+        if let LeafHint::Leaf(stamp) = hint
+            && let Some(leaf) = self.pager.revalidate(stamp)
         {
             let start = out.len();
             let found = Node(leaf.page()).get(key, out);
             let covers = !cfg!(debug_assertions) || Node(leaf.page()).covers(key);
             if leaf.validate() {
                 if !covers {
-                    return Err(self.corrupt(leaf.pid(), "BT-6: the leaf remembered for a key does not cover it"));
+                    return Err(self.corrupt(leaf.pid(), "BT-6: the leaf of a hint does not cover its key"));
                 }
                 return Ok(found);
             }
@@ -109,82 +109,82 @@ impl Tree {
         self.get(key, out)
     }
 
-    /// The leaf of `key` under the exclusive latch, if nothing has changed in it since.
+    /// Returns the leaf of `key` under the exclusive latch, if it has not changed since the hint.
     pub(crate) fn exclusive_at(
         &self,
-        ahead: LeafHint,
+        hint: LeafHint,
         key: &[u8],
-        walk: &mut Descent,
+        descent: &mut Descent,
     ) -> Result<Option<Exclusive<'_>>> {
-        let LeafHint::Leaf(remembered) = ahead else { return Ok(None) };
+        let LeafHint::Leaf(stamp) = hint else { return Ok(None) };
         if self.mode != LatchMode::Optimistic {
             return Ok(None);
         }
-        let Some(guard) = self.pager.revalidate(remembered).and_then(Optimistic::upgrade) else { return Ok(None) };
+        let Some(guard) = self.pager.revalidate(stamp).and_then(Optimistic::upgrade) else { return Ok(None) };
         self.verify_node(&guard)?;
         let leaf = Node(guard.page());
         if cfg!(debug_assertions) && !leaf.covers(key) {
-            return Err(self.corrupt(guard.pid(), "BT-6: the leaf remembered for a key does not cover it"));
+            return Err(self.corrupt(guard.pid(), "BT-6: the leaf of a hint does not cover its key"));
         }
         if leaf.is_incomplete() {
-            walk.incomplete = Some(guard.pid());
+            descent.incomplete = Some(guard.pid());
         }
         Ok(Some(guard))
     }
 
-    fn locate_group<K: AsRef<[u8]>>(&self, keys: &[K], ahead: &mut [LeafHint]) {
+    fn locate_group<K: AsRef<[u8]>>(&self, keys: &[K], hints: &mut [LeafHint]) {
         let Ok(root) = self.pager.optimistic(self.root) else { return };
-        let mut sights = [Some(root); GROUP];
+        let mut views = [Some(root); GROUP];
         for level in (1..=Node(root.page()).level()).rev() {
             let mut next = [0; GROUP];
             for (at, key) in keys.iter().enumerate() {
-                let Some(sight) = sights[at] else { continue };
-                match self.child_for(sight, level, key.as_ref()) {
+                let Some(view) = views[at] else { continue };
+                match self.child_for(view, level, key.as_ref()) {
                     Some(child) => {
                         next[at] = child;
                         self.pager.prefetch_lines(child, if level == 1 { LEAF_LINES } else { INNER_LINES });
                     }
-                    None => sights[at] = None,
+                    None => views[at] = None,
                 }
             }
             for at in 0..keys.len() {
-                let Some(parent) = sights[at] else { continue };
-                sights[at] = None;
+                let Some(parent) = views[at] else { continue };
+                views[at] = None;
                 if !self.pager.is_resident(next[at]) {
-                    ahead[at] = LeafHint::Missing(next[at]);
+                    hints[at] = LeafHint::Missing(next[at]);
                 } else if let Ok(child) = self.pager.optimistic(next[at])
                     && parent.validate()
                 {
                     // Both were as seen at one moment (BT-6).
-                    sights[at] = Some(child);
+                    views[at] = Some(child);
                 }
             }
         }
         for (at, key) in keys.iter().enumerate() {
-            let Some(sight) = sights[at] else { continue };
-            let leaf = Node(sight.page());
+            let Some(view) = views[at] else { continue };
+            let leaf = Node(view.page());
             if leaf.is_of(self.id, 0) && !must_move_right(leaf, key.as_ref()) {
                 let record = leaf.probable_offset(key.as_ref());
-                (0..RECORD_LINES).for_each(|line| sight.page().prefetch(record + line * 8));
-                ahead[at] = LeafHint::Leaf(sight.stamp());
+                (0..RECORD_LINES).for_each(|line| view.page().prefetch(record + line * 8));
+                hints[at] = LeafHint::Leaf(view.stamp());
             }
         }
     }
 
-    /// The child of an inner node that covers `key`; None if something changed or the way leads to the right.
+    /// Returns the child of an inner node that covers `key`. `None` if something changed or the key moved right.
     #[inline]
-    fn child_for(&self, sight: Optimistic<'_>, level: u8, key: &[u8]) -> Option<PageId> {
-        let node = Node(sight.page());
+    fn child_for(&self, view: Optimistic<'_>, level: u8, key: &[u8]) -> Option<PageId> {
+        let node = Node(view.page());
         if !node.is_of(self.id, level) || must_move_right(node, key) {
             return None;
         }
         let child = node.child(node.child_at(key));
-        sight.validate().then_some(child)
+        view.validate().then_some(child)
     }
 }
 
-/// The first leaves of the range, in the order in which they will be read. May meet rubbish (BT-9).
-fn leaves_of(parent: Node<impl crate::node::Words>, from: &[u8], to: Option<&[u8]>, is_backward: bool) -> Vec<PageId> {
+/// Returns the first leaves of the range in reading order. The page may be torn (BT-9).
+fn leaves_of(parent: Node<impl Words>, from: &[u8], to: Option<&[u8]>, is_backward: bool) -> Vec<PageId> {
     let (first, last) = parent.children_of(from, to);
     let is_open = if is_backward { from.is_empty() } else { to.is_none() };
     let most = if is_open { LEAVES_OPEN } else { LEAVES_MAX };
@@ -193,12 +193,12 @@ fn leaves_of(parent: Node<impl crate::node::Words>, from: &[u8], to: Option<&[u8
     (0..count).map(|nth| parent.child(at(nth))).collect()
 }
 
-fn absent(ahead: &[LeafHint]) -> Vec<PageId> {
-    ahead.iter().filter_map(|ahead| ahead.missing_page()).collect()
+fn absent(hints: &[LeafHint]) -> Vec<PageId> {
+    hints.iter().filter_map(|hint| hint.missing_page()).collect()
 }
 
-/// The node has split and its parent does not know yet, and the key went to the new half.
+/// Returns whether the node has a split that its parent lacks, and the key belongs to the new half.
 #[inline]
-fn must_move_right(node: Node<impl crate::node::Words>, key: &[u8]) -> bool {
+fn must_move_right(node: Node<impl Words>, key: &[u8]) -> bool {
     node.is_incomplete() && node.compare_high(key) != Ordering::Greater
 }

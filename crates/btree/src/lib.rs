@@ -1,5 +1,4 @@
 //! Ordered bytes on pages: a B-link tree with optimistic lock coupling. Start with README.md beside this crate.
-//! Files in reading order: node, search, ahead, insert, split, delete, scan, estimate, redo, check.
 #![forbid(unsafe_code)]
 
 mod check;
@@ -21,8 +20,6 @@ pub use delete::{Freed, RangeDelete};
 pub use estimate::RangeEstimate;
 pub use insert::{Change, Modified, OldRecord};
 pub use leaf_hint::LeafHint;
+pub use node::Found;
 pub use scan::{Batch, Entry, OwnedEntry, Scan, ScanState};
-pub use tree::{Found, LatchMode, ReadMode, Tree, TreeId, WORD_TXN};
-
-/// First byte of every page of a tree.
-pub(crate) const PAGE_KIND: u8 = pager::page::kind::TREE;
+pub use tree::{LatchMode, ReadMode, Tree, TreeId, WORD_TXN};

@@ -1,6 +1,6 @@
-//! The protocol of descents, splits and joins on a toy tree, for the model checker: keys are small numbers, a leaf is a set of bits, an
-//! inner node a list of at most three children. What is modelled is which word is read, written and validated when, as in `search.rs`,
-//! `split.rs` and `delete.rs`; the latch is the frame's, reduced to X bit and version.
+//! The protocol of descents, splits and joins on a toy tree, for the model checker: keys are small numbers, a leaf is a set of bits, an inner node a list
+//! of at most three children. The model covers which word is read, written and validated in which order, as in `search.rs`, `split.rs` and `delete.rs`. The
+//! latch is the frame's, reduced to X bit and version.
 
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering, fence};
@@ -10,7 +10,7 @@ const LOCKED: u64 = 1 << 32;
 const INCOMPLETE: u64 = 1;
 const DELETED: u64 = 2;
 const NONE: u64 = u64::MAX;
-/// A reader gives up after so many tries: what it asserts, it asserts when it arrives.
+/// Tries after which a reader gives up: its assertions are made when it arrives.
 const TRIES: usize = 2;
 
 struct ToyNode {
@@ -19,7 +19,7 @@ struct ToyNode {
     flags: AtomicU64,
     high: AtomicU64,
     right: AtomicU64,
-    /// Leaf: bit k = key k is there. Inner: four bits a child: separator, from the second child on.
+    /// Leaf: bit k means that key k exists. Inner: four bits a child: separator, from the second child on.
     content: AtomicU64,
     children: AtomicU64,
 }
@@ -71,7 +71,7 @@ fn set(word: &AtomicU64, value: u64) {
 struct ToyTree(Vec<ToyNode>);
 
 impl ToyTree {
-    /// Separators of an inner node stand in the nibbles of `content`, children in those of `children`; the first separator is not used.
+    /// Separators of an inner node are the nibbles of `content`, children those of `children`; the first separator is not used.
     fn child(&self, node: &ToyNode, key: u64) -> u64 {
         let (separators, children) = (get(&node.content), get(&node.children));
         let mut at = 0;
@@ -84,8 +84,8 @@ impl ToyTree {
         (children >> (4 * at) & 0xF) % self.0.len() as u64
     }
 
-    /// `search::descend_optimistic` and the look at the leaf. None: did not arrive.
-    fn look(&self, key: u64) -> Option<bool> {
+    /// `Tree::descend_optimistic` and the read of the leaf. `None`: did not arrive.
+    fn find(&self, key: u64) -> Option<bool> {
         let mut node = &self.0[0];
         let mut version = node.version()?;
         let (mut expected, mut moved) = (1, false);
@@ -118,7 +118,7 @@ impl ToyTree {
 
     fn assert_finds(&self, key: u64) {
         for _ in 0..TRIES {
-            match self.look(key) {
+            match self.find(key) {
                 Some(found) => return assert!(found, "key {key} is there and was not seen"),
                 None => thread::yield_now(),
             }
@@ -145,7 +145,7 @@ impl ToyTree {
         l.unlock();
     }
 
-    /// Step two: the separator goes into the root, in order, and the flag goes away.
+    /// Step two: the separator is inserted into the root, in order, and the flag is cleared.
     fn post(&self, left: usize) {
         let l = &self.0[left];
         l.lock();
@@ -175,7 +175,7 @@ impl ToyTree {
         set(&self.0[0].children, fold(|pair| pair.1));
     }
 
-    /// Leaf `right` is empty and goes; its left neighbour takes its range. `pairs` is what the root says afterwards.
+    /// Removes the empty leaf `right`; its left neighbour takes its range. `pairs` is the content of the root afterwards.
     fn join(&self, left: usize, right: usize, pairs: &[(u64, u64)]) {
         let (l, r) = (&self.0[left], &self.0[right]);
         l.lock();
@@ -209,7 +209,7 @@ fn model(check: impl Fn() + Send + Sync + 'static) {
     builder.check(check);
 }
 
-/// BT-5, BT-6: at every moment of a split each key is found, be it in the shortened node, in the new one, or by the right link.
+/// BT-5, BT-6: at every moment of a split each key is found: in the shortened node, in the new one, or by the right link.
 #[test]
 fn a_split_hides_no_key() {
     model(|| {
@@ -223,11 +223,11 @@ fn a_split_hides_no_key() {
         };
         tree.assert_finds(5);
         splitter.join().unwrap();
-        assert_eq!([1, 5, 9].map(|key| tree.look(key)), [Some(true); 3]);
+        assert_eq!([1, 5, 9].map(|key| tree.find(key)), [Some(true); 3]);
     });
 }
 
-/// BT-5: a node that is split again before its first split is posted hands its flag to the node in between. The posts come in either order.
+/// BT-5: a node that is split again before its first split is posted passes its flag to the node in between. The posts come in either order.
 #[test]
 fn a_split_of_a_split_hides_no_key() {
     for order in [[1, 4], [4, 1]] {
@@ -245,14 +245,14 @@ fn a_split_of_a_split_hides_no_key() {
             };
             tree.assert_finds(5);
             splitter.join().unwrap();
-            assert_eq!([1, 3, 5, 9].map(|key| tree.look(key)), [Some(true); 4]);
+            assert_eq!([1, 3, 5, 9].map(|key| tree.find(key)), [Some(true); 4]);
         });
     }
 }
 
-/// BT-7: a leaf goes, and its page comes back as the right half of another leaf, while a reader is on its way to either.
+/// BT-7: a leaf is removed, and its page is reused as the right half of another leaf, while a reader is on its way to either.
 #[test]
-fn a_page_that_returns_elsewhere_misleads_nobody() {
+fn a_page_reused_elsewhere_misleads_no_reader() {
     for key in [1, 12] {
         model(move || {
             let tree = two_leaves(1 << 1, 1 << 9 | 1 << 12);
@@ -268,7 +268,7 @@ fn a_page_that_returns_elsewhere_misleads_nobody() {
             };
             tree.assert_finds(key);
             changer.join().unwrap();
-            assert_eq!([1, 9, 12].map(|key| tree.look(key)), [Some(true); 3]);
+            assert_eq!([1, 9, 12].map(|key| tree.find(key)), [Some(true); 3]);
         });
     }
 }

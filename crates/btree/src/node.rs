@@ -1,4 +1,4 @@
-//! One page of the tree: where its words lie and how they are read and changed.
+//! One page of the tree: layout of its words, and reading them.
 //!
 //! ```text
 //! words 0..8   header: 0 kind|level|flags  1 page id  2 page LSN  3 checksum  4 tree id|slot count, skip|insert hint
@@ -10,13 +10,13 @@
 //!              inner: child page id | key after the prefix, padded
 //! ```
 //!
-//! Two things shorten comparisons. The prefix is what both fences share; records do not store it. Where that is short (at the edges of the
-//! tree, where a fence is infinite), the keys may still share bytes: heads then begin behind them, at `skip`, and a search compares the
-//! shared bytes once. An inner node's first separator is its low fence; it takes no part in this, nor in searches.
+//! Two techniques shorten comparisons. The prefix that both fences share is stored once. Where it is short (at the edges of the tree, where a fence is
+//! infinite) the keys may still share bytes: heads then begin after them, at `skip`, and a search compares the shared bytes once. An inner node's first
+//! separator is its low fence; it takes part neither in this nor in searches.
 //!
-//! Hard part: an optimistic reader looks at a page while a writer changes it, so every number found here may be rubbish until the
-//! page's version has been validated. Reads are therefore single words at masked offsets, every loop is bounded by something the
-//! reader brought along or by the page's size, and nothing here panics on any content (BT-9).
+//! Hard part: an optimistic reader reads a page while a writer changes it, so every number found here may be garbage until the page's version has been
+//! validated. Reads are therefore single words at masked offsets, every loop is bounded by the reader's own input or by the page's size, and nothing here
+//! panics on any content (BT-9).
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -25,13 +25,13 @@ pub(crate) mod edit;
 #[cfg(test)]
 mod tests;
 
-/// A page seen as words: the latched or optimistic page, a copy of it, or a test's memory.
+/// A page seen as words: a latched or optimistic page, a copy of it, or a test's memory.
 pub(crate) trait Words: Copy {
-    /// The word at `at`, taken modulo the page's size.
+    /// Returns the word at `at` modulo the page's size.
     fn load(self, at: usize) -> u64;
 }
 
-/// A page that may be changed, that is, one under an exclusive latch or not yet known to anybody.
+/// A page that may be changed: under an exclusive latch, or not reachable yet.
 pub(crate) trait WordsMut: Words {
     fn store(self, at: usize, word: u64);
 }
@@ -57,7 +57,7 @@ impl WordsMut for &pager::Exclusive<'_> {
     }
 }
 
-/// A page copied out as bytes, after its copy was validated.
+/// A page copied out as bytes, whose copy was validated.
 #[derive(Clone, Copy)]
 pub(crate) struct Image<'b>(pub(crate) &'b [u8]);
 
@@ -69,25 +69,27 @@ impl Words for Image<'_> {
     }
 }
 
+/// First byte of every page of a tree.
+pub(crate) const PAGE_KIND: u8 = pager::page::kind::TREE;
 pub(crate) const PAGE_WORDS: usize = pager::PAGE_WORDS;
 const _: () = assert!(PAGE_WORDS == 512, "offsets are masked with 511 and must fit the slot's 16 bits");
 
-/// First slot, directly behind the header.
+/// The first slot, directly after the header.
 pub(crate) const SLOTS: usize = 8;
 /// Words of a leaf record before its key: version word, value length.
 pub(crate) const LEAF_HEAD: usize = 2;
 /// Words of an inner record before its key: the child.
 pub(crate) const INNER_HEAD: usize = 1;
 
-/// The right neighbour's separator is not in the parent yet (BT-5).
+/// Flag: the right neighbour's separator is not in the parent yet (BT-5).
 pub(crate) const SPLIT_INCOMPLETE: u16 = 1;
-/// The page left the tree; whoever still arrives here starts again.
+/// Flag: the page was removed from the tree. A descent that still arrives here restarts (BT-7).
 pub(crate) const DELETED: u16 = 2;
 
 /// Slot count and skip share sixteen bits.
 const COUNT_MASK: usize = 0x1FF;
 const SKIP_SHIFT: u32 = 9;
-/// Fewer shared bytes leave the heads something to tell.
+/// Shared bytes from which on heads skip them; fewer still leave the heads distinct enough.
 const SKIP_MIN: usize = 4;
 const SKIP_MAX: usize = 127;
 
@@ -96,13 +98,13 @@ const WORD_RIGHT: usize = 5;
 const WORD_HEAP: usize = 6;
 const WORD_FENCES: usize = 7;
 
-/// Words that `bytes` bytes take when padded.
+/// Returns the words that `bytes` bytes take when padded.
 pub(crate) const fn words_of(bytes: usize) -> usize {
     bytes.div_ceil(8)
 }
 
-/// Longest key and value of a tree whose nodes end at word `end`. The rule behind both: a node with two longest fences still holds
-/// one longest leaf record, and two longest inner records, so that splitting always makes room (README, "Why a split always helps").
+/// Returns the longest key and value of a tree whose nodes end at word `end`. Both follow from one rule: a node with two longest fences still holds one
+/// longest leaf record, or two longest inner records, so that splitting always makes room (README, "Why a split always helps").
 pub(crate) const fn limits(end: usize) -> (usize, usize) {
     if end >= PAGE_WORDS {
         return (768, 1300);
@@ -119,7 +121,7 @@ const _: () = {
     assert!(2 * words_of(key) + 2 * (1 + INNER_HEAD + words_of(key)) <= PAGE_WORDS - SLOTS);
 };
 
-/// Smallest page end a tree can be made with: short keys and values still fit by the rule above.
+/// Smallest page end of a tree: short keys and values still fit by the rule above.
 pub(crate) const END_MIN: usize = 32;
 const _: () = {
     let (key, value) = limits(END_MIN);
@@ -127,7 +129,7 @@ const _: () = {
     assert!(2 * words_of(key) + 2 * (1 + INNER_HEAD + words_of(key)) <= END_MIN - SLOTS);
 };
 
-/// Eight bytes of `key` from `at` on as a number that compares like the bytes; what is missing counts as zero.
+/// Returns eight bytes of `key` from `at` on as a number that compares like the bytes; missing bytes count as zero.
 #[inline(always)]
 fn key_word(key: &[u8], at: usize) -> u64 {
     match key.get(at..at + 8) {
@@ -141,13 +143,13 @@ fn key_word(key: &[u8], at: usize) -> u64 {
     }
 }
 
-/// The first four bytes of a key after the prefix.
+/// Returns the first four bytes of a key after the prefix.
 #[inline(always)]
 fn head_of(tail: &[u8]) -> u32 {
     (key_word(tail, 0) >> 32) as u32
 }
 
-/// A slot taken apart.
+/// A slot: head, record offset, key length.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Slot(u64);
 
@@ -173,17 +175,25 @@ impl Slot {
     }
 }
 
-/// A page looked at as a node. Copying it copies a reference.
+/// The result of reading one key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found {
+    pub present: bool,
+    /// The record's version word; for an absent key the LSN of the leaf, which is at least that of the key's removal.
+    pub word: u64,
+}
+
+/// A page read as a node. Copying it copies a reference.
 #[derive(Clone, Copy)]
 pub(crate) struct Node<W>(pub(crate) W);
 
-/// `len` bytes from word `at` on, as far as the page goes.
+/// Returns the byte range of `len` bytes from word `at` on, clipped to the page.
 fn place(at: usize, len: usize) -> Range<usize> {
     let from = (at * 8).min(PAGE_WORDS * 8);
     from..(from + len).min(PAGE_WORDS * 8)
 }
 
-/// Where a key is, or where it would have to go.
+/// Result of a search: `Ok` is the index of the key, `Err` the index where it would be inserted.
 pub(crate) type Position = Result<usize, usize>;
 
 impl<W: Words> Node<W> {
@@ -211,10 +221,10 @@ impl<W: Words> Node<W> {
         self.flags() & SPLIT_INCOMPLETE != 0
     }
 
-    /// Whether this looks like a node in use at `level` of `tree`. Two loads, for every step of a descent.
+    /// Returns whether this looks like a node in use at `level` of `tree`. Two loads, done at every step of a descent.
     #[inline(always)]
     pub(crate) fn is_of(self, tree: u32, level: u8) -> bool {
-        let (mask, wanted) = (0xFFFF | (DELETED as u64) << 16, u64::from(crate::PAGE_KIND) | u64::from(level) << 8);
+        let (mask, wanted) = (0xFFFF | (DELETED as u64) << 16, u64::from(PAGE_KIND) | u64::from(level) << 8);
         self.0.load(0) & mask == wanted && self.tree() == tree
     }
 
@@ -231,13 +241,13 @@ impl<W: Words> Node<W> {
         (self.field(WORD_TREE, 2) & COUNT_MASK).min(PAGE_WORDS - SLOTS)
     }
 
-    /// Bytes after the prefix that all keys share and no head has; 0 if they are too few to matter.
+    /// Returns the number of bytes after the prefix that all keys share and that heads skip; 0 if they are too few to matter.
     #[inline(always)]
     fn skip(self) -> usize {
         self.field(WORD_TREE, 2) >> SKIP_SHIFT
     }
 
-    /// Where the last insert went and how many before it went each one place further: tells an ascending run from random inserts.
+    /// Returns the index of the last insert, and how many inserts before it each went one index further: distinguishes ascending runs from random inserts.
     pub(crate) fn insert_run(self) -> (usize, usize) {
         let hint = self.field(WORD_TREE, 3);
         (hint & 0x1FF, hint >> 9)
@@ -278,12 +288,12 @@ impl<W: Words> Node<W> {
         self.push_bytes(self.field(WORD_FENCES, 0), self.low_len(), out);
     }
 
-    /// Whether the node reaches up to plus infinity; a real fence is never at offset 0.
+    /// Returns whether the node has no high fence. A real fence is never at offset 0.
     pub(crate) fn is_last(self) -> bool {
         self.field(WORD_FENCES, 2) == 0
     }
 
-    /// The high fence; nothing is pushed where there is none.
+    /// Appends the high fence, nothing if there is none.
     pub(crate) fn push_high(self, out: &mut Vec<u8>) {
         self.push_bytes(self.field(WORD_FENCES, 2), self.field(WORD_FENCES, 3), out);
     }
@@ -302,7 +312,7 @@ impl<W: Words> Node<W> {
         key
     }
 
-    /// How the high fence compares with `key`; no fence is greater than every key.
+    /// Compares the high fence with `key`; no fence is greater than every key.
     pub(crate) fn compare_high(self, key: &[u8]) -> Ordering {
         if self.is_last() {
             return Ordering::Greater;
@@ -320,7 +330,7 @@ impl<W: Words> Node<W> {
         self.compare_key_from(0, at, len, key)
     }
 
-    /// The same, the first `from` words being known to be equal.
+    /// Like `compare_key`; the first `from` words are known to be equal.
     #[inline(always)]
     fn compare_key_from(self, from: usize, at: usize, len: usize, key: &[u8]) -> Ordering {
         for word in from..words_of(len.min(key.len())) {
@@ -333,11 +343,11 @@ impl<W: Words> Node<W> {
         len.cmp(&key.len())
     }
 
-    /// Compares the first `len` stored bytes at word `at` with as many of `key`.
+    /// Compares the first `len` stored bytes at word `at` with the first `len` bytes of `key`.
     fn compare_start(self, at: usize, len: usize, key: &[u8]) -> Ordering {
         let key = &key[..len.min(key.len())];
         for word in 0..words_of(key.len()) {
-            // What follows the shared bytes in their last word does not count.
+            // The bytes after the shared ones in their last word do not count.
             let mask = u64::MAX << (8 * (8 * (word + 1)).saturating_sub(len));
             let stored = self.0.load(at + word).swap_bytes() & mask;
             let wanted = key_word(key, word * 8);
@@ -353,13 +363,13 @@ impl<W: Words> Node<W> {
         if self.level() == 0 { LEAF_HEAD } else { INNER_HEAD }
     }
 
-    /// The first slot whose key is searched for: an inner node's slot 0 stands for everything from the low fence on.
+    /// Returns the first slot that takes part in searches: an inner node's slot 0 covers everything from the low fence on.
     #[inline(always)]
     fn first(self) -> usize {
         usize::from(self.level() != 0)
     }
 
-    /// The place of `key`, which lies between the fences and so shares the prefix. Never `Ok(0)` or `Err(0)` in an inner node.
+    /// Finds `key`, which lies between the fences and so has the prefix. Never `Ok(0)` or `Err(0)` in an inner node.
     #[inline]
     pub(crate) fn search(self, key: &[u8]) -> Position {
         let (head_words, first) = if self.level() == 0 { (LEAF_HEAD, 0) } else { (INNER_HEAD, 1) };
@@ -394,14 +404,14 @@ impl<W: Words> Node<W> {
         Err(low)
     }
 
-    /// Where the record of `key` lies if it is there, judged by heads alone: no record is touched.
+    /// Returns the offset where the record of `key` is if it exists, judged by heads alone: no record is loaded.
     pub(crate) fn probable_offset(self, key: &[u8]) -> usize {
         let head = head_of(key.get(self.prefix_len() + self.skip()..).unwrap_or_default());
         let index = self.partition(self.first(), self.count().max(1), |slot| slot.head() < head);
         self.slot(index).offset()
     }
 
-    /// The first slot in `from..to` that is not `before`, all earlier ones being so.
+    /// Returns the first slot in `from..to` for which `before` is false; it is true for all earlier ones.
     #[inline(always)]
     fn partition(self, from: usize, to: usize, before: impl Fn(Slot) -> bool) -> usize {
         let (mut base, mut size) = (from, to - from);
@@ -414,7 +424,7 @@ impl<W: Words> Node<W> {
         base
     }
 
-    /// The child that covers `key`: the last whose separator is not greater.
+    /// Returns the index of the child that covers `key`: the last whose separator is not greater.
     #[inline(always)]
     pub(crate) fn child_at(self, key: &[u8]) -> usize {
         match self.search(key) {
@@ -423,13 +433,13 @@ impl<W: Words> Node<W> {
         }
     }
 
-    /// The child that covers the greatest keys below `key`.
+    /// Returns the index of the child that covers the greatest keys below `key`.
     pub(crate) fn child_before(self, key: &[u8]) -> usize {
         let (Ok(index) | Err(index)) = self.search(key);
         index.saturating_sub(1)
     }
 
-    /// The first and the last child that have a part of `from <= key < to`, if this node has one. Of rubbish the last may be below the first.
+    /// Returns the first and the last child that cover a part of `from <= key < to`, if this node has one. On a torn page the last may be below the first.
     pub(crate) fn children_of(self, from: &[u8], to: Option<&[u8]>) -> (usize, usize) {
         let first = if self.compare_low(from) == Ordering::Greater { 0 } else { self.child_at(from) };
         let last = match to {
@@ -444,7 +454,7 @@ impl<W: Words> Node<W> {
         self.0.load(self.slot(index).offset())
     }
 
-    /// Version word of a leaf's record.
+    /// Returns the version word of a leaf's record.
     #[inline(always)]
     pub(crate) fn version(self, index: usize) -> u64 {
         self.0.load(self.slot(index).offset())
@@ -463,23 +473,23 @@ impl<W: Words> Node<W> {
 
     /// Appends the value of `key`, which the leaf covers.
     #[inline]
-    pub(crate) fn get(self, key: &[u8], out: &mut Vec<u8>) -> crate::Found {
+    pub(crate) fn get(self, key: &[u8], out: &mut Vec<u8>) -> Found {
         match self.search(key) {
             Ok(index) => {
                 self.push_value(index, out);
-                crate::Found { present: true, word: self.version(index) }
+                Found { present: true, word: self.version(index) }
             }
-            Err(_) => crate::Found { present: false, word: self.page_lsn() },
+            Err(_) => Found { present: false, word: self.page_lsn() },
         }
     }
 
-    /// Where the value of a leaf's record lies in the page's bytes.
+    /// Returns the byte range of the value of a leaf's record.
     pub(crate) fn value_place(self, index: usize) -> Range<usize> {
         let slot = self.slot(index);
         place(slot.offset() + LEAF_HEAD + words_of(slot.key_len()), self.value_len(index))
     }
 
-    /// Where what a record has of its key lies in the page's bytes: what follows the prefix.
+    /// Returns the byte range of the stored key of a record: the bytes after the prefix.
     pub(crate) fn key_place(self, index: usize) -> Range<usize> {
         let slot = self.slot(index);
         place(slot.offset() + self.record_head(), slot.key_len())
@@ -489,7 +499,7 @@ impl<W: Words> Node<W> {
         self.push_bytes(self.field(WORD_FENCES, 0), self.prefix_len(), out);
     }
 
-    /// The whole key of a record, prefix included.
+    /// Appends the whole key of a record, prefix included.
     pub(crate) fn push_key(self, index: usize, out: &mut Vec<u8>) {
         let slot = self.slot(index);
         self.push_prefix(out);
@@ -502,13 +512,13 @@ impl<W: Words> Node<W> {
         key
     }
 
-    /// Words of a record, its slot not counted.
+    /// Returns the words of a record, without its slot.
     pub(crate) fn record_words(self, index: usize) -> usize {
         let key = words_of(self.slot(index).key_len());
         if self.level() == 0 { LEAF_HEAD + key + words_of(self.value_len(index)) } else { INNER_HEAD + key }
     }
 
-    /// Free words between slots and heap.
+    /// Returns the free words between slots and heap.
     pub(crate) fn gap(self) -> usize {
         self.heap_start().saturating_sub(SLOTS + self.count())
     }
@@ -531,12 +541,12 @@ impl<W: Words> Node<W> {
         self.compare_low(key) != Ordering::Greater && self.compare_high(key) == Ordering::Greater
     }
 
-    /// The records from key `from` up to, not including, key `to`. Both may lie outside the fences.
+    /// Returns the indexes of the records with `from <= key < to`. Both may lie outside the fences.
     pub(crate) fn range(self, from: &[u8], to: Option<&[u8]>) -> (usize, usize) {
         (self.position(from), to.map_or(self.count(), |to| self.position(to)))
     }
 
-    /// The first record that is not below `key`, which may lie outside the fences.
+    /// Returns the index of the first record that is not below `key`, which may lie outside the fences.
     pub(crate) fn position(self, key: &[u8]) -> usize {
         if self.compare_low(key) != Ordering::Less {
             return 0;
@@ -548,12 +558,11 @@ impl<W: Words> Node<W> {
         index
     }
 
-    /// Whether this is a sound node of `tree` as far as one page can tell; asked under a latch, never of an optimistic view. `Err`
-    /// names what is wrong.
+    /// Verifies that this is a sound node of `tree`, as far as one page shows. Called under a latch, never on an optimistic view. `Err` names the problem.
     pub(crate) fn verify(self, tree: u32) -> Result<(), &'static str> {
         let (count, start, end) = (self.count(), self.heap_start(), self.end());
         let fits = |at: usize, bytes: usize| at >= start && at + words_of(bytes) <= end;
-        if self.kind() != crate::PAGE_KIND {
+        if self.kind() != PAGE_KIND {
             return Err("not a page of a tree");
         }
         if self.tree() != tree {
@@ -586,13 +595,13 @@ impl<W: Words> Node<W> {
         Ok(())
     }
 
-    /// Whether record `index` lies inside the heap; asked before it is changed or copied for good.
+    /// Returns whether record `index` lies inside the heap; checked before the record is changed or copied for good.
     pub(crate) fn verify_record(self, index: usize) -> bool {
         let at = (self.slot(index).0 >> 16) as usize & 0xFFFF;
         at >= self.heap_start() && at + self.record_words(index) <= self.end()
     }
 
-    /// Whether records and words add up, so that the node may be rebuilt from itself.
+    /// Verifies that the words of the records add up, so that the node may be rebuilt from itself.
     pub(crate) fn verify_records(self) -> Result<(), &'static str> {
         let mut words = SLOTS + self.count() + self.gap() + self.dead();
         words += words_of(self.low_len()) + words_of(self.field(WORD_FENCES, 3));

@@ -1,4 +1,4 @@
-//! The tree's log records: each changes one page, is based on keys, not on positions, and names its tree first.
+//! The tree's WAL records. Each changes one page, refers to keys instead of positions, and begins with the tree's id.
 //!
 //! ```text
 //! 0x10 insert   tree u32 | key length u16 | value length u16 | key | value
@@ -12,8 +12,8 @@
 //! 0x18 unpost   tree u32 | key length u16 | 0 u16 | child page u64 | separator
 //! 0x19 retire   tree u32 | 0 u32
 //! ```
-//! Hard part: redo must leave the very words that the first execution left (BT-8), or the next record, which counts on free room, may not
-//! fit. So both run the functions of `node/edit.rs`, on pages that are equal word by word.
+//! Hard part: redo must leave exactly the words that the first execution left (BT-8), or the next record may not fit, since it relies on the free room. So
+//! both run the functions of `node/edit.rs`, on pages that are equal word by word.
 
 use pager::{Error, Exclusive, Record, Result};
 
@@ -34,7 +34,7 @@ pub(crate) const RETIRE: u8 = 0x19;
 /// The kinds of this crate's records.
 pub const KINDS: std::ops::Range<u8> = 0x10..0x20;
 
-/// What a record did to a key.
+/// The kind of a change of one key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ChangeKind {
     Insert,
@@ -42,19 +42,19 @@ pub enum ChangeKind {
     Delete,
 }
 
-/// A change of one key as the log tells it.
+/// A change of one key as its WAL record describes it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KeyChange<'r> {
     pub tree: TreeId,
     pub kind: ChangeKind,
     pub key: &'r [u8],
-    /// The value left behind; None for a delete.
+    /// The value after the change; `None` for a delete.
     pub after: Option<&'r [u8]>,
     /// Version word and value before the change: only in records of transactions, and not of inserts.
     pub before: Option<(u64, &'r [u8])>,
 }
 
-/// Reads a change of a key; None for records of other kinds or of impossible lengths.
+/// Decodes a change of a key. `None` for records of other kinds or of impossible lengths.
 pub fn decode<'r>(record: &Record<'r>) -> Option<KeyChange<'r>> {
     let kind = match record.kind {
         INSERT => ChangeKind::Insert,
@@ -86,7 +86,7 @@ fn head_fields(head: &[u8]) -> (u32, usize, usize) {
     (tree, len(4), len(6))
 }
 
-/// First eight bytes of every body.
+/// Encodes the first eight bytes of every body.
 pub(crate) fn head(tree: TreeId, first: usize, second: usize) -> [u8; 8] {
     let mut head = [0; 8];
     head[..4].copy_from_slice(&tree.to_le_bytes());
@@ -95,7 +95,7 @@ pub(crate) fn head(tree: TreeId, first: usize, second: usize) -> [u8; 8] {
     head
 }
 
-/// Second part of a body that has a before-image.
+/// Encodes the second part of a body with a before-image.
 pub(crate) fn before_head(word: u64, len: usize) -> [u8; 16] {
     let mut head = [0; 16];
     head[..8].copy_from_slice(&word.to_le_bytes());
@@ -121,7 +121,7 @@ fn structural<'r>(body: &'r [u8]) -> Option<Structural<'r>> {
 
 struct TreeRedo;
 
-/// Repeats the tree's records; to be registered for `KINDS`.
+/// Returns the redo function of the tree's records, to be registered for `KINDS`.
 pub fn redo() -> impl pager::Redo {
     TreeRedo
 }

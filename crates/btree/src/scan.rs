@@ -1,10 +1,10 @@
 //! Ranges: forward, backward, the neighbour of a key, a random record.
 //!
-//! A scan holds nothing between batches. It copies what qualifies in one leaf, seen at one moment, and remembers the fence it has come
-//! to: forward the high one, backward the low one. The next batch descends to that fence again. So splits, removals and freed pages
-//! under a scan need no care: a fence is a key, and every key is covered by exactly one leaf at every moment (BT-1, BT-2).
+//! A scan holds nothing between batches. It copies the matching records of one leaf, as of one moment, and keeps the fence it has reached: forward the high
+//! one, backward the low one. The next batch descends to that fence again. So splits, removals and freed pages under a scan need no special care: a fence
+//! is a key, and every key is covered by exactly one leaf at every moment (BT-1, BT-2).
 //!
-//! Forward the way down is mostly spared: the leaf's right neighbour is looked at first, and taken if it still begins at the fence (BT-10).
+//! A forward scan mostly avoids the descent: it tries the leaf's right neighbour first, and uses it if it still begins at the fence (BT-10).
 
 use std::ops::{Bound, Range};
 
@@ -15,19 +15,19 @@ use crate::node::{Image, Node};
 use crate::search::Seek;
 use crate::tree::{ReadMode, Tree};
 
-/// Tries to meet a record at random before the range is searched in order.
+/// Attempts to draw a random record before the range is searched in order.
 const RANDOM_TRIES: usize = 16;
 
-/// Cache lines of the next leaf that are asked for while this one's records are looked at.
+/// Cache lines of the next leaf that are prefetched while the records of this one are processed.
 const NEXT_LINES: usize = 16;
-/// From so many records on the whole leaf is copied, which is cheaper than to pick them out one by one.
+/// Number of records from which on the whole leaf is copied, which is cheaper than copying them one by one.
 const WHOLE_FROM: usize = 6;
 
 /// Records copied out of one leaf. Reuse it: it keeps its memory.
 #[derive(Default, Debug)]
 pub struct Batch {
     keys: Vec<u8>,
-    /// Values one behind the other, or a whole leaf in which they lie.
+    /// The concatenated values, or the whole leaf that contains them.
     bytes: Vec<u8>,
     items: Vec<EntryPlace>,
 }
@@ -46,7 +46,7 @@ struct EntryPlace {
 pub struct Entry<'b> {
     pub key: &'b [u8],
     pub value: &'b [u8],
-    /// Version word.
+    /// The version word.
     pub word: u64,
 }
 
@@ -63,7 +63,7 @@ impl Batch {
         self.items.is_empty()
     }
 
-    /// Bytes of memory that it keeps.
+    /// Returns the bytes of memory that it keeps.
     pub fn capacity(&self) -> usize {
         self.keys.capacity() + self.bytes.capacity() + self.items.capacity() * size_of::<EntryPlace>()
     }
@@ -86,7 +86,8 @@ impl Batch {
         self.items.clear();
     }
 
-    /// Replaces what is there by the records `range` of a leaf, backward if so; a whole leaf is only copied, for `index_copy`. May meet rubbish (BT-9).
+    /// Replaces the content by the records `range` of a leaf, in descending order if `is_backward`. A large range is only copied as a whole leaf, for
+    /// `index_copy`. The page may be torn (BT-9).
     pub(crate) fn copy(&mut self, leaf: Node<PageRef<'_>>, range: Range<usize>, is_backward: bool) {
         self.clear();
         if range.len() >= WHOLE_FROM {
@@ -114,7 +115,7 @@ impl Batch {
         });
     }
 
-    /// Finds the records `range` in the leaf that was copied, if it was. What was copied has been validated.
+    /// Finds the records `range` in the leaf copy, if `copy` made one. The copy has been validated.
     pub(crate) fn index_copy(&mut self, range: Range<usize>, is_backward: bool) {
         if range.len() < WHOLE_FROM {
             return;
@@ -136,7 +137,7 @@ impl Batch {
     }
 }
 
-/// A record of its own.
+/// A record with memory of its own.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OwnedEntry {
     pub key: Vec<u8>,
@@ -144,13 +145,13 @@ pub struct OwnedEntry {
     pub word: u64,
 }
 
-/// A scan under way.
+/// A scan in progress.
 pub struct Scan<'t> {
     tree: &'t Tree,
     span: ScanState,
 }
 
-/// What is left of a scan, without its tree: for whoever puts it aside and goes on later.
+/// The rest of a scan without its tree, so that it can be suspended and resumed.
 #[derive(Clone)]
 pub struct ScanState {
     /// `from <= key < to`.
@@ -159,13 +160,13 @@ pub struct ScanState {
     is_backward: bool,
     is_done: bool,
     limit: usize,
-    gate: Lsn,
+    durability_lsn: Lsn,
     /// Forward: the leaf that began at `from` when the last one was read.
     right: Option<PageId>,
     fence: Vec<u8>,
 }
 
-/// The smallest key that is greater than `key`.
+/// Returns the smallest key that is greater than `key`.
 pub(crate) fn successor(key: &[u8]) -> Vec<u8> {
     let mut next = Vec::with_capacity(key.len() + 1);
     next.extend_from_slice(key);
@@ -190,27 +191,27 @@ fn upper(bound: Bound<&[u8]>) -> Option<Vec<u8>> {
 }
 
 impl Tree {
-    /// The records of a range in ascending order.
+    /// Scans the records of a range in ascending order.
     pub fn scan(&self, from: Bound<&[u8]>, to: Bound<&[u8]>) -> Scan<'_> {
         Scan { tree: self, span: ScanState::new(from, to, false) }
     }
 
-    /// The records of a range in descending order.
+    /// Scans the records of a range in descending order.
     pub fn scan_back(&self, from: Bound<&[u8]>, to: Bound<&[u8]>) -> Scan<'_> {
         Scan { tree: self, span: ScanState::new(from, to, true) }
     }
 
-    /// The record with the least key above `key`.
+    /// Returns the record with the least key above `key`.
     pub fn first_after(&self, key: &[u8]) -> Result<Option<OwnedEntry>> {
         self.scan(Bound::Excluded(key), Bound::Unbounded).first()
     }
 
-    /// The record with the greatest key below `key`.
+    /// Returns the record with the greatest key below `key`.
     pub fn last_before(&self, key: &[u8]) -> Result<Option<OwnedEntry>> {
         self.scan_back(Bound::Unbounded, Bound::Excluded(key)).first()
     }
 
-    /// A record of the range `from <= key < to`, each leaf about as likely as another; None if the range is empty.
+    /// Returns a record of the range `from <= key < to`, each leaf about equally likely; `None` if the range is empty.
     pub fn random(&self, from: &[u8], to: Option<&[u8]>, prng: &mut Prng) -> Result<Option<OwnedEntry>> {
         let mut batch = Batch::new();
         for _ in 0..RANDOM_TRIES {
@@ -236,19 +237,19 @@ impl From<Entry<'_>> for OwnedEntry {
 }
 
 impl Scan<'_> {
-    /// Lets no batch have more than `limit` records.
+    /// Limits each batch to `limit` records.
     pub fn with_limit(mut self, limit: usize) -> Self {
         assert!(limit > 0);
         self.span.limit = limit;
         self
     }
 
-    /// The greatest page LSN seen so far: what was read, and that nothing else was there, holds once the log is durable up to here.
-    pub fn gate(&self) -> Lsn {
-        self.span.gate
+    /// Returns the greatest page LSN seen so far. The records read, and the absence of others, are durable once the WAL is durable up to it.
+    pub fn durability_lsn(&self) -> Lsn {
+        self.span.durability_lsn
     }
 
-    /// Replaces the batch by the next records of the range; false, and an empty batch, at its end.
+    /// Replaces the batch by the next records of the range. Returns false, with an empty batch, at its end.
     pub fn next_batch(&mut self, batch: &mut Batch) -> Result<bool> {
         self.span.next_batch(self.tree, ReadMode::MayRead, batch)
     }
@@ -264,15 +265,24 @@ impl ScanState {
     pub fn new(from: Bound<&[u8]>, to: Bound<&[u8]>, is_backward: bool) -> ScanState {
         let (from, to) = (lower(from), upper(to));
         let is_done = to.as_ref().is_some_and(|to| *to <= from);
-        ScanState { from, to, is_backward, is_done, limit: usize::MAX, gate: 0, right: None, fence: Vec::new() }
+        ScanState {
+            from,
+            to,
+            is_backward,
+            is_done,
+            limit: usize::MAX,
+            durability_lsn: 0,
+            right: None,
+            fence: Vec::new(),
+        }
     }
 
-    /// `from <= key < to`.
+    /// Returns the bounds `from <= key < to`.
     pub fn bounds(self) -> (Vec<u8>, Option<Vec<u8>>) {
         (self.from, self.to)
     }
 
-    /// What lies behind this key, in the order of the scan, is next: records of a batch that nobody has looked at.
+    /// Continues after this key, in the order of the scan. For records of a batch that the caller has not processed.
     pub fn resume_after(&mut self, key: &[u8]) {
         if self.is_backward {
             self.to = Some(key.to_vec());
@@ -283,19 +293,19 @@ impl ScanState {
         self.is_done = false;
     }
 
-    /// The pages that are wanted next and are not in memory (`Tree::missing_pages`).
+    /// Returns the pages that the next batch needs and that are not in memory (`Tree::missing_pages`).
     pub fn missing_pages(&self, tree: &Tree) -> Vec<PageId> {
         tree.missing_pages(&self.from, self.to.as_deref(), self.is_backward)
     }
 
-    /// True if nothing is left.
+    /// Returns true if nothing is left.
     pub fn is_done(&self) -> bool {
         self.is_done
     }
 
-    /// Replaces the batch by the next records that `tree` has, those of one leaf; false, and an empty batch, at the end. Always the same tree.
+    /// Replaces the batch by the next records of one leaf of `tree`. Returns false, with an empty batch, at the end. The tree must be the same in every call.
     ///
-    /// After `Error::PageMiss` it stands where it stood, and can be asked again.
+    /// After `Error::PageMiss` the state is unchanged, and the call can be repeated.
     pub fn next_batch(&mut self, tree: &Tree, read_mode: ReadMode, batch: &mut Batch) -> Result<bool> {
         batch.clear();
         while !self.is_done && batch.is_empty() {
@@ -307,7 +317,7 @@ impl ScanState {
     fn step(&mut self, tree: &Tree, read_mode: ReadMode, batch: &mut Batch) -> Result<()> {
         let ScanState { from, to, fence, limit, .. } = self;
         let (from, to) = (from.as_slice(), to.as_deref());
-        let mut look = |leaf: Node<PageRef<'_>>| {
+        let mut visit = |leaf: Node<PageRef<'_>>| {
             let (start, end) = leaf.range(from, to);
             let stop = end.min(start.saturating_add(*limit));
             batch.copy(leaf, start..stop, false);
@@ -321,13 +331,13 @@ impl ScanState {
                 right: leaf.right(),
             }
         };
-        let beside = self.right.take().and_then(|right| tree.read_right_neighbour(read_mode, right, from, &mut look));
+        let beside = self.right.take().and_then(|right| tree.read_right_neighbour(read_mode, right, from, &mut visit));
         let seen = match beside {
             Some(seen) => seen,
-            None => tree.read(read_mode, Seek::At(from), look)?,
+            None => tree.read(read_mode, Seek::At(from), visit)?,
         };
         batch.index_copy(seen.range, false);
-        self.gate = self.gate.max(seen.lsn);
+        self.durability_lsn = self.durability_lsn.max(seen.lsn);
         if seen.is_cut {
             self.from = successor(batch.get(batch.len() - 1).key);
         } else if seen.is_last || self.to.as_ref().is_some_and(|to| self.fence >= *to) {
@@ -354,7 +364,7 @@ impl ScanState {
             (leaf.page_lsn(), stop..end, stop > start)
         })?;
         batch.index_copy(range, true);
-        self.gate = self.gate.max(lsn);
+        self.durability_lsn = self.durability_lsn.max(lsn);
         if is_cut {
             self.to = Some(batch.get(batch.len() - 1).key.to_vec());
         } else if self.fence <= self.from {
@@ -368,7 +378,7 @@ impl ScanState {
     }
 }
 
-/// What a step saw of a leaf.
+/// The findings of one step in a leaf.
 struct LeafRead {
     lsn: Lsn,
     range: Range<usize>,

@@ -1,25 +1,25 @@
-//! The way down: from the root to the node that covers a key.
+//! The descent: from the root to the node that covers a key.
 //!
-//! Optimistic: no latch. Each step reads the child's version before it checks the parent's once more; so at one moment both were as we
-//! saw them, and the child is the right one (BT-6). Then the child's fences need no look, unless a split to its right is not posted yet.
-//! Latched: one shared latch at a time (BT-4). Between letting go of the parent and holding the child anything may happen, so the fences
-//! are always compared: below the low one means start again, at or above the high one means move right.
+//! Optimistic: no latch. Each step reads the child's version before it validates the parent again; so at one moment both were as seen, and the child is the
+//! right one (BT-6). The child's fences then need no check, unless a split to its right is not posted yet.
+//! Latched: one shared latch at a time (BT-4). Between releasing the parent and latching the child anything may happen, so the fences are always compared:
+//! below the low fence the descent restarts, at or above the high one it moves right.
 
 use std::cmp::Ordering;
 
 use pager::{Exclusive, Optimistic, PageId, PageRef, Result, Shared};
 
-use crate::node::{Node, Words};
-use crate::tree::{Found, LatchMode, ReadMode, Tree};
+use crate::node::{Found, Node, Words};
+use crate::tree::{LatchMode, ReadMode, Tree};
 
 /// Failed optimistic tries after which latches are taken.
 pub(crate) const TRIES_MAX: usize = 8;
-/// Steps to the right that an optimistic descent makes before it suspects rubbish.
+/// Moves to the right after which an optimistic descent assumes a torn page.
 const MOVES_MAX: usize = 64;
-/// Steps to the right under latches that only a damaged chain needs.
+/// Moves to the right under latches that only a damaged chain requires.
 const LATCHED_MOVES_MAX: usize = 1 << 20;
 
-/// What a descent looks for.
+/// The target of a descent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Seek<'k> {
     /// The node that covers this key.
@@ -28,12 +28,12 @@ pub(crate) enum Seek<'k> {
     Before(&'k [u8]),
     /// The last node.
     Last,
-    /// Some node that has a part of the range `from <= key < to`; `draw` decides which.
+    /// A node that covers a part of the range `from <= key < to`, chosen by `draw`.
     Random { from: &'k [u8], to: Option<&'k [u8]>, draw: u64 },
 }
 
 impl Seek<'_> {
-    /// The node ends before what is sought.
+    /// Returns whether the node ends before the target.
     fn is_beyond(self, node: Node<impl Words>) -> bool {
         match self {
             Seek::At(key) => node.compare_high(key) != Ordering::Greater,
@@ -43,7 +43,7 @@ impl Seek<'_> {
         }
     }
 
-    /// The node begins after what is sought.
+    /// Returns whether the node begins after the target.
     fn is_behind(self, node: Node<impl Words>) -> bool {
         match self {
             Seek::At(key) => node.compare_low(key) == Ordering::Greater,
@@ -61,7 +61,7 @@ impl Seek<'_> {
             Seek::Last => node.count().saturating_sub(1),
             Seek::Random { from, to, draw } => {
                 let (first, last) = node.children_of(from, to);
-                // Another part of the number decides on each level.
+                // Each level uses other bits of the number.
                 let draw = draw.rotate_left(17 * u32::from(node.level())) >> 16;
                 first + (draw % (last.saturating_sub(first) as u64 + 1)) as usize
             }
@@ -69,24 +69,24 @@ impl Seek<'_> {
     }
 }
 
-/// What a descent takes along and brings back.
+/// Parameters and findings of a descent.
 #[derive(Default)]
 pub(crate) struct Descent {
-    /// Pages that the caller has under X already. Only a damaged pointer leads to them, and to wait there would be for ever.
+    /// Pages that the caller holds under X. Only a damaged pointer leads to them, and waiting there would never end.
     pub(crate) held: [PageId; 2],
-    /// A split met on the way whose second step is missing; whoever changes the tree completes it afterwards (BT-5).
+    /// A split on the way whose second step is missing. A writer completes it afterwards (BT-5).
     pub(crate) incomplete: Option<PageId>,
     pub(crate) read_mode: ReadMode,
 }
 
 impl Descent {
-    /// For a descent that goes above `held`.
+    /// Returns the parameters of a descent to a parent of the pages `held`.
     pub(crate) fn above(held: [PageId; 2]) -> Descent {
         Descent { held, ..Descent::default() }
     }
 }
 
-/// A page under either latch.
+/// A page under a shared or exclusive latch.
 pub(crate) enum LatchedPage<'p> {
     Shared(Shared<'p>),
     Exclusive(Exclusive<'p>),
@@ -109,12 +109,12 @@ impl LatchedPage<'_> {
 }
 
 impl Tree {
-    /// Reads one key: appends the value to `out`.
+    /// Reads one key and appends the value to `out`.
     pub fn get(&self, key: &[u8], out: &mut Vec<u8>) -> Result<Found> {
         self.get_in_mode(ReadMode::MayRead, key, out)
     }
 
-    /// The same, going as far as `read_mode` says.
+    /// Like `get`, with a read mode.
     pub fn get_in_mode(&self, read_mode: ReadMode, key: &[u8], out: &mut Vec<u8>) -> Result<Found> {
         let start = out.len();
         self.read(read_mode, Seek::At(key), |leaf| {
@@ -123,58 +123,59 @@ impl Tree {
         })
     }
 
-    /// Runs `look` on the leaf that `seek` leads to and returns what it saw there at one moment. `look` may run several times, and on
-    /// rubbish whose result is then dropped.
+    /// Runs `visit` on the leaf of `seek` and returns a result that was consistent at one moment. `visit` may run several times, and on torn pages; such
+    /// results are dropped.
     ///
-    /// Who keeps failing takes latches in the end, and then waits for pages too, whatever `read_mode` says.
+    /// After eight failed tries the leaf is latched, and absent pages are read then, whatever `read_mode` says.
     #[inline]
     pub(crate) fn read<R>(
         &self,
         read_mode: ReadMode,
         seek: Seek<'_>,
-        mut look: impl FnMut(Node<PageRef<'_>>) -> R,
+        mut visit: impl FnMut(Node<PageRef<'_>>) -> R,
     ) -> Result<R> {
         if self.mode == LatchMode::Optimistic {
             for _ in 0..TRIES_MAX {
-                let mut walk = Descent { read_mode, ..Descent::default() };
-                let Some(leaf) = self.descend_optimistic(seek, 0, &mut walk)? else { continue };
-                let result = look(Node(leaf.page()));
+                let mut descent = Descent { read_mode, ..Descent::default() };
+                let Some(leaf) = self.descend_optimistic(seek, 0, &mut descent)? else { continue };
+                let result = visit(Node(leaf.page()));
                 if leaf.validate() {
                     return Ok(result);
                 }
             }
         }
         match self.descend_latched(seek, 0, false, &mut Descent::default())? {
-            LatchedPage::Shared(leaf) => Ok(look(Node(leaf.page()))),
+            LatchedPage::Shared(leaf) => Ok(visit(Node(leaf.page()))),
             LatchedPage::Exclusive(_) => unreachable!("asked for a shared latch"),
         }
     }
 
-    /// The same of the leaf that somebody's right link named a while ago, if it begins at `low` (BT-10). None: it does not, or cannot be read; go down.
+    /// Like `read`, on the leaf that a right link named some time ago, if it begins at `low` (BT-10). `None` if it does not or cannot be read: the
+    /// caller descends.
     pub(crate) fn read_right_neighbour<R>(
         &self,
         read_mode: ReadMode,
         leaf: PageId,
         low: &[u8],
-        mut look: impl FnMut(Node<PageRef<'_>>) -> R,
+        mut visit: impl FnMut(Node<PageRef<'_>>) -> R,
     ) -> Option<R> {
         if self.mode != LatchMode::Optimistic {
             return None;
         }
-        let sight = self.page(read_mode, leaf).ok()?;
-        let node = Node(sight.page());
+        let view = self.page(read_mode, leaf).ok()?;
+        let node = Node(view.page());
         if !node.is_of(self.id, 0) || node.compare_low(low) != Ordering::Equal {
             return None;
         }
-        let result = look(node);
-        sight.validate().then_some(result)
+        let result = visit(node);
+        view.validate().then_some(result)
     }
 
-    /// The node at `level` that `seek` leads to, under the exclusive latch and sound.
-    pub(crate) fn exclusive(&self, seek: Seek<'_>, level: u8, walk: &mut Descent) -> Result<Exclusive<'_>> {
+    /// Returns the node at `level` that `seek` leads to, under the exclusive latch and verified.
+    pub(crate) fn exclusive(&self, seek: Seek<'_>, level: u8, descent: &mut Descent) -> Result<Exclusive<'_>> {
         if self.mode == LatchMode::Optimistic {
             for _ in 0..TRIES_MAX {
-                let Some(node) = self.descend_optimistic(seek, level, walk)? else { continue };
+                let Some(node) = self.descend_optimistic(seek, level, descent)? else { continue };
                 if let Some(guard) = node.upgrade() {
                     self.verify_node(&guard)?;
                     let node = Node(guard.page());
@@ -187,22 +188,22 @@ impl Tree {
                 }
             }
         }
-        match self.descend_latched(seek, level, true, walk)? {
+        match self.descend_latched(seek, level, true, descent)? {
             LatchedPage::Exclusive(guard) => Ok(guard),
             LatchedPage::Shared(_) => unreachable!("asked for an exclusive latch"),
         }
     }
 
-    /// One optimistic descent. The node returned was the right one when its version was taken; None means that something changed on the way.
+    /// Does one optimistic descent. The node returned was the right one when its version was taken; `None` means that something changed on the way.
     #[inline]
     pub(crate) fn descend_optimistic(
         &self,
         seek: Seek<'_>,
         level: u8,
-        walk: &mut Descent,
+        descent: &mut Descent,
     ) -> Result<Option<Optimistic<'_>>> {
-        let mut sight = self.page(walk.read_mode, self.root)?;
-        let mut node = Node(sight.page());
+        let mut view = self.page(descent.read_mode, self.root)?;
+        let mut node = Node(view.page());
         let mut expected = node.level();
         let mut moves = 0;
         loop {
@@ -211,7 +212,7 @@ impl Tree {
             }
             let incomplete = node.is_incomplete();
             if incomplete {
-                walk.incomplete = Some(sight.pid());
+                descent.incomplete = Some(view.pid());
             }
             let next = if (incomplete || moves > 0) && seek.is_beyond(node) {
                 moves += 1;
@@ -220,7 +221,7 @@ impl Tree {
                 }
                 node.right()
             } else if expected == level {
-                return Ok(Some(sight));
+                return Ok(Some(view));
             } else if expected < level {
                 return Ok(None);
             } else {
@@ -228,23 +229,23 @@ impl Tree {
                 expected -= 1;
                 node.child(seek.child(node))
             };
-            if !sight.validate() {
+            if !view.validate() {
                 return Ok(None);
             }
-            if walk.held.contains(&next) {
-                return Err(self.corrupt(sight.pid(), "BT-3: a pointer leads back down"));
+            if descent.held.contains(&next) {
+                return Err(self.corrupt(view.pid(), "BT-3: a pointer leads back down"));
             }
             self.pager.prefetch_lines(next, 4);
-            let below = match self.page(walk.read_mode, next) {
+            let below = match self.page(descent.read_mode, next) {
                 Ok(below) => below,
-                Err(_) if !sight.validate() => return Ok(None),
+                Err(_) if !view.validate() => return Ok(None),
                 Err(error) => return Err(error),
             };
-            if !sight.validate() {
+            if !view.validate() {
                 return Ok(None);
             }
-            sight = below;
-            node = Node(sight.page());
+            view = below;
+            node = Node(view.page());
         }
     }
 
@@ -255,28 +256,28 @@ impl Tree {
         }
     }
 
-    /// One latched descent after the other until one arrives.
+    /// Repeats latched descents until one arrives.
     pub(crate) fn descend_latched(
         &self,
         seek: Seek<'_>,
         level: u8,
         exclusive: bool,
-        walk: &mut Descent,
+        descent: &mut Descent,
     ) -> Result<LatchedPage<'_>> {
         loop {
-            if let Some(held) = self.try_descend_latched(seek, level, exclusive, walk)? {
+            if let Some(held) = self.try_descend_latched(seek, level, exclusive, descent)? {
                 return Ok(held);
             }
         }
     }
 
-    /// None if a node left the tree between reading the pointer to it and latching it.
+    /// Does one latched descent. `None` if a node was removed from the tree between reading the pointer to it and latching it.
     fn try_descend_latched(
         &self,
         seek: Seek<'_>,
         level: u8,
         exclusive: bool,
-        walk: &mut Descent,
+        descent: &mut Descent,
     ) -> Result<Option<LatchedPage<'_>>> {
         let acquire = |pid, at_target: bool| {
             Ok(if exclusive && at_target {
@@ -303,7 +304,7 @@ impl Tree {
         loop {
             let node = Node(held.page());
             if node.is_incomplete() {
-                walk.incomplete = Some(pid);
+                descent.incomplete = Some(pid);
             }
             let next = if seek.is_beyond(node) {
                 moves += 1;
@@ -317,17 +318,17 @@ impl Tree {
                 expected -= 1;
                 node.child(seek.child(node))
             };
-            if walk.held.contains(&next) || next == pid {
+            if descent.held.contains(&next) || next == pid {
                 return Err(self.corrupt(pid, "BT-3: a pointer leads back"));
             }
             if let LatchedPage::Exclusive(_) = held {
-                // To the right, and the left neighbour is still held: nothing can happen in between.
+                // A move to the right with the left neighbour still latched: nothing can happen in between.
                 held = acquire(next, true)?;
                 pid = next;
                 self.check_target(Node(held.page()), seek, expected).map_err(|what| self.corrupt(pid, what))?;
                 continue;
             }
-            // This sight is taken under the latch, so it is of the very page that holds the pointer.
+            // This view is taken under the latch, so it is of the page that holds the pointer.
             let pointer = self.pager.optimistic(pid)?;
             drop(held);
             held = match acquire(next, expected == level) {
@@ -337,13 +338,13 @@ impl Tree {
             };
             pid = next;
             if let Err(what) = self.check_target(Node(held.page()), seek, expected) {
-                // A pointer that still stands leads to a node that is still there.
+                // A pointer that still validates leads to a node that is still in the tree.
                 return if pointer.validate() { Err(self.corrupt(pid, what)) } else { Ok(None) };
             }
         }
     }
 
-    /// What is wrong with a latched node as the destination of a pointer.
+    /// Checks a latched node as the destination of a pointer. `Err` names the problem.
     fn check_target(&self, node: Node<PageRef<'_>>, seek: Seek<'_>, level: u8) -> Result<(), &'static str> {
         node.verify(self.id)?;
         if node.level() != level {
@@ -355,7 +356,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Before a node is rebuilt from itself: its records must add up.
+    /// Verifies the records of a latched node before it is rebuilt from itself.
     pub(crate) fn verify_records(&self, page: &Exclusive<'_>) -> Result<()> {
         Node(page.page()).verify_records().map_err(|what| self.corrupt(page.pid(), what))
     }

@@ -1,13 +1,13 @@
-//! Splits: making room in two steps that each leave a correct tree.
+//! Splits: making room in two steps, each of which leaves a correct tree.
 //!
 //! ```text
 //!   before            P [ .. N .. ]          N [ a b c d e f ] -> R
 //!   after step one    P [ .. N .. ]          N [ a b c | d ]! -> M [ d e f ] -> R        ! = SPLIT_INCOMPLETE
 //!   after step two    P [ .. N d M .. ]      N [ a b c | d ]  -> M [ d e f ] -> R
 //! ```
-//! Step one is one mini-transaction: the image of M and "truncate N". Step two is another: "post (d, M)" in the parent and "clear" in N.
-//! In between, keys of M are found by N's right link. If N is split once more meanwhile, the new node between N and M inherits the flag,
-//! since it is now the one whose right neighbour is missing above. The root keeps its page: its content moves to two new children.
+//! Step one is one mini-transaction: the image of M and "truncate N". Step two is another: "post (d, M)" in the parent and "clear" in N (BT-5). In between,
+//! keys of M are found through N's right link. If N is split again meanwhile, the new node between N and M inherits the flag, since it is now the one whose
+//! right neighbour is missing in the parent. The root keeps its page: its content moves to two new children.
 
 use pager::{Exclusive, PageId, Result};
 
@@ -17,19 +17,19 @@ use crate::redo;
 use crate::search::{Descent, Seek};
 use crate::tree::Tree;
 
-/// So many inserts that each went right behind the one before are taken for an ascending run.
+/// Consecutive inserts, each directly after the previous one, that count as an ascending run.
 const RUN_MIN: usize = 3;
 
-/// A node of the most records there can be is halved eight times at most before a new one has room; only damage needs more.
+/// Splits after which making room is given up: eight halvings suffice for a node with the most records possible, only damage needs more.
 const SPLITS_MAX: usize = 16;
 
-/// The nodes held after room was made: the one to change, and those whose right neighbours have to be posted.
+/// The nodes latched after making room: the one to change, and those whose right neighbours have to be posted.
 pub(crate) struct SplitResult<'p> {
     pub target: Exclusive<'p>,
     pub unposted: Vec<Exclusive<'p>>,
 }
 
-/// What has to find room in a node.
+/// The entry that needs room in a node.
 #[derive(Clone, Copy)]
 pub(crate) enum NewEntry<'k> {
     /// A leaf record: key, length of its value.
@@ -52,7 +52,7 @@ impl<'k> NewEntry<'k> {
         }
     }
 
-    /// Words of the new record with its slot.
+    /// Returns the words of the new record with its slot.
     fn words(self, prefix: usize) -> usize {
         match self {
             NewEntry::Record(key, value_len) => 1 + LEAF_HEAD + words_of(key.len() - prefix) + words_of(value_len),
@@ -62,8 +62,8 @@ impl<'k> NewEntry<'k> {
 }
 
 impl Tree {
-    /// Splits `node` until what is wanted has room, and returns the node where. All splits are in the log when this returns; their
-    /// second steps are up to the caller, by `post`. On an error nothing is lost: what was split stays split.
+    /// Splits `node` until the entry has room, and returns the node where it has. All splits are in the WAL on return; the caller does their second
+    /// steps with `post`. On an error nothing is lost: completed splits remain.
     pub(crate) fn make_room<'p>(&'p self, node: Exclusive<'p>, entry: NewEntry<'_>) -> Result<SplitResult<'p>> {
         let mut split = SplitResult { target: node, unposted: Vec::new() };
         for _ in 0..SPLITS_MAX {
@@ -100,7 +100,7 @@ impl Tree {
         Err(self.corrupt(split.target.pid(), "splitting makes no room"))
     }
 
-    /// Step one. Returns the new right node.
+    /// Does step one. Returns the new right node.
     fn split<'p>(&'p self, left: &Exclusive<'p>, cut: &Cut) -> Result<Exclusive<'p>> {
         let mut mtr = self.pager.mtr();
         let pid = mtr.allocate(1, left.pid())?;
@@ -114,7 +114,7 @@ impl Tree {
         Ok(right)
     }
 
-    /// The root becomes the parent of two new nodes that share its records: both steps at once. Returns the two.
+    /// Makes the root the parent of two new nodes that share its records: both steps at once. Returns the two.
     fn split_root<'p>(&'p self, root: &Exclusive<'p>, cut: &Cut) -> Result<(Exclusive<'p>, Exclusive<'p>)> {
         let mut mtr = self.pager.mtr();
         let left_pid = mtr.allocate(1, root.pid())?;
@@ -163,9 +163,9 @@ impl Tree {
         builder.finish(run);
     }
 
-    /// Step two, and the same above for every parent that had to be split for it. `left` is any latched node of this tree.
+    /// Does step two, and the same for every parent that has to be split for it. `left` is any latched node of this tree.
     ///
-    /// Latches are taken upwards and to the right only, so nobody waits in a circle (BT-4).
+    /// Latches are taken upwards and to the right only, so there is no deadlock (BT-4).
     pub(crate) fn post(&self, left: Exclusive<'_>) -> Result<()> {
         let node = Node(&left);
         if !node.is_incomplete() {
@@ -193,7 +193,7 @@ impl Tree {
         self.post_all(SplitResult { target, unposted })
     }
 
-    /// Posts what `make_room` left to be posted.
+    /// Posts the splits that `make_room` left.
     pub(crate) fn post_all(&self, split: SplitResult<'_>) -> Result<()> {
         for left in split.unposted {
             self.post(left)?;
@@ -201,16 +201,16 @@ impl Tree {
         self.post(split.target)
     }
 
-    /// Completes a split that was met on the way, if it is still there and incomplete. Failing is no harm: the next who meets it tries again.
-    pub(crate) fn complete_split(&self, walk: Descent) {
-        if let Some(pid) = walk.incomplete {
+    /// Completes a split that a descent met, if it is still incomplete. A failure is harmless: the next writer that meets it tries again.
+    pub(crate) fn complete_split(&self, descent: Descent) {
+        if let Some(pid) = descent.incomplete {
             self.complete_split_at(pid);
         }
     }
 
     #[cold]
     fn complete_split_at(&self, pid: PageId) {
-        // Nothing of the tree is latched here, so the page may be anything by now: then it is not ours to touch.
+        // No page of the tree is latched here, so this page may be anything by now: then it is left alone.
         let Ok(page) = self.pager.exclusive(pid) else { return };
         if Node(page.page()).verify(self.id).is_ok() {
             let _ = self.post(page);
@@ -218,7 +218,7 @@ impl Tree {
     }
 }
 
-/// Where a node is cut in two.
+/// The place where a node is cut in two.
 struct Cut {
     /// First record of the right side.
     at: usize,
@@ -226,7 +226,7 @@ struct Cut {
 }
 
 impl Cut {
-    /// None if the node has too few records to be cut or they are not in order, which never happens in a sound tree.
+    /// Chooses a cut. `None` if the node has too few records or they are not in order, which never happens in a sound tree.
     fn choose(node: Node<impl Words>, place: Position, entry: NewEntry<'_>) -> Option<Cut> {
         let count = node.count();
         let (index, replaced) = match place {
@@ -257,7 +257,7 @@ impl Cut {
         Some(Cut { at, separator: separator(&left, &right)?.to_vec() })
     }
 
-    /// The cut that leaves both sides about equally full, the new record counted.
+    /// Returns the cut that leaves both sides about equally full, the new record included.
     fn balanced(node: Node<impl Words>, index: usize, replaced: bool, entry: NewEntry<'_>) -> Option<usize> {
         let (count, new) = (node.count(), entry.words(node.prefix_len()));
         let words = |at: usize| match at == index {
@@ -274,7 +274,7 @@ impl Cut {
         best.min().map(|(_, at)| at)
     }
 
-    /// Whether the left side can keep all records although its high fence becomes the separator to `key`.
+    /// Returns whether the left side can keep all records although its high fence becomes the separator to `key`.
     fn keeps_all(node: Node<impl Words>, key: &[u8]) -> bool {
         let (low, last) = (node.low(), node.key(node.count() - 1));
         let Some(separator) = separator(&last, key) else { return false };

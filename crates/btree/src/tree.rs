@@ -1,4 +1,4 @@
-//! The tree as its users hold it.
+//! The handle of a tree: creating, opening, limits. The operations are in the files that the README lists.
 
 use std::sync::Arc;
 
@@ -7,19 +7,19 @@ use pager::{Error, Exclusive, Lsn, PageId, Pager, Result};
 use crate::node;
 use crate::node::edit::{Builder, Shape};
 
-/// Names a tree in its pages and records.
+/// Id of a tree in its pages and records.
 pub type TreeId = u32;
 
-/// How pages are looked at on the way down.
+/// How a descent protects the nodes it reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LatchMode {
-    /// No latch until the leaf; versions are checked instead.
+    /// Without a latch above the leaf: versions are validated instead.
     Optimistic,
-    /// Shared latches, one at a time: the plain B-link tree. The oracle in tests, and what eight failed tries fall back to.
+    /// With shared latches, one at a time: the plain B-link tree. The oracle in tests, and the fallback after eight failed optimistic tries.
     Latched,
 }
 
-/// A handle of one tree. Clones are handles of the same tree.
+/// A handle of one tree. Clones refer to the same tree.
 #[derive(Clone)]
 pub struct Tree {
     pub(crate) pager: Arc<Pager>,
@@ -28,44 +28,36 @@ pub struct Tree {
     pub(crate) mode: LatchMode,
 }
 
-/// How far a read goes for a page.
+/// Whether a read may wait for the disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReadMode {
-    /// It waits until the page has come.
+    /// A page that is not in memory is read.
     #[default]
     MayRead,
     /// A page that is not in memory is `Error::PageMiss`.
     CachedOnly,
 }
 
-/// What a read of one key found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Found {
-    pub present: bool,
-    /// The record's version word; for an absent key the LSN of the leaf, which is at least that of its removal.
-    pub word: u64,
-}
-
 /// Bit of a version word: the record was written inside a transaction.
 pub const WORD_TXN: u64 = 1 << 63;
 
 impl Tree {
-    /// Longest key and value.
+    /// Longest key and value, in bytes.
     pub const KEY_MAX: usize = node::limits(node::PAGE_WORDS).0;
     pub const VALUE_MAX: usize = node::limits(node::PAGE_WORDS).1;
 
-    /// Makes an empty tree on a newly allocated page.
+    /// Creates an empty tree on a newly allocated page.
     pub fn create(pager: &Arc<Pager>, id: TreeId) -> Result<Tree> {
         Tree::create_sized(pager, id, None, node::PAGE_WORDS)
     }
 
-    /// Makes an empty tree with its root on a page that the caller owns, such as `Pager::well_known`.
+    /// Creates an empty tree with its root on a page that the caller owns, such as `Pager::well_known`.
     pub fn create_at(pager: &Arc<Pager>, id: TreeId, root: PageId) -> Result<Tree> {
         Tree::create_sized(pager, id, Some(root), node::PAGE_WORDS)
     }
 
-    /// Makes a tree that uses only the first `end` words of each page, so that few records already make it split. For tests; keys
-    /// and values must then keep within `Tree::limits(end)`.
+    /// Creates a tree that uses only the first `end` words of each page, so that few records make it split. For tests; keys and values must be within
+    /// `Tree::limits(end)`.
     pub fn create_sized(pager: &Arc<Pager>, id: TreeId, root: Option<PageId>, end: usize) -> Result<Tree> {
         assert!((node::END_MIN..=node::PAGE_WORDS).contains(&end));
         let mut mtr = pager.mtr();
@@ -82,18 +74,18 @@ impl Tree {
         Ok(Tree::open(pager, id, root))
     }
 
-    /// A handle of an existing tree. Nothing is read.
+    /// Opens an existing tree. Reads nothing.
     pub fn open(pager: &Arc<Pager>, id: TreeId, root: PageId) -> Tree {
         Tree { pager: pager.clone(), id, root, mode: LatchMode::Optimistic }
     }
 
-    /// The same tree, looked at in another mode. Handles of both modes may be used side by side.
+    /// Returns the tree with another latch mode. Handles of both modes may be used at the same time.
     pub fn with_latch_mode(mut self, mode: LatchMode) -> Tree {
         self.mode = mode;
         self
     }
 
-    /// Longest key and value of a tree made with `create_sized(.., end)`.
+    /// Returns the longest key and value of a tree created with `create_sized(.., end)`.
     pub fn limits(end: usize) -> (usize, usize) {
         node::limits(end)
     }
@@ -102,7 +94,7 @@ impl Tree {
         self.id
     }
 
-    /// The root's page; it stays for the life of the tree.
+    /// Returns the root's page, which stays the same for the life of the tree.
     pub fn root(&self) -> PageId {
         self.root
     }
@@ -115,13 +107,13 @@ impl Tree {
         Error::corrupt_page(pid, format!("tree {}: {what}", self.id))
     }
 
-    /// Under the latch of `page`: a sound node of this tree, or an error.
+    /// Verifies that the latched page is a sound node of this tree.
     pub(crate) fn verify_node(&self, page: &Exclusive<'_>) -> Result<()> {
         node::Node(page.page()).verify(self.id).map_err(|what| self.corrupt(page.pid(), what))
     }
 }
 
-/// The version word of a record that the mini-transaction ending at `lsn` wrote.
+/// Returns the version word of a record written by the mini-transaction that ends at `lsn`.
 pub(crate) fn version_word(lsn: Lsn, in_txn: bool) -> u64 {
     debug_assert!(lsn & WORD_TXN == 0);
     lsn | if in_txn { WORD_TXN } else { 0 }

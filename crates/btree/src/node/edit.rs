@@ -1,8 +1,10 @@
-//! Changes of one node. Redo runs the same functions on the same words, so each must be a pure function of page and arguments (BT-8).
+//! Changes of one node.
+//!
+//! Redo runs the same functions on the same words, so each must be a pure function of page and arguments (BT-8).
 
 use crate::node::{
-    INNER_HEAD, LEAF_HEAD, Node, PAGE_WORDS, Position, SKIP_MAX, SKIP_MIN, SKIP_SHIFT, SLOTS, SPLIT_INCOMPLETE, Slot,
-    WORD_FENCES, WORD_HEAP, WORD_RIGHT, WORD_TREE, Words, WordsMut, words_of,
+    INNER_HEAD, LEAF_HEAD, Node, PAGE_KIND, PAGE_WORDS, Position, SKIP_MAX, SKIP_MIN, SKIP_SHIFT, SLOTS,
+    SPLIT_INCOMPLETE, Slot, WORD_FENCES, WORD_HEAP, WORD_RIGHT, WORD_TREE, Words, WordsMut, words_of,
 };
 
 /// A copy of a node's words, to build from while the page itself is rewritten.
@@ -24,7 +26,7 @@ impl Words for &Snapshot {
     }
 }
 
-/// What a node is besides its records.
+/// The header fields and fences of a node.
 #[derive(Clone, Copy)]
 pub(crate) struct Shape<'a> {
     pub tree: u32,
@@ -37,7 +39,7 @@ pub(crate) struct Shape<'a> {
 }
 
 impl Shape<'_> {
-    /// Bytes that all keys between the fences share.
+    /// Returns the number of bytes that all keys between the fences share.
     pub(crate) fn prefix_len(&self) -> usize {
         self.high.map_or(0, |high| common_prefix(self.low, high))
     }
@@ -46,7 +48,7 @@ impl Shape<'_> {
         words_of(self.low.len()) + self.high.map_or(0, |high| words_of(high.len()))
     }
 
-    /// Words left for slots and records.
+    /// Returns the words left for slots and records.
     pub(crate) fn room(&self) -> usize {
         self.end - SLOTS - self.fence_words()
     }
@@ -56,8 +58,8 @@ fn common_prefix(a: &[u8], b: &[u8]) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
-/// The shortest key that is greater than `left` and not greater than `right`: what a split tells the parent (suffix truncation). None if
-/// the two are not in order.
+/// Returns the shortest key that is greater than `left` and not greater than `right`: the separator of a split (suffix truncation). `None` if the two are
+/// not in order.
 pub(crate) fn separator<'k>(left: &[u8], right: &'k [u8]) -> Option<&'k [u8]> {
     (left < right).then(|| &right[..common_prefix(left, right) + 1])
 }
@@ -66,7 +68,7 @@ fn skip_of(shared: usize) -> usize {
     if shared >= SKIP_MIN { shared.min(SKIP_MAX) } else { 0 }
 }
 
-/// Writes a node from its shape and records that come in key order.
+/// Writes a node from its shape and records in key order.
 pub(crate) struct Builder<W> {
     node: Node<W>,
     prefix: usize,
@@ -77,7 +79,7 @@ pub(crate) struct Builder<W> {
 impl<W: WordsMut> Builder<W> {
     pub(crate) fn begin(page: W, shape: &Shape<'_>) -> Builder<W> {
         let boot = page.load(0) & !0xFFFF_FFFF;
-        let kind = u64::from(crate::PAGE_KIND) | u64::from(shape.level) << 8 | u64::from(shape.flags) << 16;
+        let kind = u64::from(PAGE_KIND) | u64::from(shape.level) << 8 | u64::from(shape.flags) << 16;
         page.store(0, boot | kind);
         page.store(WORD_TREE, u64::from(shape.tree));
         page.store(WORD_RIGHT, shape.right);
@@ -95,7 +97,7 @@ impl<W: WordsMut> Builder<W> {
         Builder { node: Node(page), prefix, heap, count: 0 }
     }
 
-    /// Takes a record over from another node. The caller has made sure that it fits.
+    /// Appends a record of another node. The caller has checked that it fits.
     pub(crate) fn append(&mut self, from: Node<impl Words>, index: usize) {
         let slot = from.slot(index);
         if from.prefix_len() == self.prefix {
@@ -108,7 +110,7 @@ impl<W: WordsMut> Builder<W> {
             return;
         }
         let key = from.key(index);
-        // A sound record has the prefix; of a damaged one anything will do that stays in bounds.
+        // A sound record has the prefix; for a damaged one any result that stays in bounds will do.
         let tail = key.get(self.prefix..).unwrap_or_default();
         let head = from.record_head();
         let value = from.record_words(index) - head - words_of(slot.key_len());
@@ -125,7 +127,7 @@ impl<W: WordsMut> Builder<W> {
         self.push(tail.len());
     }
 
-    /// Adds a child to an inner node.
+    /// Appends a child to an inner node.
     pub(crate) fn child(&mut self, key: &[u8], child: u64) {
         let tail = &key[self.prefix..];
         self.heap -= INNER_HEAD + words_of(tail.len());
@@ -134,14 +136,14 @@ impl<W: WordsMut> Builder<W> {
         self.push(tail.len());
     }
 
-    /// A slot for the record at the top of the heap; its head comes with `finish`.
+    /// Adds a slot for the record at the top of the heap; `finish` computes its head.
     fn push(&mut self, key_len: usize) {
         debug_assert!(SLOTS + self.count < self.heap);
         self.node.0.store(SLOTS + self.count, (self.heap as u64) << 16 | key_len as u64);
         self.count += 1;
     }
 
-    /// Computes the heads and completes the header. `run` is the insert hint to go on with.
+    /// Computes the heads and completes the header. `run` becomes the insert hint.
     pub(crate) fn finish(self, run: (usize, usize)) {
         let node = self.node;
         for word in SLOTS + self.count..self.heap {
@@ -170,21 +172,21 @@ fn store_bytes(page: impl WordsMut, at: usize, bytes: &[u8]) {
     }
 }
 
-/// Where a changed record finds its words.
+/// Where a changed record has room.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Room {
     /// Over the record it replaces.
     InPlace,
     /// In the gap.
     Gap,
-    /// In the gap, once dead words are gathered.
+    /// In the gap after compaction.
     Compacted,
     /// Nowhere: the node must be split.
     None,
 }
 
 impl<W: Words> Node<W> {
-    /// The skip that the keys allow.
+    /// Returns the skip that the keys allow.
     fn shared_len(self) -> usize {
         let (count, first, head) = (self.count(), self.first(), self.record_head());
         if count <= first {
@@ -195,18 +197,18 @@ impl<W: Words> Node<W> {
             self.push_bytes(self.slot(index).offset() + head, self.slot(index).key_len(), &mut tail);
             tail
         };
-        // Keys are sorted: what the first and the last share, all share.
+        // Keys are sorted: bytes shared by the first and the last are shared by all.
         skip_of(common_prefix(&tail(first), &tail(count - 1)))
     }
 
-    /// Four bytes of the key of `len` bytes at word `at`, from byte `skip` on; what is missing counts as zero.
+    /// Returns four bytes of the stored key of `len` bytes at word `at`, from byte `skip` on; missing bytes count as zero.
     fn stored_head(self, at: usize, len: usize, skip: usize) -> u32 {
         let word = |word: usize| if word < words_of(len) { u128::from(self.0.load(at + word).swap_bytes()) } else { 0 };
         let pair = word(skip / 8) << 64 | word(skip / 8 + 1);
         (pair >> (96 - 8 * (skip % 8))) as u32
     }
 
-    /// Where a leaf record would go.
+    /// Returns where a leaf record would have room.
     pub(crate) fn room(self, place: Position, key: &[u8], value_len: usize) -> Room {
         let words = LEAF_HEAD + words_of(key.len() - self.prefix_len()) + words_of(value_len);
         match place {
@@ -218,7 +220,7 @@ impl<W: Words> Node<W> {
         }
     }
 
-    /// Where another child would go.
+    /// Returns where another child would have room.
     pub(crate) fn room_for_child(self, key: &[u8]) -> Room {
         self.room_for(1 + INNER_HEAD + words_of(key.len() - self.prefix_len()), 0)
     }
@@ -231,7 +233,7 @@ impl<W: Words> Node<W> {
         }
     }
 
-    /// Words, slots included, that the records take under another prefix length.
+    /// Returns the words, slots included, that the records take with another prefix length.
     pub(crate) fn words_with_prefix(self, prefix: usize) -> usize {
         let record = |index| {
             let len = self.slot(index).key_len();
@@ -252,23 +254,23 @@ impl<W: WordsMut> Node<W> {
         self.set_field(WORD_TREE, 2, count | skip << SKIP_SHIFT);
     }
 
-    /// Lets heads begin behind `skip` shared bytes.
+    /// Recomputes all heads to begin after `skip` shared bytes.
     fn set_heads(self, skip: usize) {
         let (head_words, count) = (self.record_head(), self.count());
         self.set_count(count, skip);
         for index in 0..count {
             let slot = self.slot(index);
-            // The first separator of an inner node may be shorter than what the others share; its head is never looked at.
+            // The first separator of an inner node may be shorter than the bytes the others share; its head is never read.
             let head = self.stored_head(slot.offset() + head_words, slot.key_len(), skip);
             self.0.store(SLOTS + index, u64::from(head) << 32 | slot.0 & 0xFFFF_FFFF);
         }
     }
 
-    /// Makes way for a key that may not share what the others do. Called before the key gets a slot.
+    /// Lowers the skip for a key that may not share those bytes. Called before the key gets a slot.
     fn share_with(self, tail: &[u8]) {
         let (count, first) = (self.count(), self.first());
         if count == first {
-            // The only key shares everything with itself.
+            // A single key shares all its bytes with itself.
             self.set_count(count, skip_of(tail.len()));
         } else if self.skip() > 0 {
             let mut shared = Vec::new();
@@ -292,7 +294,7 @@ impl<W: WordsMut> Node<W> {
         self.0.store(self.slot(index).offset(), version);
     }
 
-    /// Inserts or replaces a leaf record. False, and nothing changed, if there is no room.
+    /// Inserts or replaces a leaf record. Returns false, with nothing changed, if there is no room.
     pub(crate) fn put(self, place: Position, key: &[u8], value: &[u8], version: u64) -> bool {
         let tail = &key[self.prefix_len()..];
         match (place, self.room(place, key, value.len())) {
@@ -329,7 +331,7 @@ impl<W: WordsMut> Node<W> {
         true
     }
 
-    /// Inserts a child into an inner node. False, and nothing changed, if there is no room.
+    /// Inserts a child into an inner node. Returns false, with nothing changed, if there is no room.
     pub(crate) fn put_child(self, index: usize, key: &[u8], child: u64) -> bool {
         match self.room_for_child(key) {
             Room::None => return false,
@@ -344,7 +346,7 @@ impl<W: WordsMut> Node<W> {
         true
     }
 
-    /// Moves the slots from `index` on one place up.
+    /// Moves the slots from `index` on up by one.
     fn open_slot(self, index: usize) {
         let count = self.count();
         for at in (index..count).rev() {
@@ -366,12 +368,12 @@ impl<W: WordsMut> Node<W> {
         self.0.store(SLOTS + index, Slot::new(tail, self.skip(), offset).0);
     }
 
-    /// Takes a record out.
+    /// Removes a record.
     pub(crate) fn remove(self, index: usize) {
         self.remove_range(index, index + 1);
     }
 
-    /// Takes the records `from..to` out.
+    /// Removes the records `from..to`.
     pub(crate) fn remove_range(self, from: usize, to: usize) {
         let count = self.count();
         for index in from..to {
@@ -392,7 +394,7 @@ impl<W: WordsMut> Node<W> {
         self.set_count(left, if left <= self.first() { 0 } else { self.skip() });
     }
 
-    /// Gathers the dead words in the gap, leaving record `skip` out. The fences stay where they are, at the very end.
+    /// Gathers the dead words in the gap, omitting record `skip`. The fences stay at the very end.
     fn compact(self, skip: Option<usize>) {
         let old = Snapshot::of(self);
         let old = old.node();
@@ -404,7 +406,7 @@ impl<W: WordsMut> Node<W> {
         builder.finish(old.insert_run());
     }
 
-    /// The left half of a split: keeps what is below `separator`, which becomes the high fence, and points right to the new node.
+    /// Makes this node the left half of a split: keeps the records below `separator`, which becomes the high fence, and links to the new right node.
     pub(crate) fn truncate(self, separator: &[u8], right: u64) {
         let old = Snapshot::of(self);
         let old = old.node();
@@ -419,7 +421,7 @@ impl<W: WordsMut> Node<W> {
         builder.finish((kept.saturating_sub(1), old.insert_run().1));
     }
 
-    /// Grows over an empty right neighbour: takes its high fence and right link.
+    /// Takes over the range of an empty right neighbour: its high fence and right link.
     pub(crate) fn extend(self, high: Option<&[u8]>, right: u64) {
         let old = Snapshot::of(self);
         let old = old.node();
@@ -433,14 +435,14 @@ impl<W: WordsMut> Node<W> {
 }
 
 impl<W: Words> Node<W> {
-    /// Whether all records fit under another high fence, which may shorten the prefix.
+    /// Returns whether all records fit under another high fence, which may shorten the prefix.
     pub(crate) fn can_extend(self, high: Option<&[u8]>) -> bool {
         let low = self.low();
         let shape = self.shape(&low, high);
         self.words_with_prefix(shape.prefix_len()) <= shape.room()
     }
 
-    /// What this node is, with the fences given.
+    /// Returns the shape of this node with the fences given.
     pub(crate) fn shape<'a>(self, low: &'a [u8], high: Option<&'a [u8]>) -> Shape<'a> {
         Shape {
             tree: self.tree(),

@@ -54,7 +54,7 @@ fn assert_same(node: Node<&Memory>, model: &Model) {
     assert_eq!(words + node.gap() + node.dead() + fences + SLOTS, node.end(), "every word is accounted for");
 }
 
-/// Keys that share prefixes, differ in zero bytes and in length only: what heads and padding could confuse.
+/// Returns keys that share prefixes, or differ only in zero bytes and length: inputs that heads and padding could confuse.
 fn key(prng: &mut Prng, prefix: &[u8]) -> Vec<u8> {
     let mut key = prefix.to_vec();
     for _ in 0..prng.below(12) {
@@ -157,15 +157,15 @@ fn inner_nodes_find_the_covering_child() {
     assert_eq!([before(b"b"), before(b"b0"), before(b"d"), before(b"zz")], [100, 1, 1, 2]);
 }
 
-/// What an optimistic reader may meet: any bits at all. Nothing panics, nothing runs long (BT-9).
+/// An optimistic reader may read any bits: no function panics or runs long (BT-9).
 #[test]
-fn rubbish_is_tolerated() {
+fn torn_pages_are_tolerated() {
     let mut prng = Prng::new(1);
     let mut out = Vec::new();
     for round in 0..if cfg!(miri) { 30 } else { 3000 } {
         let memory = Memory::new();
         for word in 0..PAGE_WORDS {
-            // Small fields now and then, so that lengths and offsets are also plausible.
+            // Small fields sometimes, so that lengths and offsets are also plausible.
             memory.0[word].set(if prng.chance(0.5) {
                 prng.next_u64()
             } else {
@@ -173,7 +173,7 @@ fn rubbish_is_tolerated() {
             });
         }
         if round % 2 == 0 {
-            (&memory).store(0, u64::from(crate::PAGE_KIND));
+            (&memory).store(0, u64::from(PAGE_KIND));
         }
         let node = Node(&memory);
         let key = key(&mut prng, b"k");
@@ -191,7 +191,7 @@ fn rubbish_is_tolerated() {
 }
 
 #[test]
-fn an_ascending_run_is_noticed() {
+fn an_ascending_run_is_detected() {
     let memory = Memory::new();
     let node = leaf(&memory, &shape(PAGE_WORDS, b"", None));
     for number in 0..10u64 {

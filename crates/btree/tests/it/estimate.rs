@@ -1,4 +1,4 @@
-//! Sizes of ranges, guessed.
+//! Range estimates and random leaves.
 
 use btree::LatchMode;
 use os::SimFolder;
@@ -12,7 +12,7 @@ fn key(number: u32) -> Vec<u8> {
 }
 
 #[test]
-fn a_small_range_is_counted_and_a_large_one_is_guessed() {
+fn a_small_range_is_counted_and_a_large_one_is_estimated() {
     for mode in [LatchMode::Optimistic, LatchMode::Latched] {
         let pager = open_pager(SimFolder::new(5), Background::Manual);
         let tree = small_tree(&pager, 80, mode);
@@ -47,7 +47,7 @@ fn a_small_range_is_counted_and_a_large_one_is_guessed() {
 }
 
 #[test]
-fn leaves_are_drawn_from_everywhere() {
+fn random_leaves_come_from_the_whole_tree() {
     let pager = open_pager(SimFolder::new(6), Background::Manual);
     let tree = small_tree(&pager, 80, LatchMode::Latched);
     let mut prng = Prng::new(3);
@@ -66,7 +66,7 @@ fn leaves_are_drawn_from_everywhere() {
     assert!(quarters.iter().all(|quarter| *quarter > 50), "{quarters:?}");
 }
 
-/// It was drawn from all children up to the end of a node, also where the range ended before.
+/// Regression: a child was drawn from all children up to the end of a node, even where the range ended before.
 #[test]
 fn a_record_of_a_range_is_drawn_under_latches_too() {
     let pager = open_pager(SimFolder::new(7), Background::Manual);

@@ -1,9 +1,9 @@
-//! The tree on a pager over simulated disk: against a model, from many threads, across crashes.
+//! The tree on a pager over a simulated disk: against a model, from many threads, across crashes.
 
 mod estimate;
-mod hardship;
+mod faults;
 mod model;
-mod shadow;
+mod redo;
 mod threads;
 
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use btree::{LatchMode, Tree};
 use pager::{Background, NoObserver, Options, Pager, RedoTable};
 
-/// A fresh pager on `folder` that works by itself when it has to.
+/// Opens a fresh pager on `folder`.
 pub fn open_pager(folder: Arc<os::SimFolder>, background: Background) -> Arc<Pager> {
     let options = Options {
         frame_bytes: 16 << 20,
@@ -26,7 +26,7 @@ pub fn open_pager(folder: Arc<os::SimFolder>, background: Background) -> Arc<Pag
     Pager::open(folder, clock, options, redo, &mut NoObserver, 7, &|_| {}).expect("opens").pager
 }
 
-/// A tree whose pages end at word `end`.
+/// Creates a tree whose pages end at word `end`.
 pub fn small_tree(pager: &Arc<Pager>, end: usize, mode: LatchMode) -> Tree {
     Tree::create_sized(pager, 3, None, end).expect("created").with_latch_mode(mode)
 }

@@ -20,11 +20,11 @@ enum Step {
     Scan(Vec<u8>, Vec<u8>, usize),
     Neighbours(Vec<u8>),
     DeleteRange(Vec<u8>, Option<Vec<u8>>),
-    /// So many ascending keys behind a prefix.
+    /// Ascending keys with this prefix, and their number.
     Ascending(u8, u8),
 }
 
-/// Few letters and few lengths, so that keys meet; zero bytes, which padding might hide; common prefixes of all lengths.
+/// Keys of few letters and lengths, so that they collide; zero bytes, which padding might hide; common prefixes of all lengths.
 fn key() -> impl Strategy<Value = Vec<u8>> {
     let letters = prop::sample::select(vec![0u8, 1, b'a', b'b', 0xFF]);
     let free = prop::collection::vec(letters, 0..6);
@@ -63,9 +63,9 @@ fn run(tree: &Tree, model: &mut Model, step: &Step) {
         Step::Delete(key) => assert_eq!(delete(tree, key), model.remove(key).is_some()),
         Step::Get(key) => {
             assert_eq!(get(tree, key).as_ref(), model.get(key));
-            let (mut ahead, mut value) = (Vec::new(), Vec::new());
-            tree.locate_leaves(std::slice::from_ref(key), &mut ahead);
-            let found = tree.get_with_hint(ahead[0], key, &mut value).unwrap();
+            let (mut hints, mut value) = (Vec::new(), Vec::new());
+            tree.locate_leaves(std::slice::from_ref(key), &mut hints);
+            let found = tree.get_with_hint(hints[0], key, &mut value).unwrap();
             assert_eq!(found.present.then_some(&value), model.get(key));
         }
         Step::Scan(from, to, limit) => assert_scans(tree, model, from, to, *limit),
@@ -146,7 +146,7 @@ fn behaves(steps: &[Step], end: usize, mode: LatchMode) {
     let report = assert_sound(&tree);
     assert_eq!(report.records, model.len() as u64);
     assert_equal(&tree, &model);
-    // Everything goes, and so do the pages: one leaf and its ancestors are left.
+    // All records and pages go: one leaf and its ancestors are left.
     while !tree.delete_range(b"", None).step(1000, |_, _, _| {}).unwrap() {}
     let report = assert_sound(&tree);
     assert_eq!(report.records, 0);
@@ -167,7 +167,7 @@ proptest! {
     }
 }
 
-/// The longest keys and values: each node holds very few.
+/// The longest keys and values: each node holds very few records.
 #[test]
 fn longest_keys_and_values() {
     let pager = open_pager(SimFolder::new(1), Background::Manual);
@@ -200,7 +200,7 @@ fn ascending_inserts_fill_the_leaves() {
 }
 
 #[test]
-fn a_random_record_comes_from_everywhere() {
+fn random_records_come_from_the_whole_range() {
     let pager = open_pager(SimFolder::new(1), Background::Manual);
     let tree = small_tree(&pager, 64, LatchMode::Optimistic);
     for number in 0..200u8 {

@@ -1,5 +1,5 @@
-//! Many threads on one tree with tiny pages. Version words are log positions, so each key's history can be checked for linearizability
-//! while it happens: a read that begins after a write has returned must not see an older word.
+//! Many threads on one tree with tiny pages. Version words are WAL positions, so each key's history can be checked for linearizability while it happens: a
+//! read that begins after a write has returned must not see an older word.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -14,7 +14,7 @@ use crate::{assert_sound, open_pager, small_tree};
 
 const KEYS: usize = 300;
 
-/// What is known of a key: the newest word that some finished operation left or saw, and the increments that finished.
+/// The history of each key: the newest word that a finished operation left or saw, and the increments that finished.
 struct History {
     word: Vec<AtomicU64>,
     increments: Vec<AtomicU64>,
@@ -27,11 +27,11 @@ fn key(number: usize) -> Vec<u8> {
     key
 }
 
-/// Reads a key, beginning where a look at it some time ago said, if there was one.
-fn read(tree: &Tree, history: &History, number: usize, ahead: LeafHint, out: &mut Vec<u8>) {
+/// Reads a key, starting at the leaf of an earlier hint, if there is one.
+fn read(tree: &Tree, history: &History, number: usize, hints: LeafHint, out: &mut Vec<u8>) {
     let known = history.word[number].load(Ordering::SeqCst);
     out.clear();
-    let found = tree.get_with_hint(ahead, &key(number), out).unwrap();
+    let found = tree.get_with_hint(hints, &key(number), out).unwrap();
     assert!(found.word >= known, "key {number}: a read saw {} after {known}", found.word);
     assert!(found.word <= tree.pager().wal_head());
     if found.present {
@@ -41,11 +41,11 @@ fn read(tree: &Tree, history: &History, number: usize, ahead: LeafHint, out: &mu
     }
 }
 
-/// Adds one to the key's counter; the value repeats the counter a varying number of times so that it changes its size.
-fn increment(tree: &Tree, history: &History, number: usize, ahead: LeafHint, prng: &mut Prng) {
+/// Adds one to the key's counter. The value repeats the counter a varying number of times so that its size changes.
+fn increment(tree: &Tree, history: &History, number: usize, hints: LeafHint, prng: &mut Prng) {
     let copies = prng.below(6) as usize;
     let done = tree
-        .modify_with_hint(ahead, &key(number), None, |old, change| {
+        .modify_with_hint(hints, &key(number), None, |old, change| {
             let count = old.map_or(0, |old| u64::from_le_bytes(old.value[..8].try_into().unwrap())) + 1;
             let bytes = count.to_le_bytes();
             change.put(&[&bytes, &bytes.repeat(copies)]);
@@ -55,7 +55,7 @@ fn increment(tree: &Tree, history: &History, number: usize, ahead: LeafHint, prn
     history.increments[number].fetch_add(1, Ordering::SeqCst);
 }
 
-/// Moves the counter out of the record: what is deleted is taken off the number of increments.
+/// Deletes the key and subtracts its counter from the number of increments.
 fn delete(tree: &Tree, history: &History, number: usize) {
     let done = tree
         .modify(&key(number), None, |old, change| {
@@ -100,19 +100,19 @@ fn stress(modes: &[LatchMode], end: usize, steps: u64) {
                 let mut prng = Prng::new(index as u64);
                 let mut out = Vec::new();
                 let keys: Vec<Vec<u8>> = (0..KEYS).map(key).collect();
-                let mut ahead = vec![LeafHint::Unknown; KEYS];
+                let mut hints = vec![LeafHint::Unknown; KEYS];
                 for step in 0..steps {
                     if step % 64 == 0 {
-                        ahead.clear();
-                        tree.locate_leaves(&keys, &mut ahead);
+                        hints.clear();
+                        tree.locate_leaves(&keys, &mut hints);
                     }
-                    // Half of the work meets on a few keys.
+                    // Half of the work goes to a few keys.
                     let range = if prng.chance(0.5) { 8 } else { KEYS as u64 };
                     let number = prng.below(range) as usize;
                     match prng.below(10) {
-                        0..5 => increment(&tree, history, number, ahead[number], &mut prng),
+                        0..5 => increment(&tree, history, number, hints[number], &mut prng),
                         5..7 => delete(&tree, history, number),
-                        _ => read(&tree, history, number, ahead[number], &mut out),
+                        _ => read(&tree, history, number, hints[number], &mut out),
                     }
                 }
             }));
@@ -150,13 +150,13 @@ fn each_key_is_linearizable_under_latches() {
 }
 
 #[test]
-fn both_modes_meet_on_one_tree() {
+fn both_latch_modes_work_on_one_tree() {
     stress(&[LatchMode::Optimistic, LatchMode::Latched, LatchMode::Optimistic, LatchMode::Latched], 64, 8_000);
 }
 
-/// Ranges are emptied while others fill them: leaves leave the tree under readers, writers and scans, and their pages come back.
+/// Ranges are emptied while others fill them: leaves are removed under readers, writers and scans, and their pages are reused.
 #[test]
-fn pages_leave_and_return_under_traffic() {
+fn pages_are_freed_and_reused_under_concurrent_use() {
     let pager = open_pager(SimFolder::new(1), Background::Threads);
     let tree = small_tree(&pager, 32, LatchMode::Optimistic);
     let stop = AtomicBool::new(false);
@@ -165,7 +165,7 @@ fn pages_leave_and_return_under_traffic() {
         let (tree, stop) = (&tree, &stop);
         let mut workers = Vec::new();
         for owner in 0..3u8 {
-            // Each owner fills its own range, sees exactly what it put there, and purges it.
+            // Each owner fills its own range, sees exactly its own records, and removes them.
             workers.push(scope.spawn(move || {
                 let mut model = BTreeMap::new();
                 let mut prng = Prng::new(u64::from(owner));

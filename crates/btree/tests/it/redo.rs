@@ -1,5 +1,5 @@
-//! Redo against first execution: a database rebuilt from the log alone must have the very words of the one that ran (BT-8), and whatever
-//! point the log breaks off at, the tree is sound and can be used.
+//! Redo compared with first execution: a database rebuilt from the WAL alone must have exactly the words of the one that ran (BT-8), and wherever the WAL
+//! ends, the tree is sound and can be used.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::{assert_sound, delete, open_pager, put, small_tree};
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// One change that was made, and the end of its mini-transaction.
+/// A change that was made, and the end of its mini-transaction.
 struct Made {
     lsn: u64,
     key: Vec<u8>,
@@ -28,7 +28,7 @@ fn key(prng: &mut Prng) -> Vec<u8> {
     key
 }
 
-/// Random changes, some of them inside transactions, and now and then a purge.
+/// Makes random changes, some of them inside transactions, and sometimes removes a range.
 fn work(tree: &Tree, prng: &mut Prng, steps: usize) -> Vec<Made> {
     let mut made = Vec::new();
     let mut model = Model::new();
@@ -66,7 +66,7 @@ fn open_until(folder: Arc<SimFolder>, lsn: Option<u64>, observer: &mut dyn Obser
     Pager::open(folder, clock, options, redo, observer, 7, &|_| {}).expect("opens").pager
 }
 
-/// Words of every allocated page of the tree. The checksum is computed when a page is written, and the upper half of word 0 is the pager's.
+/// Returns the words of every allocated page of the tree. The checksum is computed when a page is written, and the upper half of word 0 belongs to the pager.
 fn words(pager: &Pager) -> BTreeMap<u64, Vec<u64>> {
     let mut pages = BTreeMap::new();
     for pid in 2..pager.space_use().0 {
@@ -106,7 +106,7 @@ fn redo_leaves_the_same_words() {
     assert!(compared > 200, "only {compared} pages");
 }
 
-/// Replays what `decode` says, which is all that the engine will know.
+/// Replays the changes that `decode` returns, which is all that the engine sees.
 #[derive(Default)]
 struct Follower {
     model: BTreeMap<Vec<u8>, (u64, Vec<u8>)>,
@@ -131,7 +131,7 @@ impl Observer for Follower {
 }
 
 #[test]
-fn the_log_tells_every_change() {
+fn wal_records_describe_every_change() {
     let folder = SimFolder::new(4);
     let pager = open_pager(folder.clone(), Background::Manual);
     let tree = small_tree(&pager, 64, LatchMode::Optimistic);
@@ -157,7 +157,7 @@ fn the_log_tells_every_change() {
     }
 }
 
-/// Where each mini-transaction ends.
+/// Collects the ends of all mini-transactions.
 #[derive(Default)]
 struct Ends(Vec<u64>);
 
@@ -167,10 +167,10 @@ impl Observer for Ends {
     }
 }
 
-/// Recovers to the end of one mini-transaction after the other: between the two steps of a split, and of several, all keys are found, and
-/// going on completes the splits.
+/// Recovers to the end of each mini-transaction in turn: between the two steps of one or several splits all keys are found, and further writes complete the
+/// splits.
 #[test]
-fn whatever_the_log_ends_with_is_a_tree() {
+fn every_prefix_of_the_wal_recovers_to_a_sound_tree() {
     let mut incomplete_seen = 0;
     for seed in 0..2 {
         let folder = SimFolder::new(seed);
@@ -200,11 +200,11 @@ fn whatever_the_log_ends_with_is_a_tree() {
                     None => drop(model.remove(&made.key)),
                 }
             }
-            // A purge that was cut short has removed a part; everything else is exactly there.
+            // A removal that was cut short has removed a part of its range; every other key is there.
             for (key, value) in &model {
                 let found = crate::get(&tree, key);
-                let is_purged = made.iter().any(|made| made.lsn > end && made.value.is_none() && made.key == *key);
-                assert!(found.as_ref() == Some(value) || (found.is_none() && is_purged), "key {key:?} at {end}");
+                let is_removed = made.iter().any(|made| made.lsn > end && made.value.is_none() && made.key == *key);
+                assert!(found.as_ref() == Some(value) || (found.is_none() && is_removed), "key {key:?} at {end}");
             }
             for key in model.keys() {
                 put(&tree, key, b"more");
@@ -216,9 +216,9 @@ fn whatever_the_log_ends_with_is_a_tree() {
     assert!(incomplete_seen > 10, "the cuts hit {incomplete_seen} unfinished splits only");
 }
 
-/// Seed 10598 of `sim random`: an empty leaf to the right of one that is not in the parent yet is no damage.
+/// Regression (seed 10598 of `sim random`): an empty leaf to the right of one that is not in the parent yet is no damage.
 #[test]
-fn a_range_is_purged_beside_unfinished_splits() {
+fn a_range_is_removed_beside_unfinished_splits() {
     for seed in 0..6 {
         let folder = SimFolder::new(seed);
         let pager = open_pager(folder.clone(), Background::Manual);

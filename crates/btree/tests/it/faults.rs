@@ -1,4 +1,4 @@
-//! Damaged pages, a full disk, too little memory, pages that change hands: errors are errors, and nothing else is lost.
+//! Damaged pages, a full disk, too little memory, pages that are reused: errors are reported, and nothing else is lost.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -16,17 +16,17 @@ fn key(number: u64) -> Vec<u8> {
     format!("\0\0\0\x01key:{:06}", number * 7919 % 100_000).into_bytes()
 }
 
-/// Every operation once around; what they find does not matter, only that they come back.
+/// Runs every operation once. The results do not matter, only that all of them return.
 fn use_all(tree: &Tree, prng: &mut Prng) {
     let mut out = Vec::new();
     let mut batch = Batch::new();
     for _ in 0..6 {
         let key = key(prng.below(400));
         let _ = tree.get(&key, &mut out);
-        let mut ahead = Vec::new();
-        tree.locate_leaves(&[&key[..], b"", b"\xFF"], &mut ahead);
-        let _ = tree.get_with_hint(ahead[0], &key, &mut out);
-        tree.read_missing(&ahead);
+        let mut hints = Vec::new();
+        tree.locate_leaves(&[&key[..], b"", b"\xFF"], &mut hints);
+        let _ = tree.get_with_hint(hints[0], &key, &mut out);
+        tree.read_missing(&hints);
         let _ = tree.modify(&key, None, |_, change| change.put(&[&[1; 50]]));
         let _ = tree.modify(&key, None, |_, change| change.delete());
         let _ = tree.first_after(&key);
@@ -44,10 +44,9 @@ fn use_all(tree: &Tree, prng: &mut Prng) {
     while let Ok(false) = purge.step(10, |_, _, _| {}) {}
 }
 
-/// Checksums keep damage by the disk out. Should damaged words get in all the same, operations answer with errors or wrong data, but
-/// nobody panics or runs in circles.
+/// Checksums detect damage by the disk. If damaged words get in all the same, operations return errors or wrong data, but none panics or loops for ever.
 #[test]
-fn no_content_of_a_page_makes_anybody_panic() {
+fn no_page_content_causes_a_panic() {
     for seed in 0..300 {
         let pager = open_pager(SimFolder::new(seed), Background::Manual);
         let tree = small_tree(&pager, 48, [LatchMode::Optimistic, LatchMode::Latched][seed as usize % 2]);
@@ -82,7 +81,7 @@ fn a_damaged_page_is_named() {
         for number in 0..100 {
             put(&tree, &key(number), b"value");
         }
-        // The root's first child becomes a page that is no node.
+        // The root's first child becomes a page that is not a node.
         let victim = {
             let root = pager.exclusive(tree.root()).unwrap();
             let offset = (root.page().load(8) >> 16 & 0x1FF) as usize;
@@ -97,7 +96,7 @@ fn a_damaged_page_is_named() {
     }
 }
 
-/// The disk fills up in the middle of splits: the change fails and leaves no trace, or it is done although its split is not posted.
+/// The disk fills up in the middle of splits: a change fails and leaves no trace, or it is done although its split is not posted.
 #[test]
 fn a_full_disk_stops_writes_only() {
     let mut refused = 0;
@@ -141,9 +140,9 @@ fn assert_equal(tree: &Tree, model: &BTreeMap<Vec<u8>, Vec<u8>>) {
     assert!(found == *model);
 }
 
-/// A tree many times the size of memory, changed and read by several threads while frames come and go under them.
+/// A tree many times the size of memory, changed and read by several threads while its pages are evicted and read in again.
 #[test]
-fn frames_change_hands_under_readers() {
+fn pages_are_evicted_under_readers() {
     let options = Options {
         frame_bytes: 1 << 20,
         ring_bytes: 1 << 20,
@@ -162,7 +161,7 @@ fn frames_change_hands_under_readers() {
             scope.spawn(move || {
                 let mut prng = Prng::new(worker);
                 for _ in 0..4000 {
-                    // Each worker writes keys of its own and reads everybody's.
+                    // Each worker writes keys of its own and reads the keys of all.
                     let own = prng.below(3000) * 3 + worker;
                     put(tree, &key(own), &own.to_le_bytes());
                     let other = prng.below(9000);
@@ -180,29 +179,31 @@ fn frames_change_hands_under_readers() {
     assert!(report.nodes[0] > 400, "the tree is larger than memory: {:?}", report.nodes);
     let keys: Vec<Vec<u8>> = (0..64).map(key).collect();
     let names: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
-    let mut ahead = Vec::new();
-    tree.locate_leaves(&names, &mut ahead);
-    tree.read_missing(&ahead);
+    let mut hints = Vec::new();
+    tree.locate_leaves(&names, &mut hints);
+    tree.read_missing(&hints);
     let (sender, called) = std::sync::mpsc::channel();
-    ahead.clear();
-    tree.locate_leaves(&names, &mut ahead);
-    let absent = ahead.iter().filter(|ahead| matches!(ahead, btree::LeafHint::Missing(_))).count();
-    let then = |at: usize| -> pager::ReadCallback {
+    hints.clear();
+    tree.locate_leaves(&names, &mut hints);
+    let absent = hints.iter().filter(|hints| matches!(hints, btree::LeafHint::Missing(_))).count();
+    let callback = |at: usize| -> pager::ReadCallback {
         let sender = sender.clone();
         Box::new(move || sender.send(at).unwrap())
     };
-    tree.fetch_missing(&ahead, (0..absent).map(then).collect());
+    tree.fetch_missing(&hints, (0..absent).map(callback).collect());
     let mut seen: Vec<usize> = (0..absent)
-        .map(|_| called.recv_timeout(std::time::Duration::from_secs(20)).expect("whoever asks for pages is called"))
+        .map(|_| {
+            called.recv_timeout(std::time::Duration::from_secs(20)).expect("every requested page has its callback")
+        })
         .collect();
     seen.sort_unstable();
     assert_eq!(seen, (0..absent).collect::<Vec<_>>(), "each once");
     pager.close().unwrap();
 }
 
-/// Whoever does not want to wait is told which pages are missing, and finds what whoever waits finds once they have been read.
+/// A cached-only read names the missing pages; once they have been read it finds the same as a read that waits.
 #[test]
-fn reads_within_memory_name_what_is_missing() {
+fn cached_only_reads_name_the_missing_pages() {
     let options = Options { frame_bytes: 1 << 20, background: Background::Manual, ..Options::default() };
     let redo = RedoTable::new().own(btree::redo::KINDS, btree::redo::redo());
     let clock = Arc::new(os::SimClock::new(1));
@@ -251,7 +252,7 @@ fn reads_within_memory_name_what_is_missing() {
     assert!(absences > 200 && most > 2, "{absences} {most}");
 }
 
-/// Two trees and a user of raw extents take over each other's freed pages while readers are on their way.
+/// Two trees and a user of raw extents reuse each other's freed pages while readers are on their way.
 #[test]
 fn a_freed_page_may_become_anything() {
     let pager = open_pager(SimFolder::new(6), Background::Threads);
@@ -266,7 +267,7 @@ fn a_freed_page_may_become_anything() {
                     for number in 0..150 {
                         put(tree, &key(number), &[index as u8; 9]);
                     }
-                    // One record names an extent of two pages, which goes with it.
+                    // One record names an extent of two pages, which is freed with it.
                     let pager = tree.pager();
                     let first = pager.reserve(2, pager::NO_PAGE).unwrap();
                     pager.extent_write(first, 0, &[round as u8; 8192]).unwrap();
@@ -309,9 +310,9 @@ fn a_freed_page_may_become_anything() {
     pager.close().unwrap();
 }
 
-/// A scan stands between two keys; both go, their leaf with them, and others come.
+/// A scan is between two keys; both are removed, their leaf too, and others are inserted.
 #[test]
-fn a_scan_outlives_the_leaf_it_stands_on() {
+fn a_scan_outlives_the_removal_of_its_leaf() {
     for backward in [false, true] {
         let pager = open_pager(SimFolder::new(1), Background::Manual);
         let tree = small_tree(&pager, 32, LatchMode::Optimistic);
@@ -328,7 +329,7 @@ fn a_scan_outlives_the_leaf_it_stands_on() {
         while scan.next_batch(&mut batch).unwrap() {
             seen.extend(batch.iter().map(|entry| entry.key[1]));
             let last = *seen.last().unwrap();
-            // The leaf just read goes, and so does the next one; what lies beyond stays, is split, or comes anew.
+            // The leaf just read is removed, and so is the next one; the leaves beyond stay, are split, or are created again.
             let (from, to) = if backward { (last.saturating_sub(5), last) } else { (last, last.saturating_add(5)) };
             while !tree.delete_range(&[b'k', from], Some(&[b'k', to])).step(100, |_, _, _| {}).unwrap() {}
             put(&tree, &[b'k', if backward { from } else { to }], b"anew");
