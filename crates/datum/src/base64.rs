@@ -1,35 +1,38 @@
-//! Base64 with the alphabet of RFC 4648, section 4.
+//! Base64 with the alphabet of RFC 4648, section 4, as SQL reads and writes it.
 
-const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+use base64::Engine;
+use base64::alphabet::STANDARD;
+use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
+
+/// Padding is required. Bits of the last digit that no byte holds are ignored.
+const BASE64: GeneralPurpose =
+    GeneralPurpose::new(&STANDARD, GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true));
 
 /// Returns the text without line breaks, padded with `=`.
 pub fn encode(bytes: &[u8]) -> String {
-    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let group = chunk.iter().fold(0u32, |group, byte| group << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
-        for place in 0..4 {
-            let digit = ALPHABET[(group >> (18 - 6 * place) & 63) as usize];
-            out.push(if place <= chunk.len() { char::from(digit) } else { '=' });
-        }
-    }
-    out
+    BASE64.encode(bytes)
 }
 
 /// Returns the bytes of a padded text; white space in it is skipped. `None` for anything else.
 pub fn decode(text: &[u8]) -> Option<Vec<u8>> {
     let digits: Vec<u8> = text.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
-    if !digits.len().is_multiple_of(4) {
-        return None;
-    }
-    let padding = digits.iter().rev().take(2).take_while(|byte| **byte == b'=').count();
-    let mut out = Vec::with_capacity(digits.len() / 4 * 3);
-    for chunk in digits[..digits.len() - padding].chunks(4) {
-        let mut group = 0u32;
-        for digit in chunk {
-            group = group << 6 | ALPHABET.iter().position(|known| known == digit)? as u32;
+    BASE64.decode(digits).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_read_with_spaces_and_padding() {
+        for (text, bytes) in
+            [("", &b""[..]), ("QQ==", b"A"), ("Q Q\n= =", b"A"), ("QR==", b"A"), ("QUI=", b"AB"), ("QUJD", b"ABC")]
+        {
+            assert_eq!(decode(text.as_bytes()).as_deref(), Some(bytes), "{text}");
         }
-        group <<= 6 * (4 - chunk.len());
-        out.extend_from_slice(&group.to_be_bytes()[1..chunk.len()]);
+        for text in ["Q", "QQ", "QQ=", "Q===", "====", "QQ==QQ==", "QQ-=", "=QQ="] {
+            assert_eq!(decode(text.as_bytes()), None, "{text}");
+        }
+        assert_eq!([encode(b"A"), encode(b"AB"), encode(b"ABC"), encode(b"")], ["QQ==", "QUI=", "QUJD", ""]);
     }
-    Some(out)
 }

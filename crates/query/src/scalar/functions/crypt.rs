@@ -1,9 +1,15 @@
-//! AES_ENCRYPT and AES_DECRYPT, in the modes that `block_encryption_mode` names. The cipher of one block is `aes`'s; how blocks hang together is here.
+//! AES_ENCRYPT and AES_DECRYPT, in the modes that `block_encryption_mode` names. The cipher and its modes are RustCrypto's; CFB of single bits is here, for no
+//! crate has it.
 //!
-//! What was encrypted elsewhere must come out: a key of any length is folded into the cipher's by XOR, and what is made of whole blocks ends in PKCS #7's padding, as MySQL has both.
+//! Texts that MySQL has encrypted must be readable: a key of any length is folded into the cipher's by XOR, and ECB and CBC pad as PKCS #7 does.
 
+use aes::cipher::block_padding::Pkcs7;
+use aes::cipher::consts::U16;
 use aes::cipher::generic_array::GenericArray;
-use aes::cipher::{BlockDecrypt, BlockEncrypt, KeyInit};
+use aes::cipher::{
+    AsyncStreamCipher, BlockCipher, BlockDecryptMut, BlockEncrypt, BlockEncryptMut, BlockSizeUser, KeyInit, KeyIvInit,
+    StreamCipher,
+};
 use aes::{Aes128, Aes192, Aes256};
 
 use super::{Args, Function, Returns, Run, row};
@@ -92,42 +98,6 @@ impl Mode {
     }
 }
 
-/// The cipher of a block under a key.
-enum Cipher {
-    Aes128(Aes128),
-    Aes192(Aes192),
-    Aes256(Aes256),
-}
-
-impl Cipher {
-    fn new(key: &[u8], bits: u16) -> Cipher {
-        let key = folded(key, usize::from(bits / 8));
-        match bits {
-            128 => Cipher::Aes128(Aes128::new(GenericArray::from_slice(&key))),
-            192 => Cipher::Aes192(Aes192::new(GenericArray::from_slice(&key))),
-            _ => Cipher::Aes256(Aes256::new(GenericArray::from_slice(&key))),
-        }
-    }
-
-    fn encrypt(&self, block: &mut Block) {
-        let block = GenericArray::from_mut_slice(block);
-        match self {
-            Cipher::Aes128(aes) => aes.encrypt_block(block),
-            Cipher::Aes192(aes) => aes.encrypt_block(block),
-            Cipher::Aes256(aes) => aes.encrypt_block(block),
-        }
-    }
-
-    fn decrypt(&self, block: &mut Block) {
-        let block = GenericArray::from_mut_slice(block);
-        match self {
-            Cipher::Aes128(aes) => aes.decrypt_block(block),
-            Cipher::Aes192(aes) => aes.decrypt_block(block),
-            Cipher::Aes256(aes) => aes.decrypt_block(block),
-        }
-    }
-}
-
 /// A key of any length in `length` bytes: what is beyond is laid over the beginning.
 fn folded(key: &[u8], length: usize) -> Vec<u8> {
     let mut folded = vec![0; length];
@@ -137,96 +107,86 @@ fn folded(key: &[u8], length: usize) -> Vec<u8> {
     folded
 }
 
-fn xor(into: &mut [u8], with: &[u8]) {
-    into.iter_mut().zip(with).for_each(|(byte, other)| *byte ^= other);
+/// Returns the text under the cipher. `vector` starts the chain, except in ECB.
+fn encrypted(text: &[u8], key: &[u8], vector: Block, mode: Mode) -> Vec<u8> {
+    let key = folded(key, usize::from(mode.key_bits / 8));
+    match mode.key_bits {
+        128 => encrypted_by::<Aes128>(text, &key, &vector, mode.chain),
+        192 => encrypted_by::<Aes192>(text, &key, &vector, mode.chain),
+        _ => encrypted_by::<Aes256>(text, &key, &vector, mode.chain),
+    }
 }
 
-/// The text under the cipher; `vector` is what the chain begins with.
-fn encrypted(text: &[u8], key: &[u8], vector: Block, mode: Mode) -> Vec<u8> {
-    let cipher = Cipher::new(key, mode.key_bits);
+/// Returns the text that was encrypted, or `None` where the bytes have another length or padding.
+fn decrypted(bytes: &[u8], key: &[u8], vector: Block, mode: Mode) -> Option<Vec<u8>> {
+    let key = folded(key, usize::from(mode.key_bits / 8));
+    match mode.key_bits {
+        128 => decrypted_by::<Aes128>(bytes, &key, &vector, mode.chain),
+        192 => decrypted_by::<Aes192>(bytes, &key, &vector, mode.chain),
+        _ => decrypted_by::<Aes256>(bytes, &key, &vector, mode.chain),
+    }
+}
+
+/// The blocks of all ciphers here have 16 bytes, and keys are folded to the cipher's length, so no constructor fails.
+const FITS: &str = "key and vector have the cipher's lengths";
+
+fn encrypted_by<C>(text: &[u8], key: &[u8], vector: &Block, chain: Chain) -> Vec<u8>
+where
+    C: BlockCipher + BlockEncrypt + BlockEncryptMut + BlockSizeUser<BlockSize = U16> + KeyInit,
+{
     let mut out = text.to_vec();
-    if mode.pads() {
-        let filling = BLOCK - out.len() % BLOCK;
-        out.resize(out.len() + filling, filling as u8);
-    }
-    if !mode.pads() {
-        stream(&mut out, &cipher, vector, mode.chain, true);
-        return out;
-    }
-    let mut last = vector;
-    for bytes in out.chunks_exact_mut(BLOCK) {
-        if mode.chain == Chain::Cbc {
-            xor(bytes, &last);
+    match chain {
+        Chain::Ecb => {
+            return ecb::Encryptor::<C>::new_from_slice(key).expect(FITS).encrypt_padded_vec_mut::<Pkcs7>(text);
         }
-        last.copy_from_slice(bytes);
-        cipher.encrypt(&mut last);
-        bytes.copy_from_slice(&last);
+        Chain::Cbc => {
+            return cbc::Encryptor::<C>::new_from_slices(key, vector)
+                .expect(FITS)
+                .encrypt_padded_vec_mut::<Pkcs7>(text);
+        }
+        Chain::Cfb(1) => bits::<C>(&mut out, key, *vector, true),
+        Chain::Cfb(8) => cfb8::Encryptor::<C>::new_from_slices(key, vector).expect(FITS).encrypt(&mut out),
+        Chain::Cfb(_) => cfb_mode::Encryptor::<C>::new_from_slices(key, vector).expect(FITS).encrypt(&mut out),
+        Chain::Ofb => ofb::Ofb::<C>::new_from_slices(key, vector).expect(FITS).apply_keystream(&mut out),
     }
     out
 }
 
-/// The text that was encrypted; None: this was none.
-fn decrypted(bytes: &[u8], key: &[u8], vector: Block, mode: Mode) -> Option<Vec<u8>> {
-    let cipher = Cipher::new(key, mode.key_bits);
+fn decrypted_by<C>(bytes: &[u8], key: &[u8], vector: &Block, chain: Chain) -> Option<Vec<u8>>
+where
+    C: BlockCipher + BlockEncrypt + BlockEncryptMut + BlockDecryptMut + BlockSizeUser<BlockSize = U16> + KeyInit,
+{
     let mut out = bytes.to_vec();
-    if !mode.pads() {
-        stream(&mut out, &cipher, vector, mode.chain, false);
-        return Some(out);
-    }
-    if !out.len().is_multiple_of(BLOCK) {
-        return None;
-    }
-    let mut last = vector;
-    for bytes in out.chunks_exact_mut(BLOCK) {
-        let mut block = [0; BLOCK];
-        block.copy_from_slice(bytes);
-        let secret = block;
-        cipher.decrypt(&mut block);
-        if mode.chain == Chain::Cbc {
-            xor(&mut block, &last);
+    match chain {
+        Chain::Ecb => {
+            let cipher = ecb::Decryptor::<C>::new_from_slice(key).expect(FITS);
+            return cipher.decrypt_padded_vec_mut::<Pkcs7>(bytes).ok();
         }
-        last = secret;
-        bytes.copy_from_slice(&block);
-    }
-    let filling = usize::from(*out.last()?);
-    let rest = out.len().checked_sub(filling)?;
-    let is_filled = (1..=BLOCK).contains(&filling) && out[rest..].iter().all(|byte| usize::from(*byte) == filling);
-    is_filled.then(|| {
-        out.truncate(rest);
-        out
-    })
-}
-
-/// Both ways of the modes that make a stream to lay over the text. What goes on in the register is what was encrypted, of OFB the stream itself.
-fn stream(text: &mut [u8], cipher: &Cipher, mut register: Block, chain: Chain, encrypts: bool) {
-    if let Chain::Cfb(1) = chain {
-        return bits(text, cipher, register, encrypts);
-    }
-    let step = if chain == Chain::Cfb(8) { 1 } else { BLOCK };
-    for bytes in text.chunks_mut(step) {
-        let mut over = register;
-        cipher.encrypt(&mut over);
-        let before = bytes.to_vec();
-        xor(bytes, &over);
-        let secret = if encrypts { &*bytes } else { &before };
-        match chain {
-            Chain::Ofb => register = over,
-            _ => {
-                register.rotate_left(step % BLOCK);
-                let at = BLOCK - step;
-                register[at..at + secret.len()].copy_from_slice(secret);
-            }
+        Chain::Cbc => {
+            let cipher = cbc::Decryptor::<C>::new_from_slices(key, vector).expect(FITS);
+            return cipher.decrypt_padded_vec_mut::<Pkcs7>(bytes).ok();
         }
+        Chain::Cfb(1) => bits::<C>(&mut out, key, *vector, false),
+        Chain::Cfb(8) => cfb8::Decryptor::<C>::new_from_slices(key, vector).expect(FITS).decrypt(&mut out),
+        Chain::Cfb(_) => cfb_mode::Decryptor::<C>::new_from_slices(key, vector).expect(FITS).decrypt(&mut out),
+        Chain::Ofb => ofb::Ofb::<C>::new_from_slices(key, vector).expect(FITS).apply_keystream(&mut out),
     }
+    Some(out)
 }
 
 /// CFB of single bits, the highest of each byte first.
-fn bits(text: &mut [u8], cipher: &Cipher, register: Block, encrypts: bool) {
+fn bits<C: BlockEncrypt + BlockSizeUser<BlockSize = U16> + KeyInit>(
+    text: &mut [u8],
+    key: &[u8],
+    register: Block,
+    encrypts: bool,
+) {
+    let cipher = C::new_from_slice(key).expect(FITS);
     let mut register = u128::from_be_bytes(register);
     for byte in text {
         for place in (0..8).rev() {
-            let mut over = register.to_be_bytes();
-            cipher.encrypt(&mut over);
+            let mut over = GenericArray::clone_from_slice(&register.to_be_bytes());
+            cipher.encrypt_block(&mut over);
             let before = *byte >> place & 1;
             *byte ^= (over[0] >> 7) << place;
             let secret = if encrypts { *byte >> place & 1 } else { before };
