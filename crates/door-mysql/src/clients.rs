@@ -17,8 +17,6 @@ use crate::protocol::capability;
 use crate::reply::Writer;
 use crate::squeeze;
 
-/// How long a client may take to log in, as MySQL's `connect_timeout`.
-pub const LOGIN_MAX: Duration = Duration::from_secs(10);
 /// Between the word that a client is cut off and the cut, so that the word arrives.
 const LAST_WORD: Duration = Duration::from_millis(200);
 /// The timer is not set more finely than this.
@@ -98,7 +96,8 @@ impl Clients {
         self.by_id.lock().len()
     }
 
-    pub fn add(self: &Arc<Self>, id: u64, handle: Handle) -> Arc<Client> {
+    /// Adds a connection, which has to be logged in within `login_max`.
+    pub fn add(self: &Arc<Self>, id: u64, handle: Handle, login_max: Duration) -> Arc<Client> {
         let client = Arc::new(Client {
             id,
             handle,
@@ -109,7 +108,7 @@ impl Clients {
             squeezed: AtomicBool::new(false),
         });
         self.by_id.lock().insert(id, client.clone());
-        self.allow(&client, LOGIN_MAX);
+        self.allow(&client, login_max);
         client
     }
 

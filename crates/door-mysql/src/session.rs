@@ -8,6 +8,7 @@
 //! taken what was written, and nothing behind it is looked at before.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use engine::{Attempt, Turn as LoginTurn};
 use query::error::SqlError;
@@ -112,8 +113,9 @@ impl Session {
     /// The session and its first packet.
     pub(crate) fn new(shared: &Arc<Shared>, connection: &Arc<Connection>) -> (Session, Vec<u8>) {
         let ip = connection.peer.ip();
+        let login_max = shared.database.global_word("connect_timeout").parse().unwrap_or(10);
         let mut session = Session {
-            client: shared.clients.add(connection.id, connection.handle()),
+            client: shared.clients.add(connection.id, connection.handle(), Duration::from_secs(login_max)),
             shared: shared.clone(),
             connection_id: connection.id,
             host: if ip.is_loopback() { "localhost".into() } else { ip.to_string() },

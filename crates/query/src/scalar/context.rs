@@ -225,16 +225,21 @@ pub struct Warnings {
     kept: Vec<(Level, SqlError)>,
     count: u64,
     pub max_count: usize,
+    /// False drops notes, as `sql_notes` asks for.
+    pub keeps_notes: bool,
 }
 
 impl Default for Warnings {
     fn default() -> Warnings {
-        Warnings { kept: Vec::new(), count: 0, max_count: 1024 }
+        Warnings { kept: Vec::new(), count: 0, max_count: 1024, keeps_notes: true }
     }
 }
 
 impl Warnings {
     pub fn push(&mut self, level: Level, error: SqlError) {
+        if level == Level::Note && !self.keeps_notes {
+            return;
+        }
         self.count += 1;
         if self.kept.len() < self.max_count {
             self.kept.push((level, error));

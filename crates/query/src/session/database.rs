@@ -19,7 +19,7 @@ use crate::session::around::Around;
 use crate::session::count::Counts;
 use crate::session::handle::{Handle, Kill};
 use crate::session::plans::Plans;
-use crate::session::variables::{Is, May, find};
+use crate::session::variables::{Is, find};
 use crate::value::Value;
 
 pub struct Database {
@@ -150,7 +150,7 @@ impl Database {
     pub fn tell(&self, facts: impl IntoIterator<Item = (&'static str, u64)>) {
         let mut globals = self.globals.lock();
         for (name, number) in facts {
-            let variable = find(name).ok().filter(|variable| matches!(variable.may, May::Read | May::Global));
+            let variable = find(name).ok().filter(|variable| variable.may.is_of_server());
             let variable = variable.unwrap_or_else(|| panic!("{name} is no variable of the server"));
             let value = if let Is::Flag(_) = variable.is { Value::from(number != 0) } else { Value::UInt(number) };
             globals.insert(name, value);

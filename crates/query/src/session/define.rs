@@ -91,6 +91,8 @@ impl Session {
         let default = writing.snapshot.schema(&name)?.collation;
         writing.put_schema(&name, collation_of(charset, collation, default)?)?;
         self.finish(writing)?;
+        self.refresh();
+        self.follow_database();
         Ok(Outcome::Done { affected: 1, last_insert_id: 0, info: String::new() })
     }
 

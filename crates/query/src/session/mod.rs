@@ -414,6 +414,7 @@ impl Session {
         self.ctx.session.database = name.as_deref().map(Text::from);
         self.handle.show(|shown| shown.database.clone_from(&name));
         self.database = name;
+        self.follow_database();
         self.leave_ground();
     }
 

@@ -43,11 +43,10 @@ impl Session {
             return Err(error::INCORRECT_GLOBAL_LOCAL_VAR.with(&[&name, &"SESSION"]));
         }
         let variable = find(name)?;
-        if scope == Some(Scope::Session) && matches!(variable.may, variables::May::Global | variables::May::Read) {
+        if scope == Some(Scope::Session) && variable.may.is_of_server() {
             return Err(error::INCORRECT_GLOBAL_LOCAL_VAR.with(&[&name, &"GLOBAL"]));
         }
-        let is_global = scope.is_some_and(Scope::is_global)
-            || matches!(variable.may, variables::May::Global | variables::May::Read);
+        let is_global = scope.is_some_and(Scope::is_global) || variable.may.is_of_server();
         let value = if is_global { self.global(variable) } else { self.values.get(variable) };
         let value = if name == "character_set_results" && value == Value::text("") { Value::Null } else { value };
         Ok((value, variable.ty()))
@@ -66,6 +65,7 @@ impl Session {
             let value = self.values.get(variable);
             self.obey(variable.name, &value)?;
         }
+        self.follow_database();
         Ok(())
     }
 
@@ -198,10 +198,10 @@ impl Session {
         if scope == Scope::Next && self.in_transaction() {
             return Err(error::CANT_CHANGE_TX_CHARACTERISTICS.bare());
         }
-        if !scope.is_global() && variable.may == variables::May::Global {
+        if !scope.is_global() && variable.may.is_of_server() {
             return Err(error::GLOBAL_VARIABLE.with(&[&variable.name]));
         }
-        let kept = self.verify(variable.name, &value)?;
+        let kept = self.verify(scope, variable, &value)?;
         Ok(Checked::System(scope, variable, kept))
     }
 
@@ -224,6 +224,9 @@ impl Session {
                     let kept = self.db.persist(name, &value)?;
                     self.gate = self.gate.max(kept);
                 }
+                if let Some((partner, follows)) = partner_of(name, &value, &self.db.global_word("collation_server"))? {
+                    self.db.globals.lock().insert(partner, follows);
+                }
                 self.db.globals.lock().insert(name, value.clone());
                 self.db.follow(name, &value);
                 // One of the two without the other has no meaning.
@@ -245,6 +248,9 @@ impl Session {
             Scope::Session => {}
         }
         self.obey(name, &value)?;
+        if let Some((partner, follows)) = partner_of(name, &value, &self.values.word("collation_server"))? {
+            self.values.set(partner, follows);
+        }
         self.values.set(name, value);
         if !self.in_transaction() {
             // What was said of the next transaction alone is over.
@@ -283,7 +289,8 @@ impl Session {
     }
 
     /// The value as it is kept; an error if it makes no sense.
-    fn verify(&mut self, name: &'static str, value: &Value) -> Result<Value> {
+    fn verify(&mut self, scope: Scope, variable: &'static variables::Variable, value: &Value) -> Result<Value> {
+        let name = variable.name;
         if TRACKERS.contains(&name) {
             return self.verify_tracker(name, value);
         }
@@ -315,6 +322,12 @@ impl Session {
                 let known = |name: &str| ["zlib", "zstd", "uncompressed"].contains(&name.to_ascii_lowercase().as_str());
                 if text.split(',').all(known) { Ok(value.clone()) } else { Err(wrong()) }
             }
+            "optimizer_switch" => {
+                let now = if scope.is_global() { self.global(variable) } else { self.values.get(variable) };
+                Ok(Value::text(variables::switched(&variables::text_of(&now), &text).ok_or_else(wrong)?))
+            }
+            "character_set_database" if Charset::by_name(&text)?.name() != self.values.word(name) => Err(wrong()),
+            "collation_database" if Collation::by_name(&text)?.name() != self.values.word(name) => Err(wrong()),
             "character_set_results" if text.is_empty() || text.eq_ignore_ascii_case("null") => Ok(Value::text("")),
             name if name.starts_with("character_set_") => {
                 let charset = Charset::by_name(&text)?;
@@ -391,6 +404,7 @@ impl Session {
             }
             "foreign_key_checks" => self.host().foreign_key_checks = *value == Value::TRUE,
             "max_allowed_packet" => self.ctx.max_allowed_packet = number as usize,
+            "sql_notes" => self.ctx.warnings.keeps_notes = *value == Value::TRUE,
             "max_error_count" => self.ctx.warnings.max_count = number as usize,
             "timestamp" => self.quick.timestamp = number,
             name if TRACKERS.contains(&name) => self.obey_tracker(name, value)?,
@@ -407,6 +421,15 @@ impl Session {
             _ => {}
         }
         Ok(())
+    }
+
+    /// The character set and the collation of the current database, or else of the server, as variables tell them.
+    pub(super) fn follow_database(&mut self) {
+        let schema = self.database.as_deref().and_then(|name| self.catalog.schema(name).ok());
+        let of_server = || Collation::by_name(&self.values.word("collation_server")).unwrap_or(Collation::DEFAULT);
+        let collation = schema.map_or_else(of_server, |schema| schema.collation);
+        self.values.set("character_set_database", Value::text(collation.charset().name()));
+        self.values.set("collation_database", Value::text(collation.name()));
     }
 
     fn connect_with(&mut self, collation: Collation) {
@@ -430,6 +453,20 @@ impl Session {
 
 /// What SET NAMES sets.
 const NAMES: [&str; 3] = ["character_set_client", "character_set_connection", "character_set_results"];
+
+/// The variable that follows when one of the server's character set and collation is set, with its value. `collation` is the server's now.
+fn partner_of(name: &str, value: &Value, collation: &str) -> Result<Option<(&'static str, Value)>> {
+    let text = variables::text_of(value);
+    Ok(match name {
+        "collation_server" => Some(("character_set_server", Value::text(Collation::by_name(&text)?.charset().name()))),
+        "character_set_server" => {
+            let charset = Charset::by_name(&text)?;
+            let differs = Collation::by_name(collation)?.charset() != charset;
+            differs.then(|| ("collation_server", Value::text(charset.default_collation().name())))
+        }
+        _ => None,
+    })
+}
 
 /// A part of SET that can be done without an error.
 enum Checked {

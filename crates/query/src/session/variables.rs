@@ -1,5 +1,5 @@
-//! System variables: one table. A variable is real (a row says where it is obeyed), fixed (it tells what is so), or accepted because what it asks for is so
-//! anyhow or harmless; anything else is error 1193.
+//! System variables: one table. A variable is obeyed, or fixed (it tells how it is, and other values are refused), or a hint: it is accepted and stored, and no
+//! value of it changes a result; its row says why. docs/protocols/mysql.md lists the hints with the same reasons. Other names are error 1193.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,6 +19,8 @@ pub enum Is {
     Number(u64),
     Flag(bool),
     Word(&'static str),
+    /// One of these words, by its name or its place; the first of the two is the default.
+    OneOf(&'static str, &'static [&'static str]),
     /// A number with its least and its most: others are refused.
     Within(u64, u64, u64),
     /// The same, but others become the nearest of these, with a warning, as MySQL has it.
@@ -33,12 +35,23 @@ pub enum May {
     Set,
     /// Obeyed, and set globally alone.
     Global,
-    /// Any value does no harm.
-    Accept,
-    /// Only the value it has.
+    /// Stored and without effect on any result, for this reason.
+    Hint(&'static str),
+    /// The same, and set globally alone.
+    GlobalHint(&'static str),
+    /// Only the value that it has: others are not served yet (error 1235).
     Keep,
+    /// Only the value that it has: no other is possible here (error 1231).
+    Only,
     /// Error 1238.
     Read,
+}
+
+impl May {
+    /// Does the server have one value, that each session reads?
+    pub fn is_of_server(self) -> bool {
+        matches!(self, Global | GlobalHint(_) | Read)
+    }
 }
 
 pub struct Variable {
@@ -51,8 +64,22 @@ const fn of(name: &'static str, is: Is, may: May) -> Variable {
     Variable { name, is, may }
 }
 
-use Is::{Flag, Near, Number, Seconds, Within, Word};
-use May::{Accept, Global, Keep, Read, Set};
+use Is::{Flag, Near, Number, OneOf, Seconds, Within, Word};
+use May::{Global, GlobalHint, Hint, Keep, Only, Read, Set};
+
+// Why a hint changes no result.
+const MEMORY: &str = "statements share the memory of the setting `memory`";
+const CACHES: &str = "caches and threads have no number of their own";
+const PLANS: &str = "the planner compares costs of its own, and every plan gives the same result";
+const NO_BINARY_LOG: &str = "there is no binary log";
+const NO_MYISAM: &str = "no table is MyISAM's";
+const NO_GENERAL_LOG: &str = "there is no general log";
+const ALWAYS_FRESH: &str = "figures are never cached";
+const WHOLE_VALUES: &str = "sorting compares whole values";
+const UNIQUE: &str = "unique keys are always checked";
+const REBUILD: &str = "how a table is rebuilt does not change what it holds";
+const ROW_FORMATS: &str = "options of row and page formats are only shown again";
+const SEND_TIMEOUT: &str = "`polarx_rpc_net_write_timeout` holds for all doors";
 
 /// The longest that may be waited for, in seconds.
 const YEAR_S: u64 = 365 * 24 * 3600;
@@ -63,23 +90,23 @@ pub const VARIABLES: &[Variable] = &[
     of("auto_increment_offset", Near(1, 1, 65_535), Set),
     of("autocommit", Flag(true), Set),
     of("back_log", Number(511), Read),
-    of("big_tables", Flag(false), Accept),
-    of("binlog_format", Word("ROW"), Accept),
-    of("binlog_row_image", Word("FULL"), Accept),
+    of("big_tables", Flag(false), Hint(MEMORY)),
+    of("binlog_format", OneOf("ROW", &["MIXED", "STATEMENT", "ROW"]), Hint(NO_BINARY_LOG)),
+    of("binlog_row_image", OneOf("FULL", &["MINIMAL", "NOBLOB", "FULL"]), Hint(NO_BINARY_LOG)),
     of("block_encryption_mode", Word("aes-128-ecb"), Set),
-    of("bulk_insert_buffer_size", Number(8_388_608), Accept),
+    of("bulk_insert_buffer_size", Near(8_388_608, 0, u64::MAX), Hint(MEMORY)),
     of("character_set_client", Word("utf8mb4"), Set),
     of("character_set_connection", Word("utf8mb4"), Set),
-    of("character_set_database", Word("utf8mb4"), Accept),
+    of("character_set_database", Word("utf8mb4"), Only),
     of("character_set_filesystem", Word("binary"), Keep),
     of("character_set_results", Word("utf8mb4"), Set),
     of("character_set_server", Word("utf8mb4"), Set),
     of("character_set_system", Word("utf8mb3"), Read),
     of("collation_connection", Word("utf8mb4_0900_ai_ci"), Set),
-    of("collation_database", Word("utf8mb4_0900_ai_ci"), Accept),
+    of("collation_database", Word("utf8mb4_0900_ai_ci"), Only),
     of("collation_server", Word("utf8mb4_0900_ai_ci"), Set),
     of("completion_type", Word("NO_CHAIN"), Set),
-    of("connect_timeout", Number(10), Accept),
+    of("connect_timeout", Near(10, 2, YEAR_S), Global),
     of("cte_max_recursion_depth", Near(1000, 0, u32::MAX as u64), Set),
     of("datadir", Word(""), Read),
     of("default_authentication_plugin", Word("caching_sha2_password"), Read),
@@ -88,9 +115,9 @@ pub const VARIABLES: &[Variable] = &[
     of("default_storage_engine", Word("InnoDB"), Keep),
     of("default_tmp_storage_engine", Word("InnoDB"), Keep),
     of("default_week_format", Number(0), Keep),
-    of("delay_key_write", Word("ON"), Accept),
+    of("delay_key_write", OneOf("ON", &["OFF", "ON", "ALL"]), GlobalHint(NO_MYISAM)),
     of("div_precision_increment", Near(4, 0, 30), Set),
-    of("eq_range_index_dive_limit", Number(200), Accept),
+    of("eq_range_index_dive_limit", Near(200, 0, u32::MAX as u64), Hint(PLANS)),
     of("event_scheduler", Word("OFF"), Read),
     of("explicit_defaults_for_timestamp", Flag(true), Keep),
     of("foreign_key_checks", Flag(true), Set),
@@ -100,8 +127,7 @@ pub const VARIABLES: &[Variable] = &[
     of("have_openssl", Word("YES"), Read),
     of("have_ssl", Word("YES"), Read),
     of("hostname", Word("localhost"), Read),
-    // Figures are never older than the statement that asks.
-    of("information_schema_stats_expiry", Number(0), Accept),
+    of("information_schema_stats_expiry", Near(0, 0, YEAR_S), Hint(ALWAYS_FRESH)),
     of("init_connect", Word(""), Keep),
     // Numbers are taken without a lock, by whoever comes: a statement's need not follow each other.
     of("innodb_autoinc_lock_mode", Number(2), Read),
@@ -117,27 +143,26 @@ pub const VARIABLES: &[Variable] = &[
     of("innodb_lock_wait_timeout", Near(50, 1, 1 << 30), Set),
     of("innodb_page_size", Number(4096), Read),
     of("innodb_polar_blink_tree", Flag(true), Read),
-    of("innodb_print_all_deadlocks", Flag(false), Accept),
+    of("innodb_print_all_deadlocks", Flag(false), Only),
     of("innodb_read_only", Flag(false), Read),
     of("innodb_rollback_on_timeout", Flag(false), Read),
-    of("innodb_stats_on_metadata", Flag(false), Accept),
+    of("innodb_stats_on_metadata", Flag(false), GlobalHint(ALWAYS_FRESH)),
     // Statistics are rows of the catalog.
     of("innodb_stats_persistent", Flag(true), Keep),
-    of("innodb_strict_mode", Flag(true), Accept),
+    of("innodb_strict_mode", Flag(true), Hint(ROW_FORMATS)),
     of("innodb_version", Word("8.0.40"), Read),
-    of("interactive_timeout", Number(28800), Accept),
-    of("internal_tmp_mem_storage_engine", Word("TempTable"), Accept),
-    of("join_buffer_size", Number(262_144), Accept),
+    of("interactive_timeout", Near(28_800, 1, YEAR_S), Set),
+    of("internal_tmp_mem_storage_engine", OneOf("TempTable", &["MEMORY", "TempTable"]), Hint(MEMORY)),
+    of("join_buffer_size", Near(262_144, 128, u64::MAX), Hint(MEMORY)),
     of("lc_messages", Word("en_US"), Keep),
     of("lc_time_names", Word("en_US"), Set),
     of("license", Word("Apache-2.0"), Read),
     of("local_infile", Flag(false), Global),
     of("lock_wait_timeout", Near(YEAR_S, 1, YEAR_S), Set),
     of("log_bin", Flag(false), Read),
-    // There is no binary log that a function could make unsafe.
-    of("log_bin_trust_function_creators", Flag(false), Global),
+    of("log_bin_trust_function_creators", Flag(false), GlobalHint(NO_BINARY_LOG)),
     of("long_query_time", Seconds("10.000000", YEAR_S), Set),
-    of("low_priority_updates", Flag(false), Accept),
+    of("low_priority_updates", Flag(false), Hint(NO_MYISAM)),
     of("lower_case_file_system", Flag(false), Read),
     of("lower_case_table_names", Number(0), Read),
     of("mandatory_roles", Word(""), Keep),
@@ -145,23 +170,23 @@ pub const VARIABLES: &[Variable] = &[
     of("max_connections", Number(10_000), Read),
     of("max_error_count", Near(1024, 0, 65_535), Set),
     of("max_execution_time", Near(0, 0, u32::MAX as u64), Set),
-    of("max_heap_table_size", Number(16_777_216), Accept),
+    of("max_heap_table_size", Near(16_777_216, 16_384, u64::MAX), Hint(MEMORY)),
     of("max_join_size", Near(u64::MAX, 1, u64::MAX), Set),
-    of("max_length_for_sort_data", Number(4096), Accept),
+    of("max_length_for_sort_data", Near(4096, 4, 8_388_608), Hint(PLANS)),
     of("max_prepared_stmt_count", Number(16_382), Read),
-    of("max_sort_length", Number(1024), Accept),
+    of("max_sort_length", Near(1024, 4, 8_388_608), Hint(WHOLE_VALUES)),
     of("max_user_connections", Number(0), Keep),
-    of("net_buffer_length", Number(16_384), Accept),
+    of("net_buffer_length", Near(16_384, 1024, 1_048_576), Hint(MEMORY)),
     of("net_read_timeout", Near(30, 1, YEAR_S), Set),
-    of("net_write_timeout", Number(60), Accept),
-    of("new", Flag(false), Accept),
+    of("net_write_timeout", Near(60, 1, YEAR_S), Hint(SEND_TIMEOUT)),
+    of("new", Flag(false), Only),
     // Of the XRPC door: it speaks the second version of that protocol.
     of("new_rpc", Flag(true), Read),
     of("offline_mode", Flag(false), Keep),
-    of("old_alter_table", Flag(false), Accept),
-    of("optimizer_prune_level", Number(1), Accept),
-    of("optimizer_search_depth", Number(62), Accept),
-    of("optimizer_switch", Word(""), Accept),
+    of("old_alter_table", Flag(false), Hint(REBUILD)),
+    of("optimizer_prune_level", Near(1, 0, 1), Hint(PLANS)),
+    of("optimizer_search_depth", Near(62, 0, 62), Hint(PLANS)),
+    of("optimizer_switch", Word(SWITCHES), Hint(PLANS)),
     of("partial_revokes", Flag(false), Keep),
     of("password_history", Number(0), Keep),
     of("performance_schema", Flag(false), Read),
@@ -218,16 +243,16 @@ pub const VARIABLES: &[Variable] = &[
     // Of those who come from now on.
     of("protocol_compression_algorithms", Word("zlib,zstd,uncompressed"), Global),
     of("protocol_version", Number(10), Read),
-    of("query_alloc_block_size", Number(8192), Accept),
-    of("query_prealloc_size", Number(8192), Accept),
-    of("range_optimizer_max_mem_size", Number(8_388_608), Accept),
-    of("read_buffer_size", Number(131_072), Accept),
+    of("query_alloc_block_size", Near(8192, 1024, u32::MAX as u64), Hint(MEMORY)),
+    of("query_prealloc_size", Near(8192, 8192, u64::MAX), Hint(MEMORY)),
+    of("range_optimizer_max_mem_size", Near(8_388_608, 0, u64::MAX), Hint(MEMORY)),
+    of("read_buffer_size", Near(131_072, 8192, 2_147_479_552), Hint(MEMORY)),
     of("read_only", Flag(false), Global),
-    of("read_rnd_buffer_size", Number(262_144), Accept),
+    of("read_rnd_buffer_size", Near(262_144, 1, 2_147_483_647), Hint(MEMORY)),
     of("rpc_port", Number(0), Read),
     of("rpc_use_legacy_port", Flag(false), Read),
     of("secure_file_priv", Word("NULL"), Read),
-    of("server_id", Number(1), Accept),
+    of("server_id", Number(1), Only),
     of("session_track_gtids", Word("OFF"), Set),
     of("session_track_schema", Flag(true), Set),
     of("session_track_state_change", Flag(false), Set),
@@ -240,12 +265,12 @@ pub const VARIABLES: &[Variable] = &[
     of("skip_name_resolve", Flag(true), Read),
     of("skip_networking", Flag(false), Read),
     of("slow_query_log", Flag(false), Keep),
-    of("sort_buffer_size", Number(262_144), Accept),
+    of("sort_buffer_size", Near(262_144, 32_768, u64::MAX), Hint(MEMORY)),
     of("sql_auto_is_null", Flag(false), Keep),
     of("sql_big_selects", Flag(true), Set),
-    of("sql_buffer_result", Flag(false), Accept),
-    of("sql_log_bin", Flag(true), Accept),
-    of("sql_log_off", Flag(false), Accept),
+    of("sql_buffer_result", Flag(false), Hint(MEMORY)),
+    of("sql_log_bin", Flag(true), Hint(NO_BINARY_LOG)),
+    of("sql_log_off", Flag(false), Hint(NO_GENERAL_LOG)),
     of(
         "sql_mode",
         Word(
@@ -253,35 +278,65 @@ pub const VARIABLES: &[Variable] = &[
         ),
         Set,
     ),
-    of("sql_notes", Flag(true), Accept),
+    of("sql_notes", Flag(true), Set),
     of("sql_quote_show_create", Flag(true), Keep),
     of("sql_require_primary_key", Flag(false), Keep),
     of("sql_safe_updates", Flag(false), Set),
     of("sql_select_limit", Number(u64::MAX), Set),
-    of("sql_warnings", Flag(false), Accept),
+    of("sql_warnings", Flag(false), Only),
     of("super_read_only", Flag(false), Global),
-    of("sync_binlog", Number(1), Accept),
+    of("sync_binlog", Near(1, 0, u32::MAX as u64), GlobalHint(NO_BINARY_LOG)),
     of("system_time_zone", Word("UTC"), Read),
-    of("table_definition_cache", Number(2000), Accept),
-    of("table_open_cache", Number(4000), Accept),
-    of("thread_cache_size", Number(9), Accept),
+    of("table_definition_cache", Near(2000, 400, 524_288), GlobalHint(CACHES)),
+    of("table_open_cache", Near(4000, 1, 524_288), GlobalHint(CACHES)),
+    of("thread_cache_size", Near(9, 0, 16_384), GlobalHint(CACHES)),
     of("thread_handling", Word("pool-of-threads"), Read),
     of("thread_pool_size", Number(0), Read),
     of("time_zone", Word("SYSTEM"), Set),
     of("timestamp", Number(0), Set),
-    of("tmp_table_size", Number(16_777_216), Accept),
-    of("transaction_alloc_block_size", Number(8192), Accept),
+    of("tmp_table_size", Near(16_777_216, 1024, u64::MAX), Hint(MEMORY)),
+    of("transaction_alloc_block_size", Near(8192, 1024, 131_072), Hint(MEMORY)),
     of("transaction_isolation", Word("REPEATABLE-READ"), Set),
-    of("transaction_prealloc_size", Number(4096), Accept),
+    of("transaction_prealloc_size", Near(4096, 1024, 131_072), Hint(MEMORY)),
     of("transaction_read_only", Flag(false), Set),
-    of("unique_checks", Flag(true), Accept),
+    of("unique_checks", Flag(true), Hint(UNIQUE)),
     of("version", Word(VERSION), Read),
     of("version_comment", Word("Beluga"), Read),
     of("version_compile_machine", Word("x86_64"), Read),
     of("version_compile_os", Word("Linux"), Read),
     of("wait_timeout", Near(28_800, 1, YEAR_S), Set),
-    of("windowing_use_high_precision", Flag(true), Accept),
+    of("windowing_use_high_precision", Flag(true), Only),
 ];
+
+/// The flags of `optimizer_switch` with MySQL's defaults.
+const SWITCHES: &str = "index_merge=on,index_merge_union=on,index_merge_sort_union=on,index_merge_intersection=on,\
+    engine_condition_pushdown=on,index_condition_pushdown=on,mrr=on,mrr_cost_based=on,block_nested_loop=on,\
+    batched_key_access=off,materialization=on,semijoin=on,loosescan=on,firstmatch=on,duplicateweedout=on,\
+    subquery_materialization_cost_based=on,use_index_extensions=on,condition_fanout_filter=on,derived_merge=on,\
+    use_invisible_indexes=off,skip_scan=on,hash_join=on,subquery_to_derived=off,prefer_ordering_index=on,\
+    hypergraph_optimizer=off,derived_condition_pushdown=on";
+
+/// The flags of `now` after `change`, a list of `flag=on`, `flag=off`, `flag=default` and `default`. `None` for an unknown flag or state.
+pub fn switched(now: &str, change: &str) -> Option<String> {
+    let pairs = |list: &'static str| list.split(',').filter_map(|item| item.split_once('='));
+    let mut flags: Vec<(&str, &str)> = now.split(',').filter_map(|item| item.split_once('=')).collect();
+    for item in change.split(',').map(str::trim).filter(|item| !item.is_empty()) {
+        if item.eq_ignore_ascii_case("default") {
+            flags = pairs(SWITCHES).collect();
+            continue;
+        }
+        let (name, state) = item.split_once('=')?;
+        let (_, default) = pairs(SWITCHES).find(|(flag, _)| flag.eq_ignore_ascii_case(name))?;
+        let state = match state.to_ascii_lowercase().as_str() {
+            "on" => "on",
+            "off" => "off",
+            "default" => default,
+            _ => return None,
+        };
+        flags.iter_mut().find(|(flag, _)| flag.eq_ignore_ascii_case(name))?.1 = state;
+    }
+    Some(flags.iter().map(|(flag, state)| format!("{flag}={state}")).collect::<Vec<_>>().join(","))
+}
 
 /// Variables of MySQL that are not here and that nobody could set there: error 1238, not 1193.
 const FIXED_ELSEWHERE: &[&str] = &[
@@ -369,7 +424,7 @@ impl Variable {
         match self.is {
             Number(number) | Within(number, ..) | Near(number, ..) => Value::UInt(number),
             Flag(flag) => Value::from(flag),
-            Word(word) => Value::text(word),
+            Word(word) | OneOf(word, _) => Value::text(word),
             Seconds(seconds, _) => Value::Decimal(Decimal::parse(seconds).unwrap_or_else(|| Decimal::from(0u64))),
         }
     }
@@ -378,7 +433,7 @@ impl Variable {
         match self.is {
             Number(_) | Within(..) | Near(..) => Type::unsigned(),
             Flag(_) => Type::boolean(),
-            Word(_) => Type::text(256, Collation::DEFAULT),
+            Word(_) | OneOf(..) => Type::text(256, Collation::DEFAULT),
             Seconds(..) => Type::decimal(14, 6),
         }
     }
@@ -428,6 +483,16 @@ impl Variable {
                 _ => Err(self.wrong_value(&value)),
             },
             (Flag(_), _) => Err(self.wrong_value(&value)),
+            (OneOf(_, words), Value::Text(text)) => {
+                let word = words.iter().find(|word| word.eq_ignore_ascii_case(text.as_str()));
+                word.map(|word| Value::text(*word)).ok_or_else(|| self.wrong_value(&value))
+            }
+            (OneOf(_, words), Value::Int(_) | Value::UInt(_)) => {
+                let word = text_of(&value).parse::<usize>().ok().and_then(|place| words.get(place));
+                word.map(|word| Value::text(*word)).ok_or_else(|| self.wrong_value(&value))
+            }
+            (OneOf(..), Value::Null) => Err(self.wrong_value(&value)),
+            (OneOf(..), _) => Err(error::WRONG_TYPE_FOR_VAR.with(&[&self.name])),
             (Word(_), Value::Text(_)) => Ok(value),
             // Lists that may be absent, and numbers that stand for words, are looked at by who knows the words.
             (Word(_), Value::Null) if self.name == "session_track_system_variables" => Ok(value),
@@ -448,9 +513,12 @@ impl Variable {
     pub fn check(&self, value: &Value) -> Result<()> {
         match self.may {
             Read => Err(error::INCORRECT_GLOBAL_LOCAL_VAR.with(&[&self.name, &"read only"])),
-            Keep if text_of(value).eq_ignore_ascii_case(&text_of(&self.default())) => Ok(()),
+            // The session knows the database's character set.
+            Only if self.name.ends_with("_database") => Ok(()),
+            Keep | Only if text_of(value).eq_ignore_ascii_case(&text_of(&self.default())) => Ok(()),
+            Only => Err(self.wrong_value(value)),
             Keep => Err(error::SqlError::unsupported(format!("{} = {}", self.name, text_of(value)))),
-            Accept | Global | Set => Ok(()),
+            Hint(_) | GlobalHint(_) | Global | Set => Ok(()),
         }
     }
 }
@@ -564,6 +632,39 @@ mod tests {
         let variable = find("sql_auto_is_null").expect("known");
         assert!(variable.check(&Value::FALSE).is_ok());
         assert_eq!(variable.check(&Value::TRUE).expect_err("not served").code, 1235);
+        assert_eq!(find("sql_warnings").expect("known").check(&Value::TRUE).expect_err("not so").code, 1231);
         assert_eq!(find("no_such_thing").err().expect("unknown").code, 1193);
+    }
+
+    /// A variable without effect tells its reader so.
+    #[test]
+    fn the_documents_list_the_hints_with_their_reasons() {
+        let document = include_str!("../../../../docs/protocols/mysql.md");
+        for Variable { name, may, .. } in VARIABLES {
+            if let Hint(reason) | GlobalHint(reason) = may {
+                let row = document.lines().find(|line| line.ends_with(&format!("| {reason} |")));
+                assert!(row.is_some_and(|row| row.contains(&format!("`{name}`"))), "{name}: {reason}");
+            }
+        }
+    }
+
+    #[test]
+    fn words_are_set_by_name_or_place() {
+        let variable = find("binlog_format").expect("known");
+        assert_eq!(variable.form(Value::text("statement")).expect("a name"), Value::text("STATEMENT"));
+        assert_eq!(variable.form(Value::Int(0)).expect("a place"), Value::text("MIXED"));
+        let code = |value| variable.form(value).expect_err("no such format").code;
+        assert_eq!([code(Value::Int(3)), code(Value::text("x")), code(Value::Null)], [1231, 1231, 1231]);
+        assert_eq!(code(Value::Double(1.0)), 1232);
+    }
+
+    #[test]
+    fn switches_are_merged() {
+        let changed = switched(SWITCHES, "mrr=off, Hash_Join=OFF").expect("two flags");
+        assert_eq!(changed, SWITCHES.replace("mrr=on", "mrr=off").replace("hash_join=on", "hash_join=off"));
+        assert_eq!(switched(&changed, "default").as_deref(), Some(SWITCHES));
+        assert_eq!(switched(&changed, "mrr=default,hash_join=default").as_deref(), Some(SWITCHES));
+        assert_eq!(switched(SWITCHES, ""), Some(SWITCHES.to_owned()));
+        assert_eq!(switched(SWITCHES, "mrr").or(switched(SWITCHES, "x=on")).or(switched(SWITCHES, "mrr=1")), None);
     }
 }

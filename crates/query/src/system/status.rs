@@ -6,7 +6,7 @@ use crate::exec::host::host;
 use crate::scalar::EvalContext;
 use crate::session::Database;
 use crate::session::count::NAMES;
-use crate::session::variables::{May, VARIABLES, Variable, find, shown, text_of};
+use crate::session::variables::{VARIABLES, Variable, find, shown, text_of};
 use crate::system::Holds::Text;
 use crate::system::{SystemTable, text};
 use crate::value::Value;
@@ -116,7 +116,7 @@ fn session_variables(ctx: &mut EvalContext) -> Result<Vec<Row>> {
     let globals = host.db.globals.lock().clone();
     let row = |variable: &Variable| {
         let value = match (variable.may, variable.name) {
-            (May::Global | May::Read, name) => globals.get(name).cloned().unwrap_or_else(|| variable.default()),
+            (may, name) if may.is_of_server() => globals.get(name).cloned().unwrap_or_else(|| variable.default()),
             (_, "timestamp") if host.variables.number("timestamp") == 0 => Value::Double(now.0 as f64 / 1e6),
             _ => host.variables.get(variable),
         };
