@@ -1,6 +1,6 @@
-//! Rubbish in the log inside a chunk with a right checksum: reading it must come to an end, with an error or with records that lie one behind the other in what was written.
+//! Random bytes in a WAL chunk with a correct checksum: reading must end, with an error or with consecutive records of the written bytes.
 //!
-//! `make fuzz` in the root. The input is the payload, cut into chunks of the size that its first two bytes say.
+//! `make fuzz` in the root. The input is the payload, cut into chunks of the size given by its first two bytes.
 #![no_main]
 
 use std::sync::Arc;

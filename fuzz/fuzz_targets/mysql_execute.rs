@@ -1,4 +1,4 @@
-//! The parameters of COM_STMT_EXECUTE, with names and without, and the attributes of COM_QUERY. The first byte says how many the statement has, the second which of them came in pieces before.
+//! The parameters of COM_STMT_EXECUTE, with names and without, and the attributes of COM_QUERY. The first byte gives the number of parameters, the second those that arrived in pieces before.
 #![no_main]
 
 use door_mysql::fuzzed::{Reader, read, read_attributes, read_named};

@@ -1,4 +1,4 @@
-//! What a client says before anybody knows it: the answer to the greeting, and COM_CHANGE_USER. What is read lies in the input, in its order.
+//! A client's packets before its login: the handshake response, and COM_CHANGE_USER. Every field that is read lies within the input, in order.
 #![no_main]
 
 use door_mysql::fuzzed::{Answer, First, read_change_user, read_first};

@@ -1,11 +1,11 @@
-//! Bytes from anybody at the MySQL door: packets must be the same wherever the stream is cut, no longer than allowed, and never read behind the input. The first byte decides how large the
+//! Bytes of an unauthenticated client of the MySQL door: packets must be the same wherever the stream is cut, no longer than allowed, and never read beyond the input. The first byte decides how large the
 //! pieces are, the second how long a payload may be.
 #![no_main]
 
 use door_mysql::fuzzed::{Cut, cut};
 use libfuzzer_sys::fuzz_target;
 
-/// Every payload, then what ended the stream.
+/// Returns every payload, then the end of the stream.
 fn meaning(input: &[u8], piece: usize, payload_max: usize) -> (Vec<Vec<u8>>, &'static str) {
     let (mut payloads, mut gone, mut end): (Vec<Vec<u8>>, _, _) = (Vec::new(), 0, 0);
     while end < input.len() {

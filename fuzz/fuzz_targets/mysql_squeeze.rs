@@ -1,10 +1,10 @@
-//! Compressed frames from anybody: what opens is what the frame says, and goes in and out again unchanged. The first byte chooses the method.
+//! Compressed frames of an unauthenticated client: a decompressed payload has the length that its frame gives, and survives compression and decompression unchanged. The first byte chooses the method.
 #![no_main]
 
 use door_mysql::fuzzed::{Method, Opened, Squeeze};
 use libfuzzer_sys::fuzz_target;
 
-/// What is in the frames, up to the first that is refused.
+/// Returns the content of the frames, up to the first that is refused.
 fn opened(method: Method, input: &[u8]) -> Vec<u8> {
     let (mut squeeze, mut at) = (Squeeze::new(method), 0);
     while let Opened::Frame(size) = squeeze.open(&input[at..]) {

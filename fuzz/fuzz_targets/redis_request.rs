@@ -1,4 +1,4 @@
-//! Bytes from anybody: the request parser must not panic, must not read behind the input, and must find the same requests wherever the bytes are cut.
+//! Bytes of an unauthenticated client: the request parser must not panic, must not read beyond the input, and must find the same requests wherever the bytes are cut.
 //!
 //! `make fuzz` in the root. The first byte of the input decides how large the pieces are.
 #![no_main]
@@ -8,7 +8,7 @@ use libfuzzer_sys::fuzz_target;
 
 const LIMITS: Limits = Limits { bulk_max: 1 << 20, request_max: 1 << 24, restricted: false };
 
-/// Every request as its arguments, then what broke the stream, if anything did.
+/// Returns every request as its arguments, then the error that ended the stream, if any.
 fn meaning(input: &[u8], piece: usize) -> (Vec<Vec<Vec<u8>>>, Option<String>) {
     let mut parser = Parser::new();
     let mut requests = Vec::new();

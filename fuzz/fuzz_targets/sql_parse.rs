@@ -1,4 +1,4 @@
-//! SQL from anybody, to a tree and back: parsing ends with a tree or an error, and a tree's text is read as that tree. The first byte chooses the SQL mode.
+//! Arbitrary SQL, to a tree and back: parsing ends with a tree or an error, and a tree's text is read as that tree. The first byte chooses the SQL mode.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! SQL from anybody: cutting a text into statements, taking its literals out and parsing it come to an end, with a statement or an error. The first byte chooses the SQL mode.
+//! Arbitrary SQL: cutting a text into statements, extracting its literals and parsing it must end, with a statement or an error. The first byte chooses the SQL mode.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! A page with rubbish in it and a right checksum, as a fault of ours or of the memory would leave it: searches, scans, the checker and changes must come to an
-//! end, with an answer or an error, and must not panic.
+//! A page with random content and a correct checksum, as a bug or faulty memory would leave it: searches, scans, the checker and changes must
+//! end, with a result or an error, and must not panic.
 //!
 //! `make fuzz` in the root. The first three bytes of the input choose the page and where the rest of them goes.
 #![no_main]
@@ -72,7 +72,7 @@ fuzz_target!(|data: &[u8]| {
     let at = usize::from(u16::from_le_bytes([*low, *high])) % PAGE_BYTES;
     let count = rubbish.len().min(PAGE_BYTES - at);
     image.as_mut_slice()[at..at + count].copy_from_slice(&rubbish[..count]);
-    // The number of the page stays: another one is a misdirected write, which the checksum's test finds before anybody looks further.
+    // The number of the page stays: another one is a misdirected write, which the checksum test detects first.
     image.as_mut_slice()[..8].copy_from_slice(&pid.to_le_bytes());
     seal(image.as_mut_slice());
     device.write_durable(pid * PAGE_BYTES as u64, image.as_slice()).expect("written");

@@ -1,4 +1,4 @@
-//! Plans from a logged in client, down to their rows: whatever the tree says, it is refused with an error or answers rows of the columns that it told.
+//! Plans from a logged in client, down to their rows: any tree is refused with an error or returns rows of the columns that it announced.
 #![no_main]
 
 mod world;

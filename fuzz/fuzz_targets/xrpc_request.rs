@@ -1,4 +1,4 @@
-//! Bytes from anybody at the XRPC door: frames must be the same wherever the stream is cut, no longer than allowed, and a payload must be read or refused, never looked at beyond its end. The
+//! Bytes of an unauthenticated client of the XRPC door: frames must be the same wherever the stream is cut, no longer than allowed, and a payload must be read or refused, never read beyond its end. The
 //! first byte decides how large the pieces are and how frames are written, the second how long one may be.
 #![no_main]
 
@@ -11,7 +11,7 @@ use door_xrpc::message::request::{
 };
 use libfuzzer_sys::fuzz_target;
 
-/// Every frame, then what ended the stream.
+/// Returns every frame, then the end of the stream.
 fn meaning(input: &[u8], piece: usize, mode: Mode, length_max: usize) -> (Vec<(u64, u8, Vec<u8>)>, &'static str) {
     let (mut frames, mut gone, mut end) = (Vec::new(), 0, 0);
     while end < input.len() {
@@ -35,7 +35,7 @@ fn meaning(input: &[u8], piece: usize, mode: Mode, length_max: usize) -> (Vec<(u
     (frames, "")
 }
 
-/// Reads a payload as what its type says; what is read lies in it.
+/// Reads a payload as the message of its type; every field lies within it.
 fn read(kind: u8, payload: &[u8]) {
     let lies_inside = |bytes: &[u8]| assert!(payload.as_ptr_range().contains(&bytes.as_ptr()) || bytes.is_empty());
     match kind {
@@ -72,7 +72,7 @@ fuzz_target!(|data: &[u8]| {
     let whole = meaning(input, input.len().max(1), mode, limit);
     assert_eq!((&frames, end), (&whole.0, whole.1));
     frames.iter().for_each(|(_, kind, payload)| read(*kind, payload));
-    // What a connection is taken for does not change with what comes behind.
+    // The detected protocol of a connection does not change with later bytes.
     let seen = opening(&input[..input.len().min(piece)], mode);
     if !matches!(seen, Opening::Unclear) {
         assert_eq!(seen, opening(input, mode));

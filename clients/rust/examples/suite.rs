@@ -340,7 +340,7 @@ fn streams(tally: &mut Tally, session: &mut Session) -> Result {
     Ok(())
 }
 
-/// What a plan answers is what the statement does.
+/// Checks that a plan returns the same rows as the statement.
 fn same(tally: &mut Tally, session: &mut Session, sql: &str, plan: &Plan, parameters: &[Argument]) -> Result {
     let expected = session.execute(sql, &[])?.rows;
     for _ in 0..2 {

@@ -32,7 +32,6 @@ const OLD: Ratchet = Ratchet {
     what: "tags without the letters of the crate",
     table: "invariants.rs",
     rows: &[
-        ("beluga-xrpc", 4),
         ("btree", 10),
         ("door-mysql", 13),
         ("door-redis", 8),

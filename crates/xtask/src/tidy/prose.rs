@@ -13,8 +13,6 @@ const RATCHET: Ratchet = Ratchet {
     what: "sentences without a subject",
     table: "prose.rs",
     rows: &[
-        ("beluga-xrpc", 25),
-        ("bench", 34),
         ("btree", 28),
         ("door-mysql", 49),
         ("door-redis", 27),
@@ -28,7 +26,6 @@ const RATCHET: Ratchet = Ratchet {
         ("sim", 14),
         ("stdx", 4),
         ("syntax", 3),
-        ("the root", 4),
     ],
 };
 
