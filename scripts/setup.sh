@@ -108,7 +108,7 @@ nightly() {
 # A client is installed again only when its list of dependencies has changed since. fresh LIST MARK tells.
 fresh() { [ -e "$2" ] && cmp -s "$1" "$2"; }
 
-# What Java writes beside the code goes to target/ too, so that the checkout stays clean.
+# Files that Java writes beside the code go to target/ too, so that the checkout stays clean.
 clients=target/clients
 
 python_client() {

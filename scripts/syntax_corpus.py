@@ -155,7 +155,7 @@ def expand(template):
     found = list(points(parts))
     out = [render(parts, {}, 0), render(parts, {}, 1)]
     for path, kind, count in found:
-        # What it stands in must be there.
+        # Its enclosing construct must exist.
         around = {}
         for length in range(1, len(path)):
             step = path[length]

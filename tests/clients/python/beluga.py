@@ -21,7 +21,7 @@ def free_port():
 
 
 def rounds_and_seed(rounds):
-    """What the command line says of a test that kills its server so often; a seed that is not given is drawn. It is told."""
+    """Options of a test that kills its server repeatedly. A missing seed is drawn, and printed."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int, default=rounds)
     parser.add_argument("--seed", type=int, default=None)

@@ -34,7 +34,7 @@ def put_ballast(mount):
 
 
 class Oracle:
-    """What every key must hold: values are made from the key and a number, so that only the number is kept."""
+    """The expected content of every key. A value is computed from its key and a number, so only the number is kept."""
 
     def __init__(self, port):
         self.port, self.known, self.unsure = port, {}, {}

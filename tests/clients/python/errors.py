@@ -1,4 +1,4 @@
-"""What a wrong start says, in one line that names the way out; and that SIGTERM under load loses nothing."""
+"""A failed start prints one line that names the remedy. SIGTERM under load loses no acknowledged write."""
 
 import os
 import socket

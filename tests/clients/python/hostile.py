@@ -23,7 +23,7 @@ ERRORS = {1054, 1295, 3504, 1059, 1060, 1064, 1065, 1241, 1068, 1069, 1070, 1116
 # The slowest answer that is taken, in seconds, of a build with assertions on a machine that does other things too.
 SLOWEST = 20.0
 COUNTS = (20, 60, 100, 1_000, 10_000, 100_000)
-# What is linear and small is tried by the million too.
+# Small constructs of linear cost are repeated a million times too.
 LARGEST = 1_000_000
 
 tally = Tally()

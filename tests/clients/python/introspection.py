@@ -1,4 +1,4 @@
-"""What a server tells of its commands and accounts, compared with what redis-server tells of them.
+"""Replies about commands and accounts, compared with those of redis-server.
 
 COMMAND INFO and COMMAND DOCS byte for byte in RESP2 and RESP3. Of a container only the subcommands that are served are compared, in any order, for
 Redis keeps them in a hash table. ACL requests byte for byte, but ages and addresses in ACL LOG.
@@ -288,7 +288,7 @@ def accounts(ours, peers):
             tally.equal(f"RESP{version} {' '.join(request)}", ours.call(*request), peers.call(*request))
 
 
-# What a connection says of itself and may ask for. `-` stands for a word without letters.
+# Requests about the connection itself. `-` stands for an empty word.
 CONNECTION = [[b"" if word == "-" else word for word in line.split(" ")] for line in """
 HELLO x
 HELLO 1

@@ -116,7 +116,7 @@ class Connection:
         return self.result() if state == 0 else None
 
     def tracked(self, kind):
-        """What the last OK told of the session's state."""
+        """The session state of the last OK packet."""
         data, length, told = ctypes.c_char_p(), ctypes.c_size_t(), []
         state = LIBRARY.mysql_session_track_get_first(self.handle, TRACKED[kind], ctypes.byref(data), ctypes.byref(length))
         while state == 0:

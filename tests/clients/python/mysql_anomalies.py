@@ -99,7 +99,7 @@ def play(scenario, level, arguments):
             if statement is not None:
                 player.todo.put(statement)
             expected = expectations.get(level, expectations.get(""))
-            # Whoever waited has waited long enough; whoever is to wait is given some time not to.
+            # A session that must finish gets long enough; a session that must wait gets some time to prove otherwise.
             found = player.answer(PATIENCE if expected == "blocks" else 5)
             if found != expected and not (expected == "ok" and not found.startswith("error") and found != "blocks"):
                 return f"{who}: {statement or 'what waited'}: {found}, expected {expected}"

@@ -206,7 +206,7 @@ def answer(connection, sql):
             if cursor.description is None:
                 return f"{cursor.rowcount} rows"
             shown = list(cursor.fetchall())
-            # What a plan, or a definition, looks like is another matter.
+            # The form of plans and definitions is tested elsewhere.
             return "shown" if sql.startswith(("EXPLAIN", "SHOW CREATE", "SHOW INDEX", "SHOW COLUMNS")) else shown
     except pymysql.Error as error:
         return f"error {error.args[0]}"

@@ -147,7 +147,7 @@ LONG = "SELECT COUNT(*) FROM many a JOIN many b ON a.filler <> b.filler"
 
 
 def insert_ids(server):
-    """What the reply to an INSERT tells, and what LAST_INSERT_ID() does."""
+    """The reply to an INSERT, and LAST_INSERT_ID()."""
     connection = connect(server, database="shop", autocommit=True)
     with connection.cursor() as cursor:
         cursor.execute("CREATE TABLE ids (id INT PRIMARY KEY AUTO_INCREMENT, v INT UNIQUE)")

@@ -27,7 +27,7 @@ def connect(port, **more):
 
 
 def note(writer, number):
-    """What stands in a line: known from its number, now and then too long for a record."""
+    """The content of a row: computed from its number, and sometimes too long for a record."""
     size = random.Random(writer * 1_000_003 + number).choice([0, 10, 100, 100, 200, 3_000, 30_000])
     return f"{writer}/{number} " + "x" * size
 

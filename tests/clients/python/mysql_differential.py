@@ -416,7 +416,7 @@ class Round:
             if not self.both(draw.change() if is_change else draw.select()):
                 failed += 1
                 if is_change:
-                    # What follows would differ for this reason alone.
+                    # Later results would differ for this reason alone.
                     break
             if at % 10 == 9:
                 same = [self.both(f"SELECT * FROM {name}") for name in draw.tables]

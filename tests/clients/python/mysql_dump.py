@@ -19,7 +19,7 @@ tally = Tally()
 HERE = os.path.dirname(os.path.abspath(__file__))
 DATABASES = ["dump_one", "dump two-3"]
 WHOLE = ["--routines", "--triggers", "--events", "--databases", *DATABASES]
-# What `mysqldump` of MySQL 8.0 asks beside, in its order, and how many rows answer.
+# The additional queries of MySQL 8.0's `mysqldump`, in order, and their row counts.
 ASKED_BY_MYSQL = [
     ("/*!40100 SET @@SQL_MODE='' */", None),
     ("/*!40103 SET TIME_ZONE='+00:00' */", None),

@@ -84,7 +84,7 @@ def refusals(server):
 
 
 def written(server):
-    """What OUTFILE writes is what LOAD DATA reads, however it is written."""
+    """LOAD DATA reads the file that OUTFILE writes, in every format."""
     root = come(server.mysql_port, database="d")
     ask(root, "CREATE TABLE out_ (id INT PRIMARY KEY, a VARCHAR(40), b VARBINARY(20), n DECIMAL(8,2), d DATETIME(3), e ENUM('x','y'), s SET('p','q'), y YEAR, t TIME)")
     with root.cursor() as cursor:

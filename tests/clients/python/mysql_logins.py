@@ -87,7 +87,7 @@ def ends(server):
 
 
 def sealing(server, ca):
-    """What SHOW STATUS tells of TLS is what the client's own library says."""
+    """SHOW STATUS reports the same about TLS as the client's library."""
     for version in (None, ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
         context = ssl.create_default_context(cafile=ca)
         context.check_hostname = False

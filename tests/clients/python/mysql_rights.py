@@ -127,7 +127,7 @@ def after_a_kill(server):
     tally.equal("the default role", ask(app, "SELECT CURRENT_ROLE()"), [["`clerk`@`%`"]])
     tally.equal("what it may", ask(app, "UPDATE item SET price = 11 WHERE id = 1"), [])
     tally.equal("what it may not", ask(app, "DELETE FROM item"), 1142)
-    # What SHOW CREATE USER says makes the same account.
+    # The output of SHOW CREATE USER creates the same account.
     made = ask(root, "SHOW CREATE USER app")[0][0].replace("`app`", "`copy`", 1).split(" DEFAULT ROLE")[0]
     ask(root, made)
     tally.equal("a copy", enters(server, "copy", password="pw"), True)

@@ -1,4 +1,4 @@
-"""What MySQL Workbench, DBeaver, HeidiSQL, DataGrip, phpMyAdmin, Adminer and Navicat ask when they enter and when they look around: each statement must be answered, with the columns that the tool reads;
+"""Queries of MySQL Workbench, DBeaver, HeidiSQL, DataGrip, phpMyAdmin, Adminer and Navicat at login and while browsing: each statement must be answered, with the columns that the tool reads;
 and what some of the answers must say."""
 
 import shutil
@@ -191,7 +191,7 @@ def look_around(connection):
 
 
 def said(connection, server):
-    """What some of it says."""
+    """The content of some replies."""
     whole = lambda sql: [list(row.values()) for row in ask(connection, sql)[1]]
     attributes = dict(whole("SELECT ATTR_NAME, ATTR_VALUE FROM performance_schema.session_connect_attrs WHERE PROCESSLIST_ID = CONNECTION_ID()"))
     tally.equal("the client's own words", attributes.get("_client_name"), "pymysql")

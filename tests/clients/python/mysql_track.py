@@ -143,7 +143,7 @@ MYSQL = [
     ("DROP DATABASE track", {"schema": [""]}),
 ]
 
-# What both servers tell alike, byte for byte, but for what stands behind a dash.
+# Reports that are equal on both servers, byte for byte, except for the part after a dash.
 BESIDE = """
 CREATE DATABASE track; USE track
 CREATE TABLE t (a INT PRIMARY KEY, b INT); CREATE TABLE u (a INT PRIMARY KEY, b INT); INSERT INTO t VALUES (1, 1), (2, 2)

@@ -67,7 +67,7 @@ def change(cursor):
     cursor.execute("insert into scratch select id from big where id < 1000")
     changed = cursor.execute("update big set k = k + 1000")
     tally.equal("rows changed", changed, ROWS)
-    # What is taken back before the crash is free afterwards.
+    # Rows that were rolled back before the crash are free afterwards.
     cursor.execute("savepoint here")
     cursor.execute("update big set note = 'regretted' where id between 2000 and 2100")
     cursor.execute("rollback to here")
@@ -82,7 +82,7 @@ def left(cursor):
 
 
 def alter(server, cursor):
-    """What changes the definition waits for the rollback, and can be killed meanwhile. The number of its error."""
+    """DDL waits for the rollback, and can be killed meanwhile. Returns its error number."""
     with connect(server, database="undone") as waiting:
         found = []
         thread = threading.Thread(target=lambda: found.append(fails(waiting.cursor(), "alter table big comment = 'altered'")))
@@ -95,7 +95,7 @@ def alter(server, cursor):
 
 
 class Expected:
-    """What has been committed."""
+    """The committed changes."""
 
     def __init__(self, totals):
         self.totals, self.free = totals, {}
@@ -108,7 +108,7 @@ class Expected:
 
 
 def amid(name, server, expected, small, whole):
-    """What must be so while the rollback goes on; not `whole`: what is quick enough for the next kill to come amid it. Returns what was left of it before and after, and rows that were locked."""
+    """Checks during the rollback. Without `whole`, only those quick enough for the next kill to hit the rollback. Returns what was left of it before and after, and rows that were locked."""
     with connect(server, database="undone") as wire, connect(server, database="undone") as other:
         cursor, second = wire.cursor(), other.cursor()
         cursor.execute("set innodb_lock_wait_timeout = 1")

@@ -200,7 +200,7 @@ def row_waiters(count, memory):
 
 
 def thread_waiters(memory):
-    """What cannot be suspended has a bounded number of threads; beyond it is an error, and there is always a thread for others."""
+    """A wait that cannot be suspended holds one of a bounded number of threads. Beyond the bound it fails, and other requests always have a thread."""
     with Server("--memory", memory, mysql=True) as server:
         holder = come(server)
         ask(holder, "create database crowd")

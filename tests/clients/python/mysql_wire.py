@@ -128,7 +128,7 @@ def zstd_of_one_byte(size, before=b""):
 
 
 def first_reply(server, capabilities, sent):
-    """What a logged in client is told to a frame, and whether it is cut off then."""
+    """The reply to a frame of a logged-in client, and whether the server then closes the connection."""
     with socket.create_connection(("127.0.0.1", server.mysql_port), 30) as stream:
         assert answer(stream, capabilities)[:1] == b"\0"
         stream.sendall(sent)
@@ -232,7 +232,7 @@ def fields(server):
 
 
 def default_of(column):
-    """What stands behind a column's definition."""
+    """The bytes after a column's definition."""
     at = 0
     for _ in range(6):
         at += 1 + column[at]

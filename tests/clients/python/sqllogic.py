@@ -86,7 +86,7 @@ def shown(value, kind):
 
 
 def run(connection, record):
-    """What the record answers, as lines; or `ok`, a count, an error's number."""
+    """The result of the record as lines, or `ok`, a count, or an error number."""
     with connection.cursor() as cursor:
         try:
             count = cursor.execute("\n".join(record.sql))

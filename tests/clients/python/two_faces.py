@@ -101,7 +101,7 @@ def later(function):
 
 
 def waits(server):
-    """Whoever changes a key that an open transaction holds waits for it; replies keep their order, other connections go on, and COMMIT gets through."""
+    """A change of a key that an open transaction holds waits for it. Replies keep their order, other connections continue, and COMMIT succeeds."""
     keys, root = redis.Redis(port=server.port, db=5), come(server)
     keys.mset({"held": 1, "free": 1, "watched": 1, "moved": 1})
     watcher = keys.pipeline()

@@ -22,7 +22,7 @@ tally = Tally()
 
 
 def messages():
-    """What is checked in is what the compiler makes of the proto file."""
+    """The checked-in messages match the compiler's output for the proto file."""
     from grpc_tools import protoc
 
     clients, name = os.path.join(ROOT, "clients"), "xrpc_pb2.py"

@@ -1,4 +1,4 @@
-"""What a site does all day, inside the transactions of Django's own test cases."""
+"""Everyday operations of a site, inside the transactions of Django's own test cases."""
 
 import datetime
 import decimal
