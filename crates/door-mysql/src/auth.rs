@@ -20,8 +20,8 @@ use std::sync::Arc;
 use engine::{Account, Accounts, PASSWORD_MAX, Verifier, sha1, sha256};
 use stdx::sync::Mutex;
 
-use crate::handshake::SCRAMBLE;
-use crate::seal::Seal;
+use crate::protocol::SCRAMBLE_LEN;
+use crate::rsa::RsaKey;
 
 #[cfg(test)]
 mod tests;
@@ -49,13 +49,13 @@ impl Plugin {
     }
 
     /// The method to try with an account, or for an unknown name: the one of some account, always the same for the same name, so that the method does not tell which names exist.
-    fn to_try(ground: &Ground<'_>, account: Option<&Account>, user: &str) -> Plugin {
+    fn to_try(ground: &LoginContext<'_>, account: Option<&Account>, user: &str) -> Plugin {
         if let Some(account) = account {
             return Plugin::of(account);
         }
         let all: Vec<Plugin> = ground.accounts.list().iter().map(|account| Plugin::of(account)).collect();
         let native = all.iter().filter(|plugin| **plugin == Plugin::Native).count() as u64;
-        let is_native = ground.remembered.decoys.hash_one(user) % (all.len() as u64).max(1) < native;
+        let is_native = ground.digest_cache.decoys.hash_one(user) % (all.len() as u64).max(1) < native;
         if is_native { Plugin::Native } else { Plugin::CachingSha2 }
     }
 }
@@ -68,21 +68,21 @@ const SEND_IT_ALL: u8 = 4;
 const KEY_WANTED: u8 = 2;
 
 /// What a login needs besides what the client sends.
-pub struct Ground<'a> {
+pub struct LoginContext<'a> {
     pub accounts: &'a Accounts,
-    pub remembered: &'a Remembered,
-    pub seal: &'a Seal,
+    pub digest_cache: &'a DigestCache,
+    pub rsa_key: &'a RsaKey,
     /// Nobody can listen: TLS.
-    pub is_private: bool,
+    pub is_encrypted: bool,
     /// The client is on this machine: what it sends crosses no net.
-    pub is_near: bool,
+    pub is_local: bool,
     /// The client knows what to do about a password that has expired.
     pub handles_expired: bool,
 }
 
 /// Why a login is denied although the password is right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refused {
+pub enum DenyReason {
     No,
     Locked,
     Expired,
@@ -90,7 +90,7 @@ pub enum Refused {
 
 /// What the server does next.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum LoginStep {
     /// Send this payload; the client will answer.
     Say(Vec<u8>),
     /// Let in; a payload to send before the OK, if it is not empty.
@@ -112,38 +112,38 @@ enum Expects {
 
 /// One login under way.
 #[derive(Debug)]
-pub struct Login {
+pub struct LoginExchange {
     pub user: String,
-    scramble: [u8; SCRAMBLE],
+    scramble: [u8; SCRAMBLE_LEN],
     account: Option<Arc<Account>>,
     expects: Expects,
     /// The client has sent something for a password.
     pub has_password: bool,
-    pub refused: Refused,
+    pub deny_reason: DenyReason,
 }
 
-impl Login {
+impl LoginExchange {
     /// Begins with what the client sent unasked.
     pub fn begin(
-        ground: &Ground<'_>,
+        ground: &LoginContext<'_>,
         user: &str,
         host: &str,
-        scramble: [u8; SCRAMBLE],
+        scramble: [u8; SCRAMBLE_LEN],
         plugin: &[u8],
         response: &[u8],
-    ) -> (Login, Step) {
+    ) -> (LoginExchange, LoginStep) {
         let account = query::rights::find(ground.accounts, user, host);
         let wanted = Plugin::to_try(ground, account.as_deref(), user);
-        let mut login = Login {
+        let mut login = LoginExchange {
             user: user.to_string(),
             scramble,
             account,
             expects: Expects::Digest(wanted),
             has_password: is_password(response),
-            refused: Refused::No,
+            deny_reason: DenyReason::No,
         };
         if login.account.as_ref().is_some_and(|account| account.nopass) {
-            let step = login.welcome(ground, plugin, response);
+            let step = login.log_in(ground, plugin, response);
             return (login, step);
         }
         // Who does not name a method speaks the old one.
@@ -158,7 +158,7 @@ impl Login {
 
     /// The account has no password, so none may come, and not in any order of packets. A client whose method is not the one that the greeting offered has not had its scramble,
     /// and may take no OK before it has.
-    fn welcome(&mut self, ground: &Ground<'_>, plugin: &[u8], response: &[u8]) -> Step {
+    fn log_in(&mut self, ground: &LoginContext<'_>, plugin: &[u8], response: &[u8]) -> LoginStep {
         let plugin = match plugin {
             b"" => return self.accept_none(ground, response),
             name if name == OFFERED.name().as_bytes() => return self.accept_none(ground, response),
@@ -169,84 +169,84 @@ impl Login {
         self.switch(plugin)
     }
 
-    fn accept_none(&mut self, ground: &Ground<'_>, response: &[u8]) -> Step {
+    fn accept_none(&mut self, ground: &LoginContext<'_>, response: &[u8]) -> LoginStep {
         self.has_password = is_password(response);
         match self.account.clone() {
             Some(account) if !self.has_password => self.proved(ground, account, Vec::new()),
-            _ => Step::Deny,
+            _ => LoginStep::Deny,
         }
     }
 
     /// The password is right: may the account enter like this?
-    fn proved(&mut self, ground: &Ground<'_>, account: Arc<Account>, word: Vec<u8>) -> Step {
-        self.refused = match &account {
-            account if !account.enabled => Refused::Locked,
-            account if account.expired && !ground.handles_expired => Refused::Expired,
-            _ => Refused::No,
+    fn proved(&mut self, ground: &LoginContext<'_>, account: Arc<Account>, word: Vec<u8>) -> LoginStep {
+        self.deny_reason = match &account {
+            account if !account.enabled => DenyReason::Locked,
+            account if account.expired && !ground.handles_expired => DenyReason::Expired,
+            _ => DenyReason::No,
         };
-        let is_seen = account.needs_tls && !ground.is_private;
-        if self.refused != Refused::No || is_seen { Step::Deny } else { Step::Accept(account, word) }
+        let is_seen = account.needs_tls && !ground.is_encrypted;
+        if self.deny_reason != DenyReason::No || is_seen { LoginStep::Deny } else { LoginStep::Accept(account, word) }
     }
 
     /// The client has been told that its first proof was not enough.
-    pub fn is_disproved(&self) -> bool {
+    pub fn quick_proof_failed(&self) -> bool {
         matches!(self.expects, Expects::Password | Expects::Sealed)
     }
 
     /// Goes on with the client's next packet.
-    pub fn go_on(&mut self, ground: &Ground<'_>, payload: &[u8]) -> Step {
+    pub fn resume(&mut self, ground: &LoginContext<'_>, payload: &[u8]) -> LoginStep {
         match self.expects {
             Expects::Nothing => self.accept_none(ground, payload),
             Expects::Digest(plugin) => {
                 self.has_password = is_password(payload);
                 self.check_digest(ground, plugin, payload)
             }
-            Expects::Password if ground.is_private => self.check_password(ground, payload),
+            Expects::Password if ground.is_encrypted => self.check_password(ground, payload),
             Expects::Password if payload == [KEY_WANTED] => {
                 self.expects = Expects::Sealed;
-                Step::Say([&[1], ground.seal.public_pem().as_bytes()].concat())
+                LoginStep::Say([&[1], ground.rsa_key.public_pem().as_bytes()].concat())
             }
-            Expects::Password if ground.is_near && !ground.seal.has_length(payload) => {
+            Expects::Password if ground.is_local && !ground.rsa_key.has_length(payload) => {
                 self.check_password(ground, payload)
             }
             // A client may know the key from before.
-            Expects::Password | Expects::Sealed => match ground.seal.open(payload) {
+            Expects::Password | Expects::Sealed => match ground.rsa_key.open(payload) {
                 Some(mut password) => {
                     password.iter_mut().zip(self.scramble.iter().cycle()).for_each(|(byte, salt)| *byte ^= salt);
                     self.check_password(ground, &password)
                 }
-                None => Step::Deny,
+                None => LoginStep::Deny,
             },
         }
     }
 
-    fn switch(&mut self, wanted: Plugin) -> Step {
+    fn switch(&mut self, wanted: Plugin) -> LoginStep {
         let mut payload = vec![0xfe];
         payload.extend_from_slice(wanted.name().as_bytes());
         payload.push(0);
         payload.extend_from_slice(&self.scramble);
         payload.push(0);
-        Step::Say(payload)
+        LoginStep::Say(payload)
     }
 
-    fn check_digest(&mut self, ground: &Ground<'_>, plugin: Plugin, response: &[u8]) -> Step {
+    fn check_digest(&mut self, ground: &LoginContext<'_>, plugin: Plugin, response: &[u8]) -> LoginStep {
         if !self.has_password {
             return match self.account.clone() {
                 Some(account) if account.has_empty_password() => self.proved(ground, account, Vec::new()),
-                _ => Step::Deny,
+                _ => LoginStep::Deny,
             };
         }
         match plugin {
             Plugin::Native => self.check_native(ground, response),
             Plugin::CachingSha2 => {
-                let known = self.account.as_ref().and_then(|account| ground.remembered.of(account));
+                let known = self.account.as_ref().and_then(|account| ground.digest_cache.of(account));
                 let is_proved = is_proof(response, &known.unwrap_or_default(), &self.scramble) && known.is_some();
                 match &self.account {
                     Some(account) if is_proved => self.proved(ground, account.clone(), vec![1, QUICK_ACCEPTED]),
                     // Also for an account that there is not, so that nobody can tell.
                     _ => {
                         self.expects = Expects::Password;
-                        Step::Say(vec![1, SEND_IT_ALL])
+                        LoginStep::Say(vec![1, SEND_IT_ALL])
                     }
                 }
             }
@@ -254,33 +254,33 @@ impl Login {
     }
 
     /// response = SHA1(password) XOR SHA1(scramble + SHA1(SHA1(password))).
-    fn check_native(&mut self, ground: &Ground<'_>, response: &[u8]) -> Step {
+    fn check_native(&mut self, ground: &LoginContext<'_>, response: &[u8]) -> LoginStep {
         let verifier = self.account.as_ref().and_then(|account| account.verifier.as_ref());
         let (double_sha1, is_known) = match verifier {
             Some(Verifier::Native { double_sha1 }) => (*double_sha1, true),
             // The same steps for an account that there is not.
             _ => ([0; 20], false),
         };
-        let Ok(mut single) = <[u8; 20]>::try_from(response) else { return Step::Deny };
+        let Ok(mut single) = <[u8; 20]>::try_from(response) else { return LoginStep::Deny };
         let salted = sha1(&[&self.scramble[..], &double_sha1].concat());
         single.iter_mut().zip(salted).for_each(|(byte, salt)| *byte ^= salt);
         let is_right = is_same(&sha1(&single), &double_sha1) && is_known;
         match self.account.clone() {
             Some(account) if is_right => self.proved(ground, account, Vec::new()),
-            _ => Step::Deny,
+            _ => LoginStep::Deny,
         }
     }
 
     /// `text` is the password and a zero.
-    fn check_password(&mut self, ground: &Ground<'_>, text: &[u8]) -> Step {
-        let Some((0, password)) = text.split_last() else { return Step::Deny };
+    fn check_password(&mut self, ground: &LoginContext<'_>, text: &[u8]) -> LoginStep {
+        let Some((0, password)) = text.split_last() else { return LoginStep::Deny };
         let is_right = password.len() <= PASSWORD_MAX && Account::has_password(self.account.as_deref(), password);
         match self.account.clone() {
             Some(account) if is_right => {
-                ground.remembered.keep(&account, password);
+                ground.digest_cache.keep(&account, password);
                 self.proved(ground, account, Vec::new())
             }
-            _ => Step::Deny,
+            _ => LoginStep::Deny,
         }
     }
 }
@@ -291,7 +291,7 @@ fn is_password(response: &[u8]) -> bool {
 }
 
 /// response = SHA256(password) XOR SHA256(SHA256(SHA256(password)) + scramble), and `known` is SHA256(SHA256(password)).
-fn is_proof(response: &[u8], known: &[u8; 32], scramble: &[u8; SCRAMBLE]) -> bool {
+fn is_proof(response: &[u8], known: &[u8; 32], scramble: &[u8; SCRAMBLE_LEN]) -> bool {
     let Ok(mut single) = <[u8; 32]>::try_from(response) else { return false };
     let salted = sha256(&[&known[..], scramble].concat());
     single.iter_mut().zip(salted).for_each(|(byte, salt)| *byte ^= salt);
@@ -306,33 +306,33 @@ fn is_same(one: &[u8], two: &[u8]) -> bool {
 
 /// SHA256(SHA256(password)) of those who have shown their password, as long as their account stays as it is.
 #[derive(Default)]
-pub struct Remembered {
-    known: Mutex<HashMap<String, Known>>,
+pub struct DigestCache {
+    known: Mutex<HashMap<String, CachedDigest>>,
     /// Which method an unknown name seems to have.
     decoys: RandomState,
 }
 
-struct Known {
+struct CachedDigest {
     account: Arc<Account>,
     digest: [u8; 32],
 }
 
-impl Remembered {
+impl DigestCache {
     fn of(&self, account: &Arc<Account>) -> Option<[u8; 32]> {
-        let remembered = self.known.lock();
-        let known = remembered.get(&account.name)?;
+        let digest_cache = self.known.lock();
+        let known = digest_cache.get(&account.name)?;
         Arc::ptr_eq(&known.account, account).then_some(known.digest)
     }
 
     fn keep(&self, account: &Arc<Account>, password: &[u8]) {
         let digest = sha256(&sha256(password));
-        self.known.lock().insert(account.name.clone(), Known { account: account.clone(), digest });
+        self.known.lock().insert(account.name.clone(), CachedDigest { account: account.clone(), digest });
     }
 }
 
 /// Twenty random bytes without zero and `$`, as some clients need them.
-pub fn new_scramble() -> [u8; SCRAMBLE] {
-    let mut scramble = [0; SCRAMBLE];
+pub fn new_scramble() -> [u8; SCRAMBLE_LEN] {
+    let mut scramble = [0; SCRAMBLE_LEN];
     os::entropy(&mut scramble).expect("the kernel has random bytes");
     scramble.map(|byte| match byte & 0x7f {
         0 => 1,

@@ -12,10 +12,10 @@ use reactor::{Alarm, Handle, Pool};
 use stdx::sync::Mutex;
 use stdx::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
+use crate::compressed_stream;
 use crate::errors;
 use crate::protocol::capability;
 use crate::reply::Writer;
-use crate::squeeze;
 
 /// Between the word that a client is cut off and the cut, so that the word arrives.
 const LAST_WORD: Duration = Duration::from_millis(200);
@@ -36,9 +36,9 @@ pub struct Client {
     /// The sequence number of the reply to what it may be about to send.
     reply: AtomicU32,
     /// It has been told that it is cut off.
-    told: AtomicBool,
+    finish: AtomicBool,
     /// It reads compressed frames.
-    squeezed: AtomicBool,
+    compressed: AtomicBool,
 }
 
 impl Client {
@@ -53,8 +53,8 @@ impl Client {
     }
 
     /// From here on what it reads is compressed.
-    pub fn squeeze(&self) {
-        self.squeezed.store(true, Ordering::Relaxed);
+    pub fn compressed_stream(&self) {
+        self.compressed.store(true, Ordering::Relaxed);
     }
 
     /// When it will have been idle for too long, if it is not served again before.
@@ -104,8 +104,8 @@ impl Clients {
             since_ms: AtomicU64::new(self.now_ms()),
             limit_ms: AtomicU64::new(0),
             reply: AtomicU32::new(2),
-            told: AtomicBool::new(false),
-            squeezed: AtomicBool::new(false),
+            finish: AtomicBool::new(false),
+            compressed: AtomicBool::new(false),
         });
         self.by_id.lock().insert(id, client.clone());
         self.allow(&client, login_max);
@@ -175,14 +175,14 @@ impl Clients {
 }
 
 fn cut_off(client: &Client, pool: &Arc<Pool>) {
-    if client.told.swap(true, Ordering::Relaxed) {
+    if client.finish.swap(true, Ordering::Relaxed) {
         return;
     }
     let (mut out, mut sequence) = (Vec::new(), client.reply.load(Ordering::Relaxed) as u8);
     Writer { out: &mut out, sequence: &mut sequence, capabilities: capability::PROTOCOL_41 }
         .error(&errors::IDLE.bare());
-    if client.squeezed.load(Ordering::Relaxed) {
-        out = squeeze::as_it_is(&out, client.reply.load(Ordering::Relaxed) as u8);
+    if client.compressed.load(Ordering::Relaxed) {
+        out = compressed_stream::uncompressed_frame(&out, client.reply.load(Ordering::Relaxed) as u8);
     }
     client.handle.push(&out);
     let handle = client.handle.clone();

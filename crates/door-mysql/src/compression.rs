@@ -57,12 +57,12 @@ impl Method {
     }
 
     /// The bytes made shorter; `None` if they are not.
-    pub fn squeeze(self, bytes: &[u8]) -> Option<Vec<u8>> {
-        let squeezed = match self {
+    pub fn compressed_stream(self, bytes: &[u8]) -> Option<Vec<u8>> {
+        let compressed = match self {
             Method::Zlib => compress_to_vec_zlib(bytes, ZLIB_LEVEL),
             Method::Zstd(level) => zstd::bulk::compress(bytes, level.min(ZSTD_LEVEL_MOST).into()).ok()?,
         };
-        (squeezed.len() < bytes.len()).then_some(squeezed)
+        (compressed.len() < bytes.len()).then_some(compressed)
     }
 
     /// The bytes as they were. `None`: they are damaged, or not just so many; no more room than for those is taken.
@@ -119,13 +119,13 @@ mod tests {
     fn a_bomb_takes_no_more_room_than_it_names() {
         let bytes = vec![b'x'; 4 << 20];
         for method in [Method::Zlib, Method::Zstd(3)] {
-            let squeezed = method.squeeze(&bytes).expect("shorter");
-            assert!(squeezed.len() < 10_000);
+            let compressed = method.compressed_stream(&bytes).expect("shorter");
+            assert!(compressed.len() < 10_000);
             for said in [0, 1, bytes.len() - 1, bytes.len() + 1] {
-                assert_eq!(method.open(&squeezed, said), None, "{method:?} {said}");
+                assert_eq!(method.open(&compressed, said), None, "{method:?} {said}");
             }
-            assert_eq!(method.open(&squeezed, bytes.len()), Some(bytes.clone()));
-            assert_eq!(method.open(&squeezed[..squeezed.len() - 1], bytes.len()), None);
+            assert_eq!(method.open(&compressed, bytes.len()), Some(bytes.clone()));
+            assert_eq!(method.open(&compressed[..compressed.len() - 1], bytes.len()), None);
         }
     }
 
@@ -133,8 +133,8 @@ mod tests {
     fn every_level_comes_back() {
         let bytes: Vec<u8> = (0..5000u32).flat_map(|number| number.to_string().into_bytes()).collect();
         for level in ZSTD_LEVELS {
-            let squeezed = Method::Zstd(level).squeeze(&bytes).expect("shorter");
-            assert_eq!(Method::Zstd(level).open(&squeezed, bytes.len()).as_deref(), Some(&bytes[..]));
+            let compressed = Method::Zstd(level).compressed_stream(&bytes).expect("shorter");
+            assert_eq!(Method::Zstd(level).open(&compressed, bytes.len()).as_deref(), Some(&bytes[..]));
         }
     }
 }

@@ -2,69 +2,21 @@
 
 use std::sync::Arc;
 
-use engine::Engine;
 use os::Clock;
 use query::Database;
-use reactor::{Connection, Door, Flow, Io, Pool, TlsConfig};
+use reactor::{Connection, Door, Flow, Io, Pool};
 use stdx::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::auth::Remembered;
+use crate::auth::DigestCache;
 use crate::clients::Clients;
 use crate::errors;
+use crate::memory_budget::MemoryBudget;
+use crate::options::Options;
 use crate::reply::Writer;
-use crate::room::Room;
-use crate::seal::Seal;
+use crate::rsa::RsaKey;
 use crate::session::Session;
+use crate::shared::Shared;
 use crate::stats::Stats;
-
-/// How the door is opened.
-#[derive(Clone)]
-pub struct Options {
-    /// Connections from beyond loopback are refused while the account `default` needs no password.
-    pub protected_mode: bool,
-    /// Connections that ask for it get TLS. None: it is not offered.
-    pub tls: Option<Arc<TlsConfig>>,
-    /// Who does not ask for TLS is refused.
-    pub require_secure_transport: bool,
-    /// Prepared statements of all clients together.
-    pub statements_max: u64,
-    /// Bytes of long packets and values under way, of all clients together.
-    pub room_max: u64,
-}
-
-impl Default for Options {
-    fn default() -> Options {
-        Options {
-            protected_mode: false,
-            tls: None,
-            require_secure_transport: false,
-            statements_max: 16_382,
-            room_max: 4 << 30,
-        }
-    }
-}
-
-/// What the connections of a door share.
-pub(crate) struct Shared {
-    pub database: Arc<Database>,
-    pub clock: Arc<dyn Clock>,
-    pub stats: Stats,
-    pub clients: Arc<Clients>,
-    pub remembered: Remembered,
-    pub seal: Seal,
-    pub protected_mode: AtomicBool,
-    pub tls: Option<Arc<TlsConfig>>,
-    pub require_secure_transport: bool,
-    pub statements_max: AtomicU64,
-    pub room: Arc<Room>,
-    pub started_ns: u64,
-}
-
-impl Shared {
-    pub fn engine(&self) -> &Arc<Engine> {
-        self.database.engine()
-    }
-}
 
 /// The MySQL protocol on the engine.
 pub struct MysqlDoor {
@@ -79,13 +31,13 @@ impl MysqlDoor {
             clients: Arc::new(Clients::new(clock.clone())),
             clock,
             stats: Stats::default(),
-            remembered: Remembered::default(),
-            seal: Seal::default(),
+            digest_cache: DigestCache::default(),
+            rsa_key: RsaKey::default(),
             protected_mode: AtomicBool::new(options.protected_mode),
             tls: options.tls,
             require_secure_transport: options.require_secure_transport,
             statements_max: AtomicU64::new(options.statements_max),
-            room: Room::new(options.room_max),
+            memory_budget: MemoryBudget::new(options.memory_budget_max),
         });
         MysqlDoor { shared }
     }
@@ -110,7 +62,7 @@ impl MysqlDoor {
 
     /// Bytes of long packets and values under way.
     pub fn long_bytes(&self) -> u64 {
-        self.shared.room.held()
+        self.shared.memory_budget.held()
     }
 
     pub fn set_protected_mode(&self, on: bool) {

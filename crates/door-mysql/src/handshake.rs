@@ -1,18 +1,16 @@
 //! The packets before the first command: the server's greeting, the client's answer, a request for TLS, CHANGE_USER.
 
-use crate::protocol::capability;
+use crate::protocol::{SCRAMBLE_LEN, capability};
 use crate::wire::Reader;
 
 /// What MySQL clients take this server for, as `SELECT VERSION()` tells it too; `@@version_comment` tells what it is.
 pub const VERSION: &str = "8.0.40-beluga";
 
-pub const SCRAMBLE: usize = 20;
-
 /// The server's first packet.
 pub fn put_greeting(
     out: &mut Vec<u8>,
     connection_id: u32,
-    scramble: &[u8; SCRAMBLE],
+    scramble: &[u8; SCRAMBLE_LEN],
     capabilities: u32,
     (collation, status): (u8, u16),
 ) {
@@ -25,7 +23,7 @@ pub fn put_greeting(
     let [low_a, low_b, high_a, high_b] = capabilities.to_le_bytes();
     out.extend_from_slice(&[low_a, low_b, collation]);
     out.extend_from_slice(&status.to_le_bytes());
-    out.extend_from_slice(&[high_a, high_b, SCRAMBLE as u8 + 1]);
+    out.extend_from_slice(&[high_a, high_b, SCRAMBLE_LEN as u8 + 1]);
     out.extend_from_slice(&[0; 10]);
     out.extend_from_slice(&scramble[8..]);
     out.push(0);
@@ -35,7 +33,7 @@ pub fn put_greeting(
 
 /// Who wants in, with what, and how they will talk.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Answer<'a> {
+pub struct HandshakeResponse<'a> {
     pub capabilities: u32,
     pub collation: u16,
     pub user: &'a [u8],
@@ -51,14 +49,14 @@ pub struct Answer<'a> {
 
 /// The client's first packet.
 #[derive(Debug, PartialEq, Eq)]
-pub enum First<'a> {
+pub enum FirstPacket<'a> {
     /// It wants TLS first and will then say the rest.
     Tls,
-    Answer(Answer<'a>),
+    HandshakeResponse(HandshakeResponse<'a>),
 }
 
 /// `None`: not the protocol of this century.
-pub fn read_first(payload: &[u8], offered: u32) -> Option<First<'_>> {
+pub fn read_first(payload: &[u8], offered: u32) -> Option<FirstPacket<'_>> {
     let mut reader = Reader(payload);
     let capabilities = reader.u32()?;
     if capabilities & capability::PROTOCOL_41 == 0 {
@@ -69,7 +67,7 @@ pub fn read_first(payload: &[u8], offered: u32) -> Option<First<'_>> {
     let collation = u16::from(reader.u8()?);
     reader.bytes(23)?;
     if reader.is_empty() {
-        return (capabilities & capability::SSL != 0).then_some(First::Tls);
+        return (capabilities & capability::SSL != 0).then_some(FirstPacket::Tls);
     }
     let has = |capability: u32| capabilities & capability != 0;
     let user = reader.terminated()?;
@@ -85,11 +83,20 @@ pub fn read_first(payload: &[u8], offered: u32) -> Option<First<'_>> {
     let plugin = if has(capability::PLUGIN_AUTH) { reader.terminated_or_rest() } else { b"" };
     let attributes = if has(capability::CONNECT_ATTRS) { read_attributes(&mut reader)? } else { Vec::new() };
     let zstd_level = if has(capability::ZSTD) { reader.u8().unwrap_or(0) } else { 0 };
-    Some(First::Answer(Answer { capabilities, collation, user, response, database, plugin, attributes, zstd_level }))
+    Some(FirstPacket::HandshakeResponse(HandshakeResponse {
+        capabilities,
+        collation,
+        user,
+        response,
+        database,
+        plugin,
+        attributes,
+        zstd_level,
+    }))
 }
 
 /// COM_CHANGE_USER behind its command byte. The capabilities are those of the connection.
-pub fn read_change_user(payload: &[u8], capabilities: u32) -> Option<Answer<'_>> {
+pub fn read_change_user(payload: &[u8], capabilities: u32) -> Option<HandshakeResponse<'_>> {
     let mut reader = Reader(payload);
     let has = |capability: u32| capabilities & capability != 0;
     let user = reader.terminated()?;
@@ -104,7 +111,7 @@ pub fn read_change_user(payload: &[u8], capabilities: u32) -> Option<Answer<'_>>
     let named = has(capability::PLUGIN_AUTH) && !reader.is_empty();
     let plugin = if named { reader.terminated_or_rest() } else { b"" };
     let attributes = if has(capability::CONNECT_ATTRS) { read_attributes(&mut reader)? } else { Vec::new() };
-    Some(Answer { capabilities, collation, user, response, database, plugin, attributes, zstd_level: 0 })
+    Some(HandshakeResponse { capabilities, collation, user, response, database, plugin, attributes, zstd_level: 0 })
 }
 
 fn read_attributes<'a>(reader: &mut Reader<'a>) -> Option<Vec<(&'a [u8], &'a [u8])>> {
@@ -158,20 +165,20 @@ mod tests {
     #[test]
     fn an_answer_is_read_as_its_capabilities_say() {
         let bytes = answer(OFFERED);
-        let Some(First::Answer(read)) = read_first(&bytes, OFFERED) else { panic!("refused") };
+        let Some(FirstPacket::HandshakeResponse(read)) = read_first(&bytes, OFFERED) else { panic!("refused") };
         assert_eq!((read.user, read.response, read.database), (&b"ann"[..], &[7; 20][..], &b"shop"[..]));
         assert_eq!((read.plugin, read.collation), (&b"mysql_native_password"[..], 45));
         assert_eq!(read.attributes, [(&b"_os"[..], &b"Linux"[..])]);
         assert_eq!(read.zstd_level, 7);
         let lean = answer(capability::PROTOCOL_41 | capability::SECURE_CONNECTION);
-        let Some(First::Answer(read)) = read_first(&lean, OFFERED) else { panic!("refused") };
+        let Some(FirstPacket::HandshakeResponse(read)) = read_first(&lean, OFFERED) else { panic!("refused") };
         assert_eq!((read.user, read.response, read.plugin), (&b"ann"[..], &[7; 20][..], &b""[..]));
     }
 
     #[test]
     fn a_request_for_tls_is_one_only_where_tls_is_offered() {
         let bytes = &answer(OFFERED)[..32];
-        assert_eq!(read_first(bytes, OFFERED), Some(First::Tls));
+        assert_eq!(read_first(bytes, OFFERED), Some(FirstPacket::Tls));
         assert_eq!(read_first(bytes, capability::OFFERED), None);
     }
 

@@ -5,24 +5,32 @@ mod auth;
 mod charset;
 mod clients;
 mod columns;
+mod command_context;
 mod commands;
+mod compressed_stream;
 mod compression;
-mod conversation;
+mod connection_state;
 mod door;
 mod errors;
 mod handshake;
-mod lift;
+mod large_row;
+mod literal_extraction;
 mod literals;
+mod local_infile;
+mod long_commands;
+mod memory_budget;
+mod options;
 mod packet;
 mod params;
-mod parcel;
+mod pending_reply;
 mod protocol;
+mod replies;
 mod reply;
-mod room;
 mod rows;
-mod seal;
+mod rsa;
 mod session;
-mod squeeze;
+mod session_settings;
+mod shared;
 mod statements;
 mod stats;
 mod wire;
@@ -30,14 +38,15 @@ mod wire;
 /// What the fuzz targets feed.
 #[cfg(fuzzing)]
 pub mod fuzzed {
+    pub use crate::compressed_stream::{CompressedStream, Opened};
     pub use crate::compression::Method;
-    pub use crate::handshake::{Answer, First, read_change_user, read_first};
+    pub use crate::handshake::{FirstPacket, HandshakeResponse, read_change_user, read_first};
     pub use crate::packet::{Cut, cut};
     pub use crate::params::{read, read_attributes, read_named};
-    pub use crate::squeeze::{Opened, Squeeze};
     pub use crate::wire::Reader;
 }
 
-pub use door::{MysqlDoor, Options};
+pub use door::MysqlDoor;
 pub use handshake::VERSION;
+pub use options::Options;
 pub use stats::Stats;

@@ -263,7 +263,7 @@ mod tests {
         let values = read_all(&[0b10, 1, kind::TINY, 0, kind::TINY, 0, 5], 2, &mut bound);
         assert_eq!(values, Some(vec![Value::Int(5), Value::Null]));
         assert_eq!(read_all(&[0, 0, 6, 7], 2, &mut bound), Some(vec![Value::Int(6), Value::Int(7)]));
-        assert_eq!(read_all(&[0, 0, 6, 7], 2, &mut Vec::new()), None, "never told");
+        assert_eq!(read_all(&[0, 0, 6, 7], 2, &mut Vec::new()), None, "types were never sent");
     }
 
     #[test]

@@ -1,5 +1,8 @@
 //! Numbers of the protocol: what both sides can do, what state the server is in, what kinds of columns there are.
 
+/// Bytes of the challenge that a login answers.
+pub const SCRAMBLE_LEN: usize = 20;
+
 /// Capabilities. Client and server use what both of them name.
 pub mod capability {
     pub const LONG_PASSWORD: u32 = 1;

@@ -8,7 +8,7 @@ use crate::wire::{put_bytes, put_length};
 
 /// How a reply ends well.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Ending<'a> {
+pub struct OkPacket<'a> {
     pub affected: u64,
     pub last_insert_id: u64,
     pub status: u16,
@@ -38,23 +38,23 @@ impl Writer<'_> {
         packet::finish(self.out, at, self.sequence);
     }
 
-    pub fn ok(&mut self, ending: &Ending<'_>) {
+    pub fn ok(&mut self, ending: &OkPacket<'_>) {
         self.ending(0x00, ending);
     }
 
     /// Ends the rows of a result.
-    pub fn rows_end(&mut self, ending: &Ending<'_>) {
+    pub fn rows_end(&mut self, ending: &OkPacket<'_>) {
         if self.has(capability::DEPRECATE_EOF) { self.ending(0xfe, ending) } else { self.eof(ending) }
     }
 
     /// Ends a list of columns, where the client still expects that.
-    pub fn columns_end(&mut self, ending: &Ending<'_>) {
+    pub fn columns_end(&mut self, ending: &OkPacket<'_>) {
         if !self.has(capability::DEPRECATE_EOF) {
             self.eof(ending);
         }
     }
 
-    pub fn eof(&mut self, ending: &Ending<'_>) {
+    pub fn eof(&mut self, ending: &OkPacket<'_>) {
         self.packet(|out| {
             out.push(0xfe);
             out.extend_from_slice(&ending.warnings.to_le_bytes());
@@ -62,7 +62,7 @@ impl Writer<'_> {
         });
     }
 
-    fn ending(&mut self, head: u8, ending: &Ending<'_>) {
+    fn ending(&mut self, head: u8, ending: &OkPacket<'_>) {
         let tracks = self.has(capability::SESSION_TRACK);
         let changed = tracks && !ending.changes.is_empty();
         let status = ending.status | if changed { status::SESSION_STATE_CHANGED } else { 0 };
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn the_end_of_rows_is_what_the_client_expects() {
-        let ending = Ending { status: status::AUTOCOMMIT, warnings: 1, ..Ending::default() };
+        let ending = OkPacket { status: status::AUTOCOMMIT, warnings: 1, ..OkPacket::default() };
         assert_eq!(written(0, |w| w.rows_end(&ending)), b"\x05\x00\x00\x01\xfe\x01\x00\x02\x00");
         let deprecated = written(capability::DEPRECATE_EOF, |w| w.rows_end(&ending));
         assert_eq!(deprecated, b"\x07\x00\x00\x01\xfe\x00\x00\x02\x00\x01\x00");
@@ -160,9 +160,9 @@ mod tests {
     fn changes_of_state_are_told_to_those_who_follow_them() {
         let mut changes = Vec::new();
         track::put(&mut changes, &query::Change::Schema("shop".into()));
-        let ending = Ending { affected: 3, last_insert_id: 300, changes: &changes, ..Ending::default() };
-        let told = written(capability::SESSION_TRACK, |w| w.ok(&ending));
-        assert_eq!(told, b"\x12\x00\x00\x01\x00\x03\xfc\x2c\x01\x00\x40\x00\x00\x00\x07\x01\x05\x04shop");
+        let ending = OkPacket { affected: 3, last_insert_id: 300, changes: &changes, ..OkPacket::default() };
+        let finish = written(capability::SESSION_TRACK, |w| w.ok(&ending));
+        assert_eq!(finish, b"\x12\x00\x00\x01\x00\x03\xfc\x2c\x01\x00\x40\x00\x00\x00\x07\x01\x05\x04shop");
         assert_eq!(written(0, |w| w.ok(&ending)), b"\x09\x00\x00\x01\x00\x03\xfc\x2c\x01\x00\x00\x00\x00");
     }
 

@@ -14,18 +14,21 @@ use engine::{Attempt, Turn as LoginTurn};
 use query::error::SqlError;
 use reactor::{Connection, Flow, Io};
 
-use crate::auth::{Ground, Login, Refused, Step, new_scramble};
+use crate::auth::{DenyReason, LoginContext, LoginExchange, LoginStep, new_scramble};
 use crate::clients::Client;
+use crate::command_context::{CommandContext, Progress};
+use crate::commands;
+use crate::compressed_stream::{CompressedStream, Opened};
 use crate::compression::{self, Method};
-use crate::conversation::{Conversation, Next, Turn, is_long};
-use crate::door::Shared;
+use crate::connection_state::ConnectionState;
 use crate::errors;
-use crate::handshake::{self, Answer, First, SCRAMBLE};
+use crate::handshake::{self, FirstPacket, HandshakeResponse};
+use crate::long_commands;
+use crate::memory_budget::Reservation;
 use crate::packet::{self, Cut, FRAME_MAX, HEADER};
-use crate::protocol::{capability, status};
-use crate::reply::{Ending, Writer};
-use crate::room::Share;
-use crate::squeeze::{Opened, Squeeze};
+use crate::protocol::{SCRAMBLE_LEN, capability, status};
+use crate::reply::{OkPacket, Writer};
+use crate::shared::Shared;
 
 /// Before the login a client gets no more room than its answer may need: names, and attributes of up to 64 KB.
 const LOGIN_PACKET_MAX: usize = 128 << 10;
@@ -33,31 +36,31 @@ const LOGIN_PACKET_MAX: usize = 128 << 10;
 const COLLATION: u8 = 255;
 
 /// A login under way, and what the client asked for besides.
-struct Entering {
-    login: Login,
+struct PendingLogin {
+    login: LoginExchange,
     attempt: Attempt,
     collation: u16,
     database: Vec<u8>,
     attributes: Vec<(String, String)>,
     /// CHANGE_USER: what goes on if it succeeds.
-    conversation: Option<Box<Conversation>>,
+    state: Option<Box<ConnectionState>>,
 }
 
 /// A login that may not be checked yet, because others from the same address to the same account have failed.
-struct Delayed {
+struct DelayedLogin {
     attempt: Attempt,
     until_ms: u64,
     /// The client's login, as sent.
     payload: Vec<u8>,
     /// CHANGE_USER: what goes on if it succeeds.
-    conversation: Option<Box<Conversation>>,
+    state: Option<Box<ConnectionState>>,
 }
 
 enum Phase {
     Greeted,
-    Delayed(Box<Delayed>),
-    Entering(Box<Entering>),
-    Ready(Box<Conversation>),
+    DelayedLogin(Box<DelayedLogin>),
+    PendingLogin(Box<PendingLogin>),
+    Ready(Box<ConnectionState>),
     /// Nothing more is read.
     Over,
 }
@@ -73,16 +76,16 @@ enum Skip {
 }
 
 /// A payload of several frames: each is taken out of the input as it comes, so the input never holds more than one. The last one stays there until the reply is whole (Y2).
-struct Gathering {
+struct PartialPayload {
     payload: Vec<u8>,
-    share: Share,
+    reservation: Reservation,
 }
 
 /// What the connection's bytes are.
 enum Stream {
     Plain,
     /// Frames, from the login on, if the client asked for it.
-    Squeezed(Box<Squeeze>),
+    Compressed(Box<CompressedStream>),
     /// What was in a frame, while it is served.
     Inside,
 }
@@ -93,17 +96,17 @@ pub struct Session {
     connection_id: u64,
     host: String,
     /// The client is on this machine.
-    is_near: bool,
+    is_local: bool,
     capabilities: u32,
     /// Of the next packet, whoever sends it.
     sequence: u8,
-    scramble: [u8; SCRAMBLE],
-    is_private: bool,
+    scramble: [u8; SCRAMBLE_LEN],
+    is_encrypted: bool,
     phase: Phase,
     skip: Skip,
     /// What is told when a packet has passed by, if not that it was too long.
     refusal: Option<SqlError>,
-    gathering: Option<Gathering>,
+    partial_payload: Option<PartialPayload>,
     stream: Stream,
     /// How frames are made shorter, if the client wants them.
     method: Option<Method>,
@@ -119,15 +122,15 @@ impl Session {
             shared: shared.clone(),
             connection_id: connection.id,
             host: if ip.is_loopback() { "localhost".into() } else { ip.to_string() },
-            is_near: ip.is_loopback(),
+            is_local: ip.is_loopback(),
             capabilities: 0,
             sequence: 0,
             scramble: new_scramble(),
-            is_private: false,
+            is_encrypted: false,
             phase: Phase::Greeted,
             skip: Skip::No,
             refusal: None,
-            gathering: None,
+            partial_payload: None,
             stream: Stream::Plain,
             method: None,
         };
@@ -163,7 +166,7 @@ impl Session {
         self.client.begin();
         let before = (io.input().len(), io.out().len());
         let flow = match std::mem::replace(&mut self.stream, Stream::Inside) {
-            Stream::Squeezed(squeeze) => self.run_squeezed(io, squeeze),
+            Stream::Compressed(compressed_stream) => self.run_compressed(io, compressed_stream),
             plain => {
                 self.stream = plain;
                 self.run(io)
@@ -171,7 +174,7 @@ impl Session {
         };
         self.count(before, io);
         // While rows are under way it is the client's turn to read, which the pool watches.
-        if matches!(&self.phase, Phase::Ready(conversation) if conversation.is_running()) {
+        if matches!(&self.phase, Phase::Ready(state) if state.has_pending_reply()) {
             return flow;
         }
         self.client.rest(self.shared.clients.now_ms(), self.sequence);
@@ -180,21 +183,21 @@ impl Session {
 
     /// Counts what came and went, from the login on: Bytes_received, Bytes_sent.
     fn count(&self, (input, out): (usize, usize), io: &mut Io<'_>) {
-        if let Phase::Ready(conversation) = &self.phase {
+        if let Phase::Ready(state) = &self.phase {
             let (received, sent) = (input.saturating_sub(io.input().len()), io.out().len().saturating_sub(out));
-            conversation.sql.count_bytes(received as u64, sent as u64);
+            state.sql.count_bytes(received as u64, sent as u64);
         }
     }
 
     /// Opens frame after frame and runs what is inside. A frame is consumed when all that is in it has been, or when the rest waits for more: not while rows are under way.
-    fn run_squeezed(&mut self, io: &mut Io<'_>, mut squeeze: Box<Squeeze>) -> Flow {
+    fn run_compressed(&mut self, io: &mut Io<'_>, mut compressed_stream: Box<CompressedStream>) -> Flow {
         let flow = loop {
             let inside = {
-                let Squeeze { input, out, .. } = &mut *squeeze;
+                let CompressedStream { input, out, .. } = &mut *compressed_stream;
                 io.nested(input, out, |inner| self.run(inner))
             };
-            squeeze.consume(inside.consumed);
-            squeeze.put(io.out());
+            compressed_stream.consume(inside.consumed);
+            compressed_stream.put(io.out());
             if inside.result != Flow::Continue {
                 break inside.result;
             }
@@ -206,30 +209,30 @@ impl Session {
                 io.pause();
                 break Flow::Continue;
             }
-            if io.is_parked() && matches!(self.phase, Phase::Delayed(_)) {
+            if io.is_parked() && matches!(self.phase, Phase::DelayedLogin(_)) {
                 break Flow::Continue;
             }
-            io.consume(std::mem::take(&mut squeeze.held));
-            match squeeze.open(io.input()) {
-                Opened::Frame(size) => squeeze.held = size,
+            io.consume(std::mem::take(&mut compressed_stream.held));
+            match compressed_stream.open(io.input()) {
+                Opened::Frame(size) => compressed_stream.held = size,
                 Opened::More(size) => {
                     if !io.input().is_empty() {
                         io.expect(size);
                     }
                     break Flow::Continue;
                 }
-                Opened::Refused(error) => {
+                Opened::DenyReason(error) => {
                     self.shared.stats.errors.add(1);
                     // It answers the packet that did not come.
                     self.sequence = self.sequence.wrapping_add(1);
-                    self.writer(&mut squeeze.out).error(&error);
-                    squeeze.put(io.out());
+                    self.writer(&mut compressed_stream.out).error(&error);
+                    compressed_stream.put(io.out());
                     self.phase = Phase::Over;
                     break Flow::Close;
                 }
             }
         };
-        self.stream = Stream::Squeezed(squeeze);
+        self.stream = Stream::Compressed(compressed_stream);
         flow
     }
 
@@ -239,7 +242,7 @@ impl Session {
                 io.pause();
                 return Flow::Continue;
             }
-            let flow = match self.go_on(io) {
+            let flow = match self.resume(io) {
                 Some(flow) => flow,
                 None => match self.end_delay(io).or_else(|| self.take(io)) {
                     Some(flow) => flow,
@@ -256,28 +259,29 @@ impl Session {
             if let Some(method) = self.method
                 && matches!((&self.stream, &self.phase), (Stream::Plain, Phase::Ready(_)))
             {
-                self.client.squeeze();
+                self.client.compressed_stream();
                 self.stream = Stream::Inside;
-                return self.run_squeezed(io, Box::new(Squeeze::new(method)));
+                return self.run_compressed(io, Box::new(CompressedStream::new(method)));
             }
         }
     }
 
     /// Goes on with rows that are under way, if there are any.
-    fn go_on(&mut self, io: &mut Io<'_>) -> Option<Flow> {
-        let Phase::Ready(conversation) = &mut self.phase else { return None };
-        if !conversation.is_running() {
+    fn resume(&mut self, io: &mut Io<'_>) -> Option<Flow> {
+        let Phase::Ready(state) = &mut self.phase else { return None };
+        if !state.has_pending_reply() {
             return None;
         }
-        let mut turn = Turn { shared: &self.shared, sequence: &mut self.sequence, capabilities: self.capabilities, io };
-        match conversation.go_on(&mut turn) {
-            Next::Running => {}
-            Next::Close => return Some(Flow::Close),
-            Next::Awaits(size) => turn.io.consume(size),
-            Next::Done(size) => {
-                turn.io.consume(size);
+        let mut context =
+            CommandContext { shared: &self.shared, sequence: &mut self.sequence, capabilities: self.capabilities, io };
+        match state.resume(&mut context) {
+            Progress::Running => {}
+            Progress::Close => return Some(Flow::Close),
+            Progress::AwaitsInput(size) => context.io.consume(size),
+            Progress::Done(size) => {
+                context.io.consume(size);
                 self.sequence = 0;
-                if conversation.sql.is_released() {
+                if state.sql.is_released() {
                     return Some(Flow::Close);
                 }
             }
@@ -287,18 +291,19 @@ impl Session {
 
     /// What comes belongs to the client's file: its frames are passed on as far as they have come. `None`: more must come first.
     fn take_file(&mut self, io: &mut Io<'_>) -> Option<Flow> {
-        let Phase::Ready(conversation) = &mut self.phase else { return None };
-        let mut turn = Turn { shared: &self.shared, sequence: &mut self.sequence, capabilities: self.capabilities, io };
-        let next = match conversation.receive(&mut turn) {
+        let Phase::Ready(state) = &mut self.phase else { return None };
+        let mut context =
+            CommandContext { shared: &self.shared, sequence: &mut self.sequence, capabilities: self.capabilities, io };
+        let next = match state.receive(&mut context) {
             Ok(next) => next?,
             Err(error) => return Some(self.break_off(io, &error)),
         };
         match next {
-            Next::Running => {}
-            Next::Close => return Some(Flow::Close),
-            Next::Awaits(size) => turn.io.consume(size),
-            Next::Done(size) => {
-                turn.io.consume(size);
+            Progress::Running => {}
+            Progress::Close => return Some(Flow::Close),
+            Progress::AwaitsInput(size) => context.io.consume(size),
+            Progress::Done(size) => {
+                context.io.consume(size);
                 self.sequence = 0;
             }
         }
@@ -308,21 +313,21 @@ impl Session {
     /// Cuts the next packet off the input and does what it says. `None`: more must come first.
     fn take(&mut self, io: &mut Io<'_>) -> Option<Flow> {
         if self.skip != Skip::No {
-            return self.pass_by(io);
+            return self.skip_packet(io);
         }
         let input = io.input();
         if input.is_empty() {
             return None;
         }
-        if matches!(&self.phase, Phase::Ready(conversation) if conversation.is_receiving()) {
+        if matches!(&self.phase, Phase::Ready(state) if state.is_receiving()) {
             return self.take_file(io);
         }
         let (expected, payload_max) = match &self.phase {
-            Phase::Ready(conversation) => match &self.gathering {
-                None => (0, conversation.packet_max()),
-                Some(gathering) => (self.sequence, conversation.packet_max() - gathering.payload.len()),
+            Phase::Ready(state) => match &self.partial_payload {
+                None => (0, state.packet_max()),
+                Some(partial_payload) => (self.sequence, state.packet_max() - partial_payload.payload.len()),
             },
-            Phase::Over | Phase::Delayed(_) => return None,
+            Phase::Over | Phase::DelayedLogin(_) => return None,
             _ => (self.sequence, LOGIN_PACKET_MAX),
         };
         match packet::cut(input, expected, payload_max) {
@@ -332,7 +337,7 @@ impl Session {
             }
             Cut::OutOfOrder => Some(self.break_off(io, &errors::OUT_OF_ORDER.bare())),
             Cut::TooLong(_) => {
-                self.gathering = None;
+                self.partial_payload = None;
                 self.skip = Skip::Header;
                 Some(Flow::Continue)
             }
@@ -344,12 +349,12 @@ impl Session {
             }
             Cut::Packet(packet) => {
                 self.sequence = packet.next;
-                match self.gathering.take() {
+                match self.partial_payload.take() {
                     None => Some(self.dispatch(io, packet.payload, packet.size)),
-                    Some(mut gathering) => {
-                        gathering.payload.reserve_exact(packet.payload.len());
-                        gathering.payload.extend_from_slice(packet.payload);
-                        Some(self.long_command(io, gathering.payload, packet.size))
+                    Some(mut partial_payload) => {
+                        partial_payload.payload.reserve_exact(packet.payload.len());
+                        partial_payload.payload.extend_from_slice(packet.payload);
+                        Some(self.long_command(io, partial_payload.payload, packet.size))
                     }
                 }
             }
@@ -360,21 +365,22 @@ impl Session {
     fn gather(&mut self, frame: &[u8]) {
         // The value, and the row that it becomes a part of.
         let bytes = 2 * FRAME_MAX as u64;
-        let has_room = match &mut self.gathering {
-            Some(gathering) => gathering.share.grow(bytes),
+        let has_room = match &mut self.partial_payload {
+            Some(partial_payload) => partial_payload.reservation.grow(bytes),
             None => {
-                let share = self.shared.room.take(bytes);
-                self.gathering = share.map(|share| Gathering { payload: Vec::new(), share });
-                self.gathering.is_some()
+                let reservation = self.shared.memory_budget.take(bytes);
+                self.partial_payload =
+                    reservation.map(|reservation| PartialPayload { payload: Vec::new(), reservation });
+                self.partial_payload.is_some()
             }
         };
-        match &mut self.gathering {
-            Some(Gathering { payload, .. }) if has_room => {
+        match &mut self.partial_payload {
+            Some(PartialPayload { payload, .. }) if has_room => {
                 payload.reserve_exact(FRAME_MAX);
                 payload.extend_from_slice(frame);
             }
             _ => {
-                self.gathering = None;
+                self.partial_payload = None;
                 self.refusal = Some(errors::OUT_OF_RESOURCES.bare());
                 self.skip = Skip::Header;
             }
@@ -382,7 +388,7 @@ impl Session {
     }
 
     /// Lets go of what there is of a packet that is too long. `None`: more must come first.
-    fn pass_by(&mut self, io: &mut Io<'_>) -> Option<Flow> {
+    fn skip_packet(&mut self, io: &mut Io<'_>) -> Option<Flow> {
         match self.skip {
             Skip::No => unreachable!("the caller has looked"),
             Skip::Header => {
@@ -421,125 +427,127 @@ impl Session {
         match std::mem::replace(&mut self.phase, Phase::Over) {
             Phase::Greeted => {
                 io.consume(size);
-                self.meet(io, payload)
+                self.first_packet(io, payload)
             }
-            Phase::Entering(mut entering) => {
+            Phase::PendingLogin(mut pending_login) => {
                 io.consume(size);
-                let step = entering.login.go_on(&self.ground(), payload);
-                if entering.login.is_disproved() {
-                    entering.attempt.show();
+                let step = pending_login.login.resume(&self.ground(), payload);
+                if pending_login.login.quick_proof_failed() {
+                    pending_login.attempt.show();
                 }
-                self.step(io, *entering, step)
+                self.step(io, *pending_login, step)
             }
-            Phase::Ready(conversation) => self.command(io, conversation, payload, size),
-            Phase::Over | Phase::Delayed(_) => Flow::Close,
+            Phase::Ready(state) => self.command(io, state, payload, size),
+            Phase::Over | Phase::DelayedLogin(_) => Flow::Close,
         }
     }
 
     /// A delayed login is checked when its time has come. `None`: there is none.
     fn end_delay(&mut self, io: &mut Io<'_>) -> Option<Flow> {
-        let Phase::Delayed(delayed) = &self.phase else { return None };
+        let Phase::DelayedLogin(delayed) = &self.phase else { return None };
         if self.shared.clients.now_ms() < delayed.until_ms {
             // Something else has woken it.
             io.park();
             return Some(Flow::Continue);
         }
-        let Phase::Delayed(delayed) = std::mem::replace(&mut self.phase, Phase::Over) else { return None };
-        let Delayed { attempt, payload, conversation, .. } = *delayed;
-        Some(match self.read_answer(&payload, conversation.is_some()) {
-            Some(answer) => self.check(io, &answer, attempt, conversation),
+        let Phase::DelayedLogin(delayed) = std::mem::replace(&mut self.phase, Phase::Over) else { return None };
+        let DelayedLogin { attempt, payload, state, .. } = *delayed;
+        Some(match self.read_answer(&payload, state.is_some()) {
+            Some(answer) => self.check(io, &answer, attempt, state),
             None => self.break_off(io, &errors::MALFORMED.bare()),
         })
     }
 
     /// A client's login, its first or one as another user.
-    fn read_answer<'p>(&self, payload: &'p [u8], changes_user: bool) -> Option<Answer<'p>> {
+    fn read_answer<'p>(&self, payload: &'p [u8], changes_user: bool) -> Option<HandshakeResponse<'p>> {
         if changes_user {
             return handshake::read_change_user(&payload[1..], self.capabilities);
         }
-        let known = if self.is_private { capability::OFFERED | capability::SSL } else { self.known() };
+        let known = if self.is_encrypted { capability::OFFERED | capability::SSL } else { self.known() };
         match handshake::read_first(payload, known) {
-            Some(First::Answer(answer)) => Some(answer),
+            Some(FirstPacket::HandshakeResponse(answer)) => Some(answer),
             _ => None,
         }
     }
 
-    fn command(&mut self, io: &mut Io<'_>, mut conversation: Box<Conversation>, payload: &[u8], size: usize) -> Flow {
+    fn command(&mut self, io: &mut Io<'_>, mut state: Box<ConnectionState>, payload: &[u8], size: usize) -> Flow {
         const CHANGE_USER: u8 = 0x11;
         if payload.first() == Some(&CHANGE_USER) {
             self.shared.stats.commands.add(1);
             io.consume(size);
             return match self.read_answer(payload, true) {
-                Some(answer) => self.enter(io, &answer, payload, Some(conversation)),
+                Some(answer) => self.enter(io, &answer, payload, Some(state)),
                 None => self.break_off(io, &errors::MALFORMED.bare()),
             };
         }
-        if is_long(payload) {
-            self.phase = Phase::Ready(conversation);
+        if long_commands::is_long(payload) {
+            self.phase = Phase::Ready(state);
             return self.long_command(io, payload.to_vec(), size);
         }
         self.shared.stats.commands.add(1);
-        let mut turn = Turn { shared: &self.shared, sequence: &mut self.sequence, capabilities: self.capabilities, io };
-        let next = conversation.command(&mut turn, payload, size);
-        self.settle(io, conversation, next)
+        let mut context =
+            CommandContext { shared: &self.shared, sequence: &mut self.sequence, capabilities: self.capabilities, io };
+        let next = commands::run(&mut state, &mut context, payload, size);
+        self.settle(io, state, next)
     }
 
     /// The same for a payload that is the command's own.
     fn long_command(&mut self, io: &mut Io<'_>, payload: Vec<u8>, size: usize) -> Flow {
-        let Phase::Ready(mut conversation) = std::mem::replace(&mut self.phase, Phase::Over) else {
+        let Phase::Ready(mut state) = std::mem::replace(&mut self.phase, Phase::Over) else {
             return Flow::Close;
         };
         self.shared.stats.commands.add(1);
-        let mut turn = Turn { shared: &self.shared, sequence: &mut self.sequence, capabilities: self.capabilities, io };
-        let next = conversation.long_command(&mut turn, payload, size);
-        self.settle(io, conversation, next)
+        let mut context =
+            CommandContext { shared: &self.shared, sequence: &mut self.sequence, capabilities: self.capabilities, io };
+        let next = long_commands::run(&mut state, &mut context, payload, size);
+        self.settle(io, state, next)
     }
 
     /// How things stand after a command.
-    fn settle(&mut self, io: &mut Io<'_>, conversation: Box<Conversation>, next: Next) -> Flow {
+    fn settle(&mut self, io: &mut Io<'_>, state: Box<ConnectionState>, next: Progress) -> Flow {
         match next {
-            Next::Running => {}
-            Next::Close => return Flow::Close,
-            Next::Awaits(size) => io.consume(size),
-            Next::Done(size) => {
+            Progress::Running => {}
+            Progress::Close => return Flow::Close,
+            Progress::AwaitsInput(size) => io.consume(size),
+            Progress::Done(size) => {
                 io.consume(size);
                 self.sequence = 0;
-                if conversation.sql.is_released() {
+                if state.sql.is_released() {
                     return Flow::Close;
                 }
             }
         }
-        self.phase = Phase::Ready(conversation);
+        self.phase = Phase::Ready(state);
         Flow::Continue
     }
 
-    fn ground(&self) -> Ground<'_> {
+    fn ground(&self) -> LoginContext<'_> {
         let shared = &self.shared;
-        Ground {
+        LoginContext {
             accounts: shared.engine().accounts(),
-            remembered: &shared.remembered,
-            seal: &shared.seal,
-            is_private: self.is_private,
-            is_near: self.is_near,
+            digest_cache: &shared.digest_cache,
+            rsa_key: &shared.rsa_key,
+            is_encrypted: self.is_encrypted,
+            is_local: self.is_local,
             handles_expired: self.capabilities & capability::CAN_HANDLE_EXPIRED_PASSWORDS != 0,
         }
     }
 
     /// The client's first packet, or its second if the first asked for TLS.
-    fn meet(&mut self, io: &mut Io<'_>, payload: &[u8]) -> Flow {
-        let known = if self.is_private { capability::OFFERED | capability::SSL } else { self.known() };
+    fn first_packet(&mut self, io: &mut Io<'_>, payload: &[u8]) -> Flow {
+        let known = if self.is_encrypted { capability::OFFERED | capability::SSL } else { self.known() };
         match handshake::read_first(payload, known) {
-            Some(First::Tls) if !self.is_private => {
+            Some(FirstPacket::Tls) if !self.is_encrypted => {
                 let tls = self.shared.tls.clone().expect("offered");
                 io.start_tls(&tls);
-                self.is_private = true;
+                self.is_encrypted = true;
                 self.shared.stats.tls.add(1);
                 self.phase = Phase::Greeted;
                 Flow::Continue
             }
-            Some(First::Answer(answer)) => {
+            Some(FirstPacket::HandshakeResponse(answer)) => {
                 self.capabilities = answer.capabilities;
-                if self.shared.require_secure_transport && !self.is_private {
+                if self.shared.require_secure_transport && !self.is_encrypted {
                     return self.break_off(io, &errors::SECURE_TRANSPORT.bare());
                 }
                 match Method::chosen(answer.capabilities, answer.zstd_level, &self.algorithms()) {
@@ -556,9 +564,9 @@ impl Session {
     fn enter(
         &mut self,
         io: &mut Io<'_>,
-        answer: &Answer<'_>,
+        answer: &HandshakeResponse<'_>,
         payload: &[u8],
-        conversation: Option<Box<Conversation>>,
+        state: Option<Box<ConnectionState>>,
     ) -> Flow {
         let Ok(user) = std::str::from_utf8(answer.user) else {
             return self.break_off(io, &errors::MALFORMED.bare());
@@ -568,11 +576,11 @@ impl Session {
         let name = account.as_ref().map_or(user, |account| &account.name);
         let now_ms = self.shared.clients.now_ms();
         match accounts.attempts().arrive(io.connection().peer.ip(), &[name], now_ms) {
-            LoginTurn::Now(attempt) => self.check(io, answer, attempt, conversation),
+            LoginTurn::Now(attempt) => self.check(io, answer, attempt, state),
             LoginTurn::After(delay, attempt) => {
                 let until_ms = now_ms + delay.as_millis() as u64;
                 self.phase =
-                    Phase::Delayed(Box::new(Delayed { attempt, until_ms, payload: payload.to_vec(), conversation }));
+                    Phase::DelayedLogin(Box::new(DelayedLogin { attempt, until_ms, payload: payload.to_vec(), state }));
                 let handle = io.connection().handle();
                 io.park();
                 self.shared.clients.timer(delay, Box::new(move || handle.wake()));
@@ -588,67 +596,63 @@ impl Session {
     fn check(
         &mut self,
         io: &mut Io<'_>,
-        answer: &Answer<'_>,
+        answer: &HandshakeResponse<'_>,
         mut attempt: Attempt,
-        conversation: Option<Box<Conversation>>,
+        state: Option<Box<ConnectionState>>,
     ) -> Flow {
         let Ok(user) = std::str::from_utf8(answer.user) else {
             return self.break_off(io, &errors::MALFORMED.bare());
         };
         let (login, step) =
-            Login::begin(&self.ground(), user, &self.host, self.scramble, answer.plugin, answer.response);
+            LoginExchange::begin(&self.ground(), user, &self.host, self.scramble, answer.plugin, answer.response);
         let database = answer.database.to_vec();
         let words = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let attributes = answer.attributes.iter().map(|(name, value)| (words(name), words(value))).collect();
-        if login.is_disproved() {
+        if login.quick_proof_failed() {
             attempt.show();
         }
-        self.step(
-            io,
-            Entering { login, attempt, collation: answer.collation, database, attributes, conversation },
-            step,
-        )
+        self.step(io, PendingLogin { login, attempt, collation: answer.collation, database, attributes, state }, step)
     }
 
-    fn step(&mut self, io: &mut Io<'_>, entering: Entering, step: Step) -> Flow {
+    fn step(&mut self, io: &mut Io<'_>, pending_login: PendingLogin, step: LoginStep) -> Flow {
         match step {
-            Step::Say(payload) => {
+            LoginStep::Say(payload) => {
                 self.writer(io.out()).packet(|out| out.extend_from_slice(&payload));
-                self.phase = Phase::Entering(Box::new(entering));
+                self.phase = Phase::PendingLogin(Box::new(pending_login));
                 Flow::Continue
             }
-            Step::Deny => {
+            LoginStep::Deny => {
                 self.shared.stats.denied.add(1);
                 // Locked, or without TLS: the password was right all the same, but nobody need learn that quickly.
-                entering.attempt.failed();
-                if let Some(error) = self.refusal(&entering.login) {
+                pending_login.attempt.failed();
+                if let Some(error) = self.refusal(&pending_login.login) {
                     return self.break_off(io, &error);
                 }
-                let word = if entering.login.has_password { "YES" } else { "NO" };
-                let error = query::error::ACCESS_DENIED.with(&[&entering.login.user, &self.host, &word]);
+                let word = if pending_login.login.has_password { "YES" } else { "NO" };
+                let error = query::error::ACCESS_DENIED.with(&[&pending_login.login.user, &self.host, &word]);
                 self.break_off(io, &error)
             }
-            Step::Accept(account, payload) => {
+            LoginStep::Accept(account, payload) => {
                 if !payload.is_empty() {
                     self.writer(io.out()).packet(|out| out.extend_from_slice(&payload));
                 }
-                self.welcome(io, entering, &account.name)
+                self.log_in(io, pending_login, &account.name)
             }
         }
     }
 
     /// Why somebody whose password is right is not let in.
-    fn refusal(&self, login: &Login) -> Option<SqlError> {
-        match login.refused {
-            Refused::Locked => Some(query::error::ACCOUNT_HAS_BEEN_LOCKED.with(&[&login.user, &self.host])),
-            Refused::Expired => Some(query::error::MUST_CHANGE_PASSWORD_LOGIN.bare()),
-            Refused::No => None,
+    fn refusal(&self, login: &LoginExchange) -> Option<SqlError> {
+        match login.deny_reason {
+            DenyReason::Locked => Some(query::error::ACCOUNT_HAS_BEEN_LOCKED.with(&[&login.user, &self.host])),
+            DenyReason::Expired => Some(query::error::MUST_CHANGE_PASSWORD_LOGIN.bare()),
+            DenyReason::No => None,
         }
     }
 
     /// Begins the conversation, or gives it to somebody else.
-    fn welcome(&mut self, io: &mut Io<'_>, entering: Entering, account: &str) -> Flow {
-        let Entering { login, attempt, collation, database, attributes, conversation } = entering;
+    fn log_in(&mut self, io: &mut Io<'_>, pending_login: PendingLogin, account: &str) -> Flow {
+        let PendingLogin { login, attempt, collation, database, attributes, state } = pending_login;
         attempt.passed(0);
         let name = if login.user.is_empty() { account.to_string() } else { login.user };
         let who = query::Login {
@@ -657,26 +661,26 @@ impl Session {
             database: None,
             connection_id: self.connection_id,
         };
-        let wants = (collation, &database[..], self.capabilities);
-        let begun = match conversation {
-            None => Conversation::begin(&self.shared, who, wants, &self.client, io.connection()),
-            Some(conversation) => conversation.change_user(who, wants),
+        let options = (collation, &database[..], self.capabilities);
+        let begun = match state {
+            None => ConnectionState::begin(&self.shared, who, options, &self.client, io.connection()),
+            Some(state) => state.change_user(who, options),
         };
         match begun {
             // The account list has changed in between: what was proved is not what was found.
-            Ok(conversation) if conversation.sql.account() != account => {
+            Ok(state) if state.sql.account() != account => {
                 let error = query::error::ACCESS_DENIED.with(&[&name, &self.host, &"YES"]);
                 self.break_off(io, &error)
             }
-            Ok(mut conversation) => {
-                conversation.sql.describe_client(attributes);
-                conversation.sql.tell_compression(self.method.map(|method| (method.name(), method.level())));
-                conversation.sql.tell_sealing(io.tls_info().map(|tls| (tls.version, tls.cipher)));
+            Ok(mut state) => {
+                state.sql.describe_client(attributes);
+                state.sql.tell_compression(self.method.map(|method| (method.name(), method.level())));
+                state.sql.tell_sealing(io.tls_info().map(|tls| (tls.version, tls.cipher)));
                 self.shared.stats.logins.add(1);
-                let (status, changes) = (conversation.status_word(), conversation.changes(self.capabilities));
-                self.writer(io.out()).ok(&Ending { status, changes: &changes, ..Ending::default() });
+                let (status, changes) = (state.status_word(), state.changes(self.capabilities));
+                self.writer(io.out()).ok(&OkPacket { status, changes: &changes, ..OkPacket::default() });
                 self.sequence = 0;
-                self.phase = Phase::Ready(conversation);
+                self.phase = Phase::Ready(state);
                 Flow::Continue
             }
             Err(error) => self.break_off(io, &error),

@@ -13,11 +13,11 @@ use query::batch::Batch;
 use query::error::{self, Result, SqlError};
 use query::{Prepared, ResultSet, Session};
 
-use crate::door::Shared;
 use crate::errors;
+use crate::memory_budget::Reservation;
 use crate::params::Bound;
-use crate::room::Share;
 use crate::rows::RowWriter;
+use crate::shared::Shared;
 use crate::wire::Reader;
 
 /// A cursor whose rest has to be kept may take up so much.
@@ -30,7 +30,7 @@ pub struct Statement {
     pub bound: Vec<Bound>,
     /// What COM_STMT_SEND_LONG_DATA brought, by parameter.
     pub long: Vec<Option<Vec<u8>>>,
-    pub long_room: Option<Share>,
+    pub long_reservation: Option<Reservation>,
     /// Told by the next execution, for SEND_LONG_DATA has no reply.
     pub long_error: Option<SqlError>,
     pub cursor: Option<Cursor>,
@@ -39,7 +39,7 @@ pub struct Statement {
 impl Statement {
     pub fn forget_long(&mut self) {
         self.long.fill(None);
-        self.long_room = None;
+        self.long_reservation = None;
     }
 }
 
@@ -65,7 +65,7 @@ impl Statements {
         self.last_id = self.last_id.wrapping_add(1).max(1);
         let long = vec![None; prepared.parameters.len()];
         let statement =
-            Statement { prepared, bound: Vec::new(), long, long_room: None, long_error: None, cursor: None };
+            Statement { prepared, bound: Vec::new(), long, long_reservation: None, long_error: None, cursor: None };
         if self.by_id.insert(self.last_id, statement).is_none() {
             self.shared.stats.prepared.add(1);
         }

@@ -14,7 +14,7 @@ pub struct Stats {
     /// Rows sent.
     pub rows: Counter,
     /// Times that a statement has left for pages rather than hold a thread.
-    pub leaves: Counter,
+    pub suspensions: Counter,
     /// Logins that were let in, and those that were not.
     pub logins: Counter,
     pub denied: Counter,

@@ -64,7 +64,7 @@ pub enum Verdict {
 }
 
 /// Judges an answer to `salt`. `account` is who the user is, if anybody; `is_private` that nobody can listen. Takes the same steps for an unknown user as for a wrong password (P7).
-pub fn judge(account: Option<&Account>, answer: &Answer<'_>, salt: &[u8; SALT], is_private: bool) -> Verdict {
+pub fn judge(account: Option<&Account>, answer: &Answer<'_>, salt: &[u8; SALT], is_encrypted: bool) -> Verdict {
     let proof = match answer.proof {
         Proof::Digest(bytes) => bytes,
         Proof::None | Proof::Bad => [0; 20],
@@ -83,7 +83,7 @@ pub fn judge(account: Option<&Account>, answer: &Answer<'_>, salt: &[u8; SALT], 
         Proof::Bad => false,
     };
     match account {
-        _ if !is_right || account.needs_tls && !is_private => Verdict::Denied,
+        _ if !is_right || account.needs_tls && !is_encrypted => Verdict::Denied,
         account if !account.enabled => Verdict::Locked,
         account if account.expired => Verdict::Expired,
         _ => Verdict::Accepted,

@@ -10,20 +10,26 @@ pub mod encode;
 
 pub mod auth;
 
+mod connection;
 mod digests;
 mod door;
 mod errors;
-mod link;
-mod live;
-mod member;
-mod presence;
-mod run;
+mod execute;
+mod identity;
+mod liveness;
+mod options;
+mod pending_answer;
+mod plan_translation;
+mod protocol_detection;
+mod runtime_settings;
 mod session;
-mod spare;
+mod session_control;
+mod session_handle;
+mod session_pool;
+mod session_settings;
+mod shared;
 mod statement;
 mod stats;
-mod strangers;
-mod xplan;
 
 /// What the fuzz target of plans feeds.
 #[cfg(fuzzing)]
@@ -41,7 +47,7 @@ pub mod fuzzed {
         let Ok(request) = ExecPlan::read(payload) else { return };
         let Some(bytes) = request.plan_bytes.map(std::sync::Arc::<[u8]>::from) else { return };
         let plan = Plan::read(&bytes).expect("it was read as a part of the request");
-        let Ok(known) = crate::xplan::prepare(sql, &plan, &bytes, &request.parameters, "") else { return };
+        let Ok(known) = crate::plan_translation::prepare(sql, &plan, &bytes, &request.parameters, "") else { return };
         assert!(known.is_of(sql, &bytes, &request.parameters));
         let outcome = sql.execute_prepared(&known.handle, known.values(&request.parameters));
         let Ok(Outcome::Rows(mut rows)) = outcome else { return };
@@ -56,5 +62,6 @@ pub mod fuzzed {
 }
 
 pub use digests::{Digests, Limits};
-pub use door::{Options, XrpcDoor};
+pub use door::XrpcDoor;
+pub use options::Options;
 pub use stats::Stats;

@@ -6,21 +6,21 @@
 use std::sync::Arc;
 
 use query::error::{self, SqlError};
-use query::types::{Charset, CharsetName as _};
-use query::{Kill, Login, Prepared};
+use query::types::Charset;
+use query::{Kill, Prepared};
 use reactor::{Call, Reply, SessionQueue};
 use stdx::hash::Map;
 
-use crate::door::Shared;
 use crate::errors;
-use crate::frame::Mode;
-use crate::member::{Ending, Outside, rouse};
+use crate::identity::Identity;
+use crate::liveness::Liveness;
 use crate::message::reply::{Severity, Writer};
 use crate::message::request::{AutoSavepoint, SavepointOp, read_empty};
-use crate::presence::Presence;
-use crate::run::Running;
+use crate::pending_answer::PendingAnswer;
+use crate::session_control::{EndReason, SessionControl};
+use crate::session_settings::SessionSettings;
+use crate::shared::Shared;
 use crate::statement::quoted;
-use query::letters::Results;
 
 /// Sids with this bit are good for one statement.
 pub const SINGLE: u64 = 1 << 63;
@@ -37,16 +37,7 @@ pub enum Request {
     /// Answered by an error that ends nothing.
     Refuse(SqlError),
     /// There is something in `Outside`.
-    Look,
-}
-
-/// Who a connection has logged in as, and how its frames are written.
-#[derive(Debug)]
-pub struct Who {
-    pub user: String,
-    pub host: String,
-    pub account: String,
-    pub mode: Mode,
+    CheckControl,
 }
 
 /// Why a request fails.
@@ -69,38 +60,14 @@ impl Failure {
     }
 }
 
-/// What of the session's variables the door itself obeys.
-#[derive(Clone, Copy)]
-pub struct Obeyed {
-    /// Of the session's variables when these were copied.
-    version: u64,
-    pub client: Charset,
-    pub results: Results,
-}
-
-impl Obeyed {
-    const DEFAULT: Obeyed = Obeyed { version: 0, client: Charset::Utf8, results: Results::UTF8 };
-
-    fn of(sql: &query::Session) -> Obeyed {
-        let charset = |name: &str| sql.variable(name).ok();
-        Obeyed {
-            version: sql.variables_version(),
-            client: charset("character_set_client")
-                .and_then(|name| Charset::by_name(&name).ok())
-                .unwrap_or(Charset::Utf8),
-            results: charset("character_set_results").map_or(Results::UTF8, |name| Results::named(&name)),
-        }
-    }
-}
-
 pub struct Session {
     pub(crate) shared: Arc<Shared>,
-    pub(crate) who: Arc<Who>,
+    pub(crate) identity: Arc<Identity>,
     pub(crate) sid: u64,
-    pub(crate) outside: Arc<Outside>,
+    pub(crate) control: Arc<SessionControl>,
     pub(crate) sql: Option<Box<query::Session>>,
-    pub(crate) obeyed: Obeyed,
-    pub(crate) running: Option<Running>,
+    pub(crate) settings: SessionSettings,
+    pub(crate) pending: Option<PendingAnswer>,
     /// Statements with arguments, by their text: those that are this session's alone.
     pub(crate) prepared: Map<Box<str>, Prepared>,
     last_error: Option<SqlError>,
@@ -111,34 +78,34 @@ pub struct Session {
     is_counted: bool,
     /// It has taken a session out of the door's pool.
     is_borrowed: bool,
-    _presence: Arc<Presence>,
+    _presence: Arc<Liveness>,
 }
 
 impl Session {
     pub(crate) fn new(
         shared: &Arc<Shared>,
-        who: &Arc<Who>,
+        identity: &Arc<Identity>,
         sid: u64,
-        (outside, presence): (&Arc<Outside>, &Arc<Presence>),
+        (control, liveness): (&Arc<SessionControl>, &Arc<Liveness>),
         connection: reactor::Handle,
     ) -> Session {
         let is_counted = sid & SINGLE == 0;
         shared.stats.sessions.add(is_counted.into());
         Session {
             shared: shared.clone(),
-            who: who.clone(),
+            identity: identity.clone(),
             sid,
-            outside: outside.clone(),
+            control: control.clone(),
             sql: None,
-            obeyed: Obeyed::DEFAULT,
-            running: None,
+            settings: SessionSettings::DEFAULT,
+            pending: None,
             prepared: Map::default(),
             last_error: None,
             connection,
             is_over: false,
             is_counted,
             is_borrowed: false,
-            _presence: presence.clone(),
+            _presence: liveness.clone(),
         }
     }
 
@@ -148,25 +115,25 @@ impl Session {
 
     /// What the session queue calls.
     pub fn serve(&mut self, call: Call<Request>, reply: &mut Reply<'_>) {
-        if !self.is_over && self.outside.ending().is_none() {
+        if !self.is_over && self.control.ending().is_none() {
             match call {
-                Call::Resume => self.go_on(reply),
+                Call::Resume => self.resume(reply),
                 Call::Request(request) => self.request(request, reply),
             }
             if self.sql.as_ref().is_some_and(|sql| sql.is_released()) {
                 self.end();
             }
         }
-        if let Some(why) = self.outside.ending()
+        if let Some(why) = self.control.ending()
             && !self.is_over
         {
             let error = match why {
-                Ending::Killed => errors::KILLED.bare(),
-                Ending::Duplicate => errors::DUPLICATE_SESSION.bare(),
-                Ending::QueueFull => errors::QUEUE_FULL.with(&[&self.shared.live.queue_max()]),
+                EndReason::Killed => errors::KILLED.bare(),
+                EndReason::Duplicate => errors::DUPLICATE_SESSION.bare(),
+                EndReason::QueueFull => errors::QUEUE_FULL.with(&[&self.shared.settings.queue_max()]),
             };
             // A suspended statement has its own answer first, as one has that a thread runs.
-            if self.running.take_if(|running| matches!(running, Running::Away(_))).is_some() {
+            if self.pending.take_if(|pending| matches!(pending, PendingAnswer::Suspended(_))).is_some() {
                 self.fail(error::QUERY_INTERRUPTED.bare().into(), reply);
             }
             self.fail(Failure::fatal(error), reply);
@@ -175,7 +142,7 @@ impl Session {
 
     fn request(&mut self, request: Request, reply: &mut Reply<'_>) {
         match request {
-            Request::New(session_queue) => self.found(session_queue, reply),
+            Request::New(session_queue) => self.open_session(session_queue, reply),
             Request::Execute(payload) => self.execute(&payload, reply),
             Request::ExecutePlan(payload) => self.execute_plan(&payload, reply),
             Request::Savepoint(payload) => self.savepoint(&payload, reply),
@@ -193,23 +160,23 @@ impl Session {
                 self.writer(reply).capabilities();
             }
             Request::Refuse(error) => self.fail(error.into(), reply),
-            Request::Look => {}
+            Request::CheckControl => {}
         }
     }
 
     pub(crate) fn writer<'r>(&self, reply: &'r mut Reply<'_>) -> Writer<'r> {
-        Writer { out: reply.out(), mode: self.who.mode, sid: self.sid }
+        Writer { out: reply.out(), mode: self.identity.mode, sid: self.sid }
     }
 
-    fn found(&mut self, session_queue: SessionQueue<Session, Request>, reply: &mut Reply<'_>) {
-        match self.shared.enter(&self.who) {
+    fn open_session(&mut self, session_queue: SessionQueue<Session, Request>, reply: &mut Reply<'_>) {
+        match self.shared.new_session(&self.identity) {
             Ok(sql) => {
-                let outside = self.outside.clone();
+                let control = self.control.clone();
                 sql.handle().on_kill(Box::new(move || {
-                    outside.end(Ending::Killed);
-                    rouse(&session_queue);
+                    control.end(EndReason::Killed);
+                    wake(&session_queue);
                 }));
-                self.outside.set_sql(Some(sql.handle().clone()));
+                self.control.set_sql(Some(sql.handle().clone()));
                 self.sql = Some(sql);
                 self.writer(reply).ok();
             }
@@ -224,7 +191,7 @@ impl Session {
     }
 
     /// The error that a failed request before left for those that depend on it.
-    pub(crate) fn left_over(&self, reset_error: Option<bool>) -> Option<SqlError> {
+    pub(crate) fn inherited_error(&self, reset_error: Option<bool>) -> Option<SqlError> {
         if reset_error == Some(false) { self.last_error.clone() } else { None }
     }
 
@@ -249,19 +216,19 @@ impl Session {
     }
 
     /// Copies the session's variables again if the statement that has just run has set any.
-    pub(crate) fn obey_changes(&mut self) {
+    pub(crate) fn refresh_settings(&mut self) {
         let Some(sql) = &self.sql else { return };
-        if sql.variables_version() == self.obeyed.version {
+        if sql.variables_version() == self.settings.version {
             return;
         }
-        self.obeyed = Obeyed::of(sql);
+        self.settings = SessionSettings::of(sql);
         // They were parsed under the modes before.
         self.prepared.clear();
     }
 
     fn savepoint(&mut self, payload: &[u8], reply: &mut Reply<'_>) {
         let Ok(request) = AutoSavepoint::read(payload) else { return self.break_off() };
-        if let Some(error) = self.left_over(request.reset_error) {
+        if let Some(error) = self.inherited_error(request.reset_error) {
             return self.fail(error.into(), reply);
         }
         match self.change_savepoint(&request) {
@@ -293,10 +260,10 @@ impl Session {
     fn end(&mut self) {
         self.is_over = true;
         self.discount();
-        self.running = None;
-        self.outside.set_sql(None);
+        self.pending = None;
+        self.control.set_sql(None);
         self.sql = None;
-        self.outside.set_over(true);
+        self.control.set_over(true);
     }
 
     fn discount(&mut self) {
@@ -314,25 +281,25 @@ impl Session {
 
     /// Takes a session out of the door's pool for one statement.
     pub(crate) fn borrow_sql(&mut self) -> Result<(), SqlError> {
-        let sql = self.shared.spare.take(&self.shared, &self.who)?;
+        let sql = self.shared.borrow_session(&self.identity)?;
         self.shared.stats.borrowed.add(1);
         self.is_borrowed = true;
-        self.outside.set_over(false);
-        self.outside.set_sql(Some(sql.handle().clone()));
+        self.control.set_over(false);
+        self.control.set_sql(Some(sql.handle().clone()));
         self.sql = Some(sql);
-        self.obeyed = Obeyed::DEFAULT;
+        self.settings = SessionSettings::DEFAULT;
         Ok(())
     }
 
     /// The statement is over: the session goes back.
     pub(crate) fn return_sql(&mut self) {
         self.give_back();
-        self.outside.set_sql(None);
+        self.control.set_sql(None);
         if let Some(sql) = self.sql.take() {
-            self.shared.spare.put_back(&self.shared, &self.who, sql);
+            self.shared.return_session(&self.identity, sql);
         }
         self.prepared.clear();
-        self.outside.set_over(true);
+        self.control.set_over(true);
     }
 }
 
@@ -347,19 +314,8 @@ pub fn interrupted() -> SqlError {
     error::QUERY_INTERRUPTED.bare()
 }
 
-/// Begins a session of `query` for who has logged in.
-pub(crate) fn enter(shared: &Shared, who: &Who) -> Result<Box<query::Session>, SqlError> {
-    let login = Login {
-        user: who.user.clone(),
-        host: who.host.clone(),
-        database: None,
-        connection_id: shared.next_connection_id(),
-    };
-    let mut sql = query::Session::new(&shared.database, login)?;
-    // The account list has changed since the login: what was proved is not what was found.
-    if sql.account() != who.account {
-        return Err(errors::ACCESS_DENIED.with(&[&who.user, &who.host, &"YES"]));
-    }
-    sql.count_found(true);
-    Ok(Box::new(sql))
+/// Lets the session look at what was left for it, whatever it does. A queue that is full is being worked on.
+pub fn wake(session_queue: &SessionQueue<Session, Request>) {
+    let _ = session_queue.post(Request::CheckControl);
+    session_queue.wake();
 }

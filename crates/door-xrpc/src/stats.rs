@@ -19,7 +19,7 @@ pub struct Stats {
     /// Connections with TLS.
     pub tls: Counter,
     /// Connections that spoke something else, or broke the protocol.
-    pub strangers: Counter,
+    pub foreign_connections: Counter,
     pub malformed: Counter,
     /// Sessions that clients have begun and not ended.
     pub sessions: Counter,
@@ -31,7 +31,7 @@ pub struct Stats {
     /// Statements that ended their turn for want of the client's leave to send more.
     pub token_waits: Counter,
     /// Statements that left their thread until pages had been read.
-    pub leaves: Counter,
+    pub suspensions: Counter,
     /// Time from a statement's start to its reply in the buffer, or to its first rows; without the wait for the disk.
     pub times: Histogram,
     /// Time that it takes to take apart what has come on a connection.

@@ -428,7 +428,7 @@ fn mysql_door(
         tls: tls::mysql(settings)?,
         require_secure_transport: settings.is_on(Name::MysqlRequireSecureTransport),
         statements_max: settings.number(Name::MaxPreparedStmtCount),
-        room_max: settings.number(Name::MysqlLongValues),
+        memory_budget_max: settings.number(Name::MysqlLongValues),
     };
     let door = Arc::new(MysqlDoor::new(database.clone(), Arc::new(RealClock::new()), options));
     door.attach(pool);
@@ -497,8 +497,8 @@ fn live_xrpc(settings: &Settings) -> XrpcOptions {
         mode,
         length_max: number(Name::XrpcPacketMax),
         queue_max: number(Name::XrpcQueueMax),
-        spare_lifetime: Duration::from_micros(settings.number(Name::SharedSessionLifetime)),
-        spare_refresh: Duration::from_micros(settings.number(Name::ContextRefreshTime)),
+        idle_session_lifetime: Duration::from_micros(settings.number(Name::SharedSessionLifetime)),
+        idle_session_check: Duration::from_micros(settings.number(Name::ContextRefreshTime)),
         output_pages: number(Name::OutputPages),
         measures: settings.is_on(Name::WorkerHistograms),
         ..XrpcOptions::default()
@@ -518,7 +518,7 @@ fn xrpc_options(settings: &Arc<Settings>) -> Result<XrpcOptions, Failure> {
         protected_mode: settings.is_on(Name::XrpcProtectedMode),
         tls: tls::xrpc(settings)?,
         require_secure_transport: settings.is_on(Name::XrpcRequireSecureTransport),
-        on_stranger: Some(Arc::new(|what, from| {
+        on_foreign_protocol: Some(Arc::new(|what, from| {
             log::warn("a connection to the XRPC door speaks something else", &[("what", &what), ("from", &from)]);
         })),
         on_kill: Some(Arc::new(move |user, session, whole| {

@@ -6,16 +6,16 @@ use rustls::pki_types::pem::PemObject;
 
 use super::*;
 
-const SCRAMBLE_BYTES: [u8; SCRAMBLE] = *b"01234567890123456789";
+const SCRAMBLE_BYTES: [u8; SCRAMBLE_LEN] = *b"01234567890123456789";
 const SHA2: &[u8] = b"caching_sha2_password";
 const NATIVE: &[u8] = b"mysql_native_password";
 
 struct World {
     engine: Arc<Engine>,
-    remembered: Remembered,
-    seal: Seal,
-    is_private: bool,
-    is_near: bool,
+    digest_cache: DigestCache,
+    rsa_key: RsaKey,
+    is_encrypted: bool,
+    is_local: bool,
 }
 
 impl World {
@@ -25,8 +25,8 @@ impl World {
         options.pager.ring_bytes = 1 << 20;
         options.pager.segment_bytes = 4 << 20;
         let engine = Engine::open(options, SimFolder::new(1), Arc::new(SimClock::new(1))).unwrap();
-        let (remembered, seal) = (Remembered::default(), Seal::default());
-        let world = World { engine, remembered, seal, is_private: true, is_near: false };
+        let (digest_cache, rsa_key) = (DigestCache::default(), RsaKey::default());
+        let world = World { engine, digest_cache, rsa_key, is_encrypted: true, is_local: false };
         world.put("sha", |account| account.verifier = Some(Verifier::caching_sha2(b"secret")));
         world.put("native", |account| account.verifier = Some(Verifier::native(b"secret")));
         world.put("redis", |account| account.passwords = vec![sha256(b"secret")]);
@@ -43,19 +43,19 @@ impl World {
         self.engine.accounts().put(account).unwrap();
     }
 
-    fn ground(&self) -> Ground<'_> {
-        Ground {
+    fn ground(&self) -> LoginContext<'_> {
+        LoginContext {
             accounts: self.engine.accounts(),
-            remembered: &self.remembered,
-            seal: &self.seal,
-            is_private: self.is_private,
-            is_near: self.is_near,
+            digest_cache: &self.digest_cache,
+            rsa_key: &self.rsa_key,
+            is_encrypted: self.is_encrypted,
+            is_local: self.is_local,
             handles_expired: false,
         }
     }
 
-    fn begin(&self, user: &str, plugin: &[u8], response: &[u8]) -> (Login, Step) {
-        Login::begin(&self.ground(), user, "localhost", SCRAMBLE_BYTES, plugin, response)
+    fn begin(&self, user: &str, plugin: &[u8], response: &[u8]) -> (LoginExchange, LoginStep) {
+        LoginExchange::begin(&self.ground(), user, "localhost", SCRAMBLE_BYTES, plugin, response)
     }
 
     /// A whole login as a client does it; the number of answers that it gave.
@@ -64,24 +64,24 @@ impl World {
         let mut answers = 1;
         loop {
             let answer = match step {
-                Step::Accept(account, _) => {
+                LoginStep::Accept(account, _) => {
                     assert!(account.enabled);
                     return (true, answers);
                 }
-                Step::Deny => return (false, answers),
-                Step::Say(payload) => match payload[..] {
+                LoginStep::Deny => return (false, answers),
+                LoginStep::Say(payload) => match payload[..] {
                     [0xfe, ref rest @ ..] => {
                         let name = rest.split(|byte| *byte == 0).next().unwrap();
                         assert_eq!(rest[name.len() + 1..rest.len() - 1], SCRAMBLE_BYTES);
                         digest(name, password)
                     }
-                    [1, SEND_IT_ALL] if self.is_private => [password.as_bytes(), b"\0"].concat(),
+                    [1, SEND_IT_ALL] if self.is_encrypted => [password.as_bytes(), b"\0"].concat(),
                     [1, SEND_IT_ALL] => vec![KEY_WANTED],
                     [1, ref pem @ ..] => sealed(std::str::from_utf8(pem).unwrap(), password),
                     _ => panic!("{payload:?}"),
                 },
             };
-            step = login.go_on(&self.ground(), &answer);
+            step = login.resume(&self.ground(), &answer);
             answers += 1;
         }
     }
@@ -137,22 +137,22 @@ fn the_right_password_opens_by_each_method_and_no_other_does() {
 
 #[test]
 fn without_tls_the_password_comes_sealed() {
-    let world = World { is_private: false, ..World::new() };
+    let world = World { is_encrypted: false, ..World::new() };
     assert_eq!(world.login("sha", "secret", SHA2), (true, 3));
     assert_eq!(world.login("sha", "secret", SHA2), (true, 1));
     assert!(!world.login("sha", "wrong", SHA2).0);
     let (mut login, step) = world.begin("redis", SHA2, &digest(SHA2, "secret"));
-    assert_eq!(step, Step::Say(vec![1, SEND_IT_ALL]));
-    assert_eq!(login.go_on(&world.ground(), b"secret\0"), Step::Deny, "a bare password where others listen");
+    assert_eq!(step, LoginStep::Say(vec![1, SEND_IT_ALL]));
+    assert_eq!(login.resume(&world.ground(), b"secret\0"), LoginStep::Deny, "a bare password where others listen");
 }
 
 #[test]
 fn on_the_same_machine_the_password_may_come_as_it_is() {
-    let world = World { is_private: false, is_near: true, ..World::new() };
+    let world = World { is_encrypted: false, is_local: true, ..World::new() };
     for (password, step) in [(&b"wrong\0"[..], false), (b"secret", false), (b"\0", false), (b"secret\0", true)] {
         let (mut login, asked) = world.begin("sha", SHA2, &digest(SHA2, "secret"));
-        assert_eq!(asked, Step::Say(vec![1, SEND_IT_ALL]));
-        assert_eq!(matches!(login.go_on(&world.ground(), password), Step::Accept(..)), step, "{password:?}");
+        assert_eq!(asked, LoginStep::Say(vec![1, SEND_IT_ALL]));
+        assert_eq!(matches!(login.resume(&world.ground(), password), LoginStep::Accept(..)), step, "{password:?}");
     }
     assert_eq!(world.login("redis", "secret", SHA2), (true, 3), "who asks for the key gets it here too");
     let mut long = vec![b'x'; 255];
@@ -160,14 +160,18 @@ fn on_the_same_machine_the_password_may_come_as_it_is() {
     assert!(world.login("long", &"x".repeat(200), SHA2) == (false, 3));
     long.push(0);
     let (mut login, _) = world.begin("long", SHA2, &digest(SHA2, "y"));
-    assert_eq!(login.go_on(&world.ground(), &long), Step::Deny, "as long as what is sealed, it is taken for that");
+    assert_eq!(
+        login.resume(&world.ground(), &long),
+        LoginStep::Deny,
+        "as long as what is sealed, it is taken for that"
+    );
     // An account that asks for TLS is not let in without it.
     world.put("tls", |account| {
         account.passwords = vec![sha256(b"secret")];
         account.needs_tls = true;
     });
     let (mut login, _) = world.begin("tls", SHA2, &digest(SHA2, "secret"));
-    assert_eq!(login.go_on(&world.ground(), b"secret\0"), Step::Deny);
+    assert_eq!(login.resume(&world.ground(), b"secret\0"), LoginStep::Deny);
 }
 
 #[test]
@@ -192,7 +196,7 @@ fn an_account_without_password_takes_none_and_root_is_its_name() {
         }
     }
     let (login, step) = world.begin("root", SHA2, &digest(SHA2, "x"));
-    assert_eq!((login.has_password, step), (true, Step::Deny), "the error says that a password was used");
+    assert_eq!((login.has_password, step), (true, LoginStep::Deny), "the error says that a password was used");
     world.put("root", |account| account.passwords = vec![sha256(b"secret")]);
     assert!(!world.login("root", "", SHA2).0);
     assert!(world.login("root", "secret", SHA2).0);

@@ -1,7 +1,7 @@
 //! Rows: each value in a field of its own, in the form of its column's type; NULL is a field without bytes.
 
 use query::batch::{Cell, Cells};
-use query::error::{self, SqlError};
+use query::error::{self, Result, SqlError};
 use query::scalar::convert::write_text;
 use query::types::{Column, Kind};
 use query::value::{Date, DateTime, Decimal, Time, Value};
@@ -9,8 +9,6 @@ use query::value::{Date, DateTime, Decimal, Time, Value};
 use crate::encode::column::WireKind;
 use crate::proto::{put_measured, put_varint, zigzag};
 use query::letters::Results;
-
-type Result<T> = std::result::Result<T, SqlError>;
 
 /// The payload of a row.
 #[inline]

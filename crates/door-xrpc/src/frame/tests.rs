@@ -43,58 +43,6 @@ fn what_cannot_be_a_frame_is_seen_as_soon_as_its_header_says_so() {
     assert_eq!(cut(b"\x05\0\0\0\0\0\0\0\x01", Mode::Galaxy(0), 100), Cut::Broken);
 }
 
-#[test]
-fn strangers_are_told_apart_by_their_first_bytes() {
-    let tls = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03";
-    let answer = b"\x55\x00\x00\x01\x85\xa6\xff\x01\x00\x00\x00\x01";
-    let x_protocol = b"\x01\x00\x00\x00\x01";
-    let (startup, ssl) = (b"\x00\x00\x00\x2a\x00\x03\x00\x00user", b"\x00\x00\x00\x08\x04\xd2\x16\x2f");
-    for mode in MODES {
-        for (bytes, meant) in [
-            (&tls[..], Opening::Tls),
-            (b"GET / HTTP/1.1\r\n", Opening::Http),
-            (b"PRI * HTTP/2.0\r\n", Opening::Http),
-            (answer, Opening::Mysql),
-            (x_protocol, Opening::Mysql),
-            (startup, Opening::Postgres),
-            (ssl, Opening::Postgres),
-            (b"*1\r\n$4\r\nPING\r\n", Opening::Unknown),
-            (b"\x02\0\0\0\0\0\0\0\x01\0\0\0\x6e", Opening::Unknown),
-        ] {
-            assert_eq!(opening(bytes, mode), meant, "{mode:?} {bytes:x?}");
-            // Never taken for something else on the way there.
-            for end in 0..bytes.len() {
-                let seen = opening(&bytes[..end], mode);
-                assert!(seen == meant || seen == Opening::Unclear, "{mode:?} {bytes:x?} {end} {seen:?}");
-            }
-        }
-    }
-}
-
-#[test]
-fn a_client_of_the_other_mode_is_known_by_its_first_frame() {
-    let start = b"\x0a\x07MYSQL41";
-    for speaks in MODES {
-        for (kind, payload) in [(4, &start[..]), (1, b"")] {
-            let bytes = written(speaks, 0, kind, payload);
-            for mode in MODES {
-                let meant = if speaks == mode { Opening::Ours } else { Opening::OtherMode };
-                let both_galaxy = speaks != Mode::Legacy && mode != Mode::Legacy;
-                if both_galaxy && speaks != mode {
-                    // Another version of the same mode: `cut` says so.
-                    assert_eq!(cut(&bytes, mode, 100), Cut::Broken);
-                    continue;
-                }
-                assert_eq!(opening(&bytes, mode), meant, "{speaks:?} at {mode:?}, type {kind}");
-                for end in 0..bytes.len() {
-                    let seen = opening(&bytes[..end], mode);
-                    assert!(seen == meant || seen == Opening::Unclear, "{speaks:?} {mode:?} {end} {seen:?}");
-                }
-            }
-        }
-    }
-}
-
 proptest! {
     #[test]
     fn frames_are_the_same_wherever_the_stream_is_cut(
@@ -116,7 +64,6 @@ proptest! {
 
     #[test]
     fn random_bytes_never_make_the_cut_stumble(bytes: Vec<u8>, mode in proptest::sample::select(&MODES[..])) {
-        let _ = opening(&bytes, mode);
         if let Cut::Frame(frame) = cut(&bytes, mode, 64) {
             prop_assert!(frame.size <= bytes.len() && frame.payload.len() < 64);
         }

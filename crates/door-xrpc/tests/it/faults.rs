@@ -30,9 +30,9 @@ impl Bystander {
 fn strangers_are_told_where_they_are_and_the_log_hears_of_them() {
     let heard = Arc::new(std::sync::Mutex::new(Vec::new()));
     let notes = heard.clone();
-    let on_stranger =
+    let on_foreign_protocol =
         Some(Arc::new(move |what: &str, _: SocketAddr| notes.lock().unwrap().push(what.to_owned())) as Arc<_>);
-    let served = serve(Options { on_stranger, ..Options::default() });
+    let served = serve(Options { on_foreign_protocol, ..Options::default() });
     for (bytes, answer, name) in [
         (&b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"[..], &b"HTTP/1.1 400 "[..], "HTTP"),
         (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", b"\x15\x03\x01", "TLS"),
@@ -50,7 +50,7 @@ fn strangers_are_told_where_they_are_and_the_log_hears_of_them() {
     galaxy.send(0, 4, b"\x0a\x07MYSQL41");
     let told = galaxy.receive();
     assert_eq!((told.sid, told.kind, client::number(&told.payload, 2)), (0, 1, 8001));
-    assert_eq!(served.door.stats().strangers.get(), 6);
+    assert_eq!(served.door.stats().foreign_connections.get(), 6);
     served.stop();
 }
 
@@ -376,13 +376,13 @@ fn a_stop_takes_back_what_sessions_did_and_has_not_committed() {
         served.pool.stop();
         assert_eq!(served.database.sessions().len(), 0, "round {round}");
         assert_eq!(served.door.stats().sessions.get(), 0);
-        let who = query::Login {
+        let identity = query::Login {
             user: "root".into(),
             host: "localhost".into(),
             database: Some("d".into()),
             connection_id: 1,
         };
-        let mut sql = query::Session::new(&served.database, who).unwrap();
+        let mut sql = query::Session::new(&served.database, identity).unwrap();
         sql.execute("set innodb_lock_wait_timeout = 1").unwrap();
         for (change, rows) in [("update t set n = -7 where id = 1", 1), ("insert into u values (41), (79)", 2)] {
             let Ok(query::Outcome::Done { affected, .. }) = sql.execute(change) else { panic!("{change}") };

@@ -1,11 +1,11 @@
 //! The protocol over real sockets: logins, sessions and their order, statements, flow control, kills, and what comes from clients that break it.
 
-mod away;
 mod client;
 mod faults;
-mod live;
 mod plans;
+mod runtime_settings;
 mod statements;
+mod suspended;
 
 use std::io::Write;
 use std::net::SocketAddr;
@@ -273,7 +273,7 @@ fn a_sid_with_the_top_bit_is_good_for_a_statement_without_a_session() {
     client.send(TOP | 17, 7, b"");
     assert_eq!(client.answer(TOP | 17).code(), 8001, "nothing but statements");
     client.done(TOP | 18, "begin");
-    eventually("it waits for the next one", || served.door.spare_count() == 1);
+    eventually("it waits for the next one", || served.door.idle_session_count() == 1);
     drop(client);
     served.stop();
 }
@@ -296,11 +296,11 @@ fn sessions_for_single_statements_are_not_shared_between_accounts() {
 
 #[test]
 fn spare_sessions_do_not_stay_for_ever() {
-    let served = serve(Options { spare_lifetime: Duration::from_millis(100), ..Options::default() });
+    let served = serve(Options { idle_session_lifetime: Duration::from_millis(100), ..Options::default() });
     let mut client = served.enter();
     client.run(1 << 63 | 5, "select 1");
-    eventually("it waits for the next one", || served.door.spare_count() == 1);
-    eventually("it is let go", || served.door.spare_count() == 0);
+    eventually("it waits for the next one", || served.door.idle_session_count() == 1);
+    eventually("it is let go", || served.door.idle_session_count() == 0);
     served.stop();
 }
 

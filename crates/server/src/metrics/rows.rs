@@ -267,7 +267,7 @@ pub(super) const LIST: &[Row] = &[
     row(
         "beluga_mysql_leaves_total",
         Counter,
-        |s, o| mysql(s, o, |door, o| o.value(door.stats().leaves.get())),
+        |s, o| mysql(s, o, |door, o| o.value(door.stats().suspensions.get())),
         "Times that a statement of the MySQL door left its thread until pages had been read.",
     ),
     row(
@@ -308,7 +308,7 @@ pub(super) const LIST: &[Row] = &[
     row(
         "beluga_xrpc_strangers_total",
         Counter,
-        |s, o| xrpc(s, o, |door, o| o.value(door.stats().strangers.get())),
+        |s, o| xrpc(s, o, |door, o| o.value(door.stats().foreign_connections.get())),
         "Connections to the XRPC door that spoke something else.",
     ),
     row(
@@ -332,7 +332,7 @@ pub(super) const LIST: &[Row] = &[
     row(
         "beluga_xrpc_leaves_total",
         Counter,
-        |s, o| xrpc(s, o, |door, o| o.value(door.stats().leaves.get())),
+        |s, o| xrpc(s, o, |door, o| o.value(door.stats().suspensions.get())),
         "Times that a statement of the XRPC door left its thread until pages had been read.",
     ),
     row(

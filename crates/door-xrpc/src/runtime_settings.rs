@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use stdx::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use crate::door::Options;
 use crate::frame::Mode;
+use crate::options::Options;
 
 /// Of frames without a version.
 const LEGACY: u32 = u32::MAX;
@@ -13,7 +13,7 @@ const LEGACY: u32 = u32::MAX;
 const PAGE: usize = 4096;
 
 #[derive(Default)]
-pub struct Live {
+pub struct RuntimeSettings {
     mode: AtomicU32,
     length_max: AtomicUsize,
     queue_max: AtomicUsize,
@@ -23,11 +23,11 @@ pub struct Live {
     measures: AtomicBool,
 }
 
-impl Live {
-    pub fn of(options: &Options) -> Live {
-        let live = Live::default();
-        live.take(options);
-        live
+impl RuntimeSettings {
+    pub fn of(options: &Options) -> RuntimeSettings {
+        let settings = RuntimeSettings::default();
+        settings.take(options);
+        settings
     }
 
     pub fn take(&self, options: &Options) {
@@ -38,8 +38,8 @@ impl Live {
         self.mode.store(mode, Ordering::Relaxed);
         self.length_max.store(options.length_max, Ordering::Relaxed);
         self.queue_max.store(options.queue_max, Ordering::Relaxed);
-        self.spare_lifetime_ms.store(options.spare_lifetime.as_millis() as u64, Ordering::Relaxed);
-        self.spare_refresh_ms.store(options.spare_refresh.as_millis() as u64, Ordering::Relaxed);
+        self.spare_lifetime_ms.store(options.idle_session_lifetime.as_millis() as u64, Ordering::Relaxed);
+        self.spare_refresh_ms.store(options.idle_session_check.as_millis() as u64, Ordering::Relaxed);
         self.output_pages.store(options.output_pages, Ordering::Relaxed);
         self.measures.store(options.measures, Ordering::Relaxed);
     }
@@ -59,13 +59,13 @@ impl Live {
         self.queue_max.load(Ordering::Relaxed)
     }
 
-    pub fn spare_lifetime(&self) -> Duration {
+    pub fn idle_session_lifetime(&self) -> Duration {
         Duration::from_millis(self.spare_lifetime_ms.load(Ordering::Relaxed))
     }
 
     /// Between two looks at the spare sessions.
-    pub fn spare_refresh(&self) -> Duration {
-        Duration::from_millis(self.spare_refresh_ms.load(Ordering::Relaxed)).min(self.spare_lifetime())
+    pub fn idle_session_check(&self) -> Duration {
+        Duration::from_millis(self.spare_refresh_ms.load(Ordering::Relaxed)).min(self.idle_session_lifetime())
     }
 
     /// A statement hands over so many bytes at a time: half of what its pages hold.

@@ -2,7 +2,7 @@ use stdx::prng::Prng;
 
 use super::*;
 
-const UTF8: Writing = Writing { charset: Charset::Utf8, backslash_escapes: true, ansi_quotes: false };
+const UTF8: LiteralSyntax = LiteralSyntax { charset: Charset::Utf8, backslash_escapes: true, ansi_quotes: false };
 
 fn long(piece: &str) -> String {
     piece.repeat(LONG / piece.len() + 1)
@@ -10,8 +10,8 @@ fn long(piece: &str) -> String {
 
 fn lifted(statement: impl AsRef<[u8]>) -> Option<(String, Vec<Value>)> {
     let bytes = statement.as_ref().to_vec();
-    match lift(bytes.clone(), 0, UTF8) {
-        Ok(Lifted { text, values }) => Some((text, values)),
+    match extract(bytes.clone(), 0, UTF8) {
+        Ok(Extracted { text, values }) => Some((text, values)),
         Err(same) => {
             assert_eq!(same, bytes, "what is not taken stays as it came");
             None
@@ -79,12 +79,12 @@ fn what_is_not_surely_a_value_is_left_to_the_parser() {
         let shown = &statement[..statement.len().min(60)];
         assert_eq!(lifted(&statement).map(|(text, _)| text), None, "{shown}");
     }
-    let ansi = Writing { ansi_quotes: true, ..UTF8 };
+    let ansi = LiteralSyntax { ansi_quotes: true, ..UTF8 };
     let statement = format!("insert into t values (\"{}\")", long("x"));
-    assert!(lift(statement.into_bytes(), 0, ansi).is_err());
-    let latin1 = Writing { charset: Charset::Latin1, ..UTF8 };
+    assert!(extract(statement.into_bytes(), 0, ansi).is_err());
+    let latin1 = LiteralSyntax { charset: Charset::Latin1, ..UTF8 };
     let statement = [b"insert into t values ('".to_vec(), vec![0xe4; LONG + 1], b"')".to_vec()].concat();
-    let values = lift(statement, 0, latin1).expect("latin1").values;
+    let values = extract(statement, 0, latin1).expect("latin1").values;
     assert!(values == [Value::text("ä".repeat(LONG + 1))]);
 }
 
@@ -99,7 +99,7 @@ fn random_bytes_never_make_it_stumble() {
             let count = if random.chance(0.2) { LONG + 1 } else { 1 };
             bytes.extend(std::iter::repeat_n(letter, count));
         }
-        let writing = Writing { backslash_escapes: random.chance(0.5), ..UTF8 };
-        let _ = lift(bytes, 0, writing);
+        let syntax = LiteralSyntax { backslash_escapes: random.chance(0.5), ..UTF8 };
+        let _ = extract(bytes, 0, syntax);
     }
 }

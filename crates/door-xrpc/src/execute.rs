@@ -12,8 +12,8 @@ use query::error::SqlError;
 use query::letters::Results;
 use query::scalar::Level as WarningLevel;
 use query::types::Column;
-use query::{Outcome, Ready, ResultSet};
-use reactor::{Alarm, Reply};
+use query::{Outcome, Ready};
+use reactor::Reply;
 use stdx::sync::atomic::{AtomicBool, Ordering};
 
 use crate::encode::chunk::{self, Chunk};
@@ -23,84 +23,18 @@ use crate::message::answer;
 use crate::message::plan::Plan;
 use crate::message::reply::{Level, Names, Severity, Writer};
 use crate::message::request::{ExecPlan, StmtExecute};
+use crate::pending_answer::{ExecOptions, PendingAnswer, PendingRows, Suspended};
+use crate::plan_translation;
 use crate::session::{Failure, Session, interrupted};
 use crate::statement::{self, Bound};
-use crate::xplan;
 
 /// Prepared statements that a session keeps.
 const PREPARED_MAX: usize = 256;
 /// The client's flag for counting the rows that were found, not those that were changed.
 const FOUND_ROWS: u64 = 2;
 
-/// What both kinds of request say of how they are run and answered.
-#[derive(Clone, Copy)]
-struct Wishes {
-    is_compact: bool,
-    is_chunked: bool,
-    token: Option<i32>,
-    capabilities: Option<u64>,
-    /// What asks for another moment than now.
-    has_moment: bool,
-}
-
-impl Wishes {
-    fn of_statement(request: &StmtExecute<'_>) -> Wishes {
-        let numbers = [request.snapshot_seq, request.commit_seq];
-        Wishes {
-            is_compact: request.compact_metadata,
-            is_chunked: request.chunk_result,
-            token: request.token,
-            capabilities: request.capabilities,
-            has_moment: asks_for_moment(numbers, request.use_cts_transaction || request.query_via_flashback_area),
-        }
-    }
-
-    fn of_plan(request: &ExecPlan<'_>) -> Wishes {
-        let numbers = [request.snapshot_seq, request.commit_seq];
-        Wishes {
-            is_compact: request.compact_metadata,
-            is_chunked: request.chunk_result,
-            token: request.token,
-            capabilities: request.capabilities,
-            has_moment: asks_for_moment(numbers, request.use_cts_transaction || request.query_via_flashback_area),
-        }
-    }
-}
-
-fn asks_for_moment(numbers: [Option<u64>; 2], other: bool) -> bool {
-    other || numbers.into_iter().flatten().any(|number| number != 0)
-}
-
-/// An answer under way.
-pub enum Running {
-    Rows(Box<Rows>),
-    /// That of a statement which has left for pages.
-    Away(Away),
-}
-
-/// Rows under way.
-pub struct Rows {
-    result: ResultSet,
-    /// Drawn, and sent up to there.
-    batch: Batch,
-    at: usize,
-    chunk: Option<Chunk>,
-    /// The client has been told that its leave is used up.
-    has_asked: bool,
-}
-
-/// A statement that has left.
-pub struct Away {
-    begun_ns: u64,
-    wishes: Wishes,
-    /// Its wait may be over. It may be woken for something else, and would look in vain.
-    has_come: Arc<AtomicBool>,
-    /// Resumes it when its wait takes too long.
-    _alarm: Option<Alarm>,
-}
-
 /// How far rows have come.
-enum Step {
+enum SendStep {
     Done,
     /// There is no more room.
     Room,
@@ -111,32 +45,32 @@ enum Step {
 impl Session {
     pub(crate) fn execute(&mut self, payload: &[u8], reply: &mut Reply<'_>) {
         let Ok(request) = StmtExecute::read(payload) else { return self.break_off() };
-        if let Some(error) = self.left_over(request.reset_error) {
+        if let Some(error) = self.inherited_error(request.reset_error) {
             return self.fail(error.into(), reply);
         }
         let begun = self.shared.clock.monotonic_ns();
-        let wishes = Wishes::of_statement(&request);
+        let options = ExecOptions::of_statement(&request);
         let outcome = self.begin_statement(&request);
-        self.tell(begun, wishes, outcome, reply);
+        self.respond(begun, options, outcome, reply);
     }
 
     pub(crate) fn execute_plan(&mut self, payload: &[u8], reply: &mut Reply<'_>) {
         let Ok(request) = ExecPlan::read(payload) else { return self.break_off() };
-        if let Some(error) = self.left_over(request.reset_error) {
+        if let Some(error) = self.inherited_error(request.reset_error) {
             return self.fail(error.into(), reply);
         }
         let begun = self.shared.clock.monotonic_ns();
-        let wishes = Wishes::of_plan(&request);
+        let options = ExecOptions::of_plan(&request);
         let outcome = self.begin_plan(&request);
-        self.tell(begun, wishes, outcome, reply);
+        self.respond(begun, options, outcome, reply);
     }
 
     /// Goes on with an answer.
-    pub(crate) fn go_on(&mut self, reply: &mut Reply<'_>) {
-        match self.running.take() {
+    pub(crate) fn resume(&mut self, reply: &mut Reply<'_>) {
+        match self.pending.take() {
             None => {}
-            Some(Running::Away(away)) => self.come_back(away, reply),
-            Some(Running::Rows(rows)) => {
+            Some(PendingAnswer::Suspended(suspended)) => self.resume_statement(suspended, reply),
+            Some(PendingAnswer::PendingRows(rows)) => {
                 let done = self.send_rows(rows, reply);
                 self.settle(done, reply);
             }
@@ -144,41 +78,47 @@ impl Session {
     }
 
     /// The answer to a statement that began then, or its leave.
-    fn tell(&mut self, begun_ns: u64, wishes: Wishes, outcome: Result<Outcome, Failure>, reply: &mut Reply<'_>) {
+    fn respond(
+        &mut self,
+        begun_ns: u64,
+        options: ExecOptions,
+        outcome: Result<Outcome, Failure>,
+        reply: &mut Reply<'_>,
+    ) {
         if let Ok(Outcome::Away) = outcome {
-            return self.leave(begun_ns, wishes, reply);
+            return self.suspend(begun_ns, options, reply);
         }
-        let done = outcome.and_then(|outcome| self.answer(wishes, outcome, reply));
+        let done = outcome.and_then(|outcome| self.answer(options, outcome, reply));
         self.shared.stats.times.record(self.shared.clock.monotonic_ns() - begun_ns);
         self.settle(done, reply);
     }
 
     /// Parks the session until the statement's wait is over.
-    fn leave(&mut self, begun_ns: u64, wishes: Wishes, reply: &mut Reply<'_>) {
+    fn suspend(&mut self, begun_ns: u64, options: ExecOptions, reply: &mut Reply<'_>) {
         let Some(sql) = &mut self.sql else { return };
-        self.shared.stats.leaves.add(1);
-        let has_come = Arc::new(AtomicBool::new(false));
+        self.shared.stats.suspensions.add(1);
+        let is_ready = Arc::new(AtomicBool::new(false));
         reply.park();
-        let (wake, comes) = (reply.waker(), has_come.clone());
+        let (wake, ready) = (reply.waker(), is_ready.clone());
         let wake: query::Wake = Arc::new(move || {
-            comes.store(true, Ordering::Release);
+            ready.store(true, Ordering::Release);
             wake();
         });
         let alarm = match sql.when_ready(wake.clone()) {
             Ready::Soon => None,
             Ready::Within(delay) => self.shared.alarm(delay, Box::new(move || wake())),
         };
-        self.running = Some(Running::Away(Away { begun_ns, wishes, has_come, _alarm: alarm }));
+        self.pending = Some(PendingAnswer::Suspended(Suspended { begun_ns, options, is_ready, _alarm: alarm }));
     }
 
-    fn come_back(&mut self, away: Away, reply: &mut Reply<'_>) {
-        if !away.has_come.load(Ordering::Acquire) && !self.is_interrupted() {
-            self.running = Some(Running::Away(away));
+    fn resume_statement(&mut self, suspended: Suspended, reply: &mut Reply<'_>) {
+        if !suspended.is_ready.load(Ordering::Acquire) && !self.is_interrupted() {
+            self.pending = Some(PendingAnswer::Suspended(suspended));
             return reply.park();
         }
         let Some(sql) = &mut self.sql else { return };
         let outcome = sql.resume();
-        self.tell(away.begun_ns, away.wishes, outcome.map_err(Failure::from), reply);
+        self.respond(suspended.begun_ns, suspended.options, outcome.map_err(Failure::from), reply);
     }
 
     /// True: the answer is whole.
@@ -199,11 +139,11 @@ impl Session {
             check_single(request)?;
             self.borrow_sql()?;
         }
-        self.begin(Wishes::of_statement(request))?;
+        self.begin(ExecOptions::of_statement(request))?;
         self.enter_schema(request)?;
         let text = self.text_of(request)?;
-        let mut hint = statement::decode(request.hint.unwrap_or_default(), self.obeyed.client)?;
-        let mut text = statement::decode(&text, self.obeyed.client)?;
+        let mut hint = statement::decode(request.hint.unwrap_or_default(), self.settings.client)?;
+        let mut text = statement::decode(&text, self.settings.client)?;
         if let Some(list) = statement::returned(&hint)? {
             text = query::returning(&text, &list).into();
             hint = Cow::default();
@@ -212,24 +152,24 @@ impl Session {
         let bound = statement::bind(sql, text, &hint, &request.args)?;
         sql.allow_leaving();
         let outcome = self.run(&bound);
-        self.obey_changes();
+        self.refresh_settings();
         Ok(outcome?)
     }
 
     /// What is looked at before anything is executed.
-    fn begin(&mut self, wishes: Wishes) -> Result<(), Failure> {
-        if wishes.has_moment {
+    fn begin(&mut self, options: ExecOptions) -> Result<(), Failure> {
+        if options.has_moment {
             return Err(errors::not_served("snapshots and commits with numbers of the client").into());
         }
-        self.outside.begin(token_of(wishes.token, self.is_single())?);
+        self.control.begin(token_of(options.token, self.is_single())?);
         let sql = self.sql.as_mut().ok_or_else(|| errors::NO_SESSION.bare())?;
-        sql.count_found(wishes.capabilities.unwrap_or(FOUND_ROWS) & FOUND_ROWS != 0);
+        sql.count_found(options.capabilities.unwrap_or(FOUND_ROWS) & FOUND_ROWS != 0);
         Ok(())
     }
 
     fn begin_plan(&mut self, request: &ExecPlan<'_>) -> Result<Outcome, Failure> {
         self.shared.stats.statements.add(1);
-        self.begin(Wishes::of_plan(request))?;
+        self.begin(ExecOptions::of_plan(request))?;
         let bytes: Arc<[u8]> = match (request.plan_bytes, request.digest) {
             (Some(bytes), None) => bytes.into(),
             (Some(bytes), Some(digest)) => self.shared.plans.keep(digest, bytes),
@@ -244,7 +184,8 @@ impl Session {
             None => {
                 // Read when it was sent, by whoever sent it.
                 let plan = Plan::read(&bytes).map_err(|_| errors::XRPC.with(&[&"The plan is none."]))?;
-                let known = Arc::new(xplan::prepare(sql, &plan, &bytes, &request.parameters, &shown(request))?);
+                let known =
+                    Arc::new(plan_translation::prepare(sql, &plan, &bytes, &request.parameters, &shown(request))?);
                 if let Some(digest) = request.digest {
                     self.shared.prepared_plans.insert(ground, digest, known.clone());
                 }
@@ -258,7 +199,7 @@ impl Session {
     /// Selects the database that the request names.
     fn enter_schema(&mut self, request: &StmtExecute<'_>) -> Result<(), Failure> {
         let Some(name) = request.schema_name.filter(|name| !name.is_empty()) else { return Ok(()) };
-        let name = statement::decode(name, self.obeyed.client).map_err(Failure::fatal)?;
+        let name = statement::decode(name, self.settings.client).map_err(Failure::fatal)?;
         let sql = self.sql.as_mut().ok_or_else(|| errors::NO_SESSION.bare())?;
         if sql.database() == Some(&name) {
             return Ok(());
@@ -309,29 +250,29 @@ impl Session {
     }
 
     /// Begins the answer. True: it is whole.
-    fn answer(&mut self, wishes: Wishes, outcome: Outcome, reply: &mut Reply<'_>) -> Result<bool, Failure> {
+    fn answer(&mut self, options: ExecOptions, outcome: Outcome, reply: &mut Reply<'_>) -> Result<bool, Failure> {
         match outcome {
             Outcome::Done { affected, last_insert_id, info } => {
                 self.write_ending(reply, affected, last_insert_id, &info);
                 Ok(true)
             }
             Outcome::Rows(result) => {
-                let results = self.obeyed.results;
+                let results = self.settings.results;
                 let before = reply.out().len();
-                write_columns(&mut self.writer(reply), result.columns(), wishes.is_compact, results);
-                self.outside.spend(reply.out().len() - before);
-                let is_chunked = wishes.is_chunked && chunk::is_possible(result.columns(), results);
+                write_columns(&mut self.writer(reply), result.columns(), options.is_compact, results);
+                self.control.spend(reply.out().len() - before);
+                let is_chunked = options.is_chunked && chunk::is_possible(result.columns(), results);
                 let chunk = is_chunked.then(|| Chunk::new(result.columns()));
-                let rows = Rows { result, batch: Batch::new(), at: 0, chunk, has_asked: false };
+                let rows = PendingRows { result, batch: Batch::new(), at: 0, chunk, has_asked: false };
                 self.send_rows(Box::new(rows), reply)
             }
             Outcome::File(_) => Err(errors::not_served("files of the client").into()),
-            Outcome::Away => unreachable!("`tell` looks for it first"),
+            Outcome::Away => unreachable!("`respond` handles it first"),
         }
     }
 
     /// Sends rows as far as they go. True: those were all, and the answer is whole.
-    fn send_rows(&mut self, mut rows: Box<Rows>, reply: &mut Reply<'_>) -> Result<bool, Failure> {
+    fn send_rows(&mut self, mut rows: Box<PendingRows>, reply: &mut Reply<'_>) -> Result<bool, Failure> {
         if self.is_interrupted() {
             if let Some(sql) = &mut self.sql {
                 rows.result.close(sql);
@@ -339,13 +280,13 @@ impl Session {
             return Err(interrupted().into());
         }
         match self.advance(&mut rows, reply)? {
-            Step::Done => {
+            SendStep::Done => {
                 drop(rows);
                 self.write_rows_end(reply);
                 return Ok(true);
             }
-            Step::Room => reply.pause(),
-            Step::Leave => {
+            SendStep::Room => reply.pause(),
+            SendStep::Leave => {
                 if !std::mem::replace(&mut rows.has_asked, true) {
                     self.shared.stats.token_waits.add(1);
                     self.writer(reply).token_done();
@@ -353,26 +294,26 @@ impl Session {
                 reply.park();
             }
         }
-        self.running = Some(Running::Rows(rows));
+        self.pending = Some(PendingAnswer::PendingRows(rows));
         Ok(false)
     }
 
-    fn advance(&mut self, rows: &mut Rows, reply: &mut Reply<'_>) -> Result<Step, SqlError> {
+    fn advance(&mut self, rows: &mut PendingRows, reply: &mut Reply<'_>) -> Result<SendStep, SqlError> {
         let sql = self.sql.as_mut().ok_or_else(|| errors::NO_SESSION.bare())?;
-        let (outside, results) = (&self.outside, self.obeyed.results);
-        let (mode, sid) = (self.who.mode, self.sid);
-        let piece_bytes = self.shared.live.piece_bytes();
+        let (control, results) = (&self.control, self.settings.results);
+        let (mode, sid) = (self.identity.mode, self.sid);
+        let piece_bytes = self.shared.settings.piece_bytes();
         loop {
             while rows.at < rows.batch.len() {
-                if outside.is_spent() {
-                    return Ok(Step::Leave);
+                if control.is_spent() {
+                    return Ok(SendStep::Leave);
                 }
                 rows.has_asked = false;
                 let before = reply.out().len();
                 rows.put_row(&mut Writer { out: reply.out(), mode, sid }, results)?;
-                outside.spend(reply.out().len() - before);
+                control.spend(reply.out().len() - before);
                 if reply.out().len() >= piece_bytes && !reply.send() {
-                    return Ok(Step::Room);
+                    return Ok(SendStep::Room);
                 }
             }
             rows.at = 0;
@@ -383,7 +324,7 @@ impl Session {
                 if let Some(chunk) = rows.chunk.as_mut().filter(|chunk| !chunk.is_empty()) {
                     chunk.send(&mut Writer { out: reply.out(), mode, sid });
                 }
-                return Ok(Step::Done);
+                return Ok(SendStep::Done);
             }
         }
     }
@@ -397,7 +338,7 @@ impl Session {
     fn write_ending(&mut self, reply: &mut Reply<'_>, affected: u64, insert_id: u64, info: &str) {
         let Some(sql) = &self.sql else { return };
         reply.hold_until_durable(sql.gate());
-        let mut writer = Writer { out: reply.out(), mode: self.who.mode, sid: self.sid };
+        let mut writer = Writer { out: reply.out(), mode: self.identity.mode, sid: self.sid };
         for (level, warning) in sql.warnings() {
             let level = match level {
                 WarningLevel::Note => Level::Note,
@@ -417,7 +358,7 @@ impl Session {
     }
 }
 
-impl Rows {
+impl PendingRows {
     /// Writes the next row, or puts it into the chunk.
     fn put_row(&mut self, writer: &mut Writer<'_>, results: Results) -> Result<(), SqlError> {
         let (columns, cells) = (self.result.columns(), self.batch.row(self.at));

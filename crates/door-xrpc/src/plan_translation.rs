@@ -19,7 +19,7 @@ use crate::statement::{decode, plain};
 use query::types::Charset;
 
 /// A plan that has been prepared in some session.
-pub struct Known {
+pub struct PreparedPlan {
     pub handle: PreparedHandle,
     /// The plan's bytes: the digest may stand for others by now.
     bytes: Arc<[u8]>,
@@ -30,7 +30,7 @@ pub struct Known {
     origin: Origin,
 }
 
-impl Known {
+impl PreparedPlan {
     /// Is this what would be prepared now?
     pub fn is_of(&self, sql: &mut Session, bytes: &Arc<[u8]>, parameters: &[Scalar<'_>]) -> bool {
         (Arc::ptr_eq(&self.bytes, bytes) || self.bytes == *bytes)
@@ -52,8 +52,8 @@ pub fn prepare(
     bytes: &Arc<[u8]>,
     parameters: &[Scalar<'_>],
     shown: &str,
-) -> Result<Known> {
-    let mut block = Block {
+) -> Result<PreparedPlan> {
+    let mut block = ReadBlock {
         sql,
         parameters,
         names: Vec::new(),
@@ -65,11 +65,11 @@ pub fn prepare(
         origin: None,
     };
     block.add(plan)?;
-    let Block { names, literals, mut read, origin, .. } = block;
+    let ReadBlock { names, literals, mut read, origin, .. } = block;
     let origin = origin.ok_or_else(|| wrong("it reads no table"))?;
     read.parameters = parameters.len() + literals.len();
     let handle = sql.prepare_read(&read, shown)?.handle;
-    Ok(Known { handle, bytes: bytes.clone(), names, parameter_count: parameters.len(), literals, origin })
+    Ok(PreparedPlan { handle, bytes: bytes.clone(), names, parameter_count: parameters.len(), literals, origin })
 }
 
 fn wrong(what: &str) -> SqlError {
@@ -77,7 +77,7 @@ fn wrong(what: &str) -> SqlError {
 }
 
 /// A tree on its way down.
-struct Block<'s, 'p> {
+struct ReadBlock<'s, 'p> {
     sql: &'s mut Session,
     parameters: &'s [Scalar<'p>],
     names: Vec<(usize, String)>,
@@ -105,7 +105,7 @@ const DEPTH_MAX: usize = 200;
 /// As many columns as an index may have.
 const KEY_PARTS_MAX: usize = 16;
 
-impl Block<'_, '_> {
+impl ReadBlock<'_, '_> {
     fn add(&mut self, plan: &Plan<'_>) -> Result<()> {
         match plan {
             Plan::Get(source, keys) => {

@@ -28,18 +28,18 @@ pub enum Opened {
     /// The bytes have been added; the frame takes up so many of the input.
     Frame(usize),
     /// What the client is told before it is cut off.
-    Refused(SqlError),
+    DenyReason(SqlError),
 }
 
 /// A frame of few bytes.
-pub fn as_it_is(bytes: &[u8], number: u8) -> Vec<u8> {
+pub fn uncompressed_frame(bytes: &[u8], number: u8) -> Vec<u8> {
     let [a, b, c, _] = (bytes.len() as u32).to_le_bytes();
     [&[a, b, c, number, 0, 0, 0], bytes].concat()
 }
 
 /// Both directions of a connection.
 #[derive(Debug)]
-pub struct Squeeze {
+pub struct CompressedStream {
     method: Method,
     /// Opened and not yet consumed.
     pub input: Vec<u8>,
@@ -51,9 +51,9 @@ pub struct Squeeze {
     number: u8,
 }
 
-impl Squeeze {
-    pub fn new(method: Method) -> Squeeze {
-        Squeeze { method, input: Vec::new(), out: Vec::new(), held: 0, number: 0 }
+impl CompressedStream {
+    pub fn new(method: Method) -> CompressedStream {
+        CompressedStream { method, input: Vec::new(), out: Vec::new(), held: 0, number: 0 }
     }
 
     /// Opens the frame at the front of `input`. A command's first frame has the number 0, whatever came before.
@@ -63,14 +63,14 @@ impl Squeeze {
         let before = u32::from_le_bytes([*d, *e, *f, 0]) as usize;
         let size = HEADER + length;
         if *number != self.number && *number != 0 {
-            return Opened::Refused(errors::OUT_OF_ORDER.bare());
+            return Opened::DenyReason(errors::OUT_OF_ORDER.bare());
         }
         let Some(body) = input.get(HEADER..size) else { return Opened::More(size) };
         // What a frame says it holds, and the opened frames that it is put behind: a few bytes can become many.
         let opened = before.max(length);
         let _claim = match memory::claim(opened + 2 * self.input.len()) {
             Ok(claim) => Some(claim),
-            Err(full) if opened + self.input.len() > KEPT => return Opened::Refused(full.into()),
+            Err(full) if opened + self.input.len() > KEPT => return Opened::DenyReason(full.into()),
             Err(_) => None,
         };
         if before == 0 {
@@ -79,7 +79,7 @@ impl Squeeze {
             match self.method.open(body, before) {
                 Some(opened) if self.input.is_empty() => self.input = opened,
                 Some(opened) => self.input.extend_from_slice(&opened),
-                None => return Opened::Refused(errors::UNCOMPRESS.bare()),
+                None => return Opened::DenyReason(errors::UNCOMPRESS.bare()),
             }
         }
         self.number = number.wrapping_add(1);
@@ -90,9 +90,9 @@ impl Squeeze {
     pub fn put(&mut self, to: &mut Vec<u8>) {
         let out = std::mem::take(&mut self.out);
         for chunk in out.chunks(HELD_MAX) {
-            let squeezed = if chunk.len() >= WORTH { self.method.squeeze(chunk) } else { None };
-            let (body, before) = match &squeezed {
-                Some(squeezed) => (&squeezed[..], chunk.len()),
+            let compressed = if chunk.len() >= WORTH { self.method.compressed_stream(chunk) } else { None };
+            let (body, before) = match &compressed {
+                Some(compressed) => (&compressed[..], chunk.len()),
                 None => (chunk, 0),
             };
             to.extend_from_slice(&(body.len() as u32).to_le_bytes()[..3]);
@@ -124,14 +124,14 @@ mod tests {
 
     const METHODS: [Method; 2] = [Method::Zlib, Method::Zstd(3)];
 
-    fn squeezed(method: Method, bytes: &[u8]) -> Vec<u8> {
+    fn compressed(method: Method, bytes: &[u8]) -> Vec<u8> {
         let mut wire = Vec::new();
-        Squeeze { out: bytes.to_vec(), ..Squeeze::new(method) }.put(&mut wire);
+        CompressedStream { out: bytes.to_vec(), ..CompressedStream::new(method) }.put(&mut wire);
         wire
     }
 
     fn through(method: Method, bytes: &[u8]) -> Vec<u8> {
-        let (wire, mut there, mut at) = (squeezed(method, bytes), Squeeze::new(method), 0);
+        let (wire, mut there, mut at) = (compressed(method, bytes), CompressedStream::new(method), 0);
         while at < wire.len() {
             match there.open(&wire[at..]) {
                 Opened::Frame(size) => at += size,
@@ -141,9 +141,9 @@ mod tests {
         there.input
     }
 
-    fn refused(method: Method, wire: &[u8]) -> Option<u16> {
-        match Squeeze::new(method).open(wire) {
-            Opened::Refused(code) => Some(code.code),
+    fn deny_reason(method: Method, wire: &[u8]) -> Option<u16> {
+        match CompressedStream::new(method).open(wire) {
+            Opened::DenyReason(code) => Some(code.code),
             _ => None,
         }
     }
@@ -164,22 +164,22 @@ mod tests {
     #[test]
     fn a_frame_that_is_cut_waits_and_one_that_lies_is_refused() {
         for method in METHODS {
-            let mut wire = squeezed(method, &[b'y'; 10_000]);
+            let mut wire = compressed(method, &[b'y'; 10_000]);
             for cut in 0..wire.len() {
                 let needed = if cut < HEADER { HEADER } else { wire.len() };
-                let opened = Squeeze::new(method).open(&wire[..cut]);
+                let opened = CompressedStream::new(method).open(&wire[..cut]);
                 assert!(matches!(opened, Opened::More(more) if more == needed));
             }
             // It says less, and more, than it holds.
             for said in [1, 9_999, 10_001, 0xff_ffff] {
                 wire[4..7].copy_from_slice(&(said as u32).to_le_bytes()[..3]);
-                assert_eq!(refused(method, &wire), Some(1157), "{said}");
+                assert_eq!(deny_reason(method, &wire), Some(1157), "{said}");
             }
             wire[3] = 5;
-            assert_eq!(refused(method, &wire), Some(1156));
+            assert_eq!(deny_reason(method, &wire), Some(1156));
         }
-        let wire = squeezed(Method::Zlib, &[b'y'; 10_000]);
-        assert_eq!(refused(Method::Zstd(3), &wire), Some(1157), "the other method's");
+        let wire = compressed(Method::Zlib, &[b'y'; 10_000]);
+        assert_eq!(deny_reason(Method::Zstd(3), &wire), Some(1157), "the other method's");
     }
 
     #[test]
@@ -190,7 +190,7 @@ mod tests {
             let mut bytes: Vec<u8> = (0..length).map(|_| random.next_u64() as u8).collect();
             bytes.iter_mut().take(4).skip(1).for_each(|byte| *byte = 0);
             for method in METHODS {
-                let _ = Squeeze::new(method).open(&bytes);
+                let _ = CompressedStream::new(method).open(&bytes);
             }
         }
     }

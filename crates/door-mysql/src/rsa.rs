@@ -13,31 +13,31 @@ const PEM_LINE: usize = 64;
 
 static KEY: stdx::wait::Reason = stdx::wait::Reason::new("rsa_key");
 
-struct Pair {
+struct KeyPair {
     private: OaepPrivateDecryptingKey,
     public_pem: String,
 }
 
-impl Pair {
-    fn new() -> Result<Pair, Unspecified> {
+impl KeyPair {
+    fn new() -> Result<KeyPair, Unspecified> {
         let private = PrivateDecryptingKey::generate(KeySize::Rsa2048)?;
         let public: PublicKeyX509Der<'_> = private.public_key().as_der()?;
         let public_pem = pem(public.as_ref());
-        Ok(Pair { private: OaepPrivateDecryptingKey::new(private)?, public_pem })
+        Ok(KeyPair { private: OaepPrivateDecryptingKey::new(private)?, public_pem })
     }
 }
 
 #[derive(Default)]
-pub struct Seal(OnceLock<Pair>);
+pub struct RsaKey(OnceLock<KeyPair>);
 
-impl Seal {
-    fn key(&self) -> &Pair {
+impl RsaKey {
+    fn key(&self) -> &KeyPair {
         if let Some(key) = self.0.get() {
             return key;
         }
         // Some tenths of a second, and others who come meanwhile wait for the same key.
         let _waiting = stdx::wait::announce(&KEY);
-        self.0.get_or_init(|| Pair::new().expect("the kernel has random bytes"))
+        self.0.get_or_init(|| KeyPair::new().expect("the kernel has random bytes"))
     }
 
     /// The public half, as text.
@@ -97,11 +97,11 @@ mod tests {
 
     #[test]
     fn nothing_but_what_was_encrypted_for_this_key_opens() {
-        let seal = Seal::default();
+        let rsa_key = RsaKey::default();
         for bad in [&[][..], &[1; 255], &[1; 256], &[0xff; 256], &[1; 257]] {
-            assert_eq!(seal.open(bad), None);
+            assert_eq!(rsa_key.open(bad), None);
         }
-        assert!(seal.public_pem().starts_with("-----BEGIN PUBLIC KEY-----\nMIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8A"));
-        assert!(seal.public_pem().lines().all(|line| line.len() <= PEM_LINE));
+        assert!(rsa_key.public_pem().starts_with("-----BEGIN PUBLIC KEY-----\nMIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8A"));
+        assert!(rsa_key.public_pem().lines().all(|line| line.len() <= PEM_LINE));
     }
 }

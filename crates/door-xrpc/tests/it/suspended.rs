@@ -28,10 +28,10 @@ fn ids(round: i64) -> impl Iterator<Item = i64> {
 fn texts_arguments_plans_and_single_statements_leave_for_pages_and_are_answered() {
     let (served, mut client) = world();
     let left = |served: &Served, since: &mut u64| {
-        let now = served.door.stats().leaves.get();
+        let now = served.door.stats().suspensions.get();
         now - std::mem::replace(since, now)
     };
-    let mut since = served.door.stats().leaves.get();
+    let mut since = served.door.stats().suspensions.get();
     for id in ids(1) {
         assert_eq!(client.done(2, &format!("select k from t where id = {id}")).numbers(), [id * 7]);
     }
@@ -84,7 +84,7 @@ fn many_sessions_are_away_at_once_and_each_gets_its_own_answers() {
             assert_eq!((answer.error.clone(), answer.numbers()), (None, vec![id(sid) * 7]));
         }
     }
-    assert!(served.door.stats().leaves.get() > 200);
+    assert!(served.door.stats().suspensions.get() > 200);
     served.stop();
 }
 
@@ -109,6 +109,6 @@ fn who_is_away_can_be_killed_and_lost() {
         client.say(sid, &Statement::new("select k from d.t where id = ?").int(id + 5_000));
     }
     drop(client);
-    eventually("every session ends, those that are away too", || served.door.stats().sessions.get() == 0);
+    eventually("every session ends, those that are suspended too", || served.door.stats().sessions.get() == 0);
     served.stop();
 }

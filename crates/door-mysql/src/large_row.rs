@@ -8,8 +8,8 @@ use query::types::Column;
 use query::value::Value;
 use reactor::Io;
 
+use crate::memory_budget::Reservation;
 use crate::packet::{FRAME_MAX, HEADER};
-use crate::room::Share;
 use crate::rows::RowWriter;
 use crate::wire::put_length;
 
@@ -18,7 +18,7 @@ pub const LONG: usize = 1 << 20;
 /// Bytes that are copied before it is asked again whether there is room.
 const STEP: usize = 256 << 10;
 
-pub struct Parcel {
+pub struct LargeRowStream {
     /// In the order in which they go out.
     pieces: std::vec::IntoIter<Value>,
     /// The piece that is being sent, and how far.
@@ -28,7 +28,7 @@ pub struct Parcel {
     left: usize,
     frame: usize,
     is_last: bool,
-    _share: Option<Share>,
+    _share: Option<Reservation>,
 }
 
 /// Has the row a value that goes out in pieces?
@@ -48,13 +48,13 @@ pub fn long_bytes(row: Cells<'_>) -> usize {
     row.iter().filter_map(long_value).filter_map(Value::as_string_bytes).map(<[u8]>::len).sum()
 }
 
-impl Parcel {
+impl LargeRowStream {
     pub fn new(
         writer: &mut RowWriter,
         columns: &[Column],
         row: Cells<'_>,
-        share: Option<Share>,
-    ) -> Result<Parcel, SqlError> {
+        reservation: Option<Reservation>,
+    ) -> Result<LargeRowStream, SqlError> {
         let (mut pieces, mut short) = (Vec::new(), Vec::new());
         writer.begin_row(&mut short, row);
         for (column, cell) in columns.iter().zip(row.iter()) {
@@ -69,7 +69,7 @@ impl Parcel {
         pieces.push(Value::from_bytes(short));
         let left = pieces.iter().filter_map(Value::as_string_bytes).map(<[u8]>::len).sum();
         let (pieces, piece) = (pieces.into_iter(), Value::Null);
-        Ok(Parcel { pieces, piece, at: 0, left, frame: 0, is_last: false, _share: share })
+        Ok(LargeRowStream { pieces, piece, at: 0, left, frame: 0, is_last: false, _share: reservation })
     }
 
     /// Writes as much as there is room for. True: that was the rest.

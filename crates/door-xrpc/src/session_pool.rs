@@ -3,70 +3,68 @@
 //! A session that somebody else has used must not show it: when it is taken it is entered anew, so that database, variables, temporary tables and transactions of its last statement are gone (X5).
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use query::error::SqlError;
 use query::{Kill, Login, Session};
 use stdx::sync::Mutex;
 
-use crate::door::Shared;
-use crate::session::{Who, enter};
+use crate::identity::Identity;
 
 /// So many of an account wait.
 const KEPT_MAX: usize = 16;
 
 #[derive(Default)]
-pub struct Spare {
-    by_account: Mutex<HashMap<Key, Vec<Free>>>,
+pub struct SessionPool {
+    by_account: Mutex<HashMap<AccountKey, Vec<IdleSession>>>,
 }
 
 /// Account, user and host: two users may have one account.
-type Key = (String, String, String);
+type AccountKey = (String, String, String);
 
-struct Free {
+struct IdleSession {
     session: Box<Session>,
     since_ms: u64,
 }
 
-fn key(who: &Who) -> Key {
-    (who.account.clone(), who.user.clone(), who.host.clone())
+fn key(identity: &Identity) -> AccountKey {
+    (identity.account.clone(), identity.user.clone(), identity.host.clone())
 }
 
-impl Spare {
-    /// A session as if it had just begun.
-    pub(crate) fn take(&self, shared: &Shared, who: &Who) -> Result<Box<Session>, SqlError> {
-        let free = self.by_account.lock().get_mut(&key(who)).and_then(Vec::pop);
-        let Some(Free { mut session, .. }) = free else { return enter(shared, who) };
+impl SessionPool {
+    /// Takes an idle session of the account and resets it. Returns `None` when there is none, or when the session would come back with another account.
+    pub(crate) fn take(&self, identity: &Identity) -> Result<Option<Box<Session>>, SqlError> {
+        let idle = self.by_account.lock().get_mut(&key(identity)).and_then(Vec::pop);
+        let Some(IdleSession { mut session, .. }) = idle else { return Ok(None) };
         let login = Login {
-            user: who.user.clone(),
-            host: who.host.clone(),
+            user: identity.user.clone(),
+            host: identity.host.clone(),
             database: None,
             connection_id: session.handle().connection_id,
         };
         session.change_user(login)?;
-        if session.account() != who.account {
-            return enter(shared, who);
+        if session.account() != identity.account {
+            return Ok(None);
         }
         session.count_found(true);
-        Ok(session)
+        Ok(Some(session))
     }
 
-    pub(crate) fn put_back(&self, shared: &Arc<Shared>, who: &Who, mut session: Box<Session>) {
+    /// Puts a session back, unless it was killed or enough are idle. Returns false for a killed session.
+    pub(crate) fn put_back(&self, identity: &Identity, mut session: Box<Session>, now_ms: u64) -> bool {
         if session.handle().killed() == Kill::Connection {
-            return;
+            return false;
         }
         if session.status().in_transaction {
-            // Its locks are somebody else's wait.
+            // Another session may wait for its locks.
             session.reset();
         }
-        let since_ms = shared.now_ms();
-        shared.tend();
         let mut all = self.by_account.lock();
-        let free = all.entry(key(who)).or_default();
-        if free.len() < KEPT_MAX {
-            free.push(Free { session, since_ms });
+        let idle = all.entry(key(identity)).or_default();
+        if idle.len() < KEPT_MAX {
+            idle.push(IdleSession { session, since_ms: now_ms });
         }
+        true
     }
 
     /// Lets go of those that have waited for so long.
@@ -74,7 +72,7 @@ impl Spare {
         let mut old = Vec::new();
         let mut all = self.by_account.lock();
         for free in all.values_mut() {
-            let is_old = |one: &mut Free| now_ms.saturating_sub(one.since_ms) as u128 >= lifetime.as_millis();
+            let is_old = |one: &mut IdleSession| now_ms.saturating_sub(one.since_ms) as u128 >= lifetime.as_millis();
             old.extend(free.extract_if(.., is_old));
         }
         all.retain(|_, free| !free.is_empty());

@@ -8,23 +8,23 @@ use stdx::memory::Exempt;
 use stdx::sync::atomic::{AtomicU64, Ordering};
 
 #[derive(Debug)]
-pub struct Room {
+pub struct MemoryBudget {
     max: u64,
     held: AtomicU64,
 }
 
 /// Bytes of the room. They are free again when it is dropped.
 #[derive(Debug)]
-pub struct Share {
-    room: Arc<Room>,
+pub struct Reservation {
+    memory_budget: Arc<MemoryBudget>,
     bytes: u64,
     /// The setting of the room bounds it, not `memory`.
     beside: Exempt,
 }
 
-impl Room {
-    pub fn new(max: u64) -> Arc<Room> {
-        Arc::new(Room { max, held: AtomicU64::new(0) })
+impl MemoryBudget {
+    pub fn new(max: u64) -> Arc<MemoryBudget> {
+        Arc::new(MemoryBudget { max, held: AtomicU64::new(0) })
     }
 
     pub fn held(&self) -> u64 {
@@ -32,30 +32,30 @@ impl Room {
     }
 
     /// None: so much is not left.
-    pub fn take(self: &Arc<Room>, bytes: u64) -> Option<Share> {
-        let mut share = Share { room: self.clone(), bytes: 0, beside: Exempt::default() };
-        share.grow(bytes).then_some(share)
+    pub fn take(self: &Arc<MemoryBudget>, bytes: u64) -> Option<Reservation> {
+        let mut reservation = Reservation { memory_budget: self.clone(), bytes: 0, beside: Exempt::default() };
+        reservation.grow(bytes).then_some(reservation)
     }
 }
 
-impl Share {
+impl Reservation {
     /// False: so much is not left.
     pub fn grow(&mut self, bytes: u64) -> bool {
-        let before = self.room.held.fetch_add(bytes, Ordering::Relaxed);
-        let fits = before + bytes <= self.room.max;
+        let before = self.memory_budget.held.fetch_add(bytes, Ordering::Relaxed);
+        let fits = before + bytes <= self.memory_budget.max;
         if fits {
             self.bytes += bytes;
             self.beside.set(self.bytes);
         } else {
-            self.room.held.fetch_sub(bytes, Ordering::Relaxed);
+            self.memory_budget.held.fetch_sub(bytes, Ordering::Relaxed);
         }
         fits
     }
 }
 
-impl Drop for Share {
+impl Drop for Reservation {
     fn drop(&mut self) {
-        self.room.held.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.memory_budget.held.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }
 
@@ -65,12 +65,12 @@ mod tests {
 
     #[test]
     fn no_more_is_given_than_there_is() {
-        let room = Room::new(100);
-        let mut one = room.take(60).expect("there is room");
-        assert!(room.take(41).is_none());
+        let memory_budget = MemoryBudget::new(100);
+        let mut one = memory_budget.take(60).expect("there is room");
+        assert!(memory_budget.take(41).is_none());
         assert!(!one.grow(41) && one.grow(40));
-        assert_eq!(room.held(), 100);
+        assert_eq!(memory_budget.held(), 100);
         drop(one);
-        assert_eq!(room.held(), 0);
+        assert_eq!(memory_budget.held(), 0);
     }
 }

@@ -18,14 +18,14 @@ const LONG: usize = 64 << 10;
 
 /// The text with `?` for each long literal, and their values.
 #[derive(Debug)]
-pub struct Lifted {
+pub struct Extracted {
     pub text: String,
     pub values: Vec<Value>,
 }
 
 /// How a client writes literals.
 #[derive(Clone, Copy)]
-pub struct Writing {
+pub struct LiteralSyntax {
     pub charset: Charset,
     pub backslash_escapes: bool,
     /// Double quotes are around names.
@@ -36,11 +36,11 @@ pub struct Writing {
 struct Literal {
     whole: Range<usize>,
     body: Range<usize>,
-    kind: Kind,
+    kind: LiteralKind,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum LiteralKind {
     /// In the client's character set, if it is text there.
     Plain,
     /// `_binary'...'`
@@ -50,136 +50,136 @@ enum Kind {
 }
 
 /// Takes the long literals out of a statement, which begins at `from`. Err: there are none, or it is not sure; the bytes as they were.
-pub fn lift(mut bytes: Vec<u8>, from: usize, writing: Writing) -> Result<Lifted, Vec<u8>> {
-    let Some((literals, text)) = find(&bytes, from, writing) else { return Err(bytes) };
+pub fn extract(mut bytes: Vec<u8>, from: usize, syntax: LiteralSyntax) -> Result<Extracted, Vec<u8>> {
+    let Some((literals, text)) = find(&bytes, from, syntax) else { return Err(bytes) };
     let mut parts = Vec::with_capacity(literals.len());
     for literal in &literals {
         let Range { start, end } = literal.body;
         let length = match literal.kind {
-            Kind::Hex => undo_hex(&mut bytes[start..end]),
+            LiteralKind::Hex => undo_hex(&mut bytes[start..end]),
             _ => {
                 let quote = bytes[end];
-                undo_escapes(&mut bytes[start..end], quote, writing.backslash_escapes)
+                undo_escapes(&mut bytes[start..end], quote, syntax.backslash_escapes)
             }
         };
         parts.push(start..start + length);
     }
     let bytes = Arc::new(bytes);
     let value = |(literal, part): (&Literal, &Range<usize>)| {
-        let is_text = literal.kind == Kind::Plain;
-        let text = if is_text { decode(&bytes[part.clone()], writing.charset) } else { None };
+        let is_text = literal.kind == LiteralKind::Plain;
+        let text = if is_text { decode(&bytes[part.clone()], syntax.charset) } else { None };
         text.map_or_else(|| Value::Bytes(Bytes::part(&bytes, part.start, part.len())), Value::text)
     };
     let values = literals.iter().zip(&parts).map(value).collect();
-    Ok(Lifted { text, values })
+    Ok(Extracted { text, values })
 }
 
 /// What stands in front of the next word or sign.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Before {
+enum Previous {
     Start,
     Sign(u8),
     /// From there on; whether a value may stand where it begins.
     Word(usize, bool),
     Text,
-    Lifted,
+    Extracted,
 }
 
 /// Where long literals are, and the text without them. None: there are none, or something here is not as it should be.
-fn find(bytes: &[u8], from: usize, writing: Writing) -> Option<(Vec<Literal>, String)> {
-    let (mut at, mut copied, mut before) = (from, from, Before::Start);
+fn find(bytes: &[u8], from: usize, syntax: LiteralSyntax) -> Option<(Vec<Literal>, String)> {
+    let (mut at, mut copied, mut before) = (from, from, Previous::Start);
     let (mut literals, mut text): (Vec<Literal>, String) = (Vec::new(), String::new());
     while at < bytes.len() {
-        let (end, what) = next(bytes, at, before, writing)?;
+        let (end, what) = next(bytes, at, before, syntax)?;
         match what {
-            What::Space => {}
-            What::End if bytes[end..].iter().all(u8::is_ascii_whitespace) => break,
-            What::End => return None,
-            What::Is(now) => {
+            Token::Space => {}
+            Token::End if bytes[end..].iter().all(u8::is_ascii_whitespace) => break,
+            Token::End => return None,
+            Token::Is(now) => {
                 if !may_follow(bytes, before, (at, end), now) {
                     return None;
                 }
                 before = now;
             }
-            What::Long(literal) => {
-                if before == Before::Start {
+            Token::Long(literal) => {
+                if before == Previous::Start {
                     return None;
                 }
-                text.push_str(&decode(&bytes[copied..literal.whole.start], writing.charset)?);
+                text.push_str(&decode(&bytes[copied..literal.whole.start], syntax.charset)?);
                 text.push('?');
                 copied = literal.whole.end;
                 literals.push(literal);
-                before = Before::Lifted;
+                before = Previous::Extracted;
             }
         }
         at = end;
     }
-    text.push_str(&decode(&bytes[copied..], writing.charset)?);
+    text.push_str(&decode(&bytes[copied..], syntax.charset)?);
     (!literals.is_empty()).then_some((literals, text))
 }
 
-enum What {
+enum Token {
     /// Or a comment.
     Space,
     /// `;`
     End,
-    Is(Before),
+    Is(Previous),
     Long(Literal),
 }
 
 /// The next word, sign or literal: where it ends, and what it is.
-fn next(bytes: &[u8], at: usize, before: Before, writing: Writing) -> Option<(usize, What)> {
+fn next(bytes: &[u8], at: usize, before: Previous, syntax: LiteralSyntax) -> Option<(usize, Token)> {
     Some(match bytes[at] {
-        byte if byte.is_ascii_whitespace() => (at + 1, What::Space),
-        b';' => (at + 1, What::End),
+        byte if byte.is_ascii_whitespace() => (at + 1, Token::Space),
+        b';' => (at + 1, Token::End),
         b'?' | b'{' | b'}' | b'\\' => return None,
-        b'#' => (line_end(bytes, at), What::Space),
-        b'-' if bytes[at..].starts_with(b"-- ") => (line_end(bytes, at), What::Space),
+        b'#' => (line_end(bytes, at), Token::Space),
+        b'-' if bytes[at..].starts_with(b"-- ") => (line_end(bytes, at), Token::Space),
         b'/' if bytes[at..].starts_with(b"/*!") => return None,
         b'/' if bytes[at..].starts_with(b"/*") => {
-            (at + 4 + bytes[at + 2..].windows(2).position(|two| two == b"*/")?, What::Space)
+            (at + 4 + bytes[at + 2..].windows(2).position(|two| two == b"*/")?, Token::Space)
         }
-        b'`' => (at + 2 + bytes[at + 1..].iter().position(|byte| *byte == b'`')?, What::Is(Before::Word(at, false))),
-        b'"' if writing.ansi_quotes => {
-            (at + 2 + bytes[at + 1..].iter().position(|byte| *byte == b'"')?, What::Is(Before::Word(at, false)))
+        b'`' => (at + 2 + bytes[at + 1..].iter().position(|byte| *byte == b'`')?, Token::Is(Previous::Word(at, false))),
+        b'"' if syntax.ansi_quotes => {
+            (at + 2 + bytes[at + 1..].iter().position(|byte| *byte == b'"')?, Token::Is(Previous::Word(at, false)))
         }
         b'\'' | b'"' => {
-            let end = literal_end(bytes, at, writing.backslash_escapes)?;
+            let end = literal_end(bytes, at, syntax.backslash_escapes)?;
             if end - at <= LONG {
-                (end, What::Is(Before::Text))
+                (end, Token::Is(Previous::Text))
             } else {
-                (end, What::Long(quoted(bytes, at..end, before)?))
+                (end, Token::Long(quoted(bytes, at..end, before)?))
             }
         }
         byte if is_word(byte) => {
             let end = at + bytes[at..].iter().take_while(|byte| is_word(**byte)).count();
             if end - at <= LONG {
-                return Some((end, What::Is(Before::Word(at, before.takes_value()))));
+                return Some((end, Token::Is(Previous::Word(at, before.takes_value()))));
             }
             let body = at + 2..end;
             let is_hex = bytes[at..].starts_with(b"0x") && before.takes_value() && is_hex(&bytes[body.clone()]);
-            (end, What::Long(is_hex.then_some(Literal { whole: at..end, body, kind: Kind::Hex })?))
+            (end, Token::Long(is_hex.then_some(Literal { whole: at..end, body, kind: LiteralKind::Hex })?))
         }
-        sign => (at + 1, What::Is(Before::Sign(sign))),
+        sign => (at + 1, Token::Is(Previous::Sign(sign))),
     })
 }
 
-impl Before {
+impl Previous {
     fn takes_value(self) -> bool {
-        matches!(self, Before::Sign(b'(' | b',' | b'='))
+        matches!(self, Previous::Sign(b'(' | b',' | b'='))
     }
 }
 
 /// A long literal between quotes, if it is sure what it is.
-fn quoted(bytes: &[u8], whole: Range<usize>, before: Before) -> Option<Literal> {
+fn quoted(bytes: &[u8], whole: Range<usize>, before: Previous) -> Option<Literal> {
     let body = whole.start + 1..whole.end - 1;
     let (start, kind) = match before {
-        Before::Sign(_) if before.takes_value() => (whole.start, Kind::Plain),
-        Before::Word(from, true) => {
+        Previous::Sign(_) if before.takes_value() => (whole.start, LiteralKind::Plain),
+        Previous::Word(from, true) => {
             let word = &bytes[from..whole.start];
             let is_hex = word.eq_ignore_ascii_case(b"x") && bytes[whole.start] == b'\'' && is_hex(&bytes[body.clone()]);
             let is_binary = word.trim_ascii_end().eq_ignore_ascii_case(b"_binary");
-            (from, if is_hex { Kind::Hex } else { is_binary.then_some(Kind::Bytes)? })
+            (from, if is_hex { LiteralKind::Hex } else { is_binary.then_some(LiteralKind::Bytes)? })
         }
         _ => return None,
     };
@@ -187,13 +187,13 @@ fn quoted(bytes: &[u8], whole: Range<usize>, before: Before) -> Option<Literal> 
 }
 
 /// May this stand behind what was before it? The first word says what the statement is; behind a literal that is taken nothing may belong to it.
-fn may_follow(bytes: &[u8], before: Before, (at, end): (usize, usize), now: Before) -> bool {
+fn may_follow(bytes: &[u8], before: Previous, (at, end): (usize, usize), now: Previous) -> bool {
     let is_one_of = |words: &[&str]| words.iter().any(|word| bytes[at..end].eq_ignore_ascii_case(word.as_bytes()));
     match before {
-        Before::Start => is_one_of(&["insert", "replace", "update"]),
-        Before::Lifted => match now {
-            Before::Sign(sign) => matches!(sign, b',' | b')'),
-            Before::Word(..) => is_one_of(&["where", "on", "as", "order", "limit"]),
+        Previous::Start => is_one_of(&["insert", "replace", "update"]),
+        Previous::Extracted => match now {
+            Previous::Sign(sign) => matches!(sign, b',' | b')'),
+            Previous::Word(..) => is_one_of(&["where", "on", "as", "order", "limit"]),
             _ => false,
         },
         _ => true,

@@ -19,18 +19,20 @@ use stdx::hash::Map;
 use stdx::sync::atomic::{AtomicU32, Ordering};
 
 use crate::auth::{self, Answer, SALT, Verdict};
-use crate::door::Shared;
 use crate::errors;
-use crate::frame::{self, Cut, Frame, Mode, Opening};
-use crate::member::{Ending, Member, Outside, abandon_all};
+use crate::frame::{self, Cut, Frame, Mode};
+use crate::identity::Identity;
+use crate::liveness::Liveness;
 use crate::message::ask;
 use crate::message::reply::{Severity, Writer};
 use crate::message::request::{
     AuthenticateContinue, AuthenticateStart, GetTso, KillKind, KillSession, TokenOffer, read_empty,
 };
-use crate::presence::Presence;
-use crate::session::{Request, SINGLE, Session, Who};
-use crate::strangers;
+use crate::protocol_detection::{self, DetectedProtocol};
+use crate::session::{Request, SINGLE, Session};
+use crate::session_control::{EndReason, SessionControl};
+use crate::session_handle::{SessionHandle, abandon_all};
+use crate::shared::Shared;
 
 /// Before the login a client gets no more room than its answer may need.
 const LOGIN_LENGTH_MAX: usize = 64 << 10;
@@ -47,7 +49,7 @@ enum Phase {
     Opening,
     Fresh,
     Challenged([u8; SALT]),
-    Entered(Arc<Who>),
+    Entered(Arc<Identity>),
 }
 
 /// How far the login has come, for the timer.
@@ -55,54 +57,51 @@ const SILENT: u32 = 0;
 const SPEAKING: u32 = 1;
 const ENTERED: u32 = 2;
 
-/// A frame that ends the connection: how.
-type Ends = Flow;
-
-pub struct Link {
+pub struct XrpcConnection {
     shared: Arc<Shared>,
     peer: SocketAddr,
     host: String,
-    is_private: bool,
+    is_encrypted: bool,
     /// Of the frames in both directions.
     mode: Mode,
-    presence: Arc<Presence>,
+    liveness: Arc<Liveness>,
     phase: Phase,
     progress: Arc<AtomicU32>,
     /// A login whose answer is not consumed, since it may not be checked before.
     delayed: Option<(u64, Attempt)>,
-    members: Map<u64, Member>,
+    sessions: Map<u64, SessionHandle>,
     sweep_at: usize,
     /// Session queues that were idle and have something to do.
     tasks: Vec<Task>,
 }
 
-impl Link {
-    pub(crate) fn new(shared: &Arc<Shared>, connection: &Arc<Connection>) -> Link {
+impl XrpcConnection {
+    pub(crate) fn new(shared: &Arc<Shared>, connection: &Arc<Connection>) -> XrpcConnection {
         let ip = connection.peer.ip();
         let progress = Arc::new(AtomicU32::new(SILENT));
-        let (watched, handle, hurried) = (progress.clone(), connection.handle(), shared.clone());
-        let hurry = move || {
+        let (watched, handle, shared_for_timer) = (progress.clone(), connection.handle(), shared.clone());
+        let login_timeout = move || {
             let kill = handle.clone();
             match watched.load(Ordering::Relaxed) {
                 ENTERED => return,
                 // Who waits for a greeting speaks MySQL's protocol.
-                SILENT => handle.push(&strangers::mysql_error(0)),
+                SILENT => handle.push(&protocol_detection::mysql_error(0)),
                 _ => {}
             }
-            hurried.timer(LAST_WORD, Box::new(move || kill.kill()));
+            shared_for_timer.timer(LAST_WORD, Box::new(move || kill.kill()));
         };
-        shared.timer(LOGIN_MAX, Box::new(hurry));
-        Link {
+        shared.timer(LOGIN_MAX, Box::new(login_timeout));
+        XrpcConnection {
             shared: shared.clone(),
             peer: connection.peer,
             host: if ip.is_loopback() { "localhost".into() } else { ip.to_string() },
-            is_private: false,
-            mode: shared.live.mode(),
-            presence: Presence::new(shared),
+            is_encrypted: false,
+            mode: shared.settings.mode(),
+            liveness: Liveness::new(shared),
             phase: Phase::Opening,
             progress,
             delayed: None,
-            members: Map::default(),
+            sessions: Map::default(),
             sweep_at: SWEEP_MIN,
             tasks: Vec::new(),
         }
@@ -111,7 +110,7 @@ impl Link {
     /// Takes apart what has come.
     pub(crate) fn serve(&mut self, io: &mut Io<'_>) -> Flow {
         let begun = self.shared.begin();
-        let flow = self.take_apart(io);
+        let flow = self.process_frames(io);
         self.shared.record(&self.shared.stats.decode, begun);
         let tasks = std::mem::take(&mut self.tasks);
         if !tasks.is_empty() {
@@ -120,7 +119,7 @@ impl Link {
         flow
     }
 
-    fn take_apart(&mut self, io: &mut Io<'_>) -> Flow {
+    fn process_frames(&mut self, io: &mut Io<'_>) -> Flow {
         if let Phase::Opening = self.phase {
             match self.open(io) {
                 Some(Flow::Continue) => {}
@@ -131,7 +130,7 @@ impl Link {
         let mode = self.mode;
         loop {
             let length_max =
-                if let Phase::Entered(_) = self.phase { self.shared.live.length_max() } else { LOGIN_LENGTH_MAX };
+                if let Phase::Entered(_) = self.phase { self.shared.settings.length_max() } else { LOGIN_LENGTH_MAX };
             match frame::cut(io.input(), mode, length_max) {
                 Cut::Frame(frame) => {
                     self.shared.stats.requests.add(1);
@@ -163,33 +162,33 @@ impl Link {
         }
         self.progress.store(SPEAKING, Ordering::Relaxed);
         let mode = self.mode;
-        let opening = frame::opening(io.input(), mode);
-        match opening {
-            Opening::Unclear => return None,
-            Opening::Ours if self.shared.options.require_secure_transport && !self.is_private => {
+        let detected = protocol_detection::detect(io.input(), mode);
+        match detected {
+            DetectedProtocol::Unclear => return None,
+            DetectedProtocol::Ours if self.shared.options.require_secure_transport && !self.is_encrypted => {
                 return Some(self.break_off(io, 0, &errors::SECURE_TRANSPORT.bare()));
             }
-            Opening::Ours => {
+            DetectedProtocol::Ours => {
                 self.phase = Phase::Fresh;
                 return Some(Flow::Continue);
             }
-            Opening::Tls if !self.is_private => {
+            DetectedProtocol::Tls if !self.is_encrypted => {
                 if let Some(tls) = self.shared.options.tls.clone() {
                     io.start_tls(&tls);
-                    self.is_private = true;
+                    self.is_encrypted = true;
                     self.shared.stats.tls.add(1);
                     return None;
                 }
             }
             _ => {}
         }
-        self.shared.stranger(strangers::name(opening), self.peer);
-        strangers::put_farewell(io.out(), opening, mode);
+        self.shared.report_foreign(protocol_detection::name(detected), self.peer);
+        protocol_detection::put_farewell(io.out(), detected, mode);
         Some(Flow::Close)
     }
 
     /// Deals with a frame.
-    fn frame(&mut self, io: &mut Io<'_>, frame: &Frame<'_>) -> Result<(), Ends> {
+    fn frame(&mut self, io: &mut Io<'_>, frame: &Frame<'_>) -> Result<(), Flow> {
         match (frame.kind, &self.phase) {
             (ask::CAPABILITIES_GET, _) => self.capabilities(io, frame),
             (ask::AUTHENTICATE_START | ask::AUTHENTICATE_CONTINUE, _) => {
@@ -201,28 +200,28 @@ impl Link {
                 self.shared.record(&self.shared.stats.auth, begun);
                 done
             }
-            (_, Phase::Entered(who)) => {
-                let who = who.clone();
-                self.request(io, frame, &who)
+            (_, Phase::Entered(identity)) => {
+                let identity = identity.clone();
+                self.request(io, frame, &identity)
             }
             _ => Err(self.break_off(io, frame.sid, &errors::NOT_LOGGED_IN.bare())),
         }
     }
 
     /// The session of the frame's number answers in its order, through its queue; without a session the connection answers at once, before the login too (X7).
-    fn capabilities(&mut self, io: &mut Io<'_>, frame: &Frame<'_>) -> Result<(), Ends> {
+    fn capabilities(&mut self, io: &mut Io<'_>, frame: &Frame<'_>) -> Result<(), Flow> {
         read_empty(frame.payload).map_err(|_| self.broken())?;
-        if let Phase::Entered(who) = &self.phase {
-            let who = who.clone();
-            if frame.sid & SINGLE == 0 && self.member(frame.sid).is_some() {
-                return self.session_request(io, frame, &who, Request::Capabilities);
+        if let Phase::Entered(identity) = &self.phase {
+            let identity = identity.clone();
+            if frame.sid & SINGLE == 0 && self.session_handle(frame.sid).is_some() {
+                return self.session_request(io, frame, &identity, Request::Capabilities);
             }
         }
         self.writer(io, frame.sid).capabilities();
         Ok(())
     }
 
-    fn challenge(&mut self, io: &mut Io<'_>, payload: &[u8]) -> Result<(), Ends> {
+    fn challenge(&mut self, io: &mut Io<'_>, payload: &[u8]) -> Result<(), Flow> {
         AuthenticateStart::read(payload).map_err(|_| self.broken())?;
         let Phase::Fresh = self.phase else {
             let error = errors::XRPC.with(&[&"A login was begun where none can begin."]);
@@ -234,7 +233,7 @@ impl Link {
         Ok(())
     }
 
-    fn check(&mut self, io: &mut Io<'_>, payload: &[u8]) -> Result<(), Ends> {
+    fn check(&mut self, io: &mut Io<'_>, payload: &[u8]) -> Result<(), Flow> {
         let AuthenticateContinue { auth_data } = AuthenticateContinue::read(payload).map_err(|_| self.broken())?;
         let Phase::Challenged(salt) = self.phase else {
             let error = errors::XRPC.with(&[&"A login goes on that has not begun."]);
@@ -250,11 +249,11 @@ impl Link {
             }
         };
         match self.judge(auth_data, &salt) {
-            Ok(who) => {
+            Ok(identity) => {
                 attempt.passed(0);
                 self.progress.store(ENTERED, Ordering::Relaxed);
                 self.shared.stats.logins.add(1);
-                self.phase = Phase::Entered(Arc::new(who));
+                self.phase = Phase::Entered(Arc::new(identity));
                 self.writer(io, 0).authenticate_ok();
                 Ok(())
             }
@@ -269,7 +268,7 @@ impl Link {
     }
 
     /// Whether the login may be checked now; `Err(Continue)` stops here until its delay is over, without a thread. None: refused.
-    fn turn(&mut self, io: &mut Io<'_>, auth_data: &[u8]) -> Result<Option<Attempt>, Ends> {
+    fn turn(&mut self, io: &mut Io<'_>, auth_data: &[u8]) -> Result<Option<Attempt>, Flow> {
         let now_ms = self.shared.now_ms();
         if let Some((until_ms, attempt)) = self.delayed.take() {
             if until_ms <= now_ms {
@@ -297,15 +296,15 @@ impl Link {
     }
 
     /// Who answers the challenge like this.
-    fn judge(&self, auth_data: &[u8], salt: &[u8; SALT]) -> Result<Who, SqlError> {
+    fn judge(&self, auth_data: &[u8], salt: &[u8; SALT]) -> Result<Identity, SqlError> {
         let denied = |user: &str, has_password: bool| {
             errors::ACCESS_DENIED.with(&[&user, &self.host, &if has_password { "YES" } else { "NO" }])
         };
         let answer = Answer::read(auth_data).ok_or_else(|| denied("", false))?;
         let user = std::str::from_utf8(answer.user).map_err(|_| denied("", answer.has_password()))?;
         let account = query::rights::find(self.shared.engine().accounts(), user, &self.host);
-        match auth::judge(account.as_deref(), &answer, salt, self.is_private) {
-            Verdict::Accepted => Ok(Who {
+        match auth::judge(account.as_deref(), &answer, salt, self.is_encrypted) {
+            Verdict::Accepted => Ok(Identity {
                 user: user.to_owned(),
                 host: self.host.clone(),
                 account: account.map(|account| account.name.clone()).unwrap_or_default(),
@@ -318,24 +317,24 @@ impl Link {
     }
 
     /// A frame of somebody who has logged in.
-    fn request(&mut self, io: &mut Io<'_>, frame: &Frame<'_>, who: &Arc<Who>) -> Result<(), Ends> {
+    fn request(&mut self, io: &mut Io<'_>, frame: &Frame<'_>, identity: &Arc<Identity>) -> Result<(), Flow> {
         match frame.kind {
-            ask::SESSION_NEW => self.begin_session(io, frame, who),
-            ask::SESSION_KILL => self.kill(io, frame, who),
+            ask::SESSION_NEW => self.begin_session(io, frame, identity),
+            ask::SESSION_KILL => self.kill(io, frame, identity),
             ask::TOKEN_OFFER => self.offer(io, frame),
-            ask::EXECUTE_SQL => self.session_request(io, frame, who, Request::Execute(frame.payload.into())),
-            ask::AUTO_SAVEPOINT => self.session_request(io, frame, who, Request::Savepoint(frame.payload.into())),
-            ask::SESSION_CLOSE => self.session_request(io, frame, who, Request::Close(frame.payload.into())),
-            ask::EXECUTE_PLAN => self.session_request(io, frame, who, Request::ExecutePlan(frame.payload.into())),
+            ask::EXECUTE_SQL => self.session_request(io, frame, identity, Request::Execute(frame.payload.into())),
+            ask::AUTO_SAVEPOINT => self.session_request(io, frame, identity, Request::Savepoint(frame.payload.into())),
+            ask::SESSION_CLOSE => self.session_request(io, frame, identity, Request::Close(frame.payload.into())),
+            ask::EXECUTE_PLAN => self.session_request(io, frame, identity, Request::ExecutePlan(frame.payload.into())),
             ask::GET_TSO => self.timestamps(io, frame),
             ask::GET_FILE_INFO | ask::TRANSFER_FILE_DATA | ask::MANAGE_FILE => {
-                self.refuse(io, frame, who, "copies of data files")
+                self.refuse(io, frame, identity, "copies of data files")
             }
             ask::EXPECT_OPEN | ask::EXPECT_CLOSE => {
                 let error = errors::not_served("expectations");
                 self.write_error(io, frame.sid, Severity::Fatal, &error);
-                if let Some(member) = self.members.remove(&frame.sid) {
-                    member.abandon(&self.shared.database);
+                if let Some(handle) = self.sessions.remove(&frame.sid) {
+                    handle.abandon(&self.shared.database);
                 }
                 Ok(())
             }
@@ -343,23 +342,23 @@ impl Link {
         }
     }
 
-    fn begin_session(&mut self, io: &mut Io<'_>, frame: &Frame<'_>, who: &Arc<Who>) -> Result<(), Ends> {
+    fn begin_session(&mut self, io: &mut Io<'_>, frame: &Frame<'_>, identity: &Arc<Identity>) -> Result<(), Flow> {
         read_empty(frame.payload).map_err(|_| self.broken())?;
         let most = self.shared.options.sessions_max;
         let error = if frame.sid == 0 || frame.sid & SINGLE != 0 {
             errors::XRPC.with(&[&"A session cannot have this number."])
-        } else if let Some(member) = self.member(frame.sid) {
-            if !member.is_closing {
+        } else if let Some(handle) = self.session_handle(frame.sid) {
+            if !handle.is_closing {
                 // It says so itself, behind what it has answered, and holds nothing from then on (X4): the client forgets it.
                 let database = self.shared.database.clone();
-                self.members[&frame.sid].end(&database, Ending::Duplicate);
+                self.sessions[&frame.sid].end(&database, EndReason::Duplicate);
                 return Ok(());
             }
             errors::DUPLICATE_SESSION.bare()
         } else if self.shared.stats.sessions.get() >= most {
             errors::TOO_MANY_SESSIONS.with(&[&most])
         } else {
-            let session_queue = self.add_member(io, frame.sid, who).session_queue.clone();
+            let session_queue = self.add_session(io, frame.sid, identity).session_queue.clone();
             let task = session_queue.task();
             if let Pushed::WasIdle = session_queue.push(Request::New(session_queue.clone())) {
                 self.tasks.push(task);
@@ -370,26 +369,26 @@ impl Link {
         Ok(())
     }
 
-    fn add_member(&mut self, io: &Io<'_>, sid: u64, who: &Arc<Who>) -> &Member {
-        if self.members.len() >= self.sweep_at {
-            self.members.retain(|_, member| !member.outside.is_over());
-            self.sweep_at = (2 * self.members.len()).max(SWEEP_MIN);
+    fn add_session(&mut self, io: &Io<'_>, sid: u64, identity: &Arc<Identity>) -> &SessionHandle {
+        if self.sessions.len() >= self.sweep_at {
+            self.sessions.retain(|_, handle| !handle.control.is_over());
+            self.sweep_at = (2 * self.sessions.len()).max(SWEEP_MIN);
         }
-        let outside = Arc::new(Outside::default());
-        let session = Session::new(&self.shared, who, sid, (&outside, &self.presence), io.connection().handle());
-        let queue_max = self.shared.live.queue_max();
+        let control = Arc::new(SessionControl::default());
+        let session = Session::new(&self.shared, identity, sid, (&control, &self.liveness), io.connection().handle());
+        let queue_max = self.shared.settings.queue_max();
         let session_queue =
             SessionQueue::new(io.connection(), session, queue_max, |session, call, reply| session.serve(call, reply));
-        self.members.insert(sid, Member { session_queue, outside, is_closing: false });
-        &self.members[&sid]
+        self.sessions.insert(sid, SessionHandle { session_queue, control, is_closing: false });
+        &self.sessions[&sid]
     }
 
     /// The session of that number, unless it has ended.
-    fn member(&mut self, sid: u64) -> Option<&mut Member> {
-        if self.members.get(&sid).is_some_and(|member| member.outside.is_over() && sid & SINGLE == 0) {
-            self.members.remove(&sid);
+    fn session_handle(&mut self, sid: u64) -> Option<&mut SessionHandle> {
+        if self.sessions.get(&sid).is_some_and(|handle| handle.control.is_over() && sid & SINGLE == 0) {
+            self.sessions.remove(&sid);
         }
-        self.members.get_mut(&sid)
+        self.sessions.get_mut(&sid)
     }
 
     /// Leaves a request to its session.
@@ -397,73 +396,73 @@ impl Link {
         &mut self,
         io: &mut Io<'_>,
         frame: &Frame<'_>,
-        who: &Arc<Who>,
+        identity: &Arc<Identity>,
         request: Request,
-    ) -> Result<(), Ends> {
+    ) -> Result<(), Flow> {
         let is_close = matches!(request, Request::Close(_));
-        let is_known = self.member(frame.sid).is_some();
+        let is_known = self.session_handle(frame.sid).is_some();
         if frame.sid & SINGLE != 0 && !matches!(request, Request::Execute(_)) {
             let error = errors::not_served("anything but statements on a sid with the top bit");
             self.write_error(io, frame.sid, Severity::Error, &error);
             return Ok(());
         }
         if !is_known && frame.sid & SINGLE != 0 {
-            self.add_member(io, frame.sid, who);
+            self.add_session(io, frame.sid, identity);
         }
-        let Some(member) = self.members.get_mut(&frame.sid) else {
+        let Some(handle) = self.sessions.get_mut(&frame.sid) else {
             self.write_error(io, frame.sid, Severity::Fatal, &errors::NO_SESSION.bare());
             return Ok(());
         };
-        if member.is_closing {
+        if handle.is_closing {
             return Ok(());
         }
-        member.is_closing = is_close;
-        match member.session_queue.push(request) {
-            Pushed::WasIdle => self.tasks.push(member.session_queue.task()),
+        handle.is_closing = is_close;
+        match handle.session_queue.push(request) {
+            Pushed::WasIdle => self.tasks.push(handle.session_queue.task()),
             Pushed::Queued | Pushed::Closed(_) => {}
-            Pushed::Full(_) => member.end(&self.shared.database, Ending::QueueFull),
+            Pushed::Full(_) => handle.end(&self.shared.database, EndReason::QueueFull),
         }
         Ok(())
     }
 
     /// What nobody serves is told so in its place among the session's answers.
-    fn refuse(&mut self, io: &mut Io<'_>, frame: &Frame<'_>, who: &Arc<Who>, what: &str) -> Result<(), Ends> {
+    fn refuse(&mut self, io: &mut Io<'_>, frame: &Frame<'_>, identity: &Arc<Identity>, what: &str) -> Result<(), Flow> {
         let error = errors::not_served(what);
-        if frame.sid & SINGLE == 0 && self.member(frame.sid).is_some() {
-            return self.session_request(io, frame, who, Request::Refuse(error));
+        if frame.sid & SINGLE == 0 && self.session_handle(frame.sid).is_some() {
+            return self.session_request(io, frame, identity, Request::Refuse(error));
         }
         self.write_error(io, frame.sid, Severity::Error, &error);
         Ok(())
     }
 
     /// The number of the frame counts, which the message repeats.
-    fn kill(&mut self, io: &mut Io<'_>, frame: &Frame<'_>, who: &Who) -> Result<(), Ends> {
+    fn kill(&mut self, io: &mut Io<'_>, frame: &Frame<'_>, identity: &Identity) -> Result<(), Flow> {
         let kill = KillSession::read(frame.payload).map_err(|_| self.broken())?;
-        if let Some(hear) = &self.shared.options.on_kill {
-            hear(&who.user, frame.sid, matches!(kill.kind, KillKind::Connection));
+        if let Some(callback) = &self.shared.options.on_kill {
+            callback(&identity.user, frame.sid, matches!(kill.kind, KillKind::Connection));
         }
         let database = self.shared.database.clone();
-        let Some(member) = self.member(frame.sid) else {
+        let Some(handle) = self.session_handle(frame.sid) else {
             self.write_error(io, frame.sid, Severity::Fatal, &errors::NO_SESSION.bare());
             return Ok(());
         };
         match kill.kind {
             KillKind::Query => {
-                member.outside.kill(&database, Kill::Query);
+                handle.control.kill(&database, Kill::Query);
                 // It may wait for leave.
-                member.session_queue.wake();
+                handle.session_queue.wake();
             }
-            KillKind::Connection => member.end(&database, Ending::Killed),
+            KillKind::Connection => handle.end(&database, EndReason::Killed),
         }
         Ok(())
     }
 
-    fn offer(&mut self, io: &mut Io<'_>, frame: &Frame<'_>) -> Result<(), Ends> {
+    fn offer(&mut self, io: &mut Io<'_>, frame: &Frame<'_>) -> Result<(), Flow> {
         let TokenOffer { token } = TokenOffer::read(frame.payload).map_err(|_| self.broken())?;
-        match self.member(frame.sid) {
-            Some(member) => {
-                member.outside.offer(token);
-                member.session_queue.wake();
+        match self.session_handle(frame.sid) {
+            Some(handle) => {
+                handle.control.offer(token);
+                handle.session_queue.wake();
             }
             // Who offers tokens for a single statement does not know that they are not needed.
             None if frame.sid & SINGLE != 0 => {}
@@ -473,7 +472,7 @@ impl Link {
     }
 
     /// Answered here, for it must never wait behind a statement.
-    fn timestamps(&mut self, io: &mut Io<'_>, frame: &Frame<'_>) -> Result<(), Ends> {
+    fn timestamps(&mut self, io: &mut Io<'_>, frame: &Frame<'_>) -> Result<(), Flow> {
         let request = GetTso::read(frame.payload).map_err(|_| self.broken())?;
         let count = u32::try_from(request.batch_count).ok().filter(|count| (1..=TIMESTAMPS_MAX).contains(count));
         let taken = match count {
@@ -503,8 +502,8 @@ impl Link {
     fn break_off(&mut self, io: &mut Io<'_>, sid: u64, error: &SqlError) -> Flow {
         self.write_error(io, sid, Severity::Fatal, error);
         // The close waits for those that are at work, and one may wait for its client.
-        abandon_all(self.members.values(), &self.shared.database);
-        self.members.clear();
+        abandon_all(self.sessions.values(), &self.shared.database);
+        self.sessions.clear();
         Flow::Close
     }
 
@@ -517,7 +516,7 @@ impl Link {
     /// The connection is gone, and its sessions with it.
     pub(crate) fn end(self) {
         self.progress.store(ENTERED, Ordering::Relaxed);
-        self.presence.close();
-        abandon_all(self.members.values(), &self.shared.database);
+        self.liveness.close();
+        abandon_all(self.sessions.values(), &self.shared.database);
     }
 }

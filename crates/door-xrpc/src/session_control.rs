@@ -1,15 +1,10 @@
-//! A session as its connection knows it: where its requests go, and what reaches it while it is busy.
-//!
-//! The session itself belongs to the thread that runs its session queue. What a client says beside the order of requests (go on sending, stop, end) is left here, where the session queue looks.
+//! What a connection leaves for a session while a statement runs: send budget, kill, the reason to end.
 
 use std::sync::Arc;
 
 use query::{Database, Handle, Kill};
-use reactor::SessionQueue;
 use stdx::sync::Mutex;
 use stdx::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
-
-use crate::session::{Request, Session};
 
 /// Statements that may send as much as they have.
 const UNLIMITED: i64 = i64::MAX;
@@ -18,7 +13,7 @@ const TOKEN_BYTES: i64 = 1024;
 
 /// Why a session ends before its client closes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum EndReason {
     Killed = 1,
     QueueFull = 2,
     /// The client has begun it twice: one of its two halves knows nothing of the other.
@@ -27,7 +22,7 @@ pub enum Ending {
 
 /// What others leave for a session.
 #[derive(Default)]
-pub struct Outside {
+pub struct SessionControl {
     /// Bytes that the statement under way may still send.
     budget: AtomicI64,
     ending: AtomicU32,
@@ -37,7 +32,7 @@ pub struct Outside {
     sql: Mutex<Option<Arc<Handle>>>,
 }
 
-impl Outside {
+impl SessionControl {
     /// A statement begins, with the client's leave to send that many tokens; None: any number.
     pub fn begin(&self, token: Option<i32>) {
         let bytes = token.map_or(UNLIMITED, |token| i64::from(token) * TOKEN_BYTES);
@@ -62,17 +57,17 @@ impl Outside {
         self.budget.load(Ordering::Acquire) < 0
     }
 
-    pub fn ending(&self) -> Option<Ending> {
+    pub fn ending(&self) -> Option<EndReason> {
         match self.ending.load(Ordering::Acquire) {
             0 => None,
-            1 => Some(Ending::Killed),
-            2 => Some(Ending::QueueFull),
-            _ => Some(Ending::Duplicate),
+            1 => Some(EndReason::Killed),
+            2 => Some(EndReason::QueueFull),
+            _ => Some(EndReason::Duplicate),
         }
     }
 
     /// Says that the session is to end. The first reason stays.
-    pub fn end(&self, why: Ending) {
+    pub fn end(&self, why: EndReason) {
         let _ = self.ending.compare_exchange(0, why as u32, Ordering::AcqRel, Ordering::Acquire);
     }
 
@@ -90,7 +85,7 @@ impl Outside {
     }
 
     /// Stops the statement under way when it looks whether it should, and wakes it not.
-    fn interrupt(&self) {
+    pub fn interrupt(&self) {
         if let Some(handle) = &*self.sql.lock() {
             handle.kill(Kill::Query);
         }
@@ -103,39 +98,4 @@ impl Outside {
             database.kill(handle.connection_id, how);
         }
     }
-}
-
-pub struct Member {
-    pub session_queue: SessionQueue<Session, Request>,
-    pub outside: Arc<Outside>,
-    /// SESS_CLOSE has come: nothing behind it is looked at.
-    pub is_closing: bool,
-}
-
-impl Member {
-    /// Ends the session as soon as may be: what it waits for is broken off, and it says why itself.
-    pub fn end(&self, database: &Database, why: Ending) {
-        self.outside.end(why);
-        self.outside.kill(database, Kill::Connection);
-        rouse(&self.session_queue);
-    }
-
-    /// As its connection is gone.
-    pub fn abandon(&self, database: &Database) {
-        self.outside.end(Ending::Killed);
-        self.outside.kill(database, Kill::Connection);
-        self.session_queue.close();
-    }
-}
-
-/// The connection is gone. All statements are told to stop before the first session ends: one that waits for a lock which that one gives back would go on otherwise.
-pub fn abandon_all<'m>(members: impl Iterator<Item = &'m Member> + Clone, database: &Database) {
-    members.clone().for_each(|member| member.outside.interrupt());
-    members.for_each(|member| member.abandon(database));
-}
-
-/// Lets the session look at what was left for it, whatever it does. A queue that is full is being worked on.
-pub fn rouse(session_queue: &SessionQueue<Session, Request>) {
-    let _ = session_queue.post(Request::Look);
-    session_queue.wake();
 }

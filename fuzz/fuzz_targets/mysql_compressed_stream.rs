@@ -1,17 +1,17 @@
 //! Compressed frames of an unauthenticated client: a decompressed payload has the length that its frame gives, and survives compression and decompression unchanged. The first byte chooses the method.
 #![no_main]
 
-use door_mysql::fuzzed::{Method, Opened, Squeeze};
+use door_mysql::fuzzed::{Method, Opened, CompressedStream};
 use libfuzzer_sys::fuzz_target;
 
 /// Returns the content of the frames, up to the first that is refused.
 fn opened(method: Method, input: &[u8]) -> Vec<u8> {
-    let (mut squeeze, mut at) = (Squeeze::new(method), 0);
-    while let Opened::Frame(size) = squeeze.open(&input[at..]) {
+    let (mut stream, mut at) = (CompressedStream::new(method), 0);
+    while let Opened::Frame(size) = stream.open(&input[at..]) {
         assert!(size >= 7 && size <= input.len() - at);
         at += size;
     }
-    squeeze.input
+    stream.input
 }
 
 fuzz_target!(|data: &[u8]| {
@@ -21,7 +21,7 @@ fuzz_target!(|data: &[u8]| {
     if found.len() > 1 << 20 {
         return;
     }
-    let (mut again, mut wire) = (Squeeze::new(method), Vec::new());
+    let (mut again, mut wire) = (CompressedStream::new(method), Vec::new());
     again.out.extend_from_slice(&found);
     again.put(&mut wire);
     assert_eq!(opened(method, &wire), found);

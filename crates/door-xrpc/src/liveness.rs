@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 use stdx::sync::atomic::{AtomicBool, Ordering};
 
-use crate::door::Shared;
+use crate::shared::Shared;
 
 /// Held by a connection and by each of its sessions.
-pub struct Presence {
+pub struct Liveness {
     shared: Arc<Shared>,
     is_closing: AtomicBool,
 }
 
-impl Presence {
-    pub(crate) fn new(shared: &Arc<Shared>) -> Arc<Presence> {
+impl Liveness {
+    pub(crate) fn new(shared: &Arc<Shared>) -> Arc<Liveness> {
         shared.stats.connections.add(1);
-        Arc::new(Presence { shared: shared.clone(), is_closing: AtomicBool::new(false) })
+        Arc::new(Liveness { shared: shared.clone(), is_closing: AtomicBool::new(false) })
     }
 
     /// The connection is closed. To be called once.
@@ -26,7 +26,7 @@ impl Presence {
     }
 }
 
-impl Drop for Presence {
+impl Drop for Liveness {
     fn drop(&mut self) {
         let counter =
             if *self.is_closing.get_mut() { &self.shared.stats.closing } else { &self.shared.stats.connections };
