@@ -8,8 +8,6 @@ use reactor::{Buffers, Connection, Handle};
 use stdx::sync::Mutex;
 use stdx::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use crate::session::Session;
-
 /// What CLIENT LIST tells of a connection; the session writes it, others read it.
 pub struct Client {
     pub id: u64,
@@ -18,6 +16,8 @@ pub struct Client {
     pub peer: IpAddr,
     pub local: String,
     pub fd: i32,
+    /// The size of the session itself, for its memory in CLIENT LIST.
+    session_bytes: usize,
     pub opened_ms: u64,
     pub state: Mutex<ClientState>,
     pub last_ms: AtomicU64,
@@ -39,7 +39,7 @@ pub struct Client {
 }
 
 impl Client {
-    pub fn new(connection: &Arc<Connection>, now_ms: u64) -> Client {
+    pub fn new(connection: &Arc<Connection>, now_ms: u64, session_bytes: usize) -> Client {
         Client {
             id: connection.id,
             connection: Arc::downgrade(connection),
@@ -47,6 +47,7 @@ impl Client {
             peer: connection.peer.ip(),
             local: connection.local.to_string(),
             fd: connection.fd(),
+            session_bytes,
             opened_ms: now_ms,
             state: Mutex::new(ClientState { multi: -1, resp: 2, user: "default".into(), ..ClientState::default() }),
             last_ms: AtomicU64::new(now_ms),
@@ -142,7 +143,7 @@ impl Client {
     }
 
     fn memory(&self, buffers: &Buffers, state: &ClientState) -> u64 {
-        let own = size_of::<Client>() + size_of::<Session>() + size_of::<Connection>() + state.name.len();
+        let own = size_of::<Client>() + self.session_bytes + size_of::<Connection>() + state.name.len();
         let held = buffers.receive_room.max(self.query(buffers)) + buffers.send_room.max(buffers.unsent);
         own as u64 + held + self.argument_bytes.load(Ordering::Relaxed) + state.multi_bytes
     }

@@ -3,51 +3,18 @@
 //! Everything comes from the one table (`table/`): dispatch, arity, keys and their locks, COMMAND, ACL categories, statistics. A container's
 //! subcommands are rows of their own, right behind it, named `container|name`. What COMMAND DOCS tells besides stands in `docs.txt`.
 
-use std::collections::HashMap;
-use std::sync::LazyLock;
-
-use engine::KeyTransaction;
-
-use crate::commands::generic;
-use crate::errors;
-use crate::reply::Reply;
-use crate::session::Session;
-use crate::spool::Spooling;
+use crate::number;
 
 pub mod keys;
 #[cfg(test)]
 mod tests;
+pub mod unserved;
 
-pub use crate::table::COMMANDS;
 pub use keys::KeySpec;
-
-/// A request being run: its arguments, and where the reply goes.
-pub struct Call<'c> {
-    pub args: &'c [&'c [u8]],
-    pub db: u8,
-    pub reply: Reply<'c>,
-    pub command: &'static Command,
-    pub spooling: &'c mut Spooling,
-}
-
-pub type Result = std::result::Result<(), engine::Error>;
-
-/// How a command runs.
-#[derive(Clone, Copy)]
-pub enum Run {
-    /// Sees keys. May run several times; what it wrote to the reply before is taken back.
-    Read(fn(&mut KeyTransaction<'_>, &mut Call<'_>) -> Result),
-    /// Changes keys, all of them or none.
-    Write(fn(&mut KeyTransaction<'_>, &mut Call<'_>) -> Result),
-    /// Works on the session or the server.
-    Session(fn(&mut Session, &mut Call<'_>) -> Result),
-    /// Its subcommands run.
-    Container,
-}
 
 /// Keys that a command holds while it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reach {
+pub enum KeyScope {
     /// Those of its key specs, in the selected database.
     Keys,
     /// MOVE: the key in two databases.
@@ -154,13 +121,12 @@ pub struct Command {
     pub own_categories: u32,
     pub keys: &'static [KeySpec],
     pub tips: &'static [&'static str],
-    pub reach: Reach,
-    pub run: Run,
+    pub scope: KeyScope,
 }
 
 /// A row without keys and tips.
-pub const fn row(name: &'static str, arity: i32, flags: u32, own_categories: u32, run: Run) -> Command {
-    Command { name, arity, flags, own_categories, keys: &[], tips: &[], reach: Reach::Keys, run }
+pub const fn row(name: &'static str, arity: i32, flags: u32, own_categories: u32) -> Command {
+    Command { name, arity, flags, own_categories, keys: &[], tips: &[], scope: KeyScope::Keys }
 }
 
 impl Command {
@@ -174,8 +140,8 @@ impl Command {
         self
     }
 
-    pub const fn reach(mut self, reach: Reach) -> Command {
-        self.reach = reach;
+    pub const fn scope(mut self, scope: KeyScope) -> Command {
+        self.scope = scope;
         self
     }
 
@@ -187,29 +153,8 @@ impl Command {
         if self.arity >= 0 { count == self.arity as usize } else { count >= self.arity.unsigned_abs() as usize }
     }
 
-    /// Position of the row in the table: also that of its counters, and of its bit in an account's rights (D6).
-    pub fn index(&'static self) -> usize {
-        // The table is one slice, so the distance of the addresses is the index.
-        let start = COMMANDS.as_ptr() as usize;
-        (std::ptr::from_ref(self) as usize - start) / size_of::<Command>()
-    }
-
     pub fn is_subcommand(&self) -> bool {
         self.name.contains('|')
-    }
-
-    /// The rows of its subcommands, which stand right behind it.
-    pub fn subcommands(&'static self) -> &'static [Command] {
-        let behind = &COMMANDS[self.index() + 1..];
-        let inside =
-            |row: &Command| row.name.strip_prefix(self.name).is_some_and(|rest| rest.as_bytes().first() == Some(&b'|'));
-        let count = behind.iter().take_while(|row| inside(row)).count();
-        &behind[..count]
-    }
-
-    fn subcommand(&'static self, name: &[u8]) -> Option<&'static Command> {
-        let short = |row: &Command| &row.name.as_bytes()[self.name.len() + 1..];
-        self.subcommands().iter().find(|row| name.eq_ignore_ascii_case(short(row)))
     }
 
     /// ACL categories: its own and those that follow from the flags.
@@ -226,36 +171,38 @@ impl Command {
             .fold(self.own_categories | speed, |all, (_, categories)| all | categories)
     }
 
+    /// Positions of all keys, in the order of the specs.
+    pub fn key_positions(&self, count: usize) -> impl Iterator<Item = usize> + use<> {
+        self.keys.iter().flat_map(move |spec| spec.positions(count))
+    }
+
+    /// First key, last key and step, as COMMAND tells them beside the specs.
+    pub fn legacy_keys(&self) -> (i64, i64, i64) {
+        let [first, .., last] = self.keys else {
+            return self
+                .keys
+                .first()
+                .map_or((0, 0, 0), |only| (only.first as i64, only.absolute_last(), only.step as i64));
+        };
+        (first.first as i64, last.absolute_last(), 1)
+    }
+
     /// Databases and keys that a request must hold; None if it needs all of them.
     pub fn keys_of<'a>(&self, db: u8, args: &[&'a [u8]]) -> Option<Vec<(u8, &'a [u8])>> {
-        Some(match self.reach {
-            Reach::Everything => return None,
-            Reach::Keys => self.key_positions(args.len()).map(|at| (db, args[at])).collect(),
-            Reach::Moved => {
+        Some(match self.scope {
+            KeyScope::Everything => return None,
+            KeyScope::Keys => self.key_positions(args.len()).map(|at| (db, args[at])).collect(),
+            KeyScope::Moved => {
                 let mut keys = vec![(db, args[1])];
-                keys.extend(generic::database(args[2]).map(|to| (to, args[1])));
+                keys.extend(number::database(args[2]).map(|to| (to, args[1])));
                 keys
             }
-            Reach::Copied => {
+            KeyScope::Copied => {
                 let named = args.windows(2).skip(3).find(|pair| pair[0].eq_ignore_ascii_case(b"db"));
-                let to = named.and_then(|pair| generic::database(pair[1])).unwrap_or(db);
+                let to = named.and_then(|pair| number::database(pair[1])).unwrap_or(db);
                 vec![(db, args[1]), (to, args[2])]
             }
         })
-    }
-}
-
-/// The row of a request, or the error text if there is none.
-pub fn of_request(args: &[&[u8]]) -> std::result::Result<&'static Command, String> {
-    let Some(command) = find(args[0]) else { return Err(errors::unknown_command(args)) };
-    let Some(second) = args.get(1).filter(|_| command.is_container()) else { return Ok(command) };
-    command.subcommand(second).ok_or_else(|| errors::unknown_subcommand(command.name, second))
-}
-
-impl Command {
-    /// COMMAND runs by itself too.
-    fn is_container(&self) -> bool {
-        matches!(self.run, Run::Container) || self.name == "command"
     }
 }
 
@@ -278,28 +225,4 @@ pub fn shown<'a>(args: &[&'a [u8]], at: usize, arg: &&'a [u8]) -> &'a [u8] {
             || is(0, "acl") && is(1, "setuser") && at > 2
             || is(0, "config") && is(1, "set") && at > 2 && is(at - 1, "requirepass"));
     if secret { b"(redacted)" } else { arg }
-}
-
-/// The top-level command of that name, in any case.
-pub fn find(name: &[u8]) -> Option<&'static Command> {
-    static INDEX: LazyLock<HashMap<&'static [u8], &'static Command>> =
-        LazyLock::new(|| top().map(|command| (command.name.as_bytes(), command)).collect());
-    let mut lower = [0; 24];
-    let lower = lower.get_mut(..name.len())?;
-    lower.copy_from_slice(name);
-    lower.make_ascii_lowercase();
-    INDEX.get(&*lower).copied()
-}
-
-/// `get` or `config|get`, as ACL rules and COMMAND INFO spell them.
-pub fn find_full(name: &[u8]) -> Option<&'static Command> {
-    match name.iter().position(|byte| *byte == b'|') {
-        None => find(name),
-        Some(bar) => find(&name[..bar])?.subcommand(&name[bar + 1..]),
-    }
-}
-
-/// All commands but the subcommands.
-pub fn top() -> impl Iterator<Item = &'static Command> {
-    COMMANDS.iter().filter(|row| !row.is_subcommand())
 }

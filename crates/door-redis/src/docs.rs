@@ -106,7 +106,7 @@ fn parse_argument(line: &'static str) -> Option<Argument> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::COMMANDS;
+    use crate::table::COMMANDS;
 
     #[test]
     fn there_is_one_entry_for_each_command() {

@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod call;
 mod clients;
 mod command;
 mod commands;
@@ -10,6 +11,7 @@ mod door;
 mod errors;
 pub mod extended;
 pub mod frame;
+mod functions;
 pub mod glob;
 mod host;
 mod latency;
@@ -18,13 +20,15 @@ mod parameters;
 mod rates;
 mod reply;
 mod session;
+mod shared;
 mod sparkline;
 mod spool;
 mod stats;
 mod table;
 mod users;
 
-pub use command::{COMMANDS, Command};
+pub use command::Command;
 pub use door::{Options, RedisDoor};
 pub use host::{Host, Refused};
 pub use stats::Stats;
+pub use table::COMMANDS;

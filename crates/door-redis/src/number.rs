@@ -102,6 +102,11 @@ pub fn append_unsigned(out: &mut Vec<u8>, value: u64) {
     out.extend_from_slice(&room[start..]);
 }
 
+/// A database number, if it is one.
+pub fn database(text: &[u8]) -> Option<u8> {
+    parse(text).filter(|db| (0..i64::from(engine::DATABASES)).contains(db)).map(|db| db as u8)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

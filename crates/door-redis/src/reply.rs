@@ -53,13 +53,6 @@ impl Reply<'_> {
         self.out.extend_from_slice(b"\r\n");
     }
 
-    /// An integer as a bulk string.
-    pub fn bulk_number(&mut self, value: i64) {
-        let mut room = [0; 20];
-        let digits = number::print(value, &mut room).to_vec();
-        self.bulk(&digits);
-    }
-
     /// Text with its format told, where the dialect can.
     pub fn verbatim(&mut self, text: &[u8]) {
         if !self.resp3 {

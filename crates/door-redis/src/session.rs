@@ -17,11 +17,12 @@ use stdx::sync::atomic::{AtomicBool, Ordering};
 
 use crate::clients::{Client, UNBLOCK_ERROR};
 use crate::command::{self, Command, flag};
-use crate::door::Shared;
 use crate::errors;
 use crate::frame::{Cut, Limits, Parser, Request};
 use crate::reply::{self, Reply};
+use crate::shared::Shared;
 use crate::spool::Spool;
+use crate::table::{self, COMMANDS};
 use crate::users::User;
 
 pub(crate) mod login;
@@ -118,7 +119,7 @@ enum Step {
 
 impl Session {
     pub(crate) fn new(shared: &Arc<Shared>, connection: &Arc<Connection>) -> Session {
-        let client = Arc::new(Client::new(connection, shared.clock.wall_ms()));
+        let client = Arc::new(Client::new(connection, shared.clock.wall_ms(), size_of::<Session>()));
         shared.clients.add(client.clone());
         let mut session = Session {
             watch: shared.keyspace.watch_set(),
@@ -471,7 +472,7 @@ impl Session {
         let index = match args {
             [name, key] if name.eq_ignore_ascii_case(b"get") => {
                 static GET: std::sync::LazyLock<usize> =
-                    std::sync::LazyLock::new(|| command::find(b"get").expect("served").index());
+                    std::sync::LazyLock::new(|| table::find(b"get").expect("served").index());
                 let ahead = self.ahead.get(self.at).copied().unwrap_or_default();
                 match self.shared.keyspace.get_at(ahead, self.db, key, out, reply::bulk_header) {
                     Ok(got) => {
@@ -496,7 +497,7 @@ impl Session {
             }
             [name, key, value] if name.eq_ignore_ascii_case(b"set") => {
                 static SET: std::sync::LazyLock<usize> =
-                    std::sync::LazyLock::new(|| command::find(b"set").expect("served").index());
+                    std::sync::LazyLock::new(|| table::find(b"set").expect("served").index());
                 let ahead = self.ahead.get(self.at).copied().unwrap_or_default();
                 match self.shared.keyspace.set_at(ahead, self.db, key, value, Expire::None) {
                     Ok(lsn) => {
@@ -526,11 +527,11 @@ impl Session {
             stats.count_error(reply);
         }
         if stats.monitor.is_slow(took) {
-            let fast = command::COMMANDS[index].is(flag::FAST);
+            let fast = COMMANDS[index].is(flag::FAST);
             let event = if fast { "fast-command" } else { "command" };
             stats.monitor.add(event, self.now_ms() / 1000, took / 1_000_000);
         }
-        if stats.is_slow(took) && !command::COMMANDS[index].is(flag::SKIP_SLOWLOG) {
+        if stats.is_slow(took) && !COMMANDS[index].is(flag::SKIP_SLOWLOG) {
             let name = self.client.state.lock().name.clone();
             let shown: Vec<&[u8]> = args.iter().enumerate().map(|(at, arg)| command::shown(args, at, arg)).collect();
             stats.add_slow(self.now_ms() / 1000, took, &shown, self.client.address.clone(), name);
@@ -572,7 +573,7 @@ impl Session {
             self.shared.warn_of_http(&self.client.address, self.now_ms());
             return Step::Cut;
         }
-        let command = match command::of_request(args) {
+        let command = match table::of_request(args) {
             Ok(command) => command,
             Err(text) => return self.reject(None, &text, io),
         };

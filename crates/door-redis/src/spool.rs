@@ -5,18 +5,14 @@
 
 use std::sync::Arc;
 
-use engine::{Entry, Error, KeyTransaction};
+use engine::Error;
 use os::{Aligned, Device, Folder};
 use reactor::Io;
-use stdx::memory;
-
-use crate::command::Call;
-use crate::reply::bulk_header;
 
 /// The file is written and read in blocks of so many bytes.
-const BLOCK: usize = 256 << 10;
+pub const BLOCK: usize = 256 << 10;
 /// Shorter values go into the reply without a question.
-const LONG: u64 = 256 << 10;
+pub const LONG: u64 = 256 << 10;
 
 /// Where a command's reply goes if memory has no room for it.
 pub struct Spooling {
@@ -55,7 +51,7 @@ impl Spooling {
     }
 
     /// Takes what the command has written so far out of the output.
-    fn take(&mut self, out: &mut Vec<u8>) -> Result<&mut Spool, Error> {
+    pub fn take(&mut self, out: &mut Vec<u8>) -> Result<&mut Spool, Error> {
         let spool = match self.spool.take() {
             Some(spool) => spool,
             None => {
@@ -80,7 +76,7 @@ impl Spooling {
 }
 
 impl Spool {
-    fn put(&mut self, mut bytes: &[u8]) -> Result<(), Error> {
+    pub fn put(&mut self, mut bytes: &[u8]) -> Result<(), Error> {
         while !bytes.is_empty() {
             let at = self.put as usize % BLOCK;
             let count = bytes.len().min(BLOCK - at);
@@ -94,7 +90,7 @@ impl Spool {
         Ok(())
     }
 
-    fn end(&mut self) -> Result<(), Error> {
+    pub fn end(&mut self) -> Result<(), Error> {
         let at = self.put - self.put % BLOCK as u64;
         if at < self.put {
             self.device.write(at, self.block.as_slice()).map_err(failed)?;
@@ -115,45 +111,5 @@ impl Spool {
             self.sent += count as u64;
         }
         Ok(true)
-    }
-}
-
-impl Call<'_> {
-    /// A range of a value as a bulk string.
-    pub fn bulk_value(
-        &mut self,
-        unit: &mut KeyTransaction<'_>,
-        entry: &Entry,
-        range: std::ops::Range<u64>,
-    ) -> Result<(), Error> {
-        let bytes = range.end - range.start;
-        bulk_header(self.reply.out, bytes as usize);
-        // The output moves when it grows.
-        let is_short = bytes < LONG && self.reply.out.len() < LONG as usize;
-        let claim = if is_short { None } else { Some(memory::claim(self.reply.out.len() + bytes as usize)) };
-        match claim {
-            Some(Err(_)) => {
-                let spool = self.spooling.take(self.reply.out)?;
-                let (mut piece, mut at) = (Vec::new(), range.start);
-                while at < range.end {
-                    let to = range.end.min(at + BLOCK as u64);
-                    piece.clear();
-                    unit.value(entry, at..to, &mut piece)?;
-                    spool.put(&piece)?;
-                    at = to;
-                }
-                spool.put(b"\r\n")?;
-                // While the command can still fail: later it has changed keys, and a full disk must not take its reply.
-                return spool.end();
-            }
-            claim => {
-                if claim.is_some() {
-                    self.reply.out.reserve_exact(bytes as usize + 2);
-                }
-                unit.value(entry, range, self.reply.out)?;
-            }
-        }
-        self.reply.out.extend_from_slice(b"\r\n");
-        Ok(())
     }
 }

@@ -8,8 +8,8 @@ use stdx::histogram::{Histogram, Snapshot};
 use stdx::sync::Mutex;
 use stdx::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-use crate::command::COMMANDS;
 use crate::latency::Monitor;
+use crate::table::COMMANDS;
 
 /// Counters of one command.
 #[derive(Default)]

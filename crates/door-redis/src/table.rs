@@ -1,6 +1,10 @@
 //! The table of commands, by group. To add one: a row here, its function in `commands/`, its words in `docs.txt`.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use crate::command::Command;
+use crate::errors;
 
 mod bitmap;
 mod connection;
@@ -8,7 +12,6 @@ mod generic;
 mod server;
 mod string;
 mod transactions;
-pub mod unserved;
 
 const GROUPS: [&[Command]; 6] =
     [string::ROWS, bitmap::ROWS, generic::ROWS, connection::ROWS, transactions::ROWS, server::ROWS];
@@ -39,4 +42,58 @@ const fn joined() -> [Command; COUNT] {
         group += 1;
     }
     all
+}
+
+impl Command {
+    /// Position of the row in the table: also that of its counters, and of its bit in an account's rights (D6).
+    pub fn index(&'static self) -> usize {
+        // The table is one slice, so the distance of the addresses is the index.
+        let start = COMMANDS.as_ptr() as usize;
+        (std::ptr::from_ref(self) as usize - start) / size_of::<Command>()
+    }
+
+    /// The rows of its subcommands, which stand right behind it.
+    pub fn subcommands(&'static self) -> &'static [Command] {
+        let behind = &COMMANDS[self.index() + 1..];
+        let inside =
+            |row: &Command| row.name.strip_prefix(self.name).is_some_and(|rest| rest.as_bytes().first() == Some(&b'|'));
+        let count = behind.iter().take_while(|row| inside(row)).count();
+        &behind[..count]
+    }
+
+    fn subcommand(&'static self, name: &[u8]) -> Option<&'static Command> {
+        let short = |row: &Command| &row.name.as_bytes()[self.name.len() + 1..];
+        self.subcommands().iter().find(|row| name.eq_ignore_ascii_case(short(row)))
+    }
+}
+
+/// The row of a request, or the error text if there is none.
+pub fn of_request(args: &[&[u8]]) -> std::result::Result<&'static Command, String> {
+    let Some(command) = find(args[0]) else { return Err(errors::unknown_command(args)) };
+    let Some(second) = args.get(1).filter(|_| !command.subcommands().is_empty()) else { return Ok(command) };
+    command.subcommand(second).ok_or_else(|| errors::unknown_subcommand(command.name, second))
+}
+
+/// The top-level command of that name, in any case.
+pub fn find(name: &[u8]) -> Option<&'static Command> {
+    static INDEX: LazyLock<HashMap<&'static [u8], &'static Command>> =
+        LazyLock::new(|| top().map(|command| (command.name.as_bytes(), command)).collect());
+    let mut lower = [0; 24];
+    let lower = lower.get_mut(..name.len())?;
+    lower.copy_from_slice(name);
+    lower.make_ascii_lowercase();
+    INDEX.get(&*lower).copied()
+}
+
+/// `get` or `config|get`, as ACL rules and COMMAND INFO spell them.
+pub fn find_full(name: &[u8]) -> Option<&'static Command> {
+    match name.iter().position(|byte| *byte == b'|') {
+        None => find(name),
+        Some(bar) => find(&name[..bar])?.subcommand(&name[bar + 1..]),
+    }
+}
+
+/// All commands but the subcommands.
+pub fn top() -> impl Iterator<Item = &'static Command> {
+    COMMANDS.iter().filter(|row| !row.is_subcommand())
 }

@@ -118,7 +118,7 @@ impl Selector {
             return Ok(());
         }
         for spec in command.keys {
-            let needs = keys::needs(spec.flags_in(command, args));
+            let needs = keys::needs(spec.flags_in(command.name, args));
             if let Some(at) = spec.positions(args.len()).find(|at| !self.may_use(args[*at], needs)) {
                 return Err(Denied::Key(at));
             }

@@ -1,7 +1,5 @@
 //! Where a command's keys stand among its arguments, and what is done to them.
 
-use super::Command;
-
 /// One run of keys: from argument `first` on, every `step`-th up to `last`.
 #[derive(Clone, Copy)]
 pub struct KeySpec {
@@ -37,8 +35,8 @@ impl KeySpec {
     }
 
     /// The flags that hold for this request: with some options a command does less than its row allows for.
-    pub fn flags_in(&self, command: &Command, args: &[&[u8]]) -> &'static str {
-        match command.name {
+    pub fn flags_in(&self, command: &str, args: &[&[u8]]) -> &'static str {
+        match command {
             "set" if args.iter().skip(3).any(|arg| arg.eq_ignore_ascii_case(b"get")) => "RW access update",
             "set" => "OW update",
             "bitfield" if only_reads_bits(args) => "RO access",
@@ -69,26 +67,8 @@ pub fn needs(flags: &str) -> (bool, bool) {
     (has(&["access"]), has(&["update", "insert", "delete"]))
 }
 
-impl Command {
-    /// Positions of all keys, in the order of the specs.
-    pub fn key_positions(&self, count: usize) -> impl Iterator<Item = usize> + use<> {
-        self.keys.iter().flat_map(move |spec| spec.positions(count))
-    }
-
-    /// First key, last key and step, as COMMAND tells them beside the specs.
-    pub fn legacy_keys(&self) -> (i64, i64, i64) {
-        let [first, .., last] = self.keys else {
-            return self
-                .keys
-                .first()
-                .map_or((0, 0, 0), |only| (only.first as i64, only.absolute_last(), only.step as i64));
-        };
-        (first.first as i64, last.absolute_last(), 1)
-    }
-}
-
 impl KeySpec {
-    fn absolute_last(&self) -> i64 {
+    pub(super) fn absolute_last(&self) -> i64 {
         if self.last >= 0 { self.first as i64 + i64::from(self.last) } else { i64::from(self.last) }
     }
 }

@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use engine::{Account, AccountChange, DEFAULT_ACCOUNT};
 
-use crate::command::{self, COMMANDS, Call, Result, category};
+use crate::call::{Call, Result};
+use crate::command::category;
 use crate::commands::{help as lines, shown};
 use crate::errors;
 use crate::number;
 use crate::reply::Reply;
 use crate::session::Session;
+use crate::table::{self, COMMANDS};
 use crate::users::rules::{self, Bad, Draft, Selector};
 use crate::users::{Denied, User};
 
@@ -259,7 +261,7 @@ pub fn dryrun(session: &mut Session, call: &mut Call<'_>) -> Result {
         return Ok(());
     };
     let args = &call.args[3..];
-    let Ok(command) = command::of_request(args) else {
+    let Ok(command) = table::of_request(args) else {
         call.reply.error(&format!("ERR Command '{}' not found", shown(args[0])));
         return Ok(());
     };

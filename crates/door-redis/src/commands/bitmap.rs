@@ -2,7 +2,7 @@
 
 use engine::{Expire, Form, KeyTransaction};
 
-use crate::command::{Call, Result};
+use crate::call::{Call, Result};
 use crate::commands::{Fetched, fetch, look};
 use crate::errors;
 use crate::number;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use stdx::sync::atomic::Ordering;
 
+use crate::call::{Call, Result};
 use crate::clients::{Client, UNBLOCK_ERROR, UNBLOCK_TIMEOUT};
-use crate::command::{Call, Result};
 use crate::commands::connection::{BAD_NAME, is_valid_name, set_name};
 use crate::commands::{help as lines, utf8};
 use crate::errors;

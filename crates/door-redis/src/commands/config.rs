@@ -2,7 +2,7 @@
 
 use engine::DEFAULT_ACCOUNT;
 
-use crate::command::{Call, Result};
+use crate::call::{Call, Result};
 use crate::commands::acl::{Guard, PROTECTED};
 use crate::commands::{help as lines, utf8};
 use crate::errors;

@@ -1,9 +1,8 @@
 //! The connection itself: who speaks, in which dialect, on which database.
 
-use crate::command::{Call, Result};
-use crate::commands::generic::database;
+use crate::call::{Call, Result};
 use crate::errors;
-use crate::number;
+use crate::number::{self, database};
 use crate::session::login::{Credentials, Outcome, TOO_MANY};
 use crate::session::{Replies, Session};
 

@@ -1,6 +1,6 @@
 //! DEBUG, as far as tests of clients use it.
 
-use crate::command::{Call, Result};
+use crate::call::{Call, Result};
 use crate::commands::{help as lines, shown};
 use crate::errors;
 use crate::number;

@@ -2,7 +2,7 @@
 
 use engine::KeyTransaction;
 
-use crate::command::{Call, Result};
+use crate::call::{Call, Result};
 use crate::errors;
 
 #[derive(Default)]

@@ -2,14 +2,9 @@
 
 use engine::KeyTransaction;
 
-use crate::command::{Call, Result};
+use crate::call::{Call, Result};
 use crate::errors;
 use crate::number;
-
-/// A database number, if it is one.
-pub fn database(text: &[u8]) -> Option<u8> {
-    number::parse(text).filter(|db| (0..i64::from(engine::DATABASES)).contains(db)).map(|db| db as u8)
-}
 
 pub fn del(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     let mut gone = 0;

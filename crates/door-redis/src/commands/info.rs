@@ -5,11 +5,12 @@
 
 use std::fmt::Display;
 
-use crate::command::{COMMANDS, Call, Result};
+use crate::call::{Call, Result};
 use crate::commands::server::REDIS_VERSION;
 use crate::commands::utf8;
 use crate::session::Session;
 use crate::stats::CommandStats;
+use crate::table::COMMANDS;
 
 type Fields = Vec<(String, String)>;
 type Written = std::result::Result<(), engine::Error>;

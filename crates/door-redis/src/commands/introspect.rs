@@ -1,21 +1,24 @@
 //! COMMAND: the table of commands, told to clients.
 
-use crate::command::{self, COMMANDS, Call, Command, KeySpec, Result, category, flag};
+use crate::call::{Call, Result};
+use crate::command::keys::KeySpec;
+use crate::command::{Command, category, flag};
 use crate::commands::help as lines;
 use crate::docs::{self, Argument, Doc};
 use crate::errors;
 use crate::glob;
 use crate::reply::Reply;
 use crate::session::Session;
+use crate::table::{self, COMMANDS};
 
 pub fn all(_: &mut Session, call: &mut Call<'_>) -> Result {
-    call.reply.array(command::top().count());
-    command::top().for_each(|row| describe(&mut call.reply, row));
+    call.reply.array(table::top().count());
+    table::top().for_each(|row| describe(&mut call.reply, row));
     Ok(())
 }
 
 pub fn count(_: &mut Session, call: &mut Call<'_>) -> Result {
-    call.reply.integer(command::top().count() as i64);
+    call.reply.integer(table::top().count() as i64);
     Ok(())
 }
 
@@ -25,7 +28,7 @@ pub fn info(session: &mut Session, call: &mut Call<'_>) -> Result {
     }
     call.reply.array(call.args.len() - 2);
     for name in &call.args[2..] {
-        match command::find_full(name) {
+        match table::find_full(name) {
             Some(row) => describe(&mut call.reply, row),
             None => call.reply.null(),
         }
@@ -95,8 +98,8 @@ fn describe_keys(reply: &mut Reply<'_>, spec: &KeySpec) {
 
 pub fn docs(_: &mut Session, call: &mut Call<'_>) -> Result {
     let rows: Vec<&'static Command> = match call.args {
-        [_, _] => command::top().collect(),
-        _ => call.args[2..].iter().filter_map(|name| command::find_full(name)).collect(),
+        [_, _] => table::top().collect(),
+        _ => call.args[2..].iter().filter_map(|name| table::find_full(name)).collect(),
     };
     call.reply.map(rows.len());
     for row in rows {
@@ -196,7 +199,7 @@ fn document_arguments(reply: &mut Reply<'_>, arguments: &[Argument]) {
 pub fn list(_: &mut Session, call: &mut Call<'_>) -> Result {
     let filter = call.args.len() == 5 && call.word(2, "filterby");
     let names: Vec<&str> = if call.args.len() == 2 {
-        command::top().map(|row| row.name).collect()
+        table::top().map(|row| row.name).collect()
     } else if filter && call.word(3, "module") {
         Vec::new()
     } else if filter && call.word(3, "aclcat") {
@@ -237,7 +240,7 @@ pub fn getkeysandflags(_: &mut Session, call: &mut Call<'_>) -> Result {
 /// The keys of the request behind COMMAND GETKEYS with what is done to them; None after an error reply.
 fn keys_of_request<'a>(call: &mut Call<'a>) -> Option<Vec<(&'a [u8], &'static str)>> {
     let args = &call.args[2..];
-    let Ok(row) = command::of_request(args) else {
+    let Ok(row) = table::of_request(args) else {
         call.reply.error("ERR Invalid command specified");
         return None;
     };
@@ -250,7 +253,7 @@ fn keys_of_request<'a>(call: &mut Call<'a>) -> Option<Vec<(&'a [u8], &'static st
         return None;
     }
     let keys = row.keys.iter().flat_map(|spec| {
-        let flags = spec.flags_in(row, args);
+        let flags = spec.flags_in(row.name, args);
         spec.positions(args.len()).map(move |at| (args[at], flags))
     });
     Some(keys.collect())

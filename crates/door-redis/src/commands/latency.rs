@@ -2,11 +2,13 @@
 
 use std::fmt::Write;
 
-use crate::command::{self, COMMANDS, Call, Command, Result};
+use crate::call::{Call, Result};
+use crate::command::Command;
 use crate::commands::{help as lines, shown};
 use crate::latency::Event;
 use crate::session::Session;
 use crate::sparkline;
+use crate::table::{self, COMMANDS};
 
 pub fn latest(session: &mut Session, call: &mut Call<'_>) -> Result {
     let events = session.shared.stats.monitor.all();
@@ -90,7 +92,7 @@ const STEPS: u32 = 24;
 pub fn histogram(session: &mut Session, call: &mut Call<'_>) -> Result {
     let asked: Vec<&'static Command> = match call.args {
         [_, _] => COMMANDS.iter().collect(),
-        _ => call.args[2..].iter().filter_map(|name| command::find_full(name)).flat_map(with_subcommands).collect(),
+        _ => call.args[2..].iter().filter_map(|name| table::find_full(name)).flat_map(with_subcommands).collect(),
     };
     let stats = &session.shared.stats;
     let timed = asked.into_iter().filter_map(|row| Some((row, stats.commands[row.index()].times()?.snapshot())));

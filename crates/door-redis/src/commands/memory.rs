@@ -2,7 +2,7 @@
 
 use engine::{DATABASES, KeyTransaction};
 
-use crate::command::{Call, Result};
+use crate::call::{Call, Result};
 use crate::commands::help as lines;
 use crate::errors;
 use crate::session::Session;

@@ -21,7 +21,7 @@ pub mod transaction;
 
 use engine::{Entry, KeyTransaction, Kind};
 
-use crate::command::Call;
+use crate::call::Call;
 use crate::errors;
 use crate::number;
 

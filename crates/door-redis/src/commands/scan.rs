@@ -2,7 +2,7 @@
 
 use engine::{KeyTransaction, Kind};
 
-use crate::command::{Call, Result};
+use crate::call::{Call, Result};
 use crate::errors;
 use crate::glob;
 use crate::number;

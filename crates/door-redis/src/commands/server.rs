@@ -3,10 +3,9 @@
 use engine::KeyTransaction;
 use stdx::sync::atomic::Ordering;
 
-use crate::command::{Call, Result};
-use crate::commands::generic::database;
+use crate::call::{Call, Result};
 use crate::errors;
-use crate::number;
+use crate::number::{self, database};
 use crate::session::Session;
 
 /// What clients are told that they speak with; our own version stands beside it.

@@ -1,6 +1,6 @@
 //! SLOWLOG: requests that took long.
 
-use crate::command::{Call, Result};
+use crate::call::{Call, Result};
 use crate::commands::{help as lines, shown};
 use crate::number;
 use crate::session::Session;

@@ -1,6 +1,6 @@
 //! MULTI, EXEC, DISCARD, WATCH, UNWATCH.
 
-use crate::command::{Call, Result};
+use crate::call::{Call, Result};
 use crate::errors;
 use crate::session::{Multi, Session};
 

@@ -4,7 +4,10 @@ use engine::{KeySet, KeyTransaction};
 use stdx::sync::atomic::Ordering;
 
 use super::{Queued, Session};
-use crate::command::{self, Call, Command, Run};
+use crate::call::{self, Call};
+use crate::command::Command;
+use crate::functions::{self, Run};
+use crate::number;
 use crate::reply::Reply;
 use crate::spool::Spooling;
 use crate::users::Denied;
@@ -37,12 +40,12 @@ impl Session {
     }
 
     /// Runs a command outside of EXEC, in a unit of its own if it has keys.
-    pub(super) fn run(&mut self, command: &'static Command, args: &[&[u8]], out: &mut Vec<u8>) -> command::Result {
+    pub(super) fn run(&mut self, command: &'static Command, args: &[&[u8]], out: &mut Vec<u8>) -> call::Result {
         let (db, resp3, mark) = (self.db, self.resp3, out.len());
         let keys = command.keys_of(db, args);
         let locks = keys.as_deref().map_or(KeySet::All, KeySet::Keys);
         let mut spooling = Spooling::new(self.shared.engine.pager().folder(), mark);
-        let gate = match command.run {
+        let gate = match functions::of(command) {
             Run::Session(f) => {
                 let mut call =
                     Call { args, db, reply: Reply { out: &mut *out, resp3 }, command, spooling: &mut spooling };
@@ -89,7 +92,7 @@ impl Session {
         let mut db = self.db;
         for (queued, args) in queue.iter().zip(&args) {
             if queued.command.name == "select" {
-                db = crate::commands::generic::database(args[1]).unwrap_or(db);
+                db = number::database(args[1]).unwrap_or(db);
             }
             // A walk over keys beside held ones could wait for others that wait for ours: such a unit takes everything.
             let walks = matches!(queued.command.name, "scan" | "randomkey");
@@ -135,7 +138,7 @@ impl Session {
         command: &'static Command,
         args: &[&[u8]],
         (out, spooling): (&mut Vec<u8>, &mut Spooling),
-    ) -> command::Result {
+    ) -> call::Result {
         let mark = out.len();
         let reply = Reply { out: &mut *out, resp3: self.resp3 };
         let mut call = Call { args, db: self.db, reply, command, spooling };
@@ -144,7 +147,7 @@ impl Session {
             self.shared.stats.count_error(&out[mark..]);
             return Ok(());
         }
-        match command.run {
+        match functions::of(command) {
             Run::Read(f) | Run::Write(f) => f(unit, &mut call)?,
             Run::Session(f) => f(self, &mut call)?,
             Run::Container => unreachable!("arity asks for a subcommand"),

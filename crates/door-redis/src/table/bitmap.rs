@@ -1,22 +1,17 @@
 //! Rows of the group bitmap.
 
-use crate::command::Run::{Read, Write};
 use crate::command::flag::{DENYOOM, FAST, READONLY, WRITE};
 use crate::command::keys::{at, range};
 use crate::command::{Command, category, row};
-use crate::commands::bitmap;
 
 pub const ROWS: &[Command] = &[
-    row("bitcount", -2, READONLY, category::BITMAP, Read(bitmap::bitcount)).keys(&[at(1, "RO access")]),
-    row("bitfield", -2, WRITE | DENYOOM, category::BITMAP, Write(bitmap::bitfield)).keys(&[at(
-        1,
-        "RW access update variable_flags",
-    )
-    .noted("This command allows both access and modification of the key")]),
-    row("bitfield_ro", -2, READONLY | FAST, category::BITMAP, Read(bitmap::bitfield_ro)).keys(&[at(1, "RO access")]),
-    row("bitop", -4, WRITE | DENYOOM, category::BITMAP, Write(bitmap::bitop))
-        .keys(&[at(2, "OW update"), range(3, -1, 1, "RO access")]),
-    row("bitpos", -3, READONLY, category::BITMAP, Read(bitmap::bitpos)).keys(&[at(1, "RO access")]),
-    row("getbit", 3, READONLY | FAST, category::BITMAP, Read(bitmap::getbit)).keys(&[at(1, "RO access")]),
-    row("setbit", 4, WRITE | DENYOOM, category::BITMAP, Write(bitmap::setbit)).keys(&[at(1, "RW access update")]),
+    row("bitcount", -2, READONLY, category::BITMAP).keys(&[at(1, "RO access")]),
+    row("bitfield", -2, WRITE | DENYOOM, category::BITMAP)
+        .keys(&[at(1, "RW access update variable_flags")
+            .noted("This command allows both access and modification of the key")]),
+    row("bitfield_ro", -2, READONLY | FAST, category::BITMAP).keys(&[at(1, "RO access")]),
+    row("bitop", -4, WRITE | DENYOOM, category::BITMAP).keys(&[at(2, "OW update"), range(3, -1, 1, "RO access")]),
+    row("bitpos", -3, READONLY, category::BITMAP).keys(&[at(1, "RO access")]),
+    row("getbit", 3, READONLY | FAST, category::BITMAP).keys(&[at(1, "RO access")]),
+    row("setbit", 4, WRITE | DENYOOM, category::BITMAP).keys(&[at(1, "RW access update")]),
 ];

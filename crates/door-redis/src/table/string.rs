@@ -1,47 +1,38 @@
 //! Rows of the group string.
 
-use crate::command::Run::{Read, Write};
 use crate::command::flag::{DENYOOM, FAST, READONLY, WRITE};
 use crate::command::keys::{at, range};
 use crate::command::{Command, category, row};
-use crate::commands::string;
 
 pub const ROWS: &[Command] = &[
-    row("append", 3, WRITE | DENYOOM | FAST, category::STRING, Write(string::append)).keys(&[at(1, "RW insert")]),
-    row("decr", 2, WRITE | DENYOOM | FAST, category::STRING, Write(string::decr)).keys(&[at(1, "RW access update")]),
-    row("decrby", 3, WRITE | DENYOOM | FAST, category::STRING, Write(string::decrby))
-        .keys(&[at(1, "RW access update")]),
-    row("get", 2, READONLY | FAST, category::STRING, Read(string::get)).keys(&[at(1, "RO access")]),
-    row("getdel", 2, WRITE | FAST, category::STRING, Write(string::getdel)).keys(&[at(1, "RW access delete")]),
-    row("getex", -2, WRITE | FAST, category::STRING, Write(string::getex))
+    row("append", 3, WRITE | DENYOOM | FAST, category::STRING).keys(&[at(1, "RW insert")]),
+    row("decr", 2, WRITE | DENYOOM | FAST, category::STRING).keys(&[at(1, "RW access update")]),
+    row("decrby", 3, WRITE | DENYOOM | FAST, category::STRING).keys(&[at(1, "RW access update")]),
+    row("get", 2, READONLY | FAST, category::STRING).keys(&[at(1, "RO access")]),
+    row("getdel", 2, WRITE | FAST, category::STRING).keys(&[at(1, "RW access delete")]),
+    row("getex", -2, WRITE | FAST, category::STRING)
         .keys(&[at(1, "RW access update").noted("RW and UPDATE because it changes the TTL")]),
-    row("getrange", 4, READONLY, category::STRING, Read(string::getrange)).keys(&[at(1, "RO access")]),
-    row("getset", 3, WRITE | DENYOOM | FAST, category::STRING, Write(string::getset))
-        .keys(&[at(1, "RW access update")]),
-    row("incr", 2, WRITE | DENYOOM | FAST, category::STRING, Write(string::incr)).keys(&[at(1, "RW access update")]),
-    row("incrby", 3, WRITE | DENYOOM | FAST, category::STRING, Write(string::incrby))
-        .keys(&[at(1, "RW access update")]),
-    row("incrbyfloat", 3, WRITE | DENYOOM | FAST, category::STRING, Write(string::incrbyfloat))
-        .keys(&[at(1, "RW access update")]),
-    row("lcs", -3, READONLY, category::STRING, Read(string::lcs)).keys(&[range(1, 1, 1, "RO access")]),
-    row("mget", -2, READONLY | FAST, category::STRING, Read(string::mget))
+    row("getrange", 4, READONLY, category::STRING).keys(&[at(1, "RO access")]),
+    row("getset", 3, WRITE | DENYOOM | FAST, category::STRING).keys(&[at(1, "RW access update")]),
+    row("incr", 2, WRITE | DENYOOM | FAST, category::STRING).keys(&[at(1, "RW access update")]),
+    row("incrby", 3, WRITE | DENYOOM | FAST, category::STRING).keys(&[at(1, "RW access update")]),
+    row("incrbyfloat", 3, WRITE | DENYOOM | FAST, category::STRING).keys(&[at(1, "RW access update")]),
+    row("lcs", -3, READONLY, category::STRING).keys(&[range(1, 1, 1, "RO access")]),
+    row("mget", -2, READONLY | FAST, category::STRING)
         .keys(&[range(1, -1, 1, "RO access")])
         .tips(&["request_policy:multi_shard"]),
-    row("mset", -3, WRITE | DENYOOM, category::STRING, Write(string::mset))
+    row("mset", -3, WRITE | DENYOOM, category::STRING)
         .keys(&[range(1, -1, 2, "OW update")])
         .tips(&["request_policy:multi_shard", "response_policy:all_succeeded"]),
-    row("msetnx", -3, WRITE | DENYOOM, category::STRING, Write(string::msetnx))
+    row("msetnx", -3, WRITE | DENYOOM, category::STRING)
         .keys(&[range(1, -1, 2, "OW insert")])
         .tips(&["request_policy:multi_shard", "response_policy:agg_min"]),
-    row("psetex", 4, WRITE | DENYOOM, category::STRING, Write(string::psetex)).keys(&[at(1, "OW update")]),
-    row("set", -3, WRITE | DENYOOM, category::STRING, Write(string::set)).keys(&[at(
-        1,
-        "RW access update variable_flags",
-    )
-    .noted("RW and ACCESS due to the optional `GET` argument")]),
-    row("setex", 4, WRITE | DENYOOM, category::STRING, Write(string::setex)).keys(&[at(1, "OW update")]),
-    row("setnx", 3, WRITE | DENYOOM | FAST, category::STRING, Write(string::setnx)).keys(&[at(1, "OW insert")]),
-    row("setrange", 4, WRITE | DENYOOM, category::STRING, Write(string::setrange)).keys(&[at(1, "RW update")]),
-    row("strlen", 2, READONLY | FAST, category::STRING, Read(string::strlen)).keys(&[at(1, "RO")]),
-    row("substr", 4, READONLY, category::STRING, Read(string::getrange)).keys(&[at(1, "RO access")]),
+    row("psetex", 4, WRITE | DENYOOM, category::STRING).keys(&[at(1, "OW update")]),
+    row("set", -3, WRITE | DENYOOM, category::STRING)
+        .keys(&[at(1, "RW access update variable_flags").noted("RW and ACCESS due to the optional `GET` argument")]),
+    row("setex", 4, WRITE | DENYOOM, category::STRING).keys(&[at(1, "OW update")]),
+    row("setnx", 3, WRITE | DENYOOM | FAST, category::STRING).keys(&[at(1, "OW insert")]),
+    row("setrange", 4, WRITE | DENYOOM, category::STRING).keys(&[at(1, "RW update")]),
+    row("strlen", 2, READONLY | FAST, category::STRING).keys(&[at(1, "RO")]),
+    row("substr", 4, READONLY, category::STRING).keys(&[at(1, "RO access")]),
 ];

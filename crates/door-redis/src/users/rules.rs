@@ -6,8 +6,9 @@
 
 use engine::Account;
 
-use crate::command::{self, COMMANDS, Command, category};
-use crate::table::unserved::UNSERVED;
+use crate::command::unserved::UNSERVED;
+use crate::command::{Command, category};
+use crate::table::{self, COMMANDS};
 
 /// Words on commands that one selector keeps.
 const WORDS_MAX: usize = 1024;
@@ -68,7 +69,7 @@ impl Named {
     /// `get` or `config|get`, in any case.
     fn find(name: &[u8]) -> Option<Named> {
         let unserved = || UNSERVED.iter().position(|known| name.eq_ignore_ascii_case(known.name.as_bytes()));
-        command::find_full(name).map(Named::Served).or_else(|| unserved().map(Named::Unserved))
+        table::find_full(name).map(Named::Served).or_else(|| unserved().map(Named::Unserved))
     }
 
     fn name(self) -> &'static str {

@@ -2,7 +2,7 @@ use engine::Account;
 
 use super::rules::{Bad, Draft, join_selectors};
 use super::*;
-use crate::command;
+use crate::table;
 use crate::users::log::{Access, AccessLog};
 
 /// The account that ACL SETUSER makes of a new one with these words.
@@ -21,7 +21,7 @@ fn rules_of(words: &str) -> String {
 
 fn check(user: &User, request: &'static str) -> Result<(), Denied> {
     let args: Vec<&[u8]> = request.split(' ').map(str::as_bytes).collect();
-    user.check(command::of_request(&args).expect("served"), &args)
+    user.check(table::of_request(&args).expect("served"), &args)
 }
 
 fn check_with(words: &str, request: &'static str) -> Result<(), Denied> {
@@ -73,9 +73,9 @@ fn rules_may_name_commands_of_redis_that_are_not_served() {
 
 #[test]
 fn every_command_of_redis_is_in_one_list() {
-    use crate::table::unserved::UNSERVED;
+    use crate::command::unserved::UNSERVED;
     for known in UNSERVED {
-        assert!(command::find_full(known.name.as_bytes()).is_none(), "{} is served", known.name);
+        assert!(table::find_full(known.name.as_bytes()).is_none(), "{} is served", known.name);
         assert!(known.categories != 0, "{}", known.name);
     }
 }

@@ -3,7 +3,7 @@
 //! ACL rules may name them: lists that harden a server (`+@all -eval -shutdown`) are written for all of Redis, and a rule about a command that does not exist is as good as obeyed.
 //! A subcommand stands behind its container, also where that is served.
 
-use crate::command::category;
+use super::category;
 
 /// A name and its categories, as bits.
 pub struct Unserved {

@@ -1,0 +1,54 @@
+//! One run of a command: its arguments, and where its reply goes.
+
+use engine::{Entry, Error, KeyTransaction};
+use stdx::memory;
+
+use crate::command::Command;
+use crate::reply::{Reply, bulk_header};
+use crate::spool::{BLOCK, LONG, Spooling};
+
+/// A request being run: its arguments, and where the reply goes.
+pub struct Call<'c> {
+    pub args: &'c [&'c [u8]],
+    pub db: u8,
+    pub reply: Reply<'c>,
+    pub command: &'static Command,
+    pub spooling: &'c mut Spooling,
+}
+
+pub type Result = std::result::Result<(), Error>;
+
+impl Call<'_> {
+    /// A range of a value as a bulk string.
+    pub fn bulk_value(&mut self, unit: &mut KeyTransaction<'_>, entry: &Entry, range: std::ops::Range<u64>) -> Result {
+        let bytes = range.end - range.start;
+        bulk_header(self.reply.out, bytes as usize);
+        // The output moves when it grows.
+        let is_short = bytes < LONG && self.reply.out.len() < LONG as usize;
+        let claim = if is_short { None } else { Some(memory::claim(self.reply.out.len() + bytes as usize)) };
+        match claim {
+            Some(Err(_)) => {
+                let spool = self.spooling.take(self.reply.out)?;
+                let (mut piece, mut at) = (Vec::new(), range.start);
+                while at < range.end {
+                    let to = range.end.min(at + BLOCK as u64);
+                    piece.clear();
+                    unit.value(entry, at..to, &mut piece)?;
+                    spool.put(&piece)?;
+                    at = to;
+                }
+                spool.put(b"\r\n")?;
+                // While the command can still fail: later it has changed keys, and a full disk must not take its reply.
+                return spool.end();
+            }
+            claim => {
+                if claim.is_some() {
+                    self.reply.out.reserve_exact(bytes as usize + 2);
+                }
+                unit.value(entry, range, self.reply.out)?;
+            }
+        }
+        self.reply.out.extend_from_slice(b"\r\n");
+        Ok(())
+    }
+}

@@ -1,0 +1,72 @@
+//! The state that all connections of the door share.
+
+use std::sync::{Arc, OnceLock, Weak};
+
+use engine::{Ahead, Engine, Keyspace};
+use os::Clock;
+use reactor::Pool;
+use stdx::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use crate::clients::Clients;
+use crate::host::Host;
+use crate::parameters::Parameters;
+use crate::rates::Rates;
+use crate::stats::Stats;
+use crate::users::Users;
+use crate::users::log::AccessLog;
+
+/// What the connections of a door share.
+pub(crate) struct Shared {
+    pub engine: Arc<Engine>,
+    pub keyspace: Arc<Keyspace>,
+    pub clock: Arc<dyn Clock>,
+    pub host: Arc<dyn Host>,
+    pub stats: Stats,
+    /// Of commands, bytes received and bytes sent.
+    pub rates: Rates<3>,
+    pub clients: Clients,
+    pub parameters: Parameters,
+    pub access_log: AccessLog,
+    pub users: Users,
+    pub pool: OnceLock<Weak<Pool>>,
+    pub strict: AtomicBool,
+    pub protected_mode: AtomicBool,
+    pub bulk_bytes_max: AtomicU64,
+    pub request_bytes_max: AtomicU64,
+    pub port: u16,
+    pub started_ms: u64,
+    /// When the last warning of HTTP was logged.
+    pub http_warned_ms: AtomicU64,
+    /// Forty hexadecimal digits, new at each start.
+    pub run_id: String,
+}
+
+impl Shared {
+    /// Looks for keys ahead of the requests that name them. Of a request that names none yet, nothing is known: what is found for another key
+    /// must not be taken for its.
+    pub fn look_ahead(&self, keys: &[(u8, Option<&[u8]>)]) -> Vec<Ahead> {
+        let named: Vec<(u8, &[u8])> = keys.iter().filter_map(|(db, key)| Some((*db, (*key)?))).collect();
+        let mut found = Vec::with_capacity(named.len());
+        self.keyspace.look_ahead(&named, &mut found);
+        let mut found = found.into_iter();
+        keys.iter().map(|(_, key)| key.and_then(|_| found.next()).unwrap_or_default()).collect()
+    }
+
+    /// One line for the log, and not more often than once a minute, as Redis does it.
+    pub fn warn_of_http(&self, from: &str, now_ms: u64) {
+        let last = self.http_warned_ms.load(Ordering::Relaxed);
+        let is_due = last == 0 || now_ms.saturating_sub(last) >= 60_000;
+        let is_ours =
+            || self.http_warned_ms.compare_exchange(last, now_ms, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+        if is_due && is_ours() {
+            self.host.warn(
+                "Possible SECURITY ATTACK detected. It looks like somebody is sending POST or Host: commands to the Redis door. This is likely due to an attacker attempting to use Cross Protocol Scripting to compromise it. Connection aborted.",
+                from,
+            );
+        }
+    }
+
+    pub fn pool(&self) -> Option<Arc<Pool>> {
+        self.pool.get().and_then(Weak::upgrade)
+    }
+}
