@@ -1,7 +1,8 @@
-//! What SQL shows and sets of the server around it: its settings as variables, what the XRPC door counts, histograms of all doors.
+//! Server hooks for SQL: the settings as system variables, the counters of the XRPC door as status variables, and the histograms of all doors.
 //!
-//! A setting whose name is a variable's is that variable: SQL says whether it may be set and within which bounds (`query`'s table, which a test compares with the list of settings), the list which value
-//! it has and who follows it. So CONFIG SET and SET GLOBAL are the same change.
+//! A setting that has the name of a system variable, as its own name or its alias, is that variable. `query`'s table says whether it may be set and within
+//! which bounds; a test compares it with the list of settings. The list holds the value and notifies the listeners, so CONFIG SET and SET GLOBAL are the same
+//! change.
 
 use std::fmt::Write as _;
 use std::sync::{Arc, Weak};
@@ -16,12 +17,12 @@ use stdx::histogram::{Histogram, Snapshot};
 
 use crate::settings::{Name, Settings};
 
-/// Variables of the pool and the XRPC door, all of whose settings SQL knows.
+/// Prefix of the variables of the worker pool and the XRPC door. SQL knows all settings with it.
 const PREFIX: &str = "polarx_rpc_";
-/// How wide the bars of a histogram are.
+/// Width of a histogram's bars, in characters.
 const BAR: usize = 40;
 
-/// What is looked at. Not kept alive: the doors hold the database, which holds this.
+/// The parts that the hooks read. They are weak because the doors hold the database, which holds the hooks.
 pub struct Parts {
     pub settings: Arc<Settings>,
     pub pool: Weak<Pool>,
@@ -30,7 +31,7 @@ pub struct Parts {
     pub xrpc: Weak<XrpcDoor>,
 }
 
-/// What SQL shows of the settings.
+/// Returns the settings that SQL shows.
 pub fn facts(settings: &Settings, pool: &Pool) -> Vec<(&'static str, u64)> {
     let (groups, in_group) = (pool.settings().epoll_groups as u64, pool.settings().epoll_threads_per_group as u64);
     let mut facts = settings.plain(PREFIX);
@@ -42,7 +43,7 @@ pub fn facts(settings: &Settings, pool: &Pool) -> Vec<(&'static str, u64)> {
         ("port", settings.number(Name::MysqlPort)),
         ("rpc_port", settings.number(Name::XrpcPort)),
         ("thread_pool_size", groups * in_group),
-        // What has become of "as many as it takes".
+        // The effective numbers, where the setting is 0 (automatic).
         ("polarx_rpc_epoll_groups", groups),
         ("polarx_rpc_epoll_threads_per_group", in_group),
         ("polarx_rpc_epoll_group_threads_max", pool.settings().epoll_group_threads_max as u64),
@@ -50,7 +51,7 @@ pub fn facts(settings: &Settings, pool: &Pool) -> Vec<(&'static str, u64)> {
     facts
 }
 
-/// Lets SQL set and see what it may. What SET PERSIST has kept is in force from here on.
+/// Installs the hooks. Values that SET PERSIST stored take effect here.
 pub fn stand(database: &Database, parts: Parts) -> query::error::Result<()> {
     let settings = parts.settings.clone();
     let parts = Arc::new(parts);
@@ -77,12 +78,12 @@ pub fn stand(database: &Database, parts: Parts) -> query::error::Result<()> {
     })
 }
 
-/// What changes something for everybody.
+/// Privileges for a change that affects everybody.
 fn admin() -> Privileges {
     Privileges::SUPER | Privileges::SYSTEM_VARIABLES_ADMIN
 }
 
-/// The lines of SHOW STATUS. Those of a door that is not open are zero.
+/// Returns the lines of SHOW STATUS. Those of a closed door are zero.
 fn status(parts: &Parts) -> Vec<(&'static str, String)> {
     let door = parts.xrpc.upgrade();
     let of = |read: fn(&XrpcDoor) -> u64| door.as_deref().map_or(0, read).to_string();
@@ -103,43 +104,43 @@ fn status(parts: &Parts) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// A histogram, or what several come to.
-enum Source<'s> {
+/// One histogram, or the sum of several.
+enum HistogramSource<'s> {
     One(&'s Histogram),
     Redis(&'s RedisDoor),
 }
 
-impl Source<'_> {
+impl HistogramSource<'_> {
     fn snapshot(&self) -> Snapshot {
         match self {
-            Source::One(histogram) => histogram.snapshot(),
-            Source::Redis(door) => door.stats().times(),
+            HistogramSource::One(histogram) => histogram.snapshot(),
+            HistogramSource::Redis(door) => door.stats().times(),
         }
     }
 
     fn reset(&self) {
         match self {
-            Source::One(histogram) => histogram.reset(),
-            Source::Redis(door) => {
+            HistogramSource::One(histogram) => histogram.reset(),
+            HistogramSource::Redis(door) => {
                 door.stats().commands.iter().filter_map(|command| command.times()).for_each(Histogram::reset)
             }
         }
     }
 }
 
-/// Calls back with the name and the source of each histogram that there is.
-fn each(parts: &Parts, mut look: impl FnMut(&'static str, Source<'_>)) {
+/// Calls `look` with the name and the source of each histogram.
+fn each(parts: &Parts, mut look: impl FnMut(&'static str, HistogramSource<'_>)) {
     if let Some(pool) = parts.pool.upgrade() {
-        pool.counters().latency.named().into_iter().for_each(|(name, one)| look(name, Source::One(one)));
+        pool.counters().latency.named().into_iter().for_each(|(name, one)| look(name, HistogramSource::One(one)));
     }
     if let Some(door) = parts.xrpc.upgrade() {
-        door.stats().named().into_iter().for_each(|(name, one)| look(name, Source::One(one)));
+        door.stats().named().into_iter().for_each(|(name, one)| look(name, HistogramSource::One(one)));
     }
     if let Some(door) = parts.mysql.upgrade() {
-        look("run mysql", Source::One(&door.stats().times));
+        look("run mysql", HistogramSource::One(&door.stats().times));
     }
     if let Some(door) = parts.redis.upgrade() {
-        look("run redis", Source::Redis(&door));
+        look("run redis", HistogramSource::Redis(&door));
     }
 }
 
@@ -178,7 +179,7 @@ fn unknown(words: &[&str]) -> Vec<String> {
     vec!["error".to_owned(), format!("expected one of: {}", words.join(", "))]
 }
 
-/// A line for each bucket that holds something: its largest value in seconds, a bar, the count.
+/// Draws a line for each bucket that is not empty: its largest value in seconds, a bar, the count.
 fn drawn(snapshot: &Snapshot) -> String {
     let mut text = format!("hist:\n{:>12}  {:-^BAR$} count\n", "value", " distribution ");
     let most = snapshot.filled().map(|(_, count)| count).max().unwrap_or(1);
@@ -233,7 +234,7 @@ mod tests {
         }
     }
 
-    /// The two tables say the same.
+    /// The list of settings and SQL's table of variables agree.
     #[test]
     fn settings_that_sql_knows_have_the_bounds_that_it_knows() {
         let (_database, mut session) = database();

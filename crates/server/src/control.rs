@@ -1,7 +1,8 @@
-//! How `beluga backup` speaks with the server that has a data folder: a Unix socket in that folder, so that who may use the folder may use it, and nobody else.
+//! The control socket: how `beluga backup` talks to the server that uses a data folder. It is a Unix socket in that folder, so that the folder's permissions
+//! decide who may use it.
 //!
-//! One request a connection, one line: a word and the rest. The answer is lines `progress ...` and at last one line `ok ...` or `error ...`.
-//! Requests are served one at a time by a thread of their own, which sleeps otherwise.
+//! A connection carries one request of one line: a word and its argument. The answer is any number of lines `progress ...` and then one line `ok ...` or `error
+//! ...`. A thread of its own serves requests one at a time and sleeps otherwise.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -11,14 +12,14 @@ use std::time::Duration;
 use crate::log;
 
 const SOCKET: &str = "control";
-/// How long the thread rests after an error.
+/// Pause of the thread after an error.
 const REST: Duration = Duration::from_millis(100);
 const REQUEST_BYTES_MAX: u64 = 64 << 10;
 
-/// Answers one request; lines given to the second argument go out at once.
+/// Answers one request. Lines passed to the second argument are sent at once.
 pub type Serve = dyn Fn(&str, &mut dyn FnMut(&str)) -> Result<String, String> + Send;
 
-/// The socket's file goes when this does.
+/// The socket. Dropping it removes its file.
 pub struct Control {
     path: PathBuf,
 }
@@ -29,7 +30,7 @@ impl Drop for Control {
     }
 }
 
-/// The folder must be locked by this process: a socket left by a crash is replaced.
+/// Creates the socket. The caller must hold the lock of the folder, so a socket that exists was left by a crash and is replaced.
 pub fn listen(folder: &Path, serve: Box<Serve>) -> std::io::Result<Control> {
     let path = folder.join(SOCKET);
     match std::fs::remove_file(&path) {
@@ -42,7 +43,7 @@ pub fn listen(folder: &Path, serve: Box<Serve>) -> std::io::Result<Control> {
             let answered = stream.and_then(|stream| answer(&stream, &*serve));
             if let Err(error) = answered {
                 log::debug("control", &[("error", &error)]);
-                // A process without file descriptors fails to accept at once and again; so does a broken request, which may wait.
+                // accept fails repeatedly while the process has no file descriptors. The pause costs a malformed request nothing.
                 std::thread::sleep(REST);
             }
         }
@@ -63,7 +64,7 @@ fn answer(stream: &UnixStream, serve: &Serve) -> std::io::Result<()> {
     }
 }
 
-/// Asks the server that has `folder`. None if none listens there.
+/// Sends a request to the server that uses `folder`. Returns None if none listens there.
 pub fn ask(folder: &Path, request: &str, progress: &mut dyn FnMut(&str)) -> Option<Result<String, String>> {
     let mut stream = UnixStream::connect(folder.join(SOCKET)).ok()?;
     Some(exchange(&mut stream, request, progress).unwrap_or_else(|e| Err(format!("the server does not answer: {e}"))))

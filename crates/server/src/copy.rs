@@ -1,4 +1,4 @@
-//! `beluga check`, `beluga backup`, `beluga restore`: what is done with a whole data folder.
+//! `beluga check`, `beluga backup` and `beluga restore`: operations on a whole data folder.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,13 +10,14 @@ use query::Database;
 use crate::control;
 use crate::exit::{Exit, Failure, say};
 use crate::log;
-use crate::settings::{Arguments, Name, Settings};
+use crate::settings::load::Arguments;
+use crate::settings::{Name, Settings};
 use crate::store::{self, Until};
 
-/// A visit writes little log, and may come to a disk that is nearly full.
+/// Options of an engine that is opened only to check or to copy: it writes little WAL, possibly to a disk that is nearly full.
 const VISIT_SEGMENT_BYTES: u64 = 1 << 20;
 
-/// Walks over everything in a folder that no server has. The folder is brought up to its log first, as any start does.
+/// Checks everything in a folder that no server uses. Recovery brings the folder up to date first, as at any start.
 pub fn check(settings: &Settings, path: &str) -> Result<(), Failure> {
     let engine = open(settings, path, Until::default())?;
     engine.stop_background();
@@ -48,7 +49,8 @@ pub fn check(settings: &Settings, path: &str) -> Result<(), Failure> {
     Err(Failure::new(Exit::Data, format!("data: folder {path}: {} problems, listed above; {way_out}", problems.len())))
 }
 
-/// Copies the database of `--from` to `--to`, through the server that has it, or by ourselves if none has. With `--renew` brings an earlier copy's log up to now.
+/// Copies the database in `--from` to `--to`: through its server if one is running, otherwise directly. With `--renew`, brings the WAL of an earlier copy up to
+/// date.
 pub fn backup(settings: &Settings, arguments: &Arguments) -> Result<(), Failure> {
     let (from, to) = (wanted(arguments, "from")?, wanted(arguments, "to")?);
     let to = std::path::absolute(to).map_err(|e| Failure::new(Exit::Create, format!("--to: {e}")))?;
@@ -76,7 +78,7 @@ fn request(to: &Path, renew: bool) -> Result<String, Failure> {
     Ok(format!("{} {to}", if renew { "renew" } else { "backup" }))
 }
 
-/// The server's side of a backup; also used without one.
+/// Runs a backup in the server. Also used by the command if no server is running.
 pub fn serve(engine: &Arc<Engine>, request: &str, tell: &mut dyn FnMut(&str)) -> Result<String, String> {
     let (word, to) = request.split_once(' ').ok_or("not a request")?;
     let create = match word {
@@ -107,7 +109,7 @@ pub fn serve(engine: &Arc<Engine>, request: &str, tell: &mut dyn FnMut(&str)) ->
     ))
 }
 
-/// Makes a data folder `--to` from the backup `--from`, as of the end of its log or of an earlier point.
+/// Creates the data folder `--to` from the backup `--from`, as of the end of its WAL or of an earlier point.
 pub fn restore(settings: &Settings, arguments: &Arguments) -> Result<(), Failure> {
     let (from, to) = (wanted(arguments, "from")?, wanted(arguments, "to")?);
     let until = until(arguments)?;
@@ -140,7 +142,7 @@ fn until(arguments: &Arguments) -> Result<Until, Failure> {
     Ok(Until { lsn: lsn.transpose()?, wall_ms: wall_ms.transpose()? })
 }
 
-/// Do tables and indexes agree? What keeps the walk from going on is a problem like others.
+/// Checks that tables and their indexes agree. An error that stops the check is reported like any other problem.
 fn check_tables(engine: &Arc<Engine>, problems: &mut Vec<String>) -> query::check::Report {
     let report = Database::open(engine.clone()).and_then(|db| query::check::check(&db));
     match report {

@@ -1,4 +1,4 @@
-//! How the program ends: one line on standard error and a number that a script can tell apart. The numbers are those of sysexits.h.
+//! How the program ends: one line on standard error and an exit code that a script can distinguish. The codes are those of sysexits.h.
 
 use std::fmt;
 use std::io::Write;
@@ -7,25 +7,25 @@ use std::process::ExitCode;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
-    /// The command line cannot be understood.
+    /// The command line is wrong.
     Usage = 64,
-    /// The data is damaged, or of a newer format.
+    /// The data is damaged or has a newer format.
     Data = 65,
-    /// An address is taken or may not be used.
+    /// An address is in use or not permitted.
     Unavailable = 69,
-    /// A fault of Beluga.
+    /// A bug of Beluga.
     Internal = 70,
-    /// The data folder cannot be made or written.
+    /// The data folder cannot be created or written.
     Create = 73,
     /// A device failed.
     Io = 74,
-    /// Another process has the data folder: later it may work.
+    /// Another process uses the data folder. A later try may succeed.
     Busy = 75,
-    /// A setting is unknown or has a bad value.
+    /// A setting is unknown or has an invalid value.
     Config = 78,
 }
 
-/// Why the program ends: the line for the person, the number for the script.
+/// Why the program ends: the message for the operator and the exit code for scripts (SV-3).
 #[derive(Debug)]
 pub struct Failure {
     pub exit: Exit,
@@ -44,12 +44,12 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // One line, whatever a library said.
+        // Always one line, whatever text a library gave.
         write!(f, "beluga: {}", self.message.replace('\n', " "))
     }
 }
 
-/// Prints for the person who started us. Whoever closed the other end (`beluga settings | head`) does not want the rest.
+/// Prints to standard output. Ignores errors: a reader that closed the pipe (`beluga settings | head`) does not want the rest.
 pub fn say(text: &str) {
     let mut out = std::io::stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());

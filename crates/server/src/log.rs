@@ -1,6 +1,6 @@
-//! The log for people: one line per event, `key=value`, on standard error or appended to a file. Not to be confused with the log that makes data durable.
+//! The event log for people: one line per event, `key=value`, on standard error or appended to a file. It is not the WAL.
 //!
-//! The level is the only thing looked at when a line is not wanted. Lines of one process never mix: each is written whole under a lock.
+//! An unwanted line costs one comparison of levels. Each line is written whole under a lock, so lines of one process never mix.
 
 use std::fmt::{Display, Write as _};
 use std::fs::{File, OpenOptions};
@@ -22,17 +22,17 @@ pub enum Level {
 const WORDS: [&str; 4] = ["error", "warn", "info", "debug"];
 
 static LEVEL: AtomicU8 = AtomicU8::new(Level::Warn as u8);
-/// None: standard error.
+/// None means standard error.
 static FILE: Mutex<Option<File>> = Mutex::new(None);
 
-/// `word` is one of the setting's; any other leaves the level as it is.
+/// Sets the level. `word` is a value of the setting `log_level`; any other value leaves the level as it is.
 pub fn set_level(word: &str) {
     if let Some(level) = WORDS.iter().position(|w| *w == word) {
         LEVEL.store(level as u8, Ordering::Relaxed);
     }
 }
 
-/// A fault of ours becomes one line too.
+/// Installs a panic hook that logs a panic as one line.
 pub fn take_panics() {
     std::panic::set_hook(Box::new(|panic| {
         let payload = panic.payload();
@@ -45,7 +45,7 @@ pub fn take_panics() {
     }));
 }
 
-/// From now on lines go to this file.
+/// Directs all further lines to this file.
 pub fn open(path: &Path) -> std::io::Result<()> {
     let file = OpenOptions::new().append(true).create(true).open(path)?;
     *FILE.lock().unwrap_or_else(|e| e.into_inner()) = Some(file);
@@ -74,7 +74,7 @@ fn write(level: Level, event: &str, fields: &[(&str, &dyn Display)]) {
     }
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let line = line(since.as_millis() as u64, level, event, fields);
-    // Where a line cannot be written there is nobody to tell.
+    // A failure to write a log line has nowhere to be reported.
     let _ = match &mut *FILE.lock().unwrap_or_else(|e| e.into_inner()) {
         Some(file) => file.write_all(line.as_bytes()),
         None => std::io::stderr().write_all(line.as_bytes()),
@@ -90,13 +90,13 @@ fn line(unix_ms: u64, level: Level, event: &str, fields: &[(&str, &dyn Display)]
     line
 }
 
-/// In quotes where a reader could otherwise not tell where the value ends.
+/// Quotes the value if its end would be ambiguous otherwise.
 fn quoted(text: &str) -> String {
     let plain = !text.is_empty() && text.chars().all(|c| !c.is_whitespace() && !c.is_control() && c != '"' && c != '=');
     if plain { text.to_string() } else { format!("{text:?}") }
 }
 
-/// Lets one line in a while through, of a trouble that comes again and again.
+/// Rate limiter for log lines about a recurring problem.
 pub struct Throttle {
     every: Duration,
     last: Mutex<Option<Instant>>,
@@ -107,7 +107,7 @@ impl Throttle {
         Throttle { every, last: Mutex::new(None) }
     }
 
-    /// Returns true at the first call, and then at the first call after each `every`.
+    /// Returns true for the first call, and then for the first call after each `every`.
     pub fn is_due(&self) -> bool {
         let mut last = self.last.lock().unwrap_or_else(|e| e.into_inner());
         let is_due = last.is_none_or(|last| last.elapsed() >= self.every);
@@ -118,7 +118,7 @@ impl Throttle {
     }
 }
 
-/// `2026-11-20T22:36:01.123Z`.
+/// Formats `2026-11-20T22:36:01.123Z`.
 pub fn time_text(unix_ms: u64) -> String {
     let (days, ms) = (unix_ms / 86_400_000, unix_ms % 86_400_000);
     let (year, month, day) = date(days);
@@ -126,7 +126,7 @@ pub fn time_text(unix_ms: u64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{h:02}:{m:02}:{s:02}.{:03}Z", ms % 1000)
 }
 
-/// Year, month and day of a day counted from 1970: years begin in March, so that the leap day is the last of its year.
+/// Returns year, month and day of a day counted from 1970. Years begin in March here, so that the leap day is the last day of its year.
 fn date(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
     let (era, day_of_era) = (days / 146_097, days % 146_097);
@@ -138,7 +138,7 @@ fn date(days: u64) -> (u64, u64, u64) {
     (era * 400 + year_of_era + u64::from(month <= 2), month, day)
 }
 
-/// Milliseconds since 1970 of `2026-11-20T22:36:01Z`, with or without parts of a second.
+/// Parses `2026-11-20T22:36:01Z`, with or without fractions of a second, to milliseconds since 1970.
 pub fn parse_time(text: &str) -> Option<u64> {
     let (date_part, time_part) = text.strip_suffix('Z')?.split_once('T')?;
     let mut ymd = date_part.splitn(3, '-').map(|p| p.parse::<u64>().ok());
@@ -150,7 +150,7 @@ pub fn parse_time(text: &str) -> Option<u64> {
     if !(1970..=9999).contains(&year) || h > 23 || m > 59 || s > 60 {
         return None;
     }
-    // The day is sought, not computed: this runs once, and only one formula for the calendar can be wrong.
+    // Searches for the day instead of computing it. This runs once, and with a single calendar formula only one can be wrong.
     let first = (year - 1970) * 365;
     let days = (first..first + 9000).find(|d| date(*d) == (year, month, day))?;
     Some(days * 86_400_000 + h * 3_600_000 + m * 60_000 + s * 1000 + ms)

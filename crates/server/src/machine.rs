@@ -1,4 +1,4 @@
-//! What defaults are derived from: the cores this process may use, and the memory it may have.
+//! The facts from which defaults are derived: the processors that this process may use and the memory that it may have.
 
 #[derive(Clone, Copy, Debug)]
 pub struct Machine {

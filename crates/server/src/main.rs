@@ -1,4 +1,4 @@
-//! `beluga`: reads its settings, opens the engine, starts the pool, opens the doors, and closes them in the reverse order.
+//! `beluga`: reads the settings, opens the engine, starts the worker pool and opens the doors. It closes them in the reverse order.
 #![forbid(unsafe_code)]
 
 mod around;
@@ -15,7 +15,7 @@ mod settings;
 mod store;
 mod tls;
 
-/// How it starts, and why so, is in `.cargo/config.toml`.
+/// `.cargo/config.toml` has the options of the allocator and their reasons.
 #[cfg(all(target_env = "gnu", not(miri)))]
 #[global_allocator]
 static ALLOCATOR: stdx::memory::Counting<tikv_jemallocator::Jemalloc> =
@@ -25,7 +25,8 @@ use std::process::ExitCode;
 
 use exit::{Exit, Failure, say};
 use machine::Machine;
-use settings::{Arguments, Name, Settings};
+use settings::load::Arguments;
+use settings::{Name, Settings};
 
 const HELP: &str = "\
 Beluga, a durable database that speaks Redis, MySQL and XRPC.
@@ -73,13 +74,15 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         ["settings"] if arguments.has("markdown") => print(&settings::print::markdown()),
         ["settings"] => print(&settings::print::effective(&load(arguments)?)),
         ["counters"] => print(&metrics::markdown()),
-        ["check"] => Err(Failure::new(Exit::Usage, "check: which folder? beluga check DIR")),
+        ["check"] => Err(Failure::new(Exit::Usage, "check: a folder is missing; usage: beluga check DIR")),
         [command @ ("backup" | "restore"), extra, ..] => Err(Failure::new(
             Exit::Usage,
-            format!("{command}: what is '{extra}'? Folders are named by --from and --to, see beluga --help"),
+            format!(
+                "{command}: unexpected argument '{extra}'; name the folders with --from and --to, see beluga --help"
+            ),
         )),
         [command @ ("serve" | "check" | "settings" | "counters"), .., extra] => {
-            Err(Failure::new(Exit::Usage, format!("{command}: '{extra}' is too much, see beluga --help")))
+            Err(Failure::new(Exit::Usage, format!("{command}: unexpected argument '{extra}'; see beluga --help")))
         }
         [word, ..] => Err(Failure::new(Exit::Usage, format!("unknown command '{word}'; see beluga --help"))),
     }
@@ -90,14 +93,15 @@ fn print(text: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The settings, and the log that they describe.
+/// Loads the settings and opens the log file that they name. Logs the warnings of the settings.
 fn load(arguments: &Arguments) -> Result<Settings, Failure> {
     let (settings, warnings) = Settings::load(arguments, std::env::vars(), Machine::here())?;
     log::set_level(&settings.text(Name::LogLevel));
     let file = settings.text(Name::LogFile);
     if !file.is_empty() {
         let opened = log::open(file.as_ref());
-        opened.map_err(|e| Failure::new(Exit::Create, format!("log_file: {file} cannot be written: {e}")))?;
+        opened
+            .map_err(|e| Failure::new(Exit::Create, format!("log_file: {file} cannot be opened for writing: {e}")))?;
     }
     log::take_panics();
     warnings.iter().for_each(|w| log::warn("environment", &[("what", w)]));

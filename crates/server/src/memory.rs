@@ -1,21 +1,24 @@
 //! How the setting `memory` is divided.
 //!
 //! ```text
-//! memory = page frames + their table + log buffer + what is fixed + the rest + statements
+//! memory = buffer pool + its frame table + WAL buffer + fixed part + rest + statements
 //!
-//! what is fixed     the cleaner's batch, the log's next write, the buffers of the page readers, counters and histograms, the allocator's own books and pools
-//! the rest          an eighth for replies that clients have not taken, a quarter for threads that wait, an eighth for empty buffers that threads keep,
-//!                   an eighth for old versions of rows, as much for undo and for locks where transactions are large; what is left for requests that are not whole yet, page reads under way (half a megabyte for each group),
-//!                   sessions, and what the allocator does not give back
-//! statements        a sixteenth: what sorts, groups and joins hold, values while they are computed, user variables, prepared statements, long replies; `request_bytes` bounds them, together with what is left of the rest
+//! fixed part        the cleaner's batch, the next write of the WAL, the buffers of page readers, counters and histograms, the allocator's own
+//!                   structures
+//! rest              1/8 unsent replies, 1/4 threads that wait, 1/8 idle buffers of threads, 1/8 old row versions, 1/8 undo and locks of large
+//!                   transactions; the remainder: incomplete requests, page reads in flight (512 KiB per worker group), sessions, and memory
+//!                   that the allocator keeps
+//! statements        1/16: rows of sorts, groups and joins, values in computation, user variables, prepared statements, long replies.
+//!                   `request_bytes` limits them to this plus the remainder of the rest
 //! ```
-//! The frames are all mapped at the start and fill up as data is read, so that what they may take has to leave room for the rest from the beginning.
+//!
+//! All frames are mapped at the start and fill up as data is read, so the rest must be left free from the beginning.
 
-/// What the table of frames costs per byte of frames: a header and a place in the hash table, some 112 bytes for 4096.
+/// Bytes of the frame table per frame of 4096 bytes: a header and an entry in the hash table, about 112 bytes.
 const TABLE_SHARE: u64 = 36;
-/// The cleaner's batch of 4 MiB, the log's next write of 1 MiB, 4 readers with 256 KiB each, counters; what the allocator takes for itself, some 4 MiB.
+/// The cleaner's batch of 4 MiB, the WAL's next write of 1 MiB, 4 readers with 256 KiB each, counters, and about 4 MiB of the allocator.
 const FIXED_BYTES: u64 = 12 << 20;
-/// What a thread takes while it waits: its receive buffer, its buffer for reads, its stack, its ring. Measured: some 200 KiB.
+/// Memory of a thread that waits: receive buffer, read buffer, stack and ring. About 200 KiB when measured.
 const THREAD_BYTES: u64 = 256 << 10;
 const REST_BYTES_MIN: u64 = 20 << 20;
 const REST_BYTES_MAX: u64 = 1 << 30;
@@ -26,56 +29,57 @@ pub struct Shares {
     pub log_buffer_bytes: u64,
     /// For connections and everything else.
     pub rest_bytes: u64,
-    /// For what statements and sessions hold.
+    /// For statements and sessions.
     pub statement_bytes: u64,
 }
 
 impl Shares {
-    /// Replies of all connections that wait for their clients.
+    /// Limit of unsent replies of all connections together.
     pub fn output_bytes(&self) -> u64 {
         self.rest_bytes / 8
     }
 
-    /// Replies of one connection: many threads may be writing some before any are counted as waiting.
+    /// Limit of unsent replies of one connection. It is smaller because many threads may be writing replies before these count as unsent.
     pub fn connection_output_bytes(&self) -> u64 {
         self.output_bytes() / 8
     }
 
-    /// Threads of all groups, those included that wait.
+    /// Limit of threads of all worker groups together, including those that wait.
     pub fn threads_max(&self) -> u64 {
         self.rest_bytes / 4 / THREAD_BYTES
     }
 
-    /// Memory that the process may allocate beyond what it has when the doors open: the rest, of which stacks of threads are no part of the heap, and what is for statements. `stdx::memory` holds requests to it.
+    /// Memory that the process may allocate after the doors have opened: the rest without thread stacks, which are not on the heap, plus the share of
+    /// statements. `stdx::memory` limits requests to it.
     pub fn request_bytes(&self) -> u64 {
         self.rest_bytes - self.rest_bytes / 4 + self.statement_bytes
     }
 
-    /// Old versions of rows, for snapshots.
+    /// Limit of old row versions kept for snapshots.
     pub fn versions_bytes(&self) -> u64 {
         self.rest_bytes / 8
     }
 
-    /// Empty buffers that all base threads may keep.
+    /// Limit of idle buffers that all base threads may keep.
     pub fn kept_bytes(&self) -> u64 {
         self.rest_bytes / 8
     }
 }
 
-/// Divides; the error says which setting to change.
+/// Divides `memory`. The error names the setting to change.
 pub fn divide(memory_bytes: u64, log_buffer_bytes: u64) -> Result<Shares, String> {
     let rest_bytes = (memory_bytes / 10).clamp(REST_BYTES_MIN, REST_BYTES_MAX);
     let statement_bytes = statement_bytes(memory_bytes);
     let left = memory_bytes.saturating_sub(log_buffer_bytes + FIXED_BYTES + rest_bytes + statement_bytes);
     let frame_bytes = left / (TABLE_SHARE + 1) * TABLE_SHARE;
-    // Fewer frames than this and a single large unit could hold them all.
+    // With fewer frames a single large key transaction could hold them all.
     if frame_bytes < 16 << 20 {
         return Err("memory: too little for page frames; give more, or make log_buffer smaller".into());
     }
     Ok(Shares { frame_bytes, log_buffer_bytes, rest_bytes, statement_bytes })
 }
 
-/// What `statement_memory` is if it is not set.
+/// Default of `statement_memory`.
 pub fn statement_bytes(memory_bytes: u64) -> u64 {
     (memory_bytes / 16).min(1 << 30)
 }

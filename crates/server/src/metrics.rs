@@ -1,6 +1,6 @@
-//! What is counted: one list, from which come the page at /metrics, `beluga counters` and the table in docs/operating.md.
+//! The list of counters. The page /metrics, `beluga counters` and the table in docs/operating.md are generated from it.
 //!
-//! To add a counter: a field where it is counted, and a row here.
+//! To add a counter: a field in the code that counts, and a row here.
 
 pub mod door;
 mod http;
@@ -17,54 +17,54 @@ use query::Database;
 use reactor::Pool;
 use stdx::histogram::Snapshot;
 
-/// Upper bounds of the histograms' buckets, in microseconds.
+/// Upper bounds of the histogram buckets, in microseconds.
 const BOUNDS_US: &[u64] = &[
     10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000,
     5_000_000,
 ];
 
-/// Where the counts are.
+/// The parts of the server that count.
 pub struct Sources {
     pub engine: Arc<Engine>,
     pub pool: Arc<Pool>,
     pub redis: Arc<RedisDoor>,
-    /// None: it is not open, and its lines are left out.
+    /// None if the door is not open; its lines are then left out.
     pub mysql: Option<Arc<MysqlDoor>>,
     pub xrpc: Option<Arc<XrpcDoor>>,
-    /// The tables behind those two.
+    /// The database behind the MySQL and XRPC doors.
     pub database: Option<Arc<Database>>,
     pub memory_limit_bytes: u64,
     pub started_ms: u64,
 }
 
 #[derive(Clone, Copy)]
-enum Kind {
-    /// Only grows, from 0 at the start.
+enum CounterKind {
+    /// Only increases, starting at 0.
     Counter,
-    /// Goes up and down.
+    /// Increases and decreases.
     Gauge,
-    /// How many lay below each of some bounds.
+    /// Number of values below each of several bounds.
     Histogram,
 }
 
-impl Kind {
+impl CounterKind {
     fn word(self) -> &'static str {
         match self {
-            Kind::Counter => "counter",
-            Kind::Gauge => "gauge",
-            Kind::Histogram => "histogram",
+            CounterKind::Counter => "counter",
+            CounterKind::Gauge => "gauge",
+            CounterKind::Histogram => "histogram",
         }
     }
 }
 
 struct Row {
     name: &'static str,
-    kind: Kind,
+    kind: CounterKind,
     help: &'static str,
     read: fn(&Sources, &mut Series<'_>),
 }
 
-/// The lines of one row.
+/// Writes the lines of one row.
 struct Series<'a> {
     name: &'static str,
     out: &'a mut String,
@@ -75,7 +75,7 @@ impl Series<'_> {
         let _ = writeln!(self.out, "{} {value}", self.name);
     }
 
-    /// Times in nanoseconds as a histogram in seconds; `label` is empty or `name="value"`.
+    /// Writes a snapshot of nanoseconds as a histogram of seconds. `label` is empty or `name="value"`.
     fn seconds(&mut self, label: &str, times: &Snapshot) {
         let comma = if label.is_empty() { "" } else { "," };
         for bound_us in BOUNDS_US {
@@ -94,7 +94,7 @@ impl Series<'_> {
     }
 }
 
-/// The text that a collector reads.
+/// Returns the metrics page.
 pub fn page(sources: &Sources) -> String {
     let mut out = String::new();
     for row in rows::LIST {
@@ -104,9 +104,9 @@ pub fn page(sources: &Sources) -> String {
     out
 }
 
-/// The table of docs/operating.md.
+/// Returns the table in docs/operating.md.
 pub fn markdown() -> String {
-    let mut out = String::from("| Name | Kind | What it counts |\n|---|---|---|\n");
+    let mut out = String::from("| Name | CounterKind | What it counts |\n|---|---|---|\n");
     for row in rows::LIST {
         let _ = writeln!(out, "| `{}` | {} | {} |", row.name, row.kind.word(), row.help);
     }
@@ -143,7 +143,7 @@ mod tests {
             let total = row.name.ends_with("_total");
             assert_eq!(
                 total,
-                matches!(row.kind, Kind::Counter),
+                matches!(row.kind, CounterKind::Counter),
                 "{}: counters, and only they, end in _total",
                 row.name
             );

@@ -1,4 +1,4 @@
-//! What the Redis door asks of the server around it: CONFIG, and lines of INFO that only we know.
+//! The server's side of the Redis door: CONFIG, and the lines of INFO that only the server knows.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! A server's life: the folder, the engine, the pool, the doors; then waiting for a signal; then the same backwards.
+//! The life of a server: the folder, the engine, the worker pool and the doors start in this order. After a signal they stop in the reverse order (SV-5).
 
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
@@ -31,19 +31,19 @@ use crate::settings::{Name, Settings, list};
 use crate::store::{self, Until};
 use crate::tls;
 
-/// How long requests under way may take to finish after a signal, unless they wait: waits end at once.
+/// How long running requests may take to finish after a signal. Requests that wait do not get this time: their waits end at once.
 const DRAIN_MAX: Duration = Duration::from_secs(3);
 
-/// How long a stop goes on while the disk is full: a rollback that finds no room waits for it, and nobody may ever make some.
+/// How long a stop waits for disk space. A rollback that finds no space waits for it, and nobody may ever free any.
 const FULL_MAX: Duration = Duration::from_secs(20);
 
-/// Descriptors of one group of the pool: epoll, event, the read ring, and a listener for each port.
+/// File descriptors of one worker group: epoll, event, the read ring, and a listener for each port.
 const DESCRIPTORS_OF_GROUP: u64 = 9;
 
-/// Descriptors left for temporary files of statements, log segments and rings of threads.
+/// File descriptors kept for temporary files of statements, WAL segments and the rings of threads.
 const DESCRIPTORS_SPARE: u64 = 32;
 
-/// How often the log names a trouble that goes on, at most.
+/// Shortest interval between two log lines about the same lasting problem.
 const TROUBLE_EVERY: Duration = Duration::from_secs(60);
 
 pub fn run(settings: Settings) -> Result<(), Failure> {
@@ -52,10 +52,10 @@ pub fn run(settings: Settings) -> Result<(), Failure> {
     check_ways(&settings)?;
     os::process::make_files_private();
     let descriptors = os::process::raise_descriptor_limit().unwrap_or(u64::MAX);
-    // Before anything is opened, so that a signal during recovery ends the process in order as soon as that is done.
+    // Registered before anything is opened, so that a signal during recovery stops the process cleanly as soon as recovery is done.
     let mut signals =
         Signals::new([SIGTERM, SIGINT]).map_err(|e| Failure::new(Exit::Internal, format!("signals: {e}")))?;
-    // A write beyond the limit on file sizes is an error like any other then, and ends us with words instead of without.
+    // With SIGXFSZ caught, a write beyond the limit on file sizes is an ordinary error, and the server stops with a message.
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
     let path = PathBuf::from(settings.text(Name::Data));
     let folder = store::folder(&path, true)?;
@@ -108,7 +108,8 @@ pub fn run(settings: Settings) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What was acknowledged is in the log, whether or not there is room for a checkpoint: without one the next start has more to redo.
+/// Closes the engine with a checkpoint. Without disk space for a checkpoint it closes without one. Acknowledged changes are in the WAL either way; the next
+/// start redoes more.
 fn close(engine: &Engine) -> Result<(), Error> {
     match engine.close() {
         Err(Error::DiskFull) => {
@@ -119,7 +120,7 @@ fn close(engine: &Engine) -> Result<(), Error> {
     }
 }
 
-/// Ends the process in order if the disk stays full for so long that the stop may never end otherwise.
+/// Ends the process with an exit code if the disk stays full for `FULL_MAX`, because the stop may then never end by itself.
 fn give_up_when_full(engine: &Arc<Engine>) {
     let engine = engine.clone();
     let body = move || {
@@ -130,7 +131,7 @@ fn give_up_when_full(engine: &Arc<Engine>) {
                 room_seen = Instant::now();
             }
         }
-        log::warn("stopped while something still waits for disk room; the next start takes it back", &[]);
+        log::warn("stopped while a rollback waits for disk space; the next start finishes it", &[]);
         std::process::exit(Exit::Io as i32);
     };
     if let Err(error) = std::thread::Builder::new().name("last-resort".into()).spawn(body) {
@@ -138,8 +139,8 @@ fn give_up_when_full(engine: &Arc<Engine>) {
     }
 }
 
-/// Lowers `max_connections` to what the limit on file descriptors leaves beside those that are open now, those that the pool's groups and the doors' listeners are
-/// going to open, and `DESCRIPTORS_SPARE` for files of statements.
+/// Lowers `max_connections` to the number of file descriptors that the limit leaves. Subtracted are the open ones, those that the worker groups and the doors'
+/// listeners will open, and `DESCRIPTORS_SPARE` for files of statements.
 fn fit_connections(settings: &Settings, limit: u64, groups: usize) {
     let of_groups = DESCRIPTORS_OF_GROUP * groups as u64;
     let others = os::process::descriptors_open() + of_groups + DESCRIPTORS_SPARE;
@@ -148,13 +149,13 @@ fn fit_connections(settings: &Settings, limit: u64, groups: usize) {
     if possible < wanted {
         settings.lower(Name::MaxConnections, possible);
         log::warn(
-            "fewer connections than max_connections: the limit on file descriptors is too low; raise it (ulimit -Hn, LimitNOFILE=)",
+            "max_connections is lowered: the limit on file descriptors is too low; raise it (ulimit -Hn, LimitNOFILE=)",
             &[("max_connections", &wanted), ("possible", &possible), ("descriptors", &limit)],
         );
     }
 }
 
-/// Some ways of working can be named and not be left.
+/// Refuses to turn off methods for which there is no alternative.
 fn check_ways(settings: &Settings) -> Result<(), Failure> {
     match [Name::CsnLockfree, Name::BlinkTree].into_iter().find(|name| !settings.is_on(*name)) {
         None => Ok(()),
@@ -162,7 +163,7 @@ fn check_ways(settings: &Settings) -> Result<(), Failure> {
             let name = list::list()[name as usize].name;
             Err(Failure::new(
                 Exit::Config,
-                format!("{name} cannot be off: there is no other way here; take the line out"),
+                format!("{name} cannot be off: there is no alternative; remove the setting"),
             ))
         }
     }
@@ -173,7 +174,7 @@ fn shares(settings: &Settings) -> Result<Shares, Failure> {
     divided.map_err(|e| Failure::new(Exit::Config, e))
 }
 
-/// `descriptors`: the limit on file descriptors, by which `max_connections` is lowered where it must be.
+/// Starts the worker pool. `descriptors` is the limit on file descriptors, to which `max_connections` is lowered if necessary.
 fn pool(settings: &Settings, shares: &Shares, engine: &Engine, descriptors: u64) -> Result<Pool, Failure> {
     let number = |name| settings.number(name) as usize;
     let (threads, in_group) = (number(Name::ThreadPoolSize), number(Name::WorkerThreadsPerGroup));
@@ -222,7 +223,7 @@ fn pool(settings: &Settings, shares: &Shares, engine: &Engine, descriptors: u64)
         .map_err(|e| Failure::new(Exit::Internal, format!("thread pool: {e}")))
 }
 
-/// Settings of the pool that may change while it runs.
+/// Returns the settings of the pool that can change while it runs.
 fn live_pool(settings: &Settings) -> reactor::Settings {
     let number = |name| settings.number(name) as usize;
     let time = |name| Duration::from_micros(settings.number(name));
@@ -239,7 +240,7 @@ fn live_pool(settings: &Settings) -> reactor::Settings {
     }
 }
 
-/// Lets the pool follow changes of its settings.
+/// Applies changes of settings to the running pool.
 fn tune_pool(settings: &Settings, pool: &Arc<Pool>) {
     pool.counters().latency.switch(settings.is_on(Name::WorkerHistograms));
     let tuned = Arc::downgrade(pool);
@@ -251,13 +252,13 @@ fn tune_pool(settings: &Settings, pool: &Arc<Pool>) {
     }));
 }
 
-/// Logs troubles that the pool and the engine go on with, each at most once in `TROUBLE_EVERY`.
+/// Logs lasting problems of the pool and the engine, each at most once per `TROUBLE_EVERY`.
 fn tell_troubles(pool: &Pool, engine: &Engine) {
     let throttle = Throttle::new(TROUBLE_EVERY);
     pool.on_descriptors_exhausted(Box::new(move || {
         if throttle.is_due() {
             log::error(
-                "no file descriptors left: new connections are refused; raise the limit (ulimit -n, LimitNOFILE=)",
+                "out of file descriptors: new connections are refused; raise the limit (ulimit -n, LimitNOFILE=)",
                 &[("open", &os::process::descriptors_open())],
             );
         }
@@ -265,12 +266,12 @@ fn tell_troubles(pool: &Pool, engine: &Engine) {
     let throttle = Throttle::new(TROUBLE_EVERY);
     engine.keyspace().on_background_error(Box::new(move |error| {
         if throttle.is_due() {
-            log::error("expiry and purge cannot go on; they try again", &[("error", error)]);
+            log::error("expiry and purge failed; they will be retried", &[("error", error)]);
         }
     }));
 }
 
-/// Lets the engine follow how failed logins delay later ones.
+/// Applies changes of the login delay settings to the engine.
 fn tune_logins(settings: &Settings, engine: &Arc<Engine>) {
     let attempts = engine.accounts().attempts().clone();
     let apply = move |settings: &Settings| {
@@ -281,14 +282,14 @@ fn tune_logins(settings: &Settings, engine: &Arc<Engine>) {
     settings.on_change(Box::new(move |_, settings| apply(settings)));
 }
 
-/// An open port: the door's name, its address, and how to get in.
+/// An open port: the name of the door, the address, and a command that connects to it.
 struct Listening {
     door: &'static str,
     address: SocketAddr,
     hint: String,
 }
 
-/// Opens the doors; tells which are open, and the tables behind them.
+/// Opens the doors. Returns the open ports, and the database if a door for SQL is open.
 fn listen(
     settings: &Arc<Settings>,
     engine: &Arc<Engine>,
@@ -308,14 +309,19 @@ fn listen(
             xrpc: xrpc.as_ref().map(Arc::downgrade).unwrap_or_default(),
         };
         let stands = around::stand(database, parts);
-        stands.map_err(|e| Failure::new(Exit::Data, format!("data: variables that were kept: {}", e.message)))?;
+        stands.map_err(|e| {
+            Failure::new(Exit::Data, format!("data: system variables set by SET PERSIST: {}", e.message))
+        })?;
     }
     let tables = database.as_ref().map(Arc::downgrade).unwrap_or_default();
     store::follow_rollback(engine, move || {
         if let Some(database) = tables.upgrade()
             && let Err(error) = database.drop_left_temporary()
         {
-            log::warn("temporary tables of before the crash stay until the next start", &[("error", &error.message)]);
+            log::warn(
+                "temporary tables from before the crash could not be removed; the next start removes them",
+                &[("error", &error.message)],
+            );
         }
     });
     let metrics = settings.text(Name::MetricsListen);
@@ -343,7 +349,7 @@ fn listen(
     Ok((doors, database))
 }
 
-/// The Redis door, whether or not it listens: metrics show it either way.
+/// Creates the Redis door. It exists even if it does not listen, because the metrics read it.
 fn redis_door(
     settings: &Arc<Settings>,
     engine: &Arc<Engine>,
@@ -378,7 +384,7 @@ fn redis_door(
     Ok(door)
 }
 
-/// The tables, if a door to them is to be opened.
+/// Opens the database (tables and catalog) if a door for SQL will be opened.
 fn database(
     settings: &Arc<Settings>,
     engine: &Arc<Engine>,
@@ -414,7 +420,7 @@ fn database(
     Ok(Some(database))
 }
 
-/// The MySQL door, if it is to be opened.
+/// Opens the MySQL door if it is configured.
 fn mysql_door(
     settings: &Arc<Settings>,
     database: Option<&Arc<Database>>,
@@ -452,7 +458,7 @@ fn mysql_door(
     Ok(Some(door))
 }
 
-/// The XRPC door, if it is to be opened.
+/// Opens the XRPC door if it is configured.
 fn xrpc_door(
     settings: &Arc<Settings>,
     database: Option<&Arc<Database>>,
@@ -486,7 +492,7 @@ fn xrpc_door(
     Ok(Some(door))
 }
 
-/// Settings of the XRPC door that may change while it is open.
+/// Returns the settings of the XRPC door that can change while it is open.
 fn live_xrpc(settings: &Settings) -> XrpcOptions {
     let number = |name| settings.number(name) as usize;
     let mode = match settings.is_on(Name::GalaxyProtocol) {
@@ -519,7 +525,7 @@ fn xrpc_options(settings: &Arc<Settings>) -> Result<XrpcOptions, Failure> {
         tls: tls::xrpc(settings)?,
         require_secure_transport: settings.is_on(Name::XrpcRequireSecureTransport),
         on_foreign_protocol: Some(Arc::new(|what, from| {
-            log::warn("a connection to the XRPC door speaks something else", &[("what", &what), ("from", &from)]);
+            log::warn("a connection to the XRPC door speaks another protocol", &[("what", &what), ("from", &from)]);
         })),
         on_kill: Some(Arc::new(move |user, session, whole| {
             if logged.is_on(Name::KillLog) {
@@ -531,19 +537,19 @@ fn xrpc_options(settings: &Arc<Settings>) -> Result<XrpcOptions, Failure> {
     })
 }
 
-/// Refuses to listen where others can come while anybody may enter.
+/// Refuses to listen on an address that other machines can reach while anybody may log in.
 fn refuse_open(door: &str, protected: bool, address: SocketAddr, engine: &Engine) -> Result<(), Failure> {
     if !protected || address.ip().is_loopback() || !redis::is_open(engine) {
         return Ok(());
     }
     let what = format!(
-        "{door}_bind: {} can be reached from other machines, and the user `default` needs no password",
+        "{door}_bind: {} is reachable from other machines, and the user `default` needs no password",
         address.ip()
     );
     Err(Failure::new(Exit::Config, format!("{what}; set redis_password, or turn {door}_protected_mode off")))
 }
 
-/// Opens a port of the Redis door at every address of `redis_bind`.
+/// Opens the ports of the Redis door at every address of `redis_bind`.
 fn listen_redis(
     settings: &Settings,
     engine: &Engine,
@@ -570,12 +576,13 @@ fn listen_redis(
 
 fn addresses(setting: &str, text: &str) -> Result<Vec<SocketAddr>, Failure> {
     let found = text.to_socket_addrs();
-    let found =
-        found.map_err(|e| Failure::new(Exit::Config, format!("{setting}: '{text}' is no address and port: {e}")))?;
+    let found = found
+        .map_err(|e| Failure::new(Exit::Config, format!("{setting}: '{text}' is not an address and port: {e}")))?;
     Ok(found.collect())
 }
 
-/// The addresses of a door's `bind`, in Redis' way of writing: `*` is every one, and one behind a `-` may be missing (then the second is false).
+/// Returns the addresses of a door's `bind` setting in Redis' notation: `*` is every address, and an address behind a `-` is optional (the second field is then
+/// false).
 fn bind_addresses(door: &str, text: &str, port: u16) -> Result<Vec<(SocketAddr, bool)>, Failure> {
     let mut found = Vec::new();
     for word in text.split_whitespace() {
@@ -586,20 +593,20 @@ fn bind_addresses(door: &str, text: &str, port: u16) -> Result<Vec<(SocketAddr, 
             name => name,
         };
         let resolved = (name, port).to_socket_addrs();
-        let resolved =
-            resolved.map_err(|e| Failure::new(Exit::Config, format!("{door}_bind: '{name}' is no address: {e}")))?;
+        let resolved = resolved
+            .map_err(|e| Failure::new(Exit::Config, format!("{door}_bind: '{name}' is not an address: {e}")))?;
         found.extend(resolved.map(|address| (address, needed)));
     }
     if found.is_empty() {
         return Err(Failure::new(
             Exit::Config,
-            format!("{door}_bind: expected an address such as 127.0.0.1; {door}_port 0 opens no such door"),
+            format!("{door}_bind: expected an address such as 127.0.0.1; {door}_port = 0 disables this door"),
         ));
     }
     Ok(found)
 }
 
-/// Listens; `settings` name the address and the port. Returns the address with the port that was taken.
+/// Opens a listener. `settings` names the settings of the address and of the port, for errors. Returns the address with the actual port.
 fn open_port<D: Door>(
     pool: &Pool,
     settings: (&str, &str),
@@ -614,21 +621,23 @@ fn open_port<D: Door>(
                 (settings.1, "is in use by another process; stop it, or choose another port".to_string())
             }
             ErrorKind::PermissionDenied => {
-                (settings.1, "may not be used by this user; choose a port above 1023".to_string())
+                (settings.1, "may not be used by this user: permission denied; choose a port above 1023".to_string())
             }
-            ErrorKind::AddrNotAvailable => (settings.0, "is no address of this machine; choose another".to_string()),
-            _ => (settings.0, format!("cannot be listened on: {error}; choose another")),
+            ErrorKind::AddrNotAvailable => {
+                (settings.0, "is not an address of this machine; choose another address".to_string())
+            }
+            _ => (settings.0, format!("cannot be opened: {error}; choose another address")),
         };
         Failure::new(Exit::Unavailable, format!("{setting}: {address} {what}"))
     })
 }
 
-/// Is the port free? The pool's sockets share a port among themselves, and would share it with a second server of this user too.
+/// Returns whether the port is free. The pool's sockets share a port with SO_REUSEPORT, and would also share it with a second server of the same user (SV-4).
 fn probe(address: SocketAddr) -> std::io::Result<()> {
     if address.port() == 0 { Ok(()) } else { TcpListener::bind(address).map(drop) }
 }
 
-/// Settings that the server itself follows while it runs.
+/// Applies changes of settings that the server itself uses.
 fn follow_changes(settings: &Settings) {
     settings.on_change(Box::new(|name, settings| {
         if name == Name::LogLevel {
@@ -637,7 +646,7 @@ fn follow_changes(settings: &Settings) {
     }));
 }
 
-/// A second signal ends the process at once; what was acknowledged is in the log.
+/// Ends the process at once on a second signal. Acknowledged changes are in the WAL.
 fn hasten(mut signals: Signals) {
     let spawned = std::thread::Builder::new().name("signals".into()).spawn(move || {
         if let Some(signal) = signals.forever().next() {

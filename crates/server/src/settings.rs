@@ -1,9 +1,10 @@
-//! The settings of one server: where each value comes from, and how it changes while the server runs.
+//! The settings of one server: the source of each value, and changes while the server runs.
 //!
-//! Later beats earlier: default, file, environment, flag, CONFIG SET. Every value is checked by its row of the list (list.rs), at the start and at each change.
+//! Later sources override earlier ones: default, file, environment, flag, CONFIG SET. Every value is checked by its row of the list (`list.rs`), at the start
+//! and at each change (SV-2).
 
 pub mod list;
-mod load;
+pub mod load;
 pub mod print;
 pub mod redis;
 #[cfg(test)]
@@ -14,19 +15,18 @@ use std::path::PathBuf;
 use std::sync::{Mutex, RwLock};
 
 pub use list::Name;
-pub use load::Arguments;
 use value::Value;
 
 use crate::machine::Machine;
 
-/// Where a value comes from; shown by `beluga settings`.
+/// The source of a value, as `beluga settings` shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     Default,
     File,
     Environment,
     Flag,
-    /// Changed while the server ran.
+    /// Changed while the server runs.
     Command,
 }
 
@@ -40,7 +40,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// As they are where nobody has set any.
+    /// Returns the defaults of a machine.
     #[cfg(test)]
     pub fn of(machine: Machine) -> Settings {
         Settings::with_defaults(machine)
@@ -68,7 +68,8 @@ impl Settings {
         named.collect()
     }
 
-    /// A change while the server runs, of a setting of that name that may change; other names are somebody else's. The number is one that its row allows, in the unit of the list.
+    /// Changes the setting with this name while the server runs. Ignores names that are no dynamic settings, which SQL handles itself. `number` must be allowed
+    /// by the row and is in the unit of the list.
     pub fn set_plain(&self, name: &str, number: u64) {
         let Some(at) = list::find(name).filter(|at| list::list()[*at].dynamic) else { return };
         self.change(at, Value::Number(number * list::list()[at].kind.unit()));
@@ -78,7 +79,7 @@ impl Settings {
         self.read(name as usize).0.text().to_string()
     }
 
-    /// Lowers a number that the machine does not allow; where it comes from stays as it was.
+    /// Lowers a value that the machine cannot satisfy. Its source stays as it was.
     pub fn lower(&self, name: Name, number: u64) {
         let (value, source) = self.read(name as usize);
         self.write(name as usize, Value::Number(value.number().min(number)), source);
@@ -92,12 +93,12 @@ impl Settings {
         self.values.write().unwrap_or_else(|e| e.into_inner())[at] = (value, source);
     }
 
-    /// Calls back after each change of a running server, in the thread that changes it.
+    /// Registers a function that is called after each change of a running server, in the thread that makes the change.
     pub fn on_change(&self, listener: Listener) {
         self.listeners.lock().unwrap_or_else(|e| e.into_inner()).push(listener);
     }
 
-    /// A change while the server runs.
+    /// Changes a value while the server runs and calls the listeners.
     fn change(&self, at: usize, value: Value) {
         self.write(at, value, Source::Command);
         let name = list::NAMES[at];

@@ -1,4 +1,4 @@
-//! The data folder of a server: taking it, opening the engine in it, and what each failure means for the person who started us.
+//! The data folder of a server: locking it, opening the engine in it, and what each failure means to the operator.
 
 use std::cell::Cell;
 use std::fmt::Display;
@@ -14,27 +14,27 @@ use crate::log;
 use crate::memory;
 use crate::settings::{Name, Settings};
 
-/// A recovery longer than this says how far it is, and again after each such time.
+/// Interval at which a long recovery reports its progress.
 const PROGRESS_EVERY: Duration = Duration::from_secs(2);
 
-/// How often somebody looks whether a rollback is over.
+/// Interval at which the end of a rollback is checked.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Which part of the log is applied: all of it, unless a copy is brought up at an earlier point.
+/// Which part of the WAL recovery applies: all of it, or up to a point at which a backup is restored.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Until {
     pub lsn: Option<u64>,
-    /// Milliseconds since 1970.
+    /// In milliseconds since 1970.
     pub wall_ms: Option<u64>,
 }
 
-/// Locks the folder `data`, making it if `create`.
+/// Locks the folder `data` (SV-4). Creates it first if `create` is set.
 pub fn folder(path: &Path, create: bool) -> Result<Arc<RealFolder>, Failure> {
     let shown = path.display();
     let opened = RealFolder::open(path, create).map_err(|e| {
         let what = match e.kind() {
-            // Commands that name a folder make none; the server is told of its own by --data.
-            std::io::ErrorKind::NotFound if !create => format!("there is no folder {shown}"),
+            // Commands that name a folder never create it. The server's folder comes from --data.
+            std::io::ErrorKind::NotFound if !create => format!("the folder {shown} does not exist"),
             _ => format!("data: folder {shown} cannot be used: {e}; choose another with --data"),
         };
         Failure::new(Exit::Create, what)
@@ -52,7 +52,7 @@ pub fn folder(path: &Path, create: bool) -> Result<Arc<RealFolder>, Failure> {
     Ok(opened)
 }
 
-/// Opens the engine; a long recovery tells how far it is. `segment_bytes`: of log files that are made from now on.
+/// Opens the engine. A long recovery reports its progress. `segment_bytes` is the size of WAL files created from now on.
 pub fn open(
     settings: &Settings,
     folder: Arc<RealFolder>,
@@ -75,7 +75,7 @@ pub fn open(
     options.pager.recovery_target.wall_ms = until.wall_ms;
     let path = folder.path().display().to_string();
     let begin = Instant::now();
-    // Counted from the first piece of the log: after a clean stop there is one, however long the folder took to open.
+    // Counted from the first record of the WAL. After a clean stop there is one record, however long the folder took to open.
     let told: Cell<Option<Instant>> = Cell::new(None);
     let opened = Engine::open_with(options, folder, Arc::new(RealClock::new()), &|done| {
         let last = told.get().unwrap_or_else(Instant::now);
@@ -87,7 +87,7 @@ pub fn open(
                     log::warn("recovering", &[("from", &done.from), ("at", &done.to), ("records", &done.records)]);
                 }
                 Recovering::Undo { done, of } => {
-                    log::warn("taking back what was not committed", &[("done", &done), ("of", &of)]);
+                    log::warn("rolling back uncommitted transactions", &[("done", &done), ("of", &of)]);
                 }
             }
         }
@@ -114,7 +114,7 @@ pub fn open(
     Ok(engine)
 }
 
-/// Tells in the log how far the rollback is of transactions that a crash has cut off, until it is over; then calls `over`.
+/// Logs the progress of the rollback of transactions that a crash interrupted. Calls `over` when it is done.
 pub fn follow_rollback(engine: &Arc<Engine>, over: impl FnOnce() + Send + 'static) {
     let opened = engine.opened();
     if opened.rolling_back == 0 {
@@ -130,7 +130,7 @@ pub fn follow_rollback(engine: &Arc<Engine>, over: impl FnOnce() + Send + 'stati
         let (begin, mut told) = (Instant::now(), Instant::now());
         loop {
             std::thread::sleep(LOOK_EVERY);
-            // The server has stopped: the next start goes on.
+            // The server has stopped. The next start continues the rollback.
             let Some(engine) = engine.upgrade() else { return };
             let left = engine.rows().rolling_back();
             if left.is_empty() {
@@ -151,11 +151,11 @@ pub fn follow_rollback(engine: &Arc<Engine>, over: impl FnOnce() + Send + 'stati
         over();
     };
     if let Err(error) = std::thread::Builder::new().name("rollback-log".into()).spawn(body) {
-        log::warn("rolling back untold", &[("error", &error)]);
+        log::warn("the progress of the rollback will not be logged", &[("error", &error)]);
     }
 }
 
-/// The engine's error as the end of the program.
+/// Converts an error of the engine to the end of the program.
 pub fn refused(path: &str, error: Error) -> Failure {
     let exit = match &error {
         Error::Corrupt { .. } | Error::Format(_) => Exit::Data,
@@ -172,6 +172,7 @@ pub fn refused(path: &str, error: Error) -> Failure {
 
 fn random() -> Result<u64, Failure> {
     let mut bytes = [0; 8];
-    os::entropy(&mut bytes).map_err(|e| Failure::new(Exit::Io, format!("the system gives no random numbers: {e}")))?;
+    os::entropy(&mut bytes)
+        .map_err(|e| Failure::new(Exit::Io, format!("the operating system provides no random numbers: {e}")))?;
     Ok(u64::from_le_bytes(bytes))
 }

@@ -1,4 +1,4 @@
-//! The certificate files of the settings, as the configuration of a door's TLS. Files are read at the start; to change them, restart.
+//! The TLS configuration of the doors, from the certificate files in the settings. The files are read at the start; a restart reads them again.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use rustls::{ConfigBuilder, RootCertStore};
 use crate::exit::{Exit, Failure};
 use crate::settings::{Name, Settings};
 
-/// The configuration of the Redis door's TLS port.
+/// Returns the configuration of the Redis door's TLS port.
 pub fn redis(settings: &Settings) -> Result<Arc<TlsConfig>, Failure> {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let builder = TlsConfig::builder_with_provider(provider.clone())
@@ -37,7 +37,7 @@ pub fn redis(settings: &Settings) -> Result<Arc<TlsConfig>, Failure> {
     finish(builder, ("redis_tls_cert_file", &chain_file), ("redis_tls_key_file", &key_file))
 }
 
-/// The configuration of the MySQL door; none if no certificate is set.
+/// Returns the configuration of the MySQL door, or None if no certificate is set.
 pub fn mysql(settings: &Settings) -> Result<Option<Arc<TlsConfig>>, Failure> {
     on_the_same_port(
         settings,
@@ -47,7 +47,7 @@ pub fn mysql(settings: &Settings) -> Result<Option<Arc<TlsConfig>>, Failure> {
     )
 }
 
-/// The configuration of the XRPC door; none if no certificate is set.
+/// Returns the configuration of the XRPC door, or None if no certificate is set.
 pub fn xrpc(settings: &Settings) -> Result<Option<Arc<TlsConfig>>, Failure> {
     on_the_same_port(
         settings,
@@ -57,7 +57,8 @@ pub fn xrpc(settings: &Settings) -> Result<Option<Arc<TlsConfig>>, Failure> {
     )
 }
 
-/// Of a door whose clients choose TLS; each setting with its name, and why a certificate must be there if TLS is required.
+/// Returns the configuration of a door whose clients choose TLS. Each setting comes with its name; the last one says why a certificate is needed if TLS is
+/// required.
 fn on_the_same_port(
     settings: &Settings,
     (cert, cert_setting): (Name, &str),
@@ -81,7 +82,7 @@ fn on_the_same_port(
     finish(builder, (cert_setting, &chain_file), (key_setting, &key_file)).map(Some)
 }
 
-/// Adds the server's own certificate; each file with its setting.
+/// Adds the server's own certificate and key, each with the name of its setting.
 fn finish(
     builder: ConfigBuilder<TlsConfig, WantsServerCert>,
     (chain_setting, chain_file): (&str, &str),

@@ -1,4 +1,4 @@
-//! The door for collectors of metrics. It asks for no password, so it listens where a setting says and nowhere by default.
+//! The door for collectors of metrics. It asks for no password, so by default it does not listen.
 
 use std::sync::Arc;
 

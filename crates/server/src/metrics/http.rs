@@ -1,18 +1,18 @@
-//! The little HTTP that a collector of metrics speaks: GET of one page, connections that stay open.
+//! The subset of HTTP that a collector of metrics needs: GET of one page, persistent connections.
 
-/// A request's head longer than this is refused.
+/// Maximum length of a request's head. A longer one is refused.
 const HEAD_BYTES_MAX: usize = 8 << 10;
 const HEADERS_MAX: usize = 64;
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum Cut {
-    /// Not yet a whole request.
+    /// The request is incomplete.
     More,
-    /// A request of so many bytes and its answer; whether the connection closes behind it.
+    /// The length of the request, the response, and whether to close the connection afterwards.
     Answer { length: usize, response: Vec<u8>, close: bool },
 }
 
-/// Cuts the first request out of `input` and answers it. `page` makes the text of /metrics.
+/// Parses the first request in `input` and returns its response. `page` generates the text of /metrics.
 pub fn answer(input: &[u8], page: impl FnOnce() -> String) -> Cut {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
     let mut request = httparse::Request::new(&mut headers);
@@ -24,7 +24,7 @@ pub fn answer(input: &[u8], page: impl FnOnce() -> String) -> Cut {
     };
     let header = |name: &str| request.headers.iter().find(|h| h.name.eq_ignore_ascii_case(name)).map(|h| h.value);
     if header("content-length").is_some_and(|v| v != b"0") || header("transfer-encoding").is_some() {
-        // Nothing here reads a body, so what follows could not be told from the next request.
+        // Bodies are not read here, so bytes behind the head could not be told from the next request.
         return refused(input.len(), "413 Content Too Large");
     }
     let wishes_close = header("connection").is_some_and(|v| v.eq_ignore_ascii_case(b"close"));

@@ -1,31 +1,36 @@
-//! The rows. Names that XRPC has too begin with `polarx_rpc_`.
+//! The rows of the metrics page. Names that start with `polarx_rpc_` are those of PolarDB-X's status variables.
 
 use door_mysql::MysqlDoor;
 use door_xrpc::XrpcDoor;
 use query::Database;
 
-use super::Kind::{Counter, Gauge, Histogram};
+use super::CounterKind::{Counter, Gauge, Histogram};
 use super::{Row, Series, Sources};
 
-const fn row(name: &'static str, kind: super::Kind, read: fn(&Sources, &mut Series<'_>), help: &'static str) -> Row {
+const fn row(
+    name: &'static str,
+    kind: super::CounterKind,
+    read: fn(&Sources, &mut Series<'_>),
+    help: &'static str,
+) -> Row {
     Row { name, kind, help, read }
 }
 
-/// The lines of the MySQL door, if it is open.
+/// Writes the lines of the MySQL door if it is open.
 fn mysql(sources: &Sources, series: &mut Series<'_>, write: impl FnOnce(&MysqlDoor, &mut Series<'_>)) {
     if let Some(door) = &sources.mysql {
         write(door, series);
     }
 }
 
-/// The lines of the XRPC door, if it is open.
+/// Writes the lines of the XRPC door if it is open.
 fn xrpc(sources: &Sources, series: &mut Series<'_>, write: impl FnOnce(&XrpcDoor, &mut Series<'_>)) {
     if let Some(door) = &sources.xrpc {
         write(door, series);
     }
 }
 
-/// What statements have written out, if any door has some.
+/// Writes a figure of the spill files if a door for SQL is open.
 fn spilled(sources: &Sources, series: &mut Series<'_>, read: fn(&Database) -> Option<u64>) {
     if let Some(database) = &sources.database {
         series.value(read(database).unwrap_or(0));
@@ -37,28 +42,23 @@ pub(super) const LIST: &[Row] = &[
         "beluga_info",
         Gauge,
         |_, o| o.labelled("version", env!("CARGO_PKG_VERSION"), 1),
-        "1, with the version as label.",
+        "Always 1. The label `version` is the version of the server.",
     ),
     row(
         "beluga_start_time_seconds",
         Gauge,
         |s, o| o.value(s.started_ms / 1000),
-        "When the server started, in seconds since 1970.",
+        "Time at which the server started, in seconds since 1970 (UTC).",
     ),
     row(
         "beluga_cpu_seconds_total",
         Counter,
         |_, o| o.value(os::cpu::process_cpu_ns() as f64 / 1e9),
-        "Processor time of the process, user and system.",
+        "CPU time of the process, user and system, in seconds.",
     ),
-    row(
-        "beluga_memory_bytes",
-        Gauge,
-        |_, o| o.value(os::memory::rss_bytes()),
-        "Memory that the process has in use (RSS).",
-    ),
-    row("beluga_memory_limit_bytes", Gauge, |s, o| o.value(s.memory_limit_bytes), "The setting `memory`."),
-    // The pool.
+    row("beluga_memory_bytes", Gauge, |_, o| o.value(os::memory::rss_bytes()), "Resident memory of the process (RSS)."),
+    row("beluga_memory_limit_bytes", Gauge, |s, o| o.value(s.memory_limit_bytes), "Value of the setting `memory`."),
+    // The worker pool.
     row(
         "polarx_rpc_tcp_connections",
         Gauge,
@@ -69,35 +69,40 @@ pub(super) const LIST: &[Row] = &[
         "beluga_login_failures_total",
         Counter,
         |s, o| o.value(s.engine.accounts().attempts().counts().0),
-        "Logins with a wrong password or an unknown name, at all doors.",
+        "Failed logins at all doors: wrong password or unknown account.",
     ),
     row(
         "beluga_login_delays_total",
         Counter,
         |s, o| o.value(s.engine.accounts().attempts().counts().1),
-        "Logins that were delayed because earlier ones had failed.",
+        "Logins delayed because of earlier failures.",
     ),
     row(
         "beluga_login_refusals_total",
         Counter,
         |s, o| o.value(s.engine.accounts().attempts().counts().2),
-        "Logins refused unchecked, because too many of the same account and address were delayed already.",
+        "Logins refused without a password check because too many logins of the same account and address were already delayed.",
     ),
-    row("polarx_rpc_threads", Gauge, |s, o| o.value(s.pool.thread_counts().0), "Threads of the pool."),
+    row("polarx_rpc_threads", Gauge, |s, o| o.value(s.pool.thread_counts().0), "Worker threads."),
     row(
         "beluga_pool_waiting_threads",
         Gauge,
         |s, o| o.value(s.pool.thread_counts().1),
-        "Threads that wait inside a request, for a page or a lock.",
+        "Worker threads that wait inside a request for a page or a lock.",
     ),
-    row("beluga_pool_accepted_total", Counter, |s, o| o.value(s.pool.counters().accepted.get()), "Connections taken."),
+    row(
+        "beluga_pool_accepted_total",
+        Counter,
+        |s, o| o.value(s.pool.counters().accepted.get()),
+        "Accepted connections.",
+    ),
     row(
         "beluga_pool_refused_total",
         Counter,
         |s, o| o.value(s.pool.counters().refused.get()),
-        "Connections turned away, for the limit or by a door.",
+        "Connections refused because of `max_connections` or by a door.",
     ),
-    row("beluga_pool_closed_total", Counter, |s, o| o.value(s.pool.counters().closed.get()), "Connections ended."),
+    row("beluga_pool_closed_total", Counter, |s, o| o.value(s.pool.counters().closed.get()), "Closed connections."),
     row(
         "beluga_pool_received_bytes_total",
         Counter,
@@ -120,61 +125,61 @@ pub(super) const LIST: &[Row] = &[
         "beluga_pool_batches_total",
         Counter,
         |s, o| o.value(s.pool.counters().batches.get()),
-        "Times a connection was served, once for all requests that had arrived.",
+        "Batches of requests. A batch is all requests of one connection that arrived together.",
     ),
     row(
         "beluga_pool_sends_total",
         Counter,
         |s, o| o.value(s.pool.counters().sends.get()),
-        "Times a connection's socket took bytes, as many as were there for it.",
+        "Sends to sockets. One send carries all pending bytes of a connection.",
     ),
     row(
         "beluga_pool_gated_total",
         Counter,
         |s, o| o.value(s.pool.counters().replies_held.get()),
-        "Batches whose replies had to wait for the log.",
+        "Batches whose replies waited for the WAL to become durable.",
     ),
     row(
         "beluga_pool_handed_over_total",
         Counter,
         |s, o| o.value(s.pool.counters().handed_over.get()),
-        "Connections given to another thread because theirs began to wait.",
+        "Connections handed to another worker because their own began to wait.",
     ),
     row(
         "beluga_pool_moved_total",
         Counter,
         |s, o| o.value(s.pool.counters().migrated.get()),
-        "Connections moved to the group of threads that runs where their packets come in.",
+        "Connections moved to the worker group on whose processor their packets arrive.",
     ),
     row(
         "beluga_pool_unsent_bytes",
         Gauge,
         |s, o| o.value(s.pool.counters().unsent_bytes()),
-        "Bytes of replies that clients have not taken.",
+        "Bytes of replies that clients have not read yet.",
     ),
     row(
         "beluga_pool_waits_refused_total",
         Counter,
         |s, o| o.value(s.pool.counters().waits_refused.get()),
-        "Waits for locks and SLEEPs that ended with an error because as many threads were blocked as may be.",
+        "Lock waits and SLEEPs that failed because the maximum number of threads was blocked.",
     ),
     row(
         "beluga_pool_computations_ended_total",
         Counter,
         |s, o| o.value(s.pool.counters().computations_ended.get()),
-        "Statements that ended with an error because so many computed for long that their group of threads had none left for others.",
+        "Statements that failed because too many long computations ran in their worker group, so that no worker was left for other requests.",
     ),
     row(
         "beluga_pool_threads_added_total",
         Counter,
         |s, o| o.value(s.pool.counters().threads_added.get()),
-        "Threads started because others waited.",
+        "Worker threads started because others waited.",
     ),
     row(
         "beluga_pool_threads_left_total",
         Counter,
         |s, o| o.value(s.pool.counters().threads_removed.get()),
-        "Threads that left for want of work.",
+        "Worker threads that exited after `worker_idle_timeout`.",
     ),
     row(
         "beluga_pool_step_seconds",
@@ -184,13 +189,13 @@ pub(super) const LIST: &[Row] = &[
                 o.seconds(&format!("step=\"{}\"", step.replace(' ', "_")), &times.snapshot());
             }
         },
-        "How long the pool's own steps take, of all doors: from queueing to a thread (work_queue), from a round's start to the first and the last bytes of a connection (recv_first, recv_all), from a request to its session's run (schedule), timers, and the ends of connections (fin).",
+        "Duration of the steps of the worker pool, for all doors: from the run queue to a worker (work_queue), from the start of a round to the first and the last bytes of a connection (recv_first, recv_all), from a request to the run of its session (schedule), timers, and closing connections (fin).",
     ),
     row(
         "beluga_pool_panics_total",
         Counter,
         |s, o| o.value(s.pool.counters().panics.get()),
-        "Requests that ended in a fault of ours; their connection was closed.",
+        "Requests that hit a bug of the server. Their connections were closed.",
     ),
     // Requests.
     row(
@@ -201,7 +206,7 @@ pub(super) const LIST: &[Row] = &[
             mysql(s, o, |door, o| o.labelled("door", "mysql", door.stats().commands.get()));
             xrpc(s, o, |door, o| o.labelled("door", "xrpc", door.stats().requests.get()));
         },
-        "Requests that were run, by door.",
+        "Requests run, by door.",
     ),
     row(
         "beluga_request_errors_total",
@@ -221,7 +226,7 @@ pub(super) const LIST: &[Row] = &[
             mysql(s, o, |door, o| o.seconds("door=\"mysql\"", &door.stats().times.snapshot()));
             xrpc(s, o, |door, o| o.seconds("door=\"xrpc\"", &door.stats().times.snapshot()));
         },
-        "How long requests ran, by door, without their wait for the log; of the MySQL and XRPC doors, statements up to their first rows.",
+        "Execution time of requests, by door, without the wait for the WAL. For the MySQL and XRPC doors, the time of a statement until its first rows.",
     ),
     row(
         "beluga_mysql_connections",
@@ -233,7 +238,7 @@ pub(super) const LIST: &[Row] = &[
         "beluga_mysql_long_bytes",
         Gauge,
         |s, o| mysql(s, o, |door, o| o.value(door.long_bytes())),
-        "What long packets and values take, of `mysql_long_values`.",
+        "Memory used by long packets and values, of `mysql_long_values`.",
     ),
     row(
         "beluga_mysql_logins_total",
@@ -244,49 +249,49 @@ pub(super) const LIST: &[Row] = &[
                 o.labelled("result", "denied", door.stats().denied.get());
             });
         },
-        "Logins at the MySQL door, also by CHANGE_USER.",
+        "Logins at the MySQL door, including CHANGE_USER, by result.",
     ),
     row(
         "beluga_mysql_tls_connections_total",
         Counter,
         |s, o| mysql(s, o, |door, o| o.value(door.stats().tls.get())),
-        "Connections of the MySQL door that began TLS.",
+        "Connections of the MySQL door that use TLS.",
     ),
     row(
         "beluga_mysql_statements_total",
         Counter,
         |s, o| mysql(s, o, |door, o| o.value(door.stats().statements.get())),
-        "Statements executed through the MySQL door, prepared ones too.",
+        "Statements executed by the MySQL door, including prepared statements.",
     ),
     row(
         "beluga_mysql_rows_sent_total",
         Counter,
         |s, o| mysql(s, o, |door, o| o.value(door.stats().rows.get())),
-        "Rows of results written by the MySQL door.",
+        "Result rows sent by the MySQL door.",
     ),
     row(
         "beluga_mysql_leaves_total",
         Counter,
         |s, o| mysql(s, o, |door, o| o.value(door.stats().suspensions.get())),
-        "Times that a statement of the MySQL door left its thread until pages had been read.",
+        "Suspensions of a statement of the MySQL door on a page miss. A suspended statement holds no worker until its pages have been read.",
     ),
     row(
         "beluga_sql_spilled_files_total",
         Counter,
         |s, o| spilled(s, o, |database| database.spill().map(|spill| spill.file_count())),
-        "Files that statements began because what they gathered did not fit into `statement_memory`.",
+        "Spill files created by statements that exceeded `statement_memory`.",
     ),
     row(
         "beluga_sql_spilled_bytes_total",
         Counter,
         |s, o| spilled(s, o, |database| database.spill().map(|spill| spill.byte_count())),
-        "Bytes that statements have written to such files.",
+        "Bytes written to spill files.",
     ),
     row(
         "beluga_mysql_prepared_statements",
         Gauge,
         |s, o| mysql(s, o, |door, o| o.value(door.stats().prepared.get())),
-        "Prepared statements that exist.",
+        "Open prepared statements.",
     ),
     row(
         "beluga_xrpc_logins_total",
@@ -297,192 +302,197 @@ pub(super) const LIST: &[Row] = &[
                 o.labelled("result", "denied", door.stats().denied.get());
             });
         },
-        "Logins at the XRPC door.",
+        "Logins at the XRPC door, by result.",
     ),
     row(
         "beluga_xrpc_tls_connections_total",
         Counter,
         |s, o| xrpc(s, o, |door, o| o.value(door.stats().tls.get())),
-        "Connections of the XRPC door that began TLS.",
+        "Connections of the XRPC door that use TLS.",
     ),
     row(
         "beluga_xrpc_strangers_total",
         Counter,
         |s, o| xrpc(s, o, |door, o| o.value(door.stats().foreign_connections.get())),
-        "Connections to the XRPC door that spoke something else.",
+        "Connections to the XRPC door that spoke another protocol.",
     ),
     row(
         "beluga_xrpc_malformed_total",
         Counter,
         |s, o| xrpc(s, o, |door, o| o.value(door.stats().malformed.get())),
-        "Connections of the XRPC door that were closed because what they sent was no message.",
+        "Connections of the XRPC door that were closed because of a malformed message.",
     ),
     row(
         "beluga_xrpc_statements_total",
         Counter,
         |s, o| xrpc(s, o, |door, o| o.value(door.stats().statements.get())),
-        "Statements executed through the XRPC door.",
+        "Statements executed by the XRPC door.",
     ),
     row(
         "beluga_xrpc_rows_sent_total",
         Counter,
         |s, o| xrpc(s, o, |door, o| o.value(door.stats().rows.get())),
-        "Rows of results written by the XRPC door.",
+        "Result rows sent by the XRPC door.",
     ),
     row(
         "beluga_xrpc_leaves_total",
         Counter,
         |s, o| xrpc(s, o, |door, o| o.value(door.stats().suspensions.get())),
-        "Times that a statement of the XRPC door left its thread until pages had been read.",
+        "Suspensions of a statement of the XRPC door on a page miss. A suspended statement holds no worker until its pages have been read.",
     ),
     row(
         "beluga_xrpc_token_waits_total",
         Counter,
         |s, o| xrpc(s, o, |door, o| o.value(door.stats().token_waits.get())),
-        "How often rows waited for their client's leave to send more.",
+        "Times that rows waited because the client's tokens were used up (flow control).",
     ),
     row(
         "polarx_rpc_total_sessions",
         Gauge,
         |s, o| xrpc(s, o, |door, o| o.value(door.session_count())),
-        "Sessions of the XRPC door, those that wait for a single statement too.",
+        "Sessions of the XRPC door, including those in the session pool.",
     ),
     row(
         "polarx_rpc_worker_sessions",
         Gauge,
         |s, o| xrpc(s, o, |door, o| o.value(door.stats().sessions.get())),
-        "Sessions of the XRPC door that clients have.",
+        "Sessions of the XRPC door that belong to clients.",
     ),
     row(
         "polarx_rpc_sql_hit_total",
         Counter,
         |s, o| xrpc(s, o, |door, o| o.value(door.texts().hits.get())),
-        "Statements that were known by their digest.",
+        "Statements found in the cache by their digest.",
     ),
     row(
         "polarx_rpc_sql_miss_total",
         Counter,
         |s, o| xrpc(s, o, |door, o| o.value(door.texts().misses.get())),
-        "Statements that were not, and had to be sent.",
+        "Statements not found in the cache, which the client had to send.",
     ),
     row(
         "polarx_rpc_sql_evict_total",
         Counter,
         |s, o| xrpc(s, o, |door, o| o.value(door.texts().evicted.get())),
-        "Statements that were forgotten for others.",
+        "Statements evicted from the cache.",
     ),
     row(
         "polarx_rpc_plan_hit_total",
         Counter,
         |s, o| xrpc(s, o, |door, o| o.value(door.plans().hits.get())),
-        "Plans that were known by their digest.",
+        "Plans found in the cache by their digest.",
     ),
     row(
         "polarx_rpc_plan_miss_total",
         Counter,
         |s, o| xrpc(s, o, |door, o| o.value(door.plans().misses.get())),
-        "Plans that were not, and had to be sent.",
+        "Plans not found in the cache, which the client had to send.",
     ),
     row(
         "polarx_rpc_plan_evict_total",
         Counter,
         |s, o| xrpc(s, o, |door, o| o.value(door.plans().evicted.get())),
-        "Plans that were forgotten for others.",
+        "Plans evicted from the cache.",
     ),
     row(
         "beluga_command_calls_total",
         Counter,
         commands,
-        "Requests that were run, by command of the Redis door; commands never called are left out.",
+        "Calls of each command of the Redis door. Commands that were never called are left out.",
     ),
     // Keys.
     row(
         "beluga_key_hits_total",
         Counter,
         |s, o| o.value(s.engine.metrics().hits.get()),
-        "Lookups that found their key.",
+        "Key lookups that found a key.",
     ),
-    row("beluga_key_misses_total", Counter, |s, o| o.value(s.engine.metrics().misses.get()), "Lookups that did not."),
+    row(
+        "beluga_key_misses_total",
+        Counter,
+        |s, o| o.value(s.engine.metrics().misses.get()),
+        "Key lookups that found no key.",
+    ),
     row(
         "beluga_keys_expired_total",
         Counter,
         |s, o| o.value(s.engine.metrics().expired.get()),
-        "Keys removed because their time had come.",
+        "Keys removed because they had expired.",
     ),
     row(
         "beluga_units_committed_total",
         Counter,
         |s, o| o.value(s.engine.metrics().txn_commits.get()),
-        "Units of several changes that were committed.",
+        "Key transactions with several changes that committed.",
     ),
     row(
         "beluga_units_aborted_total",
         Counter,
         |s, o| o.value(s.engine.metrics().txn_aborts.get()),
-        "Units of several changes that were taken back.",
+        "Key transactions with several changes that were rolled back.",
     ),
     row(
         "beluga_read_retries_total",
         Counter,
         |s, o| o.value(s.engine.metrics().read_retries.get()),
-        "Reads that ran again because a key changed under them.",
+        "Reads repeated because a key changed during the read.",
     ),
     row(
         "beluga_row_versions_bytes",
         Gauge,
         |s, o| o.value(s.engine.rows().version_bytes()),
-        "Memory that old versions of rows take, kept for open snapshots.",
+        "Memory used by old row versions, which open snapshots keep.",
     ),
     row(
         "beluga_row_versions_file_bytes",
         Gauge,
         |s, o| o.value(s.engine.rows().version_file_bytes()),
-        "Bytes of files that old versions of rows take, which open snapshots keep beyond what memory may hold.",
+        "Bytes of files that hold old row versions for which the memory limit left no room.",
     ),
     row(
         "beluga_recovered_transactions",
         Gauge,
         |s, o| o.value(s.engine.rows().rolling_back().len() as u64),
-        "Transactions that a crash has cut off and that are still being rolled back beside the service.",
+        "Transactions interrupted by a crash whose rollback still runs in the background.",
     ),
     row(
         "beluga_recovered_changes_left",
         Gauge,
         |s, o| o.value(s.engine.rows().rolling_back().iter().map(|loser| loser.changes - loser.done).sum::<u64>()),
-        "Changes of these transactions that are not taken back yet.",
+        "Changes of these transactions that remain to be rolled back.",
     ),
     row(
         "beluga_purged_records_total",
         Counter,
         |s, o| o.value(s.engine.metrics().purged_records.get()),
-        "Records of deleted values taken out in the background.",
+        "Records of deleted values removed by purge.",
     ),
-    // Log and pages.
+    // The WAL and the pages.
+    row("beluga_log_head_bytes", Gauge, |s, o| o.value(s.engine.pager().wal_head()), "LSN of the end of the WAL."),
     row(
-        "beluga_log_head_bytes",
+        "beluga_log_durable_bytes",
         Gauge,
-        |s, o| o.value(s.engine.pager().wal_head()),
-        "End of the log: the position behind the newest record.",
+        |s, o| o.value(s.engine.durable().get()),
+        "LSN up to which the WAL is on disk.",
     ),
-    row("beluga_log_durable_bytes", Gauge, |s, o| o.value(s.engine.durable().get()), "The log is on disk up to here."),
     row(
         "beluga_checkpoint_bytes",
         Gauge,
         |s, o| o.value(s.engine.pager().checkpoint_lsn()),
-        "Recovery would begin here.",
+        "LSN of the last checkpoint, where recovery would start.",
     ),
     row(
         "beluga_disk_full",
         Gauge,
         |s, o| o.value(u8::from(s.engine.pager().is_full())),
-        "1 while writes are refused for want of disk space.",
+        "1 while writes are refused because the disk is full, otherwise 0.",
     ),
-    row("beluga_frames", Gauge, frames, "Page frames, by state: total, used, dirty."),
+    row("beluga_frames", Gauge, frames, "Buffer pool frames, by state: total, used, dirty."),
     row(
         "beluga_allocated_pages",
         Gauge,
         |s, o| o.value(s.engine.pager().allocated_pages()),
-        "Pages of the data file in use, 4096 bytes each.",
+        "Allocated pages of the data file, 4096 bytes each.",
     ),
 ];
 

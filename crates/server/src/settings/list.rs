@@ -1,30 +1,32 @@
-//! The one list of settings. The file, the flags, the environment, `--help`, `beluga settings`, docs/operating.md and Redis' CONFIG all come from it.
+//! The list of settings. The file, the flags, the environment, `--help`, `beluga settings`, docs/operating.md and Redis' CONFIG are all generated from it
+//! (SV-1).
 //!
-//! To add a setting: a variant of `Name`, a row of the same place in `rows`, and the line of code that reads it.
+//! To add a setting: a row here, which also makes its `Name`, and the code that reads it.
 
 use std::sync::OnceLock;
 
 use super::value::{GIB, KIB, Kind, MIB, TIB, Unit, Value};
 use crate::machine::Machine;
 
-/// One row. Read once at the start; nothing here is quick, nor needs to be.
+/// One row.
 pub struct Setting {
     pub name: &'static str,
     pub section: &'static str,
     pub kind: Kind,
     pub default: Default,
-    /// May change while the server runs.
+    /// Whether the value may change while the server runs.
     pub dynamic: bool,
-    /// Its name in Redis' CONFIG and the unit in which Redis writes it.
+    /// Its name in Redis' CONFIG and how Redis writes the value.
     pub redis: Option<(&'static str, Redis)>,
-    /// A second name, accepted wherever `name` is. Settings of the thread pool have the name of PolarDB-X's system variable here, which SQL shows.
+    /// A second name, accepted wherever `name` is. For settings of the worker pool it is the name of PolarDB-X's system variable, which SHOW VARIABLES and XRPC
+    /// show.
     pub alias: Option<&'static str>,
     pub doc: &'static str,
 }
 
 pub enum Default {
     Fixed(Value),
-    /// Comes from the machine; the words say how.
+    /// Computed from the machine. The text describes how.
     Derived(fn(&Machine) -> u64, &'static str),
 }
 
@@ -35,7 +37,7 @@ pub enum Redis {
     YesNo,
     /// A bare number in this unit.
     Time(Unit),
-    /// Bytes as a bare number.
+    /// A bare number of bytes.
     Bytes,
 }
 
@@ -68,7 +70,7 @@ impl Setting {
         self
     }
 
-    /// The setting's name and its alias.
+    /// Returns the setting's name and its alias.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         std::iter::once(self.name).chain(self.alias)
     }
@@ -85,7 +87,7 @@ impl Setting {
         }
     }
 
-    /// The flag: `--redis-port` for `redis_port`.
+    /// Returns the flag: `--redis-port` for `redis_port`.
     pub fn flag(&self) -> String {
         format!("--{}", self.name.replace('_', "-"))
     }
@@ -131,7 +133,7 @@ fn time(
 
 macro_rules! settings {
     ($($section:literal { $($name:ident = $row:expr;)* })*) => {
-        /// Names a row of the list: `settings.number(Name::Memory)`.
+        /// A row of the list: `settings.number(Name::Memory)`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Name { $($($name,)*)* }
 
@@ -145,142 +147,142 @@ macro_rules! settings {
 
 settings! {
     "Data" {
-        Data = text("data", "./beluga-data", "Folder of the data. Created if it does not exist. One server at a time may use it.")
+        Data = text("data", "./beluga-data", "Folder that holds the data. It is created if it does not exist. One server at a time may use it.")
             .redis("dir", Redis::AsIs);
         Memory = bytes("memory", 64 * MIB..=16 * TIB, 0,
-            "Memory the server may use in all: page frames, log buffer, undo, buffers of connections.")
-            .derived(|m| (m.memory_bytes / 10 * 6).max(64 * MIB) / MIB * MIB, "60 % of the machine's or the cgroup's memory, whichever is smaller")
+            "Upper limit of the memory that the server uses: buffer pool, WAL buffer, undo and the buffers of connections. Most of it is the buffer pool, so a larger value keeps more pages in memory. Lower it if other programs share the machine.")
+            .derived(|m| (m.memory_bytes / 10 * 6).max(64 * MIB) / MIB * MIB, "60 % of the memory of the machine or the cgroup, whichever is smaller")
             .redis("maxmemory", Redis::Bytes);
         LogBuffer = bytes("log_buffer", MIB..=GIB, 0,
-            "Memory ring in which log records wait to be written; a power of two. Writers wait when it is full.")
-            .derived(|m| if m.cores <= 4 { 8 * MIB } else { 64 * MIB }, "8mb up to 4 cores, else 64mb");
+            "Size of the ring in memory in which WAL records wait until they are written; a power of two. Writers wait when it is full. Increase it if many large writes arrive at once.")
+            .derived(|m| if m.cores <= 4 { 8 * MIB } else { 64 * MIB }, "8mb with up to 4 processors, otherwise 64mb");
         LogSegment = bytes("log_segment", MIB..=4 * GIB, 64 * MIB,
-            "Size of one log file. Files are filled with zeros once and then recycled.");
+            "Size of one WAL file. Files are filled with zeros once and then recycled.");
         CheckpointDistance = bytes("checkpoint_distance", 4 * MIB..=TIB, GIB,
-            "How much log recovery may have to read after a crash. Less makes restarts quicker; more writes fewer pages.");
+            "Maximum distance between the last checkpoint and the end of the WAL, which is how much WAL a restart after a crash may have to read. A smaller value shortens restarts. A larger value writes fewer pages.");
     }
     "Redis door" {
-        RedisBind = text("redis_bind", "127.0.0.1", "Addresses to listen on, separated by spaces; * is all of them.").redis("bind", Redis::AsIs);
-        RedisPort = count("redis_port", 0..=65535, 6379, "Port to listen on; 0 opens no Redis door.").redis("port", Redis::AsIs);
-        RedisTlsPort = count("redis_tls_port", 0..=65535, 0, "Port to listen on for TLS, at the addresses of redis_bind; 0: none.").redis("tls-port", Redis::AsIs);
-        RedisTlsCertFile = text("redis_tls_cert_file", "", "Certificate chain of the TLS port, a PEM file.").redis("tls-cert-file", Redis::AsIs);
-        RedisTlsKeyFile = text("redis_tls_key_file", "", "Private key of the TLS port, a PEM file.").redis("tls-key-file", Redis::AsIs);
-        RedisTlsCaFile = text("redis_tls_ca_cert_file", "", "Certificates that clients' certificates must lead to, a PEM file.").redis("tls-ca-cert-file", Redis::AsIs);
-        RedisTlsAuthClients = one_of("redis_tls_auth_clients", &["no", "optional", "yes"], "no", "Whether a client must show a certificate on the TLS port.")
+        RedisBind = text("redis_bind", "127.0.0.1", "Addresses to listen on, separated by spaces. * means all addresses.").redis("bind", Redis::AsIs);
+        RedisPort = count("redis_port", 0..=65535, 6379, "TCP port to listen on. 0 opens no Redis door.").redis("port", Redis::AsIs);
+        RedisTlsPort = count("redis_tls_port", 0..=65535, 0, "TCP port to listen on for TLS, at the addresses in redis_bind. 0 disables it.").redis("tls-port", Redis::AsIs);
+        RedisTlsCertFile = text("redis_tls_cert_file", "", "PEM file with the certificate chain of the TLS port.").redis("tls-cert-file", Redis::AsIs);
+        RedisTlsKeyFile = text("redis_tls_key_file", "", "PEM file with the private key of the TLS port.").redis("tls-key-file", Redis::AsIs);
+        RedisTlsCaFile = text("redis_tls_ca_cert_file", "", "PEM file with the certificate authorities that may sign the certificates of clients.").redis("tls-ca-cert-file", Redis::AsIs);
+        RedisTlsAuthClients = one_of("redis_tls_auth_clients", &["no", "optional", "yes"], "no", "Whether clients must present a certificate on the TLS port. `optional` verifies a certificate only if the client sends one.")
             .redis("tls-auth-clients", Redis::AsIs);
         RedisPassword = secret("redis_password",
-            "Password of the user `default`, kept as a digest in the data folder. Empty at the start leaves that user as it is.")
+            "Password of the user `default`. It is stored as a digest in the data folder. If the setting is empty at startup, the user stays as it is.")
             .dynamic().redis("requirepass", Redis::AsIs);
         RedisProtectedMode = switch("redis_protected_mode", true,
-            "Refuses to listen beyond loopback, and connections from there, while the user `default` needs no password.")
+            "Refuses connections from other machines while the user `default` needs no password. The server does not start if an address in redis_bind is not a loopback address and that user has no password.")
             .dynamic().redis("protected-mode", Redis::YesNo);
         RedisAppendfsync = one_of("redis_appendfsync", &["always", "everysec", "no"], "always",
-            "always: a reply waits until what it tells is on disk. The other two: it does not; the log is written as fast as the disk takes it all the same, and a crash loses what had not got there.")
+            "When a reply is sent: with `always`, after the WAL has reached disk up to the changes that the reply shows or acknowledges. `everysec` and `no` do not wait. The WAL is still written as fast as the disk accepts it, and a crash loses only what had not reached disk.")
             .dynamic().redis("appendfsync", Redis::AsIs);
-        RedisBulkMax = bytes("redis_proto_max_bulk_len", MIB..=512 * MIB, 512 * MIB, "Longest argument of a request, and so the longest value in it.")
+        RedisBulkMax = bytes("redis_proto_max_bulk_len", MIB..=512 * MIB, 512 * MIB, "Maximum size of one argument of a request, and therefore of one value in it.")
             .dynamic().redis("proto-max-bulk-len", Redis::Bytes);
-        RedisRequestMax = bytes("redis_client_query_buffer_limit", MIB..=4 * GIB - 1, GIB, "Longest request; a client that sends a longer one is disconnected.")
+        RedisRequestMax = bytes("redis_client_query_buffer_limit", MIB..=4 * GIB - 1, GIB, "Maximum size of one request. A client that sends a larger one is disconnected.")
             .dynamic().redis("client-query-buffer-limit", Redis::Bytes);
         RedisSlowLogAfter = Setting::new("redis_slowlog_log_slower_than", Kind::TimeOrOff(Unit::Microseconds), Value::Number(10_000),
-            "Requests that take at least so long go into SLOWLOG; the wait for the log does not count. off: none.").dynamic().redis("slowlog-log-slower-than", Redis::Time(Unit::Microseconds));
-        RedisSlowLogEntries = count("redis_slowlog_max_len", 0..=100_000, 128, "SLOWLOG keeps so many.")
+            "Minimum execution time of the requests that SLOWLOG records. The wait for the WAL does not count. `off` records none, 0 records all.").dynamic().redis("slowlog-log-slower-than", Redis::Time(Unit::Microseconds));
+        RedisSlowLogEntries = count("redis_slowlog_max_len", 0..=100_000, 128, "Number of entries that SLOWLOG keeps. The oldest entry is removed first.")
             .dynamic().redis("slowlog-max-len", Redis::AsIs);
     }
     "MySQL door" {
-        MysqlBind = text("mysql_bind", "127.0.0.1", "Addresses to listen on, separated by spaces; * is all of them.");
-        MysqlPort = count("mysql_port", 0..=65535, 3306, "Port to listen on; 0 opens no MySQL door.");
+        MysqlBind = text("mysql_bind", "127.0.0.1", "Addresses to listen on, separated by spaces. * means all addresses.");
+        MysqlPort = count("mysql_port", 0..=65535, 3306, "TCP port to listen on. 0 opens no MySQL door.");
         MysqlProtectedMode = switch("mysql_protected_mode", true,
-            "Refuses to listen beyond loopback, and connections from there, while the user `default` needs no password.")
+            "Refuses connections from other machines while the user `default` needs no password. The server does not start if an address in mysql_bind is not a loopback address and that user has no password.")
             .dynamic();
-        MysqlSslCert = text("mysql_ssl_cert", "", "Certificate chain, a PEM file. With it and mysql_ssl_key clients are offered TLS on the same port.");
-        MysqlSslKey = text("mysql_ssl_key", "", "Private key of the certificate, a PEM file.");
+        MysqlSslCert = text("mysql_ssl_cert", "", "PEM file with the certificate chain. If it and mysql_ssl_key are set, the server offers TLS on mysql_port.");
+        MysqlSslKey = text("mysql_ssl_key", "", "PEM file with the private key of mysql_ssl_cert.");
         MaxPreparedStmtCount = count("max_prepared_stmt_count", 0..=4_194_304, 16_382,
-            "Prepared statements of all clients together; one more gets error 1461.").dynamic();
+            "Maximum number of prepared statements of all clients together. PREPARE fails with error 1461 beyond it.").dynamic();
         MysqlLongValues = bytes("mysql_long_values", 64 * MIB..=16 * TIB, 0,
-            "Memory, beside `memory`, for packets of more than 16 MB and for long values on their way to clients, of all connections together. A packet counts twice, for the row is made of it. Beyond it error 1041.")
-            .derived(|m| (m.memory_bytes / 5).max(64 * MIB) / MIB * MIB, "20 % of the machine's or the cgroup's memory, whichever is smaller");
+            "Memory, in addition to `memory`, for packets over 16 MB and for long values on their way to clients, of all connections together. A packet counts twice because the row is built from it. Beyond the limit a statement fails with error 1041. Increase it if many clients read or write long values at once.")
+            .derived(|m| (m.memory_bytes / 5).max(64 * MIB) / MIB * MIB, "20 % of the memory of the machine or the cgroup, whichever is smaller");
         MysqlRequireSecureTransport = switch("mysql_require_secure_transport", false, "Refuses clients that do not use TLS.");
     }
     "XRPC door" {
-        XrpcBind = text("xrpc_bind", "127.0.0.1", "Addresses to listen on, separated by spaces; * is all of them.");
-        XrpcPort = count("xrpc_port", 0..=65535, 0, "Port to listen on, mostly 33660; 0 opens no XRPC door.");
+        XrpcBind = text("xrpc_bind", "127.0.0.1", "Addresses to listen on, separated by spaces. * means all addresses.");
+        XrpcPort = count("xrpc_port", 0..=65535, 0, "TCP port to listen on, usually 33660. 0 opens no XRPC door.");
         XrpcProtectedMode = switch("xrpc_protected_mode", true,
-            "Refuses to listen beyond loopback, and connections from there, while the user `default` needs no password.")
+            "Refuses connections from other machines while the user `default` needs no password. The server does not start if an address in xrpc_bind is not a loopback address and that user has no password.")
             .dynamic();
-        XrpcSslCert = text("xrpc_ssl_cert", "", "Certificate chain, a PEM file. With it and xrpc_ssl_key connections that begin with TLS get it, on the same port.");
-        XrpcSslKey = text("xrpc_ssl_key", "", "Private key of the certificate, a PEM file.");
+        XrpcSslCert = text("xrpc_ssl_cert", "", "PEM file with the certificate chain. If it and xrpc_ssl_key are set, xrpc_port accepts TLS beside plain connections.");
+        XrpcSslKey = text("xrpc_ssl_key", "", "PEM file with the private key of xrpc_ssl_cert.");
         XrpcRequireSecureTransport = switch("xrpc_require_secure_transport", false, "Refuses clients that do not use TLS.");
-        XrpcSessionsMax = count("xrpc_sessions_max", 1..=1_000_000, 16_384, "Sessions of all connections together; one more gets error 1040.");
-        GalaxyProtocol = switch("polarx_rpc_galaxy_protocol", false, "Frames have a byte of version behind the session's number. A client of the other kind is told so.").dynamic();
-        GalaxyVersion = count("polarx_rpc_galaxy_version", 0..=127, 0, "That byte.").dynamic();
-        XrpcPacketMax = bytes("polarx_rpc_max_allowed_packet", 4 * KIB..=GIB, 64 * MIB, "Longest request; a client that sends a longer one gets error 1153 and is disconnected.").dynamic();
-        XrpcQueueMax = count("polarx_rpc_max_queued_messages", 16..=4096, 128, "Requests that wait in one session; one more ends it.").dynamic();
+        XrpcSessionsMax = count("xrpc_sessions_max", 1..=1_000_000, 16_384, "Maximum number of sessions of all connections together. Opening another one fails with error 1040.");
+        GalaxyProtocol = switch("polarx_rpc_galaxy_protocol", false, "Whether frames carry the 14-byte galaxy header, which adds a version byte to the session id. A client of the other kind gets an error that says so. Set it as the clients are configured.").dynamic();
+        GalaxyVersion = count("polarx_rpc_galaxy_version", 0..=127, 0, "Protocol version in the galaxy header.").dynamic();
+        XrpcPacketMax = bytes("polarx_rpc_max_allowed_packet", 4 * KIB..=GIB, 64 * MIB, "Maximum size of one request. A client that sends a larger one gets error 1153 and is disconnected.").dynamic();
+        XrpcQueueMax = count("polarx_rpc_max_queued_messages", 16..=4096, 128, "Maximum number of requests that wait in one session. One more ends the session. Increase it for clients with deep pipelines.").dynamic();
         SharedSessionLifetime = time("polarx_rpc_shared_session_lifetime", Unit::Milliseconds, 1000..=3_600_000, 60_000,
-            "How long a session that served a single statement waits for the next one.").dynamic();
+            "How long a session that served a single statement stays in the session pool for the next one.").dynamic();
         ContextRefreshTime = time("polarx_rpc_epoll_group_ctx_refresh_time", Unit::Milliseconds, 1000..=60_000, 10_000,
-            "Between two looks at which of those sessions have waited for so long.").dynamic();
+            "Interval at which the session pool is checked for sessions older than polarx_rpc_shared_session_lifetime.").dynamic();
         OutputPages = count("polarx_rpc_max_cached_output_buffer_pages", 1..=256, 10,
-            "Rows are handed over when they fill half as many pages of 4kb.").dynamic();
-        KillLog = switch("polarx_rpc_enable_kill_log", true, "SESS_KILL leaves a line in the log, of level info.").dynamic();
-        RequestCacheNumber = count("polarx_rpc_request_cache_number", 128..=16_384, 1024, "Statements that are known by their digest.");
-        RequestCacheInstances = count("polarx_rpc_request_cache_instances", 1..=128, 16, "Parts of that cache, each with a lock of its own.");
-        RequestCacheLength = bytes("polarx_rpc_request_cache_max_length", 128..=GIB, MIB, "A longer statement is executed and not kept by its digest.");
+            "Size of the row buffer, in pages of 4kb. Rows are sent when they fill half of it. A larger value sends fewer, larger packets.").dynamic();
+        KillLog = switch("polarx_rpc_enable_kill_log", true, "Logs each SESS_KILL at level info.").dynamic();
+        RequestCacheNumber = count("polarx_rpc_request_cache_number", 128..=16_384, 1024, "Number of statements kept in the cache of statements by digest.");
+        RequestCacheInstances = count("polarx_rpc_request_cache_instances", 1..=128, 16, "Number of partitions of the statement cache. Each has its own lock.");
+        RequestCacheLength = bytes("polarx_rpc_request_cache_max_length", 128..=GIB, MIB, "Maximum length of a cached statement. A longer one is executed but not cached.");
     }
     "SQL" {
-        LockPartitions = count("innodb_lock_sys_rec_partition", 1..=1024, 64, "Partitions of the table of row locks.")
-            .derived(|machine| (16 * machine.cores).clamp(64, 1024), "sixteen for each processor, at least 64");
+        LockPartitions = count("innodb_lock_sys_rec_partition", 1..=1024, 64, "Number of partitions of the row lock table.")
+            .derived(|machine| (16 * machine.cores).clamp(64, 1024), "16 per processor, at least 64");
         CsnLockfree = switch("innodb_csn_lockfree", true,
-            "Commit numbers are taken and read without a lock. There is no other way here: off is refused.");
+            "Commit numbers are assigned and read without a lock. Beluga has no other method, so `off` is refused.");
         BlinkTree = switch("innodb_polar_blink_tree", true,
-            "Tables and indexes are B-link trees, whose readers take no latch. There is no other way here: off is refused.");
+            "Tables and indexes are B-link trees, whose readers take no latches. Beluga has no other kind, so `off` is refused.");
         LocalInfile = switch("local_infile", false,
-            "Lets LOAD DATA LOCAL ask clients for their files, as long as SET GLOBAL local_infile says nothing else.");
+            "Initial value of the system variable local_infile: whether LOAD DATA LOCAL may read files of the client.");
         SecureFilePriv = text("secure_file_priv", "",
-            "Folder for the files of LOAD DATA INFILE and SELECT ... INTO OUTFILE; empty: there is none, and such statements get error 1290.");
+            "Folder to which LOAD DATA INFILE and SELECT ... INTO OUTFILE are restricted. If it is empty, both statements fail with error 1290.");
         StatementMemory = bytes("statement_memory", 0..=TIB, 0,
-            "Memory that the sorts, groups, joins and other gathered rows of one SQL statement may take, and those of all statements together should. What is more goes to files in the folder `spill` of the data, which need no recovery. 0: a sixteenth of `memory`, but not more than 1gb.");
+            "Memory that one SQL statement may use for sorts, groups, hash joins and other materialized rows. It is also the target for all statements together. Rows beyond it are spilled to files in the folder `spill` of the data folder, which recovery ignores. 0 means a sixteenth of `memory`, at most 1gb.");
     }
     "Thread pool" {
         MaxConnections = count("max_connections", 1..=1_000_000, 10_000,
-            "Connections of all doors together; one more is told so and closed.").redis("maxclients", Redis::AsIs);
+            "Maximum number of connections of all doors together. A client beyond it gets an error and is disconnected.").redis("maxclients", Redis::AsIs);
         LoginFailuresFree = count("login_failures_free", 0..=1000, 3,
-            "Logins of one account from one address that may fail in a row without a delay, over all doors together. Each further failure doubles the delay of the next login, from 100ms on.").dynamic();
+            "Number of consecutive failed logins of one account from one address that cause no delay, counted over all doors. Each further failure doubles the delay of the next login, starting at 100ms.").dynamic();
         LoginDelayMax = time("login_delay_max", Unit::Milliseconds, 0..=8000, 4000,
-            "Longest such delay; it passes without a thread, before the password is checked. 0: failures delay nothing.").dynamic();
+            "Maximum login delay after failures. The delay holds no worker thread and comes before the password check. 0 disables delays.").dynamic();
         ThreadPoolSize = count("thread_pool_size", 0..=4096, 0,
-            "Threads that the pool always has, in as many groups as `worker_threads_per_group` makes of them; 0: as `worker_groups` says.");
+            "Number of base worker threads, divided into groups of worker_threads_per_group. 0 leaves the number of groups to worker_groups. Only one of the two may be set.");
         WorkerGroups = count("worker_groups", 0..=128, 0,
-            "Groups of threads, each with an epoll instance; 0: as many as give every processor a thread.").alias("polarx_rpc_epoll_groups");
+            "Number of worker groups. Each has its own epoll instance and run queue. 0 means as many as give each processor one base thread.").alias("polarx_rpc_epoll_groups");
         WorkerThreadsPerGroup = count("worker_threads_per_group", 0..=128, 0,
-            "Threads that a group always has; 0: one.").alias("polarx_rpc_epoll_threads_per_group");
-        WorkerEpollEvents = count("worker_epoll_events", 1..=256, 64, "Events that a thread takes from epoll at once.").dynamic().alias("polarx_rpc_epoll_events_per_thread");
+            "Number of base threads of a worker group, which never exit. 0 means one.").alias("polarx_rpc_epoll_threads_per_group");
+        WorkerEpollEvents = count("worker_epoll_events", 1..=256, 64, "Maximum number of events that a worker takes from one epoll_wait. A smaller value spreads ready connections over more threads.").dynamic().alias("polarx_rpc_epoll_events_per_thread");
         WorkerThreadsPerGroupMax = count("worker_threads_per_group_max", 1..=4096, 256,
-            "Threads that a group may have while requests wait, for pages or for locks; fewer where `memory` is small.").alias("polarx_rpc_epoll_group_threads_max");
+            "Maximum number of threads of a worker group. Threads beyond the base are started while requests wait for pages or locks. If `memory` is small, the effective limit is lower.").alias("polarx_rpc_epoll_group_threads_max");
         WorkerIdleTimeout = time("worker_idle_timeout", Unit::Milliseconds, 1000..=600_000, 10_000,
-            "How long a thread beyond the base stays without work.").dynamic().alias("polarx_rpc_epoll_group_dynamic_threads_shrink_time");
+            "Time after which an idle thread beyond the base exits.").dynamic().alias("polarx_rpc_epoll_group_dynamic_threads_shrink_time");
         WorkerStallLimit = time("worker_stall_limit", Unit::Milliseconds, 1..=10_000, 100,
-            "How long a thread may be in one piece of work before its other events go to other threads; some 5 ms if it computes all that time.").dynamic().alias("polarx_rpc_epoll_group_thread_deadlock_check_interval");
+            "Time after which a worker that is still in one request counts as stalled and its other events move to other workers. A worker that only computes counts as stalled after about 5 ms.").dynamic().alias("polarx_rpc_epoll_group_thread_deadlock_check_interval");
         WorkerCpuAffinity = switch("worker_cpu_affinity", false, "Binds each base thread to a processor.").alias("polarx_rpc_auto_cpu_affinity");
         TcpKeepalive = time("tcp_keepalive", Unit::Seconds, 0..=7200, 300,
-            "Silence after which a connection is probed, up to three times, each a third of it later; 0 probes none.").dynamic().redis("tcp-keepalive", Redis::Time(Unit::Seconds)).alias("polarx_rpc_tcp_keep_alive");
-        TcpReceiveBuffer = bytes("tcp_receive_buffer", 0..=2 * MIB, 0, "What the system keeps of received bytes for a connection; 0: as it likes.").dynamic().alias("polarx_rpc_tcp_recv_buf");
-        TcpSendBuffer = bytes("tcp_send_buffer", 0..=2 * MIB, 0, "The same of bytes to be sent.").dynamic().alias("polarx_rpc_tcp_send_buf");
+            "Idle time after which a connection gets TCP keepalive probes: up to three, a third of this time apart. 0 disables probes.").dynamic().redis("tcp-keepalive", Redis::Time(Unit::Seconds)).alias("polarx_rpc_tcp_keep_alive");
+        TcpReceiveBuffer = bytes("tcp_receive_buffer", 0..=2 * MIB, 0, "Size of the kernel's receive buffer of a connection (SO_RCVBUF). 0 leaves it to the kernel.").dynamic().alias("polarx_rpc_tcp_recv_buf");
+        TcpSendBuffer = bytes("tcp_send_buffer", 0..=2 * MIB, 0, "Size of the kernel's send buffer of a connection (SO_SNDBUF). 0 leaves it to the kernel.").dynamic().alias("polarx_rpc_tcp_send_buf");
         TcpBacklog = count("tcp_backlog", 1..=65535, 511,
-            "Connections that may wait to be accepted.").redis("tcp-backlog", Redis::AsIs).alias("polarx_rpc_tcp_listen_queue");
+            "Maximum number of connections that wait to be accepted, per address. The kernel limits it to net.core.somaxconn. Increase it if many clients connect at once.").redis("tcp-backlog", Redis::AsIs).alias("polarx_rpc_tcp_listen_queue");
         SendTimeout = time("send_timeout", Unit::Milliseconds, 1..=7_200_000, 60_000,
-            "A client that takes no byte of a waiting reply for so long is disconnected.").dynamic().alias("polarx_rpc_net_write_timeout");
-        ReceiveChunk = bytes("receive_chunk", 4 * KIB..=MIB, 64 * KIB, "Received bytes are taken in pieces of at most this size.").dynamic().alias("polarx_rpc_tcp_fixed_dealing_buf");
+            "Time after which a client that accepts no byte of a pending reply is disconnected.").dynamic().alias("polarx_rpc_net_write_timeout");
+        ReceiveChunk = bytes("receive_chunk", 4 * KIB..=MIB, 64 * KIB, "Maximum number of bytes that one receive call takes from a connection.").dynamic().alias("polarx_rpc_tcp_fixed_dealing_buf");
         OutputPause = bytes("output_pause", 64 * KIB..=GIB, MIB,
-            "A connection with more unsent bytes than this is not served until its client has taken some (sooner where `memory` is small); neither is one with more than 4kb, while all together have more than about an eightieth of `memory`.");
+            "Amount of unsent reply bytes above which a connection's further requests are not run until its client has read some. If `memory` is small, the effective limit is lower. While all connections together have more unsent bytes than about an eightieth of `memory`, the limit of each is 4kb.");
     }
     "Logging and metrics" {
         LogLevel = one_of("log_level", &["error", "warn", "info", "debug"], "warn",
-            "How much is logged: one line per event, key=value.").dynamic().redis("loglevel", Redis::AsIs);
-        LogFile = text("log_file", "", "File that log lines are appended to. Empty: standard error.").redis("logfile", Redis::AsIs);
+            "Lowest level of events that are logged. An event is one line of `key=value` pairs.").dynamic().redis("loglevel", Redis::AsIs);
+        LogFile = text("log_file", "", "File to which log lines are appended. If it is empty, they go to standard error.").redis("logfile", Redis::AsIs);
         WorkerHistograms = switch("worker_histograms", true,
-            "Measures how long requests wait in the pool; `call xrpc.perf_hist('all')` and the counters show it. How long they run is measured in any case.").dynamic().alias("polarx_rpc_enable_perf_hist");
+            "Records how long requests wait in the worker groups. `call xrpc.perf_hist('all')` and the metrics page show it. Execution times are recorded in any case.").dynamic().alias("polarx_rpc_enable_perf_hist");
         MetricsListen = text("metrics_listen", "off",
-            "Address and port that serve the counters at /metrics as Prometheus text over HTTP, such as 127.0.0.1:9633, or off. It asks for no password: keep it on loopback or a private network.");
+            "Address and port of the HTTP server of the metrics page /metrics, such as 127.0.0.1:9633, or `off`. The page is in the Prometheus text format. It asks for no password, so keep it on loopback or on a private network.");
     }
 }
 
@@ -295,14 +297,14 @@ pub fn find(name: &str) -> Option<usize> {
     list().iter().position(|s| s.names().any(|known| known == name))
 }
 
-/// The known name that is most like an unknown one, if any is close.
+/// Returns the known name that is most similar to an unknown one, if any is similar enough.
 pub fn nearest(name: &str) -> Option<&'static str> {
     let name = name.replace('-', "_").to_ascii_lowercase();
     let distances = list().iter().flat_map(Setting::names).map(|known| (distance(&name, known), known));
     distances.min().filter(|(d, _)| *d <= name.len() / 3).map(|(_, n)| n)
 }
 
-/// Levenshtein's: the fewest letters to put in, take out or change.
+/// Returns the Levenshtein distance: the smallest number of letters to insert, delete or replace.
 fn distance(a: &str, b: &str) -> usize {
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.bytes().enumerate() {

@@ -1,4 +1,4 @@
-//! From the command line, the environment and the file to checked settings.
+//! Loads and checks settings from the command line, the environment and the file.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -13,7 +13,7 @@ use super::{Settings, Source};
 use crate::exit::{Exit, Failure};
 use crate::machine::Machine;
 
-/// Options that are no settings: their name, and whether a value follows.
+/// Options that are not settings: the name, and whether it takes a value.
 const OPTIONS: &[(&str, bool)] = &[
     ("config", true),
     ("from", true),
@@ -26,10 +26,10 @@ const OPTIONS: &[(&str, bool)] = &[
     ("version", false),
 ];
 
-/// The command line, cut into its parts; nothing is looked up yet.
+/// The parsed command line. Values are not checked yet.
 #[derive(Debug, Default)]
 pub struct Arguments {
-    /// What stands without dashes: the command and what it works on.
+    /// The arguments without dashes: the command and its operands.
     pub words: Vec<String>,
     options: BTreeMap<&'static str, String>,
     /// Settings: the index in the list, the flag as given, the value.
@@ -78,7 +78,7 @@ impl Arguments {
 }
 
 impl Settings {
-    /// The settings of a start, and what should be said about them in the log.
+    /// Loads the settings of a start. Also returns warnings for the log.
     pub fn load(
         arguments: &Arguments,
         environment: impl IntoIterator<Item = (String, String)>,
@@ -100,7 +100,7 @@ impl Settings {
                     given.add(at, name, |name| format!("BELUGA_{}", name.to_ascii_uppercase()))?;
                     settings.take(at, text, Source::Environment, variable)?;
                 }
-                // Not an error: the variable may be meant for another program.
+                // Not an error: the variable may belong to another program.
                 None => warnings.push(unknown(variable, name, Exit::Config).message),
             }
         }
@@ -119,7 +119,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Returns what is unknown and loose, which is as MySQL has it no error.
+    /// Reads the settings file. Returns the unknown names with the prefix `loose_`, which as in MySQL are no errors.
     fn read_file(&self, path: &Path) -> Result<Vec<String>, Failure> {
         let file = path.display();
         let fail = |message: String| Failure::new(Exit::Config, format!("settings file {file}: {message}"));
@@ -150,7 +150,7 @@ impl Settings {
         Ok(warnings)
     }
 
-    /// Writes what was changed while the server ran into the settings file; comments and order in it stay.
+    /// Writes the settings that were changed at run time into the settings file. Comments and the order of the file are preserved.
     pub fn rewrite(&self) -> Result<(), String> {
         let path = self.file.as_ref().ok_or("The server is running without a config file")?;
         let fail = |what: String| format!("{}: {what}", path.display());
@@ -170,11 +170,11 @@ impl Settings {
                 put(table, in_file, written);
             }
         }
-        // Written beside it first, so that a crash leaves one of the two whole.
+        // Written to a second file first, so that a crash leaves one of the two intact.
         let beside = path.with_extension("toml.new");
         let write = || {
             std::fs::write(&beside, document.to_string())?;
-            // The file may hold passwords, and its permissions are the operator's choice.
+            // The file may hold passwords. Its permissions are the operator's choice.
             std::fs::set_permissions(&beside, std::fs::metadata(path)?.permissions())?;
             std::fs::File::open(&beside)?.sync_all()?;
             std::fs::rename(&beside, path)
@@ -203,7 +203,8 @@ impl Given {
     }
 }
 
-/// Every value of the file under its full name: `[redis] port = 1` and `redis_port = 1` are the same. No text: neither word, number nor switch.
+/// Flattens the file to full names: `[redis] port = 1` and `redis_port = 1` are the same. The text is None for a value that is neither a string, a number nor a
+/// boolean.
 fn flatten(prefix: &str, table: &dyn TableLike, entries: &mut Vec<(String, Option<String>)>) {
     for (key, item) in table.iter() {
         let name = if prefix.is_empty() { key.to_string() } else { format!("{prefix}_{key}") };
@@ -219,7 +220,7 @@ fn flatten(prefix: &str, table: &dyn TableLike, entries: &mut Vec<(String, Optio
     }
 }
 
-/// MySQL's prefix for options that not every server knows.
+/// Removes the prefix `loose_`, which in MySQL marks options that not every server knows.
 fn without_loose(name: &str) -> &str {
     match name.get(..6) {
         Some(prefix) if prefix.eq_ignore_ascii_case("loose_") || prefix.eq_ignore_ascii_case("loose-") => &name[6..],
@@ -227,7 +228,7 @@ fn without_loose(name: &str) -> &str {
     }
 }
 
-/// Whether the table has a value of this full name, directly or in an inner table.
+/// Returns whether the table has a value with this full name, directly or in an inner table.
 fn holds(table: &dyn TableLike, name: &str) -> bool {
     let mut entries = Vec::new();
     flatten("", table, &mut entries);
@@ -235,7 +236,7 @@ fn holds(table: &dyn TableLike, name: &str) -> bool {
     entries.iter().any(|(key, _)| plain(key))
 }
 
-/// Changes the value where it stands; a new one goes to the top.
+/// Changes a value in its place. A new value goes to the top of the file.
 fn put(table: &mut dyn TableLike, name: &str, value: Toml) {
     let keys: Vec<String> = table.iter().map(|(key, _)| key.to_string()).collect();
     for key in keys {

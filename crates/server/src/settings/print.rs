@@ -1,4 +1,4 @@
-//! The list for people: `--help`, `beluga settings`, and the tables of docs/operating.md.
+//! The list of settings as text: `--help`, `beluga settings`, and the tables of docs/operating.md.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use super::list::{Default, Setting, list};
 use super::value::Kind;
 use super::{Settings, Source};
 
-/// Names and types, a line each.
+/// Returns the names and types for `--help`, one line each.
 pub fn help() -> String {
     let mut out = String::new();
     for (section, settings) in sections() {
@@ -18,7 +18,7 @@ pub fn help() -> String {
     out
 }
 
-/// Everything about every setting, with the value in force and where it comes from.
+/// Returns every setting with its value, its source and its description.
 pub fn effective(settings: &Settings) -> String {
     let mut out = String::new();
     for (at, s) in list().iter().enumerate() {
@@ -45,7 +45,7 @@ pub fn effective(settings: &Settings) -> String {
     out
 }
 
-/// The section of docs/operating.md.
+/// Returns the tables of docs/operating.md.
 pub fn markdown() -> String {
     let mut out = String::new();
     for (section, settings) in sections() {
@@ -92,7 +92,7 @@ fn default_words(s: &Setting) -> String {
     }
 }
 
-/// As it would stand in the settings file.
+/// Formats a value as in the settings file.
 fn quoted(s: &Setting, text: &str) -> String {
     if matches!(s.kind, Kind::Count(_)) { text.to_string() } else { format!("\"{text}\"") }
 }

@@ -1,4 +1,4 @@
-//! The settings under the names and in the forms of Redis' CONFIG. The texts of its errors are the door's.
+//! The settings under the names and in the notation of Redis' CONFIG. The error texts belong to the door.
 
 use super::{Name, Settings};
 use door_redis::Refused;
@@ -6,8 +6,7 @@ use door_redis::Refused;
 use super::list::{Redis, list};
 use super::value::{Kind, OFF, Unit, Value};
 
-/// Parameters of Redis that are no settings here, because there is one answer only.
-/// Name, value, and why no other one can be set.
+/// Parameters of Redis that have a single possible value here: name, value, and the reason for that.
 const FACTS: &[(&str, &str, &str)] = &[
     ("appendonly", "yes", "every write goes to the log, also without waiting for it (appendfsync no)"),
     ("save", "", "there are no snapshots, since every acknowledged write is on disk already"),
@@ -15,19 +14,19 @@ const FACTS: &[(&str, &str, &str)] = &[
     ("maxmemory-policy", "noeviction", "memory is a cache of the disk, nothing is removed to make room"),
 ];
 
-/// Changes that have been checked and can no longer fail.
+/// Changes that were checked and can no longer fail.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Checked(Vec<(usize, Value)>);
 
 impl Checked {
-    /// The new text of a setting, if it is among the changes.
+    /// Returns the new text of a setting, if it is among the changes.
     pub fn text(&self, name: Name) -> Option<&str> {
         self.0.iter().find(|(at, _)| *at == name as usize).map(|(_, value)| value.text())
     }
 }
 
 impl Settings {
-    /// Names and values, first of Redis, then our own.
+    /// Returns names and values, first under the names of Redis, then under ours.
     pub fn redis_all(&self) -> Vec<(&'static str, String)> {
         let mut all: Vec<(&'static str, String)> = Vec::new();
         for (at, setting) in list().iter().enumerate() {
@@ -45,7 +44,7 @@ impl Settings {
         all
     }
 
-    /// Checks all of the changes; nothing is changed yet.
+    /// Checks all changes. Changes nothing yet.
     pub fn redis_check(&self, changes: &[(&str, &str)]) -> Result<Checked, Refused> {
         let mut checked = Vec::new();
         for (name, text) in changes {
@@ -64,7 +63,7 @@ impl Settings {
             let Some((at, form)) = found else { return Err(Refused::Unknown(name.to_string())) };
             let setting = &list()[at];
             let value = read(form, &setting.kind, text);
-            // Who sets what is so already is told that it is so.
+            // Setting a fixed parameter to its current value succeeds.
             let is_same = value.as_ref().is_ok_and(|value| *value == self.read(at).0);
             if !setting.dynamic && !is_same {
                 let why = format!(

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use door_redis::Refused;
 
+use super::load::Arguments;
 use super::*;
 use crate::exit::{Exit, Failure};
 
@@ -19,7 +20,7 @@ fn load(words: &[&str], environment: &[(&str, &str)]) -> Result<Settings, Failur
     Settings::load(&arguments(words)?, environment, MACHINE).map(|(settings, _)| settings)
 }
 
-/// A settings file of this test, removed when dropped.
+/// A temporary settings file of one test, removed when dropped.
 struct File(PathBuf);
 
 impl File {
@@ -218,7 +219,7 @@ fn a_loose_name_is_the_setting_and_a_loose_unknown_one_is_only_mentioned() {
     assert_eq!(settings.number(Name::ThreadPoolSize), 4);
 }
 
-/// A setting of the thread pool under both of its names.
+/// The two names of one setting.
 const BOTH: [&str; 2] = ["worker_groups", "polarx_rpc_epoll_groups"];
 
 #[test]

@@ -1,6 +1,6 @@
-//! What a setting can hold, and how a person writes it: `512mb`, `10s`, `on`.
+//! The kinds of values, and their notation: `512mb`, `10s`, `on`.
 //!
-//! Sizes follow Redis: `kb`, `mb`, `gb` are powers of 1024, `k`, `m`, `g` powers of 1000. Inside, a size is in bytes, a time in microseconds.
+//! Sizes follow Redis: `kb`, `mb`, `gb` are powers of 1024; `k`, `m`, `g` are powers of 1000. Internally a size is in bytes and a time in microseconds.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -32,7 +32,7 @@ impl Value {
     }
 }
 
-/// The unit that a bare number has.
+/// The unit of a bare number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     Microseconds,
@@ -58,7 +58,7 @@ impl Unit {
     }
 }
 
-/// No time at all.
+/// The value of a time that is `off`.
 pub const OFF: u64 = u64::MAX;
 const HOUR_US: u64 = 3_600_000_000;
 
@@ -69,7 +69,7 @@ pub enum Kind {
     Bytes(RangeInclusive<u64>),
     /// The range is in the unit.
     Time(Unit, RangeInclusive<u64>),
-    /// A time of at most an hour, or `off`, which is `OFF` inside.
+    /// A time of at most an hour, or `off`, which is stored as `OFF`.
     TimeOrOff(Unit),
     OneOf(&'static [&'static str]),
     Text,
@@ -78,7 +78,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The value that a person wrote. The error says what is expected instead.
+    /// Parses a value. The error is the text of `expected`.
     pub fn parse(&self, text: &str) -> Result<Value, String> {
         let text = text.trim();
         let number = match self {
@@ -106,7 +106,7 @@ impl Kind {
         number.map(Value::Number).ok_or_else(|| self.expected())
     }
 
-    /// As a person would write it; `parse` reads it back.
+    /// Formats a value so that `parse` reads it back.
     pub fn print(&self, value: &Value) -> String {
         match (self, value) {
             (Kind::Switch, Value::Number(n)) => if *n == 0 { "off" } else { "on" }.to_string(),
@@ -119,7 +119,7 @@ impl Kind {
         }
     }
 
-    /// Completes "expected ...".
+    /// Returns the text that completes "expected ...".
     pub fn expected(&self) -> String {
         match self {
             Kind::Switch => "on or off".into(),
@@ -145,7 +145,7 @@ impl Kind {
         }
     }
 
-    /// What a bare number stands for, in what the value is kept in.
+    /// Returns the factor from a bare number to the internal unit.
     pub fn unit(&self) -> u64 {
         match self {
             Kind::Time(unit, _) | Kind::TimeOrOff(unit) => unit.micros(),
@@ -153,7 +153,7 @@ impl Kind {
         }
     }
 
-    /// One word for a table.
+    /// Returns one word for `--help`.
     pub fn word(&self) -> &'static str {
         match self {
             Kind::Switch => "switch",
@@ -176,7 +176,7 @@ impl fmt::Display for Value {
     }
 }
 
-/// A whole number and a unit behind it.
+/// Parses a whole number followed by a unit.
 fn scaled(text: &str, factor: impl Fn(&str) -> Option<u64>) -> Option<u64> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let number: u64 = text[..digits].parse().ok()?;
@@ -218,7 +218,7 @@ pub fn print_bytes(bytes: u64) -> String {
     bytes.to_string()
 }
 
-/// In seconds or milliseconds where it is a whole number of them.
+/// Formats a time in seconds or milliseconds if it is a whole number of them.
 fn print_time(micros: u64, unit: Unit) -> String {
     for (factor, word) in [(1_000_000, "s"), (1_000, "ms")] {
         if micros >= factor && micros.is_multiple_of(factor) {

@@ -47,7 +47,7 @@ fn a_taken_port_names_its_setting() {
     let words = ["--data", &folder.join("data"), "--metrics-listen", &address];
     assert_fails(&run(&words), 69, &["metrics_listen", &address, "in use", "choose another port"]);
     let words = ["--data", &folder.join("data"), "--metrics-listen", "nowhere"];
-    assert_fails(&run(&words), 78, &["metrics_listen: 'nowhere' is no address and port"]);
+    assert_fails(&run(&words), 78, &["metrics_listen: 'nowhere' is not an address and port"]);
 }
 
 #[test]

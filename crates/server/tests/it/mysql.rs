@@ -40,7 +40,7 @@ fn what_keeps_it_shut_names_its_setting() {
         78,
         &["mysql_bind: 0.0.0.0", "redis_password", "mysql_protected_mode"],
     );
-    assert_fails(&words(&["--mysql-port", &port, "--mysql-bind", " "]), 78, &["mysql_bind", "mysql_port 0"]);
+    assert_fails(&words(&["--mysql-port", &port, "--mysql-bind", " "]), 78, &["mysql_bind", "mysql_port = 0"]);
     assert_fails(
         &words(&["--mysql-port", &port, "--mysql-ssl-cert", "/no/such/file"]),
         78,

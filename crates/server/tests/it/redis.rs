@@ -122,7 +122,7 @@ fn a_taken_or_foreign_address_names_its_setting() {
         &["redis_port: 127.0.0.1:", "in use", "choose another port"],
     );
     let words = ["--data", &data, "--redis-bind", "192.0.2.1", "--redis-protected-mode", "no"];
-    assert_fails(&run(&words), 69, &["redis_bind: 192.0.2.1", "no address of this machine"]);
+    assert_fails(&run(&words), 69, &["redis_bind: 192.0.2.1", "not an address of this machine"]);
     assert_fails(&run(&["--data", &data, "--redis-bind", "no such"]), 78, &["redis_bind"]);
     let server = Server::start(&data, &["--redis-bind", "127.0.0.1 -192.0.2.1"]);
     assert_eq!(Client::connect(&server).ask("PING"), "+PONG", "an address behind a dash may be missing");
